@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// app is the world around a command: streams, environment, signals.
+type app struct {
+	out, err           io.Writer
+	in                 io.Reader
+	getenv             func(string) string
+	signals            <-chan os.Signal
+	outWidth, errWidth int // columns, 0 when it is no terminal
+}
+
+// version is set by the linker in releases.
+var version = ""
+
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "development"
+}
+
+// main runs a command line and returns its exit code.
+func (a *app) main(ctx context.Context, args []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(a.err, "evalrun: this is a bug in evalrun, not in what you did: %v\n", p)
+			if a.getenv("EVALRUN_DEBUG") != "" {
+				fmt.Fprintf(a.err, "%s\n", debug.Stack())
+			}
+			code = harness.ExitIncomplete
+		}
+	}()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	a.explain(err)
+	return harness.ExitCode(err)
+}
+
+// errSaid is wrapped by errors that were told already.
+var errSaid = errors.New("")
+
+// exit ends a command with a code and no further words.
+func exit(code int) error {
+	if code == harness.ExitOK {
+		return nil
+	}
+	return &harness.ExitError{Code: code, Err: errSaid}
+}
+
+// explain tells the user what went wrong.
+func (a *app) explain(err error) {
+	var mistakes *harness.Mistakes
+	switch {
+	case err == nil, errors.Is(err, errSaid):
+	case errors.As(err, &mistakes):
+		_ = mistakes.Tell(a.err, a.errColor()) // there is nobody else to tell
+	default:
+		text := diag.Clean(strings.TrimSpace(err.Error()))
+		fmt.Fprintf(a.err, "evalrun: %s\n", text)
+	}
+}
+
+func (a *app) color(width int) bool {
+	return width > 0 && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+}
+
+func (a *app) errColor() bool { return a.color(a.errWidth) }
+
+func (a *app) reportOptions() reports.Options {
+	return reports.Options{Width: a.outWidth, Color: a.color(a.outWidth)}
+}
+
+// load reads suites and tells mistakes and warnings; with mistakes it is an error.
+func (a *app) load(files []string, flags harness.Flags) (*harness.Loaded, error) {
+	l, err := harness.Load(files, flags, a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	if l.Diags.HasErrors() {
+		return nil, &harness.Mistakes{Loaded: l}
+	}
+	if l.Diags.Len() > 0 {
+		if err := l.Tell(a.err, a.errColor()); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "evalrun",
+		Short: "Evaluate prompts: a verdict you can act on",
+		Long: "evalrun asks a generative-language service what YAML suites list, scores the answers and\n" +
+			"says by its exit code whether they are good enough.\n\n" +
+			"Begin with `evalrun init`, then `evalrun run suite.yaml --emulator`.",
+		SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				var names []string
+				for _, c := range cmd.Commands() {
+					names = append(names, c.Name())
+				}
+				hint := diag.DidYouMean(args[0], names)
+				if hint == "" {
+					hint = "`evalrun --help` lists the commands"
+				}
+				return harness.Exitf(harness.ExitBadInput, "there is no command %q; %s", args[0], hint)
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return harness.Exitf(harness.ExitBadInput, "%w; `%s --help` lists the flags", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		a.runCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.modelsCommand(),
+		a.countCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.out, "evalrun "+buildVersion())
+			return err
+		},
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/genlang/emulator"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+// emulateOptions are the flags of `evalrun emulate`.
+type emulateOptions struct {
+	listen, script, key, prefix string
+	aliases                     map[string]string
+	seed                        uint64
+}
+
+func (a *app) emulateCommand() *cobra.Command {
+	o := emulateOptions{aliases: map[string]string{}}
+	cmd := &cobra.Command{
+		Use: "emulate", Short: "Serve the emulator on its own", Args: cobra.NoArgs,
+		Long: "Serves the generative-language service without a model behind it: answers come from a\n" +
+			"script. The first line on standard output is the base URL; a signal ends it.",
+		RunE: func(*cobra.Command, []string) error { return a.emulate(o) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
+	fs.StringVar(&o.script, "script", harness.DemoScript, "script of answers")
+	fs.StringVar(&o.key, "key", "", "the one good API key (default: any key is good, none is not)")
+	fs.StringVar(&o.prefix, "header-prefix", "x-svc", "prefix of the service's headers")
+	fs.Var(vars(o.aliases), "alias", "NAME=MODEL: another name for a model; repeat it for several")
+	fs.Uint64Var(&o.seed, "seed", 0, "seed of what is drawn")
+	return cmd
+}
+
+func (a *app) emulate(o emulateOptions) error {
+	script, err := harness.Script(o.script)
+	if err != nil {
+		return err
+	}
+	for alias, model := range o.aliases {
+		o.aliases[alias] = strings.TrimPrefix(model, "models/")
+	}
+	e := emulator.New(emulator.Options{Script: script, Key: o.key, HeaderPrefix: o.prefix, Alias: o.aliases, Seed: o.seed})
+	server, err := e.Start(o.listen)
+	if err != nil {
+		return harness.Exitf(harness.ExitBadInput, "%w", err)
+	}
+	defer server.Close()
+	if _, err := fmt.Fprintln(a.out, server.URL); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.err, "no model is behind this address; Ctrl-C ends it")
+	sig := <-a.signals
+	stats := server.Stats()
+	fmt.Fprintf(a.err, "%s: %d generateContent, %d countTokens, %d models\n", sig, stats["generateContent"], stats["countTokens"], stats["models"])
+	return nil
+}

@@ -1,0 +1,43 @@
+// Command evalrun evaluates prompts: it asks a generative-language service what YAML suites
+// list, scores the answers and says by its exit code whether they are good enough.
+//
+// Each sub-command is a file: flags into a struct, one call into internal/harness, an exit
+// code. os.Exit is called here and nowhere else.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+func main() { os.Exit(mainCode()) }
+
+// mainCode is main without the exit, for tests that run the program in themselves.
+func mainCode() int {
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, and no loss
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	a := &app{
+		out: os.Stdout, err: os.Stderr, in: os.Stdin, getenv: os.Getenv, signals: signals,
+		outWidth: width(os.Stdout), errWidth: width(os.Stderr),
+	}
+	return a.main(context.Background(), os.Args[1:])
+}
+
+// width is the number of columns of a terminal, 0 for anything else.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 {
+		return 80
+	}
+	return columns
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+// planOptions are the flags of `evalrun plan` and `evalrun count`.
+type planOptions struct {
+	harness.Flags
+	count, json bool
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use: "plan SUITE...", Short: "Tell what a run would ask, and what it may cost", Args: atLeastOne("at least one suite"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.showPlan(cmd.Context(), args, o) },
+	}
+	serviceFlags(cmd.Flags(), &o.Flags)
+	limitFlags(cmd.Flags(), &o.Flags)
+	selectFlags(cmd.Flags(), &o.Flags)
+	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the prompts' tokens (countTokens calls)")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error {
+	loaded, err := a.load(files, o.Flags)
+	if err != nil {
+		return err
+	}
+	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
+	if err != nil {
+		return err
+	}
+	var forecast *harness.Forecast
+	if o.count {
+		session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), a.tellNotice)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		plan, err := a.plan(ctx, session)
+		if err != nil {
+			return err
+		}
+		if forecast, err = harness.NewForecast(ctx, plan, settings.Limits, session.Counter()); err != nil {
+			return harness.Exitf(harness.ExitIncomplete, "the tokens could not be counted: %w", err)
+		}
+	} else {
+		forecast, err = harness.NewForecast(ctx, harness.NewPlan(loaded, o.Flags, settings), settings.Limits, nil)
+		if err != nil {
+			return err
+		}
+	}
+	if forecast.Trials == 0 {
+		return a.nothing(loaded, o.Flags)
+	}
+	if o.json {
+		return a.printJSON(forecast)
+	}
+	return writeForecast(a.out, forecast)
+}
+
+func (a *app) tellNotice(text string) { fmt.Fprintln(a.err, text) }
+
+func (a *app) printJSON(v any) error {
+	line, err := eval.Marshal(v)
+	if err == nil {
+		_, err = fmt.Fprintf(a.out, "%s\n", line)
+	}
+	return err
+}
+
+func writeForecast(w io.Writer, f *harness.Forecast) error {
+	p := printer{w: w}
+	for _, arm := range f.Arms {
+		p.printf("%s: %s, %d trials, %d prompt tokens, output up to %s\n", arm.Arm, arm.Model, arm.Trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+	}
+	p.printf("trials: %d\n", f.Trials)
+	p.printf("calls: %d to generate, %d to count, at most %d with every retry\n", f.Trials, f.CountCalls, f.MaxCalls)
+	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
+	if f.Counted {
+		how = "counted by the service"
+	}
+	p.printf("tokens: %d in prompts (%s), output up to %s\n", f.PromptTokens, how, unlimited(f.MaxOutputTokens))
+	if f.LeastTime > 0 {
+		p.printf("time: at least %s at the limits\n", f.LeastTime.Round(time.Second))
+	} else {
+		p.printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
+	}
+	for _, problem := range f.Problems {
+		p.printf("note: %s\n", problem)
+	}
+	return p.err
+}
+
+func unlimited(n int) string {
+	if n == 0 {
+		return "an unknown number of tokens"
+	}
+	return fmt.Sprintf("%d tokens", n)
+}
+
+// printer keeps the first error of many prints.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}

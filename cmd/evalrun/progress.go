@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// lineEvery is how often progress is told where there is no terminal.
+const lineEvery = 10 * time.Second
+
+// progress shows how a run goes on standard error: a bar on a terminal, a line now and then
+// elsewhere.
+type progress struct {
+	w              io.Writer
+	width          int // 0: no terminal
+	quiet, verbose bool
+
+	mu      sync.Mutex
+	bar     *progressbar.ProgressBar
+	total   int
+	counts  eval.Counts
+	tokens  int
+	started time.Time
+	told    time.Time
+}
+
+func (a *app) progress(o runOptions) *progress {
+	return &progress{w: a.err, width: a.errWidth, quiet: o.quiet, verbose: o.verbose}
+}
+
+// Start begins to show.
+func (p *progress) Start(trials int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total, p.started, p.told = trials, time.Now(), time.Now()
+	if p.quiet || p.width == 0 {
+		return
+	}
+	p.bar = progressbar.NewOptions(trials,
+		progressbar.OptionSetWriter(p.w),
+		progressbar.OptionSetWidth(max(8, min(30, p.width-60))),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(p.width >= 90),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+	)
+}
+
+// Done counts a result.
+func (p *progress) Done(r *eval.Result, spent eval.Spent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts.Add(r.Outcome)
+	p.tokens = spent.Tokens
+	if p.verbose && !p.quiet {
+		p.print(verboseLine(r))
+	}
+	switch {
+	case p.quiet:
+	case p.bar != nil:
+		p.bar.Describe(fmt.Sprintf("%d pass %d fail %d error %d tokens", p.counts.Pass, p.counts.Fail, p.counts.Error, p.tokens))
+		_ = p.bar.Add(1) // a bar that cannot be drawn is no reason to stop
+	case time.Since(p.told) >= lineEvery:
+		p.told = time.Now()
+		p.print(p.line())
+	}
+}
+
+func verboseLine(r *eval.Result) string {
+	line := fmt.Sprintf("%-5s %s", r.Outcome, runner.Describe(&r.Trial))
+	if r.Error != nil {
+		line += ": " + r.Error.Error()
+	}
+	return line
+}
+
+// line is the progress in words.
+func (p *progress) line() string {
+	done := p.counts.Total()
+	left := ""
+	if done > 0 && done < p.total {
+		rest := time.Duration(float64(time.Since(p.started)) / float64(done) * float64(p.total-done))
+		left = fmt.Sprintf("; about %s left", rest.Round(time.Second))
+	}
+	return fmt.Sprintf("%d of %d trials: %d pass, %d fail, %d error, %d skip; %d tokens%s",
+		done, p.total, p.counts.Pass, p.counts.Fail, p.counts.Error, p.counts.Skip, p.tokens, left)
+}
+
+// print writes a line without tearing the bar.
+func (p *progress) print(line string) {
+	if p.bar != nil {
+		_ = p.bar.Clear() // as above
+	}
+	fmt.Fprintln(p.w, diag.CleanLine(line))
+}
+
+// Finish takes the bar away.
+func (p *progress) Finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear() // as above
+		p.bar = nil
+	}
+}
+
+// notice tells something that cannot wait for the report.
+func (p *progress) notice(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(text)
+}

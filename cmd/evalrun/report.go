@@ -1,0 +1,56 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/reports"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	var f harness.Flags
+	cmd := &cobra.Command{
+		Use: "report RUN", Short: "Report a run that has ended, was interrupted, or still goes on", Args: exactly(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			outputs, err := harness.Outputs(f.Reports)
+			if err != nil {
+				return err
+			}
+			doc, err := harness.OpenRun(args[0])
+			if err != nil {
+				return err
+			}
+			defer doc.Close() //nolint:errcheck // it was only read
+			_, err = harness.WriteReports(doc, outputs, a.out, a.reportOptions())
+			return err
+		},
+	}
+	reportFlags(cmd.Flags(), &f)
+	return cmd
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var arms []string
+	cmd := &cobra.Command{
+		Use: "show RUN CASE", Short: "Show one case of a run in full", Args: exactly(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			doc, err := harness.OpenRun(args[0])
+			if err != nil {
+				return err
+			}
+			defer doc.Close() //nolint:errcheck // it was only read
+			globs := eval.Globs{}
+			for _, arm := range arms {
+				globs = append(globs, eval.Glob(arm))
+			}
+			found, err := reports.Cases(a.out, doc, eval.Glob(args[1]), globs, a.reportOptions())
+			if err == nil && !found {
+				return harness.Exitf(harness.ExitBadInput, "the run has no case %q%s", args[1], harness.NearestCase(doc, args[1]))
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringArrayVar(&arms, "arm", nil, "only arms that fit the glob; repeat it for several")
+	return cmd
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// runOptions are the flags of `evalrun run`.
+type runOptions struct {
+	harness.Flags
+	dryRun, quiet, verbose bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use: "run SUITE...", Short: "Ask, score, report, and apply the gate", Args: atLeastOne("at least one suite"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.dryRun {
+				return a.dryRun(args, o)
+			}
+			return a.run(cmd.Context(), args, o)
+		},
+	}
+	fs := cmd.Flags()
+	serviceFlags(fs, &o.Flags)
+	limitFlags(fs, &o.Flags)
+	selectFlags(fs, &o.Flags)
+	reportFlags(fs, &o.Flags)
+	fs.StringVar(&o.Out, "out", "", "run directory (default .evalrun/runs/ID)")
+	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "nothing selected is no error")
+	positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests, one JSON object a line, and ask nothing")
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial and each retry")
+	return cmd
+}
+
+// run is `evalrun run` from top to bottom.
+func (a *app) run(ctx context.Context, files []string, o runOptions) error {
+	outputs, err := harness.Outputs(o.Reports)
+	if err != nil {
+		return err
+	}
+	loaded, err := a.load(files, o.Flags)
+	if err != nil {
+		return err
+	}
+	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
+	if err != nil {
+		return err
+	}
+	progress := a.progress(o)
+	session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), progress.notice)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if o.verbose {
+		session.Retrying = progress.notice
+	}
+	plan, err := a.plan(ctx, session)
+	if err != nil {
+		return err
+	}
+	if plan.Size() == 0 {
+		return a.nothing(loaded, o.Flags)
+	}
+	dir, err := session.Run(ctx, plan, progress, a.signals)
+	if err != nil {
+		return err
+	}
+	return a.report(dir, outputs, o.quiet)
+}
+
+// plan asks the service about its models; a signal meanwhile ends the command.
+func (a *app) plan(ctx context.Context, session *harness.Session) (*runner.Plan, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	caught := make(chan os.Signal, 1)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case sig := <-a.signals:
+			caught <- sig
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	p, err := session.Plan(ctx)
+	cancel()
+	<-watched
+	select {
+	case sig := <-caught:
+		return nil, harness.Exitf(harness.ExitOfSignal(sig.String()), "interrupted before the first call")
+	default:
+		return p, err
+	}
+}
+
+func (a *app) nothing(l *harness.Loaded, f harness.Flags) error {
+	if f.AllowEmpty {
+		_, err := fmt.Fprintln(a.out, "nothing selected, nothing asked")
+		return err
+	}
+	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s (--allow-empty makes this no error)", harness.Hint(l, f))
+}
+
+// report writes the reports of a run that has just ended and gives its exit code.
+func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
+	doc, err := harness.OpenRun(dir)
+	if err != nil {
+		return err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	written, err := harness.WriteReports(doc, outputs, a.out, a.reportOptions())
+	if err != nil {
+		return err
+	}
+	if !quiet {
+		for _, line := range written {
+			fmt.Fprintln(a.err, line)
+		}
+		fmt.Fprintf(a.err, "run: %s\n", dir)
+	}
+	if doc.End != nil && doc.End.Reason == eval.EndStopped && doc.End.Message != "" {
+		fmt.Fprintf(a.err, "evalrun: %s\n", doc.End.Message)
+	}
+	return exit(doc.Gate.Exit)
+}
+
+// request is a line of --dry-run.
+type request struct {
+	Suite      string        `json:"suite"`
+	Case       string        `json:"case"`
+	Arm        string        `json:"arm"`
+	Model      string        `json:"model"`
+	APIVersion string        `json:"apiVersion"`
+	Repeats    int           `json:"repeats"`
+	Request    *eval.Request `json:"request"`
+}
+
+func (a *app) dryRun(files []string, o runOptions) error {
+	loaded, err := a.load(files, o.Flags)
+	if err != nil {
+		return err
+	}
+	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
+	if err != nil {
+		return err
+	}
+	plan := harness.NewPlan(loaded, o.Flags, settings)
+	if plan.Size() == 0 {
+		return a.nothing(loaded, o.Flags)
+	}
+	var last *request
+	show := func() error {
+		if last == nil {
+			return nil
+		}
+		line, err := eval.Marshal(last)
+		if err == nil {
+			_, err = fmt.Fprintf(a.out, "%s\n", line)
+		}
+		return err
+	}
+	for t := range plan.Trials() {
+		if t.Repeat > 1 {
+			last.Repeats++
+			continue
+		}
+		if err := show(); err != nil {
+			return err
+		}
+		last = &request{t.Suite, t.Case, t.Arm, t.Model, t.Request.APIVersion, 1, &t.Request}
+	}
+	return show()
+}

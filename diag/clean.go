@@ -1,0 +1,76 @@
+package diag
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean makes text safe for a terminal and a log: control characters, invalid
+// bytes and characters that reorder or hide text become visible escapes.
+// Newline and tab stay; it never makes an escape sequence of its own.
+func Clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case plain(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// CleanLine is Clean for a place that holds one line: line breaks and tabs become
+// spaces, and a start that continuous-integration logs would take for a
+// command ("::", "##[") is broken up.
+func CleanLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch r {
+		case '\n', '\r', '\t', '\u2028', '\u2029', '\u0085':
+			return ' '
+		}
+		return r
+	}, s)
+	s = Clean(s)
+	if strings.HasPrefix(s, "::") || strings.HasPrefix(s, "##[") {
+		s = " " + s
+	}
+	return s
+}
+
+func isClean(s string) bool {
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 || !plain(r) {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
+// plain reports whether r shows as itself and changes nothing around it.
+// Format characters (bidi controls, zero-width marks, tags) are not plain, but
+// the joiners that emoji and several scripts need are.
+func plain(r rune) bool {
+	switch r {
+	case '\n', '\t', '\u200c', '\u200d':
+		return true
+	case '\u2028', '\u2029':
+		return false
+	}
+	return !unicode.Is(unicode.Cc, r) && !unicode.Is(unicode.Cf, r)
+}

@@ -1,0 +1,142 @@
+// Package diag holds what evalrun says about a user's files: a position, a
+// message, a hint. Whoever reads a file collects every mistake in a List and
+// goes on; the caller sorts, renders and decides.
+//
+// It refuses to stop at the first mistake and to guess positions: a Diagnostic
+// without a line is about the file as a whole.
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Pos is a place in a file. Line and Col count from 1; Col counts code points.
+// Line 0 means the file as a whole.
+type Pos struct {
+	File string
+	Line int
+	Col  int
+}
+
+// String gives file:line:col, or less where less is known.
+func (p Pos) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Col == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// Severity tells a mistake from an advice.
+type Severity int
+
+// The zero Severity is invalid on purpose.
+const (
+	Error Severity = iota + 1
+	Warning
+)
+
+// Diagnostic is one thing to tell the user about a file.
+type Diagnostic struct {
+	Severity Severity
+	Pos      Pos
+	Message  string // what is wrong
+	Hint     string // what to do about it; optional
+}
+
+// List collects diagnostics. The zero List is ready to use.
+type List struct {
+	items []Diagnostic
+	seen  map[Diagnostic]bool
+}
+
+// Errorf adds a mistake.
+func (l *List) Errorf(pos Pos, hint, format string, args ...any) {
+	l.Add(Diagnostic{Error, pos, fmt.Sprintf(format, args...), hint})
+}
+
+// Warnf adds an advice.
+func (l *List) Warnf(pos Pos, hint, format string, args ...any) {
+	l.Add(Diagnostic{Warning, pos, fmt.Sprintf(format, args...), hint})
+}
+
+// Add appends d unless the same was said already: a mistake in `defaults`
+// would otherwise be told once per case.
+func (l *List) Add(d Diagnostic) {
+	if l.seen == nil {
+		l.seen = map[Diagnostic]bool{}
+	}
+	if l.seen[d] {
+		return
+	}
+	l.seen[d] = true
+	l.items = append(l.items, d)
+}
+
+// Merge adds everything in other.
+func (l *List) Merge(other List) {
+	for _, d := range other.items {
+		l.Add(d)
+	}
+}
+
+// HasErrors reports whether any item is a mistake.
+func (l *List) HasErrors() bool { return l.count(Error) > 0 }
+
+// Len is the number of mistakes and warnings.
+func (l *List) Len() int { return len(l.items) }
+
+func (l *List) count(s Severity) int {
+	n := 0
+	for _, d := range l.items {
+		if d.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Sorted returns the items by file, line and column, errors before warnings at
+// the same place.
+func (l *List) Sorted() []Diagnostic {
+	out := slices.Clone(l.items)
+	slices.SortStableFunc(out, func(a, b Diagnostic) int {
+		return cmp.Or(
+			strings.Compare(a.Pos.File, b.Pos.File),
+			cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Col, b.Pos.Col),
+			cmp.Compare(a.Severity, b.Severity),
+		)
+	})
+	return out
+}
+
+// Err returns the list as an error, nil when it has no mistakes.
+func (l *List) Err() error {
+	if !l.HasErrors() {
+		return nil
+	}
+	return &Mistakes{List: l}
+}
+
+// Mistakes is a List with at least one error, as an error. The command line
+// shows it with source lines; Error gives the short form.
+type Mistakes struct{ List *List }
+
+func (m *Mistakes) Error() string {
+	for _, d := range m.List.Sorted() {
+		if d.Severity != Error {
+			continue
+		}
+		if n := m.List.count(Error); n > 1 {
+			return fmt.Sprintf("%s: %s (and %d more)", d.Pos, d.Message, n-1)
+		}
+		return fmt.Sprintf("%s: %s", d.Pos, d.Message)
+	}
+	return "no mistakes"
+}

@@ -1,0 +1,74 @@
+package diag
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// DidYouMean gives a hint naming the nearest of the known words, or, when none
+// is near and they are few, all of them; "" when there is nothing to say.
+func DidYouMean(word string, known []string) string {
+	if near := Nearest(word, known, 1); len(near) > 0 {
+		return fmt.Sprintf("did you mean `%s`?", near[0])
+	}
+	if len(known) == 0 || len(known) > 16 {
+		return ""
+	}
+	sorted := slices.Sorted(slices.Values(known))
+	return "known here: " + strings.Join(sorted, ", ")
+}
+
+// Nearest returns up to n of the known words that word is probably a slip of,
+// nearest first.
+func Nearest(word string, known []string, n int) []string {
+	type near struct {
+		word string
+		d    int
+	}
+	var hits []near
+	lower := strings.ToLower(word)
+	for _, k := range known {
+		d := distance(lower, strings.ToLower(k))
+		limit := max(1, (len([]rune(k))+2)/3)
+		if prefixed := len(lower) >= 3 && strings.HasPrefix(strings.ToLower(k), lower); d <= limit || prefixed {
+			hits = append(hits, near{k, d})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b near) int { return a.d - b.d })
+	var out []string
+	for _, h := range hits[:min(n, len(hits))] {
+		out = append(out, h.word)
+	}
+	return out
+}
+
+// distance is the optimal string alignment distance (edits and swaps of
+// neighbours), capped in cost by ignoring words longer than 64.
+func distance(a, b string) int {
+	ra, rb := []rune(a), []rune(b)
+	if len(ra) > 64 || len(rb) > 64 {
+		return max(len(ra), len(rb))
+	}
+	var before []int
+	prev := make([]int, len(rb)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(ra); i++ {
+		cur := make([]int, len(rb)+1)
+		cur[0] = i
+		for j := 1; j <= len(rb); j++ {
+			cost := 1
+			if ra[i-1] == rb[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && ra[i-1] == rb[j-2] && ra[i-2] == rb[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev = prev, cur
+	}
+	return prev[len(rb)]
+}

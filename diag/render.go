@@ -1,0 +1,149 @@
+package diag
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxShown is how many diagnostics Render prints before it only counts.
+const MaxShown = 50
+
+// maxSourceLine is how much of a source line is shown, in code points.
+const maxSourceLine = 120
+
+// Renderer prints diagnostics with the source line and a caret.
+type Renderer struct {
+	// Source returns the text of a file that was read, nil when unknown. Optional.
+	Source func(file string) []byte
+	// Color turns on ANSI colours. Optional, default off.
+	Color bool
+}
+
+// Render writes the list, sorted, and a closing count when there is more than
+// one item.
+func (r Renderer) Render(w io.Writer, l *List) error {
+	items := l.Sorted()
+	var b strings.Builder
+	for i, d := range items {
+		if i == MaxShown {
+			fmt.Fprintf(&b, "... and %d more\n", len(items)-i)
+			break
+		}
+		r.one(&b, d)
+	}
+	if len(items) > 1 {
+		b.WriteString(tally(l) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func tally(l *List) string {
+	var parts []string
+	if n := l.count(Error); n > 0 {
+		parts = append(parts, Count(n, "error"))
+	}
+	if n := l.count(Warning); n > 0 {
+		parts = append(parts, Count(n, "warning"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Count gives "1 case", "2 cases": the number with its noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	switch {
+	case strings.HasSuffix(noun, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (r Renderer) one(b *strings.Builder, d Diagnostic) {
+	label := ""
+	if d.Severity == Warning {
+		label = r.paint("33", "warning: ")
+	}
+	if d.Pos.File != "" {
+		fmt.Fprintf(b, "%s: ", r.paint("1", CleanLine(d.Pos.String())))
+	}
+	fmt.Fprintf(b, "%s%s\n", label, CleanLine(d.Message))
+	r.snippet(b, d.Pos)
+	if d.Hint != "" {
+		fmt.Fprintf(b, "  %s %s\n", r.paint("36", "hint:"), CleanLine(d.Hint))
+	}
+}
+
+func (r Renderer) paint(code, s string) string {
+	if !r.Color {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// snippet shows the line and a caret under the column. A long line is cut
+// around the column.
+func (r Renderer) snippet(b *strings.Builder, pos Pos) {
+	if r.Source == nil || pos.Line == 0 {
+		return
+	}
+	line, ok := nthLine(r.Source(pos.File), pos.Line)
+	if !ok {
+		return
+	}
+	runes := []rune(strings.TrimRight(line, "\r\n"))
+	col := min(max(pos.Col, 1), len(runes)+1)
+	from, lead, tail := 0, "", ""
+	if col > maxSourceLine-20 {
+		from, lead = col-maxSourceLine/2, "..."
+	}
+	to := len(runes)
+	if to-from > maxSourceLine {
+		to, tail = from+maxSourceLine, "..."
+	}
+	num := fmt.Sprintf("%5d", pos.Line)
+	before := CleanLine(string(runes[from : col-1]))
+	after := CleanLine(string(runes[col-1 : to]))
+	fmt.Fprintf(b, "%s | %s%s%s%s\n", num, lead, before, after, tail)
+	if pos.Col > 0 {
+		pad := strings.Repeat(" ", utf8.RuneCountInString(lead)+width(before))
+		fmt.Fprintf(b, "%s | %s%s\n", strings.Repeat(" ", len(num)), pad, r.paint("31", "^"))
+	}
+}
+
+// width counts terminal cells well enough for a caret: wide East Asian
+// characters take two, combining marks none.
+func width(s string) int {
+	n := 0
+	for _, r := range s {
+		switch {
+		case r >= 0x300 && r <= 0x36f, r == '\u200d', r >= 0xfe00 && r <= 0xfe0f:
+		case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
+			r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+func nthLine(src []byte, n int) (string, bool) {
+	rest := string(src)
+	for i := 1; ; i++ {
+		line, after, more := strings.Cut(rest, "\n")
+		if i == n {
+			return line, line != "" || more
+		}
+		if !more {
+			return "", false
+		}
+		rest = after
+	}
+}

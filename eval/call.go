@@ -1,0 +1,142 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Request is what is asked of a model.
+type Request struct {
+	Model            string            `json:"-"`
+	APIVersion       string            `json:"-"`
+	Contents         []Content         `json:"contents"`
+	GenerationConfig *GenerationConfig `json:"generationConfig,omitempty"`
+	SafetySettings   []SafetySetting   `json:"safetySettings,omitempty"`
+}
+
+// Call is one request on its way, and the record of how it went. Whoever carries it
+// out fills in Timing.
+type Call struct {
+	Request
+	// TrialID names the trial for evalrun's own emulator. Optional.
+	TrialID string
+	// PromptTokens are the tokens of the prompt, counted or estimated.
+	PromptTokens int
+	// OutputLimit is the longest output in tokens, 0 when it is not known.
+	OutputLimit int
+	Timing        Timing
+}
+
+// Generator asks a model. The error is an *Error.
+type Generator interface {
+	Generate(ctx context.Context, call *Call) (*Response, error)
+}
+
+// TokenCounter asks the service how many tokens the contents of a call are. The
+// error is an *Error.
+type TokenCounter interface {
+	CountTokens(ctx context.Context, call *Call) (int, error)
+}
+
+// ModelSource tells about models. The error is an *Error.
+type ModelSource interface {
+	Model(ctx context.Context, apiVersion, id string) (*Model, error)
+	Models(ctx context.Context, apiVersion string) ([]Model, error)
+}
+
+// ErrorKind says why a trial could not be judged.
+type ErrorKind string
+
+// The kinds of errors; the words of the run file.
+const (
+	KindTransport    ErrorKind = "transport"    // no connection, or it broke
+	KindTimeout      ErrorKind = "timeout"      // an attempt took longer than limits.timeout
+	KindStatus       ErrorKind = "status"       // the service answered with an error status
+	KindAuth         ErrorKind = "auth"         // 401 or 403
+	KindQuota        ErrorKind = "quota"        // 429 that waiting does not cure
+	KindMalformed    ErrorKind = "malformed"    // the answer is not what the service promises
+	KindTruncated    ErrorKind = "truncated"    // the answer was cut
+	KindTooLarge     ErrorKind = "tooLarge"     // the answer is larger than evalrun reads
+	KindOverLimit    ErrorKind = "overLimit"    // the prompt is longer than the model takes
+	KindNoCandidates ErrorKind = "noCandidates" // neither an answer nor a block
+	KindUnscored     ErrorKind = "unscored"     // a scorer could not tell
+	KindScorer       ErrorKind = "scorer"       // a scorer failed
+	KindCanceled     ErrorKind = "canceled"     // given up by evalrun itself; never journaled
+	KindBudget       ErrorKind = "budget"       // not sent: the budget is spent; becomes a skip
+)
+
+// Error is why something could not be done, in one type for the client, the
+// decorators and the run file.
+type Error struct {
+	Kind    ErrorKind `json:"kind"`
+	Status  int       `json:"status,omitempty"` // HTTP status, 0 when there was none
+	Code    string    `json:"code,omitempty"`   // the service's own code, such as INVALID_ARGUMENT
+	Message string    `json:"message"`
+	// RetryAfter is the least time to wait that the service asked for.
+	RetryAfter time.Duration `json:"-"`
+	// Permanent says that no retry can help although the kind suggests it.
+	Permanent bool `json:"-"`
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Status != 0 && e.Code != "":
+		return fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Message)
+	case e.Status != 0:
+		return fmt.Sprintf("%d: %s", e.Status, e.Message)
+	}
+	return e.Message
+}
+
+// Errorf makes an Error without a status.
+func Errorf(kind ErrorKind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// Timing is when a call was made and how long it took.
+type Timing struct {
+	StartedAt time.Time `json:"startedAt"` // of the first attempt
+	// QueuedMs is the time spent waiting for rate limits and back-off.
+	QueuedMs float64 `json:"queuedMs"`
+	// LatencyMs is the service time of the last attempt, body included.
+	LatencyMs float64 `json:"latencyMs"`
+	// FirstTokenMs is the time to the first token of a streamed answer.
+	FirstTokenMs *float64 `json:"firstTokenMs,omitempty"`
+	Attempts     int      `json:"attempts"`
+}
+
+// Milliseconds converts a duration for Timing.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// Usage is what a trial cost in tokens.
+type Usage struct {
+	PromptTokens int         `json:"promptTokens"`
+	OutputTokens int         `json:"outputTokens"`
+	TotalTokens  int         `json:"totalTokens"`
+	Source       UsageSource `json:"source"`
+}
+
+// UsageSource says where the numbers of a Usage come from.
+type UsageSource string
+
+// Sources of usage, the surest first.
+const (
+	UsageService   UsageSource = "service"   // the answer carried usageMetadata
+	UsageCounted   UsageSource = "counted"   // countTokens on the output
+	UsageEstimated UsageSource = "estimated" // EstimateTokens
+)
+
+// EstimateTokens guesses the tokens of n UTF-8 bytes: a quarter, rounded up.
+func EstimateTokens(n int) int { return (n + 3) / 4 }
+
+// TokensPerImage is the fixed estimate for an image.
+const TokensPerImage = 258
+
+// EstimatePrompt guesses the tokens of contents.
+func EstimatePrompt(contents []Content) int {
+	return EstimateTokens(TextBytes(contents)) + TokensPerImage*Images(contents)
+}
+
+// EstimateOutput guesses the tokens of an answer.
+func EstimateOutput(r *Response) int { return EstimateTokens(r.textBytes()) }

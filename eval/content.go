@@ -1,0 +1,296 @@
+// Package eval holds the nouns of evalrun: what is asked (Content, Part,
+// GenerationConfig, SafetySetting), what comes back (Response, Candidate), the Model
+// that answers, and what evalrun makes of it (Trial, Score, Result, Run). What the
+// service also knows is spelled as on the wire. The small interfaces through which
+// the service is called stand here too.
+//
+// It does no I/O and judges nothing.
+package eval
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// Roles of a Content in a conversation.
+const (
+	RoleUser  = "user"
+	RoleModel = "model"
+)
+
+// Content is one turn of a conversation. Role may be empty in a single-turn
+// request.
+type Content struct {
+	Role  string
+	Parts []Part
+}
+
+// Part is a text or, when Image is set, an image.
+type Part struct {
+	Text  string
+	Image *Image
+}
+
+// Image is an image as it is sent. Data is not kept in run files; Path and SHA256
+// say which image it was.
+type Image struct {
+	Path     string `json:"path"`
+	MIMEType string `json:"mimeType"`
+	SHA256   string `json:"sha256"` // hex, of the bytes as sent
+	Bytes    int    `json:"bytes"`
+	Data     []byte `json:"-"`
+}
+
+// MaxPromptBytes bounds the encoded contents of a request, text and images
+// together: the 4 MB of the service.
+const MaxPromptBytes = 4 << 20
+
+// MaxImages is how many images one prompt may hold.
+const MaxImages = 16
+
+// AppendContents appends contents as they are sent: a JSON array with inline_data and
+// mime_type in the service's spelling, image bytes in base64 without line breaks.
+func AppendContents(dst []byte, contents []Content) []byte {
+	dst = append(dst, '[')
+	for i, c := range contents {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '{')
+		if c.Role != "" {
+			dst = append(dst, `"role":`...)
+			dst = AppendString(dst, c.Role)
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"parts":[`...)
+		for j, p := range c.Parts {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = p.append(dst)
+		}
+		dst = append(dst, "]}"...)
+	}
+	return append(dst, ']')
+}
+
+func (p Part) append(dst []byte) []byte {
+	if p.Image == nil {
+		dst = append(dst, `{"text":`...)
+		dst = AppendString(dst, p.Text)
+		return append(dst, '}')
+	}
+	dst = append(dst, `{"inline_data":{"mime_type":`...)
+	dst = AppendString(dst, p.Image.MIMEType)
+	dst = append(dst, `,"data":"`...)
+	dst = base64.StdEncoding.AppendEncode(dst, p.Image.Data)
+	return append(dst, `"}}`...)
+}
+
+// AppendString appends s as a JSON string without the HTML escapes that only
+// make a prompt longer. Invalid UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	if plainASCII(s) {
+		dst = append(dst, '"')
+		dst = append(dst, s...)
+		return append(dst, '"')
+	}
+	quoted, err := Marshal(s)
+	if err != nil { // a string always encodes
+		panic(err)
+	}
+	return append(dst, quoted...)
+}
+
+// Marshal is json.Marshal without the escapes for HTML, which make run files and
+// prompts longer and harder to read.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func plainASCII(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// EncodedSize is the length of AppendContents in bytes, without encoding images.
+func EncodedSize(contents []Content) int {
+	images := 0
+	light := make([]Content, len(contents))
+	for i, c := range contents {
+		light[i] = Content{Role: c.Role, Parts: slices.Clone(c.Parts)}
+		for j, p := range c.Parts {
+			if p.Image != nil {
+				images += base64.StdEncoding.EncodedLen(len(p.Image.Data))
+				light[i].Parts[j].Image = &Image{MIMEType: p.Image.MIMEType}
+			}
+		}
+	}
+	return images + len(AppendContents(nil, light))
+}
+
+// TextBytes is the number of UTF-8 bytes of all texts: at least the number of
+// tokens of a prompt without images.
+func TextBytes(contents []Content) int {
+	n := 0
+	for _, p := range parts(contents) {
+		n += len(p.Text)
+	}
+	return n
+}
+
+// Images counts the images in contents.
+func Images(contents []Content) int {
+	n := 0
+	for _, p := range parts(contents) {
+		if p.Image != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func parts(contents []Content) []Part {
+	var out []Part
+	for _, c := range contents {
+		out = append(out, c.Parts...)
+	}
+	return out
+}
+
+// recordedPart is a part as the run file shows it: images as hash and path.
+type recordedPart struct {
+	Text  *string `json:"text,omitempty"`
+	Image *Image  `json:"image,omitempty"`
+}
+
+type recordedContent struct {
+	Role  string         `json:"role,omitempty"`
+	Parts []recordedPart `json:"parts"`
+}
+
+// MarshalJSON writes the content as run files hold it. AppendContents is what
+// is sent.
+func (c Content) MarshalJSON() ([]byte, error) {
+	out := recordedContent{Role: c.Role, Parts: make([]recordedPart, len(c.Parts))}
+	for i, p := range c.Parts {
+		if p.Image != nil {
+			out.Parts[i].Image = p.Image
+		} else {
+			out.Parts[i].Text = &p.Text
+		}
+	}
+	return Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	var in recordedContent
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*c = Content{Role: in.Role, Parts: make([]Part, len(in.Parts))}
+	for i, p := range in.Parts {
+		c.Parts[i].Image = p.Image
+		if p.Text != nil {
+			c.Parts[i].Text = *p.Text
+		}
+	}
+	return nil
+}
+
+// GenerationConfig are the sampling parameters of a request. An unset field is
+// not sent; zero is.
+type GenerationConfig struct {
+	Temperature     *float64
+	TopP            *float64
+	TopK            *int
+	MaxOutputTokens *int
+	StopSequences   []string
+	// Extra fields are sent as they are, for what the service knows and evalrun does not.
+	Extra map[string]json.RawMessage
+}
+
+type wireConfig struct {
+	Temperature     *float64 `json:"temperature,omitempty"`
+	TopP            *float64 `json:"topP,omitempty"`
+	TopK            *int     `json:"topK,omitempty"`
+	MaxOutputTokens *int     `json:"maxOutputTokens,omitempty"`
+	StopSequences   []string `json:"stopSequences,omitempty"`
+}
+
+func (c *GenerationConfig) wire() wireConfig {
+	return wireConfig{c.Temperature, c.TopP, c.TopK, c.MaxOutputTokens, c.StopSequences}
+}
+
+// MarshalJSON writes the config as it is sent, extra fields last in order of
+// their names.
+func (c GenerationConfig) MarshalJSON() ([]byte, error) {
+	out, err := Marshal(c.wire())
+	if err != nil || len(c.Extra) == 0 {
+		return out, err
+	}
+	out = out[:len(out)-1]
+	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = AppendString(out, name)
+		out = append(out, ':')
+		out = append(out, c.Extra[name]...)
+	}
+	return append(out, '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *GenerationConfig) UnmarshalJSON(data []byte) error {
+	var w wireConfig
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	extra := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &extra); err != nil {
+		return err
+	}
+	for _, known := range ConfigKeys {
+		delete(extra, known)
+	}
+	*c = GenerationConfig{w.Temperature, w.TopP, w.TopK, w.MaxOutputTokens, w.StopSequences, nil}
+	if len(extra) > 0 {
+		c.Extra = extra
+	}
+	return nil
+}
+
+// ConfigKeys are the fields of a GenerationConfig that the service's specification
+// names.
+var ConfigKeys = []string{"stopSequences", "temperature", "maxOutputTokens", "topP", "topK"}
+
+// SafetySetting sets the blocking threshold of one category.
+type SafetySetting struct {
+	Category  string `json:"category"`
+	Threshold string `json:"threshold"`
+}
+
+// Categories and Thresholds are the values that the service's specification
+// names; others exist and pass through.
+var (
+	Categories = []string{
+		"HARM_CATEGORY_SEXUALLY_EXPLICIT", "HARM_CATEGORY_HATE_SPEECH",
+		"HARM_CATEGORY_HARASSMENT", "HARM_CATEGORY_DANGEROUS_CONTENT",
+	}
+	Thresholds = []string{"BLOCK_ONLY_HIGH"}
+)

@@ -1,0 +1,161 @@
+package eval
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Response is an answer: what came back from one generate call. A block is an
+// answer too.
+type Response struct {
+	Candidates     []Candidate     `json:"candidates"`
+	PromptFeedback *PromptFeedback `json:"promptFeedback,omitempty"`
+	ModelVersion   string          `json:"modelVersion,omitempty"`
+	// Usage as the service told it; nil when it did not.
+	Usage *Usage `json:"-"`
+	// Extra are the fields that evalrun does not know, as they came.
+	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+}
+
+// Candidate is one of the generated answers.
+type Candidate struct {
+	Text          string         `json:"text"`
+	FinishReason  string         `json:"finishReason,omitempty"`
+	SafetyRatings []SafetyRating `json:"safetyRatings,omitempty"`
+	// Extra are the fields and the kinds of parts that evalrun does not know.
+	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+}
+
+// SafetyRating is the service's opinion of one category. Values that the
+// specification does not name are kept as they came.
+type SafetyRating struct {
+	Category    string `json:"category"`
+	Probability string `json:"probability"`
+	Blocked     bool   `json:"blocked,omitempty"`
+}
+
+// Probabilities in rising order.
+var Probabilities = []string{"NEGLIGIBLE", "LOW", "MEDIUM", "HIGH"}
+
+// Level is the place of the rating's probability in Probabilities, -1 when it is not
+// among them.
+func (r SafetyRating) Level() int { return slices.Index(Probabilities, r.Probability) }
+
+// PromptFeedback is what the service says of the prompt.
+type PromptFeedback struct {
+	BlockReason   string         `json:"blockReason,omitempty"`
+	SafetyRatings []SafetyRating `json:"safetyRatings,omitempty"`
+}
+
+// BlockReasons are the finish reasons that mean a block.
+var BlockReasons = []string{"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
+
+// PromptBlock is the reason for which the prompt was blocked, "" when it was not.
+func (r *Response) PromptBlock() string {
+	if r.PromptFeedback == nil || r.PromptFeedback.BlockReason == "BLOCK_REASON_UNSPECIFIED" {
+		return ""
+	}
+	return r.PromptFeedback.BlockReason
+}
+
+// Block is the reason for which the candidate was blocked, "" when it was not.
+func (c *Candidate) Block() string {
+	if slices.Contains(BlockReasons, c.FinishReason) {
+		return c.FinishReason
+	}
+	return ""
+}
+
+// Blocked is the reason of the first block in the response, the prompt's first;
+// "" when nothing was blocked.
+func (r *Response) Blocked() string {
+	if reason := r.PromptBlock(); reason != "" {
+		return reason
+	}
+	for i := range r.Candidates {
+		if reason := r.Candidates[i].Block(); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// Text is the text of the first candidate.
+func (r *Response) Text() string {
+	if len(r.Candidates) == 0 {
+		return ""
+	}
+	return r.Candidates[0].Text
+}
+
+// textBytes is the number of UTF-8 bytes of all candidates' texts.
+func (r *Response) textBytes() int {
+	n := 0
+	for i := range r.Candidates {
+		n += len(r.Candidates[i].Text)
+	}
+	return n
+}
+
+// Model is the service's description of a model.
+type Model struct {
+	Name                       string   `json:"name"`
+	Version                    string   `json:"version,omitempty"`
+	DisplayName                string   `json:"displayName,omitempty"`
+	Description                string   `json:"description,omitempty"`
+	InputTokenLimit            int      `json:"inputTokenLimit,omitempty"`
+	OutputTokenLimit           int      `json:"outputTokenLimit,omitempty"`
+	SupportedGenerationMethods []string `json:"supportedGenerationMethods,omitempty"`
+	Temperature                *float64 `json:"temperature,omitempty"`
+	TopP                       *float64 `json:"topP,omitempty"`
+	TopK                       *int     `json:"topK,omitempty"`
+}
+
+// ID is the name without the "models/" prefix.
+func (m *Model) ID() string { return strings.TrimPrefix(m.Name, "models/") }
+
+// Supports reports whether the model has the method; a model that lists none is
+// given the benefit of the doubt.
+func (m *Model) Supports(method string) bool {
+	return len(m.SupportedGenerationMethods) == 0 || slices.Contains(m.SupportedGenerationMethods, method)
+}
+
+// Methods of the service by their names in Model.SupportedGenerationMethods.
+const (
+	MethodGenerate    = "generateContent"
+	MethodCountTokens = "countTokens"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// NamedModels are the seven models that the service's specification names, with the
+// limits and sampling defaults it gives: what is known of them without asking.
+func NamedModels() []Model {
+	model := func(id string, in, out int, methods ...string) Model {
+		return Model{Name: "models/" + id, Version: "001", DisplayName: id, InputTokenLimit: in, OutputTokenLimit: out, SupportedGenerationMethods: methods}
+	}
+	sampling := func(m Model, temperature, topP float64, topK int) Model {
+		m.Temperature, m.TopP, m.TopK = ptr(temperature), ptr(topP), ptr(topK)
+		return m
+	}
+	return []Model{
+		sampling(model("chat-bison-001", 4096, 1024, "generateMessage", "countMessageTokens"), 0.25, 0.95, 40),
+		sampling(model("text-bison-001", 8196, 1024, "generateText", "countTextTokens", "createTunedTextModel"), 0.7, 0.95, 40),
+		model("embedding-gecko-001", 1024, 1, "embedText", "countTextTokens"),
+		sampling(model("svc-pro", 30720, 2048, MethodGenerate, MethodCountTokens), 0.9, 1, 1),
+		sampling(model("svc-pro-vision", 12288, 4096, MethodGenerate, MethodCountTokens), 0.4, 1, 32),
+		model("embedding-001", 2048, 1, "embedContent"),
+		sampling(model("aqa", 7168, 1024, "generateAnswer"), 0.2, 1, 40),
+	}
+}
+
+// NamedModel is the entry of NamedModels with the given id, nil when it is not
+// among them.
+func NamedModel(id string) *Model {
+	models := NamedModels()
+	if i := slices.IndexFunc(models, func(m Model) bool { return m.ID() == id }); i >= 0 {
+		return &models[i]
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package eval
+
+import "encoding/json"
+
+// Trial is one arm asked one case once. Together with Request it is fixed by
+// the suite; nothing in it depends on what the service answers.
+type Trial struct {
+	N           int      `json:"n"`  // place in the plan, from 0
+	ID          string   `json:"id"` // hash of what is asked
+	CaseID      string   `json:"caseId"`
+	ScorersHash string   `json:"scorersHash"`
+	Suite       string   `json:"suite"`
+	Case        string   `json:"case"`
+	Arm         string   `json:"arm"` // target/prompt
+	Target      string   `json:"target"`
+	Prompt      string   `json:"prompt"`
+	Model       string   `json:"model"`
+	Repeat      int      `json:"repeat"` // from 1
+	Tags        []string `json:"tags,omitempty"`
+	Cluster     string   `json:"cluster,omitempty"`
+	Threshold   *float64 `json:"threshold"` // nil: every scorer must pass
+}
+
+// Outcome is what became of a trial. The zero Outcome is invalid.
+type Outcome string
+
+// The four outcomes, never merged.
+const (
+	Pass Outcome = "pass"
+	Fail Outcome = "fail"  // judged and found wanting
+	Err  Outcome = "error" // could not be judged
+	Skip Outcome = "skip"  // never asked
+)
+
+// Score is what a scorer says of an answer.
+type Score struct {
+	Scorer   string   `json:"scorer"`
+	Name     string   `json:"name,omitempty"`
+	Value    *float64 `json:"value"` // in [0,1]; nil when unscored
+	Passed   bool     `json:"passed"`
+	Weight   float64  `json:"weight"`
+	Required bool     `json:"required"`
+	Reason   string   `json:"reason"`
+	// Unscored says why the scorer could not tell; "" when it could.
+	Unscored string `json:"unscored,omitempty"`
+	// Diff shows expected against actual over several lines. Optional.
+	Diff string `json:"diff,omitempty"`
+}
+
+// Result is a trial with all that became of it: one line of the run file.
+type Result struct {
+	Trial
+	Outcome    Outcome   `json:"outcome"`
+	Scores     []Score   `json:"scores"`
+	Request    *Request  `json:"request,omitempty"`
+	Response   *Response `json:"response,omitempty"`
+	Usage      *Usage    `json:"usage,omitempty"`
+	Timing     *Timing   `json:"timing,omitempty"`
+	Error      *Error    `json:"error,omitempty"`
+	SkipReason string    `json:"skipReason,omitempty"`
+}
+
+// Counts tallies outcomes.
+type Counts struct {
+	Pass  int `json:"pass"`
+	Fail  int `json:"fail"`
+	Error int `json:"error"`
+	Skip  int `json:"skip"`
+}
+
+// Add counts one outcome.
+func (c *Counts) Add(o Outcome) {
+	switch o {
+	case Pass:
+		c.Pass++
+	case Fail:
+		c.Fail++
+	case Err:
+		c.Error++
+	case Skip:
+		c.Skip++
+	}
+}
+
+// Total is the number of outcomes counted.
+func (c Counts) Total() int { return c.Pass + c.Fail + c.Error + c.Skip }
+
+// Asked is the number of outcomes that are not skips.
+func (c Counts) Asked() int { return c.Pass + c.Fail + c.Error }
+
+// Run is the head of a run file: what was asked to run, and where.
+type Run struct {
+	Version    int             `json:"version"`
+	ID         string          `json:"id"`
+	StartedAt  string          `json:"startedAt"` // RFC 3339, UTC
+	Suites     []RunSuite      `json:"suites"`
+	Service    RunService      `json:"service"`
+	Emulator   bool            `json:"emulator"`
+	Models     []Model         `json:"models"`
+	Flags      json.RawMessage `json:"flags,omitempty"`
+	RandomSeed uint64          `json:"randomSeed"`
+	Plan       RunPlan         `json:"plan"`
+	Tool       string          `json:"tool,omitempty"` // the version of evalrun
+}
+
+// RunSuite names a suite of a run and the copy of it beside the run file.
+type RunSuite struct {
+	Name     string `json:"name"`
+	File     string `json:"file"`
+	Hash     string `json:"hash"`
+	Snapshot string `json:"snapshot"` // path inside the run directory
+	// Gate are the suite's rules; nil when it has none.
+	Gate *GateConfig `json:"gate,omitempty"`
+}
+
+// GateConfig are the rules of a suite's gate. PassRateMin nil judges nothing.
+type GateConfig struct {
+	PassRateMin *float64 `json:"passRateMin,omitempty"`
+	ErrorsMax   float64  `json:"errorsMax"` // share of the trials asked
+}
+
+// RunService is where a run was sent; it never holds a secret.
+type RunService struct {
+	BaseURL      string `json:"baseUrl"`
+	APIVersion   string `json:"apiVersion"`
+	HeaderPrefix string `json:"headerPrefix"`
+	Auth         string `json:"auth"`
+}
+
+// RunPlan is how much a run was going to ask.
+type RunPlan struct {
+	Trials int      `json:"trials"`
+	Arms   []string `json:"arms"` // in the order of the suite
+}
+
+// EndReason says why a run ended.
+type EndReason string
+
+// Why a run ended.
+const (
+	EndCompleted   EndReason = "completed"
+	EndInterrupted EndReason = "interrupted" // by a signal
+	EndBudget      EndReason = "budget"
+	EndMaxFailures EndReason = "maxFailures"
+	EndStopped     EndReason = "stopped" // the service refused or could not be reached
+)
+
+// End is the last line of a run file.
+type End struct {
+	FinishedAt string    `json:"finishedAt"`
+	Reason     EndReason `json:"reason"`
+	Message    string    `json:"message,omitempty"`
+	Signal     string    `json:"signal,omitempty"`
+	Counts     Counts    `json:"counts"`
+	Spent      *Spent    `json:"spent,omitempty"`
+}
+
+// Spent is what a run has cost against its budget. A zero budget is none.
+type Spent struct {
+	Calls        int `json:"calls"` // HTTP attempts, those for metadata left out
+	Tokens       int `json:"tokens"`
+	BudgetCalls  int `json:"budgetCalls,omitempty"`
+	BudgetTokens int `json:"budgetTokens,omitempty"`
+}
+
+// Gate is what the rules of the suites made of a run.
+type Gate struct {
+	Exit  int        `json:"exit"`
+	Rules []GateRule `json:"rules"`
+}
+
+// GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.
+// Value is nil when there was nothing to apply it to.
+type GateRule struct {
+	Suite string   `json:"suite"`
+	Name  string   `json:"name"`
+	Arm   string   `json:"arm,omitempty"`
+	Value *float64 `json:"value"`
+	Limit float64  `json:"limit"`
+	Holds bool     `json:"holds"`
+}

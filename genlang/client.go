@@ -1,0 +1,379 @@
+// Package genlang is the client of the generative-language REST service. One call is one
+// attempt: retries, limits and deadlines are decorators in internal/flow.
+//
+// It bounds what it reads, follows no redirect, and keeps the key out of every error. Whatever
+// can go wrong comes back as one *eval.Error.
+//
+// The usual order: New, then Model for each model, then Generate.
+package genlang
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// MaxResponseBytes is how much of a decoded answer is read.
+const MaxResponseBytes = 16 << 20
+
+// maxHeaderBytes bounds the headers of an answer.
+const maxHeaderBytes = 1 << 20
+
+// maxPages bounds the list of models.
+const maxPages = 100
+
+// TrialHeader tells evalrun's own emulator which trial a request is. It is sent
+// nowhere else.
+const TrialHeader = "X-Evalrun-Trial"
+
+// Config says where the service is and how to talk to it.
+type Config struct {
+	BaseURL      string // Required. Without a trailing slash or with one
+	HeaderPrefix string // Optional, default x-svc: gives x-svc-api-key
+	Key          string // Required, except by servers that want none
+	KeyInQuery   bool   // Optional: send the key as ?key= instead of in the header
+	APIVersion   string // Optional, default v1: where a request names none
+	UserAgent    string // Optional
+	Connections  int    // Optional: idle connections to keep; at least the concurrency
+	ToEmulator   bool   // Optional: send TrialHeader
+	// Transport replaces the HTTP transport. Optional.
+	Transport http.RoundTripper
+}
+
+// Client talks to the service; safe for concurrent use.
+type Client struct {
+	cfg   Config
+	base  string
+	http  *http.Client
+	scrub func(string) string
+}
+
+// New makes a client. It opens no connection.
+func New(cfg Config) *Client {
+	if cfg.HeaderPrefix == "" {
+		cfg.HeaderPrefix = "x-svc"
+	}
+	if cfg.APIVersion == "" {
+		cfg.APIVersion = "v1"
+	}
+	if cfg.Transport == nil {
+		cfg.Transport = transport(cfg.Connections)
+	}
+	return &Client{
+		cfg:   cfg,
+		base:  strings.TrimRight(cfg.BaseURL, "/"),
+		scrub: scrubber(cfg.Key),
+		http: &http.Client{
+			Transport:     cfg.Transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+func transport(connections int) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns = max(connections, 2)
+	t.MaxIdleConnsPerHost = t.MaxIdleConns
+	t.MaxResponseHeaderBytes = maxHeaderBytes
+	return t
+}
+
+// Close gives up idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Generate asks the model once. It fills in call.Timing.LatencyMs.
+func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	data, err := c.post(ctx, call, eval.MethodGenerate, requestBody(&call.Request, true))
+	if err != nil {
+		return nil, err
+	}
+	return ParseResponse(data)
+}
+
+// CountTokens asks how many tokens the contents of the call are.
+func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	data, err := c.post(ctx, call, eval.MethodCountTokens, requestBody(&call.Request, false))
+	if err != nil {
+		return 0, err
+	}
+	var out struct {
+		TotalTokens *int `json:"totalTokens"`
+	}
+	if err := decode(data, &out); err != nil {
+		return 0, err
+	}
+	if out.TotalTokens == nil || *out.TotalTokens < 0 {
+		return 0, eval.Errorf(eval.KindMalformed, "the answer to countTokens has no totalTokens: %s", excerpt(data))
+	}
+	return *out.TotalTokens, nil
+}
+
+// Model asks for one model's metadata. An unknown model is an error of status 404.
+func (c *Client) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+	data, err := c.get(ctx, c.url(apiVersion, "models/"+url.PathEscape(id)))
+	if err != nil {
+		return nil, err
+	}
+	var m eval.Model
+	if err := decode(data, &m); err != nil {
+		return nil, err
+	}
+	if m.Name == "" {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer is not a model: %s", excerpt(data))
+	}
+	return &m, nil
+}
+
+// Models lists all models, page by page.
+func (c *Client) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
+	var out []eval.Model
+	page := ""
+	for range maxPages {
+		u := c.url(apiVersion, "models")
+		if page != "" {
+			u += "?pageToken=" + url.QueryEscape(page)
+		}
+		data, err := c.get(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Models        []eval.Model `json:"models"`
+			NextPageToken string       `json:"nextPageToken"`
+		}
+		if err := decode(data, &list); err != nil {
+			return nil, err
+		}
+		out = append(out, list.Models...)
+		if list.NextPageToken == "" || list.NextPageToken == page {
+			return out, nil
+		}
+		page = list.NextPageToken
+	}
+	return out, nil
+}
+
+func (c *Client) url(apiVersion, path string) string {
+	if apiVersion == "" {
+		apiVersion = c.cfg.APIVersion
+	}
+	return c.base + "/" + url.PathEscape(apiVersion) + "/" + path
+}
+
+// requestBody encodes what a request asks. Counting takes the contents alone.
+func requestBody(r *eval.Request, whole bool) []byte {
+	b := append(make([]byte, 0, 512), `{"contents":`...)
+	b = eval.AppendContents(b, r.Contents)
+	if whole && r.GenerationConfig != nil {
+		b = append(b, `,"generationConfig":`...)
+		b = appendJSON(b, r.GenerationConfig)
+	}
+	if whole && len(r.SafetySettings) > 0 {
+		b = append(b, `,"safetySettings":`...)
+		b = appendJSON(b, r.SafetySettings)
+	}
+	return append(b, '}')
+}
+
+func appendJSON(dst []byte, v any) []byte {
+	out, err := json.Marshal(v)
+	if err != nil { // only checked values come here
+		panic(err)
+	}
+	return append(dst, out...)
+}
+
+func (c *Client) post(ctx context.Context, call *eval.Call, method string, body []byte) ([]byte, error) {
+	u := c.url(call.APIVersion, "models/"+url.PathEscape(call.Model)+":"+method)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u, bytes.NewReader(body))
+	if err != nil {
+		return nil, c.unsendable(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.cfg.ToEmulator && call.TrialID != "" {
+		req.Header.Set(TrialHeader, call.TrialID)
+	}
+	started := time.Now()
+	data, err := c.do(req)
+	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
+	return data, err
+}
+
+func (c *Client) get(ctx context.Context, u string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return nil, c.unsendable(err)
+	}
+	return c.do(req)
+}
+
+func (c *Client) unsendable(err error) error {
+	return &eval.Error{Kind: eval.KindTransport, Message: c.scrub("the request cannot be made: " + err.Error()), Permanent: true}
+}
+
+// do sends one request and reads the whole answer, keys in camelCase and the
+// service's key taken out wherever it was echoed.
+func (c *Client) do(req *http.Request) ([]byte, error) {
+	if c.cfg.UserAgent != "" {
+		req.Header.Set("User-Agent", c.cfg.UserAgent)
+	}
+	if c.cfg.Key != "" {
+		if c.cfg.KeyInQuery {
+			q := req.URL.Query()
+			q.Set("key", c.cfg.Key)
+			req.URL.RawQuery = q.Encode()
+		} else {
+			req.Header.Set(c.cfg.HeaderPrefix+"-api-key", c.cfg.Key)
+		}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.transportError(req, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	data, readErr := readAll(resp)
+	if len(c.cfg.Key) >= minScrubbed && bytes.Contains(data, []byte(c.cfg.Key)) {
+		data = []byte(c.scrub(string(data)))
+	}
+	data = eval.CamelKeys(data)
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return nil, c.redirected(resp)
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return nil, statusError(resp, data)
+	case readErr != nil:
+		return nil, c.bodyError(req, readErr)
+	}
+	return data, nil
+}
+
+var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBytes)
+
+// readAll reads at most MaxResponseBytes of the decoded body.
+func readAll(resp *http.Response) ([]byte, error) {
+	var body io.Reader = resp.Body
+	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") { // sent although nobody asked
+		zipped, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = zipped
+	}
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 && n <= MaxResponseBytes {
+		b.Grow(int(n) + bytes.MinRead)
+	}
+	n, err := b.ReadFrom(io.LimitReader(body, MaxResponseBytes+1))
+	if n > MaxResponseBytes {
+		return nil, errTooLarge
+	}
+	return b.Bytes(), err
+}
+
+// transportError explains why no answer came, naming the address.
+func (c *Client) transportError(req *http.Request, err error) error {
+	if e := contextError(req.Context(), err); e != nil {
+		return e
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // its own text holds the whole URL, key included
+	}
+	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.scrub(err.Error()))
+	e.Permanent = isPermanent(err)
+	return e
+}
+
+// isPermanent reports whether no retry can help: the other side is not who it says it is, or
+// does not speak TLS.
+func isPermanent(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "x509:") || strings.Contains(text, "server gave HTTP response to HTTPS client") ||
+		strings.Contains(text, "unsupported protocol scheme")
+}
+
+func contextError(ctx context.Context, err error) error {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return eval.Errorf(eval.KindCanceled, "canceled")
+	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return eval.Errorf(eval.KindTimeout, "no complete answer in time")
+	}
+	return nil
+}
+
+// bodyError explains why an answer could not be read to its end.
+func (c *Client) bodyError(req *http.Request, err error) error {
+	if e := contextError(req.Context(), err); e != nil {
+		return e
+	}
+	switch {
+	case errors.Is(err, errTooLarge):
+		return eval.Errorf(eval.KindTooLarge, "%s", err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return eval.Errorf(eval.KindTruncated, "the answer was cut off")
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+		return eval.Errorf(eval.KindMalformed, "the answer says it is gzip and is not")
+	}
+	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.scrub(err.Error()))
+}
+
+func (c *Client) redirected(resp *http.Response) error {
+	where := "somewhere else"
+	if u, err := resp.Location(); err == nil {
+		where = c.scrub(u.Scheme + "://" + u.Host + u.Path)
+	}
+	return &eval.Error{
+		Kind: eval.KindStatus, Status: resp.StatusCode, Permanent: true,
+		Message: fmt.Sprintf("the service redirects to %s; redirects are not followed, since key and prompt would go along", where),
+	}
+}
+
+// minScrubbed is the length from which a key is taken out of answers: a shorter one could be
+// a word of its own there, and no service hands out such keys.
+const minScrubbed = 16
+
+// scrubber returns a function that takes a key out of a text in the forms in
+// which it may turn up.
+func scrubber(key string) func(string) string {
+	if key == "" {
+		return func(s string) string { return s }
+	}
+	quoted, err := json.Marshal(key)
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	var pairs []string
+	for _, form := range []string{key, url.QueryEscape(key), url.PathEscape(key), string(quoted[1 : len(quoted)-1]), base64Of(key)} {
+		pairs = append(pairs, form, "[key]")
+	}
+	r := strings.NewReplacer(pairs...)
+	return r.Replace
+}
+
+// retryAfter reads the Retry-After header: seconds or a date.
+func retryAfter(h http.Header) time.Duration {
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if v == "" {
+		return 0
+	}
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 1e9 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, time.Until(t))
+	}
+	return 0
+}

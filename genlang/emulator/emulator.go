@@ -1,0 +1,280 @@
+// Package emulator is the generative-language service as an http.Handler, for demonstrations
+// and tests: the seven named models with their limits, the rules of the specification
+// enforced, answers from a script. No model is behind it.
+//
+// It is deterministic per seed: what it draws comes from a hash of the seed, the trial (or the
+// request body) and how often that was asked before.
+//
+// The usual order: LoadScript (or DemoScript), New, Start.
+package emulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Options set up an emulator. The zero value serves an echo to any key.
+type Options struct {
+	Script       *Script           // nil: every prompt is echoed
+	Key          string            // "" takes any key, but not none
+	HeaderPrefix string            // default x-svc
+	Alias        map[string]string // names that stand for one of the seven models
+	Seed         uint64
+	Models       []eval.Model // default eval.NamedModels
+}
+
+// Emulator serves the methods of the service. Use New.
+type Emulator struct {
+	opts   Options
+	models []eval.Model
+	mux    *http.ServeMux
+	served map[string]*atomic.Int64
+	draws  draws
+	stop   chan struct{}
+}
+
+// methods that are counted, in the order of the statistics.
+var methods = []string{eval.MethodGenerate, "streamGenerateContent", eval.MethodCountTokens, "embedContent", "batchEmbedContents", "models"}
+
+// New makes an emulator.
+func New(opts Options) *Emulator {
+	if opts.HeaderPrefix == "" {
+		opts.HeaderPrefix = "x-svc"
+	}
+	if opts.Script == nil {
+		opts.Script = &Script{}
+	}
+	if opts.Models == nil {
+		opts.Models = eval.NamedModels()
+	}
+	e := &Emulator{opts: opts, mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
+	for _, m := range opts.Models {
+		m.Description = "No model is behind this name: evalrun's emulator answers from a script."
+		e.models = append(e.models, m)
+	}
+	for _, m := range methods {
+		e.served[m] = new(atomic.Int64)
+	}
+	e.draws.seen = map[uint64]uint64{}
+	e.mux.HandleFunc("GET /emulator/stats", e.stats)
+	e.mux.HandleFunc("GET /{version}/models", e.authorized(e.listModels))
+	e.mux.HandleFunc("GET /{version}/models/{id}", e.authorized(e.getModel))
+	e.mux.HandleFunc("POST /{version}/models/{call}", e.authorized(e.post))
+	e.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, notFound("there is no %s %s here", r.Method, r.URL.Path))
+	})
+	return e
+}
+
+// ServeHTTP serves one request.
+func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Server", "evalrun-emulator")
+	e.mux.ServeHTTP(w, r)
+}
+
+// Stats are the calls served so far, by method.
+func (e *Emulator) Stats() map[string]int64 {
+	out := map[string]int64{}
+	for name, n := range e.served {
+		out[name] = n.Load()
+	}
+	return out
+}
+
+func (e *Emulator) stats(w http.ResponseWriter, _ *http.Request) { reply(w, e.Stats()) }
+
+// problem is an error answer.
+type problem struct {
+	Status  int
+	Code    string
+	Message string
+	Reason  string
+}
+
+func badRequest(format string, args ...any) *problem {
+	return &problem{http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf(format, args...), ""}
+}
+
+func notFound(format string, args ...any) *problem {
+	return &problem{http.StatusNotFound, "NOT_FOUND", fmt.Sprintf(format, args...), ""}
+}
+
+// wireError is the body of an error answer.
+type wireError struct {
+	Error struct {
+		Code    int          `json:"code"`
+		Message string       `json:"message"`
+		Status  string       `json:"status"`
+		Details []wireDetail `json:"details,omitempty"`
+	} `json:"error"`
+}
+
+type wireDetail struct {
+	Type       string `json:"@type"`
+	Reason     string `json:"reason,omitempty"`
+	RetryDelay string `json:"retryDelay,omitempty"`
+}
+
+func fail(w http.ResponseWriter, p *problem) {
+	var body wireError
+	body.Error.Code, body.Error.Message, body.Error.Status = p.Status, p.Message, p.Code
+	if p.Reason != "" {
+		body.Error.Details = []wireDetail{{Type: "type.googleapis.com/google.rpc.ErrorInfo", Reason: p.Reason}}
+	}
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.WriteHeader(p.Status)
+	writeJSON(w, body)
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	writeJSON(w, v)
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	_ = json.NewEncoder(w).Encode(v) // the client may have gone; there is nobody to tell
+}
+
+// authorized lets a request pass that brings a good key.
+func (e *Emulator) authorized(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get(e.opts.HeaderPrefix + "-api-key")
+		if key == "" {
+			key = r.URL.Query().Get("key")
+		}
+		switch {
+		case key == "":
+			fail(w, &problem{http.StatusForbidden, "PERMISSION_DENIED", "the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key", ""})
+		case e.opts.Key != "" && key != e.opts.Key:
+			fail(w, &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the API key is not valid", "API_KEY_INVALID"})
+		case !slices.Contains([]string{"v1", "v1beta"}, r.PathValue("version")):
+			fail(w, notFound("there is no version %q", r.PathValue("version")))
+		default:
+			next(w, r)
+		}
+	}
+}
+
+func (e *Emulator) listModels(w http.ResponseWriter, _ *http.Request) {
+	e.served["models"].Add(1)
+	models := slices.Clone(e.models)
+	for _, alias := range sortedKeys(e.opts.Alias) {
+		if m := e.model(alias); m != nil {
+			models = append(models, *m)
+		}
+	}
+	reply(w, struct {
+		Models []eval.Model `json:"models"`
+	}{models})
+}
+
+func (e *Emulator) getModel(w http.ResponseWriter, r *http.Request) {
+	e.served["models"].Add(1)
+	m := e.model(r.PathValue("id"))
+	if m == nil {
+		fail(w, notFound("models/%s is not found", r.PathValue("id")))
+		return
+	}
+	reply(w, m)
+}
+
+// model looks a model up by its id or an alias; the answer carries the name that was
+// asked for.
+func (e *Emulator) model(id string) *eval.Model {
+	real := id
+	if to, ok := e.opts.Alias[id]; ok {
+		real = to
+	}
+	i := slices.IndexFunc(e.models, func(m eval.Model) bool { return m.ID() == real })
+	if i < 0 {
+		return nil
+	}
+	m := e.models[i]
+	m.Name = "models/" + id
+	return &m
+}
+
+func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
+	id, method, _ := strings.Cut(r.PathValue("call"), ":")
+	m := e.model(id)
+	if m == nil {
+		fail(w, notFound("models/%s is not found", id))
+		return
+	}
+	if n, ok := e.served[method]; ok {
+		n.Add(1)
+	}
+	if !m.Supports(method) {
+		fail(w, notFound("models/%s does not support %s", id, method))
+		return
+	}
+	real := id
+	if to, ok := e.opts.Alias[id]; ok {
+		real = to
+	}
+	switch method {
+	case eval.MethodGenerate:
+		e.generate(w, r, m, real)
+	case eval.MethodCountTokens:
+		e.countTokens(w, r)
+	default:
+		fail(w, notFound("the method %s is not emulated", method))
+	}
+}
+
+// Server is an emulator that listens on an address of this machine.
+type Server struct {
+	*Emulator
+	URL  string
+	http *http.Server
+	done chan struct{}
+	once sync.Once
+}
+
+// Start serves e on addr, such as 127.0.0.1:0.
+func (e *Emulator) Start(addr string) (*Server, error) {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("the emulator cannot listen on %s: %w", addr, err)
+	}
+	s := &Server{
+		Emulator: e, URL: "http://" + listener.Addr().String(), done: make(chan struct{}),
+		http: &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second},
+	}
+	go func() {
+		defer close(s.done)
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			panic(err) // the listener was open a moment ago
+		}
+	}()
+	return s, nil
+}
+
+// Close ends the server and every request on it, hanging ones too.
+func (s *Server) Close() {
+	s.once.Do(func() {
+		close(s.stop)
+		_ = s.http.Close() // open connections are being dropped on purpose
+		<-s.done
+	})
+}
+
+func sortedKeys(m map[string]string) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,334 @@
+package emulator
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
+)
+
+// trialHeader is how evalrun tells its own emulator which trial a request is.
+const trialHeader = "X-Evalrun-Trial"
+
+// draws hands out random sources that depend on nothing but the seed, what is asked,
+// and how often it was asked before.
+type draws struct {
+	mu   sync.Mutex
+	seen map[uint64]uint64
+}
+
+func (d *draws) source(seed uint64, r *http.Request, req *request) *rand.Rand {
+	h := fnv.New64a()
+	if trial := r.Header.Get(trialHeader); trial != "" {
+		_, _ = h.Write([]byte(trial))
+	} else {
+		_, _ = h.Write(req.Raw)
+	}
+	key := h.Sum64()
+	d.mu.Lock()
+	d.seen[key]++
+	n := d.seen[key]
+	d.mu.Unlock()
+	return rand.New(rand.NewPCG(seed^key, n)) //nolint:gosec // a repeatable draw is the point
+}
+
+type wireResponse struct {
+	Candidates     []wireCandidate `json:"candidates,omitempty"`
+	PromptFeedback *wireFeedback   `json:"promptFeedback,omitempty"`
+	UsageMetadata  *wireUsage      `json:"usageMetadata,omitempty"`
+	ModelVersion   string          `json:"modelVersion"`
+}
+
+type wireCandidate struct {
+	Content       *content            `json:"content,omitempty"`
+	FinishReason  string              `json:"finishReason"`
+	Index         int                 `json:"index"`
+	SafetyRatings []eval.SafetyRating `json:"safetyRatings"`
+}
+
+type wireFeedback struct {
+	BlockReason   string              `json:"blockReason,omitempty"`
+	SafetyRatings []eval.SafetyRating `json:"safetyRatings"`
+}
+
+type wireUsage struct {
+	Prompt     int `json:"promptTokenCount"`
+	Candidates int `json:"candidatesTokenCount"`
+	Total      int `json:"totalTokenCount"`
+}
+
+func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Model, real string) {
+	req, p := readRequest(r)
+	if p == nil {
+		p = req.checkTurns()
+	}
+	if p == nil {
+		p = req.checkModel(m, real)
+	}
+	if p != nil {
+		fail(w, p)
+		return
+	}
+	rule, n := e.opts.Script.match(req, real)
+	rng := e.draws.source(e.opts.Seed, r, req)
+	if !e.wait(r, rule.latency(rng)) {
+		return
+	}
+	answer := e.answer(req, rule, m, real, rng)
+	if f := rule.fault(rng, n); f != nil {
+		e.misbehave(w, r, f, answer)
+		return
+	}
+	reply(w, answer)
+}
+
+// wait sleeps for d; false when the client has gone meanwhile.
+func (e *Emulator) wait(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+	case <-e.stop:
+	}
+	return false
+}
+
+func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) wireResponse {
+	out := wireResponse{ModelVersion: "emulator-" + real}
+	prompt := withDefaults(nil)
+	if rule.blockReason != "" {
+		prompt = withDefaults(rule.ratings)
+	}
+	out.PromptFeedback = &wireFeedback{BlockReason: rule.blockReason, SafetyRatings: prompt}
+	outputTokens := 0
+	if rule.blockReason == "" {
+		for i := range max(1, req.GenerationConfig.CandidateCount) {
+			c := e.candidate(req, rule, m, real, rng)
+			c.Index = i
+			out.Candidates = append(out.Candidates, c)
+			if c.Content != nil {
+				outputTokens += eval.EstimateTokens(len(c.Content.text()))
+			}
+		}
+	}
+	if e.opts.Script.usage {
+		in := req.tokens()
+		out.UsageMetadata = &wireUsage{in, outputTokens, in + outputTokens}
+	}
+	return out
+}
+
+func (e *Emulator) candidate(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) wireCandidate {
+	c := wireCandidate{FinishReason: "STOP", SafetyRatings: withDefaults(rule.ratings)}
+	if block(c.SafetyRatings, req.SafetySettings) {
+		c.FinishReason = "SAFETY"
+		return c
+	}
+	text := rule.text(req, real, temperature(req, m), rng)
+	text, cut := shorten(text, req.GenerationConfig, m.OutputTokenLimit)
+	if cut {
+		c.FinishReason = "MAX_TOKENS"
+	}
+	if rule.finishReason != "" {
+		c.FinishReason = rule.finishReason
+	}
+	if !slices.Contains(eval.BlockReasons, c.FinishReason) {
+		c.Content = &content{Role: eval.RoleModel, Parts: []part{{Text: &text}}}
+	}
+	return c
+}
+
+func temperature(req *request, m *eval.Model) float64 {
+	switch {
+	case req.GenerationConfig.Temperature != nil:
+		return *req.GenerationConfig.Temperature
+	case m.Temperature != nil:
+		return *m.Temperature
+	}
+	return 1
+}
+
+// shorten applies stop sequences and the token limit, and says whether the limit cut the
+// text.
+func shorten(text string, c config, limit int) (string, bool) {
+	for _, stop := range c.StopSequences {
+		if i := strings.Index(text, stop); i >= 0 && stop != "" {
+			text = text[:i]
+		}
+	}
+	if c.MaxOutputTokens != nil {
+		limit = *c.MaxOutputTokens
+	}
+	if eval.EstimateTokens(len(text)) <= limit {
+		return text, false
+	}
+	end := 4 * limit
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end], true
+}
+
+// withDefaults completes ratings to one per category.
+func withDefaults(given []eval.SafetyRating) []eval.SafetyRating {
+	out := slices.Clone(given)
+	for _, c := range eval.Categories {
+		if !slices.ContainsFunc(out, func(r eval.SafetyRating) bool { return r.Category == c }) {
+			out = append(out, eval.SafetyRating{Category: c, Probability: "NEGLIGIBLE"})
+		}
+	}
+	return out
+}
+
+// blockedFrom is the level from which a threshold blocks. The specification names
+// BLOCK_ONLY_HIGH and a default; the others are what clients of this protocol send.
+var blockedFrom = map[string]int{
+	"": 2, "HARM_BLOCK_THRESHOLD_UNSPECIFIED": 2, "BLOCK_MEDIUM_AND_ABOVE": 2,
+	"BLOCK_ONLY_HIGH": 3, "BLOCK_LOW_AND_ABOVE": 1, "BLOCK_NONE": 4, "OFF": 4,
+}
+
+// block marks the ratings that the settings block and reports whether there are any.
+func block(ratings []eval.SafetyRating, settings []setting) bool {
+	any := false
+	for i, r := range ratings {
+		threshold := ""
+		for _, s := range settings {
+			if s.Category == r.Category {
+				threshold = s.Threshold
+			}
+		}
+		from, known := blockedFrom[threshold]
+		if !known {
+			from = blockedFrom[""]
+		}
+		if r.Level() >= from {
+			ratings[i].Blocked = true
+			any = true
+		}
+	}
+	return any
+}
+
+// text makes the reply of the rule.
+func (ru *rule) text(req *request, model string, temperature float64, rng *rand.Rand) string {
+	if len(ru.replies) == 0 {
+		return req.prompt()
+	}
+	chosen := ru.replies[pick(ru.replies, temperature, rng)]
+	vars := tmpl.Dict{
+		"prompt": req.prompt(), "model": model,
+		"turns": strconv.Itoa(len(req.Contents)), "images": strconv.Itoa(req.images()),
+		"groups": ru.groups(req.prompt()),
+	}
+	out, err := chosen.text.Render(vars)
+	if err != nil {
+		return "emulator script: " + err.Error()
+	}
+	return out
+}
+
+// pick draws a reply by weight: the heaviest at temperature 0, as given at 1, and the more
+// even the higher.
+func pick(replies []weighted, temperature float64, rng *rand.Rand) int {
+	if len(replies) == 1 {
+		return 0
+	}
+	best := 0
+	sum := 0.0
+	shares := make([]float64, len(replies))
+	for i, r := range replies {
+		if r.weight > replies[best].weight {
+			best = i
+		}
+	}
+	if temperature <= 0 {
+		return best
+	}
+	for i, r := range replies {
+		shares[i] = math.Pow(r.weight/replies[best].weight, 1/temperature)
+		sum += shares[i]
+	}
+	at := rng.Float64() * sum
+	for i, s := range shares {
+		if at -= s; at < 0 {
+			return i
+		}
+	}
+	return best
+}
+
+// misbehave does what the fault says instead of answering.
+func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, answer wireResponse) {
+	switch {
+	case f.status > 0:
+		if f.retryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.retryAfter.Seconds()))))
+		}
+		fail(w, &problem{f.status, codeOf(f.status), f.words(), ""})
+	case f.hang:
+		select {
+		case <-r.Context().Done():
+		case <-e.stop:
+		}
+		panic(http.ErrAbortHandler)
+	case f.cut:
+		body, err := json.Marshal(answer)
+		if err != nil { // plain strings and numbers
+			panic(err)
+		}
+		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body[:len(body)/2])
+		if flusher, ok := w.(http.Flusher); ok {
+			flusher.Flush()
+		}
+		panic(http.ErrAbortHandler)
+	default:
+		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+		_, _ = w.Write([]byte(malformed[f.malformed]))
+	}
+}
+
+// malformed are the bodies of answers that are not what they should be.
+var malformed = map[string]string{
+	"json":  `{"candidates": [}`,
+	"html":  "<!DOCTYPE html><html><body>Bad gateway</body></html>",
+	"empty": "",
+	"type":  `{"candidates": "none"}`,
+	"none":  `{"candidates": []}`,
+}
+
+func codeOf(status int) string {
+	switch status {
+	case http.StatusBadRequest:
+		return "INVALID_ARGUMENT"
+	case http.StatusUnauthorized:
+		return "UNAUTHENTICATED"
+	case http.StatusForbidden:
+		return "PERMISSION_DENIED"
+	case http.StatusNotFound:
+		return "NOT_FOUND"
+	case http.StatusTooManyRequests:
+		return "RESOURCE_EXHAUSTED"
+	case http.StatusServiceUnavailable:
+		return "UNAVAILABLE"
+	case http.StatusGatewayTimeout:
+		return "DEADLINE_EXCEEDED"
+	}
+	return "INTERNAL"
+}

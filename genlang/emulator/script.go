@@ -1,0 +1,235 @@
+package emulator
+
+import (
+	_ "embed" // the demo script
+	"errors"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// Script says how an emulator answers: the first rule that matches; without a match the
+// prompt is echoed.
+type Script struct {
+	rules []*rule
+	usage bool
+}
+
+type rule struct {
+	model, glob   eval.Glob
+	re            *regexp.Regexp
+	image         *bool
+	turns         int
+	replies       []weighted
+	finishReason  string
+	ratings       []eval.SafetyRating
+	blockReason   string
+	median, tail  time.Duration // p50 and p99
+	faults        []fault
+	matches       atomic.Int64
+	anyModel, any bool
+}
+
+type weighted struct {
+	text   *tmpl.Template
+	weight float64
+}
+
+type fault struct {
+	status     int
+	message    string
+	retryAfter time.Duration
+	hang, cut  bool
+	malformed  string
+	rate       float64 // 0: always, within first
+	first      int64   // 0: no bound
+}
+
+//go:embed demo.yaml
+var demo []byte
+
+// DemoScript is the script behind `--emulator` without a file: it answers evalrun's
+// example suites.
+func DemoScript() *Script {
+	var diags diag.List
+	s := LoadScript("demo.yaml", demo, &diags)
+	if err := diags.Err(); err != nil {
+		panic(err) // it is part of the program, and a test loads it
+	}
+	return s
+}
+
+// LoadScript reads a script. Mistakes go to diags.
+func LoadScript(file string, src []byte, diags *diag.List) *Script {
+	s := &Script{}
+	root, ok := yamlnode.Parse(file, src, diags)
+	if !ok {
+		return s
+	}
+	m := root.Map("rules", "usage")
+	s.usage = m.Get("usage").Bool()
+	for _, n := range m.Get("rules").Seq() {
+		s.rules = append(s.rules, readRule(n))
+	}
+	return s
+}
+
+func readRule(n yamlnode.Node) *rule {
+	m := n.Map("match", "reply", "replies", "finishReason", "safetyRatings", "blockReason", "latency", "faults")
+	r := &rule{finishReason: m.Get("finishReason").Str(), blockReason: m.Get("blockReason").Str(), any: true, anyModel: true}
+	r.readMatch(m.Get("match"))
+	if reply := m.Get("reply"); !reply.IsZero() {
+		if m.Has("replies") {
+			m.Key("replies").Errorf("", "a rule has one of reply and replies")
+		}
+		r.replies = []weighted{{template(reply), 1}}
+	}
+	for _, item := range m.Get("replies").Seq() {
+		w := item.Map("text", "weight")
+		one := weighted{template(w.Need("text")), 1}
+		if v := w.Get("weight"); !v.IsZero() {
+			one.weight = v.Float(1e-9, 1e9)
+		}
+		r.replies = append(r.replies, one)
+	}
+	for _, item := range m.Get("safetyRatings").Seq() {
+		w := item.Map("category", "probability")
+		r.ratings = append(r.ratings, eval.SafetyRating{Category: w.Need("category").Str(), Probability: w.Need("probability").Str()})
+	}
+	r.readLatency(m.Get("latency"))
+	for _, item := range m.Get("faults").Seq() {
+		r.faults = append(r.faults, readFault(item))
+	}
+	return r
+}
+
+func (r *rule) readMatch(n yamlnode.Node) {
+	m := n.Map("model", "text", "regex", "image", "turns")
+	if v := m.Get("model"); !v.IsZero() {
+		r.model, r.anyModel = eval.Glob(v.Str()), false
+	}
+	if v := m.Get("text"); !v.IsZero() {
+		r.glob, r.any = eval.Glob(v.Str()), false
+	}
+	if v := m.Get("regex"); !v.IsZero() {
+		re, err := regexp.Compile(v.Str())
+		if err != nil {
+			v.Errorf("", "not a regular expression: %s", err)
+		}
+		r.re = re
+	}
+	if v := m.Get("image"); !v.IsZero() {
+		r.image = new(v.Bool())
+	}
+	r.turns = m.Get("turns").Int(1, math.MaxInt16)
+}
+
+func (r *rule) readLatency(n yamlnode.Node) {
+	if n.IsMapping() {
+		m := n.Map("p50", "p99")
+		r.median, r.tail = m.Need("p50").Duration(), m.Need("p99").Duration()
+		if r.tail > 0 && r.tail < r.median {
+			m.Get("p99").Errorf("", "p99 is below p50")
+		}
+		return
+	}
+	r.median = n.Duration()
+	r.tail = r.median
+}
+
+func readFault(n yamlnode.Node) fault {
+	m := n.Map("status", "message", "retryAfter", "hang", "cut", "malformed", "rate", "first")
+	f := fault{
+		status: m.Get("status").Int(400, 599), message: m.Get("message").Str(), retryAfter: m.Get("retryAfter").Duration(),
+		hang: m.Get("hang").Bool(), cut: m.Get("cut").Bool(), rate: m.Get("rate").Float(0, 1), first: int64(m.Get("first").Int(1, math.MaxInt32)),
+	}
+	if v := m.Get("malformed"); v.IsBool() && v.Bool() {
+		f.malformed = "json"
+	} else if !v.IsZero() && !v.IsBool() {
+		f.malformed = v.Word("json", "html", "empty", "type", "none")
+	}
+	if m.IsMapping() && f.status == 0 && !f.hang && !f.cut && f.malformed == "" {
+		n.Errorf("", "a fault is one of status, hang, cut and malformed")
+	}
+	return f
+}
+
+func template(n yamlnode.Node) *tmpl.Template {
+	t, err := tmpl.Parse(n.Str())
+	if err == nil {
+		return t
+	}
+	var e *tmpl.Error
+	if errors.As(err, &e) && !n.IsZero() {
+		n.Errorf("variables: prompt, model, turns, images, groups", "in the template: %s", e.Message)
+	}
+	t, _ = tmpl.Parse("")
+	return t
+}
+
+// match finds the rule for a request, an empty one when none matches, and how often
+// it has matched by now.
+func (s *Script) match(req *request, model string) (*rule, int64) {
+	prompt := req.prompt()
+	i := slices.IndexFunc(s.rules, func(r *rule) bool {
+		return (r.anyModel || r.model.Match(model)) &&
+			(r.any || r.glob.Match(prompt)) &&
+			(r.re == nil || r.re.MatchString(prompt)) &&
+			(r.image == nil || *r.image == (req.images() > 0)) &&
+			(r.turns == 0 || r.turns == len(req.Contents))
+	})
+	if i < 0 {
+		return &rule{}, 1
+	}
+	return s.rules[i], s.rules[i].matches.Add(1)
+}
+
+func (r *rule) groups(prompt string) tmpl.List {
+	var out tmpl.List
+	if r.re != nil {
+		for _, g := range r.re.FindStringSubmatch(prompt) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// z99 is the 99 % point of the standard normal distribution.
+const z99 = 2.3263478740408408
+
+// latency draws from the log-normal distribution with the given median and 99 % point.
+func (r *rule) latency(rng *rand.Rand) time.Duration {
+	if r.median <= 0 || r.tail <= r.median {
+		return r.median
+	}
+	sigma := math.Log(float64(r.tail)/float64(r.median)) / z99
+	return time.Duration(float64(r.median) * math.Exp(sigma*rng.NormFloat64()))
+}
+
+// fault chooses the fault of the n-th match, nil for none. A fault with first applies to so
+// many matches of its rule, one with rate to that share, one with neither to all.
+func (r *rule) fault(rng *rand.Rand, n int64) *fault {
+	for i := range r.faults {
+		f := &r.faults[i]
+		if f.first > 0 && n > f.first || f.rate > 0 && rng.Float64() >= f.rate {
+			continue
+		}
+		return f
+	}
+	return nil
+}
+
+func (f *fault) words() string {
+	if f.message != "" {
+		return f.message
+	}
+	return "the emulator's script asks for this fault"
+}

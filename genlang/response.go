@@ -1,0 +1,256 @@
+package genlang
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// decode reads one JSON value into v and says in an *eval.Error why it is none.
+func decode(data []byte, v any) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return eval.Errorf(eval.KindMalformed, "the answer is empty")
+	}
+	err := json.Unmarshal(data, v)
+	if err == nil {
+		return nil
+	}
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax) && isCut(data):
+		return eval.Errorf(eval.KindTruncated, "the answer was cut off after %d bytes", len(data))
+	case errors.As(err, &syntax):
+		return eval.Errorf(eval.KindMalformed, "the answer is not JSON: %s", excerpt(data))
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return eval.Errorf(eval.KindMalformed, "%s: %s", &shapeError{wrong.Field, "a " + wrong.Value}, excerpt(data))
+	}
+	return eval.Errorf(eval.KindMalformed, "the answer has another shape than expected: %s", excerpt(data))
+}
+
+// isCut reports whether data is the beginning of a JSON value.
+func isCut(data []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	for {
+		if _, err := dec.Token(); err != nil {
+			return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+	}
+}
+
+// fields is a JSON object of which the known members are taken out one by one; what is
+// left is kept as it came.
+type fields map[string]json.RawMessage
+
+// take decodes a member into v and removes it; absent and null leave v alone.
+func (f fields) take(name string, v any) error {
+	raw, ok := f[name]
+	delete(f, name)
+	if !ok || string(raw) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return &shapeError{name, kindOf(raw)}
+	}
+	return nil
+}
+
+// word is a string that some servers send as a number.
+type word string
+
+func (w *word) UnmarshalJSON(data []byte) error {
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		*w = word(s)
+		return nil
+	}
+	var n json.Number
+	if err := json.Unmarshal(data, &n); err != nil {
+		return err
+	}
+	*w = word(n)
+	return nil
+}
+
+type wireRating struct {
+	Category    word `json:"category"`
+	Probability word `json:"probability"`
+	Blocked     bool `json:"blocked"`
+}
+
+func ratings(in []wireRating) []eval.SafetyRating {
+	var out []eval.SafetyRating
+	for _, r := range in {
+		out = append(out, eval.SafetyRating{Category: string(r.Category), Probability: string(r.Probability), Blocked: r.Blocked})
+	}
+	return out
+}
+
+type wireFeedback struct {
+	BlockReason   word         `json:"blockReason"`
+	SafetyRatings []wireRating `json:"safetyRatings"`
+}
+
+type wireUsage struct {
+	Prompt     int  `json:"promptTokenCount"`
+	Candidates *int `json:"candidatesTokenCount"`
+	Thoughts   int  `json:"thoughtsTokenCount"`
+	Total      int  `json:"totalTokenCount"`
+}
+
+// ParseResponse decodes the answer to generateContent. Fields and enum values
+// that it does not know are kept; a member of the wrong type is malformed. The error is an
+// *eval.Error.
+func ParseResponse(data []byte) (*eval.Response, error) {
+	f := fields{}
+	if err := decode(data, &f); err != nil {
+		return nil, err
+	}
+	if _, ok := f["error"]; ok {
+		if body := parseErrorBody(data); body != nil {
+			e := &eval.Error{Kind: eval.KindStatus}
+			body.fill(e)
+			return nil, e
+		}
+	}
+	out := &eval.Response{}
+	if err := fillResponse(out, f); err != nil {
+		return nil, eval.Errorf(eval.KindMalformed, "%s: %s", err, excerpt(data))
+	}
+	return out, nil
+}
+
+func fillResponse(out *eval.Response, f fields) error {
+	var candidates []fields
+	var feedback *wireFeedback
+	var usage *wireUsage
+	if err := cmp.Or(
+		f.take("candidates", &candidates),
+		f.take("promptFeedback", &feedback),
+		f.take("usageMetadata", &usage),
+		f.take("modelVersion", &out.ModelVersion),
+	); err != nil {
+		return err
+	}
+	out.Candidates = make([]eval.Candidate, len(candidates))
+	indexes := make([]int, len(candidates))
+	for i, c := range candidates {
+		indexes[i] = i
+		if err := fillCandidate(&out.Candidates[i], c, &indexes[i]); err != nil {
+			return err
+		}
+	}
+	sortBy(out.Candidates, indexes)
+	if feedback != nil {
+		out.PromptFeedback = &eval.PromptFeedback{BlockReason: string(feedback.BlockReason), SafetyRatings: ratings(feedback.SafetyRatings)}
+	}
+	out.Usage = usage.usage()
+	if len(f) > 0 {
+		out.Extra = f
+	}
+	return nil
+}
+
+func (u *wireUsage) usage() *eval.Usage {
+	if u == nil || u.Prompt < 0 || u.Total < 0 || u.Prompt == 0 && u.Total == 0 {
+		return nil
+	}
+	output := u.Thoughts
+	if u.Candidates != nil {
+		output += *u.Candidates
+	} else if u.Total > u.Prompt {
+		output = u.Total - u.Prompt
+	}
+	return &eval.Usage{PromptTokens: u.Prompt, OutputTokens: output, TotalTokens: max(u.Total, u.Prompt+output), Source: eval.UsageService}
+}
+
+// sortBy puts the candidates in the order of their indexes, as far as they differ.
+func sortBy(candidates []eval.Candidate, indexes []int) {
+	if slices.IsSorted(indexes) {
+		return
+	}
+	type pair struct {
+		c eval.Candidate
+		i int
+	}
+	pairs := make([]pair, len(candidates))
+	for k := range candidates {
+		pairs[k] = pair{candidates[k], indexes[k]}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return a.i - b.i })
+	for k := range pairs {
+		candidates[k] = pairs[k].c
+	}
+}
+
+// fillCandidate reads a candidate: its text is that of all text parts but the
+// model's thoughts.
+func fillCandidate(out *eval.Candidate, f fields, index *int) error {
+	var content struct {
+		Parts []json.RawMessage `json:"parts"`
+	}
+	var reason word
+	var rated []wireRating
+	if err := cmp.Or(
+		f.take("content", &content), f.take("finishReason", &reason),
+		f.take("safetyRatings", &rated), f.take("index", index),
+	); err != nil {
+		return err
+	}
+	out.FinishReason, out.SafetyRatings = string(reason), ratings(rated)
+	var text strings.Builder
+	var others []json.RawMessage
+	for _, raw := range content.Parts {
+		var part struct {
+			Text    *string `json:"text"`
+			Thought bool    `json:"thought"`
+		}
+		if err := json.Unmarshal(raw, &part); err != nil {
+			return &shapeError{"parts", kindOf(raw)}
+		}
+		if part.Text == nil || part.Thought {
+			others = append(others, raw)
+			continue
+		}
+		text.WriteString(*part.Text)
+	}
+	out.Text = text.String()
+	if len(others) > 0 {
+		f["parts"] = appendJSON(nil, others)
+	}
+	if len(f) > 0 {
+		out.Extra = f
+	}
+	return nil
+}
+
+// shapeError says that a member of an answer has not the type it should have.
+type shapeError struct{ field, found string }
+
+func (e *shapeError) Error() string {
+	return fmt.Sprintf("`%s` in the answer has an unexpected shape (%s)", e.field, e.found)
+}
+
+// kindOf names the JSON type of raw.
+func kindOf(raw []byte) string {
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0:
+		return "nothing"
+	case raw[0] == '{':
+		return "an object"
+	case raw[0] == '[':
+		return "an array"
+	case raw[0] == '"':
+		return "a string"
+	case raw[0] == 't' || raw[0] == 'f':
+		return "a boolean"
+	}
+	return "a number"
+}

@@ -1,0 +1,63 @@
+// Package flow holds what stands between a trial and an attempt: retries with
+// back-off, the ledger of rates and budgets, and the deadline of an attempt. Each is a
+// decorator of a Service that knows nothing of the others; internal/harness puts them
+// together, retries outermost, so that every attempt is limited and counted.
+package flow
+
+import (
+	"context"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Service is what the decorators wrap: the client, or another decorator.
+type Service interface {
+	eval.Generator
+	eval.TokenCounter
+	eval.ModelSource
+}
+
+// Deadline bounds each attempt, body included.
+func Deadline(next Service, timeout time.Duration) Service { return deadline{next, timeout} }
+
+type deadline struct {
+	Service
+	timeout time.Duration
+}
+
+func (d deadline) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	r, err := d.Service.Generate(ctx, call)
+	return r, d.explain(err)
+}
+
+func (d deadline) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	n, err := d.Service.CountTokens(ctx, call)
+	return n, d.explain(err)
+}
+
+func (d deadline) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	m, err := d.Service.Model(ctx, apiVersion, id)
+	return m, d.explain(err)
+}
+
+func (d deadline) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	m, err := d.Service.Models(ctx, apiVersion)
+	return m, d.explain(err)
+}
+
+// explain adds the deadline to a timeout's message.
+func (d deadline) explain(err error) error {
+	if e := AsError(err); e != nil && e.Kind == eval.KindTimeout {
+		e.Message = "no complete answer within " + d.timeout.String()
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Back-off of the n-th retry: a random time up to min(maxBackoff, firstBackoff*2^n), "full
+// jitter" (Brooker, Exponential Backoff and Jitter, 2015).
+const (
+	firstBackoff = time.Second
+	maxBackoff   = 60 * time.Second
+)
+
+// RetryPolicy says how often an attempt is repeated.
+type RetryPolicy struct {
+	Attempts int // at most, the first included
+	// Stop ends waiting and forbids further attempts once it is closed. Optional.
+	Stop <-chan struct{}
+	// Notice is called before each wait. Optional.
+	Notice func(err *eval.Error, attempt int, wait time.Duration)
+}
+
+// Retry repeats attempts that failed for a passing reason. A result is never asked for
+// again because of what it says: blocks, empty texts and failed scores are results.
+func Retry(next Service, p RetryPolicy) Service { return retry{next, p} }
+
+type retry struct {
+	next   Service
+	policy RetryPolicy
+}
+
+func (r retry) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
+	err = r.do(ctx, &call.Timing, func() error {
+		out, err = r.next.Generate(ctx, call)
+		return err
+	})
+	return out, err
+}
+
+func (r retry) CountTokens(ctx context.Context, call *eval.Call) (out int, err error) {
+	err = r.do(ctx, &call.Timing, func() error {
+		out, err = r.next.CountTokens(ctx, call)
+		return err
+	})
+	return out, err
+}
+
+func (r retry) Model(ctx context.Context, apiVersion, id string) (out *eval.Model, err error) {
+	err = r.do(ctx, &eval.Timing{}, func() error {
+		out, err = r.next.Model(ctx, apiVersion, id)
+		return err
+	})
+	return out, err
+}
+
+func (r retry) Models(ctx context.Context, apiVersion string) (out []eval.Model, err error) {
+	err = r.do(ctx, &eval.Timing{}, func() error {
+		out, err = r.next.Models(ctx, apiVersion)
+		return err
+	})
+	return out, err
+}
+
+func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error) error {
+	for n := 1; ; n++ {
+		err := attempt()
+		if err == nil {
+			return nil
+		}
+		e := AsError(err)
+		if e == nil || n >= r.policy.Attempts || !passing(e) || r.stopped() {
+			return err
+		}
+		wait := backoff(n-1, e.RetryAfter)
+		if r.policy.Notice != nil {
+			r.policy.Notice(e, n, wait)
+		}
+		if !r.sleep(ctx, timing, wait) {
+			return err
+		}
+	}
+}
+
+// passing reports whether a later attempt may go better.
+func passing(e *eval.Error) bool {
+	if e.Permanent {
+		return false
+	}
+	switch e.Kind {
+	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindQuota:
+		return true
+	case eval.KindStatus:
+		switch e.Status {
+		case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
+			http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
+		}
+	}
+	return false
+}
+
+// backoff draws the wait before retry n, from 0. What the service asks for is the least,
+// with up to a tenth on top so that workers do not come back at once.
+func backoff(n int, least time.Duration) time.Duration {
+	ceiling := min(maxBackoff, firstBackoff<<min(n, 6))
+	wait := rand.N(ceiling + 1) //nolint:gosec // jitter needs no secrecy
+	if least > 0 {
+		wait = max(wait, least+rand.N(least/10+1)) //nolint:gosec // as above
+	}
+	return wait
+}
+
+// sleep waits, and counts the wait; false when the run ends meanwhile.
+func (r retry) sleep(ctx context.Context, timing *eval.Timing, d time.Duration) bool {
+	started := time.Now()
+	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-r.policy.Stop:
+	}
+	return false
+}
+
+func (r retry) stopped() bool {
+	select {
+	case <-r.policy.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// AsError is the *eval.Error in err, nil when there is none.
+func AsError(err error) *eval.Error {
+	var e *eval.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/genlang"
+	"github.com/evalrun/evalrun/genlang/emulator"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Session is a way to the service with everything wired. Close it.
+type Session struct {
+	Settings Settings
+	Flags    Flags
+	Loaded   *Loaded
+	Version  string       // of evalrun
+	Notice   func(string) // what people should know while a run goes on
+	Retrying func(string) // told before each retry; optional
+
+	service  flow.Service
+	ledger   *flow.Ledger
+	stop     *runner.Stop
+	client   *genlang.Client
+	emulator *emulator.Server
+}
+
+// Connect wires a session: the emulator if one is asked for, the client and its
+// decorators. It makes no call.
+func Connect(l *Loaded, settings Settings, flags Flags, version string, notice func(string)) (*Session, error) {
+	s := &Session{Settings: settings, Flags: flags, Loaded: l, Version: version, Notice: notice, stop: runner.NewStop()}
+	if flags.Emulator != "" {
+		if err := s.startEmulator(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case s.Settings.Service.BaseURL == "":
+		return nil, Exitf(ExitBadInput, "no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator")
+	case s.Settings.key == "":
+		return nil, Exitf(ExitBadInput, "no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show)")
+	}
+	s.wire()
+	return s, nil
+}
+
+// Emulated reports whether the session talks to the embedded emulator.
+func (s *Session) Emulated() bool { return s.emulator != nil }
+
+// Source tells about models.
+func (s *Session) Source() eval.ModelSource { return s.service }
+
+// Counter counts tokens.
+func (s *Session) Counter() eval.TokenCounter { return s.service }
+
+// wire puts the decorators around the client: retry → ledger → deadline → one attempt. So
+// every attempt is limited, counted and bounded by itself.
+func (s *Session) wire() {
+	service, limits := s.Settings.Service, s.Settings.Limits
+	s.client = genlang.New(genlang.Config{
+		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
+		Key: s.Settings.key, KeyInQuery: service.Auth == "apiKeyQuery",
+		UserAgent: "evalrun/" + s.Version, Connections: limits.Concurrency, ToEmulator: s.emulator != nil,
+	})
+	s.ledger = flow.NewLedger(flow.LedgerConfig{
+		RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute,
+		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens,
+		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(),
+	})
+	s.service = flow.Retry(
+		s.ledger.Limit(flow.Deadline(s.client, limits.Timeout)),
+		flow.RetryPolicy{Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying},
+	)
+}
+
+func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
+	if s.Retrying != nil {
+		s.Retrying(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, s.Settings.Limits.Attempts, err, wait.Round(10*time.Millisecond)))
+	}
+}
+
+// emulatorKey is the key with which a session talks to its own emulator.
+const emulatorKey = "the-embedded-emulator"
+
+func (s *Session) startEmulator() error {
+	script, err := Script(s.Flags.Emulator)
+	if err != nil {
+		return err
+	}
+	e := emulator.New(emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed})
+	if s.emulator, err = e.Start("127.0.0.1:0"); err != nil {
+		return &ExitError{ExitIncomplete, err}
+	}
+	s.Settings.Service.BaseURL, s.Settings.key = s.emulator.URL, emulatorKey
+	return nil
+}
+
+// Script reads an emulator script; DemoScript is the one that evalrun brings.
+func Script(path string) (*emulator.Script, error) {
+	if path == DemoScript {
+		return emulator.DemoScript(), nil
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %w", err)
+	}
+	l := &Loaded{sources: map[string][]byte{path: src}}
+	script := emulator.LoadScript(path, src, &l.Diags)
+	if l.Diags.HasErrors() {
+		return nil, &Mistakes{l}
+	}
+	return script, nil
+}
+
+// Mistakes is the error of files with mistakes in them; whoever shows it uses Tell.
+type Mistakes struct{ *Loaded }
+
+func (m *Mistakes) Error() string { return m.Diags.Err().Error() }
+
+// Close ends connections and the emulator.
+func (s *Session) Close() {
+	if s.client != nil {
+		s.client.Close()
+	}
+	if s.emulator != nil {
+		s.emulator.Close()
+	}
+}
+
+// Plan makes the plan of a run and checks it against the service's models. Mistakes of the
+// suites are a *Mistakes.
+func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
+	p := NewPlan(s.Loaded, s.Flags, s.Settings)
+	err := p.CheckModels(ctx, s.service, &s.Loaded.Diags, s.Notice)
+	if err != nil {
+		var e *eval.Error
+		if errors.As(err, &e) && e.Kind == eval.KindAuth {
+			return nil, Exitf(ExitIncomplete, "%s refuses the key in EVALRUN_API_KEY: %w", s.Settings.Service.BaseURL, err)
+		}
+		return nil, Exitf(ExitIncomplete, "%s does not answer: %w", s.Settings.Service.BaseURL, err)
+	}
+	if s.Loaded.Diags.HasErrors() {
+		return nil, &Mistakes{s.Loaded}
+	}
+	return p, nil
+}
+
+// NewPlan makes a plan without asking the service.
+func NewPlan(l *Loaded, f Flags, settings Settings) *runner.Plan {
+	filter := runner.Filter{Cases: globs(f.Cases), Tags: globs(f.Tags), Arms: globs(f.Arms)}
+	return runner.NewPlan(l.Suites, scorers.Builtin(), filter, settings.Service.APIVersion)
+}
+
+// Hint names what a filter that selects nothing could have meant.
+func Hint(l *Loaded, f Flags) string {
+	var cases, arms, tags []string
+	for _, s := range l.Suites {
+		for c := range s.Cases() {
+			cases = append(cases, c.Name)
+			tags = append(tags, c.Tags...)
+		}
+		for _, a := range s.Arms() {
+			arms = append(arms, a.Name())
+		}
+	}
+	for _, set := range []struct {
+		flag          string
+		given, exists []string
+	}{{"--case", f.Cases, cases}, {"--arm", f.Arms, arms}, {"--tag", f.Tags, tags}} {
+		for _, g := range set.given {
+			if near := diag.Nearest(g, set.exists, 1); len(near) > 0 && near[0] != g {
+				return fmt.Sprintf("; for %s %s, did you mean %s?", set.flag, g, near[0])
+			}
+		}
+	}
+	return ""
+}

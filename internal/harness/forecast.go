@@ -1,0 +1,129 @@
+package harness
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Forecast is what a plan would ask.
+type Forecast struct {
+	Trials          int           `json:"trials"`
+	Arms            []ArmForecast `json:"arms"`
+	CountCalls      int           `json:"countCalls"`
+	MaxCalls        int           `json:"maxCalls"` // every attempt of every call
+	PromptTokens    int           `json:"promptTokens"`
+	MaxOutputTokens int           `json:"maxOutputTokens"` // 0: not known
+	Counted         bool          `json:"counted"`
+	Concurrency     int           `json:"concurrency"`
+	LeastTime       time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
+	Problems        []string      `json:"problems"`
+}
+
+// ArmForecast is the part of one arm.
+type ArmForecast struct {
+	Arm             string `json:"arm"`
+	Model           string `json:"model"`
+	Trials          int    `json:"trials"`
+	PromptTokens    int    `json:"promptTokens"`
+	MaxOutputTokens int    `json:"maxOutputTokens"`
+}
+
+// PromptCount is how many tokens one prompt has.
+type PromptCount struct {
+	Suite  string `json:"suite"`
+	Case   string `json:"case"`
+	Arm    string `json:"arm"`
+	Model  string `json:"model"`
+	Tokens int    `json:"tokens"`
+}
+
+// CountPrompts yields each case on each arm with the tokens of its prompt, each distinct
+// prompt of a model counted once.
+func CountPrompts(ctx context.Context, plan *runner.Plan, counter eval.TokenCounter, yield func(*runner.Planned, int) error) error {
+	known := map[[32]byte]int{}
+	tokens := 0
+	for t := range plan.Trials() {
+		if t.Repeat == 1 {
+			key := sha256.Sum256(eval.AppendContents([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
+			n, ok := known[key]
+			if !ok {
+				var err error
+				if n, err = countOne(ctx, counter, t); err != nil {
+					return err
+				}
+				known[key] = n
+			}
+			tokens = n
+		}
+		if err := yield(t, tokens); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned) (int, error) {
+	if counter == nil {
+		return eval.EstimatePrompt(t.Request.Contents), nil
+	}
+	return counter.CountTokens(ctx, &eval.Call{Request: t.Request, TrialID: t.ID})
+}
+
+// NewForecast adds up a plan. Without a counter tokens are estimated.
+func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, counter eval.TokenCounter) (*Forecast, error) {
+	f := &Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}}
+	arms := map[string]*ArmForecast{}
+	prompts := 0
+	err := CountPrompts(ctx, plan, counter, func(t *runner.Planned, tokens int) error {
+		a, ok := arms[t.Arm]
+		if !ok {
+			a = &ArmForecast{Arm: t.Arm, Model: t.Model}
+			arms[t.Arm] = a
+		}
+		a.Trials++
+		a.PromptTokens += tokens
+		a.MaxOutputTokens += t.OutputLimit()
+		f.Trials++
+		f.PromptTokens += tokens
+		f.MaxOutputTokens += t.OutputLimit()
+		if t.Repeat == 1 {
+			prompts++
+			if limit := t.InputLimit(); limit > 0 && tokens > limit {
+				f.Problems = append(f.Problems, fmt.Sprintf("%s: the prompt has %d tokens, and %s takes at most %d", runner.Describe(&t.Trial), tokens, t.Model, limit))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range plan.Arms() {
+		f.Arms = append(f.Arms, *arms[name])
+	}
+	if limits.CountTokens == suite.CountAlways || limits.TokensPerMinute > 0 || limits.BudgetTokens > 0 {
+		f.CountCalls = prompts
+	}
+	f.MaxCalls = (f.Trials + f.CountCalls) * limits.Attempts
+	f.limits(limits)
+	return f, nil
+}
+
+// limits compares the forecast with rates and budgets.
+func (f *Forecast) limits(l suite.Limits) {
+	tokens := f.PromptTokens + f.MaxOutputTokens
+	if l.RequestsPerMinute > 0 {
+		f.LeastTime = time.Duration(float64(f.Trials+f.CountCalls-1) / float64(l.RequestsPerMinute) * float64(time.Minute))
+	}
+	if l.BudgetCalls > 0 && f.Trials+f.CountCalls > l.BudgetCalls {
+		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.Trials+f.CountCalls))
+	}
+	if l.BudgetTokens > 0 && tokens > l.BudgetTokens {
+		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d tokens may be too small: up to %d are possible", l.BudgetTokens, tokens))
+	}
+}

@@ -1,0 +1,150 @@
+// Package harness is what the commands share: it loads suites, settles where to send them and
+// within which limits, wires the client with its decorators, carries out a plan into a
+// journal, applies the gate and writes reports.
+//
+// The consumer loop in run.go is the one place that appends to the journal, moves the progress
+// and decides to stop.
+//
+// The usual order: Load, Settle, Connect, Session.Run; or OpenRun and WriteReports for a run that is
+// there already.
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Exit codes of the commands.
+const (
+	ExitOK           = 0
+	ExitFailed       = 1   // judged and found wanting
+	ExitBadInput     = 2   // nothing was asked
+	ExitInconclusive = 3   // reserved for comparisons
+	ExitIncomplete   = 4   // the service, the budget, or nothing selected
+	ExitInterrupted  = 130 // SIGINT
+	ExitTerminated   = 143 // SIGTERM
+)
+
+// ExitError is an error with the exit code it means.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string { return e.Err.Error() }
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Exitf makes an ExitError.
+func Exitf(code int, format string, args ...any) error {
+	return &ExitError{code, fmt.Errorf(format, args...)}
+}
+
+// ExitCode is the exit code that an error means: its own, or bad input.
+func ExitCode(err error) int {
+	var e *ExitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &e):
+		return e.Code
+	}
+	return ExitBadInput
+}
+
+// Flags are the choices of a command that go beyond the suites. They stand in the run
+// file; none of them is a secret. Zero values are not given.
+type Flags struct {
+	BaseURL      string            `json:"baseUrl,omitempty"`
+	APIVersion   string            `json:"apiVersion,omitempty"`
+	HeaderPrefix string            `json:"headerPrefix,omitempty"`
+	Auth         string            `json:"auth,omitempty"`
+	Emulator     string            `json:"emulator,omitempty"` // a script, or DemoScript
+	Out          string            `json:"out,omitempty"`
+	Reports      []string          `json:"reports,omitempty"` // FORMAT or FORMAT=PATH
+	Concurrency  int               `json:"concurrency,omitempty"`
+	RPM          int               `json:"rpm,omitempty"`
+	TPM          int               `json:"tpm,omitempty"`
+	BudgetTokens int               `json:"budgetTokens,omitempty"`
+	BudgetCalls  int               `json:"budgetCalls,omitempty"`
+	Attempts     int               `json:"attempts,omitempty"`
+	Timeout      time.Duration     `json:"timeoutNs,omitempty"`
+	Repeats      int               `json:"repeats,omitempty"`
+	Cases        []string          `json:"cases,omitempty"`
+	Tags         []string          `json:"tags,omitempty"`
+	Arms         []string          `json:"arms,omitempty"`
+	AllowEmpty   bool              `json:"allowEmpty,omitempty"`
+	MaxFailures  int               `json:"maxFailures,omitempty"`
+	Vars         map[string]string `json:"vars,omitempty"`
+	Seed         uint64            `json:"seed,omitempty"`
+}
+
+// DemoScript is the value of Flags.Emulator for the script that evalrun brings.
+const DemoScript = "demo"
+
+// Loaded are suites with what was said about them.
+type Loaded struct {
+	Suites  []*suite.Suite
+	Diags   diag.List
+	sources map[string][]byte // for the source lines of messages
+}
+
+// Load reads the suites. Mistakes are in Diags; the error is about files that cannot
+// be reached at all.
+func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, error) {
+	l := &Loaded{sources: map[string][]byte{}}
+	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv}
+	names := map[string]string{}
+	for _, file := range files {
+		s, err := l.load(file, opts)
+		if err != nil {
+			return nil, err
+		}
+		if other, twice := names[s.Name]; twice && s.Name != "" {
+			l.Diags.Errorf(diag.Pos{File: file}, "rename one of them", "the suite name `%s` is taken by %s", s.Name, other)
+		}
+		names[s.Name] = file
+		l.Suites = append(l.Suites, s)
+	}
+	return l, nil
+}
+
+func (l *Loaded) load(file string, opts suite.Options) (*suite.Suite, error) {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, Exitf(ExitBadInput, "there is no file %s", file)
+	case err != nil:
+		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
+	case info.IsDir():
+		return nil, Exitf(ExitBadInput, "%s is a folder; name the suite files in it", file)
+	}
+	// The root confines everything that the suite names, symbolic links included.
+	root, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
+	}
+	s := suite.Load(root.FS(), filepath.Base(file), filepath.ToSlash(file), scorers.Builtin(), opts, &l.Diags)
+	dir := filepath.ToSlash(filepath.Dir(file))
+	for name, text := range s.Sources() {
+		if dir == "." {
+			l.sources[name] = text
+		} else {
+			l.sources[dir+"/"+name] = text
+		}
+	}
+	l.sources[filepath.ToSlash(file)] = l.sources[filepath.ToSlash(filepath.Join(dir, filepath.Base(file)))]
+	return s, nil
+}
+
+// Tell writes mistakes and warnings with their source lines.
+func (l *Loaded) Tell(w io.Writer, color bool) error {
+	return diag.Renderer{Source: func(file string) []byte { return l.sources[file] }, Color: color}.Render(w, &l.Diags)
+}

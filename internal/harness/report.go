@@ -1,0 +1,167 @@
+package harness
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// Output is a report and where it goes.
+type Output struct {
+	Format *reports.Format
+	Path   string // "" is standard output
+}
+
+// Outputs reads the values of -o and checks that every path can be written. Without
+// one for standard output the table goes there.
+func Outputs(values []string) ([]Output, error) {
+	var out []Output
+	stdout := ""
+	for _, v := range values {
+		name, path, hasPath := strings.Cut(v, "=")
+		f := reports.Lookup(name)
+		switch {
+		case f == nil:
+			return nil, Exitf(ExitBadInput, "there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
+		case hasPath && path == "":
+			return nil, Exitf(ExitBadInput, "-o %s names no file after the =", v)
+		case !hasPath && stdout != "":
+			return nil, Exitf(ExitBadInput, "both %s and %s would go to standard output; give one of them a path: -o %s=FILE", stdout, name, name)
+		case !hasPath:
+			stdout = name
+		default:
+			if err := writable(path); err != nil {
+				return nil, Exitf(ExitBadInput, "the report %s cannot be written: %w", path, err)
+			}
+		}
+		out = append(out, Output{f, path})
+	}
+	if stdout == "" {
+		out = append(out, Output{reports.Lookup("table"), ""})
+	}
+	return out, nil
+}
+
+// writable reports why a file could not be written, without changing it.
+func writable(path string) error {
+	if info, err := os.Stat(path); err == nil {
+		if info.IsDir() {
+			return errors.New("it is a folder")
+		}
+		if !info.Mode().IsRegular() {
+			return nil
+		}
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".evalrun-*")
+	if err != nil {
+		var pathErr *os.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// OpenRun opens a run by its directory, its file, or its id below .evalrun/runs, and applies its
+// gate.
+func OpenRun(name string) (*journal.Document, error) {
+	path := name
+	if _, err := os.Stat(name); err != nil && !strings.ContainsAny(name, `/\`) {
+		path = filepath.Join(".evalrun", "runs", name)
+	}
+	d, err := journal.Open(path)
+	if errors.Is(err, journal.ErrNoRun) {
+		return nil, Exitf(ExitBadInput, "there is no run %s%s", name, latest())
+	}
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
+	}
+	ApplyGate(d)
+	return d, nil
+}
+
+// latest names the newest run, as a hint.
+func latest() string {
+	entries, err := os.ReadDir(filepath.Join(".evalrun", "runs"))
+	if err != nil || len(entries) == 0 {
+		return ""
+	}
+	return "; the latest is " + entries[len(entries)-1].Name()
+}
+
+// WriteReports writes the reports, files first, so that a reader who has gone away costs
+// none of them. It returns the paths written.
+func WriteReports(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Options) ([]string, error) {
+	var written []string
+	for _, out := range outputs {
+		if out.Path == "" {
+			continue
+		}
+		if err := writeFile(out.Path, func(w io.Writer) error { return out.Format.Write(w, d, reports.Options{}) }); err != nil {
+			return written, Exitf(ExitIncomplete, "the report %s cannot be written: %w", out.Path, err)
+		}
+		written = append(written, fmt.Sprintf("%s: %s", out.Format.Name, out.Path))
+	}
+	for _, out := range outputs {
+		if out.Path != "" {
+			continue
+		}
+		w := bufio.NewWriter(stdout)
+		err := errors.Join(out.Format.Write(w, d, o), w.Flush())
+		if err != nil && !errors.Is(err, syscall.EPIPE) { // the reader of a pipe may have seen enough
+			return written, Exitf(ExitIncomplete, "the report cannot be written: %w", err)
+		}
+	}
+	return written, nil
+}
+
+// writeFile replaces a file as a whole or not at all: a temporary file beside it takes its
+// place once it is complete. What is no regular file, such as a pipe, is written to.
+func writeFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(buffered(file, write), file.Close())
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".evalrun-*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(buffered(temp, write), temp.Chmod(0o644), temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name()) // the first error is the one to tell
+	}
+	return err
+}
+
+func buffered(file *os.File, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(file, 1<<16)
+	return errors.Join(write(w), w.Flush())
+}
+
+// NearestCase names the case of a run that a slip may have meant, as a hint.
+func NearestCase(d *journal.Document, name string) string {
+	var names []string
+	for row := range d.Rows() {
+		names = append(names, row.Case)
+	}
+	if hint := diag.DidYouMean(name, names); hint != "" {
+		return "; " + hint
+	}
+	return ""
+}

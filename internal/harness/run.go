@@ -1,0 +1,246 @@
+package harness
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// drainTime is how long calls under way may take after the first signal.
+const drainTime = 30 * time.Second
+
+// transportLimit is how many trials in a row may end without any answer before the service is
+// taken to be gone.
+const transportLimit = 20
+
+// Progress watches a run.
+type Progress interface {
+	// Start tells how many trials there are.
+	Start(trials int)
+	// Done tells of a result, and what was spent so far.
+	Done(r *eval.Result, spent eval.Spent)
+	// Finish is called when no more results come.
+	Finish()
+}
+
+// Run carries out the plan into a new run directory and returns that. Signals end it early: the
+// first one stops and drains, the second abandons.
+func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress, signals <-chan os.Signal) (dir string, err error) {
+	run := s.head(plan)
+	dir = s.Flags.Out
+	if dir == "" {
+		dir = filepath.Join(".evalrun", "runs", run.ID)
+		if err := ignoreByGit(".evalrun"); err != nil {
+			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+		}
+	}
+	w, err := journal.Create(dir, run, s.snapshots(run))
+	if err != nil {
+		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &consumer{session: s, journal: w, end: eval.End{Reason: eval.EndCompleted}}
+	watched := make(chan struct{})
+	caught := make(chan string, 1)
+	go func() {
+		defer close(watched)
+		s.watch(ctx, signals, cancel, caught)
+	}()
+	progress.Start(plan.Size())
+	c.consume(ctx, plan, progress)
+	progress.Finish()
+	cancel()
+	<-watched
+	select {
+	case c.end.Signal = <-caught:
+		c.end.Reason, c.end.Message = eval.EndInterrupted, ""
+	default:
+	}
+	return dir, c.finish(plan)
+}
+
+// watch turns signals into stopping: the first ends the asking, the second, or thirty seconds,
+// what is under way.
+func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel context.CancelFunc, caught chan<- string) {
+	select {
+	case sig := <-signals:
+		caught <- sig.String()
+		s.stop.Now("interrupted")
+		s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for those under way; once more to abandon them")
+	case <-ctx.Done():
+		return
+	}
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-signals:
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	cancel()
+}
+
+func (s *Session) head(plan *runner.Plan) *eval.Run {
+	now := time.Now().UTC()
+	flags, err := eval.Marshal(s.Flags)
+	if err != nil { // plain values
+		panic(err)
+	}
+	run := &eval.Run{
+		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
+		Models: plan.Models, Flags: flags, RandomSeed: s.Flags.Seed,
+		Plan: eval.RunPlan{Trials: plan.Size(), Arms: plan.Arms()}, Tool: "evalrun " + s.Version,
+	}
+	if run.Models == nil {
+		run.Models = []eval.Model{}
+	}
+	for i, one := range plan.Suites {
+		run.Suites = append(run.Suites, eval.RunSuite{
+			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: one.Gate,
+			Snapshot: fmt.Sprintf("suites/%d/%s", i, filepath.Base(one.File)),
+		})
+	}
+	return run
+}
+
+// runID is a time, for people, and a random part, since two runs may begin in the same
+// second.
+func runID(now time.Time) string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return now.Format("20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+// snapshots are copies of the files that make up the suites.
+func (s *Session) snapshots(run *eval.Run) map[string][]byte {
+	out := map[string][]byte{}
+	for i, one := range s.Loaded.Suites {
+		dir := strings.TrimSuffix(run.Suites[i].Snapshot, filepath.Base(one.File))
+		for name, data := range one.Sources() {
+			out[dir+name] = data
+		}
+	}
+	return out
+}
+
+// ignoreByGit keeps run directories, which hold prompts and answers, out of commits.
+func ignoreByGit(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, ".gitignore")
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	return os.WriteFile(path, []byte("*\n"), 0o600)
+}
+
+// consumer is the loop over the results.
+type consumer struct {
+	session   *Session
+	journal   *journal.Writer
+	end       eval.End
+	failures  int
+	transport int // trials in a row without an answer
+	broken    error
+}
+
+func (c *consumer) consume(ctx context.Context, plan *runner.Plan, progress Progress) {
+	s := c.session
+	limits := s.Settings.Limits
+	results := runner.Run(ctx, plan, runner.Config{
+		Generator: s.service, Counter: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
+		TokensMatter: limits.BudgetTokens > 0 || limits.TokensPerMinute > 0, Stop: s.stop,
+	})
+	for r := range results {
+		if err := c.journal.Append(&r); err != nil {
+			c.broken = err // without a journal, further answers would be paid and lost
+			return
+		}
+		c.end.Counts.Add(r.Outcome)
+		progress.Done(&r, s.ledger.Spent())
+		c.decide(&r)
+	}
+}
+
+// decide stops the run when going on makes no sense.
+func (c *consumer) decide(r *eval.Result) {
+	s := c.session
+	switch r.Outcome {
+	case eval.Skip:
+		if s.stop.Reason() == "" {
+			c.halt(eval.EndBudget, r.SkipReason)
+		}
+	case eval.Fail:
+		c.transport = 0
+		if c.failures++; s.Flags.MaxFailures > 0 && c.failures >= s.Flags.MaxFailures {
+			c.halt(eval.EndMaxFailures, fmt.Sprintf("--max-failures %d is reached", s.Flags.MaxFailures))
+		}
+	case eval.Err:
+		c.decideOnError(r.Error)
+	default:
+		c.transport = 0
+	}
+}
+
+func (c *consumer) decideOnError(e *eval.Error) {
+	switch e.Kind {
+	case eval.KindAuth:
+		c.halt(eval.EndStopped, fmt.Sprintf("%s refuses the key: %s", c.session.Settings.Service.BaseURL, e))
+	case eval.KindQuota:
+		if e.Permanent {
+			c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
+		}
+	case eval.KindTransport:
+		if c.transport++; c.transport >= transportLimit {
+			c.halt(eval.EndStopped, fmt.Sprintf("%d trials in a row got no answer; the last: %s", c.transport, e))
+		}
+	default:
+		c.transport = 0
+	}
+}
+
+// halt stops the run for a reason; only the first reason counts.
+func (c *consumer) halt(reason eval.EndReason, message string) {
+	if c.session.stop.Reason() == "" {
+		c.end.Reason, c.end.Message = reason, message
+		c.session.stop.Now(message)
+	}
+}
+
+// finish writes the end of the run. What was never yielded, because the run was
+// abandoned, counts as skipped.
+func (c *consumer) finish(plan *runner.Plan) error {
+	if c.broken != nil {
+		_ = c.journal.Close() // it is broken already
+		return Exitf(ExitIncomplete, "the run stopped: %w", c.broken)
+	}
+	c.end.Counts.Skip += plan.Size() - c.end.Counts.Total()
+	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
+	spent := c.session.ledger.Spent()
+	c.end.Spent = &spent
+	if err := c.journal.Finish(&c.end); err != nil {
+		return Exitf(ExitIncomplete, "the run file cannot be finished: %w", err)
+	}
+	return nil
+}
+
+// ExitOfSignal is the exit code of a run that a signal ended.
+func ExitOfSignal(name string) int {
+	if name == syscall.SIGTERM.String() {
+		return ExitTerminated
+	}
+	return ExitInterrupted
+}

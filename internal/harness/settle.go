@@ -1,0 +1,121 @@
+package harness
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Settings are where a run goes and within which limits, settled from flags,
+// environment and suites.
+type Settings struct {
+	Service eval.RunService
+	Limits  suite.Limits
+	key     string
+}
+
+// Defaults of the limits.
+const (
+	defaultConcurrency = 8
+	defaultTimeout     = 60 * time.Second
+	defaultAttempts    = 5
+)
+
+// Settle merges flags, environment and suites: a flag wins over a variable, a variable
+// over the files, and files must agree.
+func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
+	m := merger{suites: l.Suites}
+	s := Settings{
+		Service: eval.RunService{
+			BaseURL: strings.TrimRight(pick(&m, "service.baseUrl", cmp.Or(f.BaseURL, getenv("EVALRUN_BASE_URL")), func(s *suite.Suite) string { return s.Service.BaseURL }), "/"),
+			APIVersion: cmp.Or(pick(&m, "service.apiVersion", cmp.Or(f.APIVersion, getenv("EVALRUN_API_VERSION")),
+				func(s *suite.Suite) string { return s.Service.APIVersion }), "v1"),
+			HeaderPrefix: cmp.Or(pick(&m, "service.headerPrefix", cmp.Or(f.HeaderPrefix, getenv("EVALRUN_HEADER_PREFIX")),
+				func(s *suite.Suite) string { return s.Service.HeaderPrefix }), "x-svc"),
+			Auth: cmp.Or(pick(&m, "service.auth", cmp.Or(f.Auth, getenv("EVALRUN_AUTH")),
+				func(s *suite.Suite) string { return s.Service.Auth }), "apiKey"),
+		},
+		Limits: suite.Limits{
+			Concurrency:       cmp.Or(pick(&m, "limits.concurrency", f.Concurrency, func(s *suite.Suite) int { return s.Limits.Concurrency }), defaultConcurrency),
+			RequestsPerMinute: pick(&m, "limits.requestsPerMinute", f.RPM, func(s *suite.Suite) int { return s.Limits.RequestsPerMinute }),
+			TokensPerMinute:   pick(&m, "limits.tokensPerMinute", f.TPM, func(s *suite.Suite) int { return s.Limits.TokensPerMinute }),
+			BudgetTokens:      pick(&m, "limits.budget.tokens", f.BudgetTokens, func(s *suite.Suite) int { return s.Limits.BudgetTokens }),
+			BudgetCalls:       pick(&m, "limits.budget.calls", f.BudgetCalls, func(s *suite.Suite) int { return s.Limits.BudgetCalls }),
+			Timeout:           cmp.Or(pick(&m, "limits.timeout", f.Timeout, func(s *suite.Suite) time.Duration { return s.Limits.Timeout }), defaultTimeout),
+			Attempts:          cmp.Or(pick(&m, "limits.attempts", f.Attempts, func(s *suite.Suite) int { return s.Limits.Attempts }), defaultAttempts),
+			CountTokens:       cmp.Or(pick(&m, "limits.countTokens", "", func(s *suite.Suite) string { return s.Limits.CountTokens }), suite.CountAuto),
+		},
+		key: strings.TrimSpace(getenv("EVALRUN_API_KEY")),
+	}
+	if len(m.differ) > 0 {
+		return s, Exitf(ExitBadInput, "the suites of one run share one service and one ledger, but they differ in %s: run them one by one, or settle it by flags", strings.Join(m.differ, ", "))
+	}
+	return s, s.check()
+}
+
+func (s *Settings) check() error {
+	switch {
+	case !slices.Contains(suite.APIVersions, s.Service.APIVersion):
+		return Exitf(ExitBadInput, "the API version is v1 or v1beta, not %q", s.Service.APIVersion)
+	case !slices.Contains(suite.AuthKinds, s.Service.Auth):
+		return Exitf(ExitBadInput, "the way to authenticate is %s, not %q", strings.Join(suite.AuthKinds, " or "), s.Service.Auth)
+	case !suite.HeaderPrefix.MatchString(s.Service.HeaderPrefix):
+		return Exitf(ExitBadInput, "%q is not the beginning of a header name", s.Service.HeaderPrefix)
+	case s.Service.BaseURL != "":
+		if problem := suite.CheckBaseURL(s.Service.BaseURL); problem != "" {
+			return Exitf(ExitBadInput, "%s", problem)
+		}
+	}
+	return nil
+}
+
+// merger collects the settings in which suites differ.
+type merger struct {
+	suites []*suite.Suite
+	differ []string
+}
+
+// pick is the given value, else the one on which the suites that set it agree.
+func pick[T comparable](m *merger, name string, given T, of func(*suite.Suite) T) T {
+	var zero T
+	if given != zero {
+		return given
+	}
+	set := map[T]bool{}
+	for _, s := range m.suites {
+		if v := of(s); v != zero {
+			set[v] = true
+		}
+	}
+	values := slices.Collect(maps.Keys(set))
+	if len(values) > 1 {
+		m.differ = append(m.differ, name)
+	}
+	if len(values) == 0 {
+		return zero
+	}
+	return values[0]
+}
+
+// globs turns the values of a repeated flag into patterns.
+func globs(texts []string) eval.Globs {
+	var out eval.Globs
+	for _, t := range texts {
+		out = append(out, eval.Glob(t))
+	}
+	return out
+}
+
+// describeService says where a run goes.
+func describeService(s eval.RunService, emulator bool) string {
+	if emulator {
+		return "the embedded emulator"
+	}
+	return fmt.Sprintf("%s (%s)", s.BaseURL, s.APIVersion)
+}

@@ -1,0 +1,372 @@
+// Package tmpl is the one template language of evalrun: Go's text/template with
+// a small fixed set of functions, a missing variable as an error at its place, and
+// bounds on output and on steps. What a variable holds is data and is never
+// rendered again.
+//
+// It refuses what could run away or reach out: definitions and inclusions,
+// `printf`, `call`, and ranges over anything but a variable.
+//
+// The usual order: Parse once, Render for each set of variables.
+package tmpl
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+// Bounds on one rendering.
+const (
+	MaxOutput = 8 << 20
+	maxWrites = 200_000
+)
+
+// Value is what a variable holds: a string, a List or a Dict.
+type Value any
+
+// List is a variable that holds several values. It prints as JSON.
+type List []Value
+
+// Dict is a variable with named values. It prints as JSON with sorted keys.
+type Dict map[string]Value
+
+func (l List) String() string { return toJSON(l) }
+func (d Dict) String() string { return toJSON(d) }
+
+func toJSON(v Value) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil { // strings, lists and dicts always encode
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Error is a mistake in a template or in its variables. Offset is the byte in the
+// template's text where it stands; Missing names the variable when one is missing.
+type Error struct {
+	Offset  int
+	Message string
+	Missing string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Field is a use of a variable.
+type Field struct {
+	Name   string
+	Offset int
+}
+
+// Template is a parsed template; safe for concurrent use.
+type Template struct {
+	text   string
+	t      *template.Template // nil when the text has no actions
+	fields []Field
+	all    bool
+}
+
+var functions = template.FuncMap{
+	"json":    toJSON,
+	"join":    join,
+	"split":   split,
+	"lower":   strings.ToLower,
+	"upper":   strings.ToUpper,
+	"trim":    strings.TrimSpace,
+	"replace": func(from, to, in string) string { return strings.ReplaceAll(in, from, to) },
+	"index":   index,
+}
+
+var allowed = []string{
+	"json", "join", "split", "lower", "upper", "trim", "replace", "index",
+	"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len",
+}
+
+func split(sep, in string) List {
+	var out List
+	for _, s := range strings.Split(in, sep) {
+		out = append(out, s)
+	}
+	return out
+}
+
+func join(sep string, list List) string {
+	var b strings.Builder
+	for i, v := range list {
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		fmt.Fprint(&b, v)
+	}
+	return b.String()
+}
+
+// index is stricter than the built-in one, for which a missing key is no error.
+func index(v Value, keys ...Value) (Value, error) {
+	for _, k := range keys {
+		switch in := v.(type) {
+		case Dict:
+			next, ok := in[fmt.Sprint(k)]
+			if !ok {
+				return nil, fmt.Errorf("no key %q", fmt.Sprint(k))
+			}
+			v = next
+		case List:
+			i, err := strconv.Atoi(fmt.Sprint(k))
+			if err != nil || i < 0 || i >= len(in) {
+				return nil, fmt.Errorf("no item %v in a list of %d", k, len(in))
+			}
+			v = in[i]
+		default:
+			return nil, errors.New("index takes a list or a mapping")
+		}
+	}
+	return v, nil
+}
+
+// HasActions reports whether text would be more than itself as a template.
+func HasActions(text string) bool { return strings.Contains(text, "{{") }
+
+var parseError = regexp.MustCompile(`^template: t:(\d+):(?:(\d+):)? (?s)(.*)$`)
+
+// Parse reads a template. The error is an *Error.
+func Parse(text string) (*Template, error) {
+	out := &Template{text: text}
+	if !HasActions(text) {
+		return out, nil
+	}
+	t, err := template.New("t").Option("missingkey=error").Funcs(functions).Parse(text)
+	if err != nil {
+		return nil, located(text, err)
+	}
+	if len(t.Templates()) > 1 {
+		return nil, &Error{strings.Index(text, "{{"), "a template cannot define others", ""}
+	}
+	w := walker{out: out}
+	w.list(t.Root, true)
+	if w.err != nil {
+		return nil, w.err
+	}
+	out.t = t
+	return out, nil
+}
+
+// Fields lists the variables that the template names at its top level, in order.
+func (t *Template) Fields() []Field { return t.fields }
+
+// UsesAll reports whether the template takes the variables as a whole ({{.}}), so that
+// none of them is unused.
+func (t *Template) UsesAll() bool { return t.all }
+
+// IsConstant reports whether the template renders to itself.
+func (t *Template) IsConstant() bool { return t.t == nil }
+
+// Render fills in the variables. The error is an *Error.
+func (t *Template) Render(vars Dict) (string, error) {
+	if t.t == nil {
+		return t.text, nil
+	}
+	var w bounded
+	if err := t.t.Execute(&w, vars); err != nil {
+		if errors.Is(err, errTooMuch) {
+			return "", &Error{0, errTooMuch.Error(), ""}
+		}
+		return "", located(t.text, err)
+	}
+	return w.b.String(), nil
+}
+
+var errTooMuch = fmt.Errorf("the template renders to more than %d bytes or takes more than %d steps", MaxOutput, maxWrites)
+
+// bounded stops a rendering that runs away. Every pass through a range writes at
+// least once (see walker), so that counting writes bounds the steps.
+type bounded struct {
+	b      strings.Builder
+	writes int
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	if w.writes++; w.writes > maxWrites || w.b.Len()+len(p) > MaxOutput {
+		return 0, errTooMuch
+	}
+	return w.b.Write(p)
+}
+
+var (
+	execPrefix = regexp.MustCompile(`^executing "t" at <.*?>: (?s)(.*)$`)
+	noEntry    = regexp.MustCompile(`map has no entry for key "(.*)"$`)
+)
+
+// located turns an error of text/template into ours, with an offset.
+func located(text string, err error) *Error {
+	m := parseError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return &Error{0, err.Error(), ""}
+	}
+	line, _ := strconv.Atoi(m[1])
+	offset := lineStart(text, line)
+	if m[2] != "" {
+		col, _ := strconv.Atoi(m[2])
+		offset += col
+	} else if i := strings.Index(text[offset:], "{{"); i >= 0 {
+		offset += i
+	}
+	message := m[3]
+	if e := execPrefix.FindStringSubmatch(message); e != nil {
+		message = e[1]
+	}
+	out := &Error{Offset: min(offset, len(text)), Message: message}
+	if k := noEntry.FindStringSubmatch(message); k != nil {
+		out.Missing = k[1]
+		out.Message = fmt.Sprintf("there is no variable `%s`", k[1])
+	}
+	return out
+}
+
+func lineStart(text string, line int) int {
+	offset := 0
+	for ; line > 1; line-- {
+		i := strings.IndexByte(text[offset:], '\n')
+		if i < 0 {
+			break
+		}
+		offset += i + 1
+	}
+	return offset
+}
+
+// walker collects the variables in use and refuses what the package refuses.
+type walker struct {
+	out *Template
+	err *Error
+}
+
+func (w *walker) refuse(n parse.Node, format string, args ...any) {
+	if w.err == nil {
+		w.err = &Error{int(n.Position()), fmt.Sprintf(format, args...), ""}
+	}
+}
+
+func (w *walker) list(l *parse.ListNode, root bool) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Nodes {
+		w.node(n, root)
+	}
+}
+
+// node walks a statement; root tells whether dot is the set of variables there.
+func (w *walker) node(n parse.Node, root bool) {
+	switch n := n.(type) {
+	case *parse.ActionNode:
+		w.pipe(n.Pipe, root)
+	case *parse.IfNode:
+		w.branch(&n.BranchNode, root, root)
+	case *parse.WithNode:
+		w.branch(&n.BranchNode, root, false)
+	case *parse.RangeNode:
+		w.rangeOver(n)
+		w.branch(&n.BranchNode, root, false)
+		n.List.Nodes = append([]parse.Node{step(n)}, n.List.Nodes...)
+	case *parse.TemplateNode:
+		w.refuse(n, "a template cannot include others")
+	}
+}
+
+func (w *walker) branch(b *parse.BranchNode, root, inside bool) {
+	w.pipe(b.Pipe, root)
+	w.list(b.List, inside)
+	w.list(b.ElseList, root)
+}
+
+// step is an action that writes nothing, yet is a write: a step of a range.
+func step(n *parse.RangeNode) parse.Node {
+	empty := &parse.StringNode{NodeType: parse.NodeString, Pos: n.Pos, Quoted: `""`}
+	command := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{empty}}
+	pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: n.Pos, Line: n.Line, Cmds: []*parse.CommandNode{command}}
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: n.Pos, Line: n.Line, Pipe: pipe}
+}
+
+// rangeOver refuses a range over a number: it could count for years.
+func (w *walker) rangeOver(n *parse.RangeNode) {
+	for _, c := range n.Pipe.Cmds {
+		for _, arg := range c.Args {
+			switch a := arg.(type) {
+			case *parse.FieldNode, *parse.DotNode, *parse.StringNode:
+			case *parse.VariableNode:
+				if a.Ident[0] != "$" {
+					w.refuse(n, "range takes a variable of the case, not `%s`", a)
+				}
+			case *parse.IdentifierNode:
+				if a.Ident != "split" && a.Ident != "index" {
+					w.refuse(n, "range takes a list, not what `%s` gives", a.Ident)
+				}
+			default:
+				if !slices.ContainsFunc(c.Args, isIndex) {
+					w.refuse(n, "range takes a variable, not `%s`", arg)
+				}
+			}
+		}
+	}
+}
+
+func isIndex(n parse.Node) bool {
+	id, ok := n.(*parse.IdentifierNode)
+	return ok && id.Ident == "index"
+}
+
+func (w *walker) pipe(p *parse.PipeNode, root bool) {
+	if p == nil {
+		return
+	}
+	for _, c := range p.Cmds {
+		for _, arg := range c.Args {
+			w.arg(arg, root)
+		}
+	}
+}
+
+func (w *walker) arg(n parse.Node, root bool) {
+	switch n := n.(type) {
+	case *parse.FieldNode:
+		if root {
+			w.field(n.Ident[0], n)
+		}
+	case *parse.VariableNode:
+		if n.Ident[0] == "$" {
+			if len(n.Ident) == 1 {
+				w.out.all = true
+				return
+			}
+			w.field(n.Ident[1], n)
+		}
+	case *parse.DotNode:
+		w.out.all = w.out.all || root
+	case *parse.IdentifierNode:
+		if !slices.Contains(allowed, n.Ident) {
+			w.refuse(n, "the function `%s` is not available; there are %s", n.Ident, strings.Join(allowed, ", "))
+		}
+	case *parse.PipeNode:
+		w.pipe(n, root)
+	case *parse.ChainNode:
+		w.arg(n.Node, root)
+	}
+}
+
+func (w *walker) field(name string, n parse.Node) {
+	offset := int(n.Position())
+	// text/template places a chain such as .a.b somewhere inside it; it begins at its first dot.
+	before := w.out.text[:min(offset+1+len(name), len(w.out.text))]
+	if i := strings.LastIndex(before, "."+name); i >= 0 {
+		offset = i
+	}
+	w.out.fields = append(w.out.fields, Field{name, offset})
+}

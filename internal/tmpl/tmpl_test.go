@@ -1,0 +1,106 @@
+package tmpl
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRender(t *testing.T) {
+	vars := Dict{"a": "A", "m": Dict{"k": "v"}, "l": List{"x", "y"}, "evil": "{{.a}}"}
+	for text, want := range map[string]string{
+		"plain":                                  "plain",
+		"{{.a}}!":                                "A!",
+		"{{.m.k}}":                               "v",
+		"{{.l}}":                                 `["x","y"]`,
+		"{{.m}}":                                 `{"k":"v"}`,
+		"{{range .l}}<{{.}}>{{end}}":             "<x><y>",
+		"{{range .l}}{{$.a}}{{end}}":             "AA",
+		"{{.evil}}":                              "{{.a}}",
+		`{{join ", " .l}}`:                       "x, y",
+		`{{index .l 1}}`:                         "y",
+		`{{range split "," "p,q"}}{{.}};{{end}}`: "p;q;",
+		"{{if eq .a \"A\"}}yes{{end}}":           "yes",
+		"{{upper (lower .a)}}":                   "A",
+	} {
+		tm, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := tm.Render(vars); err != nil || got != want {
+			t.Errorf("%s = %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	huge := List{}
+	for range 2000 {
+		huge = append(huge, strings.Repeat("x", 100))
+	}
+	vars := Dict{"a": "A", "l": huge}
+	for text, want := range map[string]struct {
+		offset  int
+		message string
+	}{
+		"ab {{.country}}":                               {5, "no variable `country`"},
+		"x\ny {{.b}}":                                   {6, "no variable `b`"},
+		"{{range 1000000000}}{{end}}":                   {0, "range takes"},
+		"{{$n := 5}}{{range $n}}{{end}}":                {0, "range takes"},
+		"{{range $i := .l}}{{range $.l}}{{end}}{{end}}": {0, "more than"},
+		`{{define "x"}}{{end}}`:                         {0, "cannot define"},
+		`{{template "x"}}`:                              {0, "include"},
+		`{{call .a}}`:                                   {0, "not available"},
+		`{{printf "%9999d" 1}}`:                         {0, "not available"},
+		"ok\n{{.a":                                      {3, "unclosed action"},
+		`{{nope .a}}`:                                   {0, "nope"},
+		`{{index .l 99999}}`:                            {2, "no item"},
+		`{{.a.b}}`:                                      {4, "b"},
+	} {
+		tm, err := Parse(text)
+		if err == nil {
+			_, err = tm.Render(vars)
+		}
+		if err == nil {
+			t.Errorf("%s: no error", text)
+			continue
+		}
+		e := err.(*Error)
+		if !strings.Contains(e.Message, want.message) || want.offset > 0 && e.Offset != want.offset {
+			t.Errorf("%s: at %d: %s; want %q at %d", text, e.Offset, e.Message, want.message, want.offset)
+		}
+	}
+}
+
+func TestFields(t *testing.T) {
+	tm, err := Parse("{{.a}} {{with .b}}{{.c}}{{$.d.e}}{{end}} {{json .f.g}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range tm.Fields() {
+		got = append(got, f.Name)
+		if !strings.HasPrefix(tm.text[f.Offset:], "."+f.Name) {
+			t.Errorf("%s at %d: %q", f.Name, f.Offset, tm.text[f.Offset:])
+		}
+	}
+	if strings.Join(got, " ") != "a b d f" {
+		t.Error(got)
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	for _, s := range []string{"{{.a}}", "{{range .l}}{{.}}{{end}}", "{{", "}}", "{{/* c */}}", "{{with $x := .a}}{{$x}}{{end}}", "{{break}}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		tm, err := Parse(text)
+		if err != nil {
+			if e := err.(*Error); e.Offset < 0 || e.Offset > len(text) {
+				t.Errorf("offset %d of %d", e.Offset, len(text))
+			}
+			return
+		}
+		_, _ = tm.Render(Dict{"a": "A", "l": List{"x", Dict{"k": "v"}}})
+	})
+}

@@ -1,0 +1,549 @@
+package yamlnode
+
+import (
+	"encoding/json"
+	"iter"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/evalrun/evalrun/diag"
+)
+
+// renderedTag marks a scalar that came out of a template. Such a scalar was a
+// string in the file, yet may stand where a number or a boolean is expected.
+const renderedTag = "!rendered"
+
+// Node is a value in a file. The zero Node is an absent value: its accessors
+// return zero values and report nothing.
+type Node struct {
+	y *yaml.Node
+	d *doc
+}
+
+// IsZero reports whether the value is absent.
+func (n Node) IsZero() bool { return n.y == nil }
+
+// Pos is where the value stands.
+func (n Node) Pos() diag.Pos {
+	if n.y == nil {
+		return diag.Pos{}
+	}
+	return n.d.pos(n.y)
+}
+
+// Errorf reports a mistake at the value.
+func (n Node) Errorf(hint, format string, args ...any) {
+	n.d.diags.Errorf(n.Pos(), hint, format, args...)
+}
+
+// Warnf reports an advice at the value.
+func (n Node) Warnf(hint, format string, args ...any) {
+	n.d.diags.Warnf(n.Pos(), hint, format, args...)
+}
+
+// WithDiags returns the same value reporting to another list.
+func (n Node) WithDiags(diags *diag.List) Node {
+	if n.y == nil {
+		return n
+	}
+	return Node{n.y, &doc{file: n.d.file, src: n.d.src, diags: diags}}
+}
+
+// IsMapping, IsSequence, IsScalar and IsNull tell the kind of a value.
+func (n Node) IsMapping() bool { return n.kind() == yaml.MappingNode }
+
+// IsSequence reports whether the value is a list.
+func (n Node) IsSequence() bool { return n.kind() == yaml.SequenceNode }
+
+// IsScalar reports whether the value is a text, a number, a boolean or null.
+func (n Node) IsScalar() bool { return n.kind() == yaml.ScalarNode }
+
+// IsNull reports whether the value is empty or null.
+func (n Node) IsNull() bool { return n.kind() == yaml.ScalarNode && n.resolve().Tag == "!!null" }
+
+// IsBool reports whether the value is true or false.
+func (n Node) IsBool() bool { return n.kind() == yaml.ScalarNode && n.resolve().Tag == "!!bool" }
+
+// IsNumber reports whether the value is a number.
+func (n Node) IsNumber() bool {
+	if n.kind() != yaml.ScalarNode {
+		return false
+	}
+	tag := n.resolve().Tag
+	return tag == "!!int" || tag == "!!float"
+}
+
+func (n Node) resolve() *yaml.Node {
+	y := n.y
+	for y.Kind == yaml.AliasNode {
+		y = y.Alias
+	}
+	return y
+}
+
+func (n Node) kind() yaml.Kind {
+	if n.y == nil {
+		return 0
+	}
+	return n.resolve().Kind
+}
+
+// Describe names what the value is, for messages.
+func (n Node) Describe() string {
+	switch {
+	case n.IsMapping():
+		return "a mapping"
+	case n.IsSequence():
+		return "a list"
+	case n.IsNull():
+		return "nothing"
+	}
+	v := n.resolve().Value
+	if r := []rune(v); len(r) > 40 {
+		v = string(r[:40]) + "..."
+	}
+	switch n.resolve().Tag {
+	case "!!int", "!!float":
+		return "the number " + v
+	case "!!bool":
+		return v
+	}
+	return strconv.Quote(v)
+}
+
+func (n Node) expected(what string) {
+	n.Errorf("", "expected %s, found %s", what, n.Describe())
+}
+
+// Str is a text as it stands in the file: `1.10` stays 1.10.
+func (n Node) Str() string {
+	if n.IsZero() {
+		return ""
+	}
+	if !n.IsScalar() || n.IsNull() {
+		n.expected("a text")
+		return ""
+	}
+	return n.resolve().Value
+}
+
+// Offset locates a place inside a scalar's value: the position of byte i of Str.
+// In folded and escaped scalars it is the start of the scalar, since there the value
+// and the source do not run in step.
+func (n Node) Offset(i int) diag.Pos {
+	y, pos := n.resolve(), n.d.pos(n.resolve())
+	if i < 0 || i > len(y.Value) {
+		return pos
+	}
+	before := y.Value[:i]
+	line := strings.Count(before, "\n")
+	col := len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+	switch {
+	case y.Style&yaml.LiteralStyle != 0:
+		pos.Line += 1 + line
+		pos.Col = 1 + col + n.d.indent(pos.Line, y.Value, line)
+		return pos
+	case y.Style&(yaml.FoldedStyle) != 0, line > 0:
+		return pos
+	case y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
+		if strings.ContainsAny(before, "\"'\\\t") {
+			return pos
+		}
+		pos.Col += 1 + col
+	default:
+		pos.Col += col
+	}
+	return pos
+}
+
+// indent is how far line number at of the file is indented, given that it carries
+// the given line of a literal block's value: the block's indentation is what is left over.
+func (d *doc) indent(at int, value string, line int) int {
+	source, text := lineAt(string(d.src), at-1), lineAt(value, line)
+	return max(0, utf8.RuneCountInString(source)-utf8.RuneCountInString(text))
+}
+
+func lineAt(text string, n int) string {
+	for ; n > 0; n-- {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return strings.TrimSuffix(text, "\r")
+}
+
+// Word is a text that must be one of the known words.
+func (n Node) Word(known ...string) string {
+	s := n.Str()
+	if s != "" && !slices.Contains(known, s) {
+		n.Errorf(diag.DidYouMean(s, known), "`%s` is not known here", s)
+		return ""
+	}
+	return s
+}
+
+var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
+
+// Int is a whole number between lo and hi.
+func (n Node) Int(lo, hi int) int {
+	if n.IsZero() {
+		return 0
+	}
+	if !n.number() {
+		n.expected("a whole number")
+		return 0
+	}
+	text := n.resolve().Value
+	if !decimal.MatchString(text) {
+		n.Errorf("write it in decimal, without leading zeros", "`%s` is not a whole number", text)
+		return 0
+	}
+	v, err := strconv.Atoi(text)
+	if err != nil || v < lo || v > hi {
+		n.Errorf("", "%s is out of range: %s", text, between(float64(lo), float64(hi)))
+		return 0
+	}
+	return v
+}
+
+// Float is a number between lo and hi; NaN and infinities are refused.
+func (n Node) Float(lo, hi float64) float64 {
+	if n.IsZero() {
+		return 0
+	}
+	if !n.number() {
+		n.expected("a number")
+		return 0
+	}
+	text := n.resolve().Value
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || !jsonNumber.MatchString(text) && !decimalPoint.MatchString(text) {
+		n.Errorf("", "`%s` is not a number", text)
+		return 0
+	}
+	if v < lo || v > hi {
+		n.Errorf("", "%s is out of range: %s", text, between(lo, hi))
+		return 0
+	}
+	return v
+}
+
+var decimalPoint = regexp.MustCompile(`^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+
+func between(lo, hi float64) string {
+	show := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	switch {
+	case hi >= math.MaxInt32 && lo <= math.MinInt32:
+		return "any number"
+	case hi >= math.MaxInt32:
+		return "at least " + show(lo)
+	case lo <= math.MinInt32:
+		return "at most " + show(hi)
+	}
+	return "between " + show(lo) + " and " + show(hi)
+}
+
+func (n Node) number() bool {
+	return n.IsNumber() || n.IsScalar() && n.resolve().Tag == renderedTag
+}
+
+// Bool is true or false.
+func (n Node) Bool() bool {
+	if n.IsZero() {
+		return false
+	}
+	if n.IsScalar() {
+		y := n.resolve()
+		switch strings.ToLower(y.Value) {
+		case "true", "false":
+			if y.Tag == "!!bool" || y.Tag == renderedTag {
+				return strings.EqualFold(y.Value, "true")
+			}
+		}
+	}
+	n.expected("true or false")
+	return false
+}
+
+// Duration is a time such as 250ms, 2s or 1m30s, above zero.
+func (n Node) Duration() time.Duration {
+	if n.IsZero() {
+		return 0
+	}
+	s := n.Str()
+	if s == "" {
+		return 0
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		n.Errorf("write a number with its unit: 500ms, 2s, 1m30s", "`%s` is not a duration", s)
+		return 0
+	}
+	if v <= 0 {
+		n.Errorf("", "`%s` is not above zero", s)
+		return 0
+	}
+	return v
+}
+
+// Seq are the items of a list.
+func (n Node) Seq() []Node {
+	if n.IsZero() {
+		return nil
+	}
+	if !n.IsSequence() {
+		n.expected("a list")
+		return nil
+	}
+	items := n.resolve().Content
+	out := make([]Node, len(items))
+	for i, item := range items {
+		out[i] = Node{item, n.d}
+	}
+	return out
+}
+
+// Items are the items of a list, or the value itself when it is not a list: for keys
+// that take one or several.
+func (n Node) Items() []Node {
+	if n.IsZero() {
+		return nil
+	}
+	if n.IsSequence() {
+		return n.Seq()
+	}
+	return []Node{n}
+}
+
+// Strings is Items, each a text.
+func (n Node) Strings() []string {
+	var out []string
+	for _, item := range n.Items() {
+		if item.IsScalar() && !item.IsNull() {
+			out = append(out, item.Str())
+			continue
+		}
+		item.expected("a text")
+	}
+	return out
+}
+
+// Entry is one key of a mapping with its value.
+type Entry struct {
+	Key   Node
+	Value Node
+}
+
+// Name is the key's text.
+func (e Entry) Name() string { return e.Key.resolve().Value }
+
+// Map is a mapping whose keys were checked.
+type Map struct {
+	Node
+	entries []Entry
+}
+
+// Map checks that the value is a mapping with scalar keys, none of them twice and none
+// outside known. Without known any key goes.
+func (n Node) Map(known ...string) Map {
+	m := Map{Node: n}
+	if n.IsZero() {
+		return m
+	}
+	if !n.IsMapping() {
+		n.expected("a mapping")
+		return m
+	}
+	m.entries = n.entries()
+	if len(known) == 0 {
+		return m
+	}
+	for _, e := range m.entries {
+		if !slices.Contains(known, e.Name()) {
+			e.Key.Errorf(diag.DidYouMean(e.Name(), known), "unknown key `%s`", e.Name())
+		}
+	}
+	return m
+}
+
+// entries reads the pairs of a mapping, merge keys (`<<`) included: a key of
+// the mapping itself wins over a merged one.
+func (n Node) entries() []Entry {
+	content := n.resolve().Content
+	own := make([]Entry, 0, len(content)/2)
+	first := make(map[string]int, len(content)/2)
+	var merged []Node
+	for i := 0; i+1 < len(content); i += 2 {
+		key, value := Node{content[i], n.d}, Node{content[i+1], n.d}
+		if !key.IsScalar() {
+			key.expected("a key")
+			continue
+		}
+		if key.resolve().Tag == "!!merge" {
+			merged = append(merged, value.Items()...)
+			continue
+		}
+		name := key.resolve().Value
+		if line, twice := first[name]; twice {
+			key.Errorf("remove one of them", "duplicate key `%s`, first on line %d", name, line)
+			continue
+		}
+		first[name] = key.Pos().Line
+		own = append(own, Entry{key, value})
+	}
+	for _, m := range merged {
+		if !m.IsMapping() {
+			m.Errorf("", "`<<` takes a mapping, found %s", m.Describe())
+			continue
+		}
+		for _, e := range m.entries() {
+			if _, taken := first[e.Name()]; !taken {
+				first[e.Name()] = e.Key.Pos().Line
+				own = append(own, e)
+			}
+		}
+	}
+	return own
+}
+
+// Entries are the pairs in file order.
+func (m Map) Entries() iter.Seq[Entry] { return slices.Values(m.entries) }
+
+// Len is the number of keys.
+func (m Map) Len() int { return len(m.entries) }
+
+// Get is the value of a key, absent when it is not there.
+func (m Map) Get(key string) Node {
+	for _, e := range m.entries {
+		if e.Name() == key {
+			return e.Value
+		}
+	}
+	return Node{}
+}
+
+// Key is the node of a key itself, absent when it is not there.
+func (m Map) Key(key string) Node {
+	for _, e := range m.entries {
+		if e.Name() == key {
+			return e.Key
+		}
+	}
+	return Node{}
+}
+
+// Has reports whether the key is there.
+func (m Map) Has(key string) bool { return !m.Get(key).IsZero() }
+
+// Need is Get for a key that must be there.
+func (m Map) Need(key string) Node {
+	v := m.Get(key)
+	if v.IsZero() && m.IsMapping() {
+		m.Errorf("", "the key `%s` is missing", key)
+	}
+	return v
+}
+
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// JSON writes the value as JSON: texts as written, numbers digit by digit, and
+// what JSON does not know (octal numbers, .inf, dates as dates) as a mistake or a text.
+func (n Node) JSON(dst []byte) []byte {
+	y := n.resolve()
+	switch y.Kind {
+	case yaml.MappingNode:
+		dst = append(dst, '{')
+		for i, e := range n.entries() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendString(dst, e.Name())
+			dst = append(dst, ':')
+			dst = e.Value.JSON(dst)
+		}
+		return append(dst, '}')
+	case yaml.SequenceNode:
+		dst = append(dst, '[')
+		for i, item := range n.Seq() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.JSON(dst)
+		}
+		return append(dst, ']')
+	}
+	return n.scalarJSON(dst)
+}
+
+func (n Node) scalarJSON(dst []byte) []byte {
+	y := n.resolve()
+	switch y.Tag {
+	case "!!null":
+		return append(dst, "null"...)
+	case "!!bool":
+		return append(dst, strings.ToLower(y.Value)...)
+	case "!!int", "!!float":
+		text := strings.TrimPrefix(y.Value, "+")
+		if !jsonNumber.MatchString(text) {
+			n.Errorf("quote it when it is a text", "`%s` is not a number that JSON knows", y.Value)
+			return append(dst, "null"...)
+		}
+		return append(dst, text...)
+	}
+	return appendString(dst, y.Value)
+}
+
+// Rewrite returns a copy in which every text was replaced by f; texts that f
+// returns unchanged stay as they are. Keys are left alone.
+func (n Node) Rewrite(f func(n Node, text string) string) Node {
+	if n.IsZero() {
+		return n
+	}
+	return Node{n.rewrite(f), n.d}
+}
+
+func (n Node) rewrite(f func(Node, string) string) *yaml.Node {
+	out := *n.resolve()
+	switch out.Kind {
+	case yaml.ScalarNode:
+		if out.Tag != "!!str" {
+			break
+		}
+		if text := f(n, out.Value); text != out.Value {
+			out.Value, out.Tag = text, renderedTag
+		}
+	case yaml.SequenceNode:
+		out.Content = slices.Clone(out.Content)
+		for i := range out.Content {
+			out.Content[i] = Node{out.Content[i], n.d}.rewrite(f)
+		}
+	case yaml.MappingNode:
+		out.Content = slices.Clone(out.Content)
+		for i := 1; i < len(out.Content); i += 2 {
+			out.Content[i] = Node{out.Content[i], n.d}.rewrite(f)
+		}
+	}
+	return &out
+}
+
+// EachText calls f for every text in the value, keys left out.
+func (n Node) EachText(f func(n Node, text string)) {
+	n.Rewrite(func(at Node, text string) string {
+		f(at, text)
+		return text
+	})
+}
+
+func appendString(dst []byte, s string) []byte {
+	quoted, err := json.Marshal(s)
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return append(dst, quoted...)
+}

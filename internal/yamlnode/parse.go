@@ -1,0 +1,246 @@
+// Package yamlnode walks YAML strictly and with positions: suites and emulator
+// scripts are read through it. A Node is a view of a yaml.Node that knows its
+// file; every accessor says what it expects, reports what it finds instead, and
+// goes on with a zero value, so that one pass finds every mistake.
+//
+// It refuses what YAML allows and people do not mean: duplicate keys, custom
+// tags, several documents in one file, numbers in octal by a leading zero; and what nobody
+// writes by hand: alias bombs, mappings of 200,000 keys, nesting beyond 64.
+//
+// The usual order: Parse, then Node.Map with the known keys, then Map.Get and
+// one of Str, Int, Float, Bool, Seq, Strings.
+package yamlnode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/evalrun/evalrun/diag"
+)
+
+// Bounds on a file, so that a hostile one ends in an error within a second.
+const (
+	MaxFileBytes  = 16 << 20
+	MaxDepth      = 64
+	MaxAliasNodes = 100_000 // nodes reached through aliases, all expansions added up
+	MaxKeys       = 10_000  // keys of one mapping
+)
+
+type doc struct {
+	file  string
+	src   []byte
+	diags *diag.List
+}
+
+// Parse reads one YAML document. Mistakes go to diags; the second result is
+// false when the document cannot be walked at all.
+func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
+	d := &doc{file: file, src: src, diags: diags}
+	top := diag.Pos{File: file}
+	if len(src) > MaxFileBytes {
+		diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", len(src), MaxFileBytes)
+		return Node{}, false
+	}
+	root, err := decode(src)
+	if errors.Is(err, io.EOF) {
+		diags.Errorf(top, "`evalrun init` writes a first suite", "the file is empty")
+		return Node{}, false
+	}
+	if err != nil {
+		d.syntaxError(src, err)
+		return Node{}, false
+	}
+	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
+		diags.Errorf(top, "", "the file holds no YAML document")
+		return Node{}, false
+	}
+	c := checker{doc: d}
+	if !c.check(root.Content[0], 0, false) {
+		return Node{}, false
+	}
+	return Node{root.Content[0], d}, true
+}
+
+// decode parses the first document and makes sure that it is the only one.
+// yaml.v3 recovers its own panics into errors, but not all of them.
+func decode(src []byte) (root *yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: the parser gave up: %v", p)
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(src))
+	root = &yaml.Node{}
+	if err := dec.Decode(root); err != nil {
+		return nil, err
+	}
+	var second yaml.Node
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return nil, fmt.Errorf("yaml: line %d: a second document begins; one document a file", second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return root, nil
+}
+
+// checker walks the raw tree once, before anybody else does, for what yaml.v3
+// lets through when it decodes to nodes.
+type checker struct {
+	*doc
+	aliased int
+	depth   int
+}
+
+func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
+	if depth > MaxDepth {
+		c.errorf(n, "", "nested deeper than %d levels", MaxDepth)
+		return false
+	}
+	if inAlias {
+		if c.aliased++; c.aliased > MaxAliasNodes {
+			c.errorf(n, "write the repeated part out, or share less of it", "aliases expand to more than %d values", MaxAliasNodes)
+			return false
+		}
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return c.check(n.Alias, depth+1, true)
+	case yaml.MappingNode:
+		if len(n.Content)/2 > MaxKeys {
+			c.errorf(n, "", "a mapping of %d keys; at most %d are read", len(n.Content)/2, MaxKeys)
+			return false
+		}
+	}
+	if !plainTag(n) {
+		c.errorf(n, "remove the tag", "the YAML tag `%s` is not supported", n.Tag)
+		return false
+	}
+	for _, child := range n.Content {
+		if !c.check(child, depth+1, inAlias) {
+			return false
+		}
+	}
+	return true
+}
+
+func plainTag(n *yaml.Node) bool {
+	switch n.Tag {
+	case "", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq", "!!merge", "!!timestamp":
+		return true
+	}
+	return false
+}
+
+func (d *doc) pos(n *yaml.Node) diag.Pos { return diag.Pos{File: d.file, Line: n.Line, Col: n.Column} }
+
+func (d *doc) errorf(n *yaml.Node, hint, format string, args ...any) {
+	d.diags.Errorf(d.pos(n), hint, format, args...)
+}
+
+var (
+	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	anchorName = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+	badScalar  = regexp.MustCompile("(?:^|[\\s\\[{,:-])([@`%&*!|>\t])")
+	twoColons  = regexp.MustCompile(`:\s.*?(:)(?:\s|$)`)
+)
+
+// syntaxError finds the line that yaml.v3 does not tell, or tells wrongly.
+func (d *doc) syntaxError(src []byte, err error) {
+	message := strings.TrimSpace(yamlLine.ReplaceAllString(err.Error(), ""))
+	line, text := faultyLine(src, err)
+	col, hint := 1+len(text)-len(strings.TrimLeft(text, " ")), ""
+	at := func(i int) int { return 1 + utf8.RuneCountInString(text[:i]) }
+	switch {
+	case strings.Contains(text, "{{") && strings.Contains(message, "did not find"):
+		col, hint = at(strings.Index(text, "{{")), "quote a text that begins with {{"
+	case strings.Contains(message, "mapping values are not allowed"):
+		if m := twoColons.FindStringSubmatchIndex(text); m != nil {
+			col = at(m[2])
+		}
+		hint = "quote a text that holds a colon; or is the line indented too far?"
+	case strings.Contains(message, "cannot start any token"):
+		if m := badScalar.FindStringSubmatchIndex(text); m != nil {
+			col = at(m[2])
+		}
+		hint = "indent with spaces, not tabs; quote a text that begins with @, % or `"
+	case strings.Contains(message, "unknown anchor"):
+		if m := anchorName.FindStringSubmatch(message); m != nil && strings.Contains(text, "*"+m[1]) {
+			col = at(strings.Index(text, "*"+m[1]))
+		}
+		hint = "quote a text that begins with *, or define the anchor before its use"
+	case strings.Contains(message, "control characters"), strings.Contains(message, "UTF-8"):
+		col, hint = at(firstBad(text)), "save the file as UTF-8 text; in double quotes write \\x01 and the like"
+	case strings.Contains(message, "expected key"), strings.Contains(message, "expected '-'"):
+		hint = "is this line indented like its neighbours?"
+	}
+	d.diags.Errorf(diag.Pos{File: d.file, Line: line, Col: col}, hint, "not valid YAML: %s", message)
+}
+
+func firstBad(text string) int {
+	for i, r := range text {
+		if r == utf8.RuneError || r < ' ' && r != '\t' || r == 0x7f {
+			return i
+		}
+	}
+	return 0
+}
+
+// lineReader hands out one line a Read, so that the number of lines handed out
+// bounds from above where the parser stumbled.
+type lineReader struct {
+	lines [][]byte
+	next  int
+}
+
+func (r *lineReader) Read(p []byte) (int, error) {
+	if r.next == len(r.lines) {
+		return 0, io.EOF
+	}
+	n := copy(p, r.lines[r.next])
+	if r.lines[r.next] = r.lines[r.next][n:]; len(r.lines[r.next]) == 0 {
+		r.next++
+	}
+	return n, nil
+}
+
+// maxReparsed bounds the bytes parsed again to find a faulty line.
+const maxReparsed = 8 << 20
+
+// faultyLine returns the line of a syntax error, from 1, and its text. yaml.v3 may
+// report the line where the enclosing block began, or none; how much it had read
+// by then bounds the line from above. Between the two, the faulty line is the
+// first one from which on every prefix of the file is faulty.
+func faultyLine(src []byte, err error) (int, string) {
+	reported := 1
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+		reported, _ = strconv.Atoi(m[1])
+	}
+	lines := bytes.SplitAfter(src, []byte("\n"))
+	if n := len(lines); len(lines[n-1]) == 0 && n > 1 {
+		lines = lines[:n-1]
+	}
+	r := &lineReader{lines: bytes.SplitAfter(src, []byte("\n"))}
+	_ = yaml.NewDecoder(r).Decode(&yaml.Node{}) // fails as before; r.next is what we are after
+	line := min(max(r.next, reported, 1), len(lines))
+	end := 0
+	for _, l := range lines[:line] {
+		end += len(l)
+	}
+	for spent := 0; line > reported && spent < maxReparsed; line-- {
+		end -= len(lines[line-1])
+		spent += end
+		if _, err := decode(src[:end]); err == nil || errors.Is(err, io.EOF) {
+			break
+		}
+	}
+	return line, string(bytes.TrimRight(lines[line-1], "\r\n"))
+}

@@ -1,0 +1,339 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Document is a run as reports see it: its head, its summary, and a cursor over its trials in
+// the order of the plan. It holds an index, not the trials.
+type Document struct {
+	Dir     string
+	Run     eval.Run
+	End     *eval.End // nil: the run was killed, or is still running
+	Gate    eval.Gate // filled in by whoever applied it
+	Summary Summary
+	Damaged []string // what was found damaged and left out
+
+	file  *os.File
+	index []entry
+}
+
+// Partial reports whether trials of the plan are missing or were skipped.
+func (d *Document) Partial() bool {
+	return d.End == nil || d.End.Reason != eval.EndCompleted || d.Summary.Counts.Skip > 0
+}
+
+// entry locates a trial in the run file and keeps what the summary needs of it.
+type entry struct {
+	n       int
+	offset  int64
+	length  int
+	id      string
+	result  digest
+	shadows bool // a later line has the same id
+}
+
+// digest is what a summary needs of a result.
+type digest struct {
+	suite, kase, arm string
+	outcome          eval.Outcome
+	usage            eval.Usage
+	latencyMs        float64
+	attempts         int
+	errorKind        eval.ErrorKind
+	metrics          []metric
+}
+
+type metric struct {
+	name  string
+	value float64
+}
+
+// ErrNoRun is returned by Open when the directory holds no run file.
+var ErrNoRun = errors.New("there is no run")
+
+// Open reads the run file in a run directory; path may name the file itself. The caller closes
+// the document.
+func Open(path string) (*Document, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, FileName)
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w at %s", ErrNoRun, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{Dir: filepath.Dir(path), file: file}
+	if err := d.read(); err != nil {
+		_ = file.Close() // the first error is the one to tell
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+// Close releases the run file.
+func (d *Document) Close() error { return d.file.Close() }
+
+// read builds the index in one pass.
+func (d *Document) read() error {
+	r := bufio.NewReaderSize(d.file, 1<<16)
+	words := interner{}
+	var offset int64
+	next := 0
+	for number := 1; ; number++ {
+		data, err := readLine(r)
+		if len(data) == 0 && errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		at, whole := offset, bytes.HasSuffix(data, []byte("\n"))
+		offset += int64(len(data))
+		data = bytes.TrimSuffix(data, []byte("\n"))
+		l, problem := check(data)
+		if problem != nil && !whole {
+			break // the last line of a run that is being written, or was killed
+		}
+		if problem != nil {
+			if number == 1 {
+				return fmt.Errorf("not a run file: %w", problem)
+			}
+			d.Damaged = append(d.Damaged, fmt.Sprintf("line %d: %s", number, problem))
+			next++
+			continue
+		}
+		if *l.Seq != next {
+			d.Damaged = append(d.Damaged, fmt.Sprintf("line %d: sequence number %d where %d is due", number, *l.Seq, next))
+		}
+		next = *l.Seq + 1
+		if err := d.take(l.Type, data, at, words); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	if d.Run.Version == 0 {
+		return errors.New("the run file has no head")
+	}
+	d.sort()
+	d.Summary = summarize(d.index, d.Run.Plan)
+	return nil
+}
+
+func readLine(r *bufio.Reader) ([]byte, error) {
+	data, err := r.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return data, err
+	}
+	long := slices.Clone(data)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		data, err = r.ReadSlice('\n')
+		long = append(long, data...)
+	}
+	return long, err
+}
+
+// interner keeps one copy of each of the few words that come again and again.
+type interner map[string]string
+
+func (in interner) word(s string) string {
+	if known, ok := in[s]; ok {
+		return known
+	}
+	s = strings.Clone(s)
+	in[s] = s
+	return s
+}
+
+func (d *Document) take(kind string, data []byte, at int64, words interner) error {
+	switch kind {
+	case "run":
+		if err := json.Unmarshal(data, &d.Run); err != nil {
+			return err
+		}
+		if d.Run.Version > Version {
+			return fmt.Errorf("the run file has version %d; this evalrun reads up to %d", d.Run.Version, Version)
+		}
+	case "end":
+		d.End = &eval.End{}
+		return json.Unmarshal(data, d.End)
+	case "trial":
+		var r indexed
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		d.End = nil // a run that went on
+		d.index = append(d.index, entry{n: r.N, offset: at, length: len(data), id: r.ID, result: r.digest(words)})
+	}
+	return nil
+}
+
+// indexed is what the index reads of a trial's line.
+type indexed struct {
+	N       int            `json:"n"`
+	ID      string         `json:"id"`
+	Suite   string         `json:"suite"`
+	Case    string         `json:"case"`
+	Arm     string         `json:"arm"`
+	Outcome eval.Outcome   `json:"outcome"`
+	Scores  []indexedScore `json:"scores"`
+	Usage   *eval.Usage    `json:"usage"`
+	Timing  *eval.Timing   `json:"timing"`
+	Error   *eval.Error    `json:"error"`
+}
+
+type indexedScore struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value"`
+}
+
+func (r *indexed) digest(words interner) digest {
+	out := digest{suite: words.word(r.Suite), kase: words.word(r.Case), arm: words.word(r.Arm), outcome: eval.Outcome(words.word(string(r.Outcome)))}
+	if r.Usage != nil {
+		out.usage = *r.Usage
+		out.usage.Source = ""
+	}
+	if r.Timing != nil {
+		out.latencyMs, out.attempts = r.Timing.LatencyMs, r.Timing.Attempts
+	}
+	if r.Error != nil {
+		out.errorKind = eval.ErrorKind(words.word(string(r.Error.Kind)))
+	}
+	for _, s := range r.Scores {
+		if s.Name != "" && s.Value != nil {
+			out.metrics = append(out.metrics, metric{words.word(s.Name), *s.Value})
+		}
+	}
+	return out
+}
+
+// sort puts the index in the order of the plan; of several lines with one id the last
+// counts.
+func (d *Document) sort() {
+	slices.SortStableFunc(d.index, func(a, b entry) int { return a.n - b.n })
+	last := map[string]int{}
+	for i := range d.index {
+		if before, twice := last[d.index[i].id]; twice {
+			d.index[before].shadows = true
+		}
+		last[d.index[i].id] = i
+	}
+	d.index = slices.DeleteFunc(d.index, func(e entry) bool { return e.shadows })
+}
+
+// Trials yields the trials in the order of the plan. A line that cannot be read any more
+// is an error, and the cursor goes on.
+func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
+	return func(yield func(*eval.Result, error) bool) {
+		for _, e := range d.index {
+			r, err := d.at(e)
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+func (d *Document) at(e entry) (*eval.Result, error) {
+	data := make([]byte, e.length)
+	if _, err := d.file.ReadAt(data, e.offset); err != nil {
+		return nil, err
+	}
+	var r eval.Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Row is the cell or the row of a table: trials of one case, in the order of the
+// plan. Reading them is left to Document.Read.
+type Row struct {
+	Suite, Case string
+	Counts      eval.Counts
+	entries     []entry
+}
+
+// Rows yields the cases in the order of the plan, without reading the trials.
+func (d *Document) Rows() iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		for from := 0; from < len(d.index); {
+			first := d.index[from].result
+			to := from
+			for to < len(d.index) && d.index[to].result.suite == first.suite && d.index[to].result.kase == first.kase {
+				to++
+			}
+			if !yield(newRow(d.index[from:to])) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+func newRow(entries []entry) Row {
+	row := Row{Suite: entries[0].result.suite, Case: entries[0].result.kase, entries: entries}
+	for _, e := range entries {
+		row.Counts.Add(e.result.outcome)
+	}
+	return row
+}
+
+// On is the part of the row that was asked of an arm; false when none was.
+func (r Row) On(arm string) (Row, bool) {
+	var entries []entry
+	for _, e := range r.entries {
+		if e.result.arm == arm {
+			entries = append(entries, e)
+		}
+	}
+	if len(entries) == 0 {
+		return Row{}, false
+	}
+	return newRow(entries), true
+}
+
+// ErrorKinds lists the kinds of errors in the row.
+func (r Row) ErrorKinds() []eval.ErrorKind {
+	var out []eval.ErrorKind
+	for _, e := range r.entries {
+		if k := e.result.errorKind; k != "" && !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Read yields the trials of a row.
+func (d *Document) Read(row Row) iter.Seq2[*eval.Result, error] {
+	return func(yield func(*eval.Result, error) bool) {
+		for _, e := range row.entries {
+			if !yield(d.at(e)) {
+				return
+			}
+		}
+	}
+}
+
+// LatencyMs adds up the service times of the row's trials.
+func (r Row) LatencyMs() float64 {
+	total := 0.0
+	for _, e := range r.entries {
+		total += e.result.latencyMs
+	}
+	return total
+}

@@ -1,0 +1,210 @@
+// Package journal keeps a run: run.jsonl in a run directory, the truth of which every report is a
+// view. Lines are appended as results come, each with a sequence number and a checksum; a killed
+// process loses no line that was written, and a damaged line is found and left out.
+//
+// The usual order: Create, Append for each result, Finish; or, to look at a run, Open and
+// Document.Trials.
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// FileName is the run file in a run directory.
+const FileName = "run.jsonl"
+
+// Version is the format of the run files that are written.
+const Version = 1
+
+// syncEvery is how long a written line may stay unsynced: what a power cut can cost.
+// A killed process costs nothing, since each line is written at once.
+const syncEvery = 100 * time.Millisecond
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Writer appends to a run file; safe for concurrent use.
+type Writer struct {
+	dir  string
+	file *os.File
+	lock *flock.Flock
+
+	mu    sync.Mutex
+	seq   int
+	buf   []byte
+	dirty bool
+	err   error
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+// ErrLocked is returned by Create when another process writes to the run directory.
+var ErrLocked = errors.New("another evalrun writes to this run")
+
+// Create makes the run directory, writes the head of the run file and the snapshots, and takes
+// the lock. An existing run file is not touched: that is an error.
+func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	if ok, err := lock.TryLock(); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
+	}
+	w := &Writer{dir: dir, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
+	if err := w.begin(run, snapshots); err != nil {
+		_ = lock.Unlock() // the first error is the one to tell
+		return nil, err
+	}
+	go w.syncLoop()
+	return w, nil
+}
+
+func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
+	for name, data := range snapshots {
+		path := filepath.Join(w.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return err
+		}
+	}
+	file, err := os.OpenFile(filepath.Join(w.dir, FileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s holds a run already", w.dir)
+	}
+	if err != nil {
+		return err
+	}
+	w.file = file
+	run.Version = Version
+	if err := w.write("run", run); err != nil {
+		return err
+	}
+	return w.file.Sync()
+}
+
+// Dir is the run directory.
+func (w *Writer) Dir() string { return w.dir }
+
+// Append writes the result of a trial. It is in the hands of the operating system when
+// Append returns. After an error every further Append returns it.
+func (w *Writer) Append(r *eval.Result) error { return w.write("trial", r) }
+
+// Finish writes the end of the run and closes the file.
+func (w *Writer) Finish(end *eval.End) error {
+	err := w.write("end", end)
+	return errors.Join(err, w.Close())
+}
+
+// Close syncs and closes the file without an end: the run counts as interrupted.
+func (w *Writer) Close() error {
+	close(w.stop)
+	<-w.done
+	return errors.Join(w.file.Sync(), w.file.Close(), w.lock.Unlock(), removeQuietly(w.lock.Path()))
+}
+
+func removeQuietly(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// write appends one line: {"type":TYPE,...,"seq":N,"crc":"XXXXXXXX"}, in a single write so that lines
+// of a killed process are whole or missing.
+func (w *Writer) write(kind string, v any) error {
+	body, err := eval.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("a %s record cannot be written: %w", kind, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	b := append(w.buf[:0], `{"type":"`...)
+	b = append(b, kind...)
+	b = append(b, `",`...)
+	b = append(b, body[1:len(body)-1]...) // records are objects with members
+	b = fmt.Appendf(b, `,"seq":%d`, w.seq)
+	b = fmt.Appendf(b, `,"crc":"%08x"}`+"\n", crc32.Checksum(b, castagnoli))
+	w.buf = b
+	if _, err := w.file.Write(b); err != nil {
+		w.err = fmt.Errorf("the run file cannot be written: %w", err)
+		return w.err
+	}
+	w.seq++
+	w.dirty = true
+	return nil
+}
+
+// syncLoop brings written lines to the disk from time to time.
+func (w *Writer) syncLoop() {
+	defer close(w.done)
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+			w.mu.Lock()
+			dirty := w.dirty
+			w.dirty = false
+			w.mu.Unlock()
+			if !dirty {
+				continue
+			}
+			if err := w.file.Sync(); err != nil {
+				w.mu.Lock()
+				w.err = fmt.Errorf("the run file cannot be synced: %w", err)
+				w.mu.Unlock()
+				return
+			}
+		}
+	}
+}
+
+// line is what every line of a run file begins and ends with.
+type line struct {
+	Type string `json:"type"`
+	Seq  *int   `json:"seq"`
+}
+
+// crcTail is the length of `,"crc":"XXXXXXXX"}`.
+const crcTail = len(`,"crc":"00000000"}`)
+
+// check verifies the checksum of a line, without its line break.
+func check(data []byte) (line, error) {
+	var l line
+	if len(data) <= crcTail {
+		return l, errors.New("the line is too short")
+	}
+	body, tail := data[:len(data)-crcTail], data[len(data)-crcTail:]
+	if want := fmt.Sprintf(`,"crc":"%08x"}`, crc32.Checksum(body, castagnoli)); string(tail) != want {
+		return l, errors.New("the checksum does not fit")
+	}
+	if err := json.Unmarshal(data, &l); err != nil {
+		return l, errors.New("the line is not JSON")
+	}
+	if l.Seq == nil {
+		return l, errors.New("the line has no sequence number")
+	}
+	return l, nil
+}

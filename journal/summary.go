@@ -1,0 +1,249 @@
+package journal
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Summary is a run in numbers.
+type Summary struct {
+	Counts eval.Counts
+	Cases  CaseCounts // every case of every suite and arm, repeats folded
+	Tokens Tokens
+	Arms   []Arm // in the order of the plan
+	Suites []SuiteSummary
+	// Errors counts errors by kind, the most frequent first.
+	Errors []KindCount
+}
+
+// Tokens add up what the trials cost.
+type Tokens struct {
+	Prompt int `json:"prompt"`
+	Output int `json:"output"`
+	Total  int `json:"total"`
+}
+
+func (t *Tokens) add(u eval.Usage) {
+	t.Prompt += u.PromptTokens
+	t.Output += u.OutputTokens
+	t.Total += u.TotalTokens
+}
+
+// KindCount is how often an error of a kind came.
+type KindCount struct {
+	Kind eval.ErrorKind
+	N    int
+}
+
+// CaseCounts tallies cases on arms, the repeats of each folded into one: the
+// counts of a JUnit file. A case fails when any repeat does; else it errs when any does; else it
+// is skipped when any repeat is.
+type CaseCounts struct {
+	Tests    int `json:"tests"`
+	Failures int `json:"failures"`
+	Errors   int `json:"errors"`
+	Skipped  int `json:"skipped"`
+}
+
+func (c *CaseCounts) add(other CaseCounts) {
+	c.Tests += other.Tests
+	c.Failures += other.Failures
+	c.Errors += other.Errors
+	c.Skipped += other.Skipped
+}
+
+// Fold is the outcome of a case whose repeats have these outcomes.
+func Fold(c eval.Counts) eval.Outcome {
+	switch {
+	case c.Fail > 0:
+		return eval.Fail
+	case c.Error > 0:
+		return eval.Err
+	case c.Skip > 0:
+		return eval.Skip
+	}
+	return eval.Pass
+}
+
+// SuiteSummary is one suite of a run in numbers.
+type SuiteSummary struct {
+	Name   string
+	Counts eval.Counts
+	Arms   []Arm
+}
+
+// Arm is one arm of a run in numbers.
+type Arm struct {
+	Name    string
+	Counts  eval.Counts
+	Cases   CaseCounts
+	Judged  int     // cases with at least one pass or fail
+	passSum float64 // of the cases' pass rates
+	Tokens  Tokens
+	// MeanLatencyMs is over the trials that were answered.
+	MeanLatencyMs float64
+	Metrics       []Metric // by name
+	answered      int
+}
+
+// PassRate is pass/(pass+fail) by case, repeats averaged inside; false when nothing was
+// judged.
+func (a *Arm) PassRate() (float64, bool) {
+	if a.Judged == 0 {
+		return 0, false
+	}
+	return a.passSum / float64(a.Judged), true
+}
+
+// Metric is a named score over the cases in which it could be told, repeats averaged
+// inside.
+type Metric struct {
+	Name string
+	Mean float64
+	N    int // cases
+}
+
+// summarize adds up an index in the order of the plan.
+func summarize(index []entry, plan eval.RunPlan) Summary {
+	var s Summary
+	all := newTally()
+	suites := map[string]*tally{}
+	var order []string
+	kinds := map[eval.ErrorKind]int{}
+	for _, e := range index {
+		r := &e.result
+		s.Counts.Add(r.outcome)
+		s.Tokens.add(r.usage)
+		if r.errorKind != "" {
+			kinds[r.errorKind]++
+		}
+		t, ok := suites[r.suite]
+		if !ok {
+			t = newTally()
+			suites[r.suite] = t
+			order = append(order, r.suite)
+		}
+		all.add(r)
+		t.add(r)
+	}
+	s.Arms = all.arms(plan.Arms)
+	for _, name := range order {
+		one := SuiteSummary{Name: name, Arms: suites[name].arms(plan.Arms)}
+		for _, a := range one.Arms {
+			one.Counts.Pass += a.Counts.Pass
+			one.Counts.Fail += a.Counts.Fail
+			one.Counts.Error += a.Counts.Error
+			one.Counts.Skip += a.Counts.Skip
+			s.Cases.add(a.Cases)
+		}
+		s.Suites = append(s.Suites, one)
+	}
+	for kind, n := range kinds {
+		s.Errors = append(s.Errors, KindCount{kind, n})
+	}
+	slices.SortFunc(s.Errors, func(a, b KindCount) int { return cmp.Or(b.N-a.N, cmp.Compare(a.Kind, b.Kind)) })
+	return s
+}
+
+// tally adds up trials that come case by case.
+type tally struct {
+	byArm map[string]*armTally
+}
+
+type armTally struct {
+	arm         Arm
+	suite, kase string // the case that is being added up
+	counts      eval.Counts
+	sums        map[string]*sum // of the case's metrics
+	metrics     map[string]*sum
+	latency     float64
+}
+
+type sum struct {
+	value float64
+	n     int
+}
+
+func newTally() *tally { return &tally{byArm: map[string]*armTally{}} }
+
+func (t *tally) add(r *digest) {
+	a, ok := t.byArm[r.arm]
+	if !ok {
+		a = &armTally{arm: Arm{Name: r.arm}, sums: map[string]*sum{}, metrics: map[string]*sum{}}
+		t.byArm[r.arm] = a
+	}
+	if a.suite != r.suite || a.kase != r.kase {
+		a.closeCase()
+		a.suite, a.kase = r.suite, r.kase
+	}
+	a.arm.Counts.Add(r.outcome)
+	a.counts.Add(r.outcome)
+	a.arm.Tokens.add(r.usage)
+	if r.outcome == eval.Pass || r.outcome == eval.Fail {
+		a.latency += r.latencyMs
+		a.arm.answered++
+	}
+	for _, m := range r.metrics {
+		addTo(a.sums, m.name, m.value)
+	}
+}
+
+func addTo(sums map[string]*sum, name string, value float64) {
+	s, ok := sums[name]
+	if !ok {
+		s = &sum{}
+		sums[name] = s
+	}
+	s.value += value
+	s.n++
+}
+
+func (a *armTally) closeCase() {
+	if a.counts.Total() == 0 {
+		return
+	}
+	if judged := a.counts.Pass + a.counts.Fail; judged > 0 {
+		a.arm.Judged++
+		a.arm.passSum += float64(a.counts.Pass) / float64(judged)
+	}
+	a.arm.Cases.Tests++
+	switch Fold(a.counts) {
+	case eval.Fail:
+		a.arm.Cases.Failures++
+	case eval.Err:
+		a.arm.Cases.Errors++
+	case eval.Skip:
+		a.arm.Cases.Skipped++
+	}
+	a.counts = eval.Counts{}
+	for name, s := range a.sums {
+		addTo(a.metrics, name, s.value/float64(s.n))
+	}
+	clear(a.sums)
+}
+
+// arms closes the tally; arms that the plan names come first, in its order.
+func (t *tally) arms(order []string) []Arm {
+	var out []Arm
+	for _, a := range t.byArm {
+		a.closeCase()
+		if a.arm.answered > 0 {
+			a.arm.MeanLatencyMs = a.latency / float64(a.arm.answered)
+		}
+		for name, s := range a.metrics {
+			a.arm.Metrics = append(a.arm.Metrics, Metric{name, s.value / float64(s.n), s.n})
+		}
+		slices.SortFunc(a.arm.Metrics, func(x, y Metric) int { return cmp.Compare(x.Name, y.Name) })
+		out = append(out, a.arm)
+	}
+	place := func(name string) int {
+		if i := slices.Index(order, name); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortFunc(out, func(a, b Arm) int { return cmp.Or(place(a.Name)-place(b.Name), cmp.Compare(a.Name, b.Name)) })
+	return out
+}

@@ -1,0 +1,169 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Cases writes the cases whose name fits in full: the request as it was sent, every arm's answers,
+// scores, safety ratings and timing. The result says whether there was any.
+func Cases(w io.Writer, d *journal.Document, name eval.Glob, arms eval.Globs, o Options) (bool, error) {
+	found := false
+	for row := range d.Rows() {
+		if !name.Match(row.Case) {
+			continue
+		}
+		for r, err := range d.Read(row) {
+			if err != nil {
+				return found, err
+			}
+			if !arms.Match(r.Arm) {
+				continue
+			}
+			found = true
+			c := caseReport{tableReport{d: d, o: o}}
+			c.trial(r)
+			if _, err := w.Write(c.out.Bytes()); err != nil {
+				return found, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// caseReport writes one trial; long texts are shown whole.
+type caseReport struct{ tableReport }
+
+func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, format, args...) }
+
+func (c *caseReport) trial(r *eval.Result) {
+	c.printf("%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, strings.ToUpper(string(r.Outcome))), diag.CleanLine(r.Suite), diag.CleanLine(r.Case), r.Arm, r.Repeat)
+	c.printf("  trial %s, case %s, model %s\n", r.ID, r.CaseID, r.Model)
+	if r.SkipReason != "" {
+		c.printf("  not asked: %s\n", diag.CleanLine(r.SkipReason))
+	}
+	if r.Error != nil {
+		c.printf("  error %s: %s\n", r.Error.Kind, diag.CleanLine(r.Error.Error()))
+	}
+	c.request(r.Request)
+	c.response(r.Response)
+	for _, s := range r.Scores {
+		c.score(s)
+	}
+	if t := r.Timing; t != nil {
+		c.printf("  time: %.0f ms service, %.0f ms waiting, %s\n", t.LatencyMs, t.QueuedMs, diag.Count(t.Attempts, "attempt"))
+	}
+	if u := r.Usage; u != nil {
+		c.printf("  tokens: %d prompt + %d output = %d (%s)\n", u.PromptTokens, u.OutputTokens, u.TotalTokens, u.Source)
+	}
+	c.printf("\n")
+}
+
+func (c *caseReport) request(r *eval.Request) {
+	if r == nil {
+		return
+	}
+	c.printf("  request\n")
+	for _, content := range r.Contents {
+		for _, p := range content.Parts {
+			if p.Image != nil {
+				c.block(content.Role, fmt.Sprintf("[image %s, %s, %d bytes, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, p.Image.SHA256))
+			} else {
+				c.block(content.Role, p.Text)
+			}
+		}
+	}
+	if r.GenerationConfig != nil {
+		c.object("generationConfig", r.GenerationConfig)
+	}
+	if len(r.SafetySettings) > 0 {
+		c.object("safetySettings", r.SafetySettings)
+	}
+}
+
+func (c *caseReport) object(name string, v any) {
+	text, err := eval.Marshal(v)
+	if err != nil { // it came out of a run file
+		panic(err)
+	}
+	c.printf("    %s %s\n", name, diag.CleanLine(string(text)))
+}
+
+// block writes a text that may have several lines under a label.
+func (c *caseReport) block(label, text string) {
+	if label == "" {
+		label = "text"
+	}
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\r\n", "\n")
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			label = ""
+		}
+		c.printf("    %-5s | %s\n", label, diag.Clean(line))
+	}
+}
+
+func (c *caseReport) response(r *eval.Response) {
+	if r == nil {
+		return
+	}
+	c.printf("  answer")
+	if r.ModelVersion != "" {
+		c.printf(" of %s", diag.CleanLine(r.ModelVersion))
+	}
+	c.printf("\n")
+	if reason := r.PromptBlock(); reason != "" {
+		c.printf("    the prompt was blocked: %s\n", diag.CleanLine(reason))
+	}
+	for i, candidate := range r.Candidates {
+		c.block(fmt.Sprint(i), candidate.Text)
+		c.printf("    finish reason %s\n", diag.CleanLine(candidate.FinishReason))
+		c.ratings("answer", candidate.SafetyRatings)
+	}
+	if r.PromptFeedback != nil {
+		c.ratings("prompt", r.PromptFeedback.SafetyRatings)
+	}
+}
+
+func (c *caseReport) ratings(of string, ratings []eval.SafetyRating) {
+	if len(ratings) == 0 {
+		return
+	}
+	var b bytes.Buffer
+	for i, r := range ratings {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %s", strings.TrimPrefix(r.Category, "HARM_CATEGORY_"), r.Probability)
+		if r.Blocked {
+			b.WriteString(" (blocked)")
+		}
+	}
+	c.printf("    safety of the %s: %s\n", of, diag.CleanLine(b.String()))
+}
+
+func (c *caseReport) score(s eval.Score) {
+	mark, outcome := "passed", eval.Pass
+	value := "-"
+	switch {
+	case s.Value == nil:
+		mark, outcome = "unscored", eval.Err
+	case !s.Passed:
+		mark, outcome = "failed", eval.Fail
+	}
+	if s.Value != nil {
+		value = fmt.Sprintf("%.3g", *s.Value)
+	}
+	c.printf("  %s %s (%s): %s\n", c.paint(outcome, mark), diag.CleanLine(scoreName(s)), value, diag.CleanLine(s.Reason))
+	if s.Diff != "" {
+		for _, line := range strings.Split(s.Diff, "\n") {
+			c.printf("    %s\n", diag.Clean(line))
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package reports
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// jsonVersion is the version of the JSON report.
+const jsonVersion = 1
+
+type jsonHead struct {
+	Version int         `json:"version"`
+	Run     jsonRun     `json:"run"`
+	Summary jsonSummary `json:"summary"`
+	Arms    []jsonArm   `json:"arms"`
+	Gate    eval.Gate   `json:"gate"`
+}
+
+type jsonRun struct {
+	eval.Run
+	FinishedAt  string         `json:"finishedAt,omitempty"`
+	Reason      eval.EndReason `json:"reason,omitempty"`
+	Message     string         `json:"message,omitempty"`
+	Interrupted bool           `json:"interrupted"`
+	Partial     bool           `json:"partial"`
+	Damaged     []string       `json:"damaged,omitempty"`
+	Spent       *eval.Spent    `json:"spent,omitempty"`
+}
+
+type jsonSummary struct {
+	Trials int `json:"trials"`
+	eval.Counts
+	PassRate *float64           `json:"passRate"`
+	Tokens   journal.Tokens     `json:"tokens"`
+	Cases    journal.CaseCounts `json:"cases"`
+}
+
+type jsonArm struct {
+	Arm string `json:"arm"`
+	eval.Counts
+	PassRate      *float64              `json:"passRate"`
+	Interval      *[2]float64           `json:"interval"`
+	Level         float64               `json:"level"`
+	Tokens        journal.Tokens        `json:"tokens"`
+	MeanLatencyMs float64               `json:"meanLatencyMs"`
+	Metrics       map[string]jsonMetric `json:"metrics"`
+}
+
+type jsonMetric struct {
+	Mean     float64    `json:"mean"`
+	N        int        `json:"n"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// JSON writes the whole run as one JSON object, one trial a line.
+func JSON(w io.Writer, d *journal.Document, _ Options) error {
+	head, err := eval.Marshal(newHead(d))
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	_, _ = out.Write(head[:len(head)-1]) // errors stay with the writer until Flush
+	_, _ = out.WriteString(",\"trials\":[")
+	first := true
+	for r, err := range d.Trials() {
+		if err != nil {
+			return err
+		}
+		line, err := eval.Marshal(r)
+		if err != nil {
+			return err
+		}
+		if !first {
+			_ = out.WriteByte(',')
+		}
+		first = false
+		_ = out.WriteByte('\n')
+		_, _ = out.Write(line)
+	}
+	_, _ = out.WriteString("\n]}\n")
+	return out.Flush()
+}
+
+func newHead(d *journal.Document) jsonHead {
+	head := jsonHead{
+		Version: jsonVersion,
+		Run:     jsonRun{Run: d.Run, Partial: d.Partial(), Interrupted: d.End == nil || d.End.Reason == eval.EndInterrupted, Damaged: d.Damaged},
+		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Tokens: d.Summary.Tokens, Cases: d.Summary.Cases},
+		Arms:    []jsonArm{},
+		Gate:    d.Gate,
+	}
+	if head.Gate.Rules == nil {
+		head.Gate.Rules = []eval.GateRule{}
+	}
+	if d.End != nil {
+		head.Run.FinishedAt, head.Run.Reason, head.Run.Message, head.Run.Spent = d.End.FinishedAt, d.End.Reason, d.End.Message, d.End.Spent
+	}
+	sum, n := 0.0, 0
+	for i := range d.Summary.Arms {
+		a := &d.Summary.Arms[i]
+		head.Arms = append(head.Arms, newArm(a))
+		if rate, ok := a.PassRate(); ok {
+			sum += rate * float64(a.Judged)
+			n += a.Judged
+		}
+	}
+	if n > 0 {
+		head.Summary.PassRate = new(sum / float64(n))
+	}
+	return head
+}
+
+func newArm(a *journal.Arm) jsonArm {
+	out := jsonArm{Arm: a.Name, Counts: a.Counts, Level: level, Tokens: a.Tokens, MeanLatencyMs: a.MeanLatencyMs, Metrics: map[string]jsonMetric{}}
+	if rate, ok := a.PassRate(); ok {
+		lo, hi := interval(rate, a.Judged)
+		out.PassRate, out.Interval = &rate, &[2]float64{lo, hi}
+	}
+	for _, m := range a.Metrics {
+		lo, hi := interval(m.Mean, m.N)
+		out.Metrics[m.Name] = jsonMetric{m.Mean, m.N, [2]float64{lo, hi}}
+	}
+	return out
+}
+
+// JSONLines writes one trial a line, in the order of the plan.
+func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
+	out := bufio.NewWriter(w)
+	for r, err := range d.Trials() {
+		if err != nil {
+			return err
+		}
+		line, err := eval.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, _ = out.Write(line) // errors stay with the writer until Flush
+		_ = out.WriteByte('\n')
+	}
+	return out.Flush()
+}

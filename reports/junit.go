@@ -1,0 +1,261 @@
+package reports
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// The elements of a JUnit file, in the order and with the attributes that the strictest of
+// the schemas in use takes. All text is character data or an attribute: a CDATA section
+// would let control characters through, and the file could not be read.
+
+type junitCase struct {
+	XMLName   xml.Name      `xml:"testcase"`
+	Name      string        `xml:"name,attr"`
+	Classname string        `xml:"classname,attr"`
+	Time      string        `xml:"time,attr"`
+	Skipped   *junitSkipped `xml:"skipped"`
+	Error     *junitProblem `xml:"error"`
+	Failure   *junitProblem `xml:"failure"`
+}
+
+type junitProblem struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+type junitProperty struct {
+	XMLName xml.Name `xml:"property"`
+	Name    string   `xml:"name,attr"`
+	Value   string   `xml:"value,attr"`
+}
+
+// maxJUnitText bounds the text of one case, in code points.
+const maxJUnitText = 20_000
+
+// JUnit writes one testsuite per suite and arm, one testcase per case with its repeats
+// folded. Its counts are summary.cases of the JSON report.
+func JUnit(w io.Writer, d *journal.Document, _ Options) error {
+	j := junit{d: d, out: bufio.NewWriter(w)}
+	j.enc = xml.NewEncoder(j.out)
+	j.print(xml.Header + "<testsuites>\n")
+	id := 0
+	for _, s := range d.Summary.Suites {
+		for i := range s.Arms {
+			if s.Arms[i].Cases.Tests == 0 {
+				continue
+			}
+			if err := j.suite(id, s.Name, &s.Arms[i]); err != nil {
+				return err
+			}
+			id++
+		}
+	}
+	j.print("</testsuites>\n")
+	return j.out.Flush()
+}
+
+type junit struct {
+	d   *journal.Document
+	out *bufio.Writer
+	enc *xml.Encoder
+}
+
+// print writes a piece of XML; an error stays with the writer until Flush.
+func (j *junit) print(format string, args ...any) { _, _ = fmt.Fprintf(j.out, format, args...) }
+
+func (j *junit) element(v any) error {
+	if err := j.enc.Encode(v); err != nil {
+		return err
+	}
+	j.print("\n")
+	return nil
+}
+
+func attr(s string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder takes everything
+	return b.String()
+}
+
+func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
+	name := suite + " " + arm.Name
+	j.print(`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n",
+		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt), arm.Cases.Tests, arm.Cases.Failures, arm.Cases.Errors, arm.Cases.Skipped, seconds(j.time(suite, arm.Name)))
+	j.print("<properties>\n")
+	for _, p := range j.properties(arm) {
+		if err := j.element(p); err != nil {
+			return err
+		}
+	}
+	j.print("</properties>\n")
+	for row := range j.d.Rows() {
+		if row.Suite != suite {
+			continue
+		}
+		if cell, ok := row.On(arm.Name); ok {
+			if err := j.kase(cell, name); err != nil {
+				return err
+			}
+		}
+	}
+	j.print("<system-out></system-out>\n<system-err></system-err>\n</testsuite>\n")
+	return nil
+}
+
+func (j *junit) properties(arm *journal.Arm) []junitProperty {
+	out := []junitProperty{{Name: "evalrun.run", Value: j.d.Run.ID}, {Name: "evalrun.service", Value: j.d.Run.Service.BaseURL}}
+	if j.d.Run.Emulator {
+		out = append(out, junitProperty{Name: "evalrun.emulator", Value: "true: no model was asked"})
+	}
+	if j.d.Partial() {
+		out = append(out, junitProperty{Name: "evalrun.partial", Value: "true: not every trial of the plan was asked"})
+	}
+	if rate, ok := arm.PassRate(); ok {
+		out = append(out, junitProperty{Name: "evalrun.passRate", Value: fmt.Sprintf("%.4f", rate)})
+	}
+	return out
+}
+
+// timestamp is an RFC 3339 time without zone and fraction, as the schema wants it.
+func timestamp(rfc3339 string) string {
+	t, err := time.Parse(time.RFC3339Nano, rfc3339)
+	if err != nil {
+		t = time.Unix(0, 0)
+	}
+	return t.UTC().Format("2006-01-02T15:04:05")
+}
+
+func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }
+
+func (j *junit) time(suite, arm string) float64 {
+	total := 0.0
+	for row := range j.d.Rows() {
+		if row.Suite != suite {
+			continue
+		}
+		if cell, ok := row.On(arm); ok {
+			total += cell.LatencyMs()
+		}
+	}
+	return total
+}
+
+// kase writes the trials of a case on an arm as one testcase.
+func (j *junit) kase(cell journal.Row, class string) error {
+	c := junitCase{Name: cell.Case, Classname: class, Time: seconds(cell.LatencyMs())}
+	outcome := journal.Fold(cell.Counts)
+	if outcome == eval.Pass {
+		return j.element(c)
+	}
+	var message, kind string
+	var text strings.Builder
+	for r, err := range j.d.Read(cell) {
+		if err != nil {
+			return err
+		}
+		if r.Outcome != outcome {
+			continue
+		}
+		if message == "" {
+			message, kind = why(r), typeOf(r)
+		}
+		account(&text, r, cell.Counts.Total())
+	}
+	if n := cell.Counts.Total(); n > 1 {
+		message = fmt.Sprintf("%s: %s", tally(cell.Counts), message)
+	}
+	body := shorten(text.String(), maxJUnitText)
+	message = shorten(message, 500)
+	switch outcome {
+	case eval.Fail:
+		c.Failure = &junitProblem{message, kind, body}
+	case eval.Err:
+		c.Error = &junitProblem{message, kind, body}
+	default:
+		c.Skipped = &junitSkipped{Message: message}
+	}
+	return j.element(c)
+}
+
+// typeOf names the scorer that failed, or the kind of the error.
+func typeOf(r *eval.Result) string {
+	if r.Error != nil {
+		return string(r.Error.Kind)
+	}
+	for _, s := range r.Scores {
+		if !s.Passed {
+			return s.Scorer
+		}
+	}
+	return "threshold"
+}
+
+// tally words the outcomes of a case's repeats: "2 of 3 passed, 1 failed".
+func tally(c eval.Counts) string {
+	out := fmt.Sprintf("%d of %d passed", c.Pass, c.Total())
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{c.Fail, "failed"}, {c.Error, "could not be judged"}, {c.Skip, "skipped"}} {
+		if part.n > 0 {
+			out += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return out
+}
+
+// account tells what became of one trial, with the answer.
+func account(b *strings.Builder, r *eval.Result, repeats int) {
+	if repeats > 1 {
+		fmt.Fprintf(b, "repeat %d\n", r.Repeat)
+	}
+	if r.Error != nil {
+		fmt.Fprintf(b, "%s: %s\n", r.Error.Kind, r.Error)
+	}
+	for _, s := range r.Scores {
+		mark := "passed"
+		switch {
+		case s.Value == nil:
+			mark = "unscored"
+		case !s.Passed:
+			mark = "FAILED"
+		}
+		fmt.Fprintf(b, "%-8s %s: %s\n", mark, scoreName(s), s.Reason)
+		if s.Diff != "" {
+			fmt.Fprintf(b, "%s\n", s.Diff)
+		}
+	}
+	if r.Response != nil {
+		for i, c := range r.Response.Candidates {
+			fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, c.Text)
+		}
+		if reason := r.Response.PromptBlock(); reason != "" {
+			fmt.Fprintf(b, "the prompt was blocked: %s\n", reason)
+		}
+	}
+	b.WriteString("\n")
+}
+
+// shorten cuts a text to n code points and says so.
+func shorten(s string, n int) string {
+	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	runes := []rune(s)
+	return fmt.Sprintf("%s\n... %d more characters", string(runes[:n]), len(runes)-n)
+}

@@ -1,0 +1,552 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// How much of a run the table shows; the rest is counted.
+const (
+	defaultWidth = 100
+	maxRows      = 40 // cases
+	maxAccounts  = 10 // failures and errors told in full
+	minCell      = 7  // columns of an arm
+)
+
+// Table writes the run for people: cases as rows and arms as columns where they fit, failing
+// cases first, then the failures in words, then a line per arm.
+func Table(w io.Writer, d *journal.Document, o Options) error {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	t := tableReport{d: d, o: o}
+	t.heading()
+	t.cases()
+	if err := t.accounts(); err != nil {
+		return err
+	}
+	t.arms()
+	t.closing()
+	_, err := w.Write(trimLines(t.out.Bytes()))
+	return err
+}
+
+// trimLines takes the spaces at the ends of lines away.
+func trimLines(b []byte) []byte {
+	lines := bytes.Split(b, []byte("\n"))
+	for i := range lines {
+		lines[i] = bytes.TrimRight(lines[i], " ")
+	}
+	return bytes.Join(lines, []byte("\n"))
+}
+
+type tableReport struct {
+	d   *journal.Document
+	o   Options
+	out bytes.Buffer
+}
+
+func (t *tableReport) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if plain := ansi.ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
+		text = displaywidth.TruncateString(plain, t.o.Width, "...")
+	}
+	t.out.WriteString(text + "\n")
+}
+
+var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// colours of outcomes.
+var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "33"}
+
+func (t *tableReport) paint(outcome eval.Outcome, s string) string {
+	if !t.o.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + colors[outcome] + "m" + s + "\x1b[0m"
+}
+
+func (t *tableReport) heading() {
+	var names []string
+	for _, s := range t.d.Run.Suites {
+		names = append(names, s.Name)
+	}
+	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
+	if t.d.Run.Emulator {
+		t.line("against evalrun's emulator: no model was asked, the answers come from a script")
+	}
+	switch {
+	case t.d.End == nil:
+		t.line("the run has not ended: %d of %d trials so far", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
+	case t.d.End.Reason != eval.EndCompleted:
+		t.line("%s", diag.CleanLine(incomplete(t.d.End)))
+	}
+	for _, damage := range t.d.Damaged {
+		t.line("damaged: %s", damage)
+	}
+	t.out.WriteString("\n")
+}
+
+// incomplete says why a run ended early.
+func incomplete(end *eval.End) string {
+	what := map[eval.EndReason]string{
+		eval.EndInterrupted: "the run was interrupted",
+		eval.EndBudget:      "the run stopped: its budget is spent",
+		eval.EndMaxFailures: "the run stopped after too many failures",
+		eval.EndStopped:     "the run stopped",
+	}[end.Reason]
+	if what == "" {
+		what = "the run ended: " + string(end.Reason)
+	}
+	if end.Message != "" {
+		what += ": " + end.Message
+	}
+	return what
+}
+
+// grid makes a table in the style of the report.
+func (t *tableReport) grid() *tablewriter.Table {
+	return tablewriter.NewTable(&t.out,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
+			Symbols: tw.NewSymbols(tw.StyleLight),
+			Settings: tw.Settings{
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.On},
+			},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithTrimSpace(tw.Off),
+	)
+}
+
+func (t *tableReport) render(g *tablewriter.Table, header []string, rows [][]string) {
+	g.Header(header)
+	for _, r := range rows {
+		if err := g.Append(r); err != nil { // rows of strings always fit
+			panic(err)
+		}
+	}
+	if err := g.Render(); err != nil { // it goes into a buffer
+		panic(err)
+	}
+}
+
+// order gives the rows in which they are shown: failing, erring, skipped, passing.
+func (t *tableReport) order() (rows []journal.Row, left eval.Counts) {
+	for _, wanted := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
+		for row := range t.d.Rows() {
+			if journal.Fold(row.Counts) != wanted {
+				continue
+			}
+			if len(rows) < maxRows {
+				rows = append(rows, row)
+			} else {
+				left.Add(wanted)
+			}
+		}
+	}
+	return rows, left
+}
+
+func (t *tableReport) cases() {
+	rows, left := t.order()
+	if len(rows) == 0 {
+		t.line("no trials")
+		return
+	}
+	if !t.matrix(rows) {
+		t.list(rows)
+	}
+	if n := left.Total(); n > 0 {
+		t.line(" ... and %s more: %d failed, %d could not be judged, %d skipped, %d passed",
+			diag.Count(n, "case"), left.Fail, left.Error, left.Skip, left.Pass)
+	}
+	t.out.WriteString("\n")
+}
+
+func (t *tableReport) label(row journal.Row) string {
+	if len(t.d.Summary.Suites) > 1 {
+		return diag.CleanLine(row.Suite + ": " + row.Case)
+	}
+	return diag.CleanLine(row.Case)
+}
+
+// matrix draws the arms as columns; false when they do not fit.
+func (t *tableReport) matrix(rows []journal.Row) bool {
+	arms := t.d.Summary.Arms
+	widest := 4
+	for _, r := range rows {
+		widest = max(widest, displaywidth.String(t.label(r)))
+	}
+	room := t.o.Width - 2
+	need := 0
+	for i := range arms {
+		need += max(displaywidth.String(arms[i].Name), minCell) + 2
+	}
+	caseWidth := min(widest, room-need)
+	if caseWidth < min(widest, 16) || len(arms) == 1 {
+		return false
+	}
+	header := []string{"case"}
+	for i := range arms {
+		header = append(header, arms[i].Name)
+	}
+	var body [][]string
+	for _, r := range rows {
+		cells := []string{displaywidth.TruncateString(t.label(r), caseWidth, "...")}
+		for i := range arms {
+			cell, ok := r.On(arms[i].Name)
+			if !ok {
+				cells = append(cells, "")
+				continue
+			}
+			cells = append(cells, t.paint(journal.Fold(cell.Counts), word(cell, max(displaywidth.String(arms[i].Name), minCell))))
+		}
+		body = append(body, cells)
+	}
+	t.render(t.grid(), header, body)
+	return true
+}
+
+// word is a cell: the outcome and, of several repeats, how many passed.
+func word(cell journal.Row, width int) string {
+	outcome := journal.Fold(cell.Counts)
+	text := string(outcome)
+	if outcome != eval.Pass && outcome != eval.Skip {
+		text = strings.ToUpper(text)
+	}
+	if cell.Counts.Total() > 1 {
+		text += fmt.Sprintf(" %d/%d", cell.Counts.Pass, cell.Counts.Total())
+	}
+	if kinds := cell.ErrorKinds(); outcome == eval.Err && len(kinds) == 1 {
+		if long := text + " " + string(kinds[0]); displaywidth.String(long) <= width {
+			text = long
+		}
+	}
+	return text
+}
+
+// list draws one line per case and arm, with the reason in what room there is.
+func (t *tableReport) list(rows []journal.Row) {
+	several := len(t.d.Summary.Arms) > 1
+	var body [][]string
+	widths := [3]int{4, 3, 7}
+	for _, r := range rows {
+		for i := range t.d.Summary.Arms {
+			cell, ok := r.On(t.d.Summary.Arms[i].Name)
+			if !ok {
+				continue
+			}
+			line := []string{t.label(r), t.d.Summary.Arms[i].Name, word(cell, 16), t.firstReason(cell), string(journal.Fold(cell.Counts))}
+			for c := range widths {
+				widths[c] = max(widths[c], displaywidth.String(line[c]))
+			}
+			body = append(body, line)
+		}
+	}
+	room := t.o.Width - widths[2] - 8
+	if several {
+		widths[1] = min(widths[1], max(8, room*2/5))
+		room -= widths[1] + 2
+	}
+	widths[0] = min(widths[0], max(12, room/2))
+	reason := room - widths[0]
+	header := []string{"case", "arm", "outcome", "reason"}
+	var shown [][]string
+	for _, line := range body {
+		cells := []string{
+			displaywidth.TruncateString(line[0], widths[0], "..."), displaywidth.TruncateString(line[1], widths[1], "..."),
+			t.paint(eval.Outcome(line[4]), line[2]), displaywidth.TruncateString(line[3], max(0, reason), "..."),
+		}
+		shown = append(shown, pick(cells, several, reason >= 12))
+	}
+	t.render(t.grid(), pick(header, several, reason >= 12), shown)
+}
+
+// pick leaves out the arm when there is one only, and the reason when there is no room.
+func pick(cells []string, arm, reason bool) []string {
+	out := []string{cells[0]}
+	if arm {
+		out = append(out, cells[1])
+	}
+	out = append(out, cells[2])
+	if reason {
+		out = append(out, cells[3])
+	}
+	return out
+}
+
+// firstReason is the reason of the first trial in a cell that did not pass.
+func (t *tableReport) firstReason(cell journal.Row) string {
+	if journal.Fold(cell.Counts) == eval.Pass {
+		return ""
+	}
+	for r, err := range t.d.Read(cell) {
+		if err == nil && r.Outcome != eval.Pass {
+			return diag.CleanLine(why(r))
+		}
+	}
+	return ""
+}
+
+// accounts tells the first failures in words, and errors once per cause.
+func (t *tableReport) accounts() error {
+	failures, told := 0, 0
+	causes := newCauses()
+	for row := range t.d.Rows() {
+		if row.Counts.Fail+row.Counts.Error == 0 {
+			continue
+		}
+		for r, err := range t.d.Read(row) {
+			if err != nil {
+				return err
+			}
+			switch r.Outcome {
+			case eval.Err:
+				causes.add(r)
+			case eval.Fail:
+				if failures++; told < maxAccounts {
+					told++
+					t.failure(r)
+				}
+			}
+		}
+	}
+	if failures > told {
+		t.line("... and %s more; `evalrun show` tells one case in full", diag.Count(failures-told, "failure"))
+	}
+	if failures > 0 {
+		t.out.WriteString("\n")
+	}
+	t.errors(causes)
+	return nil
+}
+
+func (t *tableReport) failure(r *eval.Result) {
+	t.line("%s %s on %s%s", t.paint(eval.Fail, "FAIL"), diag.CleanLine(r.Case), r.Arm, repeatOf(r))
+	for _, s := range r.Scores {
+		if s.Passed {
+			continue
+		}
+		t.wrapped("     ", scoreName(s)+": "+s.Reason)
+		if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
+			for _, l := range strings.SplitN(s.Diff, "\n", 9)[:min(8, strings.Count(s.Diff, "\n")+1)] {
+				t.line("       %s", diag.CleanLine(l))
+			}
+		}
+	}
+}
+
+func repeatOf(r *eval.Result) string {
+	if r.Repeat > 1 {
+		return fmt.Sprintf(" (repeat %d)", r.Repeat)
+	}
+	return ""
+}
+
+// wrapped writes a text over up to three lines.
+func (t *tableReport) wrapped(indent, text string) {
+	width := max(20, t.o.Width-len(indent))
+	rest := diag.CleanLine(text)
+	for n := 0; rest != ""; n++ {
+		if n == 2 || displaywidth.String(rest) <= width {
+			t.line("%s%s", indent, rest)
+			return
+		}
+		head := displaywidth.TruncateString(rest, width, "")
+		if i := strings.LastIndexByte(head, ' '); i > width/2 {
+			head = head[:i]
+		}
+		t.line("%s%s", indent, head)
+		rest = strings.TrimLeft(rest[len(head):], " ")
+	}
+}
+
+// causes groups errors by kind and message.
+type causes struct {
+	order []string
+	count map[string]int
+	first map[string]*eval.Result
+}
+
+func newCauses() *causes { return &causes{count: map[string]int{}, first: map[string]*eval.Result{}} }
+
+func (c *causes) add(r *eval.Result) {
+	key := why(r)
+	if c.count[key]++; c.count[key] == 1 {
+		if len(c.order) == 1000 { // messages that are all different add up to nothing
+			delete(c.count, key)
+			return
+		}
+		c.order = append(c.order, key)
+		c.first[key] = &eval.Result{Trial: r.Trial}
+	}
+}
+
+func (t *tableReport) errors(c *causes) {
+	for i, key := range c.order {
+		if i == maxAccounts {
+			t.line("... and %s more", diag.Count(len(c.order)-i, "cause"))
+			break
+		}
+		first := c.first[key]
+		where := fmt.Sprintf("%s on %s%s", diag.CleanLine(first.Case), first.Arm, repeatOf(first))
+		if n := c.count[key]; n > 1 {
+			where = fmt.Sprintf("%s, first %s", diag.Count(n, "trial"), where)
+		}
+		t.line("%s %s", t.paint(eval.Err, "ERROR"), where)
+		t.wrapped("     ", key)
+	}
+	if len(c.order) > 0 {
+		t.out.WriteString("\n")
+	}
+}
+
+// arms draws a line per arm.
+func (t *tableReport) arms() {
+	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
+	optional := 3 // columns that go first when there is no room, from the right
+	var rows [][]string
+	for i := range t.d.Summary.Arms {
+		rows = append(rows, armRow(&t.d.Summary.Arms[i]))
+	}
+	for cut := 0; cut <= optional; cut++ {
+		n := len(header) - cut
+		widths := columnWidths(header[:n], rows)
+		total := 0
+		for _, w := range widths {
+			total += w + 2
+		}
+		if over := total - t.o.Width; over > 0 {
+			if cut < optional {
+				continue
+			}
+			for _, r := range rows {
+				r[0] = displaywidth.TruncateString(r[0], max(6, widths[0]-over), "...")
+			}
+		}
+		for i := range rows {
+			rows[i] = rows[i][:n]
+		}
+		t.render(t.grid(), header[:n], rows)
+		break
+	}
+	t.metrics()
+	t.out.WriteString("\n")
+}
+
+func columnWidths(header []string, rows [][]string) []int {
+	out := make([]int, len(header))
+	for c := range header {
+		out[c] = displaywidth.String(header[c])
+		for _, r := range rows {
+			out[c] = max(out[c], displaywidth.String(r[c]))
+		}
+	}
+	return out
+}
+
+func armRow(a *journal.Arm) []string {
+	rate, bounds := "-", "-"
+	if p, ok := a.PassRate(); ok {
+		lo, hi := interval(p, a.Judged)
+		rate = fmt.Sprintf("%.1f %%", 100*p)
+		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Judged)
+	}
+	latency := "-"
+	if a.MeanLatencyMs > 0 {
+		latency = fmt.Sprintf("%.0f ms", a.MeanLatencyMs)
+	}
+	return []string{
+		a.Name, fmt.Sprint(a.Counts.Pass), fmt.Sprint(a.Counts.Fail), fmt.Sprint(a.Counts.Error), fmt.Sprint(a.Counts.Skip),
+		rate, bounds, fmt.Sprint(a.Tokens.Total), latency,
+	}
+}
+
+// metrics lists the means of named scorers.
+func (t *tableReport) metrics() {
+	for i := range t.d.Summary.Arms {
+		a := &t.d.Summary.Arms[i]
+		for _, m := range a.Metrics {
+			lo, hi := interval(m.Mean, m.N)
+			t.line(" %s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", diag.CleanLine(m.Name), a.Name, m.Mean, lo, hi, m.N)
+		}
+	}
+}
+
+// closing is the last thing people read: counts, cost, and what the gate says.
+func (t *tableReport) closing() {
+	c := t.d.Summary.Counts
+	t.line("%s: %s, %s, %s, %s; %d tokens%s", diag.Count(c.Total(), "trial"),
+		t.paint(eval.Pass, fmt.Sprintf("%d pass", c.Pass)), t.paint(eval.Fail, fmt.Sprintf("%d fail", c.Fail)),
+		t.paint(eval.Err, fmt.Sprintf("%d error", c.Error)), t.paint(eval.Skip, fmt.Sprintf("%d skip", c.Skip)),
+		t.d.Summary.Tokens.Total, t.duration())
+	if t.d.End != nil && t.d.End.Spent != nil {
+		t.budget(t.d.End.Spent)
+	}
+	for _, r := range t.d.Gate.Rules {
+		t.rule(r)
+	}
+}
+
+func (t *tableReport) budget(s *eval.Spent) {
+	if s.BudgetCalls > 0 {
+		t.line("budget: %d of %d calls", s.Calls, s.BudgetCalls)
+	}
+	if s.BudgetTokens > 0 {
+		over := ""
+		if s.Tokens > s.BudgetTokens {
+			over = fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
+		}
+		t.line("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, over)
+	}
+}
+
+func (t *tableReport) duration() string {
+	if t.d.End == nil {
+		return ""
+	}
+	from, err1 := time.Parse(time.RFC3339Nano, t.d.Run.StartedAt)
+	to, err2 := time.Parse(time.RFC3339Nano, t.d.End.FinishedAt)
+	if err1 != nil || err2 != nil {
+		return ""
+	}
+	d := to.Sub(from)
+	if d > 10*time.Second {
+		return "; " + d.Round(time.Second).String()
+	}
+	return "; " + d.Round(time.Millisecond).String()
+}
+
+func (t *tableReport) rule(r eval.GateRule) {
+	outcome, says := eval.Pass, "holds"
+	if !r.Holds {
+		outcome, says = eval.Fail, "DOES NOT HOLD"
+	}
+	sign, value := "at least", "nothing to apply it to"
+	if r.Name == "errors" {
+		sign = "at most"
+	}
+	if r.Value != nil {
+		value = fmt.Sprintf("%.4g", *r.Value)
+	}
+	where := r.Suite
+	if r.Arm != "" {
+		where += " on " + r.Arm
+	}
+	t.line("gate %s: %s, %s %.4g: %s", where, r.Name+" "+value, sign, r.Limit, t.paint(outcome, says))
+}

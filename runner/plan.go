@@ -1,0 +1,319 @@
+// Package runner turns checked suites into a Plan of trials and carries it out: workers ask,
+// a pool scores, results come as an iterator in any order, each with its place in the
+// plan.
+//
+// It decides nothing about the run: whatever happens to a trial is data in its result, and
+// the consumer of the results says when to stop.
+//
+// The usual order: NewPlan, then Run.
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Filter narrows a plan; empty lists select everything.
+type Filter struct {
+	Cases eval.Globs
+	Tags  eval.Globs
+	Arms  eval.Globs
+}
+
+func (f Filter) takes(c *suite.Case) bool {
+	if !f.Cases.Match(c.Name) {
+		return false
+	}
+	return len(f.Tags) == 0 || slices.ContainsFunc(c.Tags, f.Tags.Match)
+}
+
+// Plan is what a run asks, in the order of the suites: case by case, arm by arm, repeat
+// by repeat. Trials are made when they are asked for.
+type Plan struct {
+	Suites     []*suite.Suite
+	Models     []eval.Model // metadata of the models asked, as known
+	APIVersion string       // for targets that name none
+
+	filter Filter
+	table  scorers.Table
+	models map[modelKey]*eval.Model
+	size   int
+	arms   []string
+}
+
+type modelKey struct{ apiVersion, id string }
+
+// NewPlan counts the trials that the filter selects.
+func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersion string) *Plan {
+	p := &Plan{Suites: suites, APIVersion: apiVersion, filter: filter, table: table, models: map[modelKey]*eval.Model{}}
+	for _, s := range suites {
+		used := map[string]bool{}
+		for c := range s.Cases() {
+			if !filter.takes(c) {
+				continue
+			}
+			for _, a := range c.Arms {
+				if filter.Arms.Match(a.Name()) {
+					p.size += c.Repeats
+					used[a.Name()] = true
+				}
+			}
+		}
+		for _, a := range s.Arms() {
+			if name := a.Name(); used[name] && !slices.Contains(p.arms, name) {
+				p.arms = append(p.arms, name)
+			}
+		}
+	}
+	return p
+}
+
+// Size is the number of trials.
+func (p *Plan) Size() int { return p.size }
+
+// Arms are the names of the arms that are asked, in the order of the suites.
+func (p *Plan) Arms() []string { return p.arms }
+
+// targets are the targets that are asked, each with its suite's name.
+func (p *Plan) targets() []*suite.Target {
+	var out []*suite.Target
+	for _, s := range p.Suites {
+		for _, a := range s.Arms() {
+			if slices.Contains(p.arms, a.Name()) && !slices.Contains(out, a.Target) {
+				out = append(out, a.Target)
+			}
+		}
+	}
+	return out
+}
+
+func (p *Plan) version(t *suite.Target) string {
+	if t.APIVersion != "" {
+		return t.APIVersion
+	}
+	return p.APIVersion
+}
+
+// CheckModels asks for the metadata of every model in the plan and checks the targets against
+// it: mistakes of the suite go to diags. The error is an *eval.Error: the service refused
+// or could not be reached. Where metadata cannot be had for another reason, the limits
+// of the specification are taken, and notice is told.
+func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *diag.List, notice func(string)) error {
+	for _, t := range p.targets() {
+		key := modelKey{p.version(t), t.Model}
+		if _, known := p.models[key]; known {
+			p.checkTarget(t, diags)
+			continue
+		}
+		m, err := source.Model(ctx, key.apiVersion, key.id)
+		var e *eval.Error
+		switch {
+		case err == nil:
+		case !errors.As(err, &e):
+			return err
+		case e.Status == http.StatusNotFound:
+			p.unknownModel(ctx, source, t, diags)
+			continue
+		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindTimeout || e.Kind == eval.KindCanceled:
+			return e
+		default:
+			notice(fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", t.Model, e))
+			m = eval.NamedModel(t.Model)
+		}
+		p.models[key] = m
+		if m != nil {
+			p.Models = append(p.Models, *m)
+		}
+		p.checkTarget(t, diags)
+	}
+	return nil
+}
+
+func (p *Plan) unknownModel(ctx context.Context, source eval.ModelSource, t *suite.Target, diags *diag.List) {
+	hint := ""
+	if models, err := source.Models(ctx, p.version(t)); err == nil {
+		var ids []string
+		for i := range models {
+			if models[i].Supports(eval.MethodGenerate) {
+				ids = append(ids, models[i].ID())
+			}
+		}
+		hint = diag.DidYouMean(t.Model, ids)
+	}
+	diags.Errorf(t.ModelPos, hint, "the service has no model `%s` (target `%s`)", t.Model, t.Name)
+}
+
+// checkTarget compares a target with the metadata of its model.
+func (p *Plan) checkTarget(t *suite.Target, diags *diag.List) {
+	m := p.models[modelKey{p.version(t), t.Model}]
+	if m == nil {
+		return
+	}
+	if !m.Supports(eval.MethodGenerate) {
+		diags.Errorf(t.ModelPos, fmt.Sprintf("it supports %v", m.SupportedGenerationMethods), "the model `%s` (target `%s`) does not support generateContent", t.Model, t.Name)
+	}
+	if c := t.GenerationConfig; c != nil && c.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *c.MaxOutputTokens > m.OutputTokenLimit {
+		diags.Errorf(t.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *c.MaxOutputTokens, m.OutputTokenLimit, t.Model)
+	}
+}
+
+// model is the metadata of the target's model as the service gave it, or, before it was
+// asked, as the specification names it; nil when nothing is known.
+func (p *Plan) model(t *suite.Target) *eval.Model {
+	if m, asked := p.models[modelKey{p.version(t), t.Model}]; asked {
+		return m
+	}
+	return eval.NamedModel(t.Model)
+}
+
+// Planned is a trial that is ready to be asked.
+type Planned struct {
+	eval.Trial
+	Request eval.Request
+	// Metadata of the model, nil when nothing is known of it.
+	Metadata *eval.Model
+	// Problem is why the trial cannot be asked after all: a file that it names has changed
+	// since the suite was checked.
+	Problem error
+
+	scorers []*scorers.Compiled
+}
+
+// OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
+// known.
+func (t *Planned) OutputLimit() int {
+	if c := t.Request.GenerationConfig; c != nil && c.MaxOutputTokens != nil {
+		return *c.MaxOutputTokens
+	}
+	if t.Metadata != nil {
+		return t.Metadata.OutputTokenLimit
+	}
+	return 0
+}
+
+// InputLimit is the longest prompt in tokens that the model takes, 0 when it is not known.
+func (t *Planned) InputLimit() int {
+	if t.Metadata == nil {
+		return 0
+	}
+	return t.Metadata.InputTokenLimit
+}
+
+// Trials yields the trials that the filter selects. Place and identity do not depend on the
+// filter: n and id are those of the unfiltered plan.
+func (p *Plan) Trials() iter.Seq[*Planned] {
+	return func(yield func(*Planned) bool) {
+		w := walk{plan: p, compiled: map[*suite.Scorer]*scorers.Compiled{}, seen: map[[16]byte]int{}}
+		for _, s := range p.Suites {
+			for c := range s.Cases() {
+				if !w.visit(s, c, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// walk is one pass over a plan.
+type walk struct {
+	plan     *Plan
+	n        int
+	compiled map[*suite.Scorer]*scorers.Compiled // of scorers that are the same for every case
+	seen     map[[16]byte]int                    // how often the same was asked so far, repeats aside
+}
+
+func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) bool {
+	taken := w.plan.filter.takes(c)
+	for _, a := range c.Arms {
+		contents, problem := s.Render(c, a)
+		request := eval.Request{
+			Model: a.Target.Model, APIVersion: w.plan.version(a.Target), Contents: contents,
+			GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings,
+		}
+		base := identity(&request)
+		equal := w.seen[base]
+		w.seen[base]++
+		first := w.n
+		w.n += c.Repeats
+		if !taken || !w.plan.filter.Arms.Match(a.Name()) {
+			continue
+		}
+		compiled, hash := w.scorers(c, a)
+		for r := range c.Repeats {
+			t := &Planned{
+				Trial: eval.Trial{
+					N: first + r, ID: trialID(base, equal, r+1), CaseID: c.ID, ScorersHash: hash,
+					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
+					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold,
+				},
+				Request: request, Metadata: w.plan.model(a.Target), Problem: problem, scorers: compiled,
+			}
+			if !yield(t) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// scorers compiles the scorers of a case that apply to an arm, and hashes them.
+func (w *walk) scorers(c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
+	h := sha256.New()
+	var out []*scorers.Compiled
+	keep := c.Scorers
+	for _, spec := range c.ScorersFor(a) {
+		h.Write(spec.Entry.JSON(nil))
+		compiled, ok := w.compiled[spec]
+		if !ok {
+			compiled = w.plan.table.Compile(spec)
+			if len(w.compiled) > 4*len(keep)+1024 { // scorers made for one case do not come again
+				clear(w.compiled)
+			}
+			w.compiled[spec] = compiled
+		}
+		out = append(out, compiled)
+	}
+	if c.Threshold != nil {
+		fmt.Fprintf(h, "threshold %g", *c.Threshold)
+	}
+	return out, hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// identity hashes what is asked, images by their content.
+func identity(r *eval.Request) [16]byte {
+	light := *r
+	light.Contents = slices.Clone(r.Contents)
+	for i, c := range light.Contents {
+		parts := slices.Clone(c.Parts)
+		for j, p := range parts {
+			if p.Image != nil {
+				parts[j] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.SHA256}}
+			}
+		}
+		light.Contents[i].Parts = parts
+	}
+	data, err := eval.Marshal(light)
+	if err != nil { // only checked values come here
+		panic(err)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s\n", r.APIVersion, r.Model)
+	h.Write(data)
+	return [16]byte(h.Sum(nil)[:16])
+}
+
+func trialID(base [16]byte, equal, repeat int) string {
+	sum := sha256.Sum256(fmt.Appendf(base[:], " %d %d", equal, repeat))
+	return hex.EncodeToString(sum[:])[:16]
+}

@@ -1,0 +1,355 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Config says how a plan is carried out.
+type Config struct {
+	Generator   eval.Generator
+	Counter     eval.TokenCounter
+	Concurrency int    // trials under way at once; at least 1
+	CountTokens string // suite.CountAlways, CountAuto or CountNever
+	// TokensMatter says that a limit or a budget of tokens is set, so that prompts are
+	// counted rather than estimated.
+	TokensMatter bool
+	Stop         *Stop
+}
+
+// Stop tells a run to begin no new trial. Trials that were not begun are skipped, with
+// the reason; what is under way is finished.
+type Stop struct {
+	once   sync.Once
+	closed chan struct{}
+	reason string
+}
+
+// NewStop makes a signal that was not given yet.
+func NewStop() *Stop { return &Stop{closed: make(chan struct{})} }
+
+// Now gives the signal. Only the first reason counts.
+func (s *Stop) Now(reason string) {
+	s.once.Do(func() {
+		s.reason = reason
+		close(s.closed)
+	})
+}
+
+// Done is closed once the signal was given.
+func (s *Stop) Done() <-chan struct{} { return s.closed }
+
+// Reason is why the signal was given, "" while it was not.
+func (s *Stop) Reason() string {
+	select {
+	case <-s.closed:
+		return s.reason
+	default:
+		return ""
+	}
+}
+
+// Run asks every trial of the plan and yields the results as they come. Canceling ctx, or
+// leaving the loop, abandons what is under way; no goroutine outlives the loop.
+func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
+	return func(yield func(eval.Result) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		r := &run{
+			Config: cfg, plan: plan, counts: newCounts(),
+			trials: make(chan *Planned), answers: make(chan *asked, cfg.Concurrency), results: make(chan eval.Result, cfg.Concurrency),
+		}
+		finished := r.start(ctx)
+		defer func() {
+			cancel()
+			for range r.results { // whoever still sends must not wait for us
+			}
+			<-finished
+		}()
+		for result := range r.results {
+			if !yield(result) {
+				return
+			}
+		}
+	}
+}
+
+type run struct {
+	Config
+	plan    *Plan
+	counts  *counts
+	trials  chan *Planned    // from the feeder to the workers
+	answers chan *asked      // from the workers to the scoring pool
+	results chan eval.Result // from everybody to the consumer
+}
+
+// asked is an answer on its way to be scored.
+type asked struct {
+	trial  *Planned
+	answer scorers.Answer
+	result eval.Result
+}
+
+// start launches the feeder, the workers and the scoring pool. The channel it returns is
+// closed when all have ended; results is closed just before.
+func (r *run) start(ctx context.Context) <-chan struct{} {
+	var workers, pool, feeder sync.WaitGroup
+	feeder.Go(func() { r.feed(ctx) })
+	for range max(1, r.Concurrency) {
+		workers.Go(func() {
+			for t := range r.trials {
+				r.ask(ctx, t)
+			}
+		})
+	}
+	for range runtime.GOMAXPROCS(0) {
+		pool.Go(func() {
+			for a := range r.answers {
+				r.send(ctx, a.score())
+			}
+		})
+	}
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		feeder.Wait()
+		workers.Wait()
+		close(r.answers)
+		pool.Wait()
+		close(r.results)
+	}()
+	return finished
+}
+
+// feed hands out the trials. After a stop it skips the rest itself.
+func (r *run) feed(ctx context.Context) {
+	defer close(r.trials)
+	for t := range r.plan.Trials() {
+		if reason := r.Stop.Reason(); reason != "" {
+			if !r.send(ctx, skipped(t, reason)) {
+				return
+			}
+			continue
+		}
+		select {
+		case r.trials <- t:
+		case <-r.Stop.Done():
+			if !r.send(ctx, skipped(t, r.Stop.Reason())) {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// send delivers a result; false when nobody wants it any more.
+func (r *run) send(ctx context.Context, result eval.Result) bool {
+	select {
+	case r.results <- result:
+		return true
+	case <-ctx.Done():
+	}
+	// Canceled: the consumer may still be reading. A result that is ready is worth a try.
+	select {
+	case r.results <- result:
+		return true
+	default:
+		return false
+	}
+}
+
+func skipped(t *Planned, reason string) eval.Result {
+	return eval.Result{Trial: t.Trial, Outcome: eval.Skip, SkipReason: reason, Scores: []eval.Score{}}
+}
+
+// ask makes the call of a trial and passes on what came of it.
+func (r *run) ask(ctx context.Context, t *Planned) {
+	if reason := r.Stop.Reason(); reason != "" {
+		r.send(ctx, skipped(t, reason))
+		return
+	}
+	a, err := r.call(ctx, t)
+	var e *eval.Error
+	switch {
+	case err == nil:
+		select {
+		case r.answers <- a:
+		case <-ctx.Done():
+		}
+	case errors.As(err, &e) && e.Kind == eval.KindBudget:
+		r.send(ctx, skipped(t, e.Message))
+	case errors.As(err, &e) && e.Kind == eval.KindCanceled:
+		reason := r.Stop.Reason()
+		if reason == "" {
+			reason = "interrupted"
+		}
+		r.send(ctx, skipped(t, reason))
+	default:
+		r.send(ctx, a.failed(e))
+	}
+}
+
+// call asks the model. The asked is never nil; the error is an *eval.Error.
+func (r *run) call(ctx context.Context, t *Planned) (*asked, error) {
+	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit()}
+	a := &asked{trial: t, result: eval.Result{Trial: t.Trial, Request: &t.Request, Timing: &call.Timing, Scores: []eval.Score{}}}
+	if t.Problem != nil {
+		return a, eval.Errorf(eval.KindScorer, "the trial cannot be asked any more: %s", t.Problem)
+	}
+	var err error
+	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
+		return a, err
+	}
+	resp, err := r.Generator.Generate(ctx, call)
+	if err != nil {
+		return a, err
+	}
+	if resp.Usage == nil {
+		out := eval.EstimateOutput(resp)
+		resp.Usage = &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: out, TotalTokens: call.PromptTokens + out, Source: eval.UsageEstimated}
+	}
+	a.result.Response, a.result.Usage = resp, resp.Usage
+	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
+		return a, eval.Errorf(eval.KindNoCandidates, "the answer has no candidates, and nothing was blocked")
+	}
+	a.answer = scorers.Answer{Response: resp, Usage: *resp.Usage, Timing: call.Timing}
+	return a, nil
+}
+
+func (a *asked) failed(e *eval.Error) eval.Result {
+	a.result.Outcome, a.result.Error = eval.Err, e
+	if a.result.Timing.StartedAt.IsZero() { // nothing was sent
+		a.result.Timing = nil
+	}
+	return a.result
+}
+
+// score judges an answer.
+func (a *asked) score() eval.Result {
+	for _, s := range a.trial.scorers {
+		score, err := s.Score(&a.answer)
+		if err != nil {
+			return a.failed(eval.Errorf(eval.KindScorer, "%s", err))
+		}
+		a.result.Scores = append(a.result.Scores, score)
+	}
+	a.result.Outcome, a.result.Error = scorers.Judge(a.result.Scores, a.trial.Threshold)
+	return a.result
+}
+
+// promptTokens tells how long a prompt is, by counting where it matters and by
+// estimate where it does not. A prompt over the limit is an error that names both numbers.
+func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
+	limit := t.InputLimit()
+	if !r.mustCount(t, limit) {
+		return eval.EstimatePrompt(t.Request.Contents), nil
+	}
+	n, err := r.counts.of(ctx, r.Counter, t)
+	if err != nil {
+		var e *eval.Error
+		if errors.As(err, &e) && (e.Kind == eval.KindStatus || e.Kind == eval.KindMalformed) {
+			return eval.EstimatePrompt(t.Request.Contents), nil // countTokens itself is not what is under test
+		}
+		return 0, err
+	}
+	if limit > 0 && n > limit {
+		return n, eval.Errorf(eval.KindOverLimit, "the prompt has %d tokens, and %s takes at most %d", n, t.Request.Model, limit)
+	}
+	return n, nil
+}
+
+// mustCount reports whether a prompt has to be counted by the service. A token is at least
+// a byte, so a text of fewer bytes than the limit fits; of images nothing is known.
+func (r *run) mustCount(t *Planned, limit int) bool {
+	if t.Metadata != nil && !t.Metadata.Supports(eval.MethodCountTokens) {
+		return false
+	}
+	switch r.CountTokens {
+	case suite.CountAlways:
+		return true
+	case suite.CountNever:
+		return false
+	}
+	if r.TokensMatter {
+		return true
+	}
+	return limit > 0 && (eval.Images(t.Request.Contents) > 0 || eval.TextBytes(t.Request.Contents) > limit)
+}
+
+// counts remembers the token counts of recent prompts, so that repeats and arms that share a
+// prompt and a model are counted once. Repeats follow each other in the plan; older
+// counts are forgotten.
+type counts struct {
+	mu    sync.Mutex
+	known map[string]*count
+	order []string
+}
+
+type count struct {
+	done chan struct{}
+	n    int
+	err  error
+}
+
+const maxCounts = 8192
+
+func newCounts() *counts { return &counts{known: map[string]*count{}} }
+
+func (c *counts) of(ctx context.Context, counter eval.TokenCounter, t *Planned) (int, error) {
+	only := eval.Request{Model: t.Request.Model, APIVersion: t.Request.APIVersion, Contents: t.Request.Contents}
+	id := identity(&only)
+	key := string(id[:])
+	c.mu.Lock()
+	known, ok := c.known[key]
+	if !ok {
+		known = &count{done: make(chan struct{})}
+		c.remember(key, known)
+	}
+	c.mu.Unlock()
+	if !ok {
+		known.n, known.err = counter.CountTokens(ctx, &eval.Call{Request: only, TrialID: t.ID})
+		if known.err != nil {
+			c.forget(key)
+		}
+		close(known.done)
+	}
+	select {
+	case <-known.done:
+		return known.n, known.err
+	case <-ctx.Done():
+		return 0, eval.Errorf(eval.KindCanceled, "canceled")
+	}
+}
+
+func (c *counts) remember(key string, n *count) {
+	c.known[key] = n
+	c.order = append(c.order, key)
+	if len(c.order) > maxCounts {
+		delete(c.known, c.order[0])
+		c.order = c.order[1:]
+	}
+}
+
+func (c *counts) forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, key)
+}
+
+// Describe names a trial for people: suite, case, arm and, among several, the repeat.
+func Describe(t *eval.Trial) string {
+	s := fmt.Sprintf("%s / %s on %s", t.Suite, t.Case, t.Arm)
+	if t.Repeat > 1 {
+		s += fmt.Sprintf(" (repeat %d)", t.Repeat)
+	}
+	return strings.TrimSpace(s)
+}

@@ -1,0 +1,136 @@
+package scorers
+
+import (
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// The combinators follow Kleene's three-valued logic: what could not be told
+// makes the whole untold only when it could have changed the result.
+
+func combinators() []Kind {
+	return []Kind{
+		{
+			Name: "not", Summary: "the scorer inside does not pass",
+			Doc:     "Takes one scorer. An answer without text does not pass by `not: {contains: ...}`: there was nothing to look at. Unscored stays unscored. The value is 1 minus the value inside.",
+			Example: "- not: {contains: \"as an AI\"}", compile: compileNot,
+		},
+		{
+			Name: "all", Summary: "every scorer inside passes",
+			Doc:     "Takes a list of scorers. The value is the least of theirs.",
+			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}", compile: compileAll,
+		},
+		{
+			Name: "any", Summary: "at least one scorer inside passes",
+			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one could not tell.",
+			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'", compile: compileAny,
+		},
+	}
+}
+
+// nested compiles a scorer inside another.
+func (a args) nested(n yamlnode.Node) Scorer {
+	spec := suite.ParseScorer(n, a.table, true)
+	if spec == nil {
+		return nil
+	}
+	s := a.table.build(spec, true)
+	if s == nil {
+		return nil
+	}
+	return Func(func(a *Answer) Finding {
+		if !spec.Candidate.All && spec.Candidate.Index == 0 {
+			return s.Score(a)
+		}
+		return overCandidates(spec.Candidate, s, a)
+	})
+}
+
+func (a args) nestedList() []Scorer {
+	if !a.Args.IsSequence() {
+		a.Args.Errorf("begin each with `- `", "`%s` takes a list of scorers, found %s", a.Kind, a.Args.Describe())
+		return nil
+	}
+	var out []Scorer
+	for _, n := range a.Args.Seq() {
+		if s := a.nested(n); s != nil {
+			out = append(out, s)
+		}
+	}
+	if len(a.Args.Seq()) == 0 {
+		a.Args.Errorf("", "`%s` needs at least one scorer", a.Kind)
+	}
+	return out
+}
+
+func compileNot(a args) Scorer {
+	if items := a.Args.Items(); len(items) != 1 {
+		a.Args.Errorf("`not: {any: [...]}` denies several", "`not` takes one scorer, found %d", len(items))
+		return nil
+	}
+	inner := a.nested(a.Args.Items()[0])
+	return Func(func(a *Answer) Finding {
+		f := inner.Score(a)
+		if f.Unscored != "" || f.NoText {
+			return f
+		}
+		return graded(1-f.Value, !f.Passed, "not wanted: %s", f.Reason)
+	})
+}
+
+func compileAll(a args) Scorer {
+	inner := a.nestedList()
+	return Func(func(a *Answer) Finding {
+		var reasons []string
+		out := Finding{Value: 1, Passed: true}
+		for _, s := range inner {
+			f := s.Score(a)
+			if rank(f) < rank(out) {
+				reasons = nil
+			}
+			if rank(f) <= rank(out) {
+				reasons = append(reasons, f.Reason)
+				f.Value = min(f.Value, out.Value)
+				f.NoText = f.NoText || out.NoText
+				out = f
+			}
+		}
+		out.Reason = strings.Join(reasons, "; ")
+		return out
+	})
+}
+
+func compileAny(a args) Scorer {
+	inner := a.nestedList()
+	return Func(func(a *Answer) Finding {
+		var failed []string
+		var doubt *Finding
+		out := Finding{}
+		for _, s := range inner {
+			f := s.Score(a)
+			switch {
+			case f.Unscored != "":
+				doubt = &f
+				continue
+			case f.Passed && (!out.Passed || f.Value > out.Value):
+				out = f
+			case !f.Passed && !out.Passed:
+				out.Value = max(out.Value, f.Value)
+				out.NoText = out.NoText || f.NoText
+			}
+			if !f.Passed {
+				failed = append(failed, f.Reason)
+			}
+		}
+		if out.Passed {
+			return out
+		}
+		if doubt != nil {
+			return *doubt
+		}
+		out.Reason = "none passed: " + strings.Join(failed, "; ")
+		return out
+	})
+}

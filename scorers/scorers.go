@@ -1,0 +1,248 @@
+// Package scorers checks answers. A Kind is what a suite can name; the Table of kinds checks
+// arguments at load time and compiles an entry of a suite into a Compiled scorer. From that
+// table come also `evalrun scorers`, the documentation and the hints for unknown kinds.
+//
+// A scorer never calls the service here and never panics: what it cannot tell is
+// unscored, which is neither pass nor fail.
+//
+// The usual order: Table.Check while loading, Table.Compile once per scorer,
+// Compiled.Score for each answer, Judge over the scores of a trial.
+package scorers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Answer is what a scorer looks at: the whole response, and in it the candidate that
+// was chosen.
+type Answer struct {
+	Response *eval.Response
+	// Candidate is nil when the response has none, or not the one asked for.
+	Candidate *eval.Candidate
+	// Index is the place of the candidate that was asked for.
+	Index  int
+	Usage  eval.Usage
+	Timing eval.Timing
+}
+
+// Finding is what a scorer finds. Make it with yes, no, graded or unscored.
+type Finding struct {
+	Value    float64 // in [0,1]
+	Passed   bool
+	Reason   string
+	Diff     string // expected against actual over several lines; optional
+	Unscored string // why the scorer could not tell; "" when it could
+	// NoText marks a failure for want of an answer to look at, which `not:` must not
+	// turn into a pass.
+	NoText bool
+}
+
+// Scorer checks one answer.
+type Scorer interface {
+	Score(a *Answer) Finding
+}
+
+// Func is a Scorer made of a function.
+type Func func(a *Answer) Finding
+
+// Score calls f.
+func (f Func) Score(a *Answer) Finding { return f(a) }
+
+func yes(format string, args ...any) Finding {
+	return Finding{Value: 1, Passed: true, Reason: fmt.Sprintf(format, args...)}
+}
+
+func no(format string, args ...any) Finding {
+	return Finding{Reason: fmt.Sprintf(format, args...)}
+}
+
+func unscored(format string, args ...any) Finding {
+	why := fmt.Sprintf(format, args...)
+	return Finding{Reason: why, Unscored: why}
+}
+
+func graded(value float64, passed bool, format string, args ...any) Finding {
+	return Finding{Value: value, Passed: passed, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Kind is a check that a suite can name.
+type Kind struct {
+	Name    string
+	Summary string   // one line
+	Doc     string   // what it takes and when it passes
+	Example string   // an entry of a scorers list
+	Options []string // keys that may stand beside the kind
+	// compile reads the arguments; mistakes go to their nodes. With mistakes the
+	// result may be nil.
+	compile func(a args) Scorer
+}
+
+// Table is a set of kinds. It satisfies suite.Kinds.
+type Table []Kind
+
+// args are the arguments of one scorer.
+type args struct {
+	*suite.Scorer
+	table Table
+}
+
+// option is a value that may stand beside the kind or, when its arguments are a
+// mapping, among them.
+func (a args) option(key string) yamlnode.Node {
+	if v := a.Entry.Get(key); !v.IsZero() {
+		return v
+	}
+	if a.Args.IsMapping() {
+		return a.Args.Map().Get(key)
+	}
+	return yamlnode.Node{}
+}
+
+// Builtin is the table of the kinds that evalrun brings.
+func Builtin() Table {
+	return slices.Concat(textKinds(), structureKinds(), serviceKinds(), combinators())
+}
+
+// Names lists the kinds.
+func (t Table) Names() []string {
+	out := make([]string, len(t))
+	for i, k := range t {
+		out[i] = k.Name
+	}
+	return out
+}
+
+// Lookup is the kind of that name, nil when there is none.
+func (t Table) Lookup(name string) *Kind {
+	if i := slices.IndexFunc(t, func(k Kind) bool { return k.Name == name }); i >= 0 {
+		return &t[i]
+	}
+	return nil
+}
+
+// Check reports mistakes in the arguments of a scorer.
+func (t Table) Check(s *suite.Scorer) { t.build(s, false) }
+
+func (t Table) build(s *suite.Scorer, nested bool) Scorer {
+	kind := t.Lookup(s.Kind)
+	s.CheckBeside(nested, kind.Options)
+	if s.Args.IsNull() {
+		s.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
+		return nil
+	}
+	return kind.compile(args{s, t})
+}
+
+// Compiled is a scorer of a suite, ready to look at answers; safe for concurrent
+// use.
+type Compiled struct {
+	spec   *suite.Scorer
+	scorer Scorer
+}
+
+// Compile makes a scorer that Check found no mistake in.
+func (t Table) Compile(s *suite.Scorer) *Compiled {
+	return &Compiled{s, t.build(s, false)}
+}
+
+// Score looks at the answer and says what it finds. A scorer that panics has
+// failed; it takes nothing else down.
+func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the scorer %s failed: %v", c.spec.Kind, p)
+		}
+	}()
+	f := overCandidates(c.spec.Candidate, c.scorer, a)
+	score = eval.Score{
+		Scorer: c.spec.Kind, Name: c.spec.Name, Weight: c.spec.Weight, Required: c.spec.Required,
+		Reason: f.Reason, Diff: f.Diff, Unscored: f.Unscored, Passed: f.Passed,
+	}
+	if f.Unscored != "" {
+		score.Passed = false
+		return score, nil
+	}
+	score.Value = new(f.Value)
+	if c.spec.Threshold != nil && !f.NoText {
+		score.Passed = f.Value >= *c.spec.Threshold
+	}
+	return score, nil
+}
+
+// overCandidates applies the scorer to the candidates that were chosen: one, or
+// all of them, of which the least counts.
+func overCandidates(choice suite.Candidate, s Scorer, a *Answer) Finding {
+	candidates := a.Response.Candidates
+	pick := func(i int) *Answer {
+		one := *a
+		one.Index = i
+		one.Candidate = nil
+		if i < len(candidates) {
+			one.Candidate = &candidates[i]
+		}
+		return &one
+	}
+	if !choice.All || len(candidates) < 2 {
+		return s.Score(pick(choice.Index))
+	}
+	worst := s.Score(pick(0))
+	for i := 1; i < len(candidates); i++ {
+		f := s.Score(pick(i))
+		if rank(f) < rank(worst) || rank(f) == rank(worst) && f.Value < worst.Value {
+			worst = f
+			worst.Reason = fmt.Sprintf("candidate %d: %s", i, f.Reason)
+		}
+	}
+	return worst
+}
+
+// rank orders findings: a failure says more than a doubt, a doubt more than a
+// pass.
+func rank(f Finding) int {
+	switch {
+	case f.Unscored != "":
+		return 1
+	case f.Passed:
+		return 2
+	}
+	return 0
+}
+
+// Judge turns the scores of a trial into its outcome. Without a threshold every scorer must
+// pass; with one the weighted mean must reach it and no required scorer may fail.
+// A score that could not be told makes the trial an error of kind unscored.
+func Judge(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Error) {
+	all, required := true, true
+	var sum, weight float64
+	for _, s := range scores {
+		if s.Value == nil {
+			return eval.Err, eval.Errorf(eval.KindUnscored, "%s: %s", label(s), s.Unscored)
+		}
+		all = all && s.Passed
+		required = required && (s.Passed || !s.Required)
+		sum += s.Weight * *s.Value
+		weight += s.Weight
+	}
+	passed := all
+	if threshold != nil && weight > 0 {
+		// The tolerance keeps 0.1+0.2 from missing 0.3.
+		passed = required && sum/weight >= *threshold-1e-9
+	}
+	if passed {
+		return eval.Pass, nil
+	}
+	return eval.Fail, nil
+}
+
+func label(s eval.Score) string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return s.Scorer
+}

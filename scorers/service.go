@@ -1,0 +1,294 @@
+package scorers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+func serviceKinds() []Kind {
+	return []Kind{
+		{
+			Name: "finishReason", Summary: "generation ended for this reason, or one of these",
+			Doc:     "Takes a reason or a list: STOP, MAX_TOKENS, SAFETY and what else the service sends; a value that evalrun does not know is compared as it is. An answer without a candidate fails.",
+			Example: "- finishReason: STOP", compile: compileFinishReason,
+		},
+		{
+			Name: "safety", Summary: "the safety ratings stay within bounds",
+			Doc: "Takes `max` and `min` on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH, for one `category`, a list of them, or every rating that came. `of: prompt` reads the ratings of the prompt instead of the answer's. " +
+				"A rating that is missing or not on the scale is unscored, which makes the trial an error; with `absent: true` it passes. `absent: true` alone asks that there is no rating.",
+			Example: "- safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}", compile: compileSafety,
+		},
+		{
+			Name: "blocked", Summary: "the prompt or the answer was blocked, or was not",
+			Doc: "Takes true, false, or a `reason` (one or several): a block is a blockReason of the prompt, or a finish reason of " + strings.Join(eval.BlockReasons, ", ") + ". " +
+				"`{reason: SAFETY}` passes for a block for that reason; `by: prompt` or `by: answer` narrows it.",
+			Example: "- blocked: true", compile: compileBlocked,
+		},
+		{
+			Name: "latency", Summary: "the answer came within a time",
+			Doc:     "Takes `{max}` (and `min`), or the longest duration alone. What is measured is the service time of the attempt that was answered: waiting for limits and earlier attempts do not count.",
+			Example: "- latency: {max: 2s}", compile: compileLatency,
+		},
+		{
+			Name: "tokens", Summary: "the answer, the prompt or both have so many tokens",
+			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says where the number comes from: " +
+				"the service, countTokens, or an estimate from the number of bytes.",
+			Example: "- tokens: {of: output, max: 64}", compile: compileTokens,
+		},
+	}
+}
+
+func compileFinishReason(a args) Scorer {
+	if a.Args.IsMapping() {
+		a.Args.Errorf("such as `finishReason: STOP`", "`finishReason` takes a reason or a list of them")
+		return nil
+	}
+	want := a.Args.Strings()
+	if len(want) == 0 && a.Args.IsSequence() {
+		a.Args.Errorf("", "`finishReason` needs at least one reason")
+	}
+	return Func(func(a *Answer) Finding {
+		if a.Candidate == nil {
+			f, _ := noText(a)
+			return f
+		}
+		got := a.Candidate.FinishReason
+		switch {
+		case slices.Contains(want, got):
+			return yes("finish reason %s", got)
+		case got == "":
+			return no("the answer has no finish reason, expected %s", strings.Join(want, " or "))
+		}
+		return no("finish reason %s, expected %s", got, strings.Join(want, " or "))
+	})
+}
+
+type safetyCheck struct {
+	categories []string // none: every rating that came
+	min, max   int      // levels; -1: open
+	ofPrompt   bool
+	absent     bool
+}
+
+func compileSafety(a args) Scorer {
+	m := a.Args.Map("category", "max", "min", "of", "absent")
+	if !a.Args.IsMapping() {
+		return nil
+	}
+	c := safetyCheck{
+		categories: m.Get("category").Strings(),
+		min:        level(m.Get("min")), max: level(m.Get("max")),
+		ofPrompt: m.Get("of").Word("answer", "prompt") == "prompt",
+		absent:   m.Get("absent").Bool(),
+	}
+	for _, n := range m.Get("category").Items() {
+		if !slices.Contains(eval.Categories, n.Str()) {
+			n.Warnf(diag.DidYouMean(n.Str(), eval.Categories), "the service's specification names no category `%s`", n.Str())
+		}
+	}
+	if !m.Has("max") && !m.Has("min") && !c.absent {
+		a.Args.Errorf("such as {max: LOW}", "`safety` needs max, min or absent")
+	}
+	if c.min >= 0 && c.max >= 0 && c.min > c.max {
+		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+	}
+	return c
+}
+
+func level(n yamlnode.Node) int {
+	if n.IsZero() {
+		return -1
+	}
+	return slices.Index(eval.Probabilities, n.Word(eval.Probabilities...))
+}
+
+// Score compares the ratings with the bounds; the most telling finding wins.
+func (c safetyCheck) Score(a *Answer) Finding {
+	ratings, whose := c.ratings(a)
+	var chosen []eval.SafetyRating
+	for _, r := range ratings {
+		if len(c.categories) == 0 || slices.Contains(c.categories, r.Category) {
+			chosen = append(chosen, r)
+		}
+	}
+	var worst Finding
+	for i, f := range append(c.missing(chosen, whose), c.rated(chosen, whose)...) {
+		if i == 0 || rank(f) < rank(worst) {
+			worst = f
+		}
+	}
+	return worst
+}
+
+func (c safetyCheck) ratings(a *Answer) ([]eval.SafetyRating, string) {
+	if c.ofPrompt {
+		if a.Response.PromptFeedback == nil {
+			return nil, "the prompt"
+		}
+		return a.Response.PromptFeedback.SafetyRatings, "the prompt"
+	}
+	if a.Candidate == nil {
+		return nil, "the answer"
+	}
+	return a.Candidate.SafetyRatings, "the answer"
+}
+
+// missing finds the categories without a rating.
+func (c safetyCheck) missing(ratings []eval.SafetyRating, whose string) []Finding {
+	wanted := c.categories
+	if len(wanted) == 0 && len(ratings) == 0 {
+		wanted = []string{"any category"}
+	}
+	var out []Finding
+	for _, category := range wanted {
+		if slices.ContainsFunc(ratings, func(r eval.SafetyRating) bool { return r.Category == category }) {
+			continue
+		}
+		if c.absent {
+			out = append(out, yes("%s has no rating for %s", whose, short(category)))
+		} else {
+			out = append(out, unscored("%s has no safety rating for %s", whose, short(category)))
+		}
+	}
+	return out
+}
+
+func (c safetyCheck) rated(ratings []eval.SafetyRating, whose string) []Finding {
+	var out []Finding
+	for _, r := range ratings {
+		l := r.Level()
+		name := short(r.Category)
+		switch {
+		case l < 0 && c.absent:
+			out = append(out, yes("%s has no known rating for %s (%q)", whose, name, r.Probability))
+		case l < 0:
+			out = append(out, unscored("the rating %q for %s is not on the scale", r.Probability, name))
+		case c.min < 0 && c.max < 0:
+			out = append(out, no("%s is rated %s for %s, expected no rating", whose, r.Probability, name))
+		case c.max >= 0 && l > c.max:
+			out = append(out, no("%s is rated %s for %s, at most %s is allowed", whose, r.Probability, name, eval.Probabilities[c.max]))
+		case c.min >= 0 && l < c.min:
+			out = append(out, no("%s is rated %s for %s, at least %s is expected", whose, r.Probability, name, eval.Probabilities[c.min]))
+		default:
+			out = append(out, yes("%s is rated %s for %s", whose, r.Probability, name))
+		}
+	}
+	return out
+}
+
+func short(category string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(category, "HARM_CATEGORY_"), "_", " "))
+}
+
+type blockCheck struct {
+	want    bool
+	reasons []string
+	by      string
+}
+
+func compileBlocked(a args) Scorer {
+	c := blockCheck{want: true}
+	switch {
+	case a.Args.IsMapping():
+		m := a.Args.Map("reason", "by")
+		c.reasons = m.Get("reason").Strings()
+		c.by = m.Get("by").Word("prompt", "answer")
+		if m.Len() == 0 {
+			a.Args.Errorf("true, false, or {reason: SAFETY}", "`blocked` needs an argument")
+		}
+	case a.Args.IsSequence():
+		c.reasons = a.Args.Strings()
+	case a.Args.IsBool():
+		c.want = a.Args.Bool()
+	default:
+		if text := a.Args.Str(); text == "true" || text == "false" {
+			c.want = a.Args.Bool() // out of a template
+		} else if text == strings.ToUpper(text) && text != "" {
+			c.reasons = []string{text}
+		} else {
+			a.Args.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)
+		}
+	}
+	return c
+}
+
+// Score looks for a block in the prompt's feedback and the chosen candidate.
+func (c blockCheck) Score(a *Answer) Finding {
+	got, by := "", ""
+	if reason := a.Response.PromptBlock(); reason != "" {
+		got, by = reason, "prompt"
+	} else if a.Candidate != nil && a.Candidate.Block() != "" {
+		got, by = a.Candidate.Block(), "answer"
+	}
+	switch {
+	case !c.want && got == "":
+		return yes("not blocked")
+	case !c.want:
+		return no("the %s was blocked (%s)", by, got)
+	case got == "":
+		return no("not blocked, expected a block")
+	case c.by != "" && by != c.by:
+		return no("the %s was blocked (%s), expected a block of the %s", by, got, c.by)
+	case len(c.reasons) > 0 && !slices.Contains(c.reasons, got):
+		return no("the %s was blocked for %s, expected %s", by, got, strings.Join(c.reasons, " or "))
+	}
+	return yes("the %s was blocked (%s)", by, got)
+}
+
+func compileLatency(a args) Scorer {
+	var shortest, longest time.Duration
+	if a.Args.IsMapping() {
+		m := a.Args.Map("min", "max")
+		shortest, longest = m.Get("min").Duration(), m.Get("max").Duration()
+		if m.Len() == 0 {
+			a.Args.Errorf("such as {max: 2s}", "`latency` needs max or min")
+		}
+		if longest > 0 && shortest > longest {
+			m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+		}
+	} else {
+		longest = a.Args.Duration()
+	}
+	return Func(func(a *Answer) Finding {
+		got := time.Duration(a.Timing.LatencyMs * float64(time.Millisecond)).Round(time.Millisecond)
+		switch {
+		case longest > 0 && a.Timing.LatencyMs > eval.Milliseconds(longest):
+			return no("%s, at most %s is allowed", got, longest)
+		case a.Timing.LatencyMs < eval.Milliseconds(shortest):
+			return no("%s, at least %s is expected", got, shortest)
+		}
+		return yes("%s", got)
+	})
+}
+
+func compileTokens(a args) Scorer {
+	var s span
+	of := "output"
+	if a.Args.IsMapping() {
+		m := a.Args.Map("min", "max", "of")
+		s = spanOf(m)
+		if v := m.Get("of"); !v.IsZero() {
+			of = v.Word("output", "prompt", "total")
+		}
+		if s.min == nil && s.max == nil {
+			a.Args.Errorf("such as {max: 64}", "`tokens` needs max or min")
+		}
+	} else {
+		s.max = new(float64(a.Args.Int(0, math.MaxInt32)))
+	}
+	return Func(func(a *Answer) Finding {
+		got := map[string]int{"output": a.Usage.OutputTokens, "prompt": a.Usage.PromptTokens, "total": a.Usage.TotalTokens}[of]
+		told := fmt.Sprintf("%d %s tokens (%s)", got, of, a.Usage.Source)
+		if s.holds(float64(got)) {
+			return yes("%s", told)
+		}
+		return no("%s, expected %s", told, s)
+	})
+}

@@ -1,0 +1,481 @@
+package scorers
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agnivade/levenshtein"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+var textOptions = []string{"ignoreCase", "trim", "normalize"}
+
+const textOptionsDoc = "Options beside it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white space around the answer), " +
+	"`normalize: nfc | nfkc | none` (default nfc, on both sides)."
+
+func textKinds() []Kind {
+	return []Kind{
+		{
+			Name: "equals", Summary: "the answer is this text, or one of these", Options: textOptions,
+			Doc:     "Takes a text or a list of texts. Passes when the whole answer is one of them. " + textOptionsDoc,
+			Example: "- equals: Paris\n  ignoreCase: true\n  trim: true", compile: compileEquals,
+		},
+		{
+			Name: "contains", Summary: "the answer contains this text", Options: textOptions,
+			Doc:     "Takes a text. " + textOptionsDoc,
+			Example: "- contains: Andorra la Vella", compile: oneText("contain", "contains", strings.Contains),
+		},
+		{
+			Name: "containsAll", Summary: "the answer contains every one of these texts", Options: textOptions,
+			Doc:     "Takes a list of texts. " + textOptionsDoc,
+			Example: "- containsAll: [name, price]", compile: compileContainsAll,
+		},
+		{
+			Name: "containsAny", Summary: "the answer contains at least one of these texts", Options: textOptions,
+			Doc:     "Takes a list of texts. " + textOptionsDoc,
+			Example: "- containsAny: [sorry, cannot]", compile: anyText("contain", "contains", strings.Contains),
+		},
+		{
+			Name: "startsWith", Summary: "the answer begins with this text, or one of these", Options: textOptions,
+			Doc:     "Takes a text or a list of texts. " + textOptionsDoc,
+			Example: "- startsWith: Dear", compile: anyText("begin with", "begins with", strings.HasPrefix),
+		},
+		{
+			Name: "endsWith", Summary: "the answer ends with this text, or one of these", Options: textOptions,
+			Doc:     "Takes a text or a list of texts. " + textOptionsDoc,
+			Example: "- endsWith: \".\"\n  trim: true", compile: anyText("end with", "ends with", strings.HasSuffix),
+		},
+		{
+			Name: "regex", Summary: "a regular expression (RE2) matches somewhere in the answer", Options: textOptions,
+			Doc: "Takes an expression in RE2 syntax, which runs in linear time. It matches anywhere; anchor it with `^` and `$`, or `(?m)` for lines. " +
+				textOptionsDoc,
+			Example: "- regex: '(?i)\\bla vella\\b'", compile: compileRegex,
+		},
+		{
+			Name: "length", Summary: "the answer has so many characters, words or lines",
+			Doc: "Takes `{min, max}` with `unit: characters | words | lines` (default characters), or `{words: {max: 5}}` and the like, several at once. " +
+				"Characters are Unicode code points after NFC, words are separated by white space, and a line break at the very end begins no line. An answer without text fails.",
+			Example: "- length: {words: {max: 1}}", compile: compileLength, Options: []string{"trim", "normalize"},
+		},
+		{
+			Name: "levenshtein", Summary: "the answer is within an edit distance of a text", Options: textOptions,
+			Doc: "Takes `{to, max}`: the Levenshtein distance d in Unicode code points (after NFC) must be at most `max`. The value is 1 - d / length of the longer text; " +
+				"with `threshold:` beside it instead of `max`, the value must reach the threshold. Up to 20,000 characters on either side. " + textOptionsDoc,
+			Example: "- levenshtein: {to: Andorra la Vella, max: 2}", compile: compileLevenshtein,
+		},
+	}
+}
+
+// fold brings two texts into the form in which they are compared.
+type fold struct {
+	ignoreCase, trim bool
+	normalize        string
+}
+
+func (a args) fold() fold {
+	f := fold{ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(), normalize: "nfc"}
+	if n := a.option("normalize"); !n.IsZero() {
+		f.normalize = n.Word("nfc", "nfkc", "none")
+	}
+	return f
+}
+
+func (f fold) text(s string) string {
+	s = f.form(s)
+	if f.trim {
+		s = strings.TrimSpace(s)
+	}
+	if f.ignoreCase {
+		s = f.form(cases.Fold().String(s))
+	}
+	return s
+}
+
+func (f fold) form(s string) string {
+	switch f.normalize {
+	case "none":
+		return s
+	case "nfkc":
+		return norm.NFKC.String(s)
+	}
+	return norm.NFC.String(s)
+}
+
+// wantedTexts reads the argument of a text scorer: a text or a list of texts. An
+// empty text would be found in every answer.
+func (a args) wantedTexts(list bool) []string {
+	if a.Args.IsSequence() && !list {
+		a.Args.Errorf("containsAll and containsAny take lists", "`%s` takes one text", a.Kind)
+		return nil
+	}
+	if a.Args.IsMapping() {
+		a.Args.Errorf("", "`%s` takes a text, found a mapping", a.Kind)
+		return nil
+	}
+	var out []string
+	for _, n := range a.Args.Items() {
+		text := textOf(n)
+		if text == "" && a.Kind != "equals" {
+			n.Errorf("", "`%s` of an empty text always passes", a.Kind)
+		}
+		out = append(out, text)
+	}
+	if a.Args.IsSequence() && len(out) == 0 {
+		a.Args.Errorf("", "`%s` needs at least one text", a.Kind)
+	}
+	return out
+}
+
+// textOf is the text of a node, which may be the empty one in quotes.
+func textOf(n yamlnode.Node) string {
+	if n.IsMapping() || n.IsSequence() || n.IsNull() {
+		n.Errorf("", "expected a text, found %s", n.Describe())
+		return ""
+	}
+	return n.Str()
+}
+
+// onText makes a scorer of a check that looks at the candidate's text. An answer without
+// text fails, whatever the check is.
+func onText(f fold, check func(got, folded string) Finding) Scorer {
+	return Func(func(a *Answer) Finding {
+		if missing, ok := noText(a); ok {
+			return missing
+		}
+		return check(a.Candidate.Text, f.text(a.Candidate.Text))
+	})
+}
+
+func noText(a *Answer) (Finding, bool) {
+	switch {
+	case a.Candidate == nil && a.Response.PromptBlock() != "":
+		return without("there is no answer: the prompt was blocked (%s)", a.Response.PromptBlock()), true
+	case a.Candidate == nil && len(a.Response.Candidates) == 0:
+		return without("there is no answer"), true
+	case a.Candidate == nil:
+		return without("there is no candidate %d, only %d in all", a.Index, len(a.Response.Candidates)), true
+	case a.Candidate.Text != "":
+		return Finding{}, false
+	case a.Candidate.Block() != "":
+		return without("the answer has no text: it was blocked (%s)", a.Candidate.Block()), true
+	case a.Candidate.FinishReason != "":
+		return without("the answer has no text (finish reason %s)", a.Candidate.FinishReason), true
+	}
+	return without("the answer has no text"), true
+}
+
+func without(format string, args ...any) Finding {
+	f := no(format, args...)
+	f.NoText = true
+	return f
+}
+
+func compileEquals(a args) Scorer {
+	f, want := a.fold(), a.wantedTexts(true)
+	folded := foldAll(f, want)
+	return onText(f, func(got, text string) Finding {
+		if slices.Contains(folded, text) {
+			return yes("the answer is %s", quote(got))
+		}
+		out := no("expected %s, got %s%s", quoteAny(want), quote(got), slight(text, folded))
+		if len(want) == 1 && (strings.Contains(got, "\n") || len(got) > maxQuoted) {
+			out.Diff = fmt.Sprintf("expected: %s\nactual:   %s", want[0], got)
+		}
+		return out
+	})
+}
+
+// slight says when two texts differ only in what an option would ignore.
+func slight(got string, want []string) string {
+	for _, w := range want {
+		switch {
+		case strings.TrimSpace(got) == strings.TrimSpace(w):
+			return " (they differ only in white space around them; `trim: true` ignores it)"
+		case cases.Fold().String(got) == cases.Fold().String(w):
+			return " (they differ only in upper and lower case; `ignoreCase: true` ignores it)"
+		}
+	}
+	return ""
+}
+
+func foldAll(f fold, texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = f.text(t)
+	}
+	return out
+}
+
+type textTest func(text, want string) bool
+
+func oneText(verb, verbs string, test textTest) func(args) Scorer {
+	return func(a args) Scorer { return anyOf(a, a.wantedTexts(false), verb, verbs, test) }
+}
+
+func anyText(verb, verbs string, test textTest) func(args) Scorer {
+	return func(a args) Scorer { return anyOf(a, a.wantedTexts(true), verb, verbs, test) }
+}
+
+func anyOf(a args, want []string, verb, verbs string, test textTest) Scorer {
+	f := a.fold()
+	folded := foldAll(f, want)
+	return onText(f, func(got, text string) Finding {
+		for i, w := range folded {
+			if test(text, w) {
+				return yes("the answer %s %s", verbs, quote(want[i]))
+			}
+		}
+		return no("the answer does not %s %s: %s", verb, quoteAny(want), quote(got))
+	})
+}
+
+func compileContainsAll(a args) Scorer {
+	f, want := a.fold(), a.wantedTexts(true)
+	folded := foldAll(f, want)
+	return onText(f, func(got, text string) Finding {
+		var missing []string
+		for i, w := range folded {
+			if !strings.Contains(text, w) {
+				missing = append(missing, want[i])
+			}
+		}
+		if len(missing) == 0 {
+			return yes("the answer contains all of %s", quoteList(want))
+		}
+		return no("the answer does not contain %s: %s", quoteList(missing), quote(got))
+	})
+}
+
+func compileRegex(a args) Scorer {
+	pattern := textOf(a.Args)
+	if pattern == "" {
+		a.Args.Errorf("", "`regex` needs an expression")
+		return nil
+	}
+	f := a.fold()
+	source := f.form(pattern)
+	if f.ignoreCase {
+		source = "(?i)" + source
+	}
+	f.ignoreCase = false // the expression ignores case by itself
+	re, err := regexp.Compile(source)
+	if err != nil {
+		a.Args.Errorf("evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil
+	}
+	return onText(f, func(got, text string) Finding {
+		if m := re.FindStringIndex(text); m != nil {
+			return yes("/%s/ matches %s", pattern, quote(text[m[0]:m[1]]))
+		}
+		return no("/%s/ does not match %s", pattern, quote(got))
+	})
+}
+
+// span is a range of numbers with either end open.
+type span struct{ min, max *float64 }
+
+func (s span) holds(v float64) bool {
+	return (s.min == nil || v >= *s.min) && (s.max == nil || v <= *s.max)
+}
+
+func (s span) String() string {
+	show := func(v *float64) string { return strconv.FormatFloat(*v, 'f', -1, 64) }
+	switch {
+	case s.min == nil && s.max == nil:
+		return "any number"
+	case s.min == nil:
+		return "at most " + show(s.max)
+	case s.max == nil:
+		return "at least " + show(s.min)
+	case *s.min == *s.max:
+		return "exactly " + show(s.min)
+	}
+	return show(s.min) + " to " + show(s.max)
+}
+
+// spanOf reads min and max of a mapping.
+func spanOf(m yamlnode.Map) span {
+	var s span
+	if v := m.Get("min"); !v.IsZero() {
+		s.min = new(float64(v.Int(0, math.MaxInt32)))
+	}
+	if v := m.Get("max"); !v.IsZero() {
+		s.max = new(float64(v.Int(0, math.MaxInt32)))
+	}
+	if s.min != nil && s.max != nil && *s.min > *s.max {
+		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+	}
+	return s
+}
+
+var lengthUnits = []string{"characters", "words", "lines"}
+
+func compileLength(a args) Scorer {
+	spans := a.lengthSpans()
+	f := fold{trim: a.option("trim").Bool(), normalize: a.fold().normalize}
+	return onText(f, func(_, text string) Finding {
+		var told []string
+		passed := true
+		for _, unit := range lengthUnits {
+			s, ok := spans[unit]
+			if !ok {
+				continue
+			}
+			n := count(unit, text)
+			noun := strings.TrimSuffix(unit, "s")
+			if n != 1 {
+				noun = unit
+			}
+			if s.holds(float64(n)) {
+				told = append(told, fmt.Sprintf("%d %s", n, noun))
+			} else {
+				told = append(told, fmt.Sprintf("%d %s, expected %s", n, noun, s))
+				passed = false
+			}
+		}
+		if passed {
+			return yes("the answer has %s", strings.Join(told, "; "))
+		}
+		return no("the answer has %s", strings.Join(told, "; "))
+	})
+}
+
+func (a args) lengthSpans() map[string]span {
+	m := a.Args.Map("min", "max", "unit", "characters", "words", "lines", "trim", "normalize")
+	spans := map[string]span{}
+	for _, unit := range lengthUnits {
+		v := m.Get(unit)
+		switch {
+		case v.IsZero():
+		case v.IsNumber():
+			exact := float64(v.Int(0, math.MaxInt32))
+			spans[unit] = span{&exact, &exact}
+		default:
+			inner := v.Map("min", "max")
+			if inner.IsMapping() && inner.Len() == 0 {
+				v.Errorf("", "`%s` needs min, max or both", unit)
+			}
+			spans[unit] = spanOf(inner)
+		}
+	}
+	if m.Has("min") || m.Has("max") {
+		unit := "characters"
+		if u := m.Get("unit"); !u.IsZero() {
+			unit = u.Word(lengthUnits...)
+		}
+		spans[unit] = spanOf(m)
+	}
+	if m.IsMapping() && len(spans) == 0 {
+		a.Args.Errorf("such as {words: {max: 5}}", "`length` needs min, max or both")
+	}
+	return spans
+}
+
+func count(unit, text string) int {
+	switch unit {
+	case "words":
+		return len(strings.Fields(text))
+	case "lines":
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+		return 1 + strings.Count(strings.TrimSuffix(text, "\n"), "\n")
+	}
+	return utf8.RuneCountInString(text)
+}
+
+// maxEdit bounds the texts whose distance is computed: the time grows with the
+// product of their lengths.
+const maxEdit = 20_000
+
+func compileLevenshtein(a args) Scorer {
+	m := a.Args.Map(append([]string{"to", "max"}, textOptions...)...)
+	var to string
+	if n := m.Need("to"); !n.IsZero() {
+		to = textOf(n)
+	}
+	limit := m.Get("max").Int(0, maxEdit)
+	if m.IsMapping() && !m.Has("max") && a.Threshold == nil {
+		a.Args.Errorf("such as {to: Paris, max: 2}, or `threshold: 0.9` beside it", "`levenshtein` needs `max` or a threshold")
+	}
+	f := a.fold()
+	want := f.text(to)
+	longest := utf8.RuneCountInString(want)
+	return onText(f, func(got, text string) Finding {
+		longer := max(longest, utf8.RuneCountInString(text))
+		if longer > maxEdit {
+			return no("%d characters are too many for an edit distance; at most %d", longer, maxEdit)
+		}
+		d := levenshtein.ComputeDistance(text, want)
+		value := 1.0
+		if longer > 0 {
+			value = 1 - float64(d)/float64(longer)
+		}
+		if !m.Has("max") {
+			return graded(value, true, "distance %d (similarity %.3f) from %s: %s", d, value, quote(to), quote(got))
+		}
+		return graded(value, d <= limit, "distance %d from %s, at most %d: %s", d, quote(to), limit, quote(got))
+	})
+}
+
+// maxQuoted is how many bytes of a text a reason shows.
+const maxQuoted = 120
+
+// quote shows a text in a reason: in quotes, escaped, shortened.
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		cut := maxQuoted
+		for !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		return visible(s[:cut]) + "..."
+	}
+	return visible(s)
+}
+
+// visible is like strconv.Quote but leaves letters of every script, combining
+// marks included, as they are.
+func visible(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		if unicode.IsGraphic(r) && r != '"' && r != '\\' && r != utf8.RuneError {
+			b.WriteRune(r)
+			continue
+		}
+		q := strconv.QuoteRune(r)
+		if r == '"' {
+			q = `'\"'`
+		}
+		b.WriteString(q[1 : len(q)-1])
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func quoteList(texts []string) string {
+	shown := make([]string, 0, 6)
+	for i, t := range texts {
+		if i == 5 {
+			shown = append(shown, fmt.Sprintf("%d more", len(texts)-i))
+			break
+		}
+		shown = append(shown, quote(t))
+	}
+	return strings.Join(shown, ", ")
+}
+
+func quoteAny(texts []string) string {
+	if len(texts) == 1 {
+		return quote(texts[0])
+	}
+	return "one of " + quoteList(texts)
+}

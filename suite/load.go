@@ -1,0 +1,356 @@
+package suite
+
+import (
+	"encoding/json"
+	"math"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+var (
+	plainName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	modelID   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	envRef    = regexp.MustCompile(`\$\{env:([^}]*)\}`)
+)
+
+// loader walks the file from top to bottom.
+type loader struct {
+	*Suite
+	diags *diag.List
+	used  map[string]bool // variables that some template names; see usage.go
+}
+
+func (l *loader) load(root yamlnode.Node) {
+	m := root.Map("version", "name", "description", "tags", "service", "targets", "prompts", "defaults", "cases", "limits", "gate")
+	if !root.IsMapping() {
+		return
+	}
+	if v := m.Need("version"); !v.IsZero() && v.Str() != "1" {
+		v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
+	}
+	l.Name = nameOf(m.Need("name"))
+	l.Description = m.Get("description").Str()
+	l.Tags = m.Get("tags").Strings()
+	l.service(m.Get("service"))
+	l.targets(m.Need("targets"))
+	l.prompts(m.Need("prompts"))
+	l.makeArms()
+	l.limits(m.Get("limits"))
+	l.gate(m.Get("gate"))
+	l.defaults = l.caseDef(m.Get("defaults").Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "scorers"))
+	l.readCases(m.Need("cases"))
+	l.checkCases()
+}
+
+// nameOf reads the name of a suite, target or prompt.
+func nameOf(n yamlnode.Node) string {
+	if n.IsZero() {
+		return ""
+	}
+	name := n.Str()
+	if name != "" && !plainName.MatchString(name) {
+		n.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", name)
+	}
+	return name
+}
+
+func (l *loader) service(n yamlnode.Node) {
+	m := n.Map("baseUrl", "apiVersion", "headerPrefix", "auth", "project", "authScopeBase")
+	l.Service = Service{
+		BaseURL:       l.env(m.Get("baseUrl")),
+		APIVersion:    apiVersion(m.Get("apiVersion")),
+		HeaderPrefix:  l.env(m.Get("headerPrefix")),
+		Auth:          m.Get("auth").Word(AuthKinds...),
+		Project:       l.env(m.Get("project")),
+		AuthScopeBase: l.env(m.Get("authScopeBase")),
+	}
+	if u := l.Service.BaseURL; u != "" {
+		if problem := CheckBaseURL(u); problem != "" {
+			m.Get("baseUrl").Errorf("", "%s", problem)
+		} else if PlainHTTP(u) {
+			m.Get("baseUrl").Warnf("use https", "the key and the prompts travel in the clear to %s", u)
+		}
+	}
+	if p := l.Service.HeaderPrefix; p != "" && !HeaderPrefix.MatchString(p) {
+		m.Get("headerPrefix").Errorf("such as x-svc", "`%s` is not the beginning of a header name", p)
+	}
+}
+
+// AuthKinds are the ways to authenticate.
+var AuthKinds = []string{"apiKey", "apiKeyQuery"}
+
+// APIVersions are the versions of the service's interface.
+var APIVersions = []string{"v1", "v1beta"}
+
+// HeaderPrefix is what service.headerPrefix looks like.
+var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+
+func apiVersion(n yamlnode.Node) string { return n.Word(APIVersions...) }
+
+// CheckBaseURL says what is wrong with a base URL, "" when nothing is.
+func CheckBaseURL(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return "the base URL cannot be read"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "the base URL must begin with https:// or http://"
+	case u.Host == "":
+		return "the base URL names no host"
+	case u.User != nil:
+		return "the base URL must not hold a user or a password"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "the base URL must not hold a query or a fragment"
+	}
+	return ""
+}
+
+// PlainHTTP reports whether a base URL is unencrypted and leaves this machine.
+func PlainHTTP(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" {
+		return false
+	}
+	host := u.Hostname()
+	addr, err := netip.ParseAddr(host)
+	return host != "localhost" && (err != nil || !addr.IsLoopback())
+}
+
+// env expands ${env:EVALRUN_...} in a text of the service block.
+func (l *loader) env(n yamlnode.Node) string {
+	if n.IsZero() {
+		return ""
+	}
+	return envRef.ReplaceAllStringFunc(n.Str(), func(ref string) string {
+		name := envRef.FindStringSubmatch(ref)[1]
+		if !strings.HasPrefix(name, "EVALRUN_") {
+			n.Errorf("rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
+			return ""
+		}
+		if name == "EVALRUN_API_KEY" {
+			n.Errorf("evalrun reads it by itself", "the key does not belong in %s", "a suite")
+			return ""
+		}
+		var value string
+		if l.opts.Getenv != nil {
+			value = l.opts.Getenv(name)
+		}
+		if value == "" {
+			n.Warnf("", "the environment variable %s is not set", name)
+		}
+		return value
+	})
+}
+
+func (l *loader) targets(n yamlnode.Node) {
+	names := map[string]int{}
+	for _, item := range n.Seq() {
+		m := item.Map("name", "model", "apiVersion", "generationConfig", "safetySettings")
+		if !item.IsMapping() {
+			continue
+		}
+		name, model := m.Need("name"), m.Need("model")
+		t := &Target{
+			Name:             nameOf(name),
+			Model:            model.Str(),
+			APIVersion:       apiVersion(m.Get("apiVersion")),
+			GenerationConfig: generationConfig(m.Get("generationConfig")),
+			SafetySettings:   safetySettings(m.Get("safetySettings")),
+			Pos:              name.Pos(),
+			ModelPos:         model.Pos(),
+		}
+		if max := m.Get("generationConfig"); max.IsMapping() {
+			t.MaxOutputPos = max.Map().Get("maxOutputTokens").Pos()
+		}
+		if t.Model != "" && !modelID.MatchString(t.Model) {
+			model.Errorf("write the model's id, without `models/`: svc-pro", "`%s` is not a model id", t.Model)
+		}
+		if unique(names, name, "target") {
+			l.Targets = append(l.Targets, t)
+		}
+	}
+	if n.IsSequence() && len(n.Seq()) == 0 {
+		n.Errorf("name at least one model", "there are no targets")
+	}
+}
+
+// unique reports a name that was given before.
+func unique(seen map[string]int, name yamlnode.Node, what string) bool {
+	if !name.IsScalar() {
+		return false
+	}
+	if line, twice := seen[name.Str()]; twice {
+		name.Errorf("", "duplicate %s name `%s`, first on line %d", what, name.Str(), line)
+		return false
+	}
+	seen[name.Str()] = name.Pos().Line
+	return true
+}
+
+func generationConfig(n yamlnode.Node) *eval.GenerationConfig {
+	if n.IsZero() {
+		return nil
+	}
+	m := n.Map(append(slices.Clone(eval.ConfigKeys), "extra")...)
+	var c eval.GenerationConfig
+	if v := m.Get("temperature"); !v.IsZero() {
+		c.Temperature = new(v.Float(0, math.MaxFloat64))
+	}
+	if v := m.Get("topP"); !v.IsZero() {
+		c.TopP = new(v.Float(0, 1))
+	}
+	if v := m.Get("topK"); !v.IsZero() {
+		c.TopK = new(v.Int(0, math.MaxInt32))
+	}
+	if v := m.Get("maxOutputTokens"); !v.IsZero() {
+		c.MaxOutputTokens = new(v.Int(1, math.MaxInt32))
+	}
+	for _, item := range m.Get("stopSequences").Seq() {
+		c.StopSequences = append(c.StopSequences, item.Str())
+	}
+	for e := range m.Get("extra").Map().Entries() {
+		if slices.Contains(eval.ConfigKeys, e.Name()) {
+			e.Key.Errorf("write it beside `extra`, not in it", "`%s` is a field that evalrun knows", e.Name())
+			continue
+		}
+		if c.Extra == nil {
+			c.Extra = map[string]json.RawMessage{}
+		}
+		c.Extra[e.Name()] = e.Value.JSON(nil)
+	}
+	return &c
+}
+
+func safetySettings(n yamlnode.Node) []eval.SafetySetting {
+	var out []eval.SafetySetting
+	seen := map[string]int{}
+	for _, item := range n.Seq() {
+		m := item.Map("category", "threshold")
+		if !item.IsMapping() {
+			continue
+		}
+		category, threshold := m.Need("category"), m.Need("threshold")
+		warnUnknown(category, "category", eval.Categories)
+		warnUnknown(threshold, "threshold", eval.Thresholds)
+		if unique(seen, category, "safety category") {
+			out = append(out, eval.SafetySetting{Category: category.Str(), Threshold: threshold.Str()})
+		}
+	}
+	return out
+}
+
+func warnUnknown(n yamlnode.Node, what string, known []string) {
+	if n.IsZero() || slices.Contains(known, n.Str()) || n.Str() == "" {
+		return
+	}
+	hint := "it is sent as it stands"
+	if near := diag.Nearest(n.Str(), known, 1); len(near) > 0 {
+		hint += "; did you mean `" + near[0] + "`?"
+	}
+	n.Warnf(hint, "the service's specification names no %s `%s`", what, n.Str())
+}
+
+func (l *loader) makeArms() {
+	for _, t := range l.Targets {
+		for _, p := range l.Prompts {
+			if p.Targets.Match(t.Name) {
+				l.arms = append(l.arms, Arm{t, p})
+			}
+		}
+	}
+}
+
+// globs reads a list of patterns, each of which must match one of the names.
+func globs(n yamlnode.Node, what string, names []string) eval.Globs {
+	var out eval.Globs
+	for _, item := range n.Items() {
+		g := eval.Glob(item.Str())
+		if g == "" {
+			continue
+		}
+		if !slices.ContainsFunc(names, g.Match) && len(names) > 0 {
+			item.Errorf(diag.DidYouMean(string(g), names), "`%s` matches no %s", g, what)
+		}
+		out = append(out, g)
+	}
+	if n.IsSequence() && len(out) == 0 {
+		n.Errorf("leave the key out for all of them", "the list is empty, so it matches no %s", what)
+	}
+	return out
+}
+
+func (l *loader) armNames() []string {
+	names := make([]string, len(l.arms))
+	for i, a := range l.arms {
+		names[i] = a.Name()
+	}
+	return names
+}
+
+func (l *loader) limits(n yamlnode.Node) {
+	m := n.Map("concurrency", "requestsPerMinute", "tokensPerMinute", "budget", "timeout", "attempts", "countTokens")
+	budget := m.Get("budget").Map("tokens", "calls")
+	positive := func(m yamlnode.Map, key string) int { return m.Get(key).Int(1, math.MaxInt32) }
+	l.Limits = Limits{
+		Concurrency:       m.Get("concurrency").Int(1, 4096),
+		RequestsPerMinute: positive(m, "requestsPerMinute"),
+		TokensPerMinute:   positive(m, "tokensPerMinute"),
+		BudgetTokens:      positive(budget, "tokens"),
+		BudgetCalls:       positive(budget, "calls"),
+		Timeout:           m.Get("timeout").Duration(),
+		Attempts:          m.Get("attempts").Int(1, 100),
+		CountTokens:       m.Get("countTokens").Word(CountAlways, CountAuto, CountNever),
+	}
+}
+
+func (l *loader) gate(n yamlnode.Node) {
+	if n.IsZero() {
+		return
+	}
+	m := n.Map("passRate", "errors")
+	l.Gate = &eval.GateConfig{}
+	if rule := m.Get("passRate"); !rule.IsZero() {
+		l.Gate.PassRateMin = new(rule.Map("min").Need("min").Float(0, 1))
+	}
+	if rule := m.Get("errors"); !rule.IsZero() {
+		l.Gate.ErrorsMax = rule.Map("max").Need("max").Float(0, 1)
+	}
+	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
+		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
+	}
+}
+
+// values reads a set of variables.
+func values(m yamlnode.Map) tmpl.Dict {
+	out := tmpl.Dict{}
+	for e := range m.Entries() {
+		out[e.Name()] = value(e.Value)
+	}
+	return out
+}
+
+// value reads a variable: scalars as they are written, lists and mappings as
+// such.
+func value(n yamlnode.Node) tmpl.Value {
+	switch {
+	case n.IsSequence():
+		list := tmpl.List{}
+		for _, item := range n.Seq() {
+			list = append(list, value(item))
+		}
+		return list
+	case n.IsMapping():
+		return values(n.Map())
+	case n.IsNull():
+		return ""
+	}
+	return n.Str()
+}

@@ -1,0 +1,303 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// Prompt is a template for the contents of a request.
+type Prompt struct {
+	Name    string
+	Targets eval.Globs
+	Pos     diag.Pos // of the name
+
+	turns []turn
+}
+
+type turn struct {
+	role  string
+	parts []part
+}
+
+// part is a template with the place it came from. For an image the template gives
+// the path.
+type part struct {
+	source   source
+	image    bool
+	mimeType yamlnode.Node
+}
+
+// source is a template and where it stands: in a scalar of the suite, or in a file of
+// its own.
+type source struct {
+	t    *tmpl.Template
+	node yamlnode.Node
+	file string // "" for the suite itself
+	text string
+}
+
+// HasImage reports whether the prompt asks with an image.
+func (p *Prompt) HasImage() bool {
+	return slices.ContainsFunc(p.turns, func(t turn) bool {
+		return slices.ContainsFunc(t.parts, func(p part) bool { return p.image })
+	})
+}
+
+// IsChat reports whether the prompt has several turns.
+func (p *Prompt) IsChat() bool { return len(p.turns) > 1 }
+
+func (l *loader) prompts(n yamlnode.Node) {
+	names := map[string]int{}
+	targets := make([]string, len(l.Targets))
+	for i, t := range l.Targets {
+		targets[i] = t.Name
+	}
+	for _, item := range n.Seq() {
+		m := item.Map("name", "targets", "text", "file", "turns", "parts")
+		if !item.IsMapping() {
+			continue
+		}
+		name := m.Need("name")
+		p := &Prompt{
+			Name:    nameOf(name),
+			Targets: globs(m.Get("targets"), "target", targets),
+			Pos:     name.Pos(),
+			turns:   l.turns(m),
+		}
+		if unique(names, name, "prompt") {
+			l.Prompts = append(l.Prompts, p)
+		}
+	}
+	if n.IsSequence() && len(n.Seq()) == 0 {
+		n.Errorf("write at least one", "there are no prompts")
+	}
+}
+
+var promptForms = []string{"text", "file", "turns", "parts"}
+
+// turns reads the one form in which a prompt is written.
+func (l *loader) turns(m yamlnode.Map) []turn {
+	var given []string
+	for _, form := range promptForms {
+		if m.Has(form) {
+			given = append(given, form)
+		}
+	}
+	if len(given) != 1 {
+		switch len(given) {
+		case 0:
+			m.Errorf("", "a prompt needs one of text, file, turns and parts")
+		default:
+			m.Key(given[1]).Errorf("keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "))
+		}
+		return nil
+	}
+	body := m.Get(given[0])
+	switch given[0] {
+	case "file":
+		return single(l.filePart(body))
+	case "turns":
+		return l.chat(body)
+	case "parts":
+		return single(l.parts(body)...)
+	}
+	return single(l.textPart(body))
+}
+
+func single(parts ...part) []turn { return []turn{{eval.RoleUser, parts}} }
+
+func (l *loader) textPart(n yamlnode.Node) part { return part{source: l.template(n)} }
+
+// template parses the template in a scalar.
+func (l *loader) template(n yamlnode.Node) source {
+	s := source{node: n, text: n.Str()}
+	s.t = parse(s, l.diags)
+	return s
+}
+
+func (l *loader) filePart(n yamlnode.Node) part {
+	name := n.Str()
+	text, err := l.files.text(name)
+	if err != nil {
+		n.Errorf("", "%s", err)
+		return part{source: source{t: constant(""), node: n}}
+	}
+	s := source{node: n, file: name, text: string(text)}
+	s.t = parse(s, l.diags)
+	return part{source: s}
+}
+
+func constant(text string) *tmpl.Template {
+	t, err := tmpl.Parse(text)
+	if err != nil { // only texts without actions come here
+		panic(err)
+	}
+	return t
+}
+
+func parse(s source, diags *diag.List) *tmpl.Template {
+	t, err := tmpl.Parse(s.text)
+	if err != nil {
+		var e *tmpl.Error
+		errors.As(err, &e)
+		diags.Errorf(s.pos(e.Offset), "to write {{ itself: {{\"{{\"}}", "in the template: %s", e.Message)
+		return constant("")
+	}
+	return t
+}
+
+// pos is where byte offset of the template stands.
+func (s source) pos(offset int) diag.Pos {
+	if s.file == "" {
+		return s.node.Offset(offset)
+	}
+	before := s.text[:min(offset, len(s.text))]
+	lineStart := strings.LastIndexByte(before, '\n') + 1
+	dir := ""
+	if i := strings.LastIndexByte(s.node.Pos().File, '/'); i >= 0 {
+		dir = s.node.Pos().File[:i+1]
+	}
+	return diag.Pos{File: dir + s.file, Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(before[lineStart:]))}
+}
+
+// render fills in the template for a case; a mistake goes to diags.
+func (s source) render(c *Case, diags *diag.List) (string, bool) {
+	text, err := s.t.Render(c.vars)
+	if err == nil {
+		return text, true
+	}
+	var e *tmpl.Error
+	errors.As(err, &e)
+	message, hint := e.Message, ""
+	if e.Missing != "" {
+		message = fmt.Sprintf("case `%s` has no variable `%s`", c.Name, e.Missing)
+		hint = diag.DidYouMean(e.Missing, names(c.vars))
+		if hint == "" {
+			hint = "set it in the case's `vars`, or for all cases in `defaults`"
+		}
+	} else {
+		message = fmt.Sprintf("case `%s`: in the template: %s", c.Name, message)
+	}
+	diags.Errorf(s.pos(e.Offset), hint, "%s", message)
+	return "", false
+}
+
+func names(vars tmpl.Dict) []string {
+	out := make([]string, 0, len(vars))
+	for name := range vars {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// chat reads a list of turns: user and model in alternation, the user's last.
+func (l *loader) chat(n yamlnode.Node) []turn {
+	var out []turn
+	items := n.Seq()
+	for _, item := range items {
+		m := item.Map(eval.RoleUser, eval.RoleModel)
+		if !item.IsMapping() {
+			continue
+		}
+		if m.Len() != 1 {
+			item.Errorf("one list item a turn: `- user: ...`", "a turn is one of user and model, found %d keys", m.Len())
+			continue
+		}
+		for e := range m.Entries() {
+			if len(out) > 0 && out[len(out)-1].role == e.Name() {
+				e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", e.Name())
+			}
+			if len(out) == 0 && e.Name() == eval.RoleModel {
+				e.Key.Errorf("", "the first turn is the user's")
+			}
+			t := turn{role: e.Name()}
+			if e.Value.IsSequence() {
+				t.parts = l.parts(e.Value)
+			} else {
+				t.parts = []part{l.textPart(e.Value)}
+			}
+			out = append(out, t)
+		}
+	}
+	if len(items) == 0 && n.IsSequence() {
+		n.Errorf("", "there are no turns")
+	}
+	if len(out) > 0 && out[len(out)-1].role != eval.RoleUser {
+		items[len(items)-1].Errorf("end with the turn that the model shall answer", "the last turn is the user's")
+	}
+	return out
+}
+
+func (l *loader) parts(n yamlnode.Node) []part {
+	var out []part
+	for _, item := range n.Seq() {
+		m := item.Map("text", "image", "mimeType")
+		if !item.IsMapping() {
+			continue
+		}
+		text, image := m.Get("text"), m.Get("image")
+		switch {
+		case text.IsZero() == image.IsZero():
+			item.Errorf("", "a part has one of text and image")
+		case !image.IsZero():
+			out = append(out, part{source: l.template(image), image: true, mimeType: m.Get("mimeType")})
+		default:
+			if m.Has("mimeType") {
+				m.Key("mimeType").Errorf("", "mimeType belongs to an image")
+			}
+			out = append(out, l.textPart(text))
+		}
+	}
+	if n.IsSequence() && len(n.Seq()) == 0 {
+		n.Errorf("", "there are no parts")
+	}
+	return out
+}
+
+// render makes the contents for a case. Without load, images are checked but their
+// bytes are not kept; Image.Bytes tells how many there are.
+func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) []eval.Content {
+	var out []eval.Content
+	for _, t := range p.turns {
+		content := eval.Content{Role: t.role}
+		for _, part := range t.parts {
+			text, ok := part.source.render(c, diags)
+			switch {
+			case !ok:
+			case !part.image:
+				content.Parts = append(content.Parts, eval.Part{Text: text})
+			default:
+				img, err := files.image(text, load)
+				if err != nil {
+					diags.Errorf(part.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
+					continue
+				}
+				if want := part.mimeType; !want.IsZero() && want.Str() != img.MIMEType {
+					want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", text, img.MIMEType, want.Str())
+				}
+				content.Parts = append(content.Parts, eval.Part{Image: img})
+			}
+		}
+		out = append(out, content)
+	}
+	return out
+}
+
+// templates yields every template of the prompt.
+func (p *Prompt) templates(yield func(part) bool) {
+	for _, t := range p.turns {
+		for _, part := range t.parts {
+			if !yield(part) {
+				return
+			}
+		}
+	}
+}

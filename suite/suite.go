@@ -1,0 +1,212 @@
+// Package suite reads a suite file into a checked Suite: what is asked, of what,
+// and what a good answer is. Load finds every mistake at once, each with its
+// position; a Suite that came out of it without errors can be run.
+//
+// Cases expand lazily: a Suite keeps what the file says, and Cases yields one
+// expanded Case at a time. Files are opened through the fs.FS given to Load and nowhere
+// else.
+//
+// The usual order: Load, then Arms, then Cases and, for each case and arm,
+// Case.Render.
+package suite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// Suite is a checked suite file.
+type Suite struct {
+	File        string // as the user named it
+	Name        string
+	Description string
+	Tags        []string // of every case
+	Service     Service
+	Targets     []*Target
+	Prompts     []*Prompt
+	Limits      Limits
+	Gate        *eval.GateConfig // nil: the file has no gate block
+
+	arms     []Arm
+	defaults caseDef
+	cases    []*caseDef
+	files    *files
+	opts     Options
+	kinds    Kinds
+}
+
+// Service says where the service is. Empty fields were not given.
+type Service struct {
+	BaseURL       string
+	APIVersion    string
+	HeaderPrefix  string
+	Auth          string
+	Project       string
+	AuthScopeBase string
+}
+
+// Limits bound a run. Zero fields were not given.
+type Limits struct {
+	Concurrency       int
+	RequestsPerMinute int
+	TokensPerMinute   int
+	BudgetTokens      int
+	BudgetCalls       int
+	Timeout           time.Duration
+	Attempts          int
+	CountTokens       string
+}
+
+// CountTokens modes of Limits.
+const (
+	CountAlways = "always"
+	CountAuto   = "auto"
+	CountNever  = "never"
+)
+
+// Target is a model with its configuration: a thing under test.
+type Target struct {
+	Name             string
+	Model            string
+	APIVersion       string // "" for the run's
+	GenerationConfig *eval.GenerationConfig
+	SafetySettings   []eval.SafetySetting
+	Pos              diag.Pos // of the name
+	ModelPos         diag.Pos
+	MaxOutputPos     diag.Pos // of maxOutputTokens, when given
+}
+
+// Arm is one target with one prompt.
+type Arm struct {
+	Target *Target
+	Prompt *Prompt
+}
+
+// Name is target/prompt.
+func (a Arm) Name() string { return a.Target.Name + "/" + a.Prompt.Name }
+
+// Options are the choices of a command that change what a suite means.
+type Options struct {
+	Vars    map[string]string   // --var: win over the variables of cases
+	Repeats int                 // --repeats: wins over the suite's; 0 leaves it
+	Getenv  func(string) string // for ${env:EVALRUN_...} in service; nil: nothing is set
+}
+
+// Kinds is what a suite needs to know about scorers, so that a wrong argument is
+// found together with all other mistakes.
+type Kinds interface {
+	// Names lists the kinds there are.
+	Names() []string
+	// Check reports what is wrong with the arguments of a scorer, at their nodes.
+	Check(s *Scorer)
+}
+
+// Case is one set of variables with what the answer must satisfy, expanded.
+type Case struct {
+	Name      string
+	ID        string // hash of variables and image bytes, or the case's own id
+	Tags      []string
+	Cluster   string
+	Repeats   int
+	Threshold *float64
+	Arms      []Arm // in the suite's order
+	Scorers   []*Scorer
+	Pos       diag.Pos
+
+	vars tmpl.Dict
+}
+
+// Arms lists every target with each of its prompts, in the order of the file.
+func (s *Suite) Arms() []Arm { return s.arms }
+
+// CaseCount is the number of cases.
+func (s *Suite) CaseCount() int { return len(s.cases) }
+
+// Cases yields the cases in the order of the file, each expanded when it is asked for.
+// Scorers without templates are the same pointers from case to case.
+func (s *Suite) Cases() iter.Seq[*Case] {
+	return func(yield func(*Case) bool) {
+		for _, def := range s.cases {
+			var ignored diag.List // Load has reported whatever there is to report
+			if !yield(s.expand(def, &ignored)) {
+				return
+			}
+		}
+	}
+}
+
+// Render makes the contents of the request that arm asks for this case. The error
+// is a *diag.Mistakes; after a Load without errors it means that a file has changed
+// since.
+func (s *Suite) Render(c *Case, arm Arm) ([]eval.Content, error) {
+	var diags diag.List
+	contents := arm.Prompt.render(c, s.files, &diags, true)
+	return contents, diags.Err()
+}
+
+// ScorersFor lists the scorers of the case that apply to the arm.
+func (c *Case) ScorersFor(arm Arm) []*Scorer {
+	var out []*Scorer
+	name := arm.Name()
+	for _, sc := range c.Scorers {
+		if sc.Arms.Match(name) {
+			out = append(out, sc)
+		}
+	}
+	return out
+}
+
+// Sources yields the text files that make up the suite, by their names in the suite's
+// folder, the suite file first: what a snapshot holds.
+func (s *Suite) Sources() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		if !yield(s.files.suite, s.files.texts[s.files.suite]) {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.files.texts)) {
+			if name != s.files.suite && !yield(name, s.files.texts[name]) {
+				return
+			}
+		}
+	}
+}
+
+// Hash is the SHA-256 of the suite file and the prompt files it names.
+func (s *Suite) Hash() string {
+	h := sha256.New()
+	for name, text := range s.Sources() {
+		h.Write([]byte(name + "\x00"))
+		h.Write(text)
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Load reads and checks the suite file path in fsys. shown is how the user named the file,
+// for messages. Mistakes and warnings go to diags; the Suite is not to be run when
+// diags has errors.
+func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag.List) *Suite {
+	s := &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds}
+	src, err := s.files.text(path)
+	if err != nil {
+		diags.Errorf(diag.Pos{File: shown}, "", "%s", err)
+		return s
+	}
+	root, ok := yamlnode.Parse(shown, src, diags)
+	if !ok {
+		return s
+	}
+	l := loader{Suite: s, diags: diags}
+	l.load(root)
+	return s
+}

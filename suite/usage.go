@@ -1,0 +1,52 @@
+package suite
+
+import (
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// checkUnused warns of variables of the case that nothing names.
+func (l *loader) checkUnused(def *caseDef, c *Case) {
+	used := map[string]bool{}
+	all := false
+	mark := func(t *tmpl.Template) {
+		all = all || t.UsesAll()
+		for _, f := range t.Fields() {
+			used[f.Name] = true
+			l.used[f.Name] = true
+		}
+	}
+	mark(def.name.t)
+	for _, arm := range c.Arms {
+		for part := range arm.Prompt.templates {
+			mark(part.source.t)
+		}
+	}
+	defs := def.scorers
+	if !def.alone {
+		defs = append(defs[:len(defs):len(defs)], l.defaults.scorers...)
+	}
+	for _, d := range defs {
+		for _, t := range d.templates {
+			mark(t.t)
+		}
+	}
+	l.used["."] = l.used["."] || all
+	if !all {
+		warnUnused(def.vars, used)
+	}
+}
+
+func (l *loader) checkUnusedDefaults() {
+	if !l.used["."] && len(l.cases) > 0 {
+		warnUnused(l.defaults.vars, l.used)
+	}
+}
+
+func warnUnused(vars yamlnode.Map, used map[string]bool) {
+	for e := range vars.Entries() {
+		if !used[e.Name()] {
+			e.Key.Warnf("", "the variable `%s` is not used", e.Name())
+		}
+	}
+}
