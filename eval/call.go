@@ -25,7 +25,7 @@ type Call struct {
 	PromptTokens int
 	// OutputLimit is the longest output in tokens, 0 when it is not known.
 	OutputLimit int
-	Timing        Timing
+	Timing      Timing
 }
 
 // Generator asks a model. The error is an *Error.

@@ -35,7 +35,7 @@ const (
 // Score is what a scorer says of an answer.
 type Score struct {
 	Scorer   string   `json:"scorer"`
-	Name     string   `json:"name,omitempty"`
+	Name     string   `json:"name"`
 	Value    *float64 `json:"value"` // in [0,1]; nil when unscored
 	Passed   bool     `json:"passed"`
 	Weight   float64  `json:"weight"`

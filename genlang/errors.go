@@ -24,7 +24,9 @@ func excerpt(data []byte) string {
 	return text
 }
 
-func base64Of(s string) string { return strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "=") }
+func base64Of(s string) string {
+	return strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "=")
+}
 
 // errorBody is the error object of the service as it has been seen; the specification shows none.
 type errorBody struct {

@@ -12,8 +12,7 @@ type Summary struct {
 	Counts eval.Counts
 	Cases  CaseCounts // every case of every suite and arm, repeats folded
 	Tokens Tokens
-	Arms   []Arm // in the order of the plan
-	Suites []SuiteSummary
+	Suites []SuiteSummary // in the order of the plan
 	// Errors counts errors by kind, the most frequent first.
 	Errors []KindCount
 }
@@ -71,7 +70,7 @@ func Fold(c eval.Counts) eval.Outcome {
 type SuiteSummary struct {
 	Name   string
 	Counts eval.Counts
-	Arms   []Arm
+	Arms   []Arm // in the order of the plan
 }
 
 // Arm is one arm of a run in numbers.
@@ -108,7 +107,6 @@ type Metric struct {
 // summarize adds up an index in the order of the plan.
 func summarize(index []entry, plan eval.RunPlan) Summary {
 	var s Summary
-	all := newTally()
 	suites := map[string]*tally{}
 	var order []string
 	kinds := map[eval.ErrorKind]int{}
@@ -125,10 +123,8 @@ func summarize(index []entry, plan eval.RunPlan) Summary {
 			suites[r.suite] = t
 			order = append(order, r.suite)
 		}
-		all.add(r)
 		t.add(r)
 	}
-	s.Arms = all.arms(plan.Arms)
 	for _, name := range order {
 		one := SuiteSummary{Name: name, Arms: suites[name].arms(plan.Arms)}
 		for _, a := range one.Arms {

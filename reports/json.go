@@ -39,7 +39,8 @@ type jsonSummary struct {
 }
 
 type jsonArm struct {
-	Arm string `json:"arm"`
+	Suite string `json:"suite"`
+	Arm   string `json:"arm"`
 	eval.Counts
 	PassRate      *float64              `json:"passRate"`
 	Interval      *[2]float64           `json:"interval"`
@@ -99,12 +100,14 @@ func newHead(d *journal.Document) jsonHead {
 		head.Run.FinishedAt, head.Run.Reason, head.Run.Message, head.Run.Spent = d.End.FinishedAt, d.End.Reason, d.End.Message, d.End.Spent
 	}
 	sum, n := 0.0, 0
-	for i := range d.Summary.Arms {
-		a := &d.Summary.Arms[i]
-		head.Arms = append(head.Arms, newArm(a))
-		if rate, ok := a.PassRate(); ok {
-			sum += rate * float64(a.Judged)
-			n += a.Judged
+	for _, one := range d.Summary.Suites {
+		for i := range one.Arms {
+			a := &one.Arms[i]
+			head.Arms = append(head.Arms, newArm(one.Name, a))
+			if rate, ok := a.PassRate(); ok {
+				sum += rate * float64(a.Judged)
+				n += a.Judged
+			}
 		}
 	}
 	if n > 0 {
@@ -113,8 +116,8 @@ func newHead(d *journal.Document) jsonHead {
 	return head
 }
 
-func newArm(a *journal.Arm) jsonArm {
-	out := jsonArm{Arm: a.Name, Counts: a.Counts, Level: level, Tokens: a.Tokens, MeanLatencyMs: a.MeanLatencyMs, Metrics: map[string]jsonMetric{}}
+func newArm(suite string, a *journal.Arm) jsonArm {
+	out := jsonArm{Suite: suite, Arm: a.Name, Counts: a.Counts, Level: level, Tokens: a.Tokens, MeanLatencyMs: a.MeanLatencyMs, Metrics: map[string]jsonMetric{}}
 	if rate, ok := a.PassRate(); ok {
 		lo, hi := interval(rate, a.Judged)
 		out.PassRate, out.Interval = &rate, &[2]float64{lo, hi}

@@ -34,7 +34,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	}
 	t := tableReport{d: d, o: o}
 	t.heading()
-	t.cases()
+	t.suites()
 	if err := t.accounts(); err != nil {
 		return err
 	}
@@ -145,11 +145,11 @@ func (t *tableReport) render(g *tablewriter.Table, header []string, rows [][]str
 	}
 }
 
-// order gives the rows in which they are shown: failing, erring, skipped, passing.
-func (t *tableReport) order() (rows []journal.Row, left eval.Counts) {
+// order gives the rows of a suite as they are shown: failing, erring, skipped, passing.
+func (t *tableReport) order(suite string) (rows []journal.Row, left eval.Counts) {
 	for _, wanted := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
 		for row := range t.d.Rows() {
-			if journal.Fold(row.Counts) != wanted {
+			if row.Suite != suite || journal.Fold(row.Counts) != wanted {
 				continue
 			}
 			if len(rows) < maxRows {
@@ -162,43 +162,43 @@ func (t *tableReport) order() (rows []journal.Row, left eval.Counts) {
 	return rows, left
 }
 
-func (t *tableReport) cases() {
-	rows, left := t.order()
-	if len(rows) == 0 {
+// suites draws a table per suite.
+func (t *tableReport) suites() {
+	for _, s := range t.d.Summary.Suites {
+		if len(t.d.Summary.Suites) > 1 {
+			t.line("%s", diag.CleanLine(s.Name))
+		}
+		rows, left := t.order(s.Name)
+		if !t.matrix(rows, s.Arms) {
+			t.list(rows, s.Arms)
+		}
+		if n := left.Total(); n > 0 {
+			t.line(" ... and %s more: %d failed, %d could not be judged, %d skipped, %d passed",
+				diag.Count(n, "case"), left.Fail, left.Error, left.Skip, left.Pass)
+		}
+		t.out.WriteString("\n")
+	}
+	if len(t.d.Summary.Suites) == 0 {
 		t.line("no trials")
-		return
 	}
-	if !t.matrix(rows) {
-		t.list(rows)
-	}
-	if n := left.Total(); n > 0 {
-		t.line(" ... and %s more: %d failed, %d could not be judged, %d skipped, %d passed",
-			diag.Count(n, "case"), left.Fail, left.Error, left.Skip, left.Pass)
-	}
-	t.out.WriteString("\n")
 }
 
-func (t *tableReport) label(row journal.Row) string {
-	if len(t.d.Summary.Suites) > 1 {
-		return diag.CleanLine(row.Suite + ": " + row.Case)
+// matrix draws the arms as columns; false when they do not fit, or when there is one only and a
+// reason to tell beside it.
+func (t *tableReport) matrix(rows []journal.Row, arms []journal.Arm) bool {
+	if len(arms) == 1 && arms[0].Counts.Pass < arms[0].Counts.Total() {
+		return false
 	}
-	return diag.CleanLine(row.Case)
-}
-
-// matrix draws the arms as columns; false when they do not fit.
-func (t *tableReport) matrix(rows []journal.Row) bool {
-	arms := t.d.Summary.Arms
 	widest := 4
 	for _, r := range rows {
-		widest = max(widest, displaywidth.String(t.label(r)))
+		widest = max(widest, displaywidth.String(diag.CleanLine(r.Case)))
 	}
-	room := t.o.Width - 2
 	need := 0
 	for i := range arms {
 		need += max(displaywidth.String(arms[i].Name), minCell) + 2
 	}
-	caseWidth := min(widest, room-need)
-	if caseWidth < min(widest, 16) || len(arms) == 1 {
+	caseWidth := min(widest, t.o.Width-2-need)
+	if caseWidth < min(widest, 16) {
 		return false
 	}
 	header := []string{"case"}
@@ -207,7 +207,7 @@ func (t *tableReport) matrix(rows []journal.Row) bool {
 	}
 	var body [][]string
 	for _, r := range rows {
-		cells := []string{displaywidth.TruncateString(t.label(r), caseWidth, "...")}
+		cells := []string{displaywidth.TruncateString(diag.CleanLine(r.Case), caseWidth, "...")}
 		for i := range arms {
 			cell, ok := r.On(arms[i].Name)
 			if !ok {
@@ -241,23 +241,23 @@ func word(cell journal.Row, width int) string {
 }
 
 // list draws one line per case and arm, with the reason in what room there is.
-func (t *tableReport) list(rows []journal.Row) {
-	several := len(t.d.Summary.Arms) > 1
-	var body [][]string
+func (t *tableReport) list(rows []journal.Row, arms []journal.Arm) {
+	var body []listLine
 	widths := [3]int{4, 3, 7}
 	for _, r := range rows {
-		for i := range t.d.Summary.Arms {
-			cell, ok := r.On(t.d.Summary.Arms[i].Name)
+		for i := range arms {
+			cell, ok := r.On(arms[i].Name)
 			if !ok {
 				continue
 			}
-			line := []string{t.label(r), t.d.Summary.Arms[i].Name, word(cell, 16), t.firstReason(cell), string(journal.Fold(cell.Counts))}
+			line := listLine{[3]string{diag.CleanLine(r.Case), arms[i].Name, word(cell, 16)}, t.firstReason(cell), journal.Fold(cell.Counts)}
 			for c := range widths {
-				widths[c] = max(widths[c], displaywidth.String(line[c]))
+				widths[c] = max(widths[c], displaywidth.String(line.cells[c]))
 			}
 			body = append(body, line)
 		}
 	}
+	several := len(arms) > 1
 	room := t.o.Width - widths[2] - 8
 	if several {
 		widths[1] = min(widths[1], max(8, room*2/5))
@@ -265,16 +265,21 @@ func (t *tableReport) list(rows []journal.Row) {
 	}
 	widths[0] = min(widths[0], max(12, room/2))
 	reason := room - widths[0]
-	header := []string{"case", "arm", "outcome", "reason"}
 	var shown [][]string
 	for _, line := range body {
-		cells := []string{
-			displaywidth.TruncateString(line[0], widths[0], "..."), displaywidth.TruncateString(line[1], widths[1], "..."),
-			t.paint(eval.Outcome(line[4]), line[2]), displaywidth.TruncateString(line[3], max(0, reason), "..."),
-		}
-		shown = append(shown, pick(cells, several, reason >= 12))
+		shown = append(shown, pick([]string{
+			displaywidth.TruncateString(line.cells[0], widths[0], "..."), displaywidth.TruncateString(line.cells[1], widths[1], "..."),
+			t.paint(line.outcome, line.cells[2]), displaywidth.TruncateString(line.reason, max(0, reason), "..."),
+		}, several, reason >= 12))
 	}
-	t.render(t.grid(), pick(header, several, reason >= 12), shown)
+	t.render(t.grid(), pick([]string{"case", "arm", "outcome", "reason"}, several, reason >= 12), shown)
+}
+
+// listLine is a case on an arm: case, arm, outcome in words.
+type listLine struct {
+	cells   [3]string
+	reason  string
+	outcome eval.Outcome
 }
 
 // pick leaves out the arm when there is one only, and the reason when there is no room.
@@ -337,7 +342,7 @@ func (t *tableReport) accounts() error {
 }
 
 func (t *tableReport) failure(r *eval.Result) {
-	t.line("%s %s on %s%s", t.paint(eval.Fail, "FAIL"), diag.CleanLine(r.Case), r.Arm, repeatOf(r))
+	t.line("%s %s on %s%s", t.paint(eval.Fail, "FAIL"), t.label(r), r.Arm, repeatOf(r))
 	for _, s := range r.Scores {
 		if s.Passed {
 			continue
@@ -349,6 +354,14 @@ func (t *tableReport) failure(r *eval.Result) {
 			}
 		}
 	}
+}
+
+// label names the case of a trial, with its suite where there are several.
+func (t *tableReport) label(r *eval.Result) string {
+	if len(t.d.Summary.Suites) > 1 {
+		return diag.CleanLine(r.Suite + ": " + r.Case)
+	}
+	return diag.CleanLine(r.Case)
 }
 
 func repeatOf(r *eval.Result) string {
@@ -404,7 +417,7 @@ func (t *tableReport) errors(c *causes) {
 			break
 		}
 		first := c.first[key]
-		where := fmt.Sprintf("%s on %s%s", diag.CleanLine(first.Case), first.Arm, repeatOf(first))
+		where := fmt.Sprintf("%s on %s%s", t.label(first), first.Arm, repeatOf(first))
 		if n := c.count[key]; n > 1 {
 			where = fmt.Sprintf("%s, first %s", diag.Count(n, "trial"), where)
 		}
@@ -416,35 +429,42 @@ func (t *tableReport) errors(c *causes) {
 	}
 }
 
-// arms draws a line per arm.
+// arms draws a line per arm of every suite; columns go from the right when there is no room
+// for them.
 func (t *tableReport) arms() {
 	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
-	optional := 3 // columns that go first when there is no room, from the right
+	const optional = 3
 	var rows [][]string
-	for i := range t.d.Summary.Arms {
-		rows = append(rows, armRow(&t.d.Summary.Arms[i]))
+	for _, s := range t.d.Summary.Suites {
+		for i := range s.Arms {
+			row := armRow(&s.Arms[i])
+			if len(t.d.Summary.Suites) > 1 {
+				row[0] = diag.CleanLine(s.Name) + ": " + row[0]
+			}
+			rows = append(rows, row)
+		}
 	}
-	for cut := 0; cut <= optional; cut++ {
-		n := len(header) - cut
-		widths := columnWidths(header[:n], rows)
+	over := func(n int) int {
 		total := 0
-		for _, w := range widths {
+		for _, w := range columnWidths(header[:n], rows) {
 			total += w + 2
 		}
-		if over := total - t.o.Width; over > 0 {
-			if cut < optional {
-				continue
-			}
-			for _, r := range rows {
-				r[0] = displaywidth.TruncateString(r[0], max(6, widths[0]-over), "...")
-			}
-		}
-		for i := range rows {
-			rows[i] = rows[i][:n]
-		}
-		t.render(t.grid(), header[:n], rows)
-		break
+		return total - t.o.Width
 	}
+	n := len(header)
+	for n > len(header)-optional && over(n) > 0 {
+		n--
+	}
+	if extra := over(n); extra > 0 {
+		room := max(6, columnWidths(header[:1], rows)[0]-extra)
+		for _, r := range rows {
+			r[0] = displaywidth.TruncateString(r[0], room, "...")
+		}
+	}
+	for i := range rows {
+		rows[i] = rows[i][:n]
+	}
+	t.render(t.grid(), header[:n], rows)
 	t.metrics()
 	t.out.WriteString("\n")
 }
@@ -479,11 +499,12 @@ func armRow(a *journal.Arm) []string {
 
 // metrics lists the means of named scorers.
 func (t *tableReport) metrics() {
-	for i := range t.d.Summary.Arms {
-		a := &t.d.Summary.Arms[i]
-		for _, m := range a.Metrics {
-			lo, hi := interval(m.Mean, m.N)
-			t.line(" %s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", diag.CleanLine(m.Name), a.Name, m.Mean, lo, hi, m.N)
+	for _, s := range t.d.Summary.Suites {
+		for _, a := range s.Arms {
+			for _, m := range a.Metrics {
+				lo, hi := interval(m.Mean, m.N)
+				t.line(" %s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", diag.CleanLine(m.Name), a.Name, m.Mean, lo, hi, m.N)
+			}
 		}
 	}
 }
@@ -498,9 +519,33 @@ func (t *tableReport) closing() {
 	if t.d.End != nil && t.d.End.Spent != nil {
 		t.budget(t.d.End.Spent)
 	}
+	t.gate()
+}
+
+// gate tells the rules that do not hold, and counts the others.
+func (t *tableReport) gate() {
+	held := 0
 	for _, r := range t.d.Gate.Rules {
+		if r.Holds {
+			held++
+			continue
+		}
 		t.rule(r)
 	}
+	switch n := len(t.d.Gate.Rules); {
+	case n == 0:
+	case held == n:
+		t.line("gate: %s", t.paint(eval.Pass, allHold(n)))
+	case held > 0:
+		t.line("gate: the other %s", allHold(held))
+	}
+}
+
+func allHold(n int) string {
+	if n == 1 {
+		return "1 rule holds"
+	}
+	return fmt.Sprintf("%d rules hold", n)
 }
 
 func (t *tableReport) budget(s *eval.Spent) {
@@ -532,21 +577,19 @@ func (t *tableReport) duration() string {
 	return "; " + d.Round(time.Millisecond).String()
 }
 
+// rule tells a rule that does not hold.
 func (t *tableReport) rule(r eval.GateRule) {
-	outcome, says := eval.Pass, "holds"
-	if !r.Holds {
-		outcome, says = eval.Fail, "DOES NOT HOLD"
-	}
-	sign, value := "at least", "nothing to apply it to"
+	bound := "at least"
 	if r.Name == "errors" {
-		sign = "at most"
-	}
-	if r.Value != nil {
-		value = fmt.Sprintf("%.4g", *r.Value)
+		bound = "at most"
 	}
 	where := r.Suite
 	if r.Arm != "" {
 		where += " on " + r.Arm
 	}
-	t.line("gate %s: %s, %s %.4g: %s", where, r.Name+" "+value, sign, r.Limit, t.paint(outcome, says))
+	found := "nothing could be judged"
+	if r.Value != nil {
+		found = fmt.Sprintf("it is %.4g", *r.Value)
+	}
+	t.line("gate: %s: %s %s %s %.4g: %s", t.paint(eval.Fail, "DOES NOT HOLD"), diag.CleanLine(where), r.Name, bound, r.Limit, found)
 }

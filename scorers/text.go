@@ -351,7 +351,8 @@ func compileLength(a args) Scorer {
 }
 
 func (a args) lengthSpans() map[string]span {
-	m := a.Args.Map("min", "max", "unit", "characters", "words", "lines", "trim", "normalize")
+	keys := append([]string{"min", "max", "unit", "trim", "normalize"}, lengthUnits...)
+	m := a.Args.Map(keys...)
 	spans := map[string]span{}
 	for _, unit := range lengthUnits {
 		v := m.Get(unit)
@@ -375,7 +376,8 @@ func (a args) lengthSpans() map[string]span {
 		}
 		spans[unit] = spanOf(m)
 	}
-	if m.IsMapping() && len(spans) == 0 {
+	unknown := slices.ContainsFunc(slices.Collect(m.Entries()), func(e yamlnode.Entry) bool { return !slices.Contains(keys, e.Name()) })
+	if m.IsMapping() && len(spans) == 0 && !unknown {
 		a.Args.Errorf("such as {words: {max: 5}}", "`length` needs min, max or both")
 	}
 	return spans

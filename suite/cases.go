@@ -165,6 +165,7 @@ func (l *loader) checkCases() {
 	names := map[string]int{}
 	asked := map[string]Arm{}
 	l.used = map[string]bool{}
+	var unused diag.List // worth telling only when nothing is wrong
 	for _, def := range l.cases {
 		c := l.expand(def, l.diags)
 		l.checkName(c, names)
@@ -178,9 +179,12 @@ func (l *loader) checkCases() {
 				l.diags.Errorf(c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case", "case `%s` has no scorer for the arm %s", c.Name, arm.Name())
 			}
 		}
-		l.checkUnused(def, c)
+		unused.Merge(l.unused(def, c))
 	}
-	l.checkUnusedDefaults()
+	if !l.diags.HasErrors() {
+		l.diags.Merge(unused)
+		l.checkUnusedDefaults()
+	}
 	for _, arm := range l.arms {
 		if _, ok := asked[arm.Name()]; ok {
 			l.checkArm(arm)
@@ -220,10 +224,9 @@ func (l *loader) checkArm(a Arm) {
 // checkPrompt renders the prompt for the case: missing variables and files, and
 // what exceeds the service's limits.
 func (l *loader) checkPrompt(c *Case, arm Arm) {
-	before := l.diags.Len()
 	p := arm.Prompt
-	contents := p.render(c, l.files, l.diags, false)
-	if l.diags.Len() > before {
+	contents, ok := p.render(c, l.files, l.diags, false)
+	if !ok || slices.Contains(l.broken, p) {
 		return
 	}
 	n := eval.Images(contents)

@@ -24,8 +24,9 @@ var (
 // loader walks the file from top to bottom.
 type loader struct {
 	*Suite
-	diags *diag.List
-	used  map[string]bool // variables that some template names; see usage.go
+	diags  *diag.List
+	used   map[string]bool // variables that some template names; see usage.go
+	broken []*Prompt       // whose templates cannot be parsed
 }
 
 func (l *loader) load(root yamlnode.Node) {

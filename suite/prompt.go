@@ -65,11 +65,15 @@ func (l *loader) prompts(n yamlnode.Node) {
 			continue
 		}
 		name := m.Need("name")
+		before := l.diags.Len()
 		p := &Prompt{
 			Name:    nameOf(name),
 			Targets: globs(m.Get("targets"), "target", targets),
 			Pos:     name.Pos(),
 			turns:   l.turns(m),
+		}
+		if l.diags.Len() > before {
+			l.broken = append(l.broken, p)
 		}
 		if unique(names, name, "prompt") {
 			l.Prompts = append(l.Prompts, p)
@@ -262,25 +266,29 @@ func (l *loader) parts(n yamlnode.Node) []part {
 	return out
 }
 
-// render makes the contents for a case. Without load, images are checked but their
-// bytes are not kept; Image.Bytes tells how many there are.
-func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) []eval.Content {
+// render makes the contents for a case; false when something is wrong with them. Without load,
+// images are checked but their bytes are not kept; Image.Bytes tells how many there are.
+func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]eval.Content, bool) {
 	var out []eval.Content
+	fine := true
 	for _, t := range p.turns {
 		content := eval.Content{Role: t.role}
 		for _, part := range t.parts {
 			text, ok := part.source.render(c, diags)
 			switch {
 			case !ok:
+				fine = false
 			case !part.image:
 				content.Parts = append(content.Parts, eval.Part{Text: text})
 			default:
 				img, err := files.image(text, load)
 				if err != nil {
 					diags.Errorf(part.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
+					fine = false
 					continue
 				}
 				if want := part.mimeType; !want.IsZero() && want.Str() != img.MIMEType {
+					fine = false
 					want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", text, img.MIMEType, want.Str())
 				}
 				content.Parts = append(content.Parts, eval.Part{Image: img})
@@ -288,7 +296,7 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) []ev
 		}
 		out = append(out, content)
 	}
-	return out
+	return out, fine
 }
 
 // templates yields every template of the prompt.

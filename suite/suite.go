@@ -150,7 +150,7 @@ func (s *Suite) Cases() iter.Seq[*Case] {
 // since.
 func (s *Suite) Render(c *Case, arm Arm) ([]eval.Content, error) {
 	var diags diag.List
-	contents := arm.Prompt.render(c, s.files, &diags, true)
+	contents, _ := arm.Prompt.render(c, s.files, &diags, true)
 	return contents, diags.Err()
 }
 

@@ -1,12 +1,13 @@
 package suite
 
 import (
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// checkUnused warns of variables of the case that nothing names.
-func (l *loader) checkUnused(def *caseDef, c *Case) {
+// unused warns of variables of the case that nothing names.
+func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 	used := map[string]bool{}
 	all := false
 	mark := func(t *tmpl.Template) {
@@ -33,20 +34,21 @@ func (l *loader) checkUnused(def *caseDef, c *Case) {
 	}
 	l.used["."] = l.used["."] || all
 	if !all {
-		warnUnused(def.vars, used)
+		warnUnused(def.vars, used, &warnings)
 	}
+	return warnings
 }
 
 func (l *loader) checkUnusedDefaults() {
 	if !l.used["."] && len(l.cases) > 0 {
-		warnUnused(l.defaults.vars, l.used)
+		warnUnused(l.defaults.vars, l.used, l.diags)
 	}
 }
 
-func warnUnused(vars yamlnode.Map, used map[string]bool) {
+func warnUnused(vars yamlnode.Map, used map[string]bool, diags *diag.List) {
 	for e := range vars.Entries() {
 		if !used[e.Name()] {
-			e.Key.Warnf("", "the variable `%s` is not used", e.Name())
+			diags.Warnf(e.Key.Pos(), "", "the variable `%s` is not used", e.Name())
 		}
 	}
 }

@@ -169,7 +169,9 @@ func (l *Ledger) acquire(ctx context.Context, call *eval.Call, tokens int) (*ent
 	}
 }
 
-func errStopped() error { return eval.Errorf(eval.KindCanceled, "the run was stopped before this call") }
+func errStopped() error {
+	return eval.Errorf(eval.KindCanceled, "the run was stopped before this call")
+}
 
 func isClosed(c <-chan struct{}) bool {
 	select {

@@ -219,6 +219,9 @@ func located(text string, err error) *Error {
 		offset += i
 	}
 	message := m[3]
+	if strings.Contains(message, "unclosed action") {
+		offset = max(strings.LastIndex(text, "{{"), 0)
+	}
 	if e := execPrefix.FindStringSubmatch(message); e != nil {
 		message = e[1]
 	}

@@ -1,0 +1,75 @@
+# Two commands do everything on a fresh machine: make demo, make test.
+GO       ?= go
+BIN      := bin/evalrun
+OUT      := demo-out
+TOOL     := $(GO) tool -modfile=tools/go.mod
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+GOOD     := $(filter-out examples/suites/fails-on-purpose.yaml,$(wildcard examples/suites/*.yaml))
+FUZZTIME ?= 60s
+BENCH    ?= .
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: build demo test lint bench golden fuzz dist clean compiler xmllint
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
+
+# The example suites against the embedded emulator; one of them fails on purpose.
+demo: build
+	@mkdir -p $(OUT)
+	$(BIN) run $(GOOD) --emulator --out $(OUT)/run-$$(date +%s)-$$$$ -o json=$(OUT)/report.json -o junit=$(OUT)/junit.xml
+	@echo
+	@echo "And one that fails on purpose, so that its exit code is 1:"
+	@echo
+	@$(BIN) run examples/suites/fails-on-purpose.yaml --emulator --out $(OUT)/failing-$$(date +%s)-$$$$ -o json=$(OUT)/failing.json -o junit=$(OUT)/failing.xml; \
+	code=$$?; echo "exit $$code"; test $$code -eq 1
+
+# All tests with the race detector, which needs a C compiler.
+test: compiler xmllint
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+compiler:
+	@command -v $${CC:-cc} >/dev/null 2>&1 || { \
+	  echo "make test: the race detector needs a C compiler, and there is none: install gcc or clang, or set CC" >&2; exit 1; }
+
+# JUnit files are checked against schemas with xmllint.
+xmllint:
+	@command -v xmllint >/dev/null 2>&1 || { \
+	  echo "installing xmllint"; apt-get update -qq && apt-get install -y -qq libxml2-utils >/dev/null; } || { \
+	  echo "make test: xmllint is missing and could not be installed: install libxml2-utils" >&2; exit 1; }
+
+lint:
+	$(GO) vet ./...
+	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
+	$(TOOL) staticcheck ./...
+	$(TOOL) golangci-lint run ./...
+
+# Benchmarks, and the start-up time of the whole process beside that of `true`.
+bench: build
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+	@sh test/startup.sh $(BIN)
+
+# Renew what golden tests compare with; look at the difference before you commit it.
+golden:
+	$(GO) test ./suite ./reports ./cmd/evalrun -update
+
+fuzz:
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+# Reproducible binaries for every platform, with checksums.
+dist:
+	@rm -rf dist && mkdir -p dist
+	@set -e; for p in $(PLATFORMS); do \
+	  os=$${p%/*}; arch=$${p#*/}; ext=; [ $$os = windows ] && ext=.exe; \
+	  echo "dist/evalrun-$$os-$$arch$$ext"; \
+	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/evalrun-$$os-$$arch$$ext ./cmd/evalrun; \
+	done
+	@cd dist && sha256sum evalrun-* > SHA256SUMS && cat SHA256SUMS
+
+clean:
+	rm -rf bin $(OUT) dist
