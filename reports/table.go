@@ -92,7 +92,7 @@ func (t *tableReport) heading() {
 	case t.d.End == nil:
 		t.line("the run has not ended: %d of %d trials so far", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
 	case t.d.End.Reason != eval.EndCompleted:
-		t.line("%s", diag.CleanLine(incomplete(t.d.End)))
+		t.wrapped("", incomplete(t.d.End))
 	}
 	for _, damage := range t.d.Damaged {
 		t.line("damaged: %s", damage)

@@ -65,7 +65,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{
 			Config: cfg, plan: plan, counts: newCounts(),
-			trials: make(chan *Planned), answers: make(chan *asked, cfg.Concurrency), results: make(chan eval.Result, cfg.Concurrency),
+			trials: make(chan *Planned), answers: make(chan *asked, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
 		}
 		finished := r.start(ctx)
 		defer func() {
@@ -74,9 +74,12 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 			}
 			<-finished
 		}()
-		for result := range r.results {
-			if !yield(result) {
+		for d := range r.results {
+			if !yield(d.result) {
 				return
+			}
+			if d.seen != nil {
+				close(d.seen)
 			}
 		}
 	}
@@ -86,9 +89,16 @@ type run struct {
 	Config
 	plan    *Plan
 	counts  *counts
-	trials  chan *Planned    // from the feeder to the workers
-	answers chan *asked      // from the workers to the scoring pool
-	results chan eval.Result // from everybody to the consumer
+	trials  chan *Planned // from the feeder to the workers
+	answers chan *asked   // from the workers to the scoring pool
+	results chan delivery // from everybody to the consumer
+}
+
+// delivery is a result on its way to the consumer. seen, if any, is closed once the consumer has
+// made up its mind about it.
+type delivery struct {
+	result eval.Result
+	seen   chan struct{}
 }
 
 // asked is an answer on its way to be scored.
@@ -153,17 +163,34 @@ func (r *run) feed(ctx context.Context) {
 
 // send delivers a result; false when nobody wants it any more.
 func (r *run) send(ctx context.Context, result eval.Result) bool {
+	return r.deliver(ctx, delivery{result: result})
+}
+
+func (r *run) deliver(ctx context.Context, d delivery) bool {
 	select {
-	case r.results <- result:
+	case r.results <- d:
 		return true
 	case <-ctx.Done():
 	}
 	// Canceled: the consumer may still be reading. A result that is ready is worth a try.
 	select {
-	case r.results <- result:
+	case r.results <- d:
 		return true
 	default:
 		return false
+	}
+}
+
+// sendError delivers an error and waits until the consumer has seen it: it may be one after
+// which nothing more is to be asked, such as a refused key.
+func (r *run) sendError(ctx context.Context, result eval.Result) {
+	seen := make(chan struct{})
+	if !r.deliver(ctx, delivery{result, seen}) {
+		return
+	}
+	select {
+	case <-seen:
+	case <-ctx.Done():
 	}
 }
 
@@ -194,7 +221,7 @@ func (r *run) ask(ctx context.Context, t *Planned) {
 		}
 		r.send(ctx, skipped(t, reason))
 	default:
-		r.send(ctx, a.failed(e))
+		r.sendError(ctx, a.failed(e))
 	}
 }
 

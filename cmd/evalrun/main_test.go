@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"evalrun": func() { os.Exit(mainCode()) }})
+}
+
+var update = flag.Bool("update", false, "renew the files that scripts compare with")
+
+// TestScripts runs every behaviour in testdata/script, each named by its sub-command.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("NO_COLOR", "1")
+			e.Setenv("ROOT", repositoryRoot(t))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines,
+		},
+	})
+}
+
+func repositoryRoot(t *testing.T) string {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// exits runs a command and wants exactly this exit code: exits 2 evalrun run x.yaml.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit %d, want %d", got, want)
+	}
+}
+
+// serve starts `evalrun emulate` with the given flags in the background and puts its address
+// into $SERVICE.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! serve")
+	}
+	exe, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0], "evalrun"))
+	ts.Check(err)
+	cmd := exec.Command(exe, append([]string{"emulate"}, args...)...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME")}
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	buf := make([]byte, 256)
+	n, err := out.Read(buf)
+	ts.Check(err)
+	ts.Setenv("SERVICE", strings.TrimSpace(string(buf[:n])))
+}
+
+// signaled runs a command, sends it a signal once a file has so many lines, and wants
+// an exit code: signaled INT 130 FILE LINES COMMAND...
+func signaled(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 5 {
+		ts.Fatalf("usage: signaled INT|TERM CODE FILE LINES COMMAND...")
+	}
+	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[args[0]]
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	least, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	exe, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0], args[4]))
+	ts.Check(err)
+	cmd := exec.Command(exe, args[5:]...)
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "NO_COLOR", "EVALRUN_API_KEY", "EVALRUN_BASE_URL"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	var out, errOut strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	ts.Check(cmd.Start())
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for waiting := true; waiting; {
+		select {
+		case err := <-done:
+			ts.Fatalf("it ended before the signal: %v\n%s%s", err, out.String(), errOut.String())
+		case <-tick.C:
+			data, _ := os.ReadFile(ts.MkAbs(args[2]))
+			waiting = strings.Count(string(data), "\n") < least
+		}
+	}
+	ts.Check(cmd.Process.Signal(sig))
+	<-done
+	ts.Logf("%s%s", out.String(), errOut.String())
+	ts.Check(os.WriteFile(ts.MkAbs("signaled.out"), []byte(out.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("signaled.err"), []byte(errOut.String()), 0o600))
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("exit %d, want %d", got, want)
+	}
+}
+
+// lines wants a file to have so many lines: lines FILE N.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines FILE N")
+	}
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if got := strings.Count(ts.ReadFile(args[0]), "\n"); got != want {
+		ts.Fatalf("%s has %d lines, want %d", args[0], got, want)
+	}
+}
