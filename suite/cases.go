@@ -89,7 +89,10 @@ func (s *Suite) expand(def *caseDef, diags *diag.List) *Case {
 		Pos:       def.name.node.Pos(),
 		vars:      vars,
 	}
-	c.Name, _ = def.name.render(c, diags)
+	c.Name = def.name.text // for messages about the name itself
+	if name, ok := def.name.render(c, diags); ok {
+		c.Name = name
+	}
 	if def.hasTags {
 		c.Tags = append(c.Tags, def.tags...)
 	} else {

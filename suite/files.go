@@ -2,6 +2,7 @@ package suite
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (f *files) text(name string) ([]byte, error) {
 	if data, ok := f.texts[name]; ok {
 		return data, nil
 	}
-	data, err := f.read(name, yamlnode.MaxFileBytes+1)
+	data, err := f.read(name, yamlnode.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -93,17 +94,53 @@ func (f *files) image(name string, load bool) (*eval.Image, error) {
 }
 
 func imageType(name string, data []byte) (string, error) {
-	found, _, _ := strings.Cut(mimetype.Detect(data).String(), ";")
-	switch found { // sequences are named by another subtype and sent as what they are made of
-	case "image/heic-sequence":
-		found = "image/heic"
-	case "image/heif-sequence":
-		found = "image/heif"
+	found := heifType(data)
+	if found == "" {
+		found, _, _ = strings.Cut(mimetype.Detect(data).String(), ";")
 	}
 	if !slices.Contains(ImageTypes, found) {
 		return "", imageTypeError{name, found}
 	}
 	return found, nil
+}
+
+// Brands of ISO base media files (ISO/IEC 23008-12, annex B and section 10) that hold images of the
+// types that the service takes. The general library knows but a few of them.
+var (
+	heicBrands = []string{"heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs"}
+	heifBrands = []string{"mif1", "msf1", "avci", "avcs"}
+)
+
+// heifType tells image/heic and image/heif by the brands of the file, the major one first; ""
+// for anything else, AVIF included, which shares the container and is another type.
+func heifType(data []byte) string {
+	if len(data) < 16 || string(data[4:8]) != "ftyp" {
+		return ""
+	}
+	size := int(binary.BigEndian.Uint32(data))
+	if size < 16 || size > len(data) {
+		return ""
+	}
+	brands := []string{string(data[8:12])}
+	for i := 16; i+4 <= size; i += 4 {
+		brands = append(brands, string(data[i:i+4]))
+	}
+	isOf := func(known []string) bool {
+		return slices.ContainsFunc(brands, func(b string) bool { return slices.Contains(known, b) })
+	}
+	switch {
+	case isOf([]string{"avif", "avis"}):
+		return ""
+	case slices.Contains(heicBrands, brands[0]):
+		return "image/heic"
+	case slices.Contains(heifBrands, brands[0]):
+		return "image/heif"
+	case isOf(heicBrands):
+		return "image/heic"
+	case isOf(heifBrands):
+		return "image/heif"
+	}
+	return ""
 }
 
 type imageTypeError struct{ name, found string }

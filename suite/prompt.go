@@ -151,7 +151,11 @@ func parse(s source, diags *diag.List) *tmpl.Template {
 	if err != nil {
 		var e *tmpl.Error
 		errors.As(err, &e)
-		diags.Errorf(s.pos(e.Offset), "to write {{ itself: {{\"{{\"}}", "in the template: %s", e.Message)
+		hint := ""
+		if strings.HasPrefix(e.Message, "un") { // unclosed, unexpected, unterminated
+			hint = "to write {{ itself: {{\"{{\"}}"
+		}
+		diags.Errorf(s.pos(e.Offset), hint, "in the template: %s", e.Message)
 		return constant("")
 	}
 	return t

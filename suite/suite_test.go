@@ -1,0 +1,385 @@
+package suite_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+var update = flag.Bool("update", false, "renew the .out files")
+
+// load loads a suite as the commands do, and renders what is said about it.
+func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
+	t.Helper()
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	var diags diag.List
+	s := suite.Load(root.FS(), filepath.Base(path), filepath.Base(path), scorers.Builtin(), suite.Options{}, &diags)
+	var b bytes.Buffer
+	source := func(file string) []byte {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))
+		if err != nil {
+			t.Errorf("no source %s", file)
+		}
+		return data
+	}
+	if err := (diag.Renderer{Source: source}).Render(&b, &diags); err != nil {
+		t.Fatal(err)
+	}
+	return s, &diags, b.String()
+}
+
+func fromText(text string, opts suite.Options) (*suite.Suite, *diag.List) {
+	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
+	var diags diag.List
+	return suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), opts, &diags), &diags
+}
+
+func TestGoodSuites(t *testing.T) {
+	files, _ := filepath.Glob("testdata/ok/*.yaml")
+	examples, _ := filepath.Glob("../examples/suites/*.yaml")
+	for _, file := range append(files, examples...) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			s, diags, said := load(t, file)
+			if diags.Len() > 0 {
+				t.Error(said)
+			}
+			for c := range s.Cases() {
+				for _, arm := range c.Arms {
+					if _, err := s.Render(c, arm); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestBadSuites(t *testing.T) {
+	files, _ := filepath.Glob("testdata/err/*.yaml")
+	if len(files) == 0 {
+		t.Fatal("no files")
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			_, diags, said := load(t, file)
+			if !diags.HasErrors() {
+				t.Error("it loads")
+			}
+			golden := strings.TrimSuffix(file, ".yaml") + ".out"
+			if *update {
+				if err := os.WriteFile(golden, []byte(said), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), said); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestProductExample(t *testing.T) {
+	s, _, _ := load(t, "testdata/ok/product.yaml")
+	var arms []string
+	for _, a := range s.Arms() {
+		arms = append(arms, a.Name())
+	}
+	want := []string{"pro/direct", "pro/from-file", "pro/chat", "pro-warm/direct", "eyes/picture"}
+	if d := cmp.Diff(want, arms); d != "" {
+		t.Error(d)
+	}
+	trials := map[string]int{}
+	for c := range s.Cases() {
+		trials[c.Name] = c.Repeats * len(c.Arms)
+		if c.Name == "insult" && len(c.Scorers) != 1 {
+			t.Errorf("insult has %d scorers", len(c.Scorers))
+		}
+		if c.Name == "france" && len(c.ScorersFor(s.Arms()[4])) != 3 {
+			t.Error("france on eyes/picture")
+		}
+	}
+	if d := cmp.Diff(map[string]int{"france": 15, "andorra": 9, "insult": 3, "closeness": 12}, trials); d != "" {
+		t.Error(d)
+	}
+	temperature := s.Targets[0].GenerationConfig.Temperature
+	if temperature == nil || *temperature != 0 {
+		t.Error("temperature 0 is not unset")
+	}
+}
+
+func TestImages(t *testing.T) {
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, parts: [{image: \"%s\"}, {text: x}]}]\ncases: [{name: c, scorers: [{contains: x}]}]\n"
+	for _, dir := range []string{"testdata/images", "testdata/unsupported"} {
+		files, _ := filepath.Glob(dir + "/*")
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Base(file)
+			fsys := fstest.MapFS{"s.yaml": {Data: fmt.Appendf(nil, text, name)}, name: {Data: data}}
+			var diags diag.List
+			s := suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+			if diags.HasErrors() != (dir == "testdata/unsupported") {
+				t.Errorf("%s: %v", file, diags.Err())
+			}
+			if diags.HasErrors() {
+				continue
+			}
+			for c := range s.Cases() {
+				contents, err := s.Render(c, c.Arms[0])
+				if err != nil || !bytes.Equal(contents[0].Parts[0].Image.Data, data) {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
+		}
+	}
+}
+
+func TestPromptLimits(t *testing.T) {
+	var parts strings.Builder
+	for range 17 {
+		parts.WriteString("{image: a.png}, ")
+	}
+	png, err := os.ReadFile("testdata/images/1x1.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suiteText := func(parts string) []byte {
+		return fmt.Appendf(nil, "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, parts: [%s{text: x}]}]\ncases: [{name: c, scorers: [{contains: x}]}]\n", parts)
+	}
+	big := append(bytes.Clone(png), make([]byte, 3_200_000)...)
+	for name, test := range map[string]struct {
+		parts, want string
+	}{
+		"images": {parts.String(), "17 images; at most 16"},
+		"bytes":  {"{image: big.png}, ", "at most 4194304 are allowed"},
+	} {
+		fsys := fstest.MapFS{"s.yaml": {Data: suiteText(test.parts)}, "a.png": {Data: png}, "big.png": {Data: big}}
+		var diags diag.List
+		suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		if err := diags.Err(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Identity is what a case's variables and the images they choose make it, and nothing else.
+func TestCaseID(t *testing.T) {
+	base := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.a}}\"}]\n"
+	id := func(cases string, opts suite.Options) string {
+		s, diags := fromText(base+"cases: ["+cases+"]\n", opts)
+		if err := diags.Err(); err != nil {
+			t.Fatal(err)
+		}
+		for c := range s.Cases() {
+			return c.ID
+		}
+		return ""
+	}
+	one := id("{name: c, vars: {a: x}, scorers: [{contains: x}]}", suite.Options{})
+	if other := id("{name: other, vars: {a: x}, tags: [t], scorers: [{equals: y}]}", suite.Options{}); other != one {
+		t.Error("name, tags and scorers are part of the identity")
+	}
+	if other := id("{name: c, vars: {a: x}, scorers: [{contains: x}]}", suite.Options{Vars: map[string]string{"a": "z"}}); other != one {
+		t.Error("--var is part of the identity")
+	}
+	if other := id("{name: c, vars: {a: y}, scorers: [{contains: x}]}", suite.Options{}); other == one {
+		t.Error("variables are no part of the identity")
+	}
+	if own := id("{name: c, id: mine, vars: {a: y}, scorers: [{contains: x}]}", suite.Options{}); own != "mine" {
+		t.Error(own)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	s, diags := fromText(`version: 1
+name: s
+tags: [all]
+targets: [{name: t, model: m}]
+prompts: [{name: p, text: "{{.a}}{{.b}}"}]
+defaults:
+  vars: {a: da, b: db}
+  tags: [default]
+  threshold: 0.5
+  scorers:
+    - contains: x
+      name: shared
+    - contains: y
+cases:
+  - {name: inherits}
+  - name: own
+    vars: {a: own}
+    tags: [mine]
+    threshold: 0.9
+    repeats: 2
+    scorers:
+      - equals: z
+        name: shared
+`, suite.Options{})
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for c := range s.Cases() {
+		var kinds []string
+		for _, sc := range c.Scorers {
+			kinds = append(kinds, sc.Kind+":"+sc.Name)
+		}
+		contents, err := s.Render(c, c.Arms[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %v %g %d %v %s", c.Name, c.Tags, *c.Threshold, c.Repeats, kinds, contents[0].Parts[0].Text))
+	}
+	want := []string{
+		"inherits [all default] 0.5 1 [contains:shared contains:] dadb",
+		"own [all mine] 0.9 2 [contains: equals:shared] owndb",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestServiceVariables(t *testing.T) {
+	text := "version: 1\nname: s\nservice: {baseUrl: \"%s\"}\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases: [{name: c, scorers: [{contains: x}]}]\n"
+	getenv := func(name string) string {
+		return map[string]string{"EVALRUN_HOST": "svc.invalid", "HOME": "/secret"}[name]
+	}
+	s, diags := fromText(fmt.Sprintf(text, "https://${env:EVALRUN_HOST}/x"), suite.Options{Getenv: getenv})
+	if err := diags.Err(); err != nil || s.Service.BaseURL != "https://svc.invalid/x" {
+		t.Error(s.Service.BaseURL, err)
+	}
+	for _, bad := range []string{"https://${env:HOME}", "https://${env:EVALRUN_API_KEY}"} {
+		if _, diags := fromText(fmt.Sprintf(text, bad), suite.Options{Getenv: getenv}); !diags.HasErrors() {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+	for url, warn := range map[string]bool{"http://far.invalid": true, "http://127.0.0.1:8": false, "http://localhost": false, "https://far.invalid": false} {
+		if _, diags := fromText(fmt.Sprintf(text, url), suite.Options{}); (diags.Len() > 0) != warn {
+			t.Errorf("%s: %d", url, diags.Len())
+		}
+	}
+}
+
+// What a hostile file costs is bounded; that 10,000 honest cases load is as important.
+func TestHostileFiles(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for i, c := range "bcdefgh" {
+		prev := string("abcdefgh"[i])
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat("*"+prev+",", 10), ","))
+	}
+	var keys, manyCases strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&keys, "k%d: v\n", i)
+	}
+	manyCases.WriteString("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&manyCases, "  - name: case %d\n    vars: {q: question %d}\n    scorers:\n      - contains: answer\n", i, i)
+	}
+	for name, test := range map[string]struct{ text, want string }{
+		"alias bomb":  {bomb, "aliases expand to more than"},
+		"many keys":   {keys.String(), "a mapping of 200000 keys"},
+		"deep":        {"a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "nested deeper than 64"},
+		"very deep":   {"a: " + strings.Repeat("[", 100_000), "depth"},
+		"large":       {"a: " + strings.Repeat("x", 17<<20), "at most 16777216"},
+		"control":     {"a: \x01", "control characters"},
+		"not UTF-8":   {"a: \xff\xfe\xfd", "UTF-8"},
+		"cycle":       {"a: &a [*a]", ""},
+		"honest":      {manyCases.String(), ""},
+		"merge bomb":  {"a: &a {" + strings.Repeat("x, ", 10) + "}\nb: {<<: [" + strings.Repeat("*a, ", 50_000) + "]}", "aliases expand"},
+		"just a text": {"hello", "expected a mapping"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			started := time.Now()
+			s, diags := fromText(test.text, suite.Options{})
+			t.Logf("%s", time.Since(started))
+			err := diags.Err()
+			switch {
+			case name == "honest":
+				if err != nil || s.CaseCount() != 10_000 {
+					t.Error(err)
+				}
+			case err == nil || !strings.Contains(err.Error(), test.want):
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestEncodedSizeIsWhatIsSent(t *testing.T) {
+	contents := []eval.Content{{Role: "user", Parts: []eval.Part{
+		{Text: "<é \"quoted\"\n\u2028 \U0001F600"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte("12345")}},
+	}}}
+	if got, want := eval.EncodedSize(contents), len(eval.AppendContents(nil, contents)); got != want {
+		t.Errorf("%d, sent are %d", got, want)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*/*.yaml")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, diags := fromText(text, suite.Options{})
+		var b bytes.Buffer
+		if err := (diag.Renderer{Source: func(string) []byte { return []byte(text) }}).Render(&b, diags); err != nil {
+			t.Fatal(err)
+		}
+		if diags.HasErrors() {
+			return
+		}
+		for c := range s.Cases() {
+			for _, arm := range c.Arms {
+				if _, err := s.Render(c, arm); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkLoad(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		var text strings.Builder
+		text.WriteString("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n")
+		for i := range n {
+			fmt.Fprintf(&text, "  - name: case %d\n    vars: {q: question %d}\n    scorers:\n      - contains: answer\n", i, i)
+		}
+		b.Run(fmt.Sprintf("cases=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, diags := fromText(text.String(), suite.Options{}); diags.HasErrors() {
+					b.Fatal(diags.Err())
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/case")
+		})
+	}
+}
