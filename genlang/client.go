@@ -17,6 +17,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,10 +54,10 @@ type Config struct {
 
 // Client talks to the service; safe for concurrent use.
 type Client struct {
-	cfg   Config
-	base  string
-	http  *http.Client
-	scrub func(string) string
+	cfg  Config
+	base string
+	http *http.Client
+	key  secret
 }
 
 // New makes a client. It opens no connection.
@@ -71,9 +72,9 @@ func New(cfg Config) *Client {
 		cfg.Transport = transport(cfg.Connections)
 	}
 	return &Client{
-		cfg:   cfg,
-		base:  strings.TrimRight(cfg.BaseURL, "/"),
-		scrub: scrubber(cfg.Key),
+		cfg:  cfg,
+		base: strings.TrimRight(cfg.BaseURL, "/"),
+		key:  newSecret(cfg.Key),
 		http: &http.Client{
 			Transport:     cfg.Transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -219,7 +220,7 @@ func (c *Client) get(ctx context.Context, u string) ([]byte, error) {
 }
 
 func (c *Client) unsendable(err error) error {
-	return &eval.Error{Kind: eval.KindTransport, Message: c.scrub("the request cannot be made: " + err.Error()), Permanent: true}
+	return &eval.Error{Kind: eval.KindTransport, Message: c.key.outOf("the request cannot be made: " + err.Error()), Permanent: true}
 }
 
 // do sends one request and reads the whole answer, keys in camelCase and the
@@ -243,10 +244,7 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
 	data, readErr := readAll(resp)
-	if len(c.cfg.Key) >= minScrubbed && bytes.Contains(data, []byte(c.cfg.Key)) {
-		data = []byte(c.scrub(string(data)))
-	}
-	data = eval.CamelKeys(data)
+	data = eval.CamelKeys(c.key.outOfAnswer(data))
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		return nil, c.redirected(resp)
@@ -290,7 +288,7 @@ func (c *Client) transportError(req *http.Request, err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // its own text holds the whole URL, key included
 	}
-	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.scrub(err.Error()))
+	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.key.outOf(err.Error()))
 	e.Permanent = isPermanent(err)
 	return e
 }
@@ -327,13 +325,13 @@ func (c *Client) bodyError(req *http.Request, err error) error {
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return eval.Errorf(eval.KindMalformed, "the answer says it is gzip and is not")
 	}
-	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.scrub(err.Error()))
+	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.key.outOf(err.Error()))
 }
 
 func (c *Client) redirected(resp *http.Response) error {
 	where := "somewhere else"
 	if u, err := resp.Location(); err == nil {
-		where = c.scrub(u.Scheme + "://" + u.Host + u.Path)
+		where = c.key.outOf(u.Scheme + "://" + u.Host + u.Path)
 	}
 	return &eval.Error{
 		Kind: eval.KindStatus, Status: resp.StatusCode, Permanent: true,
@@ -341,26 +339,42 @@ func (c *Client) redirected(resp *http.Response) error {
 	}
 }
 
-// minScrubbed is the length from which a key is taken out of answers: a shorter one could be
-// a word of its own there, and no service hands out such keys.
-const minScrubbed = 16
+// secret takes a key out of texts in the forms in which it may turn up there.
+type secret struct {
+	forms   [][]byte
+	replace *strings.Replacer
+	long    bool
+}
 
-// scrubber returns a function that takes a key out of a text in the forms in
-// which it may turn up.
-func scrubber(key string) func(string) string {
+// minAnswer is the length from which a key is also taken out of answers: a shorter one could be
+// a word of its own there, and no service hands out such keys.
+const minAnswer = 16
+
+func newSecret(key string) secret {
 	if key == "" {
-		return func(s string) string { return s }
+		return secret{replace: strings.NewReplacer()}
 	}
-	quoted, err := json.Marshal(key)
-	if err != nil { // a string always marshals
-		panic(err)
-	}
+	var s secret
 	var pairs []string
-	for _, form := range []string{key, url.QueryEscape(key), url.PathEscape(key), string(quoted[1 : len(quoted)-1]), base64Of(key)} {
+	inJSON := string(eval.AppendString(nil, key))
+	for _, form := range []string{key, url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], base64Of(key)} {
+		s.forms = append(s.forms, []byte(form))
 		pairs = append(pairs, form, "[key]")
 	}
-	r := strings.NewReplacer(pairs...)
-	return r.Replace
+	s.replace = strings.NewReplacer(pairs...)
+	s.long = len(key) >= minAnswer
+	return s
+}
+
+// outOf is for texts of evalrun's own, such as errors.
+func (s secret) outOf(text string) string { return s.replace.Replace(text) }
+
+// outOfAnswer is for what the service sent.
+func (s secret) outOfAnswer(data []byte) []byte {
+	if s.long && slices.ContainsFunc(s.forms, func(form []byte) bool { return bytes.Contains(data, form) }) {
+		return []byte(s.replace.Replace(string(data)))
+	}
+	return data
 }
 
 // retryAfter reads the Retry-After header: seconds or a date.

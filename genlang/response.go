@@ -37,12 +37,8 @@ func decode(data []byte, v any) error {
 
 // isCut reports whether data is the beginning of a JSON value.
 func isCut(data []byte) bool {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	for {
-		if _, err := dec.Token(); err != nil {
-			return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		}
-	}
+	var whole json.RawMessage
+	return errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&whole), io.ErrUnexpectedEOF)
 }
 
 // fields is a JSON object of which the known members are taken out one by one; what is

@@ -95,9 +95,23 @@ func (f fold) text(s string) string {
 		s = strings.TrimSpace(s)
 	}
 	if f.ignoreCase {
-		s = f.form(cases.Fold().String(s))
+		s = f.form(foldCase(s))
 	}
 	return s
+}
+
+// foldCase is full Unicode case folding. x/text swaps the two cases of Cherokee instead of
+// folding them to the capitals, as the standard has it.
+func foldCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0xab70 && r <= 0xabbf:
+			return r - 0xab70 + 0x13a0
+		case r >= 0x13f8 && r <= 0x13fd:
+			return r - 8
+		}
+		return r
+	}, cases.Fold().String(s))
 }
 
 func (f fold) form(s string) string {
@@ -200,7 +214,7 @@ func slight(got string, want []string) string {
 		switch {
 		case strings.TrimSpace(got) == strings.TrimSpace(w):
 			return " (they differ only in white space around them; `trim: true` ignores it)"
-		case cases.Fold().String(got) == cases.Fold().String(w):
+		case foldCase(got) == foldCase(w):
 			return " (they differ only in upper and lower case; `ignoreCase: true` ignores it)"
 		}
 	}

@@ -1,0 +1,401 @@
+package genlang
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+const canary = "canary/key+with=odd&signs-0123456789"
+
+func newClient(t *testing.T, h http.HandlerFunc, change func(*Config)) *Client {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	cfg := Config{BaseURL: server.URL, Key: canary}
+	if change != nil {
+		change(&cfg)
+	}
+	c := New(cfg)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func ask(t *testing.T, c *Client) (*eval.Response, *eval.Error) {
+	t.Helper()
+	call := &eval.Call{Request: eval.Request{Model: "svc-pro", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "hi"}}}}}}
+	resp, err := c.Generate(context.Background(), call)
+	if err == nil {
+		return resp, nil
+	}
+	var e *eval.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%T: %v", err, err)
+	}
+	return nil, e
+}
+
+// What is sent is what the specification shows.
+func TestRequestOnTheWire(t *testing.T) {
+	var got *http.Request
+	var body []byte
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		fmt.Fprint(w, `{"candidates":[{"content":{"parts":[{"text":"ok"}]}}]}`)
+	}, func(c *Config) { c.HeaderPrefix = "x-brand" })
+	zero, limit := 0.0, 5
+	call := &eval.Call{TrialID: "t", Request: eval.Request{
+		Model: "svc-pro", APIVersion: "v1beta",
+		Contents: []eval.Content{
+			{Role: "user", Parts: []eval.Part{{Text: "a <b> & \"c\"\n"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}}}},
+			{Role: "model", Parts: []eval.Part{{Text: "ready"}}},
+		},
+		GenerationConfig: &eval.GenerationConfig{Temperature: &zero, MaxOutputTokens: &limit, StopSequences: []string{"\n"}},
+		SafetySettings:   []eval.SafetySetting{{Category: "HARM_CATEGORY_HARASSMENT", Threshold: "BLOCK_ONLY_HIGH"}},
+	}}
+	if _, err := c.Generate(context.Background(), call); err != nil {
+		t.Fatal(err)
+	}
+	if got.URL.Path != "/v1beta/models/svc-pro:generateContent" || got.Header.Get("x-brand-api-key") != canary || got.Header.Get("Content-Type") != "application/json" {
+		t.Error(got.URL, got.Header)
+	}
+	if got.Header.Get(TrialHeader) != "" {
+		t.Error("the trial header is for the own emulator alone")
+	}
+	want := `{"contents":[{"role":"user","parts":[{"text":"a <b> & \"c\"\n"},{"inline_data":{"mime_type":"image/png","data":"//79/A=="}}]},` +
+		`{"role":"model","parts":[{"text":"ready"}]}],"generationConfig":{"temperature":0,"maxOutputTokens":5,"stopSequences":["\n"]},` +
+		`"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_ONLY_HIGH"}]}`
+	if d := cmp.Diff(want, string(body)); d != "" {
+		t.Error(d)
+	}
+	if call.Timing.LatencyMs <= 0 {
+		t.Error("no latency")
+	}
+	if _, err := c.CountTokens(context.Background(), call); err == nil || !strings.HasPrefix(string(body), `{"contents":[`) || strings.Contains(string(body), "safety") {
+		t.Errorf("%v %s", err, body)
+	}
+}
+
+func TestModelNamesAreOnePathSegment(t *testing.T) {
+	var path string
+	c := newClient(t, func(_ http.ResponseWriter, r *http.Request) { path = r.URL.EscapedPath() }, nil)
+	_, _ = c.Generate(context.Background(), &eval.Call{Request: eval.Request{Model: "../../x?y#z"}})
+	if path != "/v1/models/..%2F..%2Fx%3Fy%23z:generateContent" {
+		t.Error(path)
+	}
+}
+
+// Every way in which an answer can be wrong is an error of a kind, with a cause, and never
+// a panic or a pass.
+func TestFaults(t *testing.T) {
+	text := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		}
+	}
+	zipped := func(size int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			for range size >> 20 {
+				_, _ = z.Write(bytes.Repeat([]byte(" "), 1<<20))
+			}
+			_ = z.Close()
+		}
+	}
+	for name, test := range map[string]struct {
+		serve http.HandlerFunc
+		kind  eval.ErrorKind
+		text  string
+	}{
+		"html":            {text(200, "<html>Bad gateway</html>"), eval.KindMalformed, "not JSON: <html>"},
+		"empty":           {text(200, ""), eval.KindMalformed, "empty"},
+		"null":            {text(200, "null"), "", ""},
+		"cut":             {text(200, `{"candidates": [{"content": {"parts": [{"te`), eval.KindTruncated, "cut off after"},
+		"array":           {text(200, `[]`), eval.KindMalformed, "shape"},
+		"candidates text": {text(200, `{"candidates": "none"}`), eval.KindMalformed, "candidates"},
+		"parts object":    {text(200, `{"candidates": [{"content": {"parts": {"text": "x"}}}]}`), eval.KindMalformed, "content"},
+		"text number":     {text(200, `{"candidates": [{"content": {"parts": [{"text": 5}]}}]}`), eval.KindMalformed, "parts"},
+		"ratings text":    {text(200, `{"candidates": [{"safetyRatings": "low"}]}`), eval.KindMalformed, "safetyRatings"},
+		"deep":            {text(200, strings.Repeat(`{"a":`, 20000)+"1"+strings.Repeat("}", 20000)), eval.KindMalformed, ""},
+		"two values":      {text(200, `{} {}`), eval.KindMalformed, ""},
+		"error in 200":    {text(200, `{"error": {"code": 500, "message": "boom", "status": "INTERNAL"}}`), eval.KindStatus, "boom"},
+		"500 html":        {text(500, "<html>"+strings.Repeat("x", 1000)), eval.KindStatus, "500: <html>xxx"},
+		"500 empty":       {text(500, ""), eval.KindStatus, "500: Internal Server Error"},
+		"400 object":      {text(400, `{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}`), eval.KindStatus, "400 INVALID_ARGUMENT: no"},
+		"400 array":       {text(400, `[{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}]`), eval.KindStatus, "400 INVALID_ARGUMENT: no"},
+		"400 text":        {text(400, `{"error": "plain"}`), eval.KindStatus, "400: plain"},
+		"400 message":     {text(400, `{"message": "plain"}`), eval.KindStatus, "400: plain"},
+		"400 odd types":   {text(400, `{"error": {"code": "x", "message": "odd", "details": {}}}`), eval.KindStatus, "400: odd"},
+		"401":             {text(401, `{}`), eval.KindAuth, "401"},
+		"403":             {text(403, `{"error": {"message": "API not enabled"}}`), eval.KindAuth, "API not enabled"},
+		"key invalid":     {text(400, `{"error": {"message": "bad key", "details": [{"reason": "API_KEY_INVALID"}]}}`), eval.KindAuth, "bad key"},
+		"429":             {text(429, `{"error": {"message": "slow down", "status": "RESOURCE_EXHAUSTED"}}`), eval.KindQuota, "slow down"},
+		"too large":       {text(200, `{"candidates": "`+strings.Repeat("x", MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
+		"gzip bomb":       {zipped(64 << 20), eval.KindTooLarge, "larger than"},
+		"not gzip": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			fmt.Fprint(w, `{"candidates": []}`)
+		}, eval.KindMalformed, "gzip"},
+		"length": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, `{"candidates":`)
+		}, eval.KindTruncated, "cut off"},
+		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, eval.KindTransport, "127.0.0.1"},
+		"many headers": {func(w http.ResponseWriter, _ *http.Request) {
+			for i := range 40_000 {
+				w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("y", 30))
+			}
+		}, eval.KindTransport, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, e := ask(t, newClient(t, test.serve, nil))
+			if test.kind == "" {
+				if e != nil || len(resp.Candidates) != 0 {
+					t.Errorf("%+v %v", resp, e)
+				}
+				return
+			}
+			if e == nil {
+				t.Fatalf("no error: %+v", resp)
+			}
+			if e.Kind != test.kind || !strings.Contains(e.Error(), test.text) || len(e.Message) > 1000 {
+				t.Errorf("%s: %.200s; want %s: %s", e.Kind, e, test.kind, test.text)
+			}
+		})
+	}
+}
+
+func TestDeadlineCoversTheBody(t *testing.T) {
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"candidates":`)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := c.Generate(ctx, &eval.Call{Request: eval.Request{Model: "m"}})
+	var e *eval.Error
+	if !errors.As(err, &e) || e.Kind != eval.KindTimeout {
+		t.Error(err)
+	}
+}
+
+func TestWaits(t *testing.T) {
+	for name, test := range map[string]struct {
+		header, body string
+		least        time.Duration
+		permanent    bool
+	}{
+		"seconds":   {"7", "", 7 * time.Second, false},
+		"date":      {time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat), "", 80 * time.Second, false},
+		"garbage":   {"soon", "", 0, false},
+		"RetryInfo": {"", `{"error":{"details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"46.5s"}]}}`, 46 * time.Second, false},
+		"snake":     {"", `{"error":{"details":[{"retry_delay":"46s"}]}}`, 46 * time.Second, false},
+		"long":      {"", `{"error":{"details":[{"retryDelay":"36000s"}]}}`, 10 * time.Hour, true},
+		"per day":   {"", `{"error":{"details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}`, 0, true},
+		"limit 0":   {"", `{"error":{"details":[{"violations":[{"quotaId":"x","quotaValue":"0"}]}]}}`, 0, true},
+	} {
+		_, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+			if test.header != "" {
+				w.Header().Set("Retry-After", test.header)
+			}
+			w.WriteHeader(429)
+			fmt.Fprint(w, test.body)
+		}, nil))
+		if e.RetryAfter < test.least || e.RetryAfter > test.least+15*time.Second || e.Permanent != test.permanent {
+			t.Errorf("%s: wait %s, permanent %v", name, e.RetryAfter, e.Permanent)
+		}
+	}
+}
+
+// A redirect is an error: Go would send the key's header and the prompt along.
+func TestRedirects(t *testing.T) {
+	reached := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, inQuery := range []bool{false, true} {
+			c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, other.URL+"/take?"+r.URL.RawQuery, status)
+			}, func(c *Config) { c.KeyInQuery = inQuery })
+			_, e := ask(t, c)
+			if e == nil || e.Kind != eval.KindStatus || !e.Permanent || !strings.Contains(e.Message, other.URL+"/take") {
+				t.Errorf("%d: %v", status, e)
+			}
+			noKey(t, e.Error())
+		}
+	}
+	if reached {
+		t.Error("a redirect was followed")
+	}
+}
+
+func noKey(t *testing.T, text string) {
+	t.Helper()
+	for _, form := range []string{canary, url.QueryEscape(canary), url.PathEscape(canary), strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(canary)), "=")} {
+		if strings.Contains(text, form) {
+			t.Errorf("the key shows in %s", text)
+		}
+	}
+}
+
+// The key shows nowhere, whatever fails and wherever the service echoes it.
+func TestKeyNeverShows(t *testing.T) {
+	echo := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"error": {"message": "key %s, url %s, header %v"}}`, canary, r.URL, r.Header)
+		}
+	}
+	handlers := map[string]http.HandlerFunc{
+		"400": echo(400), "403": echo(403), "500": echo(500), "200": echo(200),
+		"html":  func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<p>", r.URL, r.Header) },
+		"reset": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	}
+	for name, h := range handlers {
+		for _, inQuery := range []bool{false, true} {
+			_, e := ask(t, newClient(t, h, func(c *Config) { c.KeyInQuery = inQuery }))
+			if e == nil {
+				t.Fatalf("%s: no error", name)
+			}
+			noKey(t, e.Error())
+		}
+	}
+	for _, base := range []string{"http://127.0.0.1:1", "http://nowhere.invalid", "http://[::1]:1"} {
+		_, e := ask(t, New(Config{BaseURL: base, Key: canary, KeyInQuery: true}))
+		noKey(t, e.Error())
+	}
+	resp, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"your key is %s"}]}}]}`, canary)
+	}, nil))
+	if e != nil {
+		t.Fatal(e)
+	}
+	noKey(t, resp.Text())
+}
+
+// Recorded replies of a real service of this protocol.
+func TestRecordedReplies(t *testing.T) {
+	files, _ := filepath.Glob("testdata/unary-*.json")
+	if len(files) == 0 {
+		t.Fatal("no recordings")
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := ParseResponse(eval.CamelKeys(data))
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "unary-"), ".json")
+		switch name {
+		case "failure-api-key", "failure-unknown-model", "failure-generativelanguage-api-not-enabled":
+			var e *eval.Error
+			if !errors.As(err, &e) || e.Message == "" || e.Code == "" {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		switch name {
+		case "failure-finish-reason-safety":
+			if resp.Blocked() != "SAFETY" || resp.Candidates[0].SafetyRatings[0].Probability != "NEGLIGIBLE" || resp.Usage.TotalTokens != 27 {
+				t.Errorf("%s: %+v", name, resp)
+			}
+		case "failure-only-prompt-feedback":
+			if resp.Blocked() != "" || len(resp.Candidates) != 0 {
+				t.Errorf("%s: %+v", name, resp)
+			}
+		case "failure-with-message-no-content":
+			if resp.Candidates[0].FinishReason != "OTHER" || resp.Text() != "" || resp.Candidates[0].Extra["finishMessage"] == nil {
+				t.Errorf("%s: %+v", name, resp)
+			}
+		default:
+			if strings.HasPrefix(name, "success") && !strings.Contains(name, "function-call") && resp.Text() == "" {
+				t.Errorf("%s has no text", name)
+			}
+			if resp.Usage == nil || resp.Usage.TotalTokens == 0 {
+				t.Errorf("%s has no usage", name)
+			}
+		}
+		if strings.Contains(name, "thought-summary") && strings.Contains(resp.Text(), "**") {
+			t.Errorf("%s: thoughts are in the text: %.80s", name, resp.Text())
+		}
+	}
+}
+
+func TestSnakeAndCamel(t *testing.T) {
+	camel := `{"candidates":[{"content":{"parts":[{"text":"a \"safety_ratings\": x"}]},"finishReason":"STOP","safetyRatings":[{"category":"C","probability":"LOW"}],"index":1},{"content":{"parts":[{"text":"first"}]},"index":0}],` +
+		`"promptFeedback":{"blockReason":"X"},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v","surprise":{"x":[1]}}`
+	snake := strings.NewReplacer(`"finishReason":`, `"finish_reason" : `, `"safetyRatings":`, `"safety_ratings":`, `"promptFeedback":`, `"prompt_feedback":`, `"blockReason":`, `"block_reason":`,
+		`"usageMetadata":`, `"usage_metadata":`, `"promptTokenCount":`, `"prompt_token_count":`, `"candidatesTokenCount":`, `"candidates_token_count":`,
+		`"totalTokenCount":`, `"total_token_count":`, `"modelVersion":`, `"model_version":`).Replace(camel)
+	a, err := ParseResponse([]byte(camel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ParseResponse(eval.CamelKeys([]byte(snake)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(a, b); d != "" {
+		t.Error(d)
+	}
+	if a.Text() != "first" || a.Candidates[1].Text != `a "safety_ratings": x` || string(a.Extra["surprise"]) != `{"x":[1]}` {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestModelPages(t *testing.T) {
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("pageToken") {
+		case "":
+			fmt.Fprint(w, `{"models":[{"name":"models/a","input_token_limit":5}],"nextPageToken":"p 2"}`)
+		case "p 2":
+			fmt.Fprint(w, `{"models":[{"name":"models/b"}]}`)
+		}
+	}, nil)
+	models, err := c.Models(context.Background(), "v1")
+	if err != nil || len(models) != 2 || models[0].InputTokenLimit != 5 || models[1].ID() != "b" {
+		t.Errorf("%+v %v", models, err)
+	}
+}
+
+func FuzzParseResponse(f *testing.F) {
+	files, _ := filepath.Glob("testdata/unary-*.json")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{"a\"_b":1,"finish_reason":"\\"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		resp, err := ParseResponse(eval.CamelKeys(data))
+		if (resp == nil) == (err == nil) {
+			t.Errorf("%v %v", resp, err)
+		}
+	})
+}

@@ -1,0 +1,422 @@
+package scorers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// compile reads one entry of a scorers list, as it would stand in a suite.
+func compile(t testing.TB, entry string) *scorers.Compiled {
+	t.Helper()
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
+		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
+	var diags diag.List
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	if err := diags.Err(); err != nil {
+		t.Fatalf("%s: %v", entry, err)
+	}
+	for c := range s.Cases() {
+		return scorers.Builtin().Compile(c.Scorers[0])
+	}
+	return nil
+}
+
+func answer(text string) *scorers.Answer {
+	return &scorers.Answer{Response: &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}}
+}
+
+func score(t testing.TB, entry string, a *scorers.Answer) eval.Score {
+	t.Helper()
+	s, err := compile(t, entry).Score(a)
+	if err != nil {
+		t.Fatalf("%s: %v", entry, err)
+	}
+	if s.Reason == "" {
+		t.Errorf("%s: no reason", entry)
+	}
+	return s
+}
+
+// The outcome of a scorer in one letter: pass, fail, unscored.
+func letter(s eval.Score) string {
+	switch {
+	case s.Value == nil:
+		return "u"
+	case s.Passed:
+		return "p"
+	}
+	return "f"
+}
+
+func TestTextScorers(t *testing.T) {
+	mega := strings.Repeat("0123456789abcdef", 1<<16)
+	for _, test := range []struct{ entry, answer, want string }{
+		{"- equals: Paris", "Paris", "p"},
+		{"- equals: Paris", "Paris\n", "f"},
+		{"- equals: Paris", "paris", "f"},
+		{"- {equals: Paris, trim: true}", " \r\nParis\t", "p"},
+		{"- {equals: PARIS, ignoreCase: true}", "paris", "p"},
+		{"- {equals: STRASSE, ignoreCase: true}", "Straße", "p"},
+		{"- {equals: σας, ignoreCase: true}", "ΣΑΣ", "p"},
+		{"- equals: [Paris, Lutetia]", "Lutetia", "p"},
+		{"- equals: \"caf\\u00e9\"", "cafe\u0301", "p"},
+		{"- {equals: \"caf\\u00e9\", normalize: none}", "cafe\u0301", "f"},
+		{"- {equals: \"1\", normalize: nfkc}", "①", "p"},
+		{"- equals: 010", "010", "p"},
+		{"- equals: \"\"", "", "f"}, // no text is no answer
+		{"- equals: שלום", "שלום", "p"},
+		{"- contains: la Vella", "It is Andorra la Vella.", "p"},
+		{"- contains: LA VELLA", "It is Andorra la Vella.", "f"},
+		{"- contains: x", mega, "f"},
+		{"- containsAll: [a, b]", "b then a", "p"},
+		{"- containsAll: [a, b]", "only a", "f"},
+		{"- containsAny: [a, b]", "xbx", "p"},
+		{"- containsAny: [a, b]", "xyz", "f"},
+		{"- startsWith: Dear", "Dear you", "p"},
+		{"- startsWith: [Dear, Hello]", "Hello you", "p"},
+		{"- startsWith: Dear", " Dear you", "f"},
+		{"- {startsWith: Dear, trim: true}", " Dear you", "p"},
+		{"- endsWith: \".\"", "The end.", "p"},
+		{"- endsWith: \".\"", "The end.\n", "f"},
+		{"- regex: '^\\d+$'", "42", "p"},
+		{"- regex: '^\\d+$'", "42\n", "f"},
+		{"- regex: 'b.d'", "a b\nd", "f"},
+		{"- {regex: 'abc', ignoreCase: true}", "xABCx", "p"},
+		{"- regex: '(a+)+$'", strings.Repeat("a", 50000) + "b", "f"},
+		{"- length: {max: 5}", "12345", "p"},
+		{"- length: {max: 5}", "123456", "f"},
+		{"- length: {min: 2, max: 2}", "e\u0301e\u0301", "p"}, // two code points after NFC
+		{"- length: {words: {max: 2}}", " two\twords\r\n", "p"},
+		{"- length: {unit: words, min: 3}", "two words", "f"},
+		{"- length: {words: 2}", "two words", "p"},
+		{"- length: {lines: {max: 2}}", "a\r\nb\r\n", "p"},
+		{"- length: {lines: {max: 2}}", "a\nb\n\n", "f"},
+		{"- length: {lines: {max: 1}, words: {min: 2}}", "a b", "p"},
+		{"- length: {max: 5}", "", "f"},
+		{"- levenshtein: {to: kitten, max: 3}", "sitting", "p"},
+		{"- levenshtein: {to: kitten, max: 2}", "sitting", "f"},
+		{"- levenshtein: {to: Reykjavik, max: 1}", "Reykjavík", "p"},
+		{"- {levenshtein: {to: kitten}, threshold: 0.5}", "sitting", "p"},
+		{"- {levenshtein: {to: kitten}, threshold: 0.6}", "sitting", "f"},
+		{"- {levenshtein: {to: KITTEN, max: 0, ignoreCase: true}}", "kitten", "p"},
+		{"- levenshtein: {to: a, max: 2}", mega, "f"},
+		{"- json: valid", `{"a": [1, 2.5e3, null]}`, "p"},
+		{"- json: valid", `{"a": 1} trailing`, "f"},
+		{"- json: valid", "```json\n{}\n```", "f"},
+		{"- json: valid", `{"a": `, "f"},
+		{"- json: {equals: {b: [1, x], a: null}}", `{"a":null,"b":[1,"x"]}`, "p"},
+		{"- json: {equals: {a: 1}}", `{"a":1.0}`, "p"},
+		{"- json: {equals: {a: 1}}", `{"a":"1"}`, "f"},
+		{"- json: {equals: {a: 9007199254740993}}", `{"a":9007199254740992}`, "f"},
+		{"- json: {equals: {a: 0.3}, tolerance: 0.01}", `{"a":0.305}`, "p"},
+		{"- json: {equals: {a: 0.3}, tolerance: 0.01}", `{"a":0.32}`, "f"},
+		{"- json: {equals: {a: 1}, ignore: [/id]}", `{"a":1,"id":7}`, "p"},
+		{"- json: {equals: {a: 1, id: 3}, ignore: [/id]}", `{"a":1}`, "p"},
+		{"- json: {equals: {l: [{id: 1, v: a}, {id: 2, v: b}]}, ignore: ['/l/*/id']}", `{"l":[{"id":9,"v":"a"},{"id":8,"v":"b"}]}`, "p"},
+		{"- json: {equals: {l: [{id: 1, v: a}]}, ignore: ['/l/*/id']}", `{"l":[{"id":9,"v":"z"}]}`, "f"},
+		{"- json: {equals: [1, 2]}", `[2, 1]`, "f"},
+		{"- json: {equals: {a: 1}}", `{"a":1,"b":2}`, "f"},
+		{"- json: {equals: {a: 1}}", `{"a":1e999999999}`, "f"},
+		{"- not: {contains: x}", "abc", "p"},
+		{"- not: {contains: a}", "abc", "f"},
+		{"- not: {contains: a}", "", "f"},
+		{"- not: {any: [{contains: a}, {contains: b}]}", "", "f"},
+		{"- not: {not: {contains: a}}", "", "f"},
+		{"- all: [{contains: a}, {contains: b}]", "ab", "p"},
+		{"- all: [{contains: a}, {contains: z}]", "ab", "f"},
+		{"- any: [{contains: z}, {not: {contains: z}}]", "ab", "p"},
+		{"- any: [{contains: z}, {all: [{contains: a}, {contains: y}]}]", "ab", "f"},
+	} {
+		if got := letter(score(t, test.entry, answer(test.answer))); got != test.want {
+			t.Errorf("%s on %.40q: %s, want %s", test.entry, test.answer, got, test.want)
+		}
+	}
+}
+
+func rated(finish string, ratings ...string) *scorers.Answer {
+	a := answer("text")
+	a.Response.Candidates[0].FinishReason = finish
+	for _, r := range ratings {
+		category, probability, _ := strings.Cut(r, "=")
+		a.Response.Candidates[0].SafetyRatings = append(a.Response.Candidates[0].SafetyRatings, eval.SafetyRating{Category: category, Probability: probability})
+	}
+	return a
+}
+
+func TestServiceScorers(t *testing.T) {
+	blockedPrompt := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{
+		BlockReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "A", Probability: "HIGH"}},
+	}}}
+	metered := answer("x")
+	metered.Usage = eval.Usage{PromptTokens: 10, OutputTokens: 5, TotalTokens: 15, Source: eval.UsageEstimated}
+	metered.Timing = eval.Timing{LatencyMs: 1500}
+	for _, test := range []struct {
+		entry string
+		a     *scorers.Answer
+		want  string
+	}{
+		{"- finishReason: STOP", rated("STOP"), "p"},
+		{"- finishReason: [STOP, MAX_TOKENS]", rated("MAX_TOKENS"), "p"},
+		{"- finishReason: STOP", rated("NEWLY_INVENTED"), "f"},
+		{"- finishReason: NEWLY_INVENTED", rated("NEWLY_INVENTED"), "p"},
+		{"- finishReason: STOP", rated(""), "f"},
+		{"- finishReason: STOP", blockedPrompt, "f"},
+		{"- not: {finishReason: STOP}", blockedPrompt, "f"},
+		{"- safety: {max: LOW}", rated("STOP", "A=NEGLIGIBLE", "B=LOW"), "p"},
+		{"- safety: {max: LOW}", rated("STOP", "A=NEGLIGIBLE", "B=MEDIUM"), "f"},
+		{"- safety: {max: LOW}", rated("STOP"), "u"},
+		{"- safety: {max: LOW}", rated("STOP", "A=LOW", "B=EXTREME"), "u"},
+		{"- safety: {max: LOW}", rated("STOP", "A=HIGH", "B=EXTREME"), "f"}, // a failure says more than a doubt
+		{"- safety: {max: LOW, absent: true}", rated("STOP"), "p"},
+		{"- safety: {category: A, max: LOW}", rated("STOP", "A=LOW", "B=HIGH"), "p"},
+		{"- safety: {category: [A, B], max: LOW}", rated("STOP", "A=LOW"), "u"},
+		{"- safety: {category: C, absent: true}", rated("STOP", "A=LOW"), "p"},
+		{"- safety: {category: A, absent: true}", rated("STOP", "A=LOW"), "f"},
+		{"- safety: {category: A, min: MEDIUM}", rated("STOP", "A=HIGH"), "p"},
+		{"- safety: {category: A, min: MEDIUM}", rated("STOP", "A=LOW"), "f"},
+		{"- safety: {of: prompt, min: HIGH}", blockedPrompt, "p"},
+		{"- safety: {max: HIGH}", blockedPrompt, "u"},
+		{"- not: {safety: {max: LOW}}", rated("STOP"), "u"},
+		{"- any: [{safety: {max: LOW}}, {contains: text}]", rated("STOP"), "p"},
+		{"- any: [{safety: {max: LOW}}, {contains: zzz}]", rated("STOP"), "u"},
+		{"- all: [{safety: {max: LOW}}, {contains: zzz}]", rated("STOP"), "f"},
+		{"- all: [{safety: {max: LOW}}, {contains: text}]", rated("STOP"), "u"},
+		{"- blocked: true", blockedPrompt, "p"},
+		{"- blocked: false", blockedPrompt, "f"},
+		{"- blocked: true", rated("SAFETY"), "p"},
+		{"- blocked: true", rated("PROHIBITED_CONTENT"), "p"},
+		{"- blocked: true", rated("OTHER"), "f"},
+		{"- blocked: {reason: RECITATION}", rated("SAFETY"), "f"},
+		{"- blocked: {reason: [RECITATION, SAFETY]}", rated("SAFETY"), "p"},
+		{"- blocked: {by: prompt}", rated("SAFETY"), "f"},
+		{"- blocked: SPII", rated("SPII"), "p"},
+		{"- not: {blocked: true}", answer("x"), "p"},
+		{"- latency: 2s", metered, "p"},
+		{"- latency: {max: 1499ms}", metered, "f"},
+		{"- latency: {min: 1s, max: 1500ms}", metered, "p"},
+		{"- tokens: 5", metered, "p"},
+		{"- tokens: {max: 4}", metered, "f"},
+		{"- tokens: {of: prompt, min: 10}", metered, "p"},
+		{"- tokens: {of: total, max: 14}", metered, "f"},
+	} {
+		if got := letter(score(t, test.entry, test.a)); got != test.want {
+			t.Errorf("%s: %s, want %s", test.entry, got, test.want)
+		}
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	a := &scorers.Answer{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "one"}, {Text: "two"}}}}
+	for entry, want := range map[string]string{
+		"- equals: one":                                           "p",
+		"- {equals: two, candidate: 1}":                           "p",
+		"- {equals: two, candidate: first}":                       "f",
+		"- {regex: '^(one|two)$', candidate: all}":                "p",
+		"- {equals: one, candidate: all}":                         "f",
+		"- {equals: two, candidate: 2}":                           "f",
+		"- not: {equals: x, candidate: 2}":                        "f",
+		"- any: [{equals: two, candidate: 1}, {equals: nothing}]": "p",
+	} {
+		if got := letter(score(t, entry, a)); got != want {
+			t.Errorf("%s: %s, want %s", entry, got, want)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	s := func(value float64, passed bool, weight float64, required bool) eval.Score {
+		return eval.Score{Scorer: "x", Value: &value, Passed: passed, Weight: weight, Required: required}
+	}
+	half := 0.5
+	for _, test := range []struct {
+		scores    []eval.Score
+		threshold *float64
+		want      eval.Outcome
+	}{
+		{[]eval.Score{s(1, true, 1, false), s(0, false, 1, false)}, nil, eval.Fail},
+		{[]eval.Score{s(1, true, 1, false), s(0, false, 1, false)}, &half, eval.Pass},
+		{[]eval.Score{s(1, true, 1, false), s(0, false, 2, false)}, &half, eval.Fail},
+		{[]eval.Score{s(1, true, 9, false), s(0, false, 1, true)}, &half, eval.Fail},
+		{[]eval.Score{s(1, true, 1, false), {Scorer: "y", Unscored: "no idea"}}, &half, eval.Err},
+		{[]eval.Score{s(0, false, 0, false)}, &half, eval.Fail},
+	} {
+		if got, _ := scorers.Judge(test.scores, test.threshold); got != test.want {
+			t.Errorf("%+v: %s, want %s", test.scores, got, test.want)
+		}
+	}
+}
+
+func vectors[T any](t *testing.T, name string) []T {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in struct{ Cases []T }
+	if err := json.Unmarshal(data, &in); err != nil {
+		t.Fatal(err)
+	}
+	if len(in.Cases) == 0 {
+		t.Fatal("no cases")
+	}
+	return in.Cases
+}
+
+func quoted(s string) string {
+	out, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+// Distances and similarities as other programs compute them.
+func TestLevenshteinVectors(t *testing.T) {
+	for _, c := range vectors[struct {
+		A, B       string
+		Distance   int
+		Similarity float64
+	}](t, "edit_distance.json") {
+		if c.A == "" { // an answer without text fails whatever the distance
+			continue
+		}
+		got := score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance), answer(c.A))
+		if !got.Passed || math.Abs(*got.Value-c.Similarity) > 1e-12 {
+			t.Errorf("%q %q: %v, want %v", c.A, c.B, *got.Value, c.Similarity)
+		}
+		if c.Distance > 0 && score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance-1), answer(c.A)).Passed {
+			t.Errorf("%q %q: the distance is below %d", c.A, c.B, c.Distance)
+		}
+	}
+}
+
+// Case folding as Python does it.
+func TestCaseFoldVectors(t *testing.T) {
+	for _, c := range vectors[struct {
+		S, Casefold, NFKC string
+		NFKCCasefold      string `json:"nfkc_casefold"`
+	}](t, "casefold.json") {
+		if c.S == "" || strings.TrimSpace(c.S) == "" {
+			continue
+		}
+		if !score(t, fmt.Sprintf("- {equals: %s, ignoreCase: true}", quoted(c.Casefold)), answer(c.S)).Passed {
+			t.Errorf("%q does not fold to %q", c.S, c.Casefold)
+		}
+		if !score(t, fmt.Sprintf("- {equals: %s, normalize: nfkc, ignoreCase: true}", quoted(c.NFKCCasefold)), answer(c.S)).Passed {
+			t.Errorf("%q does not fold to %q under NFKC", c.S, c.NFKCCasefold)
+		}
+	}
+}
+
+// Equality of JSON values as other programs see it.
+func TestJSONVectors(t *testing.T) {
+	for _, c := range vectors[struct {
+		A, B  json.RawMessage
+		Equal bool
+	}](t, "json_equal.json") {
+		got := score(t, "- json: {equals: "+string(c.A)+"}", answer(string(c.B)))
+		if got.Passed != c.Equal {
+			t.Errorf("%s %s: %v (%s)", c.A, c.B, got.Passed, got.Reason)
+		}
+		if !c.Equal && got.Diff == "" {
+			t.Errorf("%s %s: no diff", c.A, c.B)
+		}
+	}
+}
+
+// Every kind has what help and documentation need, and its example is right.
+func TestTableIsComplete(t *testing.T) {
+	for _, k := range scorers.Builtin() {
+		if k.Summary == "" || k.Doc == "" || k.Example == "" {
+			t.Errorf("%s lacks a text", k.Name)
+		}
+		compile(t, k.Example)
+	}
+}
+
+func TestReasonsArePlain(t *testing.T) {
+	for entry, want := range map[string]string{
+		"- equals: Paris":                         `expected "Paris", got "Lyon\u0007 \"x\""`,
+		"- length: {words: {max: 1}}":             "the answer has 2 words, expected at most 1",
+		"- json: {equals: {a: 1}}":                `not valid JSON at byte 1: "Lyon\u0007 \"x\""`,
+		"- levenshtein: {to: Paris, max: 1}":      `distance 9 from "Paris", at most 1: "Lyon\u0007 \"x\""`,
+		"- containsAll: [a, b]":                   `the answer does not contain "a", "b": "Lyon\u0007 \"x\""`,
+		"- any: [{contains: a}, {startsWith: b}]": `none passed: the answer does not contain "a": "Lyon\u0007 \"x\""; the answer does not begin with "b": "Lyon\u0007 \"x\""`,
+	} {
+		got := score(t, entry, answer("Lyon\a \"x\"")).Reason
+		if got = strings.ReplaceAll(got, `\a`, `\u0007`); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", entry, got, want)
+		}
+	}
+}
+
+func FuzzScore(f *testing.F) {
+	for _, s := range []string{"Paris", "", "{\"a\": 1e400}", "\xff\xfe", strings.Repeat("[", 20000), "e\u0301"} {
+		f.Add(s)
+	}
+	var all []*scorers.Compiled
+	for _, k := range scorers.Builtin() {
+		all = append(all, compile(f, k.Example))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, c := range all {
+			s, err := c.Score(answer(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Value != nil && !(*s.Value >= 0 && *s.Value <= 1) {
+				t.Errorf("%s: value %v", s.Scorer, *s.Value)
+			}
+		}
+	})
+}
+
+// Scorer arguments come from files that may be hostile.
+func FuzzArguments(f *testing.F) {
+	for _, k := range scorers.Builtin() {
+		f.Add(k.Example)
+	}
+	f.Fuzz(func(t *testing.T, entry string) {
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
+			"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
+		var diags diag.List
+		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		if diags.HasErrors() {
+			return
+		}
+		for c := range s.Cases() {
+			for _, sc := range c.Scorers {
+				if _, err := scorers.Builtin().Compile(sc).Score(answer("text")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkScorers(b *testing.B) {
+	for _, k := range scorers.Builtin() {
+		c := compile(b, k.Example)
+		for _, size := range []int{1_000, 100_000} {
+			a := answer(strings.Repeat("The quick brown fox. ", size/21))
+			b.Run(fmt.Sprintf("%s/%dB", k.Name, size), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := c.Score(a); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
