@@ -89,6 +89,9 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
+// NotFound reports whether the service does not know what was asked for.
+func (e *Error) NotFound() bool { return e.Status == 404 }
+
 // Errorf makes an Error without a status.
 func Errorf(kind ErrorKind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}

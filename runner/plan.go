@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
@@ -122,7 +121,7 @@ func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *
 		case err == nil:
 		case !errors.As(err, &e):
 			return err
-		case e.Status == http.StatusNotFound:
+		case e.NotFound():
 			p.unknownModel(ctx, source, t, diags)
 			continue
 		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindTimeout || e.Kind == eval.KindCanceled:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -50,7 +49,7 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 		id := strings.TrimPrefix(args[0], "models/")
 		m, err := session.Source().Model(ctx, settings.Service.APIVersion, id)
 		var e *eval.Error
-		if errors.As(err, &e) && e.Status == http.StatusNotFound {
+		if errors.As(err, &e) && e.NotFound() {
 			var ids []string
 			for i := range models {
 				ids = append(ids, models[i].ID())

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net/http"
+	"slices"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -87,6 +87,10 @@ func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error
 	}
 }
 
+// passingStatus are the HTTP statuses of faults that pass: request timeout, internal error, bad
+// gateway, unavailable, gateway timeout.
+var passingStatus = []int{408, 500, 502, 503, 504}
+
 // passing reports whether a later attempt may go better.
 func passing(e *eval.Error) bool {
 	if e.Permanent {
@@ -96,11 +100,7 @@ func passing(e *eval.Error) bool {
 	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindQuota:
 		return true
 	case eval.KindStatus:
-		switch e.Status {
-		case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
-			http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return true
-		}
+		return slices.Contains(passingStatus, e.Status)
 	}
 	return false
 }

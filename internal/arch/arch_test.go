@@ -1,0 +1,87 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/evalrun/evalrun/"
+
+// direct lists what each package may import. It also reaches whatever those may import.
+var direct = map[string][]string{
+	"diag":              nil,
+	"internal/stats":    nil,
+	"internal/arch":     nil,
+	"eval":              {"diag"},
+	"internal/yamlnode": {"diag"},
+	"internal/tmpl":     nil,
+	"suite":             {"eval", "diag", "internal/yamlnode", "internal/tmpl"},
+	"genlang":           {"eval"},
+	"genlang/emulator":  {"eval", "diag", "internal/yamlnode", "internal/tmpl"},
+	"journal":           {"eval"},
+	"internal/flow":     {"eval"},
+	"scorers":           {"suite", "eval", "diag"},
+	"reports":           {"journal", "eval", "diag", "internal/stats"},
+	"runner":            {"scorers", "suite", "eval", "diag"},
+	"internal/harness":  {"runner", "reports", "journal", "genlang", "genlang/emulator", "internal/flow", "scorers", "suite"},
+	"cmd/evalrun":       {"internal/harness", "genlang/emulator", "reports", "runner", "scorers", "eval", "diag"},
+}
+
+// only says which packages may import something from outside the module.
+var only = map[string][]string{
+	"gopkg.in/yaml.v3": {"internal/yamlnode"},
+	"net/http":         {"genlang", "genlang/emulator"},
+}
+
+type pkg struct {
+	ImportPath string
+	Doc        string
+	Imports    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Doc,Imports", "../../...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func reaches(from, to string) bool {
+	return slices.ContainsFunc(direct[from], func(d string) bool { return d == to || reaches(d, to) })
+}
+
+func TestArrows(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if _, known := direct[name]; !known {
+			t.Errorf("%s stands in no room: give it one in the table above", name)
+		}
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", name)
+		}
+		for _, imported := range p.Imports {
+			if allowed, limited := only[imported]; limited && !slices.Contains(allowed, name) {
+				t.Errorf("%s imports %s, which is for %v", name, imported, allowed)
+			}
+			if to, ours := strings.CutPrefix(imported, module); ours && !reaches(name, to) {
+				t.Errorf("%s must not import %s", name, to)
+			}
+		}
+	}
+}

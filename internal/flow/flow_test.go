@@ -1,0 +1,277 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// fake is a service that answers from a function.
+type fake struct {
+	mu       sync.Mutex
+	times    []time.Time
+	generate func(n int, call *eval.Call) (*eval.Response, error)
+	count    int
+}
+
+func (f *fake) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	f.mu.Lock()
+	f.times = append(f.times, time.Now())
+	n := len(f.times)
+	f.mu.Unlock()
+	if f.generate == nil {
+		return &eval.Response{}, nil
+	}
+	return f.generate(n, call)
+}
+
+func (f *fake) CountTokens(context.Context, *eval.Call) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count++
+	return 3, nil
+}
+func (f *fake) Model(context.Context, string, string) (*eval.Model, error) { return nil, nil }
+func (f *fake) Models(context.Context, string) ([]eval.Model, error)       { return nil, nil }
+
+func failing(kind eval.ErrorKind, status int) func(int, *eval.Call) (*eval.Response, error) {
+	return func(int, *eval.Call) (*eval.Response, error) {
+		return nil, &eval.Error{Kind: kind, Status: status}
+	}
+}
+
+func TestRetryOnlyWhatPasses(t *testing.T) {
+	for _, test := range []struct {
+		kind      eval.ErrorKind
+		status    int
+		permanent bool
+		want      int
+	}{
+		{eval.KindTransport, 0, false, 5}, {eval.KindTimeout, 0, false, 5}, {eval.KindTruncated, 0, false, 5}, {eval.KindMalformed, 0, false, 5},
+		{eval.KindQuota, 429, false, 5}, {eval.KindQuota, 429, true, 1}, {eval.KindTransport, 0, true, 1},
+		{eval.KindStatus, 408, false, 5}, {eval.KindStatus, 500, false, 5}, {eval.KindStatus, 502, false, 5}, {eval.KindStatus, 503, false, 5}, {eval.KindStatus, 504, false, 5},
+		{eval.KindStatus, 400, false, 1}, {eval.KindStatus, 404, false, 1}, {eval.KindStatus, 501, false, 1}, {eval.KindAuth, 403, false, 1},
+		{eval.KindTooLarge, 0, false, 1}, {eval.KindBudget, 0, false, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
+				return nil, &eval.Error{Kind: test.kind, Status: test.status, Permanent: test.permanent}
+			}}
+			_, err := Retry(f, RetryPolicy{Attempts: 5}).Generate(t.Context(), &eval.Call{})
+			if err == nil || len(f.times) != test.want {
+				t.Errorf("%s %d: %d attempts, want %d (%v)", test.kind, test.status, len(f.times), test.want, err)
+			}
+		})
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{generate: failing(eval.KindStatus, 503)}
+		call := &eval.Call{}
+		started := time.Now()
+		_, _ = Retry(f, RetryPolicy{Attempts: 5}).Generate(t.Context(), call)
+		for i := 1; i < len(f.times); i++ {
+			if wait, most := f.times[i].Sub(f.times[i-1]), time.Second<<(i-1); wait > most {
+				t.Errorf("wait %d is %s, at most %s", i, wait, most)
+			}
+		}
+		if got := eval.Milliseconds(time.Since(started)); math.Abs(call.Timing.QueuedMs-got) > 0.01 {
+			t.Errorf("queued %v of %v ms", call.Timing.QueuedMs, got)
+		}
+	})
+}
+
+func TestRetryAfterIsTheLeast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
+			if n < 3 {
+				return nil, &eval.Error{Kind: eval.KindQuota, Status: 429, RetryAfter: 40 * time.Second}
+			}
+			return &eval.Response{}, nil
+		}}
+		if _, err := Retry(f, RetryPolicy{Attempts: 5}).Generate(t.Context(), &eval.Call{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i < 3; i++ {
+			if wait := f.times[i].Sub(f.times[i-1]); wait < 40*time.Second || wait > 44*time.Second {
+				t.Errorf("wait %s", wait)
+			}
+		}
+	})
+}
+
+func TestStopEndsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
+			return nil, &eval.Error{Kind: eval.KindQuota, Status: 429, RetryAfter: time.Hour}
+		}}
+		go func() {
+			time.Sleep(time.Second)
+			close(stop)
+		}()
+		started := time.Now()
+		_, err := Retry(f, RetryPolicy{Attempts: 5, Stop: stop}).Generate(t.Context(), &eval.Call{})
+		if e := AsError(err); e == nil || e.Kind != eval.KindQuota || len(f.times) != 1 || time.Since(started) != time.Second {
+			t.Errorf("%v after %s, %d attempts", err, time.Since(started), len(f.times))
+		}
+	})
+}
+
+func run(t *testing.T, l *Ledger, f *fake, trials, workers int, call eval.Call) (errs []error) {
+	t.Helper()
+	s := l.Limit(f)
+	work := make(chan int)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for range work {
+				c := call
+				if _, err := s.Generate(t.Context(), &c); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for range trials {
+		work <- 1
+	}
+	close(work)
+	wg.Wait()
+	return errs
+}
+
+// No window of a minute holds more calls than declared, and the rate is used up.
+func TestRequestsPerMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		l := NewLedger(LedgerConfig{RequestsPerMinute: 60})
+		started := time.Now()
+		run(t, l, f, 181, 16, eval.Call{})
+		if took := time.Since(started); took < 180*time.Second || took > 181*time.Second {
+			t.Errorf("181 calls at 60 a minute took %s", took)
+		}
+		checkWindow(t, f.times, 60, func(int) int { return 1 })
+	})
+}
+
+func checkWindow(t *testing.T, times []time.Time, limit int, weight func(int) int) {
+	t.Helper()
+	for i := range times {
+		sum := 0
+		for j := i; j < len(times) && times[j].Sub(times[i]) < time.Minute; j++ {
+			sum += weight(j)
+		}
+		if sum > limit {
+			t.Fatalf("%d in the minute from call %d, at most %d", sum, i, limit)
+		}
+	}
+}
+
+// Tokens are reserved before a call and settled after it: what was reserved too much is used.
+func TestTokensPerMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
+			time.Sleep(100 * time.Millisecond)
+			return &eval.Response{Usage: &eval.Usage{TotalTokens: 20}}, nil
+		}}
+		l := NewLedger(LedgerConfig{TokensPerMinute: 1000})
+		started := time.Now()
+		run(t, l, f, 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
+		if took := time.Since(started); took < 2*time.Minute || took > 3*time.Minute+10*time.Second {
+			t.Errorf("150 calls of 20 tokens at 1000 a minute took %s", took)
+		}
+		checkWindow(t, f.times, 1000, func(int) int { return 20 })
+		if got := l.Spent(); got.Tokens != 3000 || got.Calls != 150 || l.reserved != 0 {
+			t.Errorf("%+v, %d reserved", got, l.reserved)
+		}
+	})
+}
+
+func TestOneCallLargerThanTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLedger(LedgerConfig{TokensPerMinute: 10})
+		if errs := run(t, l, &fake{}, 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
+			t.Error(errs)
+		}
+	})
+}
+
+func TestBudgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		l := NewLedger(LedgerConfig{BudgetCalls: 7})
+		errs := run(t, l, f, 20, 8, eval.Call{})
+		if len(f.times) != 7 || len(errs) != 13 || AsError(errs[0]).Kind != eval.KindBudget {
+			t.Errorf("%d calls, %d errors", len(f.times), len(errs))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		// 8 workers reserve 100 each and spend 30: all of the budget is used, and no more.
+		f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
+			time.Sleep(time.Second)
+			return &eval.Response{Usage: &eval.Usage{TotalTokens: 30}}, nil
+		}}
+		l := NewLedger(LedgerConfig{BudgetTokens: 1000})
+		errs := run(t, l, f, 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
+		if len(f.times) != 31 || len(errs) != 19 || l.Spent().Tokens != 930 {
+			t.Errorf("%d calls, %d errors, %+v", len(f.times), len(errs), l.Spent())
+		}
+	})
+}
+
+// What an answer cost is counted when it matters, and guessed otherwise.
+func TestUsage(t *testing.T) {
+	answer := func(int, *eval.Call) (*eval.Response, error) {
+		return &eval.Response{Candidates: []eval.Candidate{{Text: "12345"}}}, nil
+	}
+	for _, test := range []struct {
+		cfg    LedgerConfig
+		want   eval.Usage
+		counts int
+	}{
+		{LedgerConfig{CountOutput: true}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
+		{LedgerConfig{CountOutput: true, BudgetTokens: 1000}, eval.Usage{PromptTokens: 7, OutputTokens: 3, TotalTokens: 10, Source: eval.UsageCounted}, 1},
+		{LedgerConfig{BudgetTokens: 1000}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
+		{LedgerConfig{CountOutput: true, BudgetTokens: 1000, BudgetCalls: 1}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
+	} {
+		f := &fake{generate: answer}
+		l := NewLedger(test.cfg)
+		resp, err := l.Limit(f).Generate(t.Context(), &eval.Call{PromptTokens: 7})
+		if err != nil || *resp.Usage != test.want || f.count != test.counts {
+			t.Errorf("%+v: %+v, %d counts, %v", test.cfg, resp.Usage, f.count, err)
+		}
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := Deadline(hanging{}, 3*time.Second)
+		started := time.Now()
+		_, err := s.Generate(t.Context(), &eval.Call{})
+		if e := AsError(err); time.Since(started) != 3*time.Second || e == nil || e.Message != "no complete answer within 3s" {
+			t.Error(err)
+		}
+	})
+}
+
+// hanging answers when its context ends.
+type hanging struct{ *fake }
+
+func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, error) {
+	<-ctx.Done()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, eval.Errorf(eval.KindTimeout, "too late")
+	}
+	return nil, eval.Errorf(eval.KindCanceled, "canceled")
+}

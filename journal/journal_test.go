@@ -1,0 +1,284 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+func result(n int, outcome eval.Outcome) *eval.Result {
+	value := 0.5
+	r := &eval.Result{
+		Trial:   eval.Trial{N: n, ID: fmt.Sprintf("id-%d", n), Suite: "s", Case: fmt.Sprintf("case %d", n/2), Arm: "t/p", Repeat: n%2 + 1},
+		Outcome: outcome, Scores: []eval.Score{{Scorer: "x", Name: "metric", Value: &value}},
+		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "<question>\u2028"}}}}},
+		Usage:   &eval.Usage{TotalTokens: 3},
+	}
+	if outcome == eval.Err {
+		r.Error = eval.Errorf(eval.KindTimeout, "late")
+	}
+	return r
+}
+
+var head = eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Plan: eval.RunPlan{Trials: 6, Arms: []string{"t/p"}}}
+
+func write(t *testing.T, dir string, finish bool, results ...*eval.Result) []byte {
+	t.Helper()
+	run := head
+	w, err := Create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte("version: 1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if finish {
+		err = w.Finish(&eval.End{Reason: eval.EndCompleted})
+	} else {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func open(t *testing.T, data []byte) (*Document, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), FileName)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(path)
+	if err == nil {
+		t.Cleanup(func() { d.Close() })
+	}
+	return d, err
+}
+
+func TestWriteAndRead(t *testing.T) {
+	// Results come in any order and are read in the plan's; the last line of an id counts.
+	data := write(t, t.TempDir(), true, result(5, eval.Pass), result(1, eval.Err), result(0, eval.Pass), result(1, eval.Fail), result(2, eval.Skip))
+	d, err := open(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for r, err := range d.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(r.N, r.Outcome))
+		if r.Request.Contents[0].Parts[0].Text != "<question>\u2028" {
+			t.Errorf("%q", r.Request.Contents[0].Parts[0].Text)
+		}
+	}
+	if fmt.Sprint(got) != "[0 pass 1 fail 2 skip 5 pass]" && fmt.Sprint(got) != "[0pass 1fail 2skip 5pass]" {
+		t.Error(got)
+	}
+	if bytes.Contains(data, []byte(`\u003c`)) {
+		t.Error("the run file is escaped for HTML")
+	}
+	arm := d.Summary.Suites[0].Arms[0]
+	rate, ok := arm.PassRate()
+	if !ok || rate != 0.75 || arm.Judged != 2 || arm.Cases != (CaseCounts{3, 1, 0, 1}) || d.Summary.Cases != arm.Cases {
+		t.Errorf("%v %+v", rate, arm)
+	}
+	if m := arm.Metrics; len(m) != 1 || m[0].Mean != 0.5 || m[0].N != 3 {
+		t.Errorf("%+v", m)
+	}
+	if d.End.Reason != eval.EndCompleted || !d.Partial() {
+		t.Error("a run with skips is partial")
+	}
+}
+
+func TestFormatOfALine(t *testing.T) {
+	data := write(t, t.TempDir(), true, result(0, eval.Pass))
+	for i, line := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
+		want := fmt.Sprintf(`,"seq":%d,"crc":"`, i)
+		if !bytes.HasPrefix(line, []byte(`{"type":"`)) || !bytes.Contains(line, []byte(want)) {
+			t.Errorf("%s", line)
+		}
+	}
+}
+
+// Cut at every byte of its last lines, the file opens, and at most the cut line is lost.
+func TestTornAtEveryByte(t *testing.T) {
+	data := write(t, t.TempDir(), false, result(0, eval.Pass), result(1, eval.Pass), result(2, eval.Fail))
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	start := len(lines[0])
+	for cut := start; cut < len(data); cut++ {
+		d, err := open(t, data[:cut])
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		whole := bytes.Count(data[:cut], []byte("\n")) - 1
+		if n := d.Summary.Counts.Total(); n < whole || n > whole+1 || len(d.Damaged) > 0 || d.End != nil {
+			t.Fatalf("cut at %d: %d trials, want %d (%v)", cut, n, whole, d.Damaged)
+		}
+	}
+}
+
+// Whichever bit flips, it is noticed, and costs at most the line that it is in.
+func TestEveryFlippedBitIsNoticed(t *testing.T) {
+	data := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Pass))
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	from, to := len(lines[0]), len(lines[0])+len(lines[1])-1
+	for at := from; at < to; at++ {
+		for bit := range 8 {
+			damaged := bytes.Clone(data)
+			damaged[at] ^= 1 << bit
+			d, err := open(t, damaged)
+			if err != nil {
+				t.Fatalf("byte %d bit %d: %v", at, bit, err)
+			}
+			if len(d.Damaged) == 0 || d.Summary.Counts.Total() != 1 {
+				t.Fatalf("byte %d bit %d: %d trials, %v", at, bit, d.Summary.Counts.Total(), d.Damaged)
+			}
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	dir := t.TempDir()
+	run := head
+	w, err := Create(dir, &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir, &run, nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second writer: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir, &run, nil); err == nil || !strings.Contains(err.Error(), "holds a run already") {
+		t.Errorf("over an old run: %v", err)
+	}
+	if _, err := Open(t.TempDir()); !errors.Is(err, ErrNoRun) {
+		t.Error(err)
+	}
+	if _, err := open(t, []byte("hello\nworld\n")); err == nil {
+		t.Error("not a run file")
+	}
+	if _, err := open(t, nil); err == nil {
+		t.Error("an empty file")
+	}
+}
+
+func TestNewerVersionIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	w := &Writer{dir: dir}
+	file, err := os.Create(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.file = file
+	if err := w.write("run", &eval.Run{Version: Version + 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "version 2") {
+		t.Error(err)
+	}
+}
+
+func TestWriteErrorsStay(t *testing.T) {
+	run := head
+	w, err := Create(t.TempDir(), &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.Append(result(0, eval.Pass)); err == nil || !strings.Contains(err.Error(), "cannot be written") {
+			t.Error(err)
+		}
+	}
+	if err := w.Close(); err == nil {
+		t.Error("no error at the end")
+	}
+}
+
+func TestConcurrentAppends(t *testing.T) {
+	dir := t.TempDir()
+	run := head
+	w, err := Create(dir, &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			for j := range 50 {
+				if err := w.Append(result(i*50+j, eval.Pass)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := w.Finish(&eval.End{}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Summary.Counts.Pass != 800 || len(d.Damaged) != 0 {
+		t.Errorf("%+v %v", d.Summary.Counts, d.Damaged)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte("{}\n"))
+	f.Add([]byte(`{"type":"run","version":1,"seq":0,"crc":"00000000"}` + "\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := open(t, data)
+		if err != nil {
+			return
+		}
+		for _, err := range d.Trials() {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkAppend(b *testing.B) {
+	run := head
+	w, err := Create(b.TempDir(), &run, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := result(0, eval.Pass)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := w.Append(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
