@@ -62,15 +62,13 @@ func isClean(s string) bool {
 	return true
 }
 
-// plain reports whether r shows as itself and changes nothing around it.
-// Format characters (bidi controls, zero-width marks, tags) are not plain, but
-// the joiners that emoji and several scripts need are.
+// plain reports whether r shows as itself and changes nothing around it. Controls, format
+// characters (bidi controls, zero-width marks, tags) and what is assigned to no character are not
+// plain, but the joiners that emoji and several scripts need are.
 func plain(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d':
 		return true
-	case '\u2028', '\u2029':
-		return false
 	}
-	return !unicode.Is(unicode.Cc, r) && !unicode.Is(unicode.Cf, r)
+	return unicode.IsGraphic(r)
 }

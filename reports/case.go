@@ -44,7 +44,7 @@ func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, fo
 
 func (c *caseReport) trial(r *eval.Result) {
 	c.printf("%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, strings.ToUpper(string(r.Outcome))), diag.CleanLine(r.Suite), diag.CleanLine(r.Case), r.Arm, r.Repeat)
-	c.printf("  trial %s, case %s, model %s\n", r.ID, r.CaseID, r.Model)
+	c.printf("  trial %s, case %s, model %s\n", r.ID, diag.CleanLine(r.CaseID), r.Model)
 	if r.SkipReason != "" {
 		c.printf("  not asked: %s\n", diag.CleanLine(r.SkipReason))
 	}

@@ -86,7 +86,7 @@ func (t *tableReport) heading() {
 	}
 	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
 	if t.d.Run.Emulator {
-		t.line("against evalrun's emulator: no model was asked, the answers come from a script")
+		t.wrapped("", "against evalrun's emulator: no model was asked, the answers come from a script")
 	}
 	switch {
 	case t.d.End == nil:
@@ -433,7 +433,7 @@ func (t *tableReport) errors(c *causes) {
 // for them.
 func (t *tableReport) arms() {
 	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
-	const optional = 3
+	const optional = 5
 	var rows [][]string
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
@@ -503,7 +503,7 @@ func (t *tableReport) metrics() {
 		for _, a := range s.Arms {
 			for _, m := range a.Metrics {
 				lo, hi := interval(m.Mean, m.N)
-				t.line(" %s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", diag.CleanLine(m.Name), a.Name, m.Mean, lo, hi, m.N)
+				t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, m.Mean, lo, hi, m.N))
 			}
 		}
 	}
@@ -536,6 +536,8 @@ func (t *tableReport) gate() {
 	case n == 0:
 	case held == n:
 		t.line("gate: %s", t.paint(eval.Pass, allHold(n)))
+	case held == 1:
+		t.line("gate: the other rule holds")
 	case held > 0:
 		t.line("gate: the other %s", allHold(held))
 	}
@@ -557,7 +559,7 @@ func (t *tableReport) budget(s *eval.Spent) {
 		if s.Tokens > s.BudgetTokens {
 			over = fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
 		}
-		t.line("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, over)
+		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, over))
 	}
 }
 
@@ -591,5 +593,6 @@ func (t *tableReport) rule(r eval.GateRule) {
 	if r.Value != nil {
 		found = fmt.Sprintf("it is %.4g", *r.Value)
 	}
-	t.line("gate: %s: %s %s %s %.4g: %s", t.paint(eval.Fail, "DOES NOT HOLD"), diag.CleanLine(where), r.Name, bound, r.Limit, found)
+	t.line("gate: %s", t.paint(eval.Fail, "DOES NOT HOLD"))
+	t.wrapped("     ", fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found))
 }
