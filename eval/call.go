@@ -77,6 +77,8 @@ type Error struct {
 	RetryAfter time.Duration `json:"-"`
 	// Permanent says that no retry can help although the kind suggests it.
 	Permanent bool `json:"-"`
+	// Unsent says that the request never left: it cannot have cost anything.
+	Unsent bool `json:"-"`
 }
 
 func (e *Error) Error() string {

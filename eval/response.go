@@ -53,10 +53,15 @@ var BlockReasons = []string{"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CON
 
 // PromptBlock is the reason for which the prompt was blocked, "" when it was not.
 func (r *Response) PromptBlock() string {
-	if r.PromptFeedback == nil || r.PromptFeedback.BlockReason == "BLOCK_REASON_UNSPECIFIED" {
+	if r.PromptFeedback == nil {
 		return ""
 	}
-	return r.PromptFeedback.BlockReason
+	switch reason := r.PromptFeedback.BlockReason; reason {
+	case "BLOCK_REASON_UNSPECIFIED", "0":
+		return ""
+	default:
+		return reason
+	}
 }
 
 // Block is the reason for which the candidate was blocked, "" when it was not.

@@ -15,10 +15,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +55,6 @@ type Config struct {
 type Client struct {
 	cfg  Config
 	base string
-	http *http.Client
 	key  secret
 }
 
@@ -75,10 +73,6 @@ func New(cfg Config) *Client {
 		cfg:  cfg,
 		base: strings.TrimRight(cfg.BaseURL, "/"),
 		key:  newSecret(cfg.Key),
-		http: &http.Client{
-			Transport:     cfg.Transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
 	}
 }
 
@@ -91,7 +85,11 @@ func transport(connections int) *http.Transport {
 }
 
 // Close gives up idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
 
 // Generate asks the model once. It fills in call.Timing.LatencyMs.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
@@ -238,7 +236,9 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 			req.Header.Set(c.cfg.HeaderPrefix+"-api-key", c.cfg.Key)
 		}
 	}
-	resp, err := c.http.Do(req)
+	// A round trip follows no redirect, on which http.Client would send the key's header and the
+	// prompt along, whatever the host.
+	resp, err := c.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		return nil, c.transportError(req, err)
 	}
@@ -249,7 +249,7 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		return nil, c.redirected(resp)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return nil, statusError(resp, data)
+		return nil, c.key.cleanError(statusError(resp, data))
 	case readErr != nil:
 		return nil, c.bodyError(req, readErr)
 	}
@@ -284,11 +284,9 @@ func (c *Client) transportError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // its own text holds the whole URL, key included
-	}
 	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.key.outOf(err.Error()))
+	var op *net.OpError
+	e.Unsent = errors.As(err, &op) && op.Op == "dial"
 	e.Permanent = isPermanent(err)
 	return e
 }
@@ -339,55 +337,11 @@ func (c *Client) redirected(resp *http.Response) error {
 	}
 }
 
-// secret takes a key out of texts in the forms in which it may turn up there.
-type secret struct {
-	forms   [][]byte
-	replace *strings.Replacer
-	long    bool
-}
-
-// minAnswer is the length from which a key is also taken out of answers: a shorter one could be
-// a word of its own there, and no service hands out such keys.
-const minAnswer = 16
-
-func newSecret(key string) secret {
-	if key == "" {
-		return secret{replace: strings.NewReplacer()}
-	}
-	var s secret
-	var pairs []string
-	inJSON := string(eval.AppendString(nil, key))
-	for _, form := range []string{key, url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], base64Of(key)} {
-		s.forms = append(s.forms, []byte(form))
-		pairs = append(pairs, form, "[key]")
-	}
-	s.replace = strings.NewReplacer(pairs...)
-	s.long = len(key) >= minAnswer
-	return s
-}
-
-// outOf is for texts of evalrun's own, such as errors.
-func (s secret) outOf(text string) string { return s.replace.Replace(text) }
-
-// outOfAnswer is for what the service sent.
-func (s secret) outOfAnswer(data []byte) []byte {
-	if s.long && slices.ContainsFunc(s.forms, func(form []byte) bool { return bytes.Contains(data, form) }) {
-		return []byte(s.replace.Replace(string(data)))
-	}
-	return data
-}
-
 // retryAfter reads the Retry-After header: seconds or a date.
 func retryAfter(h http.Header) time.Duration {
 	v := strings.TrimSpace(h.Get("Retry-After"))
-	if v == "" {
-		return 0
-	}
-	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 1e9 {
-		return time.Duration(s * float64(time.Second))
-	}
 	if t, err := http.ParseTime(v); err == nil {
 		return max(0, time.Until(t))
 	}
-	return 0
+	return seconds(v)
 }

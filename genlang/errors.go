@@ -2,9 +2,9 @@ package genlang
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,26 +24,86 @@ func excerpt(data []byte) string {
 	return text
 }
 
-func base64Of(s string) string {
-	return strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "=")
-}
+// maxMessage bounds the service's message in an error, in code points.
+const maxMessage = 1000
 
-// errorBody is the error object of the service as it has been seen; the specification shows none.
+// errorBody is the error object of the service as it has been seen; the specification shows none. Every
+// member is read by itself, so that an odd one costs nothing but itself.
 type errorBody struct {
-	Code    json.RawMessage `json:"code"`
-	Message string          `json:"message"`
-	Status  string          `json:"status"`
-	Details []errorDetail   `json:"details"`
+	Code    int
+	Message string
+	Status  string
+	Details []errorDetail
 }
 
 type errorDetail struct {
-	Type       string `json:"@type"`
-	Reason     string `json:"reason"`
-	RetryDelay string `json:"retryDelay"`
-	Violations []struct {
-		QuotaID    string `json:"quotaId"`
-		QuotaValue string `json:"quotaValue"`
-	} `json:"violations"`
+	reason     string
+	retryDelay time.Duration
+	exhausted  bool // a quota that waiting does not cure: per day, or of zero
+}
+
+func newErrorBody(raw []byte) *errorBody {
+	f := fields{}
+	if json.Unmarshal(raw, &f) != nil {
+		return nil
+	}
+	var b errorBody
+	_ = f.take("message", &b.Message) // of another type: left empty, as are the others
+	_ = f.take("status", &b.Status)
+	var code word
+	_ = f.take("code", &code)
+	b.Code, _ = strconv.Atoi(string(code))
+	var details []json.RawMessage
+	if f.take("details", &details) != nil {
+		details = []json.RawMessage{f["details"]}
+	}
+	for _, raw := range details {
+		b.Details = append(b.Details, newErrorDetail(raw))
+	}
+	return &b
+}
+
+func newErrorDetail(raw []byte) errorDetail {
+	var d errorDetail
+	f := fields{}
+	if json.Unmarshal(raw, &f) != nil {
+		return d
+	}
+	_ = f.take("reason", &d.reason) // as above
+	d.retryDelay = delay(f["retryDelay"])
+	var violations []fields
+	_ = f.take("violations", &violations)
+	for _, v := range violations {
+		var id, value word
+		_ = v.take("quotaId", &id)
+		_ = v.take("quotaValue", &value)
+		d.exhausted = d.exhausted || strings.Contains(string(id), "PerDay") || value == "0"
+	}
+	return d
+}
+
+// delay reads a duration: "46.5s", a number of seconds, or {"seconds": 46}.
+func delay(raw []byte) time.Duration {
+	var text word
+	if json.Unmarshal(raw, &text) == nil {
+		return seconds(strings.TrimSuffix(string(text), "s"))
+	}
+	var parts struct {
+		Seconds word `json:"seconds"`
+	}
+	if json.Unmarshal(raw, &parts) == nil {
+		return seconds(string(parts.Seconds))
+	}
+	return 0
+}
+
+// seconds reads a number of seconds; what is too large for a Duration is as good as for ever.
+func seconds(text string) time.Duration {
+	s, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !(s > 0) {
+		return 0
+	}
+	return time.Duration(min(s, 1e9) * float64(time.Second))
 }
 
 // parseErrorBody finds an error object: {"error": {...}}, the same in a one-element
@@ -73,17 +133,7 @@ func parseErrorBody(data []byte) *errorBody {
 	case json.Unmarshal(outer.Error, &text) == nil:
 		return &errorBody{Message: strings.TrimSpace(text + " " + outer.Message)}
 	}
-	var b errorBody
-	if json.Unmarshal(outer.Error, &b) != nil {
-		// Some field has another type than usual: the message is what matters.
-		var m struct {
-			Message string `json:"message"`
-			Status  string `json:"status"`
-		}
-		_ = json.Unmarshal(outer.Error, &m)
-		return &errorBody{Message: m.Message, Status: m.Status}
-	}
-	return &b
+	return newErrorBody(outer.Error)
 }
 
 // statusError makes the typed error of an answer with an error status.
@@ -103,32 +153,36 @@ func statusError(resp *http.Response, data []byte) *eval.Error {
 
 // fill copies what the body says into the error.
 func (b *errorBody) fill(e *eval.Error) {
-	e.Message, e.Code = b.Message, b.Status
+	e.Message, e.Code = cutRunes(b.Message, maxMessage), cutRunes(b.Status, 100)
 	for _, d := range b.Details {
-		if wait, err := time.ParseDuration(d.RetryDelay); err == nil {
-			e.RetryAfter = max(e.RetryAfter, wait)
-		}
-		if strings.HasPrefix(d.Reason, "API_KEY_") {
+		e.RetryAfter = max(e.RetryAfter, d.retryDelay)
+		e.Permanent = e.Permanent || d.exhausted
+		if strings.HasPrefix(d.reason, "API_KEY_") {
 			e.Kind = eval.KindAuth
 		}
-		for _, v := range d.Violations {
-			if strings.Contains(v.QuotaID, "PerDay") || v.QuotaValue == "0" {
-				e.Permanent = true
-			}
-		}
 	}
+}
+
+func cutRunes(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n]) + "..."
 }
 
 // maxWait is the longest wait that the service may ask for before a run is better
 // resumed later.
 const maxWait = 120 * time.Second
 
+// classify gives the error the kind that its status means.
 func classify(e *eval.Error) {
-	switch e.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	switch {
+	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
 		e.Kind = eval.KindAuth
-	case http.StatusTooManyRequests:
+	case e.Status == http.StatusTooManyRequests:
 		e.Kind = eval.KindQuota
-		e.Permanent = e.Permanent || e.RetryAfter > maxWait
+	}
+	if e.RetryAfter > maxWait {
+		e.Kind, e.Permanent = eval.KindQuota, true
 	}
 }

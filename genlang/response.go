@@ -9,14 +9,20 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
 )
 
 // decode reads one JSON value into v and says in an *eval.Error why it is none.
 func decode(data []byte, v any) error {
-	if len(bytes.TrimSpace(data)) == 0 {
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
 		return eval.Errorf(eval.KindMalformed, "the answer is empty")
+	case !utf8.Valid(data):
+		return eval.Errorf(eval.KindMalformed, "the answer is not UTF-8: %s", excerpt(data))
+	case tooDeep(data):
+		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, excerpt(data))
 	}
 	err := json.Unmarshal(data, v)
 	if err == nil {
@@ -33,6 +39,30 @@ func decode(data []byte, v any) error {
 		return eval.Errorf(eval.KindMalformed, "%s: %s", &shapeError{wrong.Field, "a " + wrong.Value}, excerpt(data))
 	}
 	return eval.Errorf(eval.KindMalformed, "the answer has another shape than expected: %s", excerpt(data))
+}
+
+// maxNesting bounds how deep an answer may nest: what is kept of it stands in a line of the run
+// file, which must be read again.
+const maxNesting = 200
+
+func tooDeep(data []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 // isCut reports whether data is the beginning of a JSON value.
@@ -110,17 +140,27 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 		return nil, err
 	}
 	if _, ok := f["error"]; ok {
-		if body := parseErrorBody(data); body != nil {
-			e := &eval.Error{Kind: eval.KindStatus}
-			body.fill(e)
-			return nil, e
-		}
+		return nil, errorInAnswer(data)
 	}
 	out := &eval.Response{}
 	if err := fillResponse(out, f); err != nil {
 		return nil, eval.Errorf(eval.KindMalformed, "%s: %s", err, excerpt(data))
 	}
 	return out, nil
+}
+
+// errorInAnswer is the error of an answer that says 200 and holds an error all the same.
+func errorInAnswer(data []byte) *eval.Error {
+	e := &eval.Error{Kind: eval.KindStatus}
+	if body := parseErrorBody(data); body != nil {
+		body.fill(e)
+		e.Status = body.Code
+		classify(e)
+	}
+	if e.Message == "" {
+		e.Message = "the answer holds an error: " + excerpt(data)
+	}
+	return e
 }
 
 func fillResponse(out *eval.Response, f fields) error {
@@ -135,6 +175,7 @@ func fillResponse(out *eval.Response, f fields) error {
 	); err != nil {
 		return err
 	}
+	candidates = slices.DeleteFunc(candidates, func(c fields) bool { return len(c) == 0 }) // null or {} is no candidate
 	out.Candidates = make([]eval.Candidate, len(candidates))
 	indexes := make([]int, len(candidates))
 	for i, c := range candidates {
@@ -155,17 +196,23 @@ func fillResponse(out *eval.Response, f fields) error {
 }
 
 func (u *wireUsage) usage() *eval.Usage {
-	if u == nil || u.Prompt < 0 || u.Total < 0 || u.Prompt == 0 && u.Total == 0 {
+	if u == nil || u.Prompt == 0 && u.Total == 0 || !plausible(u.Prompt) || !plausible(u.Total) || !plausible(u.Thoughts) {
 		return nil
 	}
 	output := u.Thoughts
 	if u.Candidates != nil {
+		if !plausible(*u.Candidates) {
+			return nil
+		}
 		output += *u.Candidates
 	} else if u.Total > u.Prompt {
 		output = u.Total - u.Prompt
 	}
 	return &eval.Usage{PromptTokens: u.Prompt, OutputTokens: output, TotalTokens: max(u.Total, u.Prompt+output), Source: eval.UsageService}
 }
+
+// plausible reports whether n can be a number of tokens.
+func plausible(n int) bool { return n >= 0 && n <= 1<<40 }
 
 // sortBy puts the candidates in the order of their indexes, as far as they differ.
 func sortBy(candidates []eval.Candidate, indexes []int) {

@@ -31,9 +31,11 @@ type Document struct {
 	index []entry
 }
 
-// Partial reports whether trials of the plan are missing or were skipped.
+// Partial reports whether trials of the plan are missing, were skipped, or can no longer be
+// read.
 func (d *Document) Partial() bool {
-	return d.End == nil || d.End.Reason != eval.EndCompleted || d.Summary.Counts.Skip > 0
+	c := d.Summary.Counts
+	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > 0 || c.Total() < d.Run.Plan.Trials || len(d.Damaged) > 0
 }
 
 // entry locates a trial in the run file and keeps what the summary needs of it.

@@ -1,11 +1,13 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -123,7 +125,7 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 	for range runtime.GOMAXPROCS(0) {
 		pool.Go(func() {
 			for a := range r.answers {
-				r.send(ctx, a.score())
+				r.send(a.score())
 			}
 		})
 	}
@@ -143,51 +145,32 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 func (r *run) feed(ctx context.Context) {
 	defer close(r.trials)
 	for t := range r.plan.Trials() {
+		if ctx.Err() != nil {
+			return
+		}
 		if reason := r.Stop.Reason(); reason != "" {
-			if !r.send(ctx, skipped(t, reason)) {
-				return
-			}
+			r.send(skipped(t, reason))
 			continue
 		}
 		select {
 		case r.trials <- t:
 		case <-r.Stop.Done():
-			if !r.send(ctx, skipped(t, r.Stop.Reason())) {
-				return
-			}
+			r.send(skipped(t, r.Stop.Reason()))
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// send delivers a result; false when nobody wants it any more.
-func (r *run) send(ctx context.Context, result eval.Result) bool {
-	return r.deliver(ctx, delivery{result: result})
-}
-
-func (r *run) deliver(ctx context.Context, d delivery) bool {
-	select {
-	case r.results <- d:
-		return true
-	case <-ctx.Done():
-	}
-	// Canceled: the consumer may still be reading. A result that is ready is worth a try.
-	select {
-	case r.results <- d:
-		return true
-	default:
-		return false
-	}
-}
+// send delivers a result. It does not wait for ever: the consumer reads until all have ended, and
+// when it leaves early, what is still sent is thrown away for it.
+func (r *run) send(result eval.Result) { r.results <- delivery{result: result} }
 
 // sendError delivers an error and waits until the consumer has seen it: it may be one after
 // which nothing more is to be asked, such as a refused key.
 func (r *run) sendError(ctx context.Context, result eval.Result) {
 	seen := make(chan struct{})
-	if !r.deliver(ctx, delivery{result, seen}) {
-		return
-	}
+	r.results <- delivery{result, seen}
 	select {
 	case <-seen:
 	case <-ctx.Done():
@@ -201,25 +184,20 @@ func skipped(t *Planned, reason string) eval.Result {
 // ask makes the call of a trial and passes on what came of it.
 func (r *run) ask(ctx context.Context, t *Planned) {
 	if reason := r.Stop.Reason(); reason != "" {
-		r.send(ctx, skipped(t, reason))
+		r.send(skipped(t, reason))
 		return
 	}
 	a, err := r.call(ctx, t)
 	var e *eval.Error
 	switch {
 	case err == nil:
-		select {
-		case r.answers <- a:
-		case <-ctx.Done():
-		}
+		r.answers <- a
 	case errors.As(err, &e) && e.Kind == eval.KindBudget:
-		r.send(ctx, skipped(t, e.Message))
-	case errors.As(err, &e) && e.Kind == eval.KindCanceled:
-		reason := r.Stop.Reason()
-		if reason == "" {
-			reason = "interrupted"
-		}
-		r.send(ctx, skipped(t, reason))
+		r.send(skipped(t, e.Message))
+	case errors.As(err, &e) && e.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
+		r.send(skipped(t, cmp.Or(r.Stop.Reason(), "interrupted")))
+	case errors.As(err, &e) && e.Kind == eval.KindCanceled: // it was sent, and may have cost something
+		r.send(a.failed(eval.Errorf(eval.KindTransport, "abandoned when the run was stopped")))
 	default:
 		r.sendError(ctx, a.failed(e))
 	}
@@ -283,7 +261,7 @@ func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	n, err := r.counts.of(ctx, r.Counter, t)
 	if err != nil {
 		var e *eval.Error
-		if errors.As(err, &e) && (e.Kind == eval.KindStatus || e.Kind == eval.KindMalformed) {
+		if errors.As(err, &e) && slices.Contains(uncounted, e.Kind) {
 			return eval.EstimatePrompt(t.Request.Contents), nil // countTokens itself is not what is under test
 		}
 		return 0, err
@@ -293,6 +271,9 @@ func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	}
 	return n, nil
 }
+
+// uncounted are the errors of countTokens after which an estimate has to do.
+var uncounted = []eval.ErrorKind{eval.KindStatus, eval.KindMalformed, eval.KindTruncated, eval.KindTooLarge}
 
 // mustCount reports whether a prompt has to be counted by the service. A token is at least
 // a byte, so a text of fewer bytes than the limit fits; of images nothing is known.

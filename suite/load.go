@@ -296,12 +296,15 @@ func (l *loader) armNames() []string {
 	return names
 }
 
+// MaxConcurrency bounds limits.concurrency.
+const MaxConcurrency = 4096
+
 func (l *loader) limits(n yamlnode.Node) {
 	m := n.Map("concurrency", "requestsPerMinute", "tokensPerMinute", "budget", "timeout", "attempts", "countTokens")
 	budget := m.Get("budget").Map("tokens", "calls")
 	positive := func(m yamlnode.Map, key string) int { return m.Get(key).Int(1, math.MaxInt32) }
 	l.Limits = Limits{
-		Concurrency:       m.Get("concurrency").Int(1, 4096),
+		Concurrency:       m.Get("concurrency").Int(1, MaxConcurrency),
 		RequestsPerMinute: positive(m, "requestsPerMinute"),
 		TokensPerMinute:   positive(m, "tokensPerMinute"),
 		BudgetTokens:      positive(budget, "tokens"),

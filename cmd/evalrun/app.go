@@ -18,10 +18,11 @@ import (
 
 // app is the world around a command: streams, environment, signals.
 type app struct {
-	out, err           io.Writer
-	in                 io.Reader
-	getenv             func(string) string
-	signals            <-chan os.Signal
+	out, err io.Writer
+	getenv   func(string) string
+	// signals begins to catch interrupts; the function it returns ends that, so that they act as
+	// usual again.
+	signals            func() (caught <-chan os.Signal, release func())
 	outWidth, errWidth int // columns, 0 when it is no terminal
 }
 
@@ -77,8 +78,7 @@ func (a *app) explain(err error) {
 	case errors.As(err, &mistakes):
 		_ = mistakes.Tell(a.err, a.errColor()) // there is nobody else to tell
 	default:
-		text := diag.Clean(strings.TrimSpace(err.Error()))
-		fmt.Fprintf(a.err, "evalrun: %s\n", text)
+		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(strings.TrimSpace(err.Error())))
 	}
 }
 

@@ -52,8 +52,10 @@ func (a *app) emulate(o emulateOptions) error {
 	if _, err := fmt.Fprintln(a.out, server.URL); err != nil {
 		return err
 	}
+	signals, release := a.signals()
+	defer release()
 	fmt.Fprintln(a.err, "no model is behind this address; Ctrl-C ends it")
-	sig := <-a.signals
+	sig := <-signals
 	stats := server.Stats()
 	fmt.Fprintf(a.err, "%s: %d generateContent, %d countTokens, %d models\n", sig, stats["generateContent"], stats["countTokens"], stats["models"])
 	return nil

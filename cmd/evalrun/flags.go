@@ -2,13 +2,17 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // serviceFlags say where the service is.
@@ -24,13 +28,36 @@ func serviceFlags(fs *pflag.FlagSet, f *harness.Flags) {
 
 // limitFlags bound what is asked.
 func limitFlags(fs *pflag.FlagSet, f *harness.Flags) {
-	positive(fs, &f.Concurrency, "concurrency", "calls under way at once (default 8)")
+	fs.Var(&boundedInt{&f.Concurrency, suite.MaxConcurrency}, "concurrency", "calls under way at once (default 8)")
 	positive(fs, &f.RPM, "rpm", "requests per minute")
 	positive(fs, &f.TPM, "tpm", "tokens per minute")
 	positive(fs, &f.BudgetTokens, "budget-tokens", "tokens to spend at most")
 	positive(fs, &f.BudgetCalls, "budget-calls", "calls to make at most, retries included")
 	positive(fs, &f.Attempts, "attempts", "attempts per call at most (default 5)")
-	fs.DurationVar(&f.Timeout, "timeout", 0, "time of one attempt, body included (default 60s)")
+	timeoutFlag(fs, f)
+}
+
+func timeoutFlag(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.Var((*positiveDuration)(&f.Timeout), "timeout", "time of one attempt, body included (default 60s)")
+}
+
+// positiveDuration is a flag for a time above zero.
+type positiveDuration time.Duration
+
+func (p *positiveDuration) String() string {
+	if *p == 0 {
+		return ""
+	}
+	return time.Duration(*p).String()
+}
+func (p *positiveDuration) Type() string { return "duration" }
+func (p *positiveDuration) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("it takes a time above zero, such as 500ms or 2s")
+	}
+	*p = positiveDuration(d)
+	return nil
 }
 
 // selectFlags choose trials.
@@ -64,24 +91,31 @@ func (v vars) Set(s string) error {
 
 // positive adds a flag for a whole number above zero.
 func positive(fs *pflag.FlagSet, p *int, name, usage string) {
-	fs.Var((*positiveInt)(p), name, usage)
+	fs.Var(&boundedInt{p, math.MaxInt32}, name, usage)
 }
 
-type positiveInt int
+// boundedInt is a flag for a whole number from 1 to most.
+type boundedInt struct {
+	p    *int
+	most int
+}
 
-func (p *positiveInt) String() string {
-	if *p == 0 {
+func (b *boundedInt) String() string {
+	if b.p == nil || *b.p == 0 {
 		return ""
 	}
-	return fmt.Sprint(int(*p))
+	return strconv.Itoa(*b.p)
 }
-func (p *positiveInt) Type() string { return "int" }
-func (p *positiveInt) Set(s string) error {
-	var v int
-	if n, err := fmt.Sscanf(s, "%d", &v); n != 1 || err != nil || fmt.Sprint(v) != s || v < 1 {
+func (b *boundedInt) Type() string { return "int" }
+func (b *boundedInt) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err != nil || v < 1 {
 		return fmt.Errorf("it takes a whole number above zero")
 	}
-	*p = positiveInt(v)
+	if v > b.most {
+		return fmt.Errorf("it takes at most %d", b.most)
+	}
+	*b.p = v
 	return nil
 }
 

@@ -20,13 +20,17 @@ func main() { os.Exit(mainCode()) }
 // mainCode is main without the exit, for tests that run the program in themselves.
 func mainCode() int {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, and no loss
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	a := &app{
-		out: os.Stdout, err: os.Stderr, in: os.Stdin, getenv: os.Getenv, signals: signals,
+		out: os.Stdout, err: os.Stderr, getenv: os.Getenv, signals: catch,
 		outWidth: width(os.Stdout), errWidth: width(os.Stderr),
 	}
 	return a.main(context.Background(), os.Args[1:])
+}
+
+func catch() (<-chan os.Signal, func()) {
+	caught := make(chan os.Signal, 4)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	return caught, func() { signal.Stop(caught) }
 }
 
 // width is the number of columns of a terminal, 0 for anything else.

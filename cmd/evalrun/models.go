@@ -25,7 +25,7 @@ func (a *app) modelsCommand() *cobra.Command {
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)
 	positive(cmd.Flags(), &o.Attempts, "attempts", "attempts per call at most (default 5)")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "time of one attempt, body included (default 60s)")
+	timeoutFlag(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -113,7 +113,7 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		return err
 	}
 	defer session.Close()
-	plan, err := a.plan(ctx, session)
+	plan, err := session.Plan(ctx)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 			return err
 		}
 		defer session.Close()
-		plan, err := a.plan(ctx, session)
+		plan, err := session.Plan(ctx)
 		if err != nil {
 			return err
 		}

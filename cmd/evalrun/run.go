@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/runner"
@@ -66,14 +67,17 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if o.verbose {
 		session.Retrying = progress.notice
 	}
-	plan, err := a.plan(ctx, session)
+	signals, release := a.signals()
+	defer release()
+	plan, err := plan(ctx, session, signals)
 	if err != nil {
 		return err
 	}
 	if plan.Size() == 0 {
 		return a.nothing(loaded, o.Flags)
 	}
-	dir, err := session.Run(ctx, plan, progress, a.signals)
+	dir, err := session.Run(ctx, plan, progress, signals)
+	release()
 	if err != nil {
 		return err
 	}
@@ -81,7 +85,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 }
 
 // plan asks the service about its models; a signal meanwhile ends the command.
-func (a *app) plan(ctx context.Context, session *harness.Session) (*runner.Plan, error) {
+func plan(ctx context.Context, session *harness.Session, signals <-chan os.Signal) (*runner.Plan, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	caught := make(chan os.Signal, 1)
@@ -89,7 +93,7 @@ func (a *app) plan(ctx context.Context, session *harness.Session) (*runner.Plan,
 	go func() {
 		defer close(watched)
 		select {
-		case sig := <-a.signals:
+		case sig := <-signals:
 			caught <- sig
 			cancel()
 		case <-ctx.Done():
@@ -123,7 +127,7 @@ func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
 	defer doc.Close() //nolint:errcheck // it was only read
 	written, err := harness.WriteReports(doc, outputs, a.out, a.reportOptions())
 	if err != nil {
-		return err
+		return &harness.ExitError{Code: harness.Worst(doc.Gate.Exit, harness.ExitIncomplete), Err: err}
 	}
 	if !quiet {
 		for _, line := range written {
@@ -132,7 +136,7 @@ func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
 		fmt.Fprintf(a.err, "run: %s\n", dir)
 	}
 	if doc.End != nil && doc.End.Reason == eval.EndStopped && doc.End.Message != "" {
-		fmt.Fprintf(a.err, "evalrun: %s\n", doc.End.Message)
+		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(doc.End.Message))
 	}
 	return exit(doc.Gate.Exit)
 }

@@ -156,7 +156,7 @@ func readFault(n yamlnode.Node) fault {
 	} else if !v.IsZero() && !v.IsBool() {
 		f.malformed = v.Word("json", "html", "empty", "type", "none")
 	}
-	if m.IsMapping() && f.status == 0 && !f.hang && !f.cut && f.malformed == "" {
+	if m.IsMapping() && !m.Has("status") && !f.hang && !f.cut && !m.Has("malformed") {
 		n.Errorf("", "a fault is one of status, hang, cut and malformed")
 	}
 	return f

@@ -275,3 +275,50 @@ func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, erro
 	}
 	return nil, eval.Errorf(eval.KindCanceled, "canceled")
 }
+
+// Counting what an answer cost must not wait behind those who wait for that very answer to be settled.
+func TestCountingPassesWaiting(t *testing.T) {
+	for _, cfg := range []LedgerConfig{{BudgetTokens: 500, CountOutput: true}, {TokensPerMinute: 200, CountOutput: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
+				time.Sleep(100 * time.Millisecond)
+				return &eval.Response{Candidates: []eval.Candidate{{Text: "an answer"}}}, nil
+			}}
+			l := NewLedger(cfg)
+			started := time.Now()
+			if errs := run(t, l, f, 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
+				t.Error(errs)
+			}
+			if took := time.Since(started); took > time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if f.count != 5 || l.Spent().Tokens != 5*23 {
+				t.Errorf("%d counts, %+v", f.count, l.Spent())
+			}
+		})
+	}
+}
+
+// After a failed attempt a stop or a spent budget is not what the trial failed of.
+func TestTheLastRealErrorStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLedger(LedgerConfig{BudgetCalls: 1})
+		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}), RetryPolicy{Attempts: 5})
+		_, err := s.Generate(t.Context(), &eval.Call{})
+		if e := AsError(err); e == nil || e.Status != 503 {
+			t.Error(err)
+		}
+	})
+}
+
+// A spent budget is spent even when nothing is known of what a call may cost.
+func TestBudgetWithoutReservation(t *testing.T) {
+	f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
+		return &eval.Response{Usage: &eval.Usage{TotalTokens: 400}}, nil
+	}}
+	l := NewLedger(LedgerConfig{BudgetTokens: 500})
+	errs := run(t, l, f, 10, 1, eval.Call{})
+	if len(f.times) != 2 || len(errs) != 8 {
+		t.Errorf("%d calls, %d errors", len(f.times), len(errs))
+	}
+}

@@ -77,7 +77,7 @@ type limited struct {
 }
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	held, err := s.ledger.acquire(ctx, call, call.PromptTokens+call.OutputLimit)
+	held, err := s.ledger.acquire(ctx, call, max(1, call.PromptTokens+call.OutputLimit))
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,10 @@ func costOf(e *eval.Error, reserved int) int {
 		return reserved
 	}
 	switch e.Kind {
-	case eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindTooLarge, eval.KindCanceled:
-		return reserved
+	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindTooLarge, eval.KindCanceled:
+		if !e.Unsent {
+			return reserved
+		}
 	}
 	return 0
 }
@@ -144,14 +146,18 @@ func (l *Ledger) acquire(ctx context.Context, call *eval.Call, tokens int) (*ent
 			call.Timing.StartedAt = time.Now().UTC()
 		}
 	}()
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, errStopped()
-	case <-l.cfg.Stop:
-		return nil, errStopped()
+	if tokens > 0 {
+		// Calls without tokens pass those that wait for tokens: one of them may be what lets an
+		// answer be settled, and so ends the waiting.
+		select {
+		case l.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, errStopped()
+		case <-l.cfg.Stop:
+			return nil, errStopped()
+		}
+		defer func() { <-l.turn }()
 	}
-	defer func() { <-l.turn }()
 	if err := l.paced(ctx); err != nil {
 		return nil, err
 	}

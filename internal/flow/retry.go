@@ -68,12 +68,17 @@ func (r retry) Models(ctx context.Context, apiVersion string) (out []eval.Model,
 }
 
 func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error) error {
+	var before error // why the attempt before failed
 	for n := 1; ; n++ {
 		err := attempt()
 		if err == nil {
 			return nil
 		}
 		e := AsError(err)
+		if before != nil && e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget) {
+			return before // there was no further attempt
+		}
+		before = err
 		if e == nil || n >= r.policy.Attempts || !passing(e) || r.stopped() {
 			return err
 		}

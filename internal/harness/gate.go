@@ -29,7 +29,7 @@ func ApplyGate(d *journal.Document) {
 	if d.End != nil && d.End.Signal != "" {
 		codes = append(codes, ExitOfSignal(d.End.Signal))
 	}
-	g.Exit = worst(codes)
+	g.Exit = Worst(codes...)
 	d.Gate = g
 }
 
@@ -69,13 +69,14 @@ func gateOf(g *eval.GateConfig, s *journal.SuiteSummary) (rules []eval.GateRule,
 			codes = append(codes, ExitIncomplete)
 		}
 	}
-	return append(rules, rule), worst(codes)
+	return append(rules, rule), Worst(codes...)
 }
 
 // severity orders the exit codes: where several hold, the first of these counts.
 var severity = []int{ExitInterrupted, ExitTerminated, ExitFailed, ExitIncomplete, ExitInconclusive, ExitOK}
 
-func worst(codes []int) int {
+// Worst is the exit code that counts where several hold.
+func Worst(codes ...int) int {
 	for _, code := range severity {
 		if slices.Contains(codes, code) {
 			return code

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/suite"
@@ -67,6 +68,8 @@ func (s *Settings) check() error {
 		return Exitf(ExitBadInput, "the way to authenticate is %s, not %q", strings.Join(suite.AuthKinds, " or "), s.Service.Auth)
 	case !suite.HeaderPrefix.MatchString(s.Service.HeaderPrefix):
 		return Exitf(ExitBadInput, "%q is not the beginning of a header name", s.Service.HeaderPrefix)
+	case strings.ContainsFunc(s.key, unicode.IsControl):
+		return Exitf(ExitBadInput, "EVALRUN_API_KEY holds a line break or another control character")
 	case s.Service.BaseURL != "":
 		if problem := suite.CheckBaseURL(s.Service.BaseURL); problem != "" {
 			return Exitf(ExitBadInput, "%s", problem)

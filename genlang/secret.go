@@ -1,0 +1,127 @@
+package genlang
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// secret takes a key out of texts in the forms in which it may turn up there.
+type secret struct {
+	forms   [][]byte
+	replace *strings.Replacer
+	long    bool
+}
+
+// minAnswer is the length from which a key is also taken out of answers: a shorter one could be
+// a word of its own there, and no service hands out such keys.
+const minAnswer = 8
+
+func newSecret(key string) secret {
+	if key == "" {
+		return secret{replace: strings.NewReplacer()}
+	}
+	var percent strings.Builder
+	for i := range len(key) {
+		fmt.Fprintf(&percent, "%%%02x", key[i])
+	}
+	inJSON, inGo := string(eval.AppendString(nil, key)), strconv.Quote(key)
+	forms := []string{
+		key, url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], inGo[1 : len(inGo)-1],
+		percent.String(), strings.ToUpper(percent.String()), hex.EncodeToString([]byte(key)),
+	}
+	for offset := range 3 {
+		forms = append(forms, base64At(base64.StdEncoding, key, offset), base64At(base64.URLEncoding, key, offset))
+	}
+	var s secret
+	var pairs []string
+	for _, form := range forms {
+		if form == "" || slices.ContainsFunc(s.forms, func(f []byte) bool { return string(f) == form }) {
+			continue
+		}
+		s.forms = append(s.forms, []byte(form))
+		pairs = append(pairs, form, "[key]")
+	}
+	s.replace = strings.NewReplacer(pairs...)
+	s.long = len(key) >= minAnswer
+	return s
+}
+
+// base64At is what of the key's base64 form does not depend on its surroundings when it stands
+// at the given offset of a longer text.
+func base64At(enc *base64.Encoding, key string, offset int) string {
+	out := enc.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, offset), key...))
+	from := []int{0, 2, 3}[offset]
+	to := (offset + len(key)) * 8 / 6
+	if to-from < 4 {
+		return "" // too short to be told from anything else
+	}
+	return out[from:to]
+}
+
+// outOf is for texts of evalrun's own, such as errors.
+func (s secret) outOf(text string) string { return s.replace.Replace(text) }
+
+// outOfAnswer is for what the service sent. Escapes such as \u0041 are resolved first where they
+// could hide the key.
+func (s secret) outOfAnswer(data []byte) []byte {
+	if !s.long {
+		return data
+	}
+	if bytes.Contains(data, []byte(`\u00`)) {
+		data = plainEscapes(data)
+	}
+	if slices.ContainsFunc(s.forms, func(form []byte) bool { return bytes.Contains(data, form) }) {
+		return []byte(s.replace.Replace(string(data)))
+	}
+	return data
+}
+
+// plainEscapes writes the \uXXXX escapes of printable ASCII characters in a JSON text in their
+// shortest form, which means the same.
+func plainEscapes(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' || i+1 == len(data) {
+			out = append(out, data[i])
+			continue
+		}
+		if code := escapedCode(data[i:]); code >= ' ' && code <= '~' {
+			if code == '"' || code == '\\' {
+				out = append(out, '\\')
+			}
+			out = append(out, byte(code))
+			i += 5
+			continue
+		}
+		out = append(out, data[i], data[i+1])
+		i++
+	}
+	return out
+}
+
+// escapedCode is the character of the \uXXXX escape with which data begins, 0 when it begins with
+// none.
+func escapedCode(data []byte) uint64 {
+	if len(data) < 6 || data[1] != 'u' {
+		return 0
+	}
+	code, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return code
+}
+
+// cleanError takes the key out of an error that was read from an answer.
+func (s secret) cleanError(e *eval.Error) *eval.Error {
+	e.Message, e.Code = s.outOf(e.Message), s.outOf(e.Code)
+	return e
+}

@@ -1,0 +1,37 @@
+package genlang
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestSecretInEveryForm(t *testing.T) {
+	for _, key := range []string{"CANARYaB3xY9q7Wzlongkey", `k/e+y=w&i"t<h odd%`} {
+		s := newSecret(key)
+		var escaped, percent strings.Builder
+		for _, r := range key {
+			fmt.Fprintf(&escaped, `\u%04X`, r)
+			fmt.Fprintf(&percent, "%%%02X", r)
+		}
+		for name, text := range map[string]string{
+			"plain": key, "query": "?key=" + url.QueryEscape(key), "path": url.PathEscape(key), "go": fmt.Sprintf("%q", key),
+			"json escapes": escaped.String(), "percent": percent.String(), "lower percent": strings.ToLower(percent.String()), "hex": fmt.Sprintf("%x", key),
+			"base64": base64.StdEncoding.EncodeToString([]byte(key)), "base64 at 1": base64.StdEncoding.EncodeToString([]byte(":" + key)),
+			"base64 of a pair": base64.StdEncoding.EncodeToString([]byte("us:" + key + "xyz")),
+		} {
+			got := string(s.outOfAnswer([]byte("before " + text + " after")))
+			if !strings.Contains(got, "[key]") || strings.Contains(got, key) || strings.Contains(got, text) {
+				t.Errorf("%s: %s", name, got)
+			}
+			if got := s.outOf(text); name != "json escapes" && !strings.Contains(got, "[key]") {
+				t.Errorf("%s in an error: %s", name, got)
+			}
+		}
+	}
+	if got := string(newSecret("longenoughkey").outOfAnswer([]byte(`"a\u0022\u0041\\u0042\n"`))); got != `"a\"A\\u0042\n"` {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,293 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+func load(t testing.TB, text string) *suite.Suite {
+	t.Helper()
+	var diags diag.List
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func plan(t testing.TB, text string, filter runner.Filter) *runner.Plan {
+	return runner.NewPlan([]*suite.Suite{load(t, text)}, scorers.Builtin(), filter, "v1")
+}
+
+const twoArms = `version: 1
+name: s
+targets: [{name: one, model: svc-pro}, {name: two, model: svc-pro, generationConfig: {temperature: 0}}]
+prompts: [{name: p, text: "{{.q}}"}]
+defaults: {repeats: 2, scorers: [{contains: a}]}
+cases: [{name: a, vars: {q: a}}, {name: b, vars: {q: b}}, {name: again, vars: {q: a}}]
+`
+
+// fake is a service that answers from a function.
+type fake struct {
+	generate func(ctx context.Context, call *eval.Call) (*eval.Response, error)
+	tokens   int
+	counted  atomic.Int64
+	asked    atomic.Int64
+}
+
+func (f *fake) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	f.asked.Add(1)
+	call.Timing.Attempts++
+	call.Timing.StartedAt = time.Now()
+	if f.generate != nil {
+		return f.generate(ctx, call)
+	}
+	return &eval.Response{Candidates: []eval.Candidate{{Text: call.Contents[0].Parts[0].Text, FinishReason: "STOP"}}}, nil
+}
+
+func (f *fake) CountTokens(context.Context, *eval.Call) (int, error) {
+	f.counted.Add(1)
+	return f.tokens, nil
+}
+
+func config(f *fake, concurrency int) runner.Config {
+	return runner.Config{Generator: f, Counter: f, Concurrency: concurrency, CountTokens: suite.CountAuto, Stop: runner.NewStop()}
+}
+
+func TestTrials(t *testing.T) {
+	var got []string
+	ids := map[string]bool{}
+	for tr := range plan(t, twoArms, runner.Filter{}).Trials() {
+		got = append(got, fmt.Sprintf("%d %s %s %d", tr.N, tr.Case, tr.Arm, tr.Repeat))
+		if ids[tr.ID] {
+			t.Errorf("the id of %v comes twice", tr.Trial)
+		}
+		ids[tr.ID] = true
+	}
+	if len(got) != 12 || got[3] != "3 a two/p 2" || got[8] != "8 again one/p 1" {
+		t.Error(got)
+	}
+	// The same trial has the same id under a filter, although an equal one was left out before it.
+	for tr := range plan(t, twoArms, runner.Filter{Cases: eval.Globs{"again"}}).Trials() {
+		if !ids[tr.ID] {
+			t.Errorf("%v has another id under a filter", tr.Trial)
+		}
+	}
+}
+
+// Whatever the concurrency, every trial comes once and the results are the same.
+func TestResultsAreComplete(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	want := ""
+	for _, workers := range []int{1, 8, 64} {
+		seen := make([]string, 12)
+		for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(&fake{}, workers)) {
+			seen[r.N] += fmt.Sprint(r.ID, r.Outcome, r.Scores[0].Reason)
+		}
+		if got := strings.Join(seen, "\n"); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers:\n%s\nwant\n%s", workers, got, want)
+		}
+	}
+	if strings.Count(want, "pass") != 8 || strings.Count(want, "fail") != 4 {
+		t.Error(want)
+	}
+}
+
+func TestStopSkipsTheRest(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	f := &fake{}
+	cfg := config(f, 1)
+	var counts eval.Counts
+	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
+		if counts.Add(r.Outcome); counts.Total() == 1 {
+			cfg.Stop.Now("enough")
+		}
+		if r.Outcome == eval.Skip && (r.SkipReason != "enough" || r.Request != nil) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if counts.Total() != 12 || counts.Skip < 6 || int64(counts.Asked()) != f.asked.Load() {
+		t.Errorf("%+v, %d asked", counts, f.asked.Load())
+	}
+}
+
+// An error stops before the next call when the consumer says so.
+func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
+	f := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) {
+		return nil, eval.Errorf(eval.KindAuth, "no")
+	}}
+	cfg := config(f, 1)
+	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
+		if r.Outcome == eval.Err {
+			cfg.Stop.Now("refused")
+		}
+	}
+	if n := f.asked.Load(); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestLeavingEarly(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, workers := range []int{1, 16} {
+		for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(&fake{}, workers)) {
+			break
+		}
+	}
+}
+
+func TestCanceling(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{generate: func(ctx context.Context, _ *eval.Call) (*eval.Response, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, eval.Errorf(eval.KindCanceled, "canceled")
+	}}
+	abandoned := 0
+	for r := range runner.Run(ctx, plan(t, twoArms, runner.Filter{}), config(f, 4)) {
+		if r.Outcome == eval.Err && r.Error.Kind == eval.KindTransport {
+			abandoned++
+		}
+	}
+	if n := int(f.asked.Load()); abandoned != n || n > 4 {
+		t.Errorf("%d asked, %d abandoned", n, abandoned)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	none := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) { return &eval.Response{}, nil }}
+	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(none, 4)) {
+		if r.Outcome != eval.Err || r.Error.Kind != eval.KindNoCandidates {
+			t.Errorf("%+v", r)
+		}
+	}
+	blocked := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) {
+		return &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}, nil
+	}}
+	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(blocked, 4)) {
+		if r.Outcome != eval.Fail {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// Prompts are counted once per distinct prompt and model, and only where it matters; one over the limit
+// costs nothing and names both numbers.
+func TestCounting(t *testing.T) {
+	long := strings.ReplaceAll(twoArms, "vars: {q: b}", "vars: {q: "+strings.Repeat("x", 40_000)+"}")
+	f := &fake{tokens: 31_000}
+	errs := 0
+	for r := range runner.Run(t.Context(), plan(t, long, runner.Filter{}), config(f, 4)) {
+		if r.Outcome == eval.Err {
+			errs++
+			if r.Error.Kind != eval.KindOverLimit || !strings.Contains(r.Error.Message, "31000") || !strings.Contains(r.Error.Message, "30720") {
+				t.Error(r.Error)
+			}
+		}
+	}
+	if errs != 4 || f.counted.Load() != 1 || f.asked.Load() != 8 {
+		t.Errorf("%d errors, %d counts, %d calls", errs, f.counted.Load(), f.asked.Load())
+	}
+	for mode, want := range map[string]int64{suite.CountAlways: 2, suite.CountNever: 0, suite.CountAuto: 0} {
+		f := &fake{tokens: 1}
+		cfg := config(f, 8)
+		cfg.CountTokens = mode
+		for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
+		}
+		if f.counted.Load() != want {
+			t.Errorf("%s: %d counts, want %d", mode, f.counted.Load(), want)
+		}
+	}
+	limited := &fake{tokens: 1}
+	cfg := config(limited, 8)
+	cfg.TokensMatter = true
+	for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
+	}
+	if limited.counted.Load() != 2 {
+		t.Errorf("with a limit: %d counts", limited.counted.Load())
+	}
+}
+
+// source tells about models.
+type source struct {
+	models map[string]eval.Model
+	err    error
+	mu     sync.Mutex
+	asked  []string
+}
+
+func (s *source) Model(_ context.Context, apiVersion, id string) (*eval.Model, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, apiVersion+"/"+id)
+	if s.err != nil {
+		return nil, s.err
+	}
+	if m, ok := s.models[id]; ok {
+		return &m, nil
+	}
+	return nil, &eval.Error{Kind: eval.KindStatus, Status: 404}
+}
+
+func (s *source) Models(context.Context, string) ([]eval.Model, error) {
+	return []eval.Model{{Name: "models/svc-pro"}, {Name: "models/svc-pro-vision"}}, nil
+}
+
+func TestCheckModels(t *testing.T) {
+	text := `version: 1
+name: s
+targets:
+  - {name: a, model: known}
+  - {name: b, model: known, apiVersion: v1beta}
+  - {name: c, model: svc-prp}
+  - {name: d, model: known, generationConfig: {maxOutputTokens: 11}}
+  - {name: unused, model: nothing}
+prompts: [{name: p, text: x}]
+cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
+`
+	src := &source{models: map[string]eval.Model{"known": {Name: "models/known", OutputTokenLimit: 10}}}
+	var diags diag.List
+	if err := plan(t, text, runner.Filter{}).CheckModels(t.Context(), src, &diags, func(s string) { t.Error(s) }); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range diags.Sorted() {
+		got = append(got, fmt.Sprintf("%d %s %s", d.Pos.Line, d.Message, d.Hint))
+	}
+	want := []string{
+		"6 the service has no model `svc-prp` (target `c`) did you mean `svc-pro`?",
+		"7 maxOutputTokens 11 is above the outputTokenLimit 10 of known ",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(src.asked) != "[v1/known v1beta/known v1/svc-prp]" {
+		t.Errorf("%q %v", got, src.asked)
+	}
+
+	for kind, fatal := range map[eval.ErrorKind]bool{eval.KindAuth: true, eval.KindTransport: true, eval.KindStatus: false, eval.KindMalformed: false} {
+		notices := 0
+		p := plan(t, twoArms, runner.Filter{})
+		err := p.CheckModels(t.Context(), &source{err: eval.Errorf(kind, "x")}, &diag.List{}, func(string) { notices++ })
+		if (err != nil) != fatal || (notices == 1) == fatal {
+			t.Errorf("%s: %v, %d notices", kind, err, notices)
+		}
+		if !fatal && (len(p.Models) != 1 || p.Models[0].InputTokenLimit != 30720) {
+			t.Errorf("%s: %+v", kind, p.Models)
+		}
+	}
+}
