@@ -49,6 +49,9 @@ type Diagnostic struct {
 	Hint     string // what to do about it; optional
 }
 
+// maxItems is how many diagnostics a list keeps: nobody reads more, and a hostile file makes millions.
+const maxItems = 10_000
+
 // List collects diagnostics. The zero List is ready to use.
 type List struct {
 	items []Diagnostic
@@ -71,7 +74,7 @@ func (l *List) Add(d Diagnostic) {
 	if l.seen == nil {
 		l.seen = map[Diagnostic]bool{}
 	}
-	if l.seen[d] {
+	if l.seen[d] || len(l.items) >= maxItems {
 		return
 	}
 	l.seen[d] = true

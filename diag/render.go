@@ -135,7 +135,7 @@ func width(s string) int {
 }
 
 func nthLine(src []byte, n int) (string, bool) {
-	rest := string(src)
+	rest := strings.TrimPrefix(string(src), "\ufeff")
 	for i := 1; ; i++ {
 		line, after, more := strings.Cut(rest, "\n")
 		if i == n {

@@ -67,7 +67,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{
 			Config: cfg, plan: plan, counts: newCounts(),
-			trials: make(chan *Planned), answers: make(chan *asked, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
+			trials: make(chan *Planned, cfg.Concurrency), answers: make(chan *asked, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
 		}
 		finished := r.start(ctx)
 		defer func() {

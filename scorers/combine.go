@@ -84,19 +84,24 @@ func compileAll(a args) Scorer {
 	inner := a.nestedList()
 	return Func(func(a *Answer) Finding {
 		var reasons []string
-		out := Finding{Value: 1, Passed: true}
+		out := Finding{Passed: true}
+		least := 1.0 // over what could be told
+		noText := false
 		for _, s := range inner {
 			f := s.Score(a)
+			if f.Unscored == "" {
+				least = min(least, f.Value)
+			}
+			noText = noText || f.NoText
 			if rank(f) < rank(out) {
 				reasons = nil
 			}
 			if rank(f) <= rank(out) {
 				reasons = append(reasons, f.Reason)
-				f.Value = min(f.Value, out.Value)
-				f.NoText = f.NoText || out.NoText
 				out = f
 			}
 		}
+		out.Value, out.NoText = least, noText && !out.Passed
 		out.Reason = strings.Join(reasons, "; ")
 		return out
 	})
@@ -106,31 +111,29 @@ func compileAny(a args) Scorer {
 	inner := a.nestedList()
 	return Func(func(a *Answer) Finding {
 		var failed []string
-		var doubt *Finding
-		out := Finding{}
+		var doubt, passed *Finding
+		most, noText := 0.0, false // over what could be told
 		for _, s := range inner {
 			f := s.Score(a)
 			switch {
 			case f.Unscored != "":
 				doubt = &f
 				continue
-			case f.Passed && (!out.Passed || f.Value > out.Value):
-				out = f
-			case !f.Passed && !out.Passed:
-				out.Value = max(out.Value, f.Value)
-				out.NoText = out.NoText || f.NoText
-			}
-			if !f.Passed {
+			case !f.Passed:
 				failed = append(failed, f.Reason)
+				noText = noText || f.NoText
+			case passed == nil:
+				passed = &f
 			}
+			most = max(most, f.Value)
 		}
-		if out.Passed {
-			return out
-		}
-		if doubt != nil {
+		switch {
+		case passed != nil:
+			passed.Value = most
+			return *passed
+		case doubt != nil:
 			return *doubt
 		}
-		out.Reason = "none passed: " + strings.Join(failed, "; ")
-		return out
+		return Finding{Value: most, NoText: noText, Reason: "none passed: " + strings.Join(failed, "; ")}
 	})
 }

@@ -89,7 +89,8 @@ type Table []Kind
 // args are the arguments of one scorer.
 type args struct {
 	*suite.Scorer
-	table Table
+	table    Table
+	nestedIn bool // inside another scorer
 }
 
 // option is a value that may stand beside the kind or, when its arguments are a
@@ -136,7 +137,7 @@ func (t Table) build(s *suite.Scorer, nested bool) Scorer {
 		s.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
 		return nil
 	}
-	return kind.compile(args{s, t})
+	return kind.compile(args{s, t, nested})
 }
 
 // Compiled is a scorer of a suite, ready to look at answers; safe for concurrent

@@ -127,6 +127,10 @@ func TestTextScorers(t *testing.T) {
 		{"- json: {equals: [1, 2]}", `[2, 1]`, "f"},
 		{"- json: {equals: {a: 1}}", `{"a":1,"b":2}`, "f"},
 		{"- json: {equals: {a: 1}}", `{"a":1e999999999}`, "f"},
+		{"- json: {equals: 0.3, tolerance: 0.01}", "0.31", "p"},
+		{"- json: {equals: " + strings.Repeat("[", 50) + "1" + strings.Repeat("]", 50) + "}", strings.Repeat("[", 50) + "2" + strings.Repeat("]", 50), "f"},
+		{"- {contains: ' la', trim: true}", "Alabama", "f"},
+		{"- {equals: ' Paris', trim: true}", "Paris ", "p"},
 		{"- not: {contains: x}", "abc", "p"},
 		{"- not: {contains: a}", "abc", "f"},
 		{"- not: {contains: a}", "", "f"},
@@ -229,6 +233,42 @@ func TestCandidates(t *testing.T) {
 	} {
 		if got := letter(score(t, entry, a)); got != want {
 			t.Errorf("%s: %s, want %s", entry, got, want)
+		}
+	}
+}
+
+// The value of all is the least, that of any the largest, over what could be told, in whatever order.
+func TestCombinedValues(t *testing.T) {
+	lev := func(to string, max int) string { return fmt.Sprintf("{levenshtein: {to: %s, max: %d}}", to, max) }
+	unknown := "{safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}}"
+	for entry, want := range map[string]float64{
+		"- all: [" + lev("Paris", 0) + ", " + unknown + "]":          0.8,
+		"- all: [" + unknown + ", " + lev("Paris", 0) + "]":          0.8,
+		"- all: [" + lev("Paris", 0) + ", " + lev("xbxxx", 9) + "]":  0.2,
+		"- any: [" + lev("Paris", 0) + ", " + lev("xbxxx", 9) + "]":  0.8,
+		"- any: [" + lev("xbxxx", 9) + ", " + lev("Pbris", 9) + "]":  1,
+		"- any: [" + unknown + ", " + lev("xbxxx", 9) + "]":          0.2,
+		"- not: {all: [" + lev("Paris", 0) + ", {contains: Pbris}]}": 0.2,
+	} {
+		if got := score(t, entry, answer("Pbris")); got.Value == nil || math.Abs(*got.Value-want) > 1e-9 {
+			t.Errorf("%s: %v, want %v (%s)", entry, got.Value, want, got.Reason)
+		}
+	}
+}
+
+// Arguments that would turn a check off, or into its opposite, are mistakes.
+func TestEmptyArgumentsAreMistakes(t *testing.T) {
+	for _, entry := range []string{
+		`- length: {max: 1, unit: ""}`, `- tokens: {max: 1, of: ""}`, `- latency: ""`, `- json: ""`, `- safety: {max: ""}`, `- finishReason: ""`,
+		`- blocked: {reason: ""}`, `- blocked: {reason: []}`, `- blocked: []`, `- blocked: NO`, `- blocked: YES`, `- blocked: 5`, `- contains: ""`,
+		`- {levenshtein: {to: x, max: 1}, threshold: 0.5}`, `- length: {max: 5, characters: {max: 500}}`, `- {contains: x, normalize: ""}`,
+		`- any: [{levenshtein: {to: x}}]`, `- equals: {{.x}}`,
+	} {
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
+		var diags diag.List
+		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		if !diags.HasErrors() {
+			t.Errorf("%s is taken", entry)
 		}
 	}
 }

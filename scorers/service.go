@@ -3,6 +3,7 @@ package scorers
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func compileFinishReason(a args) Scorer {
 		return nil
 	}
 	want := a.Args.Strings()
-	if len(want) == 0 && a.Args.IsSequence() {
+	if len(want) == 0 && a.Args.IsSequence() || slices.Contains(want, "") {
 		a.Args.Errorf("", "`finishReason` needs at least one reason")
 	}
 	return Func(func(a *Answer) Finding {
@@ -198,25 +199,36 @@ func compileBlocked(a args) Scorer {
 	switch {
 	case a.Args.IsMapping():
 		m := a.Args.Map("reason", "by")
-		c.reasons = m.Get("reason").Strings()
+		c.reasons = reasons(m.Get("reason"))
 		c.by = m.Get("by").Word("prompt", "answer")
 		if m.Len() == 0 {
 			a.Args.Errorf("true, false, or {reason: SAFETY}", "`blocked` needs an argument")
 		}
 	case a.Args.IsSequence():
-		c.reasons = a.Args.Strings()
+		c.reasons = reasons(a.Args)
 	case a.Args.IsBool():
 		c.want = a.Args.Bool()
 	default:
 		if text := a.Args.Str(); text == "true" || text == "false" {
 			c.want = a.Args.Bool() // out of a template
-		} else if text == strings.ToUpper(text) && text != "" {
+		} else if reasonWord.MatchString(text) {
 			c.reasons = []string{text}
 		} else {
 			a.Args.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)
 		}
 	}
 	return c
+}
+
+// reasonWord is what a reason for a block looks like; YES and NO are older spellings of a boolean.
+var reasonWord = regexp.MustCompile(`^[A-Z][A-Z_]{3,}$`)
+
+func reasons(n yamlnode.Node) []string {
+	out := n.Strings()
+	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord.MatchString(r) })) {
+		n.Errorf("such as SAFETY", "expected a reason for a block, or several")
+	}
+	return out
 }
 
 // Score looks for a block in the prompt's feedback and the chosen candidate.

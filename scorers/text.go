@@ -195,7 +195,10 @@ func without(format string, args ...any) Finding {
 
 func compileEquals(a args) Scorer {
 	f, want := a.fold(), a.wantedTexts(true)
-	folded := foldAll(f, want)
+	folded := make([]string, len(want)) // both sides are trimmed: the whole answer is compared
+	for i, w := range want {
+		folded[i] = f.text(w)
+	}
 	return onText(f, func(got, text string) Finding {
 		if slices.Contains(folded, text) {
 			return yes("the answer is %s", quote(got))
@@ -221,7 +224,9 @@ func slight(got string, want []string) string {
 	return ""
 }
 
+// foldAll folds texts that are looked for inside an answer: white space around them is meant.
 func foldAll(f fold, texts []string) []string {
+	f.trim = false
 	out := make([]string, len(texts))
 	for i, t := range texts {
 		out[i] = f.text(t)
@@ -388,6 +393,9 @@ func (a args) lengthSpans() map[string]span {
 		if u := m.Get("unit"); !u.IsZero() {
 			unit = u.Word(lengthUnits...)
 		}
+		if _, twice := spans[unit]; twice {
+			m.Key(unit).Errorf("keep one of them", "the bounds of %s are given twice", unit)
+		}
 		spans[unit] = spanOf(m)
 	}
 	unknown := slices.ContainsFunc(slices.Collect(m.Entries()), func(e yamlnode.Entry) bool { return !slices.Contains(keys, e.Name()) })
@@ -419,8 +427,13 @@ func compileLevenshtein(a args) Scorer {
 		to = textOf(n)
 	}
 	limit := m.Get("max").Int(0, maxEdit)
-	if m.IsMapping() && !m.Has("max") && a.Threshold == nil {
+	switch {
+	case m.IsMapping() && !m.Has("max") && a.nestedIn:
+		a.Args.Errorf("such as {to: Paris, max: 2}", "`levenshtein` needs `max`")
+	case m.IsMapping() && !m.Has("max") && a.Threshold == nil:
 		a.Args.Errorf("such as {to: Paris, max: 2}, or `threshold: 0.9` beside it", "`levenshtein` needs `max` or a threshold")
+	case m.Has("max") && a.Threshold != nil:
+		m.Key("max").Errorf("keep one of them", "`max` and `threshold` are two rules for one score")
 	}
 	f := a.fold()
 	want := f.text(to)

@@ -37,7 +37,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 		vars:    m.Get("vars").Map(),
 		tags:    m.Get("tags").Strings(),
 		hasTags: m.Has("tags"),
-		arms:    globs(m.Get("arms"), "arm", l.armNames()),
+		arms:    globs(m.Get("arms"), "arm", l.names),
 		cluster: m.Get("cluster").Str(),
 		repeats: m.Get("repeats").Int(1, 1_000_000),
 	}
@@ -58,8 +58,11 @@ func (l *loader) readCases(n yamlnode.Node) {
 		}
 		def := l.caseDef(m)
 		name := m.Need("name")
-		if !name.IsScalar() || name.Str() == "" {
+		if name.IsZero() {
 			continue
+		}
+		if text := name.Str(); name.IsScalar() && !name.IsNull() && strings.TrimSpace(text) == "" {
+			name.Errorf("", "a case name must not be empty")
 		}
 		def.name = l.template(name)
 		def.id = m.Get("id").Str()
@@ -75,7 +78,10 @@ func (l *loader) readCases(n yamlnode.Node) {
 
 // expand makes the Case of a definition.
 func (s *Suite) expand(def *caseDef, diags *diag.List) *Case {
-	own := values(s.defaults.vars)
+	if s.defaultVars == nil {
+		s.defaultVars = values(s.defaults.vars)
+	}
+	own := maps.Clone(s.defaultVars)
 	maps.Copy(own, values(def.vars))
 	vars := maps.Clone(own)
 	for name, value := range s.opts.Vars {
@@ -122,6 +128,9 @@ func (s *Suite) scorers(def *caseDef, c *Case, diags *diag.List) []*Scorer {
 	taken := map[string]bool{}
 	for _, d := range def.scorers {
 		if sc := d.expand(s, c, diags); sc != nil {
+			if taken[sc.Name] {
+				diags.Errorf(sc.Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
+			}
 			own = append(own, sc)
 			taken[sc.Name] = sc.Name != ""
 		}
@@ -166,12 +175,16 @@ func (s *Suite) caseID(c *Case, vars tmpl.Dict) string {
 // checkCases expands every case once and checks what only shows then.
 func (l *loader) checkCases() {
 	names := map[string]int{}
+	ids := map[string]int{}
 	asked := map[string]Arm{}
 	l.used = map[string]bool{}
 	var unused diag.List // worth telling only when nothing is wrong
 	for _, def := range l.cases {
 		c := l.expand(def, l.diags)
 		l.checkName(c, names)
+		if def.id != "" {
+			unique(ids, def.node.Get("id"), "case id")
+		}
 		if len(c.Scorers) == 0 && len(def.scorers) == 0 {
 			l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
 		}
@@ -183,6 +196,7 @@ func (l *loader) checkCases() {
 			}
 		}
 		unused.Merge(l.unused(def, c))
+		l.dead(def, c, &unused)
 	}
 	if !l.diags.HasErrors() {
 		l.diags.Merge(unused)
@@ -191,12 +205,16 @@ func (l *loader) checkCases() {
 	for _, arm := range l.arms {
 		if _, ok := asked[arm.Name()]; ok {
 			l.checkArm(arm)
+		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
+			l.diags.Warnf(arm.Prompt.Pos, "", "no case is asked of the arm %s", arm.Name())
 		}
 	}
+	l.checkVars()
 }
 
 func (l *loader) checkName(c *Case, names map[string]int) {
-	if c.Name == "" {
+	if strings.TrimSpace(c.Name) == "" {
+		l.diags.Errorf(c.Pos, "", "the case name renders to nothing")
 		return
 	}
 	if strings.ContainsAny(c.Name, "\n\r") {
@@ -207,6 +225,17 @@ func (l *loader) checkName(c *Case, names map[string]int) {
 		return
 	}
 	names[c.Name] = c.Pos.Line
+}
+
+// dead warns of the case's own scorers that apply to none of its arms.
+func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
+	for _, d := range def.scorers {
+		sc := d.fixed
+		if sc == nil || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return sc.Arms.Match(a.Name()) }) {
+			continue
+		}
+		warnings.Warnf(sc.Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)
+	}
 }
 
 // checkArm applies the service's rules about images to the models that its
@@ -242,9 +271,16 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 	if size := encodedSize(contents); size > eval.MaxPromptBytes {
 		l.diags.Errorf(p.Pos, "images count in base64, a third more than their files", "case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, eval.MaxPromptBytes)
 	}
-	if n == 0 && eval.TextBytes(contents) == 0 && len(contents) > 0 {
-		l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` is empty", c.Name, p.Name)
+	for _, content := range contents {
+		if blank(content) {
+			l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
+			break
+		}
 	}
+}
+
+func blank(c eval.Content) bool {
+	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Image != nil || strings.TrimSpace(p.Text) != "" })
 }
 
 // encodedSize is eval.EncodedSize for contents whose images were not loaded.

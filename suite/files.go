@@ -61,15 +61,15 @@ func imageHint(err error) string {
 
 // image reads an image and tells its type from its bytes. Without load the bytes
 // are read once and only their hash and size kept.
-func (f *files) image(name string, load bool) (*eval.Image, error) {
-	name = path.Clean(name)
+func (f *files) image(given string, load bool) (*eval.Image, error) {
+	name := path.Clean(given)
 	f.mu.Lock()
 	known, ok := f.images[name]
 	f.mu.Unlock()
 	if ok && !load {
 		return &known, nil
 	}
-	data, err := f.read(name, eval.MaxPromptBytes)
+	data, err := f.read(given, eval.MaxPromptBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ var (
 type loader struct {
 	*Suite
 	diags  *diag.List
+	names  []string        // of the arms
 	used   map[string]bool // variables that some template names; see usage.go
 	broken []*Prompt       // whose templates cannot be parsed
 }
@@ -57,7 +58,7 @@ func nameOf(n yamlnode.Node) string {
 		return ""
 	}
 	name := n.Str()
-	if name != "" && !plainName.MatchString(name) {
+	if n.IsScalar() && !n.IsNull() && !plainName.MatchString(name) {
 		n.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", name)
 	}
 	return name
@@ -67,9 +68,9 @@ func (l *loader) service(n yamlnode.Node) {
 	m := n.Map("baseUrl", "apiVersion", "headerPrefix", "auth", "project", "authScopeBase")
 	l.Service = Service{
 		BaseURL:       l.env(m.Get("baseUrl")),
-		APIVersion:    apiVersion(m.Get("apiVersion")),
+		APIVersion:    l.envWord(m.Get("apiVersion"), APIVersions),
 		HeaderPrefix:  l.env(m.Get("headerPrefix")),
-		Auth:          m.Get("auth").Word(AuthKinds...),
+		Auth:          l.envWord(m.Get("auth"), AuthKinds),
 		Project:       l.env(m.Get("project")),
 		AuthScopeBase: l.env(m.Get("authScopeBase")),
 	}
@@ -125,6 +126,19 @@ func PlainHTTP(raw string) bool {
 	return host != "localhost" && (err != nil || !addr.IsLoopback())
 }
 
+// envWord is env for a key that takes one of a few words.
+func (l *loader) envWord(n yamlnode.Node, known []string) string {
+	if n.IsZero() || !n.IsScalar() || !envRef.MatchString(n.Str()) {
+		return n.Word(known...)
+	}
+	word := l.env(n)
+	if word != "" && !slices.Contains(known, word) {
+		n.Errorf(diag.DidYouMean(word, known), "`%s` is not known here", word)
+		return ""
+	}
+	return word
+}
+
 // env expands ${env:EVALRUN_...} in a text of the service block.
 func (l *loader) env(n yamlnode.Node) string {
 	if n.IsZero() {
@@ -171,7 +185,7 @@ func (l *loader) targets(n yamlnode.Node) {
 		if max := m.Get("generationConfig"); max.IsMapping() {
 			t.MaxOutputPos = max.Map().Get("maxOutputTokens").Pos()
 		}
-		if t.Model != "" && !modelID.MatchString(t.Model) {
+		if model.IsScalar() && !model.IsNull() && !modelID.MatchString(t.Model) {
 			model.Errorf("write the model's id, without `models/`: svc-pro", "`%s` is not a model id", t.Model)
 		}
 		if unique(names, name, "target") {
@@ -264,6 +278,7 @@ func (l *loader) makeArms() {
 		for _, p := range l.Prompts {
 			if p.Targets.Match(t.Name) {
 				l.arms = append(l.arms, Arm{t, p})
+				l.names = append(l.names, t.Name+"/"+p.Name)
 			}
 		}
 	}
@@ -286,14 +301,6 @@ func globs(n yamlnode.Node, what string, names []string) eval.Globs {
 		n.Errorf("leave the key out for all of them", "the list is empty, so it matches no %s", what)
 	}
 	return out
-}
-
-func (l *loader) armNames() []string {
-	names := make([]string, len(l.arms))
-	for i, a := range l.arms {
-		names[i] = a.Name()
-	}
-	return names
 }
 
 // MaxConcurrency bounds limits.concurrency.

@@ -3,8 +3,10 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -133,9 +135,25 @@ func (l *loader) filePart(n yamlnode.Node) part {
 		n.Errorf("", "%s", err)
 		return part{source: source{t: constant(""), node: n}}
 	}
-	s := source{node: n, file: name, text: string(text)}
+	s := source{node: n, file: name, text: strings.TrimPrefix(string(text), "\ufeff")}
+	if i := invalidUTF8(s.text); i >= 0 {
+		l.diags.Errorf(s.pos(i), "save the file as UTF-8 text", "the file is not UTF-8")
+		return part{source: source{t: constant(""), node: n}}
+	}
 	s.t = parse(s, l.diags)
 	return part{source: s}
+}
+
+// invalidUTF8 is the place of the first byte that is not UTF-8, -1 when there is none.
+func invalidUTF8(text string) int {
+	for i, r := range text {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 func constant(text string) *tmpl.Template {
@@ -168,11 +186,7 @@ func (s source) pos(offset int) diag.Pos {
 	}
 	before := s.text[:min(offset, len(s.text))]
 	lineStart := strings.LastIndexByte(before, '\n') + 1
-	dir := ""
-	if i := strings.LastIndexByte(s.node.Pos().File, '/'); i >= 0 {
-		dir = s.node.Pos().File[:i+1]
-	}
-	return diag.Pos{File: dir + s.file, Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(before[lineStart:]))}
+	return diag.Pos{File: shownBeside(s.node.Pos().File, s.file), Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(before[lineStart:]))}
 }
 
 // render fills in the template for a case; a mistake goes to diags.
@@ -197,18 +211,13 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	return "", false
 }
 
-func names(vars tmpl.Dict) []string {
-	out := make([]string, 0, len(vars))
-	for name := range vars {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
+// names are the sorted keys of a set of variables.
+func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(vars)) }
 
 // chat reads a list of turns: user and model in alternation, the user's last.
 func (l *loader) chat(n yamlnode.Node) []turn {
 	var out []turn
+	unknown := false // a role that was reported already
 	items := n.Seq()
 	for _, item := range items {
 		m := item.Map(eval.RoleUser, eval.RoleModel)
@@ -220,6 +229,10 @@ func (l *loader) chat(n yamlnode.Node) []turn {
 			continue
 		}
 		for e := range m.Entries() {
+			if e.Name() != eval.RoleUser && e.Name() != eval.RoleModel {
+				unknown = true
+				continue
+			}
 			if len(out) > 0 && out[len(out)-1].role == e.Name() {
 				e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", e.Name())
 			}
@@ -238,7 +251,7 @@ func (l *loader) chat(n yamlnode.Node) []turn {
 	if len(items) == 0 && n.IsSequence() {
 		n.Errorf("", "there are no turns")
 	}
-	if len(out) > 0 && out[len(out)-1].role != eval.RoleUser {
+	if len(out) > 0 && !unknown && out[len(out)-1].role != eval.RoleUser {
 		items[len(items)-1].Errorf("end with the turn that the model shall answer", "the last turn is the user's")
 	}
 	return out

@@ -87,11 +87,19 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside []string) string {
 	if kind != "" {
 		return kind
 	}
+	var strange []yamlnode.Entry
 	for e := range m.Entries() {
 		if !slices.Contains(beside, e.Name()) {
-			e.Key.Errorf(diag.DidYouMean(e.Name(), known), "unknown scorer kind `%s`", e.Name())
-			return ""
+			strange = append(strange, e)
 		}
+	}
+	if len(strange) > 0 { // the one that looks most like a kind is the slip; the others may be its options
+		slip := strange[0]
+		if i := slices.IndexFunc(strange, func(e yamlnode.Entry) bool { return len(diag.Nearest(e.Name(), known, 1)) > 0 }); i >= 0 {
+			slip = strange[i]
+		}
+		slip.Key.Errorf(diag.DidYouMean(slip.Name(), known), "unknown scorer kind `%s`", slip.Name())
+		return ""
 	}
 	m.Errorf("such as `contains: Paris`; `evalrun scorers` lists the kinds", "a scorer without a kind")
 	return ""
@@ -168,7 +176,9 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 		d.broken = d.broken || l.diags.Len() > before
 		d.templates[text] = s
 	})
-	globs(n.Map().Get("arms"), "arm", l.armNames())
+	if arms := n.Map().Get("arms"); !slices.ContainsFunc(arms.Strings(), tmpl.HasActions) {
+		globs(arms, "arm", l.names)
+	}
 	if len(d.templates) == 0 {
 		d.fixed = l.checked(n)
 		d.broken = d.broken || d.fixed == nil

@@ -17,6 +17,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -37,12 +38,13 @@ type Suite struct {
 	Limits      Limits
 	Gate        *eval.GateConfig // nil: the file has no gate block
 
-	arms     []Arm
-	defaults caseDef
-	cases    []*caseDef
-	files    *files
-	opts     Options
-	kinds    Kinds
+	arms        []Arm
+	defaults    caseDef
+	defaultVars tmpl.Dict // expanded once
+	cases       []*caseDef
+	files       *files
+	opts        Options
+	kinds       Kinds
 }
 
 // Service says where the service is. Empty fields were not given.
@@ -179,6 +181,14 @@ func (s *Suite) Sources() iter.Seq2[string, []byte] {
 			}
 		}
 	}
+}
+
+// Shown is how a file of the suite's folder is named in messages.
+func (s *Suite) Shown(name string) string { return shownBeside(s.File, name) }
+
+// shownBeside names a file that stands beside another in messages.
+func shownBeside(other, name string) string {
+	return other[:strings.LastIndexByte(other, '/')+1] + name
 }
 
 // Hash is the SHA-256 of the suite file and the prompt files it names.

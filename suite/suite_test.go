@@ -262,6 +262,60 @@ cases:
 	}
 }
 
+// Mistakes that were once taken in silence.
+func TestMistakesAreTold(t *testing.T) {
+	head := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {vars: {q: x, e: \"\"}, scorers: [{contains: x}]}\n"
+	for cases, want := range map[string]string{
+		"cases: [{name: {{.q}}}]":                     "quote a text that begins with",
+		"cases: [{name: [a]}]":                        "expected a text",
+		"cases: [{name: \"\"}]":                       "must not be empty",
+		"cases: [{name: \"{{.e}}\"}]":                 "renders to nothing",
+		"cases: [{name: a, id: i}, {name: b, id: i}]": "duplicate case id",
+		"cases: [{name: a, scorers: [{contains: x, name: m}, {contains: y, name: m}]}]": "two scorers of case `a` are named `m`",
+		"cases: [{name: a, vars: {q: \"  \"}}]":                                         "has an empty turn",
+		"cases: [{name: a, scorers: [{ignoreCase: true, equls: x}]}]":                   "unknown scorer kind `equls`",
+	} {
+		_, diags := fromText(head+cases+"\n", suite.Options{})
+		var b bytes.Buffer
+		_ = diag.Renderer{}.Render(&b, diags)
+		if !diags.HasErrors() || !strings.Contains(b.String(), want) {
+			t.Errorf("%s:\n%s", cases, b.String())
+		}
+	}
+	_, diags := fromText(head+"cases: [{name: a}]\n", suite.Options{Vars: map[string]string{"qq": "x"}})
+	var b bytes.Buffer
+	_ = diag.Renderer{}.Render(&b, diags)
+	if !strings.Contains(b.String(), "--var qq: the suite uses no such variable") {
+		t.Error(b.String())
+	}
+}
+
+// Where a place stands inside a scalar, whatever its style.
+func TestPlacesInsideScalars(t *testing.T) {
+	for text, want := range map[string]string{
+		"text: \"a {{.x}}\"":                        "5:16",
+		"text: 'it''s {{.x}}'":                      "5:20",
+		"text: \"caf\\u00e9 {{.x}}\"":               "5:24",
+		"text: &t \"a {{.x}}\"":                     "5:19",
+		"text: plain {{.x}}":                        "5:19",
+		"text: plain words\n      and then {{.x}}":  "6:18",
+		"text: \"quoted words\n      and {{.x}}\"":  "6:13",
+		"text: >\n      folded\n      words {{.x}}": "7:15",
+		"text: |\n      kept\n        words {{.x}}": "7:17",
+		"text: |2\n      kept {{.y}}\n      {{.x}}": "7:9",
+	} {
+		src := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts:\n  - " + text + "\n    name: p\ncases: [{name: c, vars: {y: y}, scorers: [{contains: x}]}]\n"
+		_, diags := fromText(src, suite.Options{})
+		var got []string
+		for _, d := range diags.Sorted() {
+			got = append(got, fmt.Sprintf("%d:%d", d.Pos.Line, d.Pos.Col))
+		}
+		if fmt.Sprint(got) != "["+want+"]" {
+			t.Errorf("%s: %v, want %s (%v)", text, got, want, diags.Err())
+		}
+	}
+}
+
 func TestServiceVariables(t *testing.T) {
 	text := "version: 1\nname: s\nservice: {baseUrl: \"%s\"}\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases: [{name: c, scorers: [{contains: x}]}]\n"
 	getenv := func(name string) string {

@@ -45,6 +45,18 @@ func (l *loader) checkUnusedDefaults() {
 	}
 }
 
+// checkVars warns of --var for variables that nothing names.
+func (l *loader) checkVars() {
+	if l.used["."] || l.diags.HasErrors() {
+		return
+	}
+	for _, name := range names(l.opts.Vars) {
+		if !l.used[name] {
+			l.diags.Warnf(diag.Pos{File: l.File}, diag.DidYouMean(name, names(l.used)), "--var %s: the suite uses no such variable", name)
+		}
+	}
+}
+
 func warnUnused(vars yamlnode.Map, used map[string]bool, diags *diag.List) {
 	for e := range vars.Entries() {
 		if !used[e.Name()] {

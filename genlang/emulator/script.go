@@ -49,8 +49,8 @@ type fault struct {
 	retryAfter time.Duration
 	hang, cut  bool
 	malformed  string
-	rate       float64 // 0: always, within first
-	first      int64   // 0: no bound
+	rate       *float64 // nil: always, within first
+	first      int64    // 0: no bound
 }
 
 //go:embed demo.yaml
@@ -149,7 +149,10 @@ func readFault(n yamlnode.Node) fault {
 	m := n.Map("status", "message", "retryAfter", "hang", "cut", "malformed", "rate", "first")
 	f := fault{
 		status: m.Get("status").Int(400, 599), message: m.Get("message").Str(), retryAfter: m.Get("retryAfter").Duration(),
-		hang: m.Get("hang").Bool(), cut: m.Get("cut").Bool(), rate: m.Get("rate").Float(0, 1), first: int64(m.Get("first").Int(1, math.MaxInt32)),
+		hang: m.Get("hang").Bool(), cut: m.Get("cut").Bool(), first: int64(m.Get("first").Int(1, math.MaxInt32)),
+	}
+	if v := m.Get("rate"); !v.IsZero() {
+		f.rate = new(v.Float(0, 1))
 	}
 	if v := m.Get("malformed"); v.IsBool() && v.Bool() {
 		f.malformed = "json"
@@ -163,8 +166,14 @@ func readFault(n yamlnode.Node) fault {
 }
 
 func template(n yamlnode.Node) *tmpl.Template {
+	known := []string{"prompt", "model", "turns", "images", "groups"}
 	t, err := tmpl.Parse(n.Str())
 	if err == nil {
+		for _, f := range t.Fields() {
+			if !slices.Contains(known, f.Name) {
+				n.ErrorfAt(f.Offset, diag.DidYouMean(f.Name, known), "there is no variable `%s`", f.Name)
+			}
+		}
 		return t
 	}
 	var e *tmpl.Error
@@ -219,7 +228,7 @@ func (r *rule) latency(rng *rand.Rand) time.Duration {
 func (r *rule) fault(rng *rand.Rand, n int64) *fault {
 	for i := range r.faults {
 		f := &r.faults[i]
-		if f.first > 0 && n > f.first || f.rate > 0 && rng.Float64() >= f.rate {
+		if f.first > 0 && n > f.first || f.rate != nil && rng.Float64() >= *f.rate {
 			continue
 		}
 		return f

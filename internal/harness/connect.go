@@ -108,6 +108,13 @@ func Script(path string) (*emulator.Script, error) {
 	if path == DemoScript {
 		return emulator.DemoScript(), nil
 	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %s is not a file", path)
+	}
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %w", err)

@@ -127,20 +127,23 @@ func (l *Loaded) load(file string, opts suite.Options) (*suite.Suite, error) {
 		return nil, Exitf(ExitBadInput, "%s is a folder; name the suite files in it", file)
 	}
 	// The root confines everything that the suite names, symbolic links included.
-	root, err := os.OpenRoot(filepath.Dir(file))
+	// The suite itself is the user's word, and may be a link to somewhere else.
+	real, err := filepath.EvalSymlinks(file)
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
 	}
-	s := suite.Load(root.FS(), filepath.Base(file), filepath.ToSlash(file), scorers.Builtin(), opts, &l.Diags)
-	dir := filepath.ToSlash(filepath.Dir(file))
+	root, err := os.OpenRoot(filepath.Dir(real))
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
+	}
+	s := suite.Load(root.FS(), filepath.Base(real), filepath.ToSlash(file), scorers.Builtin(), opts, &l.Diags)
 	for name, text := range s.Sources() {
-		if dir == "." {
-			l.sources[name] = text
+		if name == filepath.Base(real) {
+			l.sources[s.File] = text
 		} else {
-			l.sources[dir+"/"+name] = text
+			l.sources[s.Shown(name)] = text
 		}
 	}
-	l.sources[filepath.ToSlash(file)] = l.sources[filepath.ToSlash(filepath.Join(dir, filepath.Base(file)))]
 	return s, nil
 }
 

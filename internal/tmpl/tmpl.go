@@ -21,11 +21,16 @@ import (
 	"text/template/parse"
 )
 
-// Bounds on one rendering.
+// Bounds on one rendering: on what it writes, how often, and how many bytes its functions take in and
+// give out.
 const (
 	MaxOutput = 8 << 20
 	maxWrites = 200_000
+	maxWork   = 16 << 20
 )
+
+// rootName is the name of the template that is parsed; no {{define}} can name it.
+const rootName = "\x00"
 
 // Value is what a variable holds: a string, a List or a Dict.
 type Value any
@@ -71,41 +76,79 @@ type Template struct {
 	t      *template.Template // nil when the text has no actions
 	fields []Field
 	all    bool
+	works  bool // calls functions that can take long
 }
 
-var functions = template.FuncMap{
-	"json":    toJSON,
-	"join":    join,
-	"split":   split,
-	"lower":   strings.ToLower,
-	"upper":   strings.ToUpper,
-	"trim":    strings.TrimSpace,
-	"replace": func(from, to, in string) string { return strings.ReplaceAll(in, from, to) },
-	"index":   index,
+// work bounds what the functions of one rendering do.
+type work struct{ left int }
+
+func (w *work) charge(n int) error {
+	if w.left -= n; w.left < 0 {
+		return errTooMuch
+	}
+	return nil
 }
+
+// functions are the functions of one rendering.
+func (w *work) functions() template.FuncMap {
+	onText := func(f func(string) string) func(string) (string, error) {
+		return func(s string) (string, error) { return f(s), w.charge(2 * len(s)) }
+	}
+	return template.FuncMap{
+		"lower": onText(strings.ToLower), "upper": onText(strings.ToUpper), "trim": onText(strings.TrimSpace),
+		"json": w.json, "join": w.join, "split": w.split, "replace": w.replace, "index": index,
+	}
+}
+
+func (w *work) json(v Value) (string, error) {
+	if s, ok := v.(string); ok { // escaping may make it six times as long
+		if err := w.charge(6 * len(s)); err != nil {
+			return "", err
+		}
+	}
+	out := toJSON(v)
+	return out, w.charge(len(out))
+}
+
+func (w *work) replace(from, to, in string) (string, error) {
+	if err := w.charge(len(in) + strings.Count(in, from)*max(0, len(to)-len(from))); err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(in, from, to), nil
+}
+
+// working are the functions that are charged for.
+var working = []string{"json", "join", "split", "lower", "upper", "trim", "replace"}
 
 var allowed = []string{
 	"json", "join", "split", "lower", "upper", "trim", "replace", "index",
 	"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len",
 }
 
-func split(sep, in string) List {
+func (w *work) split(sep, in string) (List, error) {
+	const perItem = 64 // bytes, of an item beside its text
+	if err := w.charge(len(in) + perItem*(1+strings.Count(in, sep))); err != nil {
+		return nil, err
+	}
 	var out List
-	for _, s := range strings.Split(in, sep) {
+	for s := range strings.SplitSeq(in, sep) {
 		out = append(out, s)
 	}
-	return out
+	return out, nil
 }
 
-func join(sep string, list List) string {
+func (w *work) join(sep string, list List) (string, error) {
 	var b strings.Builder
 	for i, v := range list {
 		if i > 0 {
 			b.WriteString(sep)
 		}
 		fmt.Fprint(&b, v)
+		if b.Len() > MaxOutput {
+			return "", errTooMuch
+		}
 	}
-	return b.String()
+	return b.String(), w.charge(b.Len())
 }
 
 // index is stricter than the built-in one, for which a missing key is no error.
@@ -134,7 +177,7 @@ func index(v Value, keys ...Value) (Value, error) {
 // HasActions reports whether text would be more than itself as a template.
 func HasActions(text string) bool { return strings.Contains(text, "{{") }
 
-var parseError = regexp.MustCompile(`^template: t:(\d+):(?:(\d+):)? (?s)(.*)$`)
+var parseError = regexp.MustCompile(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
 
 // Parse reads a template. The error is an *Error.
 func Parse(text string) (*Template, error) {
@@ -142,7 +185,7 @@ func Parse(text string) (*Template, error) {
 	if !HasActions(text) {
 		return out, nil
 	}
-	t, err := template.New("t").Option("missingkey=error").Funcs(functions).Parse(text)
+	t, err := template.New(rootName).Option("missingkey=error").Funcs((&work{}).functions()).Parse(text)
 	if err != nil {
 		return nil, located(text, err)
 	}
@@ -174,7 +217,15 @@ func (t *Template) Render(vars Dict) (string, error) {
 		return t.text, nil
 	}
 	var w bounded
-	if err := t.t.Execute(&w, vars); err != nil {
+	run := t.t
+	if t.works {
+		clone, err := run.Clone()
+		if err != nil {
+			return "", &Error{0, err.Error(), ""}
+		}
+		run = clone.Funcs((&work{maxWork}).functions())
+	}
+	if err := run.Execute(&w, vars); err != nil {
 		if errors.Is(err, errTooMuch) {
 			return "", &Error{0, errTooMuch.Error(), ""}
 		}
@@ -200,7 +251,7 @@ func (w *bounded) Write(p []byte) (int, error) {
 }
 
 var (
-	execPrefix = regexp.MustCompile(`^executing "t" at <.*?>: (?s)(.*)$`)
+	execPrefix = regexp.MustCompile(`^executing "\\x00" at <.*?>: (?s)(.*)$`)
 	noEntry    = regexp.MustCompile(`map has no entry for key "(.*)"$`)
 )
 
@@ -340,10 +391,12 @@ func (w *walker) pipe(p *parse.PipeNode, root bool) {
 func (w *walker) arg(n parse.Node, root bool) {
 	switch n := n.(type) {
 	case *parse.FieldNode:
+		w.noMethods(n, n.Ident)
 		if root {
 			w.field(n.Ident[0], n)
 		}
 	case *parse.VariableNode:
+		w.noMethods(n, n.Ident)
 		if n.Ident[0] == "$" {
 			if len(n.Ident) == 1 {
 				w.out.all = true
@@ -354,13 +407,22 @@ func (w *walker) arg(n parse.Node, root bool) {
 	case *parse.DotNode:
 		w.out.all = w.out.all || root
 	case *parse.IdentifierNode:
+		w.out.works = w.out.works || slices.Contains(working, n.Ident)
 		if !slices.Contains(allowed, n.Ident) {
 			w.refuse(n, "the function `%s` is not available; there are %s", n.Ident, strings.Join(allowed, ", "))
 		}
 	case *parse.PipeNode:
 		w.pipe(n, root)
 	case *parse.ChainNode:
+		w.noMethods(n, n.Field)
 		w.arg(n.Node, root)
+	}
+}
+
+// noMethods refuses the one name that would be a method of List and Dict rather than a variable.
+func (w *walker) noMethods(n parse.Node, names []string) {
+	if slices.Contains(names, "String") {
+		w.refuse(n, "a variable cannot be named `String`")
 	}
 }
 

@@ -43,19 +43,23 @@ func TestErrors(t *testing.T) {
 		offset  int
 		message string
 	}{
-		"ab {{.country}}":                               {5, "no variable `country`"},
-		"x\ny {{.b}}":                                   {6, "no variable `b`"},
-		"{{range 1000000000}}{{end}}":                   {0, "range takes"},
-		"{{$n := 5}}{{range $n}}{{end}}":                {0, "range takes"},
-		"{{range $i := .l}}{{range $.l}}{{end}}{{end}}": {0, "more than"},
-		`{{define "x"}}{{end}}`:                         {0, "cannot define"},
-		`{{template "x"}}`:                              {0, "include"},
-		`{{call .a}}`:                                   {0, "not available"},
-		`{{printf "%9999d" 1}}`:                         {0, "not available"},
-		"ok\n{{.a":                                      {3, "unclosed action"},
-		`{{nope .a}}`:                                   {0, "nope"},
-		`{{index .l 99999}}`:                            {2, "no item"},
-		`{{.a.b}}`:                                      {4, "b"},
+		"ab {{.country}}":                                  {5, "no variable `country`"},
+		"x\ny {{.b}}":                                      {6, "no variable `b`"},
+		"{{range 1000000000}}{{end}}":                      {0, "range takes"},
+		"{{$n := 5}}{{range $n}}{{end}}":                   {0, "range takes"},
+		"{{range $i := .l}}{{range $.l}}{{end}}{{end}}":    {0, "more than"},
+		`{{.String}}`:                                      {0, "cannot be named"},
+		`{{define "t"}}x{{end}}`:                           {0, "cannot define"},
+		`{{$x := .l}}{{range .l}}{{$y := json $x}}{{end}}`: {0, "more than"},
+		`{{"aaaaaaaaaa" | replace "a" "aaaaaaaaaa" | replace "a" "aaaaaaaaaa" | replace "a" "aaaaaaaaaa" | replace "a" "aaaaaaaaaa" | replace "a" "aaaaaaaaaa" | replace "a" "aaaaaaaaaa" | replace "a" "aaaaaaaaaa" | len}}`: {0, "more than"},
+		`{{define "x"}}{{end}}`: {0, "cannot define"},
+		`{{template "x"}}`:      {0, "include"},
+		`{{call .a}}`:           {0, "not available"},
+		`{{printf "%9999d" 1}}`: {0, "not available"},
+		"ok\n{{.a":              {3, "unclosed action"},
+		`{{nope .a}}`:           {0, "nope"},
+		`{{index .l 99999}}`:    {2, "no item"},
+		`{{.a.b}}`:              {4, "b"},
 	} {
 		tm, err := Parse(text)
 		if err == nil {

@@ -43,6 +43,11 @@ func (n Node) Errorf(hint, format string, args ...any) {
 	n.d.diags.Errorf(n.Pos(), hint, format, args...)
 }
 
+// ErrorfAt reports a mistake at a byte of the value's text.
+func (n Node) ErrorfAt(offset int, hint, format string, args ...any) {
+	n.d.diags.Errorf(n.Offset(offset), hint, format, args...)
+}
+
 // Warnf reports an advice at the value.
 func (n Node) Warnf(hint, format string, args ...any) {
 	n.d.diags.Warnf(n.Pos(), hint, format, args...)
@@ -53,7 +58,7 @@ func (n Node) WithDiags(diags *diag.List) Node {
 	if n.y == nil {
 		return n
 	}
-	return Node{n.y, &doc{file: n.d.file, src: n.d.src, diags: diags}}
+	return Node{n.y, &doc{file: n.d.file, src: n.d.src, starts: n.d.starts, diags: diags}}
 }
 
 // IsMapping, IsSequence, IsScalar and IsNull tell the kind of a value.
@@ -71,13 +76,14 @@ func (n Node) IsNull() bool { return n.kind() == yaml.ScalarNode && n.resolve().
 // IsBool reports whether the value is true or false.
 func (n Node) IsBool() bool { return n.kind() == yaml.ScalarNode && n.resolve().Tag == "!!bool" }
 
-// IsNumber reports whether the value is a number.
+// IsNumber reports whether the value is a number, or a text out of a template that reads as a
+// whole one.
 func (n Node) IsNumber() bool {
 	if n.kind() != yaml.ScalarNode {
 		return false
 	}
-	tag := n.resolve().Tag
-	return tag == "!!int" || tag == "!!float"
+	y := n.resolve()
+	return y.Tag == "!!int" || y.Tag == "!!float" || y.Tag == renderedTag && decimal.MatchString(y.Value)
 }
 
 func (n Node) resolve() *yaml.Node {
@@ -118,6 +124,16 @@ func (n Node) Describe() string {
 	return strconv.Quote(v)
 }
 
+// inBraces reports whether the value is what YAML makes of an unquoted {{.x}}: a mapping with a mapping
+// for its key.
+func (n Node) inBraces() bool {
+	if !n.IsMapping() {
+		return false
+	}
+	content := n.resolve().Content
+	return len(content) == 2 && content[0].Kind == yaml.MappingNode
+}
+
 func (n Node) expected(what string) {
 	n.Errorf("", "expected %s, found %s", what, n.Describe())
 }
@@ -127,6 +143,10 @@ func (n Node) Str() string {
 	if n.IsZero() {
 		return ""
 	}
+	if n.inBraces() {
+		n.Errorf("quote a text that begins with {{", "expected a text, found a mapping in braces")
+		return ""
+	}
 	if !n.IsScalar() || n.IsNull() {
 		n.expected("a text")
 		return ""
@@ -134,54 +154,94 @@ func (n Node) Str() string {
 	return n.resolve().Value
 }
 
-// Offset locates a place inside a scalar's value: the position of byte i of Str.
-// In folded and escaped scalars it is the start of the scalar, since there the value
-// and the source do not run in step.
+// Offset locates a place inside a scalar's value: the position of byte i of Str, or the start
+// of the scalar where the two cannot be brought together.
 func (n Node) Offset(i int) diag.Pos {
 	y, pos := n.resolve(), n.d.pos(n.resolve())
 	if i < 0 || i > len(y.Value) {
 		return pos
 	}
-	before := y.Value[:i]
-	line := strings.Count(before, "\n")
-	col := len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
-	switch {
-	case y.Style&yaml.LiteralStyle != 0:
-		pos.Line += 1 + line
-		pos.Col = 1 + col + n.d.indent(pos.Line, y.Value, line)
-		return pos
-	case y.Style&(yaml.FoldedStyle) != 0, line > 0:
-		return pos
-	case y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
-		if strings.ContainsAny(before, "\"'\\\t") {
-			return pos
+	// The value and the source differ in indentation, line breaks, quotes and escapes, but what
+	// stands at i stands in the source too, as often before.
+	word := y.Value[i:]
+	if end := strings.IndexAny(word, " \t\r\n}|\"'\\"); end > 0 {
+		word = word[:end]
+	}
+	before := strings.Count(y.Value[:i], word)
+	source := n.d.from(pos.Line)
+	if start := byteOfColumn(source, pos.Col); start < len(source) {
+		if at := nthIndex(source[start:], word, before+1); at >= 0 {
+			return advance(pos, source[start:start+at])
 		}
-		pos.Col += 1 + col
-	default:
-		pos.Col += col
 	}
 	return pos
 }
 
-// indent is how far line number at of the file is indented, given that it carries
-// the given line of a literal block's value: the block's indentation is what is left over.
-func (d *doc) indent(at int, value string, line int) int {
-	source, text := lineAt(string(d.src), at-1), lineAt(value, line)
-	return max(0, utf8.RuneCountInString(source)-utf8.RuneCountInString(text))
+// from is the source from a line on.
+func (d *doc) from(line int) string {
+	if d.starts == nil {
+		d.starts = []int{0}
+		for i, c := range d.src {
+			if c == '\n' {
+				d.starts = append(d.starts, i+1)
+			}
+		}
+	}
+	if line < 1 || line > len(d.starts) {
+		return ""
+	}
+	return string(d.src[d.starts[line-1]:min(len(d.src), d.starts[line-1]+maxScalarSource)])
 }
 
-func lineAt(text string, n int) string {
-	for ; n > 0; n-- {
-		_, text, _ = strings.Cut(text, "\n")
+// maxScalarSource bounds how much of the source is searched for a place inside a scalar.
+const maxScalarSource = 1 << 18
+
+func byteOfColumn(text string, col int) int {
+	for i := range text {
+		if col--; col == 0 {
+			return i
+		}
 	}
-	text, _, _ = strings.Cut(text, "\n")
-	return strings.TrimSuffix(text, "\r")
+	return len(text)
+}
+
+// nthIndex is the place of the n-th occurrence of word, -1 when there are fewer.
+func nthIndex(text, word string, n int) int {
+	at := 0
+	for {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return -1
+		}
+		if n--; n == 0 {
+			return at + i
+		}
+		at += i + len(word)
+	}
+}
+
+// advance moves a position past a text.
+func advance(pos diag.Pos, text string) diag.Pos {
+	if lines := strings.Count(text, "\n"); lines > 0 {
+		pos.Line += lines
+		pos.Col = 1
+		text = text[strings.LastIndexByte(text, '\n')+1:]
+	}
+	pos.Col += utf8.RuneCountInString(text)
+	return pos
 }
 
 // Word is a text that must be one of the known words.
 func (n Node) Word(known ...string) string {
+	if n.IsZero() {
+		return ""
+	}
+	if !n.IsScalar() || n.IsNull() {
+		n.expected("a word")
+		return ""
+	}
 	s := n.Str()
-	if s != "" && !slices.Contains(known, s) {
+	if !slices.Contains(known, s) {
 		n.Errorf(diag.DidYouMean(s, known), "`%s` is not known here", s)
 		return ""
 	}
@@ -276,10 +336,11 @@ func (n Node) Duration() time.Duration {
 	if n.IsZero() {
 		return 0
 	}
-	s := n.Str()
-	if s == "" {
+	if !n.IsScalar() || n.IsNull() {
+		n.expected("a duration")
 		return 0
 	}
+	s := n.Str()
 	v, err := time.ParseDuration(s)
 	if err != nil {
 		n.Errorf("write a number with its unit: 500ms, 2s, 1m30s", "`%s` is not a duration", s)
@@ -492,7 +553,7 @@ func (n Node) scalarJSON(dst []byte) []byte {
 		text := strings.TrimPrefix(y.Value, "+")
 		if !jsonNumber.MatchString(text) {
 			n.Errorf("quote it when it is a text", "`%s` is not a number that JSON knows", y.Value)
-			return append(dst, "null"...)
+			return appendString(dst, y.Value)
 		}
 		return append(dst, text...)
 	}

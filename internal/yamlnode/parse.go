@@ -32,12 +32,14 @@ const (
 	MaxDepth      = 64
 	MaxAliasNodes = 100_000 // nodes reached through aliases, all expansions added up
 	MaxKeys       = 10_000  // keys of one mapping
+	MaxEntries    = 300_000 // lines and commas of a file: a bound on its values before they are built
 )
 
 type doc struct {
-	file  string
-	src   []byte
-	diags *diag.List
+	file   string
+	src    []byte
+	starts []int // of the lines; made when first needed
+	diags  *diag.List
 }
 
 // Parse reads one YAML document. Mistakes go to diags; the second result is
@@ -49,6 +51,11 @@ func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 		diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", len(src), MaxFileBytes)
 		return Node{}, false
 	}
+	if n := bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte(",")); n > MaxEntries {
+		diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read", n, MaxEntries)
+		return Node{}, false
+	}
+	src = withoutDirective(src)
 	root, err := decode(src)
 	if errors.Is(err, io.EOF) {
 		diags.Errorf(top, "`evalrun init` writes a first suite", "the file is empty")
@@ -67,6 +74,19 @@ func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 		return Node{}, false
 	}
 	return Node{root.Content[0], d}, true
+}
+
+// withoutDirective blanks out a %YAML line, which yaml.v3 refuses from version 1.2 on; the lines keep
+// their numbers.
+func withoutDirective(src []byte) []byte {
+	line, _, _ := bytes.Cut(bytes.TrimPrefix(src, []byte("\ufeff")), []byte("\n"))
+	if !bytes.HasPrefix(line, []byte("%YAML 1.")) {
+		return src
+	}
+	out := bytes.Clone(src)
+	at := bytes.Index(out, line)
+	copy(out[at:], bytes.Repeat([]byte("#"), len(bytes.TrimRight(line, "\r"))))
+	return out
 }
 
 // decode parses the first document and makes sure that it is the only one.

@@ -1,0 +1,258 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/genlang"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+const benchAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"The capital of France is Paris."}]},"finishReason":"STOP","index":0,` +
+	`"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"},{"category":"HARM_CATEGORY_HATE_SPEECH","probability":"NEGLIGIBLE"}]}],` +
+	`"promptFeedback":{"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"}]}}`
+
+// benchServer answers after a delay.
+func benchServer(b *testing.B, delay time.Duration) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"name":"models/svc-pro","inputTokenLimit":30720,"outputTokenLimit":2048,"supportedGenerationMethods":["generateContent","countTokens"]}`)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		time.Sleep(delay)
+		_, _ = io.WriteString(w, benchAnswer)
+	}))
+	b.Cleanup(server.Close)
+	return server.URL
+}
+
+// benchSuite is a suite of so many trials, each with three scorers.
+func benchSuite(b *testing.B, trials int) string {
+	path := filepath.Join(b.TempDir(), "bench.yaml")
+	text := fmt.Sprintf(`version: 1
+name: bench
+targets: [{name: pro, model: svc-pro, generationConfig: {temperature: 0, maxOutputTokens: 64}}]
+prompts: [{name: p, text: "What is the capital of {{.country}}? Answer in one sentence."}]
+cases:
+  - name: france
+    repeats: %d
+    vars: {country: France}
+    scorers:
+      - contains: Paris
+      - finishReason: STOP
+      - length: {words: {max: 10}}
+`, trials)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+type silent struct{}
+
+func (silent) Start(int)                     {}
+func (silent) Done(*eval.Result, eval.Spent) {}
+func (silent) Finish()                       {}
+
+// session connects to a server with a suite of so many trials.
+func benchSession(b *testing.B, url string, trials, concurrency int) (*Session, *runner.Plan) {
+	flags := Flags{BaseURL: url, Concurrency: concurrency, Out: filepath.Join(b.TempDir(), "run")}
+	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
+	loaded, err := Load([]string{benchSuite(b, trials)}, flags, getenv)
+	if err != nil {
+		b.Fatal(err)
+	}
+	settings, err := Settle(loaded, flags, getenv)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := Connect(loaded, settings, flags, "bench", func(string) {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.Close)
+	plan, err := s.Plan(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s, plan
+}
+
+// evalrun runs the trials with all there is: plan, ledger, scoring, journal.
+func benchRun(b *testing.B, url string, trials, concurrency int) time.Duration {
+	s, plan := benchSession(b, url, trials, concurrency)
+	started := time.Now()
+	dir, err := s.Run(b.Context(), plan, silent{}, nil)
+	took := time.Since(started)
+	if err != nil {
+		b.Fatal(err)
+	}
+	doc, err := OpenRun(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer doc.Close()
+	if doc.Summary.Counts.Pass != trials {
+		b.Fatalf("%+v", doc.Summary.Counts)
+	}
+	return took
+}
+
+// bare is the loop that somebody would write by hand: it encodes the same requests, decodes the
+// answers into the same types and applies the same three checks.
+func bare(b *testing.B, url string, trials, concurrency int) time.Duration {
+	_, plan := benchSession(b, url, 1, concurrency)
+	var request eval.Request
+	for t := range plan.Trials() {
+		request = t.Request
+	}
+	var checks []*scorers.Compiled
+	for c := range plan.Suites[0].Cases() {
+		for _, spec := range c.Scorers {
+			checks = append(checks, scorers.Builtin().Compile(spec))
+		}
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = concurrency
+	client := &http.Client{Transport: transport}
+	defer client.CloseIdleConnections()
+	work := make(chan int)
+	var wg sync.WaitGroup
+	started := time.Now()
+	for range concurrency {
+		wg.Go(func() {
+			for range work {
+				if err := bareTrial(b.Context(), client, url, &request, checks); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for i := range trials {
+		work <- i
+	}
+	close(work)
+	wg.Wait()
+	return time.Since(started)
+}
+
+func bareTrial(ctx context.Context, client *http.Client, url string, request *eval.Request, checks []*scorers.Compiled) error {
+	config, err := eval.Marshal(request.GenerationConfig)
+	if err != nil {
+		return err
+	}
+	body := append(eval.AppendContents([]byte(`{"contents":`), request.Contents), `,"generationConfig":`...)
+	body = append(append(body, config...), '}')
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/models/svc-pro:generateContent", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("x-svc-api-key", "bench")
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	answer, err := genlang.ParseResponse(data)
+	if err != nil {
+		return err
+	}
+	for _, c := range checks {
+		if score, err := c.Score(&scorers.Answer{Response: answer}); err != nil || !score.Passed {
+			return fmt.Errorf("%v %v", score, err)
+		}
+	}
+	return nil
+}
+
+// BenchmarkThroughput compares a run with the bare loop against a server that answers at once; ratio
+// is the share of the bare loop's trials per second.
+func BenchmarkThroughput(b *testing.B) {
+	for _, concurrency := range []int{1, 16, 128} {
+		b.Run(fmt.Sprintf("concurrency=%d", concurrency), func(b *testing.B) {
+			url := benchServer(b, 0)
+			const trials = 10_000
+			var ours, theirs time.Duration
+			for b.Loop() {
+				theirs += bare(b, url, trials, concurrency)
+				ours += benchRun(b, url, trials, concurrency)
+			}
+			n := float64(b.N) * trials
+			b.ReportMetric(n/ours.Seconds(), "trials/s")
+			b.ReportMetric(n/theirs.Seconds(), "bare/s")
+			b.ReportMetric(theirs.Seconds()/ours.Seconds(), "ratio")
+		})
+	}
+}
+
+// BenchmarkLatency runs 1,000 trials at 100 ms and concurrency 50; ideal is the share of what could
+// be reached.
+func BenchmarkLatency(b *testing.B) {
+	url := benchServer(b, 100*time.Millisecond)
+	var took time.Duration
+	for b.Loop() {
+		took += benchRun(b, url, 1000, 50)
+	}
+	b.ReportMetric(float64(b.N)*2/took.Seconds(), "ideal")
+}
+
+// BenchmarkMemory tells what a trial allocates and what stays in memory: both must not grow
+// with the number of trials.
+func BenchmarkMemory(b *testing.B) {
+	for _, trials := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprintf("trials=%d", trials), func(b *testing.B) {
+			url := benchServer(b, 0)
+			for b.Loop() {
+				s, plan := benchSession(b, url, trials, 64)
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				peak := &peakProgress{every: trials / 20, floor: before.HeapAlloc}
+				if _, err := s.Run(b.Context(), plan, peak, nil); err != nil {
+					b.Fatal(err)
+				}
+				runtime.ReadMemStats(&after)
+				b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(trials), "allocs/trial")
+				b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(trials), "B-allocated/trial")
+				b.ReportMetric(float64(peak.live)/float64(trials), "B-live/trial")
+				b.ReportMetric(float64(peak.live)/(1<<20), "MiB-live")
+			}
+		})
+	}
+}
+
+// peakProgress measures live memory now and then.
+type peakProgress struct {
+	silent
+	n, every    int
+	floor, live uint64
+}
+
+func (p *peakProgress) Done(*eval.Result, eval.Spent) {
+	if p.n++; p.n%p.every != 0 {
+		return
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	p.live = max(p.live, m.HeapAlloc-min(m.HeapAlloc, p.floor))
+}
