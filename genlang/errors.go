@@ -176,10 +176,10 @@ const maxWait = 120 * time.Second
 
 // classify gives the error the kind that its status means.
 func classify(e *eval.Error) {
-	switch {
-	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
 		e.Kind = eval.KindAuth
-	case e.Status == http.StatusTooManyRequests:
+	case http.StatusTooManyRequests:
 		e.Kind = eval.KindQuota
 	}
 	if e.RetryAfter > maxWait {

@@ -138,7 +138,8 @@ func (w *Writer) write(kind string, v any) error {
 	if w.err != nil {
 		return w.err
 	}
-	b := append(w.buf[:0], `{"type":"`...)
+	b := w.buf[:0]
+	b = append(b, `{"type":"`...)
 	b = append(b, kind...)
 	b = append(b, `",`...)
 	b = append(b, body[1:len(body)-1]...) // records are objects with members

@@ -119,14 +119,12 @@ func (b *boundedInt) Set(s string) error {
 	return nil
 }
 
-// atLeastOne wants the names of suites.
-func atLeastOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return harness.Exitf(harness.ExitBadInput, "name %s: %s", what, cmd.UseLine())
-		}
-		return nil
+// suites wants the names of suites as arguments.
+func suites(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return harness.Exitf(harness.ExitBadInput, "name at least one suite: %s", cmd.UseLine())
 	}
+	return nil
 }
 
 // exactly wants so many arguments.

@@ -89,7 +89,7 @@ func optional[T any](v *T) string {
 func (a *app) countCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
-		Use: "count SUITE...", Short: "Let the service count the tokens of the prompts", Args: atLeastOne("at least one suite"),
+		Use: "count SUITE...", Short: "Let the service count the tokens of the prompts", Args: suites,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.count(cmd.Context(), args, o) },
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)

@@ -21,7 +21,7 @@ type planOptions struct {
 func (a *app) planCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
-		Use: "plan SUITE...", Short: "Tell what a run would ask, and what it may cost", Args: atLeastOne("at least one suite"),
+		Use: "plan SUITE...", Short: "Tell what a run would ask, and what it may cost", Args: suites,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.showPlan(cmd.Context(), args, o) },
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)

@@ -22,7 +22,7 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use: "run SUITE...", Short: "Ask, score, report, and apply the gate", Args: atLeastOne("at least one suite"),
+		Use: "run SUITE...", Short: "Ask, score, report, and apply the gate", Args: suites,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dryRun {
 				return a.dryRun(args, o)

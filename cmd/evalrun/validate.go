@@ -12,7 +12,7 @@ import (
 func (a *app) validateCommand() *cobra.Command {
 	var f harness.Flags
 	cmd := &cobra.Command{
-		Use: "validate SUITE...", Short: "Check suites without asking anything", Args: atLeastOne("at least one suite"),
+		Use: "validate SUITE...", Short: "Check suites without asking anything", Args: suites,
 		RunE: func(_ *cobra.Command, args []string) error { return a.validate(args, f) },
 	}
 	f.Vars = map[string]string{}

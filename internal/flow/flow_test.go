@@ -53,11 +53,24 @@ func TestRetryOnlyWhatPasses(t *testing.T) {
 		permanent bool
 		want      int
 	}{
-		{eval.KindTransport, 0, false, 5}, {eval.KindTimeout, 0, false, 5}, {eval.KindTruncated, 0, false, 5}, {eval.KindMalformed, 0, false, 5},
-		{eval.KindQuota, 429, false, 5}, {eval.KindQuota, 429, true, 1}, {eval.KindTransport, 0, true, 1},
-		{eval.KindStatus, 408, false, 5}, {eval.KindStatus, 500, false, 5}, {eval.KindStatus, 502, false, 5}, {eval.KindStatus, 503, false, 5}, {eval.KindStatus, 504, false, 5},
-		{eval.KindStatus, 400, false, 1}, {eval.KindStatus, 404, false, 1}, {eval.KindStatus, 501, false, 1}, {eval.KindAuth, 403, false, 1},
-		{eval.KindTooLarge, 0, false, 1}, {eval.KindBudget, 0, false, 1},
+		{eval.KindTransport, 0, false, 5},
+		{eval.KindTimeout, 0, false, 5},
+		{eval.KindTruncated, 0, false, 5},
+		{eval.KindMalformed, 0, false, 5},
+		{eval.KindQuota, 429, false, 5},
+		{eval.KindQuota, 429, true, 1},
+		{eval.KindTransport, 0, true, 1},
+		{eval.KindStatus, 408, false, 5},
+		{eval.KindStatus, 500, false, 5},
+		{eval.KindStatus, 502, false, 5},
+		{eval.KindStatus, 503, false, 5},
+		{eval.KindStatus, 504, false, 5},
+		{eval.KindStatus, 400, false, 1},
+		{eval.KindStatus, 404, false, 1},
+		{eval.KindStatus, 501, false, 1},
+		{eval.KindAuth, 403, false, 1},
+		{eval.KindTooLarge, 0, false, 1},
+		{eval.KindBudget, 0, false, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {

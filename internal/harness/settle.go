@@ -2,7 +2,6 @@ package harness
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -113,12 +112,4 @@ func globs(texts []string) eval.Globs {
 		out = append(out, eval.Glob(t))
 	}
 	return out
-}
-
-// describeService says where a run goes.
-func describeService(s eval.RunService, emulator bool) string {
-	if emulator {
-		return "the embedded emulator"
-	}
-	return fmt.Sprintf("%s (%s)", s.BaseURL, s.APIVersion)
 }

@@ -61,7 +61,7 @@ func (n Node) WithDiags(diags *diag.List) Node {
 	return Node{n.y, &doc{file: n.d.file, src: n.d.src, starts: n.d.starts, diags: diags}}
 }
 
-// IsMapping, IsSequence, IsScalar and IsNull tell the kind of a value.
+// IsMapping reports whether the value is a mapping.
 func (n Node) IsMapping() bool { return n.kind() == yaml.MappingNode }
 
 // IsSequence reports whether the value is a list.

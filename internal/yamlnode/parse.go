@@ -117,7 +117,6 @@ func decode(src []byte) (root *yaml.Node, err error) {
 type checker struct {
 	*doc
 	aliased int
-	depth   int
 }
 
 func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
