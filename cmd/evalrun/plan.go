@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
 )
@@ -83,7 +84,7 @@ func (a *app) printJSON(v any) error {
 func writeForecast(w io.Writer, f *harness.Forecast) error {
 	p := printer{w: w}
 	for _, arm := range f.Arms {
-		p.printf("%s: %s, %d trials, %d prompt tokens, output up to %s\n", arm.Arm, arm.Model, arm.Trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+		p.printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, arm.Model, diag.Count(arm.Trials, "trial"), arm.PromptTokens, unlimited(arm.MaxOutputTokens))
 	}
 	p.printf("trials: %d\n", f.Trials)
 	p.printf("calls: %d to generate, %d to count, at most %d with every retry\n", f.Trials, f.CountCalls, f.MaxCalls)

@@ -1,7 +1,6 @@
 package yamlnode
 
 import (
-	"encoding/json"
 	"iter"
 	"math"
 	"regexp"
@@ -9,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -152,83 +150,6 @@ func (n Node) Str() string {
 		return ""
 	}
 	return n.resolve().Value
-}
-
-// Offset locates a place inside a scalar's value: the position of byte i of Str, or the start
-// of the scalar where the two cannot be brought together.
-func (n Node) Offset(i int) diag.Pos {
-	y, pos := n.resolve(), n.d.pos(n.resolve())
-	if i < 0 || i > len(y.Value) {
-		return pos
-	}
-	// The value and the source differ in indentation, line breaks, quotes and escapes, but what
-	// stands at i stands in the source too, as often before.
-	word := y.Value[i:]
-	if end := strings.IndexAny(word, " \t\r\n}|\"'\\"); end > 0 {
-		word = word[:end]
-	}
-	before := strings.Count(y.Value[:i], word)
-	source := n.d.from(pos.Line)
-	if start := byteOfColumn(source, pos.Col); start < len(source) {
-		if at := nthIndex(source[start:], word, before+1); at >= 0 {
-			return advance(pos, source[start:start+at])
-		}
-	}
-	return pos
-}
-
-// from is the source from a line on.
-func (d *doc) from(line int) string {
-	if d.starts == nil {
-		d.starts = []int{0}
-		for i, c := range d.src {
-			if c == '\n' {
-				d.starts = append(d.starts, i+1)
-			}
-		}
-	}
-	if line < 1 || line > len(d.starts) {
-		return ""
-	}
-	return string(d.src[d.starts[line-1]:min(len(d.src), d.starts[line-1]+maxScalarSource)])
-}
-
-// maxScalarSource bounds how much of the source is searched for a place inside a scalar.
-const maxScalarSource = 1 << 18
-
-func byteOfColumn(text string, col int) int {
-	for i := range text {
-		if col--; col == 0 {
-			return i
-		}
-	}
-	return len(text)
-}
-
-// nthIndex is the place of the n-th occurrence of word, -1 when there are fewer.
-func nthIndex(text, word string, n int) int {
-	at := 0
-	for {
-		i := strings.Index(text[at:], word)
-		if i < 0 {
-			return -1
-		}
-		if n--; n == 0 {
-			return at + i
-		}
-		at += i + len(word)
-	}
-}
-
-// advance moves a position past a text.
-func advance(pos diag.Pos, text string) diag.Pos {
-	if lines := strings.Count(text, "\n"); lines > 0 {
-		pos.Line += lines
-		pos.Col = 1
-		text = text[strings.LastIndexByte(text, '\n')+1:]
-	}
-	pos.Col += utf8.RuneCountInString(text)
-	return pos
 }
 
 // Word is a text that must be one of the known words.
@@ -509,102 +430,4 @@ func (m Map) Need(key string) Node {
 		m.Errorf("", "the key `%s` is missing", key)
 	}
 	return v
-}
-
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-
-// JSON writes the value as JSON: texts as written, numbers digit by digit, and
-// what JSON does not know (octal numbers, .inf, dates as dates) as a mistake or a text.
-func (n Node) JSON(dst []byte) []byte {
-	y := n.resolve()
-	switch y.Kind {
-	case yaml.MappingNode:
-		dst = append(dst, '{')
-		for i, e := range n.entries() {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendString(dst, e.Name())
-			dst = append(dst, ':')
-			dst = e.Value.JSON(dst)
-		}
-		return append(dst, '}')
-	case yaml.SequenceNode:
-		dst = append(dst, '[')
-		for i, item := range n.Seq() {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = item.JSON(dst)
-		}
-		return append(dst, ']')
-	}
-	return n.scalarJSON(dst)
-}
-
-func (n Node) scalarJSON(dst []byte) []byte {
-	y := n.resolve()
-	switch y.Tag {
-	case "!!null":
-		return append(dst, "null"...)
-	case "!!bool":
-		return append(dst, strings.ToLower(y.Value)...)
-	case "!!int", "!!float":
-		text := strings.TrimPrefix(y.Value, "+")
-		if !jsonNumber.MatchString(text) {
-			n.Errorf("quote it when it is a text", "`%s` is not a number that JSON knows", y.Value)
-			return appendString(dst, y.Value)
-		}
-		return append(dst, text...)
-	}
-	return appendString(dst, y.Value)
-}
-
-// Rewrite returns a copy in which every text was replaced by f; texts that f
-// returns unchanged stay as they are. Keys are left alone.
-func (n Node) Rewrite(f func(n Node, text string) string) Node {
-	if n.IsZero() {
-		return n
-	}
-	return Node{n.rewrite(f), n.d}
-}
-
-func (n Node) rewrite(f func(Node, string) string) *yaml.Node {
-	out := *n.resolve()
-	switch out.Kind {
-	case yaml.ScalarNode:
-		if out.Tag != "!!str" {
-			break
-		}
-		if text := f(n, out.Value); text != out.Value {
-			out.Value, out.Tag = text, renderedTag
-		}
-	case yaml.SequenceNode:
-		out.Content = slices.Clone(out.Content)
-		for i := range out.Content {
-			out.Content[i] = Node{out.Content[i], n.d}.rewrite(f)
-		}
-	case yaml.MappingNode:
-		out.Content = slices.Clone(out.Content)
-		for i := 1; i < len(out.Content); i += 2 {
-			out.Content[i] = Node{out.Content[i], n.d}.rewrite(f)
-		}
-	}
-	return &out
-}
-
-// EachText calls f for every text in the value, keys left out.
-func (n Node) EachText(f func(n Node, text string)) {
-	n.Rewrite(func(at Node, text string) string {
-		f(at, text)
-		return text
-	})
-}
-
-func appendString(dst []byte, s string) []byte {
-	quoted, err := json.Marshal(s)
-	if err != nil { // a string always marshals
-		panic(err)
-	}
-	return append(dst, quoted...)
 }

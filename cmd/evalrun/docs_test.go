@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
+
+// TestDocs runs what the documentation shows: a block headed `yaml NAME` is a file, one headed
+// `console` is commands with (some of) what they print and, unless it is 0, their exit code.
+func TestDocs(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
+				kind, name, _ := strings.Cut(m[1], " ")
+				switch {
+				case kind == "yaml" && name != "":
+					if err := os.WriteFile(name, []byte(m[2]), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				case kind == "console":
+					console(t, m[2])
+				case kind != "sh" && kind != "json" && kind != "yaml":
+					t.Errorf("a block headed %q: is it shown, or run?", m[1])
+				}
+			}
+		})
+	}
+}
+
+// console runs the commands of a block one by one.
+func console(t *testing.T, block string) {
+	t.Helper()
+	for _, part := range strings.Split("\n"+block, "\n$ ")[1:] {
+		command, shown, _ := strings.Cut(part, "\n")
+		args := strings.Fields(command)
+		if args[0] != "evalrun" {
+			t.Errorf("not a command of evalrun: %s", command)
+			continue
+		}
+		var out bytes.Buffer
+		a := &app{
+			out: &out, err: &out, getenv: func(string) string { return "" },
+			signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
+		}
+		code := a.main(context.Background(), args[1:])
+		want := "exit 0"
+		got := measured(out.String())
+		for _, line := range strings.Split(strings.TrimRight(shown, "\n"), "\n") {
+			if strings.HasPrefix(line, "exit ") {
+				want = line
+				continue
+			}
+			if !strings.Contains(got, measured(line)) {
+				t.Errorf("$ %s\nshows a line that it does not print: %s\n%s", command, line, got)
+			}
+		}
+		if got := fmt.Sprintf("exit %d", code); got != want {
+			t.Errorf("$ %s: %s, the page says %s\n%s", command, got, want, out.String())
+		}
+	}
+}
+
+var times = regexp.MustCompile(`\d+(\.\d+)? ?m?s\b|─+| {2,}`)
+
+// measured takes the measurements out of a text, and what depends on their width.
+func measured(s string) string { return times.ReplaceAllString(s, " ~ ") }
+
+// TestScorersPage keeps docs/scorers.md what the table of kinds says.
+func TestScorersPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
+	b.WriteString("A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments, and beside that, where wanted, `name` (a metric in reports), `weight` (1), `required` (false), " +
+		"`threshold` (the value from which it passes), `arms` (globs) and `candidate` (`first`, `all`, or a number from 0).\n\n" +
+		"Yes or no is 1 or 0. A text scorer fails on an answer without text, and `not:` does not turn that into a pass. Examples of answers that trip people up stand in the tests of the package.\n")
+	for _, k := range scorers.Builtin() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n%s\n\n```yaml\n%s\n```\n", k.Name, strings.ToUpper(k.Summary[:1]), k.Summary[1:], k.Doc, k.Example)
+	}
+	const page = "../../docs/scorers.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != b.String() {
+		t.Error("docs/scorers.md is not what the table says: make golden renews it")
+	}
+}
+
+// TestExamples runs every example suite against the emulator: all hold their gate but the one that
+// fails on purpose.
+func TestExamples(t *testing.T) {
+	suites, err := filepath.Glob("../../examples/suites/*.yaml")
+	if err != nil || len(suites) < 7 {
+		t.Fatal(suites, err)
+	}
+	for _, path := range suites {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			var out bytes.Buffer
+			a := &app{
+				out: &out, err: &out, getenv: func(string) string { return "" },
+				signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
+			}
+			want := harness.ExitOK
+			if strings.Contains(path, "fails-on-purpose") {
+				want = harness.ExitFailed
+			}
+			if code := a.main(t.Context(), []string{"run", path, "--emulator", "--out", filepath.Join(t.TempDir(), "run")}); code != want {
+				t.Errorf("exit %d\n%s", code, out.String())
+			}
+		})
+	}
+}

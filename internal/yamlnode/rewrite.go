@@ -1,0 +1,108 @@
+package yamlnode
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// JSON writes the value as JSON: texts as written, numbers digit by digit, and
+// what JSON does not know (octal numbers, .inf, dates as dates) as a mistake or a text.
+func (n Node) JSON(dst []byte) []byte {
+	y := n.resolve()
+	switch y.Kind {
+	case yaml.MappingNode:
+		dst = append(dst, '{')
+		for i, e := range n.entries() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendString(dst, e.Name())
+			dst = append(dst, ':')
+			dst = e.Value.JSON(dst)
+		}
+		return append(dst, '}')
+	case yaml.SequenceNode:
+		dst = append(dst, '[')
+		for i, item := range n.Seq() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.JSON(dst)
+		}
+		return append(dst, ']')
+	}
+	return n.scalarJSON(dst)
+}
+
+func (n Node) scalarJSON(dst []byte) []byte {
+	y := n.resolve()
+	switch y.Tag {
+	case "!!null":
+		return append(dst, "null"...)
+	case "!!bool":
+		return append(dst, strings.ToLower(y.Value)...)
+	case "!!int", "!!float":
+		text := strings.TrimPrefix(y.Value, "+")
+		if !jsonNumber.MatchString(text) {
+			n.Errorf("quote it when it is a text", "`%s` is not a number that JSON knows", y.Value)
+			return appendString(dst, y.Value)
+		}
+		return append(dst, text...)
+	}
+	return appendString(dst, y.Value)
+}
+
+// Rewrite returns a copy in which every text was replaced by f; texts that f
+// returns unchanged stay as they are. Keys are left alone.
+func (n Node) Rewrite(f func(n Node, text string) string) Node {
+	if n.IsZero() {
+		return n
+	}
+	return Node{n.rewrite(f), n.d}
+}
+
+func (n Node) rewrite(f func(Node, string) string) *yaml.Node {
+	out := *n.resolve()
+	switch out.Kind {
+	case yaml.ScalarNode:
+		if out.Tag != "!!str" {
+			break
+		}
+		if text := f(n, out.Value); text != out.Value {
+			out.Value, out.Tag = text, renderedTag
+		}
+	case yaml.SequenceNode:
+		out.Content = slices.Clone(out.Content)
+		for i := range out.Content {
+			out.Content[i] = Node{out.Content[i], n.d}.rewrite(f)
+		}
+	case yaml.MappingNode:
+		out.Content = slices.Clone(out.Content)
+		for i := 1; i < len(out.Content); i += 2 {
+			out.Content[i] = Node{out.Content[i], n.d}.rewrite(f)
+		}
+	}
+	return &out
+}
+
+// EachText calls f for every text in the value, keys left out.
+func (n Node) EachText(f func(n Node, text string)) {
+	n.Rewrite(func(at Node, text string) string {
+		f(at, text)
+		return text
+	})
+}
+
+func appendString(dst []byte, s string) []byte {
+	quoted, err := json.Marshal(s)
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return append(dst, quoted...)
+}
