@@ -189,37 +189,48 @@ func (t *tableReport) matrix(rows []journal.Row, arms []journal.Arm) bool {
 	if len(arms) == 1 && arms[0].Counts.Pass < arms[0].Counts.Total() {
 		return false
 	}
-	widest := 4
+	widest, room := 4, t.o.Width-2
 	for _, r := range rows {
 		widest = max(widest, displaywidth.String(diag.CleanLine(r.Case)))
 	}
-	need := 0
+	header := []string{"case"}
+	columns := make([][]string, len(arms))
 	for i := range arms {
-		need += max(displaywidth.String(arms[i].Name), minCell) + 2
+		header = append(header, arms[i].Name)
+		var width int
+		columns[i], width = t.column(rows, arms[i].Name)
+		room -= width + 2
 	}
-	caseWidth := min(widest, t.o.Width-2-need)
+	caseWidth := min(widest, room)
 	if caseWidth < min(widest, 16) {
 		return false
 	}
-	header := []string{"case"}
-	for i := range arms {
-		header = append(header, arms[i].Name)
-	}
 	var body [][]string
-	for _, r := range rows {
+	for at, r := range rows {
 		cells := []string{displaywidth.TruncateString(diag.CleanLine(r.Case), caseWidth, "...")}
 		for i := range arms {
-			cell, ok := r.On(arms[i].Name)
-			if !ok {
-				cells = append(cells, "")
-				continue
-			}
-			cells = append(cells, t.paint(journal.Fold(cell.Counts), word(cell, max(displaywidth.String(arms[i].Name), minCell))))
+			cells = append(cells, columns[i][at])
 		}
 		body = append(body, cells)
 	}
 	t.render(t.grid(), header, body)
 	return true
+}
+
+// column is what an arm's column says of each row, and how wide that is.
+func (t *tableReport) column(rows []journal.Row, arm string) (cells []string, width int) {
+	width = max(displaywidth.String(arm), minCell)
+	for _, r := range rows {
+		cell, ok := r.On(arm)
+		if !ok {
+			cells = append(cells, "")
+			continue
+		}
+		text := word(cell, width)
+		width = max(width, displaywidth.String(text))
+		cells = append(cells, t.paint(journal.Fold(cell.Counts), text))
+	}
+	return cells, width
 }
 
 // word is a cell: the outcome and, of several repeats, how many passed.
@@ -512,10 +523,10 @@ func (t *tableReport) metrics() {
 // closing is the last thing people read: counts, cost, and what the gate says.
 func (t *tableReport) closing() {
 	c := t.d.Summary.Counts
-	t.line("%s: %s, %s, %s, %s; %d tokens%s", diag.Count(c.Total(), "trial"),
+	t.line("%s: %s, %s, %s, %s", diag.Count(c.Total(), "trial"),
 		t.paint(eval.Pass, fmt.Sprintf("%d pass", c.Pass)), t.paint(eval.Fail, fmt.Sprintf("%d fail", c.Fail)),
-		t.paint(eval.Err, fmt.Sprintf("%d error", c.Error)), t.paint(eval.Skip, fmt.Sprintf("%d skip", c.Skip)),
-		t.d.Summary.Tokens.Total, t.duration())
+		t.paint(eval.Err, fmt.Sprintf("%d error", c.Error)), t.paint(eval.Skip, fmt.Sprintf("%d skip", c.Skip)))
+	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
 	if t.d.End != nil && t.d.End.Spent != nil {
 		t.budget(t.d.End.Spent)
 	}
@@ -574,9 +585,9 @@ func (t *tableReport) duration() string {
 	}
 	d := to.Sub(from)
 	if d > 10*time.Second {
-		return "; " + d.Round(time.Second).String()
+		return " in " + d.Round(time.Second).String()
 	}
-	return "; " + d.Round(time.Millisecond).String()
+	return " in " + d.Round(time.Millisecond).String()
 }
 
 // rule tells a rule that does not hold.

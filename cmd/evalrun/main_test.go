@@ -94,9 +94,9 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 // an exit code: signaled INT 130 FILE LINES COMMAND...
 func signaled(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 {
-		ts.Fatalf("usage: signaled INT|TERM CODE FILE LINES COMMAND...")
+		ts.Fatalf("usage: signaled INT|TERM|KILL CODE FILE LINES COMMAND...")
 	}
-	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[args[0]]
+	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}[args[0]]
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	least, err := strconv.Atoi(args[3])

@@ -68,7 +68,7 @@ func (p *progress) Done(r *eval.Result, spent eval.Spent) {
 	switch {
 	case p.quiet:
 	case p.bar != nil:
-		p.bar.Describe(fmt.Sprintf("%d pass %d fail %d error %d tokens", p.counts.Pass, p.counts.Fail, p.counts.Error, p.tokens))
+		p.bar.Describe(p.short())
 		_ = p.bar.Add(1) // a bar that cannot be drawn is no reason to stop
 	case time.Since(p.told) >= lineEvery:
 		p.told = time.Now()
@@ -82,6 +82,15 @@ func verboseLine(r *eval.Result) string {
 		line += ": " + r.Error.Error()
 	}
 	return line
+}
+
+// short is the progress beside the bar, with the tokens where there is room for them.
+func (p *progress) short() string {
+	s := fmt.Sprintf("%d pass %d fail %d error", p.counts.Pass, p.counts.Fail, p.counts.Error)
+	if p.width >= 80 {
+		s += fmt.Sprintf(" %d tokens", p.tokens)
+	}
+	return s
 }
 
 // line is the progress in words.
