@@ -1,0 +1,97 @@
+package diag
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestNearest(t *testing.T) {
+	known := []string{"equals", "contains", "containsAll", "regex", "safety", "levenshtein"}
+	for word, want := range map[string]string{
+		"equal": "equals", "contians": "contains", "Regex": "regex", "levenstein": "levenshtein", "zzz": "", "saftey": "safety", "contain": "contains",
+	} {
+		if got := strings.Join(Nearest(word, known, 1), ""); got != want {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
+	}
+	if hint := DidYouMean("zzz", []string{"b", "a"}); hint != "known here: a, b" {
+		t.Error(hint)
+	}
+}
+
+func TestRender(t *testing.T) {
+	var l List
+	l.Errorf(Pos{"b.yaml", 2, 3}, "do that", "second\x1b[31m")
+	l.Warnf(Pos{"a.yaml", 1, 1}, "", "first")
+	l.Errorf(Pos{"b.yaml", 2, 3}, "do that", "second\x1b[31m") // said once
+	l.Errorf(Pos{File: "c.yaml"}, "", "whole file")
+	l.Errorf(Pos{"b.yaml", 3, 150}, "", "far right")
+	source := map[string]string{
+		"a.yaml": "\ufeffone\n", "b.yaml": "x\n日本: \ty\n" + strings.Repeat("a", 149) + "b" + strings.Repeat("c", 100) + "\n",
+	}
+	var b bytes.Buffer
+	if err := (Renderer{Source: func(f string) []byte { return []byte(source[f]) }}).Render(&b, &l); err != nil {
+		t.Fatal(err)
+	}
+	want := `a.yaml:1:1: warning: first
+    1 | one
+      | ^
+b.yaml:2:3: second\x1b[31m
+    2 | 日本:  y
+      |     ^
+  hint: do that
+b.yaml:3:150: far right
+    3 | ...` + strings.Repeat("a", 59) + "b" + strings.Repeat("c", 60) + `...
+      | ` + strings.Repeat(" ", 62) + `^
+c.yaml: whole file
+3 errors, 1 warning
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	if got := l.Err().Error(); got != `b.yaml:2:3: second`+"\x1b[31m (and 2 more)" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestManyAreCounted(t *testing.T) {
+	var l List
+	for i := range 20_000 {
+		l.Errorf(Pos{"a", i + 1, 1}, "", "no")
+	}
+	var b bytes.Buffer
+	if err := (Renderer{}).Render(&b, &l); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "\n"); n != MaxShown+2 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+func TestCount(t *testing.T) {
+	got := fmt.Sprint(Count(1, "case"), Count(2, "case"), Count(0, "retry"), Count(2, "retry"), Count(3, "pass"))
+	if got != "1 case2 cases0 retries2 retries3 passes" && got != "1 case 2 cases 0 retries 2 retries 3 passes" {
+		t.Error(got)
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	for _, s := range []string{"plain", "\x1b]8;;x\a", "a\u202eb", "::error::x", "\r\n##[x]", "\xff", "\u2028", "e\u0301 👩‍👩‍👧", "\ufffe"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, r := range Clean(s) {
+			if r != '\n' && r != '\t' && (unicode.Is(unicode.Cc, r) || r >= 0x202a && r <= 0x202e || r == utf8.RuneError && !strings.ContainsRune(s, r)) {
+				t.Fatalf("%U stays in %q", r, s)
+			}
+		}
+		line := CleanLine(s)
+		if strings.ContainsAny(line, "\n\r\t") || strings.HasPrefix(line, "::") || strings.HasPrefix(line, "##[") || !utf8.ValidString(line) {
+			t.Fatalf("%q", line)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package eval
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestGlob(t *testing.T) {
+	for _, test := range []struct {
+		glob, text string
+		want       bool
+	}{
+		{"pro", "pro", true},
+		{"pro", "pro2", false},
+		{"pro*", "pro", true},
+		{"pro*", "pro-warm/direct", true},
+		{"*/direct", "a/b/direct", true},
+		{"*", "", true},
+		{"", "", true},
+		{"", "x", false},
+		{"a*b*c", "aXbYc", true},
+		{"a*b*c", "acb", false},
+		{"*a", "aa", true},
+		{"a*a", "a", false},
+		{"[x]", "[x]", true},
+		{"?", "x", false},
+		{"**", "anything", true},
+		{"*France*", "the France of", true},
+	} {
+		if got := Glob(test.glob).Match(test.text); got != test.want {
+			t.Errorf("%q on %q: %v", test.glob, test.text, got)
+		}
+	}
+	if !(Globs{}).Match("x") || !(Globs{"a", "x"}).Match("x") || (Globs{"a"}).Match("x") {
+		t.Error("globs are alternatives")
+	}
+}
+
+func TestCamelKeys(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"finish_reason": "max_tokens", "a_b": 1}`:       `{"finishReason": "max_tokens", "a_b": 1}`,
+		`{"text": "\"finish_reason\": 1"}`:                `{"text": "\"finish_reason\": 1"}`,
+		`{"x": ["finish_reason", "y"], "top_p" : 1}`:      `{"x": ["finish_reason", "y"], "topP" : 1}`,
+		`{"text": "ends with a backslash \\", "top_k":1}`: `{"text": "ends with a backslash \\", "topK":1}`,
+		`{"broken`: `{"broken`,
+	} {
+		if got := string(CamelKeys([]byte(in))); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+}
+
+// What a run file holds can be read back, zero and unset told apart.
+func TestRequestRoundTrip(t *testing.T) {
+	zero, k := 0.0, 3
+	in := Request{
+		Contents: []Content{{Role: "user", Parts: []Part{{Text: "<a>\u2028"}, {Text: ""}, {Image: &Image{Path: "x.png", MIMEType: "image/png", SHA256: "00", Bytes: 3, Data: []byte("abc")}}}}},
+		GenerationConfig: &GenerationConfig{
+			Temperature: &zero, TopK: &k, Extra: map[string]json.RawMessage{"candidateCount": json.RawMessage("2"), "b": json.RawMessage(`"x"`)},
+		},
+	}
+	data, err := Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"contents":[{"role":"user","parts":[{"text":"<a>\u2028"},{"text":""},{"image":{"path":"x.png","mimeType":"image/png","sha256":"00","bytes":3}}]}],` +
+		`"generationConfig":{"temperature":0,"topK":3,"b":"x","candidateCount":2}}`
+	if string(data) != want {
+		t.Errorf("got  %s\nwant %s", data, want)
+	}
+	var out Request
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Marshal(out)
+	if err != nil || string(again) != want {
+		t.Errorf("%s %v", again, err)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	for reason, blocked := range map[string]bool{"SAFETY": true, "RECITATION": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true, "STOP": false, "MAX_TOKENS": false, "OTHER": false, "": false} {
+		r := Response{Candidates: []Candidate{{FinishReason: reason}}}
+		if (r.Blocked() != "") != blocked {
+			t.Errorf("%s: %q", reason, r.Blocked())
+		}
+	}
+	for reason, blocked := range map[string]bool{"SAFETY": true, "NEW_ONE": true, "": false, "BLOCK_REASON_UNSPECIFIED": false, "0": false} {
+		r := Response{PromptFeedback: &PromptFeedback{BlockReason: reason}}
+		if (r.PromptBlock() != "") != blocked {
+			t.Errorf("%s: %q", reason, r.PromptBlock())
+		}
+	}
+}
+
+func TestEstimates(t *testing.T) {
+	contents := []Content{{Parts: []Part{{Text: "12345"}, {Image: &Image{}}}}}
+	if got := EstimatePrompt(contents); got != 2+TokensPerImage {
+		t.Error(got)
+	}
+	if EstimateTokens(0) != 0 || EstimateTokens(4) != 1 || EstimateTokens(5) != 2 {
+		t.Error("bytes / 4, rounded up")
+	}
+	if got := string(AppendString(nil, strings.Repeat("a", 3)+"\xff")); got != `"aaa\ufffd"` {
+		t.Error(got)
+	}
+}
