@@ -99,9 +99,13 @@ type Run struct {
 	Models     []Model         `json:"models"`
 	Flags      json.RawMessage `json:"flags,omitempty"`
 	RandomSeed uint64          `json:"randomSeed"`
+	Labels     Labels          `json:"labels"`
 	Plan       RunPlan         `json:"plan"`
 	Tool       string          `json:"tool,omitempty"` // the version of evalrun
 }
+
+// Labels are what a run was called by whoever started it. Nothing sets them yet.
+type Labels map[string]string
 
 // RunSuite names a suite of a run and the copy of it beside the run file.
 type RunSuite struct {
@@ -174,7 +178,7 @@ type Gate struct {
 type GateRule struct {
 	Suite string   `json:"suite"`
 	Name  string   `json:"name"`
-	Arm   string   `json:"arm,omitempty"`
+	Arm   string   `json:"arm"`
 	Value *float64 `json:"value"`
 	Limit float64  `json:"limit"`
 	Holds bool     `json:"holds"`

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -36,6 +37,9 @@ const maxPages = 100
 // TrialHeader tells evalrun's own emulator which trial a request is. It is sent
 // nowhere else.
 const TrialHeader = "X-Evalrun-Trial"
+
+// EmulatorName is how evalrun's emulator calls itself in the Server header.
+const EmulatorName = "evalrun-emulator"
 
 // Config says where the service is and how to talk to it.
 type Config struct {
@@ -56,6 +60,7 @@ type Client struct {
 	cfg  Config
 	base string
 	key  secret
+	fake atomic.Bool // the server said that it is the emulator
 }
 
 // New makes a client. It opens no connection.
@@ -90,6 +95,9 @@ func (c *Client) Close() {
 		t.CloseIdleConnections()
 	}
 }
+
+// Emulated reports whether an answer came from evalrun's emulator.
+func (c *Client) Emulated() bool { return c.fake.Load() }
 
 // Generate asks the model once. It fills in call.Timing.LatencyMs.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
@@ -243,6 +251,9 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 		return nil, c.transportError(req, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
+	if resp.Header.Get("Server") == EmulatorName {
+		c.fake.Store(true)
+	}
 	data, readErr := readAll(resp)
 	data = eval.CamelKeys(c.key.outOfAnswer(data))
 	switch {

@@ -24,6 +24,9 @@ type secret struct {
 // a word of its own there, and no service hands out such keys.
 const minAnswer = 8
 
+// minError is the length from which a key is taken out of errors.
+const minError = 4
+
 func newSecret(key string) secret {
 	if key == "" {
 		return secret{replace: strings.NewReplacer()}
@@ -43,7 +46,7 @@ func newSecret(key string) secret {
 	var s secret
 	var pairs []string
 	for _, form := range forms {
-		if form == "" || slices.ContainsFunc(s.forms, func(f []byte) bool { return string(f) == form }) {
+		if len(form) < minError || slices.ContainsFunc(s.forms, func(f []byte) bool { return string(f) == form }) {
 			continue
 		}
 		s.forms = append(s.forms, []byte(form))

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -26,6 +28,7 @@ type Document struct {
 	Gate    eval.Gate // filled in by whoever applied it
 	Summary Summary
 	Damaged []string // what was found damaged and left out
+	Running bool     // somebody still writes to it
 
 	file  *os.File
 	index []entry
@@ -85,7 +88,22 @@ func Open(path string) (*Document, error) {
 		_ = file.Close() // the first error is the one to tell
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	d.Running = d.End == nil && isLocked(d.Dir)
 	return d, nil
+}
+
+// isLocked reports whether a writer holds the run directory.
+func isLocked(dir string) bool {
+	path := filepath.Join(dir, lockName)
+	if _, err := os.Stat(path); err != nil {
+		return false
+	}
+	lock := flock.New(path)
+	free, err := lock.TryRLock()
+	if free {
+		err = lock.Unlock()
+	}
+	return !free || err != nil
 }
 
 // Close releases the run file.

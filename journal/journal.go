@@ -22,6 +22,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
+// lockName is the file that a writer locks while it writes.
+const lockName = "lock"
+
 // FileName is the run file in a run directory.
 const FileName = "run.jsonl"
 
@@ -59,7 +62,7 @@ func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, er
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(dir, "lock"))
+	lock := flock.New(filepath.Join(dir, lockName))
 	if ok, err := lock.TryLock(); err != nil {
 		return nil, err
 	} else if !ok {

@@ -129,6 +129,12 @@ func newArm(suite string, a *journal.Arm) jsonArm {
 	return out
 }
 
+// jsonLine is a trial that has to say by itself that no model was asked.
+type jsonLine struct {
+	*eval.Result
+	Emulator bool `json:"emulator,omitempty"`
+}
+
 // JSONLines writes one trial a line, in the order of the plan.
 func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
 	out := bufio.NewWriter(w)
@@ -136,7 +142,7 @@ func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
 		if err != nil {
 			return err
 		}
-		line, err := eval.Marshal(r)
+		line, err := eval.Marshal(jsonLine{r, d.Run.Emulator})
 		if err != nil {
 			return err
 		}

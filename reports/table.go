@@ -89,8 +89,10 @@ func (t *tableReport) heading() {
 		t.wrapped("", "against evalrun's emulator: no model was asked, the answers come from a script")
 	}
 	switch {
+	case t.d.Running:
+		t.line("the run still goes on: %d of %d trials so far", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
 	case t.d.End == nil:
-		t.line("the run has not ended: %d of %d trials so far", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
+		t.line("the run was killed: it has %d of %d trials", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
 	case t.d.End.Reason != eval.EndCompleted:
 		t.wrapped("", incomplete(t.d.End))
 	}
@@ -327,6 +329,8 @@ func (t *tableReport) accounts() error {
 		if row.Counts.Fail+row.Counts.Error == 0 {
 			continue
 		}
+		var failed []*eval.Result // of each arm, once for each reason
+		times := map[string]int{}
 		for r, err := range t.d.Read(row) {
 			if err != nil {
 				return err
@@ -335,10 +339,16 @@ func (t *tableReport) accounts() error {
 			case eval.Err:
 				causes.add(r)
 			case eval.Fail:
-				if failures++; told < maxAccounts {
-					told++
-					t.failure(r)
+				key := r.Arm + "\x00" + why(r)
+				if times[key]++; times[key] == 1 {
+					failed = append(failed, r)
 				}
+			}
+		}
+		for _, r := range failed {
+			if failures++; told < maxAccounts {
+				told++
+				t.failure(r, times[r.Arm+"\x00"+why(r)])
 			}
 		}
 	}
@@ -352,8 +362,13 @@ func (t *tableReport) accounts() error {
 	return nil
 }
 
-func (t *tableReport) failure(r *eval.Result) {
-	t.line("%s %s on %s%s", t.paint(eval.Fail, "FAIL"), t.label(r), r.Arm, repeatOf(r))
+// failure tells of a trial that failed, and of how many repeats for the same reason.
+func (t *tableReport) failure(r *eval.Result, times int) {
+	which := repeatOf(r)
+	if times > 1 {
+		which = fmt.Sprintf(" (%d repeats)", times)
+	}
+	t.line("%s %s on %s%s", t.paint(eval.Fail, "FAIL"), t.label(r), r.Arm, which)
 	for _, s := range r.Scores {
 		if s.Passed {
 			continue
@@ -535,16 +550,25 @@ func (t *tableReport) closing() {
 
 // gate tells the rules that do not hold, and counts the others.
 func (t *tableReport) gate() {
-	held := 0
+	held, n := 0, len(t.d.Gate.Rules)
 	for _, r := range t.d.Gate.Rules {
 		if r.Holds {
 			held++
-			continue
 		}
-		t.rule(r)
 	}
-	switch n := len(t.d.Gate.Rules); {
-	case n == 0:
+	if t.d.Partial() && t.d.Gate.Exit != 0 {
+		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
+	}
+	if held < n {
+		t.line("gate: %s", t.paint(eval.Fail, "DOES NOT HOLD"))
+	}
+	for _, r := range t.d.Gate.Rules {
+		if !r.Holds {
+			t.rule(r)
+		}
+	}
+	switch {
+	case n == 0 || t.d.Partial():
 	case held == n:
 		t.line("gate: %s", t.paint(eval.Pass, allHold(n)))
 	case held == 1:
@@ -604,6 +628,5 @@ func (t *tableReport) rule(r eval.GateRule) {
 	if r.Value != nil {
 		found = fmt.Sprintf("it is %.4g", *r.Value)
 	}
-	t.line("gate: %s", t.paint(eval.Fail, "DOES NOT HOLD"))
 	t.wrapped("     ", fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found))
 }

@@ -124,7 +124,7 @@ func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *
 		case e.NotFound():
 			p.unknownModel(ctx, source, t, diags)
 			continue
-		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindTimeout || e.Kind == eval.KindCanceled:
+		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 			return e
 		default:
 			notice(fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", t.Model, e))

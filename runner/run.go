@@ -183,8 +183,8 @@ func skipped(t *Planned, reason string) eval.Result {
 
 // ask makes the call of a trial and passes on what came of it.
 func (r *run) ask(ctx context.Context, t *Planned) {
-	if reason := r.Stop.Reason(); reason != "" {
-		r.send(skipped(t, reason))
+	if reason := r.Stop.Reason(); reason != "" || ctx.Err() != nil {
+		r.send(skipped(t, cmp.Or(reason, "interrupted")))
 		return
 	}
 	a, err := r.call(ctx, t)
@@ -255,7 +255,7 @@ func (a *asked) score() eval.Result {
 // estimate where it does not. A prompt over the limit is an error that names both numbers.
 func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	limit := t.InputLimit()
-	if !r.mustCount(t, limit) {
+	if !t.MustCount(r.CountTokens, r.TokensMatter) {
 		return eval.EstimatePrompt(t.Request.Contents), nil
 	}
 	n, err := r.counts.of(ctx, r.Counter, t)
@@ -275,22 +275,21 @@ func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 // uncounted are the errors of countTokens after which an estimate has to do.
 var uncounted = []eval.ErrorKind{eval.KindStatus, eval.KindMalformed, eval.KindTruncated, eval.KindTooLarge}
 
-// mustCount reports whether a prompt has to be counted by the service. A token is at least
-// a byte, so a text of fewer bytes than the limit fits; of images nothing is known.
-func (r *run) mustCount(t *Planned, limit int) bool {
+// MustCount reports whether the prompt has to be counted by the service, tokensMatter saying that a limit
+// or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
+// limit fits; of images nothing is known.
+func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
 	if t.Metadata != nil && !t.Metadata.Supports(eval.MethodCountTokens) {
 		return false
 	}
-	switch r.CountTokens {
+	switch mode {
 	case suite.CountAlways:
 		return true
 	case suite.CountNever:
 		return false
 	}
-	if r.TokensMatter {
-		return true
-	}
-	return limit > 0 && (eval.Images(t.Request.Contents) > 0 || eval.TextBytes(t.Request.Contents) > limit)
+	limit := t.InputLimit()
+	return tokensMatter || limit > 0 && (eval.Images(t.Request.Contents) > 0 || eval.TextBytes(t.Request.Contents) > limit)
 }
 
 // counts remembers the token counts of recent prompts, so that repeats and arms that share a

@@ -69,7 +69,7 @@ func textKinds() []Kind {
 		{
 			Name: "levenshtein", Summary: "the answer is within an edit distance of a text", Options: textOptions,
 			Doc: "Takes `{to, max}`: the Levenshtein distance d in Unicode code points (after NFC) must be at most `max`. The value is 1 - d / length of the longer text; " +
-				"with `threshold:` beside it instead of `max`, the value must reach the threshold. Up to 20,000 characters on either side. " + textOptionsDoc,
+				"with `threshold:` beside it instead of `max`, the value must reach the threshold. Texts of more than 20,000 characters are unscored. " + textOptionsDoc,
 			Example: "- levenshtein: {to: Andorra la Vella, max: 2}", compile: compileLevenshtein,
 		},
 	}
@@ -441,7 +441,7 @@ func compileLevenshtein(a args) Scorer {
 	return onText(f, func(got, text string) Finding {
 		longer := max(longest, utf8.RuneCountInString(text))
 		if longer > maxEdit {
-			return no("%d characters are too many for an edit distance; at most %d", longer, maxEdit)
+			return unscored("%d characters are too many for an edit distance; at most %d", longer, maxEdit)
 		}
 		d := levenshtein.ComputeDistance(text, want)
 		value := 1.0

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/netip"
 	"net/url"
@@ -33,6 +34,11 @@ type loader struct {
 func (l *loader) load(root yamlnode.Node) {
 	m := root.Map("version", "name", "description", "tags", "service", "targets", "prompts", "defaults", "cases", "limits", "gate")
 	if !root.IsMapping() {
+		return
+	}
+	if m.Has("rules") && !m.Has("targets") {
+		*l.diags = diag.List{}
+		m.Key("rules").Errorf("give it with an equals sign: --emulator="+l.File, "this is a script for the emulator, not a suite")
 		return
 	}
 	if v := m.Need("version"); !v.IsZero() && v.Str() != "1" {
@@ -101,9 +107,7 @@ func apiVersion(n yamlnode.Node) string { return n.Word(APIVersions...) }
 func CheckBaseURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
-	case err != nil:
-		return "the base URL cannot be read"
-	case u.Scheme != "http" && u.Scheme != "https":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
 		return "the base URL must begin with https:// or http://"
 	case u.Host == "":
 		return "the base URL names no host"
@@ -111,6 +115,11 @@ func CheckBaseURL(raw string) string {
 		return "the base URL must not hold a user or a password"
 	case u.RawQuery != "" || u.Fragment != "":
 		return "the base URL must not hold a query or a fragment"
+	}
+	for _, version := range APIVersions {
+		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/"+version) {
+			return fmt.Sprintf("the base URL ends in /%s: leave the version out, it has a setting of its own", version)
+		}
 	}
 	return ""
 }
@@ -360,8 +369,6 @@ func value(n yamlnode.Node) tmpl.Value {
 		return list
 	case n.IsMapping():
 		return values(n.Map())
-	case n.IsNull():
-		return ""
 	}
-	return n.Str()
+	return n.Written()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -164,13 +165,20 @@ func constant(text string) *tmpl.Template {
 	return t
 }
 
+var undefined = regexp.MustCompile(`^function "(.*)" not defined$`)
+
 func parse(s source, diags *diag.List) *tmpl.Template {
 	t, err := tmpl.Parse(s.text)
 	if err != nil {
 		var e *tmpl.Error
 		errors.As(err, &e)
 		hint := ""
-		if strings.HasPrefix(e.Message, "un") { // unclosed, unexpected, unterminated
+		switch m := undefined.FindStringSubmatch(e.Message); {
+		case m != nil:
+			hint = fmt.Sprintf("a variable is written with a dot: {{.%s}}", m[1])
+		case strings.HasPrefix(e.Message, "bad character U+007D"):
+			hint = "a second } is missing"
+		case strings.HasPrefix(e.Message, "un"): // unclosed, unexpected, unterminated
 			hint = "to write {{ itself: {{\"{{\"}}"
 		}
 		diags.Errorf(s.pos(e.Offset), hint, "in the template: %s", e.Message)
@@ -200,9 +208,9 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	message, hint := e.Message, ""
 	if e.Missing != "" {
 		message = fmt.Sprintf("case `%s` has no variable `%s`", c.Name, e.Missing)
-		hint = diag.DidYouMean(e.Missing, names(c.vars))
-		if hint == "" {
-			hint = "set it in the case's `vars`, or for all cases in `defaults`"
+		hint = fmt.Sprintf("set it in `vars` of the case on line %d, or for all cases in `defaults`", c.Pos.Line)
+		if near := diag.Nearest(e.Missing, names(c.vars), 1); len(near) > 0 {
+			hint = fmt.Sprintf("did you mean `%s`, or is that the slip, in the case on line %d?", near[0], c.Pos.Line)
 		}
 	} else {
 		message = fmt.Sprintf("case `%s`: in the template: %s", c.Name, message)

@@ -52,6 +52,7 @@ func (l *loader) checkVars() {
 	}
 	for _, name := range names(l.opts.Vars) {
 		if !l.used[name] {
+			delete(l.used, ".") // the mark of templates that take all variables
 			l.diags.Warnf(diag.Pos{File: l.File}, diag.DidYouMean(name, names(l.used)), "--var %s: the suite uses no such variable", name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -55,6 +56,9 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
+	if errors.Is(err, syscall.EPIPE) { // whoever reads has seen enough
+		return harness.ExitOK
+	}
 	a.explain(err)
 	return harness.ExitCode(err)
 }
@@ -116,22 +120,15 @@ func (a *app) root() *cobra.Command {
 		Long: "evalrun asks a generative-language service what YAML suites list, scores the answers and\n" +
 			"says by its exit code whether they are good enough.\n\n" +
 			"Begin with `evalrun init`, then `evalrun run suite.yaml --emulator`.",
-		SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
+		Version: buildVersion(), SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				var names []string
-				for _, c := range cmd.Commands() {
-					names = append(names, c.Name())
-				}
-				hint := diag.DidYouMean(args[0], names)
-				if hint == "" {
-					hint = "`evalrun --help` lists the commands"
-				}
-				return harness.Exitf(harness.ExitBadInput, "there is no command %q; %s", args[0], hint)
+				return unknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},
 	}
+	root.SetVersionTemplate("evalrun {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return harness.Exitf(harness.ExitBadInput, "%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
@@ -139,7 +136,40 @@ func (a *app) root() *cobra.Command {
 		a.runCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.modelsCommand(),
 		a.countCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
 	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() { // cobra's own take whatever comes
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return harness.Exitf(harness.ExitBadInput, "there is no completion for %q: bash, fish, powershell or zsh", args[0])
+				}
+				return c.Help()
+			}
+		}
+		if c.Name() == "help" {
+			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
+				target, rest, err := root.Find(args)
+				if err != nil || target == root && len(rest) > 0 {
+					return unknownCommand(root, args[0])
+				}
+				return target.Help()
+			}
+		}
+	}
 	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	hint := diag.DidYouMean(name, names)
+	if hint == "" {
+		hint = "`evalrun --help` lists the commands"
+	}
+	return harness.Exitf(harness.ExitBadInput, "there is no command %q; %s", name, hint)
 }
 
 func (a *app) versionCommand() *cobra.Command {

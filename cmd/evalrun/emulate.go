@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/internal/harness"
 )
@@ -41,7 +42,11 @@ func (a *app) emulate(o emulateOptions) error {
 		return err
 	}
 	for alias, model := range o.aliases {
-		o.aliases[alias] = strings.TrimPrefix(model, "models/")
+		id := strings.TrimPrefix(model, "models/")
+		if eval.NamedModel(id) == nil {
+			return harness.Exitf(harness.ExitBadInput, "--alias %s=%s: the emulator has no such model", alias, model)
+		}
+		o.aliases[alias] = id
 	}
 	e := emulator.New(emulator.Options{Script: script, Key: o.key, HeaderPrefix: o.prefix, Alias: o.aliases, Seed: o.seed})
 	server, err := e.Start(o.listen)

@@ -75,6 +75,24 @@ func reportFlags(fs *pflag.FlagSet, f *harness.Flags) {
 		"FORMAT[=PATH], repeatable: "+strings.Join(reports.Names(), ", ")+"; without PATH to standard output (default table)")
 }
 
+// completeFormats completes -o with the report formats.
+func completeFormats(cmd *cobra.Command) {
+	err := cmd.RegisterFlagCompletionFunc("report", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return reports.Names(), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil { // the flag was added a moment ago
+		panic(err)
+	}
+}
+
+// completeRuns completes the first argument with the runs there are.
+func completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return append(harness.Runs(), "latest"), cobra.ShellCompDirectiveDefault
+}
+
 // vars is a flag of the form K=V.
 type vars map[string]string
 

@@ -43,7 +43,7 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 	defer session.Close()
 	models, err := session.Source().Models(ctx, settings.Service.APIVersion)
 	if err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "the models could not be listed: %w", err)
+		return session.Refused(err)
 	}
 	if len(args) == 1 {
 		id := strings.TrimPrefix(args[0], "models/")
@@ -57,7 +57,7 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 			return harness.Exitf(harness.ExitBadInput, "the service has no model %s; %s", id, diag.DidYouMean(id, ids))
 		}
 		if err != nil {
-			return harness.Exitf(harness.ExitIncomplete, "the model could not be read: %w", err)
+			return session.Refused(err)
 		}
 		models = []eval.Model{*m}
 	}
@@ -118,10 +118,10 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		return err
 	}
 	if plan.Size() == 0 {
-		return a.nothing(loaded, o.Flags)
+		return nothing(loaded, o.Flags, "")
 	}
 	total := 0
-	err = harness.CountPrompts(ctx, plan, session.Counter(), func(t *runner.Planned, tokens int) error {
+	err = harness.CountPrompts(ctx, plan, session.Counter(), func(t *runner.Planned, tokens int, _ bool) error {
 		total += tokens
 		if t.Repeat > 1 {
 			return nil

@@ -63,7 +63,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		}
 	}
 	if forecast.Trials == 0 {
-		return a.nothing(loaded, o.Flags)
+		return nothing(loaded, o.Flags, "")
 	}
 	if o.json {
 		return a.printJSON(forecast)
@@ -93,9 +93,12 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 		how = "counted by the service"
 	}
 	p.printf("tokens: %d in prompts (%s), output up to %s\n", f.PromptTokens, how, unlimited(f.MaxOutputTokens))
-	if f.LeastTime > 0 {
+	switch {
+	case f.MostTime > f.LeastTime:
+		p.printf("time: from %s to %s at the limits, by the length of the answers\n", f.LeastTime.Round(time.Second), f.MostTime.Round(time.Second))
+	case f.LeastTime > 0:
 		p.printf("time: at least %s at the limits\n", f.LeastTime.Round(time.Second))
-	} else {
+	default:
 		p.printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
 	}
 	for _, problem := range f.Problems {

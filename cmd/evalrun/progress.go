@@ -29,31 +29,58 @@ type progress struct {
 	counts  eval.Counts
 	tokens  int
 	started time.Time
-	told    time.Time
+	ended   chan struct{} // closed by Finish
+	ticking sync.WaitGroup
 }
 
 func (a *app) progress(o runOptions) *progress {
-	return &progress{w: a.err, width: a.errWidth, quiet: o.quiet, verbose: o.verbose}
+	p := &progress{w: a.err, width: a.errWidth, quiet: o.quiet, verbose: o.verbose, ended: make(chan struct{})}
+	if a.getenv("CI") != "" { // a log, even where it claims to be a terminal
+		p.width = 0
+	}
+	return p
+}
+
+// tick tells the progress in lines until the run has ended.
+func (p *progress) tick() {
+	ticker := time.NewTicker(lineEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-ticker.C:
+			p.mu.Lock()
+			p.print(p.line())
+			p.mu.Unlock()
+		}
+	}
 }
 
 // Start begins to show.
 func (p *progress) Start(trials int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total, p.started, p.told = trials, time.Now(), time.Now()
-	if p.quiet || p.width == 0 {
+	p.total, p.started = trials, time.Now()
+	switch {
+	case p.quiet || trials == 0:
+		return
+	case p.width == 0:
+		p.ticking.Go(p.tick)
 		return
 	}
 	p.bar = progressbar.NewOptions(trials,
 		progressbar.OptionSetWriter(p.w),
 		progressbar.OptionSetWidth(max(8, min(30, p.width-60))),
 		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(p.width >= 90),
+		progressbar.OptionSetPredictTime(p.width >= 80),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+		progressbar.OptionSetDescription(p.short()),
 	)
+	_ = p.bar.RenderBlank() // as below
 }
 
 // Done counts a result.
@@ -65,14 +92,9 @@ func (p *progress) Done(r *eval.Result, spent eval.Spent) {
 	if p.verbose && !p.quiet {
 		p.print(verboseLine(r))
 	}
-	switch {
-	case p.quiet:
-	case p.bar != nil:
-		p.bar.Describe(p.short())
+	if p.bar != nil {
 		_ = p.bar.Add(1) // a bar that cannot be drawn is no reason to stop
-	case time.Since(p.told) >= lineEvery:
-		p.told = time.Now()
-		p.print(p.line())
+		p.bar.Describe(p.short())
 	}
 }
 
@@ -87,7 +109,7 @@ func verboseLine(r *eval.Result) string {
 // short is the progress beside the bar, with the tokens where there is room for them.
 func (p *progress) short() string {
 	s := fmt.Sprintf("%d pass %d fail %d error", p.counts.Pass, p.counts.Fail, p.counts.Error)
-	if p.width >= 80 {
+	if p.width >= 96 {
 		s += fmt.Sprintf(" %d tokens", p.tokens)
 	}
 	return s
@@ -115,6 +137,8 @@ func (p *progress) print(line string) {
 
 // Finish takes the bar away.
 func (p *progress) Finish() {
+	close(p.ended)
+	p.ticking.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {

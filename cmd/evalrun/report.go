@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/eval"
@@ -27,6 +29,8 @@ func (a *app) reportCommand() *cobra.Command {
 		},
 	}
 	reportFlags(cmd.Flags(), &f)
+	completeFormats(cmd)
+	cmd.ValidArgsFunction = completeRuns
 	return cmd
 }
 
@@ -45,6 +49,9 @@ func (a *app) showCommand() *cobra.Command {
 				globs = append(globs, eval.Glob(arm))
 			}
 			found, err := reports.Cases(a.out, doc, eval.Glob(args[1]), globs, a.reportOptions())
+			if err == nil && !found && len(arms) > 0 {
+				return harness.Exitf(harness.ExitBadInput, "no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", args[1], strings.Join(arms, " or "))
+			}
 			if err == nil && !found {
 				return harness.Exitf(harness.ExitBadInput, "the run has no case %q%s", args[1], harness.NearestCase(doc, args[1]))
 			}
@@ -52,5 +59,6 @@ func (a *app) showCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&arms, "arm", nil, "only arms that fit the glob; repeat it for several")
+	cmd.ValidArgsFunction = completeRuns
 	return cmd
 }

@@ -41,6 +41,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests, one JSON object a line, and ask nothing")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial and each retry")
+	completeFormats(cmd)
 	return cmd
 }
 
@@ -58,6 +59,9 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := harness.CheckOut(o.Out); err != nil {
+		return err
+	}
 	progress := a.progress(o)
 	session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), progress.notice)
 	if err != nil {
@@ -73,8 +77,8 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if plan.Size() == 0 {
-		return a.nothing(loaded, o.Flags)
+	if plan.Size() == 0 && !o.AllowEmpty {
+		return nothing(loaded, o.Flags, "; --allow-empty makes this no error")
 	}
 	dir, err := session.Run(ctx, plan, progress, signals)
 	release()
@@ -110,12 +114,9 @@ func plan(ctx context.Context, session *harness.Session, signals <-chan os.Signa
 	}
 }
 
-func (a *app) nothing(l *harness.Loaded, f harness.Flags) error {
-	if f.AllowEmpty {
-		_, err := fmt.Fprintln(a.out, "nothing selected, nothing asked")
-		return err
-	}
-	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s (--allow-empty makes this no error)", harness.Hint(l, f))
+// nothing is the error of a selection without trials.
+func nothing(l *harness.Loaded, f harness.Flags, remedy string) error {
+	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s%s", harness.Hint(l, f), remedy)
 }
 
 // report writes the reports of a run that has just ended and gives its exit code.
@@ -162,8 +163,8 @@ func (a *app) dryRun(files []string, o runOptions) error {
 		return err
 	}
 	plan := harness.NewPlan(loaded, o.Flags, settings)
-	if plan.Size() == 0 {
-		return a.nothing(loaded, o.Flags)
+	if plan.Size() == 0 && !o.AllowEmpty {
+		return nothing(loaded, o.Flags, "; --allow-empty makes this no error")
 	}
 	var last *request
 	show := func() error {

@@ -24,7 +24,7 @@ func (a *app) scorers(args []string) error {
 	p := printer{w: a.out}
 	if len(args) == 0 {
 		for _, k := range table {
-			p.printf("%-13s %s\n", k.Name, k.Summary)
+			p.printf("%-13s %s\n              %s\n", k.Name, k.Summary, strings.ReplaceAll(k.Example, "\n", "\n              "))
 		}
 		return p.err
 	}

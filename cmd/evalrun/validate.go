@@ -25,6 +25,9 @@ func (a *app) validate(files []string, f harness.Flags) error {
 	if err != nil {
 		return err
 	}
+	if _, err := harness.Settle(l, f, a.getenv); err != nil {
+		return err
+	}
 	for _, s := range l.Suites {
 		trials := 0
 		for c := range s.Cases() {

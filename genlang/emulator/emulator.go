@@ -212,12 +212,12 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 		fail(w, notFound("models/%s is not found", id))
 		return
 	}
-	if n, ok := e.served[method]; ok {
-		n.Add(1)
-	}
 	if !m.Supports(method) {
 		fail(w, notFound("models/%s does not support %s", id, method))
 		return
+	}
+	if n, ok := e.served[method]; ok {
+		n.Add(1)
 	}
 	real := id
 	if to, ok := e.opts.Alias[id]; ok {

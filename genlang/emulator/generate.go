@@ -84,7 +84,11 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 	if !e.wait(r, rule.latency(rng)) {
 		return
 	}
-	answer := e.answer(req, rule, m, real, rng)
+	answer, err := e.answer(req, rule, m, real, rng)
+	if err != nil {
+		fail(w, &problem{http.StatusNotImplemented, "UNIMPLEMENTED", "the emulator's script cannot make an answer: " + err.Error(), ""})
+		return
+	}
 	if f := rule.fault(rng, n); f != nil {
 		e.misbehave(w, r, f, answer)
 		return
@@ -108,7 +112,7 @@ func (e *Emulator) wait(r *http.Request, d time.Duration) bool {
 	return false
 }
 
-func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) wireResponse {
+func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) (wireResponse, error) {
 	out := wireResponse{ModelVersion: "emulator-" + real}
 	prompt := withDefaults(nil)
 	if rule.blockReason != "" {
@@ -118,7 +122,10 @@ func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, 
 	outputTokens := 0
 	if rule.blockReason == "" {
 		for i := range max(1, req.GenerationConfig.CandidateCount) {
-			c := e.candidate(req, rule, m, real, rng)
+			c, err := e.candidate(req, rule, m, real, rng)
+			if err != nil {
+				return out, err
+			}
 			c.Index = i
 			out.Candidates = append(out.Candidates, c)
 			if c.Content != nil {
@@ -130,16 +137,19 @@ func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, 
 		in := req.tokens()
 		out.UsageMetadata = &wireUsage{in, outputTokens, in + outputTokens}
 	}
-	return out
+	return out, nil
 }
 
-func (e *Emulator) candidate(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) wireCandidate {
+func (e *Emulator) candidate(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) (wireCandidate, error) {
 	c := wireCandidate{FinishReason: "STOP", SafetyRatings: withDefaults(rule.ratings)}
 	if block(c.SafetyRatings, req.SafetySettings) {
 		c.FinishReason = "SAFETY"
-		return c
+		return c, nil
 	}
-	text := rule.text(req, real, temperature(req, m), rng)
+	text, err := rule.text(req, real, temperature(req, m), rng)
+	if err != nil {
+		return c, err
+	}
 	text, cut := shorten(text, req.GenerationConfig, m.OutputTokenLimit)
 	if cut {
 		c.FinishReason = "MAX_TOKENS"
@@ -150,7 +160,7 @@ func (e *Emulator) candidate(req *request, rule *rule, m *eval.Model, real strin
 	if !slices.Contains(eval.BlockReasons, c.FinishReason) {
 		c.Content = &content{Role: eval.RoleModel, Parts: []part{{Text: &text}}}
 	}
-	return c
+	return c, nil
 }
 
 func temperature(req *request, m *eval.Model) float64 {
@@ -225,9 +235,9 @@ func block(ratings []eval.SafetyRating, settings []setting) bool {
 }
 
 // text makes the reply of the rule.
-func (ru *rule) text(req *request, model string, temperature float64, rng *rand.Rand) string {
+func (ru *rule) text(req *request, model string, temperature float64, rng *rand.Rand) (string, error) {
 	if len(ru.replies) == 0 {
-		return req.prompt()
+		return req.prompt(), nil
 	}
 	chosen := ru.replies[pick(ru.replies, temperature, rng)]
 	vars := tmpl.Dict{
@@ -235,11 +245,7 @@ func (ru *rule) text(req *request, model string, temperature float64, rng *rand.
 		"turns": strconv.Itoa(len(req.Contents)), "images": strconv.Itoa(req.images()),
 		"groups": ru.groups(req.prompt()),
 	}
-	out, err := chosen.text.Render(vars)
-	if err != nil {
-		return "emulator script: " + err.Error()
-	}
-	return out
+	return chosen.text.Render(vars)
 }
 
 // pick draws a reply by weight: the heaviest at temperature 0, as given at 1, and the more

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -48,12 +51,21 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 	case s.Settings.key == "":
 		return nil, Exitf(ExitBadInput, "no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show)")
 	}
+	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !l.warned(s.Settings.Service.BaseURL) {
+		notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
+	}
 	s.wire()
 	return s, nil
 }
 
-// Emulated reports whether the session talks to the embedded emulator.
-func (s *Session) Emulated() bool { return s.emulator != nil }
+// warned reports whether a suite of its own names the address, and was warned of.
+func (l *Loaded) warned(url string) bool {
+	return slices.ContainsFunc(l.Suites, func(s *suite.Suite) bool { return s.Service.BaseURL == url })
+}
+
+// Emulated reports whether the session talks to an emulator: the embedded one, or one that said so
+// in an answer.
+func (s *Session) Emulated() bool { return s.emulator != nil || s.client.Emulated() }
 
 // Source tells about models.
 func (s *Session) Source() eval.ModelSource { return s.service }
@@ -82,8 +94,8 @@ func (s *Session) wire() {
 }
 
 func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
-	if s.Retrying != nil {
-		s.Retrying(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, s.Settings.Limits.Attempts, err, wait.Round(10*time.Millisecond)))
+	if tell := s.Retrying; tell != nil {
+		tell(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, s.Settings.Limits.Attempts, err, wait.Round(10*time.Millisecond)))
 	}
 }
 
@@ -146,18 +158,36 @@ func (s *Session) Close() {
 // suites are a *Mistakes.
 func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	p := NewPlan(s.Loaded, s.Flags, s.Settings)
+	if s.Retrying == nil { // a silence would be taken for a hang
+		var once sync.Once
+		s.Retrying = func(string) {
+			once.Do(func() {
+				s.Notice(fmt.Sprintf("no good answer from %s yet; trying up to %d times", s.Settings.Service.BaseURL, s.Settings.Limits.Attempts))
+			})
+		}
+		defer func() { s.Retrying = nil }()
+	}
 	err := p.CheckModels(ctx, s.service, &s.Loaded.Diags, s.Notice)
 	if err != nil {
-		var e *eval.Error
-		if errors.As(err, &e) && e.Kind == eval.KindAuth {
-			return nil, Exitf(ExitIncomplete, "%s refuses the key in EVALRUN_API_KEY: %w", s.Settings.Service.BaseURL, err)
-		}
-		return nil, Exitf(ExitIncomplete, "%s does not answer: %w", s.Settings.Service.BaseURL, err)
+		return nil, s.Refused(err)
 	}
 	if s.Loaded.Diags.HasErrors() {
 		return nil, &Mistakes{s.Loaded}
 	}
 	return p, nil
+}
+
+// Refused says what an error before the first trial means.
+func (s *Session) Refused(err error) error {
+	var e *eval.Error
+	errors.As(err, &e)
+	switch {
+	case e != nil && e.Kind == eval.KindAuth:
+		return Exitf(ExitIncomplete, "%s refuses the key in EVALRUN_API_KEY: %w", s.Settings.Service.BaseURL, err)
+	case e != nil && e.Kind == eval.KindTransport:
+		return Exitf(ExitIncomplete, "%s does not answer: %w", s.Settings.Service.BaseURL, err)
+	}
+	return Exitf(ExitIncomplete, "%s: %w", s.Settings.Service.BaseURL, err)
 }
 
 // NewPlan makes a plan without asking the service.
@@ -183,9 +213,14 @@ func Hint(l *Loaded, f Flags) string {
 		given, exists []string
 	}{{"--case", f.Cases, cases}, {"--arm", f.Arms, arms}, {"--tag", f.Tags, tags}} {
 		for _, g := range set.given {
-			if near := diag.Nearest(g, set.exists, 1); len(near) > 0 && near[0] != g {
-				return fmt.Sprintf("; for %s %s, did you mean %s?", set.flag, g, near[0])
+			if slices.ContainsFunc(set.exists, eval.Glob(g).Match) {
+				continue
 			}
+			if near := diag.Nearest(g, set.exists, 1); len(near) > 0 && near[0] != g {
+				return fmt.Sprintf(": %s %s fits none; did you mean %s?", set.flag, g, near[0])
+			}
+			hint := diag.DidYouMean(g, slices.Compact(slices.Sorted(slices.Values(set.exists))))
+			return strings.TrimSuffix(fmt.Sprintf(": %s %s fits none; %s", set.flag, g, hint), "; ")
 		}
 	}
 	return ""

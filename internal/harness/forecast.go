@@ -22,6 +22,7 @@ type Forecast struct {
 	Counted         bool          `json:"counted"`
 	Concurrency     int           `json:"concurrency"`
 	LeastTime       time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
+	MostTime        time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
 	Problems        []string      `json:"problems"`
 }
 
@@ -43,16 +44,17 @@ type PromptCount struct {
 	Tokens int    `json:"tokens"`
 }
 
-// CountPrompts yields each case on each arm with the tokens of its prompt, each distinct
-// prompt of a model counted once.
-func CountPrompts(ctx context.Context, plan *runner.Plan, counter eval.TokenCounter, yield func(*runner.Planned, int) error) error {
+// CountPrompts yields each trial with the tokens of its prompt, each distinct prompt of a model
+// counted once; first says that it was counted for this trial.
+func CountPrompts(ctx context.Context, plan *runner.Plan, counter eval.TokenCounter, yield func(t *runner.Planned, tokens int, first bool) error) error {
 	known := map[[32]byte]int{}
 	tokens := 0
 	for t := range plan.Trials() {
+		first := false
 		if t.Repeat == 1 {
 			key := sha256.Sum256(eval.AppendContents([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
 			n, ok := known[key]
-			if !ok {
+			if first = !ok; first {
 				var err error
 				if n, err = countOne(ctx, counter, t); err != nil {
 					return err
@@ -61,7 +63,7 @@ func CountPrompts(ctx context.Context, plan *runner.Plan, counter eval.TokenCoun
 			}
 			tokens = n
 		}
-		if err := yield(t, tokens); err != nil {
+		if err := yield(t, tokens, first); err != nil {
 			return err
 		}
 	}
@@ -79,8 +81,8 @@ func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned)
 func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, counter eval.TokenCounter) (*Forecast, error) {
 	f := &Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}}
 	arms := map[string]*ArmForecast{}
-	prompts := 0
-	err := CountPrompts(ctx, plan, counter, func(t *runner.Planned, tokens int) error {
+	matter := limits.TokensPerMinute > 0 || limits.BudgetTokens > 0
+	err := CountPrompts(ctx, plan, counter, func(t *runner.Planned, tokens int, first bool) error {
 		a, ok := arms[t.Arm]
 		if !ok {
 			a = &ArmForecast{Arm: t.Arm, Model: t.Model}
@@ -92,8 +94,13 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 		f.Trials++
 		f.PromptTokens += tokens
 		f.MaxOutputTokens += t.OutputLimit()
+		if first && t.MustCount(limits.CountTokens, matter) {
+			f.CountCalls++
+		}
+		if matter && limits.CountTokens != suite.CountNever {
+			f.CountCalls++ // of the answer
+		}
 		if t.Repeat == 1 {
-			prompts++
 			if limit := t.InputLimit(); limit > 0 && tokens > limit {
 				f.Problems = append(f.Problems, fmt.Sprintf("%s: the prompt has %d tokens, and %s takes at most %d", runner.Describe(&t.Trial), tokens, t.Model, limit))
 			}
@@ -106,19 +113,24 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 	for _, name := range plan.Arms() {
 		f.Arms = append(f.Arms, *arms[name])
 	}
-	if limits.CountTokens == suite.CountAlways || limits.TokensPerMinute > 0 || limits.BudgetTokens > 0 {
-		f.CountCalls = prompts
-	}
 	f.MaxCalls = (f.Trials + f.CountCalls) * limits.Attempts
 	f.limits(limits)
 	return f, nil
+}
+
+func minutes(n, perMinute int) time.Duration {
+	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
 }
 
 // limits compares the forecast with rates and budgets.
 func (f *Forecast) limits(l suite.Limits) {
 	tokens := f.PromptTokens + f.MaxOutputTokens
 	if l.RequestsPerMinute > 0 {
-		f.LeastTime = time.Duration(float64(f.Trials+f.CountCalls-1) / float64(l.RequestsPerMinute) * float64(time.Minute))
+		f.LeastTime = minutes(f.Trials+f.CountCalls-1, l.RequestsPerMinute)
+	}
+	if l.TokensPerMinute > 0 { // the first minute's tokens need no waiting
+		f.LeastTime = max(f.LeastTime, minutes(max(0, f.PromptTokens-l.TokensPerMinute), l.TokensPerMinute))
+		f.MostTime = max(f.LeastTime, minutes(max(0, tokens-l.TokensPerMinute), l.TokensPerMinute))
 	}
 	if l.BudgetCalls > 0 && f.Trials+f.CountCalls > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.Trials+f.CountCalls))

@@ -30,6 +30,8 @@ func Outputs(values []string) ([]Output, error) {
 		name, path, hasPath := strings.Cut(v, "=")
 		f := reports.Lookup(name)
 		switch {
+		case f == nil && strings.Contains(name, "."):
+			return nil, Exitf(ExitBadInput, "-o takes a format, and a path after it: -o %s=%s", likely(name), name)
 		case f == nil:
 			return nil, Exitf(ExitBadInput, "there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
 		case hasPath && path == "":
@@ -51,6 +53,17 @@ func Outputs(values []string) ([]Output, error) {
 	return out, nil
 }
 
+// likely is the format that a file's name suggests.
+func likely(file string) string {
+	if strings.HasSuffix(file, ".xml") {
+		return "junit"
+	}
+	if ext := strings.TrimPrefix(filepath.Ext(file), "."); reports.Lookup(ext) != nil {
+		return ext
+	}
+	return "json"
+}
+
 // writable reports why a file could not be written, without changing it.
 func writable(path string) error {
 	if info, err := os.Stat(path); err == nil {
@@ -62,6 +75,9 @@ func writable(path string) error {
 		}
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".evalrun-*")
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
+	}
 	if err != nil {
 		var pathErr *os.PathError
 		if errors.As(err, &pathErr) {
@@ -77,6 +93,9 @@ func writable(path string) error {
 func OpenRun(name string) (*journal.Document, error) {
 	path := name
 	if _, err := os.Stat(name); err != nil && !strings.ContainsAny(name, `/\`) {
+		if name == "latest" {
+			name = latestRun()
+		}
 		path = filepath.Join(".evalrun", "runs", name)
 	}
 	d, err := journal.Open(path)
@@ -92,11 +111,32 @@ func OpenRun(name string) (*journal.Document, error) {
 
 // latest names the newest run, as a hint.
 func latest() string {
-	entries, err := os.ReadDir(filepath.Join(".evalrun", "runs"))
-	if err != nil || len(entries) == 0 {
-		return ""
+	if name := latestRun(); name != "" {
+		return "; the latest is " + name
 	}
-	return "; the latest is " + entries[len(entries)-1].Name()
+	return ""
+}
+
+// latestRun is the id of the newest run below .evalrun/runs, "" when there is none. Ids begin with
+// the time.
+func latestRun() string {
+	if runs := Runs(); len(runs) > 0 {
+		return runs[len(runs)-1]
+	}
+	return ""
+}
+
+// Runs lists the ids of the runs below .evalrun/runs, the oldest first.
+func Runs() []string {
+	entries, err := os.ReadDir(filepath.Join(".evalrun", "runs"))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
 }
 
 // WriteReports writes the reports, files first, so that a reader who has gone away costs

@@ -92,6 +92,30 @@ func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel co
 	cancel()
 }
 
+// CheckOut says why a run directory could not be made, before anything is asked. dir "" is the
+// default.
+func CheckOut(dir string) error {
+	if dir == "" {
+		dir = filepath.Join(".evalrun", "runs", "new")
+	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
+		return Exitf(ExitBadInput, "%s holds a run already", dir)
+	}
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && !info.IsDir():
+			return Exitf(ExitBadInput, "the run directory cannot be made: %s is not a folder", at)
+		case err == nil:
+			if err := writable(filepath.Join(at, "x")); err != nil {
+				return Exitf(ExitBadInput, "the run directory cannot be made in %s: %w", at, err)
+			}
+			return nil
+		case filepath.Dir(at) == at:
+			return Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+		}
+	}
+}
+
 func (s *Session) head(plan *runner.Plan) *eval.Run {
 	now := time.Now().UTC()
 	flags, err := eval.Marshal(s.Flags)
@@ -100,8 +124,11 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	}
 	run := &eval.Run{
 		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
-		Models: plan.Models, Flags: flags, RandomSeed: s.Flags.Seed,
+		Models: plan.Models, Flags: flags, RandomSeed: s.Flags.Seed, Labels: eval.Labels{},
 		Plan: eval.RunPlan{Trials: plan.Size(), Arms: plan.Arms()}, Tool: "evalrun " + s.Version,
+	}
+	if s.emulator != nil {
+		run.Service.BaseURL = "emulator" // its address is another one each time
 	}
 	if run.Models == nil {
 		run.Models = []eval.Model{}

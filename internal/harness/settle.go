@@ -20,6 +20,9 @@ type Settings struct {
 	key     string
 }
 
+// EmulatorURL stands for the embedded emulator's address until that is known.
+const EmulatorURL = "http://127.0.0.1"
+
 // Defaults of the limits.
 const (
 	defaultConcurrency = 8
@@ -31,6 +34,12 @@ const (
 // over the files, and files must agree.
 func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 	m := merger{suites: l.Suites}
+	if f.Emulator != "" {
+		if f.BaseURL != "" {
+			return Settings{}, Exitf(ExitBadInput, "--emulator and --base-url name two services: choose one")
+		}
+		f.BaseURL = EmulatorURL
+	}
 	s := Settings{
 		Service: eval.RunService{
 			BaseURL: strings.TrimRight(pick(&m, "service.baseUrl", cmp.Or(f.BaseURL, getenv("EVALRUN_BASE_URL")), func(s *suite.Suite) string { return s.Service.BaseURL }), "/"),
@@ -54,7 +63,7 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 		key: strings.TrimSpace(getenv("EVALRUN_API_KEY")),
 	}
 	if len(m.differ) > 0 {
-		return s, Exitf(ExitBadInput, "the suites of one run share one service and one ledger, but they differ in %s: run them one by one, or settle it by flags", strings.Join(m.differ, ", "))
+		return s, Exitf(ExitBadInput, "the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it by flags", strings.Join(m.differ, ", "))
 	}
 	return s, s.check()
 }

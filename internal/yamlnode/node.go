@@ -152,6 +152,9 @@ func (n Node) Str() string {
 	return n.resolve().Value
 }
 
+// Written is a scalar as it is written, null included.
+func (n Node) Written() string { return n.resolve().Value }
+
 // Word is a text that must be one of the known words.
 func (n Node) Word(known ...string) string {
 	if n.IsZero() {

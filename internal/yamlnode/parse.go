@@ -198,6 +198,8 @@ func (d *doc) syntaxError(src []byte, err error) {
 		hint = "quote a text that begins with *, or define the anchor before its use"
 	case strings.Contains(message, "control characters"), strings.Contains(message, "UTF-8"):
 		col, hint = at(firstBad(text)), "save the file as UTF-8 text; in double quotes write \\x01 and the like"
+	case strings.Contains(message, "expected ',' or"):
+		hint = "inside [ ] and { } quote a text that holds ?, : or a comma; or is a bracket missing?"
 	case strings.Contains(message, "expected key"), strings.Contains(message, "expected '-'"):
 		hint = "is this line indented like its neighbours?"
 	}
