@@ -1,0 +1,188 @@
+package reports
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// arms draws a line per arm of every suite; columns go from the right when there is no room
+// for them.
+func (t *tableReport) arms() {
+	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
+	const optional = 5
+	var rows [][]string
+	for _, s := range t.d.Summary.Suites {
+		for i := range s.Arms {
+			row := armRow(&s.Arms[i])
+			if len(t.d.Summary.Suites) > 1 {
+				row[0] = diag.CleanLine(s.Name) + ": " + row[0]
+			}
+			rows = append(rows, row)
+		}
+	}
+	over := func(n int) int {
+		total := 0
+		for _, w := range columnWidths(header[:n], rows) {
+			total += w + 2
+		}
+		return total - t.o.Width
+	}
+	n := len(header)
+	for n > len(header)-optional && over(n) > 0 {
+		n--
+	}
+	if extra := over(n); extra > 0 {
+		room := max(6, columnWidths(header[:1], rows)[0]-extra)
+		for _, r := range rows {
+			r[0] = displaywidth.TruncateString(r[0], room, "...")
+		}
+	}
+	for i := range rows {
+		rows[i] = rows[i][:n]
+	}
+	t.render(t.grid(), header[:n], rows)
+	t.metrics()
+	t.out.WriteString("\n")
+}
+
+func columnWidths(header []string, rows [][]string) []int {
+	out := make([]int, len(header))
+	for c := range header {
+		out[c] = displaywidth.String(header[c])
+		for _, r := range rows {
+			out[c] = max(out[c], displaywidth.String(r[c]))
+		}
+	}
+	return out
+}
+
+func armRow(a *journal.Arm) []string {
+	rate, bounds := "-", "-"
+	if p, ok := a.PassRate(); ok {
+		lo, hi := interval(p, a.Judged)
+		rate = fmt.Sprintf("%.1f %%", 100*p)
+		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Judged)
+	}
+	latency := "-"
+	if a.MeanLatencyMs > 0 {
+		latency = fmt.Sprintf("%.0f ms", a.MeanLatencyMs)
+	}
+	return []string{
+		a.Name, fmt.Sprint(a.Counts.Pass), fmt.Sprint(a.Counts.Fail), fmt.Sprint(a.Counts.Error), fmt.Sprint(a.Counts.Skip),
+		rate, bounds, fmt.Sprint(a.Tokens.Total), latency,
+	}
+}
+
+// metrics lists the means of named scorers.
+func (t *tableReport) metrics() {
+	for _, s := range t.d.Summary.Suites {
+		for _, a := range s.Arms {
+			for _, m := range a.Metrics {
+				lo, hi := interval(m.Mean, m.N)
+				t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, m.Mean, lo, hi, m.N))
+			}
+		}
+	}
+}
+
+// closing is the last thing people read: counts, cost, and what the gate says.
+func (t *tableReport) closing() {
+	c := t.d.Summary.Counts
+	t.line("%s: %s, %s, %s, %s", diag.Count(c.Total(), "trial"),
+		t.paint(eval.Pass, fmt.Sprintf("%d pass", c.Pass)), t.paint(eval.Fail, fmt.Sprintf("%d fail", c.Fail)),
+		t.paint(eval.Err, fmt.Sprintf("%d error", c.Error)), t.paint(eval.Skip, fmt.Sprintf("%d skip", c.Skip)))
+	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
+	if t.d.End != nil && t.d.End.Spent != nil {
+		t.budget(t.d.End.Spent)
+	}
+	t.gate()
+}
+
+// gate tells the rules that do not hold, and counts the others.
+func (t *tableReport) gate() {
+	held, n := 0, len(t.d.Gate.Rules)
+	for _, r := range t.d.Gate.Rules {
+		if r.Holds {
+			held++
+		}
+	}
+	if t.d.Partial() && t.d.Gate.Exit != 0 {
+		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
+	}
+	if held < n {
+		t.line("gate: %s", t.paint(eval.Fail, "DOES NOT HOLD"))
+	}
+	for _, r := range t.d.Gate.Rules {
+		if !r.Holds {
+			t.rule(r)
+		}
+	}
+	switch {
+	case n == 0 || t.d.Partial():
+	case held == n:
+		t.line("gate: %s", t.paint(eval.Pass, allHold(n)))
+	case held == 1:
+		t.line("gate: the other rule holds")
+	case held > 0:
+		t.line("gate: the other %s", allHold(held))
+	}
+}
+
+func allHold(n int) string {
+	if n == 1 {
+		return "1 rule holds"
+	}
+	return fmt.Sprintf("%d rules hold", n)
+}
+
+func (t *tableReport) budget(s *eval.Spent) {
+	if s.BudgetCalls > 0 {
+		t.line("budget: %d of %d calls", s.Calls, s.BudgetCalls)
+	}
+	if s.BudgetTokens > 0 {
+		over := ""
+		if s.Tokens > s.BudgetTokens {
+			over = fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
+		}
+		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, over))
+	}
+}
+
+func (t *tableReport) duration() string {
+	if t.d.End == nil {
+		return ""
+	}
+	from, err1 := time.Parse(time.RFC3339Nano, t.d.Run.StartedAt)
+	to, err2 := time.Parse(time.RFC3339Nano, t.d.End.FinishedAt)
+	if err1 != nil || err2 != nil {
+		return ""
+	}
+	d := to.Sub(from)
+	if d > 10*time.Second {
+		return " in " + d.Round(time.Second).String()
+	}
+	return " in " + d.Round(time.Millisecond).String()
+}
+
+// rule tells a rule that does not hold.
+func (t *tableReport) rule(r eval.GateRule) {
+	bound := "at least"
+	if r.Name == "errors" {
+		bound = "at most"
+	}
+	where := r.Suite
+	if r.Arm != "" {
+		where += " on " + r.Arm
+	}
+	found := "nothing could be judged"
+	if r.Value != nil {
+		found = fmt.Sprintf("it is %.4g", *r.Value)
+	}
+	t.wrapped("     ", fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found))
+}
