@@ -21,17 +21,17 @@ const (
 	RoleModel = "model"
 )
 
-// Content is one turn of a conversation. Role may be empty in a single-turn
-// request.
+// Content is one turn of a conversation. Role may be empty in a single-turn request. As
+// JSON it is what run files hold, with images as hash and path; AppendContents writes what is sent.
 type Content struct {
-	Role  string
-	Parts []Part
+	Role  string `json:"role,omitempty"`
+	Parts []Part `json:"parts"`
 }
 
 // Part is a text or, when Image is set, an image.
 type Part struct {
-	Text  string
-	Image *Image
+	Text  string `json:"text,omitempty"`
+	Image *Image `json:"image,omitempty"`
 }
 
 // Image is an image as it is sent. Data is not kept in run files; Path and SHA256
@@ -169,47 +169,6 @@ func parts(contents []Content) []Part {
 		out = append(out, c.Parts...)
 	}
 	return out
-}
-
-// recordedPart is a part as the run file shows it: images as hash and path.
-type recordedPart struct {
-	Text  *string `json:"text,omitempty"`
-	Image *Image  `json:"image,omitempty"`
-}
-
-type recordedContent struct {
-	Role  string         `json:"role,omitempty"`
-	Parts []recordedPart `json:"parts"`
-}
-
-// MarshalJSON writes the content as run files hold it. AppendContents is what
-// is sent.
-func (c Content) MarshalJSON() ([]byte, error) {
-	out := recordedContent{Role: c.Role, Parts: make([]recordedPart, len(c.Parts))}
-	for i, p := range c.Parts {
-		if p.Image != nil {
-			out.Parts[i].Image = p.Image
-		} else {
-			out.Parts[i].Text = &p.Text
-		}
-	}
-	return Marshal(out)
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (c *Content) UnmarshalJSON(data []byte) error {
-	var in recordedContent
-	if err := json.Unmarshal(data, &in); err != nil {
-		return err
-	}
-	*c = Content{Role: in.Role, Parts: make([]Part, len(in.Parts))}
-	for i, p := range in.Parts {
-		c.Parts[i].Image = p.Image
-		if p.Text != nil {
-			c.Parts[i].Text = *p.Text
-		}
-	}
-	return nil
 }
 
 // GenerationConfig are the sampling parameters of a request. An unset field is

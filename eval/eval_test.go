@@ -64,7 +64,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"contents":[{"role":"user","parts":[{"text":"<a>\u2028"},{"text":""},{"image":{"path":"x.png","mimeType":"image/png","sha256":"00","bytes":3}}]}],` +
+	want := `{"contents":[{"role":"user","parts":[{"text":"<a>\u2028"},{},{"image":{"path":"x.png","mimeType":"image/png","sha256":"00","bytes":3}}]}],` +
 		`"generationConfig":{"temperature":0,"topK":3,"b":"x","candidateCount":2}}`
 	if string(data) != want {
 		t.Errorf("got  %s\nwant %s", data, want)

@@ -1,6 +1,9 @@
 package eval
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // snakeNames are the snake_case spellings of field names that the service and its clients use,
 // each with the camelCase one.
@@ -25,17 +28,8 @@ var snakeNames = map[string]string{
 func CamelKeys(data []byte) []byte {
 	var out []byte
 	copied := 0
-	for i := 0; i < len(data); i++ {
-		if data[i] != '"' {
-			continue
-		}
-		start := i + 1
-		end, underscore := endOfString(data, start)
-		if end < 0 {
-			break
-		}
-		i = end
-		if !underscore || !followedByColon(data, end+1) {
+	for start, end := range keys(data) {
+		if bytes.IndexByte(data[start:end], '_') < 0 {
 			continue
 		}
 		if camel, ok := snakeNames[string(data[start:end])]; ok {
@@ -50,14 +44,41 @@ func CamelKeys(data []byte) []byte {
 	return append(out, data[copied:]...)
 }
 
-// endOfString finds the closing quote of the string that begins at i, and whether
-// there is an underscore before it; -1 when it is missing.
-func endOfString(data []byte, i int) (end int, underscore bool) {
+// HasOnlyKeys reports whether every key in a JSON text, at whatever depth, is among the known ones.
+func HasOnlyKeys(data []byte, known map[string]bool) bool {
+	for start, end := range keys(data) {
+		if !known[string(data[start:end])] {
+			return false
+		}
+	}
+	return true
+}
+
+// keys yields where the keys of a JSON text begin and end, quotes left out.
+func keys(data []byte) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for i := bytes.IndexByte(data, '"'); i >= 0; {
+			start := i + 1
+			end := endOfString(data, start)
+			if end < 0 || followedByColon(data, end+1) && !yield(start, end) {
+				return
+			}
+			next := bytes.IndexByte(data[end+1:], '"')
+			if next < 0 {
+				return
+			}
+			i = end + 1 + next
+		}
+	}
+}
+
+// endOfString finds the closing quote of the string that begins at i; -1 when it is missing.
+func endOfString(data []byte, i int) int {
 	rest := data[i:]
 	for from := 0; ; {
 		q := bytes.IndexByte(rest[from:], '"')
 		if q < 0 {
-			return -1, false
+			return -1
 		}
 		q += from
 		backslashes := 0
@@ -65,7 +86,7 @@ func endOfString(data []byte, i int) (end int, underscore bool) {
 			backslashes++
 		}
 		if backslashes%2 == 0 {
-			return i + q, bytes.IndexByte(rest[:q], '_') >= 0
+			return i + q
 		}
 		from = q + 1
 	}

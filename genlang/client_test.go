@@ -367,6 +367,32 @@ func TestSnakeAndCamel(t *testing.T) {
 	}
 }
 
+// The short way through an answer finds what the careful one does.
+func TestPlainAnswers(t *testing.T) {
+	for _, plain := range []string{
+		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"promptFeedback":{"safetyRatings":[]},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v"}`,
+		`{"candidates":[{"finishReason":"SAFETY"}]}`,
+	} {
+		fast := parsePlain([]byte(plain))
+		if fast == nil {
+			t.Fatalf("not plain: %s", plain)
+		}
+		slow, err := ParseResponse([]byte(strings.TrimSuffix(plain, "}") + `,"other":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow.Extra = nil
+		if d := cmp.Diff(slow, fast); d != "" {
+			t.Error(d)
+		}
+	}
+	for _, other := range []string{`null`, `[]`, `{}`, `{"candidates":[]}`, `{"candidates":[{}]}`, `{"candidates":"x"}`, `{"candidates":[{"finishReason":5}]}`, `{"candidates":[{"content":{"parts":[{}]},"finishReason":"STOP"}]}`, `{"candidates":[{"finishReason":"STOP"}]} {}`, "{\"candidates\":[{\"finishReason\":\"\xff\"}]}"} {
+		if parsePlain([]byte(other)) != nil {
+			t.Errorf("plain: %s", other)
+		}
+	}
+}
+
 func TestModelPages(t *testing.T) {
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("pageToken") {

@@ -92,6 +92,10 @@ func (f fields) take(name string, v any) error {
 type word string
 
 func (w *word) UnmarshalJSON(data []byte) error {
+	if n := len(data); n >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 { // as good as always
+		*w = word(data[1 : n-1])
+		return nil
+	}
 	var s string
 	if json.Unmarshal(data, &s) == nil {
 		*w = word(s)
@@ -112,7 +116,10 @@ type wireRating struct {
 }
 
 func ratings(in []wireRating) []eval.SafetyRating {
-	var out []eval.SafetyRating
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]eval.SafetyRating, 0, len(in))
 	for _, r := range in {
 		out = append(out, eval.SafetyRating{Category: string(r.Category), Probability: string(r.Probability), Blocked: r.Blocked})
 	}
@@ -135,6 +142,9 @@ type wireUsage struct {
 // that it does not know are kept; a member of the wrong type is malformed. The error is an
 // *eval.Error.
 func ParseResponse(data []byte) (*eval.Response, error) {
+	if out := parsePlain(data); out != nil {
+		return out, nil
+	}
 	f := fields{}
 	if err := decode(data, &f); err != nil {
 		return nil, err
@@ -147,6 +157,63 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 		return nil, eval.Errorf(eval.KindMalformed, "%s: %s", err, excerpt(data))
 	}
 	return out, nil
+}
+
+// plainKeys are the keys of an answer in which there is nothing but what evalrun knows.
+var plainKeys = map[string]bool{
+	"candidates": true, "content": true, "parts": true, "text": true, "role": true, "finishReason": true, "index": true,
+	"safetyRatings": true, "category": true, "probability": true, "promptFeedback": true, "blockReason": true, "modelVersion": true,
+	"usageMetadata": true, "promptTokenCount": true, "candidatesTokenCount": true, "totalTokenCount": true,
+}
+
+type plainResponse struct {
+	Candidates []struct {
+		Content struct {
+			Parts []struct {
+				Text *string `json:"text"`
+			} `json:"parts"`
+		} `json:"content"`
+		FinishReason  *string      `json:"finishReason"`
+		Index         int          `json:"index"`
+		SafetyRatings []wireRating `json:"safetyRatings"`
+	} `json:"candidates"`
+	PromptFeedback *wireFeedback `json:"promptFeedback"`
+	UsageMetadata  *wireUsage    `json:"usageMetadata"`
+	ModelVersion   string        `json:"modelVersion"`
+}
+
+// parsePlain reads an answer of the common shape in one go: one candidate, texts for parts, no field
+// that is not known. Anything else is nil, and left to the careful way, which also finds the words for what is
+// wrong.
+func parsePlain(data []byte) *eval.Response {
+	if !utf8.Valid(data) || !eval.HasOnlyKeys(data, plainKeys) {
+		return nil
+	}
+	var w plainResponse
+	if json.Unmarshal(data, &w) != nil || len(w.Candidates) != 1 || w.Candidates[0].FinishReason == nil {
+		return nil
+	}
+	c := &w.Candidates[0]
+	text := ""
+	for _, p := range c.Content.Parts {
+		if p.Text == nil {
+			return nil
+		}
+		text += *p.Text
+	}
+	out := &eval.Response{
+		Candidates:   []eval.Candidate{{Text: text, FinishReason: *c.FinishReason, SafetyRatings: ratings(c.SafetyRatings)}},
+		ModelVersion: w.ModelVersion,
+		Usage:        w.UsageMetadata.usage(),
+	}
+	if w.PromptFeedback != nil {
+		out.PromptFeedback = w.PromptFeedback.feedback()
+	}
+	return out
+}
+
+func (f *wireFeedback) feedback() *eval.PromptFeedback {
+	return &eval.PromptFeedback{BlockReason: string(f.BlockReason), SafetyRatings: ratings(f.SafetyRatings)}
 }
 
 // errorInAnswer is the error of an answer that says 200 and holds an error all the same.
@@ -186,7 +253,7 @@ func fillResponse(out *eval.Response, f fields) error {
 	}
 	sortBy(out.Candidates, indexes)
 	if feedback != nil {
-		out.PromptFeedback = &eval.PromptFeedback{BlockReason: string(feedback.BlockReason), SafetyRatings: ratings(feedback.SafetyRatings)}
+		out.PromptFeedback = feedback.feedback()
 	}
 	out.Usage = usage.usage()
 	if len(f) > 0 {
