@@ -345,16 +345,18 @@ func TestHostileFiles(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat("*"+prev+",", 10), ","))
 	}
 	var keys, manyCases strings.Builder
-	for i := range 200_000 {
+	for i := range 20_000 {
 		fmt.Fprintf(&keys, "k%d: v\n", i)
 	}
+	manyKeys := strings.Repeat("key: value\n", 200_000)
 	manyCases.WriteString("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n")
 	for i := range 10_000 {
 		fmt.Fprintf(&manyCases, "  - name: case %d\n    vars: {q: question %d}\n    scorers:\n      - contains: answer\n", i, i)
 	}
 	for name, test := range map[string]struct{ text, want string }{
 		"alias bomb":  {bomb, "aliases expand to more than"},
-		"many keys":   {keys.String(), "a mapping of 200000 keys"},
+		"many keys":   {keys.String(), "a mapping of 20000 keys"},
+		"more keys":   {manyKeys, "200000 lines and commas"},
 		"deep":        {"a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "nested deeper than 64"},
 		"very deep":   {"a: " + strings.Repeat("[", 100_000), "depth"},
 		"large":       {"a: " + strings.Repeat("x", 17<<20), "at most 16777216"},

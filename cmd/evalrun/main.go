@@ -10,18 +10,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/term"
 )
 
-func main() {
-	if os.Getenv("GOGC") == "" { // a run keeps a few MiB alive and allocates a lot: collect less often
-		debug.SetGCPercent(400)
-	}
-	os.Exit(mainCode())
-}
+func main() { os.Exit(mainCode()) }
 
 // mainCode is main without the exit, for tests that run the program in themselves.
 func mainCode() int {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -79,6 +80,9 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	}
 	if plan.Size() == 0 && !o.AllowEmpty {
 		return nothing(loaded, o.Flags, "; --allow-empty makes this no error")
+	}
+	if a.getenv("GOGC") == "" { // from here on little is kept alive and much allocated: collect less often
+		debug.SetGCPercent(400)
 	}
 	dir, err := session.Run(ctx, plan, progress, signals)
 	release()

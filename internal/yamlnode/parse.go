@@ -32,7 +32,7 @@ const (
 	MaxDepth      = 64
 	MaxAliasNodes = 100_000 // nodes reached through aliases, all expansions added up
 	MaxKeys       = 10_000  // keys of one mapping
-	MaxEntries    = 300_000 // lines and commas of a file: a bound on its values before they are built
+	MaxEntries    = 190_000 // lines and commas of a file: a bound on its values before they are built
 )
 
 type doc struct {
