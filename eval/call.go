@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -93,6 +94,19 @@ func (e *Error) Error() string {
 
 // NotFound reports whether the service does not know what was asked for.
 func (e *Error) NotFound() bool { return e.Status == 404 }
+
+// AsError is the *Error in err, nil for nil. An error of another type, which breaks the word of whoever
+// made it, becomes a transport error that no retry helps.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if !errors.As(err, &e) {
+		return &Error{Kind: KindTransport, Message: err.Error(), Permanent: true}
+	}
+	return e
+}
 
 // Errorf makes an Error without a status.
 func Errorf(kind ErrorKind, format string, args ...any) *Error {

@@ -58,6 +58,8 @@ type Result struct {
 	Timing     *Timing   `json:"timing,omitempty"`
 	Error      *Error    `json:"error,omitempty"`
 	SkipReason string    `json:"skipReason,omitempty"`
+	// OverBudget says that it was the budget for which the trial was skipped.
+	OverBudget bool `json:"-"`
 }
 
 // Counts tallies outcomes.

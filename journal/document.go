@@ -57,7 +57,6 @@ type digest struct {
 	outcome          eval.Outcome
 	usage            eval.Usage
 	latencyMs        float64
-	attempts         int
 	errorKind        eval.ErrorKind
 	metrics          []metric
 }
@@ -228,7 +227,7 @@ func (r *indexed) digest(words interner) digest {
 		out.usage.Source = ""
 	}
 	if r.Timing != nil {
-		out.latencyMs, out.attempts = r.Timing.LatencyMs, r.Timing.Attempts
+		out.latencyMs = r.Timing.LatencyMs
 	}
 	if r.Error != nil {
 		out.errorKind = eval.ErrorKind(words.word(string(r.Error.Kind)))

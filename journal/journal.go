@@ -96,14 +96,11 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 	}
 	w.file = file
 	run.Version = Version
-	if err := w.write("run", run); err != nil {
-		return err
+	if err := errors.Join(w.write("run", run), w.file.Sync()); err != nil {
+		return errors.Join(err, w.file.Close())
 	}
-	return w.file.Sync()
+	return nil
 }
-
-// Dir is the run directory.
-func (w *Writer) Dir() string { return w.dir }
 
 // Append writes the result of a trial. It is in the hands of the operating system when
 // Append returns. After an error every further Append returns it.

@@ -13,8 +13,6 @@ type Summary struct {
 	Cases  CaseCounts // every case of every suite and arm, repeats folded
 	Tokens Tokens
 	Suites []SuiteSummary // in the order of the plan
-	// Errors counts errors by kind, the most frequent first.
-	Errors []KindCount
 }
 
 // Tokens add up what the trials cost.
@@ -28,12 +26,6 @@ func (t *Tokens) add(u eval.Usage) {
 	t.Prompt += u.PromptTokens
 	t.Output += u.OutputTokens
 	t.Total += u.TotalTokens
-}
-
-// KindCount is how often an error of a kind came.
-type KindCount struct {
-	Kind eval.ErrorKind
-	N    int
 }
 
 // CaseCounts tallies cases on arms, the repeats of each folded into one: the
@@ -81,10 +73,9 @@ type Arm struct {
 	Judged  int     // cases with at least one pass or fail
 	passSum float64 // of the cases' pass rates
 	Tokens  Tokens
-	// MeanLatencyMs is over the trials that were answered.
+	// MeanLatencyMs is over the trials that were judged.
 	MeanLatencyMs float64
 	Metrics       []Metric // by name
-	answered      int
 }
 
 // PassRate is pass/(pass+fail) by case, repeats averaged inside; false when nothing was
@@ -109,14 +100,10 @@ func summarize(index []entry, plan eval.RunPlan) Summary {
 	var s Summary
 	suites := map[string]*tally{}
 	var order []string
-	kinds := map[eval.ErrorKind]int{}
 	for _, e := range index {
 		r := &e.result
 		s.Counts.Add(r.outcome)
 		s.Tokens.add(r.usage)
-		if r.errorKind != "" {
-			kinds[r.errorKind]++
-		}
 		t, ok := suites[r.suite]
 		if !ok {
 			t = newTally()
@@ -136,10 +123,6 @@ func summarize(index []entry, plan eval.RunPlan) Summary {
 		}
 		s.Suites = append(s.Suites, one)
 	}
-	for kind, n := range kinds {
-		s.Errors = append(s.Errors, KindCount{kind, n})
-	}
-	slices.SortFunc(s.Errors, func(a, b KindCount) int { return cmp.Or(b.N-a.N, cmp.Compare(a.Kind, b.Kind)) })
 	return s
 }
 
@@ -179,7 +162,6 @@ func (t *tally) add(r *digest) {
 	a.arm.Tokens.add(r.usage)
 	if r.outcome == eval.Pass || r.outcome == eval.Fail {
 		a.latency += r.latencyMs
-		a.arm.answered++
 	}
 	for _, m := range r.metrics {
 		addTo(a.sums, m.name, m.value)
@@ -225,8 +207,8 @@ func (t *tally) arms(order []string) []Arm {
 	var out []Arm
 	for _, a := range t.byArm {
 		a.closeCase()
-		if a.arm.answered > 0 {
-			a.arm.MeanLatencyMs = a.latency / float64(a.arm.answered)
+		if judged := a.arm.Counts.Pass + a.arm.Counts.Fail; judged > 0 {
+			a.arm.MeanLatencyMs = a.latency / float64(judged)
 		}
 		for name, s := range a.metrics {
 			a.arm.Metrics = append(a.arm.Metrics, Metric{name, s.value / float64(s.n), s.n})

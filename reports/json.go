@@ -88,7 +88,7 @@ func JSON(w io.Writer, d *journal.Document, _ Options) error {
 func newHead(d *journal.Document) jsonHead {
 	head := jsonHead{
 		Version: jsonVersion,
-		Run:     jsonRun{Run: d.Run, Partial: d.Partial(), Interrupted: d.End == nil || d.End.Reason == eval.EndInterrupted, Damaged: d.Damaged},
+		Run:     jsonRun{Run: d.Run, Partial: d.Partial(), Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted, Damaged: d.Damaged},
 		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Tokens: d.Summary.Tokens, Cases: d.Summary.Cases},
 		Arms:    []jsonArm{},
 		Gate:    d.Gate,

@@ -12,7 +12,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -48,7 +47,7 @@ type Plan struct {
 	table  scorers.Table
 	models map[modelKey]*eval.Model
 	size   int
-	arms   []string
+	arms   []PlannedArm
 }
 
 type modelKey struct{ apiVersion, id string }
@@ -57,7 +56,7 @@ type modelKey struct{ apiVersion, id string }
 func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersion string) *Plan {
 	p := &Plan{Suites: suites, APIVersion: apiVersion, filter: filter, table: table, models: map[modelKey]*eval.Model{}}
 	for _, s := range suites {
-		used := map[string]bool{}
+		used := map[suite.Arm]bool{}
 		for c := range s.Cases() {
 			if !filter.takes(c) {
 				continue
@@ -65,33 +64,37 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 			for _, a := range c.Arms {
 				if filter.Arms.Match(a.Name()) {
 					p.size += c.Repeats
-					used[a.Name()] = true
+					used[a] = true
 				}
 			}
 		}
 		for _, a := range s.Arms() {
-			if name := a.Name(); used[name] && !slices.Contains(p.arms, name) {
-				p.arms = append(p.arms, name)
+			if used[a] {
+				p.arms = append(p.arms, PlannedArm{s.Name, a})
 			}
 		}
 	}
 	return p
 }
 
+// PlannedArm is an arm of a suite of which something is asked.
+type PlannedArm struct {
+	Suite string
+	suite.Arm
+}
+
 // Size is the number of trials.
 func (p *Plan) Size() int { return p.size }
 
-// Arms are the names of the arms that are asked, in the order of the suites.
-func (p *Plan) Arms() []string { return p.arms }
+// Arms are the arms that are asked, in the order of the suites.
+func (p *Plan) Arms() []PlannedArm { return p.arms }
 
-// targets are the targets that are asked, each with its suite's name.
+// targets are the targets that are asked.
 func (p *Plan) targets() []*suite.Target {
 	var out []*suite.Target
-	for _, s := range p.Suites {
-		for _, a := range s.Arms() {
-			if slices.Contains(p.arms, a.Name()) && !slices.Contains(out, a.Target) {
-				out = append(out, a.Target)
-			}
+	for _, a := range p.arms {
+		if !slices.Contains(out, a.Target) {
+			out = append(out, a.Target)
 		}
 	}
 	return out
@@ -116,11 +119,9 @@ func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *
 			continue
 		}
 		m, err := source.Model(ctx, key.apiVersion, key.id)
-		var e *eval.Error
+		e := eval.AsError(err)
 		switch {
-		case err == nil:
-		case !errors.As(err, &e):
-			return err
+		case e == nil:
 		case e.NotFound():
 			p.unknownModel(ctx, source, t, diags)
 			continue
@@ -224,6 +225,9 @@ func (p *Plan) Trials() iter.Seq[*Planned] {
 	}
 }
 
+// maxCompiled bounds the compiled scorers that a walk remembers.
+const maxCompiled = 4096
+
 // walk is one pass over a plan.
 type walk struct {
 	plan     *Plan
@@ -270,13 +274,12 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 func (w *walk) scorers(c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
 	h := sha256.New()
 	var out []*scorers.Compiled
-	keep := c.Scorers
 	for _, spec := range c.ScorersFor(a) {
 		h.Write(spec.Entry.JSON(nil))
 		compiled, ok := w.compiled[spec]
 		if !ok {
 			compiled = w.plan.table.Compile(spec)
-			if len(w.compiled) > 4*len(keep)+1024 { // scorers made for one case do not come again
+			if len(w.compiled) > maxCompiled { // those with templates are made for one case and do not come again
 				clear(w.compiled)
 			}
 			w.compiled[spec] = compiled

@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -188,15 +187,17 @@ func (r *run) ask(ctx context.Context, t *Planned) {
 		return
 	}
 	a, err := r.call(ctx, t)
-	var e *eval.Error
+	e := eval.AsError(err)
 	switch {
-	case err == nil:
+	case e == nil:
 		r.answers <- a
-	case errors.As(err, &e) && e.Kind == eval.KindBudget:
-		r.send(skipped(t, e.Message))
-	case errors.As(err, &e) && e.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
+	case e.Kind == eval.KindBudget:
+		result := skipped(t, e.Message)
+		result.OverBudget = true
+		r.send(result)
+	case e.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
 		r.send(skipped(t, cmp.Or(r.Stop.Reason(), "interrupted")))
-	case errors.As(err, &e) && e.Kind == eval.KindCanceled: // it was sent, and may have cost something
+	case e.Kind == eval.KindCanceled: // it was sent, and may have cost something
 		r.send(a.failed(eval.Errorf(eval.KindTransport, "abandoned when the run was stopped")))
 	default:
 		r.sendError(ctx, a.failed(e))
@@ -260,8 +261,7 @@ func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	}
 	n, err := r.counts.of(ctx, r.Counter, t)
 	if err != nil {
-		var e *eval.Error
-		if errors.As(err, &e) && slices.Contains(uncounted, e.Kind) {
+		if slices.Contains(uncounted, eval.AsError(err).Kind) {
 			return eval.EstimatePrompt(t.Request.Contents), nil // countTokens itself is not what is under test
 		}
 		return 0, err

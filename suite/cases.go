@@ -39,7 +39,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 		hasTags: m.Has("tags"),
 		arms:    globs(m.Get("arms"), "arm", l.names),
 		cluster: m.Get("cluster").Str(),
-		repeats: m.Get("repeats").Int(1, 1_000_000),
+		repeats: m.Get("repeats").Int(1, MaxRepeats),
 	}
 	if v := m.Get("threshold"); !v.IsZero() {
 		def.threshold = new(v.Float(0, 1))

@@ -80,6 +80,11 @@ func (l *loader) service(n yamlnode.Node) {
 		Project:       l.env(m.Get("project")),
 		AuthScopeBase: l.env(m.Get("authScopeBase")),
 	}
+	for _, key := range []string{"project", "authScopeBase"} {
+		if m.Has(key) {
+			m.Key(key).Warnf("", "`%s` goes with OAuth, which this evalrun does not know yet: it has no effect", key)
+		}
+	}
 	if u := l.Service.BaseURL; u != "" {
 		if problem := CheckBaseURL(u); problem != "" {
 			m.Get("baseUrl").Errorf("", "%s", problem)
@@ -188,7 +193,6 @@ func (l *loader) targets(n yamlnode.Node) {
 			APIVersion:       apiVersion(m.Get("apiVersion")),
 			GenerationConfig: generationConfig(m.Get("generationConfig")),
 			SafetySettings:   safetySettings(m.Get("safetySettings")),
-			Pos:              name.Pos(),
 			ModelPos:         model.Pos(),
 		}
 		if max := m.Get("generationConfig"); max.IsMapping() {
@@ -312,8 +316,12 @@ func globs(n yamlnode.Node, what string, names []string) eval.Globs {
 	return out
 }
 
-// MaxConcurrency bounds limits.concurrency.
-const MaxConcurrency = 4096
+// Bounds of limits and repeats, in suites and on the command line.
+const (
+	MaxConcurrency = 4096
+	MaxAttempts    = 100
+	MaxRepeats     = 1_000_000
+)
 
 func (l *loader) limits(n yamlnode.Node) {
 	m := n.Map("concurrency", "requestsPerMinute", "tokensPerMinute", "budget", "timeout", "attempts", "countTokens")
@@ -326,7 +334,7 @@ func (l *loader) limits(n yamlnode.Node) {
 		BudgetTokens:      positive(budget, "tokens"),
 		BudgetCalls:       positive(budget, "calls"),
 		Timeout:           m.Get("timeout").Duration(),
-		Attempts:          m.Get("attempts").Int(1, 100),
+		Attempts:          m.Get("attempts").Int(1, MaxAttempts),
 		CountTokens:       m.Get("countTokens").Word(CountAlways, CountAuto, CountNever),
 	}
 }

@@ -7,7 +7,7 @@
 // else.
 //
 // The usual order: Load, then Arms, then Cases and, for each case and arm,
-// Case.Render.
+// Suite.Render.
 package suite
 
 import (
@@ -83,7 +83,6 @@ type Target struct {
 	APIVersion       string // "" for the run's
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
-	Pos              diag.Pos // of the name
 	ModelPos         diag.Pos
 	MaxOutputPos     diag.Pos // of maxOutputTokens, when given
 }

@@ -33,11 +33,12 @@ func limitFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	positive(fs, &f.TPM, "tpm", "tokens per minute")
 	positive(fs, &f.BudgetTokens, "budget-tokens", "tokens to spend at most")
 	positive(fs, &f.BudgetCalls, "budget-calls", "calls to make at most, retries included")
-	positive(fs, &f.Attempts, "attempts", "attempts per call at most (default 5)")
-	timeoutFlag(fs, f)
+	attemptFlags(fs, f)
 }
 
-func timeoutFlag(fs *pflag.FlagSet, f *harness.Flags) {
+// attemptFlags are about a single call.
+func attemptFlags(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "attempts per call at most (default 5)")
 	fs.Var((*positiveDuration)(&f.Timeout), "timeout", "time of one attempt, body included (default 60s)")
 }
 
@@ -62,7 +63,7 @@ func (p *positiveDuration) Set(s string) error {
 
 // selectFlags choose trials.
 func selectFlags(fs *pflag.FlagSet, f *harness.Flags) {
-	positive(fs, &f.Repeats, "repeats", "ask each case so often, whatever the suite says")
+	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "ask each case so often, whatever the suite says")
 	fs.StringArrayVar(&f.Cases, "case", nil, "only cases whose name fits the glob; repeat it for several")
 	fs.StringArrayVar(&f.Tags, "tag", nil, "only cases with a tag that fits the glob; repeat it for several")
 	fs.StringArrayVar(&f.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")

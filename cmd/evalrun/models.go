@@ -24,8 +24,7 @@ func (a *app) modelsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.models(cmd.Context(), args, o) },
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)
-	positive(cmd.Flags(), &o.Attempts, "attempts", "attempts per call at most (default 5)")
-	timeoutFlag(cmd.Flags(), &o.Flags)
+	attemptFlags(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -48,8 +47,7 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 	if len(args) == 1 {
 		id := strings.TrimPrefix(args[0], "models/")
 		m, err := session.Source().Model(ctx, settings.Service.APIVersion, id)
-		var e *eval.Error
-		if errors.As(err, &e) && e.NotFound() {
+		if e := eval.AsError(err); e != nil && e.NotFound() {
 			var ids []string
 			for i := range models {
 				ids = append(ids, models[i].ID())

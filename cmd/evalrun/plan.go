@@ -84,6 +84,9 @@ func (a *app) printJSON(v any) error {
 func writeForecast(w io.Writer, f *harness.Forecast) error {
 	p := printer{w: w}
 	for _, arm := range f.Arms {
+		if arm.Suite != f.Arms[0].Suite || f.Arms[len(f.Arms)-1].Suite != arm.Suite {
+			p.printf("%s: ", arm.Suite)
+		}
 		p.printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, arm.Model, diag.Count(arm.Trials, "trial"), arm.PromptTokens, unlimited(arm.MaxOutputTokens))
 	}
 	p.printf("trials: %d\n", f.Trials)

@@ -132,7 +132,7 @@ func TestStopEndsWaiting(t *testing.T) {
 		}()
 		started := time.Now()
 		_, err := Retry(f, RetryPolicy{Attempts: 5, Stop: stop}).Generate(t.Context(), &eval.Call{})
-		if e := AsError(err); e == nil || e.Kind != eval.KindQuota || len(f.times) != 1 || time.Since(started) != time.Second {
+		if e := eval.AsError(err); e == nil || e.Kind != eval.KindQuota || len(f.times) != 1 || time.Since(started) != time.Second {
 			t.Errorf("%v after %s, %d attempts", err, time.Since(started), len(f.times))
 		}
 	})
@@ -225,7 +225,7 @@ func TestBudgets(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{BudgetCalls: 7})
 		errs := run(t, l, f, 20, 8, eval.Call{})
-		if len(f.times) != 7 || len(errs) != 13 || AsError(errs[0]).Kind != eval.KindBudget {
+		if len(f.times) != 7 || len(errs) != 13 || eval.AsError(errs[0]).Kind != eval.KindBudget {
 			t.Errorf("%d calls, %d errors", len(f.times), len(errs))
 		}
 	})
@@ -272,7 +272,7 @@ func TestDeadline(t *testing.T) {
 		s := Deadline(hanging{}, 3*time.Second)
 		started := time.Now()
 		_, err := s.Generate(t.Context(), &eval.Call{})
-		if e := AsError(err); time.Since(started) != 3*time.Second || e == nil || e.Message != "no complete answer within 3s" {
+		if e := eval.AsError(err); time.Since(started) != 3*time.Second || e == nil || e.Message != "no complete answer within 3s" {
 			t.Error(err)
 		}
 	})
@@ -318,7 +318,7 @@ func TestTheLastRealErrorStays(t *testing.T) {
 		l := NewLedger(LedgerConfig{BudgetCalls: 1})
 		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}), RetryPolicy{Attempts: 5})
 		_, err := s.Generate(t.Context(), &eval.Call{})
-		if e := AsError(err); e == nil || e.Status != 503 {
+		if e := eval.AsError(err); e == nil || e.Status != 503 {
 			t.Error(err)
 		}
 	})

@@ -83,7 +83,7 @@ func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	}
 	resp, err := s.Service.Generate(ctx, call)
 	if err != nil {
-		s.ledger.settle(held, costOf(AsError(err), held.reserved))
+		s.ledger.settle(held, costOf(eval.AsError(err), held.reserved))
 		return nil, err
 	}
 	if resp.Usage == nil {
@@ -96,9 +96,6 @@ func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 // costOf is what a failed attempt is taken to have cost: nothing when the service
 // refused or was not reached, all of the reservation when it may have answered.
 func costOf(e *eval.Error, reserved int) int {
-	if e == nil {
-		return reserved
-	}
 	switch e.Kind {
 	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindTooLarge, eval.KindCanceled:
 		if !e.Unsent {

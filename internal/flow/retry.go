@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -74,12 +73,12 @@ func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error
 		if err == nil {
 			return nil
 		}
-		e := AsError(err)
-		if before != nil && e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget) {
+		e := eval.AsError(err)
+		if before != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget) {
 			return before // there was no further attempt
 		}
 		before = err
-		if e == nil || n >= r.policy.Attempts || !passing(e) || r.stopped() {
+		if n >= r.policy.Attempts || !passing(e) || r.stopped() {
 			return err
 		}
 		wait := backoff(n-1, e.RetryAfter)
@@ -143,13 +142,4 @@ func (r retry) stopped() bool {
 	default:
 		return false
 	}
-}
-
-// AsError is the *eval.Error in err, nil when there is none.
-func AsError(err error) *eval.Error {
-	var e *eval.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -179,12 +178,10 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 
 // Refused says what an error before the first trial means.
 func (s *Session) Refused(err error) error {
-	var e *eval.Error
-	errors.As(err, &e)
-	switch {
-	case e != nil && e.Kind == eval.KindAuth:
+	switch eval.AsError(err).Kind {
+	case eval.KindAuth:
 		return Exitf(ExitIncomplete, "%s refuses the key in EVALRUN_API_KEY: %w", s.Settings.Service.BaseURL, err)
-	case e != nil && e.Kind == eval.KindTransport:
+	case eval.KindTransport:
 		return Exitf(ExitIncomplete, "%s does not answer: %w", s.Settings.Service.BaseURL, err)
 	}
 	return Exitf(ExitIncomplete, "%s: %w", s.Settings.Service.BaseURL, err)

@@ -28,6 +28,7 @@ type Forecast struct {
 
 // ArmForecast is the part of one arm.
 type ArmForecast struct {
+	Suite           string `json:"suite"`
 	Arm             string `json:"arm"`
 	Model           string `json:"model"`
 	Trials          int    `json:"trials"`
@@ -80,20 +81,20 @@ func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned)
 // NewForecast adds up a plan. Without a counter tokens are estimated.
 func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, counter eval.TokenCounter) (*Forecast, error) {
 	f := &Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}}
-	arms := map[string]*ArmForecast{}
+	type key struct{ suite, arm string }
+	arms := map[key]*ArmForecast{}
+	unknown := false
 	matter := limits.TokensPerMinute > 0 || limits.BudgetTokens > 0
 	err := CountPrompts(ctx, plan, counter, func(t *runner.Planned, tokens int, first bool) error {
-		a, ok := arms[t.Arm]
+		a, ok := arms[key{t.Suite, t.Arm}]
 		if !ok {
-			a = &ArmForecast{Arm: t.Arm, Model: t.Model}
-			arms[t.Arm] = a
+			a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model}
+			arms[key{t.Suite, t.Arm}] = a
 		}
 		a.Trials++
 		a.PromptTokens += tokens
 		a.MaxOutputTokens += t.OutputLimit()
-		f.Trials++
-		f.PromptTokens += tokens
-		f.MaxOutputTokens += t.OutputLimit()
+		unknown = unknown || t.OutputLimit() == 0
 		if first && t.MustCount(limits.CountTokens, matter) {
 			f.CountCalls++
 		}
@@ -110,8 +111,15 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range plan.Arms() {
-		f.Arms = append(f.Arms, *arms[name])
+	for _, planned := range plan.Arms() {
+		a := arms[key{planned.Suite, planned.Name()}]
+		f.Arms = append(f.Arms, *a)
+		f.Trials += a.Trials
+		f.PromptTokens += a.PromptTokens
+		f.MaxOutputTokens += a.MaxOutputTokens
+	}
+	if unknown { // a part of a sum is no sum
+		f.MaxOutputTokens = 0
 	}
 	f.MaxCalls = (f.Trials + f.CountCalls) * limits.Attempts
 	f.limits(limits)

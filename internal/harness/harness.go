@@ -5,7 +5,7 @@
 // The consumer loop in run.go is the one place that appends to the journal, moves the progress
 // and decides to stop.
 //
-// The usual order: Load, Settle, Connect, Session.Run; or OpenRun and WriteReports for a run that is
+// The usual order: Load, Settle, Connect, Session.Plan, Session.Run; or OpenRun and WriteReports for a run that is
 // there already.
 package harness
 

@@ -96,7 +96,7 @@ func OpenRun(name string) (*journal.Document, error) {
 		if name == "latest" {
 			name = latestRun()
 		}
-		path = filepath.Join(".evalrun", "runs", name)
+		path = filepath.Join(runsDir, name)
 	}
 	d, err := journal.Open(path)
 	if errors.Is(err, journal.ErrNoRun) {
@@ -128,13 +128,15 @@ func latestRun() string {
 
 // Runs lists the ids of the runs below .evalrun/runs, the oldest first.
 func Runs() []string {
-	entries, err := os.ReadDir(filepath.Join(".evalrun", "runs"))
+	entries, err := os.ReadDir(runsDir)
 	if err != nil {
 		return nil
 	}
 	var out []string
 	for _, e := range entries {
-		out = append(out, e.Name())
+		if _, err := os.Stat(filepath.Join(runsDir, e.Name(), journal.FileName)); err == nil {
+			out = append(out, e.Name())
+		}
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,9 +20,12 @@ import (
 // drainTime is how long calls under way may take after the first signal.
 const drainTime = 30 * time.Second
 
-// transportLimit is how many trials in a row may end without any answer before the service is
+// unansweredLimit is how many trials in a row may end without any answer before the service is
 // taken to be gone.
-const transportLimit = 20
+const unansweredLimit = 20
+
+// runsDir holds the runs that were given no directory of their own.
+var runsDir = filepath.Join(".evalrun", "runs")
 
 // Progress watches a run.
 type Progress interface {
@@ -39,7 +43,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	run := s.head(plan)
 	dir = s.Flags.Out
 	if dir == "" {
-		dir = filepath.Join(".evalrun", "runs", run.ID)
+		dir = filepath.Join(runsDir, run.ID)
 		if err := ignoreByGit(".evalrun"); err != nil {
 			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 		}
@@ -96,7 +100,7 @@ func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel co
 // default.
 func CheckOut(dir string) error {
 	if dir == "" {
-		dir = filepath.Join(".evalrun", "runs", "new")
+		dir = filepath.Join(runsDir, "new")
 	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
 		return Exitf(ExitBadInput, "%s holds a run already", dir)
 	}
@@ -125,7 +129,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	run := &eval.Run{
 		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
 		Models: plan.Models, Flags: flags, RandomSeed: s.Flags.Seed, Labels: eval.Labels{},
-		Plan: eval.RunPlan{Trials: plan.Size(), Arms: plan.Arms()}, Tool: "evalrun " + s.Version,
+		Plan: eval.RunPlan{Trials: plan.Size(), Arms: armNames(plan)}, Tool: "evalrun " + s.Version,
 	}
 	if s.emulator != nil {
 		run.Service.BaseURL = "emulator" // its address is another one each time
@@ -142,12 +146,22 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	return run
 }
 
+func armNames(plan *runner.Plan) []string {
+	names := []string{}
+	for _, a := range plan.Arms() {
+		if !slices.Contains(names, a.Name()) {
+			names = append(names, a.Name())
+		}
+	}
+	return names
+}
+
 // runID is a time, for people, and a random part, since two runs may begin in the same
 // second.
 func runID(now time.Time) string {
 	var b [3]byte
 	_, _ = rand.Read(b[:]) // it never fails
-	return now.Format("20060102-150405-") + hex.EncodeToString(b[:])
+	return now.Format("20060102-150405.000-") + hex.EncodeToString(b[:])
 }
 
 // snapshots are copies of the files that make up the suites.
@@ -176,12 +190,12 @@ func ignoreByGit(dir string) error {
 
 // consumer is the loop over the results.
 type consumer struct {
-	session   *Session
-	journal   *journal.Writer
-	end       eval.End
-	failures  int
-	transport int // trials in a row without an answer
-	broken    error
+	session    *Session
+	journal    *journal.Writer
+	end        eval.End
+	failures   int
+	unanswered int // trials in a row without an answer
+	broken     error
 }
 
 func (c *consumer) consume(ctx context.Context, plan *runner.Plan, progress Progress) {
@@ -207,18 +221,18 @@ func (c *consumer) decide(r *eval.Result) {
 	s := c.session
 	switch r.Outcome {
 	case eval.Skip:
-		if s.stop.Reason() == "" {
+		if r.OverBudget {
 			c.halt(eval.EndBudget, r.SkipReason)
 		}
 	case eval.Fail:
-		c.transport = 0
+		c.unanswered = 0
 		if c.failures++; s.Flags.MaxFailures > 0 && c.failures >= s.Flags.MaxFailures {
 			c.halt(eval.EndMaxFailures, fmt.Sprintf("--max-failures %d is reached", s.Flags.MaxFailures))
 		}
 	case eval.Err:
 		c.decideOnError(r.Error)
 	default:
-		c.transport = 0
+		c.unanswered = 0
 	}
 }
 
@@ -230,13 +244,13 @@ func (c *consumer) decideOnError(e *eval.Error) {
 		if e.Permanent {
 			c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
 		}
-	case eval.KindTransport:
-		if c.transport++; c.transport >= transportLimit {
-			c.halt(eval.EndStopped, fmt.Sprintf("%d trials in a row got no answer; the last: %s", c.transport, e))
+	case eval.KindTransport, eval.KindTimeout:
+		if c.unanswered++; c.unanswered >= unansweredLimit {
+			c.halt(eval.EndStopped, fmt.Sprintf("%d trials in a row got no answer; the last: %s", c.unanswered, e))
 		}
-	default:
-		c.transport = 0
+		return
 	}
+	c.unanswered = 0
 }
 
 // halt stops the run for a reason; only the first reason counts.
