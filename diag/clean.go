@@ -12,7 +12,7 @@ import (
 // Newline and tab stay; it never makes an escape sequence of its own.
 func Clean(s string) string {
 	if isClean(s) {
-		return s
+		return noCommand(s)
 	}
 	var b strings.Builder
 	b.Grow(len(s) + 16)
@@ -30,12 +30,16 @@ func Clean(s string) string {
 		}
 		i += size
 	}
-	return b.String()
+	return noCommand(b.String())
 }
+
+// noCommand breaks up what an older syntax of continuous-integration logs takes for a command anywhere
+// in a line.
+func noCommand(s string) string { return strings.ReplaceAll(s, "##[", `##\x5b`) }
 
 // CleanLine is Clean for a place that holds one line: line breaks and tabs become
 // spaces, and a start that continuous-integration logs would take for a
-// command ("::", "##[") is broken up.
+// command ("::", white space before it or not) is broken up.
 func CleanLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch r {
@@ -45,8 +49,8 @@ func CleanLine(s string) string {
 		return r
 	}, s)
 	s = Clean(s)
-	if strings.HasPrefix(s, "::") || strings.HasPrefix(s, "##[") {
-		s = " " + s
+	if rest := strings.TrimLeft(s, " "); strings.HasPrefix(rest, "::") {
+		s = s[:len(s)-len(rest)] + `\x3a` + rest[1:]
 	}
 	return s
 }

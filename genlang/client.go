@@ -105,7 +105,14 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if err != nil {
 		return nil, err
 	}
-	return ParseResponse(data)
+	resp, err := ParseResponse(data)
+	if err != nil {
+		return nil, err
+	}
+	for i := range resp.Candidates { // joined from parts, over which the key may have been spread
+		resp.Candidates[i].Text = c.key.outOfText(resp.Candidates[i].Text)
+	}
+	return resp, nil
 }
 
 // CountTokens asks how many tokens the contents of the call are.

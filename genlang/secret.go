@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"html"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +40,8 @@ func newSecret(key string) secret {
 	inJSON, inGo := string(eval.AppendString(nil, key)), strconv.Quote(key)
 	forms := []string{
 		key, url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], inGo[1 : len(inGo)-1],
-		percent.String(), strings.ToUpper(percent.String()), hex.EncodeToString([]byte(key)),
+		percent.String(), strings.ToUpper(percent.String()), hex.EncodeToString([]byte(key)), strings.ToUpper(hex.EncodeToString([]byte(key))),
+		lowerDigits(url.QueryEscape(key)), lowerDigits(url.PathEscape(key)), html.EscapeString(key),
 	}
 	for offset := range 3 {
 		forms = append(forms, base64At(base64.StdEncoding, key, offset), base64At(base64.URLEncoding, key, offset))
@@ -57,6 +60,13 @@ func newSecret(key string) secret {
 	return s
 }
 
+// lowerDigits writes percent escapes with lower-case digits.
+func lowerDigits(escaped string) string {
+	return percentEscape.ReplaceAllStringFunc(escaped, strings.ToLower)
+}
+
+var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
+
 // base64At is what of the key's base64 form does not depend on its surroundings when it stands
 // at the given offset of a longer text.
 func base64At(enc *base64.Encoding, key string, offset int) string {
@@ -72,13 +82,21 @@ func base64At(enc *base64.Encoding, key string, offset int) string {
 // outOf is for texts of evalrun's own, such as errors.
 func (s secret) outOf(text string) string { return s.replace.Replace(text) }
 
+// outOfText is for a text of an answer, decoded.
+func (s secret) outOfText(text string) string {
+	if !s.long {
+		return text
+	}
+	return s.replace.Replace(text)
+}
+
 // outOfAnswer is for what the service sent. Escapes such as \u0041 are resolved first where they
 // could hide the key.
 func (s secret) outOfAnswer(data []byte) []byte {
 	if !s.long {
 		return data
 	}
-	if bytes.Contains(data, []byte(`\u00`)) {
+	if bytes.IndexByte(data, '\\') >= 0 {
 		data = plainEscapes(data)
 	}
 	if slices.ContainsFunc(s.forms, func(form []byte) bool { return bytes.Contains(data, form) }) {
@@ -87,8 +105,8 @@ func (s secret) outOfAnswer(data []byte) []byte {
 	return data
 }
 
-// plainEscapes writes the \uXXXX escapes of printable ASCII characters in a JSON text in their
-// shortest form, which means the same.
+// plainEscapes writes the escapes of printable ASCII characters in a JSON text in their shortest
+// form, which means the same.
 func plainEscapes(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); i++ {
@@ -104,7 +122,10 @@ func plainEscapes(data []byte) []byte {
 			i += 5
 			continue
 		}
-		out = append(out, data[i], data[i+1])
+		if data[i+1] != '/' {
+			out = append(out, '\\')
+		}
+		out = append(out, data[i+1])
 		i++
 	}
 	return out

@@ -140,7 +140,11 @@ func (d *Document) read() error {
 		if *l.Seq != next {
 			d.Damaged = append(d.Damaged, fmt.Sprintf("line %d: sequence number %d where %d is due", number, *l.Seq, next))
 		}
-		next = *l.Seq + 1
+		next = max(next, *l.Seq+1)
+		if l.Type == "run" && d.Run.Version != 0 {
+			d.Damaged = append(d.Damaged, fmt.Sprintf("line %d: another run begins; it and what follows is left out", number))
+			break
+		}
 		if err := d.take(l.Type, data, at, words); err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
 		}

@@ -172,7 +172,7 @@ func (w *Writer) syncLoop() {
 			if !dirty {
 				continue
 			}
-			if err := w.file.Sync(); err != nil {
+			if err := errors.Join(w.file.Sync(), w.stillThere()); err != nil {
 				w.mu.Lock()
 				w.err = fmt.Errorf("the run file cannot be synced: %w", err)
 				w.mu.Unlock()
@@ -180,6 +180,22 @@ func (w *Writer) syncLoop() {
 			}
 		}
 	}
+}
+
+// stillThere says when the file was taken away: what is written to it now is lost.
+func (w *Writer) stillThere() error {
+	mine, err := w.file.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(w.file.Name())
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(mine, there) {
+		return errors.New("it was replaced by another file")
+	}
+	return nil
 }
 
 // line is what every line of a run file begins and ends with.

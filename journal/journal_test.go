@@ -179,6 +179,47 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Two runs in one file are the first one, damaged; a line twice is told once.
+func TestMixedJournals(t *testing.T) {
+	one := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Pass))
+	two := write(t, t.TempDir(), true, result(2, eval.Fail), result(3, eval.Fail))
+	d, err := open(t, append(bytes.Clone(one), two...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Summary.Counts != (eval.Counts{Pass: 2}) || len(d.Damaged) == 0 || !d.Partial() {
+		t.Errorf("%+v %v", d.Summary.Counts, d.Damaged)
+	}
+	lines := bytes.SplitAfter(one, []byte("\n"))
+	twice := bytes.Join([][]byte{lines[0], lines[1], lines[1], lines[2], lines[3]}, nil)
+	if d, err = open(t, twice); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Damaged) != 1 || d.Summary.Counts.Pass != 2 {
+		t.Errorf("%+v %v", d.Summary.Counts, d.Damaged)
+	}
+}
+
+// A run directory that is taken away is noticed while the run goes on.
+func TestTheFileIsTakenAway(t *testing.T) {
+	dir := t.TempDir()
+	run := head
+	w, err := Create(dir, &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.stillThere(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(dir, FileName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.stillThere(); err == nil {
+		t.Error("nobody noticed")
+	}
+	_ = w.Close()
+}
+
 func TestNewerVersionIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	w := &Writer{dir: dir}

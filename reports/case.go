@@ -163,7 +163,7 @@ func (c *caseReport) score(s eval.Score) {
 	c.printf("  %s %s (%s): %s\n", c.paint(outcome, mark), diag.CleanLine(scoreName(s)), value, diag.CleanLine(s.Reason))
 	if s.Diff != "" {
 		for _, line := range strings.Split(s.Diff, "\n") {
-			c.printf("    %s\n", diag.Clean(line))
+			c.printf("    %s\n", diag.CleanLine(line))
 		}
 	}
 }

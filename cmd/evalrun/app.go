@@ -56,7 +56,8 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
-	if errors.Is(err, syscall.EPIPE) { // whoever reads has seen enough
+	var coded *harness.ExitError
+	if errors.Is(err, syscall.EPIPE) && !errors.As(err, &coded) { // whoever reads has seen enough
 		return harness.ExitOK
 	}
 	a.explain(err)

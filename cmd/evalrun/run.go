@@ -86,10 +86,16 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	}
 	dir, err := session.Run(ctx, plan, progress, signals)
 	release()
-	if err != nil {
+	if dir == "" {
 		return err
 	}
-	return a.report(dir, outputs, o.quiet)
+	a.explain(err) // the journal broke; what is in it can be reported all the same
+	reported := a.report(dir, outputs, o.quiet)
+	if err == nil {
+		return reported
+	}
+	a.explain(reported)
+	return exit(harness.Worst(harness.ExitCode(err), harness.ExitCode(reported)))
 }
 
 // plan asks the service about its models; a signal meanwhile ends the command.
@@ -126,8 +132,8 @@ func nothing(l *harness.Loaded, f harness.Flags, remedy string) error {
 // report writes the reports of a run that has just ended and gives its exit code.
 func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
 	doc, err := harness.OpenRun(dir)
-	if err != nil {
-		return err
+	if err != nil { // not bad input: something was asked
+		return harness.Exitf(harness.ExitIncomplete, "%w", err)
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
 	written, err := harness.WriteReports(doc, outputs, a.out, a.reportOptions())

@@ -145,26 +145,32 @@ func Runs() []string {
 // none of them. It returns the paths written.
 func WriteReports(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Options) ([]string, error) {
 	var written []string
+	var failed []error
 	for _, out := range outputs {
 		if out.Path == "" {
 			continue
 		}
-		if err := writeFile(out.Path, func(w io.Writer) error { return out.Format.Write(w, d, reports.Options{}) }); err != nil {
-			return written, Exitf(ExitIncomplete, "the report %s cannot be written: %w", out.Path, err)
+		err := writeFile(out.Path, func(w io.Writer) error { return out.Format.Write(w, d, reports.Options{}) })
+		if failed = append(failed, seenEnough(err, "the report "+out.Path)); err == nil {
+			written = append(written, fmt.Sprintf("%s: %s", out.Format.Name, out.Path))
 		}
-		written = append(written, fmt.Sprintf("%s: %s", out.Format.Name, out.Path))
 	}
 	for _, out := range outputs {
-		if out.Path != "" {
-			continue
-		}
-		w := bufio.NewWriter(stdout)
-		err := errors.Join(out.Format.Write(w, d, o), w.Flush())
-		if err != nil && !errors.Is(err, syscall.EPIPE) { // the reader of a pipe may have seen enough
-			return written, Exitf(ExitIncomplete, "the report cannot be written: %w", err)
+		if out.Path == "" {
+			w := bufio.NewWriter(stdout)
+			failed = append(failed, seenEnough(errors.Join(out.Format.Write(w, d, o), w.Flush()), "the report"))
 		}
 	}
-	return written, nil
+	return written, errors.Join(failed...)
+}
+
+// seenEnough words the error of a report that could not be written, unless it was a reader of a pipe that
+// has seen enough. One report that fails costs none of the others.
+func seenEnough(err error, what string) error {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return Exitf(ExitIncomplete, "%s cannot be written: %w", what, err)
 }
 
 // writeFile replaces a file as a whole or not at all: a temporary file beside it takes its
