@@ -12,7 +12,7 @@ import (
 func TestNearest(t *testing.T) {
 	known := []string{"equals", "contains", "containsAll", "regex", "safety", "levenshtein"}
 	for word, want := range map[string]string{
-		"equal": "equals", "contans": "contains", "Regex": "regex", "levenstein": "levenshtein", "zzz": "", "saftey": "safety", "contain": "contains",
+		"equal": "equals", "contans": "contains", "Regex": "regex", "levenstein": "levenshtein", "zzz": "", "safty": "safety", "contain": "contains",
 	} {
 		if got := strings.Join(Nearest(word, known, 1), ""); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)
