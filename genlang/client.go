@@ -34,13 +34,6 @@ const maxHeaderBytes = 1 << 20
 // maxPages bounds the list of models.
 const maxPages = 100
 
-// TrialHeader tells evalrun's own emulator which trial a request is. It is sent
-// nowhere else.
-const TrialHeader = "X-Evalrun-Trial"
-
-// EmulatorName is how evalrun's emulator calls itself in the Server header.
-const EmulatorName = "evalrun-emulator"
-
 // Config says where the service is and how to talk to it.
 type Config struct {
 	BaseURL      string // Required. Without a trailing slash or with one
@@ -50,7 +43,7 @@ type Config struct {
 	APIVersion   string // Optional, default v1: where a request names none
 	UserAgent    string // Optional
 	Connections  int    // Optional: idle connections to keep; at least the concurrency
-	ToEmulator   bool   // Optional: send TrialHeader
+	ToEmulator   bool   // Optional: send eval.TrialHeader
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
 }
@@ -66,10 +59,10 @@ type Client struct {
 // New makes a client. It opens no connection.
 func New(cfg Config) *Client {
 	if cfg.HeaderPrefix == "" {
-		cfg.HeaderPrefix = "x-svc"
+		cfg.HeaderPrefix = eval.DefaultHeaderPrefix
 	}
 	if cfg.APIVersion == "" {
-		cfg.APIVersion = "v1"
+		cfg.APIVersion = eval.APIVersions[0]
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = transport(cfg.Connections)
@@ -216,7 +209,7 @@ func (c *Client) post(ctx context.Context, call *eval.Call, method string, body 
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if c.cfg.ToEmulator && call.TrialID != "" {
-		req.Header.Set(TrialHeader, call.TrialID)
+		req.Header.Set(eval.TrialHeader, call.TrialID)
 	}
 	started := time.Now()
 	data, err := c.do(req)
@@ -258,7 +251,7 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 		return nil, c.transportError(req, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	if resp.Header.Get("Server") == EmulatorName {
+	if resp.Header.Get("Server") == eval.EmulatorName {
 		c.fake.Store(true)
 	}
 	data, readErr := readAll(resp)

@@ -76,7 +76,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	if got.URL.Path != "/v1beta/models/svc-pro:generateContent" || got.Header.Get("x-brand-api-key") != canary || got.Header.Get("Content-Type") != "application/json" {
 		t.Error(got.URL, got.Header)
 	}
-	if got.Header.Get(TrialHeader) != "" {
+	if got.Header.Get(eval.TrialHeader) != "" {
 		t.Error("the trial header is for the own emulator alone")
 	}
 	want := `{"contents":[{"role":"user","parts":[{"text":"a <b> & \"c\"\n"},{"inline_data":{"mime_type":"image/png","data":"//79/A=="}}]},` +
@@ -418,10 +418,17 @@ func FuzzParseResponse(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(`{"a\"_b":1,"finish_reason":"\\"}`))
+	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"usageMetadata":{"promptTokenCount":1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		resp, err := ParseResponse(eval.CamelKeys(data))
 		if (resp == nil) == (err == nil) {
 			t.Errorf("%v %v", resp, err)
+		}
+		if plain := parsePlain(eval.CamelKeys(data)); plain != nil { // both ways agree
+			careful, err := parseCarefully(eval.CamelKeys(data))
+			if d := cmp.Diff(careful, plain); err != nil || d != "" {
+				t.Errorf("%v %s", err, d)
+			}
 		}
 	})
 }

@@ -145,6 +145,10 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 	if out := parsePlain(data); out != nil {
 		return out, nil
 	}
+	return parseCarefully(data)
+}
+
+func parseCarefully(data []byte) (*eval.Response, error) {
 	f := fields{}
 	if err := decode(data, &f); err != nil {
 		return nil, err

@@ -19,9 +19,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// ImageTypes are the media types of images that the service takes.
-var ImageTypes = []string{"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}
-
 // files opens what a suite names, relative to the suite's folder and never outside it. The
 // confinement itself is the fs.FS's (an os.Root); files explains its refusals.
 type files struct {
@@ -98,7 +95,7 @@ func imageType(name string, data []byte) (string, error) {
 	if found == "" {
 		found, _, _ = strings.Cut(mimetype.Detect(data).String(), ";")
 	}
-	if !slices.Contains(ImageTypes, found) {
+	if !slices.Contains(eval.ImageTypes, found) {
 		return "", imageTypeError{name, found}
 	}
 	return found, nil

@@ -74,7 +74,7 @@ func (l *loader) service(n yamlnode.Node) {
 	m := n.Map("baseUrl", "apiVersion", "headerPrefix", "auth", "project", "authScopeBase")
 	l.Service = Service{
 		BaseURL:       l.env(m.Get("baseUrl")),
-		APIVersion:    l.envWord(m.Get("apiVersion"), APIVersions),
+		APIVersion:    l.envWord(m.Get("apiVersion"), eval.APIVersions),
 		HeaderPrefix:  l.env(m.Get("headerPrefix")),
 		Auth:          l.envWord(m.Get("auth"), AuthKinds),
 		Project:       l.env(m.Get("project")),
@@ -100,13 +100,10 @@ func (l *loader) service(n yamlnode.Node) {
 // AuthKinds are the ways to authenticate.
 var AuthKinds = []string{"apiKey", "apiKeyQuery"}
 
-// APIVersions are the versions of the service's interface.
-var APIVersions = []string{"v1", "v1beta"}
-
 // HeaderPrefix is what service.headerPrefix looks like.
 var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 
-func apiVersion(n yamlnode.Node) string { return n.Word(APIVersions...) }
+func apiVersion(n yamlnode.Node) string { return n.Word(eval.APIVersions...) }
 
 // CheckBaseURL says what is wrong with a base URL, "" when nothing is.
 func CheckBaseURL(raw string) string {
@@ -121,7 +118,7 @@ func CheckBaseURL(raw string) string {
 	case u.RawQuery != "" || u.Fragment != "":
 		return "the base URL must not hold a query or a fragment"
 	}
-	for _, version := range APIVersions {
+	for _, version := range eval.APIVersions {
 		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/"+version) {
 			return fmt.Sprintf("the base URL ends in /%s: leave the version out, it has a setting of its own", version)
 		}

@@ -79,7 +79,11 @@ func reportFlags(fs *pflag.FlagSet, f *harness.Flags) {
 // completeFormats completes -o with the report formats.
 func completeFormats(cmd *cobra.Command) {
 	err := cmd.RegisterFlagCompletionFunc("report", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return reports.Names(), cobra.ShellCompDirectiveNoFileComp
+		var out []string
+		for _, f := range reports.Formats() {
+			out = append(out, f.Name+"\t"+f.Summary)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil { // the flag was added a moment ago
 		panic(err)

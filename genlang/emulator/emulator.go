@@ -49,7 +49,7 @@ var methods = []string{eval.MethodGenerate, "streamGenerateContent", eval.Method
 // New makes an emulator.
 func New(opts Options) *Emulator {
 	if opts.HeaderPrefix == "" {
-		opts.HeaderPrefix = "x-svc"
+		opts.HeaderPrefix = eval.DefaultHeaderPrefix
 	}
 	if opts.Script == nil {
 		opts.Script = &Script{}
@@ -75,7 +75,7 @@ func New(opts Options) *Emulator {
 
 // ServeHTTP serves one request.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Server", "evalrun-emulator")
+	w.Header().Set("Server", eval.EmulatorName)
 	e.mux.ServeHTTP(w, r)
 }
 
@@ -154,7 +154,7 @@ func (e *Emulator) authorized(next http.HandlerFunc) http.HandlerFunc {
 			fail(w, &problem{http.StatusForbidden, "PERMISSION_DENIED", "the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key", ""})
 		case e.opts.Key != "" && key != e.opts.Key:
 			fail(w, &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the API key is not valid", "API_KEY_INVALID"})
-		case !slices.Contains([]string{"v1", "v1beta"}, r.PathValue("version")):
+		case !slices.Contains(eval.APIVersions, r.PathValue("version")):
 			fail(w, notFound("there is no version %q", r.PathValue("version")))
 		default:
 			next(w, r)

@@ -17,9 +17,6 @@ import (
 	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
-// trialHeader is how evalrun tells its own emulator which trial a request is.
-const trialHeader = "X-Evalrun-Trial"
-
 // draws hands out random sources that depend on nothing but the seed, what is asked,
 // and how often it was asked before.
 type draws struct {
@@ -29,7 +26,7 @@ type draws struct {
 
 func (d *draws) source(seed uint64, r *http.Request, req *request) *rand.Rand {
 	h := fnv.New64a()
-	if trial := r.Header.Get(trialHeader); trial != "" {
+	if trial := r.Header.Get(eval.TrialHeader); trial != "" {
 		_, _ = h.Write([]byte(trial))
 	} else {
 		_, _ = h.Write(req.Raw)

@@ -14,8 +14,6 @@ import (
 // maxBody bounds a request body: the largest prompt and room for the rest.
 const maxBody = eval.MaxPromptBytes + 1<<20
 
-var imageTypes = []string{"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}
-
 // request is what a client sends, as far as the emulator looks at it. Unknown fields are
 // ignored.
 type request struct {
@@ -92,7 +90,7 @@ func (r *request) checkImages() *problem {
 			case p.InlineData != nil:
 				images++
 				size += len(p.InlineData.Data)
-				if !slices.Contains(imageTypes, p.InlineData.MimeType) {
+				if !slices.Contains(eval.ImageTypes, p.InlineData.MimeType) {
 					return badRequest("contents[%d].parts[%d]: the image type %q is not supported", i, j, p.InlineData.MimeType)
 				}
 				if _, err := base64.StdEncoding.Strict().DecodeString(p.InlineData.Data); err != nil || strings.ContainsAny(p.InlineData.Data, "\r\n") {

@@ -44,9 +44,9 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 		Service: eval.RunService{
 			BaseURL: strings.TrimRight(pick(&m, "service.baseUrl", cmp.Or(f.BaseURL, getenv("EVALRUN_BASE_URL")), func(s *suite.Suite) string { return s.Service.BaseURL }), "/"),
 			APIVersion: cmp.Or(pick(&m, "service.apiVersion", cmp.Or(f.APIVersion, getenv("EVALRUN_API_VERSION")),
-				func(s *suite.Suite) string { return s.Service.APIVersion }), "v1"),
+				func(s *suite.Suite) string { return s.Service.APIVersion }), eval.APIVersions[0]),
 			HeaderPrefix: cmp.Or(pick(&m, "service.headerPrefix", cmp.Or(f.HeaderPrefix, getenv("EVALRUN_HEADER_PREFIX")),
-				func(s *suite.Suite) string { return s.Service.HeaderPrefix }), "x-svc"),
+				func(s *suite.Suite) string { return s.Service.HeaderPrefix }), eval.DefaultHeaderPrefix),
 			Auth: cmp.Or(pick(&m, "service.auth", cmp.Or(f.Auth, getenv("EVALRUN_AUTH")),
 				func(s *suite.Suite) string { return s.Service.Auth }), "apiKey"),
 		},
@@ -70,7 +70,7 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 
 func (s *Settings) check() error {
 	switch {
-	case !slices.Contains(suite.APIVersions, s.Service.APIVersion):
+	case !slices.Contains(eval.APIVersions, s.Service.APIVersion):
 		return Exitf(ExitBadInput, "the API version is v1 or v1beta, not %q", s.Service.APIVersion)
 	case !slices.Contains(suite.AuthKinds, s.Service.Auth):
 		return Exitf(ExitBadInput, "the way to authenticate is %s, not %q", strings.Join(suite.AuthKinds, " or "), s.Service.Auth)

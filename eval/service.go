@@ -1,0 +1,18 @@
+package eval
+
+// What is known of the service and of evalrun's own emulator, in one place for those who ask and those who
+// answer.
+const (
+	// DefaultHeaderPrefix begins the service's own headers: x-svc-api-key.
+	DefaultHeaderPrefix = "x-svc"
+	// TrialHeader tells evalrun's own emulator which trial a request is. It is sent nowhere else.
+	TrialHeader = "X-Evalrun-Trial"
+	// EmulatorName is how evalrun's emulator calls itself in the Server header.
+	EmulatorName = "evalrun-emulator"
+)
+
+// APIVersions are the versions of the service's interface, the default first.
+var APIVersions = []string{"v1", "v1beta"}
+
+// ImageTypes are the media types of images that the service takes.
+var ImageTypes = []string{"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}
