@@ -95,13 +95,21 @@ func (t *tableReport) metrics() {
 func (t *tableReport) closing() {
 	c := t.d.Summary.Counts
 	t.line("%s: %s, %s, %s, %s", diag.Count(c.Total(), "trial"),
-		t.paint(eval.Pass, fmt.Sprintf("%d pass", c.Pass)), t.paint(eval.Fail, fmt.Sprintf("%d fail", c.Fail)),
-		t.paint(eval.Err, fmt.Sprintf("%d error", c.Error)), t.paint(eval.Skip, fmt.Sprintf("%d skip", c.Skip)))
+		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
 	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
 	if t.d.End != nil && t.d.End.Spent != nil {
 		t.budget(t.d.End.Spent)
 	}
 	t.gate()
+}
+
+// tally is a number of outcomes, in colour when there are any.
+func (t *tableReport) tally(outcome eval.Outcome, n int) string {
+	text := fmt.Sprintf("%d %s", n, outcome)
+	if n == 0 {
+		return text
+	}
+	return t.paint(outcome, text)
 }
 
 // gate tells the rules that do not hold, and counts the others.
