@@ -120,9 +120,7 @@ type Timing struct {
 	QueuedMs float64 `json:"queuedMs"`
 	// LatencyMs is the service time of the last attempt, body included.
 	LatencyMs float64 `json:"latencyMs"`
-	// FirstTokenMs is the time to the first token of a streamed answer.
-	FirstTokenMs *float64 `json:"firstTokenMs,omitempty"`
-	Attempts     int      `json:"attempts"`
+	Attempts  int     `json:"attempts"`
 }
 
 // Milliseconds converts a duration for Timing.

@@ -35,6 +35,15 @@ func (g Glob) Match(s string) bool {
 // Globs are alternatives; none at all match everything.
 type Globs []Glob
 
+// NewGlobs makes patterns of texts.
+func NewGlobs(texts []string) Globs {
+	var out Globs
+	for _, t := range texts {
+		out = append(out, Glob(t))
+	}
+	return out
+}
+
 // Match reports whether any pattern fits, or there is none.
 func (gs Globs) Match(s string) bool {
 	return len(gs) == 0 || slices.ContainsFunc(gs, func(g Glob) bool { return g.Match(s) })

@@ -43,12 +43,11 @@ func (d *Document) Partial() bool {
 
 // entry locates a trial in the run file and keeps what the summary needs of it.
 type entry struct {
-	n       int
-	offset  int64
-	length  int
-	id      string
-	result  digest
-	shadows bool // a later line has the same id
+	n      int
+	offset int64
+	length int
+	id     string
+	result digest
 }
 
 // digest is what a summary needs of a result.
@@ -249,13 +248,16 @@ func (r *indexed) digest(words interner) digest {
 func (d *Document) sort() {
 	slices.SortStableFunc(d.index, func(a, b entry) int { return a.n - b.n })
 	last := map[string]int{}
-	for i := range d.index {
-		if before, twice := last[d.index[i].id]; twice {
-			d.index[before].shadows = true
-		}
-		last[d.index[i].id] = i
+	for i, e := range d.index {
+		last[e.id] = i
 	}
-	d.index = slices.DeleteFunc(d.index, func(e entry) bool { return e.shadows })
+	kept := d.index[:0]
+	for i, e := range d.index {
+		if last[e.id] == i {
+			kept = append(kept, e)
+		}
+	}
+	d.index = kept
 }
 
 // Trials yields the trials in the order of the plan. A line that cannot be read any more

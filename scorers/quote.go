@@ -13,14 +13,30 @@ const maxQuoted = 120
 
 // quote shows a text in a reason: in quotes, escaped, shortened.
 func quote(s string) string {
-	if len(s) > maxQuoted {
-		cut := maxQuoted
-		for !utf8.RuneStart(s[cut]) {
-			cut--
-		}
+	if cut := cutPoint(s); cut < len(s) {
 		return visible(s[:cut]) + "..."
 	}
 	return visible(s)
+}
+
+// cutText shortens a text that is shown as it is.
+func cutText(s string) string {
+	if cut := cutPoint(s); cut < len(s) {
+		return s[:cut] + "..."
+	}
+	return s
+}
+
+// cutPoint is where a text is cut for a reason, between two characters.
+func cutPoint(s string) int {
+	if len(s) <= maxQuoted {
+		return len(s)
+	}
+	cut := maxQuoted
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return cut
 }
 
 // visible is like strconv.Quote but leaves letters of every script, combining

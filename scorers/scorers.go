@@ -178,7 +178,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 
 // overCandidates applies the scorer to the candidates that were chosen: one, or
 // all of them, of which the least counts.
-func overCandidates(choice suite.Candidate, s Scorer, a *Answer) Finding {
+func overCandidates(choice suite.CandidateChoice, s Scorer, a *Answer) Finding {
 	candidates := a.Response.Candidates
 	pick := func(i int) *Answer {
 		one := *a

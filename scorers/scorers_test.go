@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -398,6 +399,14 @@ func TestReasonsArePlain(t *testing.T) {
 		if got = strings.ReplaceAll(got, `\a`, `\u0007`); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", entry, got, want)
 		}
+	}
+}
+
+// A long value in a difference is cut between characters, and not escaped for HTML.
+func TestLongJSONValuesAreCut(t *testing.T) {
+	got := score(t, "- json: {equals: {a: x}}", answer(`{"a":"<`+strings.Repeat("é", 200)+`"}`)).Reason
+	if !utf8.ValidString(got) || !strings.Contains(got, `got "<éé`) || !strings.HasSuffix(got, "...") || len(got) > 200 {
+		t.Errorf("%q", got)
 	}
 }
 

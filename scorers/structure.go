@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -238,14 +239,11 @@ func (d *differences) Report(r cmp.Result) {
 		if !valid {
 			return "nothing"
 		}
-		text, err := json.Marshal(arrays(v))
+		text, err := eval.Marshal(arrays(v))
 		if err != nil {
 			return fmt.Sprint(v)
 		}
-		if len(text) > maxQuoted {
-			return string(text[:maxQuoted]) + "..."
-		}
-		return string(text)
+		return cutText(string(text))
 	}
 	var w, g any
 	if want.IsValid() {

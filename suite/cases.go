@@ -241,14 +241,14 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 // checkArm applies the service's rules about images to the models that its
 // specification names.
 func (l *loader) checkArm(a Arm) {
-	image := a.Prompt.HasImage()
+	image := a.Prompt.hasImage()
 	where := a.Prompt.Pos
 	switch {
 	case a.Target.Model == "svc-pro" && image:
 		l.diags.Errorf(where, "send it to svc-pro-vision: narrow `targets` of the prompt", "svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name)
 	case a.Target.Model == "svc-pro-vision" && !image:
 		l.diags.Errorf(where, "send it to svc-pro: narrow `targets` of the prompt", "svc-pro-vision (target `%s`) takes prompts with an image, and the prompt `%s` has none", a.Target.Name, a.Prompt.Name)
-	case a.Target.Model == "svc-pro-vision" && a.Prompt.IsChat():
+	case a.Target.Model == "svc-pro-vision" && a.Prompt.isChat():
 		l.diags.Warnf(where, "", "svc-pro-vision (target `%s`) is not made for chats such as the prompt `%s`", a.Target.Name, a.Prompt.Name)
 	}
 }

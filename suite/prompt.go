@@ -46,15 +46,15 @@ type source struct {
 	text string
 }
 
-// HasImage reports whether the prompt asks with an image.
-func (p *Prompt) HasImage() bool {
+// hasImage reports whether the prompt asks with an image.
+func (p *Prompt) hasImage() bool {
 	return slices.ContainsFunc(p.turns, func(t turn) bool {
 		return slices.ContainsFunc(t.parts, func(p part) bool { return p.image })
 	})
 }
 
-// IsChat reports whether the prompt has several turns.
-func (p *Prompt) IsChat() bool { return len(p.turns) > 1 }
+// isChat reports whether the prompt has several turns.
+func (p *Prompt) isChat() bool { return len(p.turns) > 1 }
 
 func (l *loader) prompts(n yamlnode.Node) {
 	names := map[string]int{}

@@ -22,11 +22,11 @@ type Scorer struct {
 	Required  bool
 	Threshold *float64 // the value from which the score passes; nil: the kind's own rule
 	Arms      eval.Globs
-	Candidate Candidate
+	Candidate CandidateChoice
 }
 
-// Candidate says which of several candidates a scorer looks at.
-type Candidate struct {
+// CandidateChoice says which of several candidates a scorer looks at.
+type CandidateChoice struct {
 	All   bool
 	Index int // from 0
 }
@@ -58,7 +58,7 @@ func ParseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	if !nested {
 		s.Name = m.Get("name").Str()
 		s.Required = m.Get("required").Bool()
-		s.Arms = readGlobs(m.Get("arms"))
+		s.Arms = eval.NewGlobs(m.Get("arms").Strings())
 		if v := m.Get("weight"); !v.IsZero() {
 			s.Weight = v.Float(0, maxWeight)
 		}
@@ -126,29 +126,21 @@ func (s *Scorer) CheckBeside(nested bool, options []string) {
 	}
 }
 
-func readGlobs(n yamlnode.Node) eval.Globs {
-	var out eval.Globs
-	for _, text := range n.Strings() {
-		out = append(out, eval.Glob(text))
-	}
-	return out
-}
-
-func candidate(n yamlnode.Node) Candidate {
+func candidate(n yamlnode.Node) CandidateChoice {
 	switch {
 	case n.IsZero():
-		return Candidate{}
+		return CandidateChoice{}
 	case n.IsNumber():
-		return Candidate{Index: n.Int(0, math.MaxInt16)}
+		return CandidateChoice{Index: n.Int(0, math.MaxInt16)}
 	}
 	switch n.Str() {
 	case "all":
-		return Candidate{All: true}
+		return CandidateChoice{All: true}
 	case "first":
 	default:
 		n.Errorf("first, all, or a number from 0", "`%s` is not a choice of candidates", n.Str())
 	}
-	return Candidate{}
+	return CandidateChoice{}
 }
 
 // scorerDef is an entry as the file says it, with its templates parsed.

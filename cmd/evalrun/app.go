@@ -77,7 +77,7 @@ func exit(code int) error {
 
 // explain tells the user what went wrong.
 func (a *app) explain(err error) {
-	var mistakes *harness.Mistakes
+	var mistakes *harness.BadFiles
 	switch {
 	case err == nil, errors.Is(err, errSaid):
 	case errors.As(err, &mistakes):
@@ -104,7 +104,7 @@ func (a *app) load(files []string, flags harness.Flags) (*harness.Loaded, error)
 		return nil, err
 	}
 	if l.Diags.HasErrors() {
-		return nil, &harness.Mistakes{Loaded: l}
+		return nil, &harness.BadFiles{Loaded: l}
 	}
 	if l.Diags.Len() > 0 {
 		if err := l.Tell(a.err, a.errColor()); err != nil {

@@ -44,11 +44,7 @@ func (a *app) showCommand() *cobra.Command {
 				return err
 			}
 			defer doc.Close() //nolint:errcheck // it was only read
-			globs := eval.Globs{}
-			for _, arm := range arms {
-				globs = append(globs, eval.Glob(arm))
-			}
-			found, err := reports.Cases(a.out, doc, eval.Glob(args[1]), globs, a.reportOptions())
+			found, err := reports.Cases(a.out, doc, eval.Glob(args[1]), eval.NewGlobs(arms), a.reportOptions())
 			if err == nil && !found && len(arms) > 0 {
 				return harness.Exitf(harness.ExitBadInput, "no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", args[1], strings.Join(arms, " or "))
 			}

@@ -117,9 +117,8 @@ type wireError struct {
 }
 
 type wireDetail struct {
-	Type       string `json:"@type"`
-	Reason     string `json:"reason,omitempty"`
-	RetryDelay string `json:"retryDelay,omitempty"`
+	Type   string `json:"@type"`
+	Reason string `json:"reason,omitempty"`
 }
 
 func fail(w http.ResponseWriter, p *problem) {

@@ -133,15 +133,15 @@ func Script(path string) (*emulator.Script, error) {
 	l := &Loaded{sources: map[string][]byte{path: src}}
 	script := emulator.LoadScript(path, src, &l.Diags)
 	if l.Diags.HasErrors() {
-		return nil, &Mistakes{l}
+		return nil, &BadFiles{l}
 	}
 	return script, nil
 }
 
-// Mistakes is the error of files with mistakes in them; whoever shows it uses Tell.
-type Mistakes struct{ *Loaded }
+// BadFiles is the error of files with mistakes in them; whoever shows it uses Tell.
+type BadFiles struct{ *Loaded }
 
-func (m *Mistakes) Error() string { return m.Diags.Err().Error() }
+func (m *BadFiles) Error() string { return m.Diags.Err().Error() }
 
 // Close ends connections and the emulator.
 func (s *Session) Close() {
@@ -154,7 +154,7 @@ func (s *Session) Close() {
 }
 
 // Plan makes the plan of a run and checks it against the service's models. Mistakes of the
-// suites are a *Mistakes.
+// suites are a *BadFiles.
 func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	p := NewPlan(s.Loaded, s.Flags, s.Settings)
 	if s.Retrying == nil { // a silence would be taken for a hang
@@ -171,7 +171,7 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 		return nil, s.Refused(err)
 	}
 	if s.Loaded.Diags.HasErrors() {
-		return nil, &Mistakes{s.Loaded}
+		return nil, &BadFiles{s.Loaded}
 	}
 	return p, nil
 }
@@ -189,7 +189,7 @@ func (s *Session) Refused(err error) error {
 
 // NewPlan makes a plan without asking the service.
 func NewPlan(l *Loaded, f Flags, settings Settings) *runner.Plan {
-	filter := runner.Filter{Cases: globs(f.Cases), Tags: globs(f.Tags), Arms: globs(f.Arms)}
+	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Tags: eval.NewGlobs(f.Tags), Arms: eval.NewGlobs(f.Arms)}
 	return runner.NewPlan(l.Suites, scorers.Builtin(), filter, settings.Service.APIVersion)
 }
 

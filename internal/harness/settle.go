@@ -113,12 +113,3 @@ func pick[T comparable](m *merger, name string, given T, of func(*suite.Suite) T
 	}
 	return values[0]
 }
-
-// globs turns the values of a repeated flag into patterns.
-func globs(texts []string) eval.Globs {
-	var out eval.Globs
-	for _, t := range texts {
-		out = append(out, eval.Glob(t))
-	}
-	return out
-}
