@@ -14,6 +14,8 @@ type Request struct {
 	Contents         []Content         `json:"contents"`
 	GenerationConfig *GenerationConfig `json:"generationConfig,omitempty"`
 	SafetySettings   []SafetySetting   `json:"safetySettings,omitempty"`
+	// Stream asks for the answer in chunks, as it is generated.
+	Stream bool `json:"stream,omitempty"`
 }
 
 // Call is one request on its way, and the record of how it went. Whoever carries it
@@ -121,6 +123,19 @@ type Timing struct {
 	// LatencyMs is the service time of the last attempt, body included.
 	LatencyMs float64 `json:"latencyMs"`
 	Attempts  int     `json:"attempts"`
+	StreamTiming
+}
+
+// StreamTiming is how a streamed answer came, in its last attempt. It is zero for answers that came
+// in one piece.
+type StreamTiming struct {
+	// FirstTokenMs is the time until the first chunk that held text; 0 when none did.
+	FirstTokenMs float64 `json:"firstTokenMs,omitempty"`
+	// Chunks is how many pieces the answer came in.
+	Chunks int `json:"chunks,omitempty"`
+	// MeanGapMs and MaxGapMs are the times between one chunk and the next.
+	MeanGapMs float64 `json:"meanGapMs,omitempty"`
+	MaxGapMs  float64 `json:"maxGapMs,omitempty"`
 }
 
 // Milliseconds converts a duration for Timing.

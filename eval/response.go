@@ -129,7 +129,10 @@ func (m *Model) Supports(method string) bool {
 // Methods of the service by their names in Model.SupportedGenerationMethods.
 const (
 	MethodGenerate    = "generateContent"
+	MethodStream      = "streamGenerateContent"
 	MethodCountTokens = "countTokens"
+	MethodEmbed       = "embedContent"
+	MethodEmbedBatch  = "batchEmbedContents"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -150,7 +153,7 @@ func NamedModels() []Model {
 		model("embedding-gecko-001", 1024, 1, "embedText", "countTextTokens"),
 		sampling(model("svc-pro", 30720, 2048, MethodGenerate, MethodCountTokens), 0.9, 1, 1),
 		sampling(model("svc-pro-vision", 12288, 4096, MethodGenerate, MethodCountTokens), 0.4, 1, 32),
-		model("embedding-001", 2048, 1, "embedContent"),
+		model("embedding-001", 2048, 1, MethodEmbed),
 		sampling(model("aqa", 7168, 1024, "generateAnswer"), 0.2, 1, 40),
 	}
 }

@@ -92,13 +92,10 @@ func (c *Client) Close() {
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Client) Emulated() bool { return c.fake.Load() }
 
-// Generate asks the model once. It fills in call.Timing.LatencyMs.
+// Generate asks the model once, for a stream if the call says so. It fills in what call.Timing says of
+// the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	data, err := c.post(ctx, call, eval.MethodGenerate, requestBody(&call.Request, true))
-	if err != nil {
-		return nil, err
-	}
-	resp, err := ParseResponse(data)
+	resp, err := c.generate(ctx, call)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +103,17 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		resp.Candidates[i].Text = c.key.outOfText(resp.Candidates[i].Text)
 	}
 	return resp, nil
+}
+
+func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	if call.Stream {
+		return c.stream(ctx, call)
+	}
+	data, err := c.post(ctx, call, eval.MethodGenerate, requestBody(&call.Request, true))
+	if err != nil {
+		return nil, err
+	}
+	return ParseResponse(data)
 }
 
 // CountTokens asks how many tokens the contents of the call are.
@@ -202,6 +210,18 @@ func appendJSON(dst []byte, v any) []byte {
 }
 
 func (c *Client) post(ctx context.Context, call *eval.Call, method string, body []byte) ([]byte, error) {
+	req, err := c.request(ctx, call, method, body)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	data, err := c.do(req)
+	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
+	return data, err
+}
+
+// request makes the request of a call to one of the methods of a model.
+func (c *Client) request(ctx context.Context, call *eval.Call, method string, body []byte) (*http.Request, error) {
 	u := c.url(call.APIVersion, "models/"+url.PathEscape(call.Model)+":"+method)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u, bytes.NewReader(body))
 	if err != nil {
@@ -211,10 +231,7 @@ func (c *Client) post(ctx context.Context, call *eval.Call, method string, body 
 	if c.cfg.ToEmulator && call.TrialID != "" {
 		req.Header.Set(eval.TrialHeader, call.TrialID)
 	}
-	started := time.Now()
-	data, err := c.do(req)
-	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
-	return data, err
+	return req, nil
 }
 
 func (c *Client) get(ctx context.Context, u string) ([]byte, error) {
@@ -232,6 +249,24 @@ func (c *Client) unsendable(err error) error {
 // do sends one request and reads the whole answer, keys in camelCase and the
 // service's key taken out wherever it was echoed.
 func (c *Client) do(req *http.Request) ([]byte, error) {
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	data, err := readAll(resp)
+	if err != nil {
+		return nil, c.bodyError(req, err)
+	}
+	return c.clean(data), nil
+}
+
+// clean takes the service's key out of what came, and writes keys in camelCase.
+func (c *Client) clean(data []byte) []byte { return eval.CamelKeys(c.key.outOfAnswer(data)) }
+
+// send makes one round trip. An answer without an error has a status of success and a body to
+// read and close.
+func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if c.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", c.cfg.UserAgent)
 	}
@@ -250,34 +285,35 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, c.transportError(req, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
 	if resp.Header.Get("Server") == eval.EmulatorName {
 		c.fake.Store(true)
 	}
-	data, readErr := readAll(resp)
-	data = eval.CamelKeys(c.key.outOfAnswer(data))
-	switch {
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return nil, c.redirected(resp)
-	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return nil, c.key.cleanError(statusError(resp, data))
-	case readErr != nil:
-		return nil, c.bodyError(req, readErr)
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return resp, nil
 	}
-	return data, nil
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return nil, c.redirected(resp)
+	}
+	data, _ := readAll(resp) // the status says enough if the body does not come
+	return nil, c.key.cleanError(statusError(resp, c.clean(data)))
 }
 
 var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBytes)
 
+// decoded is the body of an answer as it was before it was compressed for the way.
+func decoded(resp *http.Response) (io.Reader, error) {
+	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") { // sent although nobody asked
+		return gzip.NewReader(resp.Body)
+	}
+	return resp.Body, nil
+}
+
 // readAll reads at most MaxResponseBytes of the decoded body.
 func readAll(resp *http.Response) ([]byte, error) {
-	var body io.Reader = resp.Body
-	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") { // sent although nobody asked
-		zipped, err := gzip.NewReader(resp.Body)
-		if err != nil {
-			return nil, err
-		}
-		body = zipped
+	body, err := decoded(resp)
+	if err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	if n := resp.ContentLength; n > 0 && n <= MaxResponseBytes {

@@ -373,8 +373,8 @@ func TestPlainAnswers(t *testing.T) {
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"promptFeedback":{"safetyRatings":[]},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v"}`,
 		`{"candidates":[{"finishReason":"SAFETY"}]}`,
 	} {
-		fast := parsePlain([]byte(plain))
-		if fast == nil {
+		fast, ok := parsePlain([]byte(plain))
+		if !ok {
 			t.Fatalf("not plain: %s", plain)
 		}
 		slow, err := ParseResponse([]byte(strings.TrimSuffix(plain, "}") + `,"other":1}`))
@@ -382,12 +382,12 @@ func TestPlainAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		slow.Extra = nil
-		if d := cmp.Diff(slow, fast); d != "" {
+		if d := cmp.Diff(slow, fast.Response); d != "" {
 			t.Error(d)
 		}
 	}
 	for _, other := range []string{`null`, `[]`, `{}`, `{"candidates":[]}`, `{"candidates":[{}]}`, `{"candidates":"x"}`, `{"candidates":[{"finishReason":5}]}`, `{"candidates":[{"content":{"parts":[{}]},"finishReason":"STOP"}]}`, `{"candidates":[{"finishReason":"STOP"}]} {}`, "{\"candidates\":[{\"finishReason\":\"\xff\"}]}"} {
-		if parsePlain([]byte(other)) != nil {
+		if _, ok := parsePlain([]byte(other)); ok {
 			t.Errorf("plain: %s", other)
 		}
 	}
@@ -424,9 +424,9 @@ func FuzzParseResponse(f *testing.F) {
 		if (resp == nil) == (err == nil) {
 			t.Errorf("%v %v", resp, err)
 		}
-		if plain := parsePlain(eval.CamelKeys(data)); plain != nil { // both ways agree
+		if plain, ok := parsePlain(eval.CamelKeys(data)); ok { // both ways agree
 			careful, err := parseCarefully(eval.CamelKeys(data))
-			if d := cmp.Diff(careful, plain); err != nil || d != "" {
+			if d := cmp.Diff(careful.Response, plain.Response); err != nil || d != "" {
 				t.Errorf("%v %s", err, d)
 			}
 		}

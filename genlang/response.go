@@ -142,23 +142,38 @@ type wireUsage struct {
 // that it does not know are kept; a member of the wrong type is malformed. The error is an
 // *eval.Error.
 func ParseResponse(data []byte) (*eval.Response, error) {
-	if out := parsePlain(data); out != nil {
+	p, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	p.sort()
+	return p.Response, nil
+}
+
+// parsed is an answer, or a chunk of one, with the indexes that its candidates carry.
+type parsed struct {
+	*eval.Response
+	indexes []int
+}
+
+func parse(data []byte) (parsed, error) {
+	if out, ok := parsePlain(data); ok {
 		return out, nil
 	}
 	return parseCarefully(data)
 }
 
-func parseCarefully(data []byte) (*eval.Response, error) {
+func parseCarefully(data []byte) (parsed, error) {
 	f := fields{}
 	if err := decode(data, &f); err != nil {
-		return nil, err
+		return parsed{}, err
 	}
 	if _, ok := f["error"]; ok {
-		return nil, errorInAnswer(data)
+		return parsed{}, errorInAnswer(data)
 	}
-	out := &eval.Response{}
-	if err := fillResponse(out, f); err != nil {
-		return nil, eval.Errorf(eval.KindMalformed, "%s: %s", err, excerpt(data))
+	out := parsed{Response: &eval.Response{}}
+	if err := out.fill(f); err != nil {
+		return parsed{}, eval.Errorf(eval.KindMalformed, "%s: %s", err, excerpt(data))
 	}
 	return out, nil
 }
@@ -187,33 +202,39 @@ type plainResponse struct {
 }
 
 // parsePlain reads an answer of the common shape in one go: one candidate, texts for parts, no field
-// that is not known. Anything else is nil, and left to the careful way, which also finds the words for what is
+// that is not known. Anything else is left to the careful way, which also finds the words for what is
 // wrong.
-func parsePlain(data []byte) *eval.Response {
+func parsePlain(data []byte) (out parsed, ok bool) {
 	if !utf8.Valid(data) || !eval.HasOnlyKeys(data, plainKeys) {
-		return nil
+		return out, false
 	}
 	var w plainResponse
-	if json.Unmarshal(data, &w) != nil || len(w.Candidates) != 1 || w.Candidates[0].FinishReason == nil {
-		return nil
+	if json.Unmarshal(data, &w) != nil || len(w.Candidates) != 1 {
+		return out, false
 	}
 	c := &w.Candidates[0]
+	if c.FinishReason == nil && len(c.Content.Parts) == 0 { // it may be an empty object
+		return out, false
+	}
 	text := ""
 	for _, p := range c.Content.Parts {
 		if p.Text == nil {
-			return nil
+			return out, false
 		}
 		text += *p.Text
 	}
-	out := &eval.Response{
-		Candidates:   []eval.Candidate{{Text: text, FinishReason: *c.FinishReason, SafetyRatings: ratings(c.SafetyRatings)}},
+	out = parsed{&eval.Response{
+		Candidates:   []eval.Candidate{{Text: text, SafetyRatings: ratings(c.SafetyRatings)}},
 		ModelVersion: w.ModelVersion,
 		Usage:        w.UsageMetadata.usage(),
+	}, []int{c.Index}}
+	if c.FinishReason != nil {
+		out.Candidates[0].FinishReason = *c.FinishReason
 	}
 	if w.PromptFeedback != nil {
 		out.PromptFeedback = w.PromptFeedback.feedback()
 	}
-	return out
+	return out, true
 }
 
 func (f *wireFeedback) feedback() *eval.PromptFeedback {
@@ -234,7 +255,8 @@ func errorInAnswer(data []byte) *eval.Error {
 	return e
 }
 
-func fillResponse(out *eval.Response, f fields) error {
+// fill takes the known members out of f and keeps the others.
+func (out *parsed) fill(f fields) error {
 	var candidates []fields
 	var feedback *wireFeedback
 	var usage *wireUsage
@@ -248,14 +270,13 @@ func fillResponse(out *eval.Response, f fields) error {
 	}
 	candidates = slices.DeleteFunc(candidates, func(c fields) bool { return len(c) == 0 }) // null or {} is no candidate
 	out.Candidates = make([]eval.Candidate, len(candidates))
-	indexes := make([]int, len(candidates))
+	out.indexes = make([]int, len(candidates))
 	for i, c := range candidates {
-		indexes[i] = i
-		if err := fillCandidate(&out.Candidates[i], c, &indexes[i]); err != nil {
+		out.indexes[i] = i
+		if err := fillCandidate(&out.Candidates[i], c, &out.indexes[i]); err != nil {
 			return err
 		}
 	}
-	sortBy(out.Candidates, indexes)
 	if feedback != nil {
 		out.PromptFeedback = feedback.feedback()
 	}
@@ -285,22 +306,22 @@ func (u *wireUsage) usage() *eval.Usage {
 // plausible reports whether n can be a number of tokens.
 func plausible(n int) bool { return n >= 0 && n <= 1<<40 }
 
-// sortBy puts the candidates in the order of their indexes, as far as they differ.
-func sortBy(candidates []eval.Candidate, indexes []int) {
-	if slices.IsSorted(indexes) {
+// sort puts the candidates in the order of their indexes, as far as they differ.
+func (out *parsed) sort() {
+	if slices.IsSorted(out.indexes) {
 		return
 	}
 	type pair struct {
 		c eval.Candidate
 		i int
 	}
-	pairs := make([]pair, len(candidates))
-	for k := range candidates {
-		pairs[k] = pair{candidates[k], indexes[k]}
-	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return a.i - b.i })
+	pairs := make([]pair, len(out.Candidates))
 	for k := range pairs {
-		candidates[k] = pairs[k].c
+		pairs[k] = pair{out.Candidates[k], out.indexes[k]}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(a.i, b.i) })
+	for k := range pairs {
+		out.Candidates[k] = pairs[k].c
 	}
 }
 

@@ -242,7 +242,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 		contents, problem := s.Render(c, a)
 		request := eval.Request{
 			Model: a.Target.Model, APIVersion: w.plan.version(a.Target), Contents: contents,
-			GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings,
+			GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream,
 		}
 		base := identity(&request)
 		equal := w.seen[base]

@@ -38,6 +38,17 @@ func serviceKinds() []Kind {
 			Example: "- latency: {max: 2s}", compile: compileLatency,
 		},
 		{
+			Name: "firstToken", Summary: "the first text of a streamed answer came within a time",
+			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first chunk that holds text. " +
+				"The target must have `stream: true`; of an answer that came in one piece it cannot be told, which is unscored. A streamed answer without text fails.",
+			Example: "- firstToken: {max: 800ms}", compile: compileFirstToken,
+		},
+		{
+			Name: "chunks", Summary: "a streamed answer came in so many chunks",
+			Doc:     "Takes `{min, max}`, or the largest number alone. The target must have `stream: true`; an answer that came in one piece is unscored.",
+			Example: "- chunks: {min: 2}", compile: compileChunks,
+		},
+		{
 			Name: "tokens", Summary: "the answer, the prompt or both have so many tokens",
 			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says where the number comes from: " +
 				"the service, countTokens, or an estimate from the number of bytes.",
@@ -255,12 +266,33 @@ func (c blockCheck) Score(a *Answer) Finding {
 }
 
 func compileLatency(a args) Scorer {
+	within := withinTime(a)
+	return Func(func(a *Answer) Finding { return within(a.Timing.LatencyMs) })
+}
+
+func compileFirstToken(a args) Scorer {
+	within := withinTime(a)
+	return Func(func(a *Answer) Finding {
+		switch {
+		case a.Timing.Chunks == 0:
+			return unscored("the answer was not streamed: set `stream: true` on the target")
+		case a.Timing.FirstTokenMs == 0:
+			if f, none := noText(a); none {
+				return f
+			}
+		}
+		return within(a.Timing.FirstTokenMs)
+	})
+}
+
+// withinTime reads the bounds of a time and returns what compares a number of milliseconds with them.
+func withinTime(a args) func(ms float64) Finding {
 	var shortest, longest time.Duration
 	if a.Args.IsMapping() {
 		m := a.Args.Map("min", "max")
 		shortest, longest = m.Get("min").Duration(), m.Get("max").Duration()
 		if m.Len() == 0 {
-			a.Args.Errorf("such as {max: 2s}", "`latency` needs max or min")
+			a.Args.Errorf("such as {max: 2s}", "`%s` needs max or min", a.Kind)
 		}
 		if longest > 0 && shortest > longest {
 			m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
@@ -268,15 +300,37 @@ func compileLatency(a args) Scorer {
 	} else {
 		longest = a.Args.Duration()
 	}
-	return Func(func(a *Answer) Finding {
-		got := time.Duration(a.Timing.LatencyMs * float64(time.Millisecond)).Round(time.Millisecond)
+	return func(ms float64) Finding {
+		got := time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
 		switch {
-		case longest > 0 && a.Timing.LatencyMs > eval.Milliseconds(longest):
+		case longest > 0 && ms > eval.Milliseconds(longest):
 			return no("%s, at most %s is allowed", got, longest)
-		case a.Timing.LatencyMs < eval.Milliseconds(shortest):
+		case ms < eval.Milliseconds(shortest):
 			return no("%s, at least %s is expected", got, shortest)
 		}
 		return yes("%s", got)
+	}
+}
+
+func compileChunks(a args) Scorer {
+	var s span
+	if a.Args.IsMapping() {
+		s = spanOf(a.Args.Map("min", "max"))
+		if s.min == nil && s.max == nil {
+			a.Args.Errorf("such as {min: 2}", "`chunks` needs max or min")
+		}
+	} else {
+		s.max = new(float64(a.Args.Int(1, math.MaxInt32)))
+	}
+	return Func(func(a *Answer) Finding {
+		n := a.Timing.Chunks
+		switch {
+		case n == 0:
+			return unscored("the answer was not streamed: set `stream: true` on the target")
+		case s.holds(float64(n)):
+			return yes("%s", diag.Count(n, "chunk"))
+		}
+		return no("%s, expected %s", diag.Count(n, "chunk"), s)
 	})
 }
 

@@ -29,10 +29,11 @@ type loader struct {
 	names  []string        // of the arms
 	used   map[string]bool // variables that some template names; see usage.go
 	broken []*Prompt       // whose templates cannot be parsed
+	stream bool            // what targets do that do not say
 }
 
 func (l *loader) load(root yamlnode.Node) {
-	m := root.Map("version", "name", "description", "tags", "service", "targets", "prompts", "defaults", "cases", "limits", "gate")
+	m := root.Map("version", "name", "description", "tags", "service", "stream", "targets", "prompts", "defaults", "cases", "limits", "gate")
 	if !root.IsMapping() {
 		return
 	}
@@ -48,6 +49,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.Description = m.Get("description").Str()
 	l.Tags = m.Get("tags").Strings()
 	l.service(m.Get("service"))
+	l.stream = m.Get("stream").Bool()
 	l.targets(m.Need("targets"))
 	l.prompts(m.Need("prompts"))
 	l.makeArms()
@@ -179,7 +181,7 @@ func (l *loader) env(n yamlnode.Node) string {
 func (l *loader) targets(n yamlnode.Node) {
 	names := map[string]int{}
 	for _, item := range n.Seq() {
-		m := item.Map("name", "model", "apiVersion", "generationConfig", "safetySettings")
+		m := item.Map("name", "model", "apiVersion", "stream", "generationConfig", "safetySettings")
 		if !item.IsMapping() {
 			continue
 		}
@@ -190,7 +192,11 @@ func (l *loader) targets(n yamlnode.Node) {
 			APIVersion:       apiVersion(m.Get("apiVersion")),
 			GenerationConfig: generationConfig(m.Get("generationConfig")),
 			SafetySettings:   safetySettings(m.Get("safetySettings")),
+			Stream:           l.stream,
 			ModelPos:         model.Pos(),
+		}
+		if m.Has("stream") {
+			t.Stream = m.Get("stream").Bool()
 		}
 		if max := m.Get("generationConfig"); max.IsMapping() {
 			t.MaxOutputPos = max.Map().Get("maxOutputTokens").Pos()

@@ -81,6 +81,7 @@ type Target struct {
 	Name             string
 	Model            string
 	APIVersion       string // "" for the run's
+	Stream           bool   // ask for answers in chunks
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
 	ModelPos         diag.Pos

@@ -44,7 +44,7 @@ type Emulator struct {
 }
 
 // methods that are counted, in the order of the statistics.
-var methods = []string{eval.MethodGenerate, "streamGenerateContent", eval.MethodCountTokens, "embedContent", "batchEmbedContents", "models"}
+var methods = []string{eval.MethodGenerate, eval.MethodStream, eval.MethodCountTokens, eval.MethodEmbed, eval.MethodEmbedBatch, "models"}
 
 // New makes an emulator.
 func New(opts Options) *Emulator {
@@ -200,6 +200,18 @@ func (e *Emulator) model(id string) *eval.Model {
 	return &m
 }
 
+// supports reports whether a model has a method. The list in its metadata names neither streams nor
+// batches.
+func supports(m *eval.Model, method string) bool {
+	switch method {
+	case eval.MethodStream:
+		method = eval.MethodGenerate
+	case eval.MethodEmbedBatch:
+		method = eval.MethodEmbed
+	}
+	return m.Supports(method)
+}
+
 func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 	id, method, _ := strings.Cut(r.PathValue("call"), ":")
 	m := e.model(id)
@@ -207,7 +219,7 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 		fail(w, notFound("models/%s is not found", id))
 		return
 	}
-	if !m.Supports(method) {
+	if !supports(m, method) {
 		fail(w, notFound("models/%s does not support %s", id, method))
 		return
 	}
@@ -220,7 +232,9 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 	}
 	switch method {
 	case eval.MethodGenerate:
-		e.generate(w, r, m, real)
+		e.generate(w, r, m, real, false)
+	case eval.MethodStream:
+		e.generate(w, r, m, real, true)
 	case eval.MethodCountTokens:
 		e.countTokens(w, r)
 	default:

@@ -48,7 +48,7 @@ type wireResponse struct {
 
 type wireCandidate struct {
 	Content       *content            `json:"content,omitempty"`
-	FinishReason  string              `json:"finishReason"`
+	FinishReason  string              `json:"finishReason,omitempty"`
 	Index         int                 `json:"index"`
 	SafetyRatings []eval.SafetyRating `json:"safetyRatings"`
 }
@@ -64,7 +64,8 @@ type wireUsage struct {
 	Total      int `json:"totalTokenCount"`
 }
 
-func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Model, real string) {
+// generate answers generateContent and, in chunks, streamGenerateContent.
+func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Model, real string, stream bool) {
 	req, p := readRequest(r)
 	if p == nil {
 		p = req.checkTurns()
@@ -86,11 +87,15 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 		fail(w, &problem{http.StatusNotImplemented, "UNIMPLEMENTED", "the emulator's script cannot make an answer: " + err.Error(), ""})
 		return
 	}
-	if f := rule.fault(rng, n); f != nil {
+	f := rule.fault(rng, n)
+	switch {
+	case stream && (f == nil || f.inStream()):
+		e.stream(w, r, rule, f, answer)
+	case f != nil:
 		e.misbehave(w, r, f, answer)
-		return
+	default:
+		reply(w, answer)
 	}
-	reply(w, answer)
 }
 
 // wait sleeps for d; false when the client has gone meanwhile.
@@ -314,6 +319,7 @@ var malformed = map[string]string{
 	"empty": "",
 	"type":  `{"candidates": "none"}`,
 	"none":  `{"candidates": []}`,
+	"error": `{"error": {"code": 500, "message": "the emulator's script asks for this fault", "status": "INTERNAL"}}`,
 }
 
 func codeOf(status int) string {

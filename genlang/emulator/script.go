@@ -33,6 +33,8 @@ type rule struct {
 	ratings       []eval.SafetyRating
 	blockReason   string
 	median, tail  time.Duration // p50 and p99
+	chunks        int           // of a stream; 0: by words
+	gap           time.Duration // between them
 	faults        []fault
 	matches       atomic.Int64
 	anyModel, any bool
@@ -48,6 +50,9 @@ type fault struct {
 	message    string
 	retryAfter time.Duration
 	hang, cut  bool
+	endless    bool
+	every      time.Duration // between the chunks of an endless stream
+	after      int           // chunks of a stream before it goes wrong; -1: half of them
 	malformed  string
 	rate       *float64 // nil: always, within first
 	first      int64    // 0: no bound
@@ -83,7 +88,7 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 }
 
 func readRule(n yamlnode.Node) *rule {
-	m := n.Map("match", "reply", "replies", "finishReason", "safetyRatings", "blockReason", "latency", "faults")
+	m := n.Map("match", "reply", "replies", "finishReason", "safetyRatings", "blockReason", "latency", "stream", "faults")
 	r := &rule{finishReason: m.Get("finishReason").Str(), blockReason: m.Get("blockReason").Str(), any: true, anyModel: true}
 	r.readMatch(m.Get("match"))
 	if reply := m.Get("reply"); !reply.IsZero() {
@@ -105,6 +110,8 @@ func readRule(n yamlnode.Node) *rule {
 		r.ratings = append(r.ratings, eval.SafetyRating{Category: w.Need("category").Str(), Probability: w.Need("probability").Str()})
 	}
 	r.readLatency(m.Get("latency"))
+	stream := m.Get("stream").Map("chunks", "gap")
+	r.chunks, r.gap = stream.Get("chunks").Int(1, 1_000_000), stream.Get("gap").Duration()
 	for _, item := range m.Get("faults").Seq() {
 		r.faults = append(r.faults, readFault(item))
 	}
@@ -146,10 +153,18 @@ func (r *rule) readLatency(n yamlnode.Node) {
 }
 
 func readFault(n yamlnode.Node) fault {
-	m := n.Map("status", "message", "retryAfter", "hang", "cut", "malformed", "rate", "first")
+	m := n.Map("status", "message", "retryAfter", "hang", "cut", "endless", "after", "malformed", "rate", "first")
 	f := fault{
 		status: m.Get("status").Int(400, 599), message: m.Get("message").Str(), retryAfter: m.Get("retryAfter").Duration(),
-		hang: m.Get("hang").Bool(), cut: m.Get("cut").Bool(), first: int64(m.Get("first").Int(1, math.MaxInt32)),
+		hang: m.Get("hang").Bool(), cut: m.Get("cut").Bool(), first: int64(m.Get("first").Int(1, math.MaxInt32)), after: -1,
+	}
+	if v := m.Get("after"); !v.IsZero() {
+		f.after = v.Int(0, math.MaxInt32)
+	}
+	if v := m.Get("endless"); v.IsBool() {
+		f.endless = v.Bool()
+	} else if !v.IsZero() {
+		f.endless, f.every = true, v.Duration()
 	}
 	if v := m.Get("rate"); !v.IsZero() {
 		f.rate = new(v.Float(0, 1))
@@ -157,10 +172,10 @@ func readFault(n yamlnode.Node) fault {
 	if v := m.Get("malformed"); v.IsBool() && v.Bool() {
 		f.malformed = "json"
 	} else if !v.IsZero() && !v.IsBool() {
-		f.malformed = v.Word("json", "html", "empty", "type", "none")
+		f.malformed = v.Word("json", "html", "empty", "type", "none", "error")
 	}
-	if m.IsMapping() && !m.Has("status") && !f.hang && !f.cut && !m.Has("malformed") {
-		n.Errorf("", "a fault is one of status, hang, cut and malformed")
+	if m.IsMapping() && !m.Has("status") && !f.hang && !f.cut && !f.endless && !m.Has("malformed") {
+		n.Errorf("", "a fault is one of status, hang, cut, endless and malformed")
 	}
 	return f
 }
@@ -234,6 +249,18 @@ func (r *rule) fault(rng *rand.Rand, n int64) *fault {
 		return f
 	}
 	return nil
+}
+
+// inStream reports whether a fault shows in a stream that has begun well: what is malformed from the
+// first byte, such as a page of HTML, does only after some chunks.
+func (f *fault) inStream() bool {
+	switch f.malformed {
+	case "json", "error":
+		return true
+	case "html", "empty", "type", "none":
+		return f.after > 0
+	}
+	return f.cut || f.endless
 }
 
 func (f *fault) words() string {

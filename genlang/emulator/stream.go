@@ -1,0 +1,199 @@
+package emulator
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// framing is how the chunks of a stream are held together: as a JSON array, the documented form, or as
+// server-sent events.
+type framing struct {
+	contentType             string
+	open, between, finished string
+	before, after           string // of each chunk
+}
+
+var (
+	jsonArray = framing{contentType: "application/json; charset=UTF-8", open: "[", between: "\n,\r\n", finished: "\n]\n"}
+	events    = framing{contentType: "text/event-stream", before: "data: ", after: "\r\n\r\n"}
+)
+
+// framingOf is what a request asks for by the query parameter alt.
+func framingOf(r *http.Request) framing {
+	if r.URL.Query().Get("alt") == "sse" {
+		return events
+	}
+	return jsonArray
+}
+
+// streamWriter sends chunks as they are made.
+type streamWriter struct {
+	framing
+	w       http.ResponseWriter
+	flush   func()
+	written int
+}
+
+func newStreamWriter(w http.ResponseWriter, f framing) *streamWriter {
+	s := &streamWriter{framing: f, w: w, flush: func() {}}
+	if flusher, ok := w.(http.Flusher); ok {
+		s.flush = flusher.Flush
+	}
+	w.Header().Set("Content-Type", f.contentType)
+	return s
+}
+
+// raw sends bytes as they are; a client that has gone is found out by the next wait.
+func (s *streamWriter) raw(text string) {
+	_, _ = s.w.Write([]byte(text))
+	s.flush()
+}
+
+func (s *streamWriter) chunk(body string) {
+	lead := s.open
+	if s.written > 0 {
+		lead = s.between
+	}
+	s.written++
+	s.raw(lead + s.before + body + s.after)
+}
+
+func (s *streamWriter) end() {
+	if s.written == 0 {
+		s.raw(s.open)
+	}
+	s.raw(s.finished)
+}
+
+// stream sends an answer in chunks, or misbehaves in the middle of it.
+func (e *Emulator) stream(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, answer wireResponse) {
+	chunks := encodeChunks(split(answer, rule.chunks))
+	s := newStreamWriter(w, framingOf(r))
+	stopAt := len(chunks)
+	if f != nil {
+		stopAt = min(f.after, len(chunks)-1)
+		if f.after < 0 {
+			stopAt = len(chunks) / 2
+		}
+	}
+	for i, body := range chunks[:stopAt] {
+		if i > 0 && !e.wait(r, rule.gap) {
+			return
+		}
+		s.chunk(body)
+	}
+	if f == nil {
+		s.end()
+		return
+	}
+	e.breakStream(s, r, f, chunks[stopAt])
+}
+
+// breakStream does what a fault says in the middle of a stream, next being the chunk that was due.
+func (e *Emulator) breakStream(s *streamWriter, r *http.Request, f *fault, next string) {
+	switch {
+	case f.endless:
+		for e.wait(r, max(f.every, time.Millisecond)) {
+			s.chunk(`{"candidates":[{"content":{"role":"model","parts":[{"text":"and so on "}]},"index":0}]}`)
+		}
+	case f.malformed == "error":
+		s.chunk(`{"error":{"code":500,"message":` + quoted(f.words()) + `,"status":"INTERNAL"}}`)
+		s.end()
+	case f.malformed != "":
+		s.chunk(malformed[f.malformed])
+		s.end()
+	default: // cut
+		lead := s.open
+		if s.written > 0 {
+			lead = s.between
+		}
+		s.raw(lead + s.before + next[:len(next)/2])
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func quoted(s string) string { return string(eval.AppendString(nil, s)) }
+
+// wordsAChunk is how many words a chunk holds when the script does not say how many chunks there are.
+const wordsAChunk = 4
+
+// split divides an answer into chunks: the texts of the candidates in pieces, the reasons why they ended with
+// the last of them, the feedback of the prompt with the first, the usage with the last.
+func split(answer wireResponse, n int) []wireResponse {
+	pieces := make([][]string, len(answer.Candidates))
+	count := 1
+	for i, c := range answer.Candidates {
+		if c.Content != nil {
+			pieces[i] = cut(c.Content.text(), n)
+		}
+		count = max(count, len(pieces[i]))
+	}
+	out := make([]wireResponse, count)
+	for at := range out {
+		chunk := wireResponse{ModelVersion: answer.ModelVersion}
+		if at == 0 {
+			chunk.PromptFeedback = answer.PromptFeedback
+		}
+		if at == count-1 {
+			chunk.UsageMetadata = answer.UsageMetadata
+		}
+		for i, c := range answer.Candidates {
+			if at >= max(1, len(pieces[i])) {
+				continue
+			}
+			if at < len(pieces[i]) {
+				c.Content = &content{Role: eval.RoleModel, Parts: []part{{Text: &pieces[i][at]}}}
+			}
+			if at < len(pieces[i])-1 {
+				c.FinishReason = ""
+			}
+			chunk.Candidates = append(chunk.Candidates, c)
+		}
+		out[at] = chunk
+	}
+	return out
+}
+
+// cut divides a text into n pieces, of which some are empty when it is short; n 0 divides it
+// by words.
+func cut(text string, n int) []string {
+	if n > 0 {
+		return cutEvenly(text, n)
+	}
+	var out []string
+	words := strings.SplitAfter(text, " ")
+	for len(words) > wordsAChunk {
+		out = append(out, strings.Join(words[:wordsAChunk], ""))
+		words = words[wordsAChunk:]
+	}
+	return append(out, strings.Join(words, ""))
+}
+
+func cutEvenly(text string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		end := len(text) / (n - i)
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+		out[i], text = text[:end], text[end:]
+	}
+	return out
+}
+
+func encodeChunks(chunks []wireResponse) []string {
+	out := make([]string, len(chunks))
+	for i, c := range chunks {
+		body, err := json.Marshal(c)
+		if err != nil { // plain strings and numbers
+			panic(err)
+		}
+		out[i] = string(body)
+	}
+	return out
+}

@@ -1,0 +1,479 @@
+package genlang
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// maxStreamBytes is how much of a stream is read in all. What is kept of it, and each of its
+// chunks, is bounded by MaxResponseBytes.
+const maxStreamBytes = 256 << 20
+
+// lingering is how long a stream that has said its last word may take to end, so that its
+// connection can be used again.
+const lingering = 100 * time.Millisecond
+
+// stream asks for an answer in chunks and puts it together as they come.
+func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, err := c.request(ctx, call, eval.MethodStream, requestBody(&call.Request, true))
+	if err != nil {
+		return nil, err
+	}
+	call.Timing.StreamTiming = eval.StreamTiming{}
+	clock := stopwatch{started: time.Now(), timing: &call.Timing}
+	defer clock.stop()
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	in, err := chunksOf(resp)
+	if err != nil {
+		return nil, c.streamError(req, err, 0)
+	}
+	out := assembly{}
+	for {
+		data, err := in.next()
+		if err == nil {
+			var text bool
+			text, err = out.add(c.clean(data))
+			clock.chunk(text)
+		}
+		switch {
+		case errors.Is(err, io.EOF) && (in.ended() || out.finished()):
+			clock.stop()
+			drain(resp.Body, cancel)
+			return out.response(), nil
+		case errors.Is(err, io.EOF):
+			return nil, c.streamError(req, io.ErrUnexpectedEOF, call.Timing.Chunks)
+		case err != nil:
+			return nil, c.streamError(req, err, call.Timing.Chunks)
+		}
+	}
+}
+
+// drain reads what is left of a body of which nothing more is wanted, but does not wait for it.
+func drain(body io.Reader, cancel context.CancelFunc) {
+	timer := time.AfterFunc(lingering, cancel)
+	defer timer.Stop()
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10)) // the answer is complete, whatever follows
+}
+
+// streamError explains why a stream gave no answer; n chunks of it had come.
+func (c *Client) streamError(req *http.Request, err error, n int) error {
+	var syntax *json.SyntaxError
+	e := &eval.Error{}
+	switch {
+	case errors.As(err, &e):
+		if n > 1 {
+			e.Message = "in chunk " + strconv.Itoa(n) + " of the stream: " + e.Message
+		}
+		return c.key.cleanError(e)
+	case errors.As(err, &syntax):
+		return eval.Errorf(eval.KindMalformed, "the stream is not JSON after %d chunks", n)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		if e := contextError(req.Context(), err); e != nil {
+			return e
+		}
+		return eval.Errorf(eval.KindTruncated, "the stream was cut after %d chunks", n)
+	}
+	e = eval.AsError(c.bodyError(req, err))
+	if e.Kind == eval.KindTransport {
+		e.Message += "; the stream was cut after " + strconv.Itoa(n) + " chunks"
+	}
+	return e
+}
+
+// stopwatch times a stream.
+type stopwatch struct {
+	started, last time.Time
+	gaps          time.Duration
+	timing        *eval.Timing
+	stopped       bool
+}
+
+// chunk notes the arrival of a chunk, and whether there was text in it.
+func (s *stopwatch) chunk(text bool) {
+	now := time.Now()
+	t := &s.timing.StreamTiming
+	if text && t.FirstTokenMs == 0 {
+		t.FirstTokenMs = max(eval.Milliseconds(now.Sub(s.started)), 0.001) // 0 would mean that none came
+	}
+	if t.Chunks++; t.Chunks > 1 {
+		gap := now.Sub(s.last)
+		s.gaps += gap
+		t.MaxGapMs = max(t.MaxGapMs, eval.Milliseconds(gap))
+		t.MeanGapMs = eval.Milliseconds(s.gaps / time.Duration(t.Chunks-1))
+	}
+	s.last = now
+}
+
+func (s *stopwatch) stop() {
+	if !s.stopped {
+		s.stopped = true
+		s.timing.LatencyMs = eval.Milliseconds(time.Since(s.started))
+	}
+}
+
+// chunks are the pieces of a streamed answer, each a JSON object.
+type chunks interface {
+	// next reads a piece; io.EOF after the last one.
+	next() ([]byte, error)
+	// ended reports whether the stream said itself that it was complete.
+	ended() bool
+}
+
+// chunksOf tells the two forms of a stream apart: a JSON array, as the service documents it, and
+// server-sent events. The first byte counts, and the media type where that says nothing.
+func chunksOf(resp *http.Response) (chunks, error) {
+	body, err := decoded(resp)
+	if err != nil {
+		return nil, err
+	}
+	limited := &bounded{in: body, all: maxStreamBytes}
+	limited.refill()
+	in := bufio.NewReaderSize(limited, 32<<10)
+	first, err := firstByte(in)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case first == '[', first == '{':
+		return &jsonChunks{limit: limited, dec: json.NewDecoder(in), array: first == '['}, nil
+	case kind == "text/event-stream", strings.IndexByte("deri:", first) >= 0: // data, event, retry, id or a comment
+		return newEventChunks(limited, in), nil
+	}
+	beginning, _ := in.Peek(min(in.Buffered(), 4*maxExcerpt)) // what is buffered can be had
+	return nil, eval.Errorf(eval.KindMalformed, "the answer is neither JSON nor a stream of events: %s", excerpt(beginning))
+}
+
+// firstByte skips a byte order mark and white space and looks at what follows.
+func firstByte(in *bufio.Reader) (byte, error) {
+	for {
+		b, err := in.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF):
+			return 0, io.ErrUnexpectedEOF // an empty answer is a stream cut before its first chunk
+		case err != nil:
+			return 0, err
+		case strings.IndexByte("\xEF\xBB\xBF \t\r\n", b) < 0:
+			return b, in.UnreadByte()
+		}
+	}
+}
+
+// bounded ends a stream that is too long in one chunk or in all.
+type bounded struct {
+	in   io.Reader
+	left int // of the chunk
+	all  int
+}
+
+// refill allows for one more chunk.
+func (b *bounded) refill() { b.left = MaxResponseBytes }
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 || b.all <= 0 {
+		return 0, errTooLarge
+	}
+	n, err := b.in.Read(p[:min(len(p), b.left, b.all)])
+	b.left -= n
+	b.all -= n
+	return n, err
+}
+
+// jsonChunks are the elements of a JSON array, or objects one after the other.
+type jsonChunks struct {
+	limit  *bounded
+	dec    *json.Decoder
+	array  bool
+	begun  bool
+	closed bool
+}
+
+func (j *jsonChunks) ended() bool { return j.closed }
+
+func (j *jsonChunks) next() ([]byte, error) {
+	j.limit.refill()
+	if j.array && !j.begun {
+		if _, err := j.dec.Token(); err != nil {
+			return nil, err
+		}
+		j.begun = true
+	}
+	if j.array && !j.dec.More() {
+		_, err := j.dec.Token() // the closing bracket, or what is there instead
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		}
+		j.closed = true
+		return nil, io.EOF
+	}
+	var data json.RawMessage
+	err := j.dec.Decode(&data)
+	if j.array && errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return data, err
+}
+
+// eventChunks are the data of server-sent events (WHATWG HTML, section 9.2.6).
+type eventChunks struct {
+	limit *bounded
+	lines *bufio.Scanner
+	done  bool
+}
+
+func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
+	e := &eventChunks{limit: limit, lines: bufio.NewScanner(in)}
+	e.lines.Buffer(nil, MaxResponseBytes)
+	afterCR := false
+	e.lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		skip := 0
+		if afterCR && len(data) > 0 && data[0] == '\n' { // the second half of a line's end
+			skip = 1
+		}
+		if len(data) > 0 {
+			afterCR = false
+		}
+		rest := data[skip:]
+		if i := bytes.IndexAny(rest, "\r\n"); i >= 0 {
+			afterCR = rest[i] == '\r' // what follows it may be a while in coming
+			return skip + i + 1, rest[:i:i], nil
+		}
+		if atEOF && len(rest) > 0 {
+			return len(data), rest, nil
+		}
+		return skip, nil, nil
+	})
+	return e
+}
+
+// endMark is the event after which some servers say nothing more.
+const endMark = "[DONE]"
+
+func (e *eventChunks) ended() bool { return e.done }
+
+func (e *eventChunks) next() ([]byte, error) {
+	e.limit.refill()
+	var data []byte
+	seen := false
+	for !e.done && e.lines.Scan() {
+		line := e.lines.Bytes()
+		switch {
+		case len(line) == 0 && seen && len(bytes.TrimSpace(data)) > 0:
+			return e.event(data)
+		case len(line) == 0:
+			data, seen = nil, false
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		if string(field) != "data" {
+			continue
+		}
+		if seen {
+			data = append(data, '\n')
+		}
+		data, seen = append(data, bytes.TrimPrefix(value, []byte(" "))...), true
+		if len(data) > MaxResponseBytes {
+			return nil, errTooLarge
+		}
+	}
+	err := e.lines.Err()
+	switch {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, errTooLarge
+	case err != nil:
+		return nil, err
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, io.EOF
+	case !json.Valid(data) && string(bytes.TrimSpace(data)) != endMark:
+		return nil, io.ErrUnexpectedEOF // it ended inside an event
+	}
+	return e.event(data) // the empty line after the last event is missing, as it often is
+}
+
+func (e *eventChunks) event(data []byte) ([]byte, error) {
+	if string(bytes.TrimSpace(data)) == endMark {
+		e.done = true
+		return nil, io.EOF
+	}
+	return data, nil
+}
+
+// assembly puts an answer together from its chunks.
+type assembly struct {
+	head       eval.Response // everything but the candidates
+	candidates map[int]*growing
+	kept       int // bytes, about
+}
+
+// growing is a candidate of which more may come.
+type growing struct {
+	eval.Candidate
+	text  strings.Builder
+	parts []json.RawMessage
+}
+
+// add takes in a chunk and reports whether there was text in it.
+func (a *assembly) add(data []byte) (text bool, err error) {
+	chunk, err := parse(data)
+	if err != nil {
+		return false, err
+	}
+	for i := range chunk.Candidates {
+		c := &chunk.Candidates[i]
+		text = text || c.Text != ""
+		if err := a.grow(chunk.indexes[i], c); err != nil {
+			return text, err
+		}
+	}
+	a.head.ModelVersion = cmp.Or(chunk.ModelVersion, a.head.ModelVersion)
+	a.head.Usage = later(a.head.Usage, chunk.Usage)
+	a.head.PromptFeedback = joined(a.head.PromptFeedback, chunk.PromptFeedback)
+	a.head.Extra, err = a.keep(a.head.Extra, chunk.Extra)
+	return text, err
+}
+
+func (a *assembly) grow(index int, c *eval.Candidate) error {
+	g := a.candidates[index]
+	if g == nil {
+		if a.candidates == nil {
+			a.candidates = map[int]*growing{}
+		}
+		g = &growing{}
+		a.candidates[index] = g
+		a.kept += 200
+	}
+	g.text.WriteString(c.Text)
+	a.kept += len(c.Text)
+	if g.FinishReason == "" || c.FinishReason != "" && c.FinishReason != unspecified {
+		g.FinishReason = c.FinishReason
+	}
+	g.SafetyRatings = worst(g.SafetyRatings, c.SafetyRatings)
+	if raw, ok := c.Extra["parts"]; ok { // of other kinds than text
+		var parts []json.RawMessage
+		if json.Unmarshal(raw, &parts) == nil {
+			g.parts = append(g.parts, parts...)
+			a.kept += len(raw)
+		}
+		delete(c.Extra, "parts")
+	}
+	var err error
+	g.Extra, err = a.keep(g.Extra, c.Extra)
+	return err
+}
+
+// keep adds members that evalrun does not know; of one name the last counts.
+func (a *assembly) keep(known, more map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	for name, value := range more {
+		if known == nil {
+			known = map[string]json.RawMessage{}
+		}
+		a.kept += len(name) + len(value) - len(known[name])
+		known[name] = value
+	}
+	if a.kept > MaxResponseBytes {
+		return nil, eval.Errorf(eval.KindTooLarge, "%s", errTooLarge)
+	}
+	return known, nil
+}
+
+// unspecified is the finish reason of a candidate that is not finished.
+const unspecified = "FINISH_REASON_UNSPECIFIED"
+
+// finished reports whether every candidate says why it ended, or the prompt was blocked. It is
+// what tells a complete stream of events from a cut one, since events have no closing bracket.
+func (a *assembly) finished() bool {
+	if a.head.PromptBlock() != "" {
+		return true
+	}
+	for _, g := range a.candidates {
+		if g.FinishReason == "" || g.FinishReason == unspecified {
+			return false
+		}
+	}
+	return len(a.candidates) > 0
+}
+
+// response is the answer so far, candidates in the order of their indexes.
+func (a *assembly) response() *eval.Response {
+	out := a.head
+	indexes := make([]int, 0, len(a.candidates))
+	for i := range a.candidates {
+		indexes = append(indexes, i)
+	}
+	slices.Sort(indexes)
+	out.Candidates = make([]eval.Candidate, 0, len(indexes))
+	for _, i := range indexes {
+		g := a.candidates[i]
+		c := g.Candidate
+		c.Text = g.text.String()
+		if len(g.parts) > 0 {
+			if c.Extra == nil {
+				c.Extra = map[string]json.RawMessage{}
+			}
+			c.Extra["parts"] = appendJSON(nil, g.parts)
+		}
+		out.Candidates = append(out.Candidates, c)
+	}
+	return &out
+}
+
+// worst joins the ratings of chunks: of two for one category the higher, since what was rated
+// high in the middle of an answer was in the answer. One that is not on the scale cannot be
+// compared; the later one counts.
+func worst(known, more []eval.SafetyRating) []eval.SafetyRating {
+	for _, r := range more {
+		i := slices.IndexFunc(known, func(k eval.SafetyRating) bool { return k.Category == r.Category })
+		switch {
+		case i < 0:
+			known = append(known, r)
+			continue
+		case r.Level() < 0 || known[i].Level() < 0 || r.Level() > known[i].Level():
+			known[i].Probability = r.Probability
+		}
+		known[i].Blocked = known[i].Blocked || r.Blocked
+	}
+	return known
+}
+
+func joined(known, more *eval.PromptFeedback) *eval.PromptFeedback {
+	if known == nil || more == nil {
+		return cmp.Or(more, known)
+	}
+	known.BlockReason = cmp.Or(known.BlockReason, more.BlockReason)
+	known.SafetyRatings = worst(known.SafetyRatings, more.SafetyRatings)
+	return known
+}
+
+// later joins the usage of chunks, in which the numbers grow.
+func later(known, more *eval.Usage) *eval.Usage {
+	if known == nil || more == nil {
+		return cmp.Or(more, known)
+	}
+	u := *known
+	u.PromptTokens = max(u.PromptTokens, more.PromptTokens)
+	u.OutputTokens = max(u.OutputTokens, more.OutputTokens)
+	u.TotalTokens = max(u.TotalTokens, more.TotalTokens, u.PromptTokens+u.OutputTokens)
+	return &u
+}

@@ -1,0 +1,330 @@
+package genlang
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+func streamCall() *eval.Call {
+	return &eval.Call{Request: eval.Request{Model: "svc-pro", Stream: true, Contents: []eval.Content{{Parts: []eval.Part{{Text: "hi"}}}}}}
+}
+
+// askStream lets a server send pieces, one write each, and reads the answer.
+func askStream(t *testing.T, contentType string, pieces ...string) (*eval.Response, *eval.Error, eval.Timing) {
+	t.Helper()
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, ":streamGenerateContent") {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		w.Header().Set("Content-Type", contentType)
+		for _, p := range pieces {
+			if p == "RESET" {
+				panic(http.ErrAbortHandler)
+			}
+			fmt.Fprint(w, p)
+			w.(http.Flusher).Flush()
+		}
+	}, nil)
+	call := streamCall()
+	resp, err := c.Generate(context.Background(), call)
+	return resp, eval.AsError(err), call.Timing
+}
+
+func chunk(text, rest string) string {
+	return `{"candidates":[{"content":{"role":"model","parts":[{"text":` + string(eval.AppendString(nil, text)) + `}]}` + rest + `}]}`
+}
+
+func extra(name, value string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{name: json.RawMessage(value)}
+}
+
+const stop = `,"finishReason":"STOP"`
+
+// All forms in which servers send a stream mean the same.
+func TestStreamForms(t *testing.T) {
+	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
+	bytewise := strings.Split("["+a+","+b+","+c+"]", "")
+	for name, test := range map[string]struct {
+		contentType string
+		pieces      []string
+	}{
+		"array":               {"application/json", []string{"[", a, "\n,\r\n", b, ",", c, "]"}},
+		"array in one piece":  {"", []string{"[" + a + "," + b + "," + c + "]\n"}},
+		"array byte by byte":  {"application/json", bytewise},
+		"array called events": {"text/event-stream", []string{"\xEF\xBB\xBF \n[", a + "," + b + "," + c, "]"}},
+		"array without end":   {"application/json", []string{"[" + a + "," + b + "," + c + "]", "    ", "RESET"}},
+		"snake case":          {"application/json", []string{strings.ReplaceAll("["+a+","+b+","+c+"]", "finishReason", "finish_reason")}},
+		"events":              {"text/event-stream", []string{"data: " + a + "\n\n", "data: " + b + "\n\n", "data: " + c + "\n\n"}},
+		"events, CRLF":        {"text/event-stream;charset=utf-8", []string{"data: " + a + "\r\n\r", "\ndata:" + b + "\r\n\r\ndata: " + c, "\r\n\r\n"}},
+		"events, CR":          {"text/event-stream", []string{"data: " + a + "\r\rdata: " + b + "\r\rdata: " + c + "\r\r"}},
+		"events, all fields":  {"", []string{": hello\n\nid: 1\nevent: x\ndata: " + a + "\nretry: 5\n\n: ping\n\ndata: " + b + "\n\ndata\n\ndata: " + c + "\n\n"}},
+		"events, split data":  {"text/event-stream", []string{"data: " + strings.Replace(a, `,"parts"`, ",\ndata: \"parts\"", 1) + "\n\ndata: " + b + "\n\ndata: " + c + "\n\n"}},
+		"events, no last end": {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c}},
+		"events, done":        {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + chunk("three", stop) + "\n\ndata: [DONE]\n\n"}},
+		"objects in a row":    {"application/json", []string{a + "\n" + b + "\n" + c + "\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, e, timing := askStream(t, test.contentType, test.pieces...)
+			if e != nil {
+				t.Fatal(e)
+			}
+			if got.Text() != "one two three" || got.Candidates[0].FinishReason != "STOP" || len(got.Candidates) != 1 {
+				t.Errorf("%+v", got)
+			}
+			if timing.Chunks != 3 || timing.FirstTokenMs <= 0 || timing.FirstTokenMs > timing.LatencyMs || timing.MaxGapMs < timing.MeanGapMs {
+				t.Errorf("%+v", timing)
+			}
+		})
+	}
+}
+
+// A stream that ends before its end, or is none, is an error and never a shorter answer.
+func TestStreamFaults(t *testing.T) {
+	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
+	for name, test := range map[string]struct {
+		pieces []string
+		kind   eval.ErrorKind
+		text   string
+	}{
+		"empty":                     {nil, eval.KindTruncated, "cut after 0 chunks"},
+		"bracket only":              {[]string{"["}, eval.KindTruncated, "cut after 0 chunks"},
+		"no bracket":                {[]string{"[" + a + "," + b + "," + c}, eval.KindTruncated, "cut after 3 chunks"},
+		"no bracket, reset":         {[]string{"[" + a + "," + b + "," + c, "RESET"}, eval.KindTruncated, "cut after 3 chunks"},
+		"after a comma":             {[]string{"[" + a + ",\n"}, eval.KindTruncated, "cut after 1 chunks"},
+		"in an object":              {[]string{"[" + a + "," + b[:30]}, eval.KindTruncated, "cut after 1 chunks"},
+		"in an object, reset":       {[]string{"[" + a + "," + b[:30], "RESET"}, eval.KindTruncated, "cut after 1 chunks"},
+		"events between":            {[]string{"data: " + a + "\n\ndata: " + b + "\n\n"}, eval.KindTruncated, "cut after 2 chunks"},
+		"events inside":             {[]string{"data: " + a + "\n\ndata: " + b[:40]}, eval.KindTruncated, "cut after 1 chunks"},
+		"events, reset":             {[]string{"data: " + a + "\n\ndata: " + b + "\n\n", "RESET"}, eval.KindTruncated, "cut after 2 chunks"},
+		"events, unspecified":       {[]string{"data: " + chunk("x", `,"finishReason":"FINISH_REASON_UNSPECIFIED"`) + "\n\n"}, eval.KindTruncated, "cut after 1 chunks"},
+		"one of two unfinished":     {[]string{"data: " + `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"content":{"parts":[{"text":"b"}]}}]}` + "\n\n"}, eval.KindTruncated, "cut after 1 chunks"},
+		"not JSON":                  {[]string{"[" + a + ", oops]"}, eval.KindMalformed, "not JSON after 1 chunks"},
+		"no comma":                  {[]string{"[" + a + b + "]"}, eval.KindMalformed, "not JSON after 1 chunks"},
+		"an event that is not JSON": {[]string{"data: oops\n\n"}, eval.KindMalformed, "not JSON: oops"},
+		"html":                      {[]string{"<html>Bad gateway"}, eval.KindMalformed, "neither JSON nor a stream of events: <html>"},
+		"wrong type":                {[]string{"[" + a + `,{"candidates":"none"}]`}, eval.KindMalformed, "in chunk 2 of the stream: `candidates`"},
+		"a number":                  {[]string{"[5]"}, eval.KindMalformed, ""},
+		"error object":              {[]string{`{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}`}, eval.KindStatus, "503 UNAVAILABLE: busy"},
+		"error in the array":        {[]string{`[{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED"}}]`}, eval.KindQuota, "slow"},
+		"error after chunks":        {[]string{"[" + a + `,{"error":{"code":500,"message":"boom"}}]`}, eval.KindStatus, "in chunk 2 of the stream: boom"},
+		"error event":               {[]string{"data: " + a + "\n\nevent: error\ndata: " + `{"error":{"code":500,"message":"boom"}}` + "\n\n"}, eval.KindStatus, "boom"},
+		"not UTF-8":                 {[]string{"[" + strings.Replace(a, "one", "\xff", 1) + "]"}, eval.KindMalformed, "UTF-8"},
+		"deep":                      {[]string{`[{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}]"}, eval.KindMalformed, "deeper"},
+		"one chunk too large":       {[]string{"[" + chunk(strings.Repeat("x", MaxResponseBytes), stop) + "]"}, eval.KindTooLarge, "larger than"},
+		"one event too large":       {[]string{"data: " + chunk(strings.Repeat("x", MaxResponseBytes), stop) + "\n\n"}, eval.KindTooLarge, "larger than"},
+		"an answer too large":       {[]string{"[" + strings.Repeat(chunk(strings.Repeat("x", 1<<20), "")+",", 17) + c + "]"}, eval.KindTooLarge, "larger than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, e, _ := askStream(t, "", test.pieces...)
+			if e == nil {
+				t.Fatalf("no error: %.200v", got)
+			}
+			if e.Kind != test.kind || !strings.Contains(e.Error(), test.text) {
+				t.Errorf("%s: %s; want %s: %s", e.Kind, e, test.kind, test.text)
+			}
+		})
+	}
+}
+
+// Reasons, ratings, usage and feedback may come in any chunk, and candidates in any order.
+func TestStreamAssembly(t *testing.T) {
+	got, e, timing := askStream(t, "application/json",
+		`[{"promptFeedback":{"safetyRatings":[{"category":"A","probability":"LOW"}]},"usageMetadata":{"promptTokenCount":5}}`,
+		`,{"candidates":[{"index":1,"content":{"parts":[{"text":"B"}]},"safetyRatings":[{"category":"A","probability":"HIGH","blocked":true}]}]}`,
+		`,{"candidates":[{"index":0,"content":{"parts":[]}},{"index":1,"content":{"parts":[{"text":"b"},{"functionCall":{}}]},"finishReason":"SAFETY"}],"x":1}`,
+		`,{"candidates":[{"index":0,"finishReason":"MAX_TOKENS","content":{"parts":[{"text":"a"},{"text":""}]},"citationMetadata":{"n":1}}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`,
+		`,{"candidates":[{"index":1,"safetyRatings":[{"category":"A","probability":"LOW"},{"category":"B","probability":"ODD"}]}],"modelVersion":"v7"}]`)
+	if e != nil {
+		t.Fatal(e)
+	}
+	want := &eval.Response{
+		Candidates: []eval.Candidate{
+			{Text: "a", FinishReason: "MAX_TOKENS", Extra: extra("citationMetadata", `{"n":1}`)},
+			{Text: "Bb", FinishReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "A", Probability: "HIGH", Blocked: true}, {Category: "B", Probability: "ODD"}}, Extra: extra("parts", `[{"functionCall":{}}]`)},
+		},
+		PromptFeedback: &eval.PromptFeedback{SafetyRatings: []eval.SafetyRating{{Category: "A", Probability: "LOW"}}},
+		ModelVersion:   "v7",
+		Usage:          &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService},
+		Extra:          extra("x", "1"),
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if timing.Chunks != 5 {
+		t.Errorf("%+v", timing)
+	}
+}
+
+// The recorded streams of a service of this family read as they should.
+func TestRecordedStreams(t *testing.T) {
+	for name, want := range map[string]struct{ begins, ends, reason string }{
+		"failure-prompt-blocked-safety":                            {"", "", "blocked SAFETY"},
+		"failure-recitation-no-content":                            {"text1", "text8", "RECITATION"},
+		"success-basic-reply-long":                                 {"Okay", "", "STOP"},
+		"success-basic-reply-short":                                {"The capital of Wyoming is **Cheyenne**", "", "STOP"},
+		"success-citations":                                        {"Okay", "", "STOP"},
+		"success-code-execution":                                   {"To find the sum of the fi", "", "STOP"},
+		"success-empty-parts":                                      {"Here's a", "", "STOP"},
+		"success-finish-message":                                   {"Hello", "", "STOP"},
+		"success-no-content-parts":                                 {"I", "", "STOP"},
+		"success-thinking-function-call-thought-summary-signature": {"", "", "STOP"},
+		"success-thinking-reply-thought-summary":                   {"", "", "STOP"},
+		"success-url-context":                                      {"\nThe", "", "STOP"},
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", "streaming-"+name+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, e, timing := askStream(t, "text/event-stream", string(data))
+		if e != nil {
+			t.Errorf("%s: %s", name, e)
+			continue
+		}
+		reason := ""
+		if len(got.Candidates) > 0 {
+			reason = got.Candidates[0].FinishReason
+		} else {
+			reason = "blocked " + got.PromptBlock()
+		}
+		if !strings.HasPrefix(got.Text(), want.begins) || !strings.HasSuffix(strings.TrimSpace(got.Text()), want.ends) || reason != want.reason || timing.Chunks != strings.Count(string(data), "data: ") {
+			t.Errorf("%s: %q, %s, %d chunks", name, got.Text(), reason, timing.Chunks)
+		}
+	}
+	data, err := os.ReadFile("testdata/streaming-failure-image-rejected.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, e, _ := askStream(t, "application/json", string(data)); e == nil || e.Code != "INVALID_ARGUMENT" {
+		t.Error(e)
+	}
+}
+
+// The memory that a stream takes is that of what is kept of it.
+func TestStreamInFlatMemory(t *testing.T) {
+	for name, send := range map[string]func(w http.ResponseWriter){
+		"100,000 chunks": func(w http.ResponseWriter) {
+			for range 100_000 {
+				fmt.Fprint(w, chunk("a", "")+",")
+			}
+		},
+		"one of 8 MB": func(w http.ResponseWriter) { fmt.Fprint(w, chunk(strings.Repeat("a", 8_000_000), "")+",") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, "[")
+				send(w)
+				fmt.Fprint(w, chunk("", stop)+"]")
+			}, nil)
+			call := streamCall()
+			resp, err := c.Generate(context.Background(), call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			if n := len(resp.Text()); n < 100_000 || m.HeapAlloc > uint64(n)+30<<20 {
+				t.Errorf("%d bytes of text, %d on the heap", n, m.HeapAlloc)
+			}
+			if call.Timing.Chunks < 2 {
+				t.Errorf("%+v", call.Timing)
+			}
+		})
+	}
+}
+
+// An endless stream ends by its deadline, and at once when it is canceled.
+func TestEndlessStream(t *testing.T) {
+	begun := make(chan struct{}, 2)
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "[")
+		for r.Context().Err() == nil {
+			fmt.Fprint(w, chunk("and ", "")+",")
+			w.(http.Flusher).Flush()
+			select {
+			case begun <- struct{}{}:
+			default:
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Generate(ctx, streamCall()); eval.AsError(err).Kind != eval.KindTimeout {
+		t.Error(err)
+	}
+	<-begun
+	ctx, cancel = context.WithCancel(context.Background())
+	go func() {
+		<-begun
+		<-begun
+		cancel()
+	}()
+	if _, err := c.Generate(ctx, streamCall()); eval.AsError(err).Kind != eval.KindCanceled {
+		t.Error(err)
+	}
+}
+
+// A server that keeps the connection open after the last bracket does not hold up the answer.
+func TestStreamThatDoesNotClose(t *testing.T) {
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "["+chunk("all", stop)+"]")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}, nil)
+	resp, err := c.Generate(context.Background(), streamCall())
+	if err != nil || resp.Text() != "all" {
+		t.Errorf("%+v %v", resp, err)
+	}
+}
+
+// A key that the service spreads over chunks does not get through.
+func TestStreamWithoutTheKey(t *testing.T) {
+	half := len(canary) / 2
+	got, e, _ := askStream(t, "", "["+chunk("key: "+canary[:half], "")+","+chunk(canary[half:], stop)+"]")
+	if e != nil || strings.Contains(got.Text(), canary) || !strings.Contains(got.Text(), "[key]") {
+		t.Errorf("%+v %v", got, e)
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	files, _ := filepath.Glob("testdata/streaming-*.txt")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("[" + chunk("a", "") + "," + chunk("b", stop) + "]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := New(Config{BaseURL: "http://service.invalid", Transport: canned(data)})
+		resp, err := c.Generate(context.Background(), streamCall())
+		var e *eval.Error
+		if (resp == nil) == (err == nil) || err != nil && !errors.As(err, &e) {
+			t.Errorf("%v %v", resp, err)
+		}
+	})
+}
+
+// canned answers every request with the same body.
+type canned []byte
+
+func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(c)), Request: r}, nil
+}
