@@ -105,7 +105,9 @@ func (r *Response) textBytes() int {
 
 // Model is the service's description of a model.
 type Model struct {
-	Name                       string   `json:"name"`
+	Name string `json:"name"`
+	// APIVersion is the version of the interface that was asked; in run files only.
+	APIVersion                 string   `json:"apiVersion,omitempty"`
 	Version                    string   `json:"version,omitempty"`
 	DisplayName                string   `json:"displayName,omitempty"`
 	Description                string   `json:"description,omitempty"`

@@ -58,7 +58,8 @@ type Result struct {
 	Timing     *Timing   `json:"timing,omitempty"`
 	Error      *Error    `json:"error,omitempty"`
 	SkipReason string    `json:"skipReason,omitempty"`
-	// OverBudget says that it was the budget for which the trial was skipped.
+	// OverBudget says that it was the budget for which the trial was skipped, or its answer not
+	// judged.
 	OverBudget bool `json:"-"`
 }
 

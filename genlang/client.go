@@ -109,7 +109,7 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if call.Stream {
 		return c.stream(ctx, call)
 	}
-	data, err := c.post(ctx, call, eval.MethodGenerate, requestBody(&call.Request, true))
+	data, err := c.ask(ctx, call, eval.MethodGenerate, requestBody(&call.Request, true))
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 
 // CountTokens asks how many tokens the contents of the call are.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	data, err := c.post(ctx, call, eval.MethodCountTokens, requestBody(&call.Request, false))
+	data, err := c.ask(ctx, call, eval.MethodCountTokens, requestBody(&call.Request, false))
 	if err != nil {
 		return 0, err
 	}
@@ -209,7 +209,8 @@ func appendJSON(dst []byte, v any) []byte {
 	return append(dst, out...)
 }
 
-func (c *Client) post(ctx context.Context, call *eval.Call, method string, body []byte) ([]byte, error) {
+// ask sends a call to one of the methods of its model and reads the whole answer.
+func (c *Client) ask(ctx context.Context, call *eval.Call, method string, body []byte) ([]byte, error) {
 	req, err := c.request(ctx, call, method, body)
 	if err != nil {
 		return nil, err
@@ -220,17 +221,22 @@ func (c *Client) post(ctx context.Context, call *eval.Call, method string, body 
 	return data, err
 }
 
-// request makes the request of a call to one of the methods of a model.
 func (c *Client) request(ctx context.Context, call *eval.Call, method string, body []byte) (*http.Request, error) {
-	u := c.url(call.APIVersion, "models/"+url.PathEscape(call.Model)+":"+method)
+	req, err := c.post(ctx, call.APIVersion, call.Model, method, body)
+	if err == nil && c.cfg.ToEmulator && call.TrialID != "" {
+		req.Header.Set(eval.TrialHeader, call.TrialID)
+	}
+	return req, err
+}
+
+// post makes a request to one of the methods of a model.
+func (c *Client) post(ctx context.Context, apiVersion, model, method string, body []byte) (*http.Request, error) {
+	u := c.url(apiVersion, "models/"+url.PathEscape(model)+":"+method)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u, bytes.NewReader(body))
 	if err != nil {
 		return nil, c.unsendable(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if c.cfg.ToEmulator && call.TrialID != "" {
-		req.Header.Set(eval.TrialHeader, call.TrialID)
-	}
 	return req, nil
 }
 

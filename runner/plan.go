@@ -9,14 +9,12 @@
 package runner
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"iter"
 	"slices"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -43,19 +41,19 @@ type Plan struct {
 	Models     []eval.Model // metadata of the models asked, as known
 	APIVersion string       // for targets that name none
 
-	filter Filter
-	table  scorers.Table
-	models map[modelKey]*eval.Model
-	size   int
-	arms   []PlannedArm
+	filter     Filter
+	table      scorers.Table
+	models     map[modelKey]*eval.Model
+	embeddings map[*suite.Suite]*EmbeddingModel
+	size       int
+	arms       []PlannedArm
 }
-
-type modelKey struct{ apiVersion, id string }
 
 // NewPlan counts the trials that the filter selects.
 func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersion string) *Plan {
-	p := &Plan{Suites: suites, APIVersion: apiVersion, filter: filter, table: table, models: map[modelKey]*eval.Model{}}
+	p := &Plan{Suites: suites, APIVersion: apiVersion, filter: filter, table: table, models: map[modelKey]*eval.Model{}, embeddings: map[*suite.Suite]*EmbeddingModel{}}
 	for _, s := range suites {
+		p.embeddings[s] = p.newEmbedding(s)
 		used := map[suite.Arm]bool{}
 		for c := range s.Cases() {
 			if !filter.takes(c) {
@@ -100,89 +98,14 @@ func (p *Plan) targets() []*suite.Target {
 	return out
 }
 
-func (p *Plan) version(t *suite.Target) string {
-	if t.APIVersion != "" {
-		return t.APIVersion
-	}
-	return p.APIVersion
-}
-
-// CheckModels asks for the metadata of every model in the plan and checks the targets against
-// it: mistakes of the suite go to diags. The error is an *eval.Error: the service refused
-// or could not be reached. Where metadata cannot be had for another reason, the limits
-// of the specification are taken, and notice is told.
-func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *diag.List, notice func(string)) error {
-	for _, t := range p.targets() {
-		key := modelKey{p.version(t), t.Model}
-		if _, known := p.models[key]; known {
-			p.checkTarget(t, diags)
-			continue
-		}
-		m, err := source.Model(ctx, key.apiVersion, key.id)
-		e := eval.AsError(err)
-		switch {
-		case e == nil:
-		case e.NotFound():
-			p.unknownModel(ctx, source, t, diags)
-			continue
-		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
-			return e
-		default:
-			notice(fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", t.Model, e))
-			m = eval.NamedModel(t.Model)
-		}
-		p.models[key] = m
-		if m != nil {
-			p.Models = append(p.Models, *m)
-		}
-		p.checkTarget(t, diags)
-	}
-	return nil
-}
-
-func (p *Plan) unknownModel(ctx context.Context, source eval.ModelSource, t *suite.Target, diags *diag.List) {
-	hint := ""
-	if models, err := source.Models(ctx, p.version(t)); err == nil {
-		var ids []string
-		for i := range models {
-			if models[i].Supports(eval.MethodGenerate) {
-				ids = append(ids, models[i].ID())
-			}
-		}
-		hint = diag.DidYouMean(t.Model, ids)
-	}
-	diags.Errorf(t.ModelPos, hint, "the service has no model `%s` (target `%s`)", t.Model, t.Name)
-}
-
-// checkTarget compares a target with the metadata of its model.
-func (p *Plan) checkTarget(t *suite.Target, diags *diag.List) {
-	m := p.models[modelKey{p.version(t), t.Model}]
-	if m == nil {
-		return
-	}
-	if !m.Supports(eval.MethodGenerate) {
-		diags.Errorf(t.ModelPos, fmt.Sprintf("it supports %v", m.SupportedGenerationMethods), "the model `%s` (target `%s`) does not support generateContent", t.Model, t.Name)
-	}
-	if c := t.GenerationConfig; c != nil && c.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *c.MaxOutputTokens > m.OutputTokenLimit {
-		diags.Errorf(t.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *c.MaxOutputTokens, m.OutputTokenLimit, t.Model)
-	}
-}
-
-// model is the metadata of the target's model as the service gave it, or, before it was
-// asked, as the specification names it; nil when nothing is known.
-func (p *Plan) model(t *suite.Target) *eval.Model {
-	if m, asked := p.models[modelKey{p.version(t), t.Model}]; asked {
-		return m
-	}
-	return eval.NamedModel(t.Model)
-}
-
 // Planned is a trial that is ready to be asked.
 type Planned struct {
 	eval.Trial
 	Request eval.Request
 	// Metadata of the model, nil when nothing is known of it.
 	Metadata *eval.Model
+	// Embedding gives the vectors that scorers compare.
+	Embedding *EmbeddingModel
 	// Problem is why the trial cannot be asked after all: a file that it names has changed
 	// since the suite was checked.
 	Problem error
@@ -208,6 +131,15 @@ func (t *Planned) InputLimit() int {
 		return 0
 	}
 	return t.Metadata.InputTokenLimit
+}
+
+// References are the texts with whose embeddings the answer is compared.
+func (t *Planned) References() []string {
+	var out []string
+	for _, s := range t.scorers {
+		out = append(out, s.References()...)
+	}
+	return out
 }
 
 // Trials yields the trials that the filter selects. Place and identity do not depend on the
@@ -241,7 +173,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 	for _, a := range c.Arms {
 		contents, problem := s.Render(c, a)
 		request := eval.Request{
-			Model: a.Target.Model, APIVersion: w.plan.version(a.Target), Contents: contents,
+			Model: a.Target.Model, APIVersion: w.plan.key(a.Target).apiVersion, Contents: contents,
 			GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream,
 		}
 		base := identity(&request)
@@ -252,7 +184,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 		if !taken || !w.plan.filter.Arms.Match(a.Name()) {
 			continue
 		}
-		compiled, hash := w.scorers(c, a)
+		compiled, hash := w.scorers(s, c, a)
 		for r := range c.Repeats {
 			t := &Planned{
 				Trial: eval.Trial{
@@ -260,7 +192,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
 					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold,
 				},
-				Request: request, Metadata: w.plan.model(a.Target), Problem: problem, scorers: compiled,
+				Request: request, Metadata: w.plan.model(a.Target), Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
 			}
 			if !yield(t) {
 				return false
@@ -271,7 +203,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 }
 
 // scorers compiles the scorers of a case that apply to an arm, and hashes them.
-func (w *walk) scorers(c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
+func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
 	h := sha256.New()
 	var out []*scorers.Compiled
 	for _, spec := range c.ScorersFor(a) {
@@ -283,6 +215,9 @@ func (w *walk) scorers(c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string)
 				clear(w.compiled)
 			}
 			w.compiled[spec] = compiled
+		}
+		if len(compiled.References()) > 0 {
+			fmt.Fprintf(h, "embedding %s %s", s.Embedding.APIVersion, s.Embedding.Model)
 		}
 		out = append(out, compiled)
 	}

@@ -19,6 +19,7 @@ import (
 type Config struct {
 	Generator   eval.Generator
 	Counter     eval.TokenCounter
+	Embedder    eval.Embedder
 	Concurrency int    // trials under way at once; at least 1
 	CountTokens string // suite.CountAlways, CountAuto or CountNever
 	// TokensMatter says that a limit or a budget of tokens is set, so that prompts are
@@ -65,7 +66,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 	return func(yield func(eval.Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{
-			Config: cfg, plan: plan, counts: newCounts(),
+			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), embedding: make(chan struct{}, maxEmbedding),
 			trials: make(chan *Planned, cfg.Concurrency), answers: make(chan *asked, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
 		}
 		finished := r.start(ctx)
@@ -93,6 +94,9 @@ type run struct {
 	trials  chan *Planned // from the feeder to the workers
 	answers chan *asked   // from the workers to the scoring pool
 	results chan delivery // from everybody to the consumer
+
+	vectors   *vectors
+	embedding chan struct{} // holds a token for each answer that waits for vectors
 }
 
 // delivery is a result on its way to the consumer. seen, if any, is closed once the consumer has
@@ -112,7 +116,7 @@ type asked struct {
 // start launches the feeder, the workers and the scoring pool. The channel it returns is
 // closed when all have ended; results is closed just before.
 func (r *run) start(ctx context.Context) <-chan struct{} {
-	var workers, pool, feeder sync.WaitGroup
+	var workers, pool, feeder, comparing sync.WaitGroup
 	feeder.Go(func() { r.feed(ctx) })
 	for range max(1, r.Concurrency) {
 		workers.Go(func() {
@@ -124,7 +128,19 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 	for range runtime.GOMAXPROCS(0) {
 		pool.Go(func() {
 			for a := range r.answers {
-				r.send(a.score())
+				if a.score() {
+					r.send(a.result)
+					continue
+				}
+				r.embedding <- struct{}{}
+				comparing.Go(func() {
+					if result := r.compare(ctx, a); result.Outcome == eval.Err {
+						r.sendError(ctx, result)
+					} else {
+						r.send(result)
+					}
+					<-r.embedding
+				})
 			}
 		})
 	}
@@ -135,6 +151,9 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 		workers.Wait()
 		close(r.answers)
 		pool.Wait()
+		r.vectors.hurry(ctx)
+		comparing.Wait()
+		r.vectors.calls.Wait()
 		close(r.results)
 	}()
 	return finished
@@ -211,6 +230,11 @@ func (r *run) call(ctx context.Context, t *Planned) (*asked, error) {
 	if t.Problem != nil {
 		return a, eval.Errorf(eval.KindScorer, "the trial cannot be asked any more: %s", t.Problem)
 	}
+	for _, text := range t.References() { // an answer that could not be judged is money lost
+		if err := t.Embedding.check(text); err != nil {
+			return a, err
+		}
+	}
 	var err error
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
 		return a, err
@@ -227,7 +251,7 @@ func (r *run) call(ctx context.Context, t *Planned) (*asked, error) {
 	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
 		return a, eval.Errorf(eval.KindNoCandidates, "the answer has no candidates, and nothing was blocked")
 	}
-	a.answer = scorers.Answer{Response: resp, Usage: *resp.Usage, Timing: call.Timing}
+	a.answer = scorers.Answer{Response: resp, Usage: *resp.Usage, Timing: call.Timing, Vectors: &scorers.Vectors{}}
 	return a, nil
 }
 
@@ -239,17 +263,24 @@ func (a *asked) failed(e *eval.Error) eval.Result {
 	return a.result
 }
 
-// score judges an answer.
-func (a *asked) score() eval.Result {
+// score judges an answer. It is false when embeddings are wanted first.
+func (a *asked) score() bool {
+	a.answer.Vectors.Wanted = nil
+	a.result.Scores = []eval.Score{}
 	for _, s := range a.trial.scorers {
 		score, err := s.Score(&a.answer)
 		if err != nil {
-			return a.failed(eval.Errorf(eval.KindScorer, "%s", err))
+			a.failed(eval.Errorf(eval.KindScorer, "%s", err))
+			return true
 		}
 		a.result.Scores = append(a.result.Scores, score)
 	}
+	if len(a.answer.Vectors.Wanted) > 0 {
+		a.result.Scores = []eval.Score{}
+		return false
+	}
 	a.result.Outcome, a.result.Error = scorers.Judge(a.result.Scores, a.trial.Threshold)
-	return a.result
+	return true
 }
 
 // promptTokens tells how long a prompt is, by counting where it matters and by

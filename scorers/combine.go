@@ -37,6 +37,8 @@ func (a args) nested(n yamlnode.Node) Scorer {
 		return nil
 	}
 	s := a.table.build(spec, true)
+	a.References = append(a.References, spec.References...)
+	a.NeedsStream = a.NeedsStream || spec.NeedsStream
 	if s == nil {
 		return nil
 	}

@@ -29,6 +29,8 @@ type Answer struct {
 	Index  int
 	Usage  eval.Usage
 	Timing eval.Timing
+	// Vectors may be nil: then none are at hand.
+	Vectors *Vectors
 }
 
 // Finding is what a scorer finds. Make it with yes, no, graded or unscored.
@@ -78,6 +80,7 @@ type Kind struct {
 	Doc     string   // what it takes and when it passes
 	Example string   // an entry of a scorers list
 	Options []string // keys that may stand beside the kind
+	stream  bool     // it tells something only of streamed answers
 	// compile reads the arguments; mistakes go to their nodes. With mistakes the
 	// result may be nil.
 	compile func(a args) Scorer
@@ -107,7 +110,7 @@ func (a args) option(key string) yamlnode.Node {
 
 // Builtin is the table of the kinds that evalrun brings.
 func Builtin() Table {
-	return slices.Concat(textKinds(), structureKinds(), serviceKinds(), combinators())
+	return slices.Concat(textKinds(), structureKinds(), vectorKinds(), serviceKinds(), combinators())
 }
 
 // Names lists the kinds.
@@ -132,6 +135,7 @@ func (t Table) Check(s *suite.Scorer) { t.build(s, false) }
 
 func (t Table) build(s *suite.Scorer, nested bool) Scorer {
 	kind := t.Lookup(s.Kind)
+	s.References, s.NeedsStream = nil, kind.stream
 	s.CheckBeside(nested, kind.Options)
 	if s.Args.IsNull() {
 		s.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
@@ -151,6 +155,9 @@ type Compiled struct {
 func (t Table) Compile(s *suite.Scorer) *Compiled {
 	return &Compiled{s, t.build(s, false)}
 }
+
+// References are the texts that the scorer compares with by their embeddings.
+func (c *Compiled) References() []string { return c.spec.References }
 
 // Score looks at the answer and says what it finds. A scorer that panics has
 // failed; it takes nothing else down.

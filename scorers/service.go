@@ -41,12 +41,12 @@ func serviceKinds() []Kind {
 			Name: "firstToken", Summary: "the first text of a streamed answer came within a time",
 			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first chunk that holds text. " +
 				"The target must have `stream: true`; of an answer that came in one piece it cannot be told, which is unscored. A streamed answer without text fails.",
-			Example: "- firstToken: {max: 800ms}", compile: compileFirstToken,
+			Example: "- firstToken: {max: 800ms}", compile: compileFirstToken, stream: true,
 		},
 		{
 			Name: "chunks", Summary: "a streamed answer came in so many chunks",
 			Doc:     "Takes `{min, max}`, or the largest number alone. The target must have `stream: true`; an answer that came in one piece is unscored.",
-			Example: "- chunks: {min: 2}", compile: compileChunks,
+			Example: "- chunks: {min: 2}", compile: compileChunks, stream: true,
 		},
 		{
 			Name: "tokens", Summary: "the answer, the prompt or both have so many tokens",

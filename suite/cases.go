@@ -178,6 +178,7 @@ func (l *loader) checkCases() {
 	ids := map[string]int{}
 	asked := map[string]Arm{}
 	l.used = map[string]bool{}
+	l.unstreamed = map[string]bool{}
 	var unused diag.List // worth telling only when nothing is wrong
 	for _, def := range l.cases {
 		c := l.expand(def, l.diags)
@@ -194,6 +195,7 @@ func (l *loader) checkCases() {
 			if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
 				l.diags.Errorf(c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case", "case `%s` has no scorer for the arm %s", c.Name, arm.Name())
 			}
+			l.checkStream(c, arm)
 		}
 		unused.Merge(l.unused(def, c))
 		l.dead(def, c, &unused)
@@ -210,6 +212,18 @@ func (l *loader) checkCases() {
 		}
 	}
 	l.checkVars()
+}
+
+// checkStream reports scorers of streams for an arm that does not stream.
+func (l *loader) checkStream(c *Case, arm Arm) {
+	for _, sc := range c.ScorersFor(arm) {
+		at := sc.Entry.Key(sc.Kind)
+		told := at.Pos().String() + arm.Target.Name
+		if sc.NeedsStream && !arm.Target.Stream && !l.unstreamed[told] {
+			l.unstreamed[told] = true
+			at.Errorf("add `stream: true` to the target, or narrow `arms` of the scorer", "`%s` tells something only of streamed answers, and the target `%s` does not stream", sc.Kind, arm.Target.Name)
+		}
+	}
 }
 
 func (l *loader) checkName(c *Case, names map[string]int) {

@@ -25,15 +25,16 @@ var (
 // loader walks the file from top to bottom.
 type loader struct {
 	*Suite
-	diags  *diag.List
-	names  []string        // of the arms
-	used   map[string]bool // variables that some template names; see usage.go
-	broken []*Prompt       // whose templates cannot be parsed
-	stream bool            // what targets do that do not say
+	diags      *diag.List
+	names      []string        // of the arms
+	used       map[string]bool // variables that some template names; see usage.go
+	broken     []*Prompt       // whose templates cannot be parsed
+	unstreamed map[string]bool // scorers of streams that were told of, with the target
+	stream     bool            // what targets do that do not say
 }
 
 func (l *loader) load(root yamlnode.Node) {
-	m := root.Map("version", "name", "description", "tags", "service", "stream", "targets", "prompts", "defaults", "cases", "limits", "gate")
+	m := root.Map("version", "name", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "defaults", "cases", "limits", "gate")
 	if !root.IsMapping() {
 		return
 	}
@@ -53,6 +54,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.targets(m.Need("targets"))
 	l.prompts(m.Need("prompts"))
 	l.makeArms()
+	l.embedding(m)
 	l.limits(m.Get("limits"))
 	l.gate(m.Get("gate"))
 	l.defaults = l.caseDef(m.Get("defaults").Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "scorers"))
@@ -201,9 +203,7 @@ func (l *loader) targets(n yamlnode.Node) {
 		if max := m.Get("generationConfig"); max.IsMapping() {
 			t.MaxOutputPos = max.Map().Get("maxOutputTokens").Pos()
 		}
-		if model.IsScalar() && !model.IsNull() && !modelID.MatchString(t.Model) {
-			model.Errorf("write the model's id, without `models/`: svc-pro", "`%s` is not a model id", t.Model)
-		}
+		checkModelID(model)
 		if unique(names, name, "target") {
 			l.Targets = append(l.Targets, t)
 		}
@@ -211,6 +211,24 @@ func (l *loader) targets(n yamlnode.Node) {
 	if n.IsSequence() && len(n.Seq()) == 0 {
 		n.Errorf("name at least one model", "there are no targets")
 	}
+}
+
+func checkModelID(n yamlnode.Node) {
+	if n.IsScalar() && !n.IsNull() && !modelID.MatchString(n.Str()) {
+		n.Errorf("write the model's id, without `models/`: svc-pro", "`%s` is not a model id", n.Str())
+	}
+}
+
+func (l *loader) embedding(root yamlnode.Map) {
+	l.Embedding = Embedding{Model: eval.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
+	n := root.Get("embedding")
+	if n.IsZero() {
+		return
+	}
+	m := n.Map("model", "apiVersion")
+	model := m.Need("model")
+	checkModelID(model)
+	l.Embedding = Embedding{Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")), Pos: model.Pos()}
 }
 
 // unique reports a name that was given before.

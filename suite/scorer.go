@@ -23,6 +23,9 @@ type Scorer struct {
 	Threshold *float64 // the value from which the score passes; nil: the kind's own rule
 	Arms      eval.Globs
 	Candidate CandidateChoice
+	// What Kinds.Check found out about it, nested scorers included.
+	References  []string // texts whose embeddings it compares with
+	NeedsStream bool     // it tells something only of streamed answers
 }
 
 // CandidateChoice says which of several candidates a scorer looks at.
@@ -183,6 +186,9 @@ func (s *Suite) checked(n yamlnode.Node) *Scorer {
 	sc := ParseScorer(n, s.kinds, false)
 	if sc != nil {
 		s.kinds.Check(sc)
+		if len(sc.References) > 0 && !s.embeds {
+			s.embeds = true
+		}
 	}
 	return sc
 }

@@ -36,6 +36,7 @@ type Suite struct {
 	Targets     []*Target
 	Prompts     []*Prompt
 	Limits      Limits
+	Embedding   Embedding
 	Gate        *eval.GateConfig // nil: the file has no gate block
 
 	arms        []Arm
@@ -45,6 +46,14 @@ type Suite struct {
 	files       *files
 	opts        Options
 	kinds       Kinds
+	embeds      bool
+}
+
+// Embedding is the model that turns texts into vectors, for scorers that compare them.
+type Embedding struct {
+	Model      string
+	APIVersion string // "" for the run's
+	Pos        diag.Pos
 }
 
 // Service says where the service is. Empty fields were not given.
@@ -130,6 +139,9 @@ type Case struct {
 
 // Arms lists every target with each of its prompts, in the order of the file.
 func (s *Suite) Arms() []Arm { return s.arms }
+
+// Embeds reports whether a scorer of the suite compares embeddings.
+func (s *Suite) Embeds() bool { return s.embeds }
 
 // CaseCount is the number of cases.
 func (s *Suite) CaseCount() int { return len(s.cases) }

@@ -19,6 +19,7 @@ import (
 
 // app is the world around a command: streams, environment, signals.
 type app struct {
+	in       io.Reader
 	out, err io.Writer
 	getenv   func(string) string
 	// signals begins to catch interrupts; the function it returns ends that, so that they act as
@@ -135,7 +136,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.AddCommand(
 		a.runCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.modelsCommand(),
-		a.countCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
+		a.countCommand(), a.embedCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

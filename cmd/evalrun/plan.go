@@ -90,7 +90,11 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 		p.printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, arm.Model, diag.Count(arm.Trials, "trial"), arm.PromptTokens, unlimited(arm.MaxOutputTokens))
 	}
 	p.printf("trials: %d\n", f.Trials)
-	p.printf("calls: %d to generate, %d to count, at most %d with every retry\n", f.Trials, f.CountCalls, f.MaxCalls)
+	embed := ""
+	if f.EmbedCalls > 0 {
+		embed = fmt.Sprintf("%d or more to embed, ", f.EmbedCalls)
+	}
+	p.printf("calls: %d to generate, %d to count, %sat most %d with every retry\n", f.Trials, f.CountCalls, embed, f.MaxCalls)
 	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
 	if f.Counted {
 		how = "counted by the service"

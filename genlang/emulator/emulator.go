@@ -237,6 +237,10 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 		e.generate(w, r, m, real, true)
 	case eval.MethodCountTokens:
 		e.countTokens(w, r)
+	case eval.MethodEmbed:
+		e.embedOne(w, r, m)
+	case eval.MethodEmbedBatch:
+		e.embedBatch(w, r, m)
 	default:
 		fail(w, notFound("the method %s is not emulated", method))
 	}

@@ -51,8 +51,8 @@ type setting struct {
 	Threshold string `json:"threshold"`
 }
 
-// readRequest decodes and checks what every method with contents checks.
-func readRequest(r *http.Request) (*request, *problem) {
+// readJSON decodes a body, keys in either spelling, and returns it as it came.
+func readJSON(r *http.Request, into any) ([]byte, *problem) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		return nil, badRequest("the body could not be read: %s", err)
@@ -60,9 +60,18 @@ func readRequest(r *http.Request) (*request, *problem) {
 	if len(body) > maxBody {
 		return nil, badRequest("the request is larger than %d bytes", maxBody)
 	}
-	var req request
-	if err := json.Unmarshal(eval.CamelKeys(body), &req); err != nil {
+	if err := json.Unmarshal(eval.CamelKeys(body), into); err != nil {
 		return nil, badRequest("the body is not the JSON that is expected: %s", err)
+	}
+	return body, nil
+}
+
+// readRequest decodes and checks what every method with contents checks.
+func readRequest(r *http.Request) (*request, *problem) {
+	var req request
+	body, p := readJSON(r, &req)
+	if p != nil {
+		return nil, p
 	}
 	if req.Wrapped != nil && len(req.Contents) == 0 {
 		req = *req.Wrapped

@@ -15,6 +15,7 @@ import (
 type Service interface {
 	eval.Generator
 	eval.TokenCounter
+	eval.Embedder
 	eval.ModelSource
 }
 
@@ -38,6 +39,13 @@ func (d deadline) CountTokens(ctx context.Context, call *eval.Call) (int, error)
 	defer cancel()
 	n, err := d.Service.CountTokens(ctx, call)
 	return n, d.explain(err)
+}
+
+func (d deadline) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	v, err := d.Service.Embed(ctx, call)
+	return v, d.explain(err)
 }
 
 func (d deadline) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {

@@ -37,6 +37,14 @@ func (f *fake) CountTokens(context.Context, *eval.Call) (int, error) {
 	f.count++
 	return 3, nil
 }
+
+func (f *fake) Embed(_ context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.times = append(f.times, time.Now())
+	return make([]eval.Vector, len(call.Texts)), nil
+}
+
 func (f *fake) Model(context.Context, string, string) (*eval.Model, error) { return nil, nil }
 func (f *fake) Models(context.Context, string) ([]eval.Model, error)       { return nil, nil }
 
@@ -333,5 +341,24 @@ func TestBudgetWithoutReservation(t *testing.T) {
 	errs := run(t, l, f, 10, 1, eval.Call{})
 	if len(f.times) != 2 || len(errs) != 8 {
 		t.Errorf("%d calls, %d errors", len(f.times), len(errs))
+	}
+}
+
+// Embeddings are calls and cost tokens like any others.
+func TestEmbeddingsAreLimited(t *testing.T) {
+	f := &fake{}
+	l := NewLedger(LedgerConfig{BudgetTokens: 10, BudgetCalls: 5})
+	s := Retry(l.Limit(Deadline(f, time.Second)), RetryPolicy{Attempts: 3})
+	for range 3 {
+		_, err := s.Embed(t.Context(), &eval.EmbedCall{Texts: []string{"12345678", "1"}})
+		if n := l.Spent(); n.Tokens > 10 || (err != nil) != (n.Tokens == 9 && len(f.times) == 3) {
+			if len(f.times) == 3 && err == nil {
+				continue
+			}
+			t.Errorf("%+v after %d calls: %v", n, len(f.times), err)
+		}
+	}
+	if _, err := s.Embed(t.Context(), &eval.EmbedCall{Texts: []string{"12345678"}}); eval.AsError(err).Kind != eval.KindBudget {
+		t.Error(err)
 	}
 }

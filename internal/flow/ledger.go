@@ -77,7 +77,7 @@ type limited struct {
 }
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	held, err := s.ledger.acquire(ctx, call, max(1, call.PromptTokens+call.OutputLimit))
+	held, err := s.ledger.acquire(ctx, &call.Timing, max(1, call.PromptTokens+call.OutputLimit))
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,27 @@ func costOf(e *eval.Error, reserved int) int {
 }
 
 func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	held, err := s.ledger.acquire(ctx, call, 0)
+	held, err := s.ledger.acquire(ctx, &call.Timing, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer s.ledger.settle(held, 0)
 	return s.Service.CountTokens(ctx, call)
+}
+
+// Embed costs what its texts are estimated to be: the answer tells no usage.
+func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+	tokens := max(1, call.Tokens())
+	held, err := s.ledger.acquire(ctx, &call.Timing, tokens)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Service.Embed(ctx, call)
+	if err != nil {
+		tokens = costOf(eval.AsError(err), held.reserved)
+	}
+	s.ledger.settle(held, tokens)
+	return v, err
 }
 
 // usage counts or guesses what an answer cost.
@@ -132,15 +147,15 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 
 // acquire waits until a call that may cost so many tokens can be made, and counts it. The error
 // is of kind budget when it never can, of kind canceled when the run ends meanwhile.
-func (l *Ledger) acquire(ctx context.Context, call *eval.Call, tokens int) (*entry, error) {
+func (l *Ledger) acquire(ctx context.Context, timing *eval.Timing, tokens int) (*entry, error) {
 	if isClosed(l.cfg.Stop) {
 		return nil, errStopped()
 	}
 	started := time.Now()
 	defer func() {
-		call.Timing.QueuedMs += eval.Milliseconds(time.Since(started))
-		if call.Timing.StartedAt.IsZero() {
-			call.Timing.StartedAt = time.Now().UTC()
+		timing.QueuedMs += eval.Milliseconds(time.Since(started))
+		if timing.StartedAt.IsZero() {
+			timing.StartedAt = time.Now().UTC()
 		}
 	}()
 	if tokens > 0 {
@@ -162,7 +177,7 @@ func (l *Ledger) acquire(ctx context.Context, call *eval.Call, tokens int) (*ent
 		held, wait, changed, err := l.try(tokens)
 		if err != nil || held != nil {
 			if held != nil {
-				call.Timing.Attempts++
+				timing.Attempts++
 			}
 			return held, err
 		}

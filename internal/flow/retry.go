@@ -50,6 +50,14 @@ func (r retry) CountTokens(ctx context.Context, call *eval.Call) (out int, err e
 	return out, err
 }
 
+func (r retry) Embed(ctx context.Context, call *eval.EmbedCall) (out []eval.Vector, err error) {
+	err = r.do(ctx, &call.Timing, func() error {
+		out, err = r.next.Embed(ctx, call)
+		return err
+	})
+	return out, err
+}
+
 func (r retry) Model(ctx context.Context, apiVersion, id string) (out *eval.Model, err error) {
 	err = r.do(ctx, &eval.Timing{}, func() error {
 		out, err = r.next.Model(ctx, apiVersion, id)

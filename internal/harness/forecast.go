@@ -16,7 +16,8 @@ type Forecast struct {
 	Trials          int           `json:"trials"`
 	Arms            []ArmForecast `json:"arms"`
 	CountCalls      int           `json:"countCalls"`
-	MaxCalls        int           `json:"maxCalls"` // every attempt of every call
+	EmbedCalls      int           `json:"embedCalls"` // at least: batches that are full
+	MaxCalls        int           `json:"maxCalls"`   // every attempt of every call
 	PromptTokens    int           `json:"promptTokens"`
 	MaxOutputTokens int           `json:"maxOutputTokens"` // 0: not known
 	Counted         bool          `json:"counted"`
@@ -85,6 +86,8 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 	arms := map[key]*ArmForecast{}
 	unknown := false
 	matter := limits.TokensPerMinute > 0 || limits.BudgetTokens > 0
+	texts := map[string]bool{} // that answers are compared with
+	answers := 0               // to be embedded
 	err := CountPrompts(ctx, plan, counter, func(t *runner.Planned, tokens int, first bool) error {
 		a, ok := arms[key{t.Suite, t.Arm}]
 		if !ok {
@@ -100,6 +103,12 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 		}
 		if matter && limits.CountTokens != suite.CountNever {
 			f.CountCalls++ // of the answer
+		}
+		if references := t.References(); len(references) > 0 {
+			answers++
+			for _, text := range references {
+				texts[text] = true
+			}
 		}
 		if t.Repeat == 1 {
 			if limit := t.InputLimit(); limit > 0 && tokens > limit {
@@ -121,10 +130,14 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 	if unknown { // a part of a sum is no sum
 		f.MaxOutputTokens = 0
 	}
-	f.MaxCalls = (f.Trials + f.CountCalls) * limits.Attempts
+	f.EmbedCalls = (answers + len(texts) + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
+	f.MaxCalls = (f.Trials + f.CountCalls + answers + len(texts)) * limits.Attempts // each text embedded by itself
 	f.limits(limits)
 	return f, nil
 }
+
+// calls is how many calls there are at least.
+func (f *Forecast) calls() int { return f.Trials + f.CountCalls + f.EmbedCalls }
 
 func minutes(n, perMinute int) time.Duration {
 	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
@@ -134,14 +147,14 @@ func minutes(n, perMinute int) time.Duration {
 func (f *Forecast) limits(l suite.Limits) {
 	tokens := f.PromptTokens + f.MaxOutputTokens
 	if l.RequestsPerMinute > 0 {
-		f.LeastTime = minutes(f.Trials+f.CountCalls-1, l.RequestsPerMinute)
+		f.LeastTime = minutes(f.calls()-1, l.RequestsPerMinute)
 	}
 	if l.TokensPerMinute > 0 { // the first minute's tokens need no waiting
 		f.LeastTime = max(f.LeastTime, minutes(max(0, f.PromptTokens-l.TokensPerMinute), l.TokensPerMinute))
 		f.MostTime = max(f.LeastTime, minutes(max(0, tokens-l.TokensPerMinute), l.TokensPerMinute))
 	}
-	if l.BudgetCalls > 0 && f.Trials+f.CountCalls > l.BudgetCalls {
-		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.Trials+f.CountCalls))
+	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
+		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
 	}
 	if l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d tokens may be too small: up to %d are possible", l.BudgetTokens, tokens))

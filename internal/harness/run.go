@@ -202,7 +202,7 @@ func (c *consumer) consume(ctx context.Context, plan *runner.Plan, progress Prog
 	s := c.session
 	limits := s.Settings.Limits
 	results := runner.Run(ctx, plan, runner.Config{
-		Generator: s.service, Counter: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
+		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.BudgetTokens > 0 || limits.TokensPerMinute > 0, Stop: s.stop,
 	})
 	for r := range results {
@@ -230,6 +230,9 @@ func (c *consumer) decide(r *eval.Result) {
 			c.halt(eval.EndMaxFailures, fmt.Sprintf("--max-failures %d is reached", s.Flags.MaxFailures))
 		}
 	case eval.Err:
+		if r.OverBudget {
+			c.halt(eval.EndBudget, r.Error.Message)
+		}
 		c.decideOnError(r.Error)
 	default:
 		c.unanswered = 0

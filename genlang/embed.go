@@ -1,0 +1,98 @@
+package genlang
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Embed asks for the vectors of texts: one alone by embedContent, several by batchEmbedContents. What
+// comes back is one vector a text, of numbers, and of one length.
+func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+	method, body := eval.MethodEmbedBatch, embedBatchBody(call)
+	if len(call.Texts) == 1 {
+		method, body = eval.MethodEmbed, appendEmbedRequest(nil, call.Model, call.Texts[0])
+	}
+	req, err := c.post(ctx, call.APIVersion, call.Model, method, body)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	data, err := c.do(req)
+	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
+	if err != nil {
+		return nil, err
+	}
+	return parseVectors(data, len(call.Texts))
+}
+
+func appendEmbedRequest(b []byte, model, text string) []byte {
+	b = append(b, `{"model":`...)
+	b = eval.AppendString(b, "models/"+model)
+	b = append(b, `,"content":{"parts":[{"text":`...)
+	b = eval.AppendString(b, text)
+	return append(b, `}]}}`...)
+}
+
+func embedBatchBody(call *eval.EmbedCall) []byte {
+	b := []byte(`{"requests":[`)
+	for i, text := range call.Texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendEmbedRequest(b, call.Model, text)
+	}
+	return append(b, "]}"...)
+}
+
+// embedding is a vector as it comes. A null among the numbers is told from a zero.
+type embedding struct {
+	Values []*float64 `json:"values"`
+}
+
+// parseVectors reads the answer to either method; n vectors were asked for.
+func parseVectors(data []byte, n int) ([]eval.Vector, error) {
+	var answer struct {
+		Embedding  *embedding      `json:"embedding"`
+		Embeddings []embedding     `json:"embeddings"`
+		Error      json.RawMessage `json:"error"`
+	}
+	if err := decode(data, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Error != nil {
+		return nil, errorInAnswer(data)
+	}
+	if answer.Embedding != nil && len(answer.Embeddings) == 0 {
+		answer.Embeddings = []embedding{*answer.Embedding}
+	}
+	if got := len(answer.Embeddings); got != n {
+		return nil, eval.Errorf(eval.KindMalformed, "%d embeddings came for %d texts: %s", got, n, excerpt(data))
+	}
+	out := make([]eval.Vector, n)
+	for i, e := range answer.Embeddings {
+		v, ok := e.vector()
+		switch {
+		case !ok:
+			return nil, eval.Errorf(eval.KindMalformed, "embedding %d of %d is not a list of numbers: %s", i+1, n, excerpt(data))
+		case len(v) != len(answer.Embeddings[0].Values):
+			return nil, eval.Errorf(eval.KindMalformed, "embedding %d has %d values and the first one %d", i+1, len(v), len(answer.Embeddings[0].Values))
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+func (e embedding) vector() (eval.Vector, bool) {
+	v := make(eval.Vector, len(e.Values))
+	for i, value := range e.Values {
+		if value == nil || math.IsNaN(*value) || math.IsInf(*value, 0) {
+			return nil, false
+		}
+		v[i] = *value
+	}
+	return v, len(v) > 0
+}

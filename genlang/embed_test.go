@@ -1,0 +1,70 @@
+package genlang
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// One text goes by embedContent, several by batchEmbedContents, as the specification shows.
+func TestEmbedOnTheWire(t *testing.T) {
+	var path, body string
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		path, body = r.URL.Path, string(data)
+		if strings.HasSuffix(path, ":embedContent") {
+			fmt.Fprint(w, `{"embedding":{"values":[1,-0.5]}}`)
+		} else {
+			fmt.Fprint(w, `{"embeddings":[{"values":[1,2]},{"values":[3,4e-3]}]}`)
+		}
+	}, nil)
+	got, err := c.Embed(context.Background(), &eval.EmbedCall{Model: "embedding-001", Texts: []string{"a <b>"}})
+	if err != nil || cmp.Diff([]eval.Vector{{1, -0.5}}, got) != "" {
+		t.Error(got, err)
+	}
+	if path != "/v1/models/embedding-001:embedContent" || body != `{"model":"models/embedding-001","content":{"parts":[{"text":"a <b>"}]}}` {
+		t.Error(path, body)
+	}
+	call := &eval.EmbedCall{Model: "embedding-001", APIVersion: "v1beta", Texts: []string{"a", "b"}}
+	got, err = c.Embed(context.Background(), call)
+	if err != nil || cmp.Diff([]eval.Vector{{1, 2}, {3, 0.004}}, got) != "" || call.Timing.LatencyMs <= 0 {
+		t.Error(got, err)
+	}
+	want := `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"a"}]}},{"model":"models/embedding-001","content":{"parts":[{"text":"b"}]}}]}`
+	if path != "/v1beta/models/embedding-001:batchEmbedContents" || body != want || !json.Valid([]byte(body)) {
+		t.Error(path, body)
+	}
+}
+
+// What is no vector for each text is an error.
+func TestEmbedFaults(t *testing.T) {
+	for name, test := range map[string]struct{ body, text string }{
+		"too few":       {`{"embeddings":[{"values":[1]}]}`, "1 embeddings came for 2 texts"},
+		"too many":      {`{"embeddings":[{"values":[1]},{"values":[1]},{"values":[1]}]}`, "3 embeddings came for 2 texts"},
+		"none":          {`{}`, "0 embeddings came"},
+		"single form":   {`{"embedding":{"values":[1]}}`, "1 embeddings came"},
+		"NaN":           {`{"embeddings":[{"values":[1]},{"values":["NaN"]}]}`, "unexpected shape"},
+		"bare NaN":      {`{"embeddings":[{"values":[1]},{"values":[NaN]}]}`, "not JSON"},
+		"null":          {`{"embeddings":[{"values":[1]},{"values":[null]}]}`, "embedding 2 of 2 is not a list of numbers"},
+		"no values":     {`{"embeddings":[{"values":[1]},{}]}`, "embedding 2 of 2 is not a list of numbers"},
+		"infinite":      {`{"embeddings":[{"values":[1]},{"values":[1e999]}]}`, ""},
+		"other lengths": {`{"embeddings":[{"values":[1]},{"values":[1,2]}]}`, "embedding 2 has 2 values and the first one 1"},
+		"text":          {`{"embeddings":"none"}`, "unexpected shape"},
+		"empty":         {``, "empty"},
+		"error":         {`{"error":{"code":400,"message":"too long","status":"INVALID_ARGUMENT"}}`, "too long"},
+	} {
+		c := newClient(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, test.body) }, nil)
+		got, err := c.Embed(context.Background(), &eval.EmbedCall{Model: "m", Texts: []string{"a", "b"}})
+		if e := eval.AsError(err); e == nil || !strings.Contains(e.Message, test.text) || e.Kind != eval.KindMalformed && name != "error" {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package emulator
+
+import (
+	"hash/fnv"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// embedRequest is what embedContent takes, and one element of what batchEmbedContents takes.
+type embedRequest struct {
+	Model   string   `json:"model"`
+	Content *content `json:"content"`
+}
+
+// wireEmbedding is a vector in an answer.
+type wireEmbedding struct {
+	Values []float64 `json:"values"`
+}
+
+// embedOne answers embedContent.
+func (e *Emulator) embedOne(w http.ResponseWriter, r *http.Request, m *eval.Model) {
+	var req embedRequest
+	if _, p := readJSON(r, &req); p != nil {
+		fail(w, p)
+		return
+	}
+	v, p := embed(&req, m)
+	if p != nil {
+		fail(w, p)
+		return
+	}
+	reply(w, struct {
+		Embedding wireEmbedding `json:"embedding"`
+	}{v})
+}
+
+// embedBatch answers batchEmbedContents, in the order of the requests.
+func (e *Emulator) embedBatch(w http.ResponseWriter, r *http.Request, m *eval.Model) {
+	var req struct {
+		Requests []embedRequest `json:"requests"`
+	}
+	_, p := readJSON(r, &req)
+	switch {
+	case p != nil:
+	case len(req.Requests) == 0:
+		p = badRequest("requests is required")
+	case len(req.Requests) > eval.MaxEmbedTexts:
+		p = badRequest("%d requests in a batch; at most %d are allowed", len(req.Requests), eval.MaxEmbedTexts)
+	}
+	var out struct {
+		Embeddings []wireEmbedding `json:"embeddings"`
+	}
+	for i := 0; p == nil && i < len(req.Requests); i++ {
+		var v wireEmbedding
+		if v, p = embed(&req.Requests[i], m); p != nil {
+			p.Message = "requests[" + strconv.Itoa(i) + "]: " + p.Message
+		}
+		out.Embeddings = append(out.Embeddings, v)
+	}
+	if p != nil {
+		fail(w, p)
+		return
+	}
+	reply(w, out)
+}
+
+// embed checks one request against the model that was called and makes its vector.
+func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
+	if r.Content == nil || len(r.Content.Parts) == 0 {
+		return wireEmbedding{}, badRequest("content.parts is required")
+	}
+	if id := strings.TrimPrefix(r.Model, "models/"); id != "" && id != m.ID() {
+		return wireEmbedding{}, badRequest("the model %q is another one than that of the path, %s", r.Model, m.Name)
+	}
+	text := r.Content.text()
+	for _, p := range r.Content.Parts {
+		if p.InlineData != nil {
+			return wireEmbedding{}, badRequest("only text can be embedded")
+		}
+	}
+	switch n := eval.EstimateTokens(len(text)); {
+	case text == "":
+		return wireEmbedding{}, badRequest("the text is empty")
+	case n > m.InputTokenLimit:
+		return wireEmbedding{}, badRequest("the text has %d tokens; %s takes at most %d", n, m.Name, m.InputTokenLimit)
+	}
+	return wireEmbedding{vectorOf(text)}, nil
+}
+
+// dimensions of the vectors.
+const dimensions = 256
+
+// vectorOf hashes the words of a text, and their runs of three letters, to places of a vector of
+// length 1 (Weinberger et al., Feature Hashing, 2009). So texts that share words and parts of words are near
+// each other, whatever they mean.
+func vectorOf(text string) []float64 {
+	v := make([]float64, dimensions)
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	for _, word := range words {
+		addFeature(v, word, 1)
+		letters := []rune("^" + word + "$")
+		for i := 0; i+3 <= len(letters); i++ {
+			addFeature(v, string(letters[i:i+3]), 0.5)
+		}
+	}
+	if len(words) == 0 { // signs alone
+		addFeature(v, text, 1)
+	}
+	sum := 0.0
+	for _, x := range v {
+		sum += x * x
+	}
+	if sum == 0 { // features that cancelled each other
+		v[0], sum = 1, 1
+	}
+	for i := range v {
+		v[i] = math.Round(v[i]/math.Sqrt(sum)*1e9) / 1e9
+	}
+	return v
+}
+
+func addFeature(v []float64, feature string, weight float64) {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(feature))
+	sum := h.Sum64()
+	if sum>>63 == 1 {
+		weight = -weight
+	}
+	v[sum%dimensions] += weight
+}

@@ -1,0 +1,91 @@
+package harness
+
+import (
+	"context"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Text is a text to embed and where it stands, for messages.
+type Text struct{ Where, Text string }
+
+// Embed yields the vectors of texts in their order. A text that the model does not take is found
+// before the first of them is sent.
+func (s *Session) Embed(ctx context.Context, model string, texts []Text, yield func(text string, v eval.Vector) error) error {
+	if err := s.checkTexts(ctx, model, texts); err != nil {
+		return err
+	}
+	for len(texts) > 0 {
+		n := batchOf(texts)
+		call := &eval.EmbedCall{Model: model, APIVersion: s.Settings.Service.APIVersion}
+		for _, t := range texts[:n] {
+			call.Texts = append(call.Texts, t.Text)
+		}
+		values, err := s.service.Embed(ctx, call)
+		if err != nil {
+			return s.Refused(err)
+		}
+		for i, v := range values {
+			if err := yield(call.Texts[i], v); err != nil {
+				return err
+			}
+		}
+		texts = texts[n:]
+	}
+	return nil
+}
+
+// checkTexts compares the texts with what the model takes, as its metadata say it.
+func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) error {
+	m, err := s.service.Model(ctx, s.Settings.Service.APIVersion, model)
+	switch e := eval.AsError(err); {
+	case e == nil:
+	case e.NotFound():
+		return s.noModel(ctx, model, eval.MethodEmbed)
+	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
+		return s.Refused(err)
+	default:
+		s.Notice("no metadata of the model " + model + " (" + e.Error() + "); the limits in the specification are taken, as far as it names the model")
+		m = eval.NamedModel(model)
+	}
+	if m != nil && !m.Supports(eval.MethodEmbed) {
+		return Exitf(ExitBadInput, "the model %s does not support %s; it supports %v", model, eval.MethodEmbed, m.SupportedGenerationMethods)
+	}
+	for _, t := range texts {
+		n := eval.EstimateTokens(len(t.Text))
+		switch {
+		case !utf8.ValidString(t.Text):
+			return Exitf(ExitBadInput, "%s: the text is not UTF-8", t.Where)
+		case m != nil && m.InputTokenLimit > 0 && n > m.InputTokenLimit:
+			return Exitf(ExitBadInput, "%s: a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens", t.Where, len(t.Text), n, model, m.InputTokenLimit)
+		}
+	}
+	return nil
+}
+
+// noModel is the error of a model that the service does not have.
+func (s *Session) noModel(ctx context.Context, id, method string) error {
+	hint := ""
+	if models, err := s.service.Models(ctx, s.Settings.Service.APIVersion); err == nil {
+		models = slices.DeleteFunc(models, func(m eval.Model) bool { return !m.Supports(method) })
+		ids := make([]string, len(models))
+		for i := range models {
+			ids[i] = models[i].ID()
+		}
+		hint = diag.DidYouMean(id, ids)
+	}
+	return Exitf(ExitBadInput, "the service has no model %s; %s", id, hint)
+}
+
+// batchOf is how many of the texts go into one call.
+func batchOf(texts []Text) int {
+	n, size := 0, 0
+	for n < len(texts) && n < eval.MaxEmbedTexts && (n == 0 || size+len(texts[n].Text) <= eval.MaxEmbedBytes) {
+		size += len(texts[n].Text)
+		n++
+	}
+	return n
+}

@@ -1,0 +1,222 @@
+package runner
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// EmbeddingModel is the model that gives the vectors for the scorers of a suite.
+type EmbeddingModel struct {
+	Model      string
+	APIVersion string
+	Limit      int // tokens of a text; 0: not known
+}
+
+// check says why a text cannot be embedded, nil when it can. Embedding models do not count tokens, so
+// that the number of bytes has to tell.
+func (m *EmbeddingModel) check(text string) error {
+	if n := eval.EstimateTokens(len(text)); m.Limit > 0 && n > m.Limit {
+		return eval.Errorf(eval.KindOverLimit, "a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens", len(text), n, m.Model, m.Limit)
+	}
+	return nil
+}
+
+const (
+	// batchDelay is how long a text may wait for others to be embedded with it.
+	batchDelay = 20 * time.Millisecond
+	// maxVectors bounds the vectors that are remembered. What many answers are compared with is used
+	// all the time and stays.
+	maxVectors = 4096
+	// maxEmbedding bounds the answers that wait for vectors.
+	maxEmbedding = 1024
+)
+
+// vectors gets the vectors of texts from the service: in batches over trials, each text once while it
+// is remembered. A batch leaves when it is full, after batchDelay, or when nothing more is
+// to be expected.
+type vectors struct {
+	embedder eval.Embedder
+	calls    sync.WaitGroup
+
+	mu    sync.Mutex
+	known map[vectorKey]*list.Element // of *vector
+	order *list.List                  // the last used first
+	open  map[EmbeddingModel]*batch
+	idle  bool
+}
+
+type vectorKey struct {
+	model EmbeddingModel
+	text  string
+}
+
+// vector is one that was asked for. Once done is closed, it is there, or err says why not.
+type vector struct {
+	vectorKey
+	done  chan struct{}
+	value eval.Vector
+	err   error
+}
+
+// batch is a call that waits for more texts.
+type batch struct {
+	model   EmbeddingModel
+	vectors []*vector
+	bytes   int
+	timer   *time.Timer
+}
+
+func newVectors(embedder eval.Embedder) *vectors {
+	return &vectors{embedder: embedder, known: map[vectorKey]*list.Element{}, order: list.New(), open: map[EmbeddingModel]*batch{}}
+}
+
+// of gets the vectors of texts.
+func (v *vectors) of(ctx context.Context, model EmbeddingModel, texts []string) (map[string]eval.Vector, error) {
+	wanted := make([]*vector, len(texts))
+	for i, text := range texts {
+		if err := model.check(text); err != nil {
+			return nil, err
+		}
+		wanted[i] = v.want(ctx, vectorKey{model, text})
+	}
+	out := make(map[string]eval.Vector, len(texts))
+	for _, w := range wanted {
+		<-w.done // the call ends with ctx
+		if w.err != nil {
+			return nil, w.err
+		}
+		out[w.text] = w.value
+	}
+	return out, nil
+}
+
+// want finds a vector among those known, or puts its text into the open batch.
+func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e, ok := v.known[key]; ok {
+		v.order.MoveToFront(e)
+		return e.Value.(*vector)
+	}
+	w := &vector{vectorKey: key, done: make(chan struct{})}
+	v.known[key] = v.order.PushFront(w)
+	if v.order.Len() > maxVectors {
+		delete(v.known, v.order.Remove(v.order.Back()).(*vector).vectorKey)
+	}
+	b := v.open[key.model]
+	if b != nil && b.bytes+len(key.text) > eval.MaxEmbedBytes {
+		v.leave(ctx, b)
+		b = nil
+	}
+	if b == nil {
+		b = &batch{model: key.model}
+		v.open[key.model] = b
+		v.calls.Add(1) // until the call is over
+		b.timer = time.AfterFunc(batchDelay, func() {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if v.open[b.model] == b {
+				v.leave(ctx, b)
+			}
+		})
+	}
+	b.vectors = append(b.vectors, w)
+	b.bytes += len(key.text)
+	if len(b.vectors) == eval.MaxEmbedTexts || v.idle {
+		v.leave(ctx, b)
+	}
+	return w
+}
+
+// leave sends a batch off. The caller holds the lock.
+func (v *vectors) leave(ctx context.Context, b *batch) {
+	b.timer.Stop()
+	delete(v.open, b.model)
+	go func() {
+		defer v.calls.Done()
+		v.call(ctx, b)
+	}()
+}
+
+func (v *vectors) call(ctx context.Context, b *batch) {
+	call := &eval.EmbedCall{Model: b.model.Model, APIVersion: b.model.APIVersion}
+	for _, w := range b.vectors {
+		call.Texts = append(call.Texts, w.text)
+	}
+	values, err := v.embedder.Embed(ctx, call)
+	for i, w := range b.vectors {
+		if w.err = err; err == nil {
+			w.value = values[i]
+		}
+	}
+	if err != nil {
+		v.forget(b)
+	}
+	for _, w := range b.vectors {
+		close(w.done)
+	}
+}
+
+// forget lets texts whose call failed be asked for again.
+func (v *vectors) forget(b *batch) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, w := range b.vectors {
+		if e, ok := v.known[w.vectorKey]; ok && e.Value == any(w) {
+			v.order.Remove(e)
+			delete(v.known, w.vectorKey)
+		}
+	}
+}
+
+// hurry lets batches leave without waiting from here on: no more answers are to come.
+func (v *vectors) hurry(ctx context.Context) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.idle = true
+	for _, b := range v.open {
+		v.leave(ctx, b)
+	}
+}
+
+// compare scores an answer of which scorers want vectors.
+func (r *run) compare(ctx context.Context, a *asked) eval.Result {
+	for range maxRounds {
+		known, err := r.vectors.of(ctx, *a.trial.Embedding, a.answer.Vectors.Wanted)
+		if err != nil {
+			return a.unembedded(eval.AsError(err))
+		}
+		if a.answer.Vectors.Known == nil {
+			a.answer.Vectors.Known = map[string]eval.Vector{}
+		}
+		for text, value := range known {
+			a.answer.Vectors.Known[text] = value
+		}
+		if a.score() {
+			return a.result
+		}
+	}
+	return a.failed(eval.Errorf(eval.KindScorer, "the scorers want ever more embeddings"))
+}
+
+// maxRounds is how often an answer is scored at most; each time all that is wanted is got.
+const maxRounds = 3
+
+// unembedded is the result of an answer that could not be judged since there are no vectors.
+func (a *asked) unembedded(e *eval.Error) eval.Result {
+	why := *e
+	switch e.Kind {
+	case eval.KindBudget:
+		a.result.OverBudget = true
+		why.Kind = eval.KindUnscored
+	case eval.KindCanceled:
+		why.Kind, why.Message = eval.KindUnscored, "the run was stopped before the answer could be embedded"
+		return a.failed(&why)
+	}
+	why.Message = "the answer could not be embedded: " + e.Message
+	return a.failed(&why)
+}

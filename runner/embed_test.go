@@ -1,0 +1,172 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// embedder gives every text the same vector, but those that it was told to fail on.
+type embedder struct {
+	mu    sync.Mutex
+	calls [][]string
+	fail  func(call *eval.EmbedCall) error
+}
+
+func (e *embedder) Embed(_ context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls = append(e.calls, slices.Clone(call.Texts))
+	if e.fail != nil {
+		if err := e.fail(call); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]eval.Vector, len(call.Texts))
+	for i := range out {
+		out[i] = eval.Vector{1, 1}
+	}
+	return out, nil
+}
+
+func similarSuite(cases int) string {
+	var b strings.Builder
+	b.WriteString("version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: \"{{.q}}\"}]\n" +
+		"defaults: {repeats: 2, scorers: [{similar: {to: [reference, another], min: 0.5}}, {contains: q}]}\ncases:\n")
+	for i := range cases {
+		fmt.Fprintf(&b, "  - {name: c%d, vars: {q: question %d}}\n", i, i)
+	}
+	return b.String()
+}
+
+func results(t *testing.T, p *runner.Plan, cfg runner.Config) (counts eval.Counts, all []eval.Result) {
+	t.Helper()
+	for r := range runner.Run(context.Background(), p, cfg) {
+		counts.Add(r.Outcome)
+		all = append(all, r)
+	}
+	return counts, all
+}
+
+// Texts are embedded in batches over trials, each text once, and every answer is judged.
+func TestEmbeddingsInBatches(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	e := &embedder{}
+	cfg := config(&fake{}, 64)
+	cfg.Embedder = e
+	counts, _ := results(t, plan(t, similarSuite(250), runner.Filter{}), cfg)
+	if counts.Pass != 500 {
+		t.Errorf("%+v", counts)
+	}
+	seen := map[string]int{}
+	for _, call := range e.calls {
+		if len(call) > eval.MaxEmbedTexts {
+			t.Errorf("%d texts in a call", len(call))
+		}
+		for _, text := range call {
+			seen[text]++
+		}
+	}
+	if len(seen) != 252 || len(e.calls) > 50 {
+		t.Errorf("%d texts in %d calls", len(seen), len(e.calls))
+	}
+	for text, n := range seen {
+		if n != 1 {
+			t.Errorf("%q was embedded %d times", text, n)
+		}
+	}
+}
+
+// A failed call makes errors of the trials that waited for it, with their answers kept, and is made
+// again for those that come later.
+func TestEmbeddingsThatFail(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, test := range []struct {
+		err    *eval.Error
+		kind   eval.ErrorKind
+		budget bool
+	}{
+		{&eval.Error{Kind: eval.KindStatus, Status: 500, Message: "boom"}, eval.KindStatus, false},
+		{&eval.Error{Kind: eval.KindMalformed, Message: "3 embeddings came for 4 texts"}, eval.KindMalformed, false},
+		{&eval.Error{Kind: eval.KindBudget, Message: "the budget is spent"}, eval.KindUnscored, true},
+		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, eval.KindUnscored, false},
+	} {
+		e := &embedder{fail: func(*eval.EmbedCall) error { return test.err }}
+		cfg := config(&fake{}, 4)
+		cfg.Embedder = e
+		counts, all := results(t, plan(t, similarSuite(5), runner.Filter{}), cfg)
+		if counts.Error != 10 {
+			t.Errorf("%s: %+v", test.err.Kind, counts)
+		}
+		for _, r := range all {
+			if r.Error.Kind != test.kind || r.Response == nil || r.OverBudget != test.budget || len(r.Scores) != 0 {
+				t.Errorf("%s: %+v %v", test.err.Kind, r.Error, r.Scores)
+			}
+		}
+	}
+}
+
+// A text that is too long is found before anything is paid for it.
+func TestTextsTooLongToEmbed(t *testing.T) {
+	long := strings.Repeat("x", 4*2048+1)
+	f, e := &fake{}, &embedder{}
+	cfg := config(f, 2)
+	cfg.Embedder = e
+	p := plan(t, strings.Replace(similarSuite(2), "another", long, 1), runner.Filter{})
+	counts, all := results(t, p, cfg)
+	if counts.Error != 4 || f.asked.Load() != 0 || len(e.calls) != 0 || all[0].Error.Kind != eval.KindOverLimit {
+		t.Errorf("%+v %+v, asked %d", counts, all[0].Error, f.asked.Load())
+	}
+	var diags diag.List
+	if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil || !diags.HasErrors() {
+		t.Error(err, diags.Err())
+	}
+	// An answer that is too long is an error of its own.
+	f.generate = func(context.Context, *eval.Call) (*eval.Response, error) {
+		return &eval.Response{Candidates: []eval.Candidate{{Text: "q" + long, FinishReason: "STOP"}}}, nil
+	}
+	counts, all = results(t, plan(t, similarSuite(1), runner.Filter{}), cfg)
+	if counts.Error != 2 || all[0].Error.Kind != eval.KindOverLimit || len(e.calls) != 0 {
+		t.Errorf("%+v %+v", counts, all[0].Error)
+	}
+}
+
+// models knows the seven named models.
+type models struct{}
+
+func (models) Model(_ context.Context, _, id string) (*eval.Model, error) {
+	if m := eval.NamedModel(id); m != nil {
+		return m, nil
+	}
+	return nil, &eval.Error{Kind: eval.KindStatus, Status: 404, Message: "no such model"}
+}
+
+func (models) Models(context.Context, string) ([]eval.Model, error) { return eval.NamedModels(), nil }
+
+// A suite that compares embeddings names a model that can make them.
+func TestEmbeddingModelIsChecked(t *testing.T) {
+	for model, want := range map[string]string{
+		"embedding-001": "", "embedding-01": "the service has no model `embedding-01` (for embeddings)", "svc-pro": "does not support embedContent",
+	} {
+		var diags diag.List
+		p := plan(t, similarSuite(1)+"embedding: {model: "+model+"}\n", runner.Filter{})
+		if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", model, err)
+		}
+		if want == "" && (len(p.Models) != 2 || p.Models[0].APIVersion != "v1") {
+			t.Errorf("%+v", p.Models)
+		}
+	}
+}

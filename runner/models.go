@@ -1,0 +1,155 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// modelKey names a model: two versions of the interface may know two models by one name.
+type modelKey struct{ apiVersion, id string }
+
+func (p *Plan) key(t *suite.Target) modelKey {
+	return modelKey{cmp.Or(t.APIVersion, p.APIVersion), t.Model}
+}
+
+// modelCheck asks about the models of a plan.
+type modelCheck struct {
+	*Plan
+	source eval.ModelSource
+	diags  *diag.List
+	notice func(string)
+}
+
+// CheckModels asks for the metadata of every model in the plan and checks the suites against
+// it: mistakes go to diags. The error is an *eval.Error: the service refused
+// or could not be reached. Where metadata cannot be had for another reason, the limits
+// of the specification are taken, and notice is told.
+func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *diag.List, notice func(string)) error {
+	c := modelCheck{p, source, diags, notice}
+	for _, t := range p.targets() {
+		m, err := c.ask(ctx, p.key(t), t.ModelPos, fmt.Sprintf("target `%s`", t.Name), eval.MethodGenerate)
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			c.target(t, m)
+		}
+	}
+	for _, s := range p.Suites {
+		if p.asks(s) && s.Embeds() {
+			if err := c.embedding(ctx, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// asks reports whether something of the suite is asked.
+func (p *Plan) asks(s *suite.Suite) bool {
+	for _, a := range p.arms {
+		if a.Suite == s.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// ask gets the metadata of a model, once; nil when there is none, or none worth checking against. A
+// model that the service does not have, or that lacks the method for which it is named, is a
+// mistake at pos.
+func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where, method string) (*eval.Model, error) {
+	m, known := c.models[key]
+	if !known {
+		var err error
+		m, err = c.source.Model(ctx, key.apiVersion, key.id)
+		e := eval.AsError(err)
+		switch {
+		case e == nil:
+		case e.NotFound():
+			c.unknown(ctx, key, pos, where, method)
+			return nil, nil
+		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
+			return nil, e
+		default:
+			c.notice(fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", key.id, e))
+			m = eval.NamedModel(key.id)
+		}
+		c.models[key] = m
+		if m != nil {
+			journaled := *m
+			journaled.APIVersion = key.apiVersion
+			c.Models = append(c.Models, journaled)
+		}
+	}
+	if m != nil && !m.Supports(method) {
+		c.diags.Errorf(pos, fmt.Sprintf("it supports %v", m.SupportedGenerationMethods), "the model `%s` (%s) does not support %s", key.id, where, method)
+	}
+	return m, nil
+}
+
+func (c *modelCheck) unknown(ctx context.Context, key modelKey, pos diag.Pos, where, method string) {
+	hint := ""
+	if models, err := c.source.Models(ctx, key.apiVersion); err == nil {
+		var ids []string
+		for i := range models {
+			if models[i].Supports(method) {
+				ids = append(ids, models[i].ID())
+			}
+		}
+		hint = diag.DidYouMean(key.id, ids)
+	}
+	c.diags.Errorf(pos, hint, "the service has no model `%s` (%s)", key.id, where)
+}
+
+func (c *modelCheck) target(t *suite.Target, m *eval.Model) {
+	if g := t.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
+		c.diags.Errorf(t.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens, m.OutputTokenLimit, t.Model)
+	}
+}
+
+// embedding checks the embedding model of a suite, and that it takes what answers are compared
+// with.
+func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
+	model := c.embeddings[s]
+	m, err := c.ask(ctx, modelKey{model.APIVersion, model.Model}, s.Embedding.Pos, "for embeddings", eval.MethodEmbed)
+	if err != nil || m == nil {
+		return err
+	}
+	model.Limit = m.InputTokenLimit
+	told := map[string]bool{}
+	for one := range s.Cases() {
+		for _, spec := range one.Scorers {
+			for _, text := range spec.References {
+				if e := eval.AsError(model.check(text)); e != nil && !told[text] {
+					told[text] = true
+					c.diags.Errorf(spec.Args.Pos(), "", "%s", e.Message)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// newEmbedding is the embedding model of a suite, with the limit that the specification gives.
+func (p *Plan) newEmbedding(s *suite.Suite) *EmbeddingModel {
+	m := &EmbeddingModel{Model: s.Embedding.Model, APIVersion: cmp.Or(s.Embedding.APIVersion, p.APIVersion)}
+	if known := eval.NamedModel(m.Model); known != nil {
+		m.Limit = known.InputTokenLimit
+	}
+	return m
+}
+
+// model is the metadata of the target's model as the service gave it, or, before it was
+// asked, as the specification names it; nil when nothing is known.
+func (p *Plan) model(t *suite.Target) *eval.Model {
+	if m, asked := p.models[p.key(t)]; asked {
+		return m
+	}
+	return eval.NamedModel(t.Model)
+}

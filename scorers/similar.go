@@ -1,0 +1,131 @@
+package scorers
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+func vectorKinds() []Kind {
+	return []Kind{{
+		Name: "similar", Summary: "the answer means about the same as a text, by the cosine of their embeddings",
+		Doc: "Takes `to`, a text or several of which the nearest counts, and `min`, the least cosine similarity from -1 to 1. The value is the cosine, 0 where that is negative; " +
+			"instead of `min` a `threshold` beside the kind may say from which value it passes. The vectors come from the suite's `embedding: {model: embedding-001}`, in batches over " +
+			"trials; what a text was embedded to is remembered. A zero vector, or a service that gives no vectors, is an error and never a score. How near texts are that mean the same " +
+			"depends on the model: look at the scores of good and bad answers before choosing `min`.",
+		Example: "- similar: {to: \"The capital of France is Paris.\", min: 0.8}", compile: compileSimilar,
+	}}
+}
+
+// Vectors are the embeddings at hand while an answer is scored. A text that is asked for and not
+// there is wanted: whoever scores gets it and scores again.
+type Vectors struct {
+	Known  map[string]eval.Vector
+	Wanted []string
+}
+
+// of is the vector of a text, nil when it is not at hand.
+func (v *Vectors) of(text string) eval.Vector {
+	if v == nil {
+		return nil
+	}
+	known := v.Known[text]
+	if known == nil {
+		v.Wanted = append(v.Wanted, text)
+	}
+	return known
+}
+
+func compileSimilar(a args) Scorer {
+	m := a.Args.Map("to", "min")
+	if !a.Args.IsMapping() {
+		return nil
+	}
+	for _, n := range m.Need("to").Items() {
+		if text := textOf(n); text == "" {
+			n.Errorf("", "an empty text has no meaning to compare with")
+		} else {
+			a.References = append(a.References, text)
+		}
+	}
+	references := a.References
+	if to := m.Get("to"); to.IsSequence() && len(to.Items()) == 0 {
+		to.Errorf("", "`to` needs at least one text")
+	}
+	least := math.Inf(-1)
+	switch {
+	case m.Has("min") && a.Threshold != nil:
+		m.Key("min").Errorf("keep one of them", "`min` and `threshold` are two rules for one score")
+	case m.Has("min"):
+		least = m.Get("min").Float(-1, 1)
+	case a.nestedIn:
+		a.Args.Errorf("such as {to: ..., min: 0.8}", "`similar` needs `min`")
+	case a.Threshold == nil:
+		a.Args.Errorf("such as {to: ..., min: 0.8}, or `threshold: 0.8` beside it", "`similar` needs `min` or a threshold")
+	}
+	return Func(func(a *Answer) Finding {
+		if f, none := noText(a); none {
+			return f
+		}
+		return nearest(a, references, least)
+	})
+}
+
+// nearest compares the answer with each reference; the most similar counts.
+func nearest(a *Answer, references []string, least float64) Finding {
+	got := a.Vectors.of(a.Candidate.Text)
+	best, of := math.Inf(-1), ""
+	missing := got == nil
+	for _, ref := range references {
+		want := a.Vectors.of(ref)
+		if missing = missing || want == nil; missing {
+			continue
+		}
+		c, ok := Cosine(got, want)
+		if !ok {
+			return unscored("the embeddings of %s and %s cannot be compared: one of them is zero, or they differ in length", quote(a.Candidate.Text), quote(ref))
+		}
+		if c > best {
+			best, of = c, ref
+		}
+	}
+	if missing {
+		return unscored("the embeddings are not at hand")
+	}
+	bound := ""
+	if !math.IsInf(least, 0) {
+		bound = fmt.Sprintf(", at least %g is expected", least)
+	}
+	// The tolerance is for a cosine of 1 that comes out a little below.
+	return graded(max(0, best), best >= least-1e-12, "similarity %.3f to %s%s: %s", best, quote(of), bound, quote(a.Candidate.Text))
+}
+
+// Cosine is the cosine of the angle between two vectors, a·b / (|a| |b|), from -1 to 1; false when it
+// is undefined: for a zero vector, vectors of different length, or a value that is no number. Both
+// are scaled by their largest value first, so that neither products nor sums leave the range of a
+// float64.
+func Cosine(a, b eval.Vector) (float64, bool) {
+	sa, sb := scale(a), scale(b)
+	if len(a) != len(b) || !(sa > 0 && sb > 0) || math.IsInf(sa, 0) || math.IsInf(sb, 0) {
+		return 0, false
+	}
+	var dot, aa, bb float64
+	for i := range a {
+		x, y := a[i]/sa, b[i]/sb
+		dot += x * y
+		aa += x * x
+		bb += y * y
+	}
+	c := dot / (math.Sqrt(aa) * math.Sqrt(bb))
+	return max(-1, min(1, c)), !math.IsNaN(c)
+}
+
+// scale is the largest absolute value, NaN when one of them is.
+func scale(v eval.Vector) float64 {
+	out := 0.0
+	for _, x := range v {
+		out = max(out, math.Abs(x))
+	}
+	return out
+}

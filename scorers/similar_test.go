@@ -1,0 +1,116 @@
+package scorers_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// The cosines are those that another program computed exactly.
+func TestCosine(t *testing.T) {
+	data, err := os.ReadFile("testdata/vector_similarity.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors struct {
+		Cases []struct {
+			A, B   eval.Vector
+			Cosine *float64
+		}
+	}
+	if err := json.Unmarshal(data, &vectors); err != nil || len(vectors.Cases) < 6 {
+		t.Fatal(err)
+	}
+	for _, c := range vectors.Cases {
+		got, ok := scorers.Cosine(c.A, c.B)
+		if ok != (c.Cosine != nil) || ok && math.Abs(got-*c.Cosine) > 1e-12 {
+			t.Errorf("%v %v: %v %v, want %v", c.A, c.B, got, ok, c.Cosine)
+		}
+	}
+	for _, bad := range [][2]eval.Vector{{{1}, {1, 2}}, {{}, {}}, {nil, {1}}, {{math.NaN()}, {1}}, {{math.Inf(1)}, {1}}, {{1, math.NaN()}, {1, 1}}} {
+		if got, ok := scorers.Cosine(bad[0], bad[1]); ok {
+			t.Errorf("%v: %v", bad, got)
+		}
+	}
+	for _, v := range []eval.Vector{{1e200, 1e200}, {5e-324, 0}, {math.MaxFloat64, math.MaxFloat64}, {1e-200, 1e200}} {
+		if got, ok := scorers.Cosine(v, v); !ok || math.Abs(got-1) > 1e-12 {
+			t.Errorf("%v: %v %v", v, got, ok)
+		}
+	}
+}
+
+func TestSimilar(t *testing.T) {
+	known := map[string]eval.Vector{"east": {1, 0}, "north": {0, 1}, "north-east": {1, 1}, "west": {-1, 0}, "nowhere": {0, 0}, "up": {0, 0, 1}}
+	for entry, test := range map[string]struct {
+		answer string
+		value  float64
+		passed bool
+		reason string
+	}{
+		"- similar: {to: east, min: 0.7}":                       {"north-east", math.Sqrt2 / 2, true, `similarity 0.707 to "east", at least 0.7 is expected: "north-east"`},
+		"- similar: {to: east, min: 0.8}":                       {"north-east", math.Sqrt2 / 2, false, "similarity 0.707"},
+		"- similar: {to: [west, north], min: 0.5}":              {"north-east", math.Sqrt2 / 2, true, `to "north"`},
+		"- similar: {to: east, min: -1}":                        {"west", 0, true, "similarity -1.000"},
+		"- similar: {to: east, min: 1}":                         {"east", 1, true, "similarity 1.000"},
+		"- {similar: {to: east}, threshold: 0.5}":               {"north", 0, false, "similarity 0.000"},
+		"- not: {similar: {to: west, min: 0.5}}":                {"east", 1, true, "not wanted"},
+		"- any: [{equals: x}, {similar: {to: east, min: 0.9}}]": {"east", 1, true, "similarity"},
+		"- similar: {to: nowhere, min: 0}":                      {"east", -1, false, "one of them is zero"},
+		"- similar: {to: up, min: 0}":                           {"east", -1, false, "differ in length"},
+	} {
+		a := answer(test.answer)
+		a.Vectors = &scorers.Vectors{}
+		if first := score(t, entry, a); first.Passed || len(a.Vectors.Wanted) == 0 || !slices.Contains(a.Vectors.Wanted, test.answer) {
+			t.Errorf("%s: %+v, wanted %v", entry, first, a.Vectors.Wanted)
+		}
+		a.Vectors = &scorers.Vectors{Known: known}
+		got := score(t, entry, a)
+		switch {
+		case len(a.Vectors.Wanted) > 0 || got.Passed != test.passed || !strings.Contains(got.Reason, test.reason):
+			t.Errorf("%s: %+v, wanted %v", entry, got, a.Vectors.Wanted)
+		case test.value < 0 && got.Value != nil, test.value >= 0 && (got.Value == nil || math.Abs(*got.Value-test.value) > 1e-9):
+			t.Errorf("%s: value %v", entry, got.Value)
+		}
+	}
+	empty := answer("")
+	empty.Vectors = &scorers.Vectors{}
+	if got := score(t, "- similar: {to: east, min: 0.5}", empty); got.Passed || got.Value == nil || len(empty.Vectors.Wanted) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What streams tell: time to the first text, and chunks.
+func TestStreamScorers(t *testing.T) {
+	streamed := func(first float64, chunks int, text string) *scorers.Answer {
+		a := answer(text)
+		a.Timing.FirstTokenMs, a.Timing.Chunks = first, chunks
+		return a
+	}
+	for _, test := range []struct {
+		entry          string
+		a              *scorers.Answer
+		passed, scored bool
+	}{
+		{"- firstToken: {max: 800ms}", streamed(800, 3, "x"), true, true},
+		{"- firstToken: {max: 800ms}", streamed(800.1, 3, "x"), false, true},
+		{"- firstToken: 1s", streamed(5, 3, "x"), true, true},
+		{"- firstToken: {min: 1s}", streamed(5, 3, "x"), false, true},
+		{"- firstToken: {max: 800ms}", streamed(0, 3, ""), false, true},
+		{"- not: {firstToken: {max: 800ms}}", streamed(0, 3, ""), false, true},
+		{"- firstToken: {max: 800ms}", answer("x"), false, false},
+		{"- chunks: {min: 2}", streamed(1, 2, "x"), true, true},
+		{"- chunks: {min: 2}", streamed(1, 1, "x"), false, true},
+		{"- chunks: 3", streamed(1, 4, "x"), false, true},
+		{"- chunks: {min: 2}", answer("x"), false, false},
+	} {
+		if got := score(t, test.entry, test.a); got.Passed != test.passed || (got.Value != nil) != test.scored {
+			t.Errorf("%s: %+v", test.entry, got)
+		}
+	}
+}
