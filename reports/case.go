@@ -58,6 +58,9 @@ func (c *caseReport) trial(r *eval.Result) {
 	}
 	if t := r.Timing; t != nil {
 		c.printf("  time: %.0f ms service, %.0f ms waiting, %s\n", t.LatencyMs, t.QueuedMs, diag.Count(t.Attempts, "attempt"))
+		if t.Chunks > 0 {
+			c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
+		}
 	}
 	if u := r.Usage; u != nil {
 		c.printf("  tokens: %d prompt + %d output = %d (%s)\n", u.PromptTokens, u.OutputTokens, u.TotalTokens, u.Source)

@@ -95,14 +95,17 @@ func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
 // dimensions of the vectors.
 const dimensions = 256
 
-// vectorOf hashes the words of a text, and their runs of three letters, to places of a vector of
+// vectorOf hashes the words of a text, pairs of them, and their runs of three letters, to places of a vector of
 // length 1 (Weinberger et al., Feature Hashing, 2009). So texts that share words and parts of words are near
 // each other, whatever they mean.
 func vectorOf(text string) []float64 {
 	v := make([]float64, dimensions)
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-	for _, word := range words {
+	for i, word := range words {
 		addFeature(v, word, 1)
+		if i > 0 {
+			addFeature(v, words[i-1]+" "+word, 0.5)
+		}
 		letters := []rune("^" + word + "$")
 		for i := 0; i+3 <= len(letters); i++ {
 			addFeature(v, string(letters[i:i+3]), 0.5)
