@@ -138,6 +138,8 @@ type RunService struct {
 type RunPlan struct {
 	Trials int      `json:"trials"`
 	Arms   []string `json:"arms"` // in the order of the suite
+	// Targets are those that are asked. Older runs name none.
+	Targets []RunTarget `json:"targets,omitempty"`
 }
 
 // EndReason says why a run ended.

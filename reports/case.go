@@ -52,6 +52,11 @@ func (c *caseReport) trial(r *eval.Result) {
 		c.printf("  error %s: %s\n", r.Error.Kind, diag.CleanLine(r.Error.Error()))
 	}
 	c.request(r.Request)
+	if t := c.d.Run.Target(r.Suite, r.Target); t != nil && r.Request != nil {
+		if how := eval.NewSampling(t.GenerationConfig, c.d.Run.Model(t)).String(); how != "" {
+			c.printf("    sampling %s\n", how)
+		}
+	}
 	c.response(r.Response)
 	for _, s := range r.Scores {
 		c.score(s)

@@ -3,6 +3,7 @@ package reports
 import (
 	"bufio"
 	"io"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -48,6 +49,12 @@ type jsonArm struct {
 	Tokens        journal.Tokens        `json:"tokens"`
 	MeanLatencyMs float64               `json:"meanLatencyMs"`
 	Metrics       map[string]jsonMetric `json:"metrics"`
+	// What is under test, in runs that say so.
+	Target   string         `json:"target,omitempty"`
+	Model    string         `json:"model,omitempty"`
+	Version  string         `json:"version,omitempty"` // of the model
+	Sampling *eval.Sampling `json:"sampling,omitempty"`
+	Stream   bool           `json:"stream,omitempty"`
 }
 
 type jsonMetric struct {
@@ -103,7 +110,9 @@ func newHead(d *journal.Document) jsonHead {
 	for _, one := range d.Summary.Suites {
 		for i := range one.Arms {
 			a := &one.Arms[i]
-			head.Arms = append(head.Arms, newArm(one.Name, a))
+			arm := newArm(one.Name, a)
+			arm.tell(&d.Run)
+			head.Arms = append(head.Arms, arm)
 			if rate, ok := a.PassRate(); ok {
 				sum += rate * float64(a.Judged)
 				n += a.Judged
@@ -127,6 +136,20 @@ func newArm(suite string, a *journal.Arm) jsonArm {
 		out.Metrics[m.Name] = jsonMetric{m.Mean, m.N, [2]float64{lo, hi}}
 	}
 	return out
+}
+
+// tell adds what the run knows of the arm's target.
+func (a *jsonArm) tell(run *eval.Run) {
+	name, _, _ := strings.Cut(a.Arm, "/")
+	t := run.Target(a.Suite, name)
+	if t == nil {
+		return
+	}
+	m := run.Model(t)
+	a.Target, a.Model, a.Stream, a.Sampling = t.Name, t.Model, t.Stream, new(eval.NewSampling(t.GenerationConfig, m))
+	if m != nil {
+		a.Version = m.Version
+	}
 }
 
 // jsonLine is a trial that has to say by itself that no model was asked.

@@ -33,10 +33,14 @@ func fixture(t testing.TB) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
 	run := eval.Run{
-		ID: "20260101-000000-abc123", StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Models: []eval.Model{},
+		ID: "20260101-000000-abc123", StartedAt: "2026-01-01T00:00:00Z", Emulator: true,
+		Models:  []eval.Model{{Name: "models/svc-pro", APIVersion: "v1", Version: "001", Temperature: value(0.9), TopP: value(1), TopK: new(1)}},
 		Service: eval.RunService{BaseURL: "http://127.0.0.1:1", APIVersion: "v1", HeaderPrefix: "x-svc", Auth: "apiKey"},
 		Suites:  []eval.RunSuite{{Name: "fixture", File: "fixture.yaml"}},
-		Plan:    eval.RunPlan{Trials: 24, Arms: []string{"pro/ask", "pro-warm/ask"}},
+		Plan: eval.RunPlan{Trials: 24, Arms: []string{"pro/ask", "pro-warm/ask"}, Targets: []eval.RunTarget{
+			{Suite: "fixture", Name: "pro", Model: "svc-pro", APIVersion: "v1", GenerationConfig: &eval.GenerationConfig{Temperature: value(0)}},
+			{Suite: "fixture", Name: "pro-warm", Model: "svc-pro", APIVersion: "v1beta", Stream: true},
+		}},
 	}
 	w, err := journal.Create(dir, &run, nil)
 	if err != nil {

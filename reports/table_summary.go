@@ -48,6 +48,7 @@ func (t *tableReport) arms() {
 	}
 	t.render(t.grid(), header[:n], rows)
 	t.metrics()
+	t.targets()
 	t.out.WriteString("\n")
 }
 
@@ -88,6 +89,28 @@ func (t *tableReport) metrics() {
 				t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, m.Mean, lo, hi, m.N))
 			}
 		}
+	}
+}
+
+// targets tells what each target is: its model, and how answers are drawn.
+func (t *tableReport) targets() {
+	for i := range t.d.Run.Plan.Targets {
+		one := &t.d.Run.Plan.Targets[i]
+		m := t.d.Run.Model(one)
+		text := one.Name + ": " + one.Model + " " + one.APIVersion
+		if len(t.d.Run.Suites) > 1 {
+			text = one.Suite + ": " + text
+		}
+		if m != nil && m.Version != "" {
+			text += ", version " + m.Version
+		}
+		if one.Stream {
+			text += ", streamed"
+		}
+		if how := eval.NewSampling(one.GenerationConfig, m).String(); how != "" {
+			text += ", " + how
+		}
+		t.wrapped(" ", text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -15,6 +16,30 @@ type modelKey struct{ apiVersion, id string }
 
 func (p *Plan) key(t *suite.Target) modelKey {
 	return modelKey{cmp.Or(t.APIVersion, p.APIVersion), t.Model}
+}
+
+// targets are the targets that are asked.
+func (p *Plan) targets() []*suite.Target {
+	var out []*suite.Target
+	for _, a := range p.arms {
+		if !slices.Contains(out, a.Target) {
+			out = append(out, a.Target)
+		}
+	}
+	return out
+}
+
+// Targets are the targets that are asked, for the head of a run file.
+func (p *Plan) Targets() []eval.RunTarget {
+	var out []eval.RunTarget
+	for _, t := range p.targets() {
+		i := slices.IndexFunc(p.arms, func(a PlannedArm) bool { return a.Target == t })
+		out = append(out, eval.RunTarget{
+			Suite: p.arms[i].Suite, Name: t.Name, Model: t.Model, APIVersion: p.key(t).apiVersion, Stream: t.Stream,
+			GenerationConfig: t.GenerationConfig, SafetySettings: t.SafetySettings,
+		})
+	}
+	return out
 }
 
 // modelCheck asks about the models of a plan.

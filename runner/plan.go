@@ -87,17 +87,6 @@ func (p *Plan) Size() int { return p.size }
 // Arms are the arms that are asked, in the order of the suites.
 func (p *Plan) Arms() []PlannedArm { return p.arms }
 
-// targets are the targets that are asked.
-func (p *Plan) targets() []*suite.Target {
-	var out []*suite.Target
-	for _, a := range p.arms {
-		if !slices.Contains(out, a.Target) {
-			out = append(out, a.Target)
-		}
-	}
-	return out
-}
-
 // Planned is a trial that is ready to be asked.
 type Planned struct {
 	eval.Trial
