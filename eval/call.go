@@ -80,6 +80,9 @@ type Error struct {
 	RetryAfter time.Duration `json:"-"`
 	// Permanent says that no retry can help although the kind suggests it.
 	Permanent bool `json:"-"`
+	// Renewed says that the login with which this was asked has been replaced since: another try may go
+	// better.
+	Renewed bool `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.
 	Unsent bool `json:"-"`
 }

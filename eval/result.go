@@ -132,6 +132,9 @@ type RunService struct {
 	APIVersion   string `json:"apiVersion"`
 	HeaderPrefix string `json:"headerPrefix"`
 	Auth         string `json:"auth"`
+	// Project is the cloud project in whose name requests are made, with OAuth.
+	Project       string `json:"project,omitempty"`
+	AuthScopeBase string `json:"authScopeBase,omitempty"`
 }
 
 // RunPlan is how much a run was going to ask.

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,9 +38,11 @@ const maxPages = 100
 // Config says where the service is and how to talk to it.
 type Config struct {
 	BaseURL      string // Required. Without a trailing slash or with one
-	HeaderPrefix string // Optional, default x-svc: gives x-svc-api-key
-	Key          string // Required, except by servers that want none
+	HeaderPrefix string // Optional, default x-svc: gives x-svc-api-key and x-svc-user-project
+	Key          string // Required, except with Tokens and by servers that want none
 	KeyInQuery   bool   // Optional: send the key as ?key= instead of in the header
+	Tokens       Tokens // Optional: OAuth access tokens, sent instead of a key
+	Project      string // Required with Tokens: the cloud project in whose name requests are made
 	APIVersion   string // Optional, default v1: where a request names none
 	UserAgent    string // Optional
 	Connections  int    // Optional: idle connections to keep; at least the concurrency
@@ -48,12 +51,22 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
+// Tokens hands out OAuth access tokens. The errors are *eval.Error.
+type Tokens interface {
+	// Token is one that is good as far as is known.
+	Token(ctx context.Context) (string, error)
+	// Renew replaces one that the service refused.
+	Renew(ctx context.Context, refused string) error
+}
+
 // Client talks to the service; safe for concurrent use.
 type Client struct {
 	cfg  Config
 	base string
-	key  secret
 	fake atomic.Bool // the server said that it is the emulator
+
+	hidden atomic.Pointer[secret] // the key and the tokens that were used last
+	hiding sync.Mutex             // held while hidden is replaced
 }
 
 // New makes a client. It opens no connection.
@@ -67,15 +80,14 @@ func New(cfg Config) *Client {
 	if cfg.Transport == nil {
 		cfg.Transport = transport(cfg.Connections)
 	}
-	return &Client{
-		cfg:  cfg,
-		base: strings.TrimRight(cfg.BaseURL, "/"),
-		key:  newSecret(cfg.Key),
-	}
+	c := &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/")}
+	c.hide(cfg.Key)
+	return c
 }
 
 func transport(connections int) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = proxy
 	t.MaxIdleConns = max(connections, 2)
 	t.MaxIdleConnsPerHost = t.MaxIdleConns
 	t.MaxResponseHeaderBytes = maxHeaderBytes
@@ -100,7 +112,7 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		return nil, err
 	}
 	for i := range resp.Candidates { // joined from parts, over which the key may have been spread
-		resp.Candidates[i].Text = c.key.outOfText(resp.Candidates[i].Text)
+		resp.Candidates[i].Text = c.secrets().outOfText(resp.Candidates[i].Text)
 	}
 	return resp, nil
 }
@@ -150,7 +162,7 @@ func (c *Client) Model(ctx context.Context, apiVersion, id string) (*eval.Model,
 	return &m, nil
 }
 
-// Models lists all models, page by page.
+// Models lists all models, page by page. A list of more than maxPages is an error.
 func (c *Client) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
 	var out []eval.Model
 	page := ""
@@ -176,7 +188,7 @@ func (c *Client) Models(ctx context.Context, apiVersion string) ([]eval.Model, e
 		}
 		page = list.NextPageToken
 	}
-	return out, nil
+	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", maxPages)
 }
 
 func (c *Client) url(apiVersion, path string) string {
@@ -249,7 +261,7 @@ func (c *Client) get(ctx context.Context, u string) ([]byte, error) {
 }
 
 func (c *Client) unsendable(err error) error {
-	return &eval.Error{Kind: eval.KindTransport, Message: c.key.outOf("the request cannot be made: " + err.Error()), Permanent: true}
+	return &eval.Error{Kind: eval.KindTransport, Message: c.secrets().outOf("the request cannot be made: " + err.Error()), Permanent: true}
 }
 
 // do sends one request and reads the whole answer, keys in camelCase and the
@@ -268,7 +280,7 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 }
 
 // clean takes the service's key out of what came, and writes keys in camelCase.
-func (c *Client) clean(data []byte) []byte { return eval.CamelKeys(c.key.outOfAnswer(data)) }
+func (c *Client) clean(data []byte) []byte { return eval.CamelKeys(c.secrets().outOfAnswer(data)) }
 
 // send makes one round trip. An answer without an error has a status of success and a body to
 // read and close.
@@ -276,14 +288,9 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if c.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", c.cfg.UserAgent)
 	}
-	if c.cfg.Key != "" {
-		if c.cfg.KeyInQuery {
-			q := req.URL.Query()
-			q.Set("key", c.cfg.Key)
-			req.URL.RawQuery = q.Encode()
-		} else {
-			req.Header.Set(c.cfg.HeaderPrefix+"-api-key", c.cfg.Key)
-		}
+	token, err := c.authenticate(req)
+	if err != nil {
+		return nil, err
 	}
 	// A round trip follows no redirect, on which http.Client would send the key's header and the
 	// prompt along, whatever the host.
@@ -302,7 +309,14 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 		return nil, c.redirected(resp)
 	}
 	data, _ := readAll(resp) // the status says enough if the body does not come
-	return nil, c.key.cleanError(statusError(resp, c.clean(data)))
+	e := c.secrets().cleanError(statusError(resp, c.clean(data)))
+	if resp.StatusCode == http.StatusUnauthorized && token != "" {
+		if err := c.cfg.Tokens.Renew(req.Context(), token); err != nil {
+			return nil, err
+		}
+		e.Renewed = true
+	}
+	return nil, e
 }
 
 var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBytes)
@@ -337,7 +351,7 @@ func (c *Client) transportError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
 	}
-	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.key.outOf(err.Error()))
+	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.secrets().outOf(err.Error()))
 	var op *net.OpError
 	e.Unsent = errors.As(err, &op) && op.Op == "dial"
 	e.Permanent = isPermanent(err)
@@ -348,7 +362,7 @@ func (c *Client) transportError(req *http.Request, err error) error {
 // does not speak TLS.
 func isPermanent(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "x509:") || strings.Contains(text, "server gave HTTP response to HTTPS client") ||
+	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") || strings.Contains(text, "server gave HTTP response to HTTPS client") ||
 		strings.Contains(text, "unsupported protocol scheme")
 }
 
@@ -376,13 +390,13 @@ func (c *Client) bodyError(req *http.Request, err error) error {
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return eval.Errorf(eval.KindMalformed, "the answer says it is gzip and is not")
 	}
-	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.key.outOf(err.Error()))
+	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.secrets().outOf(err.Error()))
 }
 
 func (c *Client) redirected(resp *http.Response) error {
 	where := "somewhere else"
 	if u, err := resp.Location(); err == nil {
-		where = c.key.outOf(u.Scheme + "://" + u.Host + u.Path)
+		where = c.secrets().outOf(u.Scheme + "://" + u.Host + u.Path)
 	}
 	return &eval.Error{
 		Kind: eval.KindStatus, Status: resp.StatusCode, Permanent: true,

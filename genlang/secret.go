@@ -2,6 +2,7 @@ package genlang
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -15,11 +16,12 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// secret takes a key out of texts in the forms in which it may turn up there.
+// secret takes keys and tokens out of texts, in the forms in which they may turn up there.
 type secret struct {
-	forms   [][]byte
-	replace *strings.Replacer
-	long    bool
+	keys    []string
+	forms   [][]byte          // of those that are long enough to be taken out of answers
+	answers *strings.Replacer // the same
+	errors  *strings.Replacer
 }
 
 // minAnswer is the length from which a key is also taken out of answers: a shorter one could be
@@ -29,9 +31,37 @@ const minAnswer = 8
 // minError is the length from which a key is taken out of errors.
 const minError = 4
 
-func newSecret(key string) secret {
+func newSecret(keys ...string) *secret {
+	s := &secret{keys: keys}
+	var all, long []string
+	for _, key := range keys {
+		forms := formsOf(key)
+		all = append(all, forms...)
+		if len(key) >= minAnswer {
+			long = append(long, forms...)
+		}
+	}
+	for _, form := range long {
+		s.forms = append(s.forms, []byte(form))
+	}
+	s.errors, s.answers = replacer(all), replacer(long)
+	return s
+}
+
+// replacer replaces each of the forms, the longest first where several begin at one place.
+func replacer(forms []string) *strings.Replacer {
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	var pairs []string
+	for _, form := range slices.Compact(forms) {
+		pairs = append(pairs, form, "[key]")
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// formsOf lists the key as it is and as it may be encoded.
+func formsOf(key string) []string {
 	if key == "" {
-		return secret{replace: strings.NewReplacer()}
+		return nil
 	}
 	var percent strings.Builder
 	for i := range len(key) {
@@ -46,18 +76,7 @@ func newSecret(key string) secret {
 	for offset := range 3 {
 		forms = append(forms, base64At(base64.StdEncoding, key, offset), base64At(base64.URLEncoding, key, offset))
 	}
-	var s secret
-	var pairs []string
-	for _, form := range forms {
-		if len(form) < minError || slices.ContainsFunc(s.forms, func(f []byte) bool { return string(f) == form }) {
-			continue
-		}
-		s.forms = append(s.forms, []byte(form))
-		pairs = append(pairs, form, "[key]")
-	}
-	s.replace = strings.NewReplacer(pairs...)
-	s.long = len(key) >= minAnswer
-	return s
+	return slices.DeleteFunc(forms, func(form string) bool { return len(form) < minError })
 }
 
 // lowerDigits writes percent escapes with lower-case digits.
@@ -80,27 +99,27 @@ func base64At(enc *base64.Encoding, key string, offset int) string {
 }
 
 // outOf is for texts of evalrun's own, such as errors.
-func (s secret) outOf(text string) string { return s.replace.Replace(text) }
+func (s *secret) outOf(text string) string { return s.errors.Replace(text) }
 
 // outOfText is for a text of an answer, decoded.
-func (s secret) outOfText(text string) string {
-	if !s.long {
+func (s *secret) outOfText(text string) string {
+	if len(s.forms) == 0 {
 		return text
 	}
-	return s.replace.Replace(text)
+	return s.answers.Replace(text)
 }
 
 // outOfAnswer is for what the service sent. Escapes such as \u0041 are resolved first where they
 // could hide the key.
-func (s secret) outOfAnswer(data []byte) []byte {
-	if !s.long {
+func (s *secret) outOfAnswer(data []byte) []byte {
+	if len(s.forms) == 0 {
 		return data
 	}
 	if bytes.IndexByte(data, '\\') >= 0 {
 		data = plainEscapes(data)
 	}
 	if slices.ContainsFunc(s.forms, func(form []byte) bool { return bytes.Contains(data, form) }) {
-		return []byte(s.replace.Replace(string(data)))
+		return []byte(s.answers.Replace(string(data)))
 	}
 	return data
 }
@@ -145,7 +164,7 @@ func escapedCode(data []byte) uint64 {
 }
 
 // cleanError takes the key out of an error that was read from an answer.
-func (s secret) cleanError(e *eval.Error) *eval.Error {
+func (s *secret) cleanError(e *eval.Error) *eval.Error {
 	e.Message, e.Code = s.outOf(e.Message), s.outOf(e.Code)
 	return e
 }

@@ -84,10 +84,11 @@ func (l *loader) service(n yamlnode.Node) {
 		Project:       l.env(m.Get("project")),
 		AuthScopeBase: l.env(m.Get("authScopeBase")),
 	}
-	for _, key := range []string{"project", "authScopeBase"} {
-		if m.Has(key) {
-			m.Key(key).Warnf("", "`%s` goes with OAuth, which this evalrun does not know yet: it has no effect", key)
-		}
+	if p := l.Service.Project; p != "" && !Project.MatchString(p) {
+		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", p)
+	}
+	if base := l.Service.AuthScopeBase; base != "" && !scopeBase(base) {
+		m.Get("authScopeBase").Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", base)
 	}
 	if u := l.Service.BaseURL; u != "" {
 		if problem := CheckBaseURL(u); problem != "" {
@@ -102,7 +103,31 @@ func (l *loader) service(n yamlnode.Node) {
 }
 
 // AuthKinds are the ways to authenticate.
-var AuthKinds = []string{"apiKey", "apiKeyQuery"}
+var AuthKinds = []string{AuthKey, AuthKeyQuery, AuthOAuth}
+
+// Ways to authenticate.
+const (
+	AuthKey      = "apiKey"      // the key in a header
+	AuthKeyQuery = "apiKeyQuery" // the key in the query
+	AuthOAuth    = "oauth"       // an access token of `evalrun auth login`
+)
+
+// Project is what the id of a cloud project looks like: it goes into a header.
+var Project = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
+
+// scopeBase reports whether scopes may begin so.
+func scopeBase(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && !strings.ContainsAny(base, " \"\\")
+}
+
+// CheckScopeBase says what is wrong with the prefix of scopes, "" when nothing is.
+func CheckScopeBase(base string) string {
+	if scopeBase(base) {
+		return ""
+	}
+	return fmt.Sprintf("%q is not the beginning of a scope's identifier, such as https://example.com", base)
+}
 
 // HeaderPrefix is what service.headerPrefix looks like.
 var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)

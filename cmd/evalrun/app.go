@@ -26,6 +26,7 @@ type app struct {
 	// usual again.
 	signals            func() (caught <-chan os.Signal, release func())
 	outWidth, errWidth int // columns, 0 when it is no terminal
+	browse             func(address string) error
 }
 
 // version is set by the linker in releases.
@@ -136,7 +137,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.AddCommand(
 		a.runCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.modelsCommand(),
-		a.countCommand(), a.embedCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
+		a.countCommand(), a.embedCommand(), a.authCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

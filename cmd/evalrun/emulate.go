@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +18,8 @@ type emulateOptions struct {
 	listen, script, key, prefix string
 	aliases                     map[string]string
 	seed                        uint64
+	consent, project            string
+	lifetime                    time.Duration
 }
 
 func (a *app) emulateCommand() *cobra.Command {
@@ -23,7 +27,8 @@ func (a *app) emulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "emulate", Short: "Serve the emulator on its own", Args: cobra.NoArgs,
 		Long: "Serves the generative-language service without a model behind it: answers come from a\n" +
-			"script. The first line on standard output is the base URL; a signal ends it.",
+			"script. The first line on standard output is the base URL; a signal ends it. An OAuth\n" +
+			"authorization server is part of it: /emulator/client-secrets is its client secrets file.",
 		RunE: func(*cobra.Command, []string) error { return a.emulate(o) },
 	}
 	fs := cmd.Flags()
@@ -33,6 +38,9 @@ func (a *app) emulateCommand() *cobra.Command {
 	fs.StringVar(&o.prefix, "header-prefix", eval.DefaultHeaderPrefix, "prefix of the service's headers")
 	fs.Var(vars(o.aliases), "alias", "NAME=MODEL: another name for a model; repeat it for several")
 	fs.Uint64Var(&o.seed, "seed", 0, "seed of what is drawn")
+	fs.StringVar(&o.consent, "consent", emulator.ConsentPage, "how OAuth logins are granted: page asks in the browser, auto grants, deny denies")
+	fs.Var((*positiveDuration)(&o.lifetime), "token-lifetime", "how long OAuth access tokens are good (default 1h)")
+	fs.StringVar(&o.project, "project", "", "the one cloud project in which the API is enabled (default: every one)")
 	return cmd
 }
 
@@ -48,7 +56,13 @@ func (a *app) emulate(o emulateOptions) error {
 		}
 		o.aliases[alias] = id
 	}
-	e := emulator.New(emulator.Options{Script: script, Key: o.key, HeaderPrefix: o.prefix, Alias: o.aliases, Seed: o.seed})
+	if consents := []string{emulator.ConsentPage, emulator.ConsentAuto, emulator.ConsentDeny}; !slices.Contains(consents, o.consent) {
+		return harness.Exitf(harness.ExitBadInput, "--consent is one of %s, not %q", strings.Join(consents, ", "), o.consent)
+	}
+	e := emulator.New(emulator.Options{
+		Script: script, Key: o.key, HeaderPrefix: o.prefix, Alias: o.aliases, Seed: o.seed,
+		Consent: o.consent, TokenLifetime: o.lifetime, Project: o.project,
+	})
 	server, err := e.Start(o.listen)
 	if err != nil {
 		return harness.Exitf(harness.ExitBadInput, "%w", err)
@@ -61,7 +75,15 @@ func (a *app) emulate(o emulateOptions) error {
 	defer release()
 	fmt.Fprintln(a.err, "no model is behind this address; Ctrl-C ends it")
 	sig := <-signals
-	stats := server.Stats()
-	fmt.Fprintf(a.err, "%s: %d generateContent, %d countTokens, %d models\n", sig, stats["generateContent"], stats["countTokens"], stats["models"])
+	served := []string{}
+	for _, m := range emulator.Methods() {
+		if n := server.Stats()[m]; n > 0 {
+			served = append(served, fmt.Sprintf("%d %s", n, m))
+		}
+	}
+	if len(served) == 0 {
+		served = append(served, "nothing was asked")
+	}
+	fmt.Fprintf(a.err, "%s: %s\n", sig, strings.Join(served, ", "))
 	return nil
 }

@@ -20,7 +20,9 @@ func serviceFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringVar(&f.BaseURL, "base-url", "", "address of the service (EVALRUN_BASE_URL, service.baseUrl)")
 	fs.StringVar(&f.APIVersion, "api-version", "", "v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)")
 	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "prefix of the service's headers (EVALRUN_HEADER_PREFIX; default x-svc)")
-	fs.StringVar(&f.Auth, "auth", "", "apiKey, in a header, or apiKeyQuery (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY")
+	fs.StringVar(&f.Auth, "auth", "", "apiKey, in a header, apiKeyQuery, or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY")
+	fs.StringVar(&f.Project, "project", "", "cloud project, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
+	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
 	fs.StringVar(&f.Emulator, "emulator", "", "ask the embedded emulator; =SCRIPT gives its answers")
 	fs.Lookup("emulator").NoOptDefVal = harness.DemoScript
 	fs.Uint64Var(&f.Seed, "seed", 0, "seed of what the emulator draws")

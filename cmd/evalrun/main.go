@@ -21,7 +21,7 @@ func main() { os.Exit(mainCode()) }
 func mainCode() int {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, and no loss
 	a := &app{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, signals: catch,
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, signals: catch, browse: openBrowser,
 		outWidth: width(os.Stdout), errWidth: width(os.Stderr),
 	}
 	return a.main(context.Background(), os.Args[1:])

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/clipperhouse/displaywidth"
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
@@ -40,41 +42,83 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 		return err
 	}
 	defer session.Close()
-	models, err := session.Source().Models(ctx, settings.Service.APIVersion)
-	if err != nil {
-		return session.Refused(err)
-	}
 	if len(args) == 1 {
-		id := strings.TrimPrefix(args[0], "models/")
-		m, err := session.Source().Model(ctx, settings.Service.APIVersion, id)
-		if e := eval.AsError(err); e != nil && e.NotFound() {
-			var ids []string
-			for i := range models {
-				ids = append(ids, models[i].ID())
-			}
-			return harness.Exitf(harness.ExitBadInput, "the service has no model %s; %s", id, diag.DidYouMean(id, ids))
+		m, err := session.Model(ctx, strings.TrimPrefix(args[0], "models/"))
+		switch {
+		case err != nil:
+			return err
+		case o.json:
+			return a.printJSON([]eval.Model{*m})
 		}
-		if err != nil {
-			return session.Refused(err)
-		}
-		models = []eval.Model{*m}
+		return a.writeModel(m)
 	}
-	if o.json {
+	models, err := session.Source().Models(ctx, settings.Service.APIVersion)
+	switch {
+	case err != nil:
+		return session.Refused(err)
+	case o.json:
 		return a.printJSON(models)
 	}
 	slices.SortFunc(models, func(x, y eval.Model) int { return cmp.Compare(x.Name, y.Name) })
 	return a.modelTable(models)
 }
 
+// modelTable writes a line a model; in a terminal that is too narrow for it, a few lines each.
 func (a *app) modelTable(models []eval.Model) error {
-	tw := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+	var table bytes.Buffer
+	tw := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)
 	p := printer{w: tw}
-	p.printf("MODEL\tVERSION\tINPUT\tOUTPUT\tTEMPERATURE\tTOP P\tTOP K\tMETHODS\n")
-	for _, m := range models {
-		p.printf("%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", diag.CleanLine(m.ID()), diag.CleanLine(m.Version), m.InputTokenLimit, m.OutputTokenLimit,
-			optional(m.Temperature), optional(m.TopP), optional(m.TopK), diag.CleanLine(strings.Join(m.SupportedGenerationMethods, ", ")))
+	p.printf("MODEL\tVERSION\tNAME\tINPUT\tOUTPUT\tTEMPERATURE\tTOP P\tTOP K\tMETHODS\tDESCRIPTION\n")
+	for i := range models {
+		m := &models[i]
+		p.printf("%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", diag.CleanLine(m.ID()), diag.CleanLine(m.Version), diag.CleanLine(m.DisplayName), m.InputTokenLimit, m.OutputTokenLimit,
+			optional(m.Temperature), optional(m.TopP), optional(m.TopK), diag.CleanLine(strings.Join(m.SupportedGenerationMethods, ", ")), diag.CleanLine(m.Description))
 	}
-	return errors.Join(p.err, tw.Flush())
+	if err := errors.Join(p.err, tw.Flush()); err != nil {
+		return err
+	}
+	if a.outWidth > 0 {
+		for line := range strings.Lines(table.String()) {
+			if displaywidth.String(strings.TrimRight(line, "\n")) > a.outWidth {
+				return a.writeModels(models)
+			}
+		}
+	}
+	_, err := table.WriteTo(a.out)
+	return err
+}
+
+func (a *app) writeModels(models []eval.Model) error {
+	for i := range models {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		if err := a.writeModel(&models[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeModel writes all that is known of a model.
+func (a *app) writeModel(m *eval.Model) error {
+	p := printer{w: a.out}
+	p.printf("%s\n", diag.CleanLine(m.ID()))
+	line := func(name, value string) {
+		if value != "" && value != "-" {
+			p.printf("  %-12s %s\n", name, diag.CleanLine(value))
+		}
+	}
+	line("name", m.DisplayName)
+	line("version", m.Version)
+	line("description", m.Description)
+	line("input", diag.Count(m.InputTokenLimit, "token"))
+	line("output", diag.Count(m.OutputTokenLimit, "token"))
+	line("methods", strings.Join(m.SupportedGenerationMethods, ", "))
+	line("temperature", optional(m.Temperature))
+	line("topP", optional(m.TopP))
+	line("topK", optional(m.TopK))
+	return p.err
 }
 
 func optional[T any](v *T) string {

@@ -100,8 +100,18 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 
 // plan asks the service about its models; a signal meanwhile ends the command.
 func plan(ctx context.Context, session *harness.Session, signals <-chan os.Signal) (*runner.Plan, error) {
+	ctx, signaled := until(ctx, signals)
+	p, err := session.Plan(ctx)
+	if code := signaled(); code != harness.ExitOK {
+		return nil, harness.Exitf(code, "interrupted before the first call")
+	}
+	return p, err
+}
+
+// until is a context that ends with a signal, and a function that ends it and gives the exit code that
+// the signal means.
+func until(ctx context.Context, signals <-chan os.Signal) (context.Context, func() (code int)) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	caught := make(chan os.Signal, 1)
 	watched := make(chan struct{})
 	go func() {
@@ -113,14 +123,15 @@ func plan(ctx context.Context, session *harness.Session, signals <-chan os.Signa
 		case <-ctx.Done():
 		}
 	}()
-	p, err := session.Plan(ctx)
-	cancel()
-	<-watched
-	select {
-	case sig := <-caught:
-		return nil, harness.Exitf(harness.ExitOfSignal(sig.String()), "interrupted before the first call")
-	default:
-		return p, err
+	return ctx, func() int {
+		cancel()
+		<-watched
+		select {
+		case sig := <-caught:
+			return harness.ExitOfSignal(sig.String())
+		default:
+			return harness.ExitOK
+		}
 	}
 }
 

@@ -9,12 +9,14 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,7 +32,12 @@ type Options struct {
 	HeaderPrefix string            // default x-svc
 	Alias        map[string]string // names that stand for one of the seven models
 	Seed         uint64
-	Models       []eval.Model // default eval.NamedModels
+	// Consent is how logins are granted: ConsentPage (the default), ConsentAuto or ConsentDeny.
+	Consent string
+	// TokenLifetime is how long access tokens are good, an hour by default.
+	TokenLifetime time.Duration
+	// Project is the one cloud project in which the API is enabled; "" stands for all.
+	Project string
 }
 
 // Emulator serves the methods of the service. Use New.
@@ -40,11 +47,15 @@ type Emulator struct {
 	mux    *http.ServeMux
 	served map[string]*atomic.Int64
 	draws  draws
+	auth   *authServer
 	stop   chan struct{}
 }
 
 // methods that are counted, in the order of the statistics.
 var methods = []string{eval.MethodGenerate, eval.MethodStream, eval.MethodCountTokens, eval.MethodEmbed, eval.MethodEmbedBatch, "models"}
+
+// Methods are the names under which calls are counted.
+func Methods() []string { return slices.Clone(methods) }
 
 // New makes an emulator.
 func New(opts Options) *Emulator {
@@ -54,7 +65,7 @@ func New(opts Options) *Emulator {
 	if opts.Script == nil {
 		opts.Script = &Script{}
 	}
-	e := &Emulator{opts: opts, mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
+	e := &Emulator{opts: opts, auth: newAuthServer(opts.Consent, opts.TokenLifetime), mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
 	for _, m := range eval.NamedModels() {
 		m.Description = "No model is behind this name: evalrun's emulator answers from a script."
 		e.models = append(e.models, m)
@@ -63,6 +74,7 @@ func New(opts Options) *Emulator {
 		e.served[m] = new(atomic.Int64)
 	}
 	e.draws.seen = map[uint64]uint64{}
+	e.auth.register(e.mux)
 	e.mux.HandleFunc("GET /emulator/stats", e.stats)
 	e.mux.HandleFunc("GET /{version}/models", e.authorized(e.listModels))
 	e.mux.HandleFunc("GET /{version}/models/{id}", e.authorized(e.getModel))
@@ -141,18 +153,16 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client may have gone; there is nobody to tell
 }
 
-// authorized lets a request pass that brings a good key.
+// authorized lets a request pass that brings a good key, or a good token and a project.
 func (e *Emulator) authorized(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		key := r.Header.Get(e.opts.HeaderPrefix + "-api-key")
-		if key == "" {
-			key = r.URL.Query().Get("key")
+		p := e.checkKey(r)
+		if token, ok := bearer(r); ok {
+			p = e.checkToken(token, r.Header.Get(e.opts.HeaderPrefix+"-user-project"))
 		}
 		switch {
-		case key == "":
-			fail(w, &problem{http.StatusForbidden, "PERMISSION_DENIED", "the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key", ""})
-		case e.opts.Key != "" && key != e.opts.Key:
-			fail(w, &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the API key is not valid", "API_KEY_INVALID"})
+		case p != nil:
+			fail(w, p)
 		case !slices.Contains(eval.APIVersions, r.PathValue("version")):
 			fail(w, notFound("there is no version %q", r.PathValue("version")))
 		default:
@@ -161,7 +171,38 @@ func (e *Emulator) authorized(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (e *Emulator) listModels(w http.ResponseWriter, _ *http.Request) {
+func bearer(r *http.Request) (token string, ok bool) {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
+}
+
+func (e *Emulator) checkKey(r *http.Request) *problem {
+	key := cmp.Or(r.Header.Get(e.opts.HeaderPrefix+"-api-key"), r.URL.Query().Get("key"))
+	switch {
+	case key == "":
+		return &problem{http.StatusForbidden, "PERMISSION_DENIED", "the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key", ""}
+	case e.opts.Key != "" && key != e.opts.Key:
+		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the API key is not valid", "API_KEY_INVALID"}
+	}
+	return nil
+}
+
+func (e *Emulator) checkToken(token, project string) *problem {
+	switch {
+	case !e.auth.good(token):
+		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the access token is not valid, or not any more", "ACCESS_TOKEN_EXPIRED"}
+	case project == "":
+		return &problem{http.StatusForbidden, "PERMISSION_DENIED", "the request names no project: send the header " + e.opts.HeaderPrefix + "-user-project", "USER_PROJECT_MISSING"}
+	case e.opts.Project != "" && project != e.opts.Project:
+		return &problem{http.StatusForbidden, "PERMISSION_DENIED", "the API has not been used in project " + project + " before or it is disabled", "SERVICE_DISABLED"}
+	}
+	return nil
+}
+
+// defaultPage is how many models a page lists at most when the request does not say.
+const defaultPage = 50
+
+func (e *Emulator) listModels(w http.ResponseWriter, r *http.Request) {
 	e.served["models"].Add(1)
 	models := slices.Clone(e.models)
 	for _, alias := range sortedKeys(e.opts.Alias) {
@@ -169,9 +210,33 @@ func (e *Emulator) listModels(w http.ResponseWriter, _ *http.Request) {
 			models = append(models, *m)
 		}
 	}
-	reply(w, struct {
+	query := r.URL.Query()
+	size, from := defaultPage, 0
+	var err error
+	if v := cmp.Or(query.Get("pageSize"), query.Get("page_size")); v != "" {
+		if size, err = strconv.Atoi(v); err != nil || size < 0 {
+			fail(w, badRequest("pageSize must be a number that is not negative"))
+			return
+		}
+	}
+	if v := cmp.Or(query.Get("pageToken"), query.Get("page_token")); v != "" {
+		if from, err = strconv.Atoi(strings.TrimPrefix(v, "from-")); err != nil || from < 0 || from > len(models) {
+			fail(w, badRequest("the pageToken is not one that was handed out"))
+			return
+		}
+	}
+	if size == 0 {
+		size = defaultPage
+	}
+	to := min(len(models), from+size)
+	out := struct {
 		Models []eval.Model `json:"models"`
-	}{models})
+		Next   string       `json:"nextPageToken,omitempty"`
+	}{Models: models[from:to]}
+	if to < len(models) {
+		out.Next = "from-" + strconv.Itoa(to)
+	}
+	reply(w, out)
 }
 
 func (e *Emulator) getModel(w http.ResponseWriter, r *http.Request) {

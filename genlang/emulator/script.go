@@ -95,11 +95,11 @@ func readRule(n yamlnode.Node) *rule {
 		if m.Has("replies") {
 			m.Key("replies").Errorf("", "a rule has one of reply and replies")
 		}
-		r.replies = []weighted{{template(reply), 1}}
+		r.replies = []weighted{{replyTemplate(reply), 1}}
 	}
 	for _, item := range m.Get("replies").Seq() {
 		w := item.Map("text", "weight")
-		one := weighted{template(w.Need("text")), 1}
+		one := weighted{replyTemplate(w.Need("text")), 1}
 		if v := w.Get("weight"); !v.IsZero() {
 			one.weight = v.Float(1e-9, 1e9)
 		}
@@ -180,7 +180,7 @@ func readFault(n yamlnode.Node) fault {
 	return f
 }
 
-func template(n yamlnode.Node) *tmpl.Template {
+func replyTemplate(n yamlnode.Node) *tmpl.Template {
 	known := []string{"prompt", "model", "turns", "images", "groups"}
 	t, err := tmpl.Parse(n.Str())
 	if err == nil {

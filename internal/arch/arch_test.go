@@ -23,19 +23,20 @@ var direct = map[string][]string{
 	"suite":             {"eval", "diag", "internal/yamlnode", "internal/tmpl"},
 	"genlang":           {"eval"},
 	"genlang/emulator":  {"eval", "diag", "internal/yamlnode", "internal/tmpl"},
+	"genlang/oauth":     {"eval"},
 	"journal":           {"eval"},
 	"internal/flow":     {"eval"},
 	"scorers":           {"suite", "eval", "diag"},
 	"reports":           {"journal", "eval", "diag", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag"},
-	"internal/harness":  {"runner", "reports", "journal", "genlang", "genlang/emulator", "internal/flow", "scorers", "suite"},
-	"cmd/evalrun":       {"internal/harness", "genlang/emulator", "reports", "runner", "scorers", "eval", "diag"},
+	"internal/harness":  {"runner", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "scorers", "suite"},
+	"cmd/evalrun":       {"internal/harness", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
 }
 
 // only says which packages may import something from outside the module.
 var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yamlnode"},
-	"net/http":         {"genlang", "genlang/emulator"},
+	"net/http":         {"genlang", "genlang/emulator", "genlang/oauth"},
 }
 
 type pkg struct {

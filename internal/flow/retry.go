@@ -111,6 +111,8 @@ func passing(e *eval.Error) bool {
 	switch e.Kind {
 	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindQuota:
 		return true
+	case eval.KindAuth:
+		return e.Renewed
 	case eval.KindStatus:
 		return slices.Contains(passingStatus, e.Status)
 	}

@@ -31,6 +31,7 @@ type Session struct {
 	service  flow.Service
 	ledger   *flow.Ledger
 	stop     *runner.Stop
+	tokens   genlang.Tokens // with OAuth
 	client   *genlang.Client
 	emulator *emulator.Server
 }
@@ -47,8 +48,12 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 	switch {
 	case s.Settings.Service.BaseURL == "":
 		return nil, Exitf(ExitBadInput, "no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator")
+	case s.oauth():
+		if err := s.useLogin(); err != nil {
+			return nil, err
+		}
 	case s.Settings.key == "":
-		return nil, Exitf(ExitBadInput, "no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show)")
+		return nil, Exitf(ExitBadInput, "no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth")
 	}
 	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !l.warned(s.Settings.Service.BaseURL) {
 		notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
@@ -78,7 +83,7 @@ func (s *Session) wire() {
 	service, limits := s.Settings.Service, s.Settings.Limits
 	s.client = genlang.New(genlang.Config{
 		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
-		Key: s.Settings.key, KeyInQuery: service.Auth == "apiKeyQuery",
+		Key: s.Settings.key, KeyInQuery: service.Auth == suite.AuthKeyQuery, Tokens: s.tokens, Project: service.Project,
 		UserAgent: "evalrun/" + s.Version, Connections: limits.Concurrency, ToEmulator: s.emulator != nil,
 	})
 	s.ledger = flow.NewLedger(flow.LedgerConfig{
@@ -180,7 +185,7 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 func (s *Session) Refused(err error) error {
 	switch eval.AsError(err).Kind {
 	case eval.KindAuth:
-		return Exitf(ExitIncomplete, "%s refuses the key in EVALRUN_API_KEY: %w", s.Settings.Service.BaseURL, err)
+		return Exitf(ExitIncomplete, "%s", s.refusal(eval.AsError(err)))
 	case eval.KindTransport:
 		return Exitf(ExitIncomplete, "%s does not answer: %w", s.Settings.Service.BaseURL, err)
 	}

@@ -66,11 +66,25 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) er
 	return nil
 }
 
-// noModel is the error of a model that the service does not have.
+// Model is the metadata of one model. One that the service does not have is bad input, with the
+// names that come near.
+func (s *Session) Model(ctx context.Context, id string) (*eval.Model, error) {
+	m, err := s.service.Model(ctx, s.Settings.Service.APIVersion, id)
+	switch e := eval.AsError(err); {
+	case e == nil:
+		return m, nil
+	case e.NotFound():
+		return nil, s.noModel(ctx, id, "")
+	}
+	return nil, s.Refused(err)
+}
+
+// noModel is the error of a model that the service does not have; method, if any, is what it was
+// wanted for.
 func (s *Session) noModel(ctx context.Context, id, method string) error {
 	hint := ""
 	if models, err := s.service.Models(ctx, s.Settings.Service.APIVersion); err == nil {
-		models = slices.DeleteFunc(models, func(m eval.Model) bool { return !m.Supports(method) })
+		models = slices.DeleteFunc(models, func(m eval.Model) bool { return method != "" && !m.Supports(method) })
 		ids := make([]string, len(models))
 		for i := range models {
 			ids[i] = models[i].ID()

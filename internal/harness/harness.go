@@ -66,6 +66,8 @@ type Flags struct {
 	APIVersion   string            `json:"apiVersion,omitempty"`
 	HeaderPrefix string            `json:"headerPrefix,omitempty"`
 	Auth         string            `json:"auth,omitempty"`
+	Project      string            `json:"project,omitempty"`
+	ScopeBase    string            `json:"authScopeBase,omitempty"`
 	Emulator     string            `json:"emulator,omitempty"` // a script, or DemoScript
 	Out          string            `json:"out,omitempty"`
 	Reports      []string          `json:"reports,omitempty"` // FORMAT or FORMAT=PATH

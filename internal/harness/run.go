@@ -242,7 +242,7 @@ func (c *consumer) decide(r *eval.Result) {
 func (c *consumer) decideOnError(e *eval.Error) {
 	switch e.Kind {
 	case eval.KindAuth:
-		c.halt(eval.EndStopped, fmt.Sprintf("%s refuses the key: %s", c.session.Settings.Service.BaseURL, e))
+		c.halt(eval.EndStopped, c.session.refusal(e))
 	case eval.KindQuota:
 		if e.Permanent {
 			c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))

@@ -48,7 +48,9 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 			HeaderPrefix: cmp.Or(pick(&m, "service.headerPrefix", cmp.Or(f.HeaderPrefix, getenv("EVALRUN_HEADER_PREFIX")),
 				func(s *suite.Suite) string { return s.Service.HeaderPrefix }), eval.DefaultHeaderPrefix),
 			Auth: cmp.Or(pick(&m, "service.auth", cmp.Or(f.Auth, getenv("EVALRUN_AUTH")),
-				func(s *suite.Suite) string { return s.Service.Auth }), "apiKey"),
+				func(s *suite.Suite) string { return s.Service.Auth }), suite.AuthKey),
+			Project:       pick(&m, "service.project", cmp.Or(f.Project, getenv("EVALRUN_PROJECT")), func(s *suite.Suite) string { return s.Service.Project }),
+			AuthScopeBase: strings.TrimRight(pick(&m, "service.authScopeBase", cmp.Or(f.ScopeBase, getenv("EVALRUN_AUTH_SCOPE_BASE")), func(s *suite.Suite) string { return s.Service.AuthScopeBase }), "/"),
 		},
 		Limits: suite.Limits{
 			Concurrency:       cmp.Or(pick(&m, "limits.concurrency", f.Concurrency, func(s *suite.Suite) int { return s.Limits.Concurrency }), defaultConcurrency),
@@ -76,6 +78,10 @@ func (s *Settings) check() error {
 		return Exitf(ExitBadInput, "the way to authenticate is %s, not %q", strings.Join(suite.AuthKinds, " or "), s.Service.Auth)
 	case !suite.HeaderPrefix.MatchString(s.Service.HeaderPrefix):
 		return Exitf(ExitBadInput, "%q is not the beginning of a header name", s.Service.HeaderPrefix)
+	case s.Service.Project != "" && !suite.Project.MatchString(s.Service.Project):
+		return Exitf(ExitBadInput, "%q is not the id of a cloud project", s.Service.Project)
+	case s.Service.AuthScopeBase != "" && suite.CheckScopeBase(s.Service.AuthScopeBase) != "":
+		return Exitf(ExitBadInput, "%s", suite.CheckScopeBase(s.Service.AuthScopeBase))
 	case strings.ContainsFunc(s.key, unicode.IsControl):
 		return Exitf(ExitBadInput, "EVALRUN_API_KEY holds a line break or another control character")
 	case s.Service.BaseURL != "":

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cli/browser"
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/genlang/oauth"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+func (a *app) authCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "auth", Short: "Log in to the service by OAuth 2.0",
+		Long: "Logs in to the service by OAuth 2.0 for desktop applications, for `--auth oauth`. How to get a\n" +
+			"client secrets file, and what else to set up, stands in docs/oauth.md.",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(a.loginCommand(), a.statusCommand(), a.logoutCommand())
+	return cmd
+}
+
+// loginOptions are the flags of `evalrun auth login`.
+type loginOptions struct {
+	harness.Flags
+	secrets   string
+	scopes    []string
+	noBrowser bool
+}
+
+func (a *app) loginCommand() *cobra.Command {
+	var o loginOptions
+	cmd := &cobra.Command{
+		Use: "login --client-secrets FILE [SUITE...]", Short: "Log in through the browser",
+		Long: "Opens the browser, where you grant access, and keeps what comes of it in a file of your\n" +
+			"own. Suites may be named for what their `service` block says of the deployment.",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.login(cmd.Context(), args, o) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.secrets, "client-secrets", "", "the client secrets file that you downloaded (required)")
+	fs.StringVar(&o.ScopeBase, "auth-scope-base", "", "prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE, service.authScopeBase)")
+	fs.StringArrayVar(&o.scopes, "scope", nil, "retriever (the default), cloud-platform, or the whole identifier of a scope; repeat it for several")
+	fs.StringVar(&o.Project, "project", "", "cloud project, if another one than that of the client secrets file")
+	fs.BoolVar(&o.noBrowser, "no-browser", false, "open no browser; paste the address to which one on another machine is sent")
+	o.Timeout = oauth.DefaultWait
+	fs.Var((*positiveDuration)(&o.Timeout), "timeout", "how long to wait for the browser")
+	return cmd
+}
+
+func (a *app) login(ctx context.Context, suites []string, o loginOptions) error {
+	if o.secrets == "" {
+		return harness.Exitf(harness.ExitBadInput, "--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app (docs/oauth.md)")
+	}
+	loaded, err := a.load(suites, harness.Flags{})
+	if err != nil {
+		return err
+	}
+	settings, err := harness.Settle(loaded, harness.Flags{ScopeBase: o.ScopeBase, Project: o.Project}, a.getenv)
+	if err != nil {
+		return err
+	}
+	client, err := oauth.ReadClient(o.secrets)
+	if err != nil {
+		return harness.Exitf(harness.ExitBadInput, "%w", err)
+	}
+	if settings.Service.Project != "" {
+		client.Project = settings.Service.Project
+	}
+	scopes, err := harness.LoginScopes(settings.Service.AuthScopeBase, scopeNames(o.scopes))
+	if err != nil {
+		return err
+	}
+	store, err := oauth.UserStore()
+	if err != nil {
+		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+	}
+	signals, release := a.signals()
+	defer release()
+	ctx, signaled := until(ctx, signals)
+	token, err := a.newLogin(client, scopes, o).Run(ctx)
+	if code := signaled(); code != harness.ExitOK {
+		return harness.Exitf(code, "the login was interrupted; nobody is logged in")
+	}
+	if err != nil {
+		return harness.ExitOfLogin(err)
+	}
+	if err := store.Save(token); err != nil {
+		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+	}
+	a.tellLogin(token, scopes, store)
+	return nil
+}
+
+func (a *app) newLogin(client *oauth.Client, scopes []string, o loginOptions) *oauth.Login {
+	l := &oauth.Login{
+		Client: client, Scopes: scopes, Wait: o.Timeout,
+		Notice: func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) },
+		Show: func(address string) {
+			fmt.Fprintf(a.out, "Open this address in a browser and grant access:\n\n%s\n\n", address)
+		},
+	}
+	if o.noBrowser {
+		fmt.Fprintf(a.err, "On a machine with another browser than this one's, the browser ends on a page that it cannot\nopen: copy the address of that page, paste it here, and press Enter.\n\n")
+		l.Pasted = a.in
+		return l
+	}
+	l.Open = a.browse
+	return l
+}
+
+// openBrowser opens an address in the system's browser.
+func openBrowser(address string) error {
+	browser.Stdout, browser.Stderr = io.Discard, io.Discard
+	return browser.OpenURL(address)
+}
+
+func (a *app) tellLogin(token *oauth.Token, wanted []string, store *oauth.Store) {
+	fmt.Fprintln(a.out, "You are logged in.")
+	if missing := token.Missing(wanted); len(missing) > 0 {
+		fmt.Fprintf(a.err, "warning: not granted: %s\n", diag.CleanLine(strings.Join(missing, " ")))
+	}
+	if token.RefreshToken == "" {
+		fmt.Fprintln(a.err, "warning: the server gave no refresh token: the login ends when its token expires")
+	}
+	fmt.Fprintf(a.err, "the login is kept in %s; use it by --auth oauth\n", store.Path)
+}
+
+// scopeNames completes the short names of scopes.
+func scopeNames(given []string) []string {
+	var out []string
+	for _, name := range given {
+		if name == "retriever" {
+			name = oauth.ScopeRetriever
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// statusOptions are the flags of `evalrun auth status`.
+type statusOptions struct {
+	harness.Flags
+	json bool
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use: "status", Short: "Tell who is logged in, and try it", Args: cobra.NoArgs,
+		Long: "Tells of which client, project and scopes the login is, and when it expires. With the address\n" +
+			"of a service it asks that for its models.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context(), o) },
+	}
+	serviceFlags(cmd.Flags(), &o.Flags)
+	attemptFlags(cmd.Flags(), &o.Flags)
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
+}
+
+// loginStatus is what is told of a login: never a token.
+type loginStatus struct {
+	ClientID     string    `json:"clientId"`
+	Project      string    `json:"project"`
+	Scopes       []string  `json:"scopes"`
+	Expiry       time.Time `json:"expiry,omitzero"`
+	RefreshToken bool      `json:"refreshToken"` // whether there is one
+	File         string    `json:"file"`
+	Service      string    `json:"service,omitempty"` // that was asked
+	Models       int       `json:"models,omitempty"`  // that it listed
+	Problem      string    `json:"problem,omitempty"` // with asking
+}
+
+func (a *app) status(ctx context.Context, o statusOptions) error {
+	store, err := oauth.UserStore()
+	if err != nil {
+		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+	}
+	if _, err := store.Load(); err != nil {
+		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+	}
+	o.Auth = "oauth"
+	settings, err := harness.Settle(&harness.Loaded{}, o.Flags, a.getenv)
+	if err != nil {
+		return err
+	}
+	out := loginStatus{File: store.Path, Service: settings.Service.BaseURL, Project: settings.Service.Project}
+	var problem error
+	if out.Service != "" {
+		var models []eval.Model
+		models, problem = a.tryLogin(ctx, settings, o.Flags)
+		out.Models = len(models)
+		if problem != nil {
+			out.Problem = problem.Error()
+		}
+	}
+	login, err := store.Load() // it may have been refreshed meanwhile
+	if err != nil {
+		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+	}
+	out.ClientID, out.Scopes, out.Expiry, out.RefreshToken = login.Client.ID, login.Scopes, login.Expiry, login.RefreshToken != ""
+	if out.Project == "" {
+		out.Project = login.Client.Project
+	}
+	if o.json {
+		err = a.printJSON(out)
+	} else {
+		err = a.writeStatus(&out)
+	}
+	return errors.Join(err, problem)
+}
+
+// tryLogin asks the service for its models.
+func (a *app) tryLogin(ctx context.Context, settings harness.Settings, flags harness.Flags) ([]eval.Model, error) {
+	session, err := harness.Connect(&harness.Loaded{}, settings, flags, buildVersion(), a.tellNotice)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	models, err := session.Source().Models(ctx, settings.Service.APIVersion)
+	if err != nil {
+		return nil, session.Refused(err)
+	}
+	return models, nil
+}
+
+func (a *app) writeStatus(s *loginStatus) error {
+	p := printer{w: a.out}
+	line := func(name, value string) { p.printf("%-9s %s\n", name, diag.CleanLine(value)) }
+	line("client", s.ClientID)
+	line("project", orNone(s.Project))
+	line("scopes", strings.Join(s.Scopes, " "))
+	line("expires", expiry(s, time.Now()))
+	line("file", s.File)
+	switch {
+	case s.Service == "":
+		line("service", "not asked: no address is given (--base-url or EVALRUN_BASE_URL)")
+	case s.Problem == "":
+		line("service", fmt.Sprintf("%s takes the login and lists %s", s.Service, diag.Count(s.Models, "model")))
+	}
+	return p.err
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none; name one by --project"
+	}
+	return s
+}
+
+func expiry(s *loginStatus, now time.Time) string {
+	renewal := "; it is refreshed by itself"
+	if !s.RefreshToken {
+		renewal = "; there is no refresh token, so log in again then"
+	}
+	switch left := s.Expiry.Sub(now).Round(time.Second); {
+	case s.Expiry.IsZero():
+		return "never, as far as the server said"
+	case left <= 0:
+		return fmt.Sprintf("%s ago (%s)%s", -left, s.Expiry.Format(time.RFC3339), renewal)
+	default:
+		return fmt.Sprintf("in %s (%s)%s", left, s.Expiry.Format(time.RFC3339), renewal)
+	}
+}
+
+func (a *app) logoutCommand() *cobra.Command {
+	var revokeURL string
+	cmd := &cobra.Command{
+		Use: "logout", Short: "Forget the login, and revoke it where the server can", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.logout(cmd.Context(), revokeURL) },
+	}
+	cmd.Flags().StringVar(&revokeURL, "revoke-url", "", "the server's revocation endpoint (default: the `revoke_uri` of the client secrets file, if any)")
+	return cmd
+}
+
+func (a *app) logout(ctx context.Context, revokeURL string) error {
+	store, err := oauth.UserStore()
+	if err != nil {
+		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+	}
+	login, loadErr := store.Load()
+	if err := store.Forget(); err != nil {
+		if errors.Is(err, oauth.ErrNoLogin) {
+			fmt.Fprintln(a.out, "Nobody was logged in.")
+			return nil
+		}
+		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+	}
+	fmt.Fprintln(a.out, "The login is forgotten.")
+	if loadErr != nil { // it could not be read, so there is nothing to revoke it with
+		return nil
+	}
+	if revokeURL == "" {
+		revokeURL = login.Client.RevokeURL
+	}
+	if revokeURL == "" {
+		fmt.Fprintln(a.err, "the server was not told: --revoke-url names where it is")
+		return nil
+	}
+	if err := login.Revoke(ctx, revokeURL); err != nil {
+		return harness.Exitf(harness.ExitIncomplete, "the server did not revoke it: %w; revoke it in your account there", err)
+	}
+	fmt.Fprintln(a.out, "The server has revoked it.")
+	return nil
+}

@@ -1,0 +1,279 @@
+package oauth
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// DefaultWait is how long a login waits for the browser.
+const DefaultWait = 120 * time.Second
+
+// Login is one try to log in.
+type Login struct {
+	Client *Client
+	Scopes []string
+	// Show is told the address that the person opens. Required.
+	Show func(address string)
+	// Open opens the address in a browser. Optional: without it the person does.
+	Open func(address string) error
+	// Notice is told what goes wrong without ending the login. Required.
+	Notice func(text string)
+	// Pasted is where the person may paste the address to which the browser was sent, for
+	// a machine without a browser. Optional.
+	Pasted io.Reader
+	Wait   time.Duration // Optional, default DefaultWait
+}
+
+// Reasons for which a login fails, for errors.Is.
+var (
+	ErrDenied  = errors.New("access was denied in the browser")
+	ErrTimeout = errors.New("no answer came from the browser")
+)
+
+// Run takes the person through the login and returns what the server granted.
+func (l *Login) Run(ctx context.Context) (*Token, error) {
+	if l.Wait == 0 {
+		l.Wait = DefaultWait
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("no port on 127.0.0.1 to listen on: %w", err)
+	}
+	a := &attempt{
+		Login: l, state: random(), verifier: oauth2.GenerateVerifier(), host: listener.Addr().String(),
+		answers: make(chan answer), ended: make(chan struct{}),
+	}
+	a.redirect = "http://" + a.host + l.Client.path
+	server := &http.Server{Handler: a, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // it ends by Shutdown or Close
+	}()
+	defer func() {
+		close(a.ended)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx) // the last page is still being sent
+		_ = server.Close()
+		<-served
+	}()
+	a.begin()
+	return a.finish(ctx)
+}
+
+// random is a text that cannot be guessed.
+func random() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// attempt is a login under way. It serves the callback.
+type attempt struct {
+	*Login
+	state, verifier string
+	host, redirect  string
+	answers         chan answer   // from whoever got one to finish
+	ended           chan struct{} // closed when none is waited for any more
+
+	mu    sync.Mutex
+	taken bool // the one answer came
+	wrong bool // one came that was not ours
+}
+
+// answer is what the server sent the browser back with.
+type answer struct {
+	code, refusal, description string
+	done                       chan error // what became of it
+}
+
+// begin shows the address and opens the browser.
+func (a *attempt) begin() {
+	address := a.Client.config(a.redirect, a.Scopes).AuthCodeURL(a.state,
+		oauth2.S256ChallengeOption(a.verifier), oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent"))
+	a.Show(address)
+	if a.Open != nil {
+		go func() { // some browsers return when they are closed; nobody waits for that
+			if err := a.Open(address); err != nil {
+				a.Notice("no browser could be opened; open the address yourself")
+			}
+		}()
+	}
+	if a.Pasted != nil {
+		go a.readPasted() // it ends with the input; reading cannot be interrupted
+	}
+}
+
+// finish waits for the answer and trades the code in it for tokens.
+func (a *attempt) finish(ctx context.Context) (*Token, error) {
+	timer := time.NewTimer(a.Wait)
+	defer timer.Stop()
+	select {
+	case got := <-a.answers:
+		t, err := a.exchange(ctx, got)
+		got.done <- err
+		return t, err
+	case <-timer.C:
+		if a.sawWrong() {
+			return nil, fmt.Errorf("%w within %s that belongs to this login: what came carried another state, as of an older tab; try again", ErrTimeout, a.Wait)
+		}
+		return nil, fmt.Errorf("%w within %s: was the tab closed? Try again", ErrTimeout, a.Wait)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (a *attempt) sawWrong() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.wrong
+}
+
+func (a *attempt) exchange(ctx context.Context, got answer) (*Token, error) {
+	switch {
+	case got.refusal == "access_denied":
+		return nil, fmt.Errorf("%w: nothing was granted, and nobody is logged in", ErrDenied)
+	case got.refusal != "":
+		return nil, fmt.Errorf("the authorization server refuses: %w", &Refusal{hide(got.refusal, nil), hide(got.description, nil)})
+	}
+	fresh, err := a.Client.token(ctx, func(ctx context.Context, c *oauth2.Config) (*oauth2.Token, error) {
+		return c.Exchange(ctx, got.code, oauth2.VerifierOption(a.verifier))
+	}, a.redirect, a.Scopes)
+	if err != nil {
+		err = explain(err, got.code, a.verifier, a.Client.Secret)
+		var refused *Refusal
+		if errors.As(err, &refused) && refused.Code == "invalid_grant" {
+			return nil, fmt.Errorf("the code was refused (%w): it has expired or was used before; try again", err)
+		}
+		return nil, fmt.Errorf("the code could not be traded for a token: %w", err)
+	}
+	t := &Token{Client: *a.Client, Scopes: a.Scopes}
+	t.fill(fresh, time.Now())
+	return t, nil
+}
+
+// ServeHTTP takes the callback. Whatever else browsers, extensions and other pages ask for does
+// not count.
+func (a *attempt) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Cache-Control", "no-store")
+	path := a.Client.path
+	if path == "" {
+		path = "/"
+	}
+	query := r.URL.Query()
+	switch {
+	case r.Host != a.host:
+		a.page(w, http.StatusMisdirectedRequest, "This address is not the one that was asked for.")
+	case r.URL.EscapedPath() != path || !query.Has("code") && !query.Has("error"):
+		a.page(w, http.StatusNotFound, "There is nothing here: evalrun waits for the answer of the authorization server.")
+	case r.Method != http.MethodGet:
+		a.page(w, http.StatusMethodNotAllowed, "Only GET is understood here.")
+	case strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose")+r.Header.Get("X-Moz"), "prefetch"):
+		w.WriteHeader(http.StatusServiceUnavailable) // the browser asks again when the person does
+	default:
+		if err := a.take(r.Context(), query); err != nil {
+			a.page(w, http.StatusBadRequest, "The login failed: "+err.Error()+".")
+			return
+		}
+		a.page(w, http.StatusOK, "You are logged in. You can close this tab and go back to the terminal.")
+	}
+}
+
+var (
+	errWrongState = errors.New("the state is not that of this login; the answer was ignored")
+	errUsed       = errors.New("this answer was used already")
+	errOver       = errors.New("the login is over")
+)
+
+// take passes on the one answer that belongs to this login and returns what became of it.
+func (a *attempt) take(ctx context.Context, query url.Values) error {
+	a.mu.Lock()
+	ours := subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.state)) == 1
+	again, first := ours && a.taken, !a.wrong
+	a.taken = a.taken || ours
+	a.wrong = a.wrong || !ours
+	a.mu.Unlock()
+	switch {
+	case !ours && !first:
+		return errWrongState
+	case !ours:
+		a.Notice("an answer with a wrong state was ignored: it belongs to another login")
+		return errWrongState
+	case again:
+		return errUsed
+	}
+	got := answer{code: query.Get("code"), refusal: query.Get("error"), description: query.Get("error_description"), done: make(chan error, 1)}
+	select {
+	case a.answers <- got:
+	case <-a.ended:
+		return errOver
+	case <-ctx.Done(): // the browser has gone; the answer counts all the same
+		select {
+		case a.answers <- got:
+		case <-a.ended:
+		}
+	}
+	select {
+	case err := <-got.done:
+		return err
+	case <-a.ended:
+	}
+	select { // both may have been ready
+	case err := <-got.done:
+		return err
+	default:
+		return errOver
+	}
+}
+
+// readPasted takes lines with the address to which the browser was sent.
+func (a *attempt) readPasted() {
+	lines := bufio.NewScanner(a.Pasted)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		u, err := url.Parse(line)
+		if err != nil || !u.Query().Has("code") && !u.Query().Has("error") {
+			a.Notice("that is not the address to which the browser was sent: it begins with " + a.redirect + " and holds a code; paste it whole")
+			continue
+		}
+		switch err := a.take(context.Background(), u.Query()); {
+		case errors.Is(err, errWrongState):
+			continue
+		default:
+			return
+		}
+	}
+}
+
+var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>evalrun</title>
+<style>body{font:1.1rem system-ui,sans-serif;max-width:40rem;margin:20vh auto;padding:0 1rem;color-scheme:light dark}</style></head>
+<body><h1>evalrun</h1><p>{{.}}</p></body></html>
+`))
+
+func (a *attempt) page(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = pageTemplate.Execute(w, text) // the browser may have gone; there is nobody to tell
+}

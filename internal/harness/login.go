@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/genlang/oauth"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// oauth reports whether the session goes with a login. The embedded emulator needs none.
+func (s *Session) oauth() bool {
+	return s.Settings.Service.Auth == suite.AuthOAuth && s.emulator == nil
+}
+
+// useLogin makes the session go with the login that is kept in the user's folder.
+func (s *Session) useLogin() error {
+	store, err := oauth.UserStore()
+	if err != nil {
+		return &ExitError{ExitIncomplete, err}
+	}
+	login, err := store.Load()
+	if err != nil {
+		return &ExitError{ExitIncomplete, err}
+	}
+	service := &s.Settings.Service
+	if service.Project == "" {
+		service.Project = login.Client.Project
+	}
+	if service.Project == "" {
+		return Exitf(ExitBadInput, "no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets file names none")
+	}
+	if base := service.AuthScopeBase; base != "" && !slices.ContainsFunc(login.Scopes, func(scope string) bool { return strings.HasPrefix(scope, base+"/") }) {
+		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
+	}
+	s.Settings.key, s.tokens = "", oauth.NewTokens(store)
+	return nil
+}
+
+// refusal says what it means that the service, or the way to it, refuses who asks.
+func (s *Session) refusal(e *eval.Error) string {
+	url := s.Settings.Service.BaseURL
+	switch {
+	case s.tokens == nil:
+		return fmt.Sprintf("%s refuses the key in EVALRUN_API_KEY: %s", url, e)
+	case e.Status == 0: // the login itself
+		return e.Error()
+	case e.Status == unauthorized:
+		return fmt.Sprintf("%s refuses the login: %s; %s", url, e, oauth.LoginAgain)
+	}
+	return fmt.Sprintf("%s refuses what was asked in the name of the project %s: %s", url, s.Settings.Service.Project, e)
+}
+
+// unauthorized is the HTTP status of a login that is not good, or no more.
+const unauthorized = 401
+
+// LoginScopes are the scopes that a login asks for, by their names or identifiers.
+func LoginScopes(base string, names []string) ([]string, error) {
+	if len(names) == 0 {
+		names = []string{oauth.ScopeRetriever}
+	}
+	var out []string
+	for _, name := range names {
+		if base == "" && !strings.Contains(name, "://") {
+			return nil, Exitf(ExitBadInput, "the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or service.authScopeBase", name)
+		}
+		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {
+			out = append(out, scope)
+		}
+	}
+	return out, nil
+}
+
+// ExitOfLogin is the exit code of a login that failed: the person or the server said no, or nobody
+// answered.
+func ExitOfLogin(err error) error {
+	var coded *ExitError
+	if err == nil || errors.As(err, &coded) {
+		return err
+	}
+	return &ExitError{ExitIncomplete, err}
+}
