@@ -42,6 +42,17 @@ type Image struct {
 	SHA256   string `json:"sha256"` // hex, of the bytes as sent
 	Bytes    int    `json:"bytes"`
 	Data     []byte `json:"-"`
+	// SourceSHA256 is that of the file, when what is sent was made of it by resizing.
+	SourceSHA256 string `json:"sourceSha256,omitempty"`
+}
+
+// Identity is the hash by which the image is the same from run to run: another version of evalrun may
+// resize the same file to other bytes.
+func (i *Image) Identity() string {
+	if i.SourceSHA256 != "" {
+		return "resized " + i.SourceSHA256
+	}
+	return i.SHA256
 }
 
 // MaxPromptBytes bounds the encoded contents of a request, text and images

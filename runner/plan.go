@@ -224,7 +224,7 @@ func identity(r *eval.Request) [16]byte {
 		parts := slices.Clone(c.Parts)
 		for j, p := range parts {
 			if p.Image != nil {
-				parts[j] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.SHA256}}
+				parts[j] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.Identity()}}
 			}
 		}
 		light.Contents[i].Parts = parts

@@ -159,8 +159,8 @@ func (s *Suite) caseID(c *Case, vars tmpl.Dict) string {
 			}
 			var ignored diag.List
 			if name, ok := part.source.render(&Case{vars: vars}, &ignored); ok {
-				if img, err := s.files.image(name, false); err == nil {
-					sums = append(sums, img.SHA256)
+				if img, err := s.files.image(arm.Prompt.wish(part, name), false); err == nil {
+					sums = append(sums, img.Identity())
 				}
 			}
 		}

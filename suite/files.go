@@ -1,21 +1,14 @@
 package suite
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
-	"github.com/gabriel-vasile/mimetype"
-
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -27,11 +20,12 @@ type files struct {
 	texts map[string][]byte
 
 	mu     sync.Mutex
-	images map[string]eval.Image // without data
+	images map[wish]stored
+	stored int // bytes of data in images
 }
 
 func newFiles(fsys fs.FS, suite string) *files {
-	return &files{fsys: fsys, suite: suite, texts: map[string][]byte{}, images: map[string]eval.Image{}}
+	return &files{fsys: fsys, suite: suite, texts: map[string][]byte{}, images: map[wish]stored{}}
 }
 
 // text reads a text file and remembers it.
@@ -47,103 +41,12 @@ func (f *files) text(name string) ([]byte, error) {
 	return data, nil
 }
 
-var errImageType = errors.New("the service takes png, jpeg, webp, heic and heif")
+// errTooManyBytes is wrapped by the errors of files that are longer than is read.
+var errTooManyBytes = errors.New("")
 
-func imageHint(err error) string {
-	if errors.Is(err, errImageType) {
-		return errImageType.Error()
-	}
-	return ""
+func tooManyBytes(name string, size, limit int64) error {
+	return fmt.Errorf("%s has %d bytes; at most %d are read%w", name, size, limit, errTooManyBytes)
 }
-
-// image reads an image and tells its type from its bytes. Without load the bytes
-// are read once and only their hash and size kept.
-func (f *files) image(given string, load bool) (*eval.Image, error) {
-	name := path.Clean(given)
-	f.mu.Lock()
-	known, ok := f.images[name]
-	f.mu.Unlock()
-	if ok && !load {
-		return &known, nil
-	}
-	data, err := f.read(given, eval.MaxPromptBytes)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) == 0 {
-		return nil, fmt.Errorf("the image %s is empty", name)
-	}
-	img := eval.Image{Path: name, MIMEType: known.MIMEType, Bytes: len(data)}
-	if img.MIMEType == "" {
-		if img.MIMEType, err = imageType(name, data); err != nil {
-			return nil, err
-		}
-	}
-	sum := sha256.Sum256(data)
-	img.SHA256 = hex.EncodeToString(sum[:])
-	f.mu.Lock()
-	f.images[name] = img
-	f.mu.Unlock()
-	if load {
-		img.Data = data
-	}
-	return &img, nil
-}
-
-func imageType(name string, data []byte) (string, error) {
-	found := heifType(data)
-	if found == "" {
-		found, _, _ = strings.Cut(mimetype.Detect(data).String(), ";")
-	}
-	if !slices.Contains(eval.ImageTypes, found) {
-		return "", imageTypeError{name, found}
-	}
-	return found, nil
-}
-
-// Brands of ISO base media files (ISO/IEC 23008-12, annex B and section 10) that hold images of the
-// types that the service takes. The general library knows but a few of them.
-var (
-	heicBrands = []string{"heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs"}
-	heifBrands = []string{"mif1", "msf1", "avci", "avcs"}
-)
-
-// heifType tells image/heic and image/heif by the brands of the file, the major one first; ""
-// for anything else, AVIF included, which shares the container and is another type.
-func heifType(data []byte) string {
-	if len(data) < 16 || string(data[4:8]) != "ftyp" {
-		return ""
-	}
-	size := int(binary.BigEndian.Uint32(data))
-	if size < 16 || size > len(data) {
-		return ""
-	}
-	brands := []string{string(data[8:12])}
-	for i := 16; i+4 <= size; i += 4 {
-		brands = append(brands, string(data[i:i+4]))
-	}
-	isOf := func(known []string) bool {
-		return slices.ContainsFunc(brands, func(b string) bool { return slices.Contains(known, b) })
-	}
-	switch {
-	case isOf([]string{"avif", "avis"}):
-		return ""
-	case slices.Contains(heicBrands, brands[0]):
-		return "image/heic"
-	case slices.Contains(heifBrands, brands[0]):
-		return "image/heif"
-	case isOf(heicBrands):
-		return "image/heic"
-	case isOf(heifBrands):
-		return "image/heif"
-	}
-	return ""
-}
-
-type imageTypeError struct{ name, found string }
-
-func (e imageTypeError) Error() string        { return fmt.Sprintf("%s is %s", e.name, e.found) }
-func (e imageTypeError) Is(target error) bool { return target == errImageType }
 
 // read reads a regular file of at most limit bytes.
 func (f *files) read(name string, limit int64) ([]byte, error) {
@@ -162,7 +65,7 @@ func (f *files) read(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a file", name)
 	}
 	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes; at most %d are read", name, info.Size(), limit)
+		return nil, tooManyBytes(name, info.Size(), limit)
 	}
 	file, err := f.fsys.Open(clean)
 	if err != nil {

@@ -34,6 +34,7 @@ type turn struct {
 type part struct {
 	source   source
 	image    bool
+	resize   bool
 	mimeType yamlnode.Node
 }
 
@@ -268,7 +269,7 @@ func (l *loader) chat(n yamlnode.Node) []turn {
 func (l *loader) parts(n yamlnode.Node) []part {
 	var out []part
 	for _, item := range n.Seq() {
-		m := item.Map("text", "image", "mimeType")
+		m := item.Map("text", "image", "mimeType", "resize")
 		if !item.IsMapping() {
 			continue
 		}
@@ -277,10 +278,12 @@ func (l *loader) parts(n yamlnode.Node) []part {
 		case text.IsZero() == image.IsZero():
 			item.Errorf("", "a part has one of text and image")
 		case !image.IsZero():
-			out = append(out, part{source: l.template(image), image: true, mimeType: m.Get("mimeType")})
+			out = append(out, part{source: l.template(image), image: true, mimeType: m.Get("mimeType"), resize: m.Get("resize").Bool()})
 		default:
-			if m.Has("mimeType") {
-				m.Key("mimeType").Errorf("", "mimeType belongs to an image")
+			for _, key := range []string{"mimeType", "resize"} {
+				if m.Has(key) {
+					m.Key(key).Errorf("", "%s belongs to an image", key)
+				}
 			}
 			out = append(out, l.textPart(text))
 		}
@@ -306,22 +309,39 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]e
 			case !part.image:
 				content.Parts = append(content.Parts, eval.Part{Text: text})
 			default:
-				img, err := files.image(text, load)
+				img, err := files.image(p.wish(part, text), load)
 				if err != nil {
 					diags.Errorf(part.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
 					fine = false
 					continue
 				}
-				if want := part.mimeType; !want.IsZero() && want.Str() != img.MIMEType {
+				if want := part.mimeType; !want.IsZero() && want.Str() != img.sourceType {
 					fine = false
-					want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", text, img.MIMEType, want.Str())
+					want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", text, img.sourceType, want.Str())
 				}
-				content.Parts = append(content.Parts, eval.Part{Image: img})
+				content.Parts = append(content.Parts, eval.Part{Image: &img.Image})
 			}
 		}
 		out = append(out, content)
 	}
 	return out, fine
+}
+
+// roomForText is what resized images leave of a request.
+const roomForText = 64 << 10
+
+// wish is what a part asks of an image: resized ones share what a request may hold.
+func (p *Prompt) wish(one part, name string) wish {
+	if !one.resize {
+		return wish{name: name}
+	}
+	images := 0
+	for other := range p.templates {
+		if other.image {
+			images++
+		}
+	}
+	return wish{name, (eval.MaxPromptBytes - roomForText) / 4 * 3 / images}
 }
 
 // templates yields every template of the prompt.

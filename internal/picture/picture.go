@@ -1,0 +1,192 @@
+// Package picture scales images down to what the service takes. It decodes nothing whose size it has
+// not checked, turns pictures the way up that their EXIF data say, and refuses animations,
+// of which only one frame would be left.
+package picture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+)
+
+// MaxSide is the largest width and height that the service looks at.
+const MaxSide = 3072
+
+// MaxPixels bounds what is decoded: larger images would take more than a quarter of a gigabyte.
+const MaxPixels = 64 << 20
+
+// ErrType is returned for images that cannot be decoded here: heic and heif.
+var ErrType = errors.New("only png, jpeg and webp can be resized")
+
+// Fit returns an image that is at most MaxSide wide and high and has at most limit bytes, as PNG or
+// JPEG. One that fits comes back as it is, whatever its type.
+func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, err error) {
+	config, err := decodeConfig(data, mimeType)
+	switch {
+	case errors.Is(err, ErrType) && len(data) <= limit: // the service scales it
+		return data, mimeType, nil
+	case err != nil:
+		return nil, "", err
+	case config.Width <= MaxSide && config.Height <= MaxSide && len(data) <= limit:
+		return data, mimeType, nil
+	case config.Width < 1 || config.Height < 1:
+		return nil, "", errors.New("the image has no pixels")
+	case config.Width > MaxPixels/config.Height:
+		return nil, "", fmt.Errorf("the image has %d x %d pixels; at most %d can be resized", config.Width, config.Height, MaxPixels)
+	case animated(data, mimeType):
+		return nil, "", errors.New("the image is an animation, of which only one frame would be left")
+	}
+	img, err := decode(data, mimeType)
+	if err != nil {
+		return nil, "", err
+	}
+	small := scale(img, shrunk(img.Bounds(), MaxSide))
+	return encode(upright(small, orientation(data, mimeType)), mimeType, limit)
+}
+
+func decodeConfig(data []byte, mimeType string) (c image.Config, err error) {
+	in := bytes.NewReader(data)
+	switch mimeType {
+	case "image/png":
+		c, err = png.DecodeConfig(in)
+	case "image/jpeg":
+		c, err = jpeg.DecodeConfig(in)
+	case "image/webp":
+		if c, err = webp.DecodeConfig(in); err != nil && animated(data, mimeType) {
+			c, err = webpCanvas(data)
+		}
+	default:
+		return c, ErrType
+	}
+	return c, damaged(err)
+}
+
+func decode(data []byte, mimeType string) (img image.Image, err error) {
+	defer func() { // decoders are fed with files from anywhere
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the image is damaged: %v", p)
+		}
+	}()
+	in := bytes.NewReader(data)
+	switch mimeType {
+	case "image/png":
+		img, err = png.Decode(in)
+	case "image/jpeg":
+		img, err = jpeg.Decode(in)
+	default:
+		img, err = webp.Decode(in)
+	}
+	return img, damaged(err)
+}
+
+func damaged(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the image is damaged: %w", err)
+}
+
+// shrunk is the size of b within a square of the given side, its proportions kept.
+func shrunk(b image.Rectangle, side int) image.Point {
+	w, h := float64(b.Dx()), float64(b.Dy())
+	f := min(1, float64(side)/w, float64(side)/h)
+	return image.Pt(max(1, int(math.Round(w*f))), max(1, int(math.Round(h*f))))
+}
+
+// scale makes an image of the given size. Into an image of this type the library is quick.
+func scale(img image.Image, size image.Point) *image.RGBA {
+	out := image.NewRGBA(image.Rectangle{Max: size})
+	if size == img.Bounds().Size() {
+		draw.Draw(out, out.Bounds(), img, img.Bounds().Min, draw.Src)
+		return out
+	}
+	draw.BiLinear.Scale(out, out.Bounds(), img, img.Bounds(), draw.Src, nil)
+	return out
+}
+
+// upright turns an image by the orientation of EXIF 2.3, section 4.6.4: 1 to 8, of which 1 is upright.
+func upright(img *image.RGBA, orientation int) *image.RGBA {
+	if orientation < 2 || orientation > 8 {
+		return img
+	}
+	w, h := img.Rect.Dx(), img.Rect.Dy()
+	size := image.Pt(w, h)
+	if orientation >= 5 { // rows become columns
+		size = image.Pt(h, w)
+	}
+	out := image.NewRGBA(image.Rectangle{Max: size})
+	for y := range h {
+		for x := range w {
+			tx, ty := x, y
+			switch orientation {
+			case 2:
+				tx = w - 1 - x
+			case 3:
+				tx, ty = w-1-x, h-1-y
+			case 4:
+				ty = h - 1 - y
+			case 5:
+				tx, ty = y, x
+			case 6:
+				tx, ty = h-1-y, x
+			case 7:
+				tx, ty = h-1-y, w-1-x
+			case 8:
+				tx, ty = y, w-1-x
+			}
+			copy(out.Pix[out.PixOffset(tx, ty):][:4], img.Pix[img.PixOffset(x, y):][:4])
+		}
+	}
+	return out
+}
+
+// qualities of JPEG that are tried before an image is made smaller still.
+var qualities = []int{90, 80, 70}
+
+// step is by how much an image gets smaller when it still has too many bytes.
+const step = 0.8
+
+// encode writes an image in at most limit bytes. What came as PNG stays PNG if it can, since it may be a
+// screenshot; what is transparent has to; anything else becomes JPEG.
+func encode(img *image.RGBA, mimeType string, limit int) ([]byte, string, error) {
+	transparent := !img.Opaque()
+	for {
+		if transparent || mimeType == "image/png" {
+			if out, err := encodePNG(img); err != nil || len(out) <= limit {
+				return out, "image/png", err
+			}
+		}
+		if !transparent {
+			for _, q := range qualities {
+				var b bytes.Buffer
+				if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: q}); err != nil || b.Len() <= limit {
+					return b.Bytes(), "image/jpeg", err
+				}
+			}
+		}
+		side := int(step * float64(max(img.Rect.Dx(), img.Rect.Dy())))
+		if side < 1 {
+			return nil, "", fmt.Errorf("the image cannot be brought under %d bytes", limit)
+		}
+		img = scale(img, shrunk(img.Rect, side))
+	}
+}
+
+func encodePNG(img *image.RGBA) ([]byte, error) {
+	var b bytes.Buffer
+	err := png.Encode(&b, img)
+	return b.Bytes(), err
+}
+
+// canvas is the configuration of an image of which only the size is known.
+func canvas(w, h int) image.Config {
+	return image.Config{ColorModel: color.NRGBAModel, Width: w, Height: h}
+}

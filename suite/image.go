@@ -1,0 +1,170 @@
+package suite
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/picture"
+)
+
+var errImageType = errors.New("the service takes png, jpeg, webp, heic and heif")
+
+func imageHint(err error) string {
+	switch {
+	case errors.Is(err, errImageType):
+		return errImageType.Error()
+	case errors.Is(err, picture.ErrType):
+		return "convert it, or remove `resize`"
+	case errors.Is(err, errTooManyBytes):
+		return "`resize: true` beside the image brings it down"
+	}
+	return ""
+}
+
+// maxSource bounds an image file that is to be resized.
+const maxSource = 64 << 20
+
+// wish is an image that a prompt asks for.
+type wish struct {
+	name  string // as it was given
+	limit int    // of the bytes to send when it is to be resized; 0: it is sent as it is
+}
+
+// stored is what is remembered of an image.
+type stored struct {
+	eval.Image        // data only of those that were resized
+	sourceType string // media type of the file
+}
+
+// maxStored bounds the data of resized images that are remembered; others are resized again when they are sent.
+const maxStored = 128 << 20
+
+// image reads an image and tells its type from its bytes. Without load its bytes are not returned.
+func (f *files) image(w wish, load bool) (*stored, error) {
+	key := wish{path.Clean(w.name), w.limit}
+	f.mu.Lock()
+	known, ok := f.images[key]
+	f.mu.Unlock()
+	if ok && (!load || known.Data != nil) {
+		if !load {
+			known.Data = nil
+		}
+		return &known, nil
+	}
+	img, err := f.readImage(w, known.sourceType)
+	if err != nil {
+		return nil, err
+	}
+	keep := *img
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.limit == 0 || f.stored+len(keep.Data) > maxStored {
+		keep.Data = nil
+	}
+	f.stored += len(keep.Data)
+	f.images[key] = keep
+	if !load {
+		img.Data = nil
+	}
+	return img, nil
+}
+
+func (f *files) readImage(w wish, sourceType string) (*stored, error) {
+	limit := int64(eval.MaxPromptBytes)
+	if w.limit > 0 {
+		limit = maxSource
+	}
+	data, err := f.read(w.name, limit)
+	if err != nil {
+		return nil, err
+	}
+	name := path.Clean(w.name)
+	if len(data) == 0 {
+		return nil, fmt.Errorf("the image %s is empty", name)
+	}
+	if sourceType == "" {
+		if sourceType, err = imageType(name, data); err != nil {
+			return nil, err
+		}
+	}
+	img := stored{eval.Image{Path: name, MIMEType: sourceType, SHA256: sumOf(data), Data: data}, sourceType}
+	if w.limit > 0 {
+		if img.Data, img.MIMEType, err = picture.Fit(data, sourceType, w.limit); err != nil {
+			return nil, fmt.Errorf("%s cannot be resized: %w", name, err)
+		}
+		if sum := sumOf(img.Data); sum != img.SHA256 {
+			img.SourceSHA256, img.SHA256 = img.SHA256, sum
+		}
+	}
+	img.Bytes = len(img.Data)
+	return &img, nil
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func imageType(name string, data []byte) (string, error) {
+	found := heifType(data)
+	if found == "" {
+		found, _, _ = strings.Cut(mimetype.Detect(data).String(), ";")
+	}
+	if !slices.Contains(eval.ImageTypes, found) {
+		return "", imageTypeError{name, found}
+	}
+	return found, nil
+}
+
+// Brands of ISO base media files (ISO/IEC 23008-12, annex B and section 10) that hold images of the
+// types that the service takes. The general library knows but a few of them.
+var (
+	heicBrands = []string{"heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs"}
+	heifBrands = []string{"mif1", "msf1", "avci", "avcs"}
+)
+
+// heifType tells image/heic and image/heif by the brands of the file, the major one first; ""
+// for anything else, AVIF included, which shares the container and is another type.
+func heifType(data []byte) string {
+	if len(data) < 16 || string(data[4:8]) != "ftyp" {
+		return ""
+	}
+	size := int(binary.BigEndian.Uint32(data))
+	if size < 16 || size > len(data) {
+		return ""
+	}
+	brands := []string{string(data[8:12])}
+	for i := 16; i+4 <= size; i += 4 {
+		brands = append(brands, string(data[i:i+4]))
+	}
+	isOf := func(known []string) bool {
+		return slices.ContainsFunc(brands, func(b string) bool { return slices.Contains(known, b) })
+	}
+	switch {
+	case isOf([]string{"avif", "avis"}):
+		return ""
+	case slices.Contains(heicBrands, brands[0]):
+		return "image/heic"
+	case slices.Contains(heifBrands, brands[0]):
+		return "image/heif"
+	case isOf(heicBrands):
+		return "image/heic"
+	case isOf(heifBrands):
+		return "image/heif"
+	}
+	return ""
+}
+
+type imageTypeError struct{ name, found string }
+
+func (e imageTypeError) Error() string        { return fmt.Sprintf("%s is %s", e.name, e.found) }
+func (e imageTypeError) Is(target error) bool { return target == errImageType }

@@ -1,0 +1,85 @@
+package suite_test
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
+	t.Helper()
+	var wide bytes.Buffer
+	if err := png.Encode(&wide, image.NewGray(image.Rect(0, 0, 3200, 1600))); err != nil {
+		t.Fatal(err)
+	}
+	heic, err := os.ReadFile("testdata/images/64x64.heic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "version: 1\nname: s\ntargets: [{name: eyes, model: svc-pro-vision}]\nprompts:\n  - name: p\n    parts:\n" + parts +
+		"cases: [{name: c, vars: {file: wide.png}, scorers: [{contains: x}]}]\n"
+	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}, "wide.png": {Data: wide.Bytes()}, "x.heic": {Data: heic}, "huge.heic": {Data: append(heic, make([]byte, 4<<20)...)}, "half.png": {Data: wide.Bytes()[:200]}}
+	var diags diag.List
+	return suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags), &diags
+}
+
+// A resized image is sent at the size that the service looks at, the same each time, and is the same case as
+// its file.
+func TestResize(t *testing.T) {
+	s, diags := pictures(t, "      - {image: \"{{.file}}\", resize: true, mimeType: image/png}\n      - {image: x.heic, resize: true}\n      - text: what is this?\n")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	var sent []*eval.Image
+	for c := range s.Cases() {
+		for range 2 {
+			contents, err := s.Render(c, c.Arms[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent = append(sent, contents[0].Parts[0].Image)
+			if heic := contents[0].Parts[1].Image; heic.MIMEType != "image/heic" || heic.SourceSHA256 != "" {
+				t.Errorf("%+v", heic)
+			}
+		}
+	}
+	c, format, err := image.DecodeConfig(bytes.NewReader(sent[0].Data))
+	if err != nil || c.Width != 3072 || c.Height != 1536 || "image/"+format != sent[0].MIMEType || sent[0].Bytes != len(sent[0].Data) {
+		t.Errorf("%s %+v %v", format, c, err)
+	}
+	if sent[0].SHA256 != sent[1].SHA256 || !bytes.Equal(sent[0].Data, sent[1].Data) || !strings.HasPrefix(sent[0].Identity(), "resized ") {
+		t.Errorf("%+v", sent[1])
+	}
+}
+
+func TestImagesThatCannotBeResized(t *testing.T) {
+	_, diags := pictures(t, strings.Join([]string{
+		"      - {image: wide.png}", "      - {image: huge.heic, resize: true}", "      - {image: half.png, resize: true}",
+		"      - {image: half.png}", "      - {text: x, resize: true}", "      - {image: huge.heic}", "",
+	}, "\n"))
+	err := diags.Err()
+	if err == nil {
+		t.Fatal("no mistakes")
+	}
+	said := diags.Sorted()
+	for _, want := range []string{
+		"s.yaml:8:17: case `c`: huge.heic cannot be resized: only png, jpeg and webp can be resized",
+		"s.yaml:9:17: case `c`: half.png cannot be resized: the image is damaged",
+		"s.yaml:11:19: resize belongs to an image",
+		"s.yaml:12:17: case `c`: huge.heic has 4195645 bytes; at most 4194304 are read",
+	} {
+		if !slices.ContainsFunc(said, func(d diag.Diagnostic) bool { return strings.HasPrefix(d.Pos.String()+": "+d.Message, want) }) {
+			t.Errorf("not said: %s\n%v", want, err)
+		}
+	}
+}
