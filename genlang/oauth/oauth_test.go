@@ -1,0 +1,549 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/genlang/emulator"
+)
+
+// authServer runs the emulator's authorization server and counts what its token endpoint is asked.
+func authServer(t *testing.T, o emulator.Options) (c *Client, asked *atomic.Int64) {
+	t.Helper()
+	asked = new(atomic.Int64)
+	e := emulator.New(o)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/oauth/token" {
+			asked.Add(1)
+		}
+		e.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	resp, err := http.Get(server.URL + "/emulator/client-secrets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = parseClient(data); err != nil {
+		t.Fatal(err)
+	}
+	return c, asked
+}
+
+var scopes = []string{"https://scopes.example/auth/generative-language.retriever"}
+
+// try logs in; visit gets the address that a person would open.
+func try(t *testing.T, c *Client, visit func(address string), change func(*Login)) (*Token, error, []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var notices []string
+	l := &Login{
+		Client: c, Scopes: scopes, Wait: 20 * time.Second,
+		Notice: func(text string) { mu.Lock(); notices = append(notices, text); mu.Unlock() },
+	}
+	visited := make(chan struct{})
+	l.Show = func(address string) {
+		go func() {
+			defer close(visited)
+			visit(address)
+		}()
+	}
+	if change != nil {
+		change(l)
+	}
+	token, err := l.Run(t.Context())
+	<-visited
+	mu.Lock()
+	defer mu.Unlock()
+	return token, err, notices
+}
+
+// browse follows redirects as a browser does, and returns the last page.
+func browse(t *testing.T, address string) string {
+	resp, err := http.Get(address)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return fmt.Sprintf("%d %s", resp.StatusCode, body)
+}
+
+// callback asks the authorization server and returns where it sends the browser, unvisited.
+func callback(t *testing.T, address string) *url.URL {
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	u, err := resp.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestLogin(t *testing.T) {
+	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	var address, last string
+	token, err, notices := try(t, c, func(a string) { address, last = a, browse(t, a) }, nil)
+	if err != nil || len(notices) > 0 {
+		t.Fatal(err, notices)
+	}
+	q, _ := url.Parse(address)
+	for key, want := range map[string]string{"response_type": "code", "client_id": "evalrun-emulator", "code_challenge_method": "S256", "scope": scopes[0], "access_type": "offline"} {
+		if got := q.Query().Get(key); got != want {
+			t.Errorf("%s is %q, not %q", key, got, want)
+		}
+	}
+	if redirect, err := url.Parse(q.Query().Get("redirect_uri")); err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Port() == "" || redirect.Path != "" {
+		t.Error(redirect, err)
+	}
+	if len(q.Query().Get("state")) < 40 || len(q.Query().Get("code_challenge")) != 43 {
+		t.Error(address)
+	}
+	if !strings.Contains(last, "You are logged in") || token.AccessToken == "" || token.RefreshToken == "" || token.Expired(time.Now()) || token.Client.Project != "emulated-project" {
+		t.Errorf("%s %+v", last, token)
+	}
+}
+
+// Only the one answer that belongs to the login counts, whatever else comes.
+func TestStrayCallbacks(t *testing.T) {
+	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	get := func(method, address string, change func(*http.Request)) int {
+		req, err := http.NewRequest(method, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(req)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	token, err, notices := try(t, c, func(address string) {
+		good := callback(t, address)
+		with := func(change func(*url.URL, url.Values)) string {
+			u, q := *good, good.Query()
+			change(&u, q)
+			u.RawQuery = q.Encode()
+			return u.String()
+		}
+		for name, test := range map[string]struct {
+			method, address string
+			change          func(*http.Request)
+		}{
+			"favicon":     {"GET", with(func(u *url.URL, q url.Values) { u.Path = "/favicon.ico"; clear(q) }), nil},
+			"no code":     {"GET", with(func(_ *url.URL, q url.Values) { clear(q) }), nil},
+			"other path":  {"GET", with(func(u *url.URL, _ url.Values) { u.Path = "/other" }), nil},
+			"no state":    {"GET", with(func(_ *url.URL, q url.Values) { q.Del("state") }), nil},
+			"wrong state": {"GET", with(func(_ *url.URL, q url.Values) { q.Set("state", "x"+q.Get("state")[1:]) }), nil},
+			"wrong denial": {"GET", with(func(_ *url.URL, q url.Values) {
+				q.Del("code")
+				q.Set("error", "access_denied")
+				q.Set("state", "guessed")
+			}), nil},
+			"other host": {"GET", good.String(), func(r *http.Request) { r.Host = "evil.example" }},
+			"localhost":  {"GET", good.String(), func(r *http.Request) { r.Host = "localhost:" + good.Port() }},
+			"HEAD":       {"HEAD", good.String(), nil},
+			"POST":       {"POST", good.String(), nil},
+			"prefetch":   {"GET", good.String(), func(r *http.Request) { r.Header.Set("Sec-Purpose", "prefetch;prerender") }},
+		} {
+			if status := get(test.method, test.address, test.change); status < 400 {
+				t.Errorf("%s: status %d", name, status)
+			}
+		}
+		if n := asked.Load(); n != 0 {
+			t.Errorf("%d codes were traded for stray callbacks", n)
+		}
+		if status := get("GET", good.String(), nil); status != 200 {
+			t.Errorf("the good one: status %d", status)
+		}
+	}, nil)
+	if err != nil || token == nil || asked.Load() != 1 {
+		t.Errorf("%v, %d asked", err, asked.Load())
+	}
+	if len(notices) != 1 || !strings.Contains(notices[0], "wrong state") {
+		t.Error(notices)
+	}
+}
+
+// Each way for a login to fail has words of its own.
+func TestLoginFailures(t *testing.T) {
+	for name, test := range map[string]struct {
+		consent string
+		visit   func(t *testing.T, address string)
+		change  func(*Login)
+		want    string
+	}{
+		"denied":     {emulator.ConsentDeny, func(t *testing.T, a string) { browse(t, a) }, nil, "access was denied in the browser"},
+		"closed tab": {emulator.ConsentAuto, func(*testing.T, string) {}, func(l *Login) { l.Wait = 50 * time.Millisecond }, "was the tab closed?"},
+		"wrong state": {emulator.ConsentAuto, func(t *testing.T, a string) {
+			u := callback(t, a)
+			q := u.Query()
+			q.Set("state", "of another login")
+			u.RawQuery = q.Encode()
+			browse(t, u.String())
+		}, func(l *Login) { l.Wait = time.Second }, "carried another state"},
+		"replayed code": {emulator.ConsentAuto, func(t *testing.T, a string) {
+			u := callback(t, a)
+			resp, err := http.PostForm(strings.Replace(a[:strings.Index(a, "?")], "authorize", "token", 1), url.Values{
+				"grant_type": {"authorization_code"}, "code": {u.Query().Get("code")}, "client_id": {"evalrun-emulator"}, "client_secret": {"not-a-secret"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			browse(t, u.String())
+		}, nil, "it has expired or was used before"},
+		"unknown scope": {emulator.ConsentAuto, func(t *testing.T, a string) { browse(t, a) }, func(l *Login) { l.Scopes = []string{"https://x/auth/other"} }, "invalid_scope"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := authServer(t, emulator.Options{Consent: test.consent})
+			token, err, _ := try(t, c, func(a string) { test.visit(t, a) }, test.change)
+			if err == nil || token != nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v %v", token, err)
+			}
+		})
+	}
+}
+
+// Without a browser the address to which one was sent can be pasted.
+func TestPastedAddress(t *testing.T) {
+	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	in, keyboard := io.Pipe()
+	token, err, notices := try(t, c, func(address string) {
+		good := callback(t, address)
+		wrong := *good
+		wrong.RawQuery = strings.Replace(good.RawQuery, "state=", "state=x", 1)
+		fmt.Fprintf(keyboard, "what?\n\n%s\n  %s  \n", wrong.String(), good)
+		keyboard.Close()
+	}, func(l *Login) { l.Pasted = in })
+	if err != nil || token.AccessToken == "" || len(notices) != 2 || !strings.Contains(notices[0], "paste it whole") || !strings.Contains(notices[1], "wrong state") {
+		t.Error(err, notices)
+	}
+}
+
+// A person presses the buttons of the consent page.
+func TestConsentPage(t *testing.T) {
+	c, _ := authServer(t, emulator.Options{})
+	press := func(decision string) func(string) {
+		return func(address string) {
+			body := browse(t, address)
+			_, rest, _ := strings.Cut(body, `name="ticket" value="`)
+			ticket, _, _ := strings.Cut(rest, `"`)
+			u := address[:strings.Index(address, "authorize")] + "consent"
+			resp, err := http.PostForm(u, url.Values{"ticket": {ticket}, "decision": {decision}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+		}
+	}
+	if token, err, _ := try(t, c, press("allow"), nil); err != nil || token == nil {
+		t.Error(err)
+	}
+	if _, err, _ := try(t, c, press("deny"), nil); !errors.Is(err, ErrDenied) {
+		t.Error(err)
+	}
+}
+
+// stored logs in and keeps it in a store of the test's.
+func stored(t *testing.T, c *Client) *Store {
+	t.Helper()
+	token, err, _ := try(t, c, func(a string) { browse(t, a) }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
+	if err := s.Save(token); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// expire makes the stored token an old one.
+func expire(t *testing.T, s *Store) string {
+	t.Helper()
+	token, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token.Expiry = time.Now().Add(-time.Minute)
+	if err := s.Save(token); err != nil {
+		t.Fatal(err)
+	}
+	return token.AccessToken
+}
+
+// However many workers and processes notice that a token has expired, it is refreshed once; and
+// again, since refresh tokens are for one use.
+func TestOneRefresh(t *testing.T) {
+	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	s := stored(t, c)
+	for round := range 3 {
+		old := expire(t, s)
+		before := asked.Load()
+		sources := []*Tokens{NewTokens(s), NewTokens(s), NewTokens(s)} // as many processes
+		tokens := sync.Map{}
+		var wg sync.WaitGroup
+		for i := range 60 {
+			wg.Go(func() {
+				token, err := sources[i%3].Token(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				tokens.Store(token, true)
+			})
+		}
+		wg.Wait()
+		n := 0
+		tokens.Range(func(token, _ any) bool {
+			n++
+			if token == old {
+				t.Error("the old token")
+			}
+			return true
+		})
+		if n != 1 || asked.Load()-before != 1 {
+			t.Errorf("round %d: %d tokens, %d refreshes", round, n, asked.Load()-before)
+		}
+	}
+}
+
+// A token that the service refuses is replaced, once, although it has not expired.
+func TestRenew(t *testing.T) {
+	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	tokens := NewTokens(stored(t, c))
+	old, err := tokens.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := asked.Load()
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			if err := tokens.Renew(t.Context(), old); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if fresh, err := tokens.Token(t.Context()); err != nil || fresh == old || asked.Load()-before != 1 {
+		t.Errorf("%v, %d refreshes", err, asked.Load()-before)
+	}
+}
+
+// A refresh that is refused asks for a new login; trouble of the server does not.
+func TestRefusedRefresh(t *testing.T) {
+	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	s := stored(t, c)
+	login, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := login.Revoke(t.Context(), c.RevokeURL); err != nil {
+		t.Fatal(err)
+	}
+	expire(t, s)
+	_, err = NewTokens(s).Token(t.Context())
+	if e := eval.AsError(err); e == nil || e.Kind != eval.KindAuth || !strings.Contains(e.Message, "log in again") {
+		t.Error(err)
+	}
+	for name, serve := range map[string]http.HandlerFunc{
+		"503":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+		"html":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"nothing": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		server := httptest.NewServer(serve)
+		login.Client.TokenURL = server.URL
+		if err := s.Save(login); err != nil {
+			t.Fatal(err)
+		}
+		expire(t, s)
+		_, err := NewTokens(s).Token(t.Context())
+		if e := eval.AsError(err); e == nil || e.Kind != eval.KindTransport || strings.Contains(e.Message, login.RefreshToken) {
+			t.Errorf("%s: %v", name, err)
+		}
+		server.Close()
+	}
+}
+
+// A canceled call does not throw away the answer that holds the only good refresh token.
+func TestCanceledRefresh(t *testing.T) {
+	asked := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(asked)
+		time.Sleep(50 * time.Millisecond)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"access_token":"new","refresh_token":"rotated","token_type":"Bearer","expires_in":"3600"}`)
+	}))
+	defer server.Close()
+	s := &Store{filepath.Join(t.TempDir(), "token.json")}
+	if err := s.Save(&Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if token, err := NewTokens(s).Token(ctx); err != nil || token != "new" {
+		t.Error(token, err)
+	}
+	if kept, err := s.Load(); err != nil || kept.RefreshToken != "rotated" || kept.Expiry.Before(time.Now().Add(time.Minute)) {
+		t.Errorf("%+v %v", kept, err)
+	}
+}
+
+// A server that wants the secret as basic authentication gets it, and is asked so from then on.
+func TestSecretInHeader(t *testing.T) {
+	var ways []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if id, secret, ok := r.BasicAuth(); ok {
+			ways = append(ways, "header "+id+" "+secret)
+			fmt.Fprint(w, `{"access_token":"new","token_type":"Bearer","expires_in":1}`)
+			return
+		}
+		ways = append(ways, "form "+r.PostFormValue("client_id"))
+		w.WriteHeader(401)
+		fmt.Fprint(w, `{"error":"invalid_client"}`)
+	}))
+	defer server.Close()
+	s := &Store{filepath.Join(t.TempDir(), "token.json")}
+	if err := s.Save(&Token{Client: Client{ID: "c", Secret: "s3cret", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := NewTokens(s).Token(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expire(t, s)
+	}
+	if got := strings.Join(ways, ", "); got != "form c, header c s3cret, header c s3cret" {
+		t.Error(got)
+	}
+}
+
+// The file is its owner's alone, whatever the umask, and is refused when it is not.
+func TestStore(t *testing.T) {
+	s := &Store{filepath.Join(t.TempDir(), "deep", "evalrun", "token.json")}
+	if _, err := s.Load(); !errors.Is(err, ErrNoLogin) {
+		t.Error(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	token := &Token{Client: Client{ID: "c"}, Scopes: scopes, AccessToken: "a", RefreshToken: "r"}
+	if err := s.Save(token); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{s.Path: 0o600, filepath.Dir(s.Path): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o666} {
+		if err := os.Chmod(s.Path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), "can be read by others") {
+			t.Errorf("%o: %v", mode, err)
+		}
+	}
+	for text, want := range map[string]string{"": "damaged", "{": "damaged", "{}": "damaged", `{"version":9,"client":{"clientId":"c"}}`: "version 9"} {
+		if err := os.WriteFile(s.Path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(s.Path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "log in again") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := s.Forget(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Forget(); !errors.Is(err, ErrNoLogin) {
+		t.Error(err)
+	}
+}
+
+func TestClientSecrets(t *testing.T) {
+	good := `"client_id":"c","auth_uri":"https://a.example/auth","token_uri":"https://a.example/token"`
+	for text, want := range map[string]string{
+		`{"installed":{` + good + `}}`:                                    "",
+		`{"installed":{` + good + `,"revoke_uri":"https://a.example/r"}}`: "",
+		`{"web":{` + good + `}}`:                                          "web application",
+		`{` + good + `}`:                                                  "no `installed` object",
+		`nonsense`:                                                        "not the JSON",
+		`[]`:                                                              "not the JSON",
+		`{"installed":{"auth_uri":"https://a.example","token_uri":"https://a.example"}}`:                       "client_id` is missing",
+		`{"installed":{"client_id":"c","auth_uri":"https://a.example"}}`:                                       "token_uri` is missing",
+		`{"installed":{"client_id":"c","auth_uri":"https://a.example","token_uri":"http://a.example"}}`:        "not encrypted",
+		`{"installed":{"client_id":"c","auth_uri":"javascript:x","token_uri":"https://a.example"}}`:            "not an address",
+		`{"installed":{"client_id":"c","auth_uri":"http://127.0.0.1:1/a","token_uri":"http://[::1]:1/token"}}`: "",
+	} {
+		_, err := parseClient([]byte(text))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for uris, want := range map[string]string{
+		`["http://localhost"]`: "", `["urn:ietf:wg:oauth:2.0:oob","http://localhost/cb"]`: "/cb",
+		`["http://localhost","http://127.0.0.1/back"]`: "/back", `["http://127.0.0.1:8080/"]`: "/", `["https://site.example/x"]`: "", `[]`: "",
+	} {
+		c, err := parseClient([]byte(`{"installed":{` + good + `,"redirect_uris":` + uris + `}}`))
+		if err != nil || c.path != want {
+			t.Errorf("%s: %v %v", uris, c, err)
+		}
+	}
+}
+
+// Nothing that was sent to an authorization server comes back in an error, whatever it answers.
+func TestSecretsStayOut(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(400)
+		answer, _ := json.Marshal(map[string]string{"error": "invalid_grant", "error_description": "no: " + string(body) + "\x1b[31m" + strings.Repeat("x", 1000)})
+		_, _ = w.Write(answer)
+	}))
+	defer server.Close()
+	s := &Store{filepath.Join(t.TempDir(), "token.json")}
+	login := &Token{Client: Client{ID: "c", Secret: "canary secret/1", TokenURL: server.URL}, AccessToken: "canary-access", RefreshToken: "canary refresh&2", Expiry: time.Unix(1, 0)}
+	if err := s.Save(login); err != nil {
+		t.Fatal(err)
+	}
+	_, err := NewTokens(s).Token(t.Context())
+	if err == nil || strings.Contains(err.Error(), "canary") || len(err.Error()) > 600 {
+		t.Error(err)
+	}
+}
