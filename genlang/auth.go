@@ -74,14 +74,20 @@ func proxyPasswords() []string {
 // errKeyToProxy refuses to write a key into the log of a proxy.
 var errKeyToProxy = errors.New("the key in the query would be read by the proxy: use https, or the key in the header (auth: apiKey)")
 
-// proxy finds the proxy of a request. To a service without TLS it would see the whole address.
+// proxy finds the proxy of a request.
 func proxy(req *http.Request) (*url.URL, error) {
 	u, err := http.ProxyFromEnvironment(req)
 	if err != nil {
 		return nil, errors.New("the address of the proxy in the environment is not one") // the error shows it, password and all
 	}
-	if u != nil && req.URL.Scheme == "http" && req.URL.Query().Has("key") {
+	return guarded(req, u)
+}
+
+// guarded keeps a key in the query from a proxy that would see the whole address, as it does without
+// TLS.
+func guarded(req *http.Request, proxy *url.URL) (*url.URL, error) {
+	if proxy != nil && req.URL.Scheme == "http" && req.URL.Query().Has("key") {
 		return nil, errKeyToProxy
 	}
-	return u, nil
+	return proxy, nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +41,8 @@ type errorBody struct {
 type errorDetail struct {
 	reason     string
 	retryDelay time.Duration
-	exhausted  bool // a quota that waiting does not cure: per day, or of zero
+	exhausted  bool   // a quota that waiting does not cure: per day, or of zero
+	help       string // an address at which more can be done
 }
 
 func newErrorBody(raw []byte) *errorBody {
@@ -70,6 +73,17 @@ func newErrorDetail(raw []byte) errorDetail {
 		return d
 	}
 	_ = f.take("reason", &d.reason) // as above
+	var metadata struct {
+		ActivationURL string `json:"activationUrl"`
+	}
+	_ = f.take("metadata", &metadata)
+	var links []struct {
+		URL string `json:"url"`
+	}
+	_ = f.take("links", &links)
+	if d.help = metadata.ActivationURL; d.help == "" && len(links) > 0 {
+		d.help = links[0].URL
+	}
 	d.retryDelay = delay(f["retryDelay"])
 	var violations []fields
 	_ = f.take("violations", &violations)
@@ -161,6 +175,27 @@ func (b *errorBody) fill(e *eval.Error) {
 			e.Kind = eval.KindAuth
 		}
 	}
+	if b.disabled() {
+		e.Message += "; " + b.enabling()
+	}
+}
+
+// notEnabled is what services of this family say when their API is not enabled in a project.
+var notEnabled = regexp.MustCompile(`(?i)\bAPI\b.*(not enabled|is disabled|not been used)`)
+
+func (b *errorBody) disabled() bool {
+	return notEnabled.MatchString(b.Message) || slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
+}
+
+// enabling tells where an API is enabled.
+func (b *errorBody) enabling() string {
+	where := "in the cloud console, under APIs and services"
+	for _, d := range b.Details {
+		if d.help != "" {
+			where = "at " + cutRunes(d.help, maxExcerpt)
+		}
+	}
+	return "the service's API is not enabled in the cloud project: enable it " + where + ", wait a few minutes, and try again"
 }
 
 func cutRunes(s string, n int) string {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"flag"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +36,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines,
+			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines, "visits": visits, "fetch": fetch,
 		},
 	})
 }
@@ -90,6 +93,55 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SERVICE", strings.TrimSpace(string(buf[:n])))
 }
 
+// visits runs a command that prints an address, opens that as a browser would, and wants this exit code of the
+// command: visits 0 evalrun auth login ...
+func visits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: visits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	exe, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0], args[1]))
+	ts.Check(err)
+	cmd := exec.Command(exe, args[2:]...)
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	var errOut strings.Builder
+	cmd.Stderr = &errOut
+	ts.Check(cmd.Start())
+	var told strings.Builder
+	for lines := bufio.NewScanner(io.TeeReader(out, &told)); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "http") {
+			resp, err := http.Get(lines.Text())
+			ts.Check(err)
+			_ = resp.Body.Close()
+		}
+	}
+	_ = cmd.Wait() // the exit code is looked at
+	ts.Check(os.WriteFile(ts.MkAbs("visits.out"), []byte(told.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("visits.err"), []byte(errOut.String()), 0o600))
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("exit %d, want %d\n%s%s", got, want, told.String(), errOut.String())
+	}
+}
+
+// fetch saves what an address serves: fetch URL FILE.
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fetch URL FILE")
+	}
+	resp, err := http.Get(args[0])
+	ts.Check(err)
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))
+}
+
 // signaled runs a command, sends it a signal once a file has so many lines, and wants
 // an exit code: signaled INT 130 FILE LINES COMMAND...
 func signaled(ts *testscript.TestScript, neg bool, args []string) {
@@ -105,7 +157,7 @@ func signaled(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(exe, args[5:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "NO_COLOR", "EVALRUN_API_KEY", "EVALRUN_BASE_URL"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "NO_COLOR", "EVALRUN_API_KEY", "EVALRUN_BASE_URL"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	var out, errOut strings.Builder

@@ -1,0 +1,129 @@
+package genlang
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// login hands out tokens, each until it is refused.
+type login struct {
+	mu      sync.Mutex
+	n       int
+	renewed int
+	err     error
+}
+
+func (l *login) Token(context.Context) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return fmt.Sprintf("canary-token-%d", l.n), l.err
+}
+
+func (l *login) Renew(_ context.Context, refused string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if refused == fmt.Sprintf("canary-token-%d", l.n) {
+		l.n++
+		l.renewed++
+	}
+	return nil
+}
+
+// With a login, requests carry the token and the project and no key. A token that is refused is
+// replaced, and the error says so.
+func TestBearer(t *testing.T) {
+	tokens := &login{}
+	var got http.Header
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		if r.Header.Get("Authorization") != "Bearer canary-token-1" {
+			w.WriteHeader(401)
+			fmt.Fprintf(w, `{"error":{"code":401,"message":"bad token %s","status":"UNAUTHENTICATED"}}`, r.Header.Get("Authorization"))
+			return
+		}
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"you sent %s"}]},"finishReason":"STOP"}]}`, r.Header.Get("Authorization"))
+	}, func(cfg *Config) { cfg.Tokens, cfg.Project, cfg.Key, cfg.HeaderPrefix = tokens, "my-project", "", "x-other" })
+	_, e := ask(t, c)
+	if e == nil || e.Kind != eval.KindAuth || !e.Renewed || strings.Contains(e.Error(), "canary") || tokens.renewed != 1 {
+		t.Errorf("%+v", e)
+	}
+	resp, e := ask(t, c)
+	if e != nil || resp.Text() != "you sent Bearer [key]" {
+		t.Errorf("%+v %v", resp, e)
+	}
+	if got.Get("X-Other-User-Project") != "my-project" || got.Get("X-Other-Api-Key") != "" || got.Get("X-Svc-Api-Key") != "" {
+		t.Error(got)
+	}
+	tokens.err = eval.Errorf(eval.KindAuth, "log in again")
+	if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || e.Renewed {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A key in the query stays out of what a proxy can read, and proxies' passwords out of errors.
+func TestKeyAndProxies(t *testing.T) {
+	seen := ""
+	proxied := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen += r.RequestURI + " " + r.Header.Get("Referer")
+		w.WriteHeader(502)
+	}))
+	defer proxied.Close()
+	u, err := url.Parse(proxied.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword("user", "canary-password")
+	tr := transport(1)
+	tr.Proxy = func(r *http.Request) (*url.URL, error) { return guarded(r, u) }
+	ask := func(base string, inQuery bool) *eval.Error {
+		c := New(Config{BaseURL: base, Key: "canary-key-0123456789", KeyInQuery: inQuery, Transport: tr})
+		_, err := c.Generate(context.Background(), &eval.Call{Request: eval.Request{Model: "m"}})
+		return eval.AsError(err)
+	}
+	e := ask("http://service.invalid", true)
+	if e == nil || !e.Permanent || !strings.Contains(e.Message, "use https") || seen != "" {
+		t.Errorf("%+v, the proxy saw %q", e, seen)
+	}
+	if e := ask("http://service.invalid", false); e == nil || e.Status != 502 || seen == "" || strings.Contains(seen, "canary") {
+		t.Errorf("%+v, the proxy saw %q", e, seen)
+	}
+	if e := ask("https://service.invalid", true); e == nil || strings.Contains(seen, "canary-key") || strings.Contains(e.Error(), "canary") {
+		t.Errorf("%+v, the proxy saw %q", e, seen)
+	}
+	t.Setenv("HTTPS_PROXY", "http://user:canary-password@proxy.invalid:1")
+	c := New(Config{BaseURL: "https://service.invalid", Key: "k"})
+	if got := c.secrets().outOf("proxyconnect http://user:canary-password@proxy.invalid:1: no"); strings.Contains(got, "canary") {
+		t.Error(got)
+	}
+}
+
+// A service whose API is not enabled says where to enable it, however it says so.
+func TestAPINotEnabled(t *testing.T) {
+	recorded, err := os.ReadFile("testdata/unary-failure-generativelanguage-api-not-enabled.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{
+		string(recorded): "enable it at https://console.developers.google.com/apis/api/generativelanguage.googleapis.com/overview?project=12345678,",
+		`{"error":{"code":403,"message":"off","details":[{"reason":"SERVICE_DISABLED","metadata":{"activationUrl":"https://console.example/on"}}]}}`: "enable it at https://console.example/on,",
+		`{"error":{"code":403,"message":"API not enabled"}}`:                   "enable it in the cloud console",
+		`{"error":{"code":403,"message":"the API is disabled","details":"x"}}`: "enable it in the cloud console",
+	} {
+		c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(403)
+			fmt.Fprint(w, body)
+		}, nil)
+		if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || !strings.Contains(e.Message, want) {
+			t.Errorf("%v, want %s", e, want)
+		}
+	}
+}
