@@ -19,6 +19,7 @@ var snakeNames = map[string]string{
 	"display_name": "displayName", "input_token_limit": "inputTokenLimit", "output_token_limit": "outputTokenLimit",
 	"supported_generation_methods": "supportedGenerationMethods", "next_page_token": "nextPageToken",
 	"retry_delay": "retryDelay", "quota_id": "quotaId", "quota_value": "quotaValue", "system_instruction": "systemInstruction",
+	"generate_content_request": "generateContentRequest", "output_dimensionality": "outputDimensionality",
 }
 
 // CamelKeys rewrites the known snake_case keys of a JSON text to camelCase, the

@@ -13,8 +13,9 @@ import (
 
 // embedRequest is what embedContent takes, and one element of what batchEmbedContents takes.
 type embedRequest struct {
-	Model   string   `json:"model"`
-	Content *content `json:"content"`
+	Model      string   `json:"model"`
+	Content    *content `json:"content"`
+	Dimensions integer  `json:"outputDimensionality"` // 0: all
 }
 
 // wireEmbedding is a vector in an answer.
@@ -86,10 +87,16 @@ func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
 	switch n := eval.EstimateTokens(len(text)); {
 	case text == "":
 		return wireEmbedding{}, badRequest("the text is empty")
+	case r.Dimensions < 0 || r.Dimensions > dimensions:
+		return wireEmbedding{}, badRequest("outputDimensionality must be from 1 to %d", dimensions)
 	case n > m.InputTokenLimit:
 		return wireEmbedding{}, badRequest("the text has %d tokens; %s takes at most %d", n, m.Name, m.InputTokenLimit)
 	}
-	return wireEmbedding{vectorOf(text)}, nil
+	v := vectorOf(text)
+	if r.Dimensions > 0 {
+		v = v[:r.Dimensions]
+	}
+	return wireEmbedding{normal(v)}, nil
 }
 
 // dimensions of the vectors.
@@ -114,6 +121,11 @@ func vectorOf(text string) []float64 {
 	if len(words) == 0 { // signs alone
 		addFeature(v, text, 1)
 	}
+	return v
+}
+
+// normal scales a vector to the length 1.
+func normal(v []float64) []float64 {
 	sum := 0.0
 	for _, x := range v {
 		sum += x * x

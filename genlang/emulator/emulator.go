@@ -88,7 +88,23 @@ func New(opts Options) *Emulator {
 // ServeHTTP serves one request.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", eval.EmulatorName)
+	if r.Header.Get("Origin") != "" && !strings.HasPrefix(r.URL.Path, "/oauth/") { // a client in a browser
+		allowOrigin(w, r)
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+	}
 	e.mux.ServeHTTP(w, r)
+}
+
+// allowOrigin lets pages of any origin call: nothing here is worth keeping from them.
+func allowOrigin(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Access-Control-Allow-Methods", "GET, POST")
+	if wanted := r.Header.Get("Access-Control-Request-Headers"); wanted != "" {
+		w.Header().Set("Access-Control-Allow-Headers", wanted)
+	}
 }
 
 // Stats are the calls served so far, by method.
@@ -131,13 +147,14 @@ type wireError struct {
 type wireDetail struct {
 	Type   string `json:"@type"`
 	Reason string `json:"reason,omitempty"`
+	Domain string `json:"domain,omitempty"`
 }
 
 func fail(w http.ResponseWriter, p *problem) {
 	var body wireError
 	body.Error.Code, body.Error.Message, body.Error.Status = p.Status, p.Message, p.Code
 	if p.Reason != "" {
-		body.Error.Details = []wireDetail{{Type: "type.googleapis.com/google.rpc.ErrorInfo", Reason: p.Reason}}
+		body.Error.Details = []wireDetail{{Type: "type.googleapis.com/google.rpc.ErrorInfo", Reason: p.Reason, Domain: "service.invalid"}}
 	}
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(p.Status)
@@ -182,7 +199,7 @@ func (e *Emulator) checkKey(r *http.Request) *problem {
 	case key == "":
 		return &problem{http.StatusForbidden, "PERMISSION_DENIED", "the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key", ""}
 	case e.opts.Key != "" && key != e.opts.Key:
-		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the API key is not valid", "API_KEY_INVALID"}
+		return &problem{http.StatusBadRequest, "INVALID_ARGUMENT", "the API key is not valid", "API_KEY_INVALID"} // as services of this family say it
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func TestRules(t *testing.T) {
 		"turns":             {pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"text":"x"}]}]}`, 400, "alternate"},
 		"last turn":         {pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"x"}]}]}`, 400, "last turn"},
 		"not JSON":          {pro, `hello`, 400, "INVALID_ARGUMENT"},
-		"maxOutputTokens":   {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":2049}}`, 400, "from 1 to 2048"},
+		"maxOutputTokens":   {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":0}}`, 400, "at least 1"},
 		"snake config":      {pro, `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":1}}`, 200, `"text":"abcd"`},
 		"unknown fields":    {pro + "?alt=json", `{"surprise":1,"contents":[{"parts":[{"text":"x"}]}]}`, 200, `"text":"x"`},
 		"count":             {"/v1/models/svc-pro:countTokens", text("12345"), 200, `{"totalTokens":2}`},
@@ -121,7 +121,7 @@ func TestKeys(t *testing.T) {
 		status             int
 	}{
 		"none":         {"x-brand-api-key", "", "", 403},
-		"wrong":        {"x-brand-api-key", "wrong", "", 401},
+		"wrong":        {"x-brand-api-key", "wrong", "", 400},
 		"header":       {"x-brand-api-key", "right", "", 200},
 		"other header": {"x-svc-api-key", "right", "", 403},
 		"query":        {"x-brand-api-key", "", "?key=right", 200},

@@ -123,7 +123,7 @@ func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, 
 	out.PromptFeedback = &wireFeedback{BlockReason: rule.blockReason, SafetyRatings: prompt}
 	outputTokens := 0
 	if rule.blockReason == "" {
-		for i := range max(1, req.GenerationConfig.CandidateCount) {
+		for i := range max(1, int(req.GenerationConfig.CandidateCount)) {
 			c, err := e.candidate(req, rule, m, real, rng)
 			if err != nil {
 				return out, err
@@ -184,7 +184,7 @@ func shorten(text string, c config, limit int) (string, bool) {
 		}
 	}
 	if c.MaxOutputTokens != nil {
-		limit = *c.MaxOutputTokens
+		limit = min(limit, int(*c.MaxOutputTokens))
 	}
 	if eval.EstimateTokens(len(text)) <= limit {
 		return text, false
@@ -220,8 +220,8 @@ func block(ratings []eval.SafetyRating, settings []setting) bool {
 	for i, r := range ratings {
 		threshold := ""
 		for _, s := range settings {
-			if s.Category == r.Category {
-				threshold = s.Threshold
+			if s.Category.name(categoryNumbers) == r.Category {
+				threshold = s.Threshold.name(thresholdNumbers)
 			}
 		}
 		from, known := blockedFrom[threshold]

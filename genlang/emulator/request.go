@@ -1,11 +1,17 @@
 package emulator
 
 import (
+	"cmp"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -17,11 +23,12 @@ const maxBody = eval.MaxPromptBytes + 1<<20
 // request is what a client sends, as far as the emulator looks at it. Unknown fields are
 // ignored.
 type request struct {
-	Contents         []content       `json:"contents"`
-	GenerationConfig config          `json:"generationConfig"`
-	SafetySettings   []setting       `json:"safetySettings"`
-	Raw              json.RawMessage `json:"-"` // the body
-	Wrapped          *request        `json:"generateContentRequest"`
+	Contents          []content       `json:"contents"`
+	GenerationConfig  config          `json:"generationConfig"`
+	SafetySettings    []setting       `json:"safetySettings"`
+	SystemInstruction *content        `json:"systemInstruction"`
+	Raw               json.RawMessage `json:"-"` // the body
+	Wrapped           *request        `json:"generateContentRequest"`
 }
 
 type content struct {
@@ -41,26 +48,78 @@ type blob struct {
 
 type config struct {
 	Temperature     *float64 `json:"temperature"`
-	MaxOutputTokens *int     `json:"maxOutputTokens"`
+	MaxOutputTokens *integer `json:"maxOutputTokens"`
 	StopSequences   []string `json:"stopSequences"`
-	CandidateCount  int      `json:"candidateCount"`
+	CandidateCount  integer  `json:"candidateCount"`
 }
 
 type setting struct {
-	Category  string `json:"category"`
-	Threshold string `json:"threshold"`
+	Category  enum `json:"category"`
+	Threshold enum `json:"threshold"`
+}
+
+// integer is a whole number in any of the spellings that clients of this protocol use: 5, 5.0, "5".
+type integer int
+
+func (n *integer) UnmarshalJSON(data []byte) error {
+	text := strings.Trim(string(data), `"`)
+	if text == "null" {
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
+		return fmt.Errorf("%s is not a whole number", text)
+	}
+	*n = integer(f)
+	return nil
+}
+
+// enum is the name of a value; clients that send its number are understood by enumNames of its field.
+type enum string
+
+func (e *enum) UnmarshalJSON(data []byte) error {
+	*e = enum(strings.Trim(string(data), `"`))
+	return nil
+}
+
+// Numbers of the enumerations, as clients of this protocol send them.
+var (
+	categoryNumbers = map[enum]string{
+		"7": "HARM_CATEGORY_HARASSMENT", "8": "HARM_CATEGORY_HATE_SPEECH", "9": "HARM_CATEGORY_SEXUALLY_EXPLICIT",
+		"10": "HARM_CATEGORY_DANGEROUS_CONTENT", "11": "HARM_CATEGORY_CIVIC_INTEGRITY",
+	}
+	thresholdNumbers = map[enum]string{
+		"0": "HARM_BLOCK_THRESHOLD_UNSPECIFIED", "1": "BLOCK_LOW_AND_ABOVE", "2": "BLOCK_MEDIUM_AND_ABOVE", "3": "BLOCK_ONLY_HIGH", "4": "BLOCK_NONE", "5": "OFF",
+	}
+)
+
+func (e enum) name(numbers map[enum]string) string {
+	return cmp.Or(numbers[e], string(e))
 }
 
 // readJSON decodes a body, keys in either spelling, and returns it as it came.
 func readJSON(r *http.Request, into any) ([]byte, *problem) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	var in io.Reader = r.Body
+	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
+		zipped, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return nil, badRequest("the body says it is gzip and is not")
+		}
+		in = zipped
+	}
+	body, err := io.ReadAll(io.LimitReader(in, maxBody+1))
 	if err != nil {
 		return nil, badRequest("the body could not be read: %s", err)
 	}
 	if len(body) > maxBody {
 		return nil, badRequest("the request is larger than %d bytes", maxBody)
 	}
-	if err := json.Unmarshal(eval.CamelKeys(body), into); err != nil {
+	err = json.Unmarshal(eval.CamelKeys(body), into)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, badRequest("the body is not the JSON that is expected: %s cannot be a %s", wrong.Field, wrong.Value)
+	case err != nil:
 		return nil, badRequest("the body is not the JSON that is expected: %s", err)
 	}
 	return body, nil
@@ -84,11 +143,30 @@ func readRequest(r *http.Request) (*request, *problem) {
 		if len(c.Parts) == 0 {
 			return nil, badRequest("contents[%d].parts is required", i)
 		}
-		if c.Role != "" && c.Role != eval.RoleUser && c.Role != eval.RoleModel {
+		switch c.Role {
+		case "", eval.RoleUser, eval.RoleModel:
+		case "function": // the user's side, as some clients call it when they answer for a tool
+			req.Contents[i].Role = eval.RoleUser
+		default:
 			return nil, badRequest("contents[%d].role must be user or model, not %q", i, c.Role)
 		}
 	}
+	req.joinModelTurns()
 	return &req, req.checkImages()
+}
+
+// joinModelTurns makes one turn of model turns in a row: clients keep the chunks of a streamed answer as
+// a turn each.
+func (r *request) joinModelTurns() {
+	var out []content
+	for _, c := range r.Contents {
+		if n := len(out); n > 0 && c.Role == eval.RoleModel && out[n-1].Role == eval.RoleModel {
+			out[n-1].Parts = append(slices.Clone(out[n-1].Parts), c.Parts...)
+			continue
+		}
+		out = append(out, c)
+	}
+	r.Contents = out
 }
 
 func (r *request) checkImages() *problem {
@@ -102,7 +180,7 @@ func (r *request) checkImages() *problem {
 				if !slices.Contains(eval.ImageTypes, p.InlineData.MimeType) {
 					return badRequest("contents[%d].parts[%d]: the image type %q is not supported", i, j, p.InlineData.MimeType)
 				}
-				if _, err := base64.StdEncoding.Strict().DecodeString(p.InlineData.Data); err != nil || strings.ContainsAny(p.InlineData.Data, "\r\n") {
+				if !isBase64(p.InlineData.Data) {
 					return badRequest("contents[%d].parts[%d]: the image data is not base64 without line breaks", i, j)
 				}
 			case p.Text != nil:
@@ -117,6 +195,17 @@ func (r *request) checkImages() *problem {
 		return badRequest("the prompt has %d bytes; at most %d are allowed", size, eval.MaxPromptBytes)
 	}
 	return nil
+}
+
+// isBase64 reports whether data is base64 in the standard alphabet or that for addresses, padded or
+// not, without line breaks.
+func isBase64(data string) bool {
+	if strings.ContainsAny(data, "\r\n") {
+		return false
+	}
+	data = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(data, "="))
+	_, err := base64.RawStdEncoding.Strict().DecodeString(data)
+	return err == nil
 }
 
 // images counts the images of all turns.
@@ -137,6 +226,9 @@ func (r *request) tokens() int {
 	bytes := 0
 	for _, c := range r.Contents {
 		bytes += len(c.text())
+	}
+	if r.SystemInstruction != nil {
+		bytes += len(r.SystemInstruction.text())
 	}
 	return eval.EstimateTokens(bytes) + eval.TokensPerImage*r.images()
 }
@@ -197,8 +289,8 @@ func (r *request) checkModel(m *eval.Model, real string) *problem {
 	}
 	c := r.GenerationConfig
 	switch {
-	case c.MaxOutputTokens != nil && (*c.MaxOutputTokens < 1 || *c.MaxOutputTokens > m.OutputTokenLimit):
-		return badRequest("maxOutputTokens must be from 1 to %d", m.OutputTokenLimit)
+	case c.MaxOutputTokens != nil && *c.MaxOutputTokens < 1: // one above the model's limit is no mistake, and no use
+		return badRequest("maxOutputTokens must be at least 1")
 	case c.Temperature != nil && *c.Temperature < 0:
 		return badRequest("temperature must not be negative")
 	case c.CandidateCount < 0 || c.CandidateCount > 8:

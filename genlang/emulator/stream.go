@@ -25,7 +25,7 @@ var (
 
 // framingOf is what a request asks for by the query parameter alt.
 func framingOf(r *http.Request) framing {
-	if r.URL.Query().Get("alt") == "sse" {
+	if q := r.URL.Query(); q.Get("alt") == "sse" || q.Get("$alt") == "sse" {
 		return events
 	}
 	return jsonArray
