@@ -393,6 +393,36 @@ func TestPlainAnswers(t *testing.T) {
 	}
 }
 
+func TestCountTokens(t *testing.T) {
+	for body, want := range map[string]int{`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1, `{"totalTokens":-1}`: -1, `{"totalTokens":"7"}`: -1, ``: -1} {
+		var path, sent string
+		c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+			data, _ := io.ReadAll(r.Body)
+			path, sent = r.URL.Path, string(data)
+			fmt.Fprint(w, body)
+		}, nil)
+		got, err := c.CountTokens(context.Background(), &eval.Call{Request: eval.Request{Model: "svc-pro", APIVersion: "v1beta", Contents: []eval.Content{{Parts: []eval.Part{{Text: "hi"}}}}, SafetySettings: []eval.SafetySetting{{}}}})
+		if (err == nil) != (want >= 0) || err == nil && got != want {
+			t.Errorf("%s: %d %v", body, got, err)
+		}
+		if path != "/v1beta/models/svc-pro:countTokens" || sent != `{"contents":[{"parts":[{"text":"hi"}]}]}` {
+			t.Error(path, sent)
+		}
+	}
+}
+
+// A list that never ends is given up.
+func TestEndlessModelPages(t *testing.T) {
+	n := 0
+	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+		n++
+		fmt.Fprintf(w, `{"models":[{"name":"models/a"}],"nextPageToken":"%d"}`, n)
+	}, nil)
+	if _, err := c.Models(context.Background(), "v1"); eval.AsError(err).Kind != eval.KindTooLarge || n != maxPages {
+		t.Errorf("%v after %d pages", err, n)
+	}
+}
+
 func TestModelPages(t *testing.T) {
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("pageToken") {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +85,40 @@ var times = regexp.MustCompile(`\d+(\.\d+)? ?m?s\b|─+| {2,}`)
 
 // measured takes the measurements out of a text, and what depends on their width.
 func measured(s string) string { return times.ReplaceAllString(s, " ~ ") }
+
+// TestServicePage wants every test that docs/service.md names to be there.
+func TestServicePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/service.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := map[string]string{
+		"genlang": "genlang", "emulator": "genlang/emulator", "oauth": "genlang/oauth", "flow": "internal/flow", "picture": "internal/picture",
+		"runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
+	}
+	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]{2,})`").FindAllStringSubmatch(string(page), -1)
+	if len(named) < 40 {
+		t.Errorf("%d tests are named", len(named))
+	}
+	for _, m := range named {
+		files, err := filepath.Glob("../../" + dirs[m[1]] + "/*_test.go")
+		if err != nil || dirs[m[1]] == "" {
+			t.Fatal(m[0], err)
+		}
+		found := slices.ContainsFunc(files, func(file string) bool {
+			code, err := os.ReadFile(file)
+			return err == nil && bytes.Contains(code, []byte("func "+m[2]+"("))
+		})
+		if !found {
+			t.Errorf("there is no test %s", m[0])
+		}
+	}
+	for _, m := range regexp.MustCompile("`([a-z_]+\\.txtar)`").FindAllStringSubmatch(string(page), -1) {
+		if _, err := os.Stat("testdata/script/" + m[1]); err != nil {
+			t.Error(err)
+		}
+	}
+}
 
 // TestScorersPage keeps docs/scorers.md what the table of kinds says.
 func TestScorersPage(t *testing.T) {
