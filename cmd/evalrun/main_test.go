@@ -136,7 +136,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	resp, err := http.Get(args[0])
 	ts.Check(err)
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))

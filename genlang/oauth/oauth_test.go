@@ -51,7 +51,7 @@ func authServer(t *testing.T, o emulator.Options) (c *Client, asked *atomic.Int6
 var scopes = []string{"https://scopes.example/auth/generative-language.retriever"}
 
 // try logs in; visit gets the address that a person would open.
-func try(t *testing.T, c *Client, visit func(address string), change func(*Login)) (*Token, error, []string) {
+func try(t *testing.T, c *Client, visit func(address string), change func(*Login)) (*Token, []string, error) {
 	t.Helper()
 	var mu sync.Mutex
 	var notices []string
@@ -73,7 +73,7 @@ func try(t *testing.T, c *Client, visit func(address string), change func(*Login
 	<-visited
 	mu.Lock()
 	defer mu.Unlock()
-	return token, err, notices
+	return token, notices, err
 }
 
 // browse follows redirects as a browser does, and returns the last page.
@@ -86,6 +86,12 @@ func browse(t *testing.T, address string) string {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
 	return fmt.Sprintf("%d %s", resp.StatusCode, body)
+}
+
+// endpoint is another address of the server of an authorization address.
+func endpoint(address, name string) string {
+	before, _, _ := strings.Cut(address, "authorize?")
+	return before + name
 }
 
 // callback asks the authorization server and returns where it sends the browser, unvisited.
@@ -106,7 +112,7 @@ func callback(t *testing.T, address string) *url.URL {
 func TestLogin(t *testing.T) {
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	var address, last string
-	token, err, notices := try(t, c, func(a string) { address, last = a, browse(t, a) }, nil)
+	token, notices, err := try(t, c, func(a string) { address, last = a, browse(t, a) }, nil)
 	if err != nil || len(notices) > 0 {
 		t.Fatal(err, notices)
 	}
@@ -146,7 +152,7 @@ func TestStrayCallbacks(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	token, err, notices := try(t, c, func(address string) {
+	token, notices, err := try(t, c, func(address string) {
 		good := callback(t, address)
 		with := func(change func(*url.URL, url.Values)) string {
 			u, q := *good, good.Query()
@@ -212,7 +218,7 @@ func TestLoginFailures(t *testing.T) {
 		}, func(l *Login) { l.Wait = time.Second }, "carried another state"},
 		"replayed code": {emulator.ConsentAuto, func(t *testing.T, a string) {
 			u := callback(t, a)
-			resp, err := http.PostForm(strings.Replace(a[:strings.Index(a, "?")], "authorize", "token", 1), url.Values{
+			resp, err := http.PostForm(endpoint(a, "token"), url.Values{
 				"grant_type": {"authorization_code"}, "code": {u.Query().Get("code")}, "client_id": {"evalrun-emulator"}, "client_secret": {"not-a-secret"},
 			})
 			if err != nil {
@@ -225,7 +231,7 @@ func TestLoginFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := authServer(t, emulator.Options{Consent: test.consent})
-			token, err, _ := try(t, c, func(a string) { test.visit(t, a) }, test.change)
+			token, _, err := try(t, c, func(a string) { test.visit(t, a) }, test.change)
 			if err == nil || token != nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v %v", token, err)
 			}
@@ -237,7 +243,7 @@ func TestLoginFailures(t *testing.T) {
 func TestPastedAddress(t *testing.T) {
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	in, keyboard := io.Pipe()
-	token, err, notices := try(t, c, func(address string) {
+	token, notices, err := try(t, c, func(address string) {
 		good := callback(t, address)
 		wrong := *good
 		wrong.RawQuery = strings.Replace(good.RawQuery, "state=", "state=x", 1)
@@ -257,7 +263,7 @@ func TestConsentPage(t *testing.T) {
 			body := browse(t, address)
 			_, rest, _ := strings.Cut(body, `name="ticket" value="`)
 			ticket, _, _ := strings.Cut(rest, `"`)
-			u := address[:strings.Index(address, "authorize")] + "consent"
+			u := endpoint(address, "consent")
 			resp, err := http.PostForm(u, url.Values{"ticket": {ticket}, "decision": {decision}})
 			if err != nil {
 				t.Error(err)
@@ -266,10 +272,10 @@ func TestConsentPage(t *testing.T) {
 			resp.Body.Close()
 		}
 	}
-	if token, err, _ := try(t, c, press("allow"), nil); err != nil || token == nil {
+	if token, _, err := try(t, c, press("allow"), nil); err != nil || token == nil {
 		t.Error(err)
 	}
-	if _, err, _ := try(t, c, press("deny"), nil); !errors.Is(err, ErrDenied) {
+	if _, _, err := try(t, c, press("deny"), nil); !errors.Is(err, ErrDenied) {
 		t.Error(err)
 	}
 }
@@ -277,7 +283,7 @@ func TestConsentPage(t *testing.T) {
 // stored logs in and keeps it in a store of the test's.
 func stored(t *testing.T, c *Client) *Store {
 	t.Helper()
-	token, err, _ := try(t, c, func(a string) { browse(t, a) }, nil)
+	token, _, err := try(t, c, func(a string) { browse(t, a) }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (s *Store) folder() error {
 	dir := filepath.Dir(s.Path)
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
-		err = os.Chmod(dir, 0o700) //nolint:gosec // a folder has to be entered
+		err = os.Chmod(dir, 0o700)
 	}
 	if err != nil {
 		return fmt.Errorf("the login cannot be kept: %w", err)
