@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"os"
 	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/secret"
 )
 
 // authenticate adds the key or an access token to a request. The token is returned, so that one that the
@@ -33,7 +36,13 @@ func (c *Client) authenticate(req *http.Request) (token string, err error) {
 }
 
 // secrets is what takes the key, the token and passwords of proxies out of texts.
-func (c *Client) secrets() *secret { return c.hidden.Load() }
+func (c *Client) secrets() *secret.Set { return c.hidden.Load() }
+
+// cleaned takes secrets out of an error that was read from an answer.
+func (c *Client) cleaned(e *eval.Error) *eval.Error {
+	e.Message, e.Code = c.secrets().OutOf(e.Message), c.secrets().OutOf(e.Code)
+	return e
+}
 
 // maxHidden is how many texts are hidden at once: passwords and keys, and the last tokens, of which an
 // answer on its way may still hold one.
@@ -41,19 +50,19 @@ const maxHidden = 8
 
 // hide adds a key or a token to what must not show.
 func (c *Client) hide(text string) {
-	if known := c.hidden.Load(); known != nil && slices.Contains(known.keys, text) {
+	if known := c.hidden.Load(); known != nil && slices.Contains(known.Keys(), text) {
 		return
 	}
 	c.hiding.Lock()
 	defer c.hiding.Unlock()
 	keys := append(proxyPasswords(), c.cfg.Key)
 	if known := c.hidden.Load(); known != nil {
-		keys = slices.Clone(known.keys)
+		keys = slices.Clone(known.Keys())
 	}
 	if keys = append(keys, text); len(keys) > maxHidden {
 		keys = slices.Delete(keys, len(keys)-3, len(keys)-2)
 	}
-	c.hidden.Store(newSecret(keys...))
+	c.hidden.Store(secret.New(keys...))
 }
 
 // proxyPasswords are the passwords in the addresses of proxies, which some errors show.

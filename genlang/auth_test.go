@@ -28,14 +28,14 @@ func (l *login) Token(context.Context) (string, error) {
 	return fmt.Sprintf("canary-token-%d", l.n), l.err
 }
 
-func (l *login) Renew(_ context.Context, refused string) error {
+func (l *login) Renew(_ context.Context, refused string) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if refused == fmt.Sprintf("canary-token-%d", l.n) {
 		l.n++
 		l.renewed++
 	}
-	return nil
+	return true, nil
 }
 
 // With a login, requests carry the token and the project and no key. A token that is refused is
@@ -103,7 +103,7 @@ func TestKeyAndProxies(t *testing.T) {
 	}
 	t.Setenv("HTTPS_PROXY", "http://user:canary-password@proxy.invalid:1")
 	c := New(Config{BaseURL: "https://service.invalid", Key: "k"})
-	if got := c.secrets().outOf("proxyconnect http://user:canary-password@proxy.invalid:1: no"); strings.Contains(got, "canary") {
+	if got := c.secrets().OutOf("proxyconnect http://user:canary-password@proxy.invalid:1: no"); strings.Contains(got, "canary") {
 		t.Error(got)
 	}
 }

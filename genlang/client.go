@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/secret"
 )
 
 // MaxResponseBytes is how much of a decoded answer is read.
@@ -55,8 +56,8 @@ type Config struct {
 type Tokens interface {
 	// Token is one that is good as far as is known.
 	Token(ctx context.Context) (string, error)
-	// Renew replaces one that the service refused.
-	Renew(ctx context.Context, refused string) error
+	// Renew replaces one that the service refused; false when that is of no use, since it is new.
+	Renew(ctx context.Context, refused string) (bool, error)
 }
 
 // Client talks to the service; safe for concurrent use.
@@ -65,8 +66,8 @@ type Client struct {
 	base string
 	fake atomic.Bool // the server said that it is the emulator
 
-	hidden atomic.Pointer[secret] // the key and the tokens that were used last
-	hiding sync.Mutex             // held while hidden is replaced
+	hidden atomic.Pointer[secret.Set] // the key and the tokens that were used last
+	hiding sync.Mutex                 // held while hidden is replaced
 }
 
 // New makes a client. It opens no connection.
@@ -112,7 +113,7 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		return nil, err
 	}
 	for i := range resp.Candidates { // joined from parts, over which the key may have been spread
-		resp.Candidates[i].Text = c.secrets().outOfText(resp.Candidates[i].Text)
+		resp.Candidates[i].Text = c.secrets().OutOfText(resp.Candidates[i].Text)
 	}
 	return resp, nil
 }
@@ -261,7 +262,7 @@ func (c *Client) get(ctx context.Context, u string) ([]byte, error) {
 }
 
 func (c *Client) unsendable(err error) error {
-	return &eval.Error{Kind: eval.KindTransport, Message: c.secrets().outOf("the request cannot be made: " + err.Error()), Permanent: true}
+	return &eval.Error{Kind: eval.KindTransport, Message: c.secrets().OutOf("the request cannot be made: " + err.Error()), Permanent: true}
 }
 
 // do sends one request and reads the whole answer, keys in camelCase and the
@@ -280,7 +281,7 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 }
 
 // clean takes the service's key out of what came, and writes keys in camelCase.
-func (c *Client) clean(data []byte) []byte { return eval.CamelKeys(c.secrets().outOfAnswer(data)) }
+func (c *Client) clean(data []byte) []byte { return eval.CamelKeys(c.secrets().OutOfAnswer(data)) }
 
 // send makes one round trip. An answer without an error has a status of success and a body to
 // read and close.
@@ -309,12 +310,11 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 		return nil, c.redirected(resp)
 	}
 	data, _ := readAll(resp) // the status says enough if the body does not come
-	e := c.secrets().cleanError(statusError(resp, c.clean(data)))
+	e := c.cleaned(statusError(resp, c.clean(data)))
 	if resp.StatusCode == http.StatusUnauthorized && token != "" {
-		if err := c.cfg.Tokens.Renew(req.Context(), token); err != nil {
+		if e.Renewed, err = c.cfg.Tokens.Renew(req.Context(), token); err != nil {
 			return nil, err
 		}
-		e.Renewed = true
 	}
 	return nil, e
 }
@@ -351,7 +351,7 @@ func (c *Client) transportError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
 	}
-	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.secrets().outOf(err.Error()))
+	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.secrets().OutOf(err.Error()))
 	var op *net.OpError
 	e.Unsent = errors.As(err, &op) && op.Op == "dial"
 	e.Permanent = isPermanent(err)
@@ -390,13 +390,13 @@ func (c *Client) bodyError(req *http.Request, err error) error {
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return eval.Errorf(eval.KindMalformed, "the answer says it is gzip and is not")
 	}
-	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.secrets().outOf(err.Error()))
+	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.secrets().OutOf(err.Error()))
 }
 
 func (c *Client) redirected(resp *http.Response) error {
 	where := "somewhere else"
 	if u, err := resp.Location(); err == nil {
-		where = c.secrets().outOf(u.Scheme + "://" + u.Host + u.Path)
+		where = c.secrets().OutOf(u.Scheme + "://" + u.Host + u.Path)
 	}
 	return &eval.Error{
 		Kind: eval.KindStatus, Status: resp.StatusCode, Permanent: true,

@@ -83,7 +83,7 @@ func (c *Client) streamError(req *http.Request, err error, n int) error {
 		if n > 1 {
 			e.Message = "in chunk " + strconv.Itoa(n) + " of the stream: " + e.Message
 		}
-		return c.secrets().cleanError(e)
+		return c.cleaned(e)
 	case errors.As(err, &syntax):
 		return eval.Errorf(eval.KindMalformed, "the stream is not JSON after %d chunks", n)
 	case errors.Is(err, io.ErrUnexpectedEOF):

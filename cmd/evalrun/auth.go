@@ -38,6 +38,7 @@ func (a *app) authCommand() *cobra.Command {
 type loginOptions struct {
 	harness.Flags
 	secrets   string
+	redirect  string
 	scopes    []string
 	noBrowser bool
 }
@@ -56,6 +57,7 @@ func (a *app) loginCommand() *cobra.Command {
 	fs.StringArrayVar(&o.scopes, "scope", nil, "retriever (the default), cloud-platform, or the whole identifier of a scope; repeat it for several")
 	fs.StringVar(&o.Project, "project", "", "cloud project, if another one than that of the client secrets file")
 	fs.BoolVar(&o.noBrowser, "no-browser", false, "open no browser; paste the address to which one on another machine is sent")
+	fs.StringVar(&o.redirect, "redirect-uri", "", "redirect address on this machine that the client has registered, where the server wants it to the letter; the port is free (default: 127.0.0.1, with the path in the client secrets file)")
 	o.Timeout = oauth.DefaultWait
 	fs.Var((*positiveDuration)(&o.Timeout), "timeout", "how long to wait for the browser")
 	return cmd
@@ -74,6 +76,9 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 		return err
 	}
 	client, err := oauth.ReadClient(o.secrets)
+	if err == nil && o.redirect != "" {
+		err = client.Redirect(o.redirect)
+	}
 	if err != nil {
 		return harness.Exitf(harness.ExitBadInput, "%w", err)
 	}
@@ -88,21 +93,19 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	if err != nil {
 		return harness.Exitf(harness.ExitIncomplete, "%w", err)
 	}
-	signals, release := a.signals()
-	defer release()
-	ctx, signaled := until(ctx, signals)
-	token, err := a.newLogin(client, scopes, o).Run(ctx)
-	if code := signaled(); code != harness.ExitOK {
-		return harness.Exitf(code, "the login was interrupted; nobody is logged in")
-	}
-	if err != nil {
-		return harness.ExitOfLogin(err)
-	}
-	if err := store.Save(token); err != nil {
+	if err := store.Check(); err != nil {
 		return harness.Exitf(harness.ExitIncomplete, "%w", err)
 	}
-	a.tellLogin(token, scopes, store)
-	return nil
+	return a.interruptible(ctx, func(ctx context.Context) error {
+		l := a.newLogin(client, scopes, o)
+		l.Keep = store.Keep
+		token, err := l.Run(ctx)
+		if err != nil {
+			return harness.ExitOfLogin(err)
+		}
+		a.tellLogin(token, scopes, store)
+		return nil
+	})
 }
 
 func (a *app) newLogin(client *oauth.Client, scopes []string, o loginOptions) *oauth.Login {
@@ -110,7 +113,7 @@ func (a *app) newLogin(client *oauth.Client, scopes []string, o loginOptions) *o
 		Client: client, Scopes: scopes, Wait: o.Timeout,
 		Notice: func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) },
 		Show: func(address string) {
-			fmt.Fprintf(a.out, "Open this address in a browser and grant access:\n\n%s\n\n", address)
+			fmt.Fprintf(a.out, "Open this address in a browser and grant access:\n\n%s\n\n", diag.CleanLine(address))
 		},
 	}
 	if o.noBrowser {
@@ -163,7 +166,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Use: "status", Short: "Tell who is logged in, and try it", Args: cobra.NoArgs,
 		Long: "Tells of which client, project and scopes the login is, and when it expires. With the address\n" +
 			"of a service it asks that for its models.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.status(ctx, o) })
+		},
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)
 	attemptFlags(cmd.Flags(), &o.Flags)
@@ -291,23 +296,23 @@ func (a *app) logout(ctx context.Context, revokeURL string) error {
 	if err != nil {
 		return harness.Exitf(harness.ExitIncomplete, "%w", err)
 	}
-	login, loadErr := store.Load()
-	if err := store.Forget(); err != nil {
-		if errors.Is(err, oauth.ErrNoLogin) {
-			fmt.Fprintln(a.out, "Nobody was logged in.")
-			return nil
-		}
+	login, err := store.Forget(ctx)
+	switch {
+	case errors.Is(err, oauth.ErrNoLogin):
+		fmt.Fprintln(a.out, "Nobody was logged in.")
+		return nil
+	case err != nil:
 		return harness.Exitf(harness.ExitIncomplete, "%w", err)
 	}
 	fmt.Fprintln(a.out, "The login is forgotten.")
-	if loadErr != nil { // it could not be read, so there is nothing to revoke it with
-		return nil
+	if login == nil {
+		return harness.Exitf(harness.ExitIncomplete, "its file was damaged, so that the server could not be told: revoke it in your account there")
 	}
 	if revokeURL == "" {
 		revokeURL = login.Client.RevokeURL
 	}
 	if revokeURL == "" {
-		fmt.Fprintln(a.err, "the server was not told: --revoke-url names where it is")
+		fmt.Fprintln(a.err, "the server was not told: --revoke-url would have named where; revoke it in your account there")
 		return nil
 	}
 	if err := login.Revoke(ctx, revokeURL); err != nil {

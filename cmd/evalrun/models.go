@@ -23,7 +23,9 @@ func (a *app) modelsCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "models [NAME]", Short: "List the service's models", Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.models(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.models(ctx, args, o) })
+		},
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)
 	attemptFlags(cmd.Flags(), &o.Flags)
@@ -132,7 +134,9 @@ func (a *app) countCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "count SUITE...", Short: "Let the service count the tokens of the prompts", Args: suites,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.count(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.count(ctx, args, o) })
+		},
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)
 	limitFlags(cmd.Flags(), &o.Flags)

@@ -23,7 +23,9 @@ func (a *app) planCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "plan SUITE...", Short: "Tell what a run would ask, and what it may cost", Args: suites,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.showPlan(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.showPlan(ctx, args, o) })
+		},
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)
 	limitFlags(cmd.Flags(), &o.Flags)

@@ -135,6 +135,19 @@ func until(ctx context.Context, signals <-chan os.Signal) (context.Context, func
 	}
 }
 
+// interruptible runs a command that a signal ends. It returns when the command has put away what must not be
+// lost.
+func (a *app) interruptible(ctx context.Context, command func(context.Context) error) error {
+	signals, release := a.signals()
+	defer release()
+	ctx, signaled := until(ctx, signals)
+	err := command(ctx)
+	if code := signaled(); code != harness.ExitOK {
+		return harness.Exitf(code, "interrupted")
+	}
+	return err
+}
+
 // nothing is the error of a selection without trials.
 func nothing(l *harness.Loaded, f harness.Flags, remedy string) error {
 	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s%s", harness.Hint(l, f), remedy)

@@ -37,6 +37,8 @@ type Login struct {
 	// a machine without a browser. Optional.
 	Pasted io.Reader
 	Wait   time.Duration // Optional, default DefaultWait
+	// Keep stores what was granted, before the browser shows that all is well. Required.
+	Keep func(ctx context.Context, t *Token) error
 }
 
 // Reasons for which a login fails, for errors.Is.
@@ -57,6 +59,10 @@ func (l *Login) Run(ctx context.Context) (*Token, error) {
 	a := &attempt{
 		Login: l, state: random(), verifier: oauth2.GenerateVerifier(), host: listener.Addr().String(),
 		answers: make(chan answer), ended: make(chan struct{}),
+	}
+	if l.Client.host != "" {
+		_, port, _ := net.SplitHostPort(a.host)
+		a.host = net.JoinHostPort(l.Client.host, port)
 	}
 	a.redirect = "http://" + a.host + l.Client.path
 	server := &http.Server{Handler: a, ReadHeaderTimeout: 10 * time.Second}
@@ -133,7 +139,7 @@ func (a *attempt) finish(ctx context.Context) (*Token, error) {
 		if a.sawWrong() {
 			return nil, fmt.Errorf("%w within %s that belongs to this login: what came carried another state, as of an older tab; try again", ErrTimeout, a.Wait)
 		}
-		return nil, fmt.Errorf("%w within %s: was the tab closed? Try again", ErrTimeout, a.Wait)
+		return nil, fmt.Errorf("%w within %s: was the tab closed? Try again; and if the page there spoke of a redirect address, give the registered one by --redirect-uri", ErrTimeout, a.Wait)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -148,24 +154,26 @@ func (a *attempt) sawWrong() bool {
 func (a *attempt) exchange(ctx context.Context, got answer) (*Token, error) {
 	switch {
 	case got.refusal == "access_denied":
-		return nil, fmt.Errorf("%w: nothing was granted, and nobody is logged in", ErrDenied)
+		return nil, fmt.Errorf("%w: nothing was granted", ErrDenied)
 	case got.refusal != "":
-		return nil, fmt.Errorf("the authorization server refuses: %w", &Refusal{hide(got.refusal, nil), hide(got.description, nil)})
+		return nil, fmt.Errorf("the authorization server refuses: %w", a.Client.refusal(got.refusal, got.description, a.state, a.verifier))
 	}
 	fresh, err := a.Client.token(ctx, func(ctx context.Context, c *oauth2.Config) (*oauth2.Token, error) {
 		return c.Exchange(ctx, got.code, oauth2.VerifierOption(a.verifier))
 	}, a.redirect, a.Scopes)
+	t := &Token{Client: *a.Client, Scopes: a.Scopes}
+	if err == nil {
+		err = t.fill(fresh, time.Now())
+	}
 	if err != nil {
-		err = explain(err, got.code, a.verifier, a.Client.Secret)
+		err = a.Client.explain(err, got.code, a.verifier, a.state)
 		var refused *Refusal
 		if errors.As(err, &refused) && refused.Code == "invalid_grant" {
-			return nil, fmt.Errorf("the code was refused (%w): it has expired or was used before; try again", err)
+			return nil, fmt.Errorf("the code was refused (%w): it may have expired or been used before; try again", err)
 		}
-		return nil, fmt.Errorf("the code could not be traded for a token: %w", err)
+		return nil, fmt.Errorf("%s did not trade the code for a token: %w", a.Client.tokenHost(), err)
 	}
-	t := &Token{Client: *a.Client, Scopes: a.Scopes}
-	t.fill(fresh, time.Now())
-	return t, nil
+	return t, a.Keep(ctx, t)
 }
 
 // ServeHTTP takes the callback. Whatever else browsers, extensions and other pages ask for does
@@ -207,15 +215,15 @@ var (
 func (a *attempt) take(ctx context.Context, query url.Values) error {
 	a.mu.Lock()
 	ours := subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.state)) == 1
-	again, first := ours && a.taken, !a.wrong
+	again, told := ours && a.taken, a.wrong
 	a.taken = a.taken || ours
 	a.wrong = a.wrong || !ours
 	a.mu.Unlock()
 	switch {
-	case !ours && !first:
+	case !ours && !told:
+		a.Notice("an answer with a wrong state was ignored: it belongs to another login")
 		return errWrongState
 	case !ours:
-		a.Notice("an answer with a wrong state was ignored: it belongs to another login")
 		return errWrongState
 	case again:
 		return errUsed
@@ -244,25 +252,36 @@ func (a *attempt) take(ctx context.Context, query url.Values) error {
 	}
 }
 
+// maxPasted bounds a pasted line.
+const maxPasted = 64 << 10
+
 // readPasted takes lines with the address to which the browser was sent.
 func (a *attempt) readPasted() {
 	lines := bufio.NewScanner(a.Pasted)
+	lines.Buffer(nil, maxPasted)
 	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
+		line := strings.Trim(strings.TrimSpace(lines.Text()), `"'<>`)
 		if line == "" {
 			continue
+		}
+		if !strings.Contains(line, "://") {
+			line = "http://" + line
 		}
 		u, err := url.Parse(line)
 		if err != nil || !u.Query().Has("code") && !u.Query().Has("error") {
 			a.Notice("that is not the address to which the browser was sent: it begins with " + a.redirect + " and holds a code; paste it whole")
 			continue
 		}
-		switch err := a.take(context.Background(), u.Query()); {
-		case errors.Is(err, errWrongState):
-			continue
-		default:
+		told := a.sawWrong()
+		if err := a.take(context.Background(), u.Query()); !errors.Is(err, errWrongState) {
 			return
 		}
+		if told {
+			a.Notice("that one has a wrong state too; paste the address of the login that began just now")
+		}
+	}
+	if lines.Err() != nil {
+		a.Notice("what was pasted is too long, and no more is read; the browser's answer is still waited for")
 	}
 }
 

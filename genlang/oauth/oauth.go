@@ -9,6 +9,7 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,9 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/secret"
 )
 
 // Client is an OAuth client of type desktop application, as the client secrets file that one downloads
@@ -38,7 +41,7 @@ type Client struct {
 	// SecretInHeader says that the token endpoint wants the secret as basic authentication.
 	SecretInHeader bool `json:"secretInHeader,omitempty"`
 
-	path string // of the redirect URI, as it was registered
+	host, path string // of the redirect URI, as it was registered; host "" stands for 127.0.0.1
 }
 
 // maxSecretsFile bounds a client secrets file.
@@ -79,7 +82,7 @@ func parseClient(data []byte) (*Client, error) {
 		} `json:"installed"`
 		Web json.RawMessage `json:"web"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), &file); err != nil {
 		return nil, fmt.Errorf("it is not the JSON of a client secrets file: %w", err)
 	}
 	in := file.Installed
@@ -127,13 +130,24 @@ func redirectPath(uris []string) string {
 	return path
 }
 
+// Redirect makes the client use a loopback redirect URI that it has registered, for servers that
+// compare it to the letter. The port is a free one all the same.
+func (c *Client) Redirect(uri string) error {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%q is not a redirect address on this machine, such as http://localhost/callback", uri)
+	}
+	c.host, c.path = u.Hostname(), u.EscapedPath()
+	return nil
+}
+
 // checkEndpoint says why secrets must not be sent to an address, "" when they may.
 func checkEndpoint(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
 	case raw == "":
 		return "is missing"
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+	case err != nil || u.Host == "" || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
 		return "is not an address"
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return "is not encrypted: it must begin with https://"
@@ -170,19 +184,42 @@ func direct() *http.Client {
 	}
 }
 
-// token asks the token endpoint by ask. A server that wants the secret as basic authentication says that it does
-// not know the client; it is asked once more that way.
+// token asks the token endpoint by ask. A server that wants the secret as basic authentication says in one way or
+// another that it does not know who asks; it is asked once more that way.
 func (c *Client) token(ctx context.Context, ask func(context.Context, *oauth2.Config) (*oauth2.Token, error), redirect string, scopes []string) (*oauth2.Token, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, direct())
 	t, err := ask(ctx, c.config(redirect, scopes))
-	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) && c.Secret != "" && !c.SecretInHeader && (refused.ErrorCode == "invalid_client" || refused.ErrorCode == "" && refused.Response.StatusCode == http.StatusUnauthorized) {
+	if c.Secret != "" && !c.SecretInHeader && asksForHeader(err) {
 		c.SecretInHeader = true
-		if t, err = ask(ctx, c.config(redirect, scopes)); err != nil {
-			c.SecretInHeader = false
+		again, errAgain := ask(ctx, c.config(redirect, scopes))
+		if errAgain == nil {
+			return again, nil
+		}
+		c.SecretInHeader = false
+		if !asksForHeader(errAgain) { // it knew the client then, and had something else to say
+			err = errAgain
 		}
 	}
 	return t, err
+}
+
+// asksForHeader reports whether an error may mean that the client has to say who it is in another way.
+func asksForHeader(err error) bool {
+	var refused *oauth2.RetrieveError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	return refused.Response.StatusCode == http.StatusUnauthorized ||
+		slices.Contains([]string{"invalid_client", "unauthorized_client", "invalid_request"}, refused.ErrorCode)
+}
+
+// tokenHost names the token endpoint for messages.
+func (c *Client) tokenHost() string {
+	u, err := url.Parse(c.TokenURL)
+	if err != nil { // it was checked
+		return "the authorization server"
+	}
+	return u.Host
 }
 
 // Refusal is the error of an authorization server that said no.
@@ -198,34 +235,39 @@ func (e *Refusal) Error() string {
 	return e.Code + ": " + e.Message
 }
 
-// explain makes an error of the token endpoint fit to be shown. What was sent there is taken out of
-// it.
-func explain(err error, secrets ...string) error {
+// explain makes an error of an endpoint fit to be shown. What was sent there is taken out of it.
+func (c *Client) explain(err error, sent ...string) error {
 	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) {
-		r := &Refusal{Code: refused.ErrorCode, Message: refused.ErrorDescription}
-		if r.Code == "" && refused.Response != nil {
-			r.Code = fmt.Sprintf("HTTP status %d", refused.Response.StatusCode)
+	var transport *url.Error
+	switch {
+	case errors.As(err, &refused):
+		code := refused.ErrorCode
+		if code == "" {
+			code = fmt.Sprintf("HTTP status %d", refused.Response.StatusCode)
 		}
-		r.Code, r.Message = hide(r.Code, secrets), hide(r.Message, secrets)
-		return r
+		return c.refusal(code, refused.ErrorDescription, sent...)
+	case errors.As(err, &transport):
+		return errors.New(c.shown(transport.Err.Error(), sent))
+	case errors.Is(err, errToken):
+		return err
 	}
-	return errors.New(hide(err.Error(), secrets))
+	return errors.New("its answer is not what the standard says")
+}
+
+func (c *Client) refusal(code, description string, sent ...string) *Refusal {
+	return &Refusal{c.shown(code, sent), c.shown(description, sent)}
 }
 
 // maxMessage bounds what an authorization server has to say.
 const maxMessage = 300
 
-func hide(text string, secrets []string) string {
-	for _, s := range secrets {
-		if len(s) > 3 {
-			text = strings.NewReplacer(s, "[secret]", url.QueryEscape(s), "[secret]").Replace(text)
-		}
-	}
+// shown makes a text of a server's fit for people: without secrets, control characters and excess length.
+func (c *Client) shown(text string, sent []string) string {
+	text = secret.New(append(sent, c.Secret, c.ID+":"+c.Secret, url.QueryEscape(c.ID)+":"+url.QueryEscape(c.Secret))...).OutOf(text)
 	if runes := []rune(text); len(runes) > maxMessage {
 		text = string(runes[:maxMessage]) + "..."
 	}
-	return text
+	return diag.CleanLine(text)
 }
 
 // Scopes of the service, after the prefix that the deployment gives.
@@ -236,10 +278,18 @@ const (
 
 // Scope is the identifier of a scope of the service. One that is an address already stays.
 func Scope(base, name string) string {
-	if strings.Contains(name, "://") {
+	if IsScope(name) {
 		return name
 	}
 	return strings.TrimRight(base, "/") + "/auth/" + name
+}
+
+// general are scopes of OpenID Connect, which have no prefix.
+var general = []string{"openid", "offline_access", "email", "profile"}
+
+// IsScope reports whether a name is the whole identifier of a scope.
+func IsScope(name string) bool {
+	return strings.Contains(name, "://") || slices.Contains(general, name)
 }
 
 // Token is what a login has given.
@@ -252,8 +302,17 @@ type Token struct {
 	Expiry       time.Time `json:"expiry"` // zero: the server did not say
 }
 
+// errToken is wrapped by the errors of tokens that cannot be used.
+var errToken = errors.New("")
+
 // fill takes over an answer of the token endpoint; what it leaves out stays as it was.
-func (t *Token) fill(answer *oauth2.Token, now time.Time) {
+func (t *Token) fill(answer *oauth2.Token, now time.Time) error {
+	switch {
+	case !strings.EqualFold(answer.Type(), "Bearer"):
+		return fmt.Errorf("it gave a token of another type than Bearer%w", errToken)
+	case strings.ContainsFunc(answer.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Errorf("it gave a token with characters that no header can hold%w", errToken)
+	}
 	t.AccessToken, t.Expiry, t.ObtainedAt = answer.AccessToken, answer.Expiry.Round(0), now.Round(0)
 	if answer.RefreshToken != "" {
 		t.RefreshToken = answer.RefreshToken
@@ -261,6 +320,7 @@ func (t *Token) fill(answer *oauth2.Token, now time.Time) {
 	if granted, _ := answer.Extra("scope").(string); granted != "" {
 		t.Scopes = strings.Fields(granted)
 	}
+	return nil
 }
 
 // maxEarly is how long before its end a token is replaced, so that it does not expire on the way; a
@@ -288,5 +348,11 @@ const LoginAgain = "log in again: evalrun auth login --client-secrets FILE"
 func authError(format string, args ...any) *eval.Error {
 	e := eval.Errorf(eval.KindAuth, format, args...)
 	e.Permanent = true
+	return ofLogin(e)
+}
+
+// ofLogin marks an error as one of the login.
+func ofLogin(e *eval.Error) *eval.Error {
+	e.OfLogin = true
 	return e
 }

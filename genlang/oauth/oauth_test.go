@@ -56,7 +56,7 @@ func try(t *testing.T, c *Client, visit func(address string), change func(*Login
 	var mu sync.Mutex
 	var notices []string
 	l := &Login{
-		Client: c, Scopes: scopes, Wait: 20 * time.Second,
+		Client: c, Scopes: scopes, Wait: 20 * time.Second, Keep: func(context.Context, *Token) error { return nil },
 		Notice: func(text string) { mu.Lock(); notices = append(notices, text); mu.Unlock() },
 	}
 	visited := make(chan struct{})
@@ -226,7 +226,7 @@ func TestLoginFailures(t *testing.T) {
 			}
 			resp.Body.Close()
 			browse(t, u.String())
-		}, nil, "it has expired or was used before"},
+		}, nil, "it may have expired or been used before"},
 		"unknown scope": {emulator.ConsentAuto, func(t *testing.T, a string) { browse(t, a) }, func(l *Login) { l.Scopes = []string{"https://x/auth/other"} }, "invalid_scope"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func stored(t *testing.T, c *Client) *Store {
 		t.Fatal(err)
 	}
 	s := &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
-	if err := s.Save(token); err != nil {
+	if err := s.Keep(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -302,7 +302,7 @@ func expire(t *testing.T, s *Store) string {
 		t.Fatal(err)
 	}
 	token.Expiry = time.Now().Add(-time.Minute)
-	if err := s.Save(token); err != nil {
+	if err := s.Keep(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
 	return token.AccessToken
@@ -316,7 +316,7 @@ func TestOneRefresh(t *testing.T) {
 	for round := range 3 {
 		old := expire(t, s)
 		before := asked.Load()
-		sources := []*Tokens{NewTokens(s), NewTokens(s), NewTokens(s)} // as many processes
+		sources := []*Tokens{NewTokens(s, func(string) {}), NewTokens(s, func(string) {}), NewTokens(s, func(string) {})} // as many processes
 		tokens := sync.Map{}
 		var wg sync.WaitGroup
 		for i := range 60 {
@@ -343,10 +343,20 @@ func TestOneRefresh(t *testing.T) {
 	}
 }
 
-// A token that the service refuses is replaced, once, although it has not expired.
+// A token that the service refuses is replaced, once, although it has not expired; but not one that is
+// new.
 func TestRenew(t *testing.T) {
 	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
-	tokens := NewTokens(stored(t, c))
+	s := stored(t, c)
+	login, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	login.ObtainedAt = time.Now().Add(-time.Minute)
+	if err := s.Keep(t.Context(), login); err != nil {
+		t.Fatal(err)
+	}
+	tokens := NewTokens(s, func(string) {})
 	old, err := tokens.Token(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -355,14 +365,168 @@ func TestRenew(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			if err := tokens.Renew(t.Context(), old); err != nil {
-				t.Error(err)
+			if renewed, err := tokens.Renew(t.Context(), old); err != nil || !renewed {
+				t.Error(renewed, err)
 			}
 		})
 	}
 	wg.Wait()
-	if fresh, err := tokens.Token(t.Context()); err != nil || fresh == old || asked.Load()-before != 1 {
+	now, err := tokens.Token(t.Context())
+	if err != nil || now == old || asked.Load()-before != 1 {
 		t.Errorf("%v, %d refreshes", err, asked.Load()-before)
+	}
+	if renewed, err := tokens.Renew(t.Context(), now); err != nil || renewed || asked.Load()-before != 1 {
+		t.Errorf("%v %v, %d refreshes", renewed, err, asked.Load()-before)
+	}
+}
+
+// slowRefresh is a token endpoint that answers when it is told to.
+func slowRefresh(t *testing.T) (s *Store, asked, answer chan struct{}) {
+	t.Helper()
+	asked, answer = make(chan struct{}, 8), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-answer
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"access_token":"new","refresh_token":"rotated","token_type":"Bearer","expires_in":"3600"}`)
+	}))
+	t.Cleanup(server.Close)
+	s = &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
+	if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	return s, asked, answer
+}
+
+// A call that gives up does not throw away the answer that holds the only good refresh token.
+func TestRefreshOutlivesItsCallers(t *testing.T) {
+	s, asked, answer := slowRefresh(t)
+	tokens := NewTokens(s, func(string) {})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := tokens.Token(ctx); eval.AsError(err).Kind != eval.KindCanceled {
+		t.Error(err)
+	}
+	late, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := tokens.Token(late); eval.AsError(err).Kind != eval.KindTimeout || !eval.AsError(err).OfLogin {
+		t.Error(err)
+	}
+	close(answer)
+	tokens.Close()
+	kept, err := s.Load()
+	if err != nil || kept.RefreshToken != "rotated" || kept.Expiry.Before(time.Now().Add(time.Minute)) {
+		t.Errorf("%+v %v", kept, err)
+	}
+	if token, err := tokens.Token(t.Context()); err != nil || token != "new" {
+		t.Error(token, err)
+	}
+}
+
+// Logging out, or in as somebody else, while a refresh is under way is what counts in the end.
+func TestLastWordWins(t *testing.T) {
+	for name, act := range map[string]func(s *Store) error{
+		"logout": func(s *Store) error {
+			_, err := s.Forget(t.Context())
+			return err
+		},
+		"login": func(s *Store) error {
+			return s.Keep(t.Context(), &Token{Client: Client{ID: "another"}, AccessToken: "theirs"})
+		},
+	} {
+		s, asked, answer := slowRefresh(t)
+		tokens := NewTokens(s, func(string) {})
+		refreshed, acted := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := tokens.Token(t.Context())
+			refreshed <- err
+		}()
+		<-asked
+		go func() { acted <- act(s) }()
+		time.Sleep(30 * time.Millisecond) // so that it comes to wait for the lock; it may also come later
+		close(answer)
+		if err := errors.Join(<-refreshed, <-acted); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		login, err := s.Load()
+		if name == "logout" && !errors.Is(err, ErrNoLogin) || name == "login" && (err != nil || login.Client.ID != "another") {
+			t.Errorf("%s: %+v %v", name, login, err)
+		}
+	}
+}
+
+// A token that no header can hold, or of another kind, is none.
+func TestOddTokens(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`:                       "characters",
+		`{"access_token":"a","token_type":"mac"}`:                                  "another type",
+		`{"token_type":"Bearer"}`:                                                  "not what the standard says",
+		`{"access_token":"a","token_type":"Bearer","expires_in":"soon"}`:           "not what the standard says",
+		`{"access_token":"a","token_type":"bearer","expires_in":0,"scope":"x  y"}`: "",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, body)
+		}))
+		s := &Store{filepath.Join(t.TempDir(), "token.json")}
+		if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := NewTokens(s, func(string) {}).Token(t.Context())
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "strconv")) {
+			t.Errorf("%s: %v", body, err)
+		}
+		server.Close()
+	}
+}
+
+// A registered redirect address is used to the letter, but for its port.
+func TestRegisteredRedirect(t *testing.T) {
+	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	for _, bad := range []string{"https://localhost/cb", "http://evil.example/cb", "nonsense", "http://localhost/cb?x=1"} {
+		if err := c.Redirect(bad); err == nil {
+			t.Error(bad)
+		}
+	}
+	if err := c.Redirect("http://localhost:1/call%20back"); err != nil {
+		t.Fatal(err)
+	}
+	var redirect string
+	token, _, err := try(t, c, func(a string) {
+		u, _ := url.Parse(a)
+		redirect = u.Query().Get("redirect_uri")
+		browse(t, a)
+	}, nil)
+	if err != nil || token == nil || !strings.HasPrefix(redirect, "http://localhost:") || !strings.HasSuffix(redirect, "/call%20back") {
+		t.Error(redirect, err)
+	}
+}
+
+// What a server sends to the callback is shown without secrets and control characters, and a login that cannot be
+// kept is no login.
+func TestCallbackIsCleaned(t *testing.T) {
+	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	var page string
+	_, _, err := try(t, c, func(a string) {
+		u := callback(t, a)
+		q := u.Query()
+		q.Del("code")
+		q.Set("error", "server_error")
+		q.Set("error_description", "not-a-secret \x1b[31m\u202e<script> "+q.Get("state"))
+		u.RawQuery = q.Encode()
+		page = browse(t, u.String())
+	}, nil)
+	if err == nil || strings.Contains(err.Error()+page, "not-a-secret") || strings.ContainsAny(err.Error()+page, "\x1b\u202e") || strings.Contains(page, "<script>") {
+		t.Errorf("%v\n%s", err, page)
+	}
+	_, _, err = try(t, c, func(a string) { page = browse(t, a) }, func(l *Login) {
+		l.Keep = func(context.Context, *Token) error { return errors.New("the disk is full") }
+	})
+	if err == nil || !strings.Contains(page, "The login failed: the disk is full") {
+		t.Errorf("%v\n%s", err, page)
 	}
 }
 
@@ -378,7 +542,7 @@ func TestRefusedRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	expire(t, s)
-	_, err = NewTokens(s).Token(t.Context())
+	_, err = NewTokens(s, func(string) {}).Token(t.Context())
 	if e := eval.AsError(err); e == nil || e.Kind != eval.KindAuth || !strings.Contains(e.Message, "log in again") {
 		t.Error(err)
 	}
@@ -389,42 +553,15 @@ func TestRefusedRefresh(t *testing.T) {
 	} {
 		server := httptest.NewServer(serve)
 		login.Client.TokenURL = server.URL
-		if err := s.Save(login); err != nil {
+		if err := s.Keep(t.Context(), login); err != nil {
 			t.Fatal(err)
 		}
 		expire(t, s)
-		_, err := NewTokens(s).Token(t.Context())
+		_, err := NewTokens(s, func(string) {}).Token(t.Context())
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindTransport || strings.Contains(e.Message, login.RefreshToken) {
 			t.Errorf("%s: %v", name, err)
 		}
 		server.Close()
-	}
-}
-
-// A canceled call does not throw away the answer that holds the only good refresh token.
-func TestCanceledRefresh(t *testing.T) {
-	asked := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(asked)
-		time.Sleep(50 * time.Millisecond)
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"access_token":"new","refresh_token":"rotated","token_type":"Bearer","expires_in":"3600"}`)
-	}))
-	defer server.Close()
-	s := &Store{filepath.Join(t.TempDir(), "token.json")}
-	if err := s.Save(&Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-asked
-		cancel()
-	}()
-	if token, err := NewTokens(s).Token(ctx); err != nil || token != "new" {
-		t.Error(token, err)
-	}
-	if kept, err := s.Load(); err != nil || kept.RefreshToken != "rotated" || kept.Expiry.Before(time.Now().Add(time.Minute)) {
-		t.Errorf("%+v %v", kept, err)
 	}
 }
 
@@ -444,11 +581,11 @@ func TestSecretInHeader(t *testing.T) {
 	}))
 	defer server.Close()
 	s := &Store{filepath.Join(t.TempDir(), "token.json")}
-	if err := s.Save(&Token{Client: Client{ID: "c", Secret: "s3cret", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}); err != nil {
+	if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", Secret: "s3cret", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := NewTokens(s).Token(t.Context()); err != nil {
+		if _, err := NewTokens(s, func(string) {}).Token(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		expire(t, s)
@@ -468,7 +605,7 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := &Token{Client: Client{ID: "c"}, Scopes: scopes, AccessToken: "a", RefreshToken: "r"}
-	if err := s.Save(token); err != nil {
+	if err := s.Keep(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]os.FileMode{s.Path: 0o600, filepath.Dir(s.Path): 0o700} {
@@ -495,10 +632,10 @@ func TestStore(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if err := s.Forget(); err != nil {
+	if _, err := s.Forget(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := s.Forget(); !errors.Is(err, ErrNoLogin) {
+	if _, err := s.Forget(t.Context()); !errors.Is(err, ErrNoLogin) {
 		t.Error(err)
 	}
 }
@@ -545,10 +682,10 @@ func TestSecretsStayOut(t *testing.T) {
 	defer server.Close()
 	s := &Store{filepath.Join(t.TempDir(), "token.json")}
 	login := &Token{Client: Client{ID: "c", Secret: "canary secret/1", TokenURL: server.URL}, AccessToken: "canary-access", RefreshToken: "canary refresh&2", Expiry: time.Unix(1, 0)}
-	if err := s.Save(login); err != nil {
+	if err := s.Keep(t.Context(), login); err != nil {
 		t.Fatal(err)
 	}
-	_, err := NewTokens(s).Token(t.Context())
+	_, err := NewTokens(s, func(string) {}).Token(t.Context())
 	if err == nil || strings.Contains(err.Error(), "canary") || len(err.Error()) > 600 {
 		t.Error(err)
 	}

@@ -39,7 +39,7 @@ type storeFile struct {
 }
 
 // Load reads the login. A file that others than its owner can read is refused, since they may have
-// read it.
+// read it, and so is a folder in which others could put another one.
 func (s *Store) Load() (*Token, error) {
 	info, err := os.Lstat(s.Path)
 	switch {
@@ -49,9 +49,20 @@ func (s *Store) Load() (*Token, error) {
 		return nil, fmt.Errorf("the login cannot be read: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a file", s.Path)
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+	case runtime.GOOS == "windows": // where modes say nothing
+	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("%s can be read by others (mode %04o): whoever did has the login; log out and in again, or, if you are sure that nobody did, chmod 600 it", s.Path, info.Mode().Perm())
+	default:
+		dir := filepath.Dir(s.Path)
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o022 != 0 {
+			return nil, fmt.Errorf("the folder %s can be written by others, who could put another login there: chmod 700 it", dir)
+		}
 	}
+	return s.parse()
+}
+
+// parse reads the file, whoever else can.
+func (s *Store) parse() (*Token, error) {
 	data, err := os.ReadFile(s.Path)
 	if err != nil {
 		return nil, fmt.Errorf("the login cannot be read: %w", err)
@@ -66,11 +77,34 @@ func (s *Store) Load() (*Token, error) {
 	return file.Token, nil
 }
 
-// Save writes the login in one step: whatever happens, the file is the old one or the new one.
-func (s *Store) Save(t *Token) error {
+// Keep puts a new login in the place of what was there.
+func (s *Store) Keep(ctx context.Context, t *Token) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.save(t)
+}
+
+// Check says why no login could be kept, before somebody takes the trouble to log in.
+func (s *Store) Check() error {
 	if err := s.folder(); err != nil {
 		return err
 	}
+	probe, err := os.CreateTemp(filepath.Dir(s.Path), ".token-*")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("the login could not be kept: %w", err)
+	}
+	return nil
+}
+
+// save writes the login in one step: whatever happens, the file is the old one or the new one. The caller
+// holds the lock.
+func (s *Store) save(t *Token) error {
 	data, err := json.MarshalIndent(storeFile{storeVersion, t}, "", "  ")
 	if err != nil { // plain values
 		panic(err)
@@ -94,13 +128,22 @@ func (s *Store) folder() error {
 	return nil
 }
 
-// Forget removes the login; ErrNoLogin when there was none.
-func (s *Store) Forget() error {
-	err := os.Remove(s.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNoLogin
+// Forget removes the login and returns it, so that it can be revoked; nil when the file is damaged. The error is
+// ErrNoLogin when there was none.
+func (s *Store) Forget(ctx context.Context) (*Token, error) {
+	if _, err := os.Lstat(s.Path); errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoLogin
 	}
-	return err
+	unlock, err := s.lock(ctx) // a refresh under way would bring the file back
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	t, _ := s.parse() // whatever is wrong with it, it goes
+	if err := os.Remove(s.Path); err != nil {
+		return nil, fmt.Errorf("the login cannot be removed: %w", err)
+	}
+	return t, nil
 }
 
 // lock keeps other processes from refreshing meanwhile.

@@ -15,43 +15,129 @@ import (
 )
 
 // Tokens hands out access tokens from a store and replaces those that have expired. It is safe for
-// concurrent use, by several processes too.
+// concurrent use, by several processes too. Close it.
 type Tokens struct {
-	store *Store
-	mu    sync.Mutex
-	now   *Token // as last read or written; nil before
+	store  *Store
+	notice func(string)
+
+	mu        sync.Mutex
+	now       *Token   // as last read or written; nil before
+	replacing *replace // under way, or nil
 }
 
-// NewTokens makes a source of access tokens.
-func NewTokens(store *Store) *Tokens { return &Tokens{store: store} }
+// replace is a replacement of an access token under way.
+type replace struct {
+	done chan struct{}
+	err  error
+}
+
+// NewTokens makes a source of access tokens. notice is told what goes wrong without harm to the call.
+func NewTokens(store *Store, notice func(string)) *Tokens {
+	return &Tokens{store: store, notice: notice}
+}
+
+// closing is how long Close waits for a replacement: an answer that is not kept may hold the only refresh token
+// that is still good.
+const closing = 3 * time.Second
+
+// Close waits for a replacement under way, though not for ever.
+func (t *Tokens) Close() {
+	t.mu.Lock()
+	r := t.replacing
+	t.mu.Unlock()
+	if r == nil {
+		return
+	}
+	timer := time.NewTimer(closing)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+	case <-timer.C:
+	}
+}
 
 // Token is an access token that has not expired. The error is an *eval.Error.
 func (t *Tokens) Token(ctx context.Context) (string, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.now == nil {
 		if err := t.read(); err != nil {
+			t.mu.Unlock()
 			return "", err
 		}
 	}
 	if !t.now.Expired(time.Now()) {
+		defer t.mu.Unlock()
 		return t.now.AccessToken, nil
 	}
-	return t.replace(ctx)
-}
-
-// Renew replaces a token that the service refused, unless somebody did that already. The error is an
-// *eval.Error.
-func (t *Tokens) Renew(ctx context.Context, refused string) error {
+	r := t.begin()
+	t.mu.Unlock()
+	if err := r.wait(ctx); err != nil {
+		return "", err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.now == nil || t.now.AccessToken != refused {
-		return nil
-	}
-	_, err := t.replace(ctx)
-	return err
+	return t.now.AccessToken, nil
 }
 
+// fresh is how long a token counts as new. One that is refused although it is new will not be
+// improved upon.
+const fresh = 30 * time.Second
+
+// Renew replaces a token that the service refused, unless somebody did that already. It is false for one
+// that is new: then it is not the token that is wrong. The error is an *eval.Error.
+func (t *Tokens) Renew(ctx context.Context, refused string) (bool, error) {
+	t.mu.Lock()
+	switch {
+	case t.now == nil || t.now.AccessToken != refused:
+		t.mu.Unlock()
+		return true, nil
+	case time.Since(t.now.ObtainedAt) < fresh && !t.now.Expired(time.Now()), t.now.RefreshToken == "":
+		t.mu.Unlock()
+		return false, nil
+	}
+	r := t.begin()
+	t.mu.Unlock()
+	return true, r.wait(ctx)
+}
+
+// wait waits until the token is replaced.
+func (r *replace) wait(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return eval.Errorf(eval.KindCanceled, "canceled")
+	}
+	return ofLogin(eval.Errorf(eval.KindTimeout, "the login could not be refreshed in time"))
+}
+
+// begin starts to replace the token, unless that is under way. It goes on when those who wait for it
+// give up. The caller holds mu.
+func (t *Tokens) begin() *replace {
+	if t.replacing != nil {
+		return t.replacing
+	}
+	r := &replace{done: make(chan struct{})}
+	t.replacing = r
+	old := *t.now
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), endpointTimeout)
+		defer cancel()
+		token, err := t.replace(ctx, &old)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if r.err = err; err == nil {
+			t.now = token
+		}
+		t.replacing = nil
+		close(r.done)
+	}()
+	return r
+}
+
+// read takes over what is in the store. The caller holds mu.
 func (t *Tokens) read() error {
 	token, err := t.store.Load()
 	if err != nil {
@@ -61,44 +147,38 @@ func (t *Tokens) read() error {
 	return nil
 }
 
-// grace is how much longer than its caller a refresh may take: an answer that is thrown away may hold the
-// only refresh token that is still good.
-const grace = 500 * time.Millisecond
-
 // replace gets a new access token: the one that another process got meanwhile, or one from the token
 // endpoint. The file is locked so that there is one refresh: where refresh tokens are for one use, a
 // second would end the login.
-func (t *Tokens) replace(asked context.Context) (string, error) {
-	unlock, err := t.store.lock(asked)
+func (t *Tokens) replace(ctx context.Context, old *Token) (*Token, error) {
+	unlock, err := t.store.lock(ctx)
 	if err != nil {
-		if asked.Err() != nil {
-			return "", eval.Errorf(eval.KindTimeout, "another process was still refreshing the login")
+		if ctx.Err() != nil {
+			return nil, ofLogin(eval.Errorf(eval.KindTimeout, "another process was still refreshing the login"))
 		}
-		return "", authError("%s", err)
+		return nil, authError("%s", err)
 	}
 	defer unlock()
-	old := t.now.AccessToken
-	if err := t.read(); err != nil {
-		return "", err
+	token, err := t.store.Load()
+	if err != nil {
+		return nil, authError("%s", err)
 	}
-	if t.now.AccessToken != old && !t.now.Expired(time.Now()) {
-		return t.now.AccessToken, nil
+	if token.AccessToken != old.AccessToken && !token.Expired(time.Now()) {
+		return token, nil
 	}
-	if t.now.RefreshToken == "" {
-		return "", authError("the login has expired, and the server gave no refresh token; %s", LoginAgain)
+	if token.RefreshToken == "" {
+		return nil, authError("the login has expired, and the server gave no refresh token; %s", LoginAgain)
 	}
-	fresh := *t.now
-	ctx, cancel := context.WithCancel(context.WithoutCancel(asked))
-	defer cancel()
-	defer context.AfterFunc(asked, func() { time.AfterFunc(grace, cancel) })()
-	if err := fresh.refresh(ctx); err != nil {
-		return "", err
+	if err := t.store.save(token); err != nil { // better to find out before the refresh token is used up
+		return nil, authError("%s", err)
 	}
-	if err := t.store.Save(&fresh); err != nil {
-		return "", authError("%s", err)
+	if err := token.refresh(ctx); err != nil {
+		return nil, err
 	}
-	t.now = &fresh
-	return fresh.AccessToken, nil
+	if err := t.store.save(token); err != nil {
+		t.notice("warning: " + err.Error() + "; it is good for this command only")
+	}
+	return token, nil
 }
 
 // refresh asks the token endpoint for a new access token.
@@ -107,22 +187,19 @@ func (t *Token) refresh(ctx context.Context) error {
 		return c.TokenSource(ctx, &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
 	}, "", nil)
 	if err == nil {
-		t.fill(answer, time.Now())
-		return nil
+		if err = t.fill(answer, time.Now()); err == nil {
+			return nil
+		}
 	}
 	var refused *oauth2.RetrieveError
-	reason := explain(err, t.RefreshToken, t.AccessToken, t.Client.Secret)
+	reason := t.Client.explain(err, t.RefreshToken, t.AccessToken)
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return eval.Errorf(eval.KindCanceled, "canceled")
-	case errors.As(err, &refused) && passing(refused.Response.StatusCode):
-		return eval.Errorf(eval.KindTransport, "the login could not be refreshed: %s", reason)
-	case errors.As(err, &refused):
-		return authError("the login could not be refreshed (%s); %s", reason, LoginAgain)
+	case errors.As(err, &refused) && !passing(refused.Response.StatusCode):
+		return authError("%s did not refresh the login (%s); %s", t.Client.tokenHost(), reason, LoginAgain)
 	case ctx.Err() != nil:
-		return eval.Errorf(eval.KindTimeout, "the login could not be refreshed in time")
+		return ofLogin(eval.Errorf(eval.KindTimeout, "%s did not refresh the login in time", t.Client.tokenHost()))
 	}
-	return eval.Errorf(eval.KindTransport, "the login could not be refreshed: %s", reason)
+	return ofLogin(eval.Errorf(eval.KindTransport, "%s did not refresh the login: %s", t.Client.tokenHost(), reason))
 }
 
 // passing reports whether a status means trouble of the server that may pass.
@@ -148,7 +225,7 @@ func (t *Token) Revoke(ctx context.Context, endpoint string) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return explain(err, token, t.Client.Secret)
+		return t.Client.explain(err, token)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if t.Client.SecretInHeader {
@@ -156,7 +233,7 @@ func (t *Token) Revoke(ctx context.Context, endpoint string) error {
 	}
 	resp, err := direct().Do(req)
 	if err != nil {
-		return explain(err, token, t.Client.Secret)
+		return t.Client.explain(err, token)
 	}
 	_ = resp.Body.Close() // the status says it all
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {

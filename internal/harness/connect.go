@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang"
 	"github.com/evalrun/evalrun/genlang/emulator"
+	"github.com/evalrun/evalrun/genlang/oauth"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -31,7 +32,7 @@ type Session struct {
 	service  flow.Service
 	ledger   *flow.Ledger
 	stop     *runner.Stop
-	tokens   genlang.Tokens // with OAuth
+	login    *oauth.Tokens // nil without OAuth
 	client   *genlang.Client
 	emulator *emulator.Server
 }
@@ -81,9 +82,13 @@ func (s *Session) Counter() eval.TokenCounter { return s.service }
 // every attempt is limited, counted and bounded by itself.
 func (s *Session) wire() {
 	service, limits := s.Settings.Service, s.Settings.Limits
+	var tokens genlang.Tokens // a nil *oauth.Tokens in it would not be nil
+	if s.login != nil {
+		tokens = s.login
+	}
 	s.client = genlang.New(genlang.Config{
 		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
-		Key: s.Settings.key, KeyInQuery: service.Auth == suite.AuthKeyQuery, Tokens: s.tokens, Project: service.Project,
+		Key: s.Settings.key, KeyInQuery: service.Auth == suite.AuthKeyQuery, Tokens: tokens, Project: service.Project,
 		UserAgent: "evalrun/" + s.Version, Connections: limits.Concurrency, ToEmulator: s.emulator != nil,
 	})
 	s.ledger = flow.NewLedger(flow.LedgerConfig{
@@ -150,6 +155,9 @@ func (m *BadFiles) Error() string { return m.Diags.Err().Error() }
 
 // Close ends connections and the emulator.
 func (s *Session) Close() {
+	if s.login != nil {
+		s.login.Close()
+	}
 	if s.client != nil {
 		s.client.Close()
 	}
@@ -183,10 +191,13 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 
 // Refused says what an error before the first trial means.
 func (s *Session) Refused(err error) error {
-	switch eval.AsError(err).Kind {
-	case eval.KindAuth:
-		return Exitf(ExitIncomplete, "%s", s.refusal(eval.AsError(err)))
-	case eval.KindTransport:
+	e := eval.AsError(err)
+	switch {
+	case e.OfLogin:
+		return Exitf(ExitIncomplete, "%w", err)
+	case e.Kind == eval.KindAuth:
+		return Exitf(ExitIncomplete, "%s", s.refusal(e))
+	case e.Kind == eval.KindTransport:
 		return Exitf(ExitIncomplete, "%s does not answer: %w", s.Settings.Service.BaseURL, err)
 	}
 	return Exitf(ExitIncomplete, "%s: %w", s.Settings.Service.BaseURL, err)

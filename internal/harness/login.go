@@ -36,7 +36,7 @@ func (s *Session) useLogin() error {
 	if base := service.AuthScopeBase; base != "" && !slices.ContainsFunc(login.Scopes, func(scope string) bool { return strings.HasPrefix(scope, base+"/") }) {
 		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
 	}
-	s.Settings.key, s.tokens = "", oauth.NewTokens(store)
+	s.Settings.key, s.login = "", oauth.NewTokens(store, s.Notice)
 	return nil
 }
 
@@ -44,10 +44,12 @@ func (s *Session) useLogin() error {
 func (s *Session) refusal(e *eval.Error) string {
 	url := s.Settings.Service.BaseURL
 	switch {
-	case s.tokens == nil:
+	case s.login == nil:
 		return fmt.Sprintf("%s refuses the key in EVALRUN_API_KEY: %s", url, e)
-	case e.Status == 0: // the login itself
+	case e.OfLogin:
 		return e.Error()
+	case e.Renewed:
+		return fmt.Sprintf("%s refused the access token, which has been replaced since: %s; try again", url, e)
 	case e.Status == unauthorized:
 		return fmt.Sprintf("%s refuses the login: %s; %s", url, e, oauth.LoginAgain)
 	}
@@ -64,7 +66,7 @@ func LoginScopes(base string, names []string) ([]string, error) {
 	}
 	var out []string
 	for _, name := range names {
-		if base == "" && !strings.Contains(name, "://") {
+		if base == "" && !oauth.IsScope(name) {
 			return nil, Exitf(ExitBadInput, "the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or service.authScopeBase", name)
 		}
 		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {

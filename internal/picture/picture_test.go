@@ -68,7 +68,7 @@ func noise(w, h int, alpha bool) *image.NRGBA {
 }
 
 func TestFit(t *testing.T) {
-	transparent := quadrants(4000, 1000)
+	transparent := quadrants(4000, 100)
 	transparent.SetNRGBA(5, 5, color.NRGBA{})
 	for name, test := range map[string]struct {
 		data     []byte
@@ -81,9 +81,9 @@ func TestFit(t *testing.T) {
 		"wide":               {asPNG(t, quadrants(6144, 100)), "image/png", megabyte, 3072, 50, "image/png"},
 		"high":               {asJPEG(t, quadrants(100, 4000)), "image/jpeg", megabyte, 77, 3072, "image/jpeg"},
 		"needle":             {asPNG(t, quadrants(10000, 1)), "image/png", megabyte, 3072, 1, "image/png"},
-		"transparent":        {asPNG(t, transparent), "image/png", megabyte, 3072, 768, "image/png"},
-		"heavy, opaque":      {asPNG(t, noise(1500, 1500, false)), "image/png", 2 * megabyte, 1500, 1500, "image/jpeg"},
-		"heavy, transparent": {asPNG(t, noise(600, 600, true)), "image/png", megabyte, 480, 480, "image/png"},
+		"transparent":        {asPNG(t, transparent), "image/png", megabyte, 3072, 77, "image/png"},
+		"heavy, opaque":      {asPNG(t, noise(500, 500, false)), "image/png", 400_000, 500, 500, "image/jpeg"},
+		"heavy, transparent": {asPNG(t, noise(300, 300, true)), "image/png", 250_000, 240, 240, "image/png"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, outType, err := Fit(test.data, test.mimeType, test.limit)

@@ -1,4 +1,6 @@
-package genlang
+// Package secret takes keys, tokens and passwords out of texts that people will see or that are kept, in the
+// forms in which they may turn up there: as they are, escaped, in hexadecimal, in base64.
+package secret
 
 import (
 	"bytes"
@@ -16,8 +18,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// secret takes keys and tokens out of texts, in the forms in which they may turn up there.
-type secret struct {
+// Set are the secrets that must not show.
+type Set struct {
 	keys    []string
 	forms   [][]byte          // of those that are long enough to be taken out of answers
 	answers *strings.Replacer // the same
@@ -31,8 +33,9 @@ const minAnswer = 8
 // minError is the length from which a key is taken out of errors.
 const minError = 4
 
-func newSecret(keys ...string) *secret {
-	s := &secret{keys: keys}
+// New makes a set.
+func New(keys ...string) *Set {
+	s := &Set{keys: keys}
 	var all, long []string
 	for _, key := range keys {
 		forms := formsOf(key)
@@ -98,20 +101,23 @@ func base64At(enc *base64.Encoding, key string, offset int) string {
 	return out[from:to]
 }
 
-// outOf is for texts of evalrun's own, such as errors.
-func (s *secret) outOf(text string) string { return s.errors.Replace(text) }
+// Keys are the secrets in the set.
+func (s *Set) Keys() []string { return s.keys }
 
-// outOfText is for a text of an answer, decoded.
-func (s *secret) outOfText(text string) string {
+// OutOf is for texts of evalrun's own, such as errors.
+func (s *Set) OutOf(text string) string { return s.errors.Replace(text) }
+
+// OutOfText is for a text of an answer, decoded.
+func (s *Set) OutOfText(text string) string {
 	if len(s.forms) == 0 {
 		return text
 	}
 	return s.answers.Replace(text)
 }
 
-// outOfAnswer is for what the service sent. Escapes such as \u0041 are resolved first where they
+// OutOfAnswer is for what the service sent. Escapes such as \u0041 are resolved first where they
 // could hide the key.
-func (s *secret) outOfAnswer(data []byte) []byte {
+func (s *Set) OutOfAnswer(data []byte) []byte {
 	if len(s.forms) == 0 {
 		return data
 	}
@@ -161,10 +167,4 @@ func escapedCode(data []byte) uint64 {
 		return 0
 	}
 	return code
-}
-
-// cleanError takes the key out of an error that was read from an answer.
-func (s *secret) cleanError(e *eval.Error) *eval.Error {
-	e.Message, e.Code = s.outOf(e.Message), s.outOf(e.Code)
-	return e
 }

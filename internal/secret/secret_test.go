@@ -1,4 +1,4 @@
-package genlang
+package secret
 
 import (
 	"encoding/base64"
@@ -10,7 +10,7 @@ import (
 
 func TestSecretInEveryForm(t *testing.T) {
 	for _, key := range []string{"CANARYaB3xY9q7Wzlongkey", `k/e+y=w&i"t<h odd%`} {
-		s := newSecret(key)
+		s := New(key)
 		var escaped, percent strings.Builder
 		for _, r := range key {
 			fmt.Fprintf(&escaped, `\u%04X`, r)
@@ -23,16 +23,16 @@ func TestSecretInEveryForm(t *testing.T) {
 			"base64": base64.StdEncoding.EncodeToString([]byte(key)), "base64 at 1": base64.StdEncoding.EncodeToString([]byte(":" + key)),
 			"base64 of a pair": base64.StdEncoding.EncodeToString([]byte("us:" + key + "xyz")),
 		} {
-			got := string(s.outOfAnswer([]byte("before " + text + " after")))
+			got := string(s.OutOfAnswer([]byte("before " + text + " after")))
 			if !strings.Contains(got, "[key]") || strings.Contains(got, key) || strings.Contains(got, text) {
 				t.Errorf("%s: %s", name, got)
 			}
-			if got := s.outOf(text); name != "json escapes" && name != "slashes" && !strings.Contains(got, "[key]") {
+			if got := s.OutOf(text); name != "json escapes" && name != "slashes" && !strings.Contains(got, "[key]") {
 				t.Errorf("%s in an error: %s", name, got)
 			}
 		}
 	}
-	if got := string(newSecret("longenoughkey").outOfAnswer([]byte(`"a\u0022\u0041\\u0042\n"`))); got != `"a\"A\\u0042\n"` {
+	if got := string(New("longenoughkey").OutOfAnswer([]byte(`"a\u0022\u0041\\u0042\n"`))); got != `"a\"A\\u0042\n"` {
 		t.Error(got)
 	}
 }
