@@ -10,7 +10,7 @@ FUZZTIME ?= 60s
 BENCH    ?= .
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo test lint bench golden fuzz dist clean compiler xmllint
+.PHONY: build demo test lint bench sdk golden fuzz dist clean compiler xmllint
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -49,6 +49,10 @@ lint:
 bench: build
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 	@sh test/startup.sh $(BIN)
+
+# Public client libraries of this protocol family against the emulator; needs node and npm.
+sdk: build
+	sh test/sdk/run.sh $(BIN)
 
 # Renew what golden tests compare with; look at the difference before you commit it.
 golden:
