@@ -116,6 +116,8 @@ type RunSuite struct {
 	File     string `json:"file"`
 	Hash     string `json:"hash"`
 	Snapshot string `json:"snapshot"` // path inside the run directory
+	// Dir is the folder of the suite, absolute: images are read from there again when the run is resumed.
+	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
 	Gate *GateConfig `json:"gate,omitempty"`
 }

@@ -30,15 +30,22 @@ type Document struct {
 	Damaged []string // what was found damaged and left out
 	Running bool     // somebody still writes to it
 
-	file  *os.File
-	index []entry
+	// Spent is what the run has cost so far, as far as its file tells.
+	Spent eval.Spent
+
+	file     *os.File
+	index    []entry
+	unhealed bool  // something was damaged, and the run has not been resumed since
+	next     int   // the number of the line after the last
+	whole    int64 // length of the file without a torn last line
+	unended  bool  // the last line is whole but for its line break
 }
 
 // Partial reports whether trials of the plan are missing, were skipped, or can no longer be
 // read.
 func (d *Document) Partial() bool {
 	c := d.Summary.Counts
-	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > 0 || c.Total() < d.Run.Plan.Trials || len(d.Damaged) > 0
+	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > 0 || c.Total() < d.Run.Plan.Trials || d.unhealed
 }
 
 // entry locates a trial in the run file and keeps what the summary needs of it.
@@ -111,8 +118,6 @@ func (d *Document) Close() error { return d.file.Close() }
 func (d *Document) read() error {
 	r := bufio.NewReaderSize(d.file, 1<<16)
 	words := interner{}
-	var offset int64
-	next := 0
 	for number := 1; ; number++ {
 		data, err := readLine(r)
 		if len(data) == 0 && errors.Is(err, io.EOF) {
@@ -121,31 +126,10 @@ func (d *Document) read() error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		at, whole := offset, bytes.HasSuffix(data, []byte("\n"))
-		offset += int64(len(data))
-		data = bytes.TrimSuffix(data, []byte("\n"))
-		l, problem := check(data)
-		if problem != nil && !whole {
-			break // the last line of a run that is being written, or was killed
-		}
-		if problem != nil {
-			if number == 1 {
-				return fmt.Errorf("not a run file: %w", problem)
-			}
-			d.Damaged = append(d.Damaged, fmt.Sprintf("line %d: %s", number, problem))
-			next++
-			continue
-		}
-		if *l.Seq != next {
-			d.Damaged = append(d.Damaged, fmt.Sprintf("line %d: sequence number %d where %d is due", number, *l.Seq, next))
-		}
-		next = max(next, *l.Seq+1)
-		if l.Type == "run" && d.Run.Version != 0 {
-			d.Damaged = append(d.Damaged, fmt.Sprintf("line %d: another run begins; it and what follows is left out", number))
+		if err := d.line(number, data, words); errors.Is(err, errRest) {
 			break
-		}
-		if err := d.take(l.Type, data, at, words); err != nil {
-			return fmt.Errorf("line %d: %w", number, err)
+		} else if err != nil {
+			return err
 		}
 	}
 	if d.Run.Version == 0 {
@@ -154,6 +138,66 @@ func (d *Document) read() error {
 	d.sort()
 	d.Summary = summarize(d.index, d.Run.Plan)
 	return nil
+}
+
+// errRest says that what follows in the file does not count.
+var errRest = errors.New("the rest is left out")
+
+// line takes in one line, with its line break if it has one.
+func (d *Document) line(number int, data []byte, words interner) error {
+	at := d.whole
+	ended := bytes.HasSuffix(data, []byte("\n"))
+	data = bytes.TrimSuffix(data, []byte("\n"))
+	l, problem := check(data)
+	switch {
+	case problem != nil && !ended && number > 1:
+		return errRest // the last line of a run that is being written, or was killed
+	case problem != nil && number == 1:
+		if err := d.headCopy(); err != nil {
+			return fmt.Errorf("not a run file: %w", problem)
+		}
+		d.damaged("line 1: %s; its copy in %s is taken", problem, headName)
+	case problem != nil:
+		d.damaged("line %d: %s", number, problem)
+	}
+	d.unended = !ended
+	if d.whole += int64(len(data)); ended {
+		d.whole++
+	}
+	if problem != nil {
+		d.next++
+		return nil
+	}
+	if *l.Seq != d.next {
+		d.damaged("line %d: sequence number %d where %d is due", number, *l.Seq, d.next)
+	}
+	d.next = max(d.next, *l.Seq+1)
+	if l.Type == "run" && d.Run.Version != 0 {
+		d.damaged("line %d: another run begins; it and what follows is left out", number)
+		return errRest
+	}
+	if err := d.take(l.Type, data, at, words); err != nil {
+		return fmt.Errorf("line %d: %w", number, err)
+	}
+	return nil
+}
+
+func (d *Document) damaged(format string, args ...any) {
+	d.Damaged = append(d.Damaged, fmt.Sprintf(format, args...))
+	d.unhealed = true
+}
+
+// headCopy reads the copy of the head.
+func (d *Document) headCopy() error {
+	data, err := os.ReadFile(filepath.Join(d.Dir, headName))
+	if err != nil {
+		return err
+	}
+	data = bytes.TrimSuffix(data, []byte("\n"))
+	if _, err := check(data); err != nil {
+		return err
+	}
+	return d.take("run", data, 0, nil)
 }
 
 func readLine(r *bufio.Reader) ([]byte, error) {
@@ -192,16 +236,46 @@ func (d *Document) take(kind string, data []byte, at int64, words interner) erro
 		}
 	case "end":
 		d.End = &eval.End{}
-		return json.Unmarshal(data, d.End)
+		if err := json.Unmarshal(data, d.End); err != nil {
+			return err
+		}
+		if d.End.Spent != nil { // it knows of calls that no trial tells of
+			d.Spent = *d.End.Spent
+		}
+	case "resume":
+		var r Resumed
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		d.End, d.unhealed = nil, false // what was lost was asked again
+		d.drop(r.Dropped)
 	case "trial":
 		var r indexed
 		if err := json.Unmarshal(data, &r); err != nil {
 			return err
 		}
 		d.End = nil // a run that went on
+		if r.Timing != nil {
+			d.Spent.Calls += r.Timing.Attempts
+		}
+		if r.Usage != nil {
+			d.Spent.Tokens += r.Usage.TotalTokens
+		}
 		d.index = append(d.index, entry{n: r.N, offset: at, length: len(data), id: r.ID, result: r.digest(words)})
 	}
 	return nil
+}
+
+// drop takes trials out that a resumed run does not have.
+func (d *Document) drop(ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id] = true
+	}
+	d.index = slices.DeleteFunc(d.index, func(e entry) bool { return gone[e.id] })
 }
 
 // indexed is what the index reads of a trial's line.
@@ -259,6 +333,20 @@ func (d *Document) sort() {
 	}
 	d.index = kept
 }
+
+// Outcomes yields the ids of the trials with what became of them.
+func (d *Document) Outcomes() iter.Seq2[string, eval.Outcome] {
+	return func(yield func(string, eval.Outcome) bool) {
+		for i := range d.index {
+			if !yield(d.index[i].id, d.index[i].result.outcome) {
+				return
+			}
+		}
+	}
+}
+
+// Trial reads a trial by its place among Outcomes.
+func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index[i]) }
 
 // Trials yields the trials in the order of the plan. A line that cannot be read any more
 // is an error, and the cursor goes on.

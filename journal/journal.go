@@ -28,6 +28,9 @@ const lockName = "lock"
 // FileName is the run file in a run directory.
 const FileName = "run.jsonl"
 
+// headName holds a copy of the head, without which a run file says little.
+const headName = "head.json"
+
 // Version is the format of the run files that are written.
 const Version = 1
 
@@ -53,7 +56,7 @@ type Writer struct {
 	done chan struct{}
 }
 
-// ErrLocked is returned by Create when another process writes to the run directory.
+// ErrLocked is returned by Create and Resume when another process writes to the run directory.
 var ErrLocked = errors.New("another evalrun writes to this run")
 
 // Create makes the run directory, writes the head of the run file and the snapshots, and takes
@@ -62,11 +65,9 @@ func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, er
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(dir, lockName))
-	if ok, err := lock.TryLock(); err != nil {
+	lock, err := lockDir(dir)
+	if err != nil {
 		return nil, err
-	} else if !ok {
-		return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
 	}
 	w := &Writer{dir: dir, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
 	if err := w.begin(run, snapshots); err != nil {
@@ -75,6 +76,16 @@ func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, er
 	}
 	go w.syncLoop()
 	return w, nil
+}
+
+func lockDir(dir string) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, lockName))
+	if ok, err := lock.TryLock(); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
+	}
+	return lock, nil
 }
 
 func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
@@ -96,11 +107,63 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 	}
 	w.file = file
 	run.Version = Version
-	if err := errors.Join(w.write("run", run), w.file.Sync()); err != nil {
+	if err := errors.Join(w.write("run", run), w.file.Sync(), os.WriteFile(filepath.Join(w.dir, headName), w.buf, 0o600)); err != nil {
 		return errors.Join(err, w.file.Close())
 	}
 	return nil
 }
+
+// Resume opens the run in dir to go on with it: it takes the lock, cuts off a last line that was torn, and goes on
+// with the numbers. The document is what the run has so far; the caller closes both.
+func Resume(dir string) (*Writer, *Document, error) {
+	if _, err := os.Stat(filepath.Join(dir, FileName)); err != nil {
+		return nil, nil, fmt.Errorf("%w at %s", ErrNoRun, dir)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &Writer{dir: dir, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
+	d, err := w.reopen()
+	if err != nil {
+		_ = lock.Unlock() // the first error is the one to tell
+		return nil, nil, err
+	}
+	go w.syncLoop()
+	return w, d, nil
+}
+
+func (w *Writer) reopen() (*Document, error) {
+	d, err := Open(w.dir)
+	if err != nil {
+		return nil, err
+	}
+	d.Running = false // it is locked by this writer
+	file, err := os.OpenFile(filepath.Join(w.dir, FileName), os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		if err = file.Truncate(d.whole); err == nil && d.unended {
+			_, err = file.WriteString("\n")
+		}
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	w.file, w.seq = file, d.next
+	return d, nil
+}
+
+// Resumed is written when a run goes on.
+type Resumed struct {
+	At string `json:"at"` // RFC 3339, UTC
+	// Dropped are the ids of recorded trials that the plan does not have any more.
+	Dropped []string `json:"dropped,omitempty"`
+}
+
+// Resumed writes that the run goes on.
+func (w *Writer) Resumed(r *Resumed) error { return w.write("resume", r) }
 
 // Append writes the result of a trial. It is in the hands of the operating system when
 // Append returns. After an error every further Append returns it.

@@ -26,6 +26,16 @@ type Config struct {
 	// counted rather than estimated.
 	TokensMatter bool
 	Stop         *Stop
+	// Recorded says what is known of a trial from before. Optional.
+	Recorded func(*Planned) Recorded
+}
+
+// Recorded is what is known of a trial from before.
+type Recorded struct {
+	// Settled trials are neither asked nor yielded.
+	Settled bool
+	// Result, if any, holds an answer that only has to be judged.
+	Result *eval.Result
 }
 
 // Stop tells a run to begin no new trial. Trials that were not begun are skipped, with
@@ -113,6 +123,18 @@ type asked struct {
 	result eval.Result
 }
 
+// answered makes an answer of one that was recorded.
+func answered(t *Planned, known *eval.Result) *asked {
+	result := eval.Result{Trial: t.Trial, Request: &t.Request, Response: known.Response, Usage: known.Usage, Timing: known.Timing, Scores: []eval.Score{}}
+	if result.Usage == nil {
+		result.Usage = &eval.Usage{Source: eval.UsageEstimated}
+	}
+	if result.Timing == nil {
+		result.Timing = &eval.Timing{}
+	}
+	return &asked{trial: t, result: result, answer: scorers.Answer{Response: result.Response, Usage: *result.Usage, Timing: *result.Timing, Vectors: &scorers.Vectors{}}}
+}
+
 // start launches the feeder, the workers and the scoring pool. The channel it returns is
 // closed when all have ended; results is closed just before.
 func (r *run) start(ctx context.Context) <-chan struct{} {
@@ -165,6 +187,16 @@ func (r *run) feed(ctx context.Context) {
 	for t := range r.plan.Trials() {
 		if ctx.Err() != nil {
 			return
+		}
+		if r.Recorded != nil {
+			known := r.Recorded(t)
+			if known.Settled {
+				continue
+			}
+			if known.Result != nil {
+				r.answers <- answered(t, known.Result) // the pool reads until the feeder has ended
+				continue
+			}
 		}
 		if reason := r.Stop.Reason(); reason != "" {
 			r.send(skipped(t, reason))

@@ -195,6 +195,9 @@ func (s *Suite) Sources() iter.Seq2[string, []byte] {
 	}
 }
 
+// Base is the name of the suite file in its folder.
+func (s *Suite) Base() string { return s.files.suite }
+
 // Shown is how a file of the suite's folder is named in messages.
 func (s *Suite) Shown(name string) string { return shownBeside(s.File, name) }
 

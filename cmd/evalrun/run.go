@@ -89,8 +89,14 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if dir == "" {
 		return err
 	}
+	return a.reported(err, dir, outputs, o.quiet)
+}
+
+// reported writes the reports of a run that has just ended, with err if it broke, and gives the exit code. Who
+// was interrupted learns how to go on.
+func (a *app) reported(err error, dir string, outputs []harness.Output, quiet bool) error {
 	a.explain(err) // the journal broke; what is in it can be reported all the same
-	reported := a.report(dir, outputs, o.quiet)
+	reported := a.report(dir, outputs, quiet)
 	if err == nil {
 		return reported
 	}
@@ -172,6 +178,9 @@ func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
 	}
 	if doc.End != nil && doc.End.Reason == eval.EndStopped && doc.End.Message != "" {
 		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(doc.End.Message))
+	}
+	if doc.End == nil || doc.End.Reason != eval.EndCompleted {
+		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", dir)
 	}
 	return exit(doc.Gate.Exit)
 }

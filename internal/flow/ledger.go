@@ -21,6 +21,8 @@ type LedgerConfig struct {
 	CountOutput bool
 	// Stop ends waiting and forbids further calls once it is closed. Optional.
 	Stop <-chan struct{}
+	// Spent is what was spent before, by a run that is resumed.
+	Spent eval.Spent
 }
 
 // Ledger keeps rates and budgets over all calls of a run. What a call may cost is reserved before it is
@@ -50,7 +52,7 @@ type entry struct {
 
 // NewLedger makes a ledger.
 func NewLedger(cfg LedgerConfig) *Ledger {
-	l := &Ledger{cfg: cfg, turn: make(chan struct{}, 1), changed: make(chan struct{})}
+	l := &Ledger{cfg: cfg, calls: cfg.Spent.Calls, spent: cfg.Spent.Tokens, turn: make(chan struct{}, 1), changed: make(chan struct{})}
 	if cfg.RequestsPerMinute > 0 {
 		// A burst of one: a larger one would let more than the limit through in the first minute.
 		l.requests = rate.NewLimiter(rate.Limit(float64(cfg.RequestsPerMinute)/60), 1)

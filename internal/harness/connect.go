@@ -81,7 +81,8 @@ func (s *Session) Counter() eval.TokenCounter { return s.service }
 // wire puts the decorators around the client: retry → ledger → deadline → one attempt. So
 // every attempt is limited, counted and bounded by itself.
 func (s *Session) wire() {
-	service, limits := s.Settings.Service, s.Settings.Limits
+	settings := s.Settings
+	service, limits := settings.Service, settings.Limits
 	var tokens genlang.Tokens // a nil *oauth.Tokens in it would not be nil
 	if s.login != nil {
 		tokens = s.login
@@ -94,7 +95,7 @@ func (s *Session) wire() {
 	s.ledger = flow.NewLedger(flow.LedgerConfig{
 		RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute,
 		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens,
-		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(),
+		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Spent: settings.spent,
 	})
 	s.service = flow.Retry(
 		s.ledger.Limit(flow.Deadline(s.client, limits.Timeout)),

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -95,6 +96,7 @@ const DemoScript = "demo"
 type Loaded struct {
 	Suites  []*suite.Suite
 	Diags   diag.List
+	dirs    []string          // the folders of the suites, absolute
 	sources map[string][]byte // for the source lines of messages
 }
 
@@ -134,19 +136,29 @@ func (l *Loaded) load(file string, opts suite.Options) (*suite.Suite, error) {
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
 	}
-	root, err := os.OpenRoot(filepath.Dir(real))
+	dir, err := filepath.Abs(filepath.Dir(real))
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
 	}
-	s := suite.Load(root.FS(), filepath.Base(real), filepath.ToSlash(file), scorers.Builtin(), opts, &l.Diags)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
+	}
+	l.dirs = append(l.dirs, dir)
+	return l.take(root.FS(), filepath.Base(real), file, opts), nil
+}
+
+// take loads a suite out of a file system, shown being how its user named it.
+func (l *Loaded) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
+	s := suite.Load(fsys, base, filepath.ToSlash(shown), scorers.Builtin(), opts, &l.Diags)
 	for name, text := range s.Sources() {
-		if name == filepath.Base(real) {
+		if name == base {
 			l.sources[s.File] = text
 		} else {
 			l.sources[s.Shown(name)] = text
 		}
 	}
-	return s, nil
+	return s
 }
 
 // Tell writes mistakes and warnings with their source lines.

@@ -91,14 +91,7 @@ func writable(path string) error {
 // OpenRun opens a run by its directory, its file, or its id below .evalrun/runs, and applies its
 // gate.
 func OpenRun(name string) (*journal.Document, error) {
-	path := name
-	if _, err := os.Stat(name); err != nil && !strings.ContainsAny(name, `/\`) {
-		if name == "latest" {
-			name = latestRun()
-		}
-		path = filepath.Join(runsDir, name)
-	}
-	d, err := journal.Open(path)
+	d, err := journal.Open(runPath(name))
 	if errors.Is(err, journal.ErrNoRun) {
 		return nil, Exitf(ExitBadInput, "there is no run %s%s", name, latest())
 	}
@@ -107,6 +100,17 @@ func OpenRun(name string) (*journal.Document, error) {
 	}
 	ApplyGate(d)
 	return d, nil
+}
+
+// runPath is where a run is that was named by its directory, its file, its id, or `latest`.
+func runPath(name string) string {
+	if _, err := os.Stat(name); err == nil || strings.ContainsAny(name, `/\`) {
+		return name
+	}
+	if name == "latest" {
+		name = latestRun()
+	}
+	return filepath.Join(runsDir, name)
 }
 
 // latest names the newest run, as a hint.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -48,21 +47,26 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 		}
 	}
-	w, err := journal.Create(dir, run, s.snapshots(run))
+	w, err := journal.Create(dir, run, s.snapshots())
 	if err != nil {
 		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 	}
+	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}}
+	progress.Start(plan.Size())
+	return dir, c.carryOut(ctx, progress, signals)
+}
+
+// carryOut asks what is to be asked and finishes the run file.
+func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &consumer{session: s, journal: w, end: eval.End{Reason: eval.EndCompleted}}
 	watched := make(chan struct{})
 	caught := make(chan string, 1)
 	go func() {
 		defer close(watched)
-		s.watch(ctx, signals, cancel, caught)
+		c.session.watch(ctx, signals, cancel, caught)
 	}()
-	progress.Start(plan.Size())
-	c.consume(ctx, plan, progress)
+	c.consume(ctx, progress)
 	progress.Finish()
 	cancel()
 	<-watched
@@ -71,7 +75,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		c.end.Reason, c.end.Message = eval.EndInterrupted, ""
 	default:
 	}
-	return dir, c.finish(plan)
+	return c.finish()
 }
 
 // watch turns signals into stopping: the first ends the asking, the second, or thirty seconds,
@@ -140,7 +144,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, eval.RunSuite{
 			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: one.Gate,
-			Snapshot: fmt.Sprintf("suites/%d/%s", i, filepath.Base(one.File)),
+			Snapshot: snapshotDir(i) + one.Base(), Dir: s.Loaded.dirs[i],
 		})
 	}
 	return run
@@ -164,13 +168,15 @@ func runID(now time.Time) string {
 	return now.Format("20060102-150405.000-") + hex.EncodeToString(b[:])
 }
 
+// snapshotDir is where the files of the i-th suite are copied to, inside the run directory.
+func snapshotDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
+
 // snapshots are copies of the files that make up the suites.
-func (s *Session) snapshots(run *eval.Run) map[string][]byte {
+func (s *Session) snapshots() map[string][]byte {
 	out := map[string][]byte{}
 	for i, one := range s.Loaded.Suites {
-		dir := strings.TrimSuffix(run.Suites[i].Snapshot, filepath.Base(one.File))
 		for name, data := range one.Sources() {
-			out[dir+name] = data
+			out[snapshotDir(i)+name] = data
 		}
 	}
 	return out
@@ -192,18 +198,20 @@ func ignoreByGit(dir string) error {
 type consumer struct {
 	session    *Session
 	journal    *journal.Writer
+	plan       *runner.Plan
+	recorded   func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
 	end        eval.End
 	failures   int
 	unanswered int // trials in a row without an answer
 	broken     error
 }
 
-func (c *consumer) consume(ctx context.Context, plan *runner.Plan, progress Progress) {
+func (c *consumer) consume(ctx context.Context, progress Progress) {
 	s := c.session
 	limits := s.Settings.Limits
-	results := runner.Run(ctx, plan, runner.Config{
+	results := runner.Run(ctx, c.plan, runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.BudgetTokens > 0 || limits.TokensPerMinute > 0, Stop: s.stop,
+		TokensMatter: limits.BudgetTokens > 0 || limits.TokensPerMinute > 0, Stop: s.stop, Recorded: c.recorded,
 	})
 	for r := range results {
 		if err := c.journal.Append(&r); err != nil {
@@ -266,12 +274,12 @@ func (c *consumer) halt(reason eval.EndReason, message string) {
 
 // finish writes the end of the run. What was never yielded, because the run was
 // abandoned, counts as skipped.
-func (c *consumer) finish(plan *runner.Plan) error {
+func (c *consumer) finish() error {
 	if c.broken != nil {
 		_ = c.journal.Close() // it is broken already
 		return Exitf(ExitIncomplete, "the run stopped: %w", c.broken)
 	}
-	c.end.Counts.Skip += plan.Size() - c.end.Counts.Total()
+	c.end.Counts.Skip += c.plan.Size() - c.end.Counts.Total()
 	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
 	spent := c.session.ledger.Spent()
 	c.end.Spent = &spent

@@ -18,6 +18,7 @@ type Settings struct {
 	Service eval.RunService
 	Limits  suite.Limits
 	key     string
+	spent   eval.Spent // before, by a run that is resumed
 }
 
 // EmulatorURL stands for the embedded emulator's address until that is known.

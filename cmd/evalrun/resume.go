@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+// resumeOptions are the flags of `evalrun resume`.
+type resumeOptions struct {
+	runOptions
+	errors bool
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var o resumeOptions
+	cmd := &cobra.Command{
+		Use: "resume RUN", Short: "Go on with a run that was interrupted", Args: exactly(1),
+		Long: "Asks what is missing in a run: trials that were never asked, and those that ended in an\n" +
+			"error. What was judged is not asked again. Suites, service and flags are those of the run;\n" +
+			"limits can be given anew. A run that is complete makes no call.",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
+	}
+	fs := cmd.Flags()
+	limitFlags(fs, &o.Flags)
+	reportFlags(fs, &o.Flags)
+	positive(fs, &o.MaxFailures, "max-failures", "stop after so many more failed trials")
+	fs.BoolVar(&o.errors, "errors", false, "ask the errors of a complete run again")
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial and each retry")
+	completeFormats(cmd)
+	cmd.ValidArgsFunction = completeRuns
+	return cmd
+}
+
+// resume is `evalrun resume` from top to bottom.
+func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
+	outputs, err := harness.Outputs(o.Reports)
+	if err != nil {
+		return err
+	}
+	r, err := harness.Reopen(name, o.Flags, o.errors)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if r.Finished() {
+		r.Close()
+		return a.report(r.Dir, outputs, o.quiet)
+	}
+	loaded, err := r.Load(a.getenv)
+	if err != nil {
+		return err
+	}
+	if loaded.Diags.HasErrors() {
+		return &harness.BadFiles{Loaded: loaded}
+	}
+	settings, err := r.Settle(loaded, a.getenv)
+	if err != nil {
+		return err
+	}
+	progress := a.progress(o.runOptions)
+	session, err := harness.Connect(loaded, settings, r.Flags, buildVersion(), progress.notice)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if o.verbose {
+		session.Retrying = progress.notice
+	}
+	signals, release := a.signals()
+	defer release()
+	plan, err := plan(ctx, session, signals)
+	if err != nil {
+		return err
+	}
+	todo, err := r.Todo(plan)
+	if err != nil {
+		return err
+	}
+	if !o.quiet {
+		a.tellTodo(todo)
+	}
+	err = session.Resume(ctx, r, plan, todo, progress, signals)
+	release()
+	return a.reported(err, r.Dir, outputs, o.quiet)
+}
+
+// tellTodo says what a resumed run will do.
+func (a *app) tellTodo(todo *harness.Todo) {
+	fmt.Fprintf(a.err, "%s to ask, %d to judge again, %d settled\n", diag.Count(todo.Ask, "trial"), todo.Judge, todo.Settled)
+	if todo.Twice > 0 {
+		fmt.Fprintf(a.err, "the run was killed: up to %s that were under way then may be paid twice\n", diag.Count(todo.Twice, "call"))
+	}
+	if n := len(todo.Dropped); n > 0 {
+		fmt.Fprintf(a.err, "%s of the run are left out, since what they asked has changed (an image, or evalrun itself):\n", diag.Count(n, "recorded trial"))
+		for _, name := range todo.Dropped {
+			fmt.Fprintln(a.err, "  "+diag.CleanLine(name))
+		}
+	}
+}

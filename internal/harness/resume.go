@@ -1,0 +1,250 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Resumption is a run to go on with. It holds the run directory; Close it.
+type Resumption struct {
+	Dir string
+	// Flags are those of the run, but for the limits that were given now.
+	Flags Flags
+
+	doc     *journal.Document
+	journal *journal.Writer
+	again   bool // errors of a completed run too
+	known   map[string]recorded
+}
+
+// recorded is a trial of the run so far.
+type recorded struct {
+	place   int // among the document's outcomes
+	outcome eval.Outcome
+	met     bool // the plan has it
+}
+
+// Reopen opens a run to go on with it. What flags hold of limits wins over what the run was begun with;
+// again asks errors of a completed run too. Another process that writes to it is exit 2.
+func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
+	dir := runPath(name)
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	w, doc, err := journal.Resume(dir)
+	switch {
+	case errors.Is(err, journal.ErrNoRun):
+		return nil, Exitf(ExitBadInput, "there is no run %s%s", name, latest())
+	case err != nil:
+		return nil, Exitf(ExitBadInput, "the run cannot be resumed: %w", err)
+	}
+	r := &Resumption{Dir: dir, doc: doc, journal: w, again: again, known: map[string]recorded{}}
+	if err := json.Unmarshal(doc.Run.Flags, &r.Flags); err != nil && len(doc.Run.Flags) > 0 {
+		r.Close()
+		return nil, Exitf(ExitBadInput, "the run cannot be resumed: its flags cannot be read: %w", err)
+	}
+	place := 0
+	for id, outcome := range doc.Outcomes() {
+		r.known[id] = recorded{place: place, outcome: outcome}
+		place++
+	}
+	r.merge(flags)
+	return r, nil
+}
+
+// merge takes over the limits that were given for going on.
+func (r *Resumption) merge(f Flags) {
+	to := &r.Flags
+	to.Concurrency = cmp.Or(f.Concurrency, to.Concurrency)
+	to.RPM, to.TPM = cmp.Or(f.RPM, to.RPM), cmp.Or(f.TPM, to.TPM)
+	to.BudgetTokens, to.BudgetCalls = cmp.Or(f.BudgetTokens, to.BudgetTokens), cmp.Or(f.BudgetCalls, to.BudgetCalls)
+	to.Attempts, to.Timeout = cmp.Or(f.Attempts, to.Attempts), cmp.Or(f.Timeout, to.Timeout)
+	to.MaxFailures = f.MaxFailures
+	if to.Emulator == "" { // the service is that of the run
+		service := r.doc.Run.Service
+		to.BaseURL, to.APIVersion, to.HeaderPrefix = service.BaseURL, service.APIVersion, service.HeaderPrefix
+		to.Auth, to.Project, to.ScopeBase = service.Auth, service.Project, service.AuthScopeBase
+	}
+}
+
+// Close lets go of the run. After Resume it does nothing more than that.
+func (r *Resumption) Close() {
+	if r.journal != nil {
+		_ = r.journal.Close() // nothing was written since
+		r.journal = nil
+	}
+	_ = r.doc.Close() // it was only read
+}
+
+// Finished reports whether there is nothing to ask.
+func (r *Resumption) Finished() bool {
+	return !r.doc.Partial() && (!r.again || r.doc.Summary.Counts.Error == 0)
+}
+
+// Load reads the suites as they were when the run began; images come from their folders.
+func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
+	l := &Loaded{sources: map[string][]byte{}}
+	for i, one := range r.doc.Run.Suites {
+		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(snapshotDir(i))))
+		if err != nil {
+			return nil, Exitf(ExitBadInput, "the run cannot be resumed: its copy of the suite %s is gone: %w", one.Name, err)
+		}
+		layers := overlay{snapshot.FS()}
+		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
+			layers = append(layers, folder.FS())
+		}
+		l.dirs = append(l.dirs, one.Dir)
+		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv}))
+	}
+	return l, nil
+}
+
+// overlay is several file systems, of which the first that has a file gives it.
+type overlay []fs.FS
+
+func (o overlay) Open(name string) (file fs.File, err error) {
+	for _, layer := range o {
+		if file, err = layer.Open(name); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return file, err
+}
+
+func (o overlay) Stat(name string) (info fs.FileInfo, err error) {
+	for _, layer := range o {
+		if info, err = fs.Stat(layer, name); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return info, err
+}
+
+// Settle is Settle for a run that goes on: what it has spent counts.
+func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, error) {
+	s, err := Settle(l, r.Flags, getenv)
+	s.spent = r.doc.Spent
+	return s, err
+}
+
+// Todo compares the plan with what is recorded.
+type Todo struct {
+	Ask     int      // trials to ask
+	Judge   int      // recorded answers that only have to be judged again
+	Settled int      // trials that stay as they are
+	Dropped []string // recorded trials, by case and arm, that the plan does not have any more
+	Twice   int      // calls that were under way when the run was killed: they may be paid twice
+
+	ids    []string // of the dropped ones
+	counts eval.Counts
+}
+
+// Todo says what is left to do.
+func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
+	var todo Todo
+	for t := range plan.Trials() {
+		k, ok := r.known[t.ID]
+		if ok {
+			k.met = true
+			r.known[t.ID] = k
+		}
+		switch {
+		case !ok:
+			todo.Ask++
+		case r.settled(k):
+			todo.Settled++
+			todo.counts.Add(k.outcome)
+		case r.answer(k) != nil:
+			todo.Judge++
+		default:
+			todo.Ask++
+		}
+	}
+	for id, k := range r.known {
+		if k.met {
+			continue
+		}
+		todo.ids = append(todo.ids, id)
+		t, err := r.doc.Trial(k.place)
+		if err != nil {
+			return nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
+		}
+		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
+	}
+	if missing := plan.Size() - todo.Settled - todo.Judge; r.doc.End == nil {
+		todo.Twice = min(missing, cmp.Or(r.Flags.Concurrency, defaultConcurrency))
+	}
+	return &todo, nil
+}
+
+// settled reports whether a recorded trial stays as it is: what was judged always does.
+func (r *Resumption) settled(k recorded) bool {
+	switch k.outcome {
+	case eval.Pass, eval.Fail:
+		return true
+	case eval.Err:
+		return !r.again && !r.doc.Partial()
+	}
+	return false
+}
+
+// rejudged are the kinds of errors of answers that came and could not be judged.
+func rejudged(kind eval.ErrorKind) bool { return kind == eval.KindUnscored || kind == eval.KindScorer }
+
+// answer is the recorded trial when its answer only has to be judged again, nil otherwise.
+func (r *Resumption) answer(k recorded) *eval.Result {
+	if k.outcome != eval.Err {
+		return nil
+	}
+	t, err := r.doc.Trial(k.place)
+	if err != nil || t.Response == nil || t.Error == nil || !rejudged(t.Error.Kind) {
+		return nil // what cannot be read is asked again
+	}
+	return t
+}
+
+// Resume goes on with a run. It returns when there is no more to ask, or a signal ended it.
+func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, todo *Todo, progress Progress, signals <-chan os.Signal) error {
+	w := r.journal
+	r.journal = nil // whoever carries out the plan closes it
+	if err := w.Resumed(&journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids}); err != nil {
+		return Exitf(ExitIncomplete, "the run cannot be resumed: %w", errors.Join(err, w.Close()))
+	}
+	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}}
+	c.recorded = func(t *runner.Planned) runner.Recorded {
+		k, ok := r.known[t.ID]
+		switch {
+		case !ok:
+			return runner.Recorded{}
+		case r.settled(k):
+			return runner.Recorded{Settled: true}
+		}
+		return runner.Recorded{Result: r.answer(k)}
+	}
+	s.moved(r.doc.Run.Models, plan.Models)
+	progress.Start(todo.Ask + todo.Judge)
+	return c.carryOut(ctx, progress, signals)
+}
+
+// moved tells of models that are no longer the ones with which the run began.
+func (s *Session) moved(before, now []eval.Model) {
+	for _, m := range now {
+		for _, b := range before {
+			if b.Name == m.Name && b.APIVersion == m.APIVersion && b.Version != m.Version {
+				s.Notice(fmt.Sprintf("warning: the model %s was of version %s when the run began and is of version %s now", m.ID(), b.Version, m.Version))
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// resumed goes on with a copy of a run directory: it asks what is missing and finishes.
+func resumed(t *testing.T, source string, data []byte) *Document {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{FileName: data, headName: read(t, filepath.Join(source, headName))} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, d, err := Resume(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	have := map[string]bool{}
+	for id := range d.Outcomes() {
+		have[id] = true
+	}
+	if err := w.Resumed(&Resumed{}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 6 {
+		if r := result(n, eval.Pass); !have[r.ID] {
+			if err := w.Append(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { whole.Close() })
+	return whole
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func sixPasses() []*eval.Result {
+	var out []*eval.Result
+	for n := range 6 {
+		out = append(out, result(n, eval.Pass))
+	}
+	return out
+}
+
+// Wherever a run file is cut, it opens, has lost at most the line that was cut, and can be completed.
+func TestCutAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	data := write(t, dir, true, sixPasses()...)
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for at := len(lines[0]); at <= len(data); at++ {
+		d, err := open(t, data[:at])
+		if err != nil {
+			t.Fatalf("cut at %d: %v", at, err)
+		}
+		if want := bytes.Count(data[:at], []byte("\n")) - 1; at < len(data)-len(lines[7]) && d.Summary.Counts.Pass < want {
+			t.Errorf("cut at %d: %d trials, %d lines", at, d.Summary.Counts.Pass, want)
+		}
+		if at%29 != 0 { // opening is quick, going on syncs the disk
+			continue
+		}
+		whole := resumed(t, dir, data[:at])
+		if whole.Summary.Counts.Pass != 6 || whole.Partial() || len(whole.Damaged) > 0 {
+			t.Fatalf("cut at %d: %+v %v", at, whole.Summary.Counts, whole.Damaged)
+		}
+	}
+}
+
+// A changed bit anywhere is found. It costs the trial in whose line it is, which is asked again.
+func TestFlippedBits(t *testing.T) {
+	dir := t.TempDir()
+	data := write(t, dir, true, sixPasses()...)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 200 {
+		bad := bytes.Clone(data)
+		at, bit := rng.IntN(len(bad)), byte(1)<<rng.IntN(8)
+		bad[at] ^= bit
+		path := filepath.Join(t.TempDir(), FileName)
+		for name, content := range map[string][]byte{path: bad, filepath.Join(filepath.Dir(path), headName): read(t, filepath.Join(dir, headName))} {
+			if err := os.WriteFile(name, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := Open(path)
+		if err != nil {
+			t.Fatalf("byte %d, bit %d: %v", at, bit, err)
+		}
+		if !d.Partial() {
+			t.Errorf("byte %d, bit %d: not found", at, bit)
+		}
+		d.Close()
+		if n%10 != 0 {
+			continue
+		}
+		whole := resumed(t, dir, bad)
+		if whole.Summary.Counts.Pass != 6 || whole.Summary.Counts.Total() != 6 || whole.Partial() {
+			t.Errorf("byte %d, bit %d: %+v %v", at, bit, whole.Summary.Counts, whole.Damaged)
+		}
+	}
+}
+
+// Of two who write to one run the second is refused; a lock that a killed process left does not
+// count.
+func TestOneWriter(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, false, result(0, eval.Pass))
+	if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, d, err := Resume(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Resume(dir); !errors.Is(err, ErrLocked) {
+		t.Error(err)
+	}
+	if err := errors.Join(w.Close(), d.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := Resume(t.TempDir()); !errors.Is(err, ErrNoRun) {
+		t.Error(err)
+	}
+}
+
+// Trials that the plan does not have any more are gone from a resumed run.
+func TestDroppedTrials(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, false, sixPasses()...)
+	w, d, err := Resume(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if err := errors.Join(w.Resumed(&Resumed{Dropped: []string{result(3, eval.Pass).ID}}), w.Append(result(7, eval.Fail)), w.Finish(&eval.End{Reason: eval.EndCompleted})); err != nil {
+		t.Fatal(err)
+	}
+	d, err = Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if c := d.Summary.Counts; c.Pass != 5 || c.Fail != 1 {
+		t.Errorf("%+v", c)
+	}
+}
