@@ -83,6 +83,8 @@ type Error struct {
 	// Renewed says that the login with which this was asked has been replaced since: another try may go
 	// better.
 	Renewed bool `json:"-"`
+	// Gone says that the service is taken to be gone: nothing more is sent.
+	Gone bool `json:"-"`
 	// OfLogin says that the trouble is with the login, and not with the service.
 	OfLogin bool `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.

@@ -9,6 +9,7 @@ package genlang
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -141,8 +142,8 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	if err := decode(data, &out); err != nil {
 		return 0, err
 	}
-	if out.TotalTokens == nil || *out.TotalTokens < 0 {
-		return 0, eval.Errorf(eval.KindMalformed, "the answer to countTokens has no totalTokens: %s", excerpt(data))
+	if out.TotalTokens == nil || !plausible(*out.TotalTokens) {
+		return 0, eval.Errorf(eval.KindMalformed, "the answer to countTokens has no totalTokens that could be true: %s", excerpt(data))
 	}
 	return *out.TotalTokens, nil
 }
@@ -281,7 +282,9 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 }
 
 // clean takes the service's key out of what came, and writes keys in camelCase.
-func (c *Client) clean(data []byte) []byte { return eval.CamelKeys(c.secrets().OutOfAnswer(data)) }
+func (c *Client) clean(data []byte) []byte {
+	return eval.CamelKeys(c.secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
+}
 
 // send makes one round trip. An answer without an error has a status of success and a body to
 // read and close.
@@ -305,7 +308,10 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 		return resp, nil
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()    //nolint:errcheck // it was only read
+	if resp.StatusCode < 200 { // after 101 the connection is another protocol's, and no deadline ends reading from it
+		return nil, &eval.Error{Kind: eval.KindMalformed, Status: resp.StatusCode, Message: "the service answers with a status that is no answer: " + c.secrets().OutOf(resp.Status)}
+	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return nil, c.redirected(resp)
 	}
@@ -323,10 +329,14 @@ var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBy
 
 // decoded is the body of an answer as it was before it was compressed for the way.
 func decoded(resp *http.Response) (io.Reader, error) {
-	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") { // sent although nobody asked
+	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
+	case "", "identity":
+		return resp.Body, nil
+	case "gzip", "x-gzip": // sent although nobody asked
 		return gzip.NewReader(resp.Body)
+	default:
+		return nil, eval.Errorf(eval.KindMalformed, "the answer is encoded as %q, which was not asked for", cutRunes(encoding, 50))
 	}
-	return resp.Body, nil
 }
 
 // readAll reads at most MaxResponseBytes of the decoded body.
@@ -382,12 +392,16 @@ func (c *Client) bodyError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
 	}
+	var known *eval.Error
+	var corrupt flate.CorruptInputError
 	switch {
+	case errors.As(err, &known):
+		return c.cleaned(known)
 	case errors.Is(err, errTooLarge):
 		return eval.Errorf(eval.KindTooLarge, "%s", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return eval.Errorf(eval.KindTruncated, "the answer was cut off")
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
 		return eval.Errorf(eval.KindMalformed, "the answer says it is gzip and is not")
 	}
 	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.secrets().OutOf(err.Error()))

@@ -102,6 +102,33 @@ func TestModelNamesAreOnePathSegment(t *testing.T) {
 	}
 }
 
+// An answer that belongs to another protocol is no answer, and holds nobody up.
+func TestSwitchingProtocols(t *testing.T) {
+	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	}, nil)
+	if _, e := ask(t, c); e == nil || e.Kind != eval.KindMalformed || !strings.Contains(e.Message, "101") {
+		t.Error(e)
+	}
+}
+
+// What is odd and harmless is taken.
+func TestHarmlessOddities(t *testing.T) {
+	good := `{"candidates":[{"content":{"parts":[{"text":"fine"}]},"finishReason":"STOP"}]`
+	for _, body := range []string{"\xEF\xBB\xBF" + good + "}", good + `,"error":null}`, good + `,"promptFeedback":null,"usageMetadata":null}`} {
+		resp, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }, nil))
+		if e != nil || resp.Text() != "fine" {
+			t.Errorf("%q: %v", body, e)
+		}
+	}
+}
+
 // Every way in which an answer can be wrong is an error of a kind, with a cause, and never
 // a panic or a pass.
 func TestFaults(t *testing.T) {
@@ -149,8 +176,19 @@ func TestFaults(t *testing.T) {
 		"403":             {text(403, `{"error": {"message": "API not enabled"}}`), eval.KindAuth, "API not enabled"},
 		"key invalid":     {text(400, `{"error": {"message": "bad key", "details": [{"reason": "API_KEY_INVALID"}]}}`), eval.KindAuth, "bad key"},
 		"429":             {text(429, `{"error": {"message": "slow down", "status": "RESOURCE_EXHAUSTED"}}`), eval.KindQuota, "slow down"},
-		"too large":       {text(200, `{"candidates": "`+strings.Repeat("x", MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
-		"gzip bomb":       {zipped(64 << 20), eval.KindTooLarge, "larger than"},
+		"400, wait long": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(400)
+			fmt.Fprint(w, `{"error": {"message": "bad"}}`)
+		}, eval.KindStatus, "bad"},
+		"encoded": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "br")
+			fmt.Fprint(w, "\x0b\x02\x80")
+		}, eval.KindMalformed, `encoded as "br"`},
+		"error array in 200": {text(200, `[{"error": {"code": 503, "message": "busy"}}]`), eval.KindStatus, "busy"},
+		"many values":        {text(200, `{"candidates": [`+strings.Repeat(`{"a":1},`, 200_000)+`{}]}`), eval.KindTooLarge, "values"},
+		"too large":          {text(200, `{"candidates": "`+strings.Repeat("x", MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
+		"gzip bomb":          {zipped(64 << 20), eval.KindTooLarge, "larger than"},
 		"not gzip": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			fmt.Fprint(w, `{"candidates": []}`)
@@ -394,7 +432,7 @@ func TestPlainAnswers(t *testing.T) {
 }
 
 func TestCountTokens(t *testing.T) {
-	for body, want := range map[string]int{`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1, `{"totalTokens":-1}`: -1, `{"totalTokens":"7"}`: -1, ``: -1} {
+	for body, want := range map[string]int{`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1, `{"totalTokens":-1}`: -1, `{"totalTokens":9223372036854775807}`: -1, `{"totalTokens":"7"}`: -1, ``: -1} {
 		var path, sent string
 		c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 			data, _ := io.ReadAll(r.Body)

@@ -63,7 +63,7 @@ func parseVectors(data []byte, n int) ([]eval.Vector, error) {
 	if err := decode(data, &answer); err != nil {
 		return nil, err
 	}
-	if answer.Error != nil {
+	if answer.Error != nil && string(answer.Error) != "null" {
 		return nil, errorInAnswer(data)
 	}
 	if answer.Embedding != nil && len(answer.Embeddings) == 0 {
@@ -86,7 +86,13 @@ func parseVectors(data []byte, n int) ([]eval.Vector, error) {
 	return out, nil
 }
 
+// maxDimensions bounds a vector; those of known models have a few thousand values.
+const maxDimensions = 1 << 16
+
 func (e embedding) vector() (eval.Vector, bool) {
+	if len(e.Values) > maxDimensions {
+		return nil, false
+	}
 	v := make(eval.Vector, len(e.Values))
 	for i, value := range e.Values {
 		if value == nil || math.IsNaN(*value) || math.IsInf(*value, 0) {

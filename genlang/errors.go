@@ -217,7 +217,7 @@ func classify(e *eval.Error) {
 	case http.StatusTooManyRequests:
 		e.Kind = eval.KindQuota
 	}
-	if e.RetryAfter > maxWait {
+	if asksToWait := e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests || e.Status >= 500; asksToWait && e.RetryAfter > maxWait {
 		e.Kind, e.Permanent = eval.KindQuota, true
 	}
 }

@@ -21,6 +21,8 @@ func decode(data []byte, v any) error {
 		return eval.Errorf(eval.KindMalformed, "the answer is empty")
 	case !utf8.Valid(data):
 		return eval.Errorf(eval.KindMalformed, "the answer is not UTF-8: %s", excerpt(data))
+	case tooMany(data, maxValues):
+		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxValues, excerpt(data))
 	case tooDeep(data):
 		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, excerpt(data))
 	}
@@ -44,6 +46,37 @@ func decode(data []byte, v any) error {
 // maxNesting bounds how deep an answer may nest: what is kept of it stands in a line of the run
 // file, which must be read again.
 const maxNesting = 200
+
+// maxValues bounds how many values an answer may have: each takes many times the memory of its bytes. It
+// leaves room for a hundred long vectors.
+const maxValues = 500_000
+
+// Bounds of an answer to a prompt.
+const (
+	maxAnswer     = 100_000 // values
+	maxCandidates = 1000
+	maxRatings    = 1000
+)
+
+// tooMany reports whether an answer may have too many values. Commas inside texts are counted when there are very many
+// alone.
+func tooMany(data []byte, limit int) bool {
+	if bytes.Count(data, []byte(",")) <= limit {
+		return false
+	}
+	n, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case c == ',' && !inString:
+			n++
+		}
+	}
+	return n > limit
+}
 
 func tooDeep(data []byte) bool {
 	depth, inString := 0, false
@@ -157,6 +190,9 @@ type parsed struct {
 }
 
 func parse(data []byte) (parsed, error) {
+	if tooMany(data, maxAnswer) {
+		return parsed{}, eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxAnswer, excerpt(data))
+	}
 	if out, ok := parsePlain(data); ok {
 		return out, nil
 	}
@@ -166,11 +202,15 @@ func parse(data []byte) (parsed, error) {
 func parseCarefully(data []byte) (parsed, error) {
 	f := fields{}
 	if err := decode(data, &f); err != nil {
+		if parseErrorBody(data) != nil { // in an array, as errors of streams come
+			return parsed{}, errorInAnswer(data)
+		}
 		return parsed{}, err
 	}
-	if _, ok := f["error"]; ok {
+	if raw, ok := f["error"]; ok && string(raw) != "null" {
 		return parsed{}, errorInAnswer(data)
 	}
+	delete(f, "error")
 	out := parsed{Response: &eval.Response{}}
 	if err := out.fill(f); err != nil {
 		return parsed{}, eval.Errorf(eval.KindMalformed, "%s: %s", err, excerpt(data))
@@ -216,15 +256,15 @@ func parsePlain(data []byte) (out parsed, ok bool) {
 	if c.FinishReason == nil && len(c.Content.Parts) == 0 { // it may be an empty object
 		return out, false
 	}
-	text := ""
+	var text strings.Builder
 	for _, p := range c.Content.Parts {
 		if p.Text == nil {
 			return out, false
 		}
-		text += *p.Text
+		text.WriteString(*p.Text)
 	}
 	out = parsed{&eval.Response{
-		Candidates:   []eval.Candidate{{Text: text, SafetyRatings: ratings(c.SafetyRatings)}},
+		Candidates:   []eval.Candidate{{Text: text.String(), SafetyRatings: ratings(c.SafetyRatings)}},
 		ModelVersion: w.ModelVersion,
 		Usage:        w.UsageMetadata.usage(),
 	}, []int{c.Index}}
@@ -270,11 +310,21 @@ func (out *parsed) fill(f fields) error {
 	}
 	candidates = slices.DeleteFunc(candidates, func(c fields) bool { return len(c) == 0 }) // null or {} is no candidate
 	out.Candidates = make([]eval.Candidate, len(candidates))
+	if len(candidates) > maxCandidates {
+		return &shapeError{"candidates", fmt.Sprintf("%d of them", len(candidates))}
+	}
 	out.indexes = make([]int, len(candidates))
+	given := false
 	for i, c := range candidates {
-		out.indexes[i] = i
+		_, has := c["index"]
+		given = given || has
 		if err := fillCandidate(&out.Candidates[i], c, &out.indexes[i]); err != nil {
 			return err
+		}
+	}
+	if !given { // one that is missing is 0, unless all are
+		for i := range out.indexes {
+			out.indexes[i] = i
 		}
 	}
 	if feedback != nil {
@@ -338,6 +388,9 @@ func fillCandidate(out *eval.Candidate, f fields, index *int) error {
 		f.take("safetyRatings", &rated), f.take("index", index),
 	); err != nil {
 		return err
+	}
+	if len(rated) > maxRatings {
+		return &shapeError{"safetyRatings", fmt.Sprintf("%d of them", len(rated))}
 	}
 	out.FinishReason, out.SafetyRatings = string(reason), ratings(rated)
 	var text strings.Builder

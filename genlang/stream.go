@@ -27,8 +27,8 @@ const maxStreamBytes = 256 << 20
 const lingering = 100 * time.Millisecond
 
 // stream asks for an answer in chunks and puts it together as they come.
-func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	ctx, cancel := context.WithCancel(ctx)
+func (c *Client) stream(given context.Context, call *eval.Call) (*eval.Response, error) {
+	ctx, cancel := context.WithCancel(given)
 	defer cancel()
 	req, err := c.request(ctx, call, eval.MethodStream, requestBody(&call.Request, true))
 	if err != nil {
@@ -42,20 +42,28 @@ func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, e
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	in, err := chunksOf(resp)
+	in, err := c.chunksOf(resp)
 	if err != nil {
 		return nil, c.streamError(req, err, 0)
 	}
 	out := assembly{}
+	patience := time.AfterFunc(time.Hour, cancel) // nothing waits so long; it is set once all is there
+	defer patience.Stop()
 	for {
 		data, err := in.next()
 		if err == nil {
 			var text bool
 			text, err = out.add(c.clean(data))
 			clock.chunk(text)
+			if err == nil {
+				err = ctx.Err() // what was read ahead does not outlive the deadline
+			}
+			if in.endless() && out.finished() {
+				patience.Reset(afterTheEnd)
+			}
 		}
 		switch {
-		case errors.Is(err, io.EOF) && (in.ended() || out.finished()):
+		case (errors.Is(err, io.EOF) || overdue(given, ctx)) && (in.ended() || out.finished()):
 			clock.stop()
 			drain(resp.Body, cancel)
 			return out.response(), nil
@@ -66,6 +74,13 @@ func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, e
 		}
 	}
 }
+
+// afterTheEnd is how long events are waited for after all candidates are finished: usage may still come, and
+// some servers do not close the connection.
+const afterTheEnd = time.Second
+
+// overdue reports whether waiting was ended by nobody but the stream itself.
+func overdue(given, own context.Context) bool { return own.Err() != nil && given.Err() == nil }
 
 // drain reads what is left of a body of which nothing more is wanted, but does not wait for it.
 func drain(body io.Reader, cancel context.CancelFunc) {
@@ -136,11 +151,13 @@ type chunks interface {
 	next() ([]byte, error)
 	// ended reports whether the stream said itself that it was complete.
 	ended() bool
+	// endless reports whether the form has no end of its own.
+	endless() bool
 }
 
 // chunksOf tells the two forms of a stream apart: a JSON array, as the service documents it, and
 // server-sent events. The first byte counts, and the media type where that says nothing.
-func chunksOf(resp *http.Response) (chunks, error) {
+func (c *Client) chunksOf(resp *http.Response) (chunks, error) {
 	body, err := decoded(resp)
 	if err != nil {
 		return nil, err
@@ -156,11 +173,22 @@ func chunksOf(resp *http.Response) (chunks, error) {
 	switch {
 	case first == '[', first == '{':
 		return &jsonChunks{limit: limited, dec: json.NewDecoder(in), array: first == '['}, nil
-	case kind == "text/event-stream", strings.IndexByte("deri:", first) >= 0: // data, event, retry, id or a comment
+	case kind == "text/event-stream", isEvent(in):
 		return newEventChunks(limited, in), nil
 	}
-	beginning, _ := in.Peek(min(in.Buffered(), 4*maxExcerpt)) // what is buffered can be had
-	return nil, eval.Errorf(eval.KindMalformed, "the answer is neither JSON nor a stream of events: %s", excerpt(beginning))
+	beginning, _ := in.Peek(8 * maxExcerpt) // as much as there is; more than is shown, so that no key is cut
+	return nil, eval.Errorf(eval.KindMalformed, "the answer is neither JSON nor a stream of events: %s", excerpt(c.clean(beginning)))
+}
+
+// isEvent reports whether a stream begins like server-sent events: with a field, or with a comment.
+func isEvent(in *bufio.Reader) bool {
+	beginning, _ := in.Peek(len("retry:"))
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(beginning, []byte(field)) {
+			return true
+		}
+	}
+	return false
 }
 
 // firstByte skips a byte order mark and white space and looks at what follows.
@@ -207,7 +235,8 @@ type jsonChunks struct {
 	closed bool
 }
 
-func (j *jsonChunks) ended() bool { return j.closed }
+func (j *jsonChunks) ended() bool   { return j.closed }
+func (j *jsonChunks) endless() bool { return !j.array }
 
 func (j *jsonChunks) next() ([]byte, error) {
 	j.limit.refill()
@@ -246,7 +275,7 @@ type eventChunks struct {
 func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
 	e := &eventChunks{limit: limit, lines: bufio.NewScanner(in)}
 	e.lines.Buffer(nil, MaxResponseBytes)
-	afterCR := false
+	afterCR, searched := false, 0 // how much of the line was searched for its end
 	e.lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		skip := 0
 		if afterCR && len(data) > 0 && data[0] == '\n' { // the second half of a line's end
@@ -256,13 +285,17 @@ func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
 			afterCR = false
 		}
 		rest := data[skip:]
-		if i := bytes.IndexAny(rest, "\r\n"); i >= 0 {
+		from := min(searched, len(rest))
+		if i := bytes.IndexAny(rest[from:], "\r\n"); i >= 0 {
+			i += from
+			searched = 0
 			afterCR = rest[i] == '\r' // what follows it may be a while in coming
 			return skip + i + 1, rest[:i:i], nil
 		}
 		if atEOF && len(rest) > 0 {
 			return len(data), rest, nil
 		}
+		searched = len(rest)
 		return skip, nil, nil
 	})
 	return e
@@ -271,29 +304,34 @@ func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
 // endMark is the event after which some servers say nothing more.
 const endMark = "[DONE]"
 
-func (e *eventChunks) ended() bool { return e.done }
+func (e *eventChunks) ended() bool   { return e.done }
+func (e *eventChunks) endless() bool { return true }
 
 func (e *eventChunks) next() ([]byte, error) {
 	e.limit.refill()
 	var data []byte
-	seen := false
+	seen, name := false, ""
 	for !e.done && e.lines.Scan() {
 		line := e.lines.Bytes()
 		switch {
 		case len(line) == 0 && seen && len(bytes.TrimSpace(data)) > 0:
-			return e.event(data)
+			return e.event(name, data)
 		case len(line) == 0:
-			data, seen = nil, false
+			data, seen, name = nil, false, ""
 			continue
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		if string(field) == "event" {
+			name = string(value)
+		}
 		if string(field) != "data" {
 			continue
 		}
 		if seen {
 			data = append(data, '\n')
 		}
-		data, seen = append(data, bytes.TrimPrefix(value, []byte(" "))...), true
+		data, seen = append(data, value...), true
 		if len(data) > MaxResponseBytes {
 			return nil, errTooLarge
 		}
@@ -309,10 +347,13 @@ func (e *eventChunks) next() ([]byte, error) {
 	case !json.Valid(data) && string(bytes.TrimSpace(data)) != endMark:
 		return nil, io.ErrUnexpectedEOF // it ended inside an event
 	}
-	return e.event(data) // the empty line after the last event is missing, as it often is
+	return e.event(name, data) // the empty line after the last event is missing, as it often is
 }
 
-func (e *eventChunks) event(data []byte) ([]byte, error) {
+func (e *eventChunks) event(name string, data []byte) ([]byte, error) {
+	if name == "error" {
+		return nil, errorInAnswer(data)
+	}
 	if string(bytes.TrimSpace(data)) == endMark {
 		e.done = true
 		return nil, io.EOF
@@ -342,6 +383,9 @@ func (a *assembly) add(data []byte) (text bool, err error) {
 	}
 	for i := range chunk.Candidates {
 		c := &chunk.Candidates[i]
+		if slices.Contains(chunk.indexes[:i], chunk.indexes[i]) {
+			return text, eval.Errorf(eval.KindMalformed, "two candidates have the index %d: %s", chunk.indexes[i], excerpt(data))
+		}
 		text = text || c.Text != ""
 		if err := a.grow(chunk.indexes[i], c); err != nil {
 			return text, err
@@ -366,15 +410,18 @@ func (a *assembly) grow(index int, c *eval.Candidate) error {
 	}
 	g.text.WriteString(c.Text)
 	a.kept += len(c.Text)
-	if g.FinishReason == "" || c.FinishReason != "" && c.FinishReason != unspecified {
+	if g.Block() == "" && (g.FinishReason == "" || c.FinishReason != "" && c.FinishReason != unspecified) { // a block stays one, whatever follows
 		g.FinishReason = c.FinishReason
 	}
 	g.SafetyRatings = worst(g.SafetyRatings, c.SafetyRatings)
+	if len(g.SafetyRatings) > maxRatings || len(a.candidates) > maxCandidates {
+		return eval.Errorf(eval.KindTooLarge, "the stream has more than %d candidates, or ratings of one", maxCandidates)
+	}
 	if raw, ok := c.Extra["parts"]; ok { // of other kinds than text
 		var parts []json.RawMessage
 		if json.Unmarshal(raw, &parts) == nil {
 			g.parts = append(g.parts, parts...)
-			a.kept += len(raw)
+			a.kept += len(raw) + 24*len(parts)
 		}
 		delete(c.Extra, "parts")
 	}

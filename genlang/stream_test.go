@@ -33,8 +33,12 @@ func askStream(t *testing.T, contentType string, pieces ...string) (*eval.Respon
 		}
 		w.Header().Set("Content-Type", contentType)
 		for _, p := range pieces {
-			if p == "RESET" {
+			switch p {
+			case "RESET":
 				panic(http.ErrAbortHandler)
+			case "HOLD":
+				<-r.Context().Done()
+				return
 			}
 			fmt.Fprint(w, p)
 			w.(http.Flusher).Flush()
@@ -76,6 +80,7 @@ func TestStreamForms(t *testing.T) {
 		"events, split data":  {"text/event-stream", []string{"data: " + strings.Replace(a, `,"parts"`, ",\ndata: \"parts\"", 1) + "\n\ndata: " + b + "\n\ndata: " + c + "\n\n"}},
 		"events, no last end": {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c}},
 		"events, done":        {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + chunk("three", stop) + "\n\ndata: [DONE]\n\n"}},
+		"events, held open":   {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c + "\n\n", "HOLD"}},
 		"objects in a row":    {"application/json", []string{a + "\n" + b + "\n" + c + "\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,6 +128,12 @@ func TestStreamFaults(t *testing.T) {
 		"error in the array":        {[]string{`[{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED"}}]`}, eval.KindQuota, "slow"},
 		"error after chunks":        {[]string{"[" + a + `,{"error":{"code":500,"message":"boom"}}]`}, eval.KindStatus, "in chunk 2 of the stream: boom"},
 		"error event":               {[]string{"data: " + a + "\n\nevent: error\ndata: " + `{"error":{"code":500,"message":"boom"}}` + "\n\n"}, eval.KindStatus, "boom"},
+		"error event after the end": {[]string{"data: " + c + "\n\nevent: error\ndata: {\"message\":\"boom\"}\n\n"}, eval.KindStatus, "boom"},
+		"text like an event":        {[]string{"internal error: the database is down"}, eval.KindMalformed, "internal error: the database"},
+		"one index twice":           {[]string{`[{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]}},{"index":0,"content":{"parts":[{"text":"b"}]}}]}]`}, eval.KindMalformed, "two candidates have the index 0"},
+		"many ratings":              {[]string{`[{"candidates":[{"safetyRatings":[` + strings.Repeat(`{"category":"c"},`, 2000) + `{}]}]}]`}, eval.KindMalformed, "safetyRatings"},
+		"many candidates":           {[]string{`[{"candidates":[` + strings.Repeat(`{"a":1},`, 2000) + `{"a":1}]}]`}, eval.KindMalformed, "candidates"},
+		"many parts":                {[]string{`[{"candidates":[{"content":{"parts":[` + strings.Repeat(`{},`, 200_000) + `{}]}}]}]`}, eval.KindTooLarge, "values"},
 		"not UTF-8":                 {[]string{"[" + strings.Replace(a, "one", "\xff", 1) + "]"}, eval.KindMalformed, "UTF-8"},
 		"deep":                      {[]string{`[{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}]"}, eval.KindMalformed, "deeper"},
 		"one chunk too large":       {[]string{"[" + chunk(strings.Repeat("x", MaxResponseBytes), stop) + "]"}, eval.KindTooLarge, "larger than"},
@@ -327,4 +338,23 @@ type canned []byte
 
 func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(c)), Request: r}, nil
+}
+
+// An index that is left out is 0, since zeros are left out, unless none is given; and a block stays a block.
+func TestStreamCandidates(t *testing.T) {
+	got, e, _ := askStream(t, "", `[{"candidates":[{"index":1,"content":{"parts":[{"text":"Lon"}]}},{"content":{"parts":[{"text":"Pa"}]}}]},`+
+		`{"candidates":[{"content":{"parts":[{"text":"ris"}]},"finishReason":"SAFETY"},{"index":1,"content":{"parts":[{"text":"don"}]},"finishReason":"STOP"}]},{"candidates":[{"index":0,"finishReason":"STOP"}]}]`)
+	if e != nil || len(got.Candidates) != 2 || got.Candidates[0].Text != "Paris" || got.Candidates[1].Text != "London" || got.Candidates[0].FinishReason != "SAFETY" {
+		t.Errorf("%+v %v", got, e)
+	}
+}
+
+// The beginning of a body that is shown in an error does not end in the middle of a key.
+func TestNoHalfKeyInAnExcerpt(t *testing.T) {
+	for at := range 12 {
+		_, e, _ := askStream(t, "", strings.Repeat("x", maxExcerpt-at*3)+canary+strings.Repeat("y", 5000))
+		if e == nil || strings.Contains(e.Message, canary[:4]) {
+			t.Errorf("%d: %v", at, e)
+		}
+	}
 }

@@ -44,7 +44,8 @@ func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, fo
 
 func (c *caseReport) trial(r *eval.Result) {
 	c.printf("%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, strings.ToUpper(string(r.Outcome))), diag.CleanLine(r.Suite), diag.CleanLine(r.Case), r.Arm, r.Repeat)
-	c.printf("  trial %s, case %s, model %s\n", r.ID, diag.CleanLine(r.CaseID), r.Model)
+	target := c.d.Run.Target(r.Suite, r.Target)
+	c.printf("  trial %s, case %s, model %s\n", r.ID, diag.CleanLine(r.CaseID), modelOf(r.Model, target))
 	if r.SkipReason != "" {
 		c.printf("  not asked: %s\n", diag.CleanLine(r.SkipReason))
 	}
@@ -52,8 +53,8 @@ func (c *caseReport) trial(r *eval.Result) {
 		c.printf("  error %s: %s\n", r.Error.Kind, diag.CleanLine(r.Error.Error()))
 	}
 	c.request(r.Request)
-	if t := c.d.Run.Target(r.Suite, r.Target); t != nil && r.Request != nil {
-		if how := eval.NewSampling(t.GenerationConfig, c.d.Run.Model(t)).String(); how != "" {
+	if target != nil && r.Request != nil {
+		if how := eval.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
 			c.printf("    sampling %s\n", how)
 		}
 	}
@@ -73,6 +74,17 @@ func (c *caseReport) trial(r *eval.Result) {
 	c.printf("\n")
 }
 
+// modelOf names a model, with the version of the interface and whether it is streamed where that is known.
+func modelOf(model string, t *eval.RunTarget) string {
+	if t == nil {
+		return model
+	}
+	if model += " " + t.APIVersion; t.Stream {
+		model += ", streamed"
+	}
+	return model
+}
+
 func (c *caseReport) request(r *eval.Request) {
 	if r == nil {
 		return
@@ -81,7 +93,11 @@ func (c *caseReport) request(r *eval.Request) {
 	for _, content := range r.Contents {
 		for _, p := range content.Parts {
 			if p.Image != nil {
-				c.block(content.Role, fmt.Sprintf("[image %s, %s, %d bytes, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, p.Image.SHA256))
+				resized := ""
+				if p.Image.SourceSHA256 != "" {
+					resized = ", resized"
+				}
+				c.block(content.Role, fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, resized, p.Image.SHA256))
 			} else {
 				c.block(content.Role, p.Text)
 			}

@@ -97,15 +97,12 @@ func (t *tableReport) targets() {
 	for i := range t.d.Run.Plan.Targets {
 		one := &t.d.Run.Plan.Targets[i]
 		m := t.d.Run.Model(one)
-		text := one.Name + ": " + one.Model + " " + one.APIVersion
+		text := one.Name + ": " + modelOf(one.Model, one)
 		if len(t.d.Run.Suites) > 1 {
 			text = one.Suite + ": " + text
 		}
 		if m != nil && m.Version != "" {
 			text += ", version " + m.Version
-		}
-		if one.Stream {
-			text += ", streamed"
 		}
 		if how := eval.NewSampling(one.GenerationConfig, m).String(); how != "" {
 			text += ", " + how
@@ -180,6 +177,9 @@ func (t *tableReport) budget(s *eval.Spent) {
 		over := ""
 		if s.Tokens > s.BudgetTokens {
 			over = fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
+		}
+		if rest := s.Tokens - t.d.Summary.Tokens.Total; rest > 0 && over == "" {
+			over = fmt.Sprintf(", %d of them for embeddings and calls that gave no answer", rest)
 		}
 		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, over))
 	}

@@ -31,6 +31,8 @@ const (
 	// maxVectors bounds the vectors that are remembered. What many answers are compared with is used
 	// all the time and stays.
 	maxVectors = 4096
+	// maxNumbers bounds the numbers in them: 64 MB.
+	maxNumbers = 8 << 20
 	// maxEmbedding bounds the answers that wait for vectors.
 	maxEmbedding = 1024
 )
@@ -47,6 +49,8 @@ type vectors struct {
 	order *list.List                  // the last used first
 	open  map[EmbeddingModel]*batch
 	idle  bool
+
+	numbers int // in the vectors that are known
 }
 
 type vectorKey struct {
@@ -105,7 +109,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 	w := &vector{vectorKey: key, done: make(chan struct{})}
 	v.known[key] = v.order.PushFront(w)
 	if v.order.Len() > maxVectors {
-		delete(v.known, v.order.Remove(v.order.Back()).(*vector).vectorKey)
+		v.dropLast()
 	}
 	b := v.open[key.model]
 	if b != nil && b.bytes+len(key.text) > eval.MaxEmbedBytes {
@@ -143,33 +147,89 @@ func (v *vectors) leave(ctx context.Context, b *batch) {
 }
 
 func (v *vectors) call(ctx context.Context, b *batch) {
-	call := &eval.EmbedCall{Model: b.model.Model, APIVersion: b.model.APIVersion}
-	for _, w := range b.vectors {
-		call.Texts = append(call.Texts, w.text)
+	if dividing(v.ask(ctx, b.model, b.vectors)) {
+		v.divide(ctx, b.model, b.vectors)
 	}
-	values, err := v.embedder.Embed(ctx, call)
-	for i, w := range b.vectors {
-		if w.err = err; err == nil {
-			w.value = values[i]
-		}
-	}
-	if err != nil {
-		v.forget(b)
-	}
+	v.settle(b)
 	for _, w := range b.vectors {
 		close(w.done)
 	}
 }
 
-// forget lets texts whose call failed be asked for again.
-func (v *vectors) forget(b *batch) {
+// ask gets the vectors of texts in one call.
+func (v *vectors) ask(ctx context.Context, model EmbeddingModel, wanted []*vector) error {
+	call := &eval.EmbedCall{Model: model.Model, APIVersion: model.APIVersion}
+	for _, w := range wanted {
+		call.Texts = append(call.Texts, w.text)
+	}
+	values, err := v.embedder.Embed(ctx, call)
+	for i, w := range wanted {
+		if w.err = err; err == nil {
+			w.value = values[i]
+		}
+	}
+	return err
+}
+
+// smallBatch is the size up to which a batch is divided although both of its halves are refused.
+const smallBatch = 8
+
+// divide asks for the halves of a batch that was refused, so that one text that the service does not take costs
+// the others nothing but a few more calls. When both halves of a large one are refused, it is not one of
+// the texts.
+func (v *vectors) divide(ctx context.Context, model EmbeddingModel, refused []*vector) {
+	if len(refused) == 1 {
+		return
+	}
+	first, second := refused[:len(refused)/2], refused[len(refused)/2:]
+	again, againToo := dividing(v.ask(ctx, model, first)), dividing(v.ask(ctx, model, second))
+	if again && againToo && len(refused) > smallBatch {
+		return
+	}
+	if again {
+		v.divide(ctx, model, first)
+	}
+	if againToo {
+		v.divide(ctx, model, second)
+	}
+}
+
+// dividing reports whether an error may be that of one text among others.
+func dividing(err error) bool {
+	e := eval.AsError(err)
+	return e != nil && (e.Kind == eval.KindStatus && e.Status >= 400 && e.Status < 500 || e.Kind == eval.KindMalformed || e.Kind == eval.KindTooLarge)
+}
+
+// settle takes account of what a batch brought: texts that failed may be asked for again, and of the vectors the
+// oldest go when there are too many numbers.
+func (v *vectors) settle(b *batch) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, w := range b.vectors {
-		if e, ok := v.known[w.vectorKey]; ok && e.Value == any(w) {
+		e, ok := v.known[w.vectorKey]
+		if !ok || e.Value != any(w) {
+			continue
+		}
+		if w.err != nil {
 			v.order.Remove(e)
 			delete(v.known, w.vectorKey)
+			continue
 		}
+		v.numbers += len(w.value)
+	}
+	for v.numbers > maxNumbers && v.order.Len() > 1 {
+		v.dropLast()
+	}
+}
+
+// dropLast forgets the vector that was not used for the longest time.
+func (v *vectors) dropLast() {
+	w := v.order.Remove(v.order.Back()).(*vector)
+	delete(v.known, w.vectorKey)
+	select {
+	case <-w.done:
+		v.numbers -= len(w.value)
+	default: // it is not there yet
 	}
 }
 

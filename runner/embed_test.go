@@ -115,6 +115,33 @@ func TestEmbeddingsThatFail(t *testing.T) {
 	}
 }
 
+// A text that the service refuses costs the others of its batch nothing.
+func TestOneRefusedText(t *testing.T) {
+	e := &embedder{fail: func(call *eval.EmbedCall) error {
+		if slices.Contains(call.Texts, "question 42") {
+			return &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "not that one"}
+		}
+		return nil
+	}}
+	cfg := config(&fake{}, 64)
+	cfg.Embedder = e
+	counts, all := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg)
+	if counts.Pass != 178 || counts.Error != 2 || len(e.calls) > 40 {
+		t.Errorf("%+v in %d calls", counts, len(e.calls))
+	}
+	for _, r := range all {
+		if (r.Outcome == eval.Err) != (r.Case == "c42") {
+			t.Errorf("%s: %s", r.Case, r.Outcome)
+		}
+	}
+	// When everything is refused, it is not asked text by text.
+	e = &embedder{fail: func(*eval.EmbedCall) error { return &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "no"} }}
+	cfg.Embedder = e
+	if counts, _ := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg); counts.Error != 180 || len(e.calls) > 60 {
+		t.Errorf("%+v in %d calls", counts, len(e.calls))
+	}
+}
+
 // A text that is too long is found before anything is paid for it.
 func TestTextsTooLongToEmbed(t *testing.T) {
 	long := strings.Repeat("x", 4*2048+1)
@@ -155,7 +182,7 @@ func (models) Models(context.Context, string) ([]eval.Model, error) { return eva
 // A suite that compares embeddings names a model that can make them.
 func TestEmbeddingModelIsChecked(t *testing.T) {
 	for model, want := range map[string]string{
-		"embedding-001": "", "embedding-01": "the service has no model `embedding-01` (for embeddings)", "svc-pro": "does not support embedContent",
+		"embedding-001": "", "embedding-01": "the service has no model `embedding-01` (for embeddings)", "aqa-2": "the service has no model",
 	} {
 		var diags diag.List
 		p := plan(t, similarSuite(1)+"embedding: {model: "+model+"}\n", runner.Filter{})

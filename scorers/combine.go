@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -38,7 +39,9 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	}
 	s := a.table.build(spec, true)
 	a.References = append(a.References, spec.References...)
-	a.NeedsStream = a.NeedsStream || spec.NeedsStream
+	if a.Kind != "any" { // in which another may tell
+		a.NeedsStream = cmp.Or(a.NeedsStream, spec.NeedsStream)
+	}
 	if s == nil {
 		return nil
 	}

@@ -135,7 +135,10 @@ func (t Table) Check(s *suite.Scorer) { t.build(s, false) }
 
 func (t Table) build(s *suite.Scorer, nested bool) Scorer {
 	kind := t.Lookup(s.Kind)
-	s.References, s.NeedsStream = nil, kind.stream
+	s.References, s.NeedsStream = nil, ""
+	if kind.stream {
+		s.NeedsStream = s.Kind
+	}
 	s.CheckBeside(nested, kind.Options)
 	if s.Args.IsNull() {
 		s.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)

@@ -159,7 +159,7 @@ func (s *Suite) caseID(c *Case, vars tmpl.Dict) string {
 			}
 			var ignored diag.List
 			if name, ok := part.source.render(&Case{vars: vars}, &ignored); ok {
-				if img, err := s.files.image(arm.Prompt.wish(part, name), false); err == nil {
+				if img, err := s.files.image(part.wish(name), false); err == nil {
 					sums = append(sums, img.Identity())
 				}
 			}
@@ -178,7 +178,7 @@ func (l *loader) checkCases() {
 	ids := map[string]int{}
 	asked := map[string]Arm{}
 	l.used = map[string]bool{}
-	l.unstreamed = map[string]bool{}
+	l.unstreamed = map[diag.Pos]*unstreamed{}
 	var unused diag.List // worth telling only when nothing is wrong
 	for _, def := range l.cases {
 		c := l.expand(def, l.diags)
@@ -200,6 +200,7 @@ func (l *loader) checkCases() {
 		unused.Merge(l.unused(def, c))
 		l.dead(def, c, &unused)
 	}
+	l.tellUnstreamed()
 	if !l.diags.HasErrors() {
 		l.diags.Merge(unused)
 		l.checkUnusedDefaults()
@@ -214,15 +215,41 @@ func (l *loader) checkCases() {
 	l.checkVars()
 }
 
-// checkStream reports scorers of streams for an arm that does not stream.
+// checkStream notes scorers of streams for an arm that does not stream.
 func (l *loader) checkStream(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
-		at := sc.Entry.Key(sc.Kind)
-		told := at.Pos().String() + arm.Target.Name
-		if sc.NeedsStream && !arm.Target.Stream && !l.unstreamed[told] {
-			l.unstreamed[told] = true
-			at.Errorf("add `stream: true` to the target, or narrow `arms` of the scorer", "`%s` tells something only of streamed answers, and the target `%s` does not stream", sc.Kind, arm.Target.Name)
+		if sc.NeedsStream == "" || arm.Target.Stream {
+			continue
 		}
+		at := sc.Entry.Key(sc.Kind).Pos()
+		one := l.unstreamed[at]
+		if one == nil {
+			one = &unstreamed{kind: sc.NeedsStream}
+			l.unstreamed[at] = one
+		}
+		if !slices.Contains(one.targets, arm.Target.Name) {
+			one.targets = append(one.targets, arm.Target.Name)
+		}
+	}
+}
+
+// unstreamed is a scorer of streams with the targets that do not stream.
+type unstreamed struct {
+	kind    string
+	targets []string
+}
+
+// tellUnstreamed reports them, once nothing else is wrong: a slip in `stream` itself would make many.
+func (l *loader) tellUnstreamed() {
+	if l.diags.HasErrors() {
+		return
+	}
+	for at, one := range l.unstreamed {
+		verb := "does"
+		if len(one.targets) > 1 {
+			verb = "do"
+		}
+		l.diags.Errorf(at, "add `stream: true` to the target, or narrow `arms` of the scorer", "`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind, strings.Join(one.targets, "`, `"), verb)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -23,8 +24,8 @@ func imageHint(err error) string {
 	case errors.Is(err, errImageType):
 		return errImageType.Error()
 	case errors.Is(err, picture.ErrType):
-		return "convert it, or remove `resize`"
-	case errors.Is(err, errTooManyBytes):
+		return "convert it to png or jpeg"
+	case errors.Is(err, errTooManyBytes) && !strings.Contains(err.Error(), strconv.Itoa(maxSource)):
 		return "`resize: true` beside the image brings it down"
 	}
 	return ""

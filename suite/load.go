@@ -26,11 +26,11 @@ var (
 type loader struct {
 	*Suite
 	diags      *diag.List
-	names      []string        // of the arms
-	used       map[string]bool // variables that some template names; see usage.go
-	broken     []*Prompt       // whose templates cannot be parsed
-	unstreamed map[string]bool // scorers of streams that were told of, with the target
-	stream     bool            // what targets do that do not say
+	names      []string                 // of the arms
+	used       map[string]bool          // variables that some template names; see usage.go
+	broken     []*Prompt                // whose templates cannot be parsed
+	unstreamed map[diag.Pos]*unstreamed // scorers of streams, by their places
+	stream     bool                     // what targets do that do not say
 }
 
 func (l *loader) load(root yamlnode.Node) {
@@ -240,7 +240,11 @@ func (l *loader) targets(n yamlnode.Node) {
 
 func checkModelID(n yamlnode.Node) {
 	if n.IsScalar() && !n.IsNull() && !modelID.MatchString(n.Str()) {
-		n.Errorf("write the model's id, without `models/`: svc-pro", "`%s` is not a model id", n.Str())
+		id := strings.TrimPrefix(n.Str(), "models/")
+		if !modelID.MatchString(id) {
+			id = "svc-pro"
+		}
+		n.Errorf("write the model's id, without `models/`: "+id, "`%s` is not a model id", n.Str())
 	}
 }
 
@@ -253,6 +257,9 @@ func (l *loader) embedding(root yamlnode.Map) {
 	m := n.Map("model", "apiVersion")
 	model := m.Need("model")
 	checkModelID(model)
+	if known := eval.NamedModel(model.Str()); known != nil && !known.Supports(eval.MethodEmbed) {
+		model.Errorf("such as "+eval.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
+	}
 	l.Embedding = Embedding{Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")), Pos: model.Pos()}
 }
 
@@ -370,7 +377,7 @@ const (
 )
 
 func (l *loader) limits(n yamlnode.Node) {
-	m := n.Map("concurrency", "requestsPerMinute", "tokensPerMinute", "budget", "timeout", "attempts", "countTokens")
+	m := n.Map("concurrency", "requestsPerMinute", "tokensPerMinute", "budget", "timeout", "attempts", "countTokens", "models")
 	budget := m.Get("budget").Map("tokens", "calls")
 	positive := func(m yamlnode.Map, key string) int { return m.Get(key).Int(1, math.MaxInt32) }
 	l.Limits = Limits{
@@ -382,6 +389,14 @@ func (l *loader) limits(n yamlnode.Node) {
 		Timeout:           m.Get("timeout").Duration(),
 		Attempts:          m.Get("attempts").Int(1, MaxAttempts),
 		CountTokens:       m.Get("countTokens").Word(CountAlways, CountAuto, CountNever),
+	}
+	for e := range m.Get("models").Map().Entries() {
+		checkModelID(e.Key)
+		one := e.Value.Map("requestsPerMinute", "tokensPerMinute")
+		if e.Value.IsMapping() && one.Len() == 0 {
+			e.Value.Errorf("such as {requestsPerMinute: 60}", "a model's limits need requestsPerMinute or tokensPerMinute")
+		}
+		l.Limits.Models = append(l.Limits.Models, ModelLimits{e.Name(), positive(one, "requestsPerMinute"), positive(one, "tokensPerMinute")})
 	}
 }
 

@@ -297,6 +297,18 @@ func (l *loader) parts(n yamlnode.Node) []part {
 // render makes the contents for a case; false when something is wrong with them. Without load,
 // images are checked but their bytes are not kept; Image.Bytes tells how many there are.
 func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]eval.Content, bool) {
+	out, fine := p.renderAt(c, files, diags, load, resizedBytes)
+	if !fine || !p.resizes() || encodedSize(out) <= eval.MaxPromptBytes {
+		return out, fine
+	}
+	var again diag.List // nothing that was not told already
+	if smaller, ok := p.renderAt(c, files, &again, load, p.share(out)); ok {
+		return smaller, true
+	}
+	return out, true
+}
+
+func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, limit int) ([]eval.Content, bool) {
 	var out []eval.Content
 	fine := true
 	for _, t := range p.turns {
@@ -309,15 +321,10 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]e
 			case !part.image:
 				content.Parts = append(content.Parts, eval.Part{Text: text})
 			default:
-				img, err := files.image(p.wish(part, text), load)
-				if err != nil {
-					diags.Errorf(part.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
+				img := part.picture(text, c, files, diags, load, limit)
+				if img == nil {
 					fine = false
 					continue
-				}
-				if want := part.mimeType; !want.IsZero() && want.Str() != img.sourceType {
-					fine = false
-					want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", text, img.sourceType, want.Str())
 				}
 				content.Parts = append(content.Parts, eval.Part{Image: &img.Image})
 			}
@@ -327,21 +334,68 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]e
 	return out, fine
 }
 
-// roomForText is what resized images leave of a request.
-const roomForText = 64 << 10
-
-// wish is what a part asks of an image: resized ones share what a request may hold.
-func (p *Prompt) wish(one part, name string) wish {
-	if !one.resize {
-		return wish{name: name}
+// wish is what a part asks of an image when there is room for it.
+func (one part) wish(name string) wish {
+	if one.resize {
+		return wish{name, resizedBytes}
 	}
-	images := 0
-	for other := range p.templates {
-		if other.image {
-			images++
+	return wish{name: name}
+}
+
+// picture reads the image of a part; nil when something is wrong with it.
+func (one part) picture(name string, c *Case, files *files, diags *diag.List, load bool, limit int) *stored {
+	w := one.wish(name)
+	if one.resize {
+		w.limit = limit
+	}
+	img, err := files.image(w, load)
+	if err != nil {
+		diags.Errorf(one.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
+		return nil
+	}
+	if want := one.mimeType; !want.IsZero() && want.Str() != img.sourceType {
+		want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", name, img.sourceType, want.Str())
+		return nil
+	}
+	return img
+}
+
+// resizedBytes is what one resized image may have: room for some text is left beside it.
+const resizedBytes = (eval.MaxPromptBytes - 64<<10) / 4 * 3
+
+func (p *Prompt) resizes() bool {
+	for one := range p.templates {
+		if one.resize {
+			return true
 		}
 	}
-	return wish{name, (eval.MaxPromptBytes - roomForText) / 4 * 3 / images}
+	return false
+}
+
+// share divides what contents may hold among the images that are resized: those with fewer bytes than their part
+// leave the rest to the others.
+func (p *Prompt) share(contents []eval.Content) int {
+	room := eval.MaxPromptBytes - encodedSize(contents)
+	var sizes []int
+	for i, t := range p.turns {
+		for j, one := range t.parts {
+			if one.resize {
+				bytes := contents[i].Parts[j].Image.Bytes
+				sizes = append(sizes, bytes)
+				room += (bytes + 2) / 3 * 4
+			}
+		}
+	}
+	slices.Sort(sizes)
+	room = max(0, room/4*3-3*len(sizes)) // what base64 rounds up
+	for i, size := range sizes {
+		part := room / (len(sizes) - i)
+		if size > part {
+			return max(1, part)
+		}
+		room -= size
+	}
+	return resizedBytes
 }
 
 // templates yields every template of the prompt.

@@ -25,7 +25,7 @@ type Scorer struct {
 	Candidate CandidateChoice
 	// What Kinds.Check found out about it, nested scorers included.
 	References  []string // texts whose embeddings it compares with
-	NeedsStream bool     // it tells something only of streamed answers
+	NeedsStream string   // the kind that tells something only of streamed answers, "" when there is none
 }
 
 // CandidateChoice says which of several candidates a scorer looks at.

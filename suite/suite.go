@@ -76,6 +76,14 @@ type Limits struct {
 	Timeout           time.Duration
 	Attempts          int
 	CountTokens       string
+	Models            []ModelLimits
+}
+
+// ModelLimits are limits of the calls to one model, beside those of all calls.
+type ModelLimits struct {
+	Model             string
+	RequestsPerMinute int
+	TokensPerMinute   int
 }
 
 // CountTokens modes of Limits.

@@ -177,7 +177,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.out, "evalrun "+buildVersion())
 			return err

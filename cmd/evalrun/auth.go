@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,11 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	if settings.Service.Project != "" {
 		client.Project = settings.Service.Project
 	}
-	scopes, err := harness.LoginScopes(settings.Service.AuthScopeBase, scopeNames(o.scopes))
+	names, err := scopeNames(o.scopes)
+	if err != nil {
+		return err
+	}
+	scopes, err := harness.LoginScopes(settings.Service.AuthScopeBase, names)
 	if err != nil {
 		return err
 	}
@@ -143,15 +148,19 @@ func (a *app) tellLogin(token *oauth.Token, wanted []string, store *oauth.Store)
 }
 
 // scopeNames completes the short names of scopes.
-func scopeNames(given []string) []string {
+func scopeNames(given []string) ([]string, error) {
 	var out []string
 	for _, name := range given {
 		if name == "retriever" {
 			name = oauth.ScopeRetriever
 		}
+		known := []string{oauth.ScopeRetriever, oauth.ScopeCloudPlatform}
+		if !oauth.IsScope(name) && !slices.Contains(known, name) {
+			return nil, harness.Exitf(harness.ExitBadInput, "there is no scope %q; %s; a scope of another kind is given by its whole identifier", name, diag.DidYouMean(name, append(known, "retriever")))
+		}
 		out = append(out, name)
 	}
-	return out
+	return out, nil
 }
 
 // statusOptions are the flags of `evalrun auth status`.
@@ -163,14 +172,15 @@ type statusOptions struct {
 func (a *app) statusCommand() *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
-		Use: "status", Short: "Tell who is logged in, and try it", Args: cobra.NoArgs,
+		Use: "status", Short: "Tell who is logged in, and try it", Args: atMost(0),
 		Long: "Tells of which client, project and scopes the login is, and when it expires. With the address\n" +
 			"of a service it asks that for its models.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.status(ctx, o) })
 		},
 	}
-	serviceFlags(cmd.Flags(), &o.Flags)
+	addressFlags(cmd.Flags(), &o.Flags)
+	projectFlag(cmd.Flags(), &o.Flags)
 	attemptFlags(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
@@ -284,10 +294,10 @@ func expiry(s *loginStatus, now time.Time) string {
 func (a *app) logoutCommand() *cobra.Command {
 	var revokeURL string
 	cmd := &cobra.Command{
-		Use: "logout", Short: "Forget the login, and revoke it where the server can", Args: cobra.NoArgs,
+		Use: "logout", Short: "Forget the login, and revoke it where the server can", Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.logout(cmd.Context(), revokeURL) },
 	}
-	cmd.Flags().StringVar(&revokeURL, "revoke-url", "", "the server's revocation endpoint (default: the `revoke_uri` of the client secrets file, if any)")
+	cmd.Flags().StringVar(&revokeURL, "revoke-url", "", "address of the server's revocation endpoint (default: revoke_uri of the client secrets file, if any)")
 	return cmd
 }
 
@@ -295,6 +305,11 @@ func (a *app) logout(ctx context.Context, revokeURL string) error {
 	store, err := oauth.UserStore()
 	if err != nil {
 		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+	}
+	if revokeURL != "" {
+		if err := oauth.CheckEndpoint(revokeURL); err != nil {
+			return harness.Exitf(harness.ExitBadInput, "--revoke-url %w", err)
+		}
 	}
 	login, err := store.Forget(ctx)
 	switch {

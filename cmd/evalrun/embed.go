@@ -75,6 +75,7 @@ func (a *app) texts(files []string, whole bool) ([]harness.Text, error) {
 		files = []string{"-"}
 	}
 	var out []harness.Text
+	var names []string
 	for _, file := range files {
 		data, err := a.read(file)
 		if err != nil {
@@ -84,6 +85,7 @@ func (a *app) texts(files []string, whole bool) ([]harness.Text, error) {
 		if file == "-" {
 			name = "standard input"
 		}
+		names = append(names, name)
 		if whole {
 			if text := string(data); strings.TrimSpace(text) != "" {
 				out = append(out, harness.Text{Where: name, Text: text})
@@ -97,7 +99,7 @@ func (a *app) texts(files []string, whole bool) ([]harness.Text, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, harness.Exitf(harness.ExitIncomplete, "there is no text to embed in %s", strings.Join(files, ", "))
+		return nil, harness.Exitf(harness.ExitIncomplete, "there is no text to embed in %s", strings.Join(names, ", "))
 	}
 	return out, nil
 }

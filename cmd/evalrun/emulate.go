@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // emulateOptions are the flags of `evalrun emulate`.
@@ -25,7 +26,7 @@ type emulateOptions struct {
 func (a *app) emulateCommand() *cobra.Command {
 	o := emulateOptions{aliases: map[string]string{}}
 	cmd := &cobra.Command{
-		Use: "emulate", Short: "Serve the emulator on its own", Args: cobra.NoArgs,
+		Use: "emulate", Short: "Serve the emulator on its own", Args: atMost(0),
 		Long: "Serves the generative-language service without a model behind it: answers come from a\n" +
 			"script. The first line on standard output is the base URL; a signal ends it. An OAuth\n" +
 			"authorization server is part of it: /emulator/client-secrets is its client secrets file.",
@@ -56,6 +57,9 @@ func (a *app) emulate(o emulateOptions) error {
 		}
 		o.aliases[alias] = id
 	}
+	if !suite.HeaderPrefix.MatchString(o.prefix) {
+		return harness.Exitf(harness.ExitBadInput, "%q is not the beginning of a header name", o.prefix)
+	}
 	if consents := []string{emulator.ConsentPage, emulator.ConsentAuto, emulator.ConsentDeny}; !slices.Contains(consents, o.consent) {
 		return harness.Exitf(harness.ExitBadInput, "--consent is one of %s, not %q", strings.Join(consents, ", "), o.consent)
 	}
@@ -78,7 +82,7 @@ func (a *app) emulate(o emulateOptions) error {
 	served := []string{}
 	for _, m := range emulator.Methods() {
 		if n := server.Stats()[m]; n > 0 {
-			served = append(served, fmt.Sprintf("%d %s", n, m))
+			served = append(served, fmt.Sprintf("%s %d", m, n))
 		}
 	}
 	if len(served) == 0 {

@@ -17,15 +17,24 @@ import (
 
 // serviceFlags say where the service is.
 func serviceFlags(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.StringVar(&f.BaseURL, "base-url", "", "address of the service (EVALRUN_BASE_URL, service.baseUrl)")
-	fs.StringVar(&f.APIVersion, "api-version", "", "v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)")
-	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "prefix of the service's headers (EVALRUN_HEADER_PREFIX; default x-svc)")
+	addressFlags(fs, f)
 	fs.StringVar(&f.Auth, "auth", "", "apiKey, in a header, apiKeyQuery, or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY")
-	fs.StringVar(&f.Project, "project", "", "cloud project, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
+	projectFlag(fs, f)
 	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
 	fs.StringVar(&f.Emulator, "emulator", "", "ask the embedded emulator; =SCRIPT gives its answers")
 	fs.Lookup("emulator").NoOptDefVal = harness.DemoScript
 	fs.Uint64Var(&f.Seed, "seed", 0, "seed of what the emulator draws")
+}
+
+// addressFlags name the service.
+func addressFlags(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.StringVar(&f.BaseURL, "base-url", "", "address of the service (EVALRUN_BASE_URL, service.baseUrl)")
+	fs.StringVar(&f.APIVersion, "api-version", "", "v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)")
+	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "prefix of the service's headers (EVALRUN_HEADER_PREFIX; default x-svc)")
+}
+
+func projectFlag(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.StringVar(&f.Project, "project", "", "cloud project, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
 }
 
 // limitFlags bound what is asked.
@@ -150,6 +159,16 @@ func suites(cmd *cobra.Command, args []string) error {
 		return harness.Exitf(harness.ExitBadInput, "name at least one suite: %s", cmd.UseLine())
 	}
 	return nil
+}
+
+// atMost wants no more arguments than that.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return harness.Exitf(harness.ExitBadInput, "usage: %s", cmd.UseLine())
+		}
+		return nil
+	}
 }
 
 // exactly wants so many arguments.

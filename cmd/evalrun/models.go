@@ -22,7 +22,7 @@ import (
 func (a *app) modelsCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
-		Use: "models [NAME]", Short: "List the service's models", Args: cobra.MaximumNArgs(1),
+		Use: "models [NAME]", Short: "List the service's models", Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.models(ctx, args, o) })
 		},
@@ -55,13 +55,13 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 		return a.writeModel(m)
 	}
 	models, err := session.Source().Models(ctx, settings.Service.APIVersion)
-	switch {
-	case err != nil:
+	if err != nil {
 		return session.Refused(err)
-	case o.json:
-		return a.printJSON(models)
 	}
 	slices.SortFunc(models, func(x, y eval.Model) int { return cmp.Compare(x.Name, y.Name) })
+	if o.json {
+		return a.printJSON(models)
+	}
 	return a.modelTable(models)
 }
 
@@ -70,7 +70,7 @@ func (a *app) modelTable(models []eval.Model) error {
 	var table bytes.Buffer
 	tw := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)
 	p := printer{w: tw}
-	p.printf("MODEL\tVERSION\tNAME\tINPUT\tOUTPUT\tTEMPERATURE\tTOP P\tTOP K\tMETHODS\tDESCRIPTION\n")
+	p.printf("MODEL\tVERSION\tDISPLAY NAME\tINPUT\tOUTPUT\tTEMPERATURE\tTOP P\tTOP K\tMETHODS\tDESCRIPTION\n")
 	for i := range models {
 		m := &models[i]
 		p.printf("%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", diag.CleanLine(m.ID()), diag.CleanLine(m.Version), diag.CleanLine(m.DisplayName), m.InputTokenLimit, m.OutputTokenLimit,
@@ -108,10 +108,15 @@ func (a *app) writeModel(m *eval.Model) error {
 	p.printf("%s\n", diag.CleanLine(m.ID()))
 	line := func(name, value string) {
 		if value != "" && value != "-" {
-			p.printf("  %-12s %s\n", name, diag.CleanLine(value))
+			for i, part := range wrapWords(diag.CleanLine(value), a.outWidth-16) {
+				if i > 0 {
+					name = ""
+				}
+				p.printf("  %-13s %s\n", name, part)
+			}
 		}
 	}
-	line("name", m.DisplayName)
+	line("display name", m.DisplayName)
 	line("version", m.Version)
 	line("description", m.Description)
 	line("input", diag.Count(m.InputTokenLimit, "token"))
@@ -121,6 +126,23 @@ func (a *app) writeModel(m *eval.Model) error {
 	line("topP", optional(m.TopP))
 	line("topK", optional(m.TopK))
 	return p.err
+}
+
+// wrapWords divides a text into lines of at most width columns, between words; width below 20 leaves it whole.
+func wrapWords(text string, width int) []string {
+	if width < 20 {
+		return []string{text}
+	}
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && displaywidth.String(line+" "+word) > width {
+			out = append(out, line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(out, line)
 }
 
 func optional[T any](v *T) string {

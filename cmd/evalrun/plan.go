@@ -89,7 +89,14 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 		if arm.Suite != f.Arms[0].Suite || f.Arms[len(f.Arms)-1].Suite != arm.Suite {
 			p.printf("%s: ", arm.Suite)
 		}
-		p.printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, arm.Model, diag.Count(arm.Trials, "trial"), arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+		model := arm.Model
+		if arm.APIVersion != f.Arms[0].APIVersion || f.Arms[len(f.Arms)-1].APIVersion != arm.APIVersion {
+			model += " " + arm.APIVersion
+		}
+		if arm.Stream {
+			model += ", streamed"
+		}
+		p.printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, diag.Count(arm.Trials, "trial"), arm.PromptTokens, unlimited(arm.MaxOutputTokens))
 	}
 	p.printf("trials: %d\n", f.Trials)
 	embed := ""
@@ -102,6 +109,9 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 		how = "counted by the service"
 	}
 	p.printf("tokens: %d in prompts (%s), output up to %s\n", f.PromptTokens, how, unlimited(f.MaxOutputTokens))
+	if f.EmbedCalls > 0 {
+		p.printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
+	}
 	switch {
 	case f.MostTime > f.LeastTime:
 		p.printf("time: from %s to %s at the limits, by the length of the answers\n", f.LeastTime.Round(time.Second), f.MostTime.Round(time.Second))

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clipperhouse/displaywidth"
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/evalrun/evalrun/diag"
@@ -22,6 +23,7 @@ type progress struct {
 	w              io.Writer
 	width          int // 0: no terminal
 	quiet, verbose bool
+	waiting        func() string // who waits for what; optional
 
 	mu      sync.Mutex
 	bar     *progressbar.ProgressBar
@@ -112,6 +114,11 @@ func (p *progress) short() string {
 	if p.width >= 96 {
 		s += fmt.Sprintf(" %d tokens", p.tokens)
 	}
+	if p.waiting != nil && p.width >= 60 {
+		if text := p.waiting(); text != "" {
+			s += "; " + displaywidth.TruncateString(text, p.width-50, "...")
+		}
+	}
 	return s
 }
 
@@ -123,8 +130,14 @@ func (p *progress) line() string {
 		rest := time.Duration(float64(time.Since(p.started)) / float64(done) * float64(p.total-done))
 		left = fmt.Sprintf("; about %s left", rest.Round(time.Second))
 	}
-	return fmt.Sprintf("%d of %d trials: %d pass, %d fail, %d error, %d skip; %d tokens%s",
-		done, p.total, p.counts.Pass, p.counts.Fail, p.counts.Error, p.counts.Skip, p.tokens, left)
+	waits := ""
+	if p.waiting != nil {
+		if text := p.waiting(); text != "" {
+			waits = "; " + text
+		}
+	}
+	return fmt.Sprintf("%d of %d trials: %d pass, %d fail, %d error, %d skip; %d tokens%s%s",
+		done, p.total, p.counts.Pass, p.counts.Fail, p.counts.Error, p.counts.Skip, p.tokens, left, waits)
 }
 
 // print writes a line without tearing the bar.

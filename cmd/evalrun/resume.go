@@ -69,6 +69,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	defer session.Close()
+	progress.waiting = session.Waiting
 	if o.verbose {
 		session.Retrying = progress.notice
 	}

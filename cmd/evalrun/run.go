@@ -69,6 +69,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 		return err
 	}
 	defer session.Close()
+	progress.waiting = session.Waiting
 	if o.verbose {
 		session.Retrying = progress.notice
 	}

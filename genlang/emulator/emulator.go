@@ -65,7 +65,7 @@ func New(opts Options) *Emulator {
 	if opts.Script == nil {
 		opts.Script = &Script{}
 	}
-	e := &Emulator{opts: opts, auth: newAuthServer(opts.Consent, opts.TokenLifetime), mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
+	e := &Emulator{opts: opts, auth: newAuthServer(opts.Consent, opts.TokenLifetime, opts.Project), mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
 	for _, m := range eval.NamedModels() {
 		m.Description = "No model is behind this name: evalrun's emulator answers from a script."
 		e.models = append(e.models, m)

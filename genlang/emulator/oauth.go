@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -44,6 +45,7 @@ var knownScopes = []string{"/auth/generative-language.retriever", "/auth/cloud-p
 type authServer struct {
 	consent  string
 	lifetime time.Duration
+	project  string
 
 	mu      sync.Mutex
 	pending map[string]*grant  // by the ticket of the consent page
@@ -65,7 +67,7 @@ type access struct {
 	expiry time.Time
 }
 
-func newAuthServer(consent string, lifetime time.Duration) *authServer {
+func newAuthServer(consent string, lifetime time.Duration, project string) *authServer {
 	if consent == "" {
 		consent = ConsentPage
 	}
@@ -73,7 +75,7 @@ func newAuthServer(consent string, lifetime time.Duration) *authServer {
 		lifetime = defaultTokenLifetime
 	}
 	return &authServer{
-		consent: consent, lifetime: lifetime,
+		consent: consent, lifetime: lifetime, project: cmp.Or(project, oauthProject),
 		pending: map[string]*grant{}, codes: map[string]*grant{}, access: map[string]*access{}, refresh: map[string]*grant{},
 	}
 }
@@ -100,7 +102,7 @@ func (a *authServer) clientSecrets(w http.ResponseWriter, r *http.Request) {
 	}
 	reply(w, struct {
 		Installed installed `json:"installed"`
-	}{installed{oauthClient, oauthProject, base + "/oauth/authorize", base + "/oauth/token", base + "/oauth/revoke", oauthSecret, []string{"http://localhost"}}})
+	}{installed{oauthClient, a.project, base + "/oauth/authorize", base + "/oauth/token", base + "/oauth/revoke", oauthSecret, []string{"http://localhost"}}})
 }
 
 // token is a text that cannot be guessed; the prefix tells people what it is.
@@ -188,6 +190,7 @@ func (g *grant) refuse(w http.ResponseWriter, r *http.Request, code, description
 func (a *authServer) grant(w http.ResponseWriter, r *http.Request, g *grant) {
 	code := newToken("code-")
 	a.mu.Lock()
+	g.made = time.Now() // people read the page first
 	a.codes[code] = g
 	a.mu.Unlock()
 	g.redirectWith(w, r, url.Values{"code": {code}, "scope": {g.scope}})

@@ -351,7 +351,7 @@ func TestBearerTokens(t *testing.T) {
 }
 
 func TestTokensExpire(t *testing.T) {
-	a := newAuthServer(ConsentAuto, time.Hour)
+	a := newAuthServer(ConsentAuto, time.Hour, "")
 	g := &grant{}
 	a.access["old"] = &access{g, time.Now().Add(-time.Second)}
 	a.access["new"] = &access{g, time.Now().Add(time.Minute)}

@@ -280,7 +280,14 @@ func (a *attempt) readPasted() {
 			a.Notice("that one has a wrong state too; paste the address of the login that began just now")
 		}
 	}
-	if lines.Err() != nil {
+	select {
+	case <-a.ended:
+		return
+	default:
+	}
+	if lines.Err() == nil {
+		a.Notice("the input has ended, so that nothing can be pasted; the browser's answer is still waited for")
+	} else {
 		a.Notice("what was pasted is too long, and no more is read; the browser's answer is still waited for")
 	}
 }

@@ -141,6 +141,14 @@ func (c *Client) Redirect(uri string) error {
 	return nil
 }
 
+// CheckEndpoint says what is wrong with the address of an endpoint to which secrets are sent.
+func CheckEndpoint(address string) error {
+	if problem := checkEndpoint(address); problem != "" {
+		return errors.New(problem)
+	}
+	return nil
+}
+
 // checkEndpoint says why secrets must not be sent to an address, "" when they may.
 func checkEndpoint(raw string) string {
 	u, err := url.Parse(raw)

@@ -6,6 +6,7 @@ package flow
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -31,7 +32,11 @@ func (d deadline) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	r, err := d.Service.Generate(ctx, call)
-	return r, d.explain(err)
+	err = d.explain(err)
+	if e := eval.AsError(err); e != nil && e.Kind == eval.KindTimeout && call.Timing.Chunks > 0 {
+		e.Message += fmt.Sprintf("; %d chunks of the stream had come", call.Timing.Chunks)
+	}
+	return r, err
 }
 
 func (d deadline) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
@@ -64,7 +69,7 @@ func (d deadline) Models(ctx context.Context, apiVersion string) ([]eval.Model, 
 
 // explain adds the deadline to a timeout's message.
 func (d deadline) explain(err error) error {
-	if e := eval.AsError(err); e != nil && e.Kind == eval.KindTimeout {
+	if e := eval.AsError(err); e != nil && e.Kind == eval.KindTimeout && !e.OfLogin {
 		e.Message = "no complete answer within " + d.timeout.String()
 	}
 	return err

@@ -176,7 +176,7 @@ func run(t *testing.T, l *Ledger, f *fake, trials, workers int, call eval.Call) 
 func TestRequestsPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := NewLedger(LedgerConfig{RequestsPerMinute: 60})
+		l := NewLedger(LedgerConfig{Rates: Rates{RequestsPerMinute: 60}})
 		started := time.Now()
 		run(t, l, f, 181, 16, eval.Call{})
 		if took := time.Since(started); took < 180*time.Second || took > 181*time.Second {
@@ -206,7 +206,7 @@ func TestTokensPerMinute(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return &eval.Response{Usage: &eval.Usage{TotalTokens: 20}}, nil
 		}}
-		l := NewLedger(LedgerConfig{TokensPerMinute: 1000})
+		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 1000}})
 		started := time.Now()
 		run(t, l, f, 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if took := time.Since(started); took < 2*time.Minute || took > 3*time.Minute+10*time.Second {
@@ -221,7 +221,7 @@ func TestTokensPerMinute(t *testing.T) {
 
 func TestOneCallLargerThanTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLedger(LedgerConfig{TokensPerMinute: 10})
+		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 10}})
 		if errs := run(t, l, &fake{}, 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
 			t.Error(errs)
 		}
@@ -299,7 +299,7 @@ func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, erro
 
 // Counting what an answer cost must not wait behind those who wait for that very answer to be settled.
 func TestCountingPassesWaiting(t *testing.T) {
-	for _, cfg := range []LedgerConfig{{BudgetTokens: 500, CountOutput: true}, {TokensPerMinute: 200, CountOutput: true}} {
+	for _, cfg := range []LedgerConfig{{BudgetTokens: 500, CountOutput: true}, {Rates: Rates{TokensPerMinute: 200}, CountOutput: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
 				time.Sleep(100 * time.Millisecond)

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,31 +13,55 @@ import (
 
 // LedgerConfig are the limits that a Ledger keeps. Zero is unlimited.
 type LedgerConfig struct {
-	RequestsPerMinute int
-	TokensPerMinute   int
-	BudgetCalls       int // HTTP attempts, those for metadata left out
-	BudgetTokens      int
+	Rates
+	Models       map[string]Rates // by model, beside those of all calls
+	BudgetCalls  int              // HTTP attempts, those for metadata left out
+	BudgetTokens int
 	// CountOutput asks the service how many tokens an answer has when it does not say
 	// so itself and a limit on tokens is set.
 	CountOutput bool
 	// Stop ends waiting and forbids further calls once it is closed. Optional.
 	Stop <-chan struct{}
+	// Waits is told who waits. Optional.
+	Waits *Waits
 	// Spent is what was spent before, by a run that is resumed.
 	Spent eval.Spent
+}
+
+// Rates are limits per minute. Zero is unlimited.
+type Rates struct {
+	RequestsPerMinute int
+	TokensPerMinute   int
+}
+
+// meter keeps Rates.
+type meter struct {
+	requests *rate.Limiter
+	turn     chan struct{} // held by the one caller that waits for room, so that nobody is overtaken
+	tokens   int           // per minute
+	window   []*entry      // of the last minute, oldest first
+	inWindow int           // tokens
+}
+
+func newMeter(r Rates) *meter {
+	m := &meter{tokens: r.TokensPerMinute, turn: make(chan struct{}, 1)}
+	if r.RequestsPerMinute > 0 {
+		// A burst of one: a larger one would let more than the limit through in the first minute.
+		m.requests = rate.NewLimiter(rate.Limit(float64(r.RequestsPerMinute)/60), 1)
+	}
+	return m
 }
 
 // Ledger keeps rates and budgets over all calls of a run. What a call may cost is reserved before it is
 // sent and settled when it is over; a budget of calls is never overrun, one of tokens only
 // by what a reservation fell short of.
 type Ledger struct {
-	cfg      LedgerConfig
-	requests *rate.Limiter
-	turn     chan struct{} // held by the one caller that waits for room, so that nobody is overtaken
+	cfg    LedgerConfig
+	meter  *meter            // of all calls
+	models map[string]*meter // of the calls to a model
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when something was settled
-	window   []*entry      // tokens of the last minute, oldest first
-	inWindow int
 	calls    int
 	spent    int // tokens settled
 	reserved int // tokens of calls under way
@@ -48,14 +73,15 @@ type entry struct {
 	at       time.Time
 	reserved int
 	tokens   int
+	meters   []*meter // in whose windows it is
 }
 
 // NewLedger makes a ledger.
 func NewLedger(cfg LedgerConfig) *Ledger {
-	l := &Ledger{cfg: cfg, calls: cfg.Spent.Calls, spent: cfg.Spent.Tokens, turn: make(chan struct{}, 1), changed: make(chan struct{})}
-	if cfg.RequestsPerMinute > 0 {
-		// A burst of one: a larger one would let more than the limit through in the first minute.
-		l.requests = rate.NewLimiter(rate.Limit(float64(cfg.RequestsPerMinute)/60), 1)
+	l := &Ledger{cfg: cfg, calls: cfg.Spent.Calls, spent: cfg.Spent.Tokens, changed: make(chan struct{})}
+	l.meter, l.models = newMeter(cfg.Rates), map[string]*meter{}
+	for model, r := range cfg.Models {
+		l.models[model] = newMeter(r)
 	}
 	return l
 }
@@ -71,7 +97,18 @@ func (l *Ledger) Spent() eval.Spent {
 }
 
 // limitsTokens reports whether it matters how many tokens a call costs.
-func (l *Ledger) limitsTokens() bool { return l.cfg.TokensPerMinute > 0 || l.cfg.BudgetTokens > 0 }
+func (l *Ledger) limitsTokens(model string) bool {
+	m := l.models[model]
+	return l.cfg.TokensPerMinute > 0 || l.cfg.BudgetTokens > 0 || m != nil && m.tokens > 0
+}
+
+// metersOf are the meters that count a call to a model.
+func (l *Ledger) metersOf(model string) []*meter {
+	if m := l.models[model]; m != nil {
+		return []*meter{l.meter, m}
+	}
+	return []*meter{l.meter}
+}
 
 type limited struct {
 	Service
@@ -79,7 +116,7 @@ type limited struct {
 }
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	held, err := s.ledger.acquire(ctx, &call.Timing, max(1, call.PromptTokens+call.OutputLimit))
+	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, max(1, call.PromptTokens+call.OutputLimit))
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +145,7 @@ func costOf(e *eval.Error, reserved int) int {
 }
 
 func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	held, err := s.ledger.acquire(ctx, &call.Timing, 0)
+	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -119,7 +156,7 @@ func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 // Embed costs what its texts are estimated to be: the answer tells no usage.
 func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
 	tokens := max(1, call.Tokens())
-	held, err := s.ledger.acquire(ctx, &call.Timing, tokens)
+	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +171,7 @@ func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector
 // usage counts or guesses what an answer cost.
 func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
 	u := &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: eval.EstimateOutput(resp), Source: eval.UsageEstimated}
-	if s.ledger.cfg.CountOutput && s.ledger.limitsTokens() && u.OutputTokens > 0 {
+	if s.ledger.cfg.CountOutput && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
 		ask := &eval.Call{Request: eval.Request{Model: call.Model, APIVersion: call.APIVersion}, TrialID: call.TrialID}
 		for _, c := range resp.Candidates {
 			ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
@@ -149,7 +186,7 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 
 // acquire waits until a call that may cost so many tokens can be made, and counts it. The error
 // is of kind budget when it never can, of kind canceled when the run ends meanwhile.
-func (l *Ledger) acquire(ctx context.Context, timing *eval.Timing, tokens int) (*entry, error) {
+func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing, tokens int) (*entry, error) {
 	if isClosed(l.cfg.Stop) {
 		return nil, errStopped()
 	}
@@ -160,30 +197,38 @@ func (l *Ledger) acquire(ctx context.Context, timing *eval.Timing, tokens int) (
 			timing.StartedAt = time.Now().UTC()
 		}
 	}()
+	meters := l.metersOf(model)
 	if tokens > 0 {
 		// Calls without tokens pass those that wait for tokens: one of them may be what lets an
 		// answer be settled, and so ends the waiting.
+		turn := meters[len(meters)-1].turn // a model that waits for its own limit holds up no other
 		select {
-		case l.turn <- struct{}{}:
+		case turn <- struct{}{}:
 		case <-ctx.Done():
 			return nil, errStopped()
 		case <-l.cfg.Stop:
 			return nil, errStopped()
 		}
-		defer func() { <-l.turn }()
+		defer func() { <-turn }()
 	}
-	if err := l.paced(ctx); err != nil {
-		return nil, err
+	for _, m := range meters {
+		if err := l.paced(ctx, m); err != nil {
+			return nil, err
+		}
 	}
 	for {
-		held, wait, changed, err := l.try(tokens)
+		held, wait, changed, err := l.try(meters, tokens)
+		why := "tokens per minute"
+		if wait == 0 {
+			why = "what calls under way leave of the budget"
+		}
 		if err != nil || held != nil {
 			if held != nil {
 				timing.Attempts++
 			}
 			return held, err
 		}
-		if !l.sleep(ctx, wait, changed) {
+		if !l.sleep(ctx, why, wait, changed) {
 			return nil, errStopped()
 		}
 	}
@@ -203,12 +248,12 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // paced waits for the next slot of the requests per minute.
-func (l *Ledger) paced(ctx context.Context) error {
-	if l.requests == nil {
+func (l *Ledger) paced(ctx context.Context, m *meter) error {
+	if m.requests == nil {
 		return nil
 	}
-	slot := l.requests.Reserve()
-	if !l.sleep(ctx, slot.Delay(), nil) {
+	slot := m.requests.Reserve()
+	if !l.sleep(ctx, "requests per minute", slot.Delay(), nil) {
 		slot.Cancel()
 		return errStopped()
 	}
@@ -217,7 +262,7 @@ func (l *Ledger) paced(ctx context.Context) error {
 
 // try books the call when there is room for it. Otherwise it says how long to wait at least, or until
 // what changes; wait 0 means until something is settled.
-func (l *Ledger) try(tokens int) (held *entry, wait time.Duration, changed chan struct{}, err error) {
+func (l *Ledger) try(meters []*meter, tokens int) (held *entry, wait time.Duration, changed chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -232,17 +277,23 @@ func (l *Ledger) try(tokens int) (held *entry, wait time.Duration, changed chan 
 			return nil, 0, l.changed, nil
 		}
 	}
-	if limit := l.cfg.TokensPerMinute; limit > 0 && tokens > 0 {
-		l.forget(now)
+	for _, m := range meters {
+		if m.tokens == 0 || tokens == 0 {
+			continue
+		}
+		m.forget(now)
 		// A call that is larger than the limit goes alone.
-		if l.inWindow > 0 && l.inWindow+tokens > limit {
-			return nil, l.window[0].at.Add(time.Minute).Sub(now), l.changed, nil
+		if m.inWindow > 0 && m.inWindow+tokens > m.tokens {
+			return nil, m.window[0].at.Add(time.Minute).Sub(now), l.changed, nil
 		}
 	}
-	held = &entry{now, tokens, tokens}
-	if l.cfg.TokensPerMinute > 0 && tokens > 0 {
-		l.window = append(l.window, held)
-		l.inWindow += tokens
+	held = &entry{at: now, reserved: tokens, tokens: tokens}
+	for _, m := range meters {
+		if m.tokens > 0 && tokens > 0 {
+			m.window = append(m.window, held)
+			m.inWindow += tokens
+			held.meters = append(held.meters, m)
+		}
 	}
 	l.calls++
 	l.reserved += tokens
@@ -250,11 +301,12 @@ func (l *Ledger) try(tokens int) (held *entry, wait time.Duration, changed chan 
 }
 
 // forget drops what is older than a minute from the window.
-func (l *Ledger) forget(now time.Time) {
-	for len(l.window) > 0 && now.Sub(l.window[0].at) >= time.Minute {
-		l.inWindow -= l.window[0].tokens
-		l.window[0].tokens = 0
-		l.window = l.window[1:]
+func (m *meter) forget(now time.Time) {
+	for len(m.window) > 0 && now.Sub(m.window[0].at) >= time.Minute {
+		old := m.window[0]
+		m.inWindow -= old.tokens
+		old.meters = slices.DeleteFunc(old.meters, func(other *meter) bool { return other == m })
+		m.window = m.window[1:]
 	}
 }
 
@@ -264,19 +316,22 @@ func (l *Ledger) settle(held *entry, tokens int) {
 	defer l.mu.Unlock()
 	l.reserved -= held.reserved
 	l.spent += tokens
-	if l.cfg.TokensPerMinute > 0 && held.reserved > 0 && time.Since(held.at) < time.Minute {
-		l.inWindow += tokens - held.tokens
-		held.tokens = tokens
+	for _, m := range held.meters {
+		m.inWindow += tokens - held.tokens
 	}
+	held.tokens = tokens
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
 // sleep waits for d, or for a change when d is 0 or a channel is given; false when the run
 // ends meanwhile.
-func (l *Ledger) sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
+func (l *Ledger) sleep(ctx context.Context, why string, d time.Duration, changed <-chan struct{}) bool {
 	if d <= 0 && changed == nil {
 		return true
+	}
+	if l.cfg.Waits != nil {
+		defer l.cfg.Waits.begin(why, d)()
 	}
 	var expired <-chan time.Time
 	if d > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -23,6 +24,55 @@ type RetryPolicy struct {
 	Stop <-chan struct{}
 	// Notice is called before each wait. Optional.
 	Notice func(err *eval.Error, attempt int, wait time.Duration)
+	// Quota bounds the retries of all calls together. Optional.
+	Quota *RetryQuota
+	// Waits is told who waits. Optional.
+	Waits *Waits
+}
+
+// Quota of retries over a run, as AWS's clients keep it: a bucket from which each retry takes and to which each
+// answer gives. When the service has trouble for long, calls fail at once instead of making it worse.
+const (
+	quotaSize     = 500
+	quotaRetry    = 14
+	quotaThrottle = 5 // of a 429, which the service has asked to be retried
+)
+
+// RetryQuota bounds the retries of a run.
+type RetryQuota struct {
+	mu   sync.Mutex
+	left int
+}
+
+// NewRetryQuota makes a full bucket.
+func NewRetryQuota() *RetryQuota { return &RetryQuota{left: quotaSize} }
+
+// take pays for a retry after e; false when there is not enough left.
+func (q *RetryQuota) take(e *eval.Error) bool {
+	if q == nil {
+		return true
+	}
+	cost := quotaRetry
+	if e.Status == 429 {
+		cost = quotaThrottle
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.left < cost {
+		return false
+	}
+	q.left -= cost
+	return true
+}
+
+// give puts back what an answer is worth that needed no retry.
+func (q *RetryQuota) give() {
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.left = min(quotaSize, q.left+1)
 }
 
 // Retry repeats attempts that failed for a passing reason. A result is never asked for
@@ -79,6 +129,9 @@ func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error
 	for n := 1; ; n++ {
 		err := attempt()
 		if err == nil {
+			if n == 1 {
+				r.policy.Quota.give()
+			}
 			return nil
 		}
 		e := eval.AsError(err)
@@ -86,7 +139,7 @@ func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error
 			return before // there was no further attempt
 		}
 		before = err
-		if n >= r.policy.Attempts || !passing(e) || r.stopped() {
+		if n >= r.policy.Attempts || !passing(e) || r.stopped() || !r.policy.Quota.take(e) {
 			return err
 		}
 		wait := backoff(n-1, e.RetryAfter)
@@ -134,6 +187,9 @@ func backoff(n int, least time.Duration) time.Duration {
 func (r retry) sleep(ctx context.Context, timing *eval.Timing, d time.Duration) bool {
 	started := time.Now()
 	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
+	if r.policy.Waits != nil {
+		defer r.policy.Waits.begin("another try", d)()
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

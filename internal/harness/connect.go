@@ -31,6 +31,7 @@ type Session struct {
 
 	service  flow.Service
 	ledger   *flow.Ledger
+	waits    *flow.Waits
 	stop     *runner.Stop
 	login    *oauth.Tokens // nil without OAuth
 	client   *genlang.Client
@@ -78,8 +79,8 @@ func (s *Session) Source() eval.ModelSource { return s.service }
 // Counter counts tokens.
 func (s *Session) Counter() eval.TokenCounter { return s.service }
 
-// wire puts the decorators around the client: retry → ledger → deadline → one attempt. So
-// every attempt is limited, counted and bounded by itself.
+// wire puts the decorators around the client: retry → breaker → adaptive concurrency → ledger → deadline → one
+// attempt. So every attempt is limited, counted and bounded by itself.
 func (s *Session) wire() {
 	settings := s.Settings
 	service, limits := settings.Service, settings.Limits
@@ -92,16 +93,26 @@ func (s *Session) wire() {
 		Key: s.Settings.key, KeyInQuery: service.Auth == suite.AuthKeyQuery, Tokens: tokens, Project: service.Project,
 		UserAgent: "evalrun/" + s.Version, Connections: limits.Concurrency, ToEmulator: s.emulator != nil,
 	})
+	models := map[string]flow.Rates{}
+	for _, m := range limits.Models {
+		models[m.Model] = flow.Rates{RequestsPerMinute: m.RequestsPerMinute, TokensPerMinute: m.TokensPerMinute}
+	}
+	s.waits = flow.NewWaits()
 	s.ledger = flow.NewLedger(flow.LedgerConfig{
-		RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute,
+		Rates: flow.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute}, Models: models,
 		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens,
-		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Spent: settings.spent,
+		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.spent,
 	})
-	s.service = flow.Retry(
-		s.ledger.Limit(flow.Deadline(s.client, limits.Timeout)),
-		flow.RetryPolicy{Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying},
-	)
+	breaker := flow.NewBreaker(flow.BreakerConfig{Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(text) }})
+	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
+	attempt := flow.Deadline(s.client, limits.Timeout)
+	s.service = flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(attempt))), flow.RetryPolicy{
+		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
+	})
 }
+
+// Waiting tells who waits for what, "" when nobody does.
+func (s *Session) Waiting() string { return s.waits.String() }
 
 func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
 	if tell := s.Retrying; tell != nil {
@@ -194,7 +205,7 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 func (s *Session) Refused(err error) error {
 	e := eval.AsError(err)
 	switch {
-	case e.OfLogin:
+	case e.OfLogin, e.Kind == eval.KindBudget:
 		return Exitf(ExitIncomplete, "%w", err)
 	case e.Kind == eval.KindAuth:
 		return Exitf(ExitIncomplete, "%s", s.refusal(e))

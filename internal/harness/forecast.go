@@ -19,6 +19,7 @@ type Forecast struct {
 	EmbedCalls      int           `json:"embedCalls"` // at least: batches that are full
 	MaxCalls        int           `json:"maxCalls"`   // every attempt of every call
 	PromptTokens    int           `json:"promptTokens"`
+	EmbedTokens     int           `json:"embedTokens"`     // at most: the texts compared with, and answers as long as they may be
 	MaxOutputTokens int           `json:"maxOutputTokens"` // 0: not known
 	Counted         bool          `json:"counted"`
 	Concurrency     int           `json:"concurrency"`
@@ -32,6 +33,8 @@ type ArmForecast struct {
 	Suite           string `json:"suite"`
 	Arm             string `json:"arm"`
 	Model           string `json:"model"`
+	APIVersion      string `json:"apiVersion"`
+	Stream          bool   `json:"stream"`
 	Trials          int    `json:"trials"`
 	PromptTokens    int    `json:"promptTokens"`
 	MaxOutputTokens int    `json:"maxOutputTokens"`
@@ -91,7 +94,7 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 	err := CountPrompts(ctx, plan, counter, func(t *runner.Planned, tokens int, first bool) error {
 		a, ok := arms[key{t.Suite, t.Arm}]
 		if !ok {
-			a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model}
+			a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Stream: t.Request.Stream}
 			arms[key{t.Suite, t.Arm}] = a
 		}
 		a.Trials++
@@ -106,7 +109,11 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 		}
 		if references := t.References(); len(references) > 0 {
 			answers++
+			f.EmbedTokens += t.OutputLimit()
 			for _, text := range references {
+				if !texts[text] {
+					f.EmbedTokens += eval.EstimateTokens(len(text))
+				}
 				texts[text] = true
 			}
 		}
@@ -145,7 +152,7 @@ func minutes(n, perMinute int) time.Duration {
 
 // limits compares the forecast with rates and budgets.
 func (f *Forecast) limits(l suite.Limits) {
-	tokens := f.PromptTokens + f.MaxOutputTokens
+	tokens := f.PromptTokens + f.MaxOutputTokens + f.EmbedTokens
 	if l.RequestsPerMinute > 0 {
 		f.LeastTime = minutes(f.calls()-1, l.RequestsPerMinute)
 	}

@@ -19,10 +19,6 @@ import (
 // drainTime is how long calls under way may take after the first signal.
 const drainTime = 30 * time.Second
 
-// unansweredLimit is how many trials in a row may end without any answer before the service is
-// taken to be gone.
-const unansweredLimit = 20
-
 // runsDir holds the runs that were given no directory of their own.
 var runsDir = filepath.Join(".evalrun", "runs")
 
@@ -196,14 +192,13 @@ func ignoreByGit(dir string) error {
 
 // consumer is the loop over the results.
 type consumer struct {
-	session    *Session
-	journal    *journal.Writer
-	plan       *runner.Plan
-	recorded   func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
-	end        eval.End
-	failures   int
-	unanswered int // trials in a row without an answer
-	broken     error
+	session  *Session
+	journal  *journal.Writer
+	plan     *runner.Plan
+	recorded func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
+	end      eval.End
+	failures int
+	broken   error
 }
 
 func (c *consumer) consume(ctx context.Context, progress Progress) {
@@ -233,7 +228,6 @@ func (c *consumer) decide(r *eval.Result) {
 			c.halt(eval.EndBudget, r.SkipReason)
 		}
 	case eval.Fail:
-		c.unanswered = 0
 		if c.failures++; s.Flags.MaxFailures > 0 && c.failures >= s.Flags.MaxFailures {
 			c.halt(eval.EndMaxFailures, fmt.Sprintf("--max-failures %d is reached", s.Flags.MaxFailures))
 		}
@@ -242,8 +236,6 @@ func (c *consumer) decide(r *eval.Result) {
 			c.halt(eval.EndBudget, r.Error.Message)
 		}
 		c.decideOnError(r.Error)
-	default:
-		c.unanswered = 0
 	}
 }
 
@@ -255,13 +247,11 @@ func (c *consumer) decideOnError(e *eval.Error) {
 		if e.Permanent {
 			c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
 		}
-	case eval.KindTransport, eval.KindTimeout:
-		if c.unanswered++; c.unanswered >= unansweredLimit {
-			c.halt(eval.EndStopped, fmt.Sprintf("%d trials in a row got no answer; the last: %s", c.unanswered, e))
+	case eval.KindTransport:
+		if e.Gone {
+			c.halt(eval.EndStopped, e.Error())
 		}
-		return
 	}
-	c.unanswered = 0
 }
 
 // halt stops the run for a reason; only the first reason counts.

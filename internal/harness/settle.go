@@ -65,6 +65,7 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 		},
 		key: strings.TrimSpace(getenv("EVALRUN_API_KEY")),
 	}
+	s.Limits.Models = m.models()
 	if len(m.differ) > 0 {
 		return s, Exitf(ExitBadInput, "the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it by flags", strings.Join(m.differ, ", "))
 	}
@@ -97,6 +98,23 @@ func (s *Settings) check() error {
 type merger struct {
 	suites []*suite.Suite
 	differ []string
+}
+
+// models joins the limits of models, on which suites that set them must agree.
+func (m *merger) models() []suite.ModelLimits {
+	var out []suite.ModelLimits
+	for _, s := range m.suites {
+		for _, one := range s.Limits.Models {
+			i := slices.IndexFunc(out, func(known suite.ModelLimits) bool { return known.Model == one.Model })
+			switch {
+			case i < 0:
+				out = append(out, one)
+			case out[i] != one:
+				m.differ = append(m.differ, "limits.models."+one.Model)
+			}
+		}
+	}
+	return out
 }
 
 // pick is the given value, else the one on which the suites that set it agree.

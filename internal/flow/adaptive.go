@@ -1,0 +1,158 @@
+package flow
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// successesPerStep is how many answers let one more call run at once again.
+const successesPerStep = 10
+
+// Adaptive keeps the number of calls under way within what the service bears, a model at a time: halved when it says that
+// there are too many (429, 503), one more after ten answers, up to the declared concurrency. It is the additive increase,
+// multiplicative decrease of TCP (Chiu and Jain, 1989).
+type Adaptive struct {
+	most  int
+	stop  <-chan struct{}
+	waits *Waits
+
+	mu    sync.Mutex
+	gates map[string]*gate // by model
+}
+
+// gate is the bound of one model.
+type gate struct {
+	limit     int
+	running   int
+	successes int
+	halved    time.Time // calls that began before then do not halve again
+	paused    time.Time // until when the service asked to be left alone
+	waiters   int
+	changed   chan struct{} // closed and replaced when there may be room
+}
+
+// NewAdaptive makes a bound of at most so many calls for each model.
+func NewAdaptive(most int, stop <-chan struct{}, waits *Waits) *Adaptive {
+	return &Adaptive{most: most, stop: stop, waits: waits, gates: map[string]*gate{}}
+}
+
+// Bound puts every attempt of next under the bound.
+func (a *Adaptive) Bound(next Service) Service { return adapted{next, a} }
+
+type adapted struct {
+	Service
+	bound *Adaptive
+}
+
+func (s adapted) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
+	err = s.bound.do(ctx, call.Model, &call.Timing, func() error {
+		out, err = s.Service.Generate(ctx, call)
+		return err
+	})
+	return out, err
+}
+
+func (s adapted) Embed(ctx context.Context, call *eval.EmbedCall) (out []eval.Vector, err error) {
+	err = s.bound.do(ctx, call.Model, &call.Timing, func() error {
+		out, err = s.Service.Embed(ctx, call)
+		return err
+	})
+	return out, err
+}
+
+func (a *Adaptive) do(ctx context.Context, model string, timing *eval.Timing, attempt func() error) error {
+	g, err := a.enter(ctx, model, timing)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	err = attempt()
+	a.leave(g, eval.AsError(err), began)
+	return err
+}
+
+func (a *Adaptive) enter(ctx context.Context, model string, timing *eval.Timing) (*gate, error) {
+	for {
+		a.mu.Lock()
+		g := a.gates[model]
+		if g == nil {
+			g = &gate{limit: a.most, changed: make(chan struct{})}
+			a.gates[model] = g
+		}
+		pause := time.Until(g.paused)
+		if g.running < g.limit && pause <= 0 {
+			g.running++
+			a.mu.Unlock()
+			return g, nil
+		}
+		g.waiters++
+		changed := g.changed
+		a.mu.Unlock()
+		ok := a.wait(ctx, timing, pause, changed)
+		a.mu.Lock()
+		g.waiters--
+		a.mu.Unlock()
+		if !ok {
+			return nil, errStopped()
+		}
+	}
+}
+
+// wait waits until there may be room, or until a pause is over.
+func (a *Adaptive) wait(ctx context.Context, timing *eval.Timing, pause time.Duration, changed <-chan struct{}) bool {
+	started := time.Now()
+	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
+	var over <-chan time.Time
+	if pause > 0 {
+		defer a.waits.begin("the time that the service asked for", pause)()
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		over = timer.C
+	} else {
+		defer a.waits.begin("a service that has too much to do", 0)()
+	}
+	select {
+	case <-over:
+		return true
+	case <-changed:
+		return true
+	case <-ctx.Done():
+	case <-a.stop:
+	}
+	return false
+}
+
+// leave gives the place of a call free and takes note of how it went.
+func (a *Adaptive) leave(g *gate, e *eval.Error, began time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g.running--
+	switch {
+	case e == nil:
+		if g.successes++; g.successes >= successesPerStep && g.limit < a.most {
+			g.successes = 0
+			g.limit++
+		}
+	case e.Status == 429 || e.Status == 503:
+		g.overloaded(e, began)
+	}
+	if g.waiters > 0 {
+		close(g.changed)
+		g.changed = make(chan struct{})
+	}
+}
+
+// overloaded halves the bound, once for all calls that began before, and leaves the service alone for as long as
+// it asks: otherwise every worker would use up its attempts on what one answer has said already.
+func (g *gate) overloaded(e *eval.Error, began time.Time) {
+	now := time.Now()
+	if began.After(g.halved) {
+		g.limit, g.successes, g.halved = max(1, g.limit/2), 0, now
+	}
+	if until := now.Add(e.RetryAfter); e.RetryAfter > 0 && !e.Permanent && until.After(g.paused) {
+		g.paused = until
+	}
+}

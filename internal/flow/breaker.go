@@ -1,0 +1,180 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// The circuit opens after so many attempts in a row without any answer; while it is open nothing is sent. Then
+// one attempt probes. The third time that it opens, the service is taken to be gone.
+const (
+	breakerLimit = 20
+	breakerPause = 30 * time.Second
+	breakerOpens = 3
+)
+
+// BreakerConfig says who is told and who ends the waiting.
+type BreakerConfig struct {
+	// Stop ends waiting and forbids further calls once it is closed. Optional.
+	Stop <-chan struct{}
+	// Waits is told who waits. Required.
+	Waits *Waits
+	// Notice is called when the circuit opens. Required.
+	Notice func(text string)
+}
+
+// Breaker is a circuit breaker over all attempts of a run (Nygard, Release It!, 2nd edition, section 5.2). A service that
+// cannot be reached is not asked by every worker again and again.
+type Breaker struct {
+	cfg BreakerConfig
+
+	mu      sync.Mutex
+	fails   int       // attempts in a row without an answer
+	opens   int       // times that it opened without an answer in between
+	until   time.Time // open until then; zero: closed
+	probing bool
+	changed chan struct{} // closed and replaced when it closes, opens, or a probe ends
+}
+
+// NewBreaker makes a closed circuit.
+func NewBreaker(cfg BreakerConfig) *Breaker {
+	return &Breaker{cfg: cfg, changed: make(chan struct{})}
+}
+
+// Protect puts every attempt of next behind the breaker.
+func (b *Breaker) Protect(next Service) Service { return protected{next, b} }
+
+type protected struct {
+	Service
+	breaker *Breaker
+}
+
+func (p protected) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
+	err = p.breaker.do(ctx, &call.Timing, func() error {
+		out, err = p.Service.Generate(ctx, call)
+		return err
+	})
+	return out, err
+}
+
+func (p protected) CountTokens(ctx context.Context, call *eval.Call) (out int, err error) {
+	err = p.breaker.do(ctx, &call.Timing, func() error {
+		out, err = p.Service.CountTokens(ctx, call)
+		return err
+	})
+	return out, err
+}
+
+func (p protected) Embed(ctx context.Context, call *eval.EmbedCall) (out []eval.Vector, err error) {
+	err = p.breaker.do(ctx, &call.Timing, func() error {
+		out, err = p.Service.Embed(ctx, call)
+		return err
+	})
+	return out, err
+}
+
+func (b *Breaker) do(ctx context.Context, timing *eval.Timing, attempt func() error) error {
+	probe, err := b.enter(ctx, timing)
+	if err != nil {
+		return err
+	}
+	err = attempt()
+	b.leave(eval.AsError(err), probe)
+	return err
+}
+
+// enter waits while the circuit is open. It is true for the one attempt that probes.
+func (b *Breaker) enter(ctx context.Context, timing *eval.Timing) (probe bool, err error) {
+	started := time.Now()
+	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
+	for {
+		b.mu.Lock()
+		now := time.Now()
+		switch {
+		case b.opens >= breakerOpens:
+			b.mu.Unlock()
+			return false, gone()
+		case b.until.IsZero():
+			b.mu.Unlock()
+			return false, nil
+		case !b.probing && !now.Before(b.until):
+			b.probing = true
+			b.mu.Unlock()
+			return true, nil
+		}
+		wait, changed := b.until.Sub(now), b.changed
+		b.mu.Unlock()
+		if !b.pause(ctx, wait, changed) {
+			return false, errStopped()
+		}
+	}
+}
+
+func gone() error {
+	return &eval.Error{Kind: eval.KindTransport, Permanent: true, Unsent: true, Gone: true, Message: fmt.Sprintf("the service gave no answer for %d attempts, and none after waiting %s twice", breakerLimit, breakerPause)}
+}
+
+func (b *Breaker) pause(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
+	defer b.cfg.Waits.begin("the service to answer again", d)()
+	var expired <-chan time.Time
+	if d > 0 { // otherwise a probe is under way
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case <-expired:
+	case <-changed:
+	case <-ctx.Done():
+		return false
+	case <-b.cfg.Stop:
+		return false
+	}
+	return true
+}
+
+// leave takes note of how an attempt went.
+func (b *Breaker) leave(e *eval.Error, probe bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if probe {
+		b.probing = false
+	}
+	switch {
+	case e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget || e.OfLogin): // it says nothing of the service
+		if probe {
+			b.change()
+		}
+		return
+	case e == nil || !unanswered(e):
+		if b.fails = 0; !b.until.IsZero() {
+			b.until, b.opens = time.Time{}, 0
+			b.change()
+		}
+		b.opens = 0
+		return
+	}
+	b.fails++
+	if probe || b.until.IsZero() && b.fails >= breakerLimit {
+		b.opens++
+		b.until = time.Now().Add(breakerPause)
+		b.change()
+		if b.opens < breakerOpens {
+			b.cfg.Notice(fmt.Sprintf("%d attempts in a row got no answer (%s); nothing is sent for %s", b.fails, e, breakerPause))
+		}
+	}
+}
+
+// unanswered reports whether nothing at all came back.
+func unanswered(e *eval.Error) bool {
+	return e.Kind == eval.KindTransport || e.Kind == eval.KindTimeout
+}
+
+func (b *Breaker) change() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
