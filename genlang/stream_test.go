@@ -358,3 +358,40 @@ func TestNoHalfKeyInAnExcerpt(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkStream reads streams of 10,000 chunks, in both forms, beside decoding the same chunks from memory.
+func BenchmarkStream(b *testing.B) {
+	const n = 10_000
+	var array, events bytes.Buffer
+	array.WriteByte('[')
+	one := chunk("four words of text ", `,"index":0,"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"}]`)
+	for range n {
+		array.WriteString(one + ",\r\n")
+		events.WriteString("data: " + one + "\r\n\r\n")
+	}
+	array.WriteString(chunk("", stop) + "]")
+	events.WriteString("data: " + chunk("", stop) + "\r\n\r\n")
+	b.Run("decoding alone", func(b *testing.B) {
+		for b.Loop() {
+			for range n {
+				var r plainResponse
+				if err := json.Unmarshal([]byte(one), &r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "chunks/s")
+	})
+	for name, data := range map[string][]byte{"array": array.Bytes(), "events": events.Bytes()} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			c := New(Config{BaseURL: "http://service.invalid", Key: canary, Transport: canned(data)})
+			for b.Loop() {
+				if _, err := c.Generate(context.Background(), streamCall()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "chunks/s")
+		})
+	}
+}
