@@ -145,6 +145,8 @@ type RunPlan struct {
 	Arms   []string `json:"arms"` // in the order of the suite
 	// Targets are those that are asked. Older runs name none.
 	Targets []RunTarget `json:"targets,omitempty"`
+	// Shard is set when the run asks only a part of a plan.
+	Shard *ShardOf `json:"shard,omitempty"`
 }
 
 // EndReason says why a run ended.

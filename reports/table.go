@@ -95,6 +95,9 @@ func (t *tableReport) heading() {
 	case t.d.End.Reason != eval.EndCompleted:
 		t.wrapped("", incomplete(t.d.End))
 	}
+	if shard := t.d.Run.Plan.Shard; shard != nil {
+		t.wrapped("", fmt.Sprintf("shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of, t.d.Run.Plan.Trials, shard.Trials))
+	}
 	for _, damage := range t.d.Damaged {
 		t.line("damaged: %s", damage)
 	}

@@ -25,6 +25,7 @@ type Filter struct {
 	Cases eval.Globs
 	Tags  eval.Globs
 	Arms  eval.Globs
+	Shard eval.Shard // the zero Shard is everything
 }
 
 func (f Filter) takes(c *suite.Case) bool {
@@ -46,6 +47,7 @@ type Plan struct {
 	models     map[modelKey]*eval.Model
 	embeddings map[*suite.Suite]*EmbeddingModel
 	size       int
+	shard      *eval.ShardOf
 	arms       []PlannedArm
 }
 
@@ -72,8 +74,26 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 			}
 		}
 	}
+	if filter.Shard.Of > 0 {
+		p.cutShard()
+	}
 	return p
 }
+
+// cutShard counts the trials of the shard, and takes down the identity of the plan of which it is one.
+func (p *Plan) cutShard() {
+	h := sha256.New()
+	of := eval.ShardOf{Shard: p.filter.Shard, Trials: p.size}
+	p.size = 0
+	w := p.walk()
+	w.whole = func(t *eval.Trial) { fmt.Fprintf(h, "%s %s %s %s\n", t.ID, t.Suite, t.CaseID, t.ScorersHash) }
+	w.run(func(*Planned) bool { p.size++; return true })
+	of.Plan = hex.EncodeToString(h.Sum(nil))[:32]
+	p.shard = &of
+}
+
+// Shard tells of what the plan is a shard, nil when it is whole.
+func (p *Plan) Shard() *eval.ShardOf { return p.shard }
 
 // PlannedArm is an arm of a suite of which something is asked.
 type PlannedArm struct {
@@ -133,14 +153,18 @@ func (t *Planned) References() []string {
 
 // Trials yields the trials that the filter selects. Place and identity do not depend on the
 // filter: n and id are those of the unfiltered plan.
-func (p *Plan) Trials() iter.Seq[*Planned] {
-	return func(yield func(*Planned) bool) {
-		w := walk{plan: p, compiled: map[*suite.Scorer]*scorers.Compiled{}, seen: map[[16]byte]int{}}
-		for _, s := range p.Suites {
-			for c := range s.Cases() {
-				if !w.visit(s, c, yield) {
-					return
-				}
+func (p *Plan) Trials() iter.Seq[*Planned] { return p.walk().run }
+
+func (p *Plan) walk() *walk {
+	return &walk{plan: p, compiled: map[*suite.Scorer]*scorers.Compiled{}, seen: map[[16]byte]int{}}
+}
+
+// run yields the trials of the plan.
+func (w *walk) run(yield func(*Planned) bool) {
+	for _, s := range w.plan.Suites {
+		for c := range s.Cases() {
+			if !w.visit(s, c, yield) {
+				return
 			}
 		}
 	}
@@ -155,6 +179,7 @@ type walk struct {
 	n        int
 	compiled map[*suite.Scorer]*scorers.Compiled // of scorers that are the same for every case
 	seen     map[[16]byte]int                    // how often the same was asked so far, repeats aside
+	whole    func(*eval.Trial)                   // told of every trial, those of other shards too; optional
 }
 
 func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) bool {
@@ -183,7 +208,10 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 				},
 				Request: request, Metadata: w.plan.model(a.Target), Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
 			}
-			if !yield(t) {
+			if w.whole != nil {
+				w.whole(&t.Trial)
+			}
+			if w.plan.filter.Shard.Takes(t.ID) && !yield(t) {
 				return false
 			}
 		}

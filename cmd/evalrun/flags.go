@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -78,6 +79,7 @@ func selectFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringArrayVar(&f.Cases, "case", nil, "only cases whose name fits the glob; repeat it for several")
 	fs.StringArrayVar(&f.Tags, "tag", nil, "only cases with a tag that fits the glob; repeat it for several")
 	fs.StringArrayVar(&f.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
+	fs.Var((*shardFlag)(&f.Shard), "shard", "I/N: ask only the I-th of N parts; evalrun merge joins their runs")
 	f.Vars = map[string]string{}
 	fs.Var(vars(f.Vars), "var", "K=V: set a variable of every case; repeat it for several")
 }
@@ -107,6 +109,19 @@ func completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return append(harness.Runs(), "latest"), cobra.ShellCompDirectiveDefault
+}
+
+// shardFlag is a flag of the form I/N.
+type shardFlag string
+
+func (f *shardFlag) String() string { return string(*f) }
+func (f *shardFlag) Type() string   { return "I/N" }
+func (f *shardFlag) Set(s string) error {
+	if shard, err := eval.ParseShard(s); err != nil || shard.Of == 0 {
+		return fmt.Errorf("it takes a part of a whole, such as 1/4")
+	}
+	*f = shardFlag(s)
+	return nil
 }
 
 // vars is a flag of the form K=V.

@@ -79,7 +79,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if plan.Size() == 0 && !o.AllowEmpty {
+	if plan.Size() == 0 && !o.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
 		return nothing(loaded, o.Flags, "; --allow-empty makes this no error")
 	}
 	if a.getenv("GOGC") == "" { // from here on little is kept alive and much allocated: collect less often

@@ -217,7 +217,11 @@ func (s *Session) Refused(err error) error {
 
 // NewPlan makes a plan without asking the service.
 func NewPlan(l *Loaded, f Flags, settings Settings) *runner.Plan {
-	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Tags: eval.NewGlobs(f.Tags), Arms: eval.NewGlobs(f.Arms)}
+	shard, err := eval.ParseShard(f.Shard)
+	if err != nil { // it was checked when the flag was read
+		panic(err)
+	}
+	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Tags: eval.NewGlobs(f.Tags), Arms: eval.NewGlobs(f.Arms), Shard: shard}
 	return runner.NewPlan(l.Suites, scorers.Builtin(), filter, settings.Service.APIVersion)
 }
 

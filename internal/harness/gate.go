@@ -13,6 +13,9 @@ func ApplyGate(d *journal.Document) {
 	g := eval.Gate{Rules: []eval.GateRule{}}
 	var codes []int
 	for i := range d.Summary.Suites {
+		if d.Run.Plan.Shard != nil { // merging applies it
+			break
+		}
 		s := &d.Summary.Suites[i]
 		at := slices.IndexFunc(d.Run.Suites, func(rs eval.RunSuite) bool { return rs.Name == s.Name })
 		if at < 0 || d.Run.Suites[at].Gate == nil {

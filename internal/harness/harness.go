@@ -83,6 +83,7 @@ type Flags struct {
 	Cases        []string          `json:"cases,omitempty"`
 	Tags         []string          `json:"tags,omitempty"`
 	Arms         []string          `json:"arms,omitempty"`
+	Shard        string            `json:"shard,omitempty"` // I/N
 	AllowEmpty   bool              `json:"allowEmpty,omitempty"`
 	MaxFailures  int               `json:"maxFailures,omitempty"`
 	Vars         map[string]string `json:"vars,omitempty"`

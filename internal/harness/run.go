@@ -129,7 +129,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	run := &eval.Run{
 		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
 		Models: plan.Models, Flags: flags, RandomSeed: s.Flags.Seed, Labels: eval.Labels{},
-		Plan: eval.RunPlan{Trials: plan.Size(), Arms: armNames(plan), Targets: plan.Targets()}, Tool: "evalrun " + s.Version,
+		Plan: eval.RunPlan{Trials: plan.Size(), Arms: armNames(plan), Targets: plan.Targets(), Shard: plan.Shard()}, Tool: "evalrun " + s.Version,
 	}
 	if s.emulator != nil {
 		run.Service.BaseURL = "emulator" // its address is another one each time

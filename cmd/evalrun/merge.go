@@ -1,0 +1,40 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+func (a *app) mergeCommand() *cobra.Command {
+	var f harness.Flags
+	cmd := &cobra.Command{
+		Use: "merge RUN...", Short: "Join the shards of one plan into one run, and apply its gate",
+		Long: "Joins the runs of all shards (`evalrun run --shard I/N`) into one run, which is what it\n" +
+			"would have been without shards, and applies its gate.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return harness.Exitf(harness.ExitBadInput, "name the runs of all shards: %s", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			outputs, err := harness.Outputs(f.Reports)
+			if err != nil {
+				return err
+			}
+			if err := harness.CheckOut(f.Out); err != nil {
+				return err
+			}
+			dir, err := harness.Merge(args, f.Out)
+			if err != nil {
+				return err
+			}
+			return a.report(dir, outputs, false)
+		},
+	}
+	reportFlags(cmd.Flags(), &f)
+	cmd.Flags().StringVar(&f.Out, "out", "", "run directory (default .evalrun/runs/ID)")
+	completeFormats(cmd)
+	return cmd
+}

@@ -1,0 +1,185 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Merge joins the runs of all shards of one plan into a run of its own, in the order of the plan, and returns its
+// directory. Shards of several plans, missing ones, one that comes twice and unfinished ones are bad input.
+func Merge(names []string, out string) (dir string, err error) {
+	shards := make([]*journal.Document, 0, len(names))
+	defer func() {
+		for _, d := range shards {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	for _, name := range names {
+		d, err := OpenRun(name)
+		if err != nil {
+			return "", err
+		}
+		shards = append(shards, d)
+		if err := checkShard(name, d, shards[0]); err != nil {
+			return "", err
+		}
+	}
+	if err := complete(names, shards); err != nil {
+		return "", err
+	}
+	run := mergedHead(shards)
+	if dir = out; dir == "" {
+		dir = filepath.Join(runsDir, run.ID)
+		if err := ignoreByGit(".evalrun"); err != nil {
+			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+		}
+	}
+	snapshots, err := copied(filepath.Join(shards[0].Dir, "suites"))
+	if err != nil {
+		return "", Exitf(ExitBadInput, "the suites of %s cannot be read: %w", names[0], err)
+	}
+	w, err := journal.Create(dir, run, snapshots)
+	if err != nil {
+		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+	}
+	end := eval.End{Reason: eval.EndCompleted, Spent: &eval.Spent{}}
+	for r, err := range inOrder(shards) {
+		if err == nil {
+			err = w.Append(r)
+		}
+		if err != nil {
+			return "", Exitf(ExitIncomplete, "the shards cannot be merged: %w", errors.Join(err, w.Close()))
+		}
+		end.Counts.Add(r.Outcome)
+	}
+	for _, d := range shards {
+		end.Spent.Calls += d.Spent.Calls
+		end.Spent.Tokens += d.Spent.Tokens
+		end.FinishedAt = max(end.FinishedAt, d.End.FinishedAt)
+	}
+	if err := w.Finish(&end); err != nil {
+		return "", Exitf(ExitIncomplete, "the shards cannot be merged: %w", err)
+	}
+	return dir, nil
+}
+
+// checkShard says why a run is no shard to merge with the first one.
+func checkShard(name string, d, first *journal.Document) error {
+	shard := d.Run.Plan.Shard
+	switch {
+	case shard == nil:
+		return Exitf(ExitBadInput, "%s is no shard: it was run without --shard", name)
+	case shard.Plan != first.Run.Plan.Shard.Plan || shard.Of != first.Run.Plan.Shard.Of:
+		return Exitf(ExitBadInput, "%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir)
+	case d.Running:
+		return Exitf(ExitBadInput, "%s still goes on", name)
+	case d.Partial():
+		return Exitf(ExitBadInput, "%s is not complete; go on with it first: evalrun resume %s", name, name)
+	}
+	return nil
+}
+
+// complete says which shards are missing or come twice.
+func complete(names []string, shards []*journal.Document) error {
+	of := shards[0].Run.Plan.Shard.Of
+	by := make(map[int]string, of)
+	for i, d := range shards {
+		index := d.Run.Plan.Shard.Index
+		if other, twice := by[index]; twice {
+			return Exitf(ExitBadInput, "%s and %s are both shard %d/%d", other, names[i], index, of)
+		}
+		by[index] = names[i]
+	}
+	var missing []string
+	for i := 1; i <= of; i++ {
+		if _, ok := by[i]; !ok {
+			missing = append(missing, fmt.Sprintf("%d/%d", i, of))
+		}
+	}
+	if len(missing) > 0 {
+		return Exitf(ExitBadInput, "shards are missing: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// mergedHead is the head of the run of which the shards are parts.
+func mergedHead(shards []*journal.Document) *eval.Run {
+	run := shards[0].Run
+	run.ID = runID(time.Now().UTC())
+	run.Plan.Trials, run.Plan.Shard = run.Plan.Shard.Trials, nil
+	for _, d := range shards {
+		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
+		for _, m := range d.Run.Models {
+			if !slices.ContainsFunc(run.Models, func(known eval.Model) bool { return known.Name == m.Name && known.APIVersion == m.APIVersion }) {
+				run.Models = append(run.Models, m)
+			}
+		}
+	}
+	return &run
+}
+
+// copied reads the files below a folder, by their paths in the run directory.
+func copied(dir string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(filepath.Dir(dir), path)
+		if err != nil {
+			return err
+		}
+		out[filepath.ToSlash(name)], err = os.ReadFile(path)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	return out, err
+}
+
+// inOrder yields the trials of all shards in the order of the plan, one of each at hand at a time.
+func inOrder(shards []*journal.Document) iter.Seq2[*eval.Result, error] {
+	return func(yield func(*eval.Result, error) bool) {
+		type cursor struct {
+			next func() (*eval.Result, error, bool)
+			head *eval.Result
+			err  error
+		}
+		var cursors []*cursor
+		for _, d := range shards {
+			next, stop := iter.Pull2(d.Trials())
+			defer stop()
+			c := &cursor{next: next}
+			var ok bool
+			if c.head, c.err, ok = next(); ok {
+				cursors = append(cursors, c)
+			}
+		}
+		for len(cursors) > 0 {
+			first := slices.MinFunc(cursors, func(a, b *cursor) int {
+				if a.err != nil || b.err != nil || a.head == nil || b.head == nil {
+					return 0
+				}
+				return a.head.N - b.head.N
+			})
+			if !yield(first.head, first.err) {
+				return
+			}
+			var ok bool
+			if first.head, first.err, ok = first.next(); !ok {
+				cursors = slices.DeleteFunc(cursors, func(c *cursor) bool { return c == first })
+			}
+		}
+	}
+}
