@@ -9,7 +9,9 @@ package eval
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -32,6 +34,19 @@ type Content struct {
 type Part struct {
 	Text  string `json:"text,omitempty"`
 	Image *Image `json:"image,omitempty"`
+	// Withheld stands for a text that is kept out of files.
+	Withheld *Withheld `json:"withheld,omitempty"`
+}
+
+// Withheld is what is kept of a text that itself is kept out of files.
+type Withheld struct {
+	SHA256 string `json:"sha256"` // hex
+	Bytes  int    `json:"bytes"`
+}
+
+func withhold(text string) *Withheld {
+	sum := sha256.Sum256([]byte(text))
+	return &Withheld{hex.EncodeToString(sum[:]), len(text)}
 }
 
 // Image is an image as it is sent. Data is not kept in run files; Path and SHA256

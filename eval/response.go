@@ -23,6 +23,8 @@ type Candidate struct {
 	Text          string         `json:"text"`
 	FinishReason  string         `json:"finishReason,omitempty"`
 	SafetyRatings []SafetyRating `json:"safetyRatings,omitempty"`
+	// Withheld stands for a text that is kept out of files.
+	Withheld *Withheld `json:"withheld,omitempty"`
 	// Extra are the fields and the kinds of parts that evalrun does not know.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }

@@ -1,6 +1,9 @@
 package eval
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Trial is one arm asked one case once. Together with Request it is fixed by
 // the suite; nothing in it depends on what the service answers.
@@ -61,6 +64,50 @@ type Result struct {
 	// OverBudget says that it was the budget for which the trial was skipped, or its answer not
 	// judged.
 	OverBudget bool `json:"-"`
+}
+
+// withoutContent is what replaces words that may hold parts of prompts or answers.
+const withoutContent = "not kept (--no-content)"
+
+// Withhold takes prompts and answers out of the result, with all words that may quote them. Hashes, lengths, scores, ratings
+// and numbers stay.
+func (r *Result) Withhold() {
+	if r.Request != nil {
+		request := *r.Request
+		request.Contents = nil
+		for _, c := range r.Request.Contents {
+			kept := Content{Role: c.Role}
+			for _, p := range c.Parts {
+				if p.Image == nil {
+					p = Part{Withheld: withhold(p.Text)}
+				}
+				kept.Parts = append(kept.Parts, p)
+			}
+			request.Contents = append(request.Contents, kept)
+		}
+		r.Request = &request
+	}
+	if r.Response != nil {
+		response := *r.Response
+		response.Candidates, response.Extra = slices.Clone(r.Response.Candidates), nil
+		for i := range response.Candidates {
+			c := &response.Candidates[i]
+			c.Withheld, c.Text, c.Extra = withhold(c.Text), "", nil
+		}
+		r.Response = &response
+	}
+	r.Scores = slices.Clone(r.Scores)
+	for i := range r.Scores {
+		s := &r.Scores[i]
+		if s.Reason, s.Diff = withoutContent, ""; s.Unscored != "" {
+			s.Unscored = withoutContent
+		}
+	}
+	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit, KindAuth, KindQuota}, r.Error.Kind) {
+		e := *r.Error
+		e.Message = withoutContent
+		r.Error = &e
+	}
 }
 
 // Counts tallies outcomes.

@@ -99,7 +99,7 @@ func (c *caseReport) request(r *eval.Request) {
 				}
 				c.block(content.Role, fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, resized, p.Image.SHA256))
 			} else {
-				c.block(content.Role, p.Text)
+				c.block(content.Role, shownText(p.Text, p.Withheld))
 			}
 		}
 	}
@@ -117,6 +117,14 @@ func (c *caseReport) object(name string, v any) {
 		panic(err)
 	}
 	c.printf("    %s %s\n", name, diag.CleanLine(string(text)))
+}
+
+// shownText is a text, or what is kept of one that is withheld.
+func shownText(text string, w *eval.Withheld) string {
+	if w == nil {
+		return text
+	}
+	return fmt.Sprintf("[%d bytes, not kept, sha256 %.12s]", w.Bytes, w.SHA256)
 }
 
 // block writes a text that may have several lines under a label.
@@ -146,7 +154,7 @@ func (c *caseReport) response(r *eval.Response) {
 		c.printf("    the prompt was blocked: %s\n", diag.CleanLine(reason))
 	}
 	for i, candidate := range r.Candidates {
-		c.block(fmt.Sprint(i), candidate.Text)
+		c.block(fmt.Sprint(i), shownText(candidate.Text, candidate.Withheld))
 		c.printf("    finish reason %s\n", diag.CleanLine(candidate.FinishReason))
 		c.ratings("answer", candidate.SafetyRatings)
 	}

@@ -28,6 +28,8 @@ func (a *app) resumeCommand() *cobra.Command {
 	fs := cmd.Flags()
 	limitFlags(fs, &o.Flags)
 	reportFlags(fs, &o.Flags)
+	o.Vars = map[string]string{}
+	fs.Var(vars(o.Vars), "var", "K=V: a variable again, for a run with --no-content, which does not keep them")
 	positive(fs, &o.MaxFailures, "max-failures", "stop after so many more failed trials")
 	fs.BoolVar(&o.errors, "errors", false, "ask the errors of a complete run again")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")

@@ -37,6 +37,7 @@ func (a *app) runCommand() *cobra.Command {
 	selectFlags(fs, &o.Flags)
 	reportFlags(fs, &o.Flags)
 	fs.StringVar(&o.Out, "out", "", "run directory (default .evalrun/runs/ID)")
+	fs.BoolVar(&o.NoContent, "no-content", false, "keep prompts and answers out of all files; hashes, lengths and scores stay")
 	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "nothing selected is no error")
 	positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests, one JSON object a line, and ask nothing")

@@ -84,6 +84,7 @@ type Flags struct {
 	Tags         []string          `json:"tags,omitempty"`
 	Arms         []string          `json:"arms,omitempty"`
 	Shard        string            `json:"shard,omitempty"` // I/N
+	NoContent    bool              `json:"noContent,omitempty"`
 	AllowEmpty   bool              `json:"allowEmpty,omitempty"`
 	MaxFailures  int               `json:"maxFailures,omitempty"`
 	Vars         map[string]string `json:"vars,omitempty"`

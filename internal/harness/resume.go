@@ -72,6 +72,9 @@ func (r *Resumption) merge(f Flags) {
 	to.BudgetTokens, to.BudgetCalls = cmp.Or(f.BudgetTokens, to.BudgetTokens), cmp.Or(f.BudgetCalls, to.BudgetCalls)
 	to.Attempts, to.Timeout = cmp.Or(f.Attempts, to.Attempts), cmp.Or(f.Timeout, to.Timeout)
 	to.MaxFailures = f.MaxFailures
+	if to.NoContent {
+		to.Vars = f.Vars
+	}
 	if to.Emulator == "" { // the service is that of the run
 		service := r.doc.Run.Service
 		to.BaseURL, to.APIVersion, to.HeaderPrefix = service.BaseURL, service.APIVersion, service.HeaderPrefix
@@ -95,6 +98,9 @@ func (r *Resumption) Finished() bool {
 
 // Load reads the suites as they were when the run began; images come from their folders.
 func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
+	if r.Flags.NoContent {
+		return r.loadFiles(getenv)
+	}
 	l := &Loaded{sources: map[string][]byte{}}
 	for i, one := range r.doc.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(snapshotDir(i))))
@@ -107,6 +113,25 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		}
 		l.dirs = append(l.dirs, one.Dir)
 		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv}))
+	}
+	return l, nil
+}
+
+// loadFiles reads the suites from where they were, since a run without content keeps no copy. They must not have
+// changed.
+func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
+	var files []string
+	for _, one := range r.doc.Run.Suites {
+		files = append(files, filepath.Join(one.Dir, filepath.Base(one.Snapshot)))
+	}
+	l, err := Load(files, r.Flags, getenv)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range l.Suites {
+		if s.Hash() != r.doc.Run.Suites[i].Hash {
+			return nil, Exitf(ExitBadInput, "the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i])
+		}
 	}
 	return l, nil
 }
@@ -176,6 +201,9 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 		if k.met {
 			continue
 		}
+		if r.Flags.NoContent {
+			return nil, Exitf(ExitBadInput, "recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again")
+		}
 		todo.ids = append(todo.ids, id)
 		t, err := r.doc.Trial(k.place)
 		if err != nil {
@@ -205,7 +233,7 @@ func rejudged(kind eval.ErrorKind) bool { return kind == eval.KindUnscored || ki
 
 // answer is the recorded trial when its answer only has to be judged again, nil otherwise.
 func (r *Resumption) answer(k recorded) *eval.Result {
-	if k.outcome != eval.Err {
+	if k.outcome != eval.Err || r.Flags.NoContent {
 		return nil
 	}
 	t, err := r.doc.Trial(k.place)

@@ -122,7 +122,11 @@ func CheckOut(dir string) error {
 
 func (s *Session) head(plan *runner.Plan) *eval.Run {
 	now := time.Now().UTC()
-	flags, err := eval.Marshal(s.Flags)
+	kept := s.Flags
+	if kept.NoContent { // what variables hold is part of prompts
+		kept.Vars = nil
+	}
+	flags, err := eval.Marshal(kept)
 	if err != nil { // plain values
 		panic(err)
 	}
@@ -170,6 +174,9 @@ func snapshotDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
 // snapshots are copies of the files that make up the suites.
 func (s *Session) snapshots() map[string][]byte {
 	out := map[string][]byte{}
+	if s.Flags.NoContent {
+		return out
+	}
 	for i, one := range s.Loaded.Suites {
 		for name, data := range one.Sources() {
 			out[snapshotDir(i)+name] = data
@@ -209,6 +216,9 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		TokensMatter: limits.BudgetTokens > 0 || limits.TokensPerMinute > 0, Stop: s.stop, Recorded: c.recorded,
 	})
 	for r := range results {
+		if s.Flags.NoContent {
+			r.Withhold()
+		}
 		if err := c.journal.Append(&r); err != nil {
 			c.broken = err // without a journal, further answers would be paid and lost
 			return
