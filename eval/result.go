@@ -224,6 +224,10 @@ type Spent struct {
 	Tokens       int `json:"tokens"`
 	BudgetCalls  int `json:"budgetCalls,omitempty"`
 	BudgetTokens int `json:"budgetTokens,omitempty"`
+	// Money is by the price list, in its currency; 0 without one.
+	Money       float64 `json:"money,omitempty"`
+	BudgetMoney float64 `json:"budgetMoney,omitempty"`
+	Currency    string  `json:"currency,omitempty"`
 }
 
 // Gate is what the rules of the suites made of a run.

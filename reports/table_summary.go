@@ -170,6 +170,12 @@ func allHold(n int) string {
 }
 
 func (t *tableReport) budget(s *eval.Spent) {
+	switch {
+	case s.BudgetMoney > 0:
+		t.line("cost: %.4f of %g %s", s.Money, s.BudgetMoney, diag.CleanLine(s.Currency))
+	case s.Currency != "":
+		t.line("cost: %.4f %s", s.Money, diag.CleanLine(s.Currency))
+	}
 	if s.BudgetCalls > 0 {
 		t.line("budget: %d of %d calls", s.Calls, s.BudgetCalls)
 	}

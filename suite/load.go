@@ -34,7 +34,7 @@ type loader struct {
 }
 
 func (l *loader) load(root yamlnode.Node) {
-	m := root.Map("version", "name", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "defaults", "cases", "limits", "gate")
+	m := root.Map("version", "name", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "defaults", "cases", "limits", "prices", "gate")
 	if !root.IsMapping() {
 		return
 	}
@@ -56,6 +56,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.makeArms()
 	l.embedding(m)
 	l.limits(m.Get("limits"))
+	l.prices(m.Get("prices"))
 	l.gate(m.Get("gate"))
 	l.defaults = l.caseDef(m.Get("defaults").Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "scorers"))
 	l.readCases(m.Need("cases"))
@@ -378,7 +379,7 @@ const (
 
 func (l *loader) limits(n yamlnode.Node) {
 	m := n.Map("concurrency", "requestsPerMinute", "tokensPerMinute", "budget", "timeout", "attempts", "countTokens", "models")
-	budget := m.Get("budget").Map("tokens", "calls")
+	budget := m.Get("budget").Map("tokens", "calls", "money", "time")
 	positive := func(m yamlnode.Map, key string) int { return m.Get(key).Int(1, math.MaxInt32) }
 	l.Limits = Limits{
 		Concurrency:       m.Get("concurrency").Int(1, MaxConcurrency),
@@ -386,9 +387,13 @@ func (l *loader) limits(n yamlnode.Node) {
 		TokensPerMinute:   positive(m, "tokensPerMinute"),
 		BudgetTokens:      positive(budget, "tokens"),
 		BudgetCalls:       positive(budget, "calls"),
+		BudgetTime:        budget.Get("time").Duration(),
 		Timeout:           m.Get("timeout").Duration(),
 		Attempts:          m.Get("attempts").Int(1, MaxAttempts),
 		CountTokens:       m.Get("countTokens").Word(CountAlways, CountAuto, CountNever),
+	}
+	if v := budget.Get("money"); !v.IsZero() {
+		l.Limits.BudgetMoney = v.Float(1e-9, math.MaxInt32)
 	}
 	for e := range m.Get("models").Map().Entries() {
 		checkModelID(e.Key)

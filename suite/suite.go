@@ -37,6 +37,7 @@ type Suite struct {
 	Prompts     []*Prompt
 	Limits      Limits
 	Embedding   Embedding
+	Prices      *eval.Prices     // nil: the file names no price list
 	Gate        *eval.GateConfig // nil: the file has no gate block
 
 	arms        []Arm
@@ -73,10 +74,20 @@ type Limits struct {
 	TokensPerMinute   int
 	BudgetTokens      int
 	BudgetCalls       int
+	BudgetMoney       float64 // in the currency of the price list
+	BudgetTime        time.Duration
 	Timeout           time.Duration
 	Attempts          int
 	CountTokens       string
 	Models            []ModelLimits
+}
+
+// TokensMatter reports whether a limit or a budget depends on how many tokens calls cost.
+func (l *Limits) TokensMatter() bool {
+	if l.BudgetTokens > 0 || l.TokensPerMinute > 0 || l.BudgetMoney > 0 {
+		return true
+	}
+	return slices.ContainsFunc(l.Models, func(m ModelLimits) bool { return m.TokensPerMinute > 0 })
 }
 
 // ModelLimits are limits of the calls to one model, beside those of all calls.

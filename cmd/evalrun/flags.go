@@ -45,7 +45,29 @@ func limitFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	positive(fs, &f.TPM, "tpm", "tokens per minute")
 	positive(fs, &f.BudgetTokens, "budget-tokens", "tokens to spend at most")
 	positive(fs, &f.BudgetCalls, "budget-calls", "calls to make at most, retries included")
+	fs.Var((*positiveFloat)(&f.BudgetMoney), "budget-money", "money to spend at most, in the currency of the price list")
+	fs.Var((*positiveDuration)(&f.BudgetTime), "budget-time", "time after which nothing more is asked")
+	fs.StringVar(&f.Prices, "prices", "", "price list: what tokens of each model cost (YAML; default the suite's)")
 	attemptFlags(fs, f)
+}
+
+// positiveFloat is a flag for a number above zero.
+type positiveFloat float64
+
+func (p *positiveFloat) String() string {
+	if *p == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*p), 'g', -1, 64)
+}
+func (p *positiveFloat) Type() string { return "number" }
+func (p *positiveFloat) Set(s string) error {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v > 0) || v > math.MaxInt32 {
+		return fmt.Errorf("it takes a number above zero")
+	}
+	*p = positiveFloat(v)
+	return nil
 }
 
 // attemptFlags are about a single call.

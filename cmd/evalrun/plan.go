@@ -55,11 +55,11 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		if err != nil {
 			return err
 		}
-		if forecast, err = harness.NewForecast(ctx, plan, settings.Limits, session.Counter()); err != nil {
+		if forecast, err = harness.NewForecast(ctx, plan, settings, session.Counter()); err != nil {
 			return harness.Exitf(harness.ExitIncomplete, "the tokens could not be counted: %w", err)
 		}
 	} else {
-		forecast, err = harness.NewForecast(ctx, harness.NewPlan(loaded, o.Flags, settings), settings.Limits, nil)
+		forecast, err = harness.NewForecast(ctx, harness.NewPlan(loaded, o.Flags, settings), settings, nil)
 		if err != nil {
 			return err
 		}
@@ -111,6 +111,9 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 	p.printf("tokens: %d in prompts (%s), output up to %s\n", f.PromptTokens, how, unlimited(f.MaxOutputTokens))
 	if f.EmbedCalls > 0 {
 		p.printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
+	}
+	if f.Currency != "" {
+		p.printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
 	}
 	switch {
 	case f.MostTime > f.LeastTime:

@@ -29,7 +29,7 @@ type progress struct {
 	bar     *progressbar.ProgressBar
 	total   int
 	counts  eval.Counts
-	tokens  int
+	spent   eval.Spent
 	started time.Time
 	ended   chan struct{} // closed by Finish
 	ticking sync.WaitGroup
@@ -90,7 +90,7 @@ func (p *progress) Done(r *eval.Result, spent eval.Spent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts.Add(r.Outcome)
-	p.tokens = spent.Tokens
+	p.spent = spent
 	if p.verbose && !p.quiet {
 		p.print(verboseLine(r))
 	}
@@ -112,7 +112,7 @@ func verboseLine(r *eval.Result) string {
 func (p *progress) short() string {
 	s := fmt.Sprintf("%d pass %d fail %d error", p.counts.Pass, p.counts.Fail, p.counts.Error)
 	if p.width >= 96 {
-		s += fmt.Sprintf(" %d tokens", p.tokens)
+		s += " " + p.cost()
 	}
 	if p.waiting != nil && p.width >= 60 {
 		if text := p.waiting(); text != "" {
@@ -120,6 +120,15 @@ func (p *progress) short() string {
 		}
 	}
 	return s
+}
+
+// cost is what was spent so far.
+func (p *progress) cost() string {
+	text := fmt.Sprintf("%d tokens", p.spent.Tokens)
+	if p.spent.Currency != "" {
+		text += fmt.Sprintf(", %.4f %s", p.spent.Money, p.spent.Currency)
+	}
+	return text
 }
 
 // line is the progress in words.
@@ -136,8 +145,8 @@ func (p *progress) line() string {
 			waits = "; " + text
 		}
 	}
-	return fmt.Sprintf("%d of %d trials: %d pass, %d fail, %d error, %d skip; %d tokens%s%s",
-		done, p.total, p.counts.Pass, p.counts.Fail, p.counts.Error, p.counts.Skip, p.tokens, left, waits)
+	return fmt.Sprintf("%d of %d trials: %d pass, %d fail, %d error, %d skip; %s%s%s",
+		done, p.total, p.counts.Pass, p.counts.Fail, p.counts.Error, p.counts.Skip, p.cost(), left, waits)
 }
 
 // print writes a line without tearing the bar.

@@ -213,8 +213,8 @@ func TestTokensPerMinute(t *testing.T) {
 			t.Errorf("150 calls of 20 tokens at 1000 a minute took %s", took)
 		}
 		checkWindow(t, f.times, 1000, func(int) int { return 20 })
-		if got := l.Spent(); got.Tokens != 3000 || got.Calls != 150 || l.reserved != 0 {
-			t.Errorf("%+v, %d reserved", got, l.reserved)
+		if got := l.Spent(); got.Tokens != 3000 || got.Calls != 150 || l.reserved.tokens != 0 {
+			t.Errorf("%+v, %d reserved", got, l.reserved.tokens)
 		}
 	})
 }

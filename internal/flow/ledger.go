@@ -17,6 +17,8 @@ type LedgerConfig struct {
 	Models       map[string]Rates // by model, beside those of all calls
 	BudgetCalls  int              // HTTP attempts, those for metadata left out
 	BudgetTokens int
+	BudgetMoney  float64      // in the currency of Prices
+	Prices       *eval.Prices // Optional
 	// CountOutput asks the service how many tokens an answer has when it does not say
 	// so itself and a limit on tokens is set.
 	CountOutput bool
@@ -63,22 +65,31 @@ type Ledger struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when something was settled
 	calls    int
-	spent    int // tokens settled
-	reserved int // tokens of calls under way
+	spent    amount // settled
+	reserved amount // of calls under way
 }
+
+// amount is what a call costs, or may cost.
+type amount struct {
+	tokens int
+	money  float64
+}
+
+func (a *amount) add(b amount) { a.tokens += b.tokens; a.money += b.money }
+func (a *amount) sub(b amount) { a.tokens -= b.tokens; a.money -= b.money }
 
 // entry is a call in the books. It counts for tokens in the window of the last minute
 // until it leaves that.
 type entry struct {
 	at       time.Time
-	reserved int
+	reserved amount
 	tokens   int
 	meters   []*meter // in whose windows it is
 }
 
 // NewLedger makes a ledger.
 func NewLedger(cfg LedgerConfig) *Ledger {
-	l := &Ledger{cfg: cfg, calls: cfg.Spent.Calls, spent: cfg.Spent.Tokens, changed: make(chan struct{})}
+	l := &Ledger{cfg: cfg, calls: cfg.Spent.Calls, spent: amount{cfg.Spent.Tokens, cfg.Spent.Money}, changed: make(chan struct{})}
 	l.meter, l.models = newMeter(cfg.Rates), map[string]*meter{}
 	for model, r := range cfg.Models {
 		l.models[model] = newMeter(r)
@@ -93,13 +104,17 @@ func (l *Ledger) Limit(next Service) Service { return limited{next, l} }
 func (l *Ledger) Spent() eval.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return eval.Spent{Calls: l.calls, Tokens: l.spent, BudgetCalls: l.cfg.BudgetCalls, BudgetTokens: l.cfg.BudgetTokens}
+	out := eval.Spent{Calls: l.calls, Tokens: l.spent.tokens, BudgetCalls: l.cfg.BudgetCalls, BudgetTokens: l.cfg.BudgetTokens}
+	if p := l.cfg.Prices; p != nil {
+		out.Money, out.BudgetMoney, out.Currency = l.spent.money, l.cfg.BudgetMoney, p.Currency
+	}
+	return out
 }
 
 // limitsTokens reports whether it matters how many tokens a call costs.
 func (l *Ledger) limitsTokens(model string) bool {
 	m := l.models[model]
-	return l.cfg.TokensPerMinute > 0 || l.cfg.BudgetTokens > 0 || m != nil && m.tokens > 0
+	return l.cfg.TokensPerMinute > 0 || l.cfg.BudgetTokens > 0 || l.cfg.BudgetMoney > 0 || m != nil && m.tokens > 0
 }
 
 // metersOf are the meters that count a call to a model.
@@ -116,7 +131,7 @@ type limited struct {
 }
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, max(1, call.PromptTokens+call.OutputLimit))
+	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, s.ledger.price(call.Model, call.PromptTokens, call.OutputLimit))
 	if err != nil {
 		return nil, err
 	}
@@ -128,43 +143,50 @@ func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if resp.Usage == nil {
 		resp.Usage = s.usage(ctx, call, resp)
 	}
-	s.ledger.settle(held, resp.Usage.TotalTokens)
+	cost := s.ledger.price(call.Model, resp.Usage.PromptTokens, resp.Usage.OutputTokens)
+	cost.tokens = resp.Usage.TotalTokens
+	s.ledger.settle(held, cost)
 	return resp, nil
+}
+
+// price is what a call with so many tokens costs: one at least, since no call is for nothing.
+func (l *Ledger) price(model string, input, output int) amount {
+	return amount{max(1, input+output), l.cfg.Prices.Of(model, input, output)}
 }
 
 // costOf is what a failed attempt is taken to have cost: nothing when the service
 // refused or was not reached, all of the reservation when it may have answered.
-func costOf(e *eval.Error, reserved int) int {
+func costOf(e *eval.Error, reserved amount) amount {
 	switch e.Kind {
 	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindTooLarge, eval.KindCanceled:
 		if !e.Unsent {
 			return reserved
 		}
 	}
-	return 0
+	return amount{}
 }
 
 func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, 0)
+	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, amount{})
 	if err != nil {
 		return 0, err
 	}
-	defer s.ledger.settle(held, 0)
+	defer s.ledger.settle(held, amount{})
 	return s.Service.CountTokens(ctx, call)
 }
 
 // Embed costs what its texts are estimated to be: the answer tells no usage.
 func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
-	tokens := max(1, call.Tokens())
-	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, tokens)
+	cost := s.ledger.price(call.Model, call.Tokens(), 0)
+	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, cost)
 	if err != nil {
 		return nil, err
 	}
 	v, err := s.Service.Embed(ctx, call)
 	if err != nil {
-		tokens = costOf(eval.AsError(err), held.reserved)
+		cost = costOf(eval.AsError(err), held.reserved)
 	}
-	s.ledger.settle(held, tokens)
+	s.ledger.settle(held, cost)
 	return v, err
 }
 
@@ -186,7 +208,7 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 
 // acquire waits until a call that may cost so many tokens can be made, and counts it. The error
 // is of kind budget when it never can, of kind canceled when the run ends meanwhile.
-func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing, tokens int) (*entry, error) {
+func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing, cost amount) (*entry, error) {
 	if isClosed(l.cfg.Stop) {
 		return nil, errStopped()
 	}
@@ -198,7 +220,7 @@ func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing,
 		}
 	}()
 	meters := l.metersOf(model)
-	if tokens > 0 {
+	if cost.tokens > 0 {
 		// Calls without tokens pass those that wait for tokens: one of them may be what lets an
 		// answer be settled, and so ends the waiting.
 		turn := meters[len(meters)-1].turn // a model that waits for its own limit holds up no other
@@ -217,7 +239,7 @@ func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing,
 		}
 	}
 	for {
-		held, wait, changed, err := l.try(meters, tokens)
+		held, wait, changed, err := l.try(meters, cost)
 		why := "tokens per minute"
 		if wait == 0 {
 			why = "what calls under way leave of the budget"
@@ -262,18 +284,28 @@ func (l *Ledger) paced(ctx context.Context, m *meter) error {
 
 // try books the call when there is room for it. Otherwise it says how long to wait at least, or until
 // what changes; wait 0 means until something is settled.
-func (l *Ledger) try(meters []*meter, tokens int) (held *entry, wait time.Duration, changed chan struct{}, err error) {
+func (l *Ledger) try(meters []*meter, cost amount) (held *entry, wait time.Duration, changed chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	if b := l.cfg.BudgetCalls; b > 0 && l.calls >= b {
 		return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %d calls is spent", b)
 	}
+	tokens := cost.tokens
 	if b := l.cfg.BudgetTokens; b > 0 && tokens > 0 {
-		if l.spent+tokens > b {
-			return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %d tokens is spent: %d are left, and the call may cost %d", b, max(0, b-l.spent), tokens)
+		if l.spent.tokens+tokens > b {
+			return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %d tokens is spent: %d are left, and the call may cost %d", b, max(0, b-l.spent.tokens), tokens)
 		}
-		if l.spent+l.reserved+tokens > b {
+		if l.spent.tokens+l.reserved.tokens+tokens > b {
+			return nil, 0, l.changed, nil
+		}
+	}
+	const dust = 1e-9 // of adding up fractions
+	if b := l.cfg.BudgetMoney; b > 0 && cost.money > 0 {
+		if l.spent.money+cost.money > b+dust {
+			return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %g %s is spent: %.4f are left, and the call may cost %.4f", b, l.cfg.Prices.Currency, max(0, b-l.spent.money), cost.money)
+		}
+		if l.spent.money+l.reserved.money+cost.money > b+dust {
 			return nil, 0, l.changed, nil
 		}
 	}
@@ -287,7 +319,7 @@ func (l *Ledger) try(meters []*meter, tokens int) (held *entry, wait time.Durati
 			return nil, m.window[0].at.Add(time.Minute).Sub(now), l.changed, nil
 		}
 	}
-	held = &entry{at: now, reserved: tokens, tokens: tokens}
+	held = &entry{at: now, reserved: cost, tokens: tokens}
 	for _, m := range meters {
 		if m.tokens > 0 && tokens > 0 {
 			m.window = append(m.window, held)
@@ -296,7 +328,7 @@ func (l *Ledger) try(meters []*meter, tokens int) (held *entry, wait time.Durati
 		}
 	}
 	l.calls++
-	l.reserved += tokens
+	l.reserved.add(cost)
 	return held, 0, nil, nil
 }
 
@@ -311,15 +343,15 @@ func (m *meter) forget(now time.Time) {
 }
 
 // settle books what a call has cost and gives back the rest of its reservation.
-func (l *Ledger) settle(held *entry, tokens int) {
+func (l *Ledger) settle(held *entry, cost amount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.reserved -= held.reserved
-	l.spent += tokens
+	l.reserved.sub(held.reserved)
+	l.spent.add(cost)
 	for _, m := range held.meters {
-		m.inWindow += tokens - held.tokens
+		m.inWindow += cost.tokens - held.tokens
 	}
-	held.tokens = tokens
+	held.tokens = cost.tokens
 	close(l.changed)
 	l.changed = make(chan struct{})
 }

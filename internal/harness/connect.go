@@ -100,7 +100,7 @@ func (s *Session) wire() {
 	s.waits = flow.NewWaits()
 	s.ledger = flow.NewLedger(flow.LedgerConfig{
 		Rates: flow.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute}, Models: models,
-		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens,
+		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens, BudgetMoney: limits.BudgetMoney, Prices: settings.Prices,
 		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.spent,
 	})
 	breaker := flow.NewBreaker(flow.BreakerConfig{Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(text) }})
@@ -198,7 +198,20 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if s.Loaded.Diags.HasErrors() {
 		return nil, &BadFiles{s.Loaded}
 	}
-	return p, nil
+	return p, s.priced(p)
+}
+
+// priced wants a price for every model when there is a budget of money.
+func (s *Session) priced(p *runner.Plan) error {
+	if s.Settings.Limits.BudgetMoney == 0 {
+		return nil
+	}
+	for _, m := range p.Models {
+		if !s.Settings.Prices.Knows(m.ID()) {
+			return Exitf(ExitBadInput, "there is a budget of money, and the price list has no price for the model %s", m.ID())
+		}
+	}
+	return nil
 }
 
 // Refused says what an error before the first trial means.

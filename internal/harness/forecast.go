@@ -23,6 +23,9 @@ type Forecast struct {
 	MaxOutputTokens int           `json:"maxOutputTokens"` // 0: not known
 	Counted         bool          `json:"counted"`
 	Concurrency     int           `json:"concurrency"`
+	LeastCost       float64       `json:"leastCost"` // of the prompts; 0 without a price list
+	MostCost        float64       `json:"mostCost"`  // with every answer as long as it may be, embeddings left out
+	Currency        string        `json:"currency,omitempty"`
 	LeastTime       time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
 	MostTime        time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
 	Problems        []string      `json:"problems"`
@@ -83,12 +86,13 @@ func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned)
 }
 
 // NewForecast adds up a plan. Without a counter tokens are estimated.
-func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, counter eval.TokenCounter) (*Forecast, error) {
+func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, counter eval.TokenCounter) (*Forecast, error) {
+	limits := settings.Limits
 	f := &Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}}
 	type key struct{ suite, arm string }
 	arms := map[key]*ArmForecast{}
 	unknown := false
-	matter := limits.TokensPerMinute > 0 || limits.BudgetTokens > 0
+	matter := limits.TokensMatter()
 	texts := map[string]bool{} // that answers are compared with
 	answers := 0               // to be embedded
 	err := CountPrompts(ctx, plan, counter, func(t *runner.Planned, tokens int, first bool) error {
@@ -100,6 +104,8 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 		a.Trials++
 		a.PromptTokens += tokens
 		a.MaxOutputTokens += t.OutputLimit()
+		f.LeastCost += settings.Prices.Of(t.Model, tokens, 0)
+		f.MostCost += settings.Prices.Of(t.Model, tokens, t.OutputLimit())
 		unknown = unknown || t.OutputLimit() == 0
 		if first && t.MustCount(limits.CountTokens, matter) {
 			f.CountCalls++
@@ -139,6 +145,9 @@ func NewForecast(ctx context.Context, plan *runner.Plan, limits suite.Limits, co
 	}
 	f.EmbedCalls = (answers + len(texts) + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
 	f.MaxCalls = (f.Trials + f.CountCalls + answers + len(texts)) * limits.Attempts // each text embedded by itself
+	if settings.Prices != nil {
+		f.Currency = settings.Prices.Currency
+	}
 	f.limits(limits)
 	return f, nil
 }
@@ -162,6 +171,9 @@ func (f *Forecast) limits(l suite.Limits) {
 	}
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
+	}
+	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {
+		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %g %s may be too small: up to %.4f are possible", l.BudgetMoney, f.Currency, f.MostCost))
 	}
 	if l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d tokens may be too small: up to %d are possible", l.BudgetTokens, tokens))

@@ -77,6 +77,9 @@ type Flags struct {
 	TPM          int               `json:"tpm,omitempty"`
 	BudgetTokens int               `json:"budgetTokens,omitempty"`
 	BudgetCalls  int               `json:"budgetCalls,omitempty"`
+	BudgetMoney  float64           `json:"budgetMoney,omitempty"`
+	BudgetTime   time.Duration     `json:"budgetTimeNs,omitempty"`
+	Prices       string            `json:"prices,omitempty"` // a file
 	Attempts     int               `json:"attempts,omitempty"`
 	Timeout      time.Duration     `json:"timeoutNs,omitempty"`
 	Repeats      int               `json:"repeats,omitempty"`

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,6 +66,8 @@ func Merge(names []string, out string) (dir string, err error) {
 	for _, d := range shards {
 		end.Spent.Calls += d.Spent.Calls
 		end.Spent.Tokens += d.Spent.Tokens
+		end.Spent.Money += d.Spent.Money
+		end.Spent.Currency = cmp.Or(end.Spent.Currency, d.Spent.Currency)
 		end.FinishedAt = max(end.FinishedAt, d.End.FinishedAt)
 	}
 	if err := w.Finish(&end); err != nil {

@@ -70,6 +70,8 @@ func (r *Resumption) merge(f Flags) {
 	to.Concurrency = cmp.Or(f.Concurrency, to.Concurrency)
 	to.RPM, to.TPM = cmp.Or(f.RPM, to.RPM), cmp.Or(f.TPM, to.TPM)
 	to.BudgetTokens, to.BudgetCalls = cmp.Or(f.BudgetTokens, to.BudgetTokens), cmp.Or(f.BudgetCalls, to.BudgetCalls)
+	to.BudgetMoney, to.BudgetTime = cmp.Or(f.BudgetMoney, to.BudgetMoney), cmp.Or(f.BudgetTime, to.BudgetTime)
+	to.Prices = cmp.Or(f.Prices, to.Prices)
 	to.Attempts, to.Timeout = cmp.Or(f.Attempts, to.Attempts), cmp.Or(f.Timeout, to.Timeout)
 	to.MaxFailures = f.MaxFailures
 	if to.NoContent {

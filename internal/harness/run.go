@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -62,6 +63,10 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 		defer close(watched)
 		c.session.watch(ctx, signals, cancel, caught)
 	}()
+	if limit := c.session.Settings.Limits.BudgetTime; limit > 0 {
+		timer := time.AfterFunc(limit, func() { c.halt(eval.EndBudget, fmt.Sprintf("the budget of %s is spent", limit)) })
+		defer timer.Stop()
+	}
 	c.consume(ctx, progress)
 	progress.Finish()
 	cancel()
@@ -204,6 +209,7 @@ type consumer struct {
 	plan     *runner.Plan
 	recorded func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
 	end      eval.End
+	halting  sync.Mutex // held while the run is being stopped
 	failures int
 	broken   error
 }
@@ -213,7 +219,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	limits := s.Settings.Limits
 	results := runner.Run(ctx, c.plan, runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.BudgetTokens > 0 || limits.TokensPerMinute > 0, Stop: s.stop, Recorded: c.recorded,
+		TokensMatter: limits.TokensMatter(), Stop: s.stop, Recorded: c.recorded,
 	})
 	for r := range results {
 		if s.Flags.NoContent {
@@ -266,6 +272,8 @@ func (c *consumer) decideOnError(e *eval.Error) {
 
 // halt stops the run for a reason; only the first reason counts.
 func (c *consumer) halt(reason eval.EndReason, message string) {
+	c.halting.Lock()
+	defer c.halting.Unlock()
 	if c.session.stop.Reason() == "" {
 		c.end.Reason, c.end.Message = reason, message
 		c.session.stop.Now(message)

@@ -3,6 +3,8 @@ package harness
 import (
 	"cmp"
 	"maps"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 type Settings struct {
 	Service eval.RunService
 	Limits  suite.Limits
+	Prices  *eval.Prices // nil without a price list
 	key     string
 	spent   eval.Spent // before, by a run that is resumed
 }
@@ -59,6 +62,8 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 			TokensPerMinute:   pick(&m, "limits.tokensPerMinute", f.TPM, func(s *suite.Suite) int { return s.Limits.TokensPerMinute }),
 			BudgetTokens:      pick(&m, "limits.budget.tokens", f.BudgetTokens, func(s *suite.Suite) int { return s.Limits.BudgetTokens }),
 			BudgetCalls:       pick(&m, "limits.budget.calls", f.BudgetCalls, func(s *suite.Suite) int { return s.Limits.BudgetCalls }),
+			BudgetMoney:       pick(&m, "limits.budget.money", f.BudgetMoney, func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }),
+			BudgetTime:        pick(&m, "limits.budget.time", f.BudgetTime, func(s *suite.Suite) time.Duration { return s.Limits.BudgetTime }),
 			Timeout:           cmp.Or(pick(&m, "limits.timeout", f.Timeout, func(s *suite.Suite) time.Duration { return s.Limits.Timeout }), defaultTimeout),
 			Attempts:          cmp.Or(pick(&m, "limits.attempts", f.Attempts, func(s *suite.Suite) int { return s.Limits.Attempts }), defaultAttempts),
 			CountTokens:       cmp.Or(pick(&m, "limits.countTokens", "", func(s *suite.Suite) string { return s.Limits.CountTokens }), suite.CountAuto),
@@ -66,10 +71,44 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 		key: strings.TrimSpace(getenv("EVALRUN_API_KEY")),
 	}
 	s.Limits.Models = m.models()
+	var err error
+	if s.Prices, err = prices(&m, l, f.Prices); err != nil {
+		return s, err
+	}
 	if len(m.differ) > 0 {
 		return s, Exitf(ExitBadInput, "the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it by flags", strings.Join(m.differ, ", "))
 	}
+	if s.Limits.BudgetMoney > 0 && s.Prices == nil {
+		return s, Exitf(ExitBadInput, "a budget of money needs a price list: `prices: FILE` in the suite, or --prices FILE")
+	}
 	return s, s.check()
+}
+
+// prices reads the price list of a run: that of the flag, or the one on which the suites agree.
+func prices(m *merger, l *Loaded, file string) (*eval.Prices, error) {
+	if file != "" {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return nil, Exitf(ExitBadInput, "the price list cannot be read: %w", err)
+		}
+		one := &Loaded{sources: map[string][]byte{file: src}}
+		p := suite.LoadPrices(file, src, &one.Diags)
+		if one.Diags.HasErrors() {
+			return nil, &BadFiles{one}
+		}
+		return p, nil
+	}
+	var out *eval.Prices
+	for _, s := range l.Suites {
+		switch {
+		case s.Prices == nil:
+		case out == nil:
+			out = s.Prices
+		case !reflect.DeepEqual(out, s.Prices):
+			m.differ = append(m.differ, "prices")
+		}
+	}
+	return out, nil
 }
 
 func (s *Settings) check() error {

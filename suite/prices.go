@@ -1,0 +1,44 @@
+package suite
+
+import (
+	"math"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// LoadPrices reads a price list; mistakes go to diags.
+func LoadPrices(shown string, src []byte, diags *diag.List) *eval.Prices {
+	p := &eval.Prices{Models: map[string]eval.Price{}}
+	root, ok := yamlnode.Parse(shown, src, diags)
+	if !ok {
+		return p
+	}
+	m := root.Map("currency", "models")
+	p.Currency = m.Need("currency").Str()
+	models := m.Need("models")
+	for e := range models.Map().Entries() {
+		checkModelID(e.Key)
+		one := e.Value.Map("input", "output")
+		p.Models[e.Name()] = eval.Price{Input: one.Need("input").Float(0, math.MaxInt32), Output: one.Need("output").Float(0, math.MaxInt32)}
+	}
+	if models.IsMapping() && len(p.Models) == 0 {
+		models.Errorf("such as `svc-pro: {input: 0.5, output: 1.5}`, per million tokens", "the price list names no model")
+	}
+	return p
+}
+
+// prices reads the price list that the suite names.
+func (l *loader) prices(n yamlnode.Node) {
+	if n.IsZero() {
+		return
+	}
+	name := n.Str()
+	src, err := l.files.text(name)
+	if err != nil {
+		n.Errorf("", "%s", err)
+		return
+	}
+	l.Prices = LoadPrices(l.Shown(name), src, l.diags)
+}
