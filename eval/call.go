@@ -65,6 +65,7 @@ const (
 	KindNoCandidates ErrorKind = "noCandidates" // neither an answer nor a block
 	KindUnscored     ErrorKind = "unscored"     // a scorer could not tell
 	KindScorer       ErrorKind = "scorer"       // a scorer failed
+	KindReplayMiss   ErrorKind = "replayMiss"   // nothing was recorded for the trial
 	KindCanceled     ErrorKind = "canceled"     // given up by evalrun itself; never journaled
 	KindBudget       ErrorKind = "budget"       // not sent: the budget is spent; becomes a skip
 )

@@ -140,12 +140,14 @@ func (c Counts) Asked() int { return c.Pass + c.Fail + c.Error }
 
 // Run is the head of a run file: what was asked to run, and where.
 type Run struct {
-	Version    int             `json:"version"`
-	ID         string          `json:"id"`
-	StartedAt  string          `json:"startedAt"` // RFC 3339, UTC
-	Suites     []RunSuite      `json:"suites"`
-	Service    RunService      `json:"service"`
-	Emulator   bool            `json:"emulator"`
+	Version   int        `json:"version"`
+	ID        string     `json:"id"`
+	StartedAt string     `json:"startedAt"` // RFC 3339, UTC
+	Suites    []RunSuite `json:"suites"`
+	Service   RunService `json:"service"`
+	Emulator  bool       `json:"emulator"`
+	// Replay is the folder of recorded answers that were used instead of the service's, "" when none were.
+	Replay     string          `json:"replay,omitempty"`
 	Models     []Model         `json:"models"`
 	Flags      json.RawMessage `json:"flags,omitempty"`
 	RandomSeed uint64          `json:"randomSeed"`

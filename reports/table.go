@@ -87,6 +87,9 @@ func (t *tableReport) heading() {
 	if t.d.Run.Emulator {
 		t.wrapped("", "against evalrun's emulator: no model was asked, the answers come from a script")
 	}
+	if dir := t.d.Run.Replay; dir != "" {
+		t.wrapped("", "replayed: no model was asked, the answers come from "+dir)
+	}
 	switch {
 	case t.d.Running:
 		t.line("the run still goes on: %d of %d trials so far", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)

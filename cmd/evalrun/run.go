@@ -37,6 +37,9 @@ func (a *app) runCommand() *cobra.Command {
 	selectFlags(fs, &o.Flags)
 	reportFlags(fs, &o.Flags)
 	fs.StringVar(&o.Out, "out", "", "run directory (default .evalrun/runs/ID)")
+	fs.StringVar(&o.Record, "record", "", "folder in which the answers are kept, to be replayed and reviewed")
+	fs.StringVar(&o.Replay, "replay", "", "folder of recorded answers to use instead of the service; a trial without one is an error")
+	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "folder of recorded answers; what is missing there is asked, and recorded")
 	fs.BoolVar(&o.NoContent, "no-content", false, "keep prompts and answers out of all files; hashes, lengths and scores stay")
 	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "nothing selected is no error")
 	positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
@@ -90,6 +93,9 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	release()
 	if dir == "" {
 		return err
+	}
+	if err == nil {
+		a.explain(session.Record(dir))
 	}
 	return a.reported(err, dir, outputs, o.quiet)
 }

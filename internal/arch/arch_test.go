@@ -27,11 +27,12 @@ var direct = map[string][]string{
 	"genlang/emulator":  {"eval", "diag", "internal/yamlnode", "internal/tmpl"},
 	"genlang/oauth":     {"eval", "diag", "internal/secret"},
 	"journal":           {"eval"},
-	"internal/flow":     {"eval"},
+	"internal/record":   {"eval"},
+	"internal/flow":     {"eval", "internal/record"},
 	"scorers":           {"suite", "eval", "diag"},
 	"reports":           {"journal", "eval", "diag", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag"},
-	"internal/harness":  {"runner", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "scorers", "suite"},
+	"internal/harness":  {"runner", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
 	"cmd/evalrun":       {"internal/harness", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
 }
 

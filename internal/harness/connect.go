@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/genlang/oauth"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -36,12 +37,21 @@ type Session struct {
 	login    *oauth.Tokens // nil without OAuth
 	client   *genlang.Client
 	emulator *emulator.Server
+	store    *record.Store // of recorded answers; nil without
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
 // decorators. It makes no call.
 func Connect(l *Loaded, settings Settings, flags Flags, version string, notice func(string)) (*Session, error) {
 	s := &Session{Settings: settings, Flags: flags, Loaded: l, Version: version, Notice: notice, stop: runner.NewStop()}
+	if err := s.openStore(); err != nil {
+		return nil, err
+	}
+	if flags.Replay != "" { // nobody is asked
+		s.ledger, s.waits = flow.NewLedger(flow.LedgerConfig{}), flow.NewWaits()
+		s.service = flow.Replay(s.store, nil)
+		return s, nil
+	}
 	if flags.Emulator != "" {
 		if err := s.startEmulator(); err != nil {
 			return nil, err
@@ -71,7 +81,9 @@ func (l *Loaded) warned(url string) bool {
 
 // Emulated reports whether the session talks to an emulator: the embedded one, or one that said so
 // in an answer.
-func (s *Session) Emulated() bool { return s.emulator != nil || s.client.Emulated() }
+func (s *Session) Emulated() bool {
+	return s.emulator != nil || s.client != nil && s.client.Emulated()
+}
 
 // Source tells about models.
 func (s *Session) Source() eval.ModelSource { return s.service }
@@ -109,6 +121,9 @@ func (s *Session) wire() {
 	s.service = flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(attempt))), flow.RetryPolicy{
 		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
 	})
+	if s.store != nil { // what it does not have is asked, and vectors are recorded on the way
+		s.service = flow.Replay(s.store, s.service)
+	}
 }
 
 // Waiting tells who waits for what, "" when nobody does.

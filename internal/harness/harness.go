@@ -87,6 +87,9 @@ type Flags struct {
 	Tags         []string          `json:"tags,omitempty"`
 	Arms         []string          `json:"arms,omitempty"`
 	Shard        string            `json:"shard,omitempty"` // I/N
+	Record       string            `json:"record,omitempty"`
+	Replay       string            `json:"replay,omitempty"`
+	ReplayOr     string            `json:"replayOrRecord,omitempty"`
 	NoContent    bool              `json:"noContent,omitempty"`
 	AllowEmpty   bool              `json:"allowEmpty,omitempty"`
 	MaxFailures  int               `json:"maxFailures,omitempty"`

@@ -140,8 +140,11 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 		Models: plan.Models, Flags: flags, RandomSeed: s.Flags.Seed, Labels: eval.Labels{},
 		Plan: eval.RunPlan{Trials: plan.Size(), Arms: armNames(plan), Targets: plan.Targets(), Shard: plan.Shard()}, Tool: "evalrun " + s.Version,
 	}
-	if s.emulator != nil {
+	switch {
+	case s.emulator != nil:
 		run.Service.BaseURL = "emulator" // its address is another one each time
+	case s.Flags.Replay != "":
+		run.Replay = s.Flags.Replay
 	}
 	if run.Models == nil {
 		run.Models = []eval.Model{}

@@ -1,0 +1,102 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/record"
+)
+
+// Replay answers from recorded answers. What was not recorded goes to next, or, when next is nil, is an error of
+// kind replayMiss.
+func Replay(store *record.Store, next Service) Service {
+	return &replay{store: store, next: next}
+}
+
+type replay struct {
+	store *record.Store
+	next  Service
+
+	mu sync.Mutex // of vectors
+}
+
+func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	a := r.store.Answer(call.TrialID)
+	switch {
+	case a == nil && r.next != nil:
+		return r.next.Generate(ctx, call)
+	case a == nil:
+		return nil, miss("there is no recorded answer for this trial: what it asks is not what was recorded")
+	}
+	if a.Timing != nil {
+		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
+	}
+	out := *a.Response
+	out.Usage = a.Usage
+	return &out, nil
+}
+
+func miss(format string, args ...any) error {
+	return &eval.Error{Kind: eval.KindReplayMiss, Permanent: true, Unsent: true, Message: fmt.Sprintf(format, args...)}
+}
+
+// CountTokens guesses where nobody can be asked: no limit depends on it then.
+func (r *replay) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	if r.next != nil && r.store.Answer(call.TrialID) == nil {
+		return r.next.CountTokens(ctx, call)
+	}
+	return eval.EstimatePrompt(call.Contents), nil
+}
+
+func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+	out := make([]eval.Vector, len(call.Texts))
+	rest := &eval.EmbedCall{Model: call.Model, APIVersion: call.APIVersion}
+	var places []int
+	r.mu.Lock()
+	for i, text := range call.Texts {
+		if out[i] = r.store.Vector(call.Model, text); out[i] == nil {
+			rest.Texts, places = append(rest.Texts, text), append(places, i)
+		}
+	}
+	r.mu.Unlock()
+	switch {
+	case len(places) == 0:
+		return out, nil
+	case r.next == nil:
+		return nil, miss("%d of %d embeddings were not recorded", len(places), len(out))
+	}
+	vectors, err := r.next.Embed(ctx, rest)
+	call.Timing = rest.Timing
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, v := range vectors {
+		out[places[i]] = v
+		r.store.PutVector(call.Model, rest.Texts[i], v)
+	}
+	return out, nil
+}
+
+// Model tells what was recorded of a model.
+func (r *replay) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+	if r.next != nil {
+		return r.next.Model(ctx, apiVersion, id)
+	}
+	for i := range r.store.Models {
+		if m := r.store.Models[i]; m.ID() == id && m.APIVersion == apiVersion {
+			return &m, nil
+		}
+	}
+	return nil, miss("nothing is recorded of the model %s", id)
+}
+
+func (r *replay) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
+	if r.next != nil {
+		return r.next.Models(ctx, apiVersion)
+	}
+	return r.store.Models, nil
+}

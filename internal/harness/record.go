@@ -1,0 +1,74 @@
+package harness
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/record"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// openStore opens the folder of recorded answers that the flags name, if any.
+func (s *Session) openStore() error {
+	f := s.Flags
+	given := 0
+	for _, dir := range []string{f.Record, f.Replay, f.ReplayOr} {
+		if dir != "" {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return nil
+	case given > 1:
+		return Exitf(ExitBadInput, "--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
+	case f.NoContent && f.Replay == "":
+		return Exitf(ExitBadInput, "--no-content keeps answers out of files, and recording is keeping them: choose one")
+	}
+	dir := cmp.Or(f.Record, f.Replay, f.ReplayOr)
+	if _, err := os.Stat(dir); err != nil && f.Replay != "" {
+		return Exitf(ExitBadInput, "there are no recorded answers: %w", err)
+	}
+	store, err := record.Open(dir)
+	if err != nil {
+		return Exitf(ExitBadInput, "the recorded answers cannot be read: %w", err)
+	}
+	if f.Record != "" { // what is there is asked anew
+		store.Forget()
+	}
+	s.store = store
+	return nil
+}
+
+// Record keeps the answers of a run in the folder that the flags name for it. It does nothing when they name none.
+func (s *Session) Record(runDir string) (err error) {
+	if s.store == nil || s.Flags.Replay != "" {
+		return nil
+	}
+	d, err := journal.Open(runDir)
+	if err != nil {
+		return Exitf(ExitIncomplete, "the answers cannot be recorded: %w", err)
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	for r, err := range d.Trials() {
+		if err != nil {
+			return Exitf(ExitIncomplete, "the answers cannot be recorded: %w", err)
+		}
+		s.store.Put(r)
+	}
+	for _, m := range d.Run.Models {
+		s.store.Models = slices.DeleteFunc(s.store.Models, func(old eval.Model) bool { return old.Name == m.Name && old.APIVersion == m.APIVersion })
+		s.store.Models = append(s.store.Models, m)
+	}
+	slices.SortFunc(s.store.Models, func(a, b eval.Model) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.APIVersion, b.APIVersion))
+	})
+	if err := s.store.Save(); err != nil {
+		return Exitf(ExitIncomplete, "the answers cannot be recorded: %w", err)
+	}
+	s.Notice(fmt.Sprintf("recorded: %s", cmp.Or(s.Flags.Record, s.Flags.ReplayOr)))
+	return nil
+}

@@ -1,0 +1,216 @@
+// Package record keeps answers in a folder that is meant to be committed and reviewed: a readable file a case,
+// sorted, with the request as it was sent and the answer as it came. Errors are not kept. A Store is what a replay
+// answers from.
+//
+// The usual order: Open, then Store.Answer; or Open, Store.Put for each result, Store.Save.
+package record
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2/maybe"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Version is the format of the files.
+const Version = 1
+
+// maxFile bounds a file that is read.
+const maxFile = 64 << 20
+
+// Answer is the recorded answer of one trial.
+type Answer struct {
+	ID       string         `json:"id"` // of the trial: a hash of what is asked
+	Arm      string         `json:"arm"`
+	Model    string         `json:"model"`
+	Repeat   int            `json:"repeat"`
+	Request  *eval.Request  `json:"request,omitempty"`
+	Response *eval.Response `json:"response"`
+	Usage    *eval.Usage    `json:"usage,omitempty"`
+	Timing   *Timing        `json:"timing,omitempty"`
+}
+
+// Timing is what scorers look at.
+type Timing struct {
+	LatencyMs float64 `json:"latencyMs"`
+	eval.StreamTiming
+}
+
+// file is one case.
+type file struct {
+	Version int      `json:"version"`
+	Suite   string   `json:"suite"`
+	Case    string   `json:"case"`
+	Answers []Answer `json:"answers"`
+}
+
+// Store is a folder of recorded answers.
+type Store struct {
+	dir     string
+	files   map[string]*file // by path below dir
+	changed map[string]bool
+	byID    map[string]*Answer
+	Models  []eval.Model // metadata of the models, as recorded
+	vectors map[string]eval.Vector
+}
+
+const (
+	modelsFile  = "models.json"
+	vectorsFile = "vectors.json"
+)
+
+// Open reads the folder; one that does not exist is an empty store.
+func Open(dir string) (*Store, error) {
+	s := &Store{dir: dir, files: map[string]*file{}, changed: map[string]bool{}, byID: map[string]*Answer{}, vectors: map[string]eval.Vector{}}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".json" {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		return s.read(filepath.ToSlash(name))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return s, err
+}
+
+func (s *Store) read(name string) error {
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return fmt.Errorf("%s is not a file of recorded answers", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	switch name {
+	case modelsFile:
+		err = json.Unmarshal(data, &s.Models)
+	case vectorsFile:
+		err = json.Unmarshal(data, &s.vectors)
+	default:
+		f := &file{}
+		if err = json.Unmarshal(data, f); err == nil && f.Version > Version {
+			err = fmt.Errorf("version %d; this evalrun reads up to %d", f.Version, Version)
+		}
+		s.files[name] = f
+		for i := range f.Answers {
+			s.byID[f.Answers[i].ID] = &f.Answers[i]
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not a file of recorded answers: %w", path, err)
+	}
+	return nil
+}
+
+// Forget makes the store answer nothing that was read; what is put from now on still takes its place in the files.
+func (s *Store) Forget() { clear(s.byID); clear(s.vectors) }
+
+// Answer finds the answer of a trial, nil when none was recorded.
+func (s *Store) Answer(trialID string) *Answer { return s.byID[trialID] }
+
+// Vector finds the embedding of a text, nil when none was recorded.
+func (s *Store) Vector(model, text string) eval.Vector { return s.vectors[vectorKey(model, text)] }
+
+// PutVector records the embedding of a text.
+func (s *Store) PutVector(model, text string, v eval.Vector) {
+	s.vectors[vectorKey(model, text)] = v
+}
+
+func vectorKey(model, text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return model + " " + hex.EncodeToString(sum[:16])
+}
+
+// Put records the answer of a trial, in the place of an earlier one to the same arm and repeat. A trial without an answer
+// is left out.
+func (s *Store) Put(r *eval.Result) {
+	if r.Response == nil || r.Error != nil && r.Error.Kind != eval.KindUnscored && r.Error.Kind != eval.KindScorer {
+		return
+	}
+	name := fileName(r.Suite, r.Case)
+	f := s.files[name]
+	if f == nil {
+		f = &file{Version: Version, Suite: r.Suite, Case: r.Case}
+		s.files[name] = f
+	}
+	a := Answer{ID: r.ID, Arm: r.Arm, Model: r.Model, Repeat: r.Repeat, Request: r.Request, Response: r.Response, Usage: r.Usage}
+	if r.Timing != nil {
+		a.Timing = &Timing{r.Timing.LatencyMs, r.Timing.StreamTiming}
+	}
+	f.Answers = slices.DeleteFunc(f.Answers, func(old Answer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
+	f.Answers = append(f.Answers, a)
+	s.changed[name] = true
+}
+
+// Save writes what was put, each file in one step.
+func (s *Store) Save() error {
+	for name := range s.changed {
+		f := s.files[name]
+		slices.SortFunc(f.Answers, func(a, b Answer) int { return cmp.Or(cmp.Compare(a.Arm, b.Arm), a.Repeat-b.Repeat) })
+		if err := s.write(name, f); err != nil {
+			return err
+		}
+	}
+	clear(s.changed)
+	if err := s.write(modelsFile, s.Models); err != nil {
+		return err
+	}
+	if len(s.vectors) == 0 {
+		return nil
+	}
+	return s.write(vectorsFile, s.vectors)
+}
+
+func (s *Store) write(name string, v any) error {
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	plain, err := eval.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(json.RawMessage(plain)); err != nil {
+		return err
+	}
+	return maybe.WriteFile(path, []byte(b.String()), 0o644)
+}
+
+// unsafe are the characters that names of files are better without.
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// fileName is where the answers of a case stand: readable, and unlike that of any other case.
+func fileName(suite, name string) string {
+	readable := strings.Trim(unsafe.ReplaceAllString(name, "-"), "-")
+	if len(readable) > 60 {
+		readable = readable[:60]
+	}
+	sum := sha256.Sum256([]byte(name))
+	return suite + "/" + strings.TrimPrefix(readable+"-"+hex.EncodeToString(sum[:4]), "-") + ".json"
+}

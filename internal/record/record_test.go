@@ -1,0 +1,115 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+func result(name, arm string, repeat int, text string) *eval.Result {
+	return &eval.Result{
+		Trial:    eval.Trial{ID: name + arm + text, Suite: "s", Case: name, Arm: arm, Model: "m", Repeat: repeat},
+		Response: &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}},
+		Usage:    &eval.Usage{PromptTokens: 1, Source: eval.UsageService}, Timing: &eval.Timing{LatencyMs: 5},
+	}
+}
+
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		out[strings.TrimPrefix(path, dir)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// The files do not depend on the order in which answers came, and give back what was put.
+func TestFilesAreSorted(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	all := []*eval.Result{result("a/b ü", "x/p", 1, "one <b>"), result("a/b ü", "x/p", 2, "two"), result("a/b ü", "w/p", 1, "three"), result("a-b", "x/p", 1, "four")}
+	for i, dir := range dirs {
+		s, err := Open(filepath.Join(dir, "deep"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range all {
+			if i == 1 {
+				k = len(all) - 1 - k
+			}
+			s.Put(all[k])
+		}
+		s.PutVector("e", "text", eval.Vector{1, 0.5})
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := tree(t, dirs[0])
+	if d := cmp.Diff(first, tree(t, dirs[1])); d != "" || len(first) != 4 {
+		t.Errorf("%d files\n%s", len(first), d)
+	}
+	s, err := Open(filepath.Join(dirs[0], "deep"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		if a := s.Answer(r.ID); a == nil || a.Response.Text() != r.Response.Text() || a.Timing.LatencyMs != 5 {
+			t.Errorf("%s: %+v", r.ID, a)
+		}
+	}
+	if s.Answer("another") != nil || cmp.Diff(s.Vector("e", "text"), eval.Vector{1, 0.5}) != "" || s.Vector("f", "text") != nil {
+		t.Error("what was not put is there, or the other way round")
+	}
+	// A new answer takes the place of the old one to the same arm and repeat.
+	s.Put(result("a/b ü", "x/p", 1, "anew"))
+	if err := s.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(filepath.Join(dirs[0], "deep")); err != nil || s.Answer(all[0].ID) != nil || s.Answer("a/b üx/panew") == nil {
+		t.Error(err)
+	}
+}
+
+// Errors are not answers.
+func TestErrorsAreNotRecorded(t *testing.T) {
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []eval.ErrorKind{eval.KindStatus, eval.KindTruncated, eval.KindNoCandidates} {
+		r := result("c", "x/p", 1, "half")
+		r.Error = &eval.Error{Kind: kind}
+		s.Put(r)
+	}
+	s.Put(&eval.Result{Trial: eval.Trial{Suite: "s", Case: "c"}})
+	if len(s.files) != 0 {
+		t.Error(s.files)
+	}
+}
+
+func TestBrokenFiles(t *testing.T) {
+	for _, text := range []string{"", "[", `{"version":9}`, `{"answers":5}`} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "x.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "x.json is not a file of recorded answers") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if s, err := Open(filepath.Join(t.TempDir(), "nothing")); err != nil || s.Answer("x") != nil {
+		t.Error(err)
+	}
+}
