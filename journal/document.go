@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -34,7 +33,7 @@ type Document struct {
 	Spent eval.Spent
 
 	file     *os.File
-	index    []entry
+	index    index
 	unhealed bool  // something was damaged, and the run has not been resumed since
 	next     int   // the number of the line after the last
 	whole    int64 // length of the file without a torn last line
@@ -46,30 +45,6 @@ type Document struct {
 func (d *Document) Partial() bool {
 	c := d.Summary.Counts
 	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > 0 || c.Total() < d.Run.Plan.Trials || d.unhealed
-}
-
-// entry locates a trial in the run file and keeps what the summary needs of it.
-type entry struct {
-	n      int
-	offset int64
-	length int
-	id     string
-	result digest
-}
-
-// digest is what a summary needs of a result.
-type digest struct {
-	suite, kase, arm string
-	outcome          eval.Outcome
-	usage            eval.Usage
-	latencyMs        float64
-	errorKind        eval.ErrorKind
-	metrics          []metric
-}
-
-type metric struct {
-	name  string
-	value float64
 }
 
 // ErrNoRun is returned by Open when the directory holds no run file.
@@ -117,7 +92,6 @@ func (d *Document) Close() error { return d.file.Close() }
 // read builds the index in one pass.
 func (d *Document) read() error {
 	r := bufio.NewReaderSize(d.file, 1<<16)
-	words := interner{}
 	for number := 1; ; number++ {
 		data, err := readLine(r)
 		if len(data) == 0 && errors.Is(err, io.EOF) {
@@ -126,7 +100,7 @@ func (d *Document) read() error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if err := d.line(number, data, words); errors.Is(err, errRest) {
+		if err := d.line(number, data); errors.Is(err, errRest) {
 			break
 		} else if err != nil {
 			return err
@@ -135,8 +109,8 @@ func (d *Document) read() error {
 	if d.Run.Version == 0 {
 		return errors.New("the run file has no head")
 	}
-	d.sort()
-	d.Summary = summarize(d.index, d.Run.Plan)
+	d.index.sort()
+	d.Summary = summarize(&d.index, d.Run.Plan)
 	return nil
 }
 
@@ -144,7 +118,7 @@ func (d *Document) read() error {
 var errRest = errors.New("the rest is left out")
 
 // line takes in one line, with its line break if it has one.
-func (d *Document) line(number int, data []byte, words interner) error {
+func (d *Document) line(number int, data []byte) error {
 	at := d.whole
 	ended := bytes.HasSuffix(data, []byte("\n"))
 	data = bytes.TrimSuffix(data, []byte("\n"))
@@ -176,7 +150,7 @@ func (d *Document) line(number int, data []byte, words interner) error {
 		d.damaged("line %d: another run begins; it and what follows is left out", number)
 		return errRest
 	}
-	if err := d.take(l.Type, data, at, words); err != nil {
+	if err := d.take(l.Type, data, at); err != nil {
 		return fmt.Errorf("line %d: %w", number, err)
 	}
 	return nil
@@ -197,7 +171,7 @@ func (d *Document) headCopy() error {
 	if _, err := check(data); err != nil {
 		return err
 	}
-	return d.take("run", data, 0, nil)
+	return d.take("run", data, 0)
 }
 
 func readLine(r *bufio.Reader) ([]byte, error) {
@@ -213,19 +187,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
-// interner keeps one copy of each of the few words that come again and again.
-type interner map[string]string
-
-func (in interner) word(s string) string {
-	if known, ok := in[s]; ok {
-		return known
-	}
-	s = strings.Clone(s)
-	in[s] = s
-	return s
-}
-
-func (d *Document) take(kind string, data []byte, at int64, words interner) error {
+func (d *Document) take(kind string, data []byte, at int64) error {
 	switch kind {
 	case "run":
 		if err := json.Unmarshal(data, &d.Run); err != nil {
@@ -248,7 +210,7 @@ func (d *Document) take(kind string, data []byte, at int64, words interner) erro
 			return err
 		}
 		d.End, d.unhealed = nil, false // what was lost was asked again
-		d.drop(r.Dropped)
+		d.index.drop(r.Dropped)
 	case "trial":
 		var r indexed
 		if err := json.Unmarshal(data, &r); err != nil {
@@ -261,21 +223,9 @@ func (d *Document) take(kind string, data []byte, at int64, words interner) erro
 		if r.Usage != nil {
 			d.Spent.Tokens += r.Usage.TotalTokens
 		}
-		d.index = append(d.index, entry{n: r.N, offset: at, length: len(data), id: r.ID, result: r.digest(words)})
+		d.index.add(&r, at, len(data))
 	}
 	return nil
-}
-
-// drop takes trials out that a resumed run does not have.
-func (d *Document) drop(ids []string) {
-	if len(ids) == 0 {
-		return
-	}
-	gone := map[string]bool{}
-	for _, id := range ids {
-		gone[id] = true
-	}
-	d.index = slices.DeleteFunc(d.index, func(e entry) bool { return gone[e.id] })
 }
 
 // indexed is what the index reads of a trial's line.
@@ -297,48 +247,12 @@ type indexedScore struct {
 	Value *float64 `json:"value"`
 }
 
-func (r *indexed) digest(words interner) digest {
-	out := digest{suite: words.word(r.Suite), kase: words.word(r.Case), arm: words.word(r.Arm), outcome: eval.Outcome(words.word(string(r.Outcome)))}
-	if r.Usage != nil {
-		out.usage = *r.Usage
-		out.usage.Source = ""
-	}
-	if r.Timing != nil {
-		out.latencyMs = r.Timing.LatencyMs
-	}
-	if r.Error != nil {
-		out.errorKind = eval.ErrorKind(words.word(string(r.Error.Kind)))
-	}
-	for _, s := range r.Scores {
-		if s.Name != "" && s.Value != nil {
-			out.metrics = append(out.metrics, metric{words.word(s.Name), *s.Value})
-		}
-	}
-	return out
-}
-
-// sort puts the index in the order of the plan; of several lines with one id the last
-// counts.
-func (d *Document) sort() {
-	slices.SortStableFunc(d.index, func(a, b entry) int { return a.n - b.n })
-	last := map[string]int{}
-	for i, e := range d.index {
-		last[e.id] = i
-	}
-	kept := d.index[:0]
-	for i, e := range d.index {
-		if last[e.id] == i {
-			kept = append(kept, e)
-		}
-	}
-	d.index = kept
-}
-
 // Outcomes yields the ids of the trials with what became of them.
 func (d *Document) Outcomes() iter.Seq2[string, eval.Outcome] {
 	return func(yield func(string, eval.Outcome) bool) {
-		for i := range d.index {
-			if !yield(d.index[i].id, d.index[i].result.outcome) {
+		for i := range d.index.entries {
+			e := &d.index.entries[i]
+			if !yield(e.id.String(), eval.Outcome(d.index.words[e.outcome])) {
 				return
 			}
 		}
@@ -346,13 +260,13 @@ func (d *Document) Outcomes() iter.Seq2[string, eval.Outcome] {
 }
 
 // Trial reads a trial by its place among Outcomes.
-func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index[i]) }
+func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index.entries[i]) }
 
 // Trials yields the trials in the order of the plan. A line that cannot be read any more
 // is an error, and the cursor goes on.
 func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 	return func(yield func(*eval.Result, error) bool) {
-		for _, e := range d.index {
+		for _, e := range d.index.entries {
 			r, err := d.at(e)
 			if !yield(r, err) {
 				return
@@ -379,18 +293,19 @@ type Row struct {
 	Suite, Case string
 	Counts      eval.Counts
 	entries     []entry
+	index       *index
 }
 
 // Rows yields the cases in the order of the plan, without reading the trials.
 func (d *Document) Rows() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
-		for from := 0; from < len(d.index); {
-			first := d.index[from].result
+		all := d.index.entries
+		for from := 0; from < len(all); {
 			to := from
-			for to < len(d.index) && d.index[to].result.suite == first.suite && d.index[to].result.kase == first.kase {
+			for to < len(all) && all[to].suite == all[from].suite && all[to].kase == all[from].kase {
 				to++
 			}
-			if !yield(newRow(d.index[from:to])) {
+			if !yield(newRow(&d.index, all[from:to])) {
 				return
 			}
 			from = to
@@ -398,10 +313,10 @@ func (d *Document) Rows() iter.Seq[Row] {
 	}
 }
 
-func newRow(entries []entry) Row {
-	row := Row{Suite: entries[0].result.suite, Case: entries[0].result.kase, entries: entries}
+func newRow(x *index, entries []entry) Row {
+	row := Row{Suite: x.words[entries[0].suite], Case: x.words[entries[0].kase], entries: entries, index: x}
 	for _, e := range entries {
-		row.Counts.Add(e.result.outcome)
+		row.Counts.Add(eval.Outcome(x.words[e.outcome]))
 	}
 	return row
 }
@@ -410,21 +325,21 @@ func newRow(entries []entry) Row {
 func (r Row) On(arm string) (Row, bool) {
 	var entries []entry
 	for _, e := range r.entries {
-		if e.result.arm == arm {
+		if r.index.words[e.arm] == arm {
 			entries = append(entries, e)
 		}
 	}
 	if len(entries) == 0 {
 		return Row{}, false
 	}
-	return newRow(entries), true
+	return newRow(r.index, entries), true
 }
 
 // ErrorKinds lists the kinds of errors in the row.
 func (r Row) ErrorKinds() []eval.ErrorKind {
 	var out []eval.ErrorKind
 	for _, e := range r.entries {
-		if k := e.result.errorKind; k != "" && !slices.Contains(out, k) {
+		if k := eval.ErrorKind(r.index.words[e.errorKind]); k != "" && !slices.Contains(out, k) {
 			out = append(out, k)
 		}
 	}
@@ -446,7 +361,7 @@ func (d *Document) Read(row Row) iter.Seq2[*eval.Result, error] {
 func (r Row) LatencyMs() float64 {
 	total := 0.0
 	for _, e := range r.entries {
-		total += e.result.latencyMs
+		total += float64(e.latencyMs)
 	}
 	return total
 }

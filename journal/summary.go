@@ -96,12 +96,12 @@ type Metric struct {
 }
 
 // summarize adds up an index in the order of the plan.
-func summarize(index []entry, plan eval.RunPlan) Summary {
+func summarize(x *index, plan eval.RunPlan) Summary {
 	var s Summary
 	suites := map[string]*tally{}
 	var order []string
-	for _, e := range index {
-		r := &e.result
+	for i := range x.entries {
+		r := x.digest(&x.entries[i])
 		s.Counts.Add(r.outcome)
 		s.Tokens.add(r.usage)
 		t, ok := suites[r.suite]
@@ -110,7 +110,7 @@ func summarize(index []entry, plan eval.RunPlan) Summary {
 			suites[r.suite] = t
 			order = append(order, r.suite)
 		}
-		t.add(r)
+		t.add(&r)
 	}
 	for _, name := range order {
 		one := SuiteSummary{Name: name, Arms: suites[name].arms(plan.Arms)}
