@@ -37,6 +37,7 @@ type Document struct {
 	unhealed bool  // something was damaged, and the run has not been resumed since
 	next     int   // the number of the line after the last
 	whole    int64 // length of the file without a torn last line
+	size     int64 // when it was opened
 	unended  bool  // the last line is whole but for its line break
 }
 
@@ -91,6 +92,9 @@ func (d *Document) Close() error { return d.file.Close() }
 
 // read builds the index in one pass.
 func (d *Document) read() error {
+	if info, err := d.file.Stat(); err == nil {
+		d.size = info.Size()
+	}
 	r := bufio.NewReaderSize(d.file, 1<<16)
 	for number := 1; ; number++ {
 		data, err := readLine(r)
@@ -224,6 +228,7 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 			d.Spent.Tokens += r.Usage.TotalTokens
 		}
 		d.index.add(&r, at, len(data))
+		d.index.reserve(at, d.size)
 	}
 	return nil
 }
@@ -275,9 +280,35 @@ func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 	}
 }
 
-func (d *Document) at(e entry) (*eval.Result, error) {
+// Lines yields the trials in the order of the plan as JSON, as Trials would be encoded.
+func (d *Document) Lines() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for _, e := range d.index.entries {
+			data, err := d.lineAt(e)
+			if err == nil {
+				if data = content(data); data == nil {
+					var r *eval.Result
+					if r, err = d.at(e); err == nil {
+						data, err = eval.Marshal(r)
+					}
+				}
+			}
+			if !yield(data, err) {
+				return
+			}
+		}
+	}
+}
+
+func (d *Document) lineAt(e entry) ([]byte, error) {
 	data := make([]byte, e.length)
-	if _, err := d.file.ReadAt(data, e.offset); err != nil {
+	_, err := d.file.ReadAt(data, e.offset)
+	return data, err
+}
+
+func (d *Document) at(e entry) (*eval.Result, error) {
+	data, err := d.lineAt(e)
+	if err != nil {
 		return nil, err
 	}
 	var r eval.Result

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"slices"
 	"strings"
@@ -124,19 +126,23 @@ func (x *index) drop(ids []string) {
 	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return gone[e.id] })
 }
 
-// sort puts the trials in the order of the plan; of several lines with one id the last counts.
+// sampled is how many lines tell how long lines are, so that room for all can be made at once.
+const sampled = 1000
+
+// reserve makes room for the trials of a file of the given size, once some of it has been read.
+func (x *index) reserve(read, size int64) {
+	if len(x.entries) == sampled {
+		more := float64(size-read) / float64(read) * sampled * 1.02
+		x.entries = slices.Grow(x.entries, int(more))
+	}
+}
+
+// sort puts the trials in the order of the plan; of several lines with one id the last counts. Lines of one id are of one
+// place in the plan.
 func (x *index) sort() {
-	last := make(map[trialID]int64, len(x.entries))
-	for i := range x.entries {
-		last[x.entries[i].id] = x.entries[i].offset
-	}
-	if len(last) < len(x.entries) {
-		x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return last[e.id] != e.offset })
-	}
 	slices.SortFunc(x.entries, func(a, b entry) int {
-		if a.n != b.n {
-			return int(a.n) - int(b.n)
-		}
-		return int(a.offset - b.offset)
+		return cmp.Or(cmp.Compare(a.n, b.n), bytes.Compare(a.id[:], b.id[:]), cmp.Compare(b.offset, a.offset))
 	})
+	x.entries = slices.CompactFunc(x.entries, func(a, b entry) bool { return a.n == b.n && a.id == b.id })
+	slices.SortFunc(x.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.offset, b.offset)) })
 }

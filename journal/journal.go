@@ -7,6 +7,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -270,6 +272,42 @@ type line struct {
 // crcTail is the length of `,"crc":"XXXXXXXX"}`.
 const crcTail = len(`,"crc":"00000000"}`)
 
+var (
+	typePrefix = []byte(`{"type":"`)
+	seqPrefix  = []byte(`,"seq":`)
+)
+
+// frame reads what stands at the ends of a line as this package writes it, without looking at what is between.
+func frame(body []byte) (l line, ok bool) {
+	rest, ok := bytes.CutPrefix(body, typePrefix)
+	at := bytes.LastIndex(body, seqPrefix)
+	end := bytes.IndexByte(rest, '"')
+	if !ok || at < 0 || end < 0 {
+		return l, false
+	}
+	seq, err := strconv.Atoi(string(body[at+len(seqPrefix):]))
+	if err != nil || seq < 0 {
+		return l, false
+	}
+	return line{string(rest[:end]), &seq}, true
+}
+
+// content is a trial's line as JSON of its own, without what frames it; nil when the line was written
+// otherwise.
+func content(data []byte) []byte {
+	const begin = `{"type":"trial",`
+	if len(data) <= crcTail || !bytes.HasPrefix(data, []byte(begin)) {
+		return nil
+	}
+	at := bytes.LastIndex(data[:len(data)-crcTail], seqPrefix)
+	if at < len(begin) {
+		return nil
+	}
+	out := append(make([]byte, 0, at), '{')
+	out = append(out, data[len(begin):at]...)
+	return append(out, '}')
+}
+
 // check verifies the checksum of a line, without its line break.
 func check(data []byte) (line, error) {
 	var l line
@@ -279,6 +317,9 @@ func check(data []byte) (line, error) {
 	body, tail := data[:len(data)-crcTail], data[len(data)-crcTail:]
 	if want := fmt.Sprintf(`,"crc":"%08x"}`, crc32.Checksum(body, castagnoli)); string(tail) != want {
 		return l, errors.New("the checksum does not fit")
+	}
+	if l, ok := frame(body); ok {
+		return l, nil
 	}
 	if err := json.Unmarshal(data, &l); err != nil {
 		return l, errors.New("the line is not JSON")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -322,4 +323,42 @@ func BenchmarkAppend(b *testing.B) {
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// BenchmarkOpen reads the index of a run of 100,000 trials.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	run := head
+	w, err := Create(dir, &run, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const trials = 100_000
+	for n := range trials {
+		r := result(n, eval.Pass)
+		r.ID = fmt.Sprintf("%016x", n)
+		if err := w.Append(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
+		b.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		d, err := Open(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if d.Summary.Counts.Pass != trials {
+			b.Fatal(d.Summary.Counts)
+		}
+		d.Close()
+	}
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/trials, "B-live/trial")
+	b.ReportMetric(float64(trials)*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }

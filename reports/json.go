@@ -73,11 +73,7 @@ func JSON(w io.Writer, d *journal.Document, _ Options) error {
 	_, _ = out.Write(head[:len(head)-1]) // errors stay with the writer until Flush
 	_, _ = out.WriteString(",\"trials\":[")
 	first := true
-	for r, err := range d.Trials() {
-		if err != nil {
-			return err
-		}
-		line, err := eval.Marshal(r)
+	for line, err := range d.Lines() {
 		if err != nil {
 			return err
 		}
@@ -152,22 +148,15 @@ func (a *jsonArm) tell(run *eval.Run) {
 	}
 }
 
-// jsonLine is a trial that has to say by itself that no model was asked.
-type jsonLine struct {
-	*eval.Result
-	Emulator bool `json:"emulator,omitempty"`
-}
-
-// JSONLines writes one trial a line, in the order of the plan.
+// JSONLines writes one trial a line, in the order of the plan. Each says by itself when no model was asked.
 func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
 	out := bufio.NewWriter(w)
-	for r, err := range d.Trials() {
+	for line, err := range d.Lines() {
 		if err != nil {
 			return err
 		}
-		line, err := eval.Marshal(jsonLine{r, d.Run.Emulator})
-		if err != nil {
-			return err
+		if d.Run.Emulator {
+			line = append(line[:len(line)-1], `,"emulator":true}`...)
 		}
 		_, _ = out.Write(line) // errors stay with the writer until Flush
 		_ = out.WriteByte('\n')
