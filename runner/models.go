@@ -101,6 +101,8 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 			return nil, nil
 		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 			return nil, e
+		case e.Kind == eval.KindReplayMiss: // nobody was asked
+			m = eval.NamedModel(key.id)
 		default:
 			c.notice(fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", key.id, e))
 			m = eval.NamedModel(key.id)

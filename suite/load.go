@@ -77,6 +77,15 @@ func nameOf(n yamlnode.Node) string {
 
 func (l *loader) service(n yamlnode.Node) {
 	m := n.Map("baseUrl", "apiVersion", "headerPrefix", "auth", "project", "authScopeBase")
+	if l.opts.Untrusted {
+		for e := range m.Entries() {
+			if e.Name() != "apiVersion" {
+				e.Key.Errorf("give it by a flag or a variable", "a suite that is not trusted cannot set `%s`", e.Name())
+			}
+		}
+		l.Service.APIVersion = apiVersion(m.Get("apiVersion"))
+		return
+	}
 	l.Service = Service{
 		BaseURL:       l.env(m.Get("baseUrl")),
 		APIVersion:    l.envWord(m.Get("apiVersion"), eval.APIVersions),

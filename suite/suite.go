@@ -130,6 +130,8 @@ type Options struct {
 	Vars    map[string]string   // --var: win over the variables of cases
 	Repeats int                 // --repeats: wins over the suite's; 0 leaves it
 	Getenv  func(string) string // for ${env:EVALRUN_...} in service; nil: nothing is set
+	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
+	Untrusted bool
 }
 
 // Kinds is what a suite needs to know about scorers, so that a wrong argument is

@@ -133,6 +133,11 @@ func completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	return append(harness.Runs(), "latest"), cobra.ShellCompDirectiveDefault
 }
 
+// untrustedFlag is for suites of people who must not choose where the key goes.
+func untrustedFlag(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.BoolVar(&f.Untrusted, "untrusted", false, "the suite is a stranger's: it cannot say where the service is, nor read the environment")
+}
+
 // shardFlag is a flag of the form I/N.
 type shardFlag string
 

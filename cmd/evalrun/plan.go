@@ -30,6 +30,7 @@ func (a *app) planCommand() *cobra.Command {
 	serviceFlags(cmd.Flags(), &o.Flags)
 	limitFlags(cmd.Flags(), &o.Flags)
 	selectFlags(cmd.Flags(), &o.Flags)
+	untrustedFlag(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the prompts' tokens (countTokens calls)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd

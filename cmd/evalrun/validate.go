@@ -17,6 +17,7 @@ func (a *app) validateCommand() *cobra.Command {
 	}
 	f.Vars = map[string]string{}
 	cmd.Flags().Var(vars(f.Vars), "var", "K=V: set a variable of every case; repeat it for several")
+	untrustedFlag(cmd.Flags(), &f)
 	return cmd
 }
 

@@ -38,6 +38,7 @@ type Session struct {
 	client   *genlang.Client
 	emulator *emulator.Server
 	store    *record.Store // of recorded answers; nil without
+	answers  *answers      // made elsewhere; nil without
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
@@ -47,7 +48,7 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 	if err := s.openStore(); err != nil {
 		return nil, err
 	}
-	if flags.Replay != "" { // nobody is asked
+	if s.offline() { // nobody is asked
 		s.ledger, s.waits = flow.NewLedger(flow.LedgerConfig{}), flow.NewWaits()
 		s.service = flow.Replay(s.store, nil)
 		return s, nil
@@ -212,6 +213,11 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	}
 	if s.Loaded.Diags.HasErrors() {
 		return nil, &BadFiles{s.Loaded}
+	}
+	if s.answers != nil {
+		if err := s.answers.check(p); err != nil {
+			return nil, err
+		}
 	}
 	return p, s.priced(p)
 }

@@ -90,6 +90,8 @@ type Flags struct {
 	Record       string            `json:"record,omitempty"`
 	Replay       string            `json:"replay,omitempty"`
 	ReplayOr     string            `json:"replayOrRecord,omitempty"`
+	Answers      string            `json:"answers,omitempty"` // a file of answers that were made elsewhere
+	Untrusted    bool              `json:"untrusted,omitempty"`
 	NoContent    bool              `json:"noContent,omitempty"`
 	AllowEmpty   bool              `json:"allowEmpty,omitempty"`
 	MaxFailures  int               `json:"maxFailures,omitempty"`
@@ -112,7 +114,7 @@ type Loaded struct {
 // be reached at all.
 func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, error) {
 	l := &Loaded{sources: map[string][]byte{}}
-	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv}
+	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv, Untrusted: flags.Untrusted}
 	names := map[string]string{}
 	for _, file := range files {
 		s, err := l.load(file, opts)

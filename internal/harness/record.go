@@ -14,6 +14,14 @@ import (
 // openStore opens the folder of recorded answers that the flags name, if any.
 func (s *Session) openStore() error {
 	f := s.Flags
+	if f.Answers != "" {
+		var err error
+		if s.answers, err = readAnswers(f.Answers); err != nil {
+			return err
+		}
+		s.store, err = record.Open("") // what has no answer is missed
+		return err
+	}
 	given := 0
 	for _, dir := range []string{f.Record, f.Replay, f.ReplayOr} {
 		if dir != "" {
@@ -43,9 +51,12 @@ func (s *Session) openStore() error {
 	return nil
 }
 
+// offline reports whether nobody is asked.
+func (s *Session) offline() bool { return s.Flags.Replay != "" || s.Flags.Answers != "" }
+
 // Record keeps the answers of a run in the folder that the flags name for it. It does nothing when they name none.
 func (s *Session) Record(runDir string) (err error) {
-	if s.store == nil || s.Flags.Replay != "" {
+	if s.store == nil || s.offline() {
 		return nil
 	}
 	d, err := journal.Open(runDir)

@@ -114,7 +114,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			layers = append(layers, folder.FS())
 		}
 		l.dirs = append(l.dirs, one.Dir)
-		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv}))
+		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted}))
 	}
 	return l, nil
 }
@@ -256,10 +256,14 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := r.known[t.ID]
 		switch {
+		case !ok && s.answers != nil:
+			return s.answers.recorded(t)
 		case !ok:
 			return runner.Recorded{}
 		case r.settled(k):
 			return runner.Recorded{Settled: true}
+		case s.answers != nil:
+			return s.answers.recorded(t)
 		}
 		return runner.Recorded{Result: r.answer(k)}
 	}

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -49,6 +50,9 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}}
+	if s.answers != nil {
+		c.recorded = s.answers.recorded
+	}
 	progress.Start(plan.Size())
 	return dir, c.carryOut(ctx, progress, signals)
 }
@@ -143,8 +147,8 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	switch {
 	case s.emulator != nil:
 		run.Service.BaseURL = "emulator" // its address is another one each time
-	case s.Flags.Replay != "":
-		run.Replay = s.Flags.Replay
+	case s.offline():
+		run.Replay = cmp.Or(s.Flags.Replay, s.Flags.Answers)
 	}
 	if run.Models == nil {
 		run.Models = []eval.Model{}

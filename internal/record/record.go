@@ -71,9 +71,12 @@ const (
 	vectorsFile = "vectors.json"
 )
 
-// Open reads the folder; one that does not exist is an empty store.
+// Open reads the folder; one that does not exist, or none, is an empty store.
 func Open(dir string) (*Store, error) {
 	s := &Store{dir: dir, files: map[string]*file{}, changed: map[string]bool{}, byID: map[string]*Answer{}, vectors: map[string]eval.Vector{}}
+	if dir == "" {
+		return s, nil
+	}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".json" {
 			return err

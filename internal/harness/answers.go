@@ -1,0 +1,145 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// answerLine is one answer that was made elsewhere: a line of --answers.
+type answerLine struct {
+	Suite        string         `json:"suite"` // Optional: any
+	Case         string         `json:"case"`  // Required
+	Arm          string         `json:"arm"`   // Optional: any
+	Repeat       int            `json:"repeat"`
+	Text         *string        `json:"text"` // this, or response
+	FinishReason string         `json:"finishReason"`
+	Response     *eval.Response `json:"response"`
+	Usage        *eval.Usage    `json:"usage"`
+}
+
+// answers are answers that were made elsewhere, to be judged without a service.
+type answers struct {
+	file  string
+	lines []answerLine
+	by    map[string][]int // lines by case
+	used  []bool
+}
+
+// maxAnswerLine bounds a line.
+const maxAnswerLine = 32 << 20
+
+// readAnswers reads a file of JSON lines. All mistakes are told at once.
+func readAnswers(path string) (*answers, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "the answers cannot be read: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	a := &answers{file: path, by: map[string][]int{}}
+	var mistakes []error
+	in := bufio.NewScanner(file)
+	in.Buffer(nil, maxAnswerLine)
+	for number := 1; in.Scan(); number++ {
+		line := bytes.TrimSpace(in.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		one, err := newAnswerLine(line)
+		if err != nil {
+			mistakes = append(mistakes, fmt.Errorf("%s:%d: %w", path, number, err))
+			continue
+		}
+		a.by[one.Case] = append(a.by[one.Case], len(a.lines))
+		a.lines = append(a.lines, one)
+	}
+	if err := in.Err(); err != nil {
+		mistakes = append(mistakes, fmt.Errorf("%s: %w", path, err))
+	}
+	if len(mistakes) > 0 {
+		return nil, &ExitError{ExitBadInput, errors.Join(mistakes...)}
+	}
+	a.used = make([]bool, len(a.lines))
+	return a, nil
+}
+
+func newAnswerLine(line []byte) (one answerLine, err error) {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&one); err != nil {
+		return one, fmt.Errorf("not an answer: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return one, errors.New("more than one JSON value in a line")
+	}
+	switch {
+	case one.Case == "":
+		return one, errors.New("`case` is missing")
+	case (one.Text == nil) == (one.Response == nil):
+		return one, errors.New("an answer has one of `text` and `response`")
+	case one.Text != nil:
+		reason := one.FinishReason
+		if reason == "" {
+			reason = "STOP"
+		}
+		one.Response = &eval.Response{Candidates: []eval.Candidate{{Text: *one.Text, FinishReason: reason}}}
+	case one.FinishReason != "":
+		return one, errors.New("`finishReason` goes with `text`; in a `response` it stands with its candidate")
+	}
+	return one, nil
+}
+
+// fits reports whether a line is the answer to a trial. A line without a repeat is the first one.
+func (l *answerLine) fits(t *eval.Trial) bool {
+	return l.Case == t.Case && max(1, l.Repeat) == t.Repeat && (l.Suite == "" || l.Suite == t.Suite) && (l.Arm == "" || l.Arm == t.Arm)
+}
+
+// check compares the answers with the plan: one that belongs to no trial is a mistake.
+func (a *answers) check(plan *runner.Plan) error {
+	var cases []string
+	for t := range plan.Trials() {
+		if t.Repeat == 1 {
+			cases = append(cases, t.Case)
+		}
+		for _, i := range a.by[t.Case] {
+			a.used[i] = a.used[i] || a.lines[i].fits(&t.Trial)
+		}
+	}
+	var mistakes []error
+	for i, used := range a.used {
+		if used {
+			continue
+		}
+		l := &a.lines[i]
+		what := fmt.Sprintf("%s: no trial of the plan is case `%s`, repeat %d", a.file, l.Case, max(1, l.Repeat))
+		if l.Arm != "" {
+			what += " on " + l.Arm
+		}
+		if hint := diag.DidYouMean(l.Case, cases); len(a.by[l.Case]) == 0 && hint != "" {
+			what += "; " + hint
+		}
+		mistakes = append(mistakes, errors.New(what))
+	}
+	if len(mistakes) > 0 {
+		return &ExitError{ExitBadInput, errors.Join(mistakes...)}
+	}
+	return nil
+}
+
+// recorded is what the answers say of a trial.
+func (a *answers) recorded(t *runner.Planned) runner.Recorded {
+	for _, i := range a.by[t.Case] {
+		if l := &a.lines[i]; l.fits(&t.Trial) {
+			return runner.Recorded{Result: &eval.Result{Response: l.Response, Usage: l.Usage}}
+		}
+	}
+	return runner.Recorded{}
+}
