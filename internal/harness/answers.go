@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -123,7 +124,7 @@ func (a *answers) check(plan *runner.Plan) error {
 		if l.Arm != "" {
 			what += " on " + l.Arm
 		}
-		if hint := diag.DidYouMean(l.Case, cases); len(a.by[l.Case]) == 0 && hint != "" {
+		if hint := diag.DidYouMean(l.Case, cases); !slices.Contains(cases, l.Case) && hint != "" {
 			what += "; " + hint
 		}
 		mistakes = append(mistakes, errors.New(what))
