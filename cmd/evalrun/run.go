@@ -40,6 +40,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&o.Record, "record", "", "folder in which the answers are kept, to be replayed and reviewed")
 	fs.StringVar(&o.Replay, "replay", "", "folder of recorded answers to use instead of the service; a trial without one is an error")
 	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "folder of recorded answers; what is missing there is asked, and recorded")
+	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for what asks the same to the letter")
 	fs.StringVar(&o.Answers, "answers", "", "JSON lines of answers that were made elsewhere, to be judged without a service")
 	untrustedFlag(fs, &o.Flags)
 	fs.BoolVar(&o.NoContent, "no-content", false, "keep prompts and answers out of all files; hashes, lengths and scores stay")

@@ -30,12 +30,7 @@ func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	case a == nil:
 		return nil, miss("there is no recorded answer for this trial: what it asks is not what was recorded")
 	}
-	if a.Timing != nil {
-		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
-	}
-	out := *a.Response
-	out.Usage = a.Usage
-	return &out, nil
+	return a.Replay(call), nil
 }
 
 func miss(format string, args ...any) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -122,6 +123,9 @@ func (s *Session) wire() {
 	s.service = flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(attempt))), flow.RetryPolicy{
 		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
 	})
+	if s.Flags.Cache {
+		s.service = flow.Cache(record.Cache{Dir: cacheDir}, s.service, func(text string) { s.Notice(text) })
+	}
 	if s.store != nil { // what it does not have is asked, and vectors are recorded on the way
 		s.service = flow.Replay(s.store, s.service)
 	}
@@ -135,6 +139,9 @@ func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
 		tell(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, s.Settings.Limits.Attempts, err, wait.Round(10*time.Millisecond)))
 	}
 }
+
+// cacheDir holds the answers that --cache keeps over runs.
+var cacheDir = filepath.Join(".evalrun", "cache")
 
 // emulatorKey is the key with which a session talks to its own emulator.
 const emulatorKey = "the-embedded-emulator"

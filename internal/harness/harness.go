@@ -90,6 +90,7 @@ type Flags struct {
 	Record       string            `json:"record,omitempty"`
 	Replay       string            `json:"replay,omitempty"`
 	ReplayOr     string            `json:"replayOrRecord,omitempty"`
+	Cache        bool              `json:"cache,omitempty"`
 	Answers      string            `json:"answers,omitempty"` // a file of answers that were made elsewhere
 	Untrusted    bool              `json:"untrusted,omitempty"`
 	NoContent    bool              `json:"noContent,omitempty"`

@@ -29,6 +29,8 @@ func (s *Session) openStore() error {
 		}
 	}
 	switch {
+	case f.Cache && f.NoContent:
+		return Exitf(ExitBadInput, "--no-content keeps answers out of files, and --cache is keeping them: choose one")
 	case given == 0:
 		return nil
 	case given > 1:

@@ -48,6 +48,16 @@ type Timing struct {
 	eval.StreamTiming
 }
 
+// Replay is the answer as it came, with the timing that scorers look at.
+func (a *Answer) Replay(call *eval.Call) *eval.Response {
+	if a.Timing != nil {
+		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
+	}
+	out := *a.Response
+	out.Usage = a.Usage
+	return &out
+}
+
 // file is one case.
 type file struct {
 	Version int      `json:"version"`

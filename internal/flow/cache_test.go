@@ -1,0 +1,80 @@
+package flow
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/record"
+)
+
+// Scenario R24: one call a key however many ask; errors, blocks and damaged files are not used.
+func TestCache(t *testing.T) {
+	dir := t.TempDir()
+	answers := map[string]func() (*eval.Response, error){
+		"good": func() (*eval.Response, error) {
+			return &eval.Response{Candidates: []eval.Candidate{{Text: "fine", FinishReason: "STOP"}}, Usage: &eval.Usage{TotalTokens: 3, Source: eval.UsageService}}, nil
+		},
+		"blocked": func() (*eval.Response, error) {
+			return &eval.Response{Candidates: []eval.Candidate{{FinishReason: "SAFETY"}}}, nil
+		},
+		"error": func() (*eval.Response, error) { return nil, eval.Errorf(eval.KindTruncated, "cut") },
+	}
+	var mu sync.Mutex
+	asked := map[string]int{}
+	f := &fake{generate: func(_ int, call *eval.Call) (*eval.Response, error) {
+		mu.Lock()
+		asked[call.TrialID]++
+		mu.Unlock()
+		time.Sleep(20 * time.Millisecond)
+		return answers[call.TrialID]()
+	}}
+	s := Cache(record.Cache{Dir: dir}, f, func(text string) { t.Error(text) })
+	ask := func(id string) (*eval.Response, error) { return s.Generate(t.Context(), &eval.Call{TrialID: id}) }
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			if resp, err := ask("good"); err != nil || resp.Text() != "fine" {
+				t.Error(resp, err)
+			}
+		})
+	}
+	wg.Wait()
+	for range 2 {
+		_, _ = ask("blocked")
+		_, _ = ask("error")
+	}
+	if asked["good"] != 1 || asked["blocked"] != 2 || asked["error"] != 2 {
+		t.Error(asked)
+	}
+	if resp, err := ask("good"); err != nil || resp.Usage.TotalTokens != 3 || asked["good"] != 1 {
+		t.Error(resp, err, asked)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*", "*.json"))
+	if len(files) != 1 {
+		t.Fatal(files)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range data { // each damage is found
+		bad := append([]byte{}, data...)
+		bad[at] ^= 1
+		if err := os.WriteFile(files[0], bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if a := (record.Cache{Dir: dir}).Answer("good"); a != nil && a.Response.Text() != "fine" {
+			t.Errorf("byte %d: %+v", at, a.Response)
+		}
+	}
+	if err := os.WriteFile(files[0], data[:len(data)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask("good"); err != nil || asked["good"] != 2 {
+		t.Error(err, asked)
+	}
+}

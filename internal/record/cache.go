@@ -1,0 +1,68 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2/maybe"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Cache keeps answers over runs, a file each, by the id of the trial. It is a convenience: what is damaged or cannot be
+// written is as if it were not there.
+type Cache struct{ Dir string }
+
+// cached is a file of the cache.
+type cached struct {
+	Answer json.RawMessage `json:"answer"`
+	SHA256 string          `json:"sha256"` // hex, of the answer
+}
+
+func (c Cache) path(trialID string) string {
+	sum := sha256.Sum256([]byte(trialID))
+	name := hex.EncodeToString(sum[:16])
+	return filepath.Join(c.Dir, name[:2], name+".json")
+}
+
+// Answer finds the answer of a trial, nil when there is none.
+func (c Cache) Answer(trialID string) *Answer {
+	data, err := os.ReadFile(c.path(trialID))
+	if err != nil || len(data) > maxFile {
+		return nil
+	}
+	var file cached
+	var a Answer
+	if json.Unmarshal(data, &file) != nil || sumOf(file.Answer) != file.SHA256 || json.Unmarshal(file.Answer, &a) != nil || a.ID != trialID || a.Response == nil {
+		return nil
+	}
+	return &a
+}
+
+// Put keeps the answer of a trial. Blocks are not kept: another day the answer may be another one.
+func (c Cache) Put(trialID string, resp *eval.Response, timing *eval.Timing) error {
+	if len(resp.Candidates) == 0 || resp.Blocked() != "" {
+		return nil
+	}
+	answer, err := eval.Marshal(Answer{ID: trialID, Response: resp, Usage: resp.Usage, Timing: &Timing{timing.LatencyMs, timing.StreamTiming}})
+	if err != nil {
+		return err
+	}
+	data, err := eval.Marshal(cached{answer, sumOf(answer)})
+	if err != nil {
+		return err
+	}
+	path := c.path(trialID)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return maybe.WriteFile(path, data, 0o600)
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
