@@ -64,6 +64,7 @@ type Ledger struct {
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when something was settled
+	waiters  int           // for that
 	calls    int
 	spent    amount // settled
 	reserved amount // of calls under way
@@ -239,7 +240,7 @@ func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing,
 		}
 	}
 	for {
-		held, wait, changed, err := l.try(meters, cost)
+		held, wait, changed, err := l.try(meters, cost) // somebody who has to wait counts as a waiter from then on
 		why := "tokens per minute"
 		if wait == 0 {
 			why = "what calls under way leave of the budget"
@@ -250,7 +251,11 @@ func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing,
 			}
 			return held, err
 		}
-		if !l.sleep(ctx, why, wait, changed) {
+		slept := l.sleep(ctx, why, wait, changed)
+		l.mu.Lock()
+		l.waiters--
+		l.mu.Unlock()
+		if !slept {
 			return nil, errStopped()
 		}
 	}
@@ -297,6 +302,7 @@ func (l *Ledger) try(meters []*meter, cost amount) (held *entry, wait time.Durat
 			return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %d tokens is spent: %d are left, and the call may cost %d", b, max(0, b-l.spent.tokens), tokens)
 		}
 		if l.spent.tokens+l.reserved.tokens+tokens > b {
+			l.waiters++
 			return nil, 0, l.changed, nil
 		}
 	}
@@ -306,6 +312,7 @@ func (l *Ledger) try(meters []*meter, cost amount) (held *entry, wait time.Durat
 			return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %g %s is spent: %.4f are left, and the call may cost %.4f", b, l.cfg.Prices.Currency, max(0, b-l.spent.money), cost.money)
 		}
 		if l.spent.money+l.reserved.money+cost.money > b+dust {
+			l.waiters++
 			return nil, 0, l.changed, nil
 		}
 	}
@@ -316,6 +323,7 @@ func (l *Ledger) try(meters []*meter, cost amount) (held *entry, wait time.Durat
 		m.forget(now)
 		// A call that is larger than the limit goes alone.
 		if m.inWindow > 0 && m.inWindow+tokens > m.tokens {
+			l.waiters++
 			return nil, m.window[0].at.Add(time.Minute).Sub(now), l.changed, nil
 		}
 	}
@@ -352,8 +360,10 @@ func (l *Ledger) settle(held *entry, cost amount) {
 		m.inWindow += cost.tokens - held.tokens
 	}
 	held.tokens = cost.tokens
-	close(l.changed)
-	l.changed = make(chan struct{})
+	if l.waiters > 0 { // mostly nobody does
+		close(l.changed)
+		l.changed = make(chan struct{})
+	}
 }
 
 // sleep waits for d, or for a change when d is 0 or a channel is given; false when the run
