@@ -362,3 +362,20 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/trials, "B-live/trial")
 	b.ReportMetric(float64(trials)*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
+
+// Scenario R23: run files of earlier versions are read. This one is of 2026-11-20, before heads had copies and named targets.
+func TestOldRunFiles(t *testing.T) {
+	d, err := Open("testdata/old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if c := d.Summary.Counts; c != (eval.Counts{Pass: 3, Fail: 4, Skip: 1}) || len(d.Damaged) > 0 || d.End.Reason != eval.EndBudget || d.Spent.Calls != 7 {
+		t.Errorf("%+v %v %+v %+v", c, d.Damaged, d.End, d.Spent)
+	}
+	for r, err := range d.Trials() {
+		if err != nil || r.Suite != "old" || r.Outcome != eval.Skip && r.Response == nil {
+			t.Errorf("%+v %v", r, err)
+		}
+	}
+}
