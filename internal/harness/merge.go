@@ -134,20 +134,21 @@ func mergedHead(shards []*journal.Document) *eval.Run {
 // copied reads the files below a folder, by their paths in the run directory.
 func copied(dir string) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(filepath.Dir(dir), path)
-		if err != nil {
-			return err
-		}
-		out[filepath.ToSlash(name)], err = os.ReadFile(path)
-		return err
-	})
+	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		out[filepath.Base(dir)+"/"+name], err = fs.ReadFile(root.FS(), name)
+		return err
+	})
 	return out, err
 }
 
