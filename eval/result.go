@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 )
 
@@ -93,6 +94,11 @@ func (r *Result) Withhold() {
 		for i := range response.Candidates {
 			c := &response.Candidates[i]
 			c.Withheld, c.Text, c.Extra = withhold(c.Text), "", nil
+			c.FinishReason, c.SafetyRatings = word(c.FinishReason), words(c.SafetyRatings)
+		}
+		response.ModelVersion = word(response.ModelVersion)
+		if f := r.Response.PromptFeedback; f != nil {
+			response.PromptFeedback = &PromptFeedback{word(f.BlockReason), words(f.SafetyRatings)}
 		}
 		r.Response = &response
 	}
@@ -103,11 +109,29 @@ func (r *Result) Withhold() {
 			s.Unscored = withoutContent
 		}
 	}
-	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit, KindAuth, KindQuota}, r.Error.Kind) {
+	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) {
 		e := *r.Error
-		e.Message = withoutContent
+		e.Message, e.Code = withoutContent, word(e.Code)
 		r.Error = &e
 	}
+}
+
+// identifier is what the service's own words look like: what it sends in their place may quote a prompt.
+var identifier = regexp.MustCompile(`^[A-Za-z0-9_.-]{0,64}$`)
+
+func word(s string) string {
+	if identifier.MatchString(s) {
+		return s
+	}
+	return withoutContent
+}
+
+func words(ratings []SafetyRating) []SafetyRating {
+	ratings = slices.Clone(ratings)
+	for i := range ratings {
+		ratings[i].Category, ratings[i].Probability = word(ratings[i].Category), word(ratings[i].Probability)
+	}
+	return ratings
 }
 
 // Counts tallies outcomes.
@@ -147,7 +171,9 @@ type Run struct {
 	Service   RunService `json:"service"`
 	Emulator  bool       `json:"emulator"`
 	// Replay is the folder of recorded answers that were used instead of the service's, "" when none were.
-	Replay     string          `json:"replay,omitempty"`
+	Replay string `json:"replay,omitempty"`
+	// Cache says that answers of earlier runs may be among these.
+	Cache      bool            `json:"cache,omitempty"`
 	Models     []Model         `json:"models"`
 	Flags      json.RawMessage `json:"flags,omitempty"`
 	RandomSeed uint64          `json:"randomSeed"`

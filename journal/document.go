@@ -31,6 +31,8 @@ type Document struct {
 
 	// Spent is what the run has cost so far, as far as its file tells.
 	Spent eval.Spent
+	// Unpriced are the tokens by model that Spent.Money does not cover: those since the run ended last.
+	Unpriced map[string]eval.Usage
 
 	file     *os.File
 	index    index
@@ -138,6 +140,10 @@ func (d *Document) line(number int, data []byte) error {
 	case problem != nil:
 		d.damaged("line %d: %s", number, problem)
 	}
+	if problem == nil && l.Type == "run" && d.Run.Version != 0 {
+		d.damaged("line %d: another run begins; it and what follows is left out", number)
+		return errRest
+	}
 	d.unended = !ended
 	if d.whole += int64(len(data)); ended {
 		d.whole++
@@ -150,10 +156,6 @@ func (d *Document) line(number int, data []byte) error {
 		d.damaged("line %d: sequence number %d where %d is due", number, *l.Seq, d.next)
 	}
 	d.next = max(d.next, *l.Seq+1)
-	if l.Type == "run" && d.Run.Version != 0 {
-		d.damaged("line %d: another run begins; it and what follows is left out", number)
-		return errRest
-	}
 	if err := d.take(l.Type, data, at); err != nil {
 		return fmt.Errorf("line %d: %w", number, err)
 	}
@@ -206,7 +208,7 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 			return err
 		}
 		if d.End.Spent != nil { // it knows of calls that no trial tells of
-			d.Spent = *d.End.Spent
+			d.Spent, d.Unpriced = *d.End.Spent, nil
 		}
 	case "resume":
 		var r Resumed
@@ -226,6 +228,13 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		}
 		if r.Usage != nil {
 			d.Spent.Tokens += r.Usage.TotalTokens
+			if d.Unpriced == nil {
+				d.Unpriced = map[string]eval.Usage{}
+			}
+			u := d.Unpriced[r.Model]
+			u.PromptTokens += r.Usage.PromptTokens
+			u.OutputTokens += r.Usage.OutputTokens
+			d.Unpriced[r.Model] = u
 		}
 		d.index.add(&r, at, len(data))
 		d.index.reserve(at, d.size)
@@ -240,6 +249,7 @@ type indexed struct {
 	Suite   string         `json:"suite"`
 	Case    string         `json:"case"`
 	Arm     string         `json:"arm"`
+	Model   string         `json:"model"`
 	Outcome eval.Outcome   `json:"outcome"`
 	Scores  []indexedScore `json:"scores"`
 	Usage   *eval.Usage    `json:"usage"`
@@ -252,12 +262,18 @@ type indexedScore struct {
 	Value *float64 `json:"value"`
 }
 
-// Outcomes yields the ids of the trials with what became of them.
-func (d *Document) Outcomes() iter.Seq2[string, eval.Outcome] {
-	return func(yield func(string, eval.Outcome) bool) {
+// Known is what the index says of a trial.
+type Known struct {
+	ID, Suite, Case, Arm string
+	Outcome              eval.Outcome
+}
+
+// Outcomes yields the trials with what became of them, in the order of the plan.
+func (d *Document) Outcomes() iter.Seq[Known] {
+	return func(yield func(Known) bool) {
 		for i := range d.index.entries {
-			e := &d.index.entries[i]
-			if !yield(e.id.String(), eval.Outcome(d.index.words[e.outcome])) {
+			e, w := &d.index.entries[i], d.index.words
+			if !yield(Known{e.id.String(), w[e.suite], w[e.kase], w[e.arm], eval.Outcome(w[e.outcome])}) {
 				return
 			}
 		}

@@ -137,12 +137,11 @@ func (x *index) reserve(read, size int64) {
 	}
 }
 
-// sort puts the trials in the order of the plan; of several lines with one id the last counts. Lines of one id are of one
-// place in the plan.
+// sort puts the trials in the order of the plan; of several lines with one id the last counts.
 func (x *index) sort() {
 	slices.SortFunc(x.entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.n, b.n), bytes.Compare(a.id[:], b.id[:]), cmp.Compare(b.offset, a.offset))
+		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(b.offset, a.offset))
 	})
-	x.entries = slices.CompactFunc(x.entries, func(a, b entry) bool { return a.n == b.n && a.id == b.id })
+	x.entries = slices.CompactFunc(x.entries, func(a, b entry) bool { return a.id == b.id })
 	slices.SortFunc(x.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.offset, b.offset)) })
 }

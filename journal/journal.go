@@ -181,7 +181,7 @@ func (w *Writer) Finish(end *eval.End) error {
 func (w *Writer) Close() error {
 	close(w.stop)
 	<-w.done
-	return errors.Join(w.file.Sync(), w.file.Close(), w.lock.Unlock(), removeQuietly(w.lock.Path()))
+	return errors.Join(w.file.Sync(), w.file.Close(), removeQuietly(w.lock.Path()), w.lock.Unlock())
 }
 
 func removeQuietly(path string) error {

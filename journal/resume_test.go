@@ -26,8 +26,8 @@ func resumed(t *testing.T, source string, data []byte) *Document {
 	}
 	defer d.Close()
 	have := map[string]bool{}
-	for id := range d.Outcomes() {
-		have[id] = true
+	for k := range d.Outcomes() {
+		have[k.ID] = true
 	}
 	if err := w.Resumed(&Resumed{}); err != nil {
 		t.Fatal(err)

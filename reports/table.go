@@ -87,6 +87,9 @@ func (t *tableReport) heading() {
 	if t.d.Run.Emulator {
 		t.wrapped("", "against evalrun's emulator: no model was asked, the answers come from a script")
 	}
+	if t.d.Run.Cache {
+		t.wrapped("", "with --cache: answers of earlier runs may be among these")
+	}
 	if dir := t.d.Run.Replay; dir != "" {
 		t.wrapped("", "replayed: no model was asked, the answers come from "+dir)
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
@@ -125,13 +126,19 @@ type Planned struct {
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
 // known.
 func (t *Planned) OutputLimit() int {
-	if c := t.Request.GenerationConfig; c != nil && c.MaxOutputTokens != nil {
-		return *c.MaxOutputTokens
-	}
+	limit, candidates := 0, 1
 	if t.Metadata != nil {
-		return t.Metadata.OutputTokenLimit
+		limit = t.Metadata.OutputTokenLimit
 	}
-	return 0
+	if c := t.Request.GenerationConfig; c != nil {
+		if c.MaxOutputTokens != nil {
+			limit = *c.MaxOutputTokens
+		}
+		if n, err := strconv.Atoi(string(c.Extra["candidateCount"])); err == nil && n > 1 {
+			candidates = n
+		}
+	}
+	return limit * candidates
 }
 
 // InputLimit is the longest prompt in tokens that the model takes, 0 when it is not known.

@@ -91,7 +91,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	err = session.Resume(ctx, r, plan, todo, progress, signals)
 	release()
 	if err == nil {
-		a.explain(session.Record(r.Dir))
+		err = session.Record(r.Dir)
 	}
 	return a.reported(err, r.Dir, outputs, o.quiet)
 }

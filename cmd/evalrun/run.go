@@ -98,7 +98,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 		return err
 	}
 	if err == nil {
-		a.explain(session.Record(dir))
+		err = session.Record(dir)
 	}
 	return a.reported(err, dir, outputs, o.quiet)
 }

@@ -50,7 +50,7 @@ func readAnswers(path string) (*answers, error) {
 	in := bufio.NewScanner(file)
 	in.Buffer(nil, maxAnswerLine)
 	for number := 1; in.Scan(); number++ {
-		line := bytes.TrimSpace(in.Bytes())
+		line := bytes.TrimSpace(bytes.TrimPrefix(in.Bytes(), []byte("\xEF\xBB\xBF")))
 		if len(line) == 0 {
 			continue
 		}
@@ -84,6 +84,8 @@ func newAnswerLine(line []byte) (one answerLine, err error) {
 	switch {
 	case one.Case == "":
 		return one, errors.New("`case` is missing")
+	case one.Repeat < 0:
+		return one, errors.New("`repeat` counts from 1")
 	case (one.Text == nil) == (one.Response == nil):
 		return one, errors.New("an answer has one of `text` and `response`")
 	case one.Text != nil:
@@ -110,8 +112,15 @@ func (a *answers) check(plan *runner.Plan) error {
 		if t.Repeat == 1 {
 			cases = append(cases, t.Case)
 		}
+		first := -1
 		for _, i := range a.by[t.Case] {
-			a.used[i] = a.used[i] || a.lines[i].fits(&t.Trial)
+			if !a.lines[i].fits(&t.Trial) {
+				continue
+			}
+			if a.used[i] = true; first >= 0 {
+				return Exitf(ExitBadInput, "%s: two lines answer %s", a.file, runner.Describe(&t.Trial))
+			}
+			first = i
 		}
 	}
 	var mistakes []error

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -124,7 +125,11 @@ func (s *Session) wire() {
 		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
 	})
 	if s.Flags.Cache {
-		s.service = flow.Cache(record.Cache{Dir: cacheDir}, s.service, func(text string) { s.Notice(text) })
+		who := service.BaseURL
+		if s.emulator != nil {
+			who = "emulator " + s.Flags.Emulator + " " + strconv.FormatUint(s.Flags.Seed, 10)
+		}
+		s.service = flow.Cache(record.Cache{Dir: cacheDir, Service: who}, s.service, func(text string) { s.Notice(text) })
 	}
 	if s.store != nil { // what it does not have is asked, and vectors are recorded on the way
 		s.service = flow.Replay(s.store, s.service)

@@ -100,6 +100,18 @@ type Flags struct {
 	Seed         uint64            `json:"seed,omitempty"`
 }
 
+// absolute makes the paths among the flags good in any working directory, for a run that is resumed.
+func (f *Flags) absolute() {
+	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Emulator} {
+		if *path == "" || path == &f.Emulator && *path == DemoScript {
+			continue
+		}
+		if abs, err := filepath.Abs(*path); err == nil {
+			*path = abs
+		}
+	}
+}
+
 // DemoScript is the value of Flags.Emulator for the script that evalrun brings.
 const DemoScript = "demo"
 

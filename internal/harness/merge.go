@@ -2,12 +2,14 @@ package harness
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -84,12 +86,25 @@ func checkShard(name string, d, first *journal.Document) error {
 		return Exitf(ExitBadInput, "%s is no shard: it was run without --shard", name)
 	case shard.Plan != first.Run.Plan.Shard.Plan || shard.Of != first.Run.Plan.Shard.Of:
 		return Exitf(ExitBadInput, "%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir)
+	case d.Run.Emulator != first.Run.Emulator || d.Run.Service != first.Run.Service || d.Run.Replay != first.Run.Replay:
+		return Exitf(ExitBadInput, "%s asked another service than %s", name, first.Dir)
+	case !reflect.DeepEqual(gates(d), gates(first)):
+		return Exitf(ExitBadInput, "%s has another gate than %s", name, first.Dir)
 	case d.Running:
 		return Exitf(ExitBadInput, "%s still goes on", name)
 	case d.Partial():
 		return Exitf(ExitBadInput, "%s is not complete; go on with it first: evalrun resume %s", name, name)
 	}
 	return nil
+}
+
+// gates are the rules of the suites of a run.
+func gates(d *journal.Document) []*eval.GateConfig {
+	var out []*eval.GateConfig
+	for i := range d.Run.Suites {
+		out = append(out, d.Run.Suites[i].Gate)
+	}
+	return out
 }
 
 // complete says which shards are missing or come twice.
@@ -120,6 +135,13 @@ func mergedHead(shards []*journal.Document) *eval.Run {
 	run := shards[0].Run
 	run.ID = runID(time.Now().UTC())
 	run.Plan.Trials, run.Plan.Shard = run.Plan.Shard.Trials, nil
+	var flags Flags // what goes on with the merged run goes on with all of it
+	if err := json.Unmarshal(run.Flags, &flags); err == nil {
+		flags.Shard = ""
+		if kept, err := eval.Marshal(flags); err == nil {
+			run.Flags = kept
+		}
+	}
 	for _, d := range shards {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
 		for _, m := range d.Run.Models {

@@ -46,6 +46,11 @@ func (s *Session) openStore() error {
 	if err != nil {
 		return Exitf(ExitBadInput, "the recorded answers cannot be read: %w", err)
 	}
+	if f.Replay == "" {
+		if err := store.Check(); err != nil {
+			return Exitf(ExitBadInput, "answers cannot be recorded: %w", err)
+		}
+	}
 	if f.Record != "" { // what is there is asked anew
 		store.Forget()
 	}

@@ -31,9 +31,14 @@ type Resumption struct {
 
 // recorded is a trial of the run so far.
 type recorded struct {
-	place   int // among the document's outcomes
-	outcome eval.Outcome
-	met     bool // the plan has it
+	place int // among the document's outcomes
+	journal.Known
+	met bool // the plan has it
+}
+
+// of reports whether it is the trial of the plan, and not one of another case that asks the same.
+func (k recorded) of(t *runner.Planned) bool {
+	return k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
 }
 
 // Reopen opens a run to go on with it. What flags hold of limits wins over what the run was begun with;
@@ -56,8 +61,8 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 		return nil, Exitf(ExitBadInput, "the run cannot be resumed: its flags cannot be read: %w", err)
 	}
 	place := 0
-	for id, outcome := range doc.Outcomes() {
-		r.known[id] = recorded{place: place, outcome: outcome}
+	for k := range doc.Outcomes() {
+		r.known[k.ID] = recorded{place: place, Known: k}
 		place++
 	}
 	r.merge(flags)
@@ -163,6 +168,9 @@ func (o overlay) Stat(name string) (info fs.FileInfo, err error) {
 func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, error) {
 	s, err := Settle(l, r.Flags, getenv)
 	s.spent = r.doc.Spent
+	for model, u := range r.doc.Unpriced {
+		s.spent.Money += s.Prices.Of(model, u.PromptTokens, u.OutputTokens)
+	}
 	return s, err
 }
 
@@ -188,11 +196,11 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 			r.known[t.ID] = k
 		}
 		switch {
-		case !ok:
+		case !ok || !k.of(t):
 			todo.Ask++
 		case r.settled(k):
 			todo.Settled++
-			todo.counts.Add(k.outcome)
+			todo.counts.Add(k.Outcome)
 		case r.answer(k) != nil:
 			todo.Judge++
 		default:
@@ -221,7 +229,7 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 
 // settled reports whether a recorded trial stays as it is: what was judged always does.
 func (r *Resumption) settled(k recorded) bool {
-	switch k.outcome {
+	switch k.Outcome {
 	case eval.Pass, eval.Fail:
 		return true
 	case eval.Err:
@@ -235,7 +243,7 @@ func rejudged(kind eval.ErrorKind) bool { return kind == eval.KindUnscored || ki
 
 // answer is the recorded trial when its answer only has to be judged again, nil otherwise.
 func (r *Resumption) answer(k recorded) *eval.Result {
-	if k.outcome != eval.Err || r.Flags.NoContent {
+	if k.Outcome != eval.Err || r.Flags.NoContent {
 		return nil
 	}
 	t, err := r.doc.Trial(k.place)
@@ -258,7 +266,7 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 		switch {
 		case !ok && s.answers != nil:
 			return s.answers.recorded(t)
-		case !ok:
+		case !ok || !k.of(t):
 			return runner.Recorded{}
 		case r.settled(k):
 			return runner.Recorded{Settled: true}

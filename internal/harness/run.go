@@ -135,6 +135,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	if kept.NoContent { // what variables hold is part of prompts
 		kept.Vars = nil
 	}
+	kept.absolute()
 	flags, err := eval.Marshal(kept)
 	if err != nil { // plain values
 		panic(err)
@@ -150,6 +151,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	case s.offline():
 		run.Replay = cmp.Or(s.Flags.Replay, s.Flags.Answers)
 	}
+	run.Cache = s.Flags.Cache
 	if run.Models == nil {
 		run.Models = []eval.Model{}
 	}

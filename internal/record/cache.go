@@ -14,7 +14,10 @@ import (
 
 // Cache keeps answers over runs, a file each, by the id of the trial. It is a convenience: what is damaged or cannot be
 // written is as if it were not there.
-type Cache struct{ Dir string }
+type Cache struct {
+	Dir     string
+	Service string // that answers: another one's answers are not used
+}
 
 // cached is a file of the cache.
 type cached struct {
@@ -23,7 +26,7 @@ type cached struct {
 }
 
 func (c Cache) path(trialID string) string {
-	sum := sha256.Sum256([]byte(trialID))
+	sum := sha256.Sum256([]byte(c.Service + "\n" + trialID))
 	name := hex.EncodeToString(sum[:16])
 	return filepath.Join(c.Dir, name[:2], name+".json")
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -72,8 +73,9 @@ type Store struct {
 	files   map[string]*file // by path below dir
 	changed map[string]bool
 	byID    map[string]*Answer
-	Models  []eval.Model // metadata of the models, as recorded
-	vectors map[string]eval.Vector
+	Models  []eval.Model           // metadata of the models, as recorded
+	vectors map[string]eval.Vector // all, to be written
+	known   map[string]eval.Vector // those to answer from
 }
 
 const (
@@ -83,7 +85,7 @@ const (
 
 // Open reads the folder; one that does not exist, or none, is an empty store.
 func Open(dir string) (*Store, error) {
-	s := &Store{dir: dir, files: map[string]*file{}, changed: map[string]bool{}, byID: map[string]*Answer{}, vectors: map[string]eval.Vector{}}
+	s := &Store{dir: dir, files: map[string]*file{}, changed: map[string]bool{}, byID: map[string]*Answer{}, vectors: map[string]eval.Vector{}, known: map[string]eval.Vector{}}
 	if dir == "" {
 		return s, nil
 	}
@@ -100,6 +102,7 @@ func Open(dir string) (*Store, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
+	maps.Copy(s.known, s.vectors)
 	return s, err
 }
 
@@ -128,6 +131,10 @@ func (s *Store) read(name string) error {
 		}
 		s.files[name] = f
 		for i := range f.Answers {
+			if f.Answers[i].Response == nil {
+				err = fmt.Errorf("answer %d has no response", i+1)
+				break
+			}
 			s.byID[f.Answers[i].ID] = &f.Answers[i]
 		}
 	}
@@ -138,17 +145,21 @@ func (s *Store) read(name string) error {
 }
 
 // Forget makes the store answer nothing that was read; what is put from now on still takes its place in the files.
-func (s *Store) Forget() { clear(s.byID); clear(s.vectors) }
+func (s *Store) Forget() {
+	clear(s.byID)
+	clear(s.known)
+}
 
 // Answer finds the answer of a trial, nil when none was recorded.
 func (s *Store) Answer(trialID string) *Answer { return s.byID[trialID] }
 
 // Vector finds the embedding of a text, nil when none was recorded.
-func (s *Store) Vector(model, text string) eval.Vector { return s.vectors[vectorKey(model, text)] }
+func (s *Store) Vector(model, text string) eval.Vector { return s.known[vectorKey(model, text)] }
 
 // PutVector records the embedding of a text.
 func (s *Store) PutVector(model, text string, v eval.Vector) {
-	s.vectors[vectorKey(model, text)] = v
+	key := vectorKey(model, text)
+	s.vectors[key], s.known[key] = v, v
 }
 
 func vectorKey(model, text string) string {
@@ -175,6 +186,18 @@ func (s *Store) Put(r *eval.Result) {
 	f.Answers = slices.DeleteFunc(f.Answers, func(old Answer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
 	f.Answers = append(f.Answers, a)
 	s.changed[name] = true
+}
+
+// Check says why nothing could be kept, before anything is paid for.
+func (s *Store) Check() error {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return err
+	}
+	probe, err := os.CreateTemp(s.dir, ".record-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // Save writes what was put, each file in one step.
@@ -218,8 +241,15 @@ func (s *Store) write(name string, v any) error {
 // unsafe are the characters that names of files are better without.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
+// plainSuite is the name of a suite that is a folder's as it stands.
+var plainSuite = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
 // fileName is where the answers of a case stand: readable, and unlike that of any other case.
 func fileName(suite, name string) string {
+	if !plainSuite.MatchString(suite) { // such as `..`
+		sum := sha256.Sum256([]byte(suite))
+		suite = strings.Trim(unsafe.ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
+	}
 	readable := strings.Trim(unsafe.ReplaceAllString(name, "-"), "-")
 	if len(readable) > 60 {
 		readable = readable[:60]
