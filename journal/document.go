@@ -268,12 +268,17 @@ type Known struct {
 	Outcome              eval.Outcome
 }
 
+// Known is what is known of a trial, by its place in the order of the plan.
+func (d *Document) Known(place int) Known {
+	e, w := &d.index.entries[place], d.index.words
+	return Known{e.id.String(), w[e.suite], w[e.kase], w[e.arm], eval.Outcome(w[e.outcome])}
+}
+
 // Outcomes yields the trials with what became of them, in the order of the plan.
 func (d *Document) Outcomes() iter.Seq[Known] {
 	return func(yield func(Known) bool) {
 		for i := range d.index.entries {
-			e, w := &d.index.entries[i], d.index.words
-			if !yield(Known{e.id.String(), w[e.suite], w[e.kase], w[e.arm], eval.Outcome(w[e.outcome])}) {
+			if !yield(d.Known(i)) {
 				return
 			}
 		}
@@ -339,8 +344,26 @@ func (d *Document) at(e entry) (*eval.Result, error) {
 type Row struct {
 	Suite, Case string
 	Counts      eval.Counts
-	entries     []entry
 	index       *index
+	from, to    int      // its trials in the index
+	places      []uint32 // of those that count, nil for all of them: a case may have very many
+}
+
+// each yields the trials of the row.
+func (r Row) each(yield func(*entry) bool) {
+	if r.places == nil {
+		for i := r.from; i < r.to; i++ {
+			if !yield(&r.index.entries[i]) {
+				return
+			}
+		}
+		return
+	}
+	for _, i := range r.places {
+		if !yield(&r.index.entries[i]) {
+			return
+		}
+	}
 }
 
 // Rows yields the cases in the order of the plan, without reading the trials.
@@ -352,7 +375,9 @@ func (d *Document) Rows() iter.Seq[Row] {
 			for to < len(all) && all[to].suite == all[from].suite && all[to].kase == all[from].kase {
 				to++
 			}
-			if !yield(newRow(&d.index, all[from:to])) {
+			row := Row{Suite: d.index.words[all[from].suite], Case: d.index.words[all[from].kase], index: &d.index, from: from, to: to}
+			row.count()
+			if !yield(row) {
 				return
 			}
 			from = to
@@ -360,32 +385,42 @@ func (d *Document) Rows() iter.Seq[Row] {
 	}
 }
 
-func newRow(x *index, entries []entry) Row {
-	row := Row{Suite: x.words[entries[0].suite], Case: x.words[entries[0].kase], entries: entries, index: x}
-	for _, e := range entries {
-		row.Counts.Add(eval.Outcome(x.words[e.outcome]))
+func (r *Row) count() {
+	r.Counts = eval.Counts{}
+	for e := range r.each {
+		r.Counts.Add(eval.Outcome(r.index.words[e.outcome]))
 	}
-	return row
 }
 
 // On is the part of the row that was asked of an arm; false when none was.
 func (r Row) On(arm string) (Row, bool) {
-	var entries []entry
-	for _, e := range r.entries {
-		if r.index.words[e.arm] == arm {
-			entries = append(entries, e)
+	n, total := 0, 0
+	for e := range r.each {
+		if total++; r.index.words[e.arm] == arm {
+			n++
 		}
 	}
-	if len(entries) == 0 {
+	switch n {
+	case 0:
 		return Row{}, false
+	case total:
+		return r, true
 	}
-	return newRow(r.index, entries), true
+	places := make([]uint32, 0, n)
+	for i := r.from; i < r.to; i++ {
+		if r.index.words[r.index.entries[i].arm] == arm {
+			places = append(places, clip(i))
+		}
+	}
+	r.places = places
+	r.count()
+	return r, true
 }
 
 // ErrorKinds lists the kinds of errors in the row.
 func (r Row) ErrorKinds() []eval.ErrorKind {
 	var out []eval.ErrorKind
-	for _, e := range r.entries {
+	for e := range r.each {
 		if k := eval.ErrorKind(r.index.words[e.errorKind]); k != "" && !slices.Contains(out, k) {
 			out = append(out, k)
 		}
@@ -396,8 +431,8 @@ func (r Row) ErrorKinds() []eval.ErrorKind {
 // Read yields the trials of a row.
 func (d *Document) Read(row Row) iter.Seq2[*eval.Result, error] {
 	return func(yield func(*eval.Result, error) bool) {
-		for _, e := range row.entries {
-			if !yield(d.at(e)) {
+		for e := range row.each {
+			if !yield(d.at(*e)) {
 				return
 			}
 		}
@@ -407,7 +442,7 @@ func (d *Document) Read(row Row) iter.Seq2[*eval.Result, error] {
 // LatencyMs adds up the service times of the row's trials.
 func (r Row) LatencyMs() float64 {
 	total := 0.0
-	for _, e := range r.entries {
+	for e := range r.each {
 		total += float64(e.latencyMs)
 	}
 	return total

@@ -19,7 +19,7 @@ func (a *app) reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			doc, err := harness.OpenRun(args[0])
+			doc, err := a.openRun(args[0])
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show RUN CASE", Short: "Show one case of a run in full", Args: exactly(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			doc, err := harness.OpenRun(args[0])
+			doc, err := a.openRun(args[0])
 			if err != nil {
 				return err
 			}

@@ -93,6 +93,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err == nil {
 		err = session.Record(r.Dir)
 	}
+	r.Close()
 	return a.reported(err, r.Dir, outputs, o.quiet)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -170,12 +172,27 @@ func nothing(l *harness.Loaded, f harness.Flags, remedy string) error {
 	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s%s", harness.Hint(l, f), remedy)
 }
 
+// smallHeap is the memory in which a run is reported, unless its index needs more: a million trials do not.
+const smallHeap = 180 << 20
+
+// openRun opens a run for its reports. What is kept then is an index of the trials, so that little garbage should be
+// kept beside it.
+func (a *app) openRun(name string) (*journal.Document, error) {
+	if a.getenv("GOGC") == "" && a.getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(50)
+		debug.SetMemoryLimit(smallHeap)
+		defer func() { // collecting all the time would not make a larger index smaller
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			debug.SetMemoryLimit(max(smallHeap, int64(2*m.HeapAlloc))) //nolint:gosec // memory has an end
+		}()
+	}
+	return harness.OpenRun(name)
+}
+
 // report writes the reports of a run that has just ended and gives its exit code.
 func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
-	if a.getenv("GOGC") == "" { // now what is kept counts: an index of the trials
-		debug.SetGCPercent(50)
-	}
-	doc, err := harness.OpenRun(dir)
+	doc, err := a.openRun(dir)
 	if err != nil { // not bad input: something was asked
 		return harness.Exitf(harness.ExitIncomplete, "%w", err)
 	}

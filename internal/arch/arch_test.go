@@ -33,7 +33,7 @@ var direct = map[string][]string{
 	"reports":           {"journal", "eval", "diag", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag"},
 	"internal/harness":  {"runner", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
-	"cmd/evalrun":       {"internal/harness", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
+	"cmd/evalrun":       {"internal/harness", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
 }
 
 // only says which packages may import something from outside the module.

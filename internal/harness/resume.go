@@ -25,20 +25,24 @@ type Resumption struct {
 
 	doc     *journal.Document
 	journal *journal.Writer
-	again   bool // errors of a completed run too
-	known   map[string]recorded
+	again   bool             // errors of a completed run too
+	places  map[string]int32 // of the recorded trials, by id
 }
 
 // recorded is a trial of the run so far.
 type recorded struct {
-	place int // among the document's outcomes
 	journal.Known
-	met bool // the plan has it
+	place int // among the document's trials
 }
 
-// of reports whether it is the trial of the plan, and not one of another case that asks the same.
-func (k recorded) of(t *runner.Planned) bool {
-	return k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
+// find is the recorded trial that a trial of the plan is, and not one of another case that asks the same.
+func (r *Resumption) find(t *runner.Planned) (k recorded, ok bool) {
+	place, ok := r.places[t.ID]
+	if !ok {
+		return k, false
+	}
+	k = recorded{r.doc.Known(int(place)), int(place)}
+	return k, k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
 }
 
 // Reopen opens a run to go on with it. What flags hold of limits wins over what the run was begun with;
@@ -55,15 +59,10 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	case err != nil:
 		return nil, Exitf(ExitBadInput, "the run cannot be resumed: %w", err)
 	}
-	r := &Resumption{Dir: dir, doc: doc, journal: w, again: again, known: map[string]recorded{}}
+	r := &Resumption{Dir: dir, doc: doc, journal: w, again: again}
 	if err := json.Unmarshal(doc.Run.Flags, &r.Flags); err != nil && len(doc.Run.Flags) > 0 {
 		r.Close()
 		return nil, Exitf(ExitBadInput, "the run cannot be resumed: its flags cannot be read: %w", err)
-	}
-	place := 0
-	for k := range doc.Outcomes() {
-		r.known[k.ID] = recorded{place: place, Known: k}
-		place++
 	}
 	r.merge(flags)
 	return r, nil
@@ -95,7 +94,10 @@ func (r *Resumption) Close() {
 		_ = r.journal.Close() // nothing was written since
 		r.journal = nil
 	}
-	_ = r.doc.Close() // it was only read
+	if r.doc != nil {
+		_ = r.doc.Close() // it was only read
+		r.doc, r.places = nil, nil
+	}
 }
 
 // Finished reports whether there is nothing to ask.
@@ -189,14 +191,18 @@ type Todo struct {
 // Todo says what is left to do.
 func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 	var todo Todo
+	r.places = map[string]int32{}
+	for k := range r.doc.Outcomes() {
+		r.places[k.ID] = int32(len(r.places)) //nolint:gosec // a run has not so many trials
+	}
+	met := make([]bool, len(r.places))
 	for t := range plan.Trials() {
-		k, ok := r.known[t.ID]
-		if ok {
-			k.met = true
-			r.known[t.ID] = k
+		if place, ok := r.places[t.ID]; ok {
+			met[place] = true
 		}
+		k, ok := r.find(t)
 		switch {
-		case !ok || !k.of(t):
+		case !ok:
 			todo.Ask++
 		case r.settled(k):
 			todo.Settled++
@@ -207,18 +213,18 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 			todo.Ask++
 		}
 	}
-	for id, k := range r.known {
-		if k.met {
+	for place, fine := range met {
+		if fine {
 			continue
 		}
 		if r.Flags.NoContent {
 			return nil, Exitf(ExitBadInput, "recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again")
 		}
-		todo.ids = append(todo.ids, id)
-		t, err := r.doc.Trial(k.place)
+		t, err := r.doc.Trial(place)
 		if err != nil {
 			return nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
 		}
+		todo.ids = append(todo.ids, t.ID)
 		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
 	}
 	if missing := plan.Size() - todo.Settled - todo.Judge; r.doc.End == nil {
@@ -262,11 +268,11 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}}
 	c.recorded = func(t *runner.Planned) runner.Recorded {
-		k, ok := r.known[t.ID]
+		k, ok := r.find(t)
 		switch {
 		case !ok && s.answers != nil:
 			return s.answers.recorded(t)
-		case !ok || !k.of(t):
+		case !ok:
 			return runner.Recorded{}
 		case r.settled(k):
 			return runner.Recorded{Settled: true}
