@@ -82,8 +82,8 @@ func (a *Adaptive) enter(ctx context.Context, model string, timing *eval.Timing)
 			g = &gate{limit: a.most, changed: make(chan struct{})}
 			a.gates[model] = g
 		}
-		pause := time.Until(g.paused)
-		if g.running < g.limit && pause <= 0 {
+		left := time.Until(g.paused)
+		if g.running < g.limit && left <= 0 {
 			g.running++
 			a.mu.Unlock()
 			return g, nil
@@ -91,7 +91,7 @@ func (a *Adaptive) enter(ctx context.Context, model string, timing *eval.Timing)
 		g.waiters++
 		changed := g.changed
 		a.mu.Unlock()
-		ok := a.wait(ctx, timing, pause, changed)
+		ok := a.wait(ctx, timing, left, changed)
 		a.mu.Lock()
 		g.waiters--
 		a.mu.Unlock()
@@ -102,27 +102,15 @@ func (a *Adaptive) enter(ctx context.Context, model string, timing *eval.Timing)
 }
 
 // wait waits until there may be room, or until a pause is over.
-func (a *Adaptive) wait(ctx context.Context, timing *eval.Timing, pause time.Duration, changed <-chan struct{}) bool {
+func (a *Adaptive) wait(ctx context.Context, timing *eval.Timing, d time.Duration, changed <-chan struct{}) bool {
 	started := time.Now()
 	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
-	var over <-chan time.Time
-	if pause > 0 {
-		defer a.waits.begin("the time that the service asked for", pause)()
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		over = timer.C
-	} else {
-		defer a.waits.begin("a service that has too much to do", 0)()
+	what := "a service that has too much to do"
+	if d > 0 {
+		what = "the time that the service asked for"
 	}
-	select {
-	case <-over:
-		return true
-	case <-changed:
-		return true
-	case <-ctx.Done():
-	case <-a.stop:
-	}
-	return false
+	defer a.waits.begin(what, d)()
+	return pause(ctx, a.stop, d, changed)
 }
 
 // leave gives the place of a call free and takes note of how it went.

@@ -108,7 +108,9 @@ func (b *Breaker) enter(ctx context.Context, timing *eval.Timing) (probe bool, e
 		}
 		wait, changed := b.until.Sub(now), b.changed
 		b.mu.Unlock()
-		if !b.pause(ctx, wait, changed) {
+		end := b.cfg.Waits.begin("the service to answer again", wait)
+		waited := pause(ctx, b.cfg.Stop, wait, changed) // without a time while a probe is under way
+		if end(); !waited {
 			return false, errStopped()
 		}
 	}
@@ -116,25 +118,6 @@ func (b *Breaker) enter(ctx context.Context, timing *eval.Timing) (probe bool, e
 
 func gone() error {
 	return &eval.Error{Kind: eval.KindTransport, Permanent: true, Unsent: true, Gone: true, Message: fmt.Sprintf("the service gave no answer for %d attempts, and none after waiting %s twice", breakerLimit, breakerPause)}
-}
-
-func (b *Breaker) pause(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
-	defer b.cfg.Waits.begin("the service to answer again", d)()
-	var expired <-chan time.Time
-	if d > 0 { // otherwise a probe is under way
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	select {
-	case <-expired:
-	case <-changed:
-	case <-ctx.Done():
-		return false
-	case <-b.cfg.Stop:
-		return false
-	}
-	return true
 }
 
 // leave takes note of how an attempt went.

@@ -74,3 +74,26 @@ func (d deadline) explain(err error) error {
 	}
 	return err
 }
+
+// pause waits for d, or for a change where a channel is given; with neither it does not wait. It is false when the run
+// ends meanwhile.
+func pause(ctx context.Context, stop <-chan struct{}, d time.Duration, changed <-chan struct{}) bool {
+	if d <= 0 && changed == nil {
+		return true
+	}
+	var over <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-changed:
+	case <-ctx.Done():
+		return false
+	case <-stop:
+		return false
+	}
+	return true
+}

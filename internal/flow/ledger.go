@@ -375,19 +375,5 @@ func (l *Ledger) sleep(ctx context.Context, why string, d time.Duration, changed
 	if l.cfg.Waits != nil {
 		defer l.cfg.Waits.begin(why, d)()
 	}
-	var expired <-chan time.Time
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	select {
-	case <-expired:
-	case <-changed:
-	case <-ctx.Done():
-		return false
-	case <-l.cfg.Stop:
-		return false
-	}
-	return true
+	return pause(ctx, l.cfg.Stop, d, changed)
 }

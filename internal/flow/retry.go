@@ -190,15 +190,7 @@ func (r retry) sleep(ctx context.Context, timing *eval.Timing, d time.Duration) 
 	if r.policy.Waits != nil {
 		defer r.policy.Waits.begin("another try", d)()
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-r.policy.Stop:
-	}
-	return false
+	return pause(ctx, r.policy.Stop, d, nil)
 }
 
 func (r retry) stopped() bool {
