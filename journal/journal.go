@@ -2,8 +2,8 @@
 // view. Lines are appended as results come, each with a sequence number and a checksum; a killed
 // process loses no line that was written, and a damaged line is found and left out.
 //
-// The usual order: Create, Append for each result, Finish; or, to look at a run, Open and
-// Document.Trials.
+// The usual order: Create (or Resume, to go on with a run), Append for each result, Finish; or, to look at a
+// run, Open and Document.Trials.
 package journal
 
 import (

@@ -216,7 +216,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	var problem error
 	if out.Service != "" {
 		var models []eval.Model
-		models, problem = a.tryLogin(ctx, settings, o.Flags)
+		models, problem = a.tryLogin(ctx, o.Flags)
 		out.Models = len(models)
 		if problem != nil {
 			out.Problem = problem.Error()
@@ -239,17 +239,13 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 }
 
 // tryLogin asks the service for its models.
-func (a *app) tryLogin(ctx context.Context, settings harness.Settings, flags harness.Flags) ([]eval.Model, error) {
-	session, err := harness.Connect(&harness.Loaded{}, settings, flags, buildVersion(), a.tellNotice)
+func (a *app) tryLogin(ctx context.Context, flags harness.Flags) ([]eval.Model, error) {
+	session, err := a.connect(flags)
 	if err != nil {
 		return nil, err
 	}
 	defer session.Close()
-	models, err := session.Source().Models(ctx, settings.Service.APIVersion)
-	if err != nil {
-		return nil, session.Refused(err)
-	}
-	return models, nil
+	return session.Models(ctx)
 }
 
 func (a *app) writeStatus(s *loginStatus) error {

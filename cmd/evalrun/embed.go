@@ -50,12 +50,7 @@ func (a *app) embed(ctx context.Context, files []string, o embedOptions) error {
 	if err != nil {
 		return err
 	}
-	loaded := &harness.Loaded{}
-	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
-	if err != nil {
-		return err
-	}
-	session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), a.tellNotice)
+	session, err := a.connect(o.Flags)
 	if err != nil {
 		return err
 	}

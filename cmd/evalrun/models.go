@@ -34,12 +34,7 @@ func (a *app) modelsCommand() *cobra.Command {
 }
 
 func (a *app) models(ctx context.Context, args []string, o planOptions) error {
-	loaded := &harness.Loaded{}
-	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
-	if err != nil {
-		return err
-	}
-	session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), a.tellNotice)
+	session, err := a.connect(o.Flags)
 	if err != nil {
 		return err
 	}
@@ -54,15 +49,25 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 		}
 		return a.writeModel(m)
 	}
-	models, err := session.Source().Models(ctx, settings.Service.APIVersion)
+	models, err := session.Models(ctx)
 	if err != nil {
-		return session.Refused(err)
+		return err
 	}
 	slices.SortFunc(models, func(x, y eval.Model) int { return cmp.Compare(x.Name, y.Name) })
 	if o.json {
 		return a.printJSON(models)
 	}
 	return a.modelTable(models)
+}
+
+// connect opens the way to a service for a command without suites.
+func (a *app) connect(flags harness.Flags) (*harness.Session, error) {
+	none := &harness.Loaded{}
+	settings, err := harness.Settle(none, flags, a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return harness.Connect(none, settings, flags, buildVersion(), a.tellNotice)
 }
 
 // modelTable writes a line a model; in a terminal that is too narrow for it, a few lines each.

@@ -1,7 +1,8 @@
-// Package flow holds what stands between a trial and an attempt: retries with
-// back-off, the ledger of rates and budgets, and the deadline of an attempt. Each is a
-// decorator of a Service that knows nothing of the others; internal/harness puts them
-// together, retries outermost, so that every attempt is limited and counted.
+// Package flow holds what stands between a trial and an attempt: recorded and cached answers, retries
+// with back-off, the circuit breaker, adaptive concurrency, the ledger of rates and budgets, and the deadline
+// of an attempt. Each is a decorator of a Service that knows nothing of the others; internal/harness
+// puts them together in this order, outermost first, so that every attempt is limited and counted, and
+// an answer that is there already costs none.
 package flow
 
 import (

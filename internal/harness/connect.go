@@ -88,9 +88,6 @@ func (s *Session) Emulated() bool {
 	return s.emulator != nil || s.client != nil && s.client.Emulated()
 }
 
-// Source tells about models.
-func (s *Session) Source() eval.ModelSource { return s.service }
-
 // Counter counts tokens.
 func (s *Session) Counter() eval.TokenCounter { return s.service }
 

@@ -79,6 +79,15 @@ func (s *Session) Model(ctx context.Context, id string) (*eval.Model, error) {
 	return nil, s.Refused(err)
 }
 
+// Models lists the models of the service.
+func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
+	models, err := s.service.Models(ctx, s.Settings.Service.APIVersion)
+	if err != nil {
+		return nil, s.Refused(err)
+	}
+	return models, nil
+}
+
 // noModel is the error of a model that the service does not have; method, if any, is what it was
 // wanted for.
 func (s *Session) noModel(ctx context.Context, id, method string) error {

@@ -5,8 +5,8 @@
 // The consumer loop in run.go is the one place that appends to the journal, moves the progress
 // and decides to stop.
 //
-// The usual order: Load, Settle, Connect, Session.Plan, Session.Run; or OpenRun and WriteReports for a run that is
-// there already.
+// The usual order: Load, Settle, Connect, Session.Plan, Session.Run; for a run that goes on, Reopen and
+// Session.Resume in the places of Load and Run; for one that is there already, OpenRun and WriteReports.
 package harness
 
 import (
