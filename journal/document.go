@@ -36,6 +36,7 @@ type Document struct {
 
 	file     *os.File
 	index    index
+	scratch  indexed
 	unhealed bool  // something was damaged, and the run has not been resumed since
 	next     int   // the number of the line after the last
 	whole    int64 // length of the file without a torn last line
@@ -218,52 +219,35 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		d.End, d.unhealed = nil, false // what was lost was asked again
 		d.index.drop(r.Dropped)
 	case "trial":
-		var r indexed
-		if err := json.Unmarshal(data, &r); err != nil {
-			return err
-		}
-		d.End = nil // a run that went on
-		if r.Timing != nil {
-			d.Spent.Calls += r.Timing.Attempts
-		}
-		if r.Usage != nil {
-			d.Spent.Tokens += r.Usage.TotalTokens
-			if d.Unpriced == nil {
-				d.Unpriced = map[string]eval.Usage{}
-			}
-			u := d.Unpriced[r.Model]
-			u.PromptTokens += r.Usage.PromptTokens
-			u.OutputTokens += r.Usage.OutputTokens
-			d.Unpriced[r.Model] = u
-		}
-		d.index.add(&r, at, len(data))
-		d.index.reserve(at, d.size)
+		d.trial(data, at)
 	}
 	return nil
 }
 
-// indexed is what the index reads of a trial's line.
-type indexed struct {
-	N       int            `json:"n"`
-	ID      string         `json:"id"`
-	Suite   string         `json:"suite"`
-	Case    string         `json:"case"`
-	Arm     string         `json:"arm"`
-	Model   string         `json:"model"`
-	Outcome eval.Outcome   `json:"outcome"`
-	Scores  []indexedScore `json:"scores"`
-	Usage   *eval.Usage    `json:"usage"`
-	Timing  *eval.Timing   `json:"timing"`
-	Error   *eval.Error    `json:"error"`
-}
-
-type indexedScore struct {
-	Name  string   `json:"name"`
-	Value *float64 `json:"value"`
+// trial takes in the line of a trial.
+func (d *Document) trial(data []byte, at int64) {
+	r := &d.scratch
+	r.scan(data)
+	d.End = nil // a run that went on
+	d.Spent.Calls += r.attempts
+	if r.usage != (eval.Usage{}) {
+		d.Spent.Tokens += r.usage.TotalTokens
+		if d.Unpriced == nil {
+			d.Unpriced = map[string]eval.Usage{}
+		}
+		model := d.index.words[d.index.word(r.model)]
+		u := d.Unpriced[model]
+		u.PromptTokens += r.usage.PromptTokens
+		u.OutputTokens += r.usage.OutputTokens
+		d.Unpriced[model] = u
+	}
+	d.index.add(r, at, len(data))
+	d.index.reserve(at, d.size)
 }
 
 // Known is what the index says of a trial.
 type Known struct {
+	N                    int
 	ID, Suite, Case, Arm string
 	Outcome              eval.Outcome
 }
@@ -271,21 +255,16 @@ type Known struct {
 // Known is what is known of a trial, by its place in the order of the plan.
 func (d *Document) Known(place int) Known {
 	e, w := &d.index.entries[place], d.index.words
-	return Known{e.id.String(), w[e.suite], w[e.kase], w[e.arm], eval.Outcome(w[e.outcome])}
+	return Known{int(e.n), e.id.String(), w[e.suite], w[e.kase], w[e.arm], eval.Outcome(w[e.outcome])}
 }
 
-// Outcomes yields the trials with what became of them, in the order of the plan.
-func (d *Document) Outcomes() iter.Seq[Known] {
-	return func(yield func(Known) bool) {
-		for i := range d.index.entries {
-			if !yield(d.Known(i)) {
-				return
-			}
-		}
-	}
-}
+// Len is the number of trials in the file.
+func (d *Document) Len() int { return len(d.index.entries) }
 
-// Trial reads a trial by its place among Outcomes.
+// Find is the place of the trial with an id, in the order of the plan.
+func (d *Document) Find(id string) (place int, ok bool) { return d.index.find(newTrialID(id)) }
+
+// Trial reads a trial by its place in the order of the plan.
 func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index.entries[i]) }
 
 // Trials yields the trials in the order of the plan. A line that cannot be read any more
@@ -305,20 +284,27 @@ func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 func (d *Document) Lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for _, e := range d.index.entries {
-			data, err := d.lineAt(e)
-			if err == nil {
-				if data = content(data); data == nil {
-					var r *eval.Result
-					if r, err = d.at(e); err == nil {
-						data, err = eval.Marshal(r)
-					}
-				}
-			}
-			if !yield(data, err) {
+			if !yield(d.json(e)) {
 				return
 			}
 		}
 	}
+}
+
+// json is a trial as JSON, as it stands in the file but for what frames it.
+func (d *Document) json(e entry) ([]byte, error) {
+	data, err := d.lineAt(e)
+	if err != nil {
+		return nil, err
+	}
+	if c := content(data); c != nil {
+		return c, nil
+	}
+	r, err := d.at(e)
+	if err != nil {
+		return nil, err
+	}
+	return eval.Marshal(r)
 }
 
 func (d *Document) lineAt(e entry) ([]byte, error) {

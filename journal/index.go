@@ -17,6 +17,7 @@ type index struct {
 	words   []string // suites, cases, arms, outcomes, kinds of errors: few, and each once
 	places  map[string]uint32
 	metrics []metric // of all entries
+	byID    []uint32 // places of entries in the order of their ids, once somebody has asked for one
 }
 
 // entry is one trial.
@@ -82,24 +83,13 @@ func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 // add takes up a trial whose line has length bytes from offset.
 func (x *index) add(r *indexed, offset int64, length int) {
 	e := entry{
-		offset: offset, length: clip(length), n: clip(r.N), id: newTrialID(r.ID),
-		suite: x.word(r.Suite), kase: x.word(r.Case), arm: x.word(r.Arm), outcome: x.word(string(r.Outcome)), errorKind: x.word(""),
-		firstMetric: clip(len(x.metrics)),
+		offset: offset, length: clip(length), n: clip(r.n), id: newTrialID(r.id),
+		suite: x.word(r.suite), kase: x.word(r.kase), arm: x.word(r.arm), outcome: x.word(r.outcome), errorKind: x.word(r.errorKind),
+		prompt: clip(r.usage.PromptTokens), output: clip(r.usage.OutputTokens), total: clip(r.usage.TotalTokens),
+		latencyMs: float32(r.latencyMs), firstMetric: clip(len(x.metrics)), metricsLength: clip(len(r.metrics)),
 	}
-	if r.Usage != nil {
-		e.prompt, e.output, e.total = clip(r.Usage.PromptTokens), clip(r.Usage.OutputTokens), clip(r.Usage.TotalTokens)
-	}
-	if r.Timing != nil {
-		e.latencyMs = float32(r.Timing.LatencyMs)
-	}
-	if r.Error != nil {
-		e.errorKind = x.word(string(r.Error.Kind))
-	}
-	for _, s := range r.Scores {
-		if s.Name != "" && s.Value != nil {
-			x.metrics = append(x.metrics, metric{x.words[x.word(s.Name)], *s.Value})
-			e.metricsLength++
-		}
+	for _, m := range r.metrics {
+		x.metrics = append(x.metrics, metric{x.words[x.word(m.name)], m.value})
 	}
 	x.entries = append(x.entries, e)
 }
@@ -144,4 +134,22 @@ func (x *index) sort() {
 	})
 	x.entries = slices.CompactFunc(x.entries, func(a, b entry) bool { return a.id == b.id })
 	slices.SortFunc(x.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.offset, b.offset)) })
+}
+
+// find is the place of the entry with an id.
+func (x *index) find(id trialID) (place int, ok bool) {
+	if x.byID == nil {
+		x.byID = make([]uint32, len(x.entries))
+		for i := range x.byID {
+			x.byID[i] = clip(i)
+		}
+		slices.SortFunc(x.byID, func(a, b uint32) int { return bytes.Compare(x.entries[a].id[:], x.entries[b].id[:]) })
+	}
+	at, ok := slices.BinarySearchFunc(x.byID, id, func(place uint32, id trialID) int {
+		return bytes.Compare(x.entries[place].id[:], id[:])
+	})
+	if !ok {
+		return 0, false
+	}
+	return int(x.byID[at]), true
 }

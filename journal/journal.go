@@ -8,6 +8,8 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,6 +173,15 @@ func (w *Writer) Resumed(r *Resumed) error { return w.write("resume", r) }
 // Append returns. After an error every further Append returns it.
 func (w *Writer) Append(r *eval.Result) error { return w.write("trial", r) }
 
+// Copy appends a trial of another run as it is, by its place in the order of that run's plan.
+func (w *Writer) Copy(from *Document, place int) error {
+	body, err := from.json(from.index.entries[place])
+	if err != nil {
+		return err
+	}
+	return w.append("trial", body)
+}
+
 // Finish writes the end of the run and closes the file.
 func (w *Writer) Finish(end *eval.End) error {
 	err := w.write("end", end)
@@ -191,13 +202,18 @@ func removeQuietly(path string) error {
 	return nil
 }
 
-// write appends one line: {"type":TYPE,...,"seq":N,"crc":"XXXXXXXX"}, in a single write so that lines
-// of a killed process are whole or missing.
+// write appends one line.
 func (w *Writer) write(kind string, v any) error {
 	body, err := eval.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("a %s record cannot be written: %w", kind, err)
 	}
+	return w.append(kind, body)
+}
+
+// append writes one line whose body is given as a JSON object: {"type":TYPE,...,"seq":N,"crc":"XXXXXXXX"}, in a single
+// write so that lines of a killed process are whole or missing.
+func (w *Writer) append(kind string, body []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -208,8 +224,8 @@ func (w *Writer) write(kind string, v any) error {
 	b = append(b, kind...)
 	b = append(b, `",`...)
 	b = append(b, body[1:len(body)-1]...) // records are objects with members
-	b = fmt.Appendf(b, `,"seq":%d`, w.seq)
-	b = fmt.Appendf(b, `,"crc":"%08x"}`+"\n", crc32.Checksum(b, castagnoli))
+	b = strconv.AppendInt(append(b, seqPrefix...), int64(w.seq), 10)
+	b = append(appendChecksum(b, b), '\n')
 	w.buf = b
 	if _, err := w.file.Write(b); err != nil {
 		w.err = fmt.Errorf("the run file cannot be written: %w", err)
@@ -308,6 +324,13 @@ func content(data []byte) []byte {
 	return append(out, '}')
 }
 
+// appendChecksum appends the end of a line whose body is given.
+func appendChecksum(b, body []byte) []byte {
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(body, castagnoli))
+	return append(hex.AppendEncode(append(b, `,"crc":"`...), sum[:]), `"}`...)
+}
+
 // check verifies the checksum of a line, without its line break.
 func check(data []byte) (line, error) {
 	var l line
@@ -315,7 +338,7 @@ func check(data []byte) (line, error) {
 		return l, errors.New("the line is too short")
 	}
 	body, tail := data[:len(data)-crcTail], data[len(data)-crcTail:]
-	if want := fmt.Sprintf(`,"crc":"%08x"}`, crc32.Checksum(body, castagnoli)); string(tail) != want {
+	if want := appendChecksum(make([]byte, 0, crcTail), body); !bytes.Equal(tail, want) {
 		return l, errors.New("the checksum does not fit")
 	}
 	if l, ok := frame(body); ok {

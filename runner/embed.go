@@ -33,9 +33,10 @@ const (
 	maxVectors = 4096
 	// maxNumbers bounds the numbers in them: 64 MB.
 	maxNumbers = 8 << 20
-	// maxEmbedding bounds the answers that wait for vectors.
-	maxEmbedding = 1024
 )
+
+// MaxEmbedding bounds the answers of a run that wait for vectors.
+const MaxEmbedding = 1024
 
 // vectors gets the vectors of texts from the service: in batches over trials, each text once while it
 // is remembered. A batch leaves when it is full, after batchDelay, or when nothing more is

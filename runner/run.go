@@ -70,14 +70,15 @@ func (s *Stop) Reason() string {
 	}
 }
 
-// Run asks every trial of the plan and yields the results as they come. Canceling ctx, or
-// leaving the loop, abandons what is under way; no goroutine outlives the loop.
+// Run asks every trial of the plan and yields the results as they come. No more than Concurrency trials are asked whose
+// results were not taken yet, so that whoever writes them down knows how many a crash can cost; answers that wait for
+// embeddings come on top. Canceling ctx, or leaving the loop, abandons what is under way; no goroutine outlives the loop.
 func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 	return func(yield func(eval.Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{
-			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), embedding: make(chan struct{}, maxEmbedding),
-			trials: make(chan *Planned, cfg.Concurrency), answers: make(chan *asked, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
+			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), embedding: make(chan struct{}, MaxEmbedding),
+			scoring: make(chan struct{}, runtime.GOMAXPROCS(0)), jobs: make(chan job, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
 		}
 		finished := r.start(ctx)
 		defer func() {
@@ -90,8 +91,9 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 			if !yield(d.result) {
 				return
 			}
-			if d.seen != nil {
-				close(d.seen)
+			select {
+			case d.taken <- struct{}{}:
+			default: // nobody waits, or not any more
 			}
 		}
 	}
@@ -101,19 +103,26 @@ type run struct {
 	Config
 	plan    *Plan
 	counts  *counts
-	trials  chan *Planned // from the feeder to the workers
-	answers chan *asked   // from the workers to the scoring pool
+	jobs    chan job      // from the feeder to the workers
 	results chan delivery // from everybody to the consumer
+	scoring chan struct{} // holds a token for each answer that is being scored: more at once would only keep calls from being read
 
 	vectors   *vectors
 	embedding chan struct{} // holds a token for each answer that waits for vectors
+	comparing sync.WaitGroup
 }
 
-// delivery is a result on its way to the consumer. seen, if any, is closed once the consumer has
-// made up its mind about it.
+// job is a trial to ask, or to judge when its answer is known from before.
+type job struct {
+	trial *Planned
+	known *eval.Result
+}
+
+// delivery is a result on its way to the consumer. taken, if any, is told once the consumer has
+// made up its mind about it; it has room for that.
 type delivery struct {
 	result eval.Result
-	seen   chan struct{}
+	taken  chan struct{}
 }
 
 // asked is an answer on its way to be scored.
@@ -135,46 +144,25 @@ func answered(t *Planned, known *eval.Result) *asked {
 	return &asked{trial: t, result: result, answer: scorers.Answer{Response: result.Response, Usage: *result.Usage, Timing: *result.Timing, Vectors: &scorers.Vectors{}}}
 }
 
-// start launches the feeder, the workers and the scoring pool. The channel it returns is
-// closed when all have ended; results is closed just before.
+// start launches the feeder and the workers. The channel it returns is closed when all have ended; results is closed
+// just before.
 func (r *run) start(ctx context.Context) <-chan struct{} {
-	var workers, pool, feeder, comparing sync.WaitGroup
-	feeder.Go(func() { r.feed(ctx) })
+	var working sync.WaitGroup
+	working.Go(func() { r.feed(ctx) })
 	for range max(1, r.Concurrency) {
-		workers.Go(func() {
-			for t := range r.trials {
-				r.ask(ctx, t)
-			}
-		})
-	}
-	for range runtime.GOMAXPROCS(0) {
-		pool.Go(func() {
-			for a := range r.answers {
-				if a.score() {
-					r.send(a.result)
-					continue
-				}
-				r.embedding <- struct{}{}
-				comparing.Go(func() {
-					if result := r.compare(ctx, a); result.Outcome == eval.Err {
-						r.sendError(ctx, result)
-					} else {
-						r.send(result)
-					}
-					<-r.embedding
-				})
+		working.Go(func() {
+			taken := make(chan struct{}, 1)
+			for j := range r.jobs {
+				r.work(ctx, j, taken)
 			}
 		})
 	}
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		feeder.Wait()
-		workers.Wait()
-		close(r.answers)
-		pool.Wait()
+		working.Wait()
 		r.vectors.hurry(ctx)
-		comparing.Wait()
+		r.comparing.Wait()
 		r.vectors.calls.Wait()
 		close(r.results)
 	}()
@@ -183,28 +171,29 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 
 // feed hands out the trials. After a stop it skips the rest itself.
 func (r *run) feed(ctx context.Context) {
-	defer close(r.trials)
+	defer close(r.jobs)
 	for t := range r.plan.Trials() {
 		if ctx.Err() != nil {
 			return
 		}
+		j := job{trial: t}
 		if r.Recorded != nil {
 			known := r.Recorded(t)
 			if known.Settled {
 				continue
 			}
-			if known.Result != nil {
-				r.answers <- answered(t, known.Result) // the pool reads until the feeder has ended
-				continue
-			}
+			j.known = known.Result
 		}
-		if reason := r.Stop.Reason(); reason != "" {
+		stopped := r.Stop.Done()
+		if j.known != nil {
+			stopped = nil // judging costs nothing
+		} else if reason := r.Stop.Reason(); reason != "" {
 			r.send(skipped(t, reason))
 			continue
 		}
 		select {
-		case r.trials <- t:
-		case <-r.Stop.Done():
+		case r.jobs <- j:
+		case <-stopped:
 			r.send(skipped(t, r.Stop.Reason()))
 		case <-ctx.Done():
 			return
@@ -212,47 +201,70 @@ func (r *run) feed(ctx context.Context) {
 	}
 }
 
+// work brings a trial to its result, and waits until that is taken: it may be an error after which nothing more is to
+// be asked, such as a refused key.
+func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
+	var a *asked
+	if j.known != nil {
+		a = answered(j.trial, j.known)
+	} else {
+		var result eval.Result
+		if a, result = r.ask(ctx, j.trial); a == nil {
+			r.deliver(ctx, result, taken)
+			return
+		}
+	}
+	r.scoring <- struct{}{}
+	scored := a.score()
+	<-r.scoring
+	if scored {
+		r.deliver(ctx, a.result, taken)
+		return
+	}
+	r.embedding <- struct{}{}
+	r.comparing.Go(func() {
+		r.deliver(ctx, r.compare(ctx, a), make(chan struct{}, 1))
+		<-r.embedding
+	})
+}
+
+// deliver sends a result and waits until it is taken.
+func (r *run) deliver(ctx context.Context, result eval.Result, taken chan struct{}) {
+	r.results <- delivery{result, taken}
+	select {
+	case <-taken:
+	case <-ctx.Done(): // the consumer may have left
+	}
+}
+
 // send delivers a result. It does not wait for ever: the consumer reads until all have ended, and
 // when it leaves early, what is still sent is thrown away for it.
 func (r *run) send(result eval.Result) { r.results <- delivery{result: result} }
-
-// sendError delivers an error and waits until the consumer has seen it: it may be one after
-// which nothing more is to be asked, such as a refused key.
-func (r *run) sendError(ctx context.Context, result eval.Result) {
-	seen := make(chan struct{})
-	r.results <- delivery{result, seen}
-	select {
-	case <-seen:
-	case <-ctx.Done():
-	}
-}
 
 func skipped(t *Planned, reason string) eval.Result {
 	return eval.Result{Trial: t.Trial, Outcome: eval.Skip, SkipReason: reason, Scores: []eval.Score{}}
 }
 
-// ask makes the call of a trial and passes on what came of it.
-func (r *run) ask(ctx context.Context, t *Planned) {
+// ask makes the call of a trial. Without an answer there is a result at once.
+func (r *run) ask(ctx context.Context, t *Planned) (*asked, eval.Result) {
 	if reason := r.Stop.Reason(); reason != "" || ctx.Err() != nil {
-		r.send(skipped(t, cmp.Or(reason, "interrupted")))
-		return
+		return nil, skipped(t, cmp.Or(reason, "interrupted"))
 	}
 	a, err := r.call(ctx, t)
 	e := eval.AsError(err)
 	switch {
 	case e == nil:
-		r.answers <- a
+		return a, eval.Result{}
 	case e.Kind == eval.KindBudget:
 		result := skipped(t, e.Message)
 		result.OverBudget = true
-		r.send(result)
+		return nil, result
 	case e.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
-		r.send(skipped(t, cmp.Or(r.Stop.Reason(), "interrupted")))
+		return nil, skipped(t, cmp.Or(r.Stop.Reason(), "interrupted"))
 	case e.Kind == eval.KindCanceled: // it was sent, and may have cost something
-		r.send(a.failed(eval.Errorf(eval.KindTransport, "abandoned when the run was stopped")))
-	default:
-		r.sendError(ctx, a.failed(e))
+		return nil, a.failed(eval.Errorf(eval.KindTransport, "abandoned when the run was stopped"))
 	}
+	return nil, a.failed(e)
 }
 
 // call asks the model. The asked is never nil; the error is an *eval.Error.

@@ -45,14 +45,13 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := harness.Reopen(name, o.Flags, o.errors)
+	r, err := a.reopen(name, o)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	if r.Finished() {
-		r.Close()
-		return a.report(r.Dir, outputs, o.quiet)
+		return a.reportOf(r.Document(), outputs, o.quiet)
 	}
 	loaded, err := r.Load(a.getenv)
 	if err != nil {
@@ -95,6 +94,12 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}
 	r.Close()
 	return a.reported(err, r.Dir, outputs, o.quiet)
+}
+
+// reopen opens the run to go on with.
+func (a *app) reopen(name string, o resumeOptions) (*harness.Resumption, error) {
+	defer a.smallHeap()()
+	return harness.Reopen(name, o.Flags, o.errors)
 }
 
 // tellTodo says what a resumed run will do.

@@ -172,21 +172,27 @@ func nothing(l *harness.Loaded, f harness.Flags, remedy string) error {
 	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s%s", harness.Hint(l, f), remedy)
 }
 
-// smallHeap is the memory in which a run is reported, unless its index needs more: a million trials do not.
-const smallHeap = 180 << 20
+// reportHeap is the memory in which a run is reported, unless its index needs more: a million trials do not.
+const reportHeap = 180 << 20
 
-// openRun opens a run for its reports. What is kept then is an index of the trials, so that little garbage should be
-// kept beside it.
-func (a *app) openRun(name string) (*journal.Document, error) {
-	if a.getenv("GOGC") == "" && a.getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(50)
-		debug.SetMemoryLimit(smallHeap)
-		defer func() { // collecting all the time would not make a larger index smaller
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			debug.SetMemoryLimit(max(smallHeap, int64(2*m.HeapAlloc))) //nolint:gosec // memory has an end
-		}()
+// smallHeap keeps little garbage while a run is opened, whose index is all that is kept; the function it returns
+// ends that.
+func (a *app) smallHeap() (opened func()) {
+	if a.getenv("GOGC") != "" || a.getenv("GOMEMLIMIT") != "" {
+		return func() {}
 	}
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(reportHeap)
+	return func() { // collecting all the time would not make a larger index smaller
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		debug.SetMemoryLimit(max(reportHeap, int64(2*m.HeapAlloc))) //nolint:gosec // memory has an end
+	}
+}
+
+// openRun opens a run for its reports.
+func (a *app) openRun(name string) (*journal.Document, error) {
+	defer a.smallHeap()()
 	return harness.OpenRun(name)
 }
 
@@ -196,6 +202,11 @@ func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
 	if err != nil { // not bad input: something was asked
 		return harness.Exitf(harness.ExitIncomplete, "%w", err)
 	}
+	return a.reportOf(doc, outputs, quiet)
+}
+
+// reportOf is report with the run at hand, which it closes.
+func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, quiet bool) error {
 	defer doc.Close() //nolint:errcheck // it was only read
 	written, err := harness.WriteReports(doc, outputs, a.out, a.reportOptions())
 	if err != nil {
@@ -205,13 +216,13 @@ func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
 		for _, line := range written {
 			fmt.Fprintln(a.err, line)
 		}
-		fmt.Fprintf(a.err, "run: %s\n", dir)
+		fmt.Fprintf(a.err, "run: %s\n", doc.Dir)
 	}
 	if doc.End != nil && doc.End.Reason == eval.EndStopped && doc.End.Message != "" {
 		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(doc.End.Message))
 	}
 	if doc.End == nil || doc.End.Reason != eval.EndCompleted {
-		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", dir)
+		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", doc.Dir)
 	}
 	return exit(doc.Gate.Exit)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -56,14 +55,8 @@ func Merge(names []string, out string) (dir string, err error) {
 		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 	}
 	end := eval.End{Reason: eval.EndCompleted, Spent: &eval.Spent{}}
-	for r, err := range inOrder(shards) {
-		if err == nil {
-			err = w.Append(r)
-		}
-		if err != nil {
-			return "", Exitf(ExitIncomplete, "the shards cannot be merged: %w", errors.Join(err, w.Close()))
-		}
-		end.Counts.Add(r.Outcome)
+	if end.Counts, err = copyInOrder(w, shards); err != nil {
+		return "", Exitf(ExitIncomplete, "the shards cannot be merged: %w", errors.Join(err, w.Close()))
 	}
 	for _, d := range shards {
 		end.Spent.Calls += d.Spent.Calls
@@ -174,38 +167,26 @@ func copied(dir string) (map[string][]byte, error) {
 	return out, err
 }
 
-// inOrder yields the trials of all shards in the order of the plan, one of each at hand at a time.
-func inOrder(shards []*journal.Document) iter.Seq2[*eval.Result, error] {
-	return func(yield func(*eval.Result, error) bool) {
-		type cursor struct {
-			next func() (*eval.Result, error, bool)
-			head *eval.Result
-			err  error
-		}
-		var cursors []*cursor
-		for _, d := range shards {
-			next, stop := iter.Pull2(d.Trials())
-			defer stop()
-			c := &cursor{next: next}
-			var ok bool
-			if c.head, c.err, ok = next(); ok {
-				cursors = append(cursors, c)
+// copyInOrder copies the trials of all shards in the order of the plan.
+func copyInOrder(w *journal.Writer, shards []*journal.Document) (counts eval.Counts, err error) {
+	next := make([]int, len(shards)) // the place in each shard
+	for {
+		first, least := -1, journal.Known{}
+		for i, d := range shards {
+			if next[i] == d.Len() {
+				continue
+			}
+			if k := d.Known(next[i]); first < 0 || k.N < least.N {
+				first, least = i, k
 			}
 		}
-		for len(cursors) > 0 {
-			first := slices.MinFunc(cursors, func(a, b *cursor) int {
-				if a.err != nil || b.err != nil || a.head == nil || b.head == nil {
-					return 0
-				}
-				return a.head.N - b.head.N
-			})
-			if !yield(first.head, first.err) {
-				return
-			}
-			var ok bool
-			if first.head, first.err, ok = first.next(); !ok {
-				cursors = slices.DeleteFunc(cursors, func(c *cursor) bool { return c == first })
-			}
+		if first < 0 {
+			return counts, nil
 		}
+		if err := w.Copy(shards[first], next[first]); err != nil {
+			return counts, err
+		}
+		counts.Add(least.Outcome)
+		next[first]++
 	}
 }

@@ -25,8 +25,7 @@ type Resumption struct {
 
 	doc     *journal.Document
 	journal *journal.Writer
-	again   bool             // errors of a completed run too
-	places  map[string]int32 // of the recorded trials, by id
+	again   bool // errors of a completed run too
 }
 
 // recorded is a trial of the run so far.
@@ -37,11 +36,11 @@ type recorded struct {
 
 // find is the recorded trial that a trial of the plan is, and not one of another case that asks the same.
 func (r *Resumption) find(t *runner.Planned) (k recorded, ok bool) {
-	place, ok := r.places[t.ID]
+	place, ok := r.doc.Find(t.ID)
 	if !ok {
 		return k, false
 	}
-	k = recorded{r.doc.Known(int(place)), int(place)}
+	k = recorded{r.doc.Known(place), place}
 	return k, k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
 }
 
@@ -96,13 +95,22 @@ func (r *Resumption) Close() {
 	}
 	if r.doc != nil {
 		_ = r.doc.Close() // it was only read
-		r.doc, r.places = nil, nil
+		r.doc = nil
 	}
 }
 
 // Finished reports whether there is nothing to ask.
 func (r *Resumption) Finished() bool {
 	return !r.doc.Partial() && (!r.again || r.doc.Summary.Counts.Error == 0)
+}
+
+// Document is the run so far, as a report shows it. The caller closes it; the run is let go of.
+func (r *Resumption) Document() *journal.Document {
+	d := r.doc
+	r.doc = nil
+	r.Close()
+	ApplyGate(d)
+	return d
 }
 
 // Load reads the suites as they were when the run began; images come from their folders.
@@ -191,13 +199,9 @@ type Todo struct {
 // Todo says what is left to do.
 func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 	var todo Todo
-	r.places = map[string]int32{}
-	for k := range r.doc.Outcomes() {
-		r.places[k.ID] = int32(len(r.places)) //nolint:gosec // a run has not so many trials
-	}
-	met := make([]bool, len(r.places))
+	met := make([]bool, r.doc.Len())
 	for t := range plan.Trials() {
-		if place, ok := r.places[t.ID]; ok {
+		if place, ok := r.doc.Find(t.ID); ok {
 			met[place] = true
 		}
 		k, ok := r.find(t)

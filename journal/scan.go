@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// indexed is what the index reads of a trial's line. Its strings are parts of a copy of the line: what is kept of
+// them has to be cloned.
+type indexed struct {
+	n                           int
+	id, suite, kase, arm, model string
+	outcome, errorKind          string
+	usage                       eval.Usage
+	attempts                    int
+	latencyMs                   float64
+	metrics                     []metric
+}
+
+// scan reads a line without decoding what stands between, the prompts and answers, which are most of it. That the
+// line is JSON was settled when it was written, and its checksum fits.
+func (r *indexed) scan(data []byte) {
+	*r = indexed{metrics: r.metrics[:0]}
+	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "n":
+			r.n = int(v.Int())
+		case "id":
+			r.id = v.String()
+		case "suite":
+			r.suite = v.String()
+		case "case":
+			r.kase = v.String()
+		case "arm":
+			r.arm = v.String()
+		case "model":
+			r.model = v.String()
+		case "outcome":
+			r.outcome = v.String()
+		case "scores":
+			v.ForEach(r.score)
+		case "usage":
+			v.ForEach(r.tokens)
+		case "timing":
+			r.attempts, r.latencyMs = int(v.Get("attempts").Int()), v.Get("latencyMs").Float()
+		case "error":
+			r.errorKind = v.Get("kind").String()
+		}
+		return true
+	})
+}
+
+// score takes up a named score that could be told.
+func (r *indexed) score(_, v gjson.Result) bool {
+	var m metric
+	told := false
+	v.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "name":
+			m.name = v.String()
+		case "value":
+			m.value, told = v.Float(), v.Type == gjson.Number
+		}
+		return true
+	})
+	if m.name != "" && told {
+		r.metrics = append(r.metrics, m)
+	}
+	return true
+}
+
+func (r *indexed) tokens(key, v gjson.Result) bool {
+	switch key.Str {
+	case "promptTokens":
+		r.usage.PromptTokens = int(v.Int())
+	case "outputTokens":
+		r.usage.OutputTokens = int(v.Int())
+	case "totalTokens":
+		r.usage.TotalTokens = int(v.Int())
+	}
+	return true
+}
