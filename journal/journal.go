@@ -179,7 +179,7 @@ func (w *Writer) Copy(from *Document, place int) error {
 	if err != nil {
 		return err
 	}
-	return w.append("trial", body)
+	return w.write("trial", json.RawMessage(body))
 }
 
 // Finish writes the end of the run and closes the file.
@@ -202,29 +202,25 @@ func removeQuietly(path string) error {
 	return nil
 }
 
-// write appends one line.
-func (w *Writer) write(kind string, v any) error {
-	body, err := eval.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("a %s record cannot be written: %w", kind, err)
-	}
-	return w.append(kind, body)
-}
-
-// append writes one line whose body is given as a JSON object: {"type":TYPE,...,"seq":N,"crc":"XXXXXXXX"}, in a single
-// write so that lines of a killed process are whole or missing.
-func (w *Writer) append(kind string, body []byte) error {
+// write appends one line: {"type":TYPE,...,"seq":N,"crc":"XXXXXXXX"}, in a single write so that lines
+// of a killed process are whole or missing. The record is an object with members.
+func (w *Writer) write(kind string, record any) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
 		return w.err
 	}
-	b := w.buf[:0]
-	b = append(b, `{"type":"`...)
-	b = append(b, kind...)
-	b = append(b, `",`...)
-	b = append(b, body[1:len(body)-1]...) // records are objects with members
-	b = strconv.AppendInt(append(b, seqPrefix...), int64(w.seq), 10)
+	if cap(w.buf) > maxKept {
+		w.buf = nil
+	}
+	b := append(append(append(w.buf[:0], typePrefix...), kind...), '"')
+	opening := len(b)
+	b, err := eval.AppendJSON(b, record)
+	if err != nil {
+		return fmt.Errorf("a %s record cannot be written: %w", kind, err)
+	}
+	b[opening] = ','
+	b = strconv.AppendInt(append(b[:len(b)-1], seqPrefix...), int64(w.seq), 10)
 	b = append(appendChecksum(b, b), '\n')
 	w.buf = b
 	if _, err := w.file.Write(b); err != nil {
@@ -235,6 +231,9 @@ func (w *Writer) append(kind string, body []byte) error {
 	w.dirty = true
 	return nil
 }
+
+// maxKept is how large a buffer may be to be used again.
+const maxKept = 1 << 20
 
 // syncLoop brings written lines to the disk from time to time.
 func (w *Writer) syncLoop() {

@@ -1,0 +1,38 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+// FuzzAppendJSON holds the fast encoder to the standard one, byte by byte, for all that a record can hold.
+func FuzzAppendJSON(f *testing.F) {
+	for _, s := range []string{"", "plain", "<a href='&'>", "\"\\/\b\f\n\r\t", "\x00\x1b\x7f\u0085", "\xff\xed\xa0\x80", "\u2028\u2029\u202e\ufffd\U0001F600", "{{.x}}"} {
+		f.Add(s, 0.1, int64(-1))
+	}
+	f.Add("x", 1e21, int64(1)<<62)
+	f.Add("x", 5e-324, int64(0))
+	f.Fuzz(func(t *testing.T, s string, x float64, n int64) {
+		r := Result{
+			Trial: Trial{N: int(n), ID: s, Tags: []string{s, ""}, Threshold: &x}, Outcome: Outcome(s),
+			Scores: []Score{{Name: s, Value: &x, Weight: x}, {}},
+			Request: &Request{
+				Contents:         []Content{{Role: s, Parts: []Part{{Text: s}, {Image: &Image{Path: s, Data: []byte(s)}}}}},
+				GenerationConfig: &GenerationConfig{Temperature: &x, StopSequences: []string{s}, Extra: map[string]json.RawMessage{"b": json.RawMessage(`1`), "a<": json.RawMessage(`[2]`)}},
+			},
+			Response: &Response{Candidates: []Candidate{{Text: s, SafetyRatings: []SafetyRating{{Category: s}}}}},
+			Timing:   &Timing{StartedAt: time.Unix(n%1e9, n%1e9).UTC(), LatencyMs: x},
+			Error:    &Error{Kind: ErrorKind(s), Message: s},
+		}
+		want, wantErr := Marshal(&r)
+		got, err := AppendJSON(nil, &r)
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%v, want %v", err, wantErr)
+		}
+		if err == nil && !bytes.Equal(got, want) {
+			t.Fatalf("\n%s\n%s", got, want)
+		}
+	})
+}
