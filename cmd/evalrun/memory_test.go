@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// memorySmall and memoryBig are how many trials of each kind are asked: the small ones first, so that what dies has something
+// to lose.
+const memorySmall, memoryBig = 60, 100
+
+// memoryWorkers is how many calls are under way, and so how many big answers are in memory at once.
+const memoryWorkers = 64
+
+// memorySteps is how much memory, in MiB, each run may have beside what an idle process reserves: too little to begin, too little
+// to go on, and enough. EVALRUN_SOAK is the long form.
+func memorySteps() []int {
+	steps := []int{-64, 8192}
+	if os.Getenv("EVALRUN_SOAK") == "" {
+		return append(steps, 8, 40)
+	}
+	for step := 0; step < 160; step += 4 {
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// memoryScript answers a quarter of a megabyte to those who ask for much.
+func memoryScript() string {
+	return "rules:\n  - match: {text: \"*big*\"}\n    reply: \"big a" + strings.Repeat("0123456789abcdef", 16<<10) + "\"\n" +
+		"  - match: {text: \"*\"}\n    reply: \"{{.prompt}}\"\n"
+}
+
+// memorySuite asks the small ones, then the big ones.
+func memorySuite() string {
+	return fmt.Sprintf("version: 1\nname: memory\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: %d}\n"+
+		"defaults: {scorers: [{contains: a}]}\ncases: [{name: small, repeats: %d, vars: {x: \"small\"}}, {name: big, repeats: %d, vars: {x: \"big\"}}]\n", memoryWorkers, memorySmall, memoryBig)
+}
+
+// limited is a command that may map so many KiB, which a shell says for it. Garbage is not collected, so that memory ends in the
+// middle of the work rather than with the first big answer.
+func (s *soak) limited(kib int, args ...string) *exec.Cmd {
+	plain := s.command(args...)
+	cmd := exec.Command("sh", append([]string{"-c", `ulimit -v "$0" && exec "$@"`, fmt.Sprint(kib), plain.Path}, args...)...)
+	plain.Env = append(plain.Env, "GOTRACEBACK=none", "GOGC=off")
+	cmd.Dir, cmd.Env = plain.Dir, plain.Env
+	return cmd
+}
+
+// starts reports whether evalrun can tell its version under a limit of so many MiB.
+func (s *soak) starts(mib int) bool {
+	s.t.Helper()
+	code, _ := s.ends(s.limited(mib<<10, "version"))
+	return code == 0
+}
+
+// least is the limit, in MiB, from which on evalrun always starts. It is not the smallest under which it does: Go reserves more
+// where it finds more, and with that little is left again.
+func (s *soak) least() int {
+	s.t.Helper()
+	const most, coarse = 4 << 10, 32
+	if !s.starts(most) {
+		s.t.Skip("limits of memory do not work here")
+	}
+	high := most
+	for high > coarse && s.starts(high-coarse) {
+		high -= coarse
+	}
+	for low := high - coarse; high-low > 1; {
+		if middle := (low + high) / 2; s.starts(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
+
+// recorded is how many trials the run file holds, -1 without one, and whether it ends as that of a completed run does.
+func (s *soak) recorded(dir string) (trials int, completed bool) {
+	data, err := os.ReadFile(filepath.Join(s.dir, dir, "run.jsonl"))
+	if err != nil {
+		return -1, false
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	last := lines[len(lines)-1]
+	completed = strings.HasPrefix(last, `{"type":"end"`) && strings.Contains(last, `"reason":"completed"`)
+	return strings.Count(string(data), `{"type":"trial"`), completed
+}
+
+// starve runs, and resumes, under a limit, and then without. It says how the first two ended, and how many trials were recorded then; -1 where
+// there was nothing.
+func (s *soak) starve(kib int, dir string) (codes, trials [2]int) {
+	s.t.Helper()
+	codes, trials = [2]int{-1, -1}, [2]int{-1, -1}
+	for i, args := range [][]string{{"run", "suite.yaml", "--base-url", s.url, "--out", dir, "-q"}, {"resume", dir, "-q"}} {
+		code, said := s.ends(s.limited(kib, args...))
+		n, completed := s.recorded(dir)
+		codes[i], trials[i] = code, n
+		if code == 0 && !completed {
+			s.t.Errorf("%d KiB, %v: exit 0, and the run is not complete\n%.2000s", kib, args, said)
+		}
+		if code == 1 {
+			s.t.Errorf("%d KiB, %v: exit 1, and nothing was judged and found wanting\n%.2000s", kib, args, said)
+		}
+		if n < 0 {
+			return codes, trials
+		}
+	}
+	if code, said := s.ends(s.command("resume", dir, "-q", "-o", "json="+dir+".json")); code != 0 {
+		s.t.Errorf("%d KiB: exit %d when it is resumed with all the memory there is\n%.2000s", kib, code, said)
+		return codes, trials
+	}
+	if r := s.balanced(dir+".json", memorySmall+memoryBig); r.Summary.Pass != memorySmall+memoryBig {
+		s.t.Errorf("%d KiB: %+v", kib, r.Summary)
+	}
+	return codes, trials
+}
+
+// Scenario R25: a run that has not enough memory, from far too little to just enough, never says that all is well unless it is,
+// and can be resumed elsewhere: every trial is judged once.
+func TestTooLittleMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("limits of memory are those of Linux")
+	}
+	s := newSoak(t, plainProgram(t), memoryScript(), memorySuite())
+	least := s.least()
+	died, completed := 0, 0
+	for i, step := range memorySteps() {
+		codes, trials := s.starve((least+step)<<10, fmt.Sprintf("run-%d", i))
+		t.Logf("%d MiB and %d: exit %d with %d trials recorded, resumed: exit %d with %d", least, step, codes[0], trials[0], codes[1], trials[1])
+		if codes[0] == 0 {
+			completed++
+		} else {
+			died++
+		}
+		_ = os.RemoveAll(filepath.Join(s.dir, fmt.Sprintf("run-%d", i)))
+	}
+	if died == 0 || completed == 0 {
+		t.Errorf("the steps are wrong: %d runs died, and %d were completed", died, completed)
+	}
+}
