@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,7 +48,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Writer appends to a run file; safe for concurrent use.
 type Writer struct {
 	dir  string
-	file *os.File
+	open opener
+	file file
 	lock *flock.Flock
 
 	mu    sync.Mutex
@@ -60,12 +62,35 @@ type Writer struct {
 	done chan struct{}
 }
 
+// file is what a Writer needs of the run file; tests have ones that fail.
+type file interface {
+	io.Writer
+	Sync() error
+	Truncate(size int64) error
+	Stat() (fs.FileInfo, error)
+	Close() error
+}
+
+// opener opens a file to write.
+type opener func(path string, flag int) (file, error)
+
+func openFile(path string, flag int) (file, error) { return os.OpenFile(path, flag, 0o600) }
+
+// newWriter is a Writer without a run file yet.
+func newWriter(dir string, lock *flock.Flock, open opener) *Writer {
+	return &Writer{dir: dir, open: open, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
+}
+
 // ErrLocked is returned by Create and Resume when another process writes to the run directory.
 var ErrLocked = errors.New("another evalrun writes to this run")
 
 // Create makes the run directory, writes the head of the run file and the snapshots, and takes
 // the lock. An existing run file is not touched: that is an error.
 func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, error) {
+	return create(dir, run, snapshots, openFile)
+}
+
+func create(dir string, run *eval.Run, snapshots map[string][]byte, open opener) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -73,7 +98,7 @@ func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, er
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: dir, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
+	w := newWriter(dir, lock, open)
 	if err := w.begin(run, snapshots); err != nil {
 		_ = lock.Unlock() // the first error is the one to tell
 		return nil, err
@@ -98,11 +123,12 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+		if err := w.put(path, data); err != nil {
 			return err
 		}
 	}
-	file, err := os.OpenFile(filepath.Join(w.dir, FileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	path := filepath.Join(w.dir, FileName)
+	file, err := w.open(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s holds a run already", w.dir)
 	}
@@ -111,15 +137,33 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 	}
 	w.file = file
 	run.Version = Version
-	if err := errors.Join(w.write("run", run), w.file.Sync(), os.WriteFile(filepath.Join(w.dir, headName), w.buf, 0o600)); err != nil {
-		return errors.Join(err, w.file.Close())
+	if err = w.write("run", run); err == nil {
+		err = w.file.Sync()
+	}
+	if err == nil {
+		err = w.put(filepath.Join(w.dir, headName), w.buf)
+	}
+	if err != nil { // nothing was asked: the directory is left as free as it was
+		return errors.Join(err, w.file.Close(), os.Remove(path))
 	}
 	return nil
 }
 
+// put writes a whole file.
+func (w *Writer) put(path string, data []byte) error {
+	file, err := w.open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
 // Resume opens the run in dir to go on with it: it takes the lock, cuts off a last line that was torn, and goes on
 // with the numbers. The document is what the run has so far; the caller closes both.
-func Resume(dir string) (*Writer, *Document, error) {
+func Resume(dir string) (*Writer, *Document, error) { return resume(dir, openFile) }
+
+func resume(dir string, open opener) (*Writer, *Document, error) {
 	if _, err := os.Stat(filepath.Join(dir, FileName)); err != nil {
 		return nil, nil, fmt.Errorf("%w at %s", ErrNoRun, dir)
 	}
@@ -127,7 +171,7 @@ func Resume(dir string) (*Writer, *Document, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &Writer{dir: dir, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
+	w := newWriter(dir, lock, open)
 	d, err := w.reopen()
 	if err != nil {
 		_ = lock.Unlock() // the first error is the one to tell
@@ -143,10 +187,10 @@ func (w *Writer) reopen() (*Document, error) {
 		return nil, err
 	}
 	d.Running = false // it is locked by this writer
-	file, err := os.OpenFile(filepath.Join(w.dir, FileName), os.O_WRONLY|os.O_APPEND, 0o600)
+	file, err := w.open(filepath.Join(w.dir, FileName), os.O_WRONLY|os.O_APPEND)
 	if err == nil {
 		if err = file.Truncate(d.whole); err == nil && d.unended {
-			_, err = file.WriteString("\n")
+			_, err = file.Write([]byte("\n"))
 		}
 		if err != nil {
 			err = errors.Join(err, file.Close())
@@ -268,7 +312,7 @@ func (w *Writer) stillThere() error {
 	if err != nil {
 		return err
 	}
-	there, err := os.Stat(w.file.Name())
+	there, err := os.Stat(filepath.Join(w.dir, FileName))
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,11 @@ func (t *tableReport) targets() {
 // closing is the last thing people read: counts, cost, and what the gate says.
 func (t *tableReport) closing() {
 	c := t.d.Summary.Counts
-	t.line("%s: %s, %s, %s, %s", diag.Count(c.Total(), "trial"),
+	trials := diag.Count(c.Total(), "trial")
+	if planned := t.d.Run.Plan.Trials; planned > c.Total() {
+		trials = fmt.Sprintf("%d of %s", c.Total(), diag.Count(planned, "trial"))
+	}
+	t.line("%s: %s, %s, %s, %s", trials,
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
 	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
 	if t.d.End != nil && t.d.End.Spent != nil {

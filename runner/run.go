@@ -132,16 +132,16 @@ type asked struct {
 	result eval.Result
 }
 
-// answered makes an answer of one that was recorded.
-func answered(t *Planned, known *eval.Result) *asked {
-	result := eval.Result{Trial: t.Trial, Request: &t.Request, Response: known.Response, Usage: known.Usage, Timing: known.Timing, Scores: []eval.Score{}}
-	if result.Usage == nil {
-		result.Usage = &eval.Usage{Source: eval.UsageEstimated}
+// recorded takes an answer that is known from before.
+func (a *asked) recorded(known *eval.Result) {
+	a.result.Request, a.result.Response = &a.trial.Request, known.Response
+	if a.result.Usage = known.Usage; known.Usage == nil {
+		a.result.Usage = &eval.Usage{Source: eval.UsageEstimated}
 	}
-	if result.Timing == nil {
-		result.Timing = &eval.Timing{}
+	if a.result.Timing = known.Timing; known.Timing == nil {
+		a.result.Timing = &eval.Timing{}
 	}
-	return &asked{trial: t, result: result, answer: scorers.Answer{Response: result.Response, Usage: *result.Usage, Timing: *result.Timing, Vectors: &scorers.Vectors{}}}
+	a.answer = scorers.Answer{Response: a.result.Response, Usage: *a.result.Usage, Timing: *a.result.Timing, Vectors: &scorers.Vectors{}}
 }
 
 // start launches the feeder and the workers. The channel it returns is closed when all have ended; results is closed
@@ -204,28 +204,43 @@ func (r *run) feed(ctx context.Context) {
 // work brings a trial to its result, and waits until that is taken: it may be an error after which nothing more is to
 // be asked, such as a refused key.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
-	var a *asked
-	if j.known != nil {
-		a = answered(j.trial, j.known)
-	} else {
-		var result eval.Result
-		if a, result = r.ask(ctx, j.trial); a == nil {
-			r.deliver(ctx, result, taken)
-			return
-		}
-	}
-	r.scoring <- struct{}{}
-	scored := a.score()
-	<-r.scoring
-	if scored {
+	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Scores: []eval.Score{}}}
+	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
 		r.deliver(ctx, a.result, taken)
 		return
 	}
 	r.embedding <- struct{}{}
 	r.comparing.Go(func() {
-		r.deliver(ctx, r.compare(ctx, a), make(chan struct{}, 1))
+		a.guarded(func() bool {
+			a.result = r.compare(ctx, a)
+			return true
+		})
+		r.deliver(ctx, a.result, make(chan struct{}, 1))
 		<-r.embedding
 	})
+}
+
+// judge gets an answer and scores it. It is false when embeddings are wanted first.
+func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
+	if known != nil {
+		a.recorded(known)
+	} else if !r.ask(ctx, a) {
+		return true
+	}
+	r.scoring <- struct{}{}
+	defer func() { <-r.scoring }()
+	return a.score()
+}
+
+// guarded makes a panic an error of the trial: one trial with which evalrun cannot cope costs none of the others.
+func (a *asked) guarded(judge func() bool) (scored bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.failed(eval.Errorf(eval.KindScorer, "this is a bug in evalrun, not in what you did: %v", p))
+			scored = true
+		}
+	}()
+	return judge()
 }
 
 // deliver sends a result and waits until it is taken.
@@ -245,47 +260,49 @@ func skipped(t *Planned, reason string) eval.Result {
 	return eval.Result{Trial: t.Trial, Outcome: eval.Skip, SkipReason: reason, Scores: []eval.Score{}}
 }
 
-// ask makes the call of a trial. Without an answer there is a result at once.
-func (r *run) ask(ctx context.Context, t *Planned) (*asked, eval.Result) {
+// ask makes the call of a trial. Without an answer the result is settled, and ask is false.
+func (r *run) ask(ctx context.Context, a *asked) bool {
 	if reason := r.Stop.Reason(); reason != "" || ctx.Err() != nil {
-		return nil, skipped(t, cmp.Or(reason, "interrupted"))
+		a.result = skipped(a.trial, cmp.Or(reason, "interrupted"))
+		return false
 	}
-	a, err := r.call(ctx, t)
-	e := eval.AsError(err)
+	err := eval.AsError(r.call(ctx, a))
 	switch {
-	case e == nil:
-		return a, eval.Result{}
-	case e.Kind == eval.KindBudget:
-		result := skipped(t, e.Message)
-		result.OverBudget = true
-		return nil, result
-	case e.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
-		return nil, skipped(t, cmp.Or(r.Stop.Reason(), "interrupted"))
-	case e.Kind == eval.KindCanceled: // it was sent, and may have cost something
-		return nil, a.failed(eval.Errorf(eval.KindTransport, "abandoned when the run was stopped"))
+	case err == nil:
+		return true
+	case err.Kind == eval.KindBudget:
+		a.result = skipped(a.trial, err.Message)
+		a.result.OverBudget = true
+	case err.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
+		a.result = skipped(a.trial, cmp.Or(r.Stop.Reason(), "interrupted"))
+	case err.Kind == eval.KindCanceled: // it was sent, and may have cost something
+		a.failed(eval.Errorf(eval.KindTransport, "abandoned when the run was stopped"))
+	default:
+		a.failed(err)
 	}
-	return nil, a.failed(e)
+	return false
 }
 
-// call asks the model. The asked is never nil; the error is an *eval.Error.
-func (r *run) call(ctx context.Context, t *Planned) (*asked, error) {
+// call asks the model. The error is an *eval.Error.
+func (r *run) call(ctx context.Context, a *asked) error {
+	t := a.trial
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit()}
-	a := &asked{trial: t, result: eval.Result{Trial: t.Trial, Request: &t.Request, Timing: &call.Timing, Scores: []eval.Score{}}}
+	a.result.Request, a.result.Timing = &t.Request, &call.Timing
 	if t.Problem != nil {
-		return a, eval.Errorf(eval.KindScorer, "the trial cannot be asked any more: %s", t.Problem)
+		return eval.Errorf(eval.KindScorer, "the trial cannot be asked any more: %s", t.Problem)
 	}
 	for _, text := range t.References() { // an answer that could not be judged is money lost
 		if err := t.Embedding.check(text); err != nil {
-			return a, err
+			return err
 		}
 	}
 	var err error
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
-		return a, err
+		return err
 	}
 	resp, err := r.Generator.Generate(ctx, call)
 	if err != nil {
-		return a, err
+		return err
 	}
 	if resp.Usage == nil {
 		out := eval.EstimateOutput(resp)
@@ -293,15 +310,15 @@ func (r *run) call(ctx context.Context, t *Planned) (*asked, error) {
 	}
 	a.result.Response, a.result.Usage = resp, resp.Usage
 	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
-		return a, eval.Errorf(eval.KindNoCandidates, "the answer has no candidates, and nothing was blocked")
+		return eval.Errorf(eval.KindNoCandidates, "the answer has no candidates, and nothing was blocked")
 	}
 	a.answer = scorers.Answer{Response: resp, Usage: *resp.Usage, Timing: call.Timing, Vectors: &scorers.Vectors{}}
-	return a, nil
+	return nil
 }
 
 func (a *asked) failed(e *eval.Error) eval.Result {
 	a.result.Outcome, a.result.Error = eval.Err, e
-	if a.result.Timing.StartedAt.IsZero() { // nothing was sent
+	if t := a.result.Timing; t != nil && t.StartedAt.IsZero() { // nothing was sent
 		a.result.Timing = nil
 	}
 	return a.result

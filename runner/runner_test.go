@@ -143,6 +143,40 @@ func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
 	}
 }
 
+// What a kill costs is bounded: no more trials are asked than run at once while their results were not taken.
+func TestNoMoreIsAskedThanWasTaken(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		f := &fake{}
+		taken := int64(0)
+		for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(f, workers)) {
+			if ahead := f.asked.Load() - taken; ahead > int64(workers) {
+				t.Errorf("%d workers: %d asked and not taken", workers, ahead)
+			}
+			taken++
+		}
+	}
+}
+
+// A bug that one trial meets is that trial's error.
+func TestPanics(t *testing.T) {
+	f := &fake{generate: func(_ context.Context, call *eval.Call) (*eval.Response, error) {
+		if call.Contents[0].Parts[0].Text == "b" {
+			panic("oops")
+		}
+		return &eval.Response{Candidates: []eval.Candidate{{Text: "a", FinishReason: "STOP"}}}, nil
+	}}
+	var counts eval.Counts
+	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(f, 2)) {
+		counts.Add(r.Outcome)
+		if r.Outcome == eval.Err && (r.Case != "b" || !strings.Contains(r.Error.Message, "a bug in evalrun, not in what you did: oops")) {
+			t.Errorf("%+v", r.Error)
+		}
+	}
+	if counts.Pass != 8 || counts.Error != 4 {
+		t.Errorf("%+v", counts)
+	}
+}
+
 func TestLeavingEarly(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, workers := range []int{1, 16} {

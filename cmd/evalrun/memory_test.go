@@ -65,7 +65,7 @@ func (s *soak) least() int {
 	s.t.Helper()
 	const most, coarse = 4 << 10, 32
 	if !s.starts(most) {
-		s.t.Skip("limits of memory do not work here")
+		s.t.Fatal("limits of memory (ulimit -v) do not work here")
 	}
 	high := most
 	for high > coarse && s.starts(high-coarse) {

@@ -203,7 +203,10 @@ func writeFile(path string, write func(io.Writer) error) error {
 
 func buffered(file *os.File, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(file, 1<<16)
-	return errors.Join(write(w), w.Flush())
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
 }
 
 // NearestCase names the case of a run that a slip may have meant, as a hint.

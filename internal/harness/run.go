@@ -289,14 +289,12 @@ func (c *consumer) halt(reason eval.EndReason, message string) {
 	}
 }
 
-// finish writes the end of the run. What was never yielded, because the run was
-// abandoned, counts as skipped.
+// finish writes the end of the run.
 func (c *consumer) finish() error {
 	if c.broken != nil {
 		_ = c.journal.Close() // it is broken already
 		return Exitf(ExitIncomplete, "the run stopped: %w", c.broken)
 	}
-	c.end.Counts.Skip += c.plan.Size() - c.end.Counts.Total()
 	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
 	spent := c.session.ledger.Spent()
 	c.end.Spent = &spent
