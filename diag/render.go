@@ -71,7 +71,7 @@ func (r Renderer) one(b *strings.Builder, d Diagnostic) {
 		label = r.paint("33", "warning: ")
 	}
 	if d.Pos.File != "" {
-		fmt.Fprintf(b, "%s: ", r.paint("1", CleanLine(d.Pos.String())))
+		fmt.Fprintf(b, "%s: ", r.paint("1", strings.TrimSuffix(CleanLine(d.Pos.String()+": "), ": ")))
 	}
 	fmt.Fprintf(b, "%s%s\n", label, CleanLine(d.Message))
 	r.snippet(b, d.Pos)
@@ -110,7 +110,7 @@ func (r Renderer) snippet(b *strings.Builder, pos Pos) {
 	num := fmt.Sprintf("%5d", pos.Line)
 	before := CleanLine(string(runes[from : col-1]))
 	after := CleanLine(string(runes[col-1 : to]))
-	fmt.Fprintf(b, "%s | %s%s%s%s\n", num, lead, before, after, tail)
+	fmt.Fprintf(b, "%s | %s%s%s\n", num, lead, noCommand(before+after), tail)
 	if pos.Col > 0 {
 		pad := strings.Repeat(" ", utf8.RuneCountInString(lead)+width(before))
 		fmt.Fprintf(b, "%s | %s%s\n", strings.Repeat(" ", len(num)), pad, r.paint("31", "^"))

@@ -362,6 +362,9 @@ func content(data []byte) []byte {
 	if at < len(begin) {
 		return nil
 	}
+	if _, err := strconv.Atoi(string(data[at+len(seqPrefix) : len(data)-crcTail])); err != nil {
+		return nil
+	}
 	out := append(make([]byte, 0, at), '{')
 	out = append(out, data[len(begin):at]...)
 	return append(out, '}')

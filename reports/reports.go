@@ -66,6 +66,9 @@ func interval(mean float64, n int) (lo, hi float64) { return stats.Wilson(mean, 
 func why(r *eval.Result) string {
 	switch r.Outcome {
 	case eval.Err:
+		if r.Error == nil { // evalrun writes no such run files
+			return "the run file does not say why"
+		}
 		return string(r.Error.Kind) + ": " + r.Error.Error()
 	case eval.Skip:
 		return r.SkipReason

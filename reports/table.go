@@ -419,7 +419,7 @@ func (t *tableReport) wrapped(indent, text string) {
 			head = head[:i]
 		}
 		t.line("%s%s", indent, head)
-		rest = strings.TrimLeft(rest[len(head):], " ")
+		rest = diag.CleanLine(strings.TrimLeft(rest[len(head):], " ")) // it begins a line now
 	}
 }
 

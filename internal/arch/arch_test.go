@@ -17,6 +17,7 @@ var direct = map[string][]string{
 	"diag":              nil,
 	"internal/stats":    nil,
 	"internal/arch":     nil,
+	"internal/hostile":  nil,
 	"eval":              {"diag"},
 	"internal/yamlnode": {"diag"},
 	"internal/tmpl":     nil,

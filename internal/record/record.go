@@ -123,7 +123,9 @@ func (s *Store) read(name string) error {
 	case modelsFile:
 		err = json.Unmarshal(data, &s.Models)
 	case vectorsFile:
-		err = json.Unmarshal(data, &s.vectors)
+		if err = json.Unmarshal(data, &s.vectors); s.vectors == nil { // the file says null
+			s.vectors = map[string]eval.Vector{}
+		}
 	default:
 		f := &file{}
 		if err = json.Unmarshal(data, f); err == nil && f.Version > Version {

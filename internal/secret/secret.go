@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html"
 	"net/url"
@@ -71,8 +72,9 @@ func formsOf(key string) []string {
 		fmt.Fprintf(&percent, "%%%02x", key[i])
 	}
 	inJSON, inGo := string(eval.AppendString(nil, key)), strconv.Quote(key)
+	forHTML, _ := json.Marshal(key) // a string always encodes
 	forms := []string{
-		key, url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], inGo[1 : len(inGo)-1],
+		key, string(forHTML[1 : len(forHTML)-1]), url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], inGo[1 : len(inGo)-1],
 		percent.String(), strings.ToUpper(percent.String()), hex.EncodeToString([]byte(key)), strings.ToUpper(hex.EncodeToString([]byte(key))),
 		lowerDigits(url.QueryEscape(key)), lowerDigits(url.PathEscape(key)), html.EscapeString(key),
 	}

@@ -1,0 +1,126 @@
+package emulator
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// FuzzScript holds that a script has mistakes, or that each of its rules answers with JSON, in a time that is not
+// negative.
+func FuzzScript(f *testing.F) {
+	f.Add(string(demo), "hello")
+	for _, s := range append(
+		hostile.Strings(), "rules:\n  - match: {text: '*x*', regex: '(a)|b', model: 'svc-*', turns: 1, image: false}\n    reply: '{{index .groups 1}} {{.prompt}}'\n    latency: {p50: 1ms, p99: 2540400h}\n",
+		"usage: true\nrules:\n  - replies: [{text: a, weight: 1e-9}, {text: '{{.model}}'}]\n    stream: {chunks: 3, gap: 1ms}\n    faults: [{status: 429, retryAfter: 2s, rate: 0.5}, {malformed: html, first: 2, after: 1}]\n",
+		"rules: [{finishReason: SAFETY, safetyRatings: [{category: C, probability: HIGH}], blockReason: X}]", "rules: [{reply: '{{range .groups}}{{.}}{{end}}'}]", "rules: [null, {}, {reply: ''}]",
+	) {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, script, prompt string) {
+		var diags diag.List
+		s := LoadScript("script.yaml", []byte(script), &diags)
+		if diags.HasErrors() {
+			return
+		}
+		e := New(Options{Script: s})
+		m := e.model("svc-pro")
+		req := &request{Contents: []content{{Role: "user", Parts: []part{{Text: &prompt}}}}}
+		rng := rand.New(rand.NewPCG(1, 2))
+		s.match(req, "svc-pro")
+		for _, r := range s.rules {
+			if d := r.latency(rng); d < 0 {
+				t.Errorf("a latency of %s", d)
+			}
+			if fault := r.fault(rng, 1); fault != nil && fault.words() == "" {
+				t.Errorf("%+v", fault)
+			}
+			answer, err := e.answer(req, r, m, "svc-pro", rng)
+			if err != nil {
+				continue
+			}
+			for _, chunk := range encodeChunks(split(answer, r.chunks)) {
+				if !json.Valid([]byte(chunk)) {
+					t.Errorf("%s", chunk)
+				}
+			}
+		}
+	})
+}
+
+// FuzzCut holds that the pieces of a text are the text, and as many as was asked for.
+func FuzzCut(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		f.Add(s, 0)
+		f.Add(s, 3)
+	}
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		n = max(0, n) % 1000
+		pieces := cut(text, n)
+		if strings.Join(pieces, "") != text || n > 0 && len(pieces) != n {
+			t.Errorf("%d: %q", n, pieces)
+		}
+	})
+}
+
+// FuzzMethods holds that each of the methods answers whatever comes with JSON: an answer, or an error of the client's.
+func FuzzMethods(f *testing.F) {
+	for _, s := range append(
+		hostile.Strings(), `{"content":{"parts":[{"text":"x"}]},"taskType":1}`, `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"x"}]}}]}`,
+		`{"generateContentRequest":{"contents":[]}}`, `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"!"}}]}],"generation_config":{"top_k":"3","temperature":-0}}`,
+	) {
+		f.Add(s)
+		f.Add(text(s))
+	}
+	e := New(Options{})
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, path := range []string{"svc-pro:generateContent", "svc-pro:countTokens", "svc-pro:streamGenerateContent", "embedding-001:embedContent", "embedding-001:batchEmbedContents"} {
+			w := httptest.NewRecorder()
+			e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/models/"+path+"?key=k", strings.NewReader(body)))
+			if w.Code != 200 && w.Code != 400 || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// FuzzLogin holds that the authorization server redirects to this machine alone, gives a token to nobody who has no
+// code, and writes what it was sent into its pages as text.
+func FuzzLogin(f *testing.F) {
+	const good = "client_id=" + oauthClient + "&redirect_uri=http%3A%2F%2F127.0.0.1%3A9%2Fx&response_type=code&code_challenge_method=S256&code_challenge=0123456789012345678901234567890123456789012"
+	f.Add(good+"&state=s", "grant_type=authorization_code&code=x&code_verifier=y")
+	f.Add(good+"&scope=<b>&state=%0d%0aX:y", "grant_type=refresh_token&refresh_token=x&client_id="+oauthClient+"&client_secret="+oauthSecret)
+	for _, s := range hostile.Strings() {
+		f.Add("client_id="+url.QueryEscape(s), s)
+		f.Add("client_id="+oauthClient+"&redirect_uri="+url.QueryEscape("http://localhost"+s), "grant_type="+url.QueryEscape(s))
+	}
+	e := New(Options{Consent: ConsentAuto})
+	f.Fuzz(func(t *testing.T, query, form string) {
+		r := httptest.NewRequest(http.MethodGet, "/oauth/authorize", nil)
+		r.URL.RawQuery = query
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		if to := w.Header().Get("Location"); to != "" {
+			u, err := url.Parse(to)
+			if err != nil || u.Scheme != "http" || u.Hostname() != "127.0.0.1" && u.Hostname() != "localhost" && u.Hostname() != "::1" || strings.ContainsAny(to, "\r\n") {
+				t.Errorf("redirected to %q: %v", to, err)
+			}
+		} else if id := r.URL.Query().Get("client_id"); strings.Contains(id, "<") && strings.Contains(w.Body.String(), "There is no client "+id) {
+			t.Errorf("%s", w.Body)
+		}
+		r = httptest.NewRequest(http.MethodPost, "/oauth/token", strings.NewReader(form))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w = httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		if w.Code != 400 && w.Code != 401 || !json.Valid(w.Body.Bytes()) || strings.Contains(w.Body.String(), "access_token") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}

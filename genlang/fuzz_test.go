@@ -1,0 +1,162 @@
+package genlang
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// FuzzErrorBody holds that an answer with an error status is an error with words of bounded length, and a wait that is
+// neither negative nor longer than time can tell.
+func FuzzErrorBody(f *testing.F) {
+	files, _ := filepath.Glob("testdata/unary-failure-*.json")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(403, "", data)
+	}
+	for _, s := range append(
+		hostile.Strings(), `{"error":{"details":[{"retryDelay":"46.5s"},{"retryDelay":{"seconds":1e300}},{"retryDelay":"-1s"},{"retryDelay":"NaN"}]}}`,
+		`[{"error":"text","message":"more"}]`, `{"error":{"details":{"violations":[{"quotaId":"PerDay","quotaValue":0}]},"code":"x","message":[1]}}`, `{"message":"m"}`, "[]", "null",
+		`{"error":{"message":"API has not been used","details":[{"reason":"API_KEY_INVALID","links":[{"url":"http://x"}]}]}}`,
+	) {
+		f.Add(429, s, []byte(s))
+		f.Add(500, "", []byte(`{"error":{"message":`+string(eval.AppendString(nil, s))+`,"status":`+string(eval.AppendString(nil, s))+`}}`))
+	}
+	for _, s := range []string{"7", "1e300", "-5", "NaN", "Inf", "0x10", "Sat, 21 Nov 2099 00:00:00 GMT", "Sat, 21 Nov 1970 00:00:00 GMT", "1_0"} {
+		f.Add(503, s, []byte(nil))
+	}
+	f.Fuzz(func(t *testing.T, status int, header string, data []byte) {
+		status = 400 + max(0, status)%200
+		e := statusError(&http.Response{StatusCode: status, Header: http.Header{"Retry-After": {header}}}, eval.CamelKeys(data))
+		if e.Status != status || e.Kind == "" || e.Message == "" && http.StatusText(status) != "" {
+			t.Errorf("%+v", e)
+		}
+		if utf8.RuneCountInString(e.Message) > maxMessage+maxExcerpt+300 || utf8.RuneCountInString(e.Code) > 103 || !utf8.ValidString(e.Error()) {
+			t.Errorf("%d characters: %q", utf8.RuneCountInString(e.Message), e)
+		}
+		if e.RetryAfter < 0 || e.RetryAfter > 1e9*time.Second && !strings.Contains(header, "GMT") && len(header) < 20 {
+			t.Errorf("a wait of %s", e.RetryAfter)
+		}
+		if status == 429 && e.RetryAfter > maxWait && !e.Permanent {
+			t.Error("a long wait is no reason to stop")
+		}
+	})
+}
+
+// FuzzVectors holds that an answer with embeddings is an error, or one vector a text, of numbers, all of one length,
+// that are read the same when written again.
+func FuzzVectors(f *testing.F) {
+	for _, s := range append(
+		hostile.Strings(), `{"embedding":{"values":[1,-0.5e-300]}}`, `{"embeddings":[{"values":[1]},{"values":[2]}]}`, `{"embeddings":[{"values":[1]},{"values":[1,2]}]}`,
+		`{"embeddings":[{"values":[null]}]}`, `{"embeddings":[{"values":[1e999]}]}`, `{"error":{"message":"x"}}`, `{"embedding":{"values":[]},"error":null}`, `{"embeddings":[null],"embedding":{"values":[1]}}`,
+	) {
+		f.Add([]byte(s), 1)
+		f.Add([]byte(s), 2)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, n int) {
+		n = 1 + max(0, n)%3
+		got, err := parseVectors(data, n)
+		if err != nil {
+			if e := eval.AsError(err); e == nil || e.Kind == "" || got != nil {
+				t.Errorf("%v %v", got, err)
+			}
+			return
+		}
+		type values struct {
+			Values eval.Vector `json:"values"`
+		}
+		var again struct {
+			Embeddings []values `json:"embeddings"`
+		}
+		for _, v := range got {
+			if len(v) == 0 || len(v) != len(got[0]) || len(v) > maxDimensions {
+				t.Errorf("%d vectors, one of %d values", len(got), len(v))
+			}
+			for _, x := range v {
+				if math.IsNaN(x) || math.IsInf(x, 0) {
+					t.Error(x)
+				}
+			}
+			again.Embeddings = append(again.Embeddings, values{v})
+		}
+		text, err := json.Marshal(again)
+		if err != nil || len(got) != n {
+			t.Fatal(err, len(got))
+		}
+		if second, err := parseVectors(text, n); err != nil || !reflect.DeepEqual(got, second) {
+			t.Errorf("%v, then %v %v", got, second, err)
+		}
+	})
+}
+
+// FuzzModels holds that a list of models is read or is an error that says of which kind it is, and that a page that
+// comes again and again ends.
+func FuzzModels(f *testing.F) {
+	for _, s := range append(hostile.Strings(), `{"models":[{"name":"models/a","input_token_limit":5,"temperature":0}]}`, `{"models":[],"nextPageToken":"x"}`, `{"models":[{"topK":"1"}]}`, `{"models":null}`) {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := New(Config{BaseURL: "http://service.invalid", Key: canary, Transport: canned(data)})
+		models, err := c.Models(context.Background(), "v1")
+		var e *eval.Error
+		if err != nil && (!errors.As(err, &e) || e.Kind == "" || len(models) > 0) {
+			t.Errorf("%v %v", models, err)
+		}
+		if err != nil && strings.Contains(err.Error(), canary) {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzRequestBody holds that what is sent is JSON that decodes to the texts, whatever they are.
+func FuzzRequestBody(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		r := &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}}}}, SafetySettings: []eval.SafetySetting{{Category: a, Threshold: b}}}
+		r.GenerationConfig = &eval.GenerationConfig{StopSequences: []string{a}, Extra: map[string]json.RawMessage{b: eval.AppendString(nil, a)}}
+		var sent struct {
+			Contents []eval.Content
+			Safety   []eval.SafetySetting `json:"safetySettings"`
+			Config   struct {
+				Stop []string `json:"stopSequences"`
+			} `json:"generationConfig"`
+		}
+		inJSON := func(s string) string { return string([]rune(s)) }
+		body := requestBody(r, true)
+		for _, known := range eval.ConfigKeys { // no suite names a field twice
+			if strings.EqualFold(inJSON(b), known) {
+				return
+			}
+		}
+		if err := json.Unmarshal(body, &sent); err != nil || sent.Contents[0].Parts[0].Text != inJSON(b) || sent.Safety[0].Category != inJSON(a) || sent.Config.Stop[0] != inJSON(a) {
+			t.Errorf("%v\n%s", err, body)
+		}
+		var embed struct {
+			Requests []struct {
+				Model   string
+				Content eval.Content
+			}
+		}
+		body = embedBatchBody(&eval.EmbedCall{Model: a, Texts: []string{a, b}})
+		if err := json.Unmarshal(body, &embed); err != nil || len(embed.Requests) != 2 || embed.Requests[1].Content.Parts[0].Text != inJSON(b) || embed.Requests[0].Model != "models/"+inJSON(a) {
+			t.Errorf("%v\n%s", err, body)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// FuzzAnswers holds that a file of answers is refused as bad input, with a line for each mistake, or that each of its
+// lines answers a case.
+func FuzzAnswers(f *testing.F) {
+	for _, s := range append(
+		hostile.Strings()[:20], `{"case":"c","text":"t"}`+"\n\r\n"+`{"case":"c","repeat":2,"response":{"candidates":[{"text":"x"}]},"usage":{"totalTokens":3}}`, "\ufeff{\"case\":\"c\",\"text\":\"\"}", `{"case":"c","text":"t"} {}`,
+		`{"case":"c","text":"t","response":{}}`, `{"case":"c","text":null,"response":null}`, `{"case":"c","response":{},"finishReason":"STOP"}`, `{"case":"c","repeat":-1,"text":""}`, `{"CASE":"c","text":"t","what":1}`, "null",
+	) {
+		f.Add([]byte(s))
+	}
+	var all []byte // a line each
+	for _, s := range hostile.Strings() {
+		all = append(append(append(all, `{"case":`...), eval.AppendString(nil, s+"x")...), `,"text":`+string(eval.AppendString(nil, string([]rune(s))))+"}\n"...)
+	}
+	f.Add(all)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "a.jsonl")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := readAnswers(path)
+		if err != nil {
+			var exit *ExitError
+			if !errors.As(err, &exit) || exit.Code != ExitBadInput || !strings.Contains(err.Error(), path+":") {
+				t.Error(err)
+			}
+			return
+		}
+		full := 0
+		for _, line := range bytes.Split(data, []byte("\n")) {
+			if len(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))) > 0 {
+				full++
+			}
+		}
+		if len(a.lines) != full || len(a.used) != full {
+			t.Errorf("%d answers of %d lines", len(a.lines), full)
+		}
+		for _, l := range a.lines {
+			fits := l.fits(&eval.Trial{Suite: l.Suite, Case: l.Case, Arm: l.Arm, Repeat: max(1, l.Repeat)})
+			if l.Case == "" || l.Repeat < 0 || l.Response == nil || l.Text != nil && l.Response.Text() != *l.Text || !fits || len(a.by[l.Case]) == 0 {
+				t.Errorf("%+v", l)
+			}
+		}
+	})
+}
+
+// FuzzOutputs holds that values of -o are refused as bad input, or have a format each and standard output once.
+func FuzzOutputs(f *testing.F) {
+	for _, s := range append(hostile.Strings(), "json", "json=", "junit=x.xml", "out.xml", "a.b=c", "table") {
+		f.Add(s, "table")
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		for _, v := range []string{a, b} {
+			if _, path, _ := strings.Cut(v, "="); path != "" {
+				return // a path would be tried
+			}
+		}
+		out, err := Outputs([]string{a, b})
+		if err != nil {
+			var exit *ExitError
+			if !errors.As(err, &exit) || exit.Code != ExitBadInput {
+				t.Error(err)
+			}
+			return
+		}
+		stdout := 0
+		for _, o := range out {
+			if o.Path == "" {
+				stdout++
+			}
+			if o.Format == nil {
+				t.Errorf("%+v", out)
+			}
+		}
+		if stdout != 1 {
+			t.Errorf("%d reports go to standard output", stdout)
+		}
+	})
+}

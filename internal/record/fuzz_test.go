@@ -1,0 +1,130 @@
+package record
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// place writes a file.
+func place(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzStoreFile holds that a file of answers is refused, or that all its answers can be replayed and new
+// ones put.
+func FuzzStoreFile(f *testing.F) {
+	for _, s := range append(
+		hostile.Strings()[:5], `{"version":1,"suite":"s","case":"c","answers":[{"id":"a","arm":"x","repeat":1,"response":{"candidates":[{"text":"t"}]},"timing":{"latencyMs":1}}]}`,
+		`{"answers":[{"id":"a","response":{}},{"id":"a","response":null}]}`, `{"answers":[{"id":"","response":{}}]}`, `{"version":2}`, `[{"name":"m"}]`, `{"m 0":[1,2]}`, "null",
+	) {
+		f.Add("s/c.json", []byte(s))
+	}
+	f.Add(modelsFile, []byte(`[{"name":"models/m","temperature":0}]`))
+	f.Add(vectorsFile, []byte(`{"m 0":[1,2]}`))
+	f.Add(vectorsFile, []byte("null"))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		if name != modelsFile && name != vectorsFile {
+			name = "s/c.json"
+		}
+		dir := t.TempDir()
+		place(t, filepath.Join(dir, name), data)
+		s, err := Open(dir)
+		if err != nil {
+			if !strings.Contains(err.Error(), "not a file of recorded answers") {
+				t.Error(err)
+			}
+			return
+		}
+		for id, a := range s.byID {
+			if a.ID != id || s.Answer(id).Replay(&eval.Call{}) == nil {
+				t.Errorf("%q: %+v", id, a)
+			}
+		}
+		s.PutVector("m", "text", eval.Vector{1})
+		s.Put(result("new", "x/p", 1, "text"))
+		if f := s.files[fileName("s", "new")]; f == nil || len(f.Answers) == 0 || len(s.Vector("m", "text")) != 1 {
+			t.Error("what was put is not there")
+		}
+	})
+}
+
+// FuzzPut holds that an answer of whatever texts stands below the folder, in a file of its case alone, and is read as
+// it was put, in the cache too.
+func FuzzPut(f *testing.F) {
+	for group := range slices.Chunk(hostile.Strings(), 20) { // files each
+		f.Add(group[0], strings.Join(group, "/"))
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if name := fileName(a, b); !filepath.IsLocal(name) || strings.Count(name, "/") != 1 || len(name) > 60+20+len(a)+20 || name == fileName(a, b+"x") || name == fileName(a+"x", b) {
+			t.Fatal(name)
+		}
+		if len(a) > 100 { // names of files are not endless
+			return
+		}
+		dir := filepath.Join(t.TempDir(), "store")
+		s, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := result(b, a, 1, b)
+		r.Suite, r.ID = a, "0123456789abcdef"
+		s.Put(r)
+		s.PutVector(a, b, eval.Vector{1, 0.5})
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+		want := string([]rune(b)) // as JSON can hold it
+		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil || s.Answer(r.ID).Response.Text() != want || s.Answer(r.ID).Arm != string([]rune(a)) {
+			t.Fatalf("%v", err)
+		}
+		c := Cache{Dir: filepath.Join(dir, "cache"), Service: a}
+		if err := c.Put(b, r.Response, r.Timing); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Answer(b); b == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
+			t.Errorf("%+v", got)
+		}
+		if (Cache{Dir: c.Dir, Service: a + "x"}).Answer(b) != nil || c.Answer(b+"x") != nil {
+			t.Error("another one's answer is used")
+		}
+	})
+}
+
+// FuzzCacheFile holds that a file of the cache is no answer, or one of its trial with the checksum it has.
+func FuzzCacheFile(f *testing.F) {
+	good, err := eval.Marshal(Answer{ID: "id", Response: &eval.Response{}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range append(hostile.Strings()[:20], string(good), `{"id":"other","response":{}}`, `{"id":"id"}`, "null") {
+		f.Add([]byte(s), true)
+	}
+	f.Add([]byte(`{"answer":`+string(good)+`,"sha256":""}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, sealed bool) {
+		c := Cache{Dir: t.TempDir(), Service: "s"}
+		if sealed && json.Valid(data) {
+			file, err := eval.Marshal(cached{data, sumOf(data)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data = file
+		}
+		place(t, c.path("id"), data)
+		if a := c.Answer("id"); a != nil && (a.ID != "id" || a.Replay(&eval.Call{}) == nil || !sealed && !strings.Contains(string(data), `"sha256"`) && !json.Valid(data)) {
+			t.Errorf("%+v", a)
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package yamlnode
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// FuzzParse holds that what cannot be walked is a mistake, that every accessor of what can be reports inside the file,
+// and that the value as JSON is JSON.
+func FuzzParse(f *testing.F) {
+	for _, s := range append(
+		hostile.Strings(), "a: 1\nb: [x, 1.10, .5, +3, 0o7, 0x1F, .inf, ~]\n", "&a [*a]", "b: &x {k: v}\nc: {<<: *x, k: w}\nd: {<<: [*x, *x]}\n", "a: |\n  x\n  y\nb: >-\n  z\n",
+		"%YAML 1.2\n---\na: 'b'\n", "{{.x}}: {{y}}", "? [a]\n: b\n", "a: !!binary x", "a: 1\na: 2", "- 2001-01-01\n- yes\n- TRUE\n- 1_000\n", "a: \"\\U0001F600\\x01\"", "\ufeffa: b\r\nc: d\r\n", "?",
+	) {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		var diags diag.List
+		n, ok := Parse("f.yaml", src, &diags)
+		if ok == diags.HasErrors() || ok == n.IsZero() {
+			t.Fatalf("%v, and %v", ok, diags.Sorted())
+		}
+		if ok {
+			walk(n)
+			if data := n.JSON(nil); !json.Valid(data) {
+				t.Errorf("%s", data)
+			}
+			same := n.Rewrite(func(_ Node, text string) string { return text })
+			if a, b := string(n.JSON(nil)), string(same.JSON(nil)); a != b {
+				t.Errorf("%s was rewritten to %s", a, b)
+			}
+		}
+		lines := 2 // what is missing at the end is on a line of its own
+		for _, end := range []string{"\n", "\r", "\u2028", "\u2029", "\u0085"} {
+			lines += strings.Count(string(src), end)
+		}
+		for _, d := range diags.Sorted() {
+			if d.Pos.Line < 0 || d.Pos.Line > lines || d.Pos.Col < 0 || d.Pos.Col > len(src)+1 || d.Pos.File != "f.yaml" || d.Message == "" {
+				t.Errorf("%+v", d)
+			}
+		}
+	})
+}
+
+// walk asks a value everything.
+func walk(n Node) {
+	for _, part := range n.Items() {
+		_, _, _, _, _ = part.Word("a"), part.Int(-5, 5), part.Float(-5, 5), part.Bool(), part.Duration()
+		_, _, _ = part.Strings(), part.Describe(), part.Seq()
+	}
+	n.EachText(func(at Node, text string) { at.ErrorfAt(len(text)/2, "", "here") })
+	for e := range n.Map("a", "b").Entries() {
+		_ = e.Value.Str()
+		e.Value.Map().Need("k").Str()
+		e.Key.Warnf("", "there")
+	}
+}
+
+// FuzzText holds that every text, escaped as YAML wants it, is read back as it was, by Str and as JSON.
+func FuzzText(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if text = strings.ToValidUTF8(text, "?"); len(text) > 1000 {
+			return
+		}
+		var b strings.Builder
+		for _, r := range text {
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+		var diags diag.List
+		n, ok := Parse("f.yaml", []byte("k: \""+b.String()+"\"\n"), &diags)
+		if !ok {
+			t.Fatalf("%q: %v", text, diags.Sorted())
+		}
+		value := n.Map("k").Need("k")
+		var out string
+		if err := json.Unmarshal(value.JSON(nil), &out); err != nil || out != text || value.Str() != text || diags.Len() > 0 {
+			t.Errorf("%q is read as %q, as JSON %q: %v %v", text, value.Str(), out, err, diags.Sorted())
+		}
+		for i := range text {
+			if p := value.Offset(i); p.Line != 1 || p.Col < 4 || p.Col > 10*utf8.RuneCountInString(text)+6 {
+				t.Errorf("byte %d of %q is at %v", i, text, p)
+			}
+		}
+	})
+}

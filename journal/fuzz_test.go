@@ -1,0 +1,152 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// sealed is a line with the checksum that it must have.
+func sealed(body []byte) []byte {
+	body = bytes.Clone(body)
+	return fmt.Appendf(body, `,"crc":"%08x"}`, crc32.Checksum(body, castagnoli))
+}
+
+// FuzzLine holds that what frames a line is read as encoding/json reads it, and that its content is the same JSON
+// without the frame.
+func FuzzLine(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		f.Add([]byte(`{"text":`+string(eval.AppendString(nil, s))+`}`), "trial", 7)
+	}
+	for _, s := range []string{`{"a":{"b":1,"seq":5}}`, `{"a":"\",\"seq\":3"}`, `{"a":[{"type":"end"}],"n":0}`, `{"x":{"crc":"00000000"}}`} {
+		f.Add([]byte(s), "end", 0)
+	}
+	f.Fuzz(func(t *testing.T, object []byte, kind string, seq int) {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(object, &members) != nil || len(members) == 0 || object[0] != '{' || object[len(object)-1] != '}' || bytes.Contains(object, []byte("\n")) || seq < 0 {
+			return
+		}
+		for name := range members { // a record has no such members of its own
+			if strings.EqualFold(name, "type") || strings.EqualFold(name, "seq") {
+				return
+			}
+		}
+		if kind != "run" && kind != "end" && kind != "resume" {
+			kind = "trial"
+		}
+		data := sealed(fmt.Appendf(append([]byte(`{"type":"`+kind+`",`), object[1:len(object)-1]...), `,"seq":%d`, seq))
+		var want line
+		if err := json.Unmarshal(data, &want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := check(data)
+		if err != nil || got.Type != want.Type || *got.Seq != *want.Seq || got.Type != kind || *got.Seq != seq {
+			t.Fatalf("%v %+v, want %+v", err, got, want)
+		}
+		if inner := content(data); kind == "trial" && !bytes.Equal(inner, object) || kind != "trial" && inner != nil {
+			t.Errorf("%s, want %s", inner, object)
+		}
+		data[len(data)/2] ^= 1
+		if _, err := check(data); err == nil {
+			t.Error("a changed line passes")
+		}
+	})
+}
+
+// FuzzForeign holds that a file of lines with whatever members, but right checksums, is read or refused, that a trial's
+// line means the same to all that read it, and that reading one trial or all makes no difference.
+func FuzzForeign(f *testing.F) {
+	const run = `{"type":"run","version":1,"seq":0`
+	for _, s := range []string{
+		`{"type":"trial","n":0,"id":"a","case":"c","outcome":"pass","seq":1`, `{"type":"trial","n":0,"seq":1,"id":"a","case":"c"`, `{"seq":1,"type":"trial","id":"a"`,
+		`{"type":"trial","id":"a","response":{"extra":{"a":1,"seq":2}},"seq":1`, `{"type":"trial","seq":1,"response":{"extra":{"a":1,"seq":2}}`, `{"type":"end","reason":"x","spent":{"calls":1},"seq":1`,
+		`{"type":"resume","dropped":["a"],"seq":1`, `{"type":"trial","scores":[{"name":"m","value":1e308}],"usage":{"totalTokens":-1},"timing":{"latencyMs":1e300},"seq":1`, `{"type":"trial","type":"end","seq":+1`,
+	} {
+		f.Add([]byte(run + "\n" + s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var file []byte
+		for _, body := range bytes.Split(data, []byte("\n")) {
+			file = append(append(file, sealed(body)...), '\n')
+		}
+		d, err := open(t, file)
+		if err != nil {
+			return
+		}
+		var all []*eval.Result
+		for r, err := range d.Trials() {
+			if err != nil {
+				return // a trial of another shape
+			}
+			all = append(all, r)
+		}
+		i := 0
+		for text, err := range d.Lines() {
+			var r eval.Result
+			if err != nil || json.Unmarshal(text, &r) != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			if diff := cmp.Diff(all[i], &r); diff != "" {
+				t.Errorf("%s\n%s", text, diff)
+			}
+			i++
+		}
+		if i != len(all) || d.Summary.Counts.Total() > len(all) {
+			t.Errorf("%d lines, %d trials, %+v", i, len(all), d.Summary.Counts)
+		}
+	})
+}
+
+// FuzzRoundTrip holds that a run of whatever texts is read back as it was written, nothing of it damaged.
+func FuzzRoundTrip(f *testing.F) {
+	for group := range slices.Chunk(hostile.Strings(), 30) { // a file each
+		f.Add(strings.Join(group, " "), group[0])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		one := 1.0
+		in := &eval.Result{
+			Trial:   eval.Trial{ID: "0123456789abcdef", CaseID: a, Suite: a, Case: b, Arm: a + "/" + b, Target: a, Prompt: b, Model: a, Repeat: 1, Tags: []string{a, b}, Cluster: b},
+			Outcome: eval.Err, Scores: []eval.Score{{Scorer: a, Name: b, Value: &one, Reason: a, Unscored: b, Diff: a}},
+			Request:  &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a, MIMEType: b}}}}}},
+			Response: &eval.Response{Candidates: []eval.Candidate{{Text: a, FinishReason: b, SafetyRatings: []eval.SafetyRating{{Category: a, Probability: b}}}}, ModelVersion: a},
+			Error:    &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}, SkipReason: b,
+		}
+		in.Response.Extra = map[string]json.RawMessage{a: eval.AppendString(nil, b), "seq": json.RawMessage("9")}
+		data := write(t, t.TempDir(), true, in, result(1, eval.Pass))
+		d, err := open(t, data)
+		if err != nil || len(d.Damaged) > 0 || d.End == nil || bytes.Count(data, []byte("\n")) != 4 {
+			t.Fatalf("%v\n%s", err, data)
+		}
+		plain, err := eval.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want eval.Result // as JSON can hold it
+		if err := json.Unmarshal(plain, &want); err != nil {
+			t.Fatal(err)
+		}
+		out, err := d.Trial(0)
+		if err != nil || !reflect.DeepEqual(out, &want) {
+			t.Errorf("%v %s", err, cmp.Diff(&want, out))
+		}
+		for text, err := range d.Lines() {
+			if err != nil || !bytes.Equal(text, plain) {
+				t.Errorf("%v\n%s\n%s", err, text, plain)
+			}
+			break
+		}
+		if k := d.Known(0); k.ID != in.ID || k.Suite != want.Suite || k.Case != want.Case || k.Arm != want.Arm {
+			t.Errorf("%+v", k)
+		}
+	})
+}

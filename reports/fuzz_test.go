@@ -1,0 +1,187 @@
+package reports_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// runOf makes a run in which every text is one of two; the arm is told apart, since suites give it plain names.
+func runOf(t *testing.T, a, b, arm string) *journal.Document {
+	t.Helper()
+	dir := t.TempDir()
+	run := &eval.Run{ID: "r", StartedAt: a, Replay: b, Suites: []eval.RunSuite{{Name: a, File: b}}, Models: []eval.Model{{Name: "models/m", APIVersion: "v1", Version: b}}}
+	run.Plan = eval.RunPlan{Trials: 4, Arms: []string{arm}, Targets: []eval.RunTarget{{Suite: a, Name: "t", Model: "m", APIVersion: "v1"}}}
+	w, err := journal.Create(dir, run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err, eval.Skip} {
+		r := &eval.Result{Trial: eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: a, Suite: a, Case: fmt.Sprint(b, n), Arm: arm, Target: "t", Model: "m", Repeat: 1}, Outcome: outcome}
+		r.Response = answered(a, b)
+		r.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{{Category: a, Probability: b}}
+		r.Response.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
+		r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a}}}}}}
+		r.Scores = []eval.Score{{Scorer: "equals", Name: a, Value: value(0), Passed: outcome == eval.Pass, Reason: a, Diff: b + "\n" + a}}
+		switch outcome {
+		case eval.Err:
+			r.Error = &eval.Error{Kind: eval.KindStatus, Code: b, Status: 500, Message: a}
+		case eval.Skip:
+			r.SkipReason = b
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(&eval.End{Reason: eval.EndStopped, Message: a, Spent: &eval.Spent{Currency: b, BudgetMoney: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a, Name: "passRate", Arm: arm}}}
+	return d
+}
+
+// unsafe reports whether a character must not stand in a line of a terminal.
+func unsafe(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// harmless fails for a text that does something to a terminal or to the log of a continuous integration.
+func harmless(t *testing.T, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) || strings.Contains(text, "##[") {
+		t.Fatalf("%q", text)
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.ContainsFunc(line, unsafe) {
+			t.Fatalf("%q", line)
+		}
+	}
+}
+
+// FuzzTable holds that no text of a run, at whatever width, puts controls or commands into the table or an account of
+// its cases, and that lines are no longer than the table is wide.
+func FuzzTable(f *testing.F) {
+	f.Add(strings.Repeat("a ", 30)+"::error::x", strings.Repeat("b", 38)+" ::add-mask::y", uint8(40))
+	for group := range slices.Chunk(hostile.Strings(), 40) { // files each
+		f.Add(strings.Join(group, " "), group[0], uint8(len(group[0])))
+	}
+	f.Fuzz(func(t *testing.T, a, b string, width uint8) {
+		d := runOf(t, a, b, "t/p")
+		o := reports.Options{Width: 40 + int(width)}
+		var table, cases bytes.Buffer
+		if err := reports.Table(&table, d, o); err != nil {
+			t.Fatal(err)
+		}
+		harmless(t, table.String())
+		if found, err := reports.Cases(&cases, d, "*", nil, o); err != nil || !found {
+			t.Fatal(found, err)
+		}
+		harmless(t, cases.String())
+	})
+}
+
+// FuzzJSON holds that both JSON reports are JSON that has the texts of the run as they are, and the file for JUnit
+// XML.
+func FuzzJSON(f *testing.F) {
+	for group := range slices.Chunk(hostile.Strings(), 16) { // files each
+		f.Add(strings.Join(group, " "), group[0], strings.Join(group, "/"))
+	}
+	f.Fuzz(func(t *testing.T, a, b, arm string) {
+		d := runOf(t, a, b, arm)
+		var whole, lines bytes.Buffer
+		if err := reports.JSON(&whole, d, reports.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		var report struct {
+			Run    eval.Run
+			Trials []eval.Result
+		}
+		if err := json.Unmarshal(whole.Bytes(), &report); err != nil {
+			t.Fatalf("%v\n%s", err, whole.Bytes())
+		}
+		d.Run.Emulator = true
+		if err := reports.JSONLines(&lines, d, reports.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		split := bytes.Split(bytes.TrimSuffix(lines.Bytes(), []byte("\n")), []byte("\n"))
+		if len(split) != 4 || len(report.Trials) != 4 || report.Run.Suites[0].Name != string([]rune(a)) {
+			t.Fatalf("%d lines, %d trials, %+v", len(split), len(report.Trials), report.Run)
+		}
+		for i, r := range report.Trials {
+			var one struct {
+				eval.Result
+				Emulator bool
+			}
+			if err := json.Unmarshal(split[i], &one); err != nil || !one.Emulator || one.Case != r.Case {
+				t.Fatalf("%v: %s", err, split[i])
+			}
+			if r.Suite != string([]rune(a)) || r.Arm != string([]rune(arm)) || r.Response.Text() != string([]rune(a)) {
+				t.Errorf("%+v", r)
+			}
+		}
+		var junit bytes.Buffer
+		if err := reports.JUnit(&junit, d, reports.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal(junit.Bytes(), new(junitFile)); err != nil {
+			t.Errorf("%v\n%s", err, junit.Bytes())
+		}
+	})
+}
+
+// FuzzForeignRun holds that every report of a run file that somebody else has written, with right checksums, is an
+// error or is well-formed.
+func FuzzForeignRun(f *testing.F) {
+	const run = `{"type":"run","version":1,"plan":{"trials":1,"arms":["x"]},"seq":0`
+	for _, s := range []string{
+		`{"type":"trial","id":"a","case":"c","outcome":"error","seq":1`, `{"type":"trial","id":"a","outcome":"fail","scores":[{}],"seq":1`, `{"type":"trial","id":"a","outcome":"what","seq":1`,
+		`{"type":"trial","id":"a","outcome":"skip","request":{"contents":[{"parts":[{"image":null},{}]}],"generationConfig":{"x":[1]}},"response":{"candidates":[]},"seq":1`,
+		`{"type":"end","reason":"::x","spent":{"money":1e308,"budgetMoney":-1},"seq":1`, `{"type":"trial","id":"a","outcome":"pass","usage":{"totalTokens":9e18},"timing":{"latencyMs":-1e308},"seq":1`,
+	} {
+		f.Add([]byte(run+"\n"+s), uint8(60))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, width uint8) {
+		var file []byte
+		for _, body := range bytes.Split(data, []byte("\n")) {
+			file = fmt.Appendf(append(file, body...), ",\"crc\":\"%08x\"}\n", crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+		}
+		path := filepath.Join(t.TempDir(), journal.FileName)
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := journal.Open(path)
+		if err != nil {
+			return
+		}
+		defer d.Close()
+		for _, format := range reports.Formats() {
+			var b bytes.Buffer
+			err := format.Write(&b, d, reports.Options{Width: int(width)})
+			switch {
+			case err != nil:
+			case format.Name == "json" && !json.Valid(b.Bytes()), format.Name == "junit" && xml.Unmarshal(b.Bytes(), new(junitFile)) != nil:
+				t.Errorf("%s\n%s", format.Name, b.Bytes())
+			}
+		}
+		_, _ = reports.Cases(&bytes.Buffer{}, d, "*", nil, reports.Options{})
+	})
+}

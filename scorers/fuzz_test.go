@@ -1,0 +1,32 @@
+package scorers
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// FuzzQuote holds that a text in a reason is one line of printable characters, of bounded length, and that its quotes
+// and escapes can be undone.
+func FuzzQuote(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		f.Add(s)
+		f.Add(strings.Repeat(s, 5))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := quote(text)
+		if len(got) > 6*maxQuoted+5 || !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+			t.Errorf("%q", got)
+		}
+		if back, err := strconv.Unquote(visible(text)); err != nil || back != string([]rune(text)) {
+			t.Errorf("%s is read as %q, was %q: %v", visible(text), back, text, err)
+		}
+		if cut := cutText(text); len(text) <= maxQuoted && cut != text || len(cut) > maxQuoted+3 || utf8.ValidString(text) && !utf8.ValidString(cut) {
+			t.Errorf("%q", cut)
+		}
+	})
+}

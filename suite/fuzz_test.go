@@ -1,0 +1,41 @@
+package suite_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// FuzzPrices holds that a price list without mistakes names models, and that what they cost is a number that is not
+// negative.
+func FuzzPrices(f *testing.F) {
+	for _, s := range append(
+		hostile.Strings(), "currency: EUR\nmodels:\n  svc-pro: {input: 0.5, output: 1.5}\n", "currency: 1\nmodels: {m: {input: 1e308, output: -0}}", "currency: E\nmodels: {m: {input: .nan, output: .inf}}",
+		"currency: E\nmodels: {m: &x {input: 0o7, output: 2147483647}, n: *x}", "currency: E\nmodels: {}", "models: [a]",
+	) {
+		f.Add([]byte(s))
+		f.Add([]byte("currency: \"" + s + "\"\nmodels: {m: {input: " + s + ", output: 1}}"))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		var diags diag.List
+		p := suite.LoadPrices("prices.yaml", src, &diags)
+		if diags.HasErrors() {
+			return
+		}
+		if len(p.Models) == 0 {
+			t.Error("no models")
+		}
+		for name := range p.Models {
+			cost := p.Of(name, math.MaxInt32, math.MaxInt32)
+			if !p.Knows(name) || !(cost >= 0) || math.IsInf(cost, 0) || p.Of(name, 0, 0) != 0 {
+				t.Errorf("%s: %+v costs %v", name, p.Models[name], cost)
+			}
+		}
+		if p.Knows("") || p.Of("\x00", 1, 1) != 0 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
