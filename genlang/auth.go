@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -46,7 +45,7 @@ func (c *Client) cleaned(e *eval.Error) *eval.Error {
 
 // maxHidden is how many texts are hidden at once: passwords and keys, and the last tokens, of which an
 // answer on its way may still hold one.
-const maxHidden = 8
+const maxHidden = 12
 
 // hide adds a key or a token to what must not show.
 func (c *Client) hide(text string) {
@@ -55,7 +54,7 @@ func (c *Client) hide(text string) {
 	}
 	c.hiding.Lock()
 	defer c.hiding.Unlock()
-	keys := append(proxyPasswords(), c.cfg.Key)
+	keys := append(secret.OfProxies(), c.cfg.Key)
 	if known := c.hidden.Load(); known != nil {
 		keys = slices.Clone(known.Keys())
 	}
@@ -63,21 +62,6 @@ func (c *Client) hide(text string) {
 		keys = slices.Delete(keys, len(keys)-3, len(keys)-2)
 	}
 	c.hidden.Store(secret.New(keys...))
-}
-
-// proxyPasswords are the passwords in the addresses of proxies, which some errors show.
-func proxyPasswords() []string {
-	var out []string
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
-		u, err := url.Parse(os.Getenv(name))
-		if err != nil || u.User == nil {
-			continue
-		}
-		if password, ok := u.User.Password(); ok {
-			out = append(out, password)
-		}
-	}
-	return out
 }
 
 // errKeyToProxy refuses to write a key into the log of a proxy.

@@ -274,7 +274,7 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	data, err := readAll(resp)
+	data, err := c.readAll(resp)
 	if err != nil {
 		return nil, c.bodyError(req, err)
 	}
@@ -315,7 +315,7 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return nil, c.redirected(resp)
 	}
-	data, _ := readAll(resp) // the status says enough if the body does not come
+	data, _ := c.readAll(resp) // the status says enough if the body does not come
 	e := c.cleaned(statusError(resp, c.clean(data)))
 	if resp.StatusCode == http.StatusUnauthorized && token != "" {
 		if e.Renewed, err = c.cfg.Tokens.Renew(req.Context(), token); err != nil {
@@ -328,20 +328,21 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBytes)
 
 // decoded is the body of an answer as it was before it was compressed for the way.
-func decoded(resp *http.Response) (io.Reader, error) {
-	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
+func (c *Client) decoded(resp *http.Response) (io.Reader, error) {
+	encoding := strings.TrimSpace(resp.Header.Get("Content-Encoding"))
+	switch strings.ToLower(encoding) {
 	case "", "identity":
 		return resp.Body, nil
 	case "gzip", "x-gzip": // sent although nobody asked
 		return gzip.NewReader(resp.Body)
 	default:
-		return nil, eval.Errorf(eval.KindMalformed, "the answer is encoded as %q, which was not asked for", cutRunes(encoding, 50))
+		return nil, eval.Errorf(eval.KindMalformed, "the answer is encoded as %q, which was not asked for", cutRunes(c.secrets().OutOf(encoding), 50))
 	}
 }
 
 // readAll reads at most MaxResponseBytes of the decoded body.
-func readAll(resp *http.Response) ([]byte, error) {
-	body, err := decoded(resp)
+func (c *Client) readAll(resp *http.Response) ([]byte, error) {
+	body, err := c.decoded(resp)
 	if err != nil {
 		return nil, err
 	}

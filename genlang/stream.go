@@ -158,7 +158,7 @@ type chunks interface {
 // chunksOf tells the two forms of a stream apart: a JSON array, as the service documents it, and
 // server-sent events. The first byte counts, and the media type where that says nothing.
 func (c *Client) chunksOf(resp *http.Response) (chunks, error) {
-	body, err := decoded(resp)
+	body, err := c.decoded(resp)
 	if err != nil {
 		return nil, err
 	}

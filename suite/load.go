@@ -95,20 +95,22 @@ func (l *loader) service(n yamlnode.Node) {
 		AuthScopeBase: l.env(m.Get("authScopeBase")),
 	}
 	if p := l.Service.Project; p != "" && !Project.MatchString(p) {
-		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", p)
+		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", m.Get("project").Str())
 	}
 	if base := l.Service.AuthScopeBase; base != "" && !scopeBase(base) {
-		m.Get("authScopeBase").Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", base)
+		m.Get("authScopeBase").Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", m.Get("authScopeBase").Str())
 	}
 	if u := l.Service.BaseURL; u != "" {
-		if problem := CheckBaseURL(u); problem != "" {
+		if problem := CheckBaseURL(u); problem != "" && strings.ContainsAny(u, "@?#") { // the line is not shown: it may hold a password or a key
+			l.diags.Errorf(diag.Pos{File: m.Get("baseUrl").Pos().File}, "it stands in `service.baseUrl`; a key belongs in EVALRUN_API_KEY", "%s", problem)
+		} else if problem != "" {
 			m.Get("baseUrl").Errorf("", "%s", problem)
 		} else if PlainHTTP(u) {
 			m.Get("baseUrl").Warnf("use https", "the key and the prompts travel in the clear to %s", u)
 		}
 	}
 	if p := l.Service.HeaderPrefix; p != "" && !HeaderPrefix.MatchString(p) {
-		m.Get("headerPrefix").Errorf("such as x-svc", "`%s` is not the beginning of a header name", p)
+		m.Get("headerPrefix").Errorf("such as x-svc", "`%s` is not the beginning of a header name", m.Get("headerPrefix").Str())
 	}
 }
 
@@ -183,7 +185,7 @@ func (l *loader) envWord(n yamlnode.Node, known []string) string {
 	}
 	word := l.env(n)
 	if word != "" && !slices.Contains(known, word) {
-		n.Errorf(diag.DidYouMean(word, known), "`%s` is not known here", word)
+		n.Errorf(diag.DidYouMean("", known), "what `%s` holds is not known here", n.Str())
 		return ""
 	}
 	return word

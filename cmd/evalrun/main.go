@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -20,6 +21,7 @@ func main() { os.Exit(mainCode()) }
 // mainCode is main without the exit, for tests that run the program in themselves.
 func mainCode() int {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, and no loss
+	log.SetOutput(io.Discard)      // net/http logs there what a service sends without being asked, secrets and all
 	a := &app{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, signals: catch, browse: openBrowser,
 		outWidth: width(os.Stdout), errWidth: width(os.Stderr),

@@ -163,7 +163,7 @@ func (a *attempt) exchange(ctx context.Context, got answer) (*Token, error) {
 	}, a.redirect, a.Scopes)
 	t := &Token{Client: *a.Client, Scopes: a.Scopes}
 	if err == nil {
-		err = t.fill(fresh, time.Now())
+		err = t.fill(fresh, got.code, time.Now())
 	}
 	if err != nil {
 		err = a.Client.explain(err, got.code, a.verifier, a.state)

@@ -271,11 +271,17 @@ const maxMessage = 300
 
 // shown makes a text of a server's fit for people: without secrets, control characters and excess length.
 func (c *Client) shown(text string, sent []string) string {
-	text = secret.New(append(sent, c.Secret, c.ID+":"+c.Secret, url.QueryEscape(c.ID)+":"+url.QueryEscape(c.Secret))...).OutOf(text)
+	text = c.hidden(sent).OutOf(text)
 	if runes := []rune(text); len(runes) > maxMessage {
 		text = string(runes[:maxMessage]) + "..."
 	}
 	return diag.CleanLine(text)
+}
+
+// hidden are the secrets of the client, of proxies, and those that were sent.
+func (c *Client) hidden(sent []string) *secret.Set {
+	all := slices.Concat(sent, secret.OfProxies(), []string{c.Secret, c.ID + ":" + c.Secret, url.QueryEscape(c.ID) + ":" + url.QueryEscape(c.Secret)})
+	return secret.New(all...)
 }
 
 // Scopes of the service, after the prefix that the deployment gives.
@@ -313,8 +319,9 @@ type Token struct {
 // errToken is wrapped by the errors of tokens that cannot be used.
 var errToken = errors.New("")
 
-// fill takes over an answer of the token endpoint; what it leaves out stays as it was.
-func (t *Token) fill(answer *oauth2.Token, now time.Time) error {
+// fill takes over an answer of the token endpoint, to which a code or a refresh token was sent; what it leaves out stays
+// as it was.
+func (t *Token) fill(answer *oauth2.Token, sent string, now time.Time) error {
 	switch {
 	case !strings.EqualFold(answer.Type(), "Bearer"):
 		return fmt.Errorf("it gave a token of another type than Bearer%w", errToken)
@@ -326,7 +333,7 @@ func (t *Token) fill(answer *oauth2.Token, now time.Time) error {
 		t.RefreshToken = answer.RefreshToken
 	}
 	if granted, _ := answer.Extra("scope").(string); granted != "" {
-		t.Scopes = strings.Fields(granted)
+		t.Scopes = strings.Fields(t.Client.hidden([]string{sent, t.RefreshToken, t.AccessToken}).OutOf(granted))
 	}
 	return nil
 }

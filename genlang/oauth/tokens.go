@@ -187,7 +187,7 @@ func (t *Token) refresh(ctx context.Context) error {
 		return c.TokenSource(ctx, &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
 	}, "", nil)
 	if err == nil {
-		if err = t.fill(answer, time.Now()); err == nil {
+		if err = t.fill(answer, t.RefreshToken, time.Now()); err == nil {
 			return nil
 		}
 	}
@@ -237,7 +237,7 @@ func (t *Token) Revoke(ctx context.Context, endpoint string) error {
 	}
 	_ = resp.Body.Close() // the status says it all
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return &Refusal{Code: "HTTP status " + resp.Status}
+		return t.Client.refusal("HTTP status "+resp.Status, "", token)
 	}
 	return nil
 }

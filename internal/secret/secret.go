@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -169,4 +170,30 @@ func escapedCode(data []byte) uint64 {
 		return 0
 	}
 	return code
+}
+
+// OfProxies are the passwords in the addresses of proxies in the environment, which some errors show and proxies may
+// repeat; where there is a user alone, that is the password.
+func OfProxies() []string {
+	var out []string
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		address := os.Getenv(name)
+		if _, rest, ok := strings.Cut(address, "://"); ok {
+			address = rest
+		}
+		end := strings.LastIndexByte(address, '@')
+		if end < 0 {
+			continue
+		}
+		user, password, ok := strings.Cut(address[:end], ":")
+		if !ok || password == "" {
+			password = user
+		}
+		out = append(out, password)
+		if plain, err := url.PathUnescape(password); err == nil && plain != password {
+			out = append(out, plain)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
