@@ -147,6 +147,9 @@ func raw(format string) func(http.ResponseWriter, *http.Request) {
 func body(status int, encoding int, text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		one := told(r, encodings[encoding%len(encodings)].of)
+		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			w.Header().Set("Content-Type", "application/json")
+		}
 		w.WriteHeader(status)
 		_, _ = strings.NewReplacer("QUOTED", inJSON(one), "PLAIN", one, "ALL", inJSON(toldInAll(r))).WriteString(w, text)
 	}
