@@ -47,6 +47,8 @@ type Diagnostic struct {
 	Pos      Pos
 	Message  string // what is wrong
 	Hint     string // what to do about it; optional
+	// Private says that the source line is not shown: it may hold a secret.
+	Private bool
 }
 
 // maxItems is how many diagnostics a list keeps: nobody reads more, and a hostile file makes millions.
@@ -60,12 +62,12 @@ type List struct {
 
 // Errorf adds a mistake.
 func (l *List) Errorf(pos Pos, hint, format string, args ...any) {
-	l.Add(Diagnostic{Error, pos, fmt.Sprintf(format, args...), hint})
+	l.Add(Diagnostic{Severity: Error, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // Warnf adds an advice.
 func (l *List) Warnf(pos Pos, hint, format string, args ...any) {
-	l.Add(Diagnostic{Warning, pos, fmt.Sprintf(format, args...), hint})
+	l.Add(Diagnostic{Severity: Warning, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // Add appends d unless the same was said already: a mistake in `defaults`

@@ -22,7 +22,7 @@ func FuzzRender(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file, message, hint, source string, line, col int) {
 		var l List
-		l.Add(Diagnostic{Warning, Pos{file, max(0, line), max(0, col)}, message, hint})
+		l.Add(Diagnostic{Severity: Warning, Pos: Pos{file, max(0, line), max(0, col)}, Message: message, Hint: hint})
 		l.Errorf(Pos{File: file}, hint, "%s", message)
 		var b bytes.Buffer
 		if err := (Renderer{Source: func(string) []byte { return []byte(source) }}).Render(&b, &l); err != nil {

@@ -74,7 +74,9 @@ func (r Renderer) one(b *strings.Builder, d Diagnostic) {
 		fmt.Fprintf(b, "%s: ", r.paint("1", strings.TrimSuffix(CleanLine(d.Pos.String()+": "), ": ")))
 	}
 	fmt.Fprintf(b, "%s%s\n", label, CleanLine(d.Message))
-	r.snippet(b, d.Pos)
+	if !d.Private {
+		r.snippet(b, d.Pos)
+	}
 	if d.Hint != "" {
 		fmt.Fprintf(b, "  %s %s\n", r.paint("36", "hint:"), CleanLine(d.Hint))
 	}

@@ -43,14 +43,14 @@ type caseReport struct{ tableReport }
 func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, format, args...) }
 
 func (c *caseReport) trial(r *eval.Result) {
-	c.printf("%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, strings.ToUpper(string(r.Outcome))), diag.CleanLine(r.Suite), diag.CleanLine(r.Case), r.Arm, r.Repeat)
+	c.printf("%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, diag.CleanLine(strings.ToUpper(string(r.Outcome)))), diag.CleanLine(r.Suite), diag.CleanLine(r.Case), diag.CleanLine(r.Arm), r.Repeat)
 	target := c.d.Run.Target(r.Suite, r.Target)
-	c.printf("  trial %s, case %s, model %s\n", r.ID, diag.CleanLine(r.CaseID), modelOf(r.Model, target))
+	c.printf("  trial %s, case %s, model %s\n", diag.CleanLine(r.ID), diag.CleanLine(r.CaseID), diag.CleanLine(modelOf(r.Model, target)))
 	if r.SkipReason != "" {
 		c.printf("  not asked: %s\n", diag.CleanLine(r.SkipReason))
 	}
 	if r.Error != nil {
-		c.printf("  error %s: %s\n", r.Error.Kind, diag.CleanLine(r.Error.Error()))
+		c.printf("  error %s: %s\n", diag.CleanLine(string(r.Error.Kind)), diag.CleanLine(r.Error.Error()))
 	}
 	c.request(r.Request)
 	if target != nil && r.Request != nil {
@@ -69,7 +69,7 @@ func (c *caseReport) trial(r *eval.Result) {
 		}
 	}
 	if u := r.Usage; u != nil {
-		c.printf("  tokens: %d prompt + %d output = %d (%s)\n", u.PromptTokens, u.OutputTokens, u.TotalTokens, u.Source)
+		c.printf("  tokens: %d prompt + %d output = %d (%s)\n", u.PromptTokens, u.OutputTokens, u.TotalTokens, diag.CleanLine(string(u.Source)))
 	}
 	c.printf("\n")
 }
@@ -97,9 +97,9 @@ func (c *caseReport) request(r *eval.Request) {
 				if p.Image.SourceSHA256 != "" {
 					resized = ", resized"
 				}
-				c.block(content.Role, fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, resized, p.Image.SHA256))
+				c.block(diag.CleanLine(content.Role), fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, resized, p.Image.SHA256))
 			} else {
-				c.block(content.Role, shownText(p.Text, p.Withheld))
+				c.block(diag.CleanLine(content.Role), shownText(p.Text, p.Withheld))
 			}
 		}
 	}

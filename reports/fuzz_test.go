@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// runOf makes a run in which every text is one of two; the arm is told apart, since suites give it plain names.
+// runOf makes a run in which every text is one of two; the arm is told apart.
 func runOf(t *testing.T, a, b, arm string) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func FuzzTable(f *testing.F) {
 		f.Add(strings.Join(group, " "), group[0], uint8(len(group[0])))
 	}
 	f.Fuzz(func(t *testing.T, a, b string, width uint8) {
-		d := runOf(t, a, b, "t/p")
+		d := runOf(t, a, b, b)
 		o := reports.Options{Width: 40 + int(width)}
 		var table, cases bytes.Buffer
 		if err := reports.Table(&table, d, o); err != nil {

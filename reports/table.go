@@ -206,7 +206,7 @@ func (t *tableReport) matrix(rows []journal.Row, arms []journal.Arm) bool {
 	header := []string{"case"}
 	columns := make([][]string, len(arms))
 	for i := range arms {
-		header = append(header, arms[i].Name)
+		header = append(header, diag.CleanLine(arms[i].Name))
 		var width int
 		columns[i], width = t.column(rows, arms[i].Name)
 		room -= width + 2
@@ -229,7 +229,7 @@ func (t *tableReport) matrix(rows []journal.Row, arms []journal.Arm) bool {
 
 // column is what an arm's column says of each row, and how wide that is.
 func (t *tableReport) column(rows []journal.Row, arm string) (cells []string, width int) {
-	width = max(displaywidth.String(arm), minCell)
+	width = max(displaywidth.String(diag.CleanLine(arm)), minCell)
 	for _, r := range rows {
 		cell, ok := r.On(arm)
 		if !ok {
@@ -254,7 +254,7 @@ func word(cell journal.Row, width int) string {
 		text += fmt.Sprintf(" %d/%d", cell.Counts.Pass, cell.Counts.Total())
 	}
 	if kinds := cell.ErrorKinds(); outcome == eval.Err && len(kinds) == 1 {
-		if long := text + " " + string(kinds[0]); displaywidth.String(long) <= width {
+		if long := text + " " + diag.CleanLine(string(kinds[0])); displaywidth.String(long) <= width {
 			text = long
 		}
 	}
@@ -271,7 +271,7 @@ func (t *tableReport) list(rows []journal.Row, arms []journal.Arm) {
 			if !ok {
 				continue
 			}
-			line := listLine{[3]string{diag.CleanLine(r.Case), arms[i].Name, word(cell, 16)}, t.firstReason(cell), journal.Fold(cell.Counts)}
+			line := listLine{[3]string{diag.CleanLine(r.Case), diag.CleanLine(arms[i].Name), word(cell, 16)}, t.firstReason(cell), journal.Fold(cell.Counts)}
 			for c := range widths {
 				widths[c] = max(widths[c], displaywidth.String(line.cells[c]))
 			}
@@ -376,7 +376,7 @@ func (t *tableReport) failure(r *eval.Result, times int) {
 	if times > 1 {
 		which = fmt.Sprintf(" (%d repeats)", times)
 	}
-	t.line("%s %s on %s%s", t.paint(eval.Fail, "FAIL"), t.label(r), r.Arm, which)
+	t.line("%s %s on %s%s", t.paint(eval.Fail, "FAIL"), t.label(r), diag.CleanLine(r.Arm), which)
 	for _, s := range r.Scores {
 		if s.Passed {
 			continue
@@ -451,7 +451,7 @@ func (t *tableReport) errors(c *causes) {
 			break
 		}
 		first := c.first[key]
-		where := fmt.Sprintf("%s on %s%s", t.label(first), first.Arm, repeatOf(first))
+		where := fmt.Sprintf("%s on %s%s", t.label(first), diag.CleanLine(first.Arm), repeatOf(first))
 		if n := c.count[key]; n > 1 {
 			where = fmt.Sprintf("%s, first %s", diag.Count(n, "trial"), where)
 		}

@@ -75,7 +75,7 @@ func armRow(a *journal.Arm) []string {
 		latency = fmt.Sprintf("%.0f ms", a.MeanLatencyMs)
 	}
 	return []string{
-		a.Name, fmt.Sprint(a.Counts.Pass), fmt.Sprint(a.Counts.Fail), fmt.Sprint(a.Counts.Error), fmt.Sprint(a.Counts.Skip),
+		diag.CleanLine(a.Name), fmt.Sprint(a.Counts.Pass), fmt.Sprint(a.Counts.Fail), fmt.Sprint(a.Counts.Error), fmt.Sprint(a.Counts.Skip),
 		rate, bounds, fmt.Sprint(a.Tokens.Total), latency,
 	}
 }
@@ -219,7 +219,7 @@ func (t *tableReport) rule(r eval.GateRule) {
 	}
 	where := r.Suite
 	if r.Arm != "" {
-		where += " on " + r.Arm
+		where += " on " + diag.CleanLine(r.Arm)
 	}
 	found := "nothing could be judged"
 	if r.Value != nil {

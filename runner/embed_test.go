@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -58,8 +59,9 @@ func results(t *testing.T, p *runner.Plan, cfg runner.Config) (counts eval.Count
 }
 
 // Texts are embedded in batches over trials, each text once, and every answer is judged.
-func TestEmbeddingsInBatches(t *testing.T) {
-	defer goleak.VerifyNone(t)
+func TestEmbeddingsInBatches(t *testing.T) { synctest.Test(t, embeddingsInBatches) }
+
+func embeddingsInBatches(t *testing.T) {
 	e := &embedder{}
 	cfg := config(&fake{}, 64)
 	cfg.Embedder = e

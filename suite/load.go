@@ -101,8 +101,8 @@ func (l *loader) service(n yamlnode.Node) {
 		m.Get("authScopeBase").Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", m.Get("authScopeBase").Str())
 	}
 	if u := l.Service.BaseURL; u != "" {
-		if problem := CheckBaseURL(u); problem != "" && strings.ContainsAny(u, "@?#") { // the line is not shown: it may hold a password or a key
-			l.diags.Errorf(diag.Pos{File: m.Get("baseUrl").Pos().File}, "it stands in `service.baseUrl`; a key belongs in EVALRUN_API_KEY", "%s", problem)
+		if problem := CheckBaseURL(u); problem != "" && strings.ContainsAny(u, "@?#") { // a password or a key
+			l.diags.Add(diag.Diagnostic{Severity: diag.Error, Pos: m.Get("baseUrl").Pos(), Message: problem, Hint: "a key belongs in EVALRUN_API_KEY", Private: true})
 		} else if problem != "" {
 			m.Get("baseUrl").Errorf("", "%s", problem)
 		} else if PlainHTTP(u) {

@@ -244,11 +244,11 @@ func spread(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, format, inJSON(text[:half]), inJSON(text[half:]))
 }
 
-// hostile is a service, an authorization server and a proxy. A path begins with the failure's name, and "call" when the models
+// canaryService is a service, an authorization server and a proxy. A path begins with the failure's name, and "call" when the models
 // are to be told without it.
-type hostile map[string]failure
+type canaryService map[string]failure
 
-func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h canaryService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		raw("HTTP/1.1 407 TOLD\r\nContent-Length: 0\r\n\r\n")(w, r)
 		return

@@ -52,7 +52,7 @@ var canaryCommands = []string{
 // verbose.
 func TestCanaries(t *testing.T) {
 	evalrun := program(t)
-	service := hostile{}
+	service := canaryService{}
 	server := httptest.NewUnstartedServer(service)
 	server.Config.ErrorLog = quiet()
 	server.Start()

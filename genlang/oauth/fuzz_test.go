@@ -129,7 +129,7 @@ func FuzzTokenAnswer(f *testing.F) {
 		}, "http://127.0.0.1:1", nil)
 		token := &Token{Client: *c}
 		if err == nil {
-			err = token.fill(answer, time.Now())
+			err = token.fill(answer, code, time.Now())
 		}
 		if err == nil {
 			if token.AccessToken == "" || strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
