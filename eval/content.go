@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	fastjson "github.com/segmentio/encoding/json"
 )
@@ -225,27 +226,46 @@ type wireConfig struct {
 	StopSequences   []string `json:"stopSequences,omitempty"`
 }
 
-func (c *GenerationConfig) wire() wireConfig {
-	return wireConfig{c.Temperature, c.TopP, c.TopK, c.MaxOutputTokens, c.StopSequences}
-}
-
 // MarshalJSON writes the config as it is sent, extra fields last in order of
 // their names.
-func (c GenerationConfig) MarshalJSON() ([]byte, error) {
-	out, err := AppendJSON(nil, c.wire())
-	if err != nil || len(c.Extra) == 0 {
-		return out, err
-	}
-	out = out[:len(out)-1]
-	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
-		if len(out) > 1 {
-			out = append(out, ',')
+func (c GenerationConfig) MarshalJSON() ([]byte, error) { return c.AppendJSON(make([]byte, 0, 64)) }
+
+// AppendJSON is MarshalJSON at the end of dst: every request has a config.
+func (c *GenerationConfig) AppendJSON(dst []byte) ([]byte, error) {
+	opening := len(dst)
+	dst = append(dst, '{')
+	field := func(name string) {
+		if len(dst) > opening+1 {
+			dst = append(dst, ',')
 		}
-		out = AppendString(out, name)
-		out = append(out, ':')
-		out = append(out, c.Extra[name]...)
+		dst = append(AppendString(dst, name), ':')
 	}
-	return append(out, '}'), nil
+	var err error
+	if c.Temperature != nil {
+		field("temperature")
+		dst, err = AppendJSON(dst, *c.Temperature)
+	}
+	if c.TopP != nil && err == nil {
+		field("topP")
+		dst, err = AppendJSON(dst, *c.TopP)
+	}
+	if c.TopK != nil {
+		field("topK")
+		dst = strconv.AppendInt(dst, int64(*c.TopK), 10)
+	}
+	if c.MaxOutputTokens != nil {
+		field("maxOutputTokens")
+		dst = strconv.AppendInt(dst, int64(*c.MaxOutputTokens), 10)
+	}
+	if len(c.StopSequences) > 0 && err == nil {
+		field("stopSequences")
+		dst, err = AppendJSON(dst, c.StopSequences)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
+		field(name)
+		dst = append(dst, c.Extra[name]...)
+	}
+	return append(dst, '}'), err
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

@@ -12,7 +12,6 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -206,21 +205,21 @@ func requestBody(r *eval.Request, whole bool) []byte {
 	b = eval.AppendContents(b, r.Contents)
 	if whole && r.GenerationConfig != nil {
 		b = append(b, `,"generationConfig":`...)
-		b = appendJSON(b, r.GenerationConfig)
+		b = must(r.GenerationConfig.AppendJSON(b))
 	}
 	if whole && len(r.SafetySettings) > 0 {
 		b = append(b, `,"safetySettings":`...)
-		b = appendJSON(b, r.SafetySettings)
+		b = must(eval.AppendJSON(b, r.SafetySettings))
 	}
 	return append(b, '}')
 }
 
-func appendJSON(dst []byte, v any) []byte {
-	out, err := json.Marshal(v)
-	if err != nil { // only checked values come here
+// must is for what was checked and always encodes.
+func must(b []byte, err error) []byte {
+	if err != nil {
 		panic(err)
 	}
-	return append(dst, out...)
+	return b
 }
 
 // ask sends a call to one of the methods of its model and reads the whole answer.

@@ -411,7 +411,7 @@ func fillCandidate(out *eval.Candidate, f fields, index *int) error {
 	}
 	out.Text = text.String()
 	if len(others) > 0 {
-		f["parts"] = appendJSON(nil, others)
+		f["parts"] = must(eval.Marshal(others))
 	}
 	if len(f) > 0 {
 		out.Extra = f

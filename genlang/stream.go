@@ -479,7 +479,7 @@ func (a *assembly) response() *eval.Response {
 			if c.Extra == nil {
 				c.Extra = map[string]json.RawMessage{}
 			}
-			c.Extra["parts"] = appendJSON(nil, g.parts)
+			c.Extra["parts"] = must(eval.Marshal(g.parts))
 		}
 		out.Candidates = append(out.Candidates, c)
 	}

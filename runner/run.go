@@ -83,17 +83,16 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 		finished := r.start(ctx)
 		defer func() {
 			cancel()
-			for range r.results { // whoever still sends must not wait for us
+			for d := range r.results { // whoever still sends must not wait for us
+				d.release()
 			}
 			<-finished
 		}()
 		for d := range r.results {
-			if !yield(d.result) {
+			goOn := yield(d.result)
+			d.release()
+			if !goOn {
 				return
-			}
-			select {
-			case d.taken <- struct{}{}:
-			default: // nobody waits, or not any more
 			}
 		}
 	}
@@ -123,6 +122,12 @@ type job struct {
 type delivery struct {
 	result eval.Result
 	taken  chan struct{}
+}
+
+func (d *delivery) release() {
+	if d.taken != nil {
+		d.taken <- struct{}{}
+	}
 }
 
 // asked is an answer on its way to be scored.
@@ -206,7 +211,7 @@ func (r *run) feed(ctx context.Context) {
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Scores: []eval.Score{}}}
 	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
-		r.deliver(ctx, a.result, taken)
+		r.deliver(a.result, taken)
 		return
 	}
 	r.embedding <- struct{}{}
@@ -215,7 +220,7 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 			a.result = r.compare(ctx, a)
 			return true
 		})
-		r.deliver(ctx, a.result, make(chan struct{}, 1))
+		r.deliver(a.result, make(chan struct{}, 1))
 		<-r.embedding
 	})
 }
@@ -243,17 +248,14 @@ func (a *asked) guarded(judge func() bool) (scored bool) {
 	return judge()
 }
 
-// deliver sends a result and waits until it is taken.
-func (r *run) deliver(ctx context.Context, result eval.Result, taken chan struct{}) {
+// deliver sends a result and waits until it is taken, which does not last for ever: the consumer reads until all have
+// ended, and when it leaves early, what is still sent is thrown away for it.
+func (r *run) deliver(result eval.Result, taken chan struct{}) {
 	r.results <- delivery{result, taken}
-	select {
-	case <-taken:
-	case <-ctx.Done(): // the consumer may have left
-	}
+	<-taken
 }
 
-// send delivers a result. It does not wait for ever: the consumer reads until all have ended, and
-// when it leaves early, what is still sent is thrown away for it.
+// send delivers a result that nobody has to wait for.
 func (r *run) send(result eval.Result) { r.results <- delivery{result: result} }
 
 func skipped(t *Planned, reason string) eval.Result {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -92,8 +93,9 @@ func benchSession(b *testing.B, url string, trials, concurrency int) (*Session, 
 	return s, plan
 }
 
-// evalrun runs the trials with all there is: plan, ledger, scoring, journal.
+// evalrun runs the trials with all there is: plan, ledger, scoring, journal; garbage is collected as `evalrun run` does.
 func benchRun(b *testing.B, url string, trials, concurrency int) time.Duration {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	s, plan := benchSession(b, url, trials, concurrency)
 	started := time.Now()
 	dir, err := s.Run(b.Context(), plan, silent{}, nil)
