@@ -10,7 +10,7 @@ FUZZTIME ?= 60s
 BENCH    ?= .
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo test lint bench sdk torture golden fuzz dist clean compiler xmllint
+.PHONY: build demo test lint bench sdk torture soak golden fuzz dist clean compiler xmllint
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -57,6 +57,12 @@ sdk: build
 # Runs that are killed two hundred times; make test does it six times.
 torture:
 	EVALRUN_TORTURE_KILLS=200 $(GO) test -count=1 -run TestKilledAgainAndAgain -v -timeout 30m ./cmd/evalrun
+
+# Long load: 5,000 attempts against a service broken in every way, 200,000 trials watched for leaks, too little memory in forty
+# steps, and canary secrets through every command and failure; make test has the short forms.
+soak:
+	EVALRUN_SOAK=5000 $(GO) test -count=1 -run 'TestNothingLeaks' -v -timeout 30m ./internal/harness
+	EVALRUN_SOAK=1 EVALRUN_SOAK_TRIALS=200000 EVALRUN_CANARY_ALL=1 $(GO) test -count=1 -run 'TestSoak|TestTooLittleMemory|TestCanar' -v -timeout 60m ./cmd/evalrun
 
 # Renew what golden tests compare with; look at the difference before you commit it.
 golden:

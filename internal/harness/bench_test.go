@@ -17,6 +17,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang"
+	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -240,6 +241,73 @@ func BenchmarkMemory(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkResume tells how long it takes until a run of 100,000 trials knows what is left to do.
+func BenchmarkResume(b *testing.B) {
+	const trials = 100_000
+	s, plan := benchSession(b, benchServer(b, 0), trials, 128)
+	dir, err := s.Run(b.Context(), plan, silent{}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
+	for b.Loop() {
+		r, err := Reopen(dir, Flags{}, false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		loaded, err := r.Load(getenv)
+		if err != nil {
+			b.Fatal(err)
+		}
+		settings, err := r.Settle(loaded, getenv)
+		if err != nil {
+			b.Fatal(err)
+		}
+		todo, err := r.Todo(NewPlan(loaded, r.Flags, settings))
+		if err != nil || todo.Settled != trials {
+			b.Fatal(todo, err)
+		}
+		r.Close()
+	}
+	b.ReportMetric(trials*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
+}
+
+// BenchmarkMerge joins ten shards of 100,000 trials.
+func BenchmarkMerge(b *testing.B) {
+	const shards, trials = 10, 100_000
+	dir := b.TempDir()
+	var names []string
+	for i := range shards {
+		name := filepath.Join(dir, fmt.Sprint(i))
+		names = append(names, name)
+		run := eval.Run{ID: name, Plan: eval.RunPlan{Trials: trials, Arms: []string{"t/p"}, Shard: &eval.ShardOf{Shard: eval.Shard{Index: i + 1, Of: shards}, Plan: "plan", Trials: shards * trials}}}
+		w, err := journal.Create(name, &run, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for n := i; n < shards*trials; n += shards {
+			r := &eval.Result{
+				Trial: eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: "c", Arm: "t/p", Repeat: n + 1}, Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
+				Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "What is the capital of France?"}}}}}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris."}}},
+			}
+			if err := w.Append(r); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	n := 0
+	for b.Loop() {
+		n++
+		if _, err := Merge(names, filepath.Join(dir, fmt.Sprint("merged", n))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(shards*trials*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
 
 // peakProgress measures live memory now and then.

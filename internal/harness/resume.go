@@ -25,7 +25,9 @@ type Resumption struct {
 
 	doc     *journal.Document
 	journal *journal.Writer
-	again   bool // errors of a completed run too
+	again   bool  // errors of a completed run too
+	begun   Flags // those of the run
+	workers int   // how many calls ran at once
 }
 
 // recorded is a trial of the run so far.
@@ -63,6 +65,7 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 		r.Close()
 		return nil, Exitf(ExitBadInput, "the run cannot be resumed: its flags cannot be read: %w", err)
 	}
+	r.begun = r.Flags
 	r.merge(flags)
 	return r, nil
 }
@@ -178,6 +181,10 @@ func (o overlay) Stat(name string) (info fs.FileInfo, err error) {
 func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, error) {
 	s, err := Settle(l, r.Flags, getenv)
 	s.spent = r.doc.Spent
+	r.workers = s.Limits.Concurrency
+	if begun, err := Settle(l, r.begun, getenv); err == nil {
+		r.workers = begun.Limits.Concurrency
+	}
 	for model, u := range r.doc.Unpriced {
 		s.spent.Money += s.Prices.Of(model, u.PromptTokens, u.OutputTokens)
 	}
@@ -200,7 +207,11 @@ type Todo struct {
 func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 	var todo Todo
 	met := make([]bool, r.doc.Len())
+	underWay := r.workers
 	for t := range plan.Trials() {
+		if underWay == r.workers && len(t.References()) > 0 {
+			underWay += runner.MaxEmbedding
+		}
 		if place, ok := r.doc.Find(t.ID); ok {
 			met[place] = true
 		}
@@ -232,7 +243,7 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
 	}
 	if missing := plan.Size() - todo.Settled - todo.Judge; r.doc.End == nil {
-		todo.Twice = min(missing, cmp.Or(r.Flags.Concurrency, defaultConcurrency))
+		todo.Twice = min(missing, underWay)
 	}
 	return &todo, nil
 }
