@@ -163,7 +163,7 @@ func (t *Planned) References() []string {
 func (p *Plan) Trials() iter.Seq[*Planned] { return p.walk().run }
 
 func (p *Plan) walk() *walk {
-	return &walk{plan: p, compiled: map[*suite.Scorer]*scorers.Compiled{}, seen: map[[16]byte]int{}}
+	return &walk{plan: p, compiled: map[*suite.Scorer]*scorers.Compiled{}, models: map[*suite.Target]*eval.Model{}, seen: map[[16]byte]int{}}
 }
 
 // run yields the trials of the plan.
@@ -185,8 +185,9 @@ type walk struct {
 	plan     *Plan
 	n        int
 	compiled map[*suite.Scorer]*scorers.Compiled // of scorers that are the same for every case
-	seen     map[[16]byte]int                    // how often the same was asked so far, repeats aside
-	whole    func(*eval.Trial)                   // told of every trial, those of other shards too; optional
+	models   map[*suite.Target]*eval.Model
+	seen     map[[16]byte]int  // how often the same was asked so far, repeats aside
+	whole    func(*eval.Trial) // told of every trial, those of other shards too; optional
 }
 
 func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) bool {
@@ -206,6 +207,11 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 			continue
 		}
 		compiled, hash := w.scorers(s, c, a)
+		metadata, known := w.models[a.Target]
+		if !known {
+			metadata = w.plan.model(a.Target)
+			w.models[a.Target] = metadata
+		}
 		for r := range c.Repeats {
 			t := &Planned{
 				Trial: eval.Trial{
@@ -213,7 +219,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
 					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold,
 				},
-				Request: request, Metadata: w.plan.model(a.Target), Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
+				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
 			}
 			if w.whole != nil {
 				w.whole(&t.Trial)

@@ -26,10 +26,12 @@ func (a *app) mergeCommand() *cobra.Command {
 			if err := harness.CheckOut(f.Out); err != nil {
 				return err
 			}
+			opened := a.smallHeap()
 			dir, err := harness.Merge(args, f.Out)
 			if err != nil {
 				return err
 			}
+			opened()
 			return a.report(dir, outputs, false)
 		},
 	}
