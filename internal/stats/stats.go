@@ -1,5 +1,16 @@
 // Package stats holds the formulas of evalrun's intervals and tests, on the standard library
-// alone, each with its source.
+// alone, each with its source. "Section A2" and the like refer to the design document
+// statistics.md, "Verdicts: the statistics of a gate".
+//
+// Conventions: A is the baseline, B the candidate, a difference is B - A. A case regressed
+// when A passed and B failed, and gained the other way round. "Worse" is the one-sided p of
+// the hypothesis that B is not worse, "better" of the hypothesis that B is not better, and a
+// non-inferiority p is that of the hypothesis that B is worse by the margin or more. conf is
+// the two-sided confidence: both bounds of a 0.90 interval are one-sided 95 % bounds.
+//
+// Nothing here panics or returns NaN. Where the data say nothing (no units, one unit where a
+// variance is needed, an argument out of its range) an interval is the whole range of the
+// parameter and a p-value is 1: missing evidence never helps anybody.
 package stats
 
 import "math"
@@ -8,17 +19,35 @@ import "math"
 // interval are one-sided 95 % bounds.
 const Z95 = 1.6448536269514722
 
-// Wilson is the score interval for a proportion p observed on n independent units, z being
-// the normal quantile of each bound (Wilson, JASA 22, 1927). For a mean of values in
-// [0,1] in place of a proportion it is conservative, since their variance is at most
-// p(1-p). With n = 0 nothing is known: [0,1].
-func Wilson(p, n, z float64) (lo, hi float64) {
-	if n <= 0 {
-		return 0, 1
+// Interval is a confidence interval in the unit of its parameter, bounds included.
+type Interval struct{ Lo, Hi float64 }
+
+// Bounded says whether the interval says anything about a parameter without a natural
+// range: false for the interval that stands for "unknown".
+func (i Interval) Bounded() bool { return i.Lo > -math.MaxFloat64 && i.Hi < math.MaxFloat64 }
+
+// unbounded stands for "unknown" of a mean; it is finite so that JSON can carry it.
+func unbounded() Interval { return Interval{-math.MaxFloat64, math.MaxFloat64} }
+
+// clamp takes x into [lo,1]; NaN becomes lo.
+func clamp(x, lo float64) float64 {
+	if math.IsNaN(x) {
+		return lo
 	}
-	z2 := z * z
-	centre := p + z2/(2*n)
-	half := z * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
-	scale := 1 + z2/n
-	return math.Max(0, (centre-half)/scale), math.Min(1, (centre+half)/scale)
+	return min(max(x, lo), 1)
 }
+
+// probability keeps rounding from leaving [0,1]; NaN becomes 1, the p-value of no evidence.
+func probability(p float64) float64 {
+	if math.IsNaN(p) {
+		return 1
+	}
+	return min(max(p, 0), 1)
+}
+
+// inside says whether x lies strictly between lo and hi; NaN does not.
+func inside(x, lo, hi float64) bool { return x > lo && x < hi }
+
+// finite says whether v is a measurement: neither NaN nor so large that its cube, summed,
+// leaves float64.
+func finite(v float64) bool { return math.Abs(v) <= 1e100 }

@@ -1,0 +1,75 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Weight says how much a disagreement between two categories counts in CohenKappa.
+type Weight int
+
+// The weights of a disagreement between the i-th and j-th category: 1, |i-j| and (i-j)^2.
+const (
+	Unweighted Weight = iota
+	Linear
+	Quadratic
+)
+
+func (w Weight) of(i, j int) float64 {
+	switch distance := math.Abs(float64(i - j)); {
+	case distance == 0:
+		return 0
+	case w == Linear:
+		return distance
+	case w == Quadratic:
+		return distance * distance
+	}
+	return 1
+}
+
+// CohenKappa is the agreement of two raters beyond chance: 1 complete, 0 as by chance. The
+// categories are the labels that occur, in ascending order; for Linear and Quadratic their
+// position is the scale (as in scikit-learn), so labels that nobody gave take no room. False
+// when chance alone would agree always (one category), without ratings, or for different
+// numbers of them.
+// Source: Cohen 1960; weighted: Cohen, Psychological Bulletin 70, 1968.
+func CohenKappa(a, b []int, w Weight) (float64, bool) {
+	if len(a) != len(b) || len(a) == 0 {
+		return 0, false
+	}
+	labels := slices.Concat(a, b)
+	slices.Sort(labels)
+	labels = slices.Compact(labels)
+	countA, countB := make([]float64, len(labels)), make([]float64, len(labels))
+	var seen, chance float64
+	for i := range a {
+		ia, _ := slices.BinarySearch(labels, a[i])
+		ib, _ := slices.BinarySearch(labels, b[i])
+		countA[ia]++
+		countB[ib]++
+		seen += w.of(ia, ib)
+	}
+	for i, x := range countA {
+		for j, y := range countB {
+			chance += w.of(i, j) * x * y / float64(len(a))
+		}
+	}
+	if chance == 0 {
+		return 0, false
+	}
+	return 1 - seen/chance, true
+}
+
+// Accuracy is the share of equal ratings; false without ratings or for different numbers.
+func Accuracy(a, b []int) (float64, bool) {
+	if len(a) != len(b) || len(a) == 0 {
+		return 0, false
+	}
+	equal := 0
+	for i := range a {
+		if a[i] == b[i] {
+			equal++
+		}
+	}
+	return float64(equal) / float64(len(a)), true
+}

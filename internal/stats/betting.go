@@ -1,0 +1,124 @@
+package stats
+
+import "math"
+
+// Betting is a pair of e-processes on the differences of one metric, in [-1,1], taken in an
+// order fixed before the run: non-inferiority against mu <= -margin, and failure against
+// mu >= -phi*margin. Each is a uniform mixture over J constant bets l_j = (j-1/2)/J*l_max.
+// Under its hypothesis each product of factors is a non-negative supermartingale that starts at
+// 1, so by Ville P(sup E >= 1/a) <= a at any stopping time, whatever the variance or n.
+// Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; Robbins 1970 for mixtures; section A3.
+type Betting struct {
+	nonInferiority, failure process
+	n                       int
+}
+
+// process holds the logarithms of the J products, for factors 1 + bet*(d - null).
+type process struct {
+	null float64
+	bets []float64 // negative ones bet on values below null
+	logs []float64
+}
+
+// NewBetting starts the pair for a margin in (0,1) and phi in [0,1] with j bets each; phi 0
+// makes the second one the test of any loss. A margin out of range makes a process that
+// never bets, and so never stops anything; j below 1 counts as 1.
+func NewBetting(margin, phi float64, j int) *Betting {
+	fail := phi * margin
+	b := &Betting{nonInferiority: newProcess(-margin, j), failure: newProcess(-fail, j)}
+	if inside(margin, 0, 1) {
+		b.nonInferiority.bet(1 / (1 - margin))
+	}
+	if inside(margin, 0, 1) && phi >= 0 && phi <= 1 {
+		b.failure.bet(-1 / (1 + fail))
+	}
+	return b
+}
+
+func newProcess(null float64, j int) process {
+	j = max(1, j)
+	return process{null: null, bets: make([]float64, j), logs: make([]float64, j)}
+}
+
+func (p *process) bet(most float64) {
+	for i := range p.bets {
+		p.bets[i] = (float64(i) + 0.5) / float64(len(p.bets)) * most
+	}
+}
+
+// Add feeds the next difference, which must lie in [-1,1] (other values are moved to the
+// nearer end). A difference that is NaN is missing: no bet.
+func (b *Betting) Add(d float64) {
+	if math.IsNaN(d) {
+		return
+	}
+	d = min(max(d, -1), 1)
+	b.n++
+	b.nonInferiority.add(d)
+	b.failure.add(d)
+}
+
+func (p *process) add(d float64) {
+	gain := d - p.null
+	for i, bet := range p.bets {
+		if bet != 0 {
+			p.logs[i] += math.Log1p(bet * gain)
+		}
+	}
+}
+
+// N is the number of differences fed.
+func (b *Betting) N() int { return b.n }
+
+// LogNI is the log of the e-value against "worse by margin or more"; at log(1/a) or above
+// the candidate is not worse, with error at most a.
+func (b *Betting) LogNI() float64 { return logMeanExp(b.nonInferiority.logs) }
+
+// LogFail is the log of the e-value against "worse by at most phi*margin"; at log(1/a) or
+// above the candidate is worse by more, with error at most a.
+func (b *Betting) LogFail() float64 { return logMeanExp(b.failure.logs) }
+
+// logMeanExp is log(mean(exp(x))) without overflow.
+func logMeanExp(x []float64) float64 {
+	top := x[0]
+	for _, v := range x {
+		top = max(top, v)
+	}
+	var sum float64
+	for _, v := range x {
+		sum += math.Exp(v - top)
+	}
+	return top + math.Log(sum/float64(len(x)))
+}
+
+// LogENonInferiority is Betting's LogNI for pass/fail with one repeat, which depends on the
+// counts only: log of the mean over j of
+// (1-l_j(1-D))^regressed * (1+l_j*D)^(n-regressed-gained) * (1+l_j(1+D))^gained.
+// Bad input: 0, an e-value of 1.
+// Source: section A3.
+func LogENonInferiority(n, gained, regressed int, margin float64, j int) float64 {
+	if !inside(margin, 0, 1) || !pairedTable(n, gained, regressed) {
+		return 0
+	}
+	p := newProcess(-margin, j)
+	p.bet(1 / (1 - margin))
+	for i, l := range p.bets {
+		p.logs[i] = float64(regressed)*math.Log1p(-l*(1-margin)) +
+			float64(n-gained-regressed)*math.Log1p(l*margin) +
+			float64(gained)*math.Log1p(l*(1+margin))
+	}
+	return logMeanExp(p.logs)
+}
+
+// LogEAnyLoss is the log of the e-value against "no loss at all" from the discordant pairs:
+// 2^(r+g+1)*B(r+1,g+1)*P(Beta(r+1,g+1) > 1/2), a diagnostic. Nine straight regressions give
+// e = 102. Bad input: 0. Where e is too small for a float64 its logarithm stops near -745.
+// Source: Robbins' mixture over probabilities of a regression above 1/2; section A3.
+func LogEAnyLoss(regressed, gained int) float64 {
+	if regressed < 0 || gained < 0 || regressed+gained == 0 {
+		return 0
+	}
+	r, g := float64(regressed), float64(gained)
+	above := max(RegIncBeta(0.5, g+1, r+1), math.SmallestNonzeroFloat64)
+	return max((r+g+1)*math.Ln2+logBeta(r+1, g+1)+math.Log(above), math.Log(math.SmallestNonzeroFloat64))
+}

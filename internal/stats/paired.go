@@ -1,0 +1,155 @@
+package stats
+
+import "math"
+
+// McNemar holds the p-values of the sign test on the discordant pairs of a paired pass/fail
+// comparison: exact (conditional on their number) and mid-p, one-sided and two-sided.
+// Without a flip the exact ones are 1, the one-sided mid-p are 0.5 and MidTwoSided is 1.
+type McNemar struct{ Worse, Better, TwoSided, MidWorse, MidBetter, MidTwoSided float64 }
+
+// NewMcNemar tests regressed against gained flips: X ~ Bin(regressed+gained, 1/2), exact
+// P(X >= regressed), mid-p P(X > regressed) + P(X = regressed)/2. Negative counts give the
+// p-values of no flips.
+// Source: McNemar 1947; mid-p: Fagerland, Lydersen & Laake, BMC Med Res Methodol 13:91,
+// 2013; section A2. MidTwoSided is their 2*(smaller exact tail) - P(X = regressed), and
+// 1 - P(X = regressed)/2 for as many gained as regressed.
+func NewMcNemar(regressed, gained int) McNemar {
+	if regressed < 0 || gained < 0 || regressed+gained == 0 {
+		return McNemar{1, 1, 1, 0.5, 0.5, 1}
+	}
+	r, g := float64(regressed), float64(gained)
+	point := math.Exp(logChoose(regressed+gained, regressed) - (r+g)*math.Ln2)
+	atLeast := func(k, rest float64) float64 { return RegIncBeta(0.5, k, rest+1) }
+	m := McNemar{Worse: atLeast(r, g), Better: atLeast(g, r)}
+	m.TwoSided = min(1, 2*min(m.Worse, m.Better))
+	m.MidWorse = probability(m.Worse - point/2)
+	m.MidBetter = probability(m.Better - point/2)
+	m.MidTwoSided = probability(2*min(m.Worse, m.Better) - point)
+	if regressed == gained {
+		m.MidTwoSided = probability(1 - point/2)
+	}
+	return m
+}
+
+// tangoZ is the score statistic T(d) for the hypothesis that the difference is d in [-1,1].
+// q is the constrained maximum-likelihood estimate of the probability of a regression. Two
+// traps: of the two forms of a quadratic's root the one without cancellation must be taken,
+// and q >= max(0,-d), or tables with one kind of flip only give NaN or bounds off by more
+// than 1. Where the hypothesis leaves no variance, any deviation from it is infinite.
+func tangoZ(n, g, r, d float64) float64 {
+	a, b, c := 2*n, -g-r+(2*n-g+r)*d, -r*d*(1-d)
+	root := math.Sqrt(max(0, b*b-4*a*c))
+	q := (root - b) / (2 * a)
+	if b > 0 {
+		q = -2 * c / (b + root)
+	}
+	q = max(q, 0, -d)
+	deviation := g - r - n*d
+	v := n * (2*q + d*(1-d))
+	if v > n*1e-15 {
+		return deviation / math.Sqrt(v)
+	}
+	if math.Abs(deviation) <= n*1e-12 {
+		return 0
+	}
+	return math.Copysign(math.MaxFloat64, deviation)
+}
+
+func pairedTable(n, gained, regressed int) bool {
+	return n > 0 && gained >= 0 && regressed >= 0 && gained+regressed <= n
+}
+
+// Tango is the score interval for the difference of two paired pass rates on n pairs:
+// every d that T(d) does not reject. With no flips it is -+z^2/(n+z^2). No pairs: [-1,1].
+// Source: Tango, Statistics in Medicine 17:891, 1998; section A2. T falls in d, so
+// bisection on either side of the estimate finds the bounds to 1e-15.
+func Tango(n, gained, regressed int, conf float64) Interval {
+	if !pairedTable(n, gained, regressed) {
+		return Interval{-1, 1}
+	}
+	nf, g, r := float64(n), float64(gained), float64(regressed)
+	z := critical(conf)
+	bound := func(in, out float64) float64 {
+		for range 60 {
+			mid := (in + out) / 2
+			if math.Abs(tangoZ(nf, g, r, mid)) <= z {
+				in = mid
+			} else {
+				out = mid
+			}
+		}
+		return in
+	}
+	estimate := (g - r) / nf
+	return Interval{bound(estimate, -1), bound(estimate, 1)}
+}
+
+// TangoNonInferiority tests the hypothesis that the pass rate of B is lower by margin or
+// more: z = T(-margin), p = 1-Phi(z). margin is a difference of rates strictly between -1
+// and 1 (a negative one asks for superiority). Bad input or no variance at all (margin 0
+// without flips): z = 0, p = 1.
+// Source: as Tango; section A2, the default non-inferiority test of paired pass/fail.
+func TangoNonInferiority(n, gained, regressed int, margin float64) (z, p float64) {
+	if !tangoTestable(n, gained, regressed, margin) {
+		return 0, 1
+	}
+	z = tangoZ(float64(n), float64(gained), float64(regressed), -margin)
+	return z, NormalCDF(-z)
+}
+
+// TangoBeyond is the lower tail Phi(T(-margin)): the p of the hypothesis that B is worse by
+// at most margin. Small, it supports the flag beyond_margin. Bad input: 1.
+// Source: as Tango; section A2, verdicts.
+func TangoBeyond(n, gained, regressed int, margin float64) float64 {
+	if !tangoTestable(n, gained, regressed, margin) {
+		return 1
+	}
+	return NormalCDF(tangoZ(float64(n), float64(gained), float64(regressed), -margin))
+}
+
+func tangoTestable(n, gained, regressed int, margin float64) bool {
+	return pairedTable(n, gained, regressed) && inside(margin, -1, 1) && (margin != 0 || gained+regressed > 0)
+}
+
+// PairedTable is a paired 2x2 table of counts: the first letter is A's result.
+type PairedTable struct{ PassPass, PassFail, FailPass, FailFail int }
+
+// PairedNewcombe is what NewcombePaired returns: the interval with the plain correlation Phi
+// of the two results, and with the continuity-corrected one, which Newcombe recommends.
+type PairedNewcombe struct {
+	Plain, Corrected Interval
+	Phi              float64
+}
+
+// NewcombePaired is the closed-form interval for the difference of two paired pass rates
+// from their Wilson intervals and correlation: a cross-check of Tango, not a gate. A margin
+// without passes or failures has correlation 0. Bad input: [-1,1].
+// Source: Newcombe, Statistics in Medicine 17:2635, 1998, method 10 (correction n/2).
+func NewcombePaired(t PairedTable, conf float64) PairedNewcombe {
+	a, b, c, d := float64(t.PassPass), float64(t.PassFail), float64(t.FailPass), float64(t.FailFail)
+	n := a + b + c + d
+	if n <= 0 || min(a, b, c, d) < 0 {
+		return PairedNewcombe{Plain: Interval{-1, 1}, Corrected: Interval{-1, 1}}
+	}
+	z := critical(conf)
+	pa, pb := (a+b)/n, (a+c)/n
+	la, ua := Wilson(pa, n, z)
+	lb, ub := Wilson(pb, n, z)
+	interval := func(phi float64) Interval {
+		side := func(x, y float64) float64 { return math.Sqrt(max(0, x*x-2*phi*x*y+y*y)) }
+		diff := (c - b) / n
+		return Interval{
+			Lo: clamp(diff-side(pb-lb, ua-pa), -1),
+			Hi: clamp(diff+side(ub-pb, pa-la), -1),
+		}
+	}
+	var phi, corrected float64
+	if scale := math.Sqrt((a + b) * (c + d) * (a + c) * (b + d)); scale > 0 {
+		cross := a*d - b*c
+		phi = cross / scale
+		if corrected = phi; cross > 0 {
+			corrected = max(cross-n/2, 0) / scale
+		}
+	}
+	return PairedNewcombe{interval(phi), interval(corrected), phi}
+}

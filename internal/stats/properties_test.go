@@ -1,0 +1,353 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// tables calls f with every paired table of n from 0 to most.
+func tables(most int, f func(n, gained, regressed int)) {
+	for n := range most + 1 {
+		for g := range n + 1 {
+			for r := range n - g + 1 {
+				f(n, g, r)
+			}
+		}
+	}
+}
+
+// TestMonotone is T3: a case that turns for the worse never helps the candidate.
+func TestMonotone(t *testing.T) {
+	type ingredients struct{ ni, beyond, worse, better, log float64 }
+	of := func(n, g, r int, margin float64) ingredients {
+		_, ni := TangoNonInferiority(n, g, r, margin)
+		m := NewMcNemar(r, g)
+		return ingredients{ni, TangoBeyond(n, g, r, margin), m.MidWorse, m.MidBetter, LogENonInferiority(n, g, r, margin, 8)}
+	}
+	const e = 1e-12
+	tables(30, func(n, g, r int) {
+		for _, margin := range []float64{0.02, 0.05, 0.1} {
+			before := of(n, g, r, margin)
+			for _, move := range [][2]int{{g - 1, r + 1}, {g, r + 1}, {g - 1, r}} {
+				if !pairedTable(n, move[0], move[1]) {
+					continue
+				}
+				after := of(n, move[0], move[1], margin)
+				if after.ni < before.ni-e || after.beyond > before.beyond+e || after.worse > before.worse+e ||
+					after.better < before.better-e || after.log > before.log+e {
+					t.Errorf("n %d, margin %v, gained %d and regressed %d to %v: %+v, %+v", n, margin, g, r, move, before, after)
+				}
+			}
+		}
+	})
+}
+
+// TestSymmetry is T4: exchanging the sides mirrors intervals and exchanges tails.
+func TestSymmetry(t *testing.T) {
+	mirrored := func(a, b Interval) {
+		t.Helper()
+		near(t, "mirrored bound", a.Lo, -b.Hi)
+		near(t, "mirrored bound", a.Hi, -b.Lo)
+	}
+	tables(20, func(n, g, r int) {
+		mirrored(Tango(n, g, r, 0.9), Tango(n, r, g, 0.9))
+		a, b := NewMcNemar(r, g), NewMcNemar(g, r)
+		near(t, "tails", a.Worse, b.Better)
+		near(t, "mid tails", a.MidWorse, b.MidBetter)
+		near(t, "two-sided", a.MidTwoSided, b.MidTwoSided)
+		p, q := PairedTable{n - g - r, r, g, 0}, PairedTable{n - g - r, g, r, 0}
+		mirrored(NewcombePaired(p, 0.9).Corrected, NewcombePaired(q, 0.9).Corrected)
+		mirrored(NewcombeIndependent(g, n, r, n, 0.9), NewcombeIndependent(r, n, g, n, 0.9))
+	})
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 7, 30} {
+		d, negative := make([]float64, n), make([]float64, n)
+		for i := range d {
+			d[i] = float64(random.IntN(21)-10) / 10
+			negative[i] = -d[i]
+		}
+		if i := MeanT(d, 0.9); i.Bounded() {
+			mirrored(i, MeanT(negative, 0.9))
+		}
+		w1, b1, _ := SignFlip(d, 3)
+		w2, b2, _ := SignFlip(negative, 3)
+		if n <= signFlipExact {
+			near(t, "worse", w1, b2)
+			near(t, "better", b1, w2)
+		}
+		v, u := WilcoxonSignedRank(d), WilcoxonSignedRank(negative)
+		near(t, "signed rank", v.Worse, u.Better)
+		near(t, "rank sum", MannWhitney(d, negative).Worse, MannWhitney(negative, d).Better)
+		near(t, "Welch", WelchT(d, negative, 0.9).Worse, WelchT(negative, d, 0.9).Better)
+		near(t, "upper Gaffke", -Gaffke(negative, -1, 0.05), mirrorGaffke(d))
+	}
+}
+
+// mirrorGaffke is an upper bound by the quantile of the mirrored sum.
+func mirrorGaffke(d []float64) float64 {
+	shifted := make([]float64, len(d))
+	for i, v := range d {
+		shifted[i] = 1 - v
+	}
+	return 1 - Gaffke(shifted, 0, 0.05)
+}
+
+// TestTangoIndependently is T5: the constrained estimate by bisection of the likelihood's
+// slope in place of the quadratic, and the statistic from it.
+func TestTangoIndependently(t *testing.T) {
+	z := critical(0.9)
+	tables(30, func(n, g, r int) {
+		if n == 0 {
+			return
+		}
+		for _, margin := range []float64{0.02, 0.05, 0.1, 0.5} {
+			got, _ := TangoNonInferiority(n, g, r, margin)
+			check(t, fmt.Sprint("z of ", n, g, r, margin), got, tangoByLikelihood(n, g, r, -margin), 1e-7)
+		}
+		i := Tango(n, g, r, 0.9)
+		estimate := float64(g-r) / float64(n)
+		if i.Lo > estimate || i.Hi < estimate {
+			t.Errorf("%d %d %d: %v is outside its interval %v", n, g, r, estimate, i)
+		}
+		if i.Lo > -1 {
+			check(t, fmt.Sprint("lo of ", n, g, r), tangoByLikelihood(n, g, r, i.Lo), z, 1e-6)
+		}
+		if i.Hi < 1 {
+			check(t, fmt.Sprint("hi of ", n, g, r), tangoByLikelihood(n, g, r, i.Hi), -z, 1e-6)
+		}
+		if r == n && i.Lo != -1 || g == n && i.Hi != 1 {
+			t.Errorf("%d %d %d: %v", n, g, r, i)
+		}
+	})
+}
+
+func tangoByLikelihood(n, g, r int, d float64) float64 {
+	part := func(count int, p float64) float64 {
+		if count == 0 {
+			return 0
+		}
+		return float64(count) / p
+	}
+	lo, hi := max(0, -d), (1-d)/2
+	for range 200 {
+		q := (lo + hi) / 2
+		if part(g, q+d)+part(r, q)-2*part(n-g-r, 1-2*q-d) > 0 {
+			lo = q
+		} else {
+			hi = q
+		}
+	}
+	q := (lo + hi) / 2
+	return (float64(g-r) - float64(n)*d) / math.Sqrt(float64(n)*(2*q+d-d*d))
+}
+
+// TestSignFlipDraws: more than 20 units are drawn, close to the exact law and reproducibly.
+func TestSignFlipDraws(t *testing.T) {
+	ones := make([]float64, 30)
+	for i := range ones {
+		if ones[i] = -1; i < 10 {
+			ones[i] = 1
+		}
+	}
+	worse, better, twoSided := SignFlip(ones, 42)
+	exact := NewMcNemar(20, 10)
+	check(t, "worse", worse, exact.Worse, 0.005)
+	check(t, "better", better, exact.Better, 0.005)
+	check(t, "two-sided", twoSided, exact.TwoSided, 0.005)
+	slices.Reverse(ones)
+	if again, _, _ := SignFlip(ones, 42); again != worse {
+		t.Error("depends on the order")
+	}
+	if p, _, _ := SignFlip(slices.Repeat([]float64{-1}, 40), 1); p != 1e-5 {
+		t.Error("the smallest p is", p)
+	}
+}
+
+// TestRankLimits: beyond the exact laws the normal limits take over, close to what those say.
+func TestRankLimits(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 1))
+	d, size := make([]float64, signedRankExact+20), make([]float64, signedRankExact+20)
+	statistic := 0
+	for i := range d {
+		d[i] = float64(random.IntN(21)-10) + 0.5 // ties, no zeros
+		size[i] = math.Abs(d[i])
+	}
+	ranks := doubledRanks(size)
+	for i, r := range ranks {
+		if d[i] > 0 {
+			statistic += r
+		}
+	}
+	exact, limit := exactTails(statistic, 0, signedRankLaw(ranks)), WilcoxonSignedRank(d)
+	near(t, "V", limit.Statistic, exact.Statistic)
+	check(t, "signed rank worse", limit.Worse, exact.Worse, 0.002)
+	check(t, "signed rank better", limit.Better, exact.Better, 0.002)
+	a, b := make([]float64, 60), make([]float64, 50)
+	for i := range a {
+		a[i] = float64(random.IntN(30))
+	}
+	for i := range b {
+		b[i] = float64(random.IntN(30) + 2)
+	}
+	limit = MannWhitney(a, b)
+	doubled := int(2 * limit.Statistic)
+	exact = exactTails(doubled, 50*51, rankSumLaw(doubledRanks(slices.Concat(b, a)), 50))
+	check(t, "rank sum worse", limit.Worse, exact.Worse, 0.002)
+	check(t, "rank sum better", limit.Better, exact.Better, 0.002)
+}
+
+// TestQuantiles: they invert their distribution functions, in the tails too.
+func TestQuantiles(t *testing.T) {
+	for _, p := range []float64{1e-200, 1e-15, 1e-9, 1e-4, 0.01, 0.3, 0.4999, 0.5, 0.6, 0.95, 1 - 1e-9} {
+		near(t, fmt.Sprint("normal ", p), NormalCDF(NormalQuantile(p))/p, 1)
+		for _, df := range []float64{0.5, 1, 2.5, 9, 300, 1e5, 1e9} {
+			if p > 1e-10 {
+				check(t, fmt.Sprint("t ", p, df), StudentTCDF(StudentTQuantile(p, df), df), p, 1e-9)
+			}
+		}
+		check(t, "beta", RegIncBeta(BetaQuantile(p, 3, 40), 3, 40), p, 1e-9)
+	}
+	near(t, "symmetric", RegIncBeta(0.3, 200, 500), 1-RegIncBeta(0.7, 500, 200))
+}
+
+// TestDegenerate is T7: nothing that a run can produce, and no nonsense, gives NaN or an
+// infinity, and no missing evidence is evidence.
+func TestDegenerate(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	samples := [][]float64{
+		nil,
+		{},
+		{0},
+		{1},
+		{-1},
+		{0.3},
+		{0, 0},
+		{1, 1},
+		{-1, 1},
+		{nan},
+		{inf, 1},
+		{1, nan, 0.5},
+		slices.Repeat([]float64{0}, 50), slices.Repeat([]float64{1}, 50), slices.Repeat([]float64{-1}, 50),
+		slices.Repeat([]float64{0.1 + 0.2}, 30),
+		{1e308, -1e308, 1e308},
+	}
+	parameters := []float64{-1, 0, 0.05, 0.5, 0.9, 1, 2, nan, inf, -inf}
+	var seen []any
+	see := func(what string, values ...any) {
+		t.Helper()
+		for _, v := range values {
+			if _, err := json.Marshal(v); err != nil {
+				t.Errorf("%s: %+v", what, v)
+			}
+		}
+		seen = append(seen, values...)
+	}
+	two := func(a, b float64) []float64 { return []float64{a, b} }
+	three := func(a, b, c float64) []float64 { return []float64{a, b, c} }
+	for i, a := range samples {
+		worse, better, twoSided := SignFlip(a, 1)
+		see("one sample", NewSample(a), three(worse, better, twoSided), WilcoxonSignedRank(a), WilcoxonPratt(a),
+			Holm(a), BenjaminiHochberg(a), ClusteredSE(a, make([]int, len(a))), RepeatsVariance([][]float64{a, a}, [][]float64{a, {0}}))
+		for _, p := range parameters {
+			see(fmt.Sprint(a, p), MeanT(a, p), NonInferiorityT(a, p), Gaffke(a, -1, p), GaffkeNonInferiority(a, -1, p),
+				ClusteredSE(a, []int{1, 2, 3}).Interval(p))
+			b := samples[(i+3)%len(samples)]
+			ratio, sums, welch := LogRatioT(a, b, p), RatioOfSums(a, b, p), WelchT(a, b, p)
+			see("two samples", ratio, sums, welch, ratio.NonInferiority(p), sums.NonInferiority(p), sums.Worse(), welch.NonInferiority(p))
+			sums = RatioOfSums(a, a, p)
+			see("same sample", sums, sums.Better(), LogRatioT(a, a, p), MannWhitney(a, b))
+			boot := NewBootstrap(len(a), 20, 1, func(units []int) float64 { return a[units[0]] })
+			see("bootstrap", boot, boot.Percentile(p), boot.BCa(p))
+		}
+	}
+	for _, n := range []int{-1, 0, 1, 2, 30, 1_000_000} {
+		for _, x := range []int{-1, 0, 1, n / 2, n, n + 1} {
+			see("counts", NewMcNemar(x, n-x), LogEAnyLoss(x, n-x), Discordance(n, x, 0))
+			for _, p := range parameters {
+				z, ni := TangoNonInferiority(n, x, n-x, p)
+				z0, ni0 := TangoNonInferiority(n, 0, x, p)
+				lo, hi := Wilson(float64(x)/float64(n), float64(n), NormalQuantile(p))
+				see(fmt.Sprint("table ", n, x, p), two(z, ni), two(z0, ni0), TangoBeyond(n, x, 0, p), Tango(n, x, 0, p), two(lo, hi),
+					ClopperPearson(x, n, p), ClopperPearsonUpper(x, n, p), Jeffreys(x, n, p), NewcombeIndependent(x, n, n-x, n, p),
+					NewcombePaired(PairedTable{x, n - x, 0, 0}, p), LogENonInferiority(n, x, 0, p, 4), MDE(n, p, 0.8, p),
+					SampleSizeNonInferiority(NonInferiorityPlan{p, 0.8, 0.1, p, 0}), SampleSizeMiller(MillerPlan{p, p, p, 0.1, 0.1, 0, n, p}),
+					CasesNeeded(p, 0.05, p, p), MinCasesConstant(p, p), MinCasesWithoutFlip(p, p))
+			}
+		}
+	}
+	a, b := FisherExact(0, 0, 3, 3)
+	c, d := FisherExact(0, 5, 0, 5)
+	see("Fisher", two(a, b), two(c, d))
+	for _, p := range parameters {
+		see("quantiles", NormalQuantile(p), NormalCDF(p), StudentTQuantile(p, 3), StudentTQuantile(0.9, p), StudentTCDF(p, p),
+			BetaQuantile(p, 1, 2), BetaQuantile(0.5, p, p), RegIncBeta(p, p, 2))
+		bet := NewBetting(p, p, 0)
+		for _, d := range parameters {
+			bet.Add(d)
+		}
+		see("bets", bet.LogNI(), bet.LogFail())
+	}
+	for _, v := range seen {
+		if floats, ok := v.([]float64); ok && slices.ContainsFunc(floats, func(x float64) bool { return !finite(x) }) {
+			t.Errorf("%v", floats)
+		}
+	}
+	if len(seen) < 1000 {
+		t.Error("nothing seen")
+	}
+}
+
+// TestNoEvidence: the values that stand for "unknown".
+func TestNoEvidence(t *testing.T) {
+	if got := NewMcNemar(0, 0); !reflect.DeepEqual(got, McNemar{1, 1, 1, 0.5, 0.5, 1}) {
+		t.Error(got)
+	}
+	constant := slices.Repeat([]float64{0.1 + 0.2 - 0.3}, 100)
+	if p := NonInferiorityT(constant, 0.05); p != 1 || UseT(constant) || MeanT(constant, 0.9).Bounded() {
+		t.Error("t of constant scores", p)
+	}
+	if p := GaffkeNonInferiority(nil, -1, 0.05); p != 1 {
+		t.Error("Gaffke of nothing", p)
+	}
+	if r := RatioOfSums([]float64{3, 4}, []float64{3, 4}, 0.9); r.Estimate != 1 || r.NonInferiority(1.1) != 1 || r.Interval.Bounded() {
+		t.Error("ratio of identical amounts", r)
+	}
+	if r := LogRatioT([]float64{1, 0}, []float64{1, 2}, 0.9); r.NonInferiority(1.1) != 1 {
+		t.Error("ratio of a zero", r)
+	}
+	if lo, hi := Wilson(0, 0, Z95); lo != 0 || hi != 1 {
+		t.Error("of nothing nothing is known")
+	}
+	if i := Tango(0, 0, 0, 0.9); i != (Interval{-1, 1}) {
+		t.Error(i)
+	}
+}
+
+func BenchmarkBettingAdd(b *testing.B) {
+	bet := NewBetting(0.05, 0.5, 24)
+	for b.Loop() {
+		bet.Add(0)
+		if bet.LogNI() < bet.LogFail()-1e9 {
+			b.Fatal("never")
+		}
+	}
+}
+
+func BenchmarkSignFlip(b *testing.B) {
+	for _, n := range []int{20, 2000} {
+		d := make([]float64, n)
+		for i := range d {
+			d[i] = float64(i%7) - 3.5
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				SignFlip(d, 1)
+			}
+		})
+	}
+}

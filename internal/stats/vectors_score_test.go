@@ -1,0 +1,265 @@
+package stats
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+func scoreVectors() map[string]func(*testing.T, json.RawMessage) {
+	type score struct {
+		D, A, B                     []float64
+		Conf, Mean, Diff, SE, DF, T float64
+		Lo, Hi, Margin              float64
+		TwoSided                    float64 `json:"p_two_sided"`
+		Worse                       float64 `json:"p_worse"`
+		NonInferior                 float64 `json:"p_noninferior"`
+	}
+	type clustered struct {
+		Y                  []float64
+		Cluster            []int
+		Clusters           int
+		Mean, Conf, Lo, Hi float64
+		SECR0              float64 `json:"se_cr0"`
+		SE                 float64 `json:"se_g_over_gm1"`
+		IID                float64 `json:"se_iid"`
+	}
+	type skewness struct {
+		D        []float64
+		N        int
+		G1       float64
+		Required float64 `json:"n_required"`
+		Use      string
+	}
+	return map[string]func(*testing.T, json.RawMessage){
+		"paired_t": each(func(t *testing.T, v score) {
+			s := NewSample(v.D)
+			near(t, "mean", s.Mean, v.Mean)
+			near(t, "se", s.SE, v.SE)
+			near(t, "df", float64(s.N-1), v.DF)
+			statistic, worse, better, twoSided := PairedT(v.D)
+			near(t, "t", statistic, v.T)
+			near(t, "worse", worse, v.Worse)
+			near(t, "better", better, 1-v.Worse)
+			near(t, "two-sided", twoSided, v.TwoSided)
+			nearInterval(t, MeanT(v.D, v.Conf), v.Lo, v.Hi)
+			near(t, "non-inferiority", NonInferiorityT(v.D, v.Margin), v.NonInferior)
+		}),
+		"welch_t": each(func(t *testing.T, v score) {
+			w := WelchT(v.A, v.B, v.Conf)
+			near(t, "diff", w.Diff, v.Diff)
+			near(t, "se", w.SE, v.SE)
+			near(t, "df", w.DF, v.DF)
+			near(t, "t", w.T, v.T)
+			near(t, "two-sided", w.TwoSided, v.TwoSided)
+			nearInterval(t, w.Interval, v.Lo, v.Hi)
+			near(t, "p at lo", w.NonInferiority(-v.Lo), tail(v.Conf))
+		}),
+		"clustered_se": each(func(t *testing.T, v clustered) {
+			c := ClusteredSE(v.Y, v.Cluster)
+			near(t, "mean", c.Mean, v.Mean)
+			near(t, "clusters", float64(c.Clusters), float64(v.Clusters))
+			near(t, "cr0", c.SECR0, v.SECR0)
+			near(t, "se", c.SE, v.SE)
+			near(t, "iid", NewSample(v.Y).SE, v.IID)
+			nearInterval(t, c.Interval(v.Conf), v.Lo, v.Hi)
+		}),
+		"skewness_rule": each(func(t *testing.T, v skewness) {
+			s := NewSample(v.D)
+			near(t, "g1", s.Skewness, v.G1)
+			near(t, "required", SkewnessCases(s.Skewness), v.Required)
+			if s.N != v.N || UseT(v.D) != (v.Use == "t") {
+				t.Error("wrong rule")
+			}
+		}),
+		"gaffke_lower":    each(checkGaffke),
+		"bootstrap_exact": each(checkBootstrap),
+	}
+}
+
+type gaffkeVector struct {
+	D          []float64
+	SupportMin float64 `json:"support_min"`
+	Alpha      float64
+	Lower      float64
+	MCSE       float64  `json:"mc_se"`
+	Exact      *float64 `json:"lower_exact"`
+	Clopper    *float64 `json:"lower_exact_clopper_pearson"`
+}
+
+func checkGaffke(t *testing.T, v gaffkeVector) {
+	got := Gaffke(v.D, v.SupportMin, v.Alpha)
+	// The reference is a simulation of 4 million draws; ours is not one, so its own error is
+	// all there is.
+	check(t, "lower", got, v.Lower, 4*v.MCSE)
+	for _, exact := range []*float64{v.Exact, v.Clopper} {
+		if exact != nil {
+			near(t, "exact", got, *exact)
+		}
+	}
+	near(t, "p at the bound", GaffkeNonInferiority(v.D, v.SupportMin, -got), v.Alpha)
+}
+
+type bootstrapVector struct {
+	D          []float64
+	Mean, Conf float64
+	SE         float64 `json:"se_boot"`
+	PctLo      float64 `json:"pct_lo"`
+	PctHi      float64 `json:"pct_hi"`
+	Z0, Accel  float64
+	BCaLo      float64 `json:"bca_lo"`
+	BCaHi      float64 `json:"bca_hi"`
+	PLo        float64 `json:"p_lo_adj"`
+	PHi        float64 `json:"p_hi_adj"`
+}
+
+// checkBootstrap allows what the vectors' meta does: bounds at most one support point off
+// (1/n of the lattice of the data, which is 0.05), the standard error within 1 %.
+func checkBootstrap(t *testing.T, v bootstrapVector) {
+	b := NewBootstrap(len(v.D), 200_000, 1, func(units []int) float64 {
+		var sum float64
+		for _, i := range units {
+			sum += v.D[i]
+		}
+		return sum / float64(len(units))
+	})
+	near(t, "mean", b.Estimate, v.Mean)
+	near(t, "acceleration", b.Acceleration, v.Accel)
+	check(t, "se", b.SE, v.SE, 0.01*v.SE)
+	check(t, "z0", b.Bias, v.Z0, 0.015) // 5 standard errors of the simulation
+	lo, hi := b.levels(v.Conf)
+	check(t, "lower level", lo, v.PLo, 0.005)
+	check(t, "upper level", hi, v.PHi, 0.005)
+	spacing := 0.05/float64(len(v.D)) + 1e-9
+	check(t, "percentile lo", b.Percentile(v.Conf).Lo, v.PctLo, spacing)
+	check(t, "percentile hi", b.Percentile(v.Conf).Hi, v.PctHi, spacing)
+	check(t, "BCa lo", b.BCa(v.Conf).Lo, v.BCaLo, spacing)
+	check(t, "BCa hi", b.BCa(v.Conf).Hi, v.BCaHi, spacing)
+}
+
+func bettingVectors() map[string]func(*testing.T, json.RawMessage) {
+	type counts struct {
+		N, Gained, Regressed, J int
+		Margin                  float64
+		LogE                    float64 `json:"log_e"`
+		E                       float64
+	}
+	type path struct {
+		D      []float64
+		Margin float64
+		J      int
+		LogE   []float64 `json:"log_e"`
+	}
+	return map[string]func(*testing.T, json.RawMessage){
+		"evalue_discordant": each(func(t *testing.T, v counts) {
+			got := LogEAnyLoss(v.Regressed, v.Gained)
+			near(t, "log e", got, v.LogE)
+			near(t, "e", math.Exp(got)/v.E, 1)
+		}),
+		"evalue_noninferiority_grid": each(func(t *testing.T, v counts) {
+			near(t, "log e", LogENonInferiority(v.N, v.Gained, v.Regressed, v.Margin, v.J), v.LogE)
+			b := NewBetting(v.Margin, 0.5, v.J)
+			for i := range v.N {
+				b.Add(binaryDifference(i, v.Gained, v.Regressed))
+			}
+			near(t, "one by one", b.LogNI(), v.LogE)
+		}),
+		"evalue_noninferiority_path": each(func(t *testing.T, v path) {
+			b := NewBetting(v.Margin, 0.5, v.J)
+			for i, d := range v.D {
+				b.Add(d)
+				near(t, "log e", b.LogNI(), v.LogE[i])
+			}
+		}),
+		"evalue_regression_path": each(func(t *testing.T, v path) {
+			b := NewBetting(0.1, 0, v.J) // phi 0: against any loss, whatever the margin
+			for i, d := range v.D {
+				b.Add(d)
+				near(t, "log e", b.LogFail(), v.LogE[i])
+			}
+		}),
+		"sequential_stop": each(checkStop),
+	}
+}
+
+func binaryDifference(i, gained, regressed int) float64 {
+	switch {
+	case i < gained:
+		return 1
+	case i < gained+regressed:
+		return -1
+	}
+	return 0
+}
+
+type stopVector struct {
+	StopAt      int `json:"stop_at"`
+	Verdict     string
+	LogNI       float64 `json:"log_e_ni"`
+	LogFail     float64 `json:"log_e_fail"`
+	Name        string
+	Generator   []json.RawMessage
+	Margin, Phi float64
+	Alpha       float64 `json:"alpha_early"`
+	J, N        int
+}
+
+func checkStop(t *testing.T, v stopVector) {
+	next := generator(t, v.Generator)
+	b := NewBetting(v.Margin, v.Phi, v.J)
+	limit := math.Log(1 / v.Alpha)
+	verdict := "none"
+	for b.N() < v.N && verdict == "none" {
+		b.Add(next(b.N()))
+		if b.LogNI() >= limit {
+			verdict = "not_worse"
+		} else if b.LogFail() >= limit {
+			verdict = "regressed"
+		}
+	}
+	if b.N() != v.StopAt || verdict != v.Verdict {
+		t.Errorf("%s at %d", verdict, b.N())
+	}
+	near(t, "log e, non-inferiority", b.LogNI(), v.LogNI)
+	near(t, "log e, failure", b.LogFail(), v.LogFail)
+}
+
+// generator gives the i-th difference of a vector: a constant, a repeated pattern, or gains and
+// losses from the linear congruential generator of ANSI C.
+func generator(t *testing.T, spec []json.RawMessage) func(int) float64 {
+	t.Helper()
+	read := func(i int, into any) {
+		if err := json.Unmarshal(spec[i], into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kind string
+	switch read(0, &kind); kind {
+	case "const":
+		var d float64
+		read(1, &d)
+		return func(int) float64 { return d }
+	case "pattern":
+		var pattern []float64
+		read(1, &pattern)
+		return func(i int) float64 { return pattern[i%len(pattern)] }
+	case "lcg":
+		var x uint32
+		var gain, loss float64
+		read(1, &x)
+		read(3, &gain)
+		read(4, &loss)
+		return func(int) float64 {
+			x = (1103515245*x + 12345) & (1<<31 - 1)
+			switch u := float64(x) / (1 << 31); {
+			case u < gain:
+				return 1
+			case u < gain+loss:
+				return -1
+			}
+			return 0
+		}
+	}
+	t.Fatal("no generator", kind)
+	return nil
+}

@@ -1,0 +1,356 @@
+package stats
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"testing"
+)
+
+// check reports a value that is off by more than the tolerance, or no number.
+func check(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	check(t, what, got, want, 1e-9)
+}
+
+func nearInterval(t *testing.T, got Interval, lo, hi float64) {
+	t.Helper()
+	near(t, "lo", got.Lo, lo)
+	near(t, "hi", got.Hi, hi)
+}
+
+// each decodes every entry of a family, all of its fields, and runs the check on it.
+func each[T any](checkEntry func(*testing.T, T)) func(*testing.T, json.RawMessage) {
+	return func(t *testing.T, raw json.RawMessage) {
+		decode := json.NewDecoder(bytes.NewReader(raw))
+		decode.DisallowUnknownFields()
+		var entries []T
+		if err := decode.Decode(&entries); err != nil || len(entries) == 0 {
+			t.Fatal(len(entries), err)
+		}
+		for _, e := range entries {
+			checkEntry(t, e)
+			if t.Failed() {
+				t.Fatalf("at %+v", e)
+			}
+		}
+	}
+}
+
+func readVectors(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVectors(t *testing.T) {
+	var all map[string]json.RawMessage
+	readVectors(t, "statistics.json", &all)
+	delete(all, "meta")
+	checks := map[string]func(*testing.T, json.RawMessage){}
+	for _, part := range []map[string]func(*testing.T, json.RawMessage){
+		specialVectors(), proportionVectors(), pairedVectors(), scoreVectors(), rankVectors(),
+		ratioVectors(), planVectors(), bettingVectors(), repeatsVectors(),
+	} {
+		maps.Copy(checks, part)
+	}
+	if got, want := slices.Sorted(maps.Keys(checks)), slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
+		t.Fatalf("families checked %v, in the file %v", got, want)
+	}
+	for name, raw := range all {
+		t.Run(name, func(t *testing.T) { checks[name](t, raw) })
+	}
+}
+
+func specialVectors() map[string]func(*testing.T, json.RawMessage) {
+	return map[string]func(*testing.T, json.RawMessage){
+		"qnorm": each(func(t *testing.T, v struct{ P, Z float64 }) {
+			near(t, "z", NormalQuantile(v.P), v.Z)
+		}),
+		"qt": each(func(t *testing.T, v struct{ P, DF, T float64 }) {
+			check(t, "t", StudentTQuantile(v.P, v.DF), v.T, 1e-8)
+		}),
+		"pt": each(func(t *testing.T, v struct{ T, DF, CDF float64 }) {
+			near(t, "cdf", StudentTCDF(v.T, v.DF), v.CDF)
+		}),
+		"reg_inc_beta": each(func(t *testing.T, v struct{ X, A, B, I float64 }) {
+			near(t, "I", RegIncBeta(v.X, v.A, v.B), v.I)
+		}),
+		"qbeta": each(func(t *testing.T, v struct{ P, A, B, X float64 }) {
+			check(t, "x", BetaQuantile(v.P, v.A, v.B), v.X, 1e-8)
+		}),
+	}
+}
+
+func proportionVectors() map[string]func(*testing.T, json.RawMessage) {
+	type one struct {
+		X, N         int
+		Conf, Lo, Hi float64
+	}
+	type two struct {
+		XA, NA, XB, NB     int
+		Conf, Diff, Lo, Hi float64
+		P                  float64 `json:"p_two_sided"`
+		BWorse             float64 `json:"p_b_worse"`
+	}
+	return map[string]func(*testing.T, json.RawMessage){
+		"wilson": each(func(t *testing.T, v one) {
+			lo, hi := Wilson(float64(v.X)/float64(v.N), float64(v.N), critical(v.Conf))
+			nearInterval(t, Interval{lo, hi}, v.Lo, v.Hi)
+		}),
+		"clopper_pearson": each(func(t *testing.T, v one) {
+			nearInterval(t, ClopperPearson(v.X, v.N, v.Conf), v.Lo, v.Hi)
+		}),
+		"clopper_pearson_upper": each(func(t *testing.T, v one) {
+			near(t, "hi", ClopperPearsonUpper(v.X, v.N, v.Conf), v.Hi)
+		}),
+		"jeffreys": each(func(t *testing.T, v one) {
+			nearInterval(t, Jeffreys(v.X, v.N, v.Conf), v.Lo, v.Hi)
+		}),
+		"newcombe_independent": each(func(t *testing.T, v two) {
+			nearInterval(t, NewcombeIndependent(v.XA, v.NA, v.XB, v.NB, v.Conf), v.Lo, v.Hi)
+			near(t, "diff", float64(v.XB)/float64(v.NB)-float64(v.XA)/float64(v.NA), v.Diff)
+		}),
+		"fisher_exact": each(func(t *testing.T, v two) {
+			twoSided, bWorse := FisherExact(v.XA, v.NA, v.XB, v.NB)
+			near(t, "two-sided", twoSided, v.P)
+			near(t, "b worse", bWorse, v.BWorse)
+		}),
+	}
+}
+
+func pairedVectors() map[string]func(*testing.T, json.RawMessage) {
+	type mcnemar struct {
+		Regressed, Gained int
+		TwoSided          float64 `json:"p_two_sided"`
+		Worse             float64 `json:"p_worse"`
+		Better            float64 `json:"p_better"`
+		MidWorse          float64 `json:"midp_worse"`
+		MidTwoSided       float64 `json:"midp_two_sided"`
+	}
+	type tango struct {
+		N, Gained, Regressed             int
+		Conf, Diff, Lo, Hi, Margin, Z, P float64
+	}
+	type newcombe struct {
+		N11, N10, N01, N00      int
+		Conf, Diff, Lo, Hi, Phi float64
+		LoCC                    float64 `json:"lo_phi_cc"`
+		HiCC                    float64 `json:"hi_phi_cc"`
+	}
+	return map[string]func(*testing.T, json.RawMessage){
+		"mcnemar_exact": each(func(t *testing.T, v mcnemar) {
+			m := NewMcNemar(v.Regressed, v.Gained)
+			near(t, "two-sided", m.TwoSided, v.TwoSided)
+			near(t, "worse", m.Worse, v.Worse)
+			near(t, "better", m.Better, v.Better)
+			near(t, "mid-p worse", m.MidWorse, v.MidWorse)
+			near(t, "mid-p two-sided", m.MidTwoSided, v.MidTwoSided)
+		}),
+		"tango_ci": each(func(t *testing.T, v tango) {
+			i := Tango(v.N, v.Gained, v.Regressed, v.Conf)
+			check(t, "lo", i.Lo, v.Lo, 1e-8)
+			check(t, "hi", i.Hi, v.Hi, 1e-8)
+		}),
+		"tango_noninferiority": each(func(t *testing.T, v tango) {
+			z, p := TangoNonInferiority(v.N, v.Gained, v.Regressed, v.Margin)
+			near(t, "z", z, v.Z)
+			near(t, "p", p, v.P)
+		}),
+		"newcombe_paired": each(func(t *testing.T, v newcombe) {
+			got := NewcombePaired(PairedTable{v.N11, v.N10, v.N01, v.N00}, v.Conf)
+			nearInterval(t, got.Plain, v.Lo, v.Hi)
+			nearInterval(t, got.Corrected, v.LoCC, v.HiCC)
+			near(t, "phi", got.Phi, v.Phi)
+		}),
+		"gate_paired_binary": each(checkGate),
+	}
+}
+
+type gateVector struct {
+	N, Gained, Regressed int
+	Margin, Alpha        float64
+	NonInferior          float64 `json:"p_noninferior"`
+	Worse                float64 `json:"p_worse_midp"`
+	Better               float64 `json:"p_better_midp"`
+	Beyond               float64 `json:"p_beyond_margin"`
+	Verdict              string
+	Flags                []string
+	Needed               int `json:"n_needed_80pct"`
+	Extra                int `json:"extra_cases"`
+}
+
+// checkGate checks the p-values and, by the rule of section A2, that they give the verdict.
+func checkGate(t *testing.T, v gateVector) {
+	_, ni := TangoNonInferiority(v.N, v.Gained, v.Regressed, v.Margin)
+	m := NewMcNemar(v.Regressed, v.Gained)
+	beyond := TangoBeyond(v.N, v.Gained, v.Regressed, v.Margin)
+	near(t, "non-inferiority", ni, v.NonInferior)
+	near(t, "worse", m.MidWorse, v.Worse)
+	near(t, "better", m.MidBetter, v.Better)
+	near(t, "beyond", beyond, v.Beyond)
+	needed := CasesNeeded(Discordance(v.N, v.Gained, v.Regressed), v.Margin, v.Alpha, DefaultPower)
+	if extra := ExtraCases(needed, v.N); needed != v.Needed || extra != v.Extra {
+		t.Errorf("needed %d, extra %d", needed, extra)
+	}
+	verdict, flags := "inconclusive", []string{}
+	switch {
+	case ni <= v.Alpha && m.MidBetter <= v.Alpha:
+		verdict = "improved"
+	case ni <= v.Alpha:
+		verdict = "not_worse"
+		if m.MidWorse <= v.Alpha {
+			flags = append(flags, "worse_within_margin")
+		}
+	case m.MidWorse <= v.Alpha:
+		verdict = "regressed"
+		if beyond <= v.Alpha {
+			flags = append(flags, "beyond_margin")
+		}
+	}
+	if verdict != v.Verdict || !slices.Equal(flags, v.Flags) {
+		t.Errorf("verdict %s %v", verdict, flags)
+	}
+}
+
+func rankVectors() map[string]func(*testing.T, json.RawMessage) {
+	type entry struct {
+		D, A, B      []float64
+		V            float64
+		U            float64 `json:"U_b"`
+		TwoSided     float64 `json:"p_two_sided"`
+		Worse        float64 `json:"p_worse"`
+		Better       float64 `json:"p_better"`
+		BGreater     float64 `json:"p_b_greater"`
+		Dropped      float64 `json:"p_two_sided_zeros_dropped"`
+		CoinWilcoxon float64 `json:"p_two_sided_coin_wilcoxon"`
+		Pratt        float64 `json:"p_two_sided_pratt"`
+	}
+	return map[string]func(*testing.T, json.RawMessage){
+		"sign_flip_exact": each(func(t *testing.T, v entry) {
+			worse, better, twoSided := SignFlip(v.D, 1)
+			near(t, "worse", worse, v.Worse)
+			near(t, "better", better, v.Better)
+			near(t, "two-sided", twoSided, v.TwoSided)
+		}),
+		"wilcoxon_exact": each(func(t *testing.T, v entry) {
+			w := WilcoxonSignedRank(v.D)
+			near(t, "V", w.Statistic, v.V)
+			near(t, "worse", w.Worse, v.Worse)
+			near(t, "better", w.Better, v.Better)
+			near(t, "two-sided", w.TwoSided, v.TwoSided)
+		}),
+		"wilcoxon_exact_ties": each(func(t *testing.T, v entry) {
+			w := WilcoxonSignedRank(v.D)
+			near(t, "V", w.Statistic, v.V)
+			near(t, "zeros dropped", w.TwoSided, v.Dropped)
+			near(t, "as coin has it", w.TwoSided, v.CoinWilcoxon)
+			near(t, "Pratt", WilcoxonPratt(v.D).TwoSided, v.Pratt)
+		}),
+		"mann_whitney_exact": each(func(t *testing.T, v entry) {
+			m := MannWhitney(v.A, v.B)
+			near(t, "U", m.Statistic, v.U)
+			near(t, "b greater", m.Better, v.BGreater)
+			near(t, "two-sided", m.TwoSided, v.TwoSided)
+		}),
+	}
+}
+
+func ratioVectors() map[string]func(*testing.T, json.RawMessage) {
+	type ratio struct {
+		A, B                         []float64
+		Conf, GMR, Ratio, SE, Lo, Hi float64
+		Limit                        float64
+		NonInferior                  float64 `json:"p_noninferior"`
+	}
+	type adjusted struct{ P, Adjusted []float64 }
+	nearAll := func(t *testing.T, got, want []float64) {
+		t.Helper()
+		for i := range want {
+			near(t, "adjusted", got[i], want[i])
+		}
+	}
+	return map[string]func(*testing.T, json.RawMessage){
+		"log_ratio_t": each(func(t *testing.T, v ratio) {
+			r := LogRatioT(v.A, v.B, v.Conf)
+			check(t, "gmr", r.Estimate, v.GMR, 1e-8)
+			check(t, "lo", r.Interval.Lo, v.Lo, 1e-8)
+			check(t, "hi", r.Interval.Hi, v.Hi, 1e-8)
+			check(t, "p", r.NonInferiority(v.Limit), v.NonInferior, 1e-8)
+		}),
+		"ratio_of_sums": each(func(t *testing.T, v ratio) {
+			r := RatioOfSums(v.A, v.B, v.Conf)
+			near(t, "ratio", r.Estimate, v.Ratio)
+			near(t, "se", r.SE, v.SE)
+			nearInterval(t, r.Interval, v.Lo, v.Hi)
+			// Test and interval must agree: at its upper bound p is the tail of the interval.
+			near(t, "p at hi", r.NonInferiority(v.Hi), tail(v.Conf))
+		}),
+		"holm":               each(func(t *testing.T, v adjusted) { nearAll(t, Holm(v.P), v.Adjusted) }),
+		"benjamini_hochberg": each(func(t *testing.T, v adjusted) { nearAll(t, BenjaminiHochberg(v.P), v.Adjusted) }),
+	}
+}
+
+func planVectors() map[string]func(*testing.T, json.RawMessage) {
+	type plan struct {
+		Alpha       float64 `json:"alpha_one_sided"`
+		Power       float64
+		Discordance float64
+		Margin      float64
+		TrueDiff    float64 `json:"true_diff"`
+		MDE         float64
+		N           int
+	}
+	type miller struct {
+		Alpha   float64 `json:"alpha_two_sided"`
+		Power   float64
+		Omega2  float64
+		Sigma2A float64 `json:"sigma2_a"`
+		Sigma2B float64 `json:"sigma2_b"`
+		KA      int     `json:"k_a"`
+		KB      int     `json:"k_b"`
+		Delta   float64
+		N       int
+	}
+	same := func(t *testing.T, got, want int) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+	return map[string]func(*testing.T, json.RawMessage){
+		"sample_size_noninferiority": each(func(t *testing.T, v plan) {
+			same(t, SampleSizeNonInferiority(NonInferiorityPlan{v.Alpha, v.Power, v.Discordance, v.Margin, v.TrueDiff}), v.N)
+		}),
+		"sample_size_miller": each(func(t *testing.T, v miller) {
+			same(t, SampleSizeMiller(MillerPlan{v.Alpha, v.Power, v.Omega2, v.Sigma2A, v.Sigma2B, v.KA, v.KB, v.Delta}), v.N)
+		}),
+		"mde": each(func(t *testing.T, v plan) {
+			near(t, "mde", MDE(v.N, v.Alpha, v.Power, v.Discordance), v.MDE)
+		}),
+		"min_n_zero_discordant": each(func(t *testing.T, v plan) {
+			same(t, MinCasesWithoutFlip(v.Alpha, v.Margin), v.N)
+			if _, p := TangoNonInferiority(v.N, 0, 0, v.Margin); p > v.Alpha {
+				t.Errorf("%d cases do not pass", v.N)
+			}
+			if _, p := TangoNonInferiority(v.N-1, 0, 0, v.Margin); p <= v.Alpha {
+				t.Errorf("%d cases pass", v.N-1)
+			}
+		}),
+	}
+}
