@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/agnivade/levenshtein v1.2.2
+	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/cli/browser v1.3.0
 	github.com/clipperhouse/displaywidth v0.10.0
 	github.com/gabriel-vasile/mimetype v1.4.16

@@ -53,6 +53,9 @@ type PromptFeedback struct {
 // BlockReasons are the finish reasons that mean a block.
 var BlockReasons = []string{"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
 
+// IsBlock reports whether a finish reason means a block.
+func IsBlock(finishReason string) bool { return slices.Contains(BlockReasons, finishReason) }
+
 // PromptBlock is the reason for which the prompt was blocked, "" when it was not.
 func (r *Response) PromptBlock() string {
 	if r.PromptFeedback == nil {
@@ -68,7 +71,7 @@ func (r *Response) PromptBlock() string {
 
 // Block is the reason for which the candidate was blocked, "" when it was not.
 func (c *Candidate) Block() string {
-	if slices.Contains(BlockReasons, c.FinishReason) {
+	if IsBlock(c.FinishReason) {
 		return c.FinishReason
 	}
 	return ""

@@ -23,7 +23,24 @@ type Trial struct {
 	Tags        []string `json:"tags,omitempty"`
 	Cluster     string   `json:"cluster,omitempty"`
 	Threshold   *float64 `json:"threshold"` // nil: every scorer must pass
+	// Quarantine keeps the case out of the gate; nil for most.
+	Quarantine *Quarantine `json:"quarantine,omitempty"`
 }
+
+// Quarantine says why a case is kept out of the gate, and for how long.
+type Quarantine struct {
+	Reason string `json:"reason"`
+	Owner  string `json:"owner"`
+	Until  string `json:"until"` // the last day, such as 2027-01-31
+}
+
+// Holds reports whether the quarantine still counts at a time (RFC 3339, as in run files).
+func (q *Quarantine) Holds(at string) bool {
+	return q != nil && len(at) >= len(q.Until) && at[:len(q.Until)] <= q.Until
+}
+
+// SkipEarly is the reason of trials that nobody had to ask: the verdict was known.
+const SkipEarly = "earlyStop"
 
 // Outcome is what became of a trial. The zero Outcome is invalid.
 type Outcome string
@@ -197,12 +214,6 @@ type RunSuite struct {
 	Gate *GateConfig `json:"gate,omitempty"`
 }
 
-// GateConfig are the rules of a suite's gate. PassRateMin nil judges nothing.
-type GateConfig struct {
-	PassRateMin *float64 `json:"passRateMin,omitempty"`
-	ErrorsMax   float64  `json:"errorsMax"` // share of the trials asked
-}
-
 // RunService is where a run was sent; it never holds a secret.
 type RunService struct {
 	BaseURL      string `json:"baseUrl"`
@@ -256,21 +267,4 @@ type Spent struct {
 	Money       float64 `json:"money,omitempty"`
 	BudgetMoney float64 `json:"budgetMoney,omitempty"`
 	Currency    string  `json:"currency,omitempty"`
-}
-
-// Gate is what the rules of the suites made of a run.
-type Gate struct {
-	Exit  int        `json:"exit"`
-	Rules []GateRule `json:"rules"`
-}
-
-// GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.
-// Value is nil when there was nothing to apply it to.
-type GateRule struct {
-	Suite string   `json:"suite"`
-	Name  string   `json:"name"`
-	Arm   string   `json:"arm"`
-	Value *float64 `json:"value"`
-	Limit float64  `json:"limit"`
-	Holds bool     `json:"holds"`
 }

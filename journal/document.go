@@ -48,7 +48,7 @@ type Document struct {
 // read.
 func (d *Document) Partial() bool {
 	c := d.Summary.Counts
-	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > 0 || c.Total() < d.Run.Plan.Trials || d.unhealed
+	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > d.Summary.Stopped || c.Total() < d.Run.Plan.Trials || d.unhealed
 }
 
 // ErrNoRun is returned by Open when the directory holds no run file.
@@ -241,7 +241,8 @@ func (d *Document) trial(data []byte, at int64) {
 		u.OutputTokens += r.usage.OutputTokens
 		d.Unpriced[model] = u
 	}
-	d.index.add(r, at, len(data))
+	q := eval.Quarantine{Until: r.until}
+	d.index.add(r, at, len(data), r.until != "" && q.Holds(d.Run.StartedAt))
 	d.index.reserve(at, d.size)
 }
 

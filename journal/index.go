@@ -30,7 +30,17 @@ type entry struct {
 	prompt, output, total      uint32 // tokens
 	latencyMs                  float32
 	firstMetric, metricsLength uint32
+	flags                      flags
 }
+
+// flags are the yes and no of an entry.
+type flags uint8
+
+const (
+	isQuarantined flags = 1 << iota
+	isBlocked
+	isStopped // never asked, since the verdict was known
+)
 
 // trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written.
 type trialID [16]byte
@@ -55,6 +65,7 @@ type digest struct {
 	latencyMs        float64
 	errorKind        eval.ErrorKind
 	metrics          []metric
+	flags            flags
 }
 
 type metric struct {
@@ -81,12 +92,21 @@ func (x *index) word(s string) uint32 {
 func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 
 // add takes up a trial whose line has length bytes from offset.
-func (x *index) add(r *indexed, offset int64, length int) {
+func (x *index) add(r *indexed, offset int64, length int, quarantined bool) {
 	e := entry{
 		offset: offset, length: clip(length), n: clip(r.n), id: newTrialID(r.id),
 		suite: x.word(r.suite), kase: x.word(r.kase), arm: x.word(r.arm), outcome: x.word(r.outcome), errorKind: x.word(r.errorKind),
 		prompt: clip(r.usage.PromptTokens), output: clip(r.usage.OutputTokens), total: clip(r.usage.TotalTokens),
 		latencyMs: float32(r.latencyMs), firstMetric: clip(len(x.metrics)), metricsLength: clip(len(r.metrics)),
+	}
+	if quarantined {
+		e.flags |= isQuarantined
+	}
+	if r.blocked {
+		e.flags |= isBlocked
+	}
+	if r.stopped {
+		e.flags |= isStopped
 	}
 	for _, m := range r.metrics {
 		x.metrics = append(x.metrics, metric{x.words[x.word(m.name)], m.value})
@@ -100,7 +120,7 @@ func (x *index) digest(e *entry) digest {
 		suite: x.words[e.suite], kase: x.words[e.kase], arm: x.words[e.arm],
 		outcome: eval.Outcome(x.words[e.outcome]), errorKind: eval.ErrorKind(x.words[e.errorKind]),
 		usage:     eval.Usage{PromptTokens: int(e.prompt), OutputTokens: int(e.output), TotalTokens: int(e.total)},
-		latencyMs: float64(e.latencyMs), metrics: x.metrics[e.firstMetric:][:e.metricsLength],
+		latencyMs: float64(e.latencyMs), metrics: x.metrics[e.firstMetric:][:e.metricsLength], flags: e.flags,
 	}
 }
 

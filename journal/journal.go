@@ -257,15 +257,10 @@ func (w *Writer) write(kind string, record any) error {
 	if cap(w.buf) > maxKept {
 		w.buf = nil
 	}
-	b := append(append(append(w.buf[:0], typePrefix...), kind...), '"')
-	opening := len(b)
-	b, err := eval.AppendJSON(b, record)
+	b, err := appendLine(w.buf[:0], kind, record, w.seq)
 	if err != nil {
-		return fmt.Errorf("a %s record cannot be written: %w", kind, err)
+		return err
 	}
-	b[opening] = ','
-	b = strconv.AppendInt(append(b[:len(b)-1], seqPrefix...), int64(w.seq), 10)
-	b = append(appendChecksum(b, b), '\n')
 	w.buf = b
 	if _, err := w.file.Write(b); err != nil {
 		w.err = fmt.Errorf("the run file cannot be written: %w", err)
@@ -274,6 +269,19 @@ func (w *Writer) write(kind string, record any) error {
 	w.seq++
 	w.dirty = true
 	return nil
+}
+
+// appendLine appends a line to b, which is empty.
+func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
+	b = append(append(append(b, typePrefix...), kind...), '"')
+	opening := len(b)
+	b, err := eval.AppendJSON(b, record)
+	if err != nil {
+		return nil, fmt.Errorf("a %s record cannot be written: %w", kind, err)
+	}
+	b[opening] = ','
+	b = strconv.AppendInt(append(b[:len(b)-1], seqPrefix...), int64(seq), 10)
+	return append(appendChecksum(b, b), '\n'), nil
 }
 
 // maxKept is how large a buffer may be to be used again.

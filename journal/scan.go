@@ -12,6 +12,9 @@ type indexed struct {
 	n                           int
 	id, suite, kase, arm, model string
 	outcome, errorKind          string
+	until                       string // of the quarantine
+	blocked                     bool   // the answer, or its prompt
+	stopped                     bool   // never asked, since the verdict was known
 	usage                       eval.Usage
 	attempts                    int
 	latencyMs                   float64
@@ -44,6 +47,12 @@ func (r *indexed) scan(data []byte) {
 			v.ForEach(r.tokens)
 		case "timing":
 			r.attempts, r.latencyMs = int(v.Get("attempts").Int()), v.Get("latencyMs").Float()
+		case "response":
+			r.blocked = blocked(v)
+		case "skipReason":
+			r.stopped = v.Str == eval.SkipEarly
+		case "quarantine":
+			r.until = v.Get("until").String()
 		case "error":
 			r.errorKind = v.Get("kind").String()
 		}
@@ -80,4 +89,16 @@ func (r *indexed) tokens(key, v gjson.Result) bool {
 		r.usage.TotalTokens = int(v.Int())
 	}
 	return true
+}
+
+// blocked reports whether an answer says that it, or its prompt, was blocked.
+func blocked(response gjson.Result) (found bool) {
+	if reason := response.Get("promptFeedback.blockReason").String(); reason != "" {
+		return (&eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: reason}}).Blocked() != ""
+	}
+	response.Get("candidates").ForEach(func(_, c gjson.Result) bool {
+		found = eval.IsBlock(c.Get("finishReason").String())
+		return !found
+	})
+	return found
 }

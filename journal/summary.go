@@ -12,7 +12,9 @@ type Summary struct {
 	Counts eval.Counts
 	Cases  CaseCounts // every case of every suite and arm, repeats folded
 	Tokens Tokens
-	Suites []SuiteSummary // in the order of the plan
+	// Stopped are the skips of trials that nobody had to ask: the verdict was known.
+	Stopped int
+	Suites  []SuiteSummary // in the order of the plan
 }
 
 // Tokens add up what the trials cost.
@@ -63,6 +65,11 @@ type SuiteSummary struct {
 	Name   string
 	Counts eval.Counts
 	Arms   []Arm // in the order of the plan
+	// Gated are the counts without cases in quarantine and without what nobody had to ask.
+	Gated       eval.Counts
+	Blocked     int // of the trials that count for the gate
+	Quarantined int // cases
+	Cases       int
 }
 
 // Arm is one arm of a run in numbers.
@@ -76,6 +83,25 @@ type Arm struct {
 	// MeanLatencyMs is over the trials that were judged.
 	MeanLatencyMs float64
 	Metrics       []Metric // by name
+	Repeats       RepeatCounts
+
+	gated        int     // cases with at least one pass or fail that are not in quarantine
+	gatedPassSum float64 // of their pass rates
+}
+
+// GatedPassRate is PassRate without the cases in quarantine.
+func (a *Arm) GatedPassRate() (float64, bool) {
+	if a.gated == 0 {
+		return 0, false
+	}
+	return a.gatedPassSum / float64(a.gated), true
+}
+
+// RepeatCounts tells how steady cases are that were judged more than once.
+type RepeatCounts struct {
+	StablePass int `json:"stablePass"` // every repeat passed
+	StableFail int `json:"stableFail"` // none did
+	Flaky      int `json:"flaky"`
 }
 
 // PassRate is pass/(pass+fail) by case, repeats averaged inside; false when nothing was
@@ -104,6 +130,9 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 		r := x.digest(&x.entries[i])
 		s.Counts.Add(r.outcome)
 		s.Tokens.add(r.usage)
+		if r.flags&isStopped != 0 {
+			s.Stopped++
+		}
 		t, ok := suites[r.suite]
 		if !ok {
 			t = newTally()
@@ -113,7 +142,8 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 		t.add(&r)
 	}
 	for _, name := range order {
-		one := SuiteSummary{Name: name, Arms: suites[name].arms(plan.Arms)}
+		t := suites[name]
+		one := SuiteSummary{Name: name, Arms: t.arms(plan.Arms), Gated: t.gated, Blocked: t.blocked, Quarantined: t.quarantined, Cases: t.cases}
 		for _, a := range one.Arms {
 			one.Counts.Pass += a.Counts.Pass
 			one.Counts.Fail += a.Counts.Fail
@@ -128,13 +158,18 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 
 // tally adds up trials that come case by case.
 type tally struct {
-	byArm map[string]*armTally
+	byArm              map[string]*armTally
+	gated              eval.Counts
+	blocked            int
+	quarantined, cases int
+	kase               string // the last one
 }
 
 type armTally struct {
 	arm         Arm
 	suite, kase string // the case that is being added up
 	counts      eval.Counts
+	quarantined bool
 	sums        map[string]*sum // of the case's metrics
 	metrics     map[string]*sum
 	latency     float64
@@ -148,6 +183,19 @@ type sum struct {
 func newTally() *tally { return &tally{byArm: map[string]*armTally{}} }
 
 func (t *tally) add(r *digest) {
+	if t.cases == 0 || t.kase != r.kase {
+		t.cases++
+		t.kase = r.kase
+		if r.flags&isQuarantined != 0 {
+			t.quarantined++
+		}
+	}
+	if r.flags&(isQuarantined|isStopped) == 0 {
+		t.gated.Add(r.outcome)
+		if r.flags&isBlocked != 0 {
+			t.blocked++
+		}
+	}
 	a, ok := t.byArm[r.arm]
 	if !ok {
 		a = &armTally{arm: Arm{Name: r.arm}, sums: map[string]*sum{}, metrics: map[string]*sum{}}
@@ -155,7 +203,7 @@ func (t *tally) add(r *digest) {
 	}
 	if a.suite != r.suite || a.kase != r.kase {
 		a.closeCase()
-		a.suite, a.kase = r.suite, r.kase
+		a.suite, a.kase, a.quarantined = r.suite, r.kase, r.flags&isQuarantined != 0
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)
@@ -165,6 +213,17 @@ func (t *tally) add(r *digest) {
 	}
 	for _, m := range r.metrics {
 		addTo(a.sums, m.name, m.value)
+	}
+}
+
+func (r *RepeatCounts) add(c eval.Counts) {
+	switch {
+	case c.Fail == 0:
+		r.StablePass++
+	case c.Pass == 0:
+		r.StableFail++
+	default:
+		r.Flaky++
 	}
 }
 
@@ -184,7 +243,15 @@ func (a *armTally) closeCase() {
 	}
 	if judged := a.counts.Pass + a.counts.Fail; judged > 0 {
 		a.arm.Judged++
-		a.arm.passSum += float64(a.counts.Pass) / float64(judged)
+		rate := float64(a.counts.Pass) / float64(judged)
+		a.arm.passSum += rate
+		if !a.quarantined {
+			a.arm.gated++
+			a.arm.gatedPassSum += rate
+		}
+		if judged > 1 {
+			a.arm.Repeats.add(a.counts)
+		}
 	}
 	a.arm.Cases.Tests++
 	switch Fold(a.counts) {

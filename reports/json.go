@@ -18,6 +18,8 @@ type jsonHead struct {
 	Summary jsonSummary `json:"summary"`
 	Arms    []jsonArm   `json:"arms"`
 	Gate    eval.Gate   `json:"gate"`
+	// Comparison is with the baseline of the gate.
+	Comparison *eval.Comparison `json:"comparison,omitempty"`
 }
 
 type jsonRun struct {
@@ -94,7 +96,7 @@ func newHead(d *journal.Document) jsonHead {
 		Run:     jsonRun{Run: d.Run, Partial: d.Partial(), Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted, Damaged: d.Damaged},
 		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Tokens: d.Summary.Tokens, Cases: d.Summary.Cases},
 		Arms:    []jsonArm{},
-		Gate:    d.Gate,
+		Gate:    d.Gate, Comparison: d.Gate.Comparison,
 	}
 	if head.Gate.Rules == nil {
 		head.Gate.Rules = []eval.GateRule{}

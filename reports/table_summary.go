@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/clipperhouse/displaywidth"
@@ -124,7 +125,27 @@ func (t *tableReport) closing() {
 	if t.d.End != nil && t.d.End.Spent != nil {
 		t.budget(t.d.End.Spent)
 	}
+	t.repeats()
+	if c := t.d.Gate.Comparison; c != nil {
+		t.out.WriteString("\n")
+		t.comparison(c)
+		t.out.WriteString("\n")
+	}
 	t.gate()
+}
+
+// repeats tells how steady the cases are that were asked more than once, and which do not count.
+func (t *tableReport) repeats() {
+	for _, s := range t.d.Summary.Suites {
+		for i := range s.Arms {
+			if r := s.Arms[i].Repeats; r.Flaky > 0 {
+				t.line("%s on %s: %s always pass, %d never, %d are flaky", diag.CleanLine(s.Name), diag.CleanLine(s.Arms[i].Name), diag.Count(r.StablePass, "case"), r.StableFail, r.Flaky)
+			}
+		}
+		if s.Quarantined > 0 {
+			t.line("%s: %d of %s in quarantine, out of the gate", diag.CleanLine(s.Name), s.Quarantined, diag.Count(s.Cases, "case"))
+		}
+	}
 }
 
 // tally is a number of outcomes, in colour when there are any.
@@ -213,13 +234,21 @@ func (t *tableReport) duration() string {
 
 // rule tells a rule that does not hold.
 func (t *tableReport) rule(r eval.GateRule) {
-	bound := "at least"
-	if r.Name == "errors" {
-		bound = "at most"
+	bound := "at most"
+	if r.Name == "passRate" || strings.HasPrefix(r.Name, "mean ") {
+		bound = "at least"
 	}
 	where := r.Suite
 	if r.Arm != "" {
 		where += " on " + diag.CleanLine(r.Arm)
+	}
+	if r.Verdict != "" {
+		text := fmt.Sprintf("%s: %s against the baseline, margin %g", where, verdictWords[r.Verdict], r.Limit)
+		if r.Why != "" {
+			text += ": " + r.Why
+		}
+		t.wrapped("     ", text)
+		return
 	}
 	found := "nothing could be judged"
 	if r.Value != nil {

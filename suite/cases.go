@@ -27,6 +27,7 @@ type caseDef struct {
 	cluster   string
 	repeats   int
 	threshold *float64
+	isolated  *eval.Quarantine
 	scorers   []*scorerDef
 	alone     bool // inheritScorers: false
 }
@@ -44,6 +45,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 	if v := m.Get("threshold"); !v.IsZero() {
 		def.threshold = new(v.Float(0, 1))
 	}
+	def.isolated = l.quarantine(m.Get("quarantine"))
 	for _, item := range m.Get("scorers").Seq() {
 		def.scorers = append(def.scorers, l.scorerDef(item))
 	}
@@ -52,7 +54,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 
 func (l *loader) readCases(n yamlnode.Node) {
 	for _, item := range n.Seq() {
-		m := item.Map("name", "id", "vars", "tags", "arms", "cluster", "repeats", "threshold", "scorers", "inheritScorers")
+		m := item.Map("name", "id", "vars", "tags", "arms", "cluster", "repeats", "threshold", "quarantine", "scorers", "inheritScorers")
 		if !item.IsMapping() {
 			continue
 		}
@@ -112,6 +114,9 @@ func (s *Suite) expand(def *caseDef, diags *diag.List) *Case {
 		if arms.Match(a.Name()) {
 			c.Arms = append(c.Arms, a)
 		}
+	}
+	if c.Quarantine = def.isolated; c.Quarantine == nil {
+		c.Quarantine = s.defaults.isolated
 	}
 	c.Scorers = s.scorers(def, c, diags)
 	c.ID = def.id

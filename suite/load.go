@@ -58,7 +58,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.limits(m.Get("limits"))
 	l.prices(m.Get("prices"))
 	l.gate(m.Get("gate"))
-	l.defaults = l.caseDef(m.Get("defaults").Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "scorers"))
+	l.defaults = l.caseDef(m.Get("defaults").Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "quarantine", "scorers"))
 	l.readCases(m.Need("cases"))
 	l.checkCases()
 }
@@ -413,23 +413,6 @@ func (l *loader) limits(n yamlnode.Node) {
 			e.Value.Errorf("such as {requestsPerMinute: 60}", "a model's limits need requestsPerMinute or tokensPerMinute")
 		}
 		l.Limits.Models = append(l.Limits.Models, ModelLimits{e.Name(), positive(one, "requestsPerMinute"), positive(one, "tokensPerMinute")})
-	}
-}
-
-func (l *loader) gate(n yamlnode.Node) {
-	if n.IsZero() {
-		return
-	}
-	m := n.Map("passRate", "errors")
-	l.Gate = &eval.GateConfig{}
-	if rule := m.Get("passRate"); !rule.IsZero() {
-		l.Gate.PassRateMin = new(rule.Map("min").Need("min").Float(0, 1))
-	}
-	if rule := m.Get("errors"); !rule.IsZero() {
-		l.Gate.ErrorsMax = rule.Map("max").Need("max").Float(0, 1)
-	}
-	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
-		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
 	}
 }
 

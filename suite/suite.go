@@ -132,6 +132,8 @@ type Options struct {
 	Getenv  func(string) string // for ${env:EVALRUN_...} in service; nil: nothing is set
 	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
 	Untrusted bool
+	// Now is the time by which quarantines end; zero: the time there is.
+	Now time.Time
 }
 
 // Kinds is what a suite needs to know about scorers, so that a wrong argument is
@@ -151,9 +153,11 @@ type Case struct {
 	Cluster   string
 	Repeats   int
 	Threshold *float64
-	Arms      []Arm // in the suite's order
-	Scorers   []*Scorer
-	Pos       diag.Pos
+	// Quarantine keeps the case out of the gate; nil for most.
+	Quarantine *eval.Quarantine
+	Arms       []Arm // in the suite's order
+	Scorers    []*Scorer
+	Pos        diag.Pos
 
 	vars tmpl.Dict
 }
@@ -242,6 +246,9 @@ func (s *Suite) Hash() string {
 // for messages. Mistakes and warnings go to diags; the Suite is not to be run when
 // diags has errors.
 func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag.List) *Suite {
+	if opts.Now.IsZero() {
+		opts.Now = time.Now()
+	}
 	s := &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds}
 	src, err := s.files.text(path)
 	if err != nil {

@@ -54,7 +54,7 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 		}
 	}()
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(twoArms(args))
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
@@ -136,7 +136,7 @@ func (a *app) root() *cobra.Command {
 		return harness.Exitf(harness.ExitBadInput, "%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.mergeCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.modelsCommand(),
+		a.runCommand(), a.resumeCommand(), a.mergeCommand(), a.compareCommand(), a.baselineCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.modelsCommand(),
 		a.countCommand(), a.embedCommand(), a.authCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -222,3 +222,22 @@ func exactly(n int) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// share is a flag of a number between 0 and 1, both left out.
+type share float64
+
+func (s *share) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*s), 'g', -1, 64)
+}
+func (s *share) Type() string { return "share" }
+func (s *share) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v <= 0 || v >= 1 {
+		return fmt.Errorf("%s is no number between 0 and 1, such as 0.05", text)
+	}
+	*s = share(v)
+	return nil
+}

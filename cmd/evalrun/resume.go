@@ -51,7 +51,9 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}
 	defer r.Close()
 	if r.Finished() {
-		return a.reportOf(r.Document(), outputs, o.quiet)
+		doc := r.Document()
+		harness.ApplyGate(doc)
+		return a.reportOf(doc, outputs, o.quiet)
 	}
 	loaded, err := r.Load(a.getenv)
 	if err != nil {

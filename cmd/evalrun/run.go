@@ -46,6 +46,10 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&o.Answers, "answers", "", "JSON lines of answers that were made elsewhere, to be judged without a service")
 	untrustedFlag(fs, &o.Flags)
 	fs.BoolVar(&o.NoContent, "no-content", false, "keep prompts and answers out of all files; hashes, lengths and scores stay")
+	fs.StringVar(&o.Baseline, "baseline", "", "compare with this: a named baseline, a run, or an exported file")
+	fs.BoolVar(&o.NoBaseline, "no-baseline", false, "do not compare with the baseline of the suite's gate")
+	ruleFlags(fs, &o.Rule)
+	fs.BoolVar(&o.Rule.StopEarly, "stop-early", false, "ask no more once the verdict is known")
 	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "nothing selected is no error")
 	positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests, one JSON object a line, and ask nothing")
@@ -193,7 +197,11 @@ func (a *app) smallHeap() (opened func()) {
 // openRun opens a run for its reports.
 func (a *app) openRun(name string) (*journal.Document, error) {
 	defer a.smallHeap()()
-	return harness.OpenRun(name)
+	doc, err := harness.OpenRun(name)
+	if err == nil {
+		harness.ApplyGate(doc)
+	}
+	return doc, err
 }
 
 // report writes the reports of a run that has just ended and gives its exit code.

@@ -31,9 +31,10 @@ var direct = map[string][]string{
 	"internal/record":   {"eval"},
 	"internal/flow":     {"eval", "internal/record"},
 	"scorers":           {"suite", "eval", "diag"},
+	"compare":           {"eval", "internal/stats"},
 	"reports":           {"journal", "eval", "diag", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag"},
-	"internal/harness":  {"runner", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
+	"internal/harness":  {"runner", "compare", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
 	"cmd/evalrun":       {"internal/harness", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
 }
 

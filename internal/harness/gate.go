@@ -1,30 +1,37 @@
 package harness
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// ApplyGate applies the rules of the run's suites to its outcomes and stores the result in the
-// document.
+// ApplyGate applies the rules of the run's suites to its outcomes, compares it with its baseline if there is one, and stores
+// the result in the document.
 func ApplyGate(d *journal.Document) {
-	g := eval.Gate{Rules: []eval.GateRule{}}
+	comparison := withBaseline(d)
+	g := eval.Gate{Rules: []eval.GateRule{}, Comparison: comparison}
 	var codes []int
 	for i := range d.Summary.Suites {
 		if d.Run.Plan.Shard != nil { // merging applies it
 			break
 		}
 		s := &d.Summary.Suites[i]
-		at := slices.IndexFunc(d.Run.Suites, func(rs eval.RunSuite) bool { return rs.Name == s.Name })
-		if at < 0 || d.Run.Suites[at].Gate == nil {
-			codes = append(codes, withoutGate(s.Counts))
+		config := gateConfig(d, s.Name)
+		if config == nil {
+			codes = append(codes, withoutGate(s.Gated))
 			continue
 		}
-		rules, code := gateOf(d.Run.Suites[at].Gate, s)
-		g.Rules = append(g.Rules, rules...)
-		codes = append(codes, code)
+		rules := &rulings{suite: s, doc: d}
+		rules.apply(config)
+		if config.Baseline != nil {
+			rules.baseline(config.Baseline, comparison)
+		}
+		g.Rules = append(g.Rules, rules.rules...)
+		codes = append(codes, rules.codes...)
 	}
 	if d.Partial() {
 		codes = append(codes, ExitIncomplete)
@@ -34,6 +41,15 @@ func ApplyGate(d *journal.Document) {
 	}
 	g.Exit = Worst(codes...)
 	d.Gate = g
+}
+
+// gateConfig are the rules of a suite of the run, nil when it states none.
+func gateConfig(d *journal.Document, suite string) *eval.GateConfig {
+	at := slices.IndexFunc(d.Run.Suites, func(rs eval.RunSuite) bool { return rs.Name == suite })
+	if at < 0 {
+		return nil
+	}
+	return d.Run.Suites[at].Gate
 }
 
 // withoutGate is the rule of a suite that states none.
@@ -47,38 +63,132 @@ func withoutGate(c eval.Counts) int {
 	return ExitOK
 }
 
-func gateOf(g *eval.GateConfig, s *journal.SuiteSummary) (rules []eval.GateRule, code int) {
-	var codes []int
-	if g.PassRateMin != nil {
-		for i := range s.Arms {
-			rule := eval.GateRule{Suite: s.Name, Name: "passRate", Arm: s.Arms[i].Name, Limit: *g.PassRateMin}
-			if rate, ok := s.Arms[i].PassRate(); ok {
-				rule.Value = &rate
-				rule.Holds = rate >= *g.PassRateMin-1e-12 // 19 of 20 is 0.95
-				if !rule.Holds {
-					codes = append(codes, ExitFailed)
-				}
-			} else {
-				codes = append(codes, ExitIncomplete)
-			}
-			rules = append(rules, rule)
-		}
+// rulings are the rules of a suite, applied.
+type rulings struct {
+	doc   *journal.Document
+	suite *journal.SuiteSummary
+	rules []eval.GateRule
+	codes []int
+}
+
+// slack makes 19 of 20 reach 0.95.
+const slack = 1e-12
+
+// rule adds one that was applied. Without a value there was nothing to apply it to: the run is not complete.
+func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bool, broken int) {
+	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Arm: arm, Value: value, Limit: limit, Holds: holds && value != nil}
+	switch {
+	case value == nil:
+		r.codes = append(r.codes, ExitIncomplete)
+	case !holds:
+		r.codes = append(r.codes, broken)
 	}
-	rule := eval.GateRule{Suite: s.Name, Name: "errors", Limit: g.ErrorsMax, Holds: true}
-	if asked := s.Counts.Asked(); asked > 0 {
-		share := float64(s.Counts.Error) / float64(asked)
+	r.rules = append(r.rules, rule)
+}
+
+// atMost adds a rule with an upper limit of a share of the trials asked. Without any, it holds.
+func (r *rulings) atMost(name string, n int, limit float64, broken int) {
+	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Holds: true}
+	if asked := r.suite.Gated.Asked(); asked > 0 {
+		share := float64(n) / float64(asked)
 		rule.Value = &share
-		if rule.Holds = share <= g.ErrorsMax+1e-12; !rule.Holds {
-			codes = append(codes, ExitIncomplete)
+		if rule.Holds = share <= limit+slack; !rule.Holds {
+			r.codes = append(r.codes, broken)
 		}
 	}
-	return append(rules, rule), Worst(codes...)
+	r.rules = append(r.rules, rule)
+}
+
+func (r *rulings) apply(g *eval.GateConfig) {
+	for i := range r.suite.Arms {
+		arm := &r.suite.Arms[i]
+		if g.PassRateMin != nil {
+			value, holds := optional(arm.GatedPassRate())
+			r.rule("passRate", arm.Name, value, *g.PassRateMin, holds(func(v float64) bool { return v >= *g.PassRateMin-slack }), ExitFailed)
+		}
+		for _, m := range g.Means {
+			value, holds := optional(meanOf(arm, m.Metric))
+			r.rule("mean "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }), ExitFailed)
+		}
+		if g.LatencyP95Ms > 0 {
+			value, holds := optional(r.doc.LatencyQuantile(r.suite.Name, arm.Name, 0.95))
+			r.rule("latency p95", arm.Name, value, g.LatencyP95Ms, holds(func(v float64) bool { return v <= g.LatencyP95Ms }), ExitFailed)
+		}
+	}
+	r.atMost("errors", r.suite.Gated.Error, g.ErrorsMax, ExitIncomplete)
+	if g.BlockedMax != nil {
+		r.atMost("blocked", r.suite.Blocked, *g.BlockedMax, ExitFailed)
+	}
+	if g.MaxQuarantined != nil {
+		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.Cases))
+		r.rule("maxQuarantined", "", &share, *g.MaxQuarantined, share <= *g.MaxQuarantined+slack, ExitFailed)
+	}
+}
+
+// optional is a value that may not be there, and a test of it.
+func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
+	if !ok {
+		return nil, func(func(float64) bool) bool { return false }
+	}
+	return &v, func(test func(float64) bool) bool { return test(v) }
+}
+
+func meanOf(a *journal.Arm, metric string) (float64, bool) {
+	for _, m := range a.Metrics {
+		if m.Name == metric {
+			return m.Mean, true
+		}
+	}
+	return 0, false
+}
+
+// baseline adds the verdicts of the comparison, one for each arm.
+func (r *rulings) baseline(rule *eval.BaselineRule, c *eval.Comparison) {
+	add := func(arm string, v eval.Verdict, why string) {
+		r.rules = append(r.rules, eval.GateRule{Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why, Holds: HoldsUp(v, rule.OnInconclusive)})
+		r.codes = append(r.codes, verdictExit(v, rule.OnInconclusive))
+	}
+	switch {
+	case c == nil:
+		add("", eval.Invalid, "there is nothing to compare with")
+		return
+	case c.NotCompared:
+		return
+	case c.Why != "":
+		add("", eval.Invalid, c.Why)
+		return
+	}
+	for i := range c.Arms {
+		if a := &c.Arms[i]; a.Suite == r.suite.Name {
+			add(a.HeadArm, a.Verdict, a.Why)
+		}
+	}
+}
+
+// HoldsUp reports whether a verdict is one that a gate lets through.
+func HoldsUp(v eval.Verdict, onInconclusive string) bool {
+	return verdictExit(v, onInconclusive) == ExitOK
+}
+
+// verdictExit is the exit code that a verdict means.
+func verdictExit(v eval.Verdict, onInconclusive string) int {
+	switch v {
+	case eval.Regressed:
+		return ExitFailed
+	case eval.Invalid:
+		return ExitIncomplete
+	case eval.Inconclusive:
+		if cmp.Or(onInconclusive, eval.OnFail) == eval.OnFail {
+			return ExitInconclusive
+		}
+	}
+	return ExitOK
 }
 
 // severity orders the exit codes: where several hold, the first of these counts.
 var severity = []int{ExitInterrupted, ExitTerminated, ExitFailed, ExitIncomplete, ExitInconclusive, ExitOK}
 
-// Worst is the exit code that counts where several hold.
+// Worst is the exit code that counts among several.
 func Worst(codes ...int) int {
 	for _, code := range severity {
 		if slices.Contains(codes, code) {
@@ -86,4 +196,19 @@ func Worst(codes ...int) int {
 		}
 	}
 	return ExitOK
+}
+
+// quarantineWarning is the share of cases in quarantine from which on it is worth a word.
+const quarantineWarning = 0.05
+
+// QuarantineWarnings tells of suites in which too many cases do not count.
+func QuarantineWarnings(d *journal.Document) []string {
+	var out []string
+	for i := range d.Summary.Suites {
+		s := &d.Summary.Suites[i]
+		if share := float64(s.Quarantined) / float64(max(1, s.Cases)); share > quarantineWarning {
+			out = append(out, fmt.Sprintf("%s: %d of %d cases are in quarantine: a gate that leaves out more than one in twenty guards little", s.Name, s.Quarantined, s.Cases))
+		}
+	}
+	return out
 }

@@ -28,7 +28,7 @@ const (
 	ExitOK           = 0
 	ExitFailed       = 1   // judged and found wanting
 	ExitBadInput     = 2   // nothing was asked
-	ExitInconclusive = 3   // reserved for comparisons
+	ExitInconclusive = 3   // a comparison cannot tell yet, where the gate says that this fails
 	ExitIncomplete   = 4   // the service, the budget, or nothing selected
 	ExitInterrupted  = 130 // SIGINT
 	ExitTerminated   = 143 // SIGTERM
@@ -96,8 +96,20 @@ type Flags struct {
 	NoContent    bool              `json:"noContent,omitempty"`
 	AllowEmpty   bool              `json:"allowEmpty,omitempty"`
 	MaxFailures  int               `json:"maxFailures,omitempty"`
+	Baseline     string            `json:"baseline,omitempty"` // a named one, a run, or an exported file
+	NoBaseline   bool              `json:"noBaseline,omitempty"`
+	Rule         Rule              `json:"rule,omitzero"`
 	Vars         map[string]string `json:"vars,omitempty"`
 	Seed         uint64            `json:"seed,omitempty"`
+}
+
+// Rule are the flags that decide a comparison. Zero values are not given.
+type Rule struct {
+	Margin         float64  `json:"margin,omitempty"`
+	Alpha          float64  `json:"alpha,omitempty"`
+	OnInconclusive string   `json:"onInconclusive,omitempty"`
+	Metrics        []string `json:"metrics,omitempty"` // NAME or NAME=MARGIN
+	StopEarly      bool     `json:"stopEarly,omitempty"`
 }
 
 // absolute makes the paths among the flags good in any working directory, for a run that is resumed.

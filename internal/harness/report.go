@@ -88,8 +88,7 @@ func writable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// OpenRun opens a run by its directory, its file, or its id below .evalrun/runs, and applies its
-// gate.
+// OpenRun opens a run by its directory, its file, or its id below .evalrun/runs. Its gate is left to ApplyGate.
 func OpenRun(name string) (*journal.Document, error) {
 	d, err := journal.Open(runPath(name))
 	if errors.Is(err, journal.ErrNoRun) {
@@ -98,7 +97,6 @@ func OpenRun(name string) (*journal.Document, error) {
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
 	}
-	ApplyGate(d)
 	return d, nil
 }
 

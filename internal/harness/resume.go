@@ -112,7 +112,6 @@ func (r *Resumption) Document() *journal.Document {
 	d := r.doc
 	r.doc = nil
 	r.Close()
-	ApplyGate(d)
 	return d
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"syscall"
@@ -20,6 +21,8 @@ import (
 
 // drainTime is how long calls under way may take after the first signal.
 const drainTime = 30 * time.Second
+
+var baselineName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // runsDir holds the runs that were given no directory of their own.
 var runsDir = filepath.Join(".evalrun", "runs")

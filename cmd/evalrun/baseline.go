@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+func (a *app) baselineCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "baseline", Short: "Name the runs that others are compared with",
+		Long: "Names stand in baselines.json, which is meant to be committed. Choose a baseline before you see its\n" +
+			"score: the best of many runs is too good to be met again (docs/verdicts.md).",
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "set NAME RUN", Short: "Name a complete run, or an exported file", Args: exactly(2), ValidArgsFunction: completeRuns,
+			RunE: func(_ *cobra.Command, args []string) error {
+				b, err := harness.SetBaseline(args[0], args[1])
+				if err == nil {
+					fmt.Fprintf(a.out, "%s: %s\n", args[0], b.Path)
+				}
+				return err
+			},
+		},
+		&cobra.Command{
+			Use: "show NAME", Short: "Report the run that has the name", Args: exactly(1),
+			RunE: func(_ *cobra.Command, args []string) error {
+				d, err := openBaseline(args[0])
+				if err != nil {
+					return err
+				}
+				defer d.Close() //nolint:errcheck // it was only read
+				outputs, err := harness.Outputs(nil)
+				if err == nil {
+					_, err = harness.WriteReports(d, outputs, a.out, a.reportOptions())
+				}
+				return err
+			},
+		},
+		&cobra.Command{
+			Use: "list", Short: "List the names", Args: exactly(0),
+			RunE: func(*cobra.Command, []string) error {
+				named, err := harness.Baselines()
+				if err != nil {
+					return err
+				}
+				for _, name := range slices.Sorted(maps.Keys(named)) {
+					b := named[name]
+					fmt.Fprintf(a.out, "%s  %s  %s  set %s\n", diag.CleanLine(name), diag.CleanLine(b.Run), diag.CleanLine(b.Path), diag.CleanLine(b.SetAt))
+				}
+				return nil
+			},
+		},
+		a.exportCommand(),
+	)
+	return cmd
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use: "export NAME -o FILE", Short: "Write what a comparison needs, without prompts and answers, for machines that keep no runs", Args: exactly(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if out == "" {
+				return harness.Exitf(harness.ExitBadInput, "say where to: -o FILE")
+			}
+			if err := harness.Export(args[0], out); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.err, "exported: %s\n", out)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "the file to write")
+	return cmd
+}

@@ -1,0 +1,175 @@
+// Package compare pairs the cases of two arms and says whether one is worse than the other: with an estimate, an
+// interval, and, where a margin is stated, a verdict whose error rates are bounded.
+//
+// The case is the unit: its repeats are averaged first, and cases of one cluster count as one. Cases are paired by
+// what they ask, never by their place. It refuses to compare what is not comparable, and says why; it reads no files.
+//
+// The usual order: a Side for each arm, Compare for each pair of arms, Decide over all of them.
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+)
+
+// Side is an arm of a suite in a run, as far as a comparison needs it.
+type Side struct {
+	Run, Suite, Arm string
+	Partial         bool // the run is not complete
+	Metrics         []string
+	Cases           []Case // in the order of the plan
+	Categories      []Category
+	Versions        []string // of the models that answered, as they told
+}
+
+// Case is a case on an arm, its repeats added up.
+type Case struct {
+	Name, ID, Scorers, Cluster string
+	Tags                       []string
+	Quarantined                bool
+	Passed, Failed, Errors     int
+	Asked, Blocked             int
+	LatencyMs, Tokens          Sum
+	Metrics                    []Sum  // in the order of Side.Metrics
+	Trial                      string // the id of one that failed, or else of the first
+}
+
+// Sum is a total over so many trials.
+type Sum struct {
+	Total float64
+	N     int
+}
+
+// Add takes up one more.
+func (s *Sum) Add(x float64) {
+	s.Total += x
+	s.N++
+}
+
+// Mean is false when there is nothing.
+func (s Sum) Mean() (float64, bool) {
+	if s.N == 0 {
+		return 0, false
+	}
+	return s.Total / float64(s.N), true
+}
+
+// PassRate is the share of the judged repeats that passed, false when none was judged.
+func (c *Case) PassRate() (float64, bool) {
+	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
+}
+
+// blockRate is the share of the asked repeats that were blocked.
+func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.Asked}.Mean() }
+
+// Category counts the answers of an arm by how a safety category was rated.
+type Category struct {
+	Name                 string
+	Rated, High, Blocked int
+}
+
+// Options say what is to be decided.
+type Options struct {
+	Alpha     float64             // one-sided error rate of a decision; the interval has the level 1-2*Alpha
+	Gated     []eval.MetricMargin // the metrics that get a verdict; none: estimates only
+	MaxErrors float64             // share of errors above which a side is not comparable
+	Seed      uint64              // of the resampling tests
+}
+
+// Compare compares an arm with that of a baseline. Verdicts are left to Decide.
+func Compare(base, head *Side, o Options) eval.ArmComparison {
+	p := pairUp(base, head)
+	c := eval.ArmComparison{Suite: head.Suite, BaseArm: base.Arm, HeadArm: head.Arm, Estimand: "population", Cases: p.Pairing, Metrics: []eval.MetricComparison{}}
+	m := &measure{Options: o, pairs: p.judged}
+	c.Cases.Units = len(m.units(passRate).d)
+	for _, metric := range metricsOf(base, head) {
+		one := m.metric(metric, base, head)
+		if i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric }); i >= 0 {
+			one.Gated, one.Margin = true, &o.Gated[i].Margin
+		}
+		if one.N > 0 || one.Gated {
+			c.Metrics = append(c.Metrics, one)
+		}
+	}
+	c.Why = incomparable(base, head, p, o)
+	c.Flips = flips(p.judged)
+	c.Slices = m.slices()
+	c.Safety = safety(base.Categories, head.Categories)
+	return c
+}
+
+func metricsOf(base, head *Side) []string {
+	out := []string{eval.MetricPass}
+	for _, name := range head.Metrics {
+		if slices.Contains(base.Metrics, name) {
+			out = append(out, name)
+		}
+	}
+	return append(out, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens)
+}
+
+// incomparable says why two sides cannot be compared, "" when they can.
+func incomparable(base, head *Side, p paired, o Options) string {
+	switch {
+	case base.Run == head.Run && base.Arm == head.Arm:
+		return "it is the same run on both sides"
+	case base.Partial:
+		return "the baseline is not complete"
+	case head.Partial:
+		return "the run is not complete"
+	case len(p.judged) == 0 && p.Paired == 0:
+		return "no case is in both"
+	case len(p.judged) == 0:
+		return "no case was judged on both sides"
+	}
+	before, after := errorsOf(base), errorsOf(head)
+	for _, side := range []struct {
+		name string
+		Sum
+	}{{"the baseline", before}, {"the run", after}} {
+		if share, ok := side.Mean(); ok && share > o.MaxErrors {
+			return fmt.Sprintf("%.1f %% of the trials of %s are errors, more than %g %%", 100*share, side.name, 100*o.MaxErrors)
+		}
+	}
+	if twoSided, _ := stats.FisherExact(int(before.Total), before.N, int(after.Total), after.N); twoSided < 0.01 {
+		return "one side has far more errors than the other: what could not be judged is not like the rest"
+	}
+	return ""
+}
+
+func errorsOf(s *Side) (out Sum) {
+	for i := range s.Cases {
+		if c := &s.Cases[i]; !c.Quarantined {
+			out.Total += float64(c.Errors)
+			out.N += c.Asked
+		}
+	}
+	return out
+}
+
+// safety puts the categories of both sides beside each other.
+func safety(base, head []Category) []eval.CategoryComparison {
+	var out []eval.CategoryComparison
+	at := func(name string) *eval.CategoryComparison {
+		i := slices.IndexFunc(out, func(c eval.CategoryComparison) bool { return c.Category == name })
+		if i < 0 {
+			i, out = len(out), append(out, eval.CategoryComparison{Category: name})
+		}
+		return &out[i]
+	}
+	share := func(n, of int) float64 { return float64(n) / float64(max(1, of)) }
+	for _, b := range base {
+		c := at(b.Name)
+		c.BaseRated, c.BaseHigh, c.BaseBlocked = b.Rated, share(b.High, b.Rated), share(b.Blocked, b.Rated)
+	}
+	for _, h := range head {
+		c := at(h.Name)
+		c.HeadRated, c.HeadHigh, c.HeadBlocked = h.Rated, share(h.High, h.Rated), share(h.Blocked, h.Rated)
+	}
+	slices.SortFunc(out, func(a, b eval.CategoryComparison) int { return cmp.Compare(a.Category, b.Category) })
+	return out
+}

@@ -1,0 +1,134 @@
+package compare
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+)
+
+// pair is a case on both sides.
+type pair struct{ base, head *Case }
+
+// paired is which cases are on both sides.
+type paired struct {
+	eval.Pairing
+	judged []pair // those that can be compared
+}
+
+// pairUp pairs cases by what they ask. Of several that ask the same, those of one name belong together, then
+// those that come first.
+func pairUp(base, head *Side) paired {
+	var p paired
+	byID := map[string][]*Case{}
+	byName := map[string]bool{}
+	for i := range base.Cases {
+		c := &base.Cases[i]
+		byID[c.ID] = append(byID[c.ID], c)
+		byName[c.Name] = true
+	}
+	taken := map[*Case]bool{}
+	for i := range head.Cases {
+		h := &head.Cases[i]
+		b := match(byID[h.ID], h.Name, taken)
+		switch {
+		case b == nil && byName[h.Name]:
+			p.Changed = append(p.Changed, h.Name)
+			continue
+		case b == nil:
+			p.Added = append(p.Added, h.Name)
+			continue
+		}
+		taken[b] = true
+		p.add(b, h)
+	}
+	changed := map[string]bool{}
+	for _, name := range p.Changed {
+		changed[name] = true
+	}
+	for i := range base.Cases {
+		if b := &base.Cases[i]; !taken[b] && !changed[b.Name] {
+			p.Removed = append(p.Removed, b.Name)
+		}
+	}
+	return p
+}
+
+func match(same []*Case, name string, taken map[*Case]bool) *Case {
+	var first *Case
+	for _, c := range same {
+		if taken[c] {
+			continue
+		}
+		if c.Name == name {
+			return c
+		}
+		if first == nil {
+			first = c
+		}
+	}
+	return first
+}
+
+func (p *paired) add(b, h *Case) {
+	_, judgedBefore := b.PassRate()
+	_, judgedNow := h.PassRate()
+	switch {
+	case h.Quarantined:
+		p.Quarantined = append(p.Quarantined, h.Name)
+	case b.Scorers != h.Scorers: // passing means something else
+		p.Changed = append(p.Changed, h.Name)
+	case !judgedBefore || !judgedNow:
+		p.Paired++
+		p.Unjudged = append(p.Unjudged, h.Name)
+	default:
+		p.Paired++
+		p.judged = append(p.judged, pair{b, h})
+	}
+}
+
+// enoughRepeats is from how many repeats on a case says something for itself.
+const enoughRepeats = 5
+
+// flips lists the cases whose outcome, that of most of their repeats, is another one, the worse ones first.
+func flips(pairs []pair) []eval.Flip {
+	var out []eval.Flip
+	var ps []float64
+	var tested []int
+	for _, p := range pairs {
+		before, _ := p.base.PassRate()
+		after, _ := p.head.PassRate()
+		f := eval.Flip{
+			Case: p.head.Name, BasePassed: p.base.Passed, BaseJudged: p.base.Passed + p.base.Failed,
+			HeadPassed: p.head.Passed, HeadJudged: p.head.Passed + p.head.Failed, BaseTrial: p.base.Trial, HeadTrial: p.head.Trial,
+		}
+		enough := min(f.BaseJudged, f.HeadJudged) >= enoughRepeats
+		if enough {
+			p, _ := stats.FisherExact(f.BasePassed, f.BaseJudged, f.HeadPassed, f.HeadJudged)
+			ps = append(ps, p)
+		}
+		if (before > 0.5) == (after > 0.5) {
+			if enough {
+				tested = append(tested, -1)
+			}
+			continue
+		}
+		if enough {
+			tested = append(tested, len(out))
+		}
+		f.SingleSample = f.BaseJudged == 1 || f.HeadJudged == 1
+		out = append(out, f)
+	}
+	for i, p := range stats.BenjaminiHochberg(ps) {
+		if tested[i] >= 0 {
+			out[tested[i]].P = &p
+		}
+	}
+	slices.SortStableFunc(out, func(a, b eval.Flip) int { return cmp.Compare(change(a), change(b)) })
+	return out
+}
+
+func change(f eval.Flip) float64 {
+	return float64(f.HeadPassed)/float64(f.HeadJudged) - float64(f.BasePassed)/float64(f.BaseJudged)
+}

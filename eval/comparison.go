@@ -1,0 +1,135 @@
+package eval
+
+// Verdict is what a comparison says of a metric. The zero Verdict is no verdict: nobody stated a margin.
+type Verdict string
+
+// The verdicts.
+const (
+	Improved     Verdict = "improved"     // better than the baseline
+	NotWorse     Verdict = "not_worse"    // by less than the margin worse, if at all
+	Regressed    Verdict = "regressed"    // worse than the baseline
+	Inconclusive Verdict = "inconclusive" // too few cases to tell
+	Invalid      Verdict = "invalid"      // not comparable
+)
+
+// Comparison is a run, or some arms of it, against a baseline.
+type Comparison struct {
+	Base Compared        `json:"base"`
+	Head Compared        `json:"head"`
+	Arms []ArmComparison `json:"arms"`
+	// Verdict is the worst of the arms', "" without a margin.
+	Verdict Verdict `json:"verdict,omitempty"`
+	// Why says what makes the comparison invalid as a whole, "" when it is not.
+	Why      string   `json:"why,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	// NotCompared says that the gate has a baseline and --no-baseline was given.
+	NotCompared bool `json:"notCompared,omitempty"`
+}
+
+// Compared names one side of a comparison.
+type Compared struct {
+	Run       string `json:"run"`            // its id
+	Name      string `json:"name,omitempty"` // what the user called it
+	StartedAt string `json:"startedAt,omitempty"`
+}
+
+// ArmComparison is an arm of a suite against that of the baseline, cases paired.
+type ArmComparison struct {
+	Suite   string  `json:"suite"`
+	BaseArm string  `json:"baseArm"`
+	HeadArm string  `json:"headArm"`
+	Verdict Verdict `json:"verdict,omitempty"`
+	Why     string  `json:"why,omitempty"` // of an invalid one
+	// Estimand says what the intervals are about: `population`, of which the cases are a sample.
+	Estimand string             `json:"estimand"`
+	Cases    Pairing            `json:"cases"`
+	Metrics  []MetricComparison `json:"metrics"`
+	// Flips are the cases whose outcome changed, those that got worse first.
+	Flips  []Flip  `json:"flips,omitempty"`
+	Slices []Slice `json:"slices,omitempty"` // by tag, advisory
+	// Safety compares the ratings of answers, by category.
+	Safety []CategoryComparison `json:"safety,omitempty"`
+}
+
+// Pairing says which cases are compared.
+type Pairing struct {
+	Paired   int      `json:"paired"`
+	Units    int      `json:"units"`              // independent ones: clusters, where cases have them
+	Unjudged []string `json:"unjudged,omitempty"` // paired, but on one side there is no pass and no fail
+	Changed  []string `json:"changed,omitempty"`  // the same name, but other variables or scorers
+	Added    []string `json:"added,omitempty"`
+	Removed  []string `json:"removed,omitempty"`
+	// Quarantined cases are left out.
+	Quarantined []string `json:"quarantined,omitempty"`
+}
+
+// MetricComparison is one metric, head against base. Differences are head minus base; of latency and tokens the
+// estimate is a ratio, head to base.
+type MetricComparison struct {
+	Name     string     `json:"name"`
+	Base     float64    `json:"base"`
+	Head     float64    `json:"head"`
+	Estimate float64    `json:"estimate"`
+	Interval [2]float64 `json:"interval"`
+	Level    float64    `json:"level"` // of the interval, such as 0.9
+	N        int        `json:"n"`     // units
+	// Gained and Regressed are cases that went from failing to passing, and back.
+	Gained    int    `json:"gained"`
+	Regressed int    `json:"regressed"`
+	Test      string `json:"test"`
+	Gated     bool   `json:"gated"`
+	// Margin is how much worse still counts as not worse; of ratios, the largest ratio that does. nil: none was stated.
+	Margin       *float64 `json:"margin,omitempty"`
+	PNonInferior *float64 `json:"pNonInferior,omitempty"`
+	PWorse       *float64 `json:"pWorse,omitempty"`
+	PBetter      *float64 `json:"pBetter,omitempty"`
+	Verdict      Verdict  `json:"verdict,omitempty"`
+	Flags        []string `json:"flags,omitempty"`
+	// Advice says in words what it would take to know.
+	Advice string `json:"advice,omitempty"`
+	// MoreCases are those that are missing for a power of 80 %, 0 when there are enough.
+	MoreCases int `json:"moreCases,omitempty"`
+}
+
+// Flip is a case whose outcome changed.
+type Flip struct {
+	Case string `json:"case"`
+	// Passes and trials of base and head: repeats that were judged.
+	BasePassed int `json:"basePassed"`
+	BaseJudged int `json:"baseJudged"`
+	HeadPassed int `json:"headPassed"`
+	HeadJudged int `json:"headJudged"`
+	// SingleSample says that it is one trial against another, which is no evidence.
+	SingleSample bool `json:"singleSample"`
+	// P is the adjusted p value (Benjamini-Hochberg) of cases with five repeats or more.
+	P *float64 `json:"p,omitempty"`
+	// BaseTrial and HeadTrial are the ids of a trial of each, for those who want to see the answers.
+	BaseTrial string `json:"baseTrial,omitempty"`
+	HeadTrial string `json:"headTrial,omitempty"`
+	// BaseAnswer and HeadAnswer are their texts, of the first flips.
+	BaseAnswer string `json:"baseAnswer,omitempty"`
+	HeadAnswer string `json:"headAnswer,omitempty"`
+}
+
+// Slice is the pass rate among the cases with a tag.
+type Slice struct {
+	Tag      string     `json:"tag"`
+	N        int        `json:"n"`
+	Estimate float64    `json:"estimate"`
+	Interval [2]float64 `json:"interval"`
+	// P is the adjusted one-sided p value (Benjamini-Hochberg) of having got worse.
+	P float64 `json:"p"`
+	// Stands out at a false discovery rate of 0.1.
+	StandsOut bool `json:"standsOut"`
+}
+
+// CategoryComparison says how often a safety category was rated MEDIUM or HIGH, or blocked, on each side.
+type CategoryComparison struct {
+	Category    string  `json:"category"`
+	BaseRated   int     `json:"baseRated"` // answers with a rating
+	HeadRated   int     `json:"headRated"`
+	BaseHigh    float64 `json:"baseHigh"` // share rated MEDIUM or higher
+	HeadHigh    float64 `json:"headHigh"`
+	BaseBlocked float64 `json:"baseBlocked"` // share blocked for it
+	HeadBlocked float64 `json:"headBlocked"`
+}

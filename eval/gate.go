@@ -1,0 +1,82 @@
+package eval
+
+// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing.
+type GateConfig struct {
+	PassRateMin  *float64  `json:"passRateMin,omitempty"`
+	ErrorsMax    float64   `json:"errorsMax"`            // share of the trials asked
+	BlockedMax   *float64  `json:"blockedMax,omitempty"` // share of the trials asked
+	Means        []MeanMin `json:"means,omitempty"`
+	LatencyP95Ms float64   `json:"latencyP95Ms,omitempty"` // of the trials judged; 0: no rule
+	// MaxQuarantined is the largest share of cases that may be in quarantine.
+	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
+	Baseline       *BaselineRule `json:"baseline,omitempty"`
+}
+
+// MeanMin is the least mean of a named metric.
+type MeanMin struct {
+	Metric string  `json:"metric"`
+	Min    float64 `json:"min"`
+}
+
+// BaselineRule compares a run with a baseline.
+type BaselineRule struct {
+	Run string `json:"run,omitempty"` // a named baseline, a run, or a file that was exported
+	Arm string `json:"arm,omitempty"` // an arm of the run itself, in the place of Run
+	// Path is where the baseline was found when the run began.
+	Path string `json:"path,omitempty"`
+	// Alpha is the one-sided error rate of a decision.
+	Alpha          float64        `json:"alpha"`
+	OnInconclusive string         `json:"onInconclusive"` // OnFail, OnWarn or OnPass
+	Metrics        []MetricMargin `json:"metrics"`
+	StopEarly      bool           `json:"stopEarly,omitempty"`
+}
+
+// MetricMargin is a metric that is not to get worse, with how much worse still counts as not worse: a difference, or
+// of latency and tokens the largest ratio.
+type MetricMargin struct {
+	Name   string  `json:"name"`
+	Margin float64 `json:"margin"`
+}
+
+// What an inconclusive comparison does to the exit code.
+const (
+	OnFail = "fail"
+	OnWarn = "warn"
+	OnPass = "pass"
+)
+
+// DefaultAlpha is the one-sided error rate of a decision when none is given.
+const DefaultAlpha = 0.05
+
+// The metrics that every comparison has, beside the named ones of scorers.
+const (
+	MetricPass    = "pass"
+	MetricBlocked = "blocked"
+	MetricLatency = "latency"
+	MetricTokens  = "tokens"
+)
+
+// IsRatio reports whether a metric is compared as a ratio, head to base.
+func IsRatio(metric string) bool { return metric == MetricLatency || metric == MetricTokens }
+
+// Gate is what the rules of the suites made of a run.
+type Gate struct {
+	Exit  int        `json:"exit"`
+	Rules []GateRule `json:"rules"`
+	// Comparison is with the baseline; nil when there is none.
+	Comparison *Comparison `json:"-"`
+}
+
+// GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.
+// Value is nil when there was nothing to apply it to.
+type GateRule struct {
+	Suite string   `json:"suite"`
+	Name  string   `json:"name"`
+	Arm   string   `json:"arm"`
+	Value *float64 `json:"value"`
+	Limit float64  `json:"limit"`
+	Holds bool     `json:"holds"`
+	// Verdict of a comparison with a baseline, in the place of Value.
+	Verdict Verdict `json:"verdict,omitempty"`
+	Why     string  `json:"why,omitempty"`
+}

@@ -1,0 +1,328 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Comparing is what to compare, and what to decide.
+type Comparing struct {
+	// BaseArm and HeadArm are two arms to compare; "" compares arms of one name.
+	BaseArm, HeadArm string
+	// Rules are the metrics that get a verdict, by suite; of a suite without any there are estimates only.
+	Rules func(suite string) *eval.BaselineRule
+	// Base and Head are what the user called them.
+	Base, Head string
+}
+
+// leastMaxErrors is the share of errors that a comparison bears at least.
+const leastMaxErrors = 0.01
+
+// comparisonSeed is that of the tests that draw samples: the same data have the same verdict.
+const comparisonSeed = 1
+
+// Compare compares a run with a baseline, suite by suite and arm by arm. The error is about run files that cannot be read.
+func Compare(base, head *journal.Document, what Comparing) (*eval.Comparison, error) {
+	c := &eval.Comparison{
+		Base: eval.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
+		Head: eval.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt}, Arms: []eval.ArmComparison{},
+	}
+	before, err := sidesOf(base)
+	if err != nil {
+		return nil, err
+	}
+	after := before
+	if head != base {
+		if after, err = sidesOf(head); err != nil {
+			return nil, err
+		}
+	}
+	pairs := armPairs(before, after, what, c)
+	c.Warnings = append(c.Warnings, driftOf(base, head)...)
+	for _, p := range pairs {
+		if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "), strings.Join(b, ", ")))
+		}
+		c.Arms = append(c.Arms, compare.Compare(p.base, p.head, optionsFor(what.Rules(p.head.Suite), head, p.head.Suite)))
+	}
+	c.Verdict = decideAll(c.Arms, what, head)
+	if len(pairs) == 0 {
+		c.Why, c.Verdict = "no arm is in both: "+notPaired(before, after), eval.Invalid
+	}
+	return c, fillFlips(c, base, head)
+}
+
+// optionsFor are the options of a suite's comparison.
+func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) compare.Options {
+	o := compare.Options{Alpha: eval.DefaultAlpha, MaxErrors: leastMaxErrors, Seed: comparisonSeed}
+	if g := gateConfig(head, suite); g != nil {
+		o.MaxErrors = max(o.MaxErrors, g.ErrorsMax)
+	}
+	if rule != nil {
+		o.Gated, o.Alpha = rule.Metrics, rule.Alpha
+	}
+	return o
+}
+
+// decideAll gives the verdicts, suite by suite, since each states its own rule.
+func decideAll(arms []eval.ArmComparison, what Comparing, head *journal.Document) (whole eval.Verdict) {
+	for from := 0; from < len(arms); {
+		to := from
+		for to < len(arms) && arms[to].Suite == arms[from].Suite {
+			to++
+		}
+		suite := arms[from].Suite
+		whole = compare.Worse(whole, compare.Decide(arms[from:to], optionsFor(what.Rules(suite), head, suite)))
+		from = to
+	}
+	return whole
+}
+
+type armPair struct{ base, head *compare.Side }
+
+// armPairs pairs the arms of each suite: by the names that were given, by their own, or, where each side has only one, one to one.
+func armPairs(before, after []*compare.Side, what Comparing, c *eval.Comparison) []armPair {
+	var out []armPair
+	of := func(sides []*compare.Side, suite string) (found []*compare.Side) {
+		for _, s := range sides {
+			if s.Suite == suite {
+				found = append(found, s)
+			}
+		}
+		return found
+	}
+	named := func(sides []*compare.Side, arm string) *compare.Side {
+		if i := slices.IndexFunc(sides, func(s *compare.Side) bool { return s.Arm == arm }); i >= 0 {
+			return sides[i]
+		}
+		return nil
+	}
+	for _, h := range after {
+		candidates := of(before, h.Suite)
+		var b *compare.Side
+		switch {
+		case what.HeadArm != "" && h.Arm != what.HeadArm:
+			continue
+		case what.BaseArm != "":
+			b = named(candidates, what.BaseArm)
+		case len(candidates) == 1 && len(of(after, h.Suite)) == 1:
+			b = candidates[0]
+		default:
+			b = named(candidates, h.Arm)
+		}
+		if b == nil {
+			if what.BaseArm == "" {
+				c.Warnings = append(c.Warnings, fmt.Sprintf("%s: the arm %s is not in the baseline", h.Suite, h.Arm))
+			}
+			continue
+		}
+		out = append(out, armPair{b, h})
+	}
+	return out
+}
+
+func notPaired(before, after []*compare.Side) string {
+	list := func(sides []*compare.Side) string {
+		var names []string
+		for _, s := range sides {
+			names = append(names, s.Suite+" on "+s.Arm)
+		}
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("the baseline has %s, the run %s", list(before), list(after))
+}
+
+// driftOf tells of models that are not the same on both sides: what they do differently is not the prompt's doing.
+func driftOf(base, head *journal.Document) []string {
+	var out []string
+	for _, h := range head.Run.Models {
+		for _, b := range base.Run.Models {
+			if b.Name == h.Name && b.APIVersion == h.APIVersion && b.Version != h.Version {
+				out = append(out, fmt.Sprintf("the model %s was of version %s and is of version %s now: a difference may be its doing", h.ID(), b.Version, h.Version))
+			}
+		}
+	}
+	if base.Run.Emulator != head.Run.Emulator {
+		out = append(out, "one side was answered by evalrun's emulator, the other by a service")
+	}
+	return out
+}
+
+// sidesOf reads the arms of a run, in one pass.
+func sidesOf(d *journal.Document) ([]*compare.Side, error) {
+	r := &sideReader{doc: d, by: map[[2]string]*sideInReading{}, words: map[string]string{}, tags: map[string][]string{}}
+	for f, err := range d.Facts() {
+		if err != nil {
+			return nil, err
+		}
+		r.add(f)
+	}
+	var out []*compare.Side
+	for _, s := range r.order {
+		s.Versions = s.versions
+		out = append(out, &s.Side)
+	}
+	return out, nil
+}
+
+type sideReader struct {
+	doc   *journal.Document
+	by    map[[2]string]*sideInReading
+	order []*sideInReading
+	words map[string]string   // what is the same over many cases is kept once
+	tags  map[string][]string // the same
+}
+
+type sideInReading struct {
+	compare.Side
+	versions   []string
+	categories map[string]int
+	metrics    map[string]int
+	judged     bool // of the last case
+}
+
+func (r *sideReader) word(s string) string {
+	if known, ok := r.words[s]; ok {
+		return known
+	}
+	s = strings.Clone(s)
+	r.words[s] = s
+	return s
+}
+
+func (r *sideReader) tagsOf(tags []string) []string {
+	if len(tags) == 0 {
+		return nil
+	}
+	key := strings.Join(tags, "\x00")
+	known, ok := r.tags[key]
+	if !ok {
+		for _, t := range tags {
+			known = append(known, strings.Clone(t))
+		}
+		r.tags[key] = known
+	}
+	return known
+}
+
+// add takes up a trial. The trials of a case on an arm come one after the other, but for those of other arms.
+func (r *sideReader) add(f *journal.Facts) {
+	s, ok := r.by[[2]string{f.Suite, f.Arm}]
+	if !ok {
+		s = &sideInReading{Side: compare.Side{Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial()}, categories: map[string]int{}, metrics: map[string]int{}}
+		r.by[[2]string{f.Suite, f.Arm}] = s
+		r.order = append(r.order, s)
+	}
+	last := len(s.Cases) - 1
+	if last < 0 || s.Cases[last].Name != f.Case || s.Cases[last].ID != f.CaseID {
+		s.Cases = append(s.Cases, compare.Case{
+			Name: f.Case, ID: strings.Clone(f.CaseID), Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster), Tags: r.tagsOf(f.Tags), Quarantined: f.Quarantined,
+		})
+		last++
+	}
+	s.trial(&s.Cases[last], f)
+}
+
+func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
+	if c.Trial == "" || f.Outcome == eval.Fail && c.Failed == 0 {
+		c.Trial = strings.Clone(f.ID)
+	}
+	switch f.Outcome {
+	case eval.Pass:
+		c.Passed++
+	case eval.Fail:
+		c.Failed++
+	case eval.Err:
+		c.Errors++
+	case eval.Skip:
+		return
+	}
+	if c.Asked++; f.Outcome == eval.Err {
+		return
+	}
+	if f.Blocked != "" {
+		c.Blocked++
+	}
+	c.LatencyMs.Add(f.LatencyMs)
+	c.Tokens.Add(float64(f.Tokens))
+	for _, score := range f.Scores {
+		at, ok := s.metrics[score.Name] // names are kept by the index
+		if !ok {
+			at = len(s.Metrics)
+			s.metrics[score.Name] = at
+			s.Metrics = append(s.Metrics, score.Name)
+		}
+		for len(c.Metrics) <= at {
+			c.Metrics = append(c.Metrics, compare.Sum{})
+		}
+		c.Metrics[at].Add(score.Value)
+	}
+	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
+		s.versions = append(s.versions, strings.Clone(v))
+	}
+	for _, rating := range f.Ratings {
+		at, ok := s.categories[rating.Category]
+		if !ok {
+			if at = len(s.Categories); at >= maxCategories {
+				continue
+			}
+			name := strings.Clone(rating.Category)
+			s.categories[name] = at
+			s.Categories = append(s.Categories, compare.Category{Name: name})
+		}
+		k := &s.Categories[at]
+		k.Rated++
+		if rating.Level() >= slices.Index(eval.Probabilities, "MEDIUM") {
+			k.High++
+		}
+		if rating.Blocked {
+			k.Blocked++
+		}
+	}
+}
+
+// What a service can make up is bounded.
+const (
+	maxVersions   = 16
+	maxCategories = 64
+)
+
+// shownFlips is how many cases whose outcome changed come with their answers.
+const shownFlips = 20
+
+// fillFlips adds the answers of cases whose outcome changed.
+func fillFlips(c *eval.Comparison, base, head *journal.Document) error {
+	answer := func(d *journal.Document, id string) (string, error) {
+		place, ok := d.Find(id)
+		if !ok {
+			return "", nil
+		}
+		r, err := d.Trial(place)
+		if err != nil || r.Response == nil {
+			return "", err
+		}
+		if reason := r.Response.Blocked(); reason != "" && r.Response.Text() == "" {
+			return "(blocked: " + reason + ")", nil
+		}
+		return r.Response.Text(), nil
+	}
+	for i := range c.Arms {
+		flips := c.Arms[i].Flips
+		for j := range flips[:min(len(flips), shownFlips)] {
+			var err error
+			f := &flips[j]
+			if f.BaseAnswer, err = answer(base, f.BaseTrial); err != nil {
+				return err
+			}
+			if f.HeadAnswer, err = answer(head, f.HeadTrial); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package journal
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Path is the run file, as it was opened.
+func (d *Document) Path() string { return d.file.Name() }
+
+// Export writes a run file with what comparisons need: who was asked what is kept as hashes; prompts, answers, reasons
+// and whatever may quote them are left out.
+func (d *Document) Export(out io.Writer) error {
+	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
+	run := d.Run
+	run.Flags = nil
+	if err := w.write("run", &run); err != nil {
+		return err
+	}
+	for i := range d.index.entries {
+		r, err := d.at(d.index.entries[i])
+		if err != nil {
+			return err
+		}
+		r.Withhold()
+		r.Request = nil
+		scores := r.Scores[:0]
+		for _, s := range r.Scores { // a comparison wants the named ones, and none of the words
+			if s.Name != "" {
+				scores = append(scores, eval.Score{Scorer: s.Scorer, Name: s.Name, Value: s.Value, Passed: s.Passed, Weight: s.Weight, Required: s.Required})
+			}
+		}
+		r.Scores = scores
+		if err := w.write("trial", r); err != nil {
+			return err
+		}
+	}
+	if d.End != nil {
+		if err := w.write("end", d.End); err != nil {
+			return err
+		}
+	}
+	return w.out.Flush()
+}
+
+// lineWriter writes the lines of a run file.
+type lineWriter struct {
+	out *bufio.Writer
+	seq int
+	buf []byte
+}
+
+func (w *lineWriter) write(kind string, record any) error {
+	b, err := appendLine(w.buf[:0], kind, record, w.seq)
+	if err != nil {
+		return err
+	}
+	w.buf = b
+	w.seq++
+	_, err = w.out.Write(b)
+	return err
+}

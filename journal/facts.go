@@ -1,0 +1,148 @@
+package journal
+
+import (
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Facts are a trial without its prompt and its answers: what comparing and counting want of it. Its strings are good
+// until the next one is read, but for those that are the same over many trials.
+type Facts struct {
+	N, Repeat                               int
+	ID, CaseID, ScorersHash                 string
+	Suite, Case, Arm, Cluster, ModelVersion string
+	Tags                                    []string
+	Outcome                                 eval.Outcome
+	Quarantined, Stopped                    bool   // out of the gate; never asked, since the verdict was known
+	Blocked                                 string // the reason of the first block, "" when nothing was
+	Tokens                                  int
+	LatencyMs                               float64
+	Ratings                                 []eval.SafetyRating // of the answer, or of a blocked prompt
+	Scores                                  []NamedScore        // those that have names and could be told
+}
+
+// NamedScore is the value of a named scorer.
+type NamedScore struct {
+	Name  string
+	Value float64
+}
+
+// Facts yields the trials in the order of the plan. The same Facts are filled in again for each.
+func (d *Document) Facts() iter.Seq2[*Facts, error] {
+	return func(yield func(*Facts, error) bool) {
+		var f Facts
+		for i := range d.index.entries {
+			e := &d.index.entries[i]
+			data, err := d.lineAt(*e)
+			if err != nil {
+				if !yield(nil, err) {
+					return
+				}
+				continue
+			}
+			f.scan(data)
+			k := d.Known(i)
+			f.N, f.Suite, f.Case, f.Arm, f.Outcome = k.N, k.Suite, k.Case, k.Arm, k.Outcome
+			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
+			f.Quarantined, f.Stopped = e.flags&isQuarantined != 0, e.flags&isStopped != 0
+			for _, m := range d.index.metrics[e.firstMetric:][:e.metricsLength] {
+				f.Scores = append(f.Scores, NamedScore{m.name, m.value})
+			}
+			if !yield(&f, nil) {
+				return
+			}
+		}
+	}
+}
+
+// scan reads what the index does not keep.
+func (f *Facts) scan(data []byte) {
+	*f = Facts{Tags: f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0]}
+	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "id":
+			f.ID = v.String()
+		case "caseId":
+			f.CaseID = v.String()
+		case "scorersHash":
+			f.ScorersHash = v.String()
+		case "repeat":
+			f.Repeat = int(v.Int())
+		case "cluster":
+			f.Cluster = v.String()
+		case "tags":
+			v.ForEach(func(_, tag gjson.Result) bool {
+				f.Tags = append(f.Tags, tag.String())
+				return true
+			})
+		case "response":
+			v.ForEach(f.response)
+		}
+		return true
+	})
+}
+
+// response reads blocks and ratings of an answer.
+func (f *Facts) response(key, v gjson.Result) bool {
+	switch key.Str {
+	case "modelVersion":
+		f.ModelVersion = v.String()
+	case "promptFeedback":
+		if reason := v.Get("blockReason").String(); reason != "" {
+			f.Blocked = reason
+			v.Get("safetyRatings").ForEach(f.rating)
+		}
+	case "candidates":
+		v.ForEach(func(_, c gjson.Result) bool {
+			c.ForEach(func(key, v gjson.Result) bool {
+				switch key.Str {
+				case "finishReason":
+					if reason := v.String(); f.Blocked == "" && eval.IsBlock(reason) {
+						f.Blocked = reason
+					}
+				case "safetyRatings":
+					v.ForEach(f.rating)
+				}
+				return true
+			})
+			return true
+		})
+	}
+	return true
+}
+
+func (f *Facts) rating(_, v gjson.Result) bool {
+	f.Ratings = append(f.Ratings, eval.SafetyRating{
+		Category: v.Get("category").String(), Probability: v.Get("probability").String(), Blocked: v.Get("blocked").Bool(),
+	})
+	return true
+}
+
+// LatencyQuantile is the q-quantile, by nearest rank, of the service times of the trials of an arm that were judged and are
+// not in quarantine, in milliseconds; false when there are none.
+func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool) {
+	var all []float32
+	s, okSuite := d.index.places[suite]
+	a, okArm := d.index.places[arm]
+	if !okSuite || !okArm {
+		return 0, false
+	}
+	for i := range d.index.entries {
+		e := &d.index.entries[i]
+		outcome := eval.Outcome(d.index.words[e.outcome])
+		if e.suite == s && e.arm == a && e.flags&isQuarantined == 0 && e.latencyMs > 0 && (outcome == eval.Pass || outcome == eval.Fail) {
+			all = append(all, e.latencyMs)
+		}
+	}
+	if len(all) == 0 {
+		return 0, false
+	}
+	slices.Sort(all)
+	rank := int(math.Ceil(q * float64(len(all))))
+	return float64(all[max(0, rank-1)]), true
+}

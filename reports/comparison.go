@@ -1,0 +1,257 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// How much of a comparison is shown; the rest is counted.
+const (
+	maxFlips = 10
+	maxNames = 5
+)
+
+// Comparison writes a comparison of two runs for people: the verdicts, a line per metric, and the cases that changed.
+func Comparison(w io.Writer, c *eval.Comparison, o Options) error {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	t := tableReport{o: o}
+	t.comparison(c)
+	_, err := w.Write(trimLines(t.out.Bytes()))
+	return err
+}
+
+// ComparisonJSON writes a comparison as one JSON object.
+func ComparisonJSON(w io.Writer, c *eval.Comparison) error {
+	data, err := eval.Marshal(c)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", data)
+	return err
+}
+
+// verdictOutcome lends verdicts the colours of outcomes.
+var verdictOutcome = map[eval.Verdict]eval.Outcome{
+	eval.Improved: eval.Pass, eval.NotWorse: eval.Pass, eval.Regressed: eval.Fail, eval.Inconclusive: eval.Skip, eval.Invalid: eval.Err,
+}
+
+// verdictWords are the verdicts as people say them.
+var verdictWords = map[eval.Verdict]string{
+	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL YET", eval.Invalid: "NOT COMPARABLE",
+}
+
+func (t *tableReport) verdict(v eval.Verdict) string {
+	return t.paint(verdictOutcome[v], verdictWords[v])
+}
+
+func (t *tableReport) comparison(c *eval.Comparison) {
+	if c.NotCompared {
+		t.line("not compared with the baseline (--no-baseline)")
+		return
+	}
+	base := c.Base.Name
+	if base == "" {
+		base = c.Base.Run
+	}
+	t.line("compared with %s", diag.CleanLine(base))
+	for _, warning := range c.Warnings {
+		t.wrapped("  ", "warning: "+warning)
+	}
+	if c.Why != "" {
+		t.line("%s", t.verdict(eval.Invalid))
+		t.wrapped("  ", c.Why)
+		return
+	}
+	for i := range c.Arms {
+		t.armComparison(&c.Arms[i])
+	}
+	if len(c.Arms) > 0 && c.Verdict == "" {
+		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
+	}
+}
+
+func (t *tableReport) armComparison(a *eval.ArmComparison) {
+	t.out.WriteString("\n")
+	name := a.HeadArm
+	if a.BaseArm != a.HeadArm {
+		name = a.BaseArm + " -> " + a.HeadArm
+	}
+	head := diag.CleanLine(a.Suite + " on " + name)
+	if a.Verdict != "" {
+		head += ": " + t.verdict(a.Verdict)
+	}
+	t.line("%s", head)
+	if a.Why != "" {
+		t.wrapped("  ", a.Why)
+	}
+	t.pairing(&a.Cases)
+	var body [][]string
+	for i := range a.Metrics {
+		body = append(body, t.metricRow(&a.Metrics[i]))
+	}
+	if len(body) > 0 {
+		t.render(t.grid(), []string{"metric", "base", "head", "difference", "90 % interval", "n", "verdict"}, body)
+	}
+	for i := range a.Metrics {
+		if m := &a.Metrics[i]; m.Gated {
+			t.metricWords(m)
+		}
+	}
+	t.flips(a.Flips)
+	t.slices(a.Slices)
+	t.safety(a.Safety)
+}
+
+// pairing says which cases are compared, and which are not.
+func (t *tableReport) pairing(p *eval.Pairing) {
+	words := diag.Count(p.Paired, "case") + " compared"
+	if p.Units != p.Paired && p.Units > 0 {
+		words += ", " + diag.Count(p.Units, "independent unit")
+	}
+	t.line("  %s", words)
+	for _, left := range []struct {
+		names []string
+		what  string
+	}{
+		{p.Changed, "changed (other variables or scorers)"},
+		{p.Added, "added"},
+		{p.Removed, "removed"},
+		{p.Unjudged, "without a judged answer on both sides"},
+		{p.Quarantined, "in quarantine"},
+	} {
+		if len(left.names) > 0 {
+			t.wrapped("  ", fmt.Sprintf("%s %s: %s", diag.Count(len(left.names), "case"), left.what, some(left.names)))
+		}
+	}
+}
+
+func some(names []string) string {
+	if len(names) > maxNames {
+		return strings.Join(names[:maxNames], ", ") + fmt.Sprintf(" and %d more", len(names)-maxNames)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (t *tableReport) metricRow(m *eval.MetricComparison) []string {
+	row := []string{diag.CleanLine(m.Name), amount(m, m.Base), amount(m, m.Head)}
+	if eval.IsRatio(m.Name) {
+		row = append(row, fmt.Sprintf("x %.3f", m.Estimate), bounds(m.Interval, "%.3f"))
+	} else {
+		row = append(row, fmt.Sprintf("%+.3f", m.Estimate), bounds(m.Interval, "%+.3f"))
+	}
+	verdict := t.verdict(m.Verdict)
+	if m.Verdict == "" {
+		verdict = "-"
+	}
+	return append(row, fmt.Sprint(m.N), verdict)
+}
+
+func amount(m *eval.MetricComparison, x float64) string {
+	switch m.Name {
+	case eval.MetricLatency:
+		return fmt.Sprintf("%.0f ms", x)
+	case eval.MetricTokens:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.3f", x)
+}
+
+func bounds(i [2]float64, format string) string {
+	if i[1] >= math.MaxFloat64 {
+		return "unknown"
+	}
+	return fmt.Sprintf(format+" to "+format, i[0], i[1])
+}
+
+// metricWords says what a verdict rests on, and what it would take to have one.
+func (t *tableReport) metricWords(m *eval.MetricComparison) {
+	text := m.Name + ": "
+	if m.Margin != nil && eval.IsRatio(m.Name) {
+		text += fmt.Sprintf("at most x %g", *m.Margin)
+	} else if m.Margin != nil {
+		text += fmt.Sprintf("margin %g", *m.Margin)
+	}
+	if m.N > 0 && !eval.IsRatio(m.Name) {
+		text += fmt.Sprintf(", %d gained, %d regressed", m.Gained, m.Regressed)
+	}
+	for _, p := range []struct {
+		name  string
+		value *float64
+	}{{"p not worse", m.PNonInferior}, {"p worse", m.PWorse}} {
+		if p.value != nil {
+			text += fmt.Sprintf(", %s %.3g", p.name, *p.value)
+		}
+	}
+	if m.Test != "" {
+		text += " (" + m.Test + ")"
+	}
+	for _, flag := range m.Flags {
+		text += "; " + strings.ReplaceAll(flag, "_", " ")
+	}
+	t.wrapped("  ", text)
+	if m.Advice != "" {
+		t.wrapped("  ", "to know more: "+m.Advice)
+	}
+}
+
+// flips shows the cases whose outcome changed, with both answers.
+func (t *tableReport) flips(flips []eval.Flip) {
+	for i, f := range flips {
+		if i == maxFlips {
+			t.line("  and %d more cases whose outcome changed", len(flips)-i)
+			return
+		}
+		word, outcome := "newly failing", eval.Fail
+		if f.HeadPassed*f.BaseJudged > f.BasePassed*f.HeadJudged {
+			word, outcome = "newly passing", eval.Pass
+		}
+		note := ""
+		switch {
+		case f.SingleSample:
+			note = " (one sample each: no evidence by itself)"
+		case f.P != nil:
+			note = fmt.Sprintf(" (p %.3g over all cases)", *f.P)
+		}
+		t.line("  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadJudged, f.BasePassed, f.BaseJudged, note)
+		if f.BaseAnswer != "" || f.HeadAnswer != "" {
+			t.answers(f.BaseAnswer, f.HeadAnswer)
+		}
+	}
+}
+
+// answers shows what changed between two answers, line by line.
+func (t *tableReport) answers(base, head string) {
+	if base == head {
+		t.line("      the same answer: %s", diag.CleanLine(head))
+		return
+	}
+	for _, line := range answerDiff(base, head) {
+		t.line("      %s", diag.CleanLine(line))
+	}
+}
+
+// slices shows the tags among whose cases something stands out.
+func (t *tableReport) slices(slices []eval.Slice) {
+	for _, s := range slices {
+		if s.StandsOut {
+			t.wrapped("  ", fmt.Sprintf("tag %s looks worse: %+.3f (%s), n=%d; one of %d tags looked at, a hint and no verdict", s.Tag, s.Estimate, bounds(s.Interval, "%+.3f"), s.N, len(slices)))
+		}
+	}
+}
+
+// safety shows the categories that were rated or blocked otherwise.
+func (t *tableReport) safety(all []eval.CategoryComparison) {
+	for _, c := range all {
+		if c.BaseHigh != c.HeadHigh || c.BaseBlocked != c.HeadBlocked {
+			t.wrapped("  ", fmt.Sprintf("%s: rated MEDIUM or higher in %.1f %% of %d answers, was %.1f %% of %d; blocked %.1f %%, was %.1f %%",
+				c.Category, 100*c.HeadHigh, c.HeadRated, 100*c.BaseHigh, c.BaseRated, 100*c.HeadBlocked, 100*c.BaseBlocked))
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package suite
+
+import (
+	"slices"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// gate reads the rules of the gate.
+func (l *loader) gate(n yamlnode.Node) {
+	if n.IsZero() {
+		return
+	}
+	m := n.Map("passRate", "errors", "blocked", "mean", "latency", "maxQuarantined", "baseline")
+	g := &eval.GateConfig{}
+	l.Gate = g
+	if rule := m.Get("passRate"); !rule.IsZero() {
+		g.PassRateMin = new(rule.Map("min").Need("min").Float(0, 1))
+	}
+	if rule := m.Get("errors"); !rule.IsZero() {
+		g.ErrorsMax = rule.Map("max").Need("max").Float(0, 1)
+	}
+	if rule := m.Get("blocked"); !rule.IsZero() {
+		g.BlockedMax = new(rule.Map("max").Need("max").Float(0, 1))
+	}
+	for e := range m.Get("mean").Map().Entries() {
+		g.Means = append(g.Means, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map("min").Need("min").Float(0, 1)})
+	}
+	if rule := m.Get("latency"); !rule.IsZero() {
+		g.LatencyP95Ms = eval.Milliseconds(rule.Map("p95").Need("p95").Duration())
+	}
+	if rule := m.Get("maxQuarantined"); !rule.IsZero() {
+		g.MaxQuarantined = new(rule.Float(0, 1))
+	}
+	if rule := m.Get("baseline"); !rule.IsZero() {
+		g.Baseline = baseline(rule)
+	}
+	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
+		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
+	}
+}
+
+// maxAlpha is beyond which an error rate is a mistake: a verdict that is wrong so often says nothing.
+const maxAlpha = 0.2
+
+// baseline reads what a run is compared with.
+func baseline(n yamlnode.Node) *eval.BaselineRule {
+	m := n.Map("run", "arm", "margin", "alpha", "onInconclusive", "metrics", "stopEarly")
+	b := &eval.BaselineRule{Run: m.Get("run").Str(), Arm: m.Get("arm").Str(), Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail}
+	if !n.IsMapping() {
+		return b
+	}
+	if b.Run == "" && b.Arm == "" {
+		n.Errorf("`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one", "there is nothing to compare with")
+	}
+	if b.Run != "" && b.Arm != "" {
+		m.Get("arm").Errorf("", "a gate compares with a run or with an arm, not with both")
+	}
+	if v := m.Get("alpha"); !v.IsZero() {
+		if b.Alpha = v.Float(0, maxAlpha); b.Alpha == 0 {
+			v.Errorf("such as 0.05", "an error rate of 0 can never be shown")
+		}
+	}
+	if v := m.Get("onInconclusive"); !v.IsZero() {
+		b.OnInconclusive = v.Word(eval.OnFail, eval.OnWarn, eval.OnPass)
+	}
+	if v := m.Get("stopEarly"); !v.IsZero() {
+		b.StopEarly = v.Bool()
+	}
+	margin := 0.0
+	if v := m.Get("margin"); !v.IsZero() {
+		margin = marginOf(v)
+	}
+	b.Metrics = gated(m, margin)
+	if margin == 0 && !m.Has("margin") && !m.Has("metrics") {
+		n.Errorf("`margin: 0.05` lets the pass rate be 5 points lower; there is no default, since nobody else can know what you can bear", "a comparison without a margin has no verdict")
+	}
+	return b
+}
+
+// marginOf reads a margin, a difference of rates or scores.
+func marginOf(n yamlnode.Node) float64 {
+	margin := n.Float(0, 1)
+	if n.IsNumber() && (margin == 0 || margin == 1) {
+		n.Errorf("such as 0.05", "a margin lies between 0 and 1: no number of cases shows that nothing at all has changed")
+	}
+	return margin
+}
+
+// gated reads the metrics that get a verdict: a list of names, which share the margin, or a mapping with one for each.
+func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
+	n := m.Get("metrics")
+	if n.IsZero() {
+		return []eval.MetricMargin{{Name: eval.MetricPass, Margin: margin}}
+	}
+	var out []eval.MetricMargin
+	if !n.IsMapping() {
+		for _, item := range n.Seq() {
+			name := item.Str()
+			switch {
+			case eval.IsRatio(name):
+				item.Errorf("`metrics: {pass: {margin: 0.05}, "+name+": {limit: 1.1}}`", "%s is compared as a ratio, and needs a limit of its own", name)
+			case margin == 0:
+				item.Errorf("`margin: 0.05` beside `metrics`", "the metric has no margin")
+			case slices.ContainsFunc(out, func(g eval.MetricMargin) bool { return g.Name == name }):
+				item.Errorf("", "the metric `%s` stands here twice", name)
+			}
+			out = append(out, eval.MetricMargin{Name: name, Margin: margin})
+		}
+		return out
+	}
+	for e := range n.Map().Entries() {
+		if eval.IsRatio(e.Name()) {
+			limit := e.Value.Map("limit").Need("limit")
+			v := limit.Float(0, 100)
+			if limit.IsNumber() && v <= 1 {
+				limit.Errorf("such as 1.1, for at most a tenth more", "a limit of a ratio is larger than 1")
+			}
+			out = append(out, eval.MetricMargin{Name: e.Name(), Margin: v})
+			continue
+		}
+		one := eval.MetricMargin{Name: e.Name(), Margin: margin}
+		if own := e.Value.Map("margin"); own.Has("margin") {
+			one.Margin = marginOf(own.Get("margin"))
+		} else if margin == 0 {
+			e.Value.Errorf("such as {margin: 0.05}", "the metric has no margin")
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// longestQuarantine is how long a case should be out of the gate: what is broken for longer belongs repaired or deleted.
+const longestQuarantine = 90 * 24 * time.Hour
+
+// quarantine reads why a case is out of the gate.
+func (l *loader) quarantine(n yamlnode.Node) *eval.Quarantine {
+	if n.IsZero() {
+		return nil
+	}
+	m := n.Map("reason", "owner", "until")
+	q := &eval.Quarantine{Reason: m.Need("reason").Str(), Owner: m.Need("owner").Str(), Until: m.Need("until").Str()}
+	until := m.Get("until")
+	if until.IsZero() || !until.IsScalar() {
+		return q
+	}
+	day, err := time.Parse(time.DateOnly, q.Until)
+	now := l.opts.Now.UTC()
+	switch {
+	case err != nil:
+		until.Errorf("such as 2027-01-31", "`%s` is not a day", q.Until)
+	case day.Sub(now) > longestQuarantine:
+		until.Warnf("by "+now.Add(longestQuarantine).Format(time.DateOnly)+" at the latest", "a quarantine of more than 90 days is forgotten")
+	case !q.Holds(now.Format(time.DateOnly)):
+		until.Warnf("repair the case, or say until when", "the quarantine is over since %s: the case counts again", q.Until)
+	}
+	return q
+}
