@@ -24,6 +24,8 @@ type Side struct {
 	Cases           []Case // in the order of the plan
 	Categories      []Category
 	Versions        []string // of the models that answered, as they told
+
+	byID map[string][]int // places of cases
 }
 
 // Case is a case on an arm, its repeats added up.
@@ -33,6 +35,7 @@ type Case struct {
 	Quarantined                bool
 	Passed, Failed, Errors     int
 	Asked, Blocked             int
+	Unused                     int // trials that were not asked, or not used, since the verdict was known
 	LatencyMs, Tokens          Sum
 	Metrics                    []Sum  // in the order of Side.Metrics
 	Trial                      string // the id of one that failed, or else of the first

@@ -209,11 +209,11 @@ func negated(d []float64) []float64 {
 }
 
 // oriented is an interval of how much better, as one of the difference.
-func oriented(lo, hi, good float64) [2]float64 {
+func oriented(lo, hi, good float64) *[2]float64 {
 	if good < 0 {
-		return [2]float64{-hi, -lo}
+		return &[2]float64{-hi, -lo}
 	}
-	return [2]float64{lo, hi}
+	return &[2]float64{lo, hi}
 }
 
 // latency compares service times by the geometric mean of the cases' ratios.
@@ -245,7 +245,9 @@ func (m *measure) tokens(c *eval.MetricComparison, limit float64) {
 
 // ratioTests fills in the estimate and the p values of a ratio, of which less is better.
 func ratioTests(c *eval.MetricComparison, r stats.Ratio, limit float64) {
-	c.Estimate, c.Interval = r.Estimate, [2]float64{r.Interval.Lo, r.Interval.Hi}
+	if c.Estimate = r.Estimate; r.SE > 0 {
+		c.Interval = &[2]float64{r.Interval.Lo, r.Interval.Hi}
+	}
 	better, worse := r.Better(), r.Worse()
 	c.PBetter, c.PWorse = &better, &worse
 	if limit > 0 {

@@ -75,6 +75,8 @@ func (p *paired) add(b, h *Case) {
 	_, judgedBefore := b.PassRate()
 	_, judgedNow := h.PassRate()
 	switch {
+	case h.Unused > 0 && h.Asked == 0 || b.Unused > 0 && b.Asked == 0:
+		p.Unused++
 	case h.Quarantined:
 		p.Quarantined = append(p.Quarantined, h.Name)
 	case b.Scorers != h.Scorers: // passing means something else

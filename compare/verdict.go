@@ -44,8 +44,11 @@ func Decide(arms []eval.ArmComparison, o Options) eval.Verdict {
 		}
 		for j := range a.Metrics {
 			if m := &a.Metrics[j]; m.Gated {
-				if a.Why != "" {
+				switch {
+				case a.Why != "":
 					m.Verdict = eval.Invalid
+				case a.Stopped != nil:
+					stopped(m, a.Stopped)
 				}
 				advise(m, a, o.Alpha)
 				a.Verdict = Worse(a.Verdict, m.Verdict)
@@ -54,6 +57,20 @@ func Decide(arms []eval.ArmComparison, o Options) eval.Verdict {
 		whole = Worse(whole, a.Verdict)
 	}
 	return whole
+}
+
+// stopped gives a metric the verdict that was known early. It is final, whatever the tests at the end would say of the
+// cases that were used.
+func stopped(m *eval.MetricComparison, stop *eval.Stop) {
+	switch {
+	case stop.Verdict == eval.NotWorse:
+		m.Verdict = eval.NotWorse
+	case stop.Metric == m.Name:
+		m.Verdict = eval.Regressed
+	default:
+		return
+	}
+	m.Test, m.Flags = "betting e-process; the interval is that of a fixed number of cases", nil
 }
 
 func orOne(p *float64) float64 {
@@ -132,13 +149,11 @@ func advise(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64) {
 
 // needed is how many cases it takes to show a difference of d, given how much the cases of m differ (docs/verdicts.md).
 func needed(m *eval.MetricComparison, d, alpha float64) int {
-	variance := float64(m.Gained+m.Regressed+1) / float64(m.N+2)
-	if !strings.HasPrefix(m.Test, "Tango") { // the half width of a t interval tells the standard deviation
-		z := stats.NormalQuantile(1 - alpha)
-		sd := (m.Interval[1] - m.Interval[0]) / 2 / z * math.Sqrt(float64(m.N))
-		if strings.HasPrefix(m.Test, "t ") {
-			variance = sd * sd
-		}
+	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
+	if strings.HasPrefix(m.Test, "t ") && m.Interval != nil { // the half width of a t interval tells the standard deviation
+		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
+		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
+		variance = sd * sd
 	}
 	return stats.CasesNeeded(variance, d, alpha, power)
 }

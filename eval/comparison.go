@@ -40,6 +40,8 @@ type ArmComparison struct {
 	HeadArm string  `json:"headArm"`
 	Verdict Verdict `json:"verdict,omitempty"`
 	Why     string  `json:"why,omitempty"` // of an invalid one
+	// Stopped says that the verdict was known early; the metrics are of what was used.
+	Stopped *Stop `json:"stopped,omitempty"`
 	// Estimand says what the intervals are about: `population`, of which the cases are a sample.
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
@@ -59,6 +61,7 @@ type Pairing struct {
 	Changed  []string `json:"changed,omitempty"`  // the same name, but other variables or scorers
 	Added    []string `json:"added,omitempty"`
 	Removed  []string `json:"removed,omitempty"`
+	Unused   int      `json:"unused,omitempty"` // not asked, or not used, since the verdict was known
 	// Quarantined cases are left out.
 	Quarantined []string `json:"quarantined,omitempty"`
 }
@@ -66,13 +69,14 @@ type Pairing struct {
 // MetricComparison is one metric, head against base. Differences are head minus base; of latency and tokens the
 // estimate is a ratio, head to base.
 type MetricComparison struct {
-	Name     string     `json:"name"`
-	Base     float64    `json:"base"`
-	Head     float64    `json:"head"`
-	Estimate float64    `json:"estimate"`
-	Interval [2]float64 `json:"interval"`
-	Level    float64    `json:"level"` // of the interval, such as 0.9
-	N        int        `json:"n"`     // units
+	Name     string  `json:"name"`
+	Base     float64 `json:"base"`
+	Head     float64 `json:"head"`
+	Estimate float64 `json:"estimate"`
+	// Interval is nil when nothing is known: too few cases, or ratios that are all the same.
+	Interval *[2]float64 `json:"interval"`
+	Level    float64     `json:"level"` // of the interval, such as 0.9
+	N        int         `json:"n"`     // units
 	// Gained and Regressed are cases that went from failing to passing, and back.
 	Gained    int    `json:"gained"`
 	Regressed int    `json:"regressed"`
@@ -113,10 +117,10 @@ type Flip struct {
 
 // Slice is the pass rate among the cases with a tag.
 type Slice struct {
-	Tag      string     `json:"tag"`
-	N        int        `json:"n"`
-	Estimate float64    `json:"estimate"`
-	Interval [2]float64 `json:"interval"`
+	Tag      string      `json:"tag"`
+	N        int         `json:"n"`
+	Estimate float64     `json:"estimate"`
+	Interval *[2]float64 `json:"interval"`
 	// P is the adjusted one-sided p value (Benjamini-Hochberg) of having got worse.
 	P float64 `json:"p"`
 	// Stands out at a false discovery rate of 0.1.

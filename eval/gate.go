@@ -45,6 +45,23 @@ const (
 	OnPass = "pass"
 )
 
+// Stop says that the verdict on an arm was known before all of its cases were asked. It is final.
+type Stop struct {
+	Suite   string  `json:"suite"`
+	Arm     string  `json:"arm"`
+	Verdict Verdict `json:"verdict"`
+	Metric  string  `json:"metric,omitempty"` // the one that regressed
+	Units   int     `json:"units"`            // independent units that were used, in the order of the schedule
+	Of      int     `json:"of"`               // that there are
+	// LogE are the logarithms of the e-values by metric: against being worse by the margin, or, of one that regressed,
+	// against not being worse.
+	LogE  map[string]float64 `json:"logE"`
+	Alpha float64            `json:"alpha"` // spent on looking early
+	// Extra are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
+	// comes after this line is not used either.
+	Extra []string `json:"extra,omitempty"`
+}
+
 // DefaultAlpha is the one-sided error rate of a decision when none is given.
 const DefaultAlpha = 0.05
 

@@ -29,6 +29,8 @@ type Document struct {
 	Damaged []string // what was found damaged and left out
 	Running bool     // somebody still writes to it
 
+	// Stops are the verdicts that were known early.
+	Stops []eval.Stop
 	// Spent is what the run has cost so far, as far as its file tells.
 	Spent eval.Spent
 	// Unpriced are the tokens by model that Spent.Money does not cover: those since the run ended last.
@@ -218,6 +220,13 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		}
 		d.End, d.unhealed = nil, false // what was lost was asked again
 		d.index.drop(r.Dropped)
+	case "stop":
+		var s eval.Stop
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
+		d.Stops = append(d.Stops, s)
+		d.index.unuse(s.Extra)
 	case "trial":
 		d.trial(data, at)
 	}
@@ -242,7 +251,14 @@ func (d *Document) trial(data []byte, at int64) {
 		d.Unpriced[model] = u
 	}
 	q := eval.Quarantine{Until: r.until}
-	d.index.add(r, at, len(data), r.until != "" && q.Holds(d.Run.StartedAt))
+	var f flags
+	if r.until != "" && q.Holds(d.Run.StartedAt) {
+		f |= isQuarantined
+	}
+	if slices.ContainsFunc(d.Stops, func(s eval.Stop) bool { return s.Suite == r.suite && s.Arm == r.arm }) {
+		f |= isExtra
+	}
+	d.index.add(r, at, len(data), f)
 	d.index.reserve(at, d.size)
 }
 

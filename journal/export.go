@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"io"
+	"slices"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -16,6 +17,10 @@ func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
 	run.Flags = nil
+	run.Suites = slices.Clone(run.Suites)
+	for i := range run.Suites {
+		run.Suites[i].Dir = "" // of the machine that exports
+	}
 	if err := w.write("run", &run); err != nil {
 		return err
 	}

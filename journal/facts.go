@@ -18,7 +18,7 @@ type Facts struct {
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
-	Quarantined, Stopped                    bool   // out of the gate; never asked, since the verdict was known
+	Quarantined, Stopped, Extra             bool // out of the gate; never asked, or not used, since the verdict was known
 	Blocked                                 string // the reason of the first block, "" when nothing was
 	Tokens                                  int
 	LatencyMs                               float64
@@ -50,6 +50,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			f.N, f.Suite, f.Case, f.Arm, f.Outcome = k.N, k.Suite, k.Case, k.Arm, k.Outcome
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.Stopped = e.flags&isQuarantined != 0, e.flags&isStopped != 0
+			f.Extra = e.flags&isExtra != 0
 			for _, m := range d.index.metrics[e.firstMetric:][:e.metricsLength] {
 				f.Scores = append(f.Scores, NamedScore{m.name, m.value})
 			}
@@ -135,7 +136,7 @@ func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool)
 	for i := range d.index.entries {
 		e := &d.index.entries[i]
 		outcome := eval.Outcome(d.index.words[e.outcome])
-		if e.suite == s && e.arm == a && e.flags&isQuarantined == 0 && e.latencyMs > 0 && (outcome == eval.Pass || outcome == eval.Fail) {
+		if e.suite == s && e.arm == a && e.flags&(isQuarantined|isExtra) == 0 && e.latencyMs > 0 && (outcome == eval.Pass || outcome == eval.Fail) {
 			all = append(all, e.latencyMs)
 		}
 	}

@@ -40,6 +40,7 @@ const (
 	isQuarantined flags = 1 << iota
 	isBlocked
 	isStopped // never asked, since the verdict was known
+	isExtra   // answered, and not used, since the verdict was known
 )
 
 // trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written.
@@ -92,16 +93,14 @@ func (x *index) word(s string) uint32 {
 func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 
 // add takes up a trial whose line has length bytes from offset.
-func (x *index) add(r *indexed, offset int64, length int, quarantined bool) {
+func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	e := entry{
 		offset: offset, length: clip(length), n: clip(r.n), id: newTrialID(r.id),
 		suite: x.word(r.suite), kase: x.word(r.kase), arm: x.word(r.arm), outcome: x.word(r.outcome), errorKind: x.word(r.errorKind),
 		prompt: clip(r.usage.PromptTokens), output: clip(r.usage.OutputTokens), total: clip(r.usage.TotalTokens),
 		latencyMs: float32(r.latencyMs), firstMetric: clip(len(x.metrics)), metricsLength: clip(len(r.metrics)),
 	}
-	if quarantined {
-		e.flags |= isQuarantined
-	}
+	e.flags = f
 	if r.blocked {
 		e.flags |= isBlocked
 	}
@@ -134,6 +133,22 @@ func (x *index) drop(ids []string) {
 		gone[newTrialID(id)] = true
 	}
 	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return gone[e.id] })
+}
+
+// unuse marks trials that a verdict does not use.
+func (x *index) unuse(ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	extra := map[trialID]bool{}
+	for _, id := range ids {
+		extra[newTrialID(id)] = true
+	}
+	for i := range x.entries {
+		if e := &x.entries[i]; extra[e.id] {
+			e.flags |= isExtra
+		}
+	}
 }
 
 // sampled is how many lines tell how long lines are, so that room for all can be made at once.

@@ -169,7 +169,7 @@ type armTally struct {
 	arm         Arm
 	suite, kase string // the case that is being added up
 	counts      eval.Counts
-	quarantined bool
+	ungated     bool
 	sums        map[string]*sum // of the case's metrics
 	metrics     map[string]*sum
 	latency     float64
@@ -190,7 +190,7 @@ func (t *tally) add(r *digest) {
 			t.quarantined++
 		}
 	}
-	if r.flags&(isQuarantined|isStopped) == 0 {
+	if r.flags&(isQuarantined|isStopped|isExtra) == 0 {
 		t.gated.Add(r.outcome)
 		if r.flags&isBlocked != 0 {
 			t.blocked++
@@ -203,7 +203,7 @@ func (t *tally) add(r *digest) {
 	}
 	if a.suite != r.suite || a.kase != r.kase {
 		a.closeCase()
-		a.suite, a.kase, a.quarantined = r.suite, r.kase, r.flags&isQuarantined != 0
+		a.suite, a.kase, a.ungated = r.suite, r.kase, r.flags&(isQuarantined|isExtra) != 0
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)
@@ -245,7 +245,7 @@ func (a *armTally) closeCase() {
 		a.arm.Judged++
 		rate := float64(a.counts.Pass) / float64(judged)
 		a.arm.passSum += rate
-		if !a.quarantined {
+		if !a.ungated {
 			a.arm.gated++
 			a.arm.gatedPassSum += rate
 		}

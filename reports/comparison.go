@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
@@ -91,7 +90,7 @@ func (t *tableReport) armComparison(a *eval.ArmComparison) {
 	if a.Why != "" {
 		t.wrapped("  ", a.Why)
 	}
-	t.pairing(&a.Cases)
+	t.pairing(&a.Cases, a.Stopped)
 	var body [][]string
 	for i := range a.Metrics {
 		body = append(body, t.metricRow(&a.Metrics[i]))
@@ -110,12 +109,15 @@ func (t *tableReport) armComparison(a *eval.ArmComparison) {
 }
 
 // pairing says which cases are compared, and which are not.
-func (t *tableReport) pairing(p *eval.Pairing) {
+func (t *tableReport) pairing(p *eval.Pairing, stop *eval.Stop) {
 	words := diag.Count(p.Paired, "case") + " compared"
 	if p.Units != p.Paired && p.Units > 0 {
 		words += ", " + diag.Count(p.Units, "independent unit")
 	}
 	t.line("  %s", words)
+	if stop != nil {
+		t.wrapped("  ", fmt.Sprintf("the verdict was known after %d of %d units, in the order of the schedule; %s were not asked, or are not used", stop.Units, stop.Of, diag.Count(p.Unused, "case")))
+	}
 	for _, left := range []struct {
 		names []string
 		what  string
@@ -163,8 +165,8 @@ func amount(m *eval.MetricComparison, x float64) string {
 	return fmt.Sprintf("%.3f", x)
 }
 
-func bounds(i [2]float64, format string) string {
-	if i[1] >= math.MaxFloat64 {
+func bounds(i *[2]float64, format string) string {
+	if i == nil {
 		return "unknown"
 	}
 	return fmt.Sprintf(format+" to "+format, i[0], i[1])
@@ -228,8 +230,12 @@ func (t *tableReport) flips(flips []eval.Flip) {
 
 // answers shows what changed between two answers, line by line.
 func (t *tableReport) answers(base, head string) {
-	if base == head {
+	switch {
+	case base == head:
 		t.line("      the same answer: %s", diag.CleanLine(head))
+		return
+	case base == "" || head == "": // of an exported baseline there is none
+		t.line("      the answer: %s", diag.CleanLine(base+head))
 		return
 	}
 	for _, line := range answerDiff(base, head) {

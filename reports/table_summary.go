@@ -121,6 +121,9 @@ func (t *tableReport) closing() {
 	}
 	t.line("%s: %s, %s, %s, %s", trials,
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
+	if n := t.d.Summary.Stopped; n > 0 {
+		t.line("%s saved: the verdict was known", diag.Count(n, "call"))
+	}
 	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
 	if t.d.End != nil && t.d.End.Spent != nil {
 		t.budget(t.d.End.Spent)

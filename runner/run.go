@@ -26,6 +26,10 @@ type Config struct {
 	// counted rather than estimated.
 	TokensMatter bool
 	Stop         *Stop
+	// Schedule are the trials of the plan in the order in which they are asked. Optional: that of the plan.
+	Schedule iter.Seq[*Planned]
+	// Skip says why a trial need not be asked any more, "" when it must. Optional.
+	Skip func(*Planned) string
 	// Recorded says what is known of a trial from before. Optional.
 	Recorded func(*Planned) Recorded
 }
@@ -177,7 +181,11 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 // feed hands out the trials. After a stop it skips the rest itself.
 func (r *run) feed(ctx context.Context) {
 	defer close(r.jobs)
-	for t := range r.plan.Trials() {
+	schedule := r.Schedule
+	if schedule == nil {
+		schedule = r.plan.Trials()
+	}
+	for t := range schedule {
 		if ctx.Err() != nil {
 			return
 		}
@@ -192,7 +200,7 @@ func (r *run) feed(ctx context.Context) {
 		stopped := r.Stop.Done()
 		if j.known != nil {
 			stopped = nil // judging costs nothing
-		} else if reason := r.Stop.Reason(); reason != "" {
+		} else if reason := cmp.Or(r.Stop.Reason(), r.skip(t)); reason != "" {
 			r.send(skipped(t, reason))
 			continue
 		}
@@ -204,6 +212,13 @@ func (r *run) feed(ctx context.Context) {
 			return
 		}
 	}
+}
+
+func (r *run) skip(t *Planned) string {
+	if r.Skip == nil {
+		return ""
+	}
+	return r.Skip(t)
 }
 
 // work brings a trial to its result, and waits until that is taken: it may be an error after which nothing more is to
@@ -264,7 +279,7 @@ func skipped(t *Planned, reason string) eval.Result {
 
 // ask makes the call of a trial. Without an answer the result is settled, and ask is false.
 func (r *run) ask(ctx context.Context, a *asked) bool {
-	if reason := r.Stop.Reason(); reason != "" || ctx.Err() != nil {
+	if reason := cmp.Or(r.Stop.Reason(), r.skip(a.trial)); reason != "" || ctx.Err() != nil {
 		a.result = skipped(a.trial, cmp.Or(reason, "interrupted"))
 		return false
 	}

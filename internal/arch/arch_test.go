@@ -34,7 +34,7 @@ var direct = map[string][]string{
 	"compare":           {"eval", "internal/stats"},
 	"reports":           {"journal", "eval", "diag", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag"},
-	"internal/harness":  {"runner", "compare", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
+	"internal/harness":  {"runner", "compare", "internal/stats", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
 	"cmd/evalrun":       {"internal/harness", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
 }
 

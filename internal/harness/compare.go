@@ -48,7 +48,13 @@ func Compare(base, head *journal.Document, what Comparing) (*eval.Comparison, er
 		if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "), strings.Join(b, ", ")))
 		}
-		c.Arms = append(c.Arms, compare.Compare(p.base, p.head, optionsFor(what.Rules(p.head.Suite), head, p.head.Suite)))
+		arm := compare.Compare(p.base, p.head, optionsFor(what.Rules(p.head.Suite), head, p.head.Suite))
+		for i := range head.Stops {
+			if stop := &head.Stops[i]; stop.Suite == arm.Suite && stop.Arm == arm.HeadArm {
+				arm.Stopped = stop
+			}
+		}
+		c.Arms = append(c.Arms, arm)
 	}
 	c.Verdict = decideAll(c.Arms, what, head)
 	if len(pairs) == 0 {
@@ -65,6 +71,9 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 	}
 	if rule != nil {
 		o.Gated, o.Alpha = rule.Metrics, rule.Alpha
+		if rule.StopEarly { // what is left for the end
+			o.Alpha -= rule.Alpha * compare.EarlyShare
+		}
 	}
 	return o
 }
@@ -106,7 +115,7 @@ func armPairs(before, after []*compare.Side, what Comparing, c *eval.Comparison)
 		candidates := of(before, h.Suite)
 		var b *compare.Side
 		switch {
-		case what.HeadArm != "" && h.Arm != what.HeadArm:
+		case what.HeadArm != "" && h.Arm != what.HeadArm, what.HeadArm == "" && h.Arm == what.BaseArm:
 			continue
 		case what.BaseArm != "":
 			b = named(candidates, what.BaseArm)
@@ -224,6 +233,10 @@ func (r *sideReader) add(f *journal.Facts) {
 			Name: f.Case, ID: strings.Clone(f.CaseID), Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster), Tags: r.tagsOf(f.Tags), Quarantined: f.Quarantined,
 		})
 		last++
+	}
+	if f.Extra || f.Stopped {
+		s.Cases[last].Unused++
+		return
 	}
 	s.trial(&s.Cases[last], f)
 }

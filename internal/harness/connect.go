@@ -39,8 +39,9 @@ type Session struct {
 	login    *oauth.Tokens // nil without OAuth
 	client   *genlang.Client
 	emulator *emulator.Server
-	store    *record.Store // of recorded answers; nil without
-	answers  *answers      // made elsewhere; nil without
+	store    *record.Store      // of recorded answers; nil without
+	answers  *answers           // made elsewhere; nil without
+	gates    []*eval.GateConfig // of the suites, with what the flags say
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its

@@ -280,7 +280,14 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 	if err := w.Resumed(&journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids}); err != nil {
 		return Exitf(ExitIncomplete, "the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
-	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}}
+	early, err := newSequential(&r.doc.Run, plan)
+	if err == nil && early != nil {
+		err = early.replay(r.doc, func(k journal.Known) bool { return r.settled(recorded{k, 0}) }, w)
+	}
+	if err != nil {
+		return Exitf(ExitIncomplete, "the run cannot be resumed: %w", errors.Join(err, w.Close()))
+	}
+	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := r.find(t)
 		switch {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -40,7 +41,14 @@ type Progress interface {
 // Run carries out the plan into a new run directory and returns that. Signals end it early: the
 // first one stops and drains, the second abandons.
 func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress, signals <-chan os.Signal) (dir string, err error) {
+	if err := s.settleGates(plan); err != nil {
+		return "", err
+	}
 	run := s.head(plan)
+	early, err := newSequential(run, plan)
+	if err != nil {
+		return "", err
+	}
 	dir = s.Flags.Out
 	if dir == "" {
 		dir = filepath.Join(runsDir, run.ID)
@@ -52,7 +60,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 	}
-	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}}
+	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	if s.answers != nil {
 		c.recorded = s.answers.recorded
 	}
@@ -145,7 +153,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	}
 	run := &eval.Run{
 		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
-		Models: plan.Models, Flags: flags, RandomSeed: s.Flags.Seed, Labels: eval.Labels{},
+		Models: plan.Models, Flags: flags, RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()), Labels: eval.Labels{},
 		Plan: eval.RunPlan{Trials: plan.Size(), Arms: armNames(plan), Targets: plan.Targets(), Shard: plan.Shard()}, Tool: "evalrun " + s.Version,
 	}
 	switch {
@@ -160,7 +168,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	}
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, eval.RunSuite{
-			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: one.Gate,
+			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: s.gates[i],
 			Snapshot: snapshotDir(i) + one.Base(), Dir: s.Loaded.dirs[i],
 		})
 	}
@@ -175,6 +183,13 @@ func armNames(plan *runner.Plan) []string {
 		}
 	}
 	return names
+}
+
+// randomSeed orders the schedule of a run that was given no seed: the same cases should not be the first ones every night.
+func randomSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])                        // it never fails
+	return binary.LittleEndian.Uint64(b[:]) >> 11 // JSON numbers are good for 53 bits
 }
 
 // runID is a time, for people, and a random part, since two runs may begin in the same
@@ -220,6 +235,7 @@ type consumer struct {
 	journal  *journal.Writer
 	plan     *runner.Plan
 	recorded func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
+	early    *sequential                           // of gates that stop early; nil without
 	end      eval.End
 	halting  sync.Mutex // held while the run is being stopped
 	failures int
@@ -229,17 +245,25 @@ type consumer struct {
 func (c *consumer) consume(ctx context.Context, progress Progress) {
 	s := c.session
 	limits := s.Settings.Limits
-	results := runner.Run(ctx, c.plan, runner.Config{
+	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Stop: s.stop, Recorded: c.recorded,
-	})
-	for r := range results {
+	}
+	if c.early != nil {
+		config.Schedule, config.Skip = c.early.schedule(c.plan), c.early.skip
+	}
+	for r := range runner.Run(ctx, c.plan, config) {
 		if s.Flags.NoContent {
 			r.Withhold()
 		}
 		if err := c.journal.Append(&r); err != nil {
 			c.broken = err // without a journal, further answers would be paid and lost
 			return
+		}
+		if c.early != nil {
+			if c.broken = c.early.observe(ofResult(&r), c.journal); c.broken != nil {
+				return
+			}
 		}
 		c.end.Counts.Add(r.Outcome)
 		progress.Done(&r, s.ledger.Spent())

@@ -1,0 +1,107 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+)
+
+// EarlyShare is the share of alpha that is spent on looking early; the rest is left for the tests at the end, so that both
+// together err no more often than alpha.
+const EarlyShare = 0.2
+
+// Parameters of the e-processes (docs/verdicts.md): bets in a mixture, and the part of the margin that a loss must
+// exceed to be told early.
+const (
+	bets     = 24
+	failPart = 0.5
+)
+
+// Sequential watches an arm while its units come in the order of the schedule, and says when the verdict is known. It is
+// a function of what it was fed, and of nothing else.
+//
+// Source: betting e-processes, Waudby-Smith and Ramdas 2024; design/statistics.md A3.
+type Sequential struct {
+	metrics  []eval.MetricMargin
+	bets     []*stats.Betting
+	alpha    float64 // for looking early
+	verdicts int     // of all arms and metrics, over which alpha is divided for "regressed"
+	fed      int
+}
+
+// NewSequential watches the metrics of an arm; alpha is that of the gate, verdicts the number of metrics over all arms.
+func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Sequential {
+	s := &Sequential{metrics: metrics, alpha: alpha * EarlyShare, verdicts: verdicts}
+	for _, m := range metrics {
+		s.bets = append(s.bets, stats.NewBetting(m.Margin, failPart, bets))
+	}
+	return s
+}
+
+// Feed takes the next unit: by metric the difference, head minus base, or NaN when there is none. It returns a stop when the verdict is
+// known, nil otherwise.
+func (s *Sequential) Feed(d []float64) *eval.Stop {
+	s.fed++
+	for i, m := range s.metrics {
+		if m.Name == eval.MetricBlocked {
+			s.bets[i].Add(-d[i])
+			continue
+		}
+		s.bets[i].Add(d[i])
+	}
+	stop := &eval.Stop{Units: s.fed, Alpha: s.alpha, LogE: map[string]float64{}}
+	all := true
+	for i, m := range s.metrics {
+		if e := s.bets[i].LogFail(); e >= math.Log(float64(s.verdicts)/s.alpha) {
+			stop.Verdict, stop.Metric = eval.Regressed, m.Name
+			stop.LogE = map[string]float64{m.Name: e}
+			return stop
+		}
+		e := s.bets[i].LogNI()
+		stop.LogE[m.Name] = e
+		all = all && e >= math.Log(1/s.alpha)
+	}
+	if !all {
+		return nil
+	}
+	stop.Verdict = eval.NotWorse
+	return stop
+}
+
+// Find is the case of a side that is the same as one of another side, nil when there is none.
+func (s *Side) Find(id, name, scorers string) *Case {
+	if s.byID == nil {
+		s.byID = map[string][]int{}
+		for i := range s.Cases {
+			s.byID[s.Cases[i].ID] = append(s.byID[s.Cases[i].ID], i)
+		}
+	}
+	places := s.byID[id]
+	if len(places) == 0 {
+		return nil
+	}
+	at := places[0]
+	if i := slices.IndexFunc(places, func(p int) bool { return s.Cases[p].Name == name }); i >= 0 {
+		at = places[i]
+	}
+	if c := &s.Cases[at]; c.Scorers == scorers {
+		return c
+	}
+	return nil
+}
+
+// Of adds up what the case says of a metric.
+func (c *Case) Of(s *Side, metric string) Sum {
+	switch metric {
+	case eval.MetricPass:
+		return Sum{float64(c.Passed), c.Passed + c.Failed}
+	case eval.MetricBlocked:
+		return Sum{float64(c.Blocked), c.Asked}
+	}
+	if at := slices.Index(s.Metrics, metric); at >= 0 && at < len(c.Metrics) {
+		return c.Metrics[at]
+	}
+	return Sum{}
+}

@@ -1,0 +1,173 @@
+package harness
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// settleGates makes the gates of the run from those of the suites and the flags, and checks, before anything is paid,
+// that there is something to compare with and that the cases are enough to ever show what the gate wants.
+func (s *Session) settleGates(plan *runner.Plan) error {
+	s.gates = nil
+	for _, one := range s.Loaded.Suites {
+		rule, err := effective(one.Gate, s.Flags)
+		if err != nil {
+			return err
+		}
+		gate := one.Gate
+		if rule != nil {
+			gate = &eval.GateConfig{}
+			if one.Gate != nil {
+				*gate = *one.Gate
+			}
+			gate.Baseline = rule
+			if !s.Flags.NoBaseline {
+				if err := s.checkBaseline(one.Name, rule, plan); err != nil {
+					return err
+				}
+			}
+		}
+		s.gates = append(s.gates, gate)
+	}
+	return nil
+}
+
+// checkBaseline finds what a suite is compared with.
+func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *runner.Plan) error {
+	for _, m := range rule.Metrics {
+		if rule.StopEarly && eval.IsRatio(m.Name) {
+			return Exitf(ExitBadInput, "the gate of %s stops early, which does not go with %s: ratios are judged at the end", suite, m.Name)
+		}
+	}
+	if rule.Arm != "" {
+		if names := armNames(plan); len(names) > 0 && !slices.Contains(names, rule.Arm) {
+			return Exitf(ExitBadInput, "the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm, diag.DidYouMean(rule.Arm, names))
+		}
+	} else {
+		path, err := FindBaseline(rule.Run)
+		if err != nil {
+			return Exitf(ExitIncomplete, "%s is to be compared, and %w; --no-baseline runs without", suite, err)
+		}
+		d, err := journal.Open(path)
+		if err != nil {
+			return Exitf(ExitIncomplete, "%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, rule.Run, err)
+		}
+		defer d.Close() //nolint:errcheck // it was only read
+		switch {
+		case d.Running:
+			return Exitf(ExitIncomplete, "the baseline %s still goes on; --no-baseline runs without", rule.Run)
+		case d.Partial():
+			return Exitf(ExitIncomplete, "the baseline %s is not complete; --no-baseline runs without", rule.Run)
+		case d.Summary.Counts.Asked() == 0:
+			return Exitf(ExitIncomplete, "the baseline %s is blank: nothing was asked; --no-baseline runs without", rule.Run)
+		}
+		rule.Path = absolutePath(path)
+	}
+	if plan.Shard() != nil { // merging compares
+		return nil
+	}
+	return s.checkReach(suite, rule, plan)
+}
+
+// checkReach says when the cases can never show what the gate wants: not even if no case differs.
+func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner.Plan) error {
+	alpha := rule.Alpha
+	if rule.StopEarly {
+		alpha -= alpha * compare.EarlyShare
+	}
+	for _, m := range rule.Metrics {
+		if m.Name != eval.MetricPass {
+			continue
+		}
+		for _, arm := range unitsOf(suite, rule.Arm, plan) {
+			need := stats.MinCasesConstant(alpha, m.Margin)
+			if arm.single {
+				need = stats.MinCasesWithoutFlip(alpha, m.Margin)
+			}
+			if arm.units >= need {
+				continue
+			}
+			what := "cases"
+			if arm.clustered {
+				what = "independent units (clusters count as one)"
+			}
+			text := fmt.Sprintf("%s on %s: %d %s can never show that the pass rate is not worse by a margin of %g; you need %d without a single flip. "+
+				"Add cases, or state a larger margin: %d are enough for %.2g", suite, arm.name, arm.units, what, m.Margin, need, arm.units, leastMargin(arm, alpha))
+			if rule.OnInconclusive != eval.OnFail {
+				s.Notice("warning: " + text)
+				continue
+			}
+			return Exitf(ExitBadInput, "%s; --no-baseline or --on-inconclusive warn runs all the same", text)
+		}
+	}
+	return nil
+}
+
+// leastMargin is the smallest margin, in hundredths, that an arm of so many units can show.
+func leastMargin(arm *armUnits, alpha float64) float64 {
+	for hundredths := 1; hundredths < 100; hundredths++ {
+		margin := float64(hundredths) / 100
+		if arm.single && stats.MinCasesWithoutFlip(alpha, margin) <= arm.units || stats.MinCasesConstant(alpha, margin) <= arm.units {
+			return margin
+		}
+	}
+	return 1
+}
+
+// armUnits is how many independent units an arm of a plan has.
+type armUnits struct {
+	name      string
+	units     int
+	single    bool // each case is asked once, and none belongs to a cluster
+	clustered bool
+}
+
+// unitsOf counts the units of the arms of a suite that are compared.
+func unitsOf(suite, baseArm string, plan *runner.Plan) []*armUnits {
+	var order []*armUnits
+	by := map[string]*armUnits{}
+	clusters := map[string]bool{}
+	today := time.Now().UTC().Format(time.RFC3339)
+	for t := range plan.Trials() {
+		if t.Suite != suite || t.Arm == baseArm || t.Quarantine.Holds(today) {
+			continue
+		}
+		a, ok := by[t.Arm]
+		if !ok {
+			a = &armUnits{name: t.Arm, single: true}
+			by[t.Arm] = a
+			order = append(order, a)
+		}
+		if t.Repeat > 1 {
+			a.single = false
+			continue
+		}
+		if t.Cluster != "" {
+			a.single, a.clustered = false, true
+			key := strings.Join([]string{t.Arm, t.Cluster}, "\x00")
+			if clusters[key] {
+				continue
+			}
+			clusters[key] = true
+		}
+		a.units++
+	}
+	return order
+}
+
+func absolutePath(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
