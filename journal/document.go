@@ -388,6 +388,14 @@ func (d *Document) Rows() iter.Seq[Row] {
 	}
 }
 
+// Quarantined reports whether the case is kept out of the gate.
+func (r Row) Quarantined() (yes bool) {
+	for e := range r.each {
+		return e.flags&isQuarantined != 0
+	}
+	return false
+}
+
 func (r *Row) count() {
 	r.Counts = eval.Counts{}
 	for e := range r.each {

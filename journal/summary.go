@@ -32,7 +32,7 @@ func (t *Tokens) add(u eval.Usage) {
 
 // CaseCounts tallies cases on arms, the repeats of each folded into one: the
 // counts of a JUnit file. A case fails when any repeat does; else it errs when any does; else it
-// is skipped when any repeat is.
+// is skipped when any repeat is, or when it is in quarantine.
 type CaseCounts struct {
 	Tests    int `json:"tests"`
 	Failures int `json:"failures"`
@@ -170,6 +170,7 @@ type armTally struct {
 	suite, kase string // the case that is being added up
 	counts      eval.Counts
 	ungated     bool
+	quarantined bool
 	sums        map[string]*sum // of the case's metrics
 	metrics     map[string]*sum
 	latency     float64
@@ -203,7 +204,7 @@ func (t *tally) add(r *digest) {
 	}
 	if a.suite != r.suite || a.kase != r.kase {
 		a.closeCase()
-		a.suite, a.kase, a.ungated = r.suite, r.kase, r.flags&(isQuarantined|isExtra) != 0
+		a.suite, a.kase, a.ungated, a.quarantined = r.suite, r.kase, r.flags&(isQuarantined|isExtra) != 0, r.flags&isQuarantined != 0
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)
@@ -254,7 +255,11 @@ func (a *armTally) closeCase() {
 		}
 	}
 	a.arm.Cases.Tests++
-	switch Fold(a.counts) {
+	outcome := Fold(a.counts)
+	if a.quarantined {
+		outcome = eval.Skip
+	}
+	switch outcome {
 	case eval.Fail:
 		a.arm.Cases.Failures++
 	case eval.Err:

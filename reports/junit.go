@@ -159,6 +159,9 @@ func (j *junit) time(suite, arm string) float64 {
 func (j *junit) kase(cell journal.Row, class string) error {
 	c := junitCase{Name: cell.Case, Classname: class, Time: seconds(cell.LatencyMs())}
 	outcome := journal.Fold(cell.Counts)
+	if cell.Quarantined() {
+		return j.quarantined(cell, c)
+	}
 	if outcome == eval.Pass {
 		return j.element(c)
 	}
@@ -188,6 +191,20 @@ func (j *junit) kase(cell journal.Row, class string) error {
 		c.Error = &junitProblem{message, kind, body}
 	default:
 		c.Skipped = &junitSkipped{Message: message}
+	}
+	return j.element(c)
+}
+
+// quarantined writes a case that does not count, with what became of it all the same.
+func (j *junit) quarantined(cell journal.Row, c junitCase) error {
+	for r, err := range j.d.Read(cell) {
+		if err != nil {
+			return err
+		}
+		if q := r.Quarantine; q != nil {
+			c.Skipped = &junitSkipped{Message: shorten(fmt.Sprintf("in quarantine until %s (%s): %s; %s", q.Until, q.Owner, q.Reason, tally(cell.Counts)), 500)}
+			break
+		}
 	}
 	return j.element(c)
 }

@@ -137,6 +137,9 @@ func (t *tableReport) closing() {
 	t.gate()
 }
 
+// manyQuarantined is the share of cases in quarantine from which on it is worth a word.
+const manyQuarantined = 0.05
+
 // repeats tells how steady the cases are that were asked more than once, and which do not count.
 func (t *tableReport) repeats() {
 	for _, s := range t.d.Summary.Suites {
@@ -146,7 +149,11 @@ func (t *tableReport) repeats() {
 			}
 		}
 		if s.Quarantined > 0 {
-			t.line("%s: %d of %s in quarantine, out of the gate", diag.CleanLine(s.Name), s.Quarantined, diag.Count(s.Cases, "case"))
+			text := fmt.Sprintf("%s: %d of %s in quarantine, out of the gate", s.Name, s.Quarantined, diag.Count(s.Cases, "case"))
+			if float64(s.Quarantined) > manyQuarantined*float64(s.Cases) {
+				text += "; warning: a gate that leaves out more than one in twenty guards little"
+			}
+			t.wrapped("", text)
 		}
 	}
 }

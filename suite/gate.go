@@ -2,6 +2,7 @@ package suite
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -59,7 +60,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 		m.Get("arm").Errorf("", "a gate compares with a run or with an arm, not with both")
 	}
 	if v := m.Get("alpha"); !v.IsZero() {
-		if b.Alpha = v.Float(0, maxAlpha); b.Alpha == 0 {
+		if b.Alpha = v.Float(0, maxAlpha); b.Alpha == 0 && strings.Trim(v.Written(), "0.") == "" {
 			v.Errorf("such as 0.05", "an error rate of 0 can never be shown")
 		}
 	}

@@ -30,7 +30,7 @@ func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 	}
 	t.Cleanup(func() { root.Close() })
 	var diags diag.List
-	s := suite.Load(root.FS(), filepath.Base(path), filepath.Base(path), scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(root.FS(), filepath.Base(path), filepath.Base(path), scorers.Builtin(), suite.Options{Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}, &diags)
 	var b bytes.Buffer
 	source := func(file string) []byte {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))

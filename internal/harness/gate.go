@@ -2,7 +2,6 @@ package harness
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -196,19 +195,4 @@ func Worst(codes ...int) int {
 		}
 	}
 	return ExitOK
-}
-
-// quarantineWarning is the share of cases in quarantine from which on it is worth a word.
-const quarantineWarning = 0.05
-
-// QuarantineWarnings tells of suites in which too many cases do not count.
-func QuarantineWarnings(d *journal.Document) []string {
-	var out []string
-	for i := range d.Summary.Suites {
-		s := &d.Summary.Suites[i]
-		if share := float64(s.Quarantined) / float64(max(1, s.Cases)); share > quarantineWarning {
-			out = append(out, fmt.Sprintf("%s: %d of %d cases are in quarantine: a gate that leaves out more than one in twenty guards little", s.Name, s.Quarantined, s.Cases))
-		}
-	}
-	return out
 }

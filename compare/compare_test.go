@@ -1,0 +1,318 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// side makes an arm whose cases have these passes of so many repeats.
+func side(run string, repeats int, passed ...int) *Side {
+	s := &Side{Run: run, Suite: "s", Arm: "t/p"}
+	for i, p := range passed {
+		c := Case{Name: fmt.Sprintf("case %d", i), ID: fmt.Sprintf("id %d", i), Passed: p, Failed: repeats - p, Asked: repeats}
+		for range repeats {
+			c.LatencyMs.Add(100)
+			c.Tokens.Add(10)
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	return s
+}
+
+// flipped makes two sides of n cases of which so many were gained and lost.
+func flipped(n, gained, regressed int) (base, head *Side) {
+	before, after := make([]int, n), make([]int, n)
+	for i := range n {
+		switch {
+		case i < gained:
+			after[i] = 1
+		case i < gained+regressed:
+			before[i] = 1
+		default:
+			before[i], after[i] = 1, 1
+		}
+	}
+	return side("base", 1, before...), side("head", 1, after...)
+}
+
+func options(alpha float64, metrics ...eval.MetricMargin) Options {
+	return Options{Alpha: alpha, Gated: metrics, MaxErrors: 0.01, Seed: 1}
+}
+
+func passMargin(margin float64) eval.MetricMargin {
+	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
+}
+
+// decided compares two sides and gives the verdicts.
+func decided(base, head *Side, o Options) *eval.ArmComparison {
+	arms := []eval.ArmComparison{Compare(base, head, o)}
+	Decide(arms, o)
+	return &arms[0]
+}
+
+func vectors[T any](t *testing.T, family string) []T {
+	t.Helper()
+	data, err := os.ReadFile("../internal/stats/testdata/statistics.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	var out []T
+	if err := json.Unmarshal(all[family], &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Verdicts, p values and advice are those of an independent program.
+func TestPairedBinaryVerdicts(t *testing.T) {
+	for _, v := range vectors[struct {
+		N, Gained, Regressed int
+		Margin, Alpha        float64
+		PNoninferior         float64 `json:"p_noninferior"`
+		PWorse               float64 `json:"p_worse_midp"`
+		PBetter              float64 `json:"p_better_midp"`
+		Verdict              string
+		Flags                []string
+		ExtraCases           int `json:"extra_cases"`
+	}](t, "gate_paired_binary") {
+		base, head := flipped(v.N, v.Gained, v.Regressed)
+		a := decided(base, head, options(v.Alpha, passMargin(v.Margin)))
+		m := a.Metrics[0]
+		if string(m.Verdict) != v.Verdict || string(a.Verdict) != v.Verdict {
+			t.Errorf("%+v: %s", v, m.Verdict)
+		}
+		for _, p := range [][2]float64{{*m.PNonInferior, v.PNoninferior}, {*m.PWorse, v.PWorse}, {*m.PBetter, v.PBetter}} {
+			if math.Abs(p[0]-p[1]) > 1e-9 {
+				t.Errorf("%+v: p %v, want %v", v, p[0], p[1])
+			}
+		}
+		if !slices.Equal(m.Flags, v.Flags) && len(m.Flags)+len(v.Flags) > 0 {
+			t.Errorf("%+v: flags %v", v, m.Flags)
+		}
+		if m.Verdict == eval.Inconclusive && (m.MoreCases != v.ExtraCases || !strings.Contains(m.Advice, fmt.Sprintf("%d more cases", v.ExtraCases))) {
+			t.Errorf("%+v: %d more, %s", v, m.MoreCases, m.Advice)
+		}
+	}
+}
+
+// The stop index and the e-values are those of an independent program.
+func TestSequentialStops(t *testing.T) {
+	for _, v := range vectors[struct {
+		Name      string
+		StopAt    int `json:"stop_at"`
+		Verdict   string
+		LogENI    float64 `json:"log_e_ni"`
+		LogEFail  float64 `json:"log_e_fail"`
+		Generator []any
+		Margin    float64
+		Alpha     float64 `json:"alpha_early"`
+		N         int
+	}](t, "sequential_stop") {
+		var next func(i int) float64
+		switch v.Generator[0] {
+		case "const":
+			next = func(int) float64 { return v.Generator[1].(float64) }
+		case "pattern":
+			p := v.Generator[1].([]any)
+			next = func(i int) float64 { return p[i%len(p)].(float64) }
+		case "lcg":
+			x := uint64(v.Generator[1].(float64))
+			gain, loss := v.Generator[3].(float64), v.Generator[4].(float64)
+			next = func(int) float64 {
+				x = (1103515245*x + 12345) & (1<<31 - 1)
+				switch u := float64(x) / (1 << 31); {
+				case u < gain:
+					return 1
+				case u < gain+loss:
+					return -1
+				}
+				return 0
+			}
+		}
+		s := NewSequential([]eval.MetricMargin{passMargin(v.Margin)}, v.Alpha/EarlyShare, 1)
+		for i := range v.N {
+			stop := s.Feed([]float64{next(i)})
+			if stop == nil {
+				continue
+			}
+			want := map[eval.Verdict]float64{eval.NotWorse: v.LogENI, eval.Regressed: v.LogEFail}[stop.Verdict]
+			if stop.Units != v.StopAt || string(stop.Verdict) != v.Verdict || math.Abs(stop.LogE[eval.MetricPass]-want) > 1e-9 {
+				t.Errorf("%s: %+v, want %d %s %v", v.Name, stop, v.StopAt, v.Verdict, want)
+			}
+			break
+		}
+	}
+}
+
+// Cases are paired by what they ask; what cannot be paired is told.
+func TestPairing(t *testing.T) {
+	base, head := side("base", 1, 1, 1, 1, 1, 1), side("head", 1, 1, 0, 1, 1, 1)
+	slices.Reverse(base.Cases)              // the place does not matter
+	head.Cases[0].Name = "renamed"          // nor does the name
+	head.Cases[2].ID = "other variables"    // another case of the same name
+	head.Cases[3].Scorers = "other scorers" // passing means something else
+	head.Cases[4].Passed, head.Cases[4].Errors = 0, 1
+	head.Cases = append(head.Cases, Case{Name: "new", ID: "new", Passed: 1, Asked: 1}, Case{Name: "sick", ID: "sick", Passed: 1, Asked: 1, Quarantined: true})
+	base.Cases = append(base.Cases, Case{Name: "old", ID: "old", Passed: 1, Asked: 1}, Case{Name: "sick", ID: "sick", Failed: 1, Asked: 1})
+	p := Compare(base, head, options(0.05)).Cases
+	got := fmt.Sprint(p.Paired, p.Units, p.Changed, p.Added, p.Removed, p.Unjudged, p.Quarantined)
+	if want := "3 2 [case 2 case 3] [new] [old] [case 4] [sick]"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// Cases that ask the same are told apart by their names, then by their order.
+func TestPairingOfEqualCases(t *testing.T) {
+	base, head := side("base", 1, 1, 0, 1), side("head", 1, 1, 0, 1)
+	for i := range 3 {
+		base.Cases[i].ID, head.Cases[i].ID = "same", "same"
+	}
+	slices.Reverse(head.Cases)
+	a := Compare(base, head, options(0.05))
+	if a.Cases.Paired != 3 || len(a.Flips) != 0 {
+		t.Errorf("%+v %+v", a.Cases, a.Flips)
+	}
+}
+
+// What is not comparable has no other verdict, whatever its numbers.
+func TestInvalid(t *testing.T) {
+	for name, spoil := range map[string]func(base, head *Side){
+		"it is the same run on both sides": func(base, head *Side) { head.Run = base.Run },
+		"the baseline is not complete":     func(base, _ *Side) { base.Partial = true },
+		"the run is not complete":          func(_, head *Side) { head.Partial = true },
+		"no case is in both": func(_, head *Side) {
+			for i := range head.Cases {
+				head.Cases[i].ID, head.Cases[i].Name = fmt.Sprint("other", i), fmt.Sprint("other", i)
+			}
+		},
+		"no case was judged on both sides": func(_, head *Side) {
+			for i := range head.Cases {
+				head.Cases[i].Passed, head.Cases[i].Failed, head.Cases[i].Errors = 0, 0, 1
+			}
+		},
+		"5.0 % of the trials of the run are errors, more than 1 %": func(_, head *Side) {
+			for i := range 5 {
+				head.Cases[i].Passed, head.Cases[i].Errors = 0, 1
+			}
+		},
+	} {
+		base, head := flipped(100, 0, 0)
+		spoil(base, head)
+		a := decided(base, head, options(0.05, passMargin(0.05)))
+		if a.Verdict != eval.Invalid || a.Why != name {
+			t.Errorf("%s: %s, %s", name, a.Verdict, a.Why)
+		}
+	}
+}
+
+// Degenerate data have verdicts, and no NaN anywhere (T7).
+func TestDegenerate(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 60} {
+		for _, repeats := range []int{1, 3} {
+			for _, passed := range []int{0, repeats} {
+				all := slices.Repeat([]int{passed}, n)
+				base, head := side("base", repeats, all...), side("head", repeats, all...)
+				a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
+				if _, err := eval.Marshal(a); err != nil {
+					t.Errorf("n=%d repeats=%d passed=%d: %v", n, repeats, passed, err)
+				}
+				if (n < 52) != (a.Verdict != eval.NotWorse) {
+					t.Errorf("n=%d repeats=%d passed=%d: %s", n, repeats, passed, a.Verdict)
+				}
+			}
+		}
+	}
+}
+
+// The verdict does not depend on the order of the cases (T6), and swapping the sides mirrors it (T4).
+func TestSymmetry(t *testing.T) {
+	base, head := flipped(200, 5, 25)
+	a := decided(base, head, options(0.05, passMargin(0.05)))
+	slices.Reverse(head.Cases)
+	b := decided(base, head, options(0.05, passMargin(0.05)))
+	if a.Verdict != b.Verdict || *a.Metrics[0].PNonInferior != *b.Metrics[0].PNonInferior {
+		t.Errorf("%s, %s", a.Verdict, b.Verdict)
+	}
+	c := decided(head, base, options(0.05, passMargin(0.05)))
+	m, mirrored := a.Metrics[0], c.Metrics[0]
+	if m.Estimate != -mirrored.Estimate || math.Abs(m.Interval[0]+mirrored.Interval[1]) > 1e-9 || math.Abs(*m.PWorse-*mirrored.PBetter) > 1e-12 || c.Verdict != eval.Improved {
+		t.Errorf("%+v\n%+v", m, mirrored)
+	}
+}
+
+// Repeats are averaged inside cases, and clusters are one unit each.
+func TestUnits(t *testing.T) {
+	base, head := side("base", 3, slices.Repeat([]int{3}, 60)...), side("head", 3, slices.Repeat([]int{3, 2}, 30)...)
+	a := decided(base, head, options(0.05, passMargin(0.05)))
+	if m := a.Metrics[0]; m.N != 60 || math.Abs(m.Estimate+1.0/6) > 1e-12 || m.Verdict != eval.Regressed {
+		t.Errorf("%+v", m)
+	}
+	for i := range 60 {
+		base.Cases[i].Cluster, head.Cases[i].Cluster = fmt.Sprint(i/6), fmt.Sprint(i/6)
+	}
+	a = decided(base, head, options(0.05, passMargin(0.05)))
+	if m := a.Metrics[0]; m.N != 10 || a.Cases.Units != 10 || a.Cases.Paired != 60 || !strings.Contains(m.Test, "clusters") {
+		t.Errorf("%+v", m)
+	}
+}
+
+// More blocks are worse, of latency and tokens more is.
+func TestDirections(t *testing.T) {
+	base, head := flipped(200, 0, 0)
+	for i := range head.Cases {
+		c := &head.Cases[i]
+		c.LatencyMs, c.Tokens = Sum{200 + float64(i%7), 1}, Sum{20 + float64(i%3), 1}
+		if i%4 == 0 {
+			c.Blocked = 1
+		}
+	}
+	a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricBlocked, Margin: 0.05}, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
+	for _, m := range a.Metrics {
+		want := eval.Regressed
+		if m.Name == eval.MetricPass {
+			want = eval.NotWorse
+		}
+		if m.Verdict != want || m.Interval == nil || m.Interval[0] > m.Estimate || m.Interval[1] < m.Estimate {
+			t.Errorf("%+v", m)
+		}
+	}
+	if a.Verdict != eval.Regressed {
+		t.Error(a.Verdict)
+	}
+}
+
+// Flips over few repeats are labelled, those over many have p values.
+func TestFlips(t *testing.T) {
+	base, head := side("base", 1, 1, 0, 1), side("head", 1, 0, 1, 1)
+	flips := Compare(base, head, options(0.05)).Flips
+	if len(flips) != 2 || flips[0].Case != "case 0" || !flips[0].SingleSample || flips[0].P != nil || flips[1].Case != "case 1" {
+		t.Errorf("%+v", flips)
+	}
+	base, head = side("base", 10, 10, 10, 0), side("head", 10, 0, 10, 0)
+	flips = Compare(base, head, options(0.05)).Flips
+	if len(flips) != 1 || flips[0].SingleSample || flips[0].P == nil || *flips[0].P > 0.001 {
+		t.Errorf("%+v", flips)
+	}
+}
+
+// A recorded stop is final; the tests at the end do not change it.
+func TestStopIsFinal(t *testing.T) {
+	base, head := flipped(60, 0, 6)
+	o := options(0.05, passMargin(0.05))
+	arms := []eval.ArmComparison{Compare(base, head, o)}
+	arms[0].Stopped = &eval.Stop{Verdict: eval.NotWorse}
+	if v := Decide(arms, o); v != eval.NotWorse || arms[0].Metrics[0].Verdict != eval.NotWorse {
+		t.Errorf("%s", v)
+	}
+}
