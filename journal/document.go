@@ -396,6 +396,16 @@ func (r Row) Quarantined() (yes bool) {
 	return false
 }
 
+// Stopped reports whether nothing of the case was asked, since the verdict was known.
+func (r Row) Stopped() bool {
+	for e := range r.each {
+		if e.flags&isStopped == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *Row) count() {
 	r.Counts = eval.Counts{}
 	for e := range r.each {

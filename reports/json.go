@@ -51,6 +51,7 @@ type jsonArm struct {
 	Tokens        journal.Tokens        `json:"tokens"`
 	MeanLatencyMs float64               `json:"meanLatencyMs"`
 	Metrics       map[string]jsonMetric `json:"metrics"`
+	Repeats       *repeats              `json:"repeats,omitempty"` // of cases that were judged more than once
 	// What is under test, in runs that say so.
 	Target   string         `json:"target,omitempty"`
 	Model    string         `json:"model,omitempty"`
@@ -110,6 +111,7 @@ func newHead(d *journal.Document) jsonHead {
 			a := &one.Arms[i]
 			arm := newArm(one.Name, a)
 			arm.tell(&d.Run)
+			arm.Repeats = repeatsOf(d, one.Name, a)
 			head.Arms = append(head.Arms, arm)
 			if rate, ok := a.PassRate(); ok {
 				sum += rate * float64(a.Judged)

@@ -159,7 +159,7 @@ func (t *tableReport) render(g *tablewriter.Table, header []string, rows [][]str
 func (t *tableReport) order(suite string) (rows []journal.Row, left eval.Counts) {
 	for _, wanted := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
 		for row := range t.d.Rows() {
-			if row.Suite != suite || journal.Fold(row.Counts) != wanted {
+			if row.Suite != suite || journal.Fold(row.Counts) != wanted || wanted == eval.Skip && row.Stopped() {
 				continue
 			}
 			if len(rows) < maxRows {

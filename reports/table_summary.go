@@ -144,8 +144,8 @@ const manyQuarantined = 0.05
 func (t *tableReport) repeats() {
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
-			if r := s.Arms[i].Repeats; r.Flaky > 0 {
-				t.line("%s on %s: %s always pass, %d never, %d are flaky", diag.CleanLine(s.Name), diag.CleanLine(s.Arms[i].Name), diag.Count(r.StablePass, "case"), r.StableFail, r.Flaky)
+			if r := repeatsOf(t.d, s.Name, &s.Arms[i]); r != nil {
+				t.wrapped("", fmt.Sprintf("%s on %s: %s", s.Name, s.Arms[i].Name, r))
 			}
 		}
 		if s.Quarantined > 0 {

@@ -47,6 +47,14 @@ func ruleFlags(fs *pflag.FlagSet, r *harness.Rule) {
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "NAME or NAME=MARGIN: a metric that must not get worse (default pass); repeat it for several")
 }
 
+// baselineFlags are the flags that compare a run with a baseline.
+func baselineFlags(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.StringVar(&f.Baseline, "baseline", "", "compare with this: a named baseline, a run, or an exported file")
+	fs.BoolVar(&f.NoBaseline, "no-baseline", false, "do not compare with the baseline of the suite's gate")
+	ruleFlags(fs, &f.Rule)
+	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "ask no more once the verdict is known")
+}
+
 // twoArms makes of `--arms A B` what flags can read, --arms=A,B.
 func twoArms(args []string) []string {
 	at := slices.Index(args, "--arms")

@@ -31,6 +31,7 @@ func (a *app) planCommand() *cobra.Command {
 	limitFlags(cmd.Flags(), &o.Flags)
 	selectFlags(cmd.Flags(), &o.Flags)
 	untrustedFlag(cmd.Flags(), &o.Flags)
+	baselineFlags(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the prompts' tokens (countTokens calls)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
@@ -46,21 +47,21 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		return err
 	}
 	var forecast *harness.Forecast
+	plan := harness.NewPlan(loaded, o.Flags, settings)
 	if o.count {
 		session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), a.tellNotice)
 		if err != nil {
 			return err
 		}
 		defer session.Close()
-		plan, err := session.Plan(ctx)
-		if err != nil {
+		if plan, err = session.Plan(ctx); err != nil {
 			return err
 		}
 		if forecast, err = harness.NewForecast(ctx, plan, settings, session.Counter()); err != nil {
 			return harness.Exitf(harness.ExitIncomplete, "the tokens could not be counted: %w", err)
 		}
 	} else {
-		forecast, err = harness.NewForecast(ctx, harness.NewPlan(loaded, o.Flags, settings), settings, nil)
+		forecast, err = harness.NewForecast(ctx, plan, settings, nil)
 		if err != nil {
 			return err
 		}
@@ -68,10 +69,29 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	if forecast.Trials == 0 {
 		return nothing(loaded, o.Flags, "")
 	}
+	if forecast.Gates, err = harness.Outlooks(loaded, o.Flags, plan, forecast); err != nil {
+		return err
+	}
 	if o.json {
 		return a.printJSON(forecast)
 	}
 	return writeForecast(a.out, forecast)
+}
+
+// writeOutlook tells what the gate of an arm can see, with how many cases.
+func writeOutlook(p *printer, g *harness.GateOutlook) {
+	p.printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: margin %g of the pass rate at an error rate of %g, %d independent cases, %d calls, up to %s",
+		g.Suite, g.Arm, g.Margin, g.Alpha, g.Units, g.Trials, unlimited(g.Tokens))))
+	if g.Units < g.Reach {
+		p.printf("  never: it takes %d cases even if not one of them flips\n", g.Reach)
+	}
+	for _, row := range g.Rows {
+		p.printf("  if %2.0f %% of the cases flip by chance: %d cases are needed; a loss of %.3f is seen", 100*row.Flips, row.Needed, row.Smallest)
+		if g.StopEarly {
+			p.printf("; about %.0f calls when nothing changed", row.Asked*float64(g.Trials))
+		}
+		p.printf("\n")
+	}
 }
 
 func (a *app) tellNotice(text string) { fmt.Fprintln(a.err, text) }
@@ -123,6 +143,9 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 		p.printf("time: at least %s at the limits\n", f.LeastTime.Round(time.Second))
 	default:
 		p.printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
+	}
+	for i := range f.Gates {
+		writeOutlook(&p, &f.Gates[i])
 	}
 	for _, problem := range f.Problems {
 		p.printf("note: %s\n", problem)

@@ -29,6 +29,7 @@ type Forecast struct {
 	LeastTime       time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
 	MostTime        time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
 	Problems        []string      `json:"problems"`
+	Gates           []GateOutlook `json:"gates,omitempty"` // of those that compare with a baseline
 }
 
 // ArmForecast is the part of one arm.

@@ -1,0 +1,130 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+)
+
+// Outlook is what a gate can be expected to do with so many units, before anything was asked. Flips are cases whose
+// outcome differs although nothing changed: models draw their answers.
+type Outlook struct {
+	Units  int     `json:"units"`  // independent ones
+	Margin float64 `json:"margin"` // of the pass rate
+	Alpha  float64 `json:"alpha"`
+	// Reach is how many units it takes if not one of them flips; fewer can never show that nothing got worse.
+	Reach int `json:"reach"`
+	// Rows are by the share of flips.
+	Rows []OutlookRow `json:"rows"`
+}
+
+// OutlookRow is the outlook at one share of flips.
+type OutlookRow struct {
+	Flips float64 `json:"flips"`
+	// Needed is how many units it takes to be told not worse with a power of 80 % when nothing changed.
+	Needed int `json:"needed"`
+	// Smallest is the smallest loss that is seen with a power of 80 % in the units there are.
+	Smallest float64 `json:"smallest"`
+	// Asked is the share of the units that an early stop asks when nothing changed; 1 without.
+	Asked float64 `json:"asked"`
+}
+
+// outlookFlips are from a model that hardly varies to one that varies much.
+var outlookFlips = []float64{0.03, 0.1, 0.2}
+
+// paths is how many runs are drawn for an expectation.
+const paths = 40
+
+// NewOutlook tells what a gate with a margin of the pass rate can do. single says that each case is asked once and none
+// belongs to a cluster.
+func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early bool) Outlook {
+	end := alpha
+	if early {
+		end -= alpha * EarlyShare
+	}
+	o := Outlook{Units: units, Margin: m.Margin, Alpha: alpha, Reach: stats.MinCasesConstant(end, m.Margin)}
+	if single {
+		o.Reach = stats.MinCasesWithoutFlip(end, m.Margin)
+	}
+	for _, flips := range outlookFlips {
+		row := OutlookRow{Flips: flips, Needed: stats.CasesNeeded(flips, m.Margin, end, power), Smallest: stats.MDE(units, end, power, flips), Asked: 1}
+		if early {
+			row.Asked = expectedShare(units, m, alpha, flips)
+		}
+		o.Rows = append(o.Rows, row)
+	}
+	return o
+}
+
+// expectedShare draws runs in which nothing changed and says which share of the units they ask until they stop.
+func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64 {
+	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips)))
+	asked := 0
+	for range paths {
+		s := NewSequential([]eval.MetricMargin{m}, alpha, 1)
+		for n := range units {
+			d := 0.0
+			switch u := rng.Float64(); {
+			case u < flips/2:
+				d = 1
+			case u < flips:
+				d = -1
+			}
+			if s.Feed([]float64{d}) != nil || n == units-1 {
+				asked += n + 1
+				break
+			}
+		}
+	}
+	return float64(asked) / float64(max(1, paths*units))
+}
+
+// SelfTest is what a gate says when nothing changed, drawn from repeats that were recorded.
+type SelfTest struct {
+	Draws       int                      `json:"draws"`
+	Units       int                      `json:"units"`
+	Verdicts    map[eval.Verdict]float64 `json:"verdicts"`    // shares
+	Flips       float64                  `json:"flips"`       // share of cases whose outcome differs between two repeats
+	Smallest    float64                  `json:"smallest"`    // loss that is seen with a power of 80 %
+	FalseAlarms float64                  `json:"falseAlarms"` // share of `regressed`
+}
+
+// NewSelfTest compares an arm with itself: in each draw the cases are sampled anew, and of each case's recorded repeats one
+// stands for the baseline and another for the candidate. outcomes are the repeats of each case that passed.
+func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	t := SelfTest{Draws: draws, Units: len(outcomes), Verdicts: map[eval.Verdict]float64{}}
+	flipped := 0
+	for range draws {
+		gained, regressed := 0, 0
+		for range outcomes {
+			repeats := outcomes[rng.IntN(len(outcomes))]
+			b := rng.IntN(len(repeats))
+			h := (b + 1 + rng.IntN(len(repeats)-1)) % len(repeats)
+			switch {
+			case repeats[h] && !repeats[b]:
+				gained++
+			case repeats[b] && !repeats[h]:
+				regressed++
+			}
+		}
+		flipped += gained + regressed
+		t.Verdicts[binaryVerdict(len(outcomes), gained, regressed, m.Margin, alpha)] += 1 / float64(draws)
+	}
+	t.FalseAlarms = t.Verdicts[eval.Regressed]
+	t.Flips = float64(flipped) / float64(draws*len(outcomes))
+	t.Smallest = stats.MDE(len(outcomes), alpha, power, t.Flips)
+	return t
+}
+
+// binaryVerdict is the verdict on a pass rate by counts alone.
+func binaryVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict {
+	one := eval.MetricComparison{N: n, Gained: gained, Regressed: regressed}
+	m := &measure{Options: Options{Alpha: alpha}}
+	one.Level = 1 - 2*alpha
+	m.binary(&one, margin, 1)
+	decide(&one, orOne(one.PWorse), alpha)
+	return one.Verdict
+}

@@ -1,0 +1,99 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// repeats says how steady the cases of an arm are that were judged more than once, and what would be said of them by other
+// ways to make one outcome of several repeats.
+type repeats struct {
+	journal.RepeatCounts
+	// Majority is the share of cases of which more than half of the repeats passed; a tie has failed.
+	Majority float64 `json:"majority"`
+	// AtLeastK, PassAtK and PassHatK are by k, from 1: the share of cases with k passes or more; the chance that of k
+	// repeats drawn one or more passes (Chen 2021), and that all do (tau-bench). null: no case was judged so often.
+	AtLeastK []*float64 `json:"atLeastK"`
+	PassAtK  []*float64 `json:"passAtK"`
+	PassHatK []*float64 `json:"passHatK"`
+}
+
+// mostK bounds the k that are told.
+const mostK = 10
+
+// repeatsOf is nil when no case of the arm was judged more than once.
+func repeatsOf(d *journal.Document, suite string, arm *journal.Arm) *repeats {
+	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
+		return nil
+	}
+	r := &repeats{RepeatCounts: arm.Repeats}
+	var majority mean
+	var atLeast, at, hat [mostK]mean
+	most := 0
+	for row := range d.Rows() {
+		if row.Suite != suite {
+			continue
+		}
+		cell, ok := row.On(arm.Name)
+		n, c := cell.Counts.Pass+cell.Counts.Fail, cell.Counts.Pass
+		if !ok || n == 0 {
+			continue
+		}
+		majority.add(share(2*c > n))
+		most = min(mostK, max(most, n))
+		for k := 1; k <= min(n, mostK); k++ {
+			atLeast[k-1].add(share(c >= k))
+			if v, ok := stats.PassAtK(n, c, k); ok {
+				at[k-1].add(v)
+			}
+			if v, ok := stats.PassHatK(n, c, k); ok {
+				hat[k-1].add(v)
+			}
+		}
+	}
+	if m := majority.value(); m != nil {
+		r.Majority = *m
+	}
+	for k := range most {
+		r.AtLeastK, r.PassAtK, r.PassHatK = append(r.AtLeastK, atLeast[k].value()), append(r.PassAtK, at[k].value()), append(r.PassHatK, hat[k].value())
+	}
+	return r
+}
+
+// String tells it in one line.
+func (r *repeats) String() string {
+	parts := []string{fmt.Sprintf("%d cases always pass, %d never, %d are flaky", r.StablePass, r.StableFail, r.Flaky)}
+	if k := len(r.PassAtK); k > 1 && r.PassAtK[k-1] != nil && r.PassHatK[k-1] != nil {
+		parts = append(parts, fmt.Sprintf("pass@%d %.3f, pass^%d %.3f", k, *r.PassAtK[k-1], k, *r.PassHatK[k-1]))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func share(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// mean adds up to a mean.
+type mean struct {
+	sum float64
+	n   int
+}
+
+func (m *mean) add(x float64) {
+	m.sum += x
+	m.n++
+}
+
+func (m *mean) value() *float64 {
+	if m.n == 0 {
+		return nil
+	}
+	v := m.sum / float64(m.n)
+	return &v
+}
