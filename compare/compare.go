@@ -89,6 +89,7 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 	c := eval.ArmComparison{Suite: head.Suite, BaseArm: base.Arm, HeadArm: head.Arm, Estimand: "population", Cases: p.Pairing, Metrics: []eval.MetricComparison{}}
 	m := &measure{Options: o, pairs: p.judged}
 	c.Cases.Units = len(m.units(passRate).d)
+	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(p.judged)
 	for _, metric := range metricsOf(base, head) {
 		one := m.metric(metric, base, head)
 		if i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric }); i >= 0 {
@@ -103,6 +104,16 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)
 	return c
+}
+
+// costs is what a case costs on average: calls and tokens.
+func costs(pairs []pair) (calls, tokens float64) {
+	for _, p := range pairs {
+		calls += float64(p.head.Asked)
+		tokens += p.head.Tokens.Total
+	}
+	n := float64(max(1, len(pairs)))
+	return calls / n, tokens / n
 }
 
 func metricsOf(base, head *Side) []string {

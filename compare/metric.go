@@ -106,6 +106,7 @@ func (m *measure) metric(name string, base, head *Side) eval.MetricComparison {
 		m.differences(&c, m.units(blockRate), margin, -1)
 	case eval.MetricPass:
 		m.differences(&c, m.units(passRate), margin, 1)
+		c.Repeats = m.repeatsNeeded(margin)
 	default:
 		m.differences(&c, m.unitsOf(named(base, name), named(head, name)), margin, 1)
 	}
@@ -292,4 +293,47 @@ func (m *measure) slices() []eval.Slice {
 		out[i].P, out[i].StandsOut = p, p <= fdr
 	}
 	return out
+}
+
+// mostRepeats is how many repeats of a case are worth a thought.
+const mostRepeats = 100
+
+// repeatsNeeded is how many repeats of each case, on both sides, would tell an unchanged pass rate to be not worse with a power of
+// 80 %, given how much the cases differ among each other and how much their repeats do: var_d = w^2 + sA^2/K + sB^2/K. -1 says that
+// no number would, 0 that it is not known, since the cases were asked once or belong to clusters.
+//
+// Source: Miller 2024, arXiv 2411.00640; design/statistics.md A2, "How many more".
+func (m *measure) repeatsNeeded(margin float64) int {
+	if margin == 0 || len(m.pairs) < 2 {
+		return 0
+	}
+	var within, repeats float64
+	var d []float64
+	for _, p := range m.pairs {
+		var sides [2]float64
+		for i, c := range []*Case{p.base, p.head} {
+			k := float64(c.Passed + c.Failed)
+			if k < 2 || c.Cluster != "" {
+				return 0
+			}
+			rate, _ := c.PassRate()
+			sides[i] = rate
+			within += rate * (1 - rate) * k / (k - 1)
+			repeats += k
+		}
+		d = append(d, sides[1]-sides[0])
+	}
+	n := float64(len(m.pairs))
+	within /= n // of both sides together
+	s := stats.NewSample(d)
+	between := max(0, s.SD*s.SD-within/(repeats/(2*n)))
+	z := stats.NormalQuantile(1-m.Alpha) + stats.NormalQuantile(power)
+	most := margin * margin * n / (z * z) // the variance that the margin bears
+	if between >= most {
+		return -1
+	}
+	if k := math.Ceil(within / (most - between)); k <= mostRepeats {
+		return max(2, int(k))
+	}
+	return -1
 }

@@ -133,7 +133,15 @@ func advise(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64) {
 	}
 	need := needed(m, *m.Margin, alpha)
 	if m.MoreCases = max(0, need-m.N); m.MoreCases > 0 {
-		m.Advice = fmt.Sprintf("%d more cases, %d in all, would tell with a power of %.0f %% if nothing changed", m.MoreCases, need, 100*power)
+		more := float64(m.MoreCases)
+		m.Advice = fmt.Sprintf("%d more cases, %d in all (about %.0f calls and %.0f tokens more), would tell with a power of %.0f %% if nothing changed",
+			m.MoreCases, need, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power)
+		switch {
+		case m.Repeats < 0:
+			m.Advice += "; more repeats cannot resolve this, more cases can"
+		case m.Repeats > 0:
+			m.Advice += fmt.Sprintf("; so would %d repeats of each case", m.Repeats)
+		}
 		return
 	}
 	room := math.Abs(*m.Margin + loss)

@@ -62,6 +62,9 @@ type Pairing struct {
 	Added    []string `json:"added,omitempty"`
 	Removed  []string `json:"removed,omitempty"`
 	Unused   int      `json:"unused,omitempty"` // not asked, or not used, since the verdict was known
+	// CallsPerCase and TokensPerCase are what a case costs on the head's side, on average.
+	CallsPerCase  float64 `json:"callsPerCase"`
+	TokensPerCase float64 `json:"tokensPerCase"`
 	// Quarantined cases are left out.
 	Quarantined []string `json:"quarantined,omitempty"`
 }
@@ -93,6 +96,8 @@ type MetricComparison struct {
 	Advice string `json:"advice,omitempty"`
 	// MoreCases are those that are missing for a power of 80 %, 0 when there are enough.
 	MoreCases int `json:"moreCases,omitempty"`
+	// Repeats are how many of each case would do in the place of more cases; -1: no number of repeats would.
+	Repeats int `json:"repeats,omitempty"`
 }
 
 // Flip is a case whose outcome changed.
