@@ -65,6 +65,9 @@ func stopped(m *eval.MetricComparison, stop *eval.Stop) {
 	switch {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
+	case stop.Verdict == eval.Inconclusive:
+		m.Verdict, m.Flags, m.Test = eval.Inconclusive, nil, "not asked to the end: the gate's pass rate could not be reached any more"
+		return
 	case stop.Metric == m.Name:
 		m.Verdict = eval.Regressed
 	default:
@@ -120,7 +123,7 @@ const power = 0.8
 
 // advise says what it would take to know, for a metric that is not decided.
 func advise(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64) {
-	if m.Verdict != eval.Inconclusive || m.Margin == nil {
+	if m.Verdict != eval.Inconclusive || m.Margin == nil || a.Stopped != nil {
 		return
 	}
 	if eval.IsRatio(m.Name) {

@@ -50,7 +50,7 @@ type Stop struct {
 	Suite   string  `json:"suite"`
 	Arm     string  `json:"arm"`
 	Verdict Verdict `json:"verdict"`
-	Metric  string  `json:"metric,omitempty"` // the one that regressed
+	Metric  string  `json:"metric,omitempty"` // the one that regressed, or the rule that cannot hold any more
 	Units   int     `json:"units"`            // independent units that were used, in the order of the schedule
 	Of      int     `json:"of"`               // that there are
 	// LogE are the logarithms of the e-values by metric: against being worse by the margin, or, of one that regressed,

@@ -116,7 +116,11 @@ func (t *tableReport) pairing(p *eval.Pairing, stop *eval.Stop) {
 	}
 	t.line("  %s", words)
 	if stop != nil {
-		t.wrapped("  ", fmt.Sprintf("the verdict was known after %d of %d units, in the order of the schedule; %s were not asked, or are not used", stop.Units, stop.Of, diag.Count(p.Unused, "case")))
+		what := "the verdict was known"
+		if stop.Verdict == eval.Inconclusive {
+			what = "the pass rate could not reach the gate's any more"
+		}
+		t.wrapped("  ", fmt.Sprintf(what+" after %d of %d units, in the order of the schedule; %s were not asked, or are not used", stop.Units, stop.Of, diag.Count(p.Unused, "case")))
 	}
 	for _, left := range []struct {
 		names []string

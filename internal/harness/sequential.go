@@ -30,6 +30,7 @@ type sequential struct {
 
 type watchedSuite struct {
 	rule *eval.BaselineRule
+	min  *float64                 // of the pass rate, when the gate has that rule too
 	base map[string]*compare.Side // of the baseline, by arm; nil when the baseline is an arm of the run
 	arms map[string]*watchedArm
 }
@@ -43,6 +44,8 @@ type watchedArm struct {
 	next       int // the first that was not fed
 	test       *compare.Sequential
 	decided    bool
+
+	cases, lost float64 // that count for the pass rate; those among them, or parts of them, that have failed
 }
 
 // unit is a case, or a cluster of cases, on its way to be complete.
@@ -53,8 +56,12 @@ type unit struct {
 	trials  []string // ids of the head's
 }
 
-// unitCase adds up what a case says of each metric, base and head.
-type unitCase struct{ base, head []compare.Sum }
+// unitCase adds up what a case says of each metric, base and head, and how many of its repeats passed.
+type unitCase struct {
+	base, head []compare.Sum
+	passed     compare.Sum
+	isolated   bool // in quarantine
+}
 
 // newSequential is nil when no gate of the run stops early.
 func newSequential(run *eval.Run, plan *runner.Plan) (*sequential, error) {
@@ -66,7 +73,7 @@ func newSequential(run *eval.Run, plan *runner.Plan) (*sequential, error) {
 		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || flags.NoBaseline || plan.Shard() != nil {
 			continue
 		}
-		w := &watchedSuite{rule: g.Baseline, arms: map[string]*watchedArm{}}
+		w := &watchedSuite{rule: g.Baseline, min: g.PassRateMin, arms: map[string]*watchedArm{}}
 		if w.rule.Arm == "" {
 			sides, err := baseSides(w.rule.Path, run.Suites[i].Name)
 			if err != nil {
@@ -151,9 +158,13 @@ func (q *sequential) expect(t *runner.Planned) {
 	if w.rule.Arm != "" { // the baseline's arm asks the same cases as often
 		u.pending++
 	}
+	known := len(u.cases)
 	c := u.of(w, &t.Trial)
+	if c.isolated = t.Quarantine.Holds(time.Now().UTC().Format(time.RFC3339)); !c.isolated && len(u.cases) > known {
+		a.cases++
+	}
 	if base := w.baseOf(t.Arm); base != nil && t.Repeat == 1 {
-		if b := base.Find(t.CaseID, t.Case, t.ScorersHash); b != nil && !t.Quarantine.Holds(time.Now().UTC().Format(time.RFC3339)) {
+		if b := base.Find(t.CaseID, t.Case, t.ScorersHash); b != nil && !c.isolated {
 			for i, m := range w.rule.Metrics {
 				c.base[i] = b.Of(base, m.Name)
 			}
@@ -278,6 +289,10 @@ func (q *sequential) observe(r seen, journal *journal.Writer) error {
 		if r.trial.Arm == w.rule.Arm {
 			side = c.base
 		} else {
+			if r.outcome != eval.Err {
+				passed, _ := r.value(eval.MetricPass)
+				c.passed.Add(passed)
+			}
 			u.trials = append(u.trials, strings.Clone(r.trial.ID)) // of recorded ones it is part of a line
 		}
 		if u.pending--; r.outcome != eval.Err {
@@ -320,8 +335,12 @@ func (r *seen) value(metric string) (float64, bool) {
 // advance feeds what is complete from the beginning of the schedule on.
 func (a *watchedArm) advance(w *watchedSuite) *eval.Stop {
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
-		stop := a.test.Feed(a.units[a.next].differences(len(w.rule.Metrics)))
+		u := a.units[a.next]
+		stop := a.test.Feed(u.differences(len(w.rule.Metrics)))
 		a.next++
+		if stop == nil {
+			stop = a.curtail(u, w.min)
+		}
 		if stop == nil {
 			continue
 		}
@@ -332,6 +351,22 @@ func (a *watchedArm) advance(w *watchedSuite) *eval.Stop {
 		return stop
 	}
 	return nil
+}
+
+// curtail says that the pass rate cannot reach what the gate wants any more, whatever the rest says: that costs no error rate.
+func (a *watchedArm) curtail(u *unit, least *float64) *eval.Stop {
+	if least == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(u.cases)) { // sums of floats depend on their order
+		if rate, ok := u.cases[key].passed.Mean(); ok && !u.cases[key].isolated {
+			a.lost += 1 - rate
+		}
+	}
+	if a.lost <= a.cases*(1-*least)+slack {
+		return nil
+	}
+	return &eval.Stop{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
 }
 
 // differences are the unit's means, head minus base, by metric; NaN where a side says nothing.
