@@ -154,6 +154,11 @@ func TestExamples(t *testing.T) {
 	}
 	for _, path := range suites {
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			path, err := filepath.Abs(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
 			var out bytes.Buffer
 			a := &app{
 				out: &out, err: &out, getenv: func(string) string { return "" },

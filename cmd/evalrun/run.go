@@ -210,10 +210,11 @@ func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
 	return a.reportOf(doc, outputs, quiet)
 }
 
-// reportOf is report with the run at hand, which it closes.
+// reportOf is report with the run at hand, which it closes. The history learns of the run.
 func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, quiet bool) error {
 	defer doc.Close() //nolint:errcheck // it was only read
 	written, err := harness.WriteReports(doc, outputs, a.out, a.reportOptions())
+	a.explain(harness.Remember(doc)) // nothing depends on it
 	if err != nil {
 		return &harness.ExitError{Code: harness.Worst(doc.Gate.Exit, harness.ExitIncomplete), Err: err}
 	}

@@ -33,15 +33,18 @@ var direct = map[string][]string{
 	"scorers":           {"suite", "eval", "diag"},
 	"compare":           {"eval", "internal/stats"},
 	"reports":           {"journal", "eval", "diag", "internal/stats"},
+	"history":           {"journal", "eval", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag"},
-	"internal/harness":  {"runner", "compare", "internal/stats", "reports", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
-	"cmd/evalrun":       {"internal/harness", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
+	"internal/harness":  {"runner", "compare", "internal/stats", "reports", "history", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
+	"cmd/evalrun":       {"internal/harness", "history", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
 }
 
 // only says which packages may import something from outside the module.
 var only = map[string][]string{
-	"gopkg.in/yaml.v3": {"internal/yamlnode"},
-	"net/http":         {"genlang", "genlang/emulator", "genlang/oauth"},
+	"gopkg.in/yaml.v3":   {"internal/yamlnode"},
+	"net/http":           {"genlang", "genlang/emulator", "genlang/oauth"},
+	"database/sql":       {"history"},
+	"modernc.org/sqlite": {"history"},
 }
 
 type pkg struct {

@@ -1,0 +1,301 @@
+package history
+
+import (
+	"cmp"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Add takes a run up, in one transaction; a run that is there already is replaced.
+func (s *Store) Add(doc *journal.Document) error {
+	tx, err := s.db.Begin()
+	if err != nil {
+		return s.explain(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	if err := s.add(tx, doc); err != nil {
+		return s.explain(err)
+	}
+	return s.explain(tx.Commit())
+}
+
+func (s *Store) add(tx *sql.Tx, doc *journal.Document) error {
+	dir, err := s.kept(doc.Dir)
+	if err != nil {
+		return err
+	}
+	id := cmp.Or(doc.Run.ID, dir) // a run file that evalrun did not write
+	if err := remove(tx, id); err != nil {
+		return err
+	}
+	n, err := head(tx, doc, id, dir)
+	if err != nil {
+		return err
+	}
+	a, err := newAdder(tx, n)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.cells(doc), a.close())
+}
+
+// kept is how a run directory is kept: relative to the folder of the history when it is below that, so that both can
+// move.
+func (s *Store) kept(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(filepath.Dir(s.path), dir); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel), nil
+	}
+	return dir, nil
+}
+
+// placed is where a run directory is that was kept so.
+func (s *Store) placed(dir string) string {
+	if native := filepath.FromSlash(dir); filepath.IsLocal(native) {
+		return filepath.Join(filepath.Dir(s.path), native)
+	}
+	return dir
+}
+
+// remove takes a run out, if it is there.
+func remove(tx *sql.Tx, id string) error {
+	var n int64
+	err := tx.QueryRow("SELECT n FROM run WHERE id = ?", id).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, table := range perRun {
+		if _, err := tx.Exec("DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // a name of ours
+			return err
+		}
+	}
+	_, err = tx.Exec("DELETE FROM run WHERE n = ?", n)
+	return err
+}
+
+// head inserts what is known of the run as a whole, and gives its number.
+func head(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
+	run, end := &doc.Run, eval.End{}
+	if doc.End != nil {
+		end = *doc.End
+	}
+	labels, err := eval.Marshal(run.Labels)
+	if err != nil {
+		return 0, err
+	}
+	shard := ""
+	if of := run.Plan.Shard; of != nil {
+		shard = fmt.Sprintf("%d/%d", of.Index, of.Of)
+	}
+	result, err := tx.Exec("INSERT INTO run (id, dir, startedAt, started, finishedAt, reason, emulator, shard, planned, labels) VALUES (?,?,?,?,?,?,?,?,?,?)",
+		id, dir, run.StartedAt, micros(run.StartedAt), end.FinishedAt, string(end.Reason), run.Emulator, shard, run.Plan.Trials, string(labels))
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.LastInsertId()
+	if err != nil {
+		return 0, err
+	}
+	for i := range run.Suites {
+		one := &run.Suites[i]
+		if _, err := tx.Exec("INSERT INTO part (run, place, suite, file, hash) VALUES (?,?,?,?,?)", n, i, one.Name, one.File, one.Hash); err != nil {
+			return 0, err
+		}
+	}
+	for i := range run.Models {
+		m := &run.Models[i]
+		if _, err := tx.Exec("INSERT INTO model (run, place, name, apiVersion, version) VALUES (?,?,?,?,?)", n, i, m.ID(), m.APIVersion, m.Version); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// micros is a time of a run file as a number to sort by, 0 when it is none.
+func micros(at string) int64 {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// adder inserts the cells of a run, and adds them up by arm.
+type adder struct {
+	run                      int64
+	words                    *words
+	cell, score, total, mean *batch
+	waiting                  []journal.Cell // until their words are known
+	totals                   map[[2]int64]*total
+	order                    [][2]int64 // suites and arms as they come
+}
+
+// total adds up the cells of an arm.
+type total struct {
+	sum           journal.Cell
+	rates         float64
+	judged, asked int
+	means         []journal.MetricSum
+}
+
+func newAdder(tx *sql.Tx, run int64) (*adder, error) {
+	a := &adder{run: run, totals: map[[2]int64]*total{}}
+	var errs [5]error
+	a.words, errs[0] = newWords(tx)
+	a.cell, errs[1] = newBatch(tx, "cell", 4, "run", "suite", "arm", "kase", "pass", "fail", "error", "skip", "latency", "prompt", "output", "tokens", "metered")
+	a.score, errs[2] = newBatch(tx, "score", 5, "run", "suite", "arm", "kase", "metric", "sum", "n")
+	a.total, errs[3] = newBatch(tx, "total", 3, "run", "suite", "arm", "pass", "fail", "error", "skip", "latency", "prompt", "output", "tokens", "metered",
+		"rates", "judged", "asked")
+	a.mean, errs[4] = newBatch(tx, "mean", 4, "run", "suite", "arm", "metric", "sum", "n")
+	return a, errors.Join(errs[:]...)
+}
+
+// cells inserts all cells of a document.
+func (a *adder) cells(doc *journal.Document) error {
+	for c := range doc.Cells() {
+		kept := *c
+		kept.Metrics = append([]journal.MetricSum(nil), c.Metrics...)
+		if a.waiting = append(a.waiting, kept); len(a.waiting) == batchRows {
+			if err := a.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.flush(); err != nil {
+		return err
+	}
+	return a.sums()
+}
+
+// flush inserts the cells that wait.
+func (a *adder) flush() error {
+	if len(a.waiting) == 0 {
+		return nil
+	}
+	a.words.forget()
+	texts := make([]string, 0, batchRows)
+	for i := range a.waiting {
+		texts = append(texts, a.waiting[i].Case)
+	}
+	if err := a.words.learn(texts); err != nil {
+		return err
+	}
+	for i := range a.waiting {
+		if err := a.insert(&a.waiting[i]); err != nil {
+			return err
+		}
+	}
+	a.waiting = a.waiting[:0]
+	return nil
+}
+
+// insert adds one cell, whose case is a known word.
+func (a *adder) insert(c *journal.Cell) error {
+	kase := a.words.known[c.Case]
+	texts := []string{c.Suite, c.Arm}
+	for _, m := range c.Metrics {
+		texts = append(texts, m.Name)
+	}
+	for len(texts) > 0 { // few, and known but for the first time
+		n := min(len(texts), batchRows)
+		if err := a.words.learn(texts[:n]); err != nil {
+			return err
+		}
+		texts = texts[n:]
+	}
+	suite, arm := a.words.known[c.Suite], a.words.known[c.Arm]
+	err := a.cell.add(a.run, suite, arm, kase, c.Counts.Pass, c.Counts.Fail, c.Counts.Error, c.Counts.Skip,
+		c.LatencyMs, c.Tokens.Prompt, c.Tokens.Output, c.Tokens.Total, c.Metered)
+	if err != nil {
+		return err
+	}
+	for _, m := range c.Metrics {
+		if err := a.score.add(a.run, suite, arm, kase, a.words.known[m.Name], m.Sum, m.N); err != nil {
+			return err
+		}
+	}
+	key := [2]int64{suite, arm}
+	t, ok := a.totals[key]
+	if !ok {
+		t = &total{}
+		a.totals[key] = t
+		a.order = append(a.order, key)
+	}
+	t.add(c)
+	return nil
+}
+
+// add takes up a cell.
+func (t *total) add(c *journal.Cell) {
+	s := &t.sum
+	s.Counts.Pass += c.Counts.Pass
+	s.Counts.Fail += c.Counts.Fail
+	s.Counts.Error += c.Counts.Error
+	s.Counts.Skip += c.Counts.Skip
+	s.LatencyMs += c.LatencyMs
+	s.Tokens.Prompt += c.Tokens.Prompt
+	s.Tokens.Output += c.Tokens.Output
+	s.Tokens.Total += c.Tokens.Total
+	s.Metered += c.Metered
+	if judged := c.Counts.Pass + c.Counts.Fail; judged > 0 {
+		t.judged++
+		t.rates += float64(c.Counts.Pass) / float64(judged)
+	}
+	if c.Counts.Asked() > 0 {
+		t.asked++
+	}
+	for _, m := range c.Metrics {
+		t.metric(m.Name, m.Sum/float64(m.N))
+	}
+}
+
+// metric takes up the mean of a case.
+func (t *total) metric(name string, mean float64) {
+	for i := range t.means {
+		if t.means[i].Name == name {
+			t.means[i].Sum += mean
+			t.means[i].N++
+			return
+		}
+	}
+	t.means = append(t.means, journal.MetricSum{Name: name, Sum: mean, N: 1})
+}
+
+// sums inserts what was added up.
+func (a *adder) sums() error {
+	for _, key := range a.order {
+		t := a.totals[key]
+		s := &t.sum
+		err := a.total.add(a.run, key[0], key[1], s.Counts.Pass, s.Counts.Fail, s.Counts.Error, s.Counts.Skip,
+			s.LatencyMs, s.Tokens.Prompt, s.Tokens.Output, s.Tokens.Total, s.Metered, t.rates, t.judged, t.asked)
+		if err != nil {
+			return err
+		}
+		for _, m := range t.means {
+			if err := a.words.learn([]string{m.Name}); err != nil {
+				return err
+			}
+			if err := a.mean.add(a.run, key[0], key[1], a.words.known[m.Name], m.Sum, m.N); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// close inserts what is left in the batches.
+func (a *adder) close() error {
+	return errors.Join(a.cell.close(), a.score.close(), a.total.close(), a.mean.close(), a.words.close())
+}

@@ -1,0 +1,155 @@
+package history
+
+import (
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/stats"
+)
+
+// The metrics that every arm has. Whatever else is asked for is a named scorer; one that is called like one of these is
+// asked for as NamedPrefix with its name.
+const (
+	MetricPass    = "pass"    // pass/(pass+fail) by case, repeats averaged inside, over cases
+	MetricErrors  = "errors"  // share of errors among the trials that were asked
+	MetricLatency = "latency" // mean over the trials that were judged, in milliseconds
+	MetricTokens  = "tokens"  // mean over the trials that tell what they cost
+)
+
+// NamedPrefix says that a metric is a named scorer, whatever it is called.
+const NamedPrefix = "score:"
+
+// BuiltIn lists the metrics that every arm has.
+func BuiltIn() []string { return []string{MetricPass, MetricErrors, MetricLatency, MetricTokens} }
+
+// NamedMetric is how Query.Metric calls the metric of a named scorer.
+func NamedMetric(scorer string) string {
+	if slices.Contains(BuiltIn(), scorer) || strings.HasPrefix(scorer, NamedPrefix) {
+		return NamedPrefix + scorer
+	}
+	return scorer
+}
+
+// Query asks for the course of one metric.
+type Query struct {
+	Suite string // Required.
+	Arm   string // Required.
+	// Case is the one case to look at. Optional: all cases of the arm together.
+	Case string
+	// Metric is one of BuiltIn, or what NamedMetric gives. Optional: MetricPass.
+	Metric string
+	// Limit is how many of the newest runs count. Optional: all.
+	Limit int
+}
+
+// Point is a metric in one run.
+type Point struct {
+	RunID     string
+	StartedAt string
+	Emulator  bool // no model was asked
+	Value     float64
+	// N is over how many units Value is a mean: cases, and trials when it is one case; for latency and tokens always
+	// trials.
+	N int
+	// Lo and Hi are Wilson's 90 % interval, as in reports, when Bounded: of pass rates, shares of errors and named
+	// scorers.
+	Lo, Hi  float64
+	Bounded bool
+}
+
+// Course gives a metric in each run that has it, the newest last. Shards are left out: what they are parts of is merged
+// into a run of its own.
+func (s *Store) Course(q Query) ([]Point, error) {
+	named, isNamed := strings.CutPrefix(q.Metric, NamedPrefix)
+	if q.Metric == "" {
+		q.Metric = MetricPass
+	}
+	if !isNamed && !slices.Contains(BuiltIn(), q.Metric) {
+		named, isNamed = q.Metric, true
+	}
+	statement, args := courseOf(&q, named, isNamed)
+	points, err := collect(s, func(rows *sql.Rows, p *Point) error {
+		var c courseRow
+		err := rows.Scan(&p.RunID, &p.StartedAt, &p.Emulator, &c.pass, &c.fail, &c.error, &c.latency, &c.tokens, &c.metered, &c.sum, &c.n, &c.units)
+		if err == nil {
+			c.point(p, q.Metric, isNamed)
+		}
+		return err
+	}, statement, args...)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	points = slices.DeleteFunc(points, func(p Point) bool { return p.N == 0 })
+	slices.Reverse(points)
+	return points, nil
+}
+
+// courseOf is the statement of a query. CROSS JOIN keeps SQLite at going from run to run, each of which is one step in the
+// primary key of the other table.
+func courseOf(q *Query, named string, isNamed bool) (statement string, args []any) {
+	const (
+		word     = "(SELECT id FROM word WHERE text = ?)"
+		numbers  = "SELECT r.id, r.startedAt, r.emulator, c.pass, c.fail, c.error, c.latency, c.tokens, c.metered, "
+		nothing  = "SELECT r.id, r.startedAt, r.emulator, 0, 0, 0, 0.0, 0, 0, "
+		on       = " ON c.run = r.n AND c.suite = " + word + " AND c.arm = " + word
+		onCase   = " AND c.kase = " + word
+		onMetric = " AND c.metric = " + word
+		last     = " WHERE r.shard = '' ORDER BY r.started DESC, r.id DESC LIMIT ?"
+	)
+	args = []any{q.Suite, q.Arm}
+	switch oneCase := q.Case != ""; {
+	case oneCase && isNamed:
+		statement = nothing + "c.sum, c.n, 0 FROM run r CROSS JOIN score c" + on + onCase + onMetric + last
+		args = append(args, q.Case, named)
+	case oneCase: // of one case the units are its trials
+		statement = numbers + "c.pass, c.pass + c.fail, c.pass + c.fail + c.error FROM run r CROSS JOIN cell c" + on + onCase + last
+		args = append(args, q.Case)
+	case isNamed:
+		statement = nothing + "c.sum, c.n, 0 FROM run r CROSS JOIN mean c" + on + onMetric + last
+		args = append(args, named)
+	default:
+		statement = numbers + "c.rates, c.judged, c.asked FROM run r CROSS JOIN total c" + on + last
+	}
+	return statement, append(args, sqlLimit(q.Limit))
+}
+
+// courseRow is what a statement gives for a run: counts of trials, a sum of values over n units, and the units that were
+// asked.
+type courseRow struct {
+	pass, fail, error, tokens, metered int
+	latency, sum                       float64
+	n, units                           int
+}
+
+// point makes the value of a metric.
+func (c *courseRow) point(p *Point, metric string, named bool) {
+	judged := c.pass + c.fail
+	switch {
+	case named || metric == MetricPass:
+		p.set(c.sum, c.n, c.n)
+		p.bound()
+	case metric == MetricErrors:
+		p.set(float64(c.error), judged+c.error, c.units)
+		p.bound()
+	case metric == MetricLatency:
+		p.set(c.latency, judged, judged)
+	case metric == MetricTokens:
+		p.set(float64(c.tokens), c.metered, c.metered)
+	}
+}
+
+// set makes the value sum / of, over n units; without any there is none.
+func (p *Point) set(sum float64, of, n int) {
+	if of > 0 {
+		p.Value, p.N = sum/float64(of), n
+	}
+}
+
+// bound adds the interval.
+func (p *Point) bound() {
+	if p.N > 0 {
+		p.Lo, p.Hi = stats.Wilson(p.Value, float64(p.N), stats.Z95)
+		p.Bounded = true
+	}
+}

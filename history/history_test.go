@@ -1,0 +1,258 @@
+package history
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// sample is a run to write: the i-th of a course, with an outcome for each case on each arm.
+type sample struct {
+	id      int
+	cases   int
+	arms    []string
+	repeats int
+	outcome func(kase, repeat int) eval.Outcome
+	change  func(*eval.Run)
+	killed  bool
+}
+
+// write writes the run below a folder and gives its directory.
+func (s sample) write(t testing.TB, folder string) string {
+	t.Helper()
+	if s.arms == nil {
+		s.arms = []string{"pro/ask"}
+	}
+	if s.outcome == nil {
+		s.outcome = func(int, int) eval.Outcome { return eval.Pass }
+	}
+	s.repeats = max(1, s.repeats)
+	started := time.Date(2026, 1, 1, 0, s.id, 0, 0, time.UTC)
+	run := eval.Run{
+		ID: fmt.Sprintf("run-%04d", s.id), StartedAt: started.Format(time.RFC3339Nano), Labels: eval.Labels{"branch": "main"},
+		Suites: []eval.RunSuite{{Name: "suite", File: "suite.yaml", Hash: "h1"}},
+		Models: []eval.Model{{Name: "models/svc-pro", APIVersion: "v1", Version: "001"}},
+		Plan:   eval.RunPlan{Trials: s.cases * len(s.arms) * s.repeats, Arms: s.arms},
+	}
+	if s.change != nil {
+		s.change(&run)
+	}
+	dir := filepath.Join(folder, run.ID)
+	w, err := journal.Create(dir, &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for k := range s.cases {
+		for _, arm := range s.arms {
+			for repeat := range s.repeats {
+				if err := w.Append(s.trial(n, k, repeat, arm)); err != nil {
+					t.Fatal(err)
+				}
+				n++
+			}
+		}
+	}
+	end := eval.End{FinishedAt: started.Add(time.Second).Format(time.RFC3339Nano), Reason: eval.EndCompleted}
+	if s.killed {
+		err = w.Close()
+	} else {
+		err = w.Finish(&end)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// trial is one line of the run.
+func (s sample) trial(n, kase, repeat int, arm string) *eval.Result {
+	r := &eval.Result{
+		Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "suite", Case: fmt.Sprintf("case %d", kase), Arm: arm, Repeat: repeat + 1},
+		Outcome: s.outcome(kase, repeat), Scores: []eval.Score{},
+	}
+	switch r.Outcome {
+	case eval.Pass, eval.Fail:
+		value := 0.25
+		if r.Outcome == eval.Pass {
+			value = 1
+		}
+		r.Scores = []eval.Score{{Scorer: "levenshtein", Name: "closeness", Value: &value}, {Scorer: "contains", Name: "latency", Value: &value}}
+		r.Usage = &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7}
+		r.Timing = &eval.Timing{LatencyMs: float64(100 + s.id), Attempts: 1}
+	case eval.Err:
+		r.Error = eval.Errorf(eval.KindTimeout, "late")
+	}
+	return r
+}
+
+func open(t testing.TB, path string) *Store {
+	t.Helper()
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func add(t testing.TB, s *Store, dir string) {
+	t.Helper()
+	if err := addDir(s, dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func addDir(s *Store, dir string) error {
+	d, err := journal.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Add(d), d.Close())
+}
+
+func course(t testing.TB, s *Store, q Query) []Point {
+	t.Helper()
+	points, err := s.Course(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return points
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-4 }
+
+func TestRunsAndCourses(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, filepath.Join(folder, "history.db"))
+	mixed := func(kase, repeat int) eval.Outcome { // case 0: 1/2; case 1: pass; case 2: one pass, one error; case 3: skip
+		return [][]eval.Outcome{{eval.Pass, eval.Fail}, {eval.Pass, eval.Pass}, {eval.Pass, eval.Err}, {eval.Skip, eval.Skip}}[kase][repeat]
+	}
+	arms := []string{"pro/ask", "pro-warm/ask"}
+	second := sample{id: 2, cases: 4, arms: arms, repeats: 2, outcome: mixed}.write(t, folder)
+	add(t, s, second)
+	add(t, s, sample{id: 1, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) { r.Emulator = true }}.write(t, folder)) // later, but older
+	add(t, s, second)                                                                                                            // again
+	add(t, s, sample{id: 3, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) {
+		r.Plan.Shard = &eval.ShardOf{Shard: eval.Shard{Index: 1, Of: 2}}
+	}}.write(t, folder))
+
+	runs, err := s.Runs(Filter{})
+	if err != nil || len(runs) != 3 {
+		t.Fatal(len(runs), err)
+	}
+	run := runs[1]
+	run.number = 0
+	counts := eval.Counts{Pass: 4, Fail: 1, Error: 1, Skip: 2}
+	rate := 2.5 / 3
+	tokens := journal.Tokens{Prompt: 25, Output: 10, Total: 35}
+	want := Run{
+		ID: "run-0002", Dir: second, StartedAt: "2026-01-01T00:02:00Z", FinishedAt: "2026-01-01T00:02:01Z", Reason: eval.EndCompleted, Planned: 16,
+		Suites: []Suite{{"suite", "suite.yaml", "h1"}}, Models: []Model{{"svc-pro", "v1", "001"}}, Labels: eval.Labels{"branch": "main"},
+		Arms: []Arm{
+			{Suite: "suite", Arm: "pro/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
+			{Suite: "suite", Arm: "pro-warm/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
+		},
+	}
+	if d := cmp.Diff(want, run, cmp.AllowUnexported(Run{})); d != "" {
+		t.Error(d)
+	}
+	if rate, ok := run.PassRate(); !ok || !near(rate, 2.5/3) || run.Tokens() != 70 || run.Counts().Total() != 16 {
+		t.Error(rate, ok, run.Tokens(), run.Counts())
+	}
+	if runs[0].ID != "run-0001" || !runs[0].Emulator || runs[2].Shard != "1/2" {
+		t.Errorf("%+v", runs)
+	}
+	some, err := s.Runs(Filter{Arms: eval.Globs{"pro-*"}, Limit: 2})
+	if err != nil || len(some) != 2 || some[0].ID != "run-0002" || len(some[0].Arms) != 1 {
+		t.Errorf("%+v %v", some, err)
+	}
+	if none, err := s.Runs(Filter{Suites: eval.Globs{"other"}}); err != nil || len(none) != 0 {
+		t.Error(none, err)
+	}
+
+	for _, c := range []struct {
+		kase, metric string
+		value        float64
+		n            int
+		bounded      bool
+	}{
+		{"", "", 2.5 / 3, 3, true},
+		{"", MetricErrors, 1. / 6, 3, true},
+		{"", MetricLatency, 102, 5, false},
+		{"", MetricTokens, 7, 5, false},
+		{"", "closeness", (0.625 + 1 + 1) / 3, 3, true},
+		{"", "score:latency", (0.625 + 1 + 1) / 3, 3, true},
+		{"case 0", "", 0.5, 2, true},
+		{"case 2", MetricErrors, 0.5, 2, true},
+		{"case 0", MetricLatency, 102, 2, false},
+		{"case 2", MetricTokens, 7, 1, false},
+		{"case 0", "closeness", 0.625, 2, true},
+	} {
+		points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: c.kase, Metric: c.metric})
+		if len(points) != 2 || points[0].RunID != "run-0001" || !points[0].Emulator { // the shard is no point
+			t.Fatalf("%+v: %+v", c, points)
+		}
+		p := points[1]
+		lo, hi := 0.0, 0.0
+		if c.bounded {
+			lo, hi = stats.Wilson(c.value, float64(c.n), stats.Z95)
+		}
+		if !near(p.Value, c.value) || p.N != c.n || p.Bounded != c.bounded || !near(p.Lo, lo) || !near(p.Hi, hi) {
+			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+	if points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: "case 3"}); len(points) != 1 {
+		t.Errorf("a case that was never asked has a pass rate: %+v", points)
+	}
+	if points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Limit: 1}); len(points) != 1 || points[0].RunID != "run-0002" {
+		t.Errorf("%+v", points)
+	}
+	if points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Metric: "unknown"}); len(points) != 0 {
+		t.Errorf("%+v", points)
+	}
+	if names, err := s.Metrics("suite", "pro/ask", 0); err != nil || cmp.Diff([]string{"closeness", "latency"}, names) != "" {
+		t.Error(names, err)
+	}
+	if names, err := s.Cases("suite", "pro/ask", 2); err != nil || cmp.Diff([]string{"case 0", "case 1", "case 2", "case 3"}, names) != "" {
+		t.Error(names, err)
+	}
+}
+
+// A case is looked up once a run, and no table is read as a whole but that of the runs.
+func TestCourseUsesIndexes(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "history.db"))
+	for _, q := range []Query{{Suite: "s", Arm: "a", Case: "c"}, {Suite: "s", Arm: "a", Case: "c", Metric: "m"}, {Suite: "s", Arm: "a", Metric: "m"}, {Suite: "s", Arm: "a"}} {
+		statement, args := courseOf(&q, q.Metric, q.Metric != "")
+		plan, err := collect(s, func(rows *sql.Rows, text *string) error {
+			var id, parent, unused int
+			return rows.Scan(&id, &parent, &unused, text)
+		}, "EXPLAIN QUERY PLAN "+statement, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(plan, "\n")
+		want := "SEARCH c USING PRIMARY KEY (run=? AND suite=? AND arm=?"
+		if q.Case != "" {
+			want += " AND kase=?"
+		}
+		if q.Metric != "" {
+			want += " AND metric=?"
+		}
+		if !strings.Contains(text, want+")") || !strings.Contains(text, "SCAN r USING INDEX run_started") || strings.Contains(text, "SCAN c") ||
+			strings.Contains(text, "TEMP B-TREE") || strings.Contains(text, "SCAN word") {
+			t.Errorf("%+v:\n%s", q, text)
+		}
+	}
+}

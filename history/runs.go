@@ -1,0 +1,201 @@
+package history
+
+import (
+	"database/sql"
+	"encoding/json"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Run is a run as the history knows it.
+type Run struct {
+	ID         string         `json:"id"`
+	Dir        string         `json:"dir"` // absolute; it may be gone
+	StartedAt  string         `json:"startedAt"`
+	FinishedAt string         `json:"finishedAt,omitempty"`
+	Reason     eval.EndReason `json:"reason"` // "" when the run was killed, or still went on
+	Emulator   bool           `json:"emulator"`
+	Shard      string         `json:"shard,omitempty"` // I/N, of a run that asked only a part
+	Planned    int            `json:"planned"`         // trials of its plan
+	Suites     []Suite        `json:"suites"`
+	Models     []Model        `json:"models"`
+	Labels     eval.Labels    `json:"labels"`
+	Arms       []Arm          `json:"arms"` // those that the filter lets through
+
+	number int64
+}
+
+// Suite is a suite of a run.
+type Suite struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+	Hash string `json:"hash"`
+}
+
+// Model is a model that a run asked.
+type Model struct {
+	Name       string `json:"name"`
+	APIVersion string `json:"apiVersion"`
+	Version    string `json:"version"` // "" when it is not known
+}
+
+// Arm is an arm of a suite in one run, in numbers.
+type Arm struct {
+	Suite string `json:"suite"`
+	Arm   string `json:"arm"`
+	eval.Counts
+	Tokens journal.Tokens `json:"tokens"`
+	// Judged is the number of cases with a pass or a fail, Rates their pass rates added up.
+	Judged int     `json:"judged"`
+	Rates  float64 `json:"-"`
+	// PassRate is Rates/Judged, nil when nothing was judged.
+	PassRate *float64 `json:"passRate"`
+}
+
+// Counts adds up the trials of the run's arms.
+func (r *Run) Counts() eval.Counts {
+	var c eval.Counts
+	for i := range r.Arms {
+		a := &r.Arms[i].Counts
+		c = eval.Counts{Pass: c.Pass + a.Pass, Fail: c.Fail + a.Fail, Error: c.Error + a.Error, Skip: c.Skip + a.Skip}
+	}
+	return c
+}
+
+// Tokens adds up what the run's arms cost.
+func (r *Run) Tokens() int {
+	n := 0
+	for i := range r.Arms {
+		n += r.Arms[i].Tokens.Total
+	}
+	return n
+}
+
+// PassRate is that over all cases of the run's arms, as in its JSON report; false when nothing was judged.
+func (r *Run) PassRate() (float64, bool) {
+	rates, n := 0.0, 0
+	for i := range r.Arms {
+		rates += r.Arms[i].Rates
+		n += r.Arms[i].Judged
+	}
+	if n == 0 {
+		return 0, false
+	}
+	return rates / float64(n), true
+}
+
+// Filter chooses runs: those with an arm of a suite that fits. No pattern at all fits everything.
+type Filter struct {
+	Suites, Arms eval.Globs
+	Limit        int // of the newest runs; 0: all
+}
+
+// Runs lists runs, the newest last.
+func (s *Store) Runs(f Filter) ([]Run, error) {
+	all, err := s.heads()
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	var out []Run
+	for i := range all {
+		run := &all[i]
+		if err := s.fill(run, f); err != nil {
+			return nil, s.explain(err)
+		}
+		if len(f.Suites)+len(f.Arms) > 0 && len(run.Arms) == 0 {
+			continue
+		}
+		if out = append(out, *run); f.Limit > 0 && len(out) == f.Limit {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// heads reads the runs without their parts, the newest first.
+func (s *Store) heads() ([]Run, error) {
+	return collect(s, func(rows *sql.Rows, r *Run) error {
+		var labels string
+		err := rows.Scan(&r.number, &r.ID, &r.Dir, &r.StartedAt, &r.FinishedAt, &r.Reason, &r.Emulator, &r.Shard, &r.Planned, &labels)
+		if err != nil {
+			return err
+		}
+		r.Dir = s.placed(r.Dir)
+		return json.Unmarshal([]byte(labels), &r.Labels)
+	}, "SELECT n, id, dir, startedAt, finishedAt, reason, emulator, shard, planned, labels FROM run ORDER BY started DESC, id DESC")
+}
+
+// fill reads the parts of a run.
+func (s *Store) fill(run *Run, f Filter) (err error) {
+	run.Suites, err = collect(s, func(rows *sql.Rows, one *Suite) error { return rows.Scan(&one.Name, &one.File, &one.Hash) },
+		"SELECT suite, file, hash FROM part WHERE run = ? ORDER BY place", run.number)
+	if err != nil {
+		return err
+	}
+	run.Models, err = collect(s, func(rows *sql.Rows, m *Model) error { return rows.Scan(&m.Name, &m.APIVersion, &m.Version) },
+		"SELECT name, apiVersion, version FROM model WHERE run = ? ORDER BY place", run.number)
+	if err != nil {
+		return err
+	}
+	arms, err := collect(s, func(rows *sql.Rows, a *Arm) error {
+		err := rows.Scan(&a.Suite, &a.Arm, &a.Pass, &a.Fail, &a.Error, &a.Skip, &a.Tokens.Prompt, &a.Tokens.Output, &a.Tokens.Total, &a.Rates, &a.Judged)
+		if a.Judged > 0 {
+			a.PassRate = new(a.Rates / float64(a.Judged))
+		}
+		return err
+	}, `SELECT s.text, a.text, t.pass, t.fail, t.error, t.skip, t.prompt, t.output, t.tokens, t.rates, t.judged
+FROM total t JOIN word s ON s.id = t.suite JOIN word a ON a.id = t.arm WHERE t.run = ? ORDER BY t.suite, t.arm`, run.number)
+	run.Arms = slices.DeleteFunc(arms, func(a Arm) bool { return !f.Suites.Match(a.Suite) || !f.Arms.Match(a.Arm) })
+	return err
+}
+
+// Metrics lists the named metrics of an arm in the last runs, by name; of all runs with limit 0.
+func (s *Store) Metrics(suite, arm string, limit int) ([]string, error) {
+	names, err := s.texts(`SELECT DISTINCT w.text FROM (SELECT n FROM run ORDER BY started DESC, id DESC LIMIT ?) r
+CROSS JOIN mean m ON m.run = r.n AND m.suite = (SELECT id FROM word WHERE text = ?) AND m.arm = (SELECT id FROM word WHERE text = ?)
+CROSS JOIN word w ON w.id = m.metric ORDER BY w.text`, sqlLimit(limit), suite, arm)
+	return names, s.explain(err)
+}
+
+// Cases lists the cases of an arm in the last runs, in the order in which they came first; of all runs with limit 0.
+func (s *Store) Cases(suite, arm string, limit int) ([]string, error) {
+	names, err := s.texts(`SELECT w.text FROM word w WHERE w.id IN (SELECT c.kase FROM (SELECT n FROM run ORDER BY started DESC, id DESC LIMIT ?) r
+CROSS JOIN cell c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text = ?) AND c.arm = (SELECT id FROM word WHERE text = ?)) ORDER BY w.id`,
+		sqlLimit(limit), suite, arm)
+	return names, s.explain(err)
+}
+
+// sqlLimit is a limit as SQLite takes it, where none is negative.
+func sqlLimit(limit int) int {
+	if limit <= 0 {
+		return -1
+	}
+	return limit
+}
+
+// texts reads one column.
+func (s *Store) texts(query string, args ...any) ([]string, error) {
+	return collect(s, func(rows *sql.Rows, text *string) error { return rows.Scan(text) }, query, args...)
+}
+
+// collect reads all rows, never nil: there is one connection, so that no question may be asked before the last one is
+// answered.
+func collect[T any](s *Store, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
+	rows, err := s.db.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err tells
+	out := []T{}
+	for rows.Next() {
+		var one T
+		if err := scan(rows, &one); err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, rows.Err()
+}

@@ -1,0 +1,124 @@
+package history
+
+import (
+	"database/sql"
+	"fmt"
+)
+
+// application marks the file as a history of evalrun: "evlr".
+const application = 0x65766c72
+
+// migrations lead from each version of the file to the next; PRAGMA user_version counts those that were carried out.
+// What has been released is never changed: a change is one more.
+//
+// Rows of a run stand together and in the order of the plan, so that a run is added at the end of each table; one case
+// is looked up once a run. Texts that recur stand in word, once.
+var migrations = []string{`
+CREATE TABLE run (
+  n INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  dir TEXT NOT NULL,                  -- relative to the folder of the history when it is below that
+  startedAt TEXT NOT NULL,
+  started INTEGER NOT NULL,           -- the same in microseconds, to sort by
+  finishedAt TEXT NOT NULL,
+  reason TEXT NOT NULL,               -- '' when the run was killed
+  emulator INTEGER NOT NULL,
+  shard TEXT NOT NULL,                -- I/N, '' for a whole run
+  planned INTEGER NOT NULL,           -- trials
+  labels TEXT NOT NULL                -- JSON
+);
+CREATE INDEX run_started ON run (started, id);
+CREATE TABLE part (                   -- the suites of a run
+  run INTEGER NOT NULL, place INTEGER NOT NULL, suite TEXT NOT NULL, file TEXT NOT NULL, hash TEXT NOT NULL,
+  PRIMARY KEY (run, place)
+) WITHOUT ROWID;
+CREATE TABLE model (
+  run INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, apiVersion TEXT NOT NULL, version TEXT NOT NULL,
+  PRIMARY KEY (run, place)
+) WITHOUT ROWID;
+CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE cell (                   -- one case on one arm
+  run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, kase INTEGER NOT NULL,
+  pass INTEGER NOT NULL, fail INTEGER NOT NULL, error INTEGER NOT NULL, skip INTEGER NOT NULL,
+  latency REAL NOT NULL,              -- added up over pass and fail, in milliseconds
+  prompt INTEGER NOT NULL, output INTEGER NOT NULL, tokens INTEGER NOT NULL,
+  metered INTEGER NOT NULL,           -- trials that tell tokens
+  PRIMARY KEY (run, suite, arm, kase)
+) WITHOUT ROWID;
+CREATE TABLE score (                  -- a named metric of one case on one arm
+  run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, kase INTEGER NOT NULL, metric INTEGER NOT NULL,
+  sum REAL NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY (run, suite, arm, kase, metric)
+) WITHOUT ROWID;
+CREATE TABLE total (                  -- the cells of an arm added up
+  run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL,
+  pass INTEGER NOT NULL, fail INTEGER NOT NULL, error INTEGER NOT NULL, skip INTEGER NOT NULL,
+  latency REAL NOT NULL, prompt INTEGER NOT NULL, output INTEGER NOT NULL, tokens INTEGER NOT NULL, metered INTEGER NOT NULL,
+  rates REAL NOT NULL,                -- the cases' pass rates added up
+  judged INTEGER NOT NULL,            -- cases with a pass or a fail
+  asked INTEGER NOT NULL,             -- cases with a trial that was asked
+  PRIMARY KEY (run, suite, arm)
+) WITHOUT ROWID;
+CREATE TABLE mean (                   -- the means by case of an arm's metric added up
+  run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, metric INTEGER NOT NULL,
+  sum REAL NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY (run, suite, arm, metric)
+) WITHOUT ROWID;
+`}
+
+// perRun lists the tables with rows of a run, beside run itself.
+var perRun = []string{"part", "model", "cell", "score", "total", "mean"}
+
+// foreign is the error of migrate for a file that is not ours to write to; it reads on after the name of the file.
+type foreign string
+
+func (f foreign) Error() string { return string(f) }
+
+// migrate brings the file up to date.
+func migrate(db *sql.DB) error {
+	version, err := versionOf(db)
+	if err != nil || version == len(migrations) {
+		return err
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	if version, err = versionOf(tx); err != nil {
+		return err
+	}
+	for ; version < len(migrations); version++ {
+		if _, err := tx.Exec(migrations[version]); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", application, len(migrations)))
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// rower is a database or a transaction.
+type rower interface {
+	QueryRow(query string, args ...any) *sql.Row
+}
+
+// versionOf tells the version of the file, 0 for an empty one.
+func versionOf(db rower) (int, error) {
+	var app, version, tables int
+	err := db.QueryRow("SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id a, pragma_user_version v").
+		Scan(&app, &version, &tables)
+	switch {
+	case err != nil:
+		return 0, err
+	case app == 0 && version == 0 && tables == 0:
+		return 0, nil
+	case app != application || version < 1:
+		return 0, foreign("is no history of evalrun's")
+	case version > len(migrations):
+		return 0, foreign(fmt.Sprintf("has version %d; this evalrun reads up to %d", version, len(migrations)))
+	}
+	return version, nil
+}

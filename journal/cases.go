@@ -1,0 +1,82 @@
+package journal
+
+import (
+	"iter"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Cell is one case on one arm in numbers, its repeats added up.
+type Cell struct {
+	Suite, Case, Arm string
+	Counts           eval.Counts
+	LatencyMs        float64 // of the trials that were judged, added up
+	Tokens           Tokens
+	Metered          int         // trials that tell tokens
+	Metrics          []MetricSum // in the order in which they come first
+}
+
+// MetricSum adds up a named score over the trials of a cell in which it could be told.
+type MetricSum struct {
+	Name string
+	Sum  float64
+	N    int // trials
+}
+
+// Cells yields every case on every arm in the order of the plan, from the index alone: no trial is read. A cell is
+// good until the next one comes.
+func (d *Document) Cells() iter.Seq[*Cell] {
+	return func(yield func(*Cell) bool) {
+		var cells []Cell
+		for row := range d.Rows() {
+			cells = cells[:0]
+			for e := range row.each {
+				r := d.index.digest(e)
+				cellOf(&cells, &r).add(&r)
+			}
+			for i := range cells {
+				if !yield(&cells[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// cellOf finds the cell of a trial's arm among those of its case, or adds it.
+func cellOf(cells *[]Cell, r *digest) *Cell {
+	for i := range *cells {
+		if c := &(*cells)[i]; c.Arm == r.arm {
+			return c
+		}
+	}
+	*cells = append(*cells, Cell{Suite: r.suite, Case: r.kase, Arm: r.arm})
+	return &(*cells)[len(*cells)-1]
+}
+
+// add takes up one trial.
+func (c *Cell) add(r *digest) {
+	c.Counts.Add(r.outcome)
+	c.Tokens.add(r.usage)
+	if r.usage.TotalTokens > 0 {
+		c.Metered++
+	}
+	if r.outcome == eval.Pass || r.outcome == eval.Fail {
+		c.LatencyMs += r.latencyMs
+	}
+	for _, m := range r.metrics {
+		c.metric(m.name, m.value)
+	}
+}
+
+// metric adds up a named score.
+func (c *Cell) metric(name string, value float64) {
+	for i := range c.Metrics {
+		if c.Metrics[i].Name == name {
+			c.Metrics[i].Sum += value
+			c.Metrics[i].N++
+			return
+		}
+	}
+	c.Metrics = append(c.Metrics, MetricSum{name, value, 1})
+}

@@ -1,0 +1,111 @@
+package reports
+
+import (
+	"bytes"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+)
+
+// Column is a column of a Grid.
+type Column struct {
+	Header string
+	// Optional columns are left out when there is no room: the highest number first. 0 stays.
+	Optional int
+	// Least is how narrow the column may get; longer texts are cut. Optional: it is not cut.
+	Least int
+}
+
+// Grid draws a table in the style of the reports, in at most width columns of a terminal (0: 100): first wide columns are cut,
+// then optional ones go. Texts are made safe to show.
+func Grid(width int, columns []Column, rows [][]string) []byte {
+	if width <= 0 {
+		width = defaultWidth
+	}
+	header := make([]string, 0, len(columns))
+	for _, c := range columns {
+		header = append(header, diag.CleanLine(c.Header))
+	}
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, text := range row {
+			cells[i] = append(cells[i], diag.CleanLine(text))
+		}
+	}
+	for tooWide(header, cells)-saving(columns, columnWidths(header, cells)) > width {
+		at := expendable(columns)
+		if at < 0 {
+			break
+		}
+		columns = without(columns, at)
+		header = without(header, at)
+		for i := range cells {
+			cells[i] = without(cells[i], at)
+		}
+	}
+	cut(columns, header, cells, tooWide(header, cells)-width)
+	t := tableReport{o: Options{Width: width}}
+	t.render(t.grid(), header, cells)
+	return trimLines(bytes.TrimRight(t.out.Bytes(), "\n"))
+}
+
+// tooWide is how wide the table gets.
+func tooWide(header []string, rows [][]string) int {
+	total := 0
+	for _, w := range columnWidths(header, rows) {
+		total += w + 2
+	}
+	return total
+}
+
+// saving is by how much cutting can make the table narrower.
+func saving(columns []Column, widths []int) int {
+	total := 0
+	for i, c := range columns {
+		if c.Least > 0 {
+			total += max(0, widths[i]-c.Least)
+		}
+	}
+	return total
+}
+
+// expendable is the place of the column that goes first, -1 when all stay.
+func expendable(columns []Column) int {
+	at := -1
+	for i, c := range columns {
+		if c.Optional > 0 && (at < 0 || c.Optional > columns[at].Optional) {
+			at = i
+		}
+	}
+	return at
+}
+
+// without is a copy of a list without one of its items.
+func without[T any](list []T, at int) []T {
+	return append(append([]T(nil), list[:at]...), list[at+1:]...)
+}
+
+// cut makes the table narrower by cutting the texts of columns that may be, the widest first.
+func cut(columns []Column, header []string, rows [][]string, extra int) {
+	widths := columnWidths(header, rows)
+	for ; extra > 0; extra-- {
+		at := -1
+		for i, c := range columns {
+			if c.Least > 0 && widths[i] > c.Least && (at < 0 || widths[i] > widths[at]) {
+				at = i
+			}
+		}
+		if at < 0 {
+			break
+		}
+		widths[at]--
+	}
+	for _, row := range append([][]string{header}, rows...) {
+		for i := range row {
+			if displaywidth.String(row[i]) > widths[i] {
+				row[i] = displaywidth.TruncateString(row[i], widths[i], "...")
+			}
+		}
+	}
+}
