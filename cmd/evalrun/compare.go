@@ -75,7 +75,6 @@ func (a *app) compare(args []string, o compareOptions) error {
 	if len(args) == 1 && len(o.arms) == 0 {
 		return harness.Exitf(harness.ExitBadInput, "compare takes two runs, or one with two of its arms: --arms BASE-ARM HEAD-ARM")
 	}
-	defer a.smallHeap()()
 	c, rule, err := a.compared(args, o)
 	if err != nil {
 		return err
