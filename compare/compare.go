@@ -24,8 +24,6 @@ type Side struct {
 	Cases           []Case // in the order of the plan
 	Categories      []Category
 	Versions        []string // of the models that answered, as they told
-
-	byID map[string][]int // places of cases
 }
 
 // Case is a case on an arm, its repeats added up.
@@ -97,6 +95,11 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 		}
 		if one.N > 0 || one.Gated {
 			c.Metrics = append(c.Metrics, one)
+		}
+	}
+	for i, g := range o.Gated { // a metric that is nowhere is not one that did not get worse
+		if !slices.ContainsFunc(c.Metrics, func(m eval.MetricComparison) bool { return m.Name == g.Name }) {
+			c.Metrics = append(c.Metrics, eval.MetricComparison{Name: g.Name, Level: 1 - 2*o.Alpha, Gated: true, Margin: &o.Gated[i].Margin, Advice: "no case has this metric on both sides"})
 		}
 	}
 	c.Why = incomparable(base, head, p, o)

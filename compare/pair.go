@@ -17,58 +17,70 @@ type paired struct {
 	judged []pair // those that can be compared
 }
 
-// pairUp pairs cases by what they ask. Of several that ask the same, those of one name belong together, then
-// those that come first.
-func pairUp(base, head *Side) paired {
-	var p paired
-	byID := map[string][]*Case{}
-	byName := map[string]bool{}
+// Matcher finds the cases of a side that are the same as those of another, each once. Of several that ask the same, those
+// of one name belong together, then those that come first.
+type Matcher struct {
+	byID  map[string][]*Case
+	taken map[*Case]bool
+}
+
+// NewMatcher finds cases of base.
+func NewMatcher(base *Side) *Matcher {
+	m := &Matcher{byID: map[string][]*Case{}, taken: map[*Case]bool{}}
 	for i := range base.Cases {
 		c := &base.Cases[i]
-		byID[c.ID] = append(byID[c.ID], c)
-		byName[c.Name] = true
+		m.byID[c.ID] = append(m.byID[c.ID], c)
 	}
-	taken := map[*Case]bool{}
+	return m
+}
+
+// Match takes the case that asks the same, nil when there is none left.
+func (m *Matcher) Match(id, name string) *Case {
+	var found *Case
+	for _, c := range m.byID[id] {
+		if m.taken[c] {
+			continue
+		}
+		if c.Name == name {
+			found = c
+			break
+		}
+		if found == nil {
+			found = c
+		}
+	}
+	m.taken[found] = found != nil
+	return found
+}
+
+// pairUp pairs cases by what they ask.
+func pairUp(base, head *Side) paired {
+	var p paired
+	m := NewMatcher(base)
+	byName := map[string]bool{}
+	for i := range base.Cases {
+		byName[base.Cases[i].Name] = true
+	}
+	changed := map[string]bool{}
 	for i := range head.Cases {
 		h := &head.Cases[i]
-		b := match(byID[h.ID], h.Name, taken)
+		b := m.Match(h.ID, h.Name)
 		switch {
 		case b == nil && byName[h.Name]:
 			p.Changed = append(p.Changed, h.Name)
-			continue
+			changed[h.Name] = true
 		case b == nil:
 			p.Added = append(p.Added, h.Name)
-			continue
+		default:
+			p.add(b, h)
 		}
-		taken[b] = true
-		p.add(b, h)
-	}
-	changed := map[string]bool{}
-	for _, name := range p.Changed {
-		changed[name] = true
 	}
 	for i := range base.Cases {
-		if b := &base.Cases[i]; !taken[b] && !changed[b.Name] {
+		if b := &base.Cases[i]; !m.taken[b] && !changed[b.Name] {
 			p.Removed = append(p.Removed, b.Name)
 		}
 	}
 	return p
-}
-
-func match(same []*Case, name string, taken map[*Case]bool) *Case {
-	var first *Case
-	for _, c := range same {
-		if taken[c] {
-			continue
-		}
-		if c.Name == name {
-			return c
-		}
-		if first == nil {
-			first = c
-		}
-	}
-	return first
 }
 
 func (p *paired) add(b, h *Case) {
@@ -119,7 +131,7 @@ func flips(pairs []pair) []eval.Flip {
 		if enough {
 			tested = append(tested, len(out))
 		}
-		f.SingleSample = f.BaseJudged == 1 || f.HeadJudged == 1
+		f.SingleSample = f.BaseJudged == 1 && f.HeadJudged == 1
 		out = append(out, f)
 	}
 	for i, p := range stats.BenjaminiHochberg(ps) {

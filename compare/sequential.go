@@ -70,28 +70,6 @@ func (s *Sequential) Feed(d []float64) *eval.Stop {
 	return stop
 }
 
-// Find is the case of a side that is the same as one of another side, nil when there is none.
-func (s *Side) Find(id, name, scorers string) *Case {
-	if s.byID == nil {
-		s.byID = map[string][]int{}
-		for i := range s.Cases {
-			s.byID[s.Cases[i].ID] = append(s.byID[s.Cases[i].ID], i)
-		}
-	}
-	places := s.byID[id]
-	if len(places) == 0 {
-		return nil
-	}
-	at := places[0]
-	if i := slices.IndexFunc(places, func(p int) bool { return s.Cases[p].Name == name }); i >= 0 {
-		at = places[i]
-	}
-	if c := &s.Cases[at]; c.Scorers == scorers {
-		return c
-	}
-	return nil
-}
-
 // Of adds up what the case says of a metric.
 func (c *Case) Of(s *Side, metric string) Sum {
 	switch metric {

@@ -37,6 +37,9 @@ func Decide(arms []eval.ArmComparison, o Options) eval.Verdict {
 	for i := range arms {
 		a := &arms[i]
 		if a.Verdict = ""; len(o.Gated) == 0 {
+			if len(a.Metrics) == 0 && a.Why != "" { // nothing to show
+				a.Verdict = eval.Invalid
+			}
 			continue
 		}
 		if a.Why != "" {

@@ -1,5 +1,7 @@
 package eval
 
+import "strings"
+
 // GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing.
 type GateConfig struct {
 	PassRateMin  *float64  `json:"passRateMin,omitempty"`
@@ -22,14 +24,44 @@ type MeanMin struct {
 type BaselineRule struct {
 	Run string `json:"run,omitempty"` // a named baseline, a run, or a file that was exported
 	Arm string `json:"arm,omitempty"` // an arm of the run itself, in the place of Run
-	// Path is where the baseline was found when the run began.
-	Path string `json:"path,omitempty"`
+	// Suffix makes the name of an arm's baseline of its own, which is an earlier version asked in the same run.
+	Suffix string `json:"suffix,omitempty"`
+	// Path is where the baseline was found when the run began, and RunID which run that was.
+	Path  string `json:"path,omitempty"`
+	RunID string `json:"runId,omitempty"`
 	// Alpha is the one-sided error rate of a decision.
 	Alpha          float64        `json:"alpha"`
 	OnInconclusive string         `json:"onInconclusive"` // OnFail, OnWarn or OnPass
 	Metrics        []MetricMargin `json:"metrics"`
 	StopEarly      bool           `json:"stopEarly,omitempty"`
 }
+
+// BaseOf is the arm of the run itself with which an arm is compared, "" when it is compared with another run.
+func (b *BaselineRule) BaseOf(arm string) string {
+	if b.Suffix != "" {
+		return arm + b.Suffix
+	}
+	return b.Arm
+}
+
+// IsBase reports whether an arm is there to be compared with.
+func (b *BaselineRule) IsBase(arm string) bool {
+	return b.Suffix != "" && strings.HasSuffix(arm, b.Suffix) || b.Arm != "" && arm == b.Arm
+}
+
+// Name is what is compared with, as its user called it.
+func (b *BaselineRule) Name() string {
+	switch {
+	case b.Suffix != "":
+		return strings.TrimPrefix(b.Suffix, "@")
+	case b.Arm != "":
+		return b.Arm
+	}
+	return b.Run
+}
+
+// Within reports whether the baseline is asked in the run itself.
+func (b *BaselineRule) Within() bool { return b.Arm != "" || b.Suffix != "" }
 
 // MetricMargin is a metric that is not to get worse, with how much worse still counts as not worse: a difference, or
 // of latency and tokens the largest ratio.
@@ -57,6 +89,9 @@ type Stop struct {
 	// against not being worse.
 	LogE  map[string]float64 `json:"logE"`
 	Alpha float64            `json:"alpha"` // spent on looking early
+	// Base and Metrics are what the verdict is about: the run, or the arm, that it was compared with, and the margins.
+	Base    string         `json:"base,omitempty"`
+	Metrics []MetricMargin `json:"metrics,omitempty"`
 	// Extra are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
 	// comes after this line is not used either.
 	Extra []string `json:"extra,omitempty"`

@@ -53,6 +53,11 @@ func (d *Document) Partial() bool {
 	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > d.Summary.Stopped || c.Total() < d.Run.Plan.Trials || d.unhealed
 }
 
+// Stopped reports whether the verdict on an arm was known early.
+func (d *Document) Stopped(suite, arm string) bool {
+	return slices.ContainsFunc(d.Stops, func(s eval.Stop) bool { return s.Suite == suite && s.Arm == arm })
+}
+
 // ErrNoRun is returned by Open when the directory holds no run file.
 var ErrNoRun = errors.New("there is no run")
 
@@ -255,7 +260,7 @@ func (d *Document) trial(data []byte, at int64) {
 	if r.until != "" && q.Holds(d.Run.StartedAt) {
 		f |= isQuarantined
 	}
-	if slices.ContainsFunc(d.Stops, func(s eval.Stop) bool { return s.Suite == r.suite && s.Arm == r.arm }) {
+	if d.Stopped(r.suite, r.arm) {
 		f |= isExtra
 	}
 	d.index.add(r, at, len(data), f)

@@ -18,7 +18,7 @@ type Facts struct {
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
-	Quarantined, Stopped, Extra             bool // out of the gate; never asked, or not used, since the verdict was known
+	Quarantined, Stopped, Extra             bool   // out of the gate; never asked, or not used, since the verdict was known
 	Blocked                                 string // the reason of the first block, "" when nothing was
 	Tokens                                  int
 	LatencyMs                               float64
@@ -146,4 +146,41 @@ func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool)
 	slices.Sort(all)
 	rank := int(math.Ceil(q * float64(len(all))))
 	return float64(all[max(0, rank-1)]), true
+}
+
+// GatedMean is the mean over cases of a named metric on an arm, repeats averaged inside, without what does not count for the
+// gate; false when no case could tell.
+func (d *Document) GatedMean(suite, arm, metric string) (float64, bool) {
+	var total, one sum
+	kase := uint32(0)
+	closeCase := func() {
+		if one.n > 0 {
+			total.value += one.value / float64(one.n)
+			total.n++
+		}
+		one = sum{}
+	}
+	s, okSuite := d.index.places[suite]
+	a, okArm := d.index.places[arm]
+	if !okSuite || !okArm {
+		return 0, false
+	}
+	for i := range d.index.entries {
+		e := &d.index.entries[i]
+		if e.suite != s || e.arm != a || e.flags&(isQuarantined|isExtra) != 0 {
+			continue
+		}
+		if e.kase != kase {
+			closeCase()
+			kase = e.kase
+		}
+		for _, m := range d.index.metrics[e.firstMetric:][:e.metricsLength] {
+			if m.name == metric {
+				one.value += m.value
+				one.n++
+			}
+		}
+	}
+	closeCase()
+	return total.value / float64(max(1, total.n)), total.n > 0
 }

@@ -3,7 +3,10 @@ package reports
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -92,11 +95,14 @@ func (t *tableReport) armComparison(a *eval.ArmComparison) {
 	}
 	t.pairing(&a.Cases, a.Stopped)
 	var body [][]string
+	level := 0.9
 	for i := range a.Metrics {
+		level = a.Metrics[i].Level
 		body = append(body, t.metricRow(&a.Metrics[i]))
 	}
 	if len(body) > 0 {
-		t.render(t.grid(), []string{"metric", "base", "head", "difference", "90 % interval", "n", "verdict"}, body)
+		header, rows := t.fold([]string{"metric", "base", "head", "difference", fmt.Sprintf("%.0f %% interval", 100*level), "n", "verdict"}, body)
+		t.render(t.grid(), header, rows)
 	}
 	for i := range a.Metrics {
 		if m := &a.Metrics[i]; m.Gated {
@@ -106,6 +112,31 @@ func (t *tableReport) armComparison(a *eval.ArmComparison) {
 	t.flips(a.Flips)
 	t.slices(a.Slices)
 	t.safety(a.Safety)
+}
+
+// foldable are the columns of a comparison that go when there is no room, in this order: n, head, base.
+var foldable = []int{5, 2, 1}
+
+// fold leaves columns out until the rest fits.
+func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]string) {
+	for _, column := range foldable {
+		width := 0
+		for c := range header {
+			widest := displaywidth.String(header[c])
+			for _, r := range rows {
+				widest = max(widest, displaywidth.String(ansi.ReplaceAllString(r[c], "")))
+			}
+			width += widest + 2
+		}
+		if width <= t.o.Width {
+			break
+		}
+		header = slices.Delete(slices.Clone(header), column, column+1)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], column, column+1)
+		}
+	}
+	return header, rows
 }
 
 // pairing says which cases are compared, and which are not.
@@ -222,6 +253,8 @@ func (t *tableReport) flips(flips []eval.Flip) {
 		switch {
 		case f.SingleSample:
 			note = " (one sample each: no evidence by itself)"
+		case f.P == nil:
+			note = " (few samples: weak evidence)"
 		case f.P != nil:
 			note = fmt.Sprintf(" (p %.3g over all cases)", *f.P)
 		}
@@ -248,10 +281,10 @@ func (t *tableReport) answers(base, head string) {
 }
 
 // slices shows the tags among whose cases something stands out.
-func (t *tableReport) slices(slices []eval.Slice) {
-	for _, s := range slices {
+func (t *tableReport) slices(all []eval.Slice) {
+	for _, s := range all {
 		if s.StandsOut {
-			t.wrapped("  ", fmt.Sprintf("tag %s looks worse: %+.3f (%s), n=%d; one of %d tags looked at, a hint and no verdict", s.Tag, s.Estimate, bounds(s.Interval, "%+.3f"), s.N, len(slices)))
+			t.wrapped("  ", fmt.Sprintf("tag %s looks worse: %+.3f (%s), n=%d; one of %d tags looked at, a hint and no verdict", s.Tag, s.Estimate, bounds(s.Interval, "%+.3f"), s.N, len(all)))
 		}
 	}
 }

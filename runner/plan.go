@@ -63,7 +63,7 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 				continue
 			}
 			for _, a := range c.Arms {
-				if filter.Arms.Match(a.Name()) {
+				if a.Matches(filter.Arms) {
 					p.size += c.Repeats
 					used[a] = true
 				}
@@ -203,7 +203,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 		w.seen[base]++
 		first := w.n
 		w.n += c.Repeats
-		if !taken || !w.plan.filter.Arms.Match(a.Name()) {
+		if !taken || !a.Matches(w.plan.filter.Arms) {
 			continue
 		}
 		compiled, hash := w.scorers(s, c, a)

@@ -111,7 +111,7 @@ func (s *Suite) expand(def *caseDef, diags *diag.List) *Case {
 		arms = s.defaults.arms
 	}
 	for _, a := range s.arms {
-		if arms.Match(a.Name()) {
+		if a.Matches(arms) {
 			c.Arms = append(c.Arms, a)
 		}
 	}
@@ -277,7 +277,7 @@ func (l *loader) checkName(c *Case, names map[string]int) {
 func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 	for _, d := range def.scorers {
 		sc := d.fixed
-		if sc == nil || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return sc.Arms.Match(a.Name()) }) {
+		if sc == nil || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
 			continue
 		}
 		warnings.Warnf(sc.Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)
@@ -303,7 +303,7 @@ func (l *loader) checkArm(a Arm) {
 // what exceeds the service's limits.
 func (l *loader) checkPrompt(c *Case, arm Arm) {
 	p := arm.Prompt
-	contents, ok := p.render(c, l.files, l.diags, false)
+	contents, ok := p.render(c, l.filesOf(arm), l.diags, false)
 	if !ok || slices.Contains(l.broken, p) {
 		return
 	}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -26,6 +28,9 @@ func (l *loader) gate(n yamlnode.Node) {
 	if rule := m.Get("blocked"); !rule.IsZero() {
 		g.BlockedMax = new(rule.Map("max").Need("max").Float(0, 1))
 	}
+	if v := m.Get("mean"); v.IsMapping() && v.Map().Len() == 0 {
+		v.Errorf("such as `mean: {closeness: {min: 0.8}}`", "no mean is judged")
+	}
 	for e := range m.Get("mean").Map().Entries() {
 		g.Means = append(g.Means, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map("min").Need("min").Float(0, 1)})
 	}
@@ -37,14 +42,103 @@ func (l *loader) gate(n yamlnode.Node) {
 	}
 	if rule := m.Get("baseline"); !rule.IsZero() {
 		g.Baseline = baseline(rule)
+		l.checkGateArm(rule, g.Baseline.Arm)
 	}
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
 	}
 }
 
-// maxAlpha is beyond which an error rate is a mistake: a verdict that is wrong so often says nothing.
-const maxAlpha = 0.2
+// checkGateArm reports an arm to compare with that is none, or the only one.
+func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
+	if !rule.IsMapping() || arm == "" {
+		return
+	}
+	for e := range rule.Map().Entries() {
+		switch {
+		case e.Name() != "arm":
+		case !slices.Contains(l.names, arm):
+			e.Value.Errorf(diag.DidYouMean(arm, l.names), "there is no arm `%s`", arm)
+		case len(l.names) == 1:
+			e.Value.Errorf("a second prompt or target, or `run: NAME` of a baseline", "there is no other arm to compare with it")
+		}
+	}
+}
+
+// Metrics are the names that a gate can compare: those that every comparison has, and the named scorers. open says that some
+// names are templates, so that there may be others.
+func (s *Suite) Metrics() (names []string, open bool) {
+	names = []string{eval.MetricPass, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens}
+	add := func(defs []*scorerDef) {
+		for _, d := range defs {
+			if !d.node.IsMapping() {
+				continue
+			}
+			for e := range d.node.Map().Entries() {
+				if e.Name() != "name" || !e.Value.IsScalar() {
+					continue
+				}
+				name := e.Value.Written()
+				open = open || tmpl.HasActions(name)
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	add(s.defaults.scorers)
+	for _, c := range s.cases {
+		add(c.scorers)
+	}
+	return names, open
+}
+
+// checkMetrics reports metrics of the gate that no scorer of the suite has.
+func (l *loader) checkMetrics(gate yamlnode.Node) {
+	if !gate.IsMapping() {
+		return
+	}
+	known, open := l.Metrics()
+	if open {
+		return
+	}
+	check := func(n yamlnode.Node, name string, known []string) {
+		if !slices.Contains(known, name) {
+			n.Errorf(diag.DidYouMean(name, known), "no scorer of the suite is named `%s`", name)
+		}
+	}
+	for e := range gate.Map().Entries() {
+		switch {
+		case e.Name() == "mean" && e.Value.IsMapping():
+			for m := range e.Value.Map().Entries() {
+				check(m.Key, m.Name(), known[builtIn:])
+			}
+		case e.Name() == "baseline" && e.Value.IsMapping():
+			for b := range e.Value.Map().Entries() {
+				if b.Name() != "metrics" {
+					continue
+				}
+				if b.Value.IsMapping() {
+					for m := range b.Value.Map().Entries() {
+						check(m.Key, m.Name(), known)
+					}
+					continue
+				}
+				for _, item := range b.Value.Items() {
+					if item.IsScalar() {
+						check(item, item.Written(), known)
+					}
+				}
+			}
+		}
+	}
+}
+
+// builtIn is how many metrics every comparison has.
+const builtIn = 4
+
+// MaxAlpha is the largest error rate of a verdict: one that is wrong more often says nothing.
+const MaxAlpha = 0.2
 
 // baseline reads what a run is compared with.
 func baseline(n yamlnode.Node) *eval.BaselineRule {
@@ -53,14 +147,14 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	if !n.IsMapping() {
 		return b
 	}
-	if b.Run == "" && b.Arm == "" {
+	if strings.TrimSpace(b.Run) == "" && b.Arm == "" {
 		n.Errorf("`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one", "there is nothing to compare with")
 	}
 	if b.Run != "" && b.Arm != "" {
 		m.Get("arm").Errorf("", "a gate compares with a run or with an arm, not with both")
 	}
 	if v := m.Get("alpha"); !v.IsZero() {
-		if b.Alpha = v.Float(0, maxAlpha); b.Alpha == 0 && strings.Trim(v.Written(), "0.") == "" {
+		if b.Alpha = v.Float(0, MaxAlpha); b.Alpha == 0 && strings.Trim(v.Written(), "0.") == "" {
 			v.Errorf("such as 0.05", "an error rate of 0 can never be shown")
 		}
 	}
@@ -75,6 +169,14 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 		margin = marginOf(v)
 	}
 	b.Metrics = gated(m, margin)
+	for _, g := range b.Metrics {
+		if b.StopEarly && eval.IsRatio(g.Name) {
+			m.Get("stopEarly").Errorf("leave "+g.Name+" out, or stopEarly", "ratios such as %s are judged at the end", g.Name)
+		}
+	}
+	if v := m.Get("metrics"); !v.IsZero() && len(b.Metrics) == 0 {
+		v.Errorf("leave it out for the pass rate", "no metric is compared")
+	}
 	if margin == 0 && !m.Has("margin") && !m.Has("metrics") {
 		n.Errorf("`margin: 0.05` lets the pass rate be 5 points lower; there is no default, since nobody else can know what you can bear", "a comparison without a margin has no verdict")
 	}

@@ -61,6 +61,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.defaults = l.caseDef(m.Get("defaults").Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "quarantine", "scorers"))
 	l.readCases(m.Need("cases"))
 	l.checkCases()
+	l.checkMetrics(m.Get("gate"))
 }
 
 // nameOf reads the name of a suite, target or prompt.
@@ -355,9 +356,24 @@ func (l *loader) makeArms() {
 	for _, t := range l.Targets {
 		for _, p := range l.Prompts {
 			if p.Targets.Match(t.Name) {
-				l.arms = append(l.arms, Arm{t, p})
-				l.names = append(l.names, t.Name+"/"+p.Name)
+				arm := Arm{Target: t, Prompt: p}
+				l.arms = append(l.arms, arm)
+				l.names = append(l.names, arm.Name())
+				l.addBase(arm)
 			}
+		}
+	}
+}
+
+// addBase puts the arm of the same name of an earlier version beside an arm, so that both are asked one after the other.
+func (l *loader) addBase(arm Arm) {
+	base, ref := l.BaseVersion()
+	if base == nil {
+		return
+	}
+	for _, b := range base.arms {
+		if b.Name() == arm.Name() {
+			l.arms = append(l.arms, Arm{Target: b.Target, Prompt: b.Prompt, base: base, ref: ref})
 		}
 	}
 }

@@ -120,10 +120,25 @@ type Target struct {
 type Arm struct {
 	Target *Target
 	Prompt *Prompt
+
+	base *Suite // an earlier version of the suite, of which the arm is; nil for the suite's own
+	ref  string // how that version is called
 }
 
-// Name is target/prompt.
-func (a Arm) Name() string { return a.Target.Name + "/" + a.Prompt.Name }
+// Name is target/prompt, and, of an arm of an earlier version of the suite, target/prompt@version.
+func (a Arm) Name() string {
+	if a.base != nil {
+		return a.plain() + "@" + a.ref
+	}
+	return a.plain()
+}
+
+func (a Arm) plain() string { return a.Target.Name + "/" + a.Prompt.Name }
+
+// Matches reports whether globs name the arm. Those of an earlier version are named along with the suite's own.
+func (a Arm) Matches(globs eval.Globs) bool {
+	return globs.Match(a.plain()) || a.base != nil && globs.Match(a.Name())
+}
 
 // Options are the choices of a command that change what a suite means.
 type Options struct {
@@ -132,6 +147,9 @@ type Options struct {
 	Getenv  func(string) string // for ${env:EVALRUN_...} in service; nil: nothing is set
 	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
 	Untrusted bool
+	// Base is an earlier version of the suite, called BaseRef, whose arms are asked beside those of the same name. Optional.
+	Base    *Suite
+	BaseRef string
 	// Now is the time by which quarantines end; zero: the time there is.
 	Now time.Time
 }
@@ -165,6 +183,9 @@ type Case struct {
 // Arms lists every target with each of its prompts, in the order of the file.
 func (s *Suite) Arms() []Arm { return s.arms }
 
+// BaseVersion is the earlier version of the suite whose arms are asked too, nil when there is none, and how it is called.
+func (s *Suite) BaseVersion() (base *Suite, ref string) { return s.opts.Base, s.opts.BaseRef }
+
 // Embeds reports whether a scorer of the suite compares embeddings.
 func (s *Suite) Embeds() bool { return s.embeds }
 
@@ -189,16 +210,23 @@ func (s *Suite) Cases() iter.Seq[*Case] {
 // since.
 func (s *Suite) Render(c *Case, arm Arm) ([]eval.Content, error) {
 	var diags diag.List
-	contents, _ := arm.Prompt.render(c, s.files, &diags, true)
+	contents, _ := arm.Prompt.render(c, s.filesOf(arm), &diags, true)
 	return contents, diags.Err()
+}
+
+// filesOf are the files from which an arm's prompt takes its images.
+func (s *Suite) filesOf(arm Arm) *files {
+	if arm.base != nil {
+		return arm.base.files
+	}
+	return s.files
 }
 
 // ScorersFor lists the scorers of the case that apply to the arm.
 func (c *Case) ScorersFor(arm Arm) []*Scorer {
 	var out []*Scorer
-	name := arm.Name()
 	for _, sc := range c.Scorers {
-		if sc.Arms.Match(name) {
+		if arm.Matches(sc.Arms) {
 			out = append(out, sc)
 		}
 	}

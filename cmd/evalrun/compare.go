@@ -42,7 +42,7 @@ func (a *app) compareCommand() *cobra.Command {
 // ruleFlags are the flags that decide a comparison.
 func ruleFlags(fs *pflag.FlagSet, r *harness.Rule) {
 	fs.Var((*share)(&r.Margin), "margin", "how much lower a rate may be and still count as not worse, such as 0.05")
-	fs.Var((*share)(&r.Alpha), "alpha", "one-sided error rate of a verdict (default 0.05)")
+	fs.Var((*share)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
 	fs.StringVar(&r.OnInconclusive, "on-inconclusive", "", "fail (default), warn or pass, when there are too few cases to tell")
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "NAME or NAME=MARGIN: a metric that must not get worse (default pass); repeat it for several")
 }
@@ -109,7 +109,7 @@ func (a *app) compared(args []string, o compareOptions) (*eval.Comparison, *eval
 	}
 	what := harness.Comparing{Base: args[0], Head: args[len(args)-1], Rules: func(string) *eval.BaselineRule { return rule }}
 	if len(o.arms) == 2 {
-		what.BaseArm, what.HeadArm = o.arms[0], o.arms[1]
+		what.HeadArm, what.BaseOf = o.arms[1], func(string) string { return o.arms[0] }
 		for i, d := range []*journal.Document{base, head} {
 			if err := harness.CheckArm(d, o.arms[i]); err != nil {
 				return nil, nil, err

@@ -235,7 +235,7 @@ func (s *share) String() string {
 func (s *share) Type() string { return "share" }
 func (s *share) Set(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || v <= 0 || v >= 1 {
+	if err != nil || !(v > 0 && v < 1) {
 		return fmt.Errorf("%s is no number between 0 and 1, such as 0.05", text)
 	}
 	*s = share(v)

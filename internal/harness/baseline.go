@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,9 +16,11 @@ import (
 
 	"github.com/google/renameio/v2/maybe"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // BaselinesFile names baselines; it is meant to be committed.
@@ -43,6 +46,14 @@ func Baselines() (map[string]Baseline, error) {
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", BaselinesFile, err)
 	}
+	for name, b := range named {
+		if b.Path == "" {
+			return nil, Exitf(ExitBadInput, "%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", BaselinesFile, name, name)
+		}
+	}
+	if named == nil { // the file says null
+		named = map[string]Baseline{}
+	}
 	return named, nil
 }
 
@@ -56,8 +67,8 @@ func SetBaseline(name, run string) (*Baseline, error) {
 		return nil, err
 	}
 	defer d.Close() //nolint:errcheck // it was only read
-	if d.Partial() {
-		return nil, Exitf(ExitBadInput, "the run %s is not complete; a baseline that lacks trials compares with nothing", run)
+	if err := usable(d, run); err != nil {
+		return nil, err
 	}
 	named, err := Baselines()
 	if err != nil {
@@ -81,6 +92,21 @@ func SetBaseline(name, run string) (*Baseline, error) {
 		return nil, Exitf(ExitBadInput, "%s cannot be written: %w", BaselinesFile, err)
 	}
 	return &b, nil
+}
+
+// usable says why a run is no baseline.
+func usable(d *journal.Document, name string) error {
+	switch {
+	case d.Running:
+		return Exitf(ExitBadInput, "the run %s still goes on", name)
+	case len(d.Stops) > 0:
+		return Exitf(ExitBadInput, "the run %s stopped early, once its verdict was known: a baseline asks all of its cases", name)
+	case d.Partial():
+		return Exitf(ExitBadInput, "the run %s is not complete; a baseline that lacks trials compares with nothing", name)
+	case d.Summary.Counts.Asked() == 0:
+		return Exitf(ExitBadInput, "the run %s is blank: nothing was asked", name)
+	}
+	return nil
 }
 
 // FindBaseline is where a baseline is: that of a name, a run by its id or directory, or a file that was exported.
@@ -119,8 +145,8 @@ func Export(name, out string) error {
 		return err
 	}
 	defer d.Close() //nolint:errcheck // it was only read
-	if d.Partial() {
-		return Exitf(ExitBadInput, "the run %s is not complete; a baseline that lacks trials compares with nothing", path)
+	if err := usable(d, path); err != nil {
+		return err
 	}
 	if err := writable(out); err != nil {
 		return Exitf(ExitBadInput, "%s cannot be written: %w", out, err)
@@ -132,16 +158,20 @@ func Export(name, out string) error {
 }
 
 // effective is the baseline rule of a suite's gate, with what the flags say instead; nil when nothing is compared.
-func effective(g *eval.GateConfig, f Flags) (*eval.BaselineRule, error) {
+func effective(s *suite.Suite, f Flags) (*eval.BaselineRule, error) {
 	var rule eval.BaselineRule
-	switch {
+	_, ref := s.BaseVersion()
+	switch g := s.Gate; {
 	case g != nil && g.Baseline != nil:
 		rule = *g.Baseline
 		rule.Metrics = slices.Clone(rule.Metrics)
-	case f.Baseline == "":
+	case f.Baseline == "" && ref == "":
 		return nil, nil
 	}
-	if f.Baseline != "" {
+	switch {
+	case ref != "":
+		rule.Run, rule.Arm, rule.Suffix = "", "", "@"+ref
+	case f.Baseline != "":
 		rule.Run, rule.Arm = f.Baseline, ""
 	}
 	return &rule, f.Rule.over(&rule)
@@ -151,6 +181,9 @@ func effective(g *eval.GateConfig, f Flags) (*eval.BaselineRule, error) {
 func (r Rule) over(rule *eval.BaselineRule) error {
 	if r.OnInconclusive != "" && !slices.Contains([]string{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
 		return Exitf(ExitBadInput, "--on-inconclusive takes fail, warn or pass")
+	}
+	if r.Alpha > suite.MaxAlpha {
+		return Exitf(ExitBadInput, "--alpha %g: a verdict that is wrong so often says nothing; %g at most", r.Alpha, suite.MaxAlpha)
 	}
 	rule.Alpha = cmp.Or(r.Alpha, rule.Alpha, eval.DefaultAlpha)
 	rule.OnInconclusive = cmp.Or(r.OnInconclusive, rule.OnInconclusive, eval.OnFail)
@@ -173,13 +206,16 @@ func (r Rule) over(rule *eval.BaselineRule) error {
 		one := eval.MetricMargin{Name: name, Margin: r.Margin}
 		if own {
 			v, err := strconv.ParseFloat(value, 64)
-			if err != nil || v <= 0 || !eval.IsRatio(name) && v >= 1 || eval.IsRatio(name) && v <= 1 {
+			if err != nil || !(v > 0 && v < math.MaxFloat64) || !eval.IsRatio(name) && v >= 1 || eval.IsRatio(name) && v <= 1 {
 				return Exitf(ExitBadInput, "--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
 			}
 			one.Margin = v
 		}
 		if one.Margin == 0 || eval.IsRatio(name) && !own {
 			return Exitf(ExitBadInput, "--metric %s has no margin: --metric %s=0.05, or for latency and tokens a limit such as 1.1", text, name)
+		}
+		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == name }) {
+			return Exitf(ExitBadInput, "--metric %s stands here twice", name)
 		}
 		rule.Metrics = append(rule.Metrics, one)
 	}
@@ -189,35 +225,73 @@ func (r Rule) over(rule *eval.BaselineRule) error {
 	return nil
 }
 
-// withBaseline compares a run with the baseline that its gate names; nil when it names none.
+// withBaseline compares each suite of a run with the baseline that its gate names; nil when none names one.
 func withBaseline(d *journal.Document) *eval.Comparison {
 	var flags Flags
 	_ = json.Unmarshal(d.Run.Flags, &flags) // of a foreign run file: none
-	rules := map[string]*eval.BaselineRule{}
-	var first *eval.BaselineRule
+	whole := &eval.Comparison{Head: eval.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}, Arms: []eval.ArmComparison{}}
+	gated := false
 	for i := range d.Run.Suites {
-		if g := d.Run.Suites[i].Gate; g != nil && g.Baseline != nil {
-			rules[d.Run.Suites[i].Name] = g.Baseline
-			first = cmp.Or(first, g.Baseline)
+		one := &d.Run.Suites[i]
+		if one.Gate == nil || one.Gate.Baseline == nil || d.Run.Plan.Shard != nil || d.Running {
+			continue
+		}
+		gated = true
+		if flags.NoBaseline {
+			whole.NotCompared = true
+			return whole
+		}
+		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, flags.NoContent))
+	}
+	if !gated {
+		return nil
+	}
+	return whole
+}
+
+// merge adds the comparison of another suite.
+func merge(whole, one *eval.Comparison) {
+	switch {
+	case whole.Base.Name == "":
+		whole.Base = one.Base
+	case !slices.Contains(strings.Split(whole.Base.Name, ", "), one.Base.Name):
+		whole.Base = eval.Compared{Name: whole.Base.Name + ", " + one.Base.Name}
+	}
+	whole.Arms = append(whole.Arms, one.Arms...)
+	for _, warning := range one.Warnings {
+		if !slices.Contains(whole.Warnings, warning) {
+			whole.Warnings = append(whole.Warnings, warning)
 		}
 	}
-	switch {
-	case first == nil || d.Run.Plan.Shard != nil || d.Running:
-		return nil
-	case flags.NoBaseline:
-		return &eval.Comparison{NotCompared: true, Arms: []eval.ArmComparison{}}
+	whole.Verdict = compare.Worse(whole.Verdict, one.Verdict)
+}
+
+// compareSuite compares a suite with its baseline. Whatever is wrong makes its arms invalid.
+func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) *eval.Comparison {
+	c, err := compareWith(d, suite, rule, noContent)
+	if err == nil {
+		return c
 	}
-	c, err := compareWith(d, first, func(suite string) *eval.BaselineRule { return rules[suite] })
-	if err != nil {
-		return &eval.Comparison{Verdict: eval.Invalid, Why: err.Error(), Base: eval.Compared{Name: cmp.Or(first.Run, first.Arm)}, Arms: []eval.ArmComparison{}}
+	c = &eval.Comparison{Base: eval.Compared{Name: rule.Name()}, Verdict: eval.Invalid}
+	for _, s := range d.Summary.Suites {
+		for i := range s.Arms {
+			if s.Name == suite && !rule.IsBase(s.Arms[i].Name) {
+				c.Arms = append(c.Arms, eval.ArmComparison{Suite: suite, HeadArm: s.Arms[i].Name, Verdict: eval.Invalid, Why: err.Error(), Metrics: []eval.MetricComparison{}})
+			}
+		}
 	}
 	return c
 }
 
-func compareWith(d *journal.Document, rule *eval.BaselineRule, rules func(string) *eval.BaselineRule) (*eval.Comparison, error) {
-	what := Comparing{Rules: rules, Base: cmp.Or(rule.Run, rule.Arm), Head: d.Run.ID}
-	if rule.Arm != "" {
-		what.BaseArm = rule.Arm
+func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) (*eval.Comparison, error) {
+	what := Comparing{Suite: suite, Gate: true, NoContent: noContent, Rules: func(string) *eval.BaselineRule { return rule }, Base: rule.Name(), Head: d.Run.ID}
+	if rule.Within() {
+		what.BaseOf = func(arm string) string {
+			if rule.IsBase(arm) {
+				return ""
+			}
+			return rule.BaseOf(arm)
+		}
 		return Compare(d, d, what)
 	}
 	base, err := journal.Open(cmp.Or(rule.Path, rule.Run))
@@ -225,8 +299,11 @@ func compareWith(d *journal.Document, rule *eval.BaselineRule, rules func(string
 		return nil, fmt.Errorf("the baseline %s cannot be read: %w", rule.Run, err)
 	}
 	defer base.Close() //nolint:errcheck // it was only read
-	if base.Run.ID == d.Run.ID {
+	switch {
+	case base.Run.ID == d.Run.ID:
 		return nil, errors.New("the baseline is the run itself")
+	case rule.RunID != "" && base.Run.ID != rule.RunID:
+		return nil, fmt.Errorf("%s is another run now: %s, and %s when this run began", rule.Path, base.Run.ID, rule.RunID)
 	}
 	return Compare(base, d, what)
 }
@@ -245,7 +322,14 @@ func ComparisonExit(c *eval.Comparison, rule *eval.BaselineRule) int {
 	if rule == nil {
 		return verdictExit(c.Verdict, eval.OnFail) // invalid, or nothing
 	}
-	return verdictExit(c.Verdict, rule.OnInconclusive)
+	var codes []int
+	for i := range c.Arms {
+		codes = append(codes, verdictExit(c.Arms[i].Verdict, rule.OnInconclusive))
+	}
+	if c.Why != "" {
+		codes = append(codes, ExitIncomplete)
+	}
+	return Worst(codes...)
 }
 
 // CheckArm says that a run has no such arm.

@@ -1,9 +1,12 @@
 package harness
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
@@ -12,8 +15,15 @@ import (
 
 // Comparing is what to compare, and what to decide.
 type Comparing struct {
-	// BaseArm and HeadArm are two arms to compare; "" compares arms of one name.
-	BaseArm, HeadArm string
+	Suite string // the only one to compare; "" compares all
+	// Gate says that the run's own rule is applied: an arm that is not in the baseline is invalid, and not just told.
+	Gate bool
+	// NoContent leaves answers out.
+	NoContent bool
+	// BaseOf is the arm with which an arm is compared, "" for none; nil compares arms of one name.
+	BaseOf func(head string) string
+	// HeadArm is the only arm to compare; "" compares all.
+	HeadArm string
 	// Rules are the metrics that get a verdict, by suite; of a suite without any there are estimates only.
 	Rules func(suite string) *eval.BaselineRule
 	// Base and Head are what the user called them.
@@ -32,35 +42,62 @@ func Compare(base, head *journal.Document, what Comparing) (*eval.Comparison, er
 		Base: eval.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
 		Head: eval.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt}, Arms: []eval.ArmComparison{},
 	}
-	before, err := sidesOf(base)
+	before, after, err := bothSides(base, head)
 	if err != nil {
 		return nil, err
 	}
-	after := before
-	if head != base {
-		if after, err = sidesOf(head); err != nil {
-			return nil, err
-		}
-	}
-	pairs := armPairs(before, after, what, c)
-	c.Warnings = append(c.Warnings, driftOf(base, head)...)
-	for _, p := range pairs {
-		if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "), strings.Join(b, ", ")))
-		}
-		arm := compare.Compare(p.base, p.head, optionsFor(what.Rules(p.head.Suite), head, p.head.Suite))
-		for i := range head.Stops {
-			if stop := &head.Stops[i]; stop.Suite == arm.Suite && stop.Arm == arm.HeadArm {
-				arm.Stopped = stop
-			}
-		}
-		c.Arms = append(c.Arms, arm)
+	c.Warnings = driftOf(base, head)
+	for _, p := range armPairs(before, after, what) {
+		c.Arms = append(c.Arms, compareArm(p, base, head, what, c))
 	}
 	c.Verdict = decideAll(c.Arms, what, head)
-	if len(pairs) == 0 {
+	if len(c.Arms) == 0 {
 		c.Why, c.Verdict = "no arm is in both: "+notPaired(before, after), eval.Invalid
 	}
+	if what.NoContent {
+		return c, nil
+	}
 	return c, fillFlips(c, base, head)
+}
+
+// bothSides reads both runs at once: it is most of what a comparison takes.
+func bothSides(base, head *journal.Document) (before, after []*compare.Side, err error) {
+	if head == base {
+		before, err = sidesOf(base)
+		return before, before, err
+	}
+	var failed error
+	var reading sync.WaitGroup
+	reading.Go(func() { before, failed = sidesOf(base) })
+	after, err = sidesOf(head)
+	reading.Wait()
+	return before, after, errors.Join(failed, err)
+}
+
+// compareArm compares an arm with that of the baseline.
+func compareArm(p armPair, base, head *journal.Document, what Comparing, c *eval.Comparison) eval.ArmComparison {
+	if p.base == nil {
+		return eval.ArmComparison{Suite: p.head.Suite, HeadArm: p.head.Arm, Metrics: []eval.MetricComparison{}, Why: "the arm is not in the baseline"}
+	}
+	if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "), strings.Join(b, ", ")))
+	}
+	rule := what.Rules(p.head.Suite)
+	arm := compare.Compare(p.base, p.head, optionsFor(rule, head, p.head.Suite))
+	if base != head && base.Stopped(p.base.Suite, p.base.Arm) {
+		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not ask all of its cases")
+	}
+	i := slices.IndexFunc(head.Stops, func(s eval.Stop) bool { return s.Suite == arm.Suite && s.Arm == arm.HeadArm })
+	if i < 0 {
+		return arm
+	}
+	stop := &head.Stops[i]
+	if rule != nil && slices.Equal(stop.Metrics, rule.Metrics) && (stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm) {
+		arm.Stopped = stop
+	} else {
+		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its cases: another comparison cannot use it")
+	}
+	return arm
 }
 
 // optionsFor are the options of a suite's comparison.
@@ -95,7 +132,7 @@ func decideAll(arms []eval.ArmComparison, what Comparing, head *journal.Document
 type armPair struct{ base, head *compare.Side }
 
 // armPairs pairs the arms of each suite: by the names that were given, by their own, or, where each side has only one, one to one.
-func armPairs(before, after []*compare.Side, what Comparing, c *eval.Comparison) []armPair {
+func armPairs(before, after []*compare.Side, what Comparing) []armPair {
 	var out []armPair
 	of := func(sides []*compare.Side, suite string) (found []*compare.Side) {
 		for _, s := range sides {
@@ -112,23 +149,25 @@ func armPairs(before, after []*compare.Side, what Comparing, c *eval.Comparison)
 		return nil
 	}
 	for _, h := range after {
+		if what.Suite != "" && h.Suite != what.Suite {
+			continue
+		}
 		candidates := of(before, h.Suite)
 		var b *compare.Side
 		switch {
-		case what.HeadArm != "" && h.Arm != what.HeadArm, what.HeadArm == "" && h.Arm == what.BaseArm:
+		case what.HeadArm != "" && h.Arm != what.HeadArm:
 			continue
-		case what.BaseArm != "":
-			b = named(candidates, what.BaseArm)
+		case what.BaseOf != nil && what.BaseOf(h.Arm) == "":
+			continue
+		case what.BaseOf != nil:
+			b = named(candidates, what.BaseOf(h.Arm))
 		case len(candidates) == 1 && len(of(after, h.Suite)) == 1:
 			b = candidates[0]
 		default:
 			b = named(candidates, h.Arm)
 		}
-		if b == nil {
-			if what.BaseArm == "" {
-				c.Warnings = append(c.Warnings, fmt.Sprintf("%s: the arm %s is not in the baseline", h.Suite, h.Arm))
-			}
-			continue
+		if b == nil && !what.Gate && len(candidates) == 0 {
+			continue // another suite: a comparison of what is in both
 		}
 		out = append(out, armPair{b, h})
 	}

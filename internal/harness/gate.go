@@ -106,7 +106,7 @@ func (r *rulings) apply(g *eval.GateConfig) {
 			r.rule("passRate", arm.Name, value, *g.PassRateMin, holds(func(v float64) bool { return v >= *g.PassRateMin-slack }), ExitFailed)
 		}
 		for _, m := range g.Means {
-			value, holds := optional(meanOf(arm, m.Metric))
+			value, holds := optional(r.doc.GatedMean(r.suite.Name, arm.Name, m.Metric))
 			r.rule("mean "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }), ExitFailed)
 		}
 		if g.LatencyP95Ms > 0 {
@@ -132,15 +132,6 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 	return &v, func(test func(float64) bool) bool { return test(v) }
 }
 
-func meanOf(a *journal.Arm, metric string) (float64, bool) {
-	for _, m := range a.Metrics {
-		if m.Name == metric {
-			return m.Mean, true
-		}
-	}
-	return 0, false
-}
-
 // baseline adds the verdicts of the comparison, one for each arm.
 func (r *rulings) baseline(rule *eval.BaselineRule, c *eval.Comparison) {
 	add := func(arm string, v eval.Verdict, why string) {
@@ -153,14 +144,16 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *eval.Comparison) {
 		return
 	case c.NotCompared:
 		return
-	case c.Why != "":
-		add("", eval.Invalid, c.Why)
-		return
 	}
+	compared := false
 	for i := range c.Arms {
 		if a := &c.Arms[i]; a.Suite == r.suite.Name {
 			add(a.HeadArm, a.Verdict, a.Why)
+			compared = true
 		}
+	}
+	if !compared {
+		add("", eval.Invalid, cmp.Or(c.Why, "no arm of the suite is in the baseline"))
 	}
 }
 

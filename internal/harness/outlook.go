@@ -26,7 +26,7 @@ type GateOutlook struct {
 func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOutlook, error) {
 	out := []GateOutlook{}
 	for _, one := range l.Suites {
-		rule, err := effective(one.Gate, flags)
+		rule, err := effective(one, flags)
 		if err != nil {
 			return nil, err
 		}
@@ -37,10 +37,10 @@ func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOut
 		if at < 0 {
 			continue
 		}
-		for _, arm := range unitsOf(one.Name, rule.Arm, plan) {
+		for _, arm := range unitsOf(one.Name, rule, plan) {
 			g := GateOutlook{Suite: one.Name, Arm: arm.name, StopEarly: rule.StopEarly, Outlook: compare.NewOutlook(arm.units, rule.Metrics[at], rule.Alpha, arm.single, rule.StopEarly)}
 			for _, a := range f.Arms {
-				if a.Suite == one.Name && (a.Arm == arm.name || a.Arm == rule.Arm) {
+				if a.Suite == one.Name && (a.Arm == arm.name || a.Arm == rule.BaseOf(arm.name)) {
 					g.Trials += a.Trials
 					g.Tokens += a.PromptTokens + a.MaxOutputTokens
 				}
@@ -65,7 +65,7 @@ const selfTestDraws = 2000
 
 // SelfTest compares each arm of a run with itself, by the rule of the suite or that of the flags. Cases need two judged repeats.
 func SelfTest(s *suite.Suite, d *journal.Document, flags Flags) ([]ArmSelfTest, error) {
-	rule, err := effective(s.Gate, flags)
+	rule, err := effective(s, flags)
 	if err == nil && rule == nil {
 		rule, err = flags.Rule.Baseline()
 	}

@@ -253,7 +253,7 @@ func (r *Resumption) settled(k recorded) bool {
 	case eval.Pass, eval.Fail:
 		return true
 	case eval.Err:
-		return !r.again && !r.doc.Partial()
+		return !r.again && !r.doc.Partial() || r.doc.Stopped(k.Suite, k.Arm) // a verdict that is final rests on it
 	}
 	return false
 }

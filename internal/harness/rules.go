@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // settleGates makes the gates of the run from those of the suites and the flags, and checks, before anything is paid,
@@ -20,7 +21,7 @@ import (
 func (s *Session) settleGates(plan *runner.Plan) error {
 	s.gates = nil
 	for _, one := range s.Loaded.Suites {
-		rule, err := effective(one.Gate, s.Flags)
+		rule, err := effective(one, s.Flags)
 		if err != nil {
 			return err
 		}
@@ -31,6 +32,9 @@ func (s *Session) settleGates(plan *runner.Plan) error {
 				*gate = *one.Gate
 			}
 			gate.Baseline = rule
+			if err := checkMetrics(one, rule); err != nil {
+				return err
+			}
 			if !s.Flags.NoBaseline {
 				if err := s.checkBaseline(one.Name, rule, plan); err != nil {
 					return err
@@ -38,6 +42,24 @@ func (s *Session) settleGates(plan *runner.Plan) error {
 			}
 		}
 		s.gates = append(s.gates, gate)
+	}
+	compares := slices.ContainsFunc(s.gates, func(g *eval.GateConfig) bool { return g != nil && g.Baseline != nil })
+	if r := s.Flags.Rule; !compares && (r.Margin > 0 || r.StopEarly || len(r.Metrics) > 0) {
+		s.Notice("warning: nothing is compared, since there is no baseline: --baseline NAME")
+	}
+	if compares && s.Flags.Rule.StopEarly && plan.Shard() != nil {
+		s.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
+	}
+	return nil
+}
+
+// checkMetrics says which metric of a rule no scorer of the suite has.
+func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
+	known, open := s.Metrics()
+	for _, m := range rule.Metrics {
+		if !open && !slices.Contains(known, m.Name) {
+			return Exitf(ExitBadInput, "%s has no metric %s; %s", s.Name, m.Name, diag.DidYouMean(m.Name, known))
+		}
 	}
 	return nil
 }
@@ -49,11 +71,13 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 			return Exitf(ExitBadInput, "the gate of %s stops early, which does not go with %s: ratios are judged at the end", suite, m.Name)
 		}
 	}
-	if rule.Arm != "" {
+	switch {
+	case rule.Suffix != "":
+	case rule.Arm != "":
 		if names := armNames(plan); len(names) > 0 && !slices.Contains(names, rule.Arm) {
 			return Exitf(ExitBadInput, "the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm, diag.DidYouMean(rule.Arm, names))
 		}
-	} else {
+	default:
 		path, err := FindBaseline(rule.Run)
 		if err != nil {
 			return Exitf(ExitIncomplete, "%s is to be compared, and %w; --no-baseline runs without", suite, err)
@@ -70,11 +94,18 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 			return Exitf(ExitIncomplete, "the baseline %s is not complete; --no-baseline runs without", rule.Run)
 		case d.Summary.Counts.Asked() == 0:
 			return Exitf(ExitIncomplete, "the baseline %s is blank: nothing was asked; --no-baseline runs without", rule.Run)
+		case len(d.Stops) > 0:
+			return Exitf(ExitIncomplete, "the baseline %s stopped early, once its own verdict was known; --no-baseline runs without", rule.Run)
+		case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
+			return Exitf(ExitIncomplete, "the baseline %s has no suite %s; --no-baseline runs without", rule.Run, suite)
 		}
-		rule.Path = absolutePath(path)
+		rule.Path, rule.RunID = absolutePath(path), d.Run.ID
 	}
 	if plan.Shard() != nil { // merging compares
 		return nil
+	}
+	if len(unitsOf(suite, rule, plan)) == 0 && plan.Size() > 0 {
+		return Exitf(ExitBadInput, "the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
 	}
 	return s.checkReach(suite, rule, plan)
 }
@@ -89,7 +120,7 @@ func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner
 		if m.Name != eval.MetricPass {
 			continue
 		}
-		for _, arm := range unitsOf(suite, rule.Arm, plan) {
+		for _, arm := range unitsOf(suite, rule, plan) {
 			need := stats.MinCasesConstant(alpha, m.Margin)
 			if arm.single {
 				need = stats.MinCasesWithoutFlip(alpha, m.Margin)
@@ -133,13 +164,13 @@ type armUnits struct {
 }
 
 // unitsOf counts the units of the arms of a suite that are compared.
-func unitsOf(suite, baseArm string, plan *runner.Plan) []*armUnits {
+func unitsOf(suite string, rule *eval.BaselineRule, plan *runner.Plan) []*armUnits {
 	var order []*armUnits
 	by := map[string]*armUnits{}
 	clusters := map[string]bool{}
 	today := time.Now().UTC().Format(time.RFC3339)
 	for t := range plan.Trials() {
-		if t.Suite != suite || t.Arm == baseArm || t.Quarantine.Holds(today) {
+		if t.Suite != suite || rule.IsBase(t.Arm) || t.Quarantine.Holds(today) {
 			continue
 		}
 		a, ok := by[t.Arm]

@@ -261,7 +261,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 			return
 		}
 		if c.early != nil {
-			if c.broken = c.early.observe(ofResult(&r), c.journal); c.broken != nil {
+			if c.broken = c.early.observe(c.early.ofResult(&r), c.journal); c.broken != nil {
 				return
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
@@ -23,16 +22,21 @@ import (
 // the order in which answers come: only what is complete from the beginning on counts, or slow answers would come last and look
 // like the future.
 type sequential struct {
-	seed   uint64
-	mu     sync.Mutex // of decided, which the runner asks about
-	suites map[string]*watchedSuite
+	seed      uint64
+	startedAt string     // when the run began: by then quarantines hold or not
+	mu        sync.Mutex // of decided, which the runner asks about
+	suites    map[string]*watchedSuite
 }
 
 type watchedSuite struct {
-	rule *eval.BaselineRule
-	min  *float64                 // of the pass rate, when the gate has that rule too
-	base map[string]*compare.Side // of the baseline, by arm; nil when the baseline is an arm of the run
-	arms map[string]*watchedArm
+	rule     *eval.BaselineRule
+	min      *float64                 // of the pass rate, when the gate has that rule too
+	base     map[string]*compare.Side // of the baseline, by arm; nil when the baseline is asked in the run itself
+	alone    bool                     // the suite has one arm
+	matchers map[string]*sideMatcher
+	used     map[string]bool // units that some verdict used
+	closed   map[string]bool // arms of which it is written down what was used
+	arms     map[string]*watchedArm
 }
 
 // watchedArm is an arm that is compared.
@@ -51,30 +55,32 @@ type watchedArm struct {
 // unit is a case, or a cluster of cases, on its way to be complete.
 type unit struct {
 	rank    uint64
+	key     string
 	pending int // trials that have no result yet, those of the baseline's arm too
 	cases   map[string]*unitCase
 	trials  []string // ids of the head's
+	base    []string // ids of the baseline's, when it is an arm of the run
 }
 
 // unitCase adds up what a case says of each metric, base and head, and how many of its repeats passed.
 type unitCase struct {
 	base, head []compare.Sum
 	passed     compare.Sum
-	isolated   bool // in quarantine
 }
 
 // newSequential is nil when no gate of the run stops early.
 func newSequential(run *eval.Run, plan *runner.Plan) (*sequential, error) {
 	var flags Flags
 	_ = json.Unmarshal(run.Flags, &flags) // they were read before
-	q := &sequential{seed: run.RandomSeed, suites: map[string]*watchedSuite{}}
+	q := &sequential{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}}
 	for i := range run.Suites {
 		g := run.Suites[i].Gate
 		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || flags.NoBaseline || plan.Shard() != nil {
 			continue
 		}
-		w := &watchedSuite{rule: g.Baseline, min: g.PassRateMin, arms: map[string]*watchedArm{}}
-		if w.rule.Arm == "" {
+		w := &watchedSuite{rule: g.Baseline, min: g.PassRateMin, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}, used: map[string]bool{}, closed: map[string]bool{}}
+		w.alone = armsOf(plan, run.Suites[i].Name) == 1
+		if !w.rule.Within() {
 			sides, err := baseSides(w.rule.Path, run.Suites[i].Name)
 			if err != nil {
 				return nil, err
@@ -89,10 +95,23 @@ func newSequential(run *eval.Run, plan *runner.Plan) (*sequential, error) {
 	for t := range plan.Trials() {
 		q.expect(t)
 	}
+	for t := range plan.Trials() {
+		q.expectBase(t)
+	}
 	for _, w := range q.suites {
 		w.begin()
 	}
 	return q, nil
+}
+
+// armsOf is how many arms a suite of the plan has.
+func armsOf(plan *runner.Plan, suite string) (n int) {
+	for _, a := range plan.Arms() {
+		if a.Suite == suite {
+			n++
+		}
+	}
+	return n
 }
 
 // baseSides reads the arms of a suite in a baseline.
@@ -136,10 +155,10 @@ func (q *sequential) rank(t *eval.Trial) uint64 {
 	return x ^ x>>33
 }
 
-// expect takes up a trial of the plan.
+// expect takes up a trial of the plan that is compared. Cases in quarantine are not.
 func (q *sequential) expect(t *runner.Planned) {
 	w, ok := q.suites[t.Suite]
-	if !ok || t.Arm == w.rule.Arm {
+	if !ok || w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
 		return
 	}
 	a, ok := w.arms[t.Arm]
@@ -150,24 +169,35 @@ func (q *sequential) expect(t *runner.Planned) {
 	key := unitKey(&t.Trial)
 	u, ok := a.by[key]
 	if !ok {
-		u = &unit{rank: q.rank(&t.Trial), cases: map[string]*unitCase{}}
+		u = &unit{rank: q.rank(&t.Trial), key: key, cases: map[string]*unitCase{}}
 		a.by[key] = u
 		a.units = append(a.units, u)
 	}
 	u.pending++
-	if w.rule.Arm != "" { // the baseline's arm asks the same cases as often
-		u.pending++
-	}
 	known := len(u.cases)
 	c := u.of(w, &t.Trial)
-	if c.isolated = t.Quarantine.Holds(time.Now().UTC().Format(time.RFC3339)); !c.isolated && len(u.cases) > known {
-		a.cases++
+	if len(u.cases) == known {
+		return
 	}
-	if base := w.baseOf(t.Arm); base != nil && t.Repeat == 1 {
-		if b := base.Find(t.CaseID, t.Case, t.ScorersHash); b != nil && !c.isolated {
-			for i, m := range w.rule.Metrics {
-				c.base[i] = b.Of(base, m.Name)
+	a.cases++
+	if m := w.matcher(t.Arm); m != nil {
+		if b := m.Match(t.CaseID, t.Case); b != nil && b.Scorers == t.ScorersHash && !b.Quarantined {
+			for i, metric := range w.rule.Metrics {
+				c.base[i] = b.Of(m.side, metric.Name)
 			}
+		}
+	}
+}
+
+// expectBase takes up a trial of an arm that others are compared with, once those are known.
+func (q *sequential) expectBase(t *runner.Planned) {
+	w, ok := q.suites[t.Suite]
+	if !ok || !w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
+		return
+	}
+	for arm, a := range w.arms {
+		if u := a.by[unitKey(&t.Trial)]; u != nil && w.rule.BaseOf(arm) == t.Arm {
+			u.pending++
 		}
 	}
 }
@@ -183,17 +213,27 @@ func (u *unit) of(w *watchedSuite, t *eval.Trial) *unitCase {
 	return c
 }
 
-// baseOf is the arm of the baseline that an arm is compared with.
-func (w *watchedSuite) baseOf(arm string) *compare.Side {
-	if s, ok := w.base[arm]; ok {
-		return s
+// sideMatcher finds the cases of an arm of the baseline.
+type sideMatcher struct {
+	*compare.Matcher
+	side *compare.Side
+}
+
+// matcher finds the cases with which those of an arm are compared; nil when there are none.
+func (w *watchedSuite) matcher(arm string) *sideMatcher {
+	if m, ok := w.matchers[arm]; ok {
+		return m
 	}
-	if len(w.base) == 1 && len(w.arms) == 1 {
+	var m *sideMatcher
+	if s, ok := w.base[arm]; ok {
+		m = &sideMatcher{compare.NewMatcher(s), s}
+	} else if len(w.base) == 1 && w.alone {
 		for s := range maps.Values(w.base) {
-			return s
+			m = &sideMatcher{compare.NewMatcher(s), s}
 		}
 	}
-	return nil
+	w.matchers[arm] = m
+	return m
 }
 
 // begin fixes the schedule.
@@ -233,7 +273,7 @@ func (q *sequential) skip(t *runner.Planned) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for arm, a := range w.arms {
-		if (arm == t.Arm || t.Arm == w.rule.Arm) && !a.decided {
+		if (arm == t.Arm || t.Arm == w.rule.BaseOf(arm)) && !a.decided {
 			return ""
 		}
 	}
@@ -243,19 +283,37 @@ func (q *sequential) skip(t *runner.Planned) string {
 // replay takes up what a run has so far that goes on now. A stop that was recorded is final.
 func (q *sequential) replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
 	for _, stop := range d.Stops {
-		if s, ok := q.suites[stop.Suite]; ok && s.arms[stop.Arm] != nil {
-			s.arms[stop.Arm].decided = true
+		s, ok := q.suites[stop.Suite]
+		if ok && s.rule.IsBase(stop.Arm) {
+			s.closed[stop.Arm] = true
+		}
+		if ok && s.arms[stop.Arm] != nil {
+			a := s.arms[stop.Arm]
+			a.decided, a.next = true, min(stop.Units, len(a.units))
+			for _, u := range a.units[:a.next] {
+				s.used[u.key] = true
+			}
 		}
 	}
 	for f, err := range d.Facts() {
 		if err != nil {
 			return err
 		}
-		if !settled(journal.Known{Outcome: f.Outcome}) {
+		if !settled(journal.Known{Suite: f.Suite, Arm: f.Arm, Outcome: f.Outcome}) {
 			continue
 		}
-		if err := q.observe(ofFacts(f), w); err != nil {
+		if err := q.observe(ofFacts(f), w); err != nil { // its Quarantined is of the same time
 			return err
+		}
+	}
+	for _, s := range q.suites {
+		for _, a := range s.arms {
+			if !a.decided {
+				continue
+			}
+			if err := s.closeBase(a, w); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -263,57 +321,98 @@ func (q *sequential) replay(d *journal.Document, settled func(journal.Known) boo
 
 // seen is what a result says to the tests.
 type seen struct {
-	trial   *eval.Trial
-	outcome eval.Outcome
-	blocked bool
-	scores  func(metric string) (float64, bool)
+	trial    *eval.Trial
+	outcome  eval.Outcome
+	isolated bool // in quarantine
+	blocked  bool
+	scores   func(metric string) (float64, bool)
 }
 
 // observe takes up a result, in whatever order they come, and writes down the verdicts that are known now.
 func (q *sequential) observe(r seen, journal *journal.Writer) error {
 	w, ok := q.suites[r.trial.Suite]
-	if !ok || r.outcome == eval.Skip {
+	if !ok || r.outcome == eval.Skip || r.isolated {
 		return nil
 	}
 	for _, arm := range slices.Sorted(maps.Keys(w.arms)) {
 		a := w.arms[arm]
-		if a.decided || r.trial.Arm != arm && r.trial.Arm != w.rule.Arm {
+		u := a.by[unitKey(r.trial)]
+		if u == nil || r.trial.Arm != arm && r.trial.Arm != w.rule.BaseOf(arm) {
 			continue
 		}
-		u, ok := a.by[unitKey(r.trial)]
-		if !ok {
+		u.take(w, r, r.trial.Arm == arm)
+		if a.decided {
 			continue
 		}
-		c := u.of(w, r.trial)
-		side := c.head
-		if r.trial.Arm == w.rule.Arm {
-			side = c.base
-		} else {
-			if r.outcome != eval.Err {
-				passed, _ := r.value(eval.MetricPass)
-				c.passed.Add(passed)
+		if stop := a.advance(w); stop != nil {
+			if err := q.decide(w, a, stop, journal); err != nil {
+				return err
 			}
-			u.trials = append(u.trials, strings.Clone(r.trial.ID)) // of recorded ones it is part of a line
 		}
-		if u.pending--; r.outcome != eval.Err {
-			for i, m := range w.rule.Metrics {
-				if v, ok := r.value(m.Name); ok {
-					side[i].Add(v)
+	}
+	return nil
+}
+
+// take adds a result to its case.
+func (u *unit) take(w *watchedSuite, r seen, head bool) {
+	c := u.of(w, r.trial)
+	u.pending--
+	side, ids := c.base, &u.base
+	if head {
+		side, ids = c.head, &u.trials
+	}
+	*ids = append(*ids, strings.Clone(r.trial.ID)) // of recorded ones it is part of a line
+	if r.outcome == eval.Err {
+		return
+	}
+	if passed, _ := r.value(eval.MetricPass); head {
+		c.passed.Add(passed)
+	}
+	for i, m := range w.rule.Metrics {
+		if v, ok := r.value(m.Name); ok {
+			side[i].Add(v)
+		}
+	}
+}
+
+// decide writes down that the verdict on an arm is known.
+func (q *sequential) decide(w *watchedSuite, a *watchedArm, stop *eval.Stop, journal *journal.Writer) error {
+	if err := journal.Stopped(stop); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	a.decided = true
+	q.mu.Unlock()
+	for _, u := range a.units[:a.next] {
+		w.used[u.key] = true
+	}
+	return w.closeBase(a, journal)
+}
+
+// closeBase writes down what was used of the arm that others are compared with, once the verdict on all of them is known.
+func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
+	base := w.rule.BaseOf(a.arm)
+	if base == "" || w.closed[base] {
+		return nil
+	}
+	extra := map[string]bool{}
+	for arm, other := range w.arms {
+		if w.rule.BaseOf(arm) != base {
+			continue
+		}
+		if !other.decided {
+			return nil
+		}
+		for _, u := range other.units {
+			for _, id := range u.base {
+				if !w.used[u.key] {
+					extra[id] = true
 				}
 			}
 		}
-		stop := a.advance(w)
-		if stop == nil {
-			continue
-		}
-		if err := journal.Stopped(stop); err != nil {
-			return err
-		}
-		q.mu.Lock()
-		a.decided = true
-		q.mu.Unlock()
 	}
-	return nil
+	w.closed[base] = true
+	return journal.Stopped(&eval.Stop{Suite: a.suite, Arm: base, Units: len(w.used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra))})
 }
 
 func (r *seen) value(metric string) (float64, bool) {
@@ -345,6 +444,7 @@ func (a *watchedArm) advance(w *watchedSuite) *eval.Stop {
 			continue
 		}
 		stop.Suite, stop.Arm, stop.Of = a.suite, a.arm, len(a.units)
+		stop.Base, stop.Metrics = cmp.Or(w.rule.BaseOf(a.arm), w.rule.RunID), w.rule.Metrics
 		for _, later := range a.units[a.next:] {
 			stop.Extra = append(stop.Extra, later.trials...)
 		}
@@ -359,7 +459,7 @@ func (a *watchedArm) curtail(u *unit, least *float64) *eval.Stop {
 		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(u.cases)) { // sums of floats depend on their order
-		if rate, ok := u.cases[key].passed.Mean(); ok && !u.cases[key].isolated {
+		if rate, ok := u.cases[key].passed.Mean(); ok {
 			a.lost += 1 - rate
 		}
 	}
@@ -392,8 +492,8 @@ func (u *unit) differences(metrics int) []float64 {
 }
 
 // ofResult is what a result says.
-func ofResult(r *eval.Result) seen {
-	return seen{trial: &r.Trial, outcome: r.Outcome, blocked: r.Response != nil && r.Response.Blocked() != "", scores: func(metric string) (float64, bool) {
+func (q *sequential) ofResult(r *eval.Result) seen {
+	return seen{trial: &r.Trial, outcome: r.Outcome, isolated: r.Quarantine.Holds(q.startedAt), blocked: r.Response != nil && r.Response.Blocked() != "", scores: func(metric string) (float64, bool) {
 		for _, s := range r.Scores {
 			if s.Name == metric && s.Value != nil {
 				return *s.Value, true
@@ -406,7 +506,7 @@ func ofResult(r *eval.Result) seen {
 // ofFacts is what a recorded trial says.
 func ofFacts(f *journal.Facts) seen {
 	t := &eval.Trial{ID: f.ID, CaseID: f.CaseID, Suite: f.Suite, Case: f.Case, Arm: f.Arm, Cluster: f.Cluster}
-	return seen{trial: t, outcome: f.Outcome, blocked: f.Blocked != "", scores: func(metric string) (float64, bool) {
+	return seen{trial: t, outcome: f.Outcome, isolated: f.Quarantined, blocked: f.Blocked != "", scores: func(metric string) (float64, bool) {
 		for _, s := range f.Scores {
 			if s.Name == metric {
 				return s.Value, true
