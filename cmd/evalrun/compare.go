@@ -51,6 +51,7 @@ func ruleFlags(fs *pflag.FlagSet, r *harness.Rule) {
 func baselineFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringVar(&f.Baseline, "baseline", "", "compare with this: a named baseline, a run, or an exported file")
 	fs.BoolVar(&f.NoBaseline, "no-baseline", false, "do not compare with the baseline of the suite's gate")
+	fs.StringVar(&f.Interleave, "interleave", "", "SUITE@REF: ask the arms of an earlier version of a suite (in git) side by side, and compare with them")
 	ruleFlags(fs, &f.Rule)
 	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "ask no more once the verdict is known")
 }

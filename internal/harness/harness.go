@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -98,6 +99,7 @@ type Flags struct {
 	MaxFailures  int               `json:"maxFailures,omitempty"`
 	Baseline     string            `json:"baseline,omitempty"` // a named one, a run, or an exported file
 	NoBaseline   bool              `json:"noBaseline,omitempty"`
+	Interleave   string            `json:"interleave,omitempty"` // SUITE@REF
 	Rule         Rule              `json:"rule,omitzero"`
 	Vars         map[string]string `json:"vars,omitempty"`
 	Seed         uint64            `json:"seed,omitempty"`
@@ -141,8 +143,19 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 	l := &Loaded{sources: map[string][]byte{}}
 	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv, Untrusted: flags.Untrusted}
 	names := map[string]string{}
+	interleave, ref, err := flags.interleaved()
+	if err != nil {
+		return nil, err
+	}
+	if interleave != "" && !slices.Contains(files, interleave) {
+		return nil, Exitf(ExitBadInput, "--interleave names %s, which is not among the suites of this command", interleave)
+	}
 	for _, file := range files {
-		s, err := l.load(file, opts)
+		refOf := ""
+		if file == interleave {
+			refOf = ref
+		}
+		s, err := l.load(file, refOf, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +168,8 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 	return l, nil
 }
 
-func (l *Loaded) load(file string, opts suite.Options) (*suite.Suite, error) {
+// load loads a suite, with an earlier version of it beside it when ref names one.
+func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error) {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -180,6 +194,12 @@ func (l *Loaded) load(file string, opts suite.Options) (*suite.Suite, error) {
 		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
 	}
 	l.dirs = append(l.dirs, dir)
+	if ref != "" {
+		if opts.Base, err = earlier(dir, filepath.Base(real), ref, opts); err != nil {
+			return nil, err
+		}
+		opts.BaseRef = ref
+	}
 	return l.take(root.FS(), filepath.Base(real), file, opts), nil
 }
 

@@ -131,9 +131,29 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			layers = append(layers, folder.FS())
 		}
 		l.dirs = append(l.dirs, one.Dir)
-		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted}))
+		opts := suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted}
+		if err := r.loadEarlier(i, &opts); err != nil {
+			return nil, err
+		}
+		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, opts))
 	}
 	return l, nil
+}
+
+// loadEarlier reads the earlier version of a suite that was asked beside it, as it was when the run began.
+func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
+	one := &r.doc.Run.Suites[i]
+	file, ref, err := r.Flags.interleaved()
+	if err != nil || file != one.File {
+		return err
+	}
+	snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
+	if err != nil {
+		return Exitf(ExitBadInput, "the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
+	}
+	opts.Base, err = loadEarlier(overlay{snapshot.FS(), gitFiles{one.Dir, ref}}, filepath.Base(one.Snapshot), ref, *opts)
+	opts.BaseRef = ref
+	return err
 }
 
 // loadFiles reads the suites from where they were, since a run without content keeps no copy. They must not have

@@ -203,6 +203,9 @@ func runID(now time.Time) string {
 // snapshotDir is where the files of the i-th suite are copied to, inside the run directory.
 func snapshotDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
 
+// earlierDir is where the files of the earlier version of the i-th suite are copied to.
+func earlierDir(i int) string { return fmt.Sprintf("suites/%d.earlier/", i) }
+
 // snapshots are copies of the files that make up the suites.
 func (s *Session) snapshots() map[string][]byte {
 	out := map[string][]byte{}
@@ -212,6 +215,11 @@ func (s *Session) snapshots() map[string][]byte {
 	for i, one := range s.Loaded.Suites {
 		for name, data := range one.Sources() {
 			out[snapshotDir(i)+name] = data
+		}
+		if base, _ := one.BaseVersion(); base != nil {
+			for name, data := range base.Sources() {
+				out[earlierDir(i)+name] = data
+			}
 		}
 	}
 	return out

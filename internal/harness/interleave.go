@@ -1,0 +1,102 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// interleaved reads --interleave: a suite file and the version of it, as git names it, whose arms are asked beside the suite's own.
+func (f *Flags) interleaved() (file, ref string, err error) {
+	if f.Interleave == "" {
+		return "", "", nil
+	}
+	at := strings.LastIndexByte(f.Interleave, '@')
+	if at <= 0 || !plainRef.MatchString(f.Interleave[at+1:]) {
+		return "", "", Exitf(ExitBadInput, "--interleave takes SUITE@REF, such as suite.yaml@main, and not %s", f.Interleave)
+	}
+	return f.Interleave[:at], f.Interleave[at+1:], nil
+}
+
+// plainRef is a version that git cannot take for an option or a range.
+var plainRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`)
+
+// earlier loads an earlier version of a suite out of the repository in whose folder it stands.
+func earlier(dir, base, ref string, opts suite.Options) (*suite.Suite, error) {
+	if out, err := git(dir, "rev-parse", "--verify", "--quiet", ref+"^{commit}"); err != nil {
+		return nil, Exitf(ExitBadInput, "--interleave: there is no version %s in the git repository of %s%s", ref, dir, said(out))
+	}
+	return loadEarlier(gitFiles{dir, ref}, base, ref, opts)
+}
+
+// loadEarlier loads an earlier version of a suite. Its mistakes are one error: nobody can repair them any more.
+func loadEarlier(files fs.FS, base, ref string, opts suite.Options) (*suite.Suite, error) {
+	var diags diag.List
+	s := suite.Load(files, base, base+"@"+ref, scorers.Builtin(), opts, &diags)
+	if diags.HasErrors() {
+		return nil, Exitf(ExitBadInput, "--interleave: the version %s of %s cannot be used: %w", ref, base, diags.Err())
+	}
+	return s, nil
+}
+
+func git(dir string, args ...string) ([]byte, error) {
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...) //nolint:gosec // the arguments are no options
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return complaint.Bytes(), err
+	}
+	return out, nil
+}
+
+func said(complaint []byte) string {
+	if text := strings.TrimSpace(string(complaint)); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+// gitFiles are the files of a folder as they were in a version.
+type gitFiles struct{ dir, ref string }
+
+// Open reads a file out of the repository.
+func (g gitFiles) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	data, err := git(g.dir, "show", g.ref+":./"+filepath.ToSlash(name))
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	case err != nil:
+		return nil, fmt.Errorf("git cannot be run: %w", err)
+	}
+	return &gitFile{bytes.NewReader(data), path.Base(name)}, nil
+}
+
+// gitFile is a file of a version, which is its own description.
+type gitFile struct {
+	*bytes.Reader
+	name string
+}
+
+func (f *gitFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *gitFile) Close() error               { return nil }
+func (f *gitFile) Name() string               { return f.name }
+func (f *gitFile) Mode() fs.FileMode          { return 0o444 }
+func (f *gitFile) ModTime() time.Time         { return time.Time{} }
+func (f *gitFile) IsDir() bool                { return false }
+func (f *gitFile) Sys() any                   { return nil }

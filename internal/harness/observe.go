@@ -1,0 +1,210 @@
+package harness
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// seen is what a result says to the tests.
+type seen struct {
+	trial    *eval.Trial
+	outcome  eval.Outcome
+	isolated bool // in quarantine
+	blocked  bool
+	scores   func(metric string) (float64, bool)
+}
+
+// observe takes up a result, in whatever order they come, and writes down the verdicts that are known now.
+func (q *sequential) observe(r seen, journal *journal.Writer) error {
+	w, ok := q.suites[r.trial.Suite]
+	if !ok || r.outcome == eval.Skip || r.isolated {
+		return nil
+	}
+	for _, arm := range slices.Sorted(maps.Keys(w.arms)) {
+		a := w.arms[arm]
+		u := a.by[unitKey(r.trial)]
+		if u == nil || r.trial.Arm != arm && r.trial.Arm != w.rule.BaseOf(arm) {
+			continue
+		}
+		u.take(w, r, r.trial.Arm == arm)
+		if a.decided {
+			continue
+		}
+		if stop := a.advance(w); stop != nil {
+			if err := q.decide(w, a, stop, journal); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take adds a result to its case.
+func (u *unit) take(w *watchedSuite, r seen, head bool) {
+	c := u.of(w, r.trial)
+	u.pending--
+	side, ids := c.base, &u.base
+	if head {
+		side, ids = c.head, &u.trials
+	}
+	*ids = append(*ids, strings.Clone(r.trial.ID)) // of recorded ones it is part of a line
+	if r.outcome == eval.Err {
+		return
+	}
+	if passed, _ := r.value(eval.MetricPass); head {
+		c.passed.Add(passed)
+	}
+	for i, m := range w.rule.Metrics {
+		if v, ok := r.value(m.Name); ok {
+			side[i].Add(v)
+		}
+	}
+}
+
+// decide writes down that the verdict on an arm is known.
+func (q *sequential) decide(w *watchedSuite, a *watchedArm, stop *eval.Stop, journal *journal.Writer) error {
+	if err := journal.Stopped(stop); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	a.decided = true
+	q.mu.Unlock()
+	for _, u := range a.units[:a.next] {
+		w.used[u.key] = true
+	}
+	return w.closeBase(a, journal)
+}
+
+// closeBase writes down what was used of the arm that others are compared with, once the verdict on all of them is known.
+func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
+	base := w.rule.BaseOf(a.arm)
+	if base == "" || w.closed[base] {
+		return nil
+	}
+	extra := map[string]bool{}
+	for arm, other := range w.arms {
+		if w.rule.BaseOf(arm) != base {
+			continue
+		}
+		if !other.decided {
+			return nil
+		}
+		for _, u := range other.units {
+			for _, id := range u.base {
+				if !w.used[u.key] {
+					extra[id] = true
+				}
+			}
+		}
+	}
+	w.closed[base] = true
+	return journal.Stopped(&eval.Stop{Suite: a.suite, Arm: base, Units: len(w.used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra))})
+}
+
+func (r *seen) value(metric string) (float64, bool) {
+	yes := func(b bool) (float64, bool) {
+		if b {
+			return 1, true
+		}
+		return 0, true
+	}
+	switch metric {
+	case eval.MetricPass:
+		return yes(r.outcome == eval.Pass)
+	case eval.MetricBlocked:
+		return yes(r.blocked)
+	}
+	return r.scores(metric)
+}
+
+// advance feeds what is complete from the beginning of the schedule on.
+func (a *watchedArm) advance(w *watchedSuite) *eval.Stop {
+	for a.next < len(a.units) && a.units[a.next].pending == 0 {
+		u := a.units[a.next]
+		stop := a.test.Feed(u.differences(len(w.rule.Metrics)))
+		a.next++
+		if stop == nil {
+			stop = a.curtail(u, w.min)
+		}
+		if stop == nil {
+			continue
+		}
+		stop.Suite, stop.Arm, stop.Of = a.suite, a.arm, len(a.units)
+		stop.Base, stop.Metrics = cmp.Or(w.rule.BaseOf(a.arm), w.rule.RunID), w.rule.Metrics
+		for _, later := range a.units[a.next:] {
+			stop.Extra = append(stop.Extra, later.trials...)
+		}
+		return stop
+	}
+	return nil
+}
+
+// curtail says that the pass rate cannot reach what the gate wants any more, whatever the rest says: that costs no error rate.
+func (a *watchedArm) curtail(u *unit, least *float64) *eval.Stop {
+	if least == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(u.cases)) { // sums of floats depend on their order
+		if rate, ok := u.cases[key].passed.Mean(); ok {
+			a.lost += 1 - rate
+		}
+	}
+	if a.lost <= a.cases*(1-*least)+slack {
+		return nil
+	}
+	return &eval.Stop{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
+}
+
+// differences are the unit's means, head minus base, by metric; NaN where a side says nothing.
+func (u *unit) differences(metrics int) []float64 {
+	d := make([]float64, metrics)
+	for i := range d {
+		var sum compare.Sum
+		for _, key := range slices.Sorted(maps.Keys(u.cases)) { // sums of floats depend on their order
+			c := u.cases[key]
+			b, okBase := c.base[i].Mean()
+			h, okHead := c.head[i].Mean()
+			if okBase && okHead {
+				sum.Add(h - b)
+			}
+		}
+		if mean, ok := sum.Mean(); ok {
+			d[i] = mean
+		} else {
+			d[i] = math.NaN()
+		}
+	}
+	return d
+}
+
+// ofResult is what a result says.
+func (q *sequential) ofResult(r *eval.Result) seen {
+	return seen{trial: &r.Trial, outcome: r.Outcome, isolated: r.Quarantine.Holds(q.startedAt), blocked: r.Response != nil && r.Response.Blocked() != "", scores: func(metric string) (float64, bool) {
+		for _, s := range r.Scores {
+			if s.Name == metric && s.Value != nil {
+				return *s.Value, true
+			}
+		}
+		return 0, false
+	}}
+}
+
+// ofFacts is what a recorded trial says.
+func ofFacts(f *journal.Facts) seen {
+	t := &eval.Trial{ID: f.ID, CaseID: f.CaseID, Suite: f.Suite, Case: f.Case, Arm: f.Arm, Cluster: f.Cluster}
+	return seen{trial: t, outcome: f.Outcome, isolated: f.Quarantined, blocked: f.Blocked != "", scores: func(metric string) (float64, bool) {
+		for _, s := range f.Scores {
+			if s.Name == metric {
+				return s.Value, true
+			}
+		}
+		return 0, false
+	}}
+}
