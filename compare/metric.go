@@ -123,7 +123,7 @@ func (m *measure) differences(c *eval.MetricComparison, u units, margin, good fl
 	if c.N == 0 {
 		return
 	}
-	if u.binary && !u.clustered && !(u.repeats && c.Name == eval.MetricPass) {
+	if single := !u.repeats || c.Name != eval.MetricPass; u.binary && !u.clustered && single {
 		m.binary(c, margin, good)
 		return
 	}

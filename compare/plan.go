@@ -60,7 +60,7 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 
 // expectedShare draws runs in which nothing changed and says which share of the units they ask until they stop.
 func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64 {
-	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips)))
+	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
 	asked := 0
 	for range paths {
 		s := NewSequential([]eval.MetricMargin{m}, alpha, 1)
@@ -94,7 +94,7 @@ type SelfTest struct {
 // NewSelfTest compares an arm with itself: in each draw the cases are sampled anew, and of each case's recorded repeats one
 // stands for the baseline and another for the candidate. outcomes are the repeats of each case that passed.
 func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a simulation
 	t := SelfTest{Draws: draws, Units: len(outcomes), Verdicts: map[eval.Verdict]float64{}}
 	flipped := 0
 	for range draws {

@@ -44,12 +44,11 @@ func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Se
 // known, nil otherwise.
 func (s *Sequential) Feed(d []float64) *eval.Stop {
 	s.fed++
-	for i, m := range s.metrics {
-		if m.Name == eval.MetricBlocked {
-			s.bets[i].Add(-d[i])
-			continue
+	for i, x := range d {
+		if s.metrics[i].Name == eval.MetricBlocked { // more of them is worse
+			x = -x
 		}
-		s.bets[i].Add(d[i])
+		s.bets[i].Add(x)
 	}
 	stop := &eval.Stop{Units: s.fed, Alpha: s.alpha, LogE: map[string]float64{}}
 	all := true

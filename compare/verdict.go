@@ -22,9 +22,9 @@ func Decide(arms []eval.ArmComparison, o Options) eval.Verdict {
 	var gated []*eval.MetricComparison
 	var worse []float64
 	for i := range arms {
-		for j := range arms[i].Metrics {
-			m := &arms[i].Metrics[j]
-			if m.Gated && arms[i].Why == "" {
+		a := &arms[i]
+		for j := range a.Metrics {
+			if m := &a.Metrics[j]; m.Gated && a.Why == "" {
 				gated = append(gated, m)
 				worse = append(worse, orOne(m.PWorse))
 			}

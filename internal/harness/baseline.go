@@ -202,20 +202,12 @@ func (r Rule) over(rule *eval.BaselineRule) error {
 		rule.Metrics = nil
 	}
 	for _, text := range r.Metrics {
-		name, value, own := strings.Cut(text, "=")
-		one := eval.MetricMargin{Name: name, Margin: r.Margin}
-		if own {
-			v, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(v > 0 && v < math.MaxFloat64) || !eval.IsRatio(name) && v >= 1 || eval.IsRatio(name) && v <= 1 {
-				return Exitf(ExitBadInput, "--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
-			}
-			one.Margin = v
+		one, err := r.metric(text)
+		if err != nil {
+			return err
 		}
-		if one.Margin == 0 || eval.IsRatio(name) && !own {
-			return Exitf(ExitBadInput, "--metric %s has no margin: --metric %s=0.05, or for latency and tokens a limit such as 1.1", text, name)
-		}
-		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == name }) {
-			return Exitf(ExitBadInput, "--metric %s stands here twice", name)
+		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == one.Name }) {
+			return Exitf(ExitBadInput, "--metric %s stands here twice", one.Name)
 		}
 		rule.Metrics = append(rule.Metrics, one)
 	}
@@ -223,6 +215,24 @@ func (r Rule) over(rule *eval.BaselineRule) error {
 		return Exitf(ExitBadInput, "a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default")
 	}
 	return nil
+}
+
+// metric reads a value of --metric: NAME, with the margin of --margin, or NAME=MARGIN.
+func (r Rule) metric(text string) (eval.MetricMargin, error) {
+	name, value, own := strings.Cut(text, "=")
+	one := eval.MetricMargin{Name: name, Margin: r.Margin}
+	ratio := eval.IsRatio(name)
+	if own {
+		v, err := strconv.ParseFloat(value, 64)
+		if inRange := v > 0 && v < math.MaxFloat64; err != nil || !inRange || ratio != (v > 1) || v == 1 {
+			return one, Exitf(ExitBadInput, "--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
+		}
+		one.Margin = v
+	}
+	if one.Margin == 0 || ratio && !own {
+		return one, Exitf(ExitBadInput, "--metric %s has no margin: --metric %s=0.05, or for latency and tokens a limit such as 1.1", text, name)
+	}
+	return one, nil
 }
 
 // withBaseline compares each suite of a run with the baseline that its gate names; nil when none names one.

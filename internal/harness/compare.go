@@ -231,7 +231,6 @@ type sideInReading struct {
 	versions   []string
 	categories map[string]int
 	metrics    map[string]int
-	judged     bool // of the last case
 }
 
 func (r *sideReader) word(s string) string {
@@ -317,7 +316,12 @@ func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
 	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
 		s.versions = append(s.versions, strings.Clone(v))
 	}
-	for _, rating := range f.Ratings {
+	s.ratings(f.Ratings)
+}
+
+// ratings counts how the categories of an answer were rated.
+func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
+	for _, rating := range ratings {
 		at, ok := s.categories[rating.Category]
 		if !ok {
 			if at = len(s.Categories); at >= maxCategories {

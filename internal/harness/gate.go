@@ -74,13 +74,13 @@ type rulings struct {
 const slack = 1e-12
 
 // rule adds one that was applied. Without a value there was nothing to apply it to: the run is not complete.
-func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bool, broken int) {
+func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bool) {
 	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Arm: arm, Value: value, Limit: limit, Holds: holds && value != nil}
 	switch {
 	case value == nil:
 		r.codes = append(r.codes, ExitIncomplete)
 	case !holds:
-		r.codes = append(r.codes, broken)
+		r.codes = append(r.codes, ExitFailed)
 	}
 	r.rules = append(r.rules, rule)
 }
@@ -103,15 +103,15 @@ func (r *rulings) apply(g *eval.GateConfig) {
 		arm := &r.suite.Arms[i]
 		if g.PassRateMin != nil {
 			value, holds := optional(arm.GatedPassRate())
-			r.rule("passRate", arm.Name, value, *g.PassRateMin, holds(func(v float64) bool { return v >= *g.PassRateMin-slack }), ExitFailed)
+			r.rule("passRate", arm.Name, value, *g.PassRateMin, holds(func(v float64) bool { return v >= *g.PassRateMin-slack }))
 		}
 		for _, m := range g.Means {
 			value, holds := optional(r.doc.GatedMean(r.suite.Name, arm.Name, m.Metric))
-			r.rule("mean "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }), ExitFailed)
+			r.rule("mean "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
 		}
 		if g.LatencyP95Ms > 0 {
 			value, holds := optional(r.doc.LatencyQuantile(r.suite.Name, arm.Name, 0.95))
-			r.rule("latency p95", arm.Name, value, g.LatencyP95Ms, holds(func(v float64) bool { return v <= g.LatencyP95Ms }), ExitFailed)
+			r.rule("latency p95", arm.Name, value, g.LatencyP95Ms, holds(func(v float64) bool { return v <= g.LatencyP95Ms }))
 		}
 	}
 	r.atMost("errors", r.suite.Gated.Error, g.ErrorsMax, ExitIncomplete)
@@ -120,7 +120,7 @@ func (r *rulings) apply(g *eval.GateConfig) {
 	}
 	if g.MaxQuarantined != nil {
 		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.Cases))
-		r.rule("maxQuarantined", "", &share, *g.MaxQuarantined, share <= *g.MaxQuarantined+slack, ExitFailed)
+		r.rule("maxQuarantined", "", &share, *g.MaxQuarantined, share <= *g.MaxQuarantined+slack)
 	}
 }
 

@@ -37,7 +37,7 @@ func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOut
 		if at < 0 {
 			continue
 		}
-		for _, arm := range unitsOf(one.Name, rule, plan) {
+		for _, arm := range unitsOf(one.Name, rule, plan, nil) {
 			g := GateOutlook{Suite: one.Name, Arm: arm.name, StopEarly: rule.StopEarly, Outlook: compare.NewOutlook(arm.units, rule.Metrics[at], rule.Alpha, arm.single, rule.StopEarly)}
 			for _, a := range f.Arms {
 				if a.Suite == one.Name && (a.Arm == arm.name || a.Arm == rule.BaseOf(arm.name)) {

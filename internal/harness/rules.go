@@ -66,6 +66,7 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 
 // checkBaseline finds what a suite is compared with.
 func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *runner.Plan) error {
+	var base map[string]*compare.Side // of another run
 	for _, m := range rule.Metrics {
 		if rule.StopEarly && eval.IsRatio(m.Name) {
 			return Exitf(ExitBadInput, "the gate of %s stops early, which does not go with %s: ratios are judged at the end", suite, m.Name)
@@ -100,18 +101,21 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 			return Exitf(ExitIncomplete, "the baseline %s has no suite %s; --no-baseline runs without", rule.Run, suite)
 		}
 		rule.Path, rule.RunID = absolutePath(path), d.Run.ID
+		if base, err = baseSides(path, suite); err != nil {
+			return err
+		}
 	}
 	if plan.Shard() != nil { // merging compares
 		return nil
 	}
-	if len(unitsOf(suite, rule, plan)) == 0 && plan.Size() > 0 {
+	if len(unitsOf(suite, rule, plan, nil)) == 0 && plan.Size() > 0 {
 		return Exitf(ExitBadInput, "the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
 	}
-	return s.checkReach(suite, rule, plan)
+	return s.checkReach(suite, rule, plan, base)
 }
 
 // checkReach says when the cases can never show what the gate wants: not even if no case differs.
-func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner.Plan) error {
+func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner.Plan, base map[string]*compare.Side) error {
 	alpha := rule.Alpha
 	if rule.StopEarly {
 		alpha -= alpha * compare.EarlyShare
@@ -120,7 +124,7 @@ func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner
 		if m.Name != eval.MetricPass {
 			continue
 		}
-		for _, arm := range unitsOf(suite, rule, plan) {
+		for _, arm := range unitsOf(suite, rule, plan, base) {
 			need := stats.MinCasesConstant(alpha, m.Margin)
 			if arm.single {
 				need = stats.MinCasesWithoutFlip(alpha, m.Margin)
@@ -163,8 +167,9 @@ type armUnits struct {
 	clustered bool
 }
 
-// unitsOf counts the units of the arms of a suite that are compared.
-func unitsOf(suite string, rule *eval.BaselineRule, plan *runner.Plan) []*armUnits {
+// unitsOf counts the units of the arms of a suite that are compared; with the arms of a baseline, those that are there too.
+func unitsOf(suite string, rule *eval.BaselineRule, plan *runner.Plan, base map[string]*compare.Side) []*armUnits {
+	w := &watchedSuite{rule: rule, base: base, alone: armsOf(plan, suite) == 1, matchers: map[string]*sideMatcher{}}
 	var order []*armUnits
 	by := map[string]*armUnits{}
 	clusters := map[string]bool{}
@@ -181,6 +186,9 @@ func unitsOf(suite string, rule *eval.BaselineRule, plan *runner.Plan) []*armUni
 		}
 		if t.Repeat > 1 {
 			a.single = false
+			continue
+		}
+		if m := w.matcher(t.Arm); m != nil && m.Match(t.CaseID, t.Case) == nil {
 			continue
 		}
 		if t.Cluster != "" {

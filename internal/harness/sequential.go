@@ -40,7 +40,6 @@ type watchedSuite struct {
 // watchedArm is an arm that is compared.
 type watchedArm struct {
 	suite, arm string
-	base       *compare.Side
 	units      []*unit // in the order of the schedule
 	by         map[string]*unit
 	next       int // the first that was not fed
