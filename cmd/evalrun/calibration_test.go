@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// calibrationCases is the size of the suite, calibrationShaky the share of its cases that pass in four of five runs. The others always
+// pass; frail ones, a tenth of all, fail once the prompt is careless, but for one in twenty.
+const (
+	calibrationCases = 300
+	calibrationShaky = 0.3
+	calibrationPass  = 0.8
+	calibrationAlpha = 0.05
+)
+
+// calibrationScript draws answers by weight, at the temperature 1 of the suite as the weights say. Latencies differ, so that answers do
+// not come in the order in which they were asked for.
+const calibrationScript = `rules:
+  - match: {text: "careless: frail *"}
+    replies: [{text: good, weight: 5}, {text: bad, weight: 95}]
+    latency: {p50: 1ms, p99: 10ms}
+  - match: {text: "*shaky *"}
+    replies: [{text: good, weight: 80}, {text: bad, weight: 20}]
+    latency: {p50: 100us, p99: 1ms}
+  - match: {text: "*"}
+    reply: good
+`
+
+// calibrationSuite is the suite with a prompt and a gate. The cases are the same whatever the prompt, so that runs pair up.
+func calibrationSuite(prompt, baseline string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `version: 1
+name: calibration
+targets: [{name: pro, model: svc-pro, generationConfig: {temperature: 1}}]
+prompts: [{name: p, text: "%s: {{.x}}"}]
+limits: {concurrency: 16, requestsPerMinute: 1000000, tokensPerMinute: 1000000000, countTokens: never}
+defaults: {scorers: [{equals: good}]}
+gate: {errors: {max: 0}, baseline: {run: base, margin: 0.05%s}}
+cases:
+`, prompt, baseline)
+	for i := range calibrationCases {
+		kind := "sure"
+		switch i % 10 {
+		case 0:
+			kind = "frail"
+		case 1, 4, 7:
+			kind = "shaky"
+		}
+		fmt.Fprintf(&b, "  - {name: c%d, vars: {x: %s %d}}\n", i, kind, i)
+	}
+	return b.String()
+}
+
+// newCalibration is an emulator of its own and the suites: equal.yaml asks as the baseline did, sabotaged.yaml carelessly, and the early
+// ones stop early.
+func newCalibration(t *testing.T, program string) *soak {
+	t.Helper()
+	s := newSoak(t, program, calibrationScript, calibrationSuite("careful", ""))
+	for name, text := range map[string]string{
+		"equal.yaml": calibrationSuite("careful", ""), "sabotaged.yaml": calibrationSuite("careless", ""),
+		"equal-early.yaml": calibrationSuite("careful", ", stopEarly: true"), "sabotaged-early.yaml": calibrationSuite("careless", ", stopEarly: true"),
+	} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// calibrationReport is what of a JSON report the calibration looks at.
+type calibrationReport struct {
+	Gate struct {
+		Exit int `json:"exit"`
+	} `json:"gate"`
+	Comparison struct {
+		Verdict string `json:"verdict"`
+		Arms    []struct {
+			Stopped *struct {
+				Units   int    `json:"units"`
+				Of      int    `json:"of"`
+				Verdict string `json:"verdict"`
+			} `json:"stopped"`
+			Metrics []struct {
+				Name      string  `json:"name"`
+				Estimate  float64 `json:"estimate"`
+				Gained    int     `json:"gained"`
+				Regressed int     `json:"regressed"`
+				N         int     `json:"n"`
+			} `json:"metrics"`
+		} `json:"arms"`
+	} `json:"comparison"`
+}
+
+// judged is a real run of a suite against a baseline. The exit code must be the one that its verdict means, and the service must have
+// been called as often as the journal says: a call that no line tells of would be paid and lost.
+func (s *soak) judged(suite, base, out string, flags ...string) calibrationReport {
+	s.t.Helper()
+	before := generated(s.t, s.url)
+	args := append([]string{"run", suite, "--base-url", s.url, "--baseline", base, "--out", out, "-q", "-o", "json=" + out + ".json"}, flags...)
+	code, said := s.ends(s.command(args...))
+	data, err := os.ReadFile(filepath.Join(s.dir, out+".json"))
+	if err != nil {
+		s.t.Fatalf("%v\n%s", err, said)
+	}
+	var r calibrationReport
+	if err := json.Unmarshal(data, &r); err != nil {
+		s.t.Fatal(err)
+	}
+	want := map[string]int{"regressed": 1, "inconclusive": 3, "not_worse": 0, "improved": 0}
+	if exit, ok := want[r.Comparison.Verdict]; !ok || code != exit || r.Gate.Exit != exit || len(r.Comparison.Arms) != 1 {
+		s.t.Fatalf("exit %d with the verdict %q\n%s", code, r.Comparison.Verdict, said)
+	}
+	lines, attempts := s.asked(out)
+	if calls := generated(s.t, s.url) - before; calls != attempts || calls != lines {
+		s.t.Errorf("%s: the service counted %d calls, the journal has %d trials that were asked, with %d attempts", out, calls, lines, attempts)
+	}
+	return r
+}
+
+// asked counts the trials of a journal that were asked, and their attempts.
+func (s *soak) asked(out string) (lines, attempts int) {
+	s.t.Helper()
+	data, err := os.ReadFile(filepath.Join(s.dir, out, "run.jsonl"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for scan := bufio.NewScanner(bytes.NewReader(data)); scan.Scan(); {
+		var line struct {
+			Type   string `json:"type"`
+			Timing struct {
+				Attempts int `json:"attempts"`
+			} `json:"timing"`
+		}
+		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {
+			s.t.Fatal(err)
+		}
+		if line.Type == "trial" && line.Timing.Attempts > 0 {
+			lines++
+			attempts += line.Timing.Attempts
+		}
+	}
+	return lines, attempts
+}
+
+// drawn collects what runs of one prompt say of the emulator's draws.
+type drawn struct{ runs, pairs, flips, squares float64 }
+
+// add takes up a comparison of two runs of one prompt.
+func (d *drawn) add(t *testing.T, r calibrationReport) {
+	t.Helper()
+	for _, m := range r.Comparison.Arms[0].Metrics {
+		if m.Name == "pass" {
+			d.runs++
+			d.pairs += float64(m.N)
+			d.flips += float64(m.Gained + m.Regressed)
+			d.squares += m.Estimate * m.Estimate * float64(m.N)
+			return
+		}
+	}
+	t.Fatal("the report compares no pass rates")
+}
+
+// independent fails when runs do not draw anew: then there would be no flips, or their number or balance would not be that of
+// independent draws, and error rates would be those of something else.
+func (d *drawn) independent(t *testing.T) {
+	t.Helper()
+	psi := 2 * calibrationPass * (1 - calibrationPass) * calibrationShaky
+	share, spread := d.flips/d.pairs, d.squares/d.runs/psi
+	t.Logf("runs of one prompt: %.4f of the cases flip, %.4f expected; variance of the difference %.3f times that of independent draws", share, psi, spread)
+	if slack := 5 * math.Sqrt(psi*(1-psi)/d.pairs); math.Abs(share-psi) > slack { // neighbours share a run
+		t.Errorf("%.4f of the cases flip, want %.4f +- %.4f", share, psi, slack)
+	}
+	if slack := 5 * math.Sqrt(2/d.runs); math.Abs(spread-1) > slack {
+		t.Errorf("the variance of the difference is %.2f times that of independent draws, want 1 +- %.2f", spread, slack)
+	}
+}
+
+// TestCalibratedGate runs the program as a pipeline would: of prompts that lose a tenth of the cases it must refuse 95 %, and of unchanged
+// ones 5 % at most, give or take three standard errors. Each run of the unchanged prompt is the next one's baseline, since a baseline
+// that is kept would make all verdicts share its luck.
+func TestCalibratedGate(t *testing.T) {
+	runs := 5
+	if os.Getenv("EVALRUN_CALIBRATE") != "" {
+		runs = 300
+	}
+	s := newCalibration(t, plainProgram(t)) // many runs, in which no race is looked for
+	if code, said := s.ends(s.command("run", "equal.yaml", "--no-baseline", "--base-url", s.url, "--out", "equal-0", "-q")); code != 0 {
+		t.Fatalf("exit %d\n%s", code, said)
+	}
+	equal, sabotaged := map[string]int{}, map[string]int{}
+	var draws drawn
+	for i := range runs {
+		base, next := "equal-"+strconv.Itoa(i), "equal-"+strconv.Itoa(i+1)
+		sabotaged[s.judged("sabotaged.yaml", base, "sabotaged").Comparison.Verdict]++
+		r := s.judged("equal.yaml", base, next)
+		equal[r.Comparison.Verdict]++
+		draws.add(t, r)
+		for _, old := range []string{base, "sabotaged"} {
+			if err := os.RemoveAll(filepath.Join(s.dir, old)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n := float64(runs)
+	t.Logf("%d runs of %d cases each: sabotaged %v, unchanged %v", runs, calibrationCases, sabotaged, equal)
+	if rate := float64(sabotaged["regressed"]) / n; rate < 0.95 {
+		t.Errorf("a loss of ten points is refused in %.3f, want 0.95 at least", rate)
+	}
+	if rate, most := float64(equal["regressed"])/n, calibrationAlpha+3*math.Sqrt(calibrationAlpha*(1-calibrationAlpha)/n); rate > most {
+		t.Errorf("unchanged prompts are refused in %.3f, want %.3f at most", rate, most)
+	}
+	draws.independent(t)
+}
+
+// stopped runs a suite that stops early, of a service that draws the same answers each time, and tells the verdict and where it stopped. It
+// adds to extra what was asked beyond, by workers: what is under way when the verdict is known, and with many workers what they did while a
+// slow answer held up the order.
+func stopped(t *testing.T, evalrun, suite string, workers, seed int, extra map[int][]int) (told string) {
+	t.Helper()
+	s := newCalibration(t, evalrun)
+	defer s.server.Process.Kill()
+	if code, said := s.ends(s.command("run", "equal.yaml", "--no-baseline", "--base-url", s.url, "--out", "base", "-q")); code != 0 {
+		t.Fatalf("exit %d\n%s", code, said)
+	}
+	r := s.judged(suite+".yaml", "base", suite, "--concurrency", strconv.Itoa(workers), "--seed", strconv.Itoa(seed))
+	stop := r.Comparison.Arms[0].Stopped
+	calls, _ := s.asked(suite)
+	if stop == nil {
+		if calls != calibrationCases {
+			t.Errorf("%s, seed %d, %d workers: %d calls without a stop", suite, seed, workers, calls)
+		}
+		return r.Comparison.Verdict + " at the end"
+	}
+	if r.Comparison.Verdict != stop.Verdict {
+		t.Errorf("%s, seed %d, %d workers: the verdict is %s, and it stopped with %s", suite, seed, workers, r.Comparison.Verdict, stop.Verdict)
+	}
+	extra[workers] = append(extra[workers], calls-stop.Units)
+	return fmt.Sprintf("%s after %d of %d", r.Comparison.Verdict, stop.Units, stop.Of)
+}
+
+// TestCalibratedStops asks with 1, 8 and 64 workers: with one seed a run must stop at the same unit with the same verdict, however the
+// answers come in, since otherwise slow answers would have a say. One worker must ask hardly more than was used.
+func TestCalibratedStops(t *testing.T) {
+	evalrun := program(t)
+	seeds, suites := 1, []string{"sabotaged-early"}
+	if os.Getenv("EVALRUN_CALIBRATE") != "" {
+		seeds, suites = 20, []string{"sabotaged-early", "equal-early"}
+	}
+	extra := map[int][]int{}
+	for seed := 1; seed <= seeds; seed++ {
+		for _, suite := range suites {
+			first := stopped(t, evalrun, suite, 1, seed, extra)
+			t.Logf("seed %d: %s: %s", seed, suite, first)
+			for _, workers := range []int{8, 64} {
+				if told := stopped(t, evalrun, suite, workers, seed, extra); told != first {
+					t.Errorf("seed %d: %s: %s with %d workers, and %s with one", seed, suite, told, workers, first)
+				}
+			}
+		}
+	}
+	t.Logf("calls beyond the stop, by workers: %v", extra)
+	if len(extra[1]) == 0 || slices.Max(extra[1]) > 1 {
+		t.Errorf("one worker asked %v beyond the stops, want one at most, and a stop", extra[1])
+	}
+}

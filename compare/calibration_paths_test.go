@@ -1,0 +1,221 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// calibrating says whether this is the long form, `make calibrate`, which measures what docs promise instead of only looking
+// for gross mistakes.
+func calibrating() bool { return os.Getenv("EVALRUN_CALIBRATE") != "" }
+
+// pathsFor is how many paths of a scenario are drawn: 4,000 in the long form, so few in every other test run.
+func pathsFor(short int) int {
+	if calibrating() {
+		return 4000
+	}
+	return short
+}
+
+// nominal is the error rate that all scenarios ask for.
+const nominal = 0.05
+
+// most is what a rate that is nominal at most may measure in n paths: three standard errors above. The draws are seeded, so
+// that a test that passes once always does.
+func most(n int) float64 { return nominal + 3*math.Sqrt(nominal*(1-nominal)/float64(n)) }
+
+// scenarioCases bounds the cases of a scenario.
+const scenarioCases = 2000
+
+// caseNames are shared by all paths: what is measured are verdicts, not the making of strings.
+var caseNames = func() (names [scenarioCases]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("c%d", i)
+	}
+	return names
+}()
+
+// path is what a run and its baseline made of the cases, in the order of the schedule.
+type path struct{ base, head []Case }
+
+// newPath has n cases that nobody has judged yet.
+func newPath(n int) path {
+	p := path{make([]Case, n), make([]Case, n)}
+	for i := range n {
+		p.base[i].Name, p.base[i].ID, p.base[i].Asked = caseNames[i], caseNames[i], 1
+		p.head[i].Name, p.head[i].ID, p.head[i].Asked = caseNames[i], caseNames[i], 1
+	}
+	return p
+}
+
+// judge records a repeat of a case.
+func (c *Case) judge(passed bool) {
+	if passed {
+		c.Passed++
+	} else {
+		c.Failed++
+	}
+	c.Asked = c.Passed + c.Failed
+}
+
+// flip records a pair: 1 gained, -1 regressed, 0 passed on both sides.
+func (p path) flip(i, d int) {
+	p.base[i].judge(d <= 0)
+	p.head[i].judge(d >= 0)
+}
+
+// score records a pair of scores of the metric that scored names.
+func (p path) score(i int, base, head float64) {
+	p.flip(i, 0)
+	p.base[i].Metrics, p.head[i].Metrics = []Sum{{base, 1}}, []Sum{{head, 1}}
+}
+
+// scored is the metric of paths with scores.
+const scored = "judge"
+
+// first is the path that ends after n cases.
+func (p path) first(n int) path { return path{p.base[:n], p.head[:n]} }
+
+// cases is the number of cases.
+func (p path) cases() int { return len(p.head) }
+
+// sides are what Compare takes.
+func (p path) sides() (base, head *Side) {
+	metrics := []string{scored}
+	return &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: p.base}, &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: p.head}
+}
+
+// fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.
+func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.Stop) eval.Verdict {
+	base, head := p.sides()
+	o := Options{Alpha: alpha, Gated: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
+	arm := Compare(base, head, o)
+	arm.Stopped = stop
+	return Decide([]eval.ArmComparison{arm}, o)
+}
+
+// outcome is a verdict and the share of the cases that it took.
+type outcome struct {
+	verdict eval.Verdict
+	used    float64
+}
+
+// early is the verdict as a run with stopEarly comes by it: EarlyShare of the error rate is for looking early, at units in the order of the
+// schedule, and the rest for the tests at the end.
+func (p path) early(g eval.MetricMargin) outcome {
+	s := NewSequential([]eval.MetricMargin{g}, nominal, 1)
+	base, head := p.sides()
+	for from := 0; from < p.cases(); {
+		to := from + 1
+		for to < p.cases() && head.Cases[from].Cluster != "" && head.Cases[to].Cluster == head.Cases[from].Cluster {
+			to++
+		}
+		var unit Sum
+		for i := from; i < to; i++ {
+			b, _ := base.Cases[i].Of(base, g.Name).Mean()
+			h, _ := head.Cases[i].Of(head, g.Name).Mean()
+			unit.Add(h - b)
+		}
+		d, _ := unit.Mean()
+		if stop := s.Feed([]float64{d}); stop != nil {
+			return outcome{p.first(to).fixed(g, nominal*(1-EarlyShare), stop), float64(to) / float64(p.cases())}
+		}
+		from = to
+	}
+	return outcome{p.fixed(g, nominal*(1-EarlyShare), nil), 1}
+}
+
+// tally counts outcomes.
+type tally struct {
+	paths    int
+	verdicts map[eval.Verdict]int
+	used     float64
+}
+
+// rate is the share of paths with one of the verdicts.
+func (t tally) rate(verdicts ...eval.Verdict) float64 {
+	n := 0
+	for _, v := range verdicts {
+		n += t.verdicts[v]
+	}
+	return float64(n) / float64(max(1, t.paths))
+}
+
+// notWorse is the share of paths that a gate lets through for good.
+func (t tally) notWorse() float64 { return t.rate(eval.NotWorse, eval.Improved) }
+
+// regressed is the share of paths that a gate refuses for good.
+func (t tally) regressed() float64 { return t.rate(eval.Regressed) }
+
+// saved is the share of the cases that need not be asked.
+func (t tally) saved() float64 { return 1 - t.used/float64(t.paths) }
+
+// simulate draws paths on all processors, each from a source of its own, so that what comes out depends on the seed alone. No path
+// may be invalid: then it would not measure what it says.
+func simulate(t *testing.T, seed uint64, paths int, one func(*rand.Rand) outcome) tally {
+	t.Helper()
+	outcomes := make([]outcome, paths)
+	var wait sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wait.Go(func() {
+			for i := w; i < paths; i += workers {
+				outcomes[i] = one(rand.New(rand.NewPCG(seed, uint64(i))))
+			}
+		})
+	}
+	wait.Wait()
+	sum := tally{paths: paths, verdicts: map[eval.Verdict]int{}}
+	for _, o := range outcomes {
+		sum.verdicts[o.verdict]++
+		sum.used += o.used
+	}
+	if n := sum.verdicts[eval.Invalid] + sum.verdicts[""]; n > 0 {
+		t.Fatalf("%d of %d paths are invalid", n, paths)
+	}
+	return sum
+}
+
+// atMost fails when a rate is above its bound.
+func atMost(t *testing.T, what string, rate, bound float64) {
+	t.Helper()
+	if !(rate <= bound) {
+		t.Errorf("%s: %.4f, want %.4f at most", what, rate, bound)
+	}
+}
+
+// atLeast fails when a rate is below its bound.
+func atLeast(t *testing.T, what string, rate, bound float64) {
+	t.Helper()
+	if !(rate >= bound) {
+		t.Errorf("%s: %.4f, want %.4f at least", what, rate, bound)
+	}
+}
+
+// passAt is the rule of a gate on the pass rate.
+func passAt(margin float64) eval.MetricMargin {
+	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
+}
+
+// drawFlips draws n pairs of which the share psi flips, so that the pass rate is lower by loss: the model of sections A1.1 and A3.
+func drawFlips(rng *rand.Rand, n int, loss, psi float64) path {
+	p := newPath(n)
+	for i := range n {
+		switch u := rng.Float64(); {
+		case u < (psi+loss)/2:
+			p.flip(i, -1)
+		case u < psi:
+			p.flip(i, 1)
+		default:
+			p.flip(i, 0)
+		}
+	}
+	return p
+}

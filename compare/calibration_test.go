@@ -1,0 +1,278 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Bounds of the exact sizes. Tango's interval is approximate and may exceed 5 % a little. McNemar's mid-p test keeps to 5 %
+// where at most six of ten cases flip, as in section A1.2; beyond, where the number of flips hardly varies, it may exceed it.
+const (
+	tangoWorst  = 0.065
+	midWorst    = 0.0505
+	midAnywhere = 0.060
+)
+
+// TestExactSizes is section A1.1 and A1.2 without sampling: every table of n pairs goes through Compare and Decide, and its
+// probability is summed. Whatever share of the cases flips, a loss as large as the margin may be told as "not worse" with 6.5 % at
+// most, and no loss as "regressed" with 5 %: these are the promises of a gate.
+func TestExactSizes(t *testing.T) {
+	listed := map[string]float64{
+		"0.02 20": 0.049, "0.02 50": 0.056, "0.02 100": 0.052, "0.05 20": 0.055, "0.05 50": 0.051, "0.05 200": 0.051, "0.10 50": 0.052, "0.10 100": 0.058,
+	}
+	sizes := []int{20, 50}
+	if calibrating() {
+		sizes = []int{20, 50, 100, 200, 500}
+	}
+	t.Log("   D    n   worst false not_worse: half flip at most (design), any   worst false regressed: 0.6 flip at most, any")
+	for _, margin := range []float64{0.02, 0.05, 0.1} {
+		for _, n := range sizes {
+			key := fmt.Sprintf("%.2f %d", margin, n)
+			r := regionOf(n, margin)
+			half, anyNotWorse := r.worst(margin, 0.5, r.notWorse), r.worst(margin, 1, r.notWorse)
+			some, anyRegressed := r.worst(0, 0.6, r.regressed), r.worst(0, 1, r.regressed)
+			t.Logf("%.2f %4d   %.2f %% (%.1f)  %.2f %%    %.2f %%  %.2f %%", margin, n, 100*half, 100*listed[key], 100*anyNotWorse, 100*some, 100*anyRegressed)
+			atMost(t, key+": false not_worse", max(half, anyNotWorse), tangoWorst)
+			atMost(t, key+": false regressed", some, midWorst)
+			atMost(t, key+": false regressed, however many flip", anyRegressed, midAnywhere)
+			if want, ok := listed[key]; ok && math.Abs(half-want) > 0.001 {
+				t.Errorf("%s: %.4f, the design measured %.3f", key, half, want)
+			}
+		}
+	}
+}
+
+// region is which tables of n pairs have which verdict. The verdict rises with every case gained (TestMonotone of internal/stats), so
+// that for each number of regressed cases two limits say it all.
+type region struct {
+	n        int
+	from, to []int // by regressed cases: gained from which on it is not worse, and up to which it regressed; -1 is never
+	logs     []float64
+}
+
+// regionOf asks the product for the limits, by bisection.
+func regionOf(n int, margin float64) *region {
+	r := &region{n: n, logs: make([]float64, n+2)}
+	for i := 2; i <= n; i++ {
+		r.logs[i] = r.logs[i-1] + math.Log(float64(i))
+	}
+	verdict := func(gained, regressed int) eval.Verdict {
+		p := newPath(n)
+		for i := range n {
+			switch {
+			case i < gained:
+				p.flip(i, 1)
+			case i < gained+regressed:
+				p.flip(i, -1)
+			default:
+				p.flip(i, 0)
+			}
+		}
+		return p.fixed(passAt(margin), nominal, nil)
+	}
+	for regressed := range n + 1 {
+		room := n - regressed + 1
+		r.from = append(r.from, sort.Search(room, func(g int) bool {
+			v := verdict(g, regressed)
+			return v == eval.NotWorse || v == eval.Improved
+		}))
+		r.to = append(r.to, sort.Search(room, func(g int) bool { return verdict(g, regressed) != eval.Regressed })-1)
+	}
+	return r
+}
+
+// notWorse says which gained cases, from the first to the last, make it not worse.
+func (r *region) notWorse(regressed int) (first, last int) { return r.from[regressed], r.n - regressed }
+
+// regressed says the same of a regression.
+func (r *region) regressed(regressed int) (first, last int) { return 0, r.to[regressed] }
+
+// worst is the largest probability of a part of the tables over all shares of flipping cases up to one, at a true loss.
+func (r *region) worst(loss, top float64, part func(regressed int) (first, last int)) (worst float64) {
+	const steps = 200
+	for step := range steps + 1 {
+		psi := loss + (top-loss)*float64(step)/steps
+		worst = max(worst, r.probability((psi+loss)/2, (psi-loss)/2, part))
+	}
+	return worst
+}
+
+// probability is that of a part of the tables, where cases regress and are gained with these probabilities.
+func (r *region) probability(lost, gained float64, part func(regressed int) (first, last int)) (sum float64) {
+	power := func(p float64, k int) float64 {
+		if k == 0 {
+			return 0
+		}
+		return float64(k) * math.Log(max(p, 1e-300))
+	}
+	for regressed := range r.n + 1 {
+		fixed := r.logs[r.n] - r.logs[regressed] + power(lost, regressed)
+		if fixed-r.logs[r.n-regressed]+power(1-lost, r.n-regressed) < -45 {
+			continue // so many regress with less than 1e-19
+		}
+		first, last := part(regressed)
+		for g := first; g <= last; g++ {
+			rest := r.n - regressed - g
+			sum += math.Exp(fixed - r.logs[g] - r.logs[rest] + power(gained, g) + power(1-lost-gained, rest))
+		}
+	}
+	return sum
+}
+
+// sequentialRow is a row of the table of section A3: what the design measured, in shares.
+type sequentialRow struct {
+	n                                  int
+	margin, loss, psi                  float64
+	notWorse, regressed, inconcl, used float64
+	leastSaved                         float64
+}
+
+// sequentialRows are that table. The design says the share of flipping cases only where nothing changed; the other shares are
+// those that fit its numbers.
+var sequentialRows = []sequentialRow{
+	{2000, 0.05, 0, 0.10, 1, 0, 0, 0.23, 0.70},
+	{2000, 0.05, 0, 0.03, 1, 0, 0, 0.10, 0},
+	{2000, 0.05, 0.05, 0.12, 0.043, 0.957, 0, 0.73, 0},
+	{2000, 0.05, 0.10, 0.20, 0, 1, 0, 0.19, 0},
+	{2000, 0.05, 0.20, 0.30, 0, 1, 0, 0.047, 0.90},
+	{500, 0.05, 0, 0.10, 0.959, 0.030, 0.011, 0.73, 0},
+	{500, 0.05, 0.20, 0.30, 0, 1, 0, 0.19, 0},
+	{2000, 0.02, 0, 0.10, 0.866, 0.039, 0.095, 0.84, 0},
+	{200, 0.10, 0, 0.03, 1, 0, 0, 0.40, 0},
+	{200, 0.10, 0.10, 0.15, 0.043, 0.955, 0.002, 0.95, 0},
+}
+
+// TestSequentialRates is the table "Measured" of section A3, through Sequential, Compare and Decide as a run combines them: looking
+// after every case and testing at the end must together err no more often than alpha, and must save what makes it worth while.
+func TestSequentialRates(t *testing.T) {
+	t.Log("    N    D  loss  psi   not_worse    regressed    inconclusive cases used   (design in brackets)")
+	for i, r := range sequentialRows {
+		if r.n == 2000 && r.leastSaved == 0 && !calibrating() {
+			continue // slow
+		}
+		paths := pathsFor(min(200, 80_000/r.n))
+		sum := simulate(t, uint64(100+i), paths, func(rng *rand.Rand) outcome {
+			return drawFlips(rng, r.n, r.loss, r.psi).early(passAt(r.margin))
+		})
+		name := fmt.Sprintf("N=%d D=%.2f loss=%.2f psi=%.2f", r.n, r.margin, r.loss, r.psi)
+		t.Logf("%5d %.2f  %.2f %.2f   %.3f (%.3f) %.3f (%.3f) %.3f (%.3f) %5.1f %% (%.1f)", r.n, r.margin, r.loss, r.psi,
+			sum.notWorse(), r.notWorse, sum.regressed(), r.regressed, sum.rate(eval.Inconclusive), r.inconcl, 100*(1-sum.saved()), 100*r.used)
+		if r.loss >= r.margin {
+			atMost(t, name+": false not_worse", sum.notWorse(), most(paths))
+		}
+		if r.loss == 0 {
+			atMost(t, name+": false regressed", sum.regressed(), most(paths))
+		}
+		atLeast(t, name+": saved", sum.saved(), r.leastSaved)
+		slack := 0.025 + 3*math.Sqrt(0.25/float64(paths)) // the design's own noise, and ours
+		for _, pair := range [][2]float64{{sum.notWorse(), r.notWorse}, {sum.regressed(), r.regressed}, {1 - sum.saved(), r.used}} {
+			atMost(t, name+": distance from the design's table", math.Abs(pair[0]-pair[1]), slack)
+		}
+	}
+}
+
+// scoreRow is a scenario of means: whatever the scores look like, a loss as large as the margin must not be told as "not worse" more
+// often than alpha. Where the design knows of more, limit says how much.
+type scoreRow struct {
+	name   string
+	n      int
+	design float64 // false "not worse", of a fixed number of cases
+	limit  float64
+	most   int // paths, where scores without ties take long; 0 is no limit
+	metric string
+	draw   func(p path, i int, rng *rand.Rand)
+}
+
+// Draws of section A1.3, all with a true loss of 5 points.
+func drawRepeats(p path, i int, rng *rand.Rand) { // three repeats; three in ten cases are shaky
+	pass := 1.0
+	if rng.Float64() < 0.3 {
+		pass = 0.7
+	}
+	for range 3 {
+		p.base[i].judge(rng.Float64() < pass)
+		p.head[i].judge(rng.Float64() < pass-0.05)
+	}
+}
+
+// drawLevels is a judge with five levels, of which six in ten cases get the same from both sides.
+func drawLevels(p path, i int, rng *rand.Rand) {
+	d := 0.0
+	if u := rng.Float64(); u < 0.4 {
+		d = 0.25
+		if u < 0.1 {
+			d = 0.5
+		}
+		if rng.Float64() < 0.5+0.05/0.4/0.3125/2 { // 0.4 differ, by 0.3125 in the mean
+			d = -d
+		}
+	}
+	p.score(i, 0.5, 0.5+d)
+}
+
+// drawRare loses everything in one of twenty cases, and nothing else.
+func drawRare(p path, i int, rng *rand.Rand) {
+	if rng.Float64() < 0.05 {
+		p.score(i, 1, 0)
+	} else {
+		p.score(i, 0.5, 0.5)
+	}
+}
+
+// drawSkewed loses a little in most cases and much in a few: u^19 has the mean 1/20.
+func drawSkewed(p path, i int, rng *rand.Rand) { p.score(i, 1, 1-math.Pow(rng.Float64(), 19)) }
+
+// scoreRows are those of the table in section A1.3.
+var scoreRows = []scoreRow{
+	{"3 repeats", 10, 0, 0, 0, eval.MetricPass, drawRepeats},
+	{"3 repeats", 30, 0, 0, 0, eval.MetricPass, drawRepeats},
+	{"3 repeats", 50, 0.010, 0, 0, eval.MetricPass, drawRepeats},
+	{"3 repeats", 200, 0.047, 0, 0, eval.MetricPass, drawRepeats},
+	{"judge of 5 levels", 10, 0, 0, 0, scored, drawLevels},
+	{"judge of 5 levels", 50, 0.043, 0, 0, scored, drawLevels},
+	{"judge of 5 levels", 200, 0.047, 0, 0, scored, drawLevels},
+	{"rare total loss", 10, 0, 0, 0, scored, drawRare},
+	{"rare total loss", 50, 0, 0, 0, scored, drawRare},
+	{"rare total loss", 200, 0.032, 0, 0, scored, drawRare},
+	{"skewed losses", 50, 0, 0, 1000, scored, drawSkewed},
+	{"skewed losses", 200, 0.004, 0, 300, scored, drawSkewed},
+	{"skewed losses", 500, 0.067, 0.08, 500, scored, drawSkewed},
+	{"skewed losses", 10, 0, 0, 0, scored, drawSkewed}, // t would miss a quarter
+}
+
+// TestMeans is section A1.3: means of repeats and of scores, tested by t where their skewness lets it and by Gaffke's bound
+// elsewhere. A t interval alone misses up to 60 % there.
+func TestMeans(t *testing.T) {
+	t.Log("scores                 n   false not_worse (design)   with stopEarly   cases used")
+	for i, r := range scoreRows {
+		if r.n > 30 && !calibrating() {
+			continue // drawing signs takes long
+		}
+		paths := pathsFor(100)
+		if r.most > 0 {
+			paths = min(paths, r.most)
+		}
+		g := eval.MetricMargin{Name: r.metric, Margin: 0.05}
+		drawn := func(rng *rand.Rand) path {
+			p := newPath(r.n)
+			for i := range r.n {
+				r.draw(p, i, rng)
+			}
+			return p
+		}
+		var fixed tally
+		bound := max(r.limit, most(paths)) // where the design knows of more, that
+		if calibrating() {
+			fixed = simulate(t, uint64(200+i), paths, func(rng *rand.Rand) outcome { return outcome{drawn(rng).fixed(g, nominal, nil), 1} })
+			atMost(t, fmt.Sprint(r.name, " n=", r.n), fixed.notWorse(), bound)
+		}
+		early := simulate(t, uint64(200+i), paths, func(rng *rand.Rand) outcome { return drawn(rng).early(g) })
+		t.Logf("%-20s %3d      %.3f  (%.3f)               %.3f       %5.1f %%", r.name, r.n, fixed.notWorse(), r.design, early.notWorse(), 100*(1-early.saved()))
+		atMost(t, fmt.Sprint(r.name, " n=", r.n, " with stopEarly"), early.notWorse(), bound)
+	}
+}
