@@ -36,9 +36,10 @@ type NamedScore struct {
 func (d *Document) Facts() iter.Seq2[*Facts, error] {
 	return func(yield func(*Facts, error) bool) {
 		var f Facts
+		w := window{file: d.file}
 		for i := range d.index.entries {
 			e := &d.index.entries[i]
-			data, err := d.lineAt(*e)
+			data, err := w.line(e)
 			if err != nil {
 				if !yield(nil, err) {
 					return

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/evalrun/evalrun/eval"
@@ -60,6 +62,23 @@ func (r *indexed) scan(data []byte) {
 	})
 }
 
+// mayBeBlocked looks for what a block cannot be without: most answers have none of it, and are not looked into.
+func mayBeBlocked(raw string) bool {
+	if strings.Contains(raw, `"blockReason"`) {
+		return true
+	}
+	for rest := raw; ; {
+		at := strings.Index(rest, `"finishReason":"`)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(`"finishReason":"`):]
+		if reason, _, ok := strings.Cut(rest, `"`); ok && eval.IsBlock(reason) {
+			return true
+		}
+	}
+}
+
 // score takes up a named score that could be told.
 func (r *indexed) score(_, v gjson.Result) bool {
 	var m metric
@@ -93,6 +112,9 @@ func (r *indexed) tokens(key, v gjson.Result) bool {
 
 // blocked reports whether an answer says that it, or its prompt, was blocked.
 func blocked(response gjson.Result) (found bool) {
+	if !mayBeBlocked(response.Raw) {
+		return false
+	}
 	if reason := response.Get("promptFeedback.blockReason").String(); reason != "" {
 		return (&eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: reason}}).Blocked() != ""
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,18 +94,12 @@ func (a *app) compare(args []string, o compareOptions) error {
 }
 
 func (a *app) compared(args []string, o compareOptions) (*eval.Comparison, *eval.BaselineRule, error) {
-	base, err := openBaseline(args[0])
+	base, head, err := openTwo(args)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer base.Close() //nolint:errcheck // it was only read
-	head := base
-	if len(args) == 2 {
-		if head, err = openBaseline(args[1]); err != nil {
-			return nil, nil, err
-		}
-		defer head.Close() //nolint:errcheck // it was only read
-	}
+	defer head.Close() //nolint:errcheck // the same
 	rule, err := o.rule.Baseline()
 	if err != nil {
 		return nil, nil, err
@@ -119,6 +115,28 @@ func (a *app) compared(args []string, o compareOptions) (*eval.Comparison, *eval
 	}
 	c, err := harness.Compare(base, head, what)
 	return c, rule, err
+}
+
+// openTwo opens both sides at once, which is half of what a comparison takes. One run is both sides.
+func openTwo(names []string) (base, head *journal.Document, err error) {
+	if len(names) == 1 {
+		base, err = openBaseline(names[0])
+		return base, base, err
+	}
+	var failed error
+	var opening sync.WaitGroup
+	opening.Go(func() { base, failed = openBaseline(names[0]) })
+	head, err = openBaseline(names[1])
+	opening.Wait()
+	if err = cmp.Or(failed, err); err == nil {
+		return base, head, nil
+	}
+	for _, d := range []*journal.Document{base, head} {
+		if d != nil {
+			_ = d.Close() // the first error is the one to tell
+		}
+	}
+	return nil, nil, err
 }
 
 func openBaseline(name string) (*journal.Document, error) {

@@ -241,3 +241,22 @@ func (s *share) Set(text string) error {
 	*s = share(v)
 	return nil
 }
+
+// optionalShare is a flag of a number from 0 to 1 that may not be given at all.
+type optionalShare struct{ value **float64 }
+
+func (s *optionalShare) String() string {
+	if s.value == nil || *s.value == nil {
+		return ""
+	}
+	return strconv.FormatFloat(**s.value, 'g', -1, 64)
+}
+func (s *optionalShare) Type() string { return "share" }
+func (s *optionalShare) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if inRange := v >= 0 && v <= 1; err != nil || !inRange {
+		return fmt.Errorf("%s is no number from 0 to 1", text)
+	}
+	*s.value = &v
+	return nil
+}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
@@ -19,18 +20,23 @@ func BenchmarkCompare(b *testing.B) {
 	rule := &eval.BaselineRule{Alpha: eval.DefaultAlpha, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.05}}}
 	for b.Loop() {
 		var docs [2]*journal.Document
+		var opening sync.WaitGroup
 		for i, name := range names {
-			d, err := journal.Open(name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer d.Close()
-			docs[i] = d
+			opening.Go(func() {
+				d, err := journal.Open(name)
+				if err != nil {
+					b.Error(err)
+				}
+				docs[i] = d
+			})
 		}
+		opening.Wait()
 		c, err := Compare(docs[0], docs[1], Comparing{Rules: func(string) *eval.BaselineRule { return rule }})
 		if err != nil || c.Verdict != eval.NotWorse {
 			b.Fatal(c, err)
 		}
+		docs[0].Close()
+		docs[1].Close()
 	}
 	b.ReportMetric(2*cases*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }

@@ -101,6 +101,9 @@ type Flags struct {
 	NoBaseline   bool              `json:"noBaseline,omitempty"`
 	Interleave   string            `json:"interleave,omitempty"` // SUITE@REF
 	Rule         Rule              `json:"rule,omitzero"`
+	MinPassRate  *float64          `json:"minPassRate,omitempty"` // rules of the gate, in the places of the suites'
+	MaxErrors    *float64          `json:"maxErrors,omitempty"`
+	MaxBlocked   *float64          `json:"maxBlocked,omitempty"`
 	Vars         map[string]string `json:"vars,omitempty"`
 	Seed         uint64            `json:"seed,omitempty"`
 }

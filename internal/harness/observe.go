@@ -27,8 +27,8 @@ func (q *sequential) observe(r seen, journal *journal.Writer) error {
 	if !ok || r.outcome == eval.Skip || r.isolated {
 		return nil
 	}
-	for _, arm := range slices.Sorted(maps.Keys(w.arms)) {
-		a := w.arms[arm]
+	for _, a := range w.order {
+		arm := a.arm
 		u := a.by[unitKey(r.trial)]
 		if u == nil || r.trial.Arm != arm && r.trial.Arm != w.rule.BaseOf(arm) {
 			continue

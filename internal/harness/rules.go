@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -25,13 +26,8 @@ func (s *Session) settleGates(plan *runner.Plan) error {
 		if err != nil {
 			return err
 		}
-		gate := one.Gate
+		gate := s.Flags.gate(one.Gate, rule)
 		if rule != nil {
-			gate = &eval.GateConfig{}
-			if one.Gate != nil {
-				*gate = *one.Gate
-			}
-			gate.Baseline = rule
 			if err := checkMetrics(one, rule); err != nil {
 				return err
 			}
@@ -51,6 +47,24 @@ func (s *Session) settleGates(plan *runner.Plan) error {
 		s.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
 	}
 	return nil
+}
+
+// gate is the gate of a suite with what the flags say instead; nil when neither has a rule.
+func (f *Flags) gate(own *eval.GateConfig, baseline *eval.BaselineRule) *eval.GateConfig {
+	if baseline == nil && f.MinPassRate == nil && f.MaxErrors == nil && f.MaxBlocked == nil {
+		return own
+	}
+	g := &eval.GateConfig{}
+	if own != nil {
+		*g = *own
+	}
+	g.Baseline = cmp.Or(baseline, g.Baseline)
+	g.PassRateMin = cmp.Or(f.MinPassRate, g.PassRateMin)
+	g.BlockedMax = cmp.Or(f.MaxBlocked, g.BlockedMax)
+	if f.MaxErrors != nil {
+		g.ErrorsMax = *f.MaxErrors
+	}
+	return g
 }
 
 // checkMetrics says which metric of a rule no scorer of the suite has.

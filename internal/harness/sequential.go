@@ -35,6 +35,7 @@ type watchedSuite struct {
 	used     map[string]bool // units that some verdict used
 	closed   map[string]bool // arms of which it is written down what was used
 	arms     map[string]*watchedArm
+	order    []*watchedArm // by name
 }
 
 // watchedArm is an arm that is compared.
@@ -235,7 +236,9 @@ func (w *watchedSuite) matcher(arm string) *sideMatcher {
 
 // begin fixes the schedule.
 func (w *watchedSuite) begin() {
-	for _, a := range w.arms {
+	for _, arm := range slices.Sorted(maps.Keys(w.arms)) {
+		a := w.arms[arm]
+		w.order = append(w.order, a)
 		slices.SortStableFunc(a.units, func(x, y *unit) int { return cmp.Compare(x.rank, y.rank) })
 		a.test = compare.NewSequential(w.rule.Metrics, w.rule.Alpha, len(w.arms)*len(w.rule.Metrics))
 	}
