@@ -30,6 +30,8 @@ type Config struct {
 	Schedule iter.Seq[*Planned]
 	// Skip says why a trial need not be asked any more, "" when it must. Optional.
 	Skip func(*Planned) string
+	// Hold waits before a trial is asked, until one of the channels is closed at the latest. Optional.
+	Hold func(t *Planned, stop, done <-chan struct{})
 	// Recorded says what is known of a trial from before. Optional.
 	Recorded func(*Planned) Recorded
 }
@@ -196,6 +198,9 @@ func (r *run) feed(ctx context.Context) {
 				continue
 			}
 			j.known = known.Result
+		}
+		if r.Hold != nil && j.known == nil {
+			r.Hold(t, r.Stop.Done(), ctx.Done())
 		}
 		stopped := r.Stop.Done()
 		if j.known != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
@@ -37,10 +38,17 @@ func (q *sequential) observe(r seen, journal *journal.Writer) error {
 		if a.decided {
 			continue
 		}
-		if stop := a.advance(w); stop != nil {
+		next := a.next
+		if stop := a.advance(w, &q.mu); stop != nil {
 			if err := q.decide(w, a, stop, journal); err != nil {
 				return err
 			}
+		}
+		if a.next > next { // whoever held back, or asks for an arm that is decided now, may go on
+			q.mu.Lock()
+			close(q.moved)
+			q.moved = make(chan struct{})
+			q.mu.Unlock()
 		}
 	}
 	return nil
@@ -125,11 +133,13 @@ func (r *seen) value(metric string) (float64, bool) {
 }
 
 // advance feeds what is complete from the beginning of the schedule on.
-func (a *watchedArm) advance(w *watchedSuite) *eval.Stop {
+func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.Stop {
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
 		u := a.units[a.next]
 		stop := a.test.Feed(u.differences(len(w.rule.Metrics)))
+		mu.Lock()
 		a.next++
+		mu.Unlock()
 		if stop == nil {
 			stop = a.curtail(u, w.min)
 		}

@@ -259,6 +259,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	}
 	if c.early != nil {
 		config.Schedule, config.Skip = c.early.schedule(c.plan), c.early.skip
+		config.Hold = c.early.hold(limits.Concurrency)
 	}
 	for r := range runner.Run(ctx, c.plan, config) {
 		if s.Flags.NoContent {

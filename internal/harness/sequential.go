@@ -21,8 +21,9 @@ import (
 // like the future.
 type sequential struct {
 	seed      uint64
-	startedAt string     // when the run began: by then quarantines hold or not
-	mu        sync.Mutex // of decided, which the runner asks about
+	startedAt string        // when the run began: by then quarantines hold or not
+	mu        sync.Mutex    // of decided and next, which the runner asks about
+	moved     chan struct{} // closed, and made anew, when some arm has moved on
 	suites    map[string]*watchedSuite
 }
 
@@ -54,6 +55,7 @@ type watchedArm struct {
 type unit struct {
 	rank    uint64
 	key     string
+	place   int // in the schedule
 	pending int // trials that have no result yet, those of the baseline's arm too
 	cases   map[string]*unitCase
 	trials  []string // ids of the head's
@@ -70,7 +72,7 @@ type unitCase struct {
 func newSequential(run *eval.Run, plan *runner.Plan) (*sequential, error) {
 	var flags Flags
 	_ = json.Unmarshal(run.Flags, &flags) // they were read before
-	q := &sequential{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}}
+	q := &sequential{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
 	for i := range run.Suites {
 		g := run.Suites[i].Gate
 		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || flags.NoBaseline || plan.Shard() != nil {
@@ -240,6 +242,9 @@ func (w *watchedSuite) begin() {
 		a := w.arms[arm]
 		w.order = append(w.order, a)
 		slices.SortStableFunc(a.units, func(x, y *unit) int { return cmp.Compare(x.rank, y.rank) })
+		for place, u := range a.units {
+			u.place = place
+		}
 		a.test = compare.NewSequential(w.rule.Metrics, w.rule.Alpha, len(w.arms)*len(w.rule.Metrics))
 	}
 }
@@ -278,6 +283,49 @@ func (q *sequential) skip(t *runner.Planned) string {
 		}
 	}
 	return eval.SkipEarly
+}
+
+// hold keeps the asking close to what was fed: a slow answer would otherwise let others run far ahead, and what they ask is paid and
+// not used when the verdict comes. Nobody waits for ever: what is missing was asked before.
+func (q *sequential) hold(ahead int) func(t *runner.Planned, stop, done <-chan struct{}) {
+	return func(t *runner.Planned, stop, done <-chan struct{}) {
+		for {
+			q.mu.Lock()
+			far, moved := q.far(t, ahead), q.moved
+			q.mu.Unlock()
+			if !far {
+				return
+			}
+			select {
+			case <-moved:
+			case <-stop:
+				return
+			case <-done:
+				return
+			}
+		}
+	}
+}
+
+// far reports whether a trial stands so many units after the first that is not complete, on every arm for which it is asked.
+func (q *sequential) far(t *runner.Planned, ahead int) bool {
+	w, ok := q.suites[t.Suite]
+	if !ok {
+		return false
+	}
+	far := false
+	for _, a := range w.order {
+		if a.arm != t.Arm && w.rule.BaseOf(a.arm) != t.Arm {
+			continue
+		}
+		if u := a.by[unitKey(&t.Trial)]; u != nil && !a.decided {
+			if u.place-a.next < ahead {
+				return false
+			}
+			far = true
+		}
+	}
+	return far
 }
 
 // replay takes up what a run has so far that goes on now. A stop that was recorded is final.

@@ -23,7 +23,7 @@ func BenchmarkSequentialGate(b *testing.B) {
 		suite := &watchedSuite{rule: rule, arms: map[string]*watchedArm{}, used: map[string]bool{}, closed: map[string]bool{}}
 		a := &watchedArm{suite: "s", arm: "t/p", by: map[string]*unit{}}
 		suite.arms[a.arm] = a
-		q := &sequential{suites: map[string]*watchedSuite{"s": suite}}
+		q := &sequential{suites: map[string]*watchedSuite{"s": suite}, moved: make(chan struct{})}
 		for n := range trials {
 			t := &trials[n]
 			*t = eval.Trial{N: n, ID: hexID(n), CaseID: hexID(n), Suite: "s", Case: hexID(n), Arm: "t/p", Repeat: 1}
