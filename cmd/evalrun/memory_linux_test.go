@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -125,9 +124,6 @@ func (s *soak) starve(kib int, dir string) (codes, trials [2]int) {
 // Scenario R25: a run that has not enough memory, from far too little to just enough, never says that all is well unless it is,
 // and can be resumed elsewhere: every trial is judged once.
 func TestTooLittleMemory(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("limits of memory are those of Linux")
-	}
 	s := newSoak(t, plainProgram(t), memoryScript(), memorySuite())
 	least := s.least()
 	died, completed := 0, 0
