@@ -66,16 +66,11 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	progress := a.progress(o.runOptions)
-	session, err := harness.Connect(loaded, settings, r.Flags, buildVersion(), progress.notice)
+	session, progress, err := a.watched(loaded, settings, r.Flags, o.runOptions)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	progress.waiting = session.Waiting
-	if o.verbose {
-		session.Retrying = progress.notice
-	}
 	signals, release := a.signals()
 	defer release()
 	plan, err := plan(ctx, session, signals)
@@ -89,6 +84,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if !o.quiet {
 		a.tellTodo(todo)
 	}
+	a.collectLess()
 	err = session.Resume(ctx, r, plan, todo, progress, signals)
 	release()
 	if err == nil {

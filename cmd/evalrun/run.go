@@ -76,16 +76,11 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err := harness.CheckOut(o.Out); err != nil {
 		return err
 	}
-	progress := a.progress(o)
-	session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), progress.notice)
+	session, progress, err := a.watched(loaded, settings, o.Flags, o)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	progress.waiting = session.Waiting
-	if o.verbose {
-		session.Retrying = progress.notice
-	}
 	signals, release := a.signals()
 	defer release()
 	plan, err := plan(ctx, session, signals)
@@ -95,9 +90,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if plan.Size() == 0 && !o.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
 		return nothing(loaded, o.Flags, "; --allow-empty makes this no error")
 	}
-	if a.getenv("GOGC") == "" { // from here on little is kept alive and much allocated: collect less often
-		debug.SetGCPercent(400)
-	}
+	a.collectLess()
 	dir, err := session.Run(ctx, plan, progress, signals)
 	release()
 	if dir == "" {
@@ -107,6 +100,27 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 		err = session.Record(dir)
 	}
 	return a.reported(err, dir, outputs, o.quiet)
+}
+
+// watched makes a session whose doings are shown.
+func (a *app) watched(l *harness.Loaded, settings harness.Settings, flags harness.Flags, o runOptions) (*harness.Session, *progress, error) {
+	progress := a.progress(o)
+	session, err := harness.Connect(l, settings, flags, buildVersion(), progress.notice)
+	if err != nil {
+		return nil, nil, err
+	}
+	progress.waiting = session.Waiting
+	if o.verbose {
+		session.Retrying = progress.notice
+	}
+	return session, progress, nil
+}
+
+// collectLess collects garbage less often: while a run goes on, little is kept alive and much allocated.
+func (a *app) collectLess() {
+	if a.getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }
 
 // reported writes the reports of a run that has just ended, with err if it broke, and gives the exit code. Who
