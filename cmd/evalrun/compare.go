@@ -30,8 +30,13 @@ func (a *app) compareCommand() *cobra.Command {
 			"verdict, and the exit code is its: 0 improved or not worse, 1 regressed, 3 cannot tell yet, 4 not\n" +
 			"comparable. BASE is a named baseline, a run or an exported file.",
 		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05",
-		Args:    cobra.RangeArgs(1, 2),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.compare(args, o) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return harness.Exitf(harness.ExitBadInput, "compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.compare(args, o) },
 	}
 	fs := cmd.Flags()
 	ruleFlags(fs, &o.rule)
