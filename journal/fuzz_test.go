@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +73,8 @@ func FuzzForeign(f *testing.F) {
 		`{"type":"trial","n":0,"id":"a","case":"c","outcome":"pass","seq":1`, `{"type":"trial","n":0,"seq":1,"id":"a","case":"c"`, `{"seq":1,"type":"trial","id":"a"`,
 		`{"type":"trial","id":"a","response":{"extra":{"a":1,"seq":2}},"seq":1`, `{"type":"trial","seq":1,"response":{"extra":{"a":1,"seq":2}}`, `{"type":"end","reason":"x","spent":{"calls":1},"seq":1`,
 		`{"type":"resume","dropped":["a"],"seq":1`, `{"type":"trial","scores":[{"name":"m","value":1e308}],"usage":{"totalTokens":-1},"timing":{"latencyMs":1e300},"seq":1`, `{"type":"trial","type":"end","seq":+1`,
+		`{"type":"trial","id":"a","caseId":"b","quarantine":{"until":"2999-01-01"},"response":{"candidates":[{"text":"x","finishReason":"SAFETY"}]},"seq":1`,
+		`{"type":"stop","suite":"","arm":"","units":1,"extra":["a"],"seq":1` + "\n" + `{"type":"trial","id":"a","response":{"promptFeedback":{"blockReason":"OTHER"}},"seq":2`,
 	} {
 		f.Add([]byte(run + "\n" + s))
 	}
@@ -104,8 +108,29 @@ func FuzzForeign(f *testing.F) {
 		if i != len(all) || d.Summary.Counts.Total() > len(all) {
 			t.Errorf("%d lines, %d trials, %+v", i, len(all), d.Summary.Counts)
 		}
+		for _, key := range keysOfFacts.FindAll(data, -1) { // evalrun's own lines spell each in one way, and once
+			if name := string(key); !slices.Contains(spelled, name) || bytes.Count(data, key) > bytes.Count(data, []byte("\n"))+1 {
+				return
+			}
+		}
+		i = 0
+		for f, err := range d.Facts() {
+			if err != nil || f.ID != all[i].ID || f.CaseID != all[i].CaseID || (f.Blocked != "") != (all[i].Response != nil && all[i].Response.Blocked() != "") {
+				t.Errorf("%v: %+v of %+v", err, f, all[i])
+			}
+			i++
+		}
+		if err := d.Export(io.Discard); err != nil {
+			t.Error(err)
+		}
 	})
 }
+
+// keysOfFacts are the keys that Facts reads, in whatever spelling the standard decoder takes, and how they are spelled.
+var (
+	keysOfFacts = regexp.MustCompile(`(?i)"(id|caseId|response|candidates|finishReason|promptFeedback|blockReason)"`)
+	spelled     = []string{`"id"`, `"caseId"`, `"response"`, `"candidates"`, `"finishReason"`, `"promptFeedback"`, `"blockReason"`}
+)
 
 // FuzzRoundTrip holds that a run of whatever texts is read back as it was written, nothing of it damaged.
 func FuzzRoundTrip(f *testing.F) {
