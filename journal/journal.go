@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/tidwall/gjson"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -397,6 +398,9 @@ func check(data []byte) (line, error) {
 	body, tail := data[:len(data)-crcTail], data[len(data)-crcTail:]
 	if want := appendChecksum(make([]byte, 0, crcTail), body); !bytes.Equal(tail, want) {
 		return l, errors.New("the checksum does not fit")
+	}
+	if !gjson.ValidBytes(data) { // nobody who writes a run file writes that
+		return l, errors.New("the line is not JSON")
 	}
 	if l, ok := frame(body); ok {
 		return l, nil

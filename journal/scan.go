@@ -24,7 +24,7 @@ type indexed struct {
 }
 
 // scan reads a line without decoding what stands between, the prompts and answers, which are most of it. That the
-// line is JSON was settled when it was written, and its checksum fits.
+// line is JSON was checked before.
 func (r *indexed) scan(data []byte) {
 	*r = indexed{metrics: r.metrics[:0]}
 	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
