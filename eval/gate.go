@@ -131,4 +131,6 @@ type GateRule struct {
 	// Verdict of a comparison with a baseline, in the place of Value.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Why     string  `json:"why,omitempty"`
+	// Warned says that the rule holds only because its suite wants no more than a warning.
+	Warned bool `json:"warned,omitempty"`
 }

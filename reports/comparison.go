@@ -58,11 +58,11 @@ func (t *tableReport) comparison(c *eval.Comparison) {
 		t.line("not compared with the baseline (--no-baseline)")
 		return
 	}
-	base := c.Base.Name
-	if base == "" {
-		base = c.Base.Run
+	head := ""
+	if c.Head.Name != "" && c.Head.Name != c.Head.Run {
+		head = sideName(&c.Head) + " "
 	}
-	t.line("compared with %s", diag.CleanLine(base))
+	t.wrapped("", head+"compared with "+sideName(&c.Base))
 	for _, warning := range c.Warnings {
 		t.wrapped("  ", "warning: "+warning)
 	}
@@ -79,10 +79,21 @@ func (t *tableReport) comparison(c *eval.Comparison) {
 	}
 }
 
+// sideName is what the user called a run, with its id.
+func sideName(c *eval.Compared) string {
+	switch {
+	case c.Name == "":
+		return c.Run
+	case c.Run == "" || c.Run == c.Name:
+		return c.Name
+	}
+	return c.Name + " (" + c.Run + ")"
+}
+
 func (t *tableReport) armComparison(a *eval.ArmComparison) {
 	t.out.WriteString("\n")
 	name := a.HeadArm
-	if a.BaseArm != a.HeadArm {
+	if a.BaseArm != a.HeadArm && a.BaseArm != "" {
 		name = a.BaseArm + " -> " + a.HeadArm
 	}
 	head := diag.CleanLine(a.Suite + " on " + name)
@@ -141,8 +152,12 @@ func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]stri
 
 // pairing says which cases are compared, and which are not.
 func (t *tableReport) pairing(p *eval.Pairing, stop *eval.Stop) {
-	words := diag.Count(p.Paired, "case") + " compared"
-	if p.Units != p.Paired && p.Units > 0 {
+	judged := p.Paired - len(p.Unjudged)
+	words := diag.Count(judged, "case") + " compared"
+	if judged < p.Paired {
+		words = fmt.Sprintf("%d of %s compared", judged, diag.Count(p.Paired, "case"))
+	}
+	if p.Units != judged && p.Units > 0 {
 		words += ", " + diag.Count(p.Units, "independent unit")
 	}
 	t.line("  %s", words)

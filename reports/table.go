@@ -253,6 +253,9 @@ func word(cell journal.Row, width int) string {
 	if cell.Counts.Total() > 1 {
 		text += fmt.Sprintf(" %d/%d", cell.Counts.Pass, cell.Counts.Total())
 	}
+	if cell.Quarantined() {
+		return text + " (quarantine)"
+	}
 	if kinds := cell.ErrorKinds(); outcome == eval.Err && len(kinds) == 1 {
 		if long := text + " " + diag.CleanLine(string(kinds[0])); displaywidth.String(long) <= width {
 			text = long

@@ -186,6 +186,12 @@ func (t *tableReport) gate() {
 			t.rule(r)
 		}
 	}
+	for _, r := range t.d.Gate.Rules {
+		if r.Holds && r.Warned {
+			t.line("gate: warning, which counts as holding:")
+			t.rule(r)
+		}
+	}
 	switch {
 	case n == 0 || t.d.Partial():
 	case held == n:
@@ -253,7 +259,7 @@ func (t *tableReport) rule(r eval.GateRule) {
 		where += " on " + diag.CleanLine(r.Arm)
 	}
 	if r.Verdict != "" {
-		text := fmt.Sprintf("%s: %s against the baseline, margin %g", where, verdictWords[r.Verdict], r.Limit)
+		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict])
 		if r.Why != "" {
 			text += ": " + r.Why
 		}

@@ -186,7 +186,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 // marginOf reads a margin, a difference of rates or scores.
 func marginOf(n yamlnode.Node) float64 {
 	margin := n.Float(0, 1)
-	if n.IsNumber() && (margin == 0 || margin == 1) {
+	if text := n.Written(); n.IsScalar() && (strings.Trim(text, "0.") == "" || margin == 1) {
 		n.Errorf("such as 0.05", "a margin lies between 0 and 1: no number of cases shows that nothing at all has changed")
 	}
 	return margin

@@ -16,16 +16,31 @@ func (a *app) baselineCommand() *cobra.Command {
 		Use: "baseline", Short: "Name the runs that others are compared with",
 		Long: "Names stand in baselines.json, which is meant to be committed. Choose a baseline before you see its\n" +
 			"score: the best of many runs is too good to be met again (docs/verdicts.md).",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
 	}
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "set NAME RUN", Short: "Name a complete run, or an exported file", Args: exactly(2), ValidArgsFunction: completeRuns,
 			RunE: func(_ *cobra.Command, args []string) error {
-				b, err := harness.SetBaseline(args[0], args[1])
-				if err == nil {
-					fmt.Fprintf(a.out, "%s: %s\n", args[0], b.Path)
+				before, err := harness.Baselines()
+				if err != nil {
+					return err
 				}
-				return err
+				b, err := harness.SetBaseline(args[0], args[1])
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(a.out, "%s: %s\n", args[0], b.Path)
+				if old, had := before[args[0]]; had && old.Run != b.Run {
+					fmt.Fprintf(a.err, "it was %s\n", diag.CleanLine(old.Run))
+				}
+				return nil
 			},
 		},
 		&cobra.Command{

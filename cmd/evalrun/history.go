@@ -40,7 +40,7 @@ func (a *app) historyCommand() *cobra.Command {
 	fs.StringArrayVar(&o.cases, "case", nil, "the course of cases that fit the glob; repeat it for several")
 	fs.StringArrayVar(&o.metrics, "metric", nil, strings.Join(history.BuiltIn(), ", ")+", or the name of a scorer, as a glob; repeat it for several")
 	o.limit = 20
-	positive(fs, &o.limit, "limit", "how many of the newest runs (default 20)")
+	positive(fs, &o.limit, "limit", "how many of the newest runs")
 	fs.BoolVar(&o.rebuild, "rebuild", false, "make the history again from the run directories")
 	fs.StringVarP(&o.report, "report", "o", "table", strings.Join(historyFormats, " or "))
 	return cmd

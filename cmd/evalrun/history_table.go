@@ -136,6 +136,9 @@ func noteOf(run *history.Run) string {
 	}
 	switch run.Reason {
 	case eval.EndCompleted:
+		if n := run.Counts().Skip; n > 0 { // of a complete run, those that nobody had to ask
+			notes = append(notes, fmt.Sprintf("early stop, %d not asked", n))
+		}
 	case "":
 		notes = append(notes, "no end")
 	default:

@@ -59,6 +59,9 @@ func Baselines() (map[string]Baseline, error) {
 
 // SetBaseline gives a run a name. Only complete runs can be baselines.
 func SetBaseline(name, run string) (*Baseline, error) {
+	if name == "latest" {
+		return nil, Exitf(ExitBadInput, "latest is the newest run below %s, and no name of a baseline", runsDir)
+	}
 	if !baselineName.MatchString(name) {
 		return nil, Exitf(ExitBadInput, "%q is no name of a baseline: letters, digits, dot, dash and underscore", name)
 	}

@@ -77,7 +77,7 @@ func bothSides(base, head *journal.Document) (before, after []*compare.Side, err
 // compareArm compares an arm with that of the baseline.
 func compareArm(p armPair, base, head *journal.Document, what Comparing, c *eval.Comparison) eval.ArmComparison {
 	if p.base == nil {
-		return eval.ArmComparison{Suite: p.head.Suite, HeadArm: p.head.Arm, Metrics: []eval.MetricComparison{}, Why: "the arm is not in the baseline"}
+		return eval.ArmComparison{Suite: p.head.Suite, HeadArm: p.head.Arm, Metrics: []eval.MetricComparison{}, Why: "the arm is not in the baseline, which has " + strings.Join(p.others, ", ")}
 	}
 	if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "), strings.Join(b, ", ")))
@@ -129,7 +129,11 @@ func decideAll(arms []eval.ArmComparison, what Comparing, head *journal.Document
 	return whole
 }
 
-type armPair struct{ base, head *compare.Side }
+// armPair is an arm with that of the baseline, nil when there is none; others are the arms that the baseline has.
+type armPair struct {
+	base, head *compare.Side
+	others     []string
+}
 
 // armPairs pairs the arms of each suite: by the names that were given, by their own, or, where each side has only one, one to one.
 func armPairs(before, after []*compare.Side, what Comparing) []armPair {
@@ -169,7 +173,11 @@ func armPairs(before, after []*compare.Side, what Comparing) []armPair {
 		if b == nil && !what.Gate && len(candidates) == 0 {
 			continue // another suite: a comparison of what is in both
 		}
-		out = append(out, armPair{b, h})
+		pair := armPair{base: b, head: h}
+		for _, c := range candidates {
+			pair.others = append(pair.others, c.Arm)
+		}
+		out = append(out, pair)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -135,7 +136,10 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 // baseline adds the verdicts of the comparison, one for each arm.
 func (r *rulings) baseline(rule *eval.BaselineRule, c *eval.Comparison) {
 	add := func(arm string, v eval.Verdict, why string) {
-		r.rules = append(r.rules, eval.GateRule{Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why, Holds: HoldsUp(v, rule.OnInconclusive)})
+		r.rules = append(r.rules, eval.GateRule{
+			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
+			Holds: HoldsUp(v, rule.OnInconclusive), Warned: v == eval.Inconclusive && rule.OnInconclusive == eval.OnWarn,
+		})
 		r.codes = append(r.codes, verdictExit(v, rule.OnInconclusive))
 	}
 	switch {
@@ -148,13 +152,30 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *eval.Comparison) {
 	compared := false
 	for i := range c.Arms {
 		if a := &c.Arms[i]; a.Suite == r.suite.Name {
-			add(a.HeadArm, a.Verdict, a.Why)
+			add(a.HeadArm, a.Verdict, cmp.Or(a.Why, decisive(a)))
 			compared = true
 		}
 	}
 	if !compared {
 		add("", eval.Invalid, cmp.Or(c.Why, "no arm of the suite is in the baseline"))
 	}
+}
+
+// decisive says which metric of an arm its verdict comes from, with how much it changed; "" when nothing is wrong with any.
+func decisive(a *eval.ArmComparison) string {
+	for i := range a.Metrics {
+		m := &a.Metrics[i]
+		switch {
+		case !m.Gated || m.Verdict != a.Verdict || m.Margin == nil || HoldsUp(m.Verdict, eval.OnFail):
+		case m.N == 0:
+			return m.Name + ": " + m.Advice
+		case eval.IsRatio(m.Name):
+			return fmt.Sprintf("%s x %.3f, at most x %g", m.Name, m.Estimate, *m.Margin)
+		default:
+			return fmt.Sprintf("%s %+.3f, margin %g", m.Name, m.Estimate, *m.Margin)
+		}
+	}
+	return ""
 }
 
 // HoldsUp reports whether a verdict is one that a gate lets through.

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,11 +34,15 @@ func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOut
 		if rule == nil || flags.NoBaseline {
 			continue
 		}
+		var base map[string]*compare.Side
+		if !rule.Within() {
+			base = plannedBase(rule.Run, one.Name, f)
+		}
 		at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == eval.MetricPass })
 		if at < 0 {
 			continue
 		}
-		for _, arm := range unitsOf(one.Name, rule, plan, nil) {
+		for _, arm := range unitsOf(one.Name, rule, plan, base) {
 			g := GateOutlook{Suite: one.Name, Arm: arm.name, StopEarly: rule.StopEarly, Outlook: compare.NewOutlook(arm.units, rule.Metrics[at], rule.Alpha, arm.single, rule.StopEarly)}
 			for _, a := range f.Arms {
 				if a.Suite == one.Name && (a.Arm == arm.name || a.Arm == rule.BaseOf(arm.name)) {
@@ -49,6 +54,21 @@ func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOut
 		}
 	}
 	return out, nil
+}
+
+// plannedBase reads the arms of a baseline; what is wrong with it is a problem of the forecast, and all cases count.
+func plannedBase(name, suite string, f *Forecast) map[string]*compare.Side {
+	path, err := FindBaseline(name)
+	if err == nil {
+		var base map[string]*compare.Side
+		if base, err = baseSides(path, suite); err == nil && len(base) == 0 {
+			err = fmt.Errorf("the baseline %s has no suite %s", name, suite)
+		} else if err == nil {
+			return base
+		}
+	}
+	f.Problems = append(f.Problems, fmt.Sprintf("a run would stop before it asks: %s is to be compared, and %s", suite, err))
+	return nil
 }
 
 // ArmSelfTest is the self-test of an arm.

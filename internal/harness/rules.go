@@ -150,8 +150,18 @@ func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner
 			if arm.clustered {
 				what = "independent units (clusters count as one)"
 			}
-			text := fmt.Sprintf("%s on %s: %d %s can never show that the pass rate is not worse by a margin of %g; you need %d without a single flip. "+
-				"Add cases, or state a larger margin: %d are enough for %.2g", suite, arm.name, arm.units, what, m.Margin, need, arm.units, leastMargin(arm, alpha))
+			if arm.units == 0 && base != nil {
+				return Exitf(ExitIncomplete, "%s on %s: no case is in the baseline as it is now (variables, scorers); name a new baseline, or --no-baseline runs without", suite, arm.name)
+			}
+			text := fmt.Sprintf("%s on %s: %d %s can never show that the pass rate is not worse by a margin of %g; you need %d without a single flip",
+				suite, arm.name, arm.units, what, m.Margin, need)
+			if without := stats.MinCasesWithoutFlip(rule.Alpha, m.Margin); rule.StopEarly && arm.single && without < need {
+				text += fmt.Sprintf(" (%d without stopEarly, which takes a part of the error rate)", without)
+			}
+			if arm.unpaired > 0 {
+				text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", arm.unpaired)
+			}
+			text += fmt.Sprintf(". Add cases, or state a larger margin: %d are enough for %.2g", arm.units, leastMargin(arm, alpha))
 			if rule.OnInconclusive != eval.OnFail {
 				s.Notice("warning: " + text)
 				continue
@@ -177,6 +187,7 @@ func leastMargin(arm *armUnits, alpha float64) float64 {
 type armUnits struct {
 	name      string
 	units     int
+	unpaired  int  // cases that the baseline does not have
 	single    bool // each case is asked once, and none belongs to a cluster
 	clustered bool
 }
@@ -202,8 +213,11 @@ func unitsOf(suite string, rule *eval.BaselineRule, plan *runner.Plan, base map[
 			a.single = false
 			continue
 		}
-		if m := w.matcher(t.Arm); m != nil && m.Match(t.CaseID, t.Case) == nil {
-			continue
+		if m := w.matcher(t.Arm); m != nil {
+			if b := m.Match(t.CaseID, t.Case); b == nil || b.Scorers != t.ScorersHash {
+				a.unpaired++
+				continue
+			}
 		}
 		if t.Cluster != "" {
 			a.single, a.clustered = false, true
