@@ -1,0 +1,229 @@
+package scorers
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var listOptions = []string{"ignoreCase", "normalize"}
+
+func listKind() Kind {
+	return Kind{
+		Name: "list", Summary: "the answer lists these items", Options: listOptions,
+		Doc: "Takes a list of texts, or `{items, order, recall}`. The answer's items are those of a JSON array; else the lines with bullets, numbers or letters before them, when there are any; else the lines, when there are several; " +
+			"else what commas, semicolons and a last `and` (in other languages their own, such as `und`, `、`, `،`) separate. A line or a beginning that ends with a colon leads in and is no item. White space, emphasis, quotes and final stops " +
+			"around an item are left out; beyond that an item must be the whole text: `Red (warm)` is not `Red`. Order and repetition do not matter; `order: true` wants the order given. " +
+			"It passes when the answer has all the items and no others; with `recall`, when it has at least that share of them, whatever else it has. " +
+			"The value is the share of the items of both sides that both have or, with `recall`, the share that was found; under `order`, of the longest run in order. " +
+			"Options beside it: `ignoreCase: true`, `normalize: nfc | nfkc | none` (default nfc).",
+		Example: "- list: {items: [red, green, blue], order: true}\n  ignoreCase: true", compile: compileList,
+	}
+}
+
+// maxItems bounds what a list may ask for.
+const maxItems = 1000
+
+// listCheck is a list scorer.
+type listCheck struct {
+	fold    fold
+	items   []string
+	place   map[string]int // of an item, folded, in items
+	ordered bool
+	recall  float64 // NaN: the lists must be equal
+}
+
+func compileList(a args) Scorer {
+	c := listCheck{fold: a.fold(), place: map[string]int{}, recall: math.NaN()}
+	c.fold.trim = true
+	items := a.Args
+	if a.Args.IsMapping() {
+		m := a.Args.Map(append([]string{"items", "order", "recall"}, listOptions...)...)
+		items = m.Need("items")
+		c.ordered = m.Get("order").Bool()
+		if v := m.Get("recall"); !v.IsZero() {
+			if c.recall = v.Float(0, 1); c.recall == 0 && strings.Trim(v.Written(), "0.") == "" {
+				v.Errorf("", "`recall: 0` always passes")
+			}
+		}
+	}
+	for _, n := range items.Items() {
+		text := textOf(n)
+		key := c.key(text)
+		if _, twice := c.place[key]; twice {
+			n.Errorf("", "the item %s stands twice", quote(text))
+		}
+		if key == "" {
+			n.Errorf("", "an empty item is never listed")
+		}
+		c.place[key] = len(c.items)
+		c.items = append(c.items, text)
+	}
+	switch {
+	case items.IsSequence() && len(c.items) == 0:
+		items.Errorf("", "`list` needs at least one item")
+	case len(c.items) > maxItems:
+		items.Errorf("", "%d items; at most %d", len(c.items), maxItems)
+	}
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return c.check(got) })
+}
+
+// key is the form in which items are compared.
+func (c *listCheck) key(item string) string { return bareItem(c.fold.text(item)) }
+
+func (c *listCheck) check(got string) Finding {
+	var places []int // of the items found, in the order of the answer
+	var others []string
+	seen := map[string]bool{}
+	for _, item := range listedItems(got) {
+		key := c.key(item)
+		if seen[key] || key == "" {
+			continue
+		}
+		seen[key] = true
+		if at, wanted := c.place[key]; wanted {
+			places = append(places, at)
+		} else {
+			others = append(others, item)
+		}
+	}
+	var missing []string
+	for _, item := range c.items {
+		if !seen[c.key(item)] {
+			missing = append(missing, item)
+		}
+	}
+	found := len(places)
+	if c.ordered {
+		found = longestRising(places)
+	}
+	share := float64(found) / float64(len(c.items))
+	told := c.told(len(places), found, missing)
+	if !math.IsNaN(c.recall) {
+		return graded(share, share >= c.recall-1e-12, "%s; at least %g of them expected: %s", told, c.recall, quote(got))
+	}
+	if len(others) > 0 {
+		told += "; not expected: " + quoteList(others)
+	}
+	union := len(c.items) + len(places) - found + len(others)
+	return graded(float64(found)/float64(union), found == union, "%s: %s", told, quote(got))
+}
+
+func (c *listCheck) told(present, inOrder int, missing []string) string {
+	told := fmt.Sprintf("the answer lists %d of %d items", present, len(c.items))
+	if inOrder < present {
+		told += fmt.Sprintf(", %d of them in the order given", inOrder)
+	}
+	if len(missing) > 0 {
+		told += "; missing: " + quoteList(missing)
+	}
+	return told
+}
+
+// longestRising is the length of the longest rising subsequence of different numbers.
+func longestRising(places []int) int {
+	var ends []int // the least end of a sequence of each length
+	for _, p := range places {
+		i, _ := slices.BinarySearch(ends, p)
+		if i == len(ends) {
+			ends = append(ends, p)
+		} else {
+			ends[i] = p
+		}
+	}
+	return len(ends)
+}
+
+var (
+	itemMark = regexp.MustCompile(`^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`)
+	lastWord = regexp.MustCompile(`(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`)
+	lastTwo  = regexp.MustCompile(`(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`)
+)
+
+// listedItems are the items of an answer.
+func listedItems(text string) []string {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	if items, ok := jsonItems(text); ok {
+		return items
+	}
+	var marked, plain []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		mark := itemMark.FindString(line)
+		switch {
+		case mark != "" && len(mark) < len(line):
+			marked = append(marked, line[len(mark):])
+		case line != "" && !leadsIn(line):
+			plain = append(plain, line)
+		}
+	}
+	switch {
+	case len(marked) > 0:
+		return marked
+	case len(plain) == 1:
+		return inlineItems(plain[0])
+	}
+	return plain
+}
+
+// leadsIn: a line that announces the list.
+func leadsIn(line string) bool {
+	line = strings.TrimRight(line, "*_ ")
+	return strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：")
+}
+
+// jsonItems are the items of an array of texts and numbers.
+func jsonItems(text string) ([]string, bool) {
+	if !strings.HasPrefix(text, "[") {
+		return nil, false
+	}
+	value, problem := parseJSON(text)
+	array, ok := value.([]any)
+	if problem != "" || !ok {
+		return nil, false
+	}
+	var out []string
+	for _, v := range array {
+		switch v := v.(type) {
+		case string:
+			out = append(out, v)
+		case json.Number:
+			out = append(out, string(v))
+		default:
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// inlineItems are the items of one line, such as: The colours are: red, green and blue.
+func inlineItems(line string) []string {
+	if _, rest, ok := strings.Cut(line, ": "); ok {
+		line = rest
+	}
+	parts := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(",;，；、،؛", r) })
+	if len(parts) == 0 {
+		return nil
+	}
+	for i, p := range parts {
+		parts[i] = strings.TrimSpace(p)
+	}
+	last := parts[len(parts)-1]
+	if lead := lastWord.FindString(last); lead != "" && len(parts) > 1 {
+		parts[len(parts)-1] = last[len(lead):]
+		return parts
+	}
+	if places := lastTwo.FindAllStringIndex(last, -1); places != nil {
+		at := places[len(places)-1]
+		parts = append(parts[:len(parts)-1], last[:at[0]], last[at[1]:])
+	}
+	return parts
+}
+
+// bareItem is an item without emphasis, quotes and stops around it.
+func bareItem(s string) string {
+	return strings.Trim(s, " \t\r\n*_`\"'“”„«»‘’.,;。，、،")
+}

@@ -1,0 +1,246 @@
+package scorers
+
+import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+func numberKind() Kind {
+	return Kind{
+		Name: "number", Summary: "the last number in the answer is this one",
+		Doc: "Takes a number, or `{is, tolerance, relative, decimal}`. The number that stands last in the answer is compared, and the reason says which it was: exactly, within `tolerance` " +
+			"(absolute) or within `relative` (a share of `is`: 0.01 is one percent); with both, the wider counts. Signs, decimals, exponents (1.5e3, 1.5 × 10^3, 10^6) and digits of every script are read. " +
+			"Currencies, units and percent signs are left out, so that `12%` is 12 and `5 million` is 5. Thousands may be separated by commas, apostrophes, underscores and no-break spaces, but not by ordinary " +
+			"spaces. `decimal: comma` (default `point`) reads `1.234` as thousands and `3,5` as a decimal, as in German. Not read: words (twelve), fractions (of 3/4 the last number is 4), " +
+			"digits right behind a Latin, Greek or Cyrillic letter (CO2), and versions (1.2.3).",
+		Example: "- number: {is: 42.5, tolerance: 0.1}", compile: compileNumber,
+	}
+}
+
+func compileNumber(a args) Scorer {
+	is, tolerance, comma := a.Args, 0.0, false
+	if a.Args.IsMapping() {
+		m := a.Args.Map("is", "tolerance", "relative", "decimal")
+		is = m.Need("is")
+		tolerance = m.Get("tolerance").Float(0, math.MaxFloat64)
+		comma = m.Get("decimal").Word("point", "comma") == "comma"
+		share := m.Get("relative").Float(0, math.MaxInt32)
+		of := math.Abs(is.Float(-math.MaxFloat64, math.MaxFloat64))
+		if m.Has("relative") && is.IsNumber() && of == 0 {
+			m.Get("relative").Errorf("`tolerance` is absolute", "a share of 0 is 0: nothing but 0 would pass")
+		}
+		tolerance = max(tolerance, share*of)
+	}
+	is.Float(-math.MaxFloat64, math.MaxFloat64)
+	if is.IsZero() || !is.IsScalar() {
+		return nil
+	}
+	want := is.Written()
+	within := ""
+	if tolerance > 0 {
+		within = " within " + strconv.FormatFloat(tolerance, 'g', -1, 64)
+	}
+	same := numbersWithin(tolerance)
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+		value, written, ok := lastNumber(got, comma)
+		switch {
+		case !ok:
+			return no("there is no number in the answer, expected %s: %s", want, quote(got))
+		case same(json.Number(want), value):
+			return yes("the last number is %s (from %s)%s", cutText(string(value)), quote(written), within)
+		}
+		return no("the last number is %s (from %s), expected %s%s", cutText(string(value)), quote(written), want, within)
+	})
+}
+
+// numberTail is how much of the end of an answer is searched before the whole of it is.
+const numberTail = 16 << 10
+
+// lastNumber is the number that stands last in a text, as JSON writes it, and as the text does.
+func lastNumber(text string, comma bool) (value json.Number, written string, ok bool) {
+	if cut := len(text) - numberTail; cut > 0 {
+		for !utf8.RuneStart(text[cut]) {
+			cut++
+		}
+		if value, written, at := lastNumberIn(text[cut:], comma); at > numberTail/2 {
+			return value, written, true
+		}
+	}
+	value, written, at := lastNumberIn(text, comma)
+	return value, written, at >= 0
+}
+
+// A power of ten alone, or digits with an exponent, if any.
+var numeral = regexp.MustCompile(`10\^[{(]?([+-]?[0-9]+)|(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`)
+
+func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {
+	text = longDigits.ReplaceAllStringFunc(plainDigits(text, comma), shorterDigits)
+	at = -1
+	for _, m := range numeral.FindAllStringSubmatchIndex(text, -1) {
+		digits, exponent := "1", ""
+		start := m[0]
+		if m[4] >= 0 {
+			digits = text[m[4]:m[5]]
+			if before, _ := utf8.DecodeLastRuneInString(text[:start]); digits[0] == '.' && unicode.IsLetter(before) {
+				digits, start = digits[1:], start+1 // No.5
+			}
+		}
+		for _, group := range []int{2, 6, 8, 10} {
+			if m[group] >= 0 {
+				exponent = text[m[group]:m[group+1]]
+			}
+		}
+		sign, begins, glued := signBefore(text, start)
+		plain, fine := plainNumber(digits, comma)
+		if glued || !fine {
+			continue
+		}
+		value = json.Number(sign + plain)
+		if exponent != "" {
+			value += json.Number("e" + superscripts.Replace(exponent))
+		}
+		end := m[1] - (len(text[m[0]:m[1]]) - len(strings.TrimRight(text[m[0]:m[1]], ".,'")))
+		written, at = text[begins:end], start
+	}
+	return value, written, at
+}
+
+var longDigits = regexp.MustCompile(`[0-9.,']+`)
+
+// maxDigits is how many characters of digits and separators in a row are read.
+const maxDigits = 400
+
+// shorterDigits leaves of very many digits the last numbers of a list; one number that long is none.
+func shorterDigits(s string) string {
+	if len(s) <= maxDigits {
+		return s
+	}
+	s = s[len(s)-maxDigits:]
+	if i := strings.IndexAny(s, ",'"); i >= 0 {
+		return s[i:]
+	}
+	return "x" + s
+}
+
+var superscripts = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁺", "+", "⁻", "-")
+
+// plainDigits writes digits of every script as those of ASCII, likewise signs and separators, and
+// leaves out the marks of writing direction.
+func plainDigits(text string, comma bool) string {
+	decimal, thousands := '.', ','
+	if comma {
+		decimal, thousands = thousands, decimal
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '_', r == '\u00a0', r == '\u202f', r == '\u2007', r == '\u2009', r == '’':
+			return '\''
+		case r < utf8.RuneSelf:
+			return r
+		case r == '\u2212', r == '\ufe63', r == '\uff0d':
+			return '-'
+		case r == '\u066b':
+			return decimal
+		case r == '\u066c':
+			return thousands
+		case unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		case unicode.Is(unicode.Nd, r):
+			return '0' + digitValue(r)
+		}
+		return r
+	}, text)
+}
+
+// digitValue is the value of a decimal digit: in Unicode they stand in runs of ten.
+func digitValue(r rune) rune {
+	for _, span := range unicode.Nd.R16 {
+		if lo := rune(span.Lo); r >= lo && r <= rune(span.Hi) {
+			return (r - lo) % 10
+		}
+	}
+	for _, span := range unicode.Nd.R32 {
+		if n := int64(r) - int64(span.Lo); n >= 0 && int64(r) <= int64(span.Hi) {
+			return rune(n % 10)
+		}
+	}
+	return 0
+}
+
+var currencies = []string{"USD", "EUR", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "BRL", "MXN", "KRW", "RUB", "TRY", "ZAR", "Rs", "kr"}
+
+// signBefore reads what stands right before digits: a sign, perhaps with a currency beside it. Digits
+// that are glued to a word are no number of their own.
+func signBefore(text string, start int) (sign string, begins int, glued bool) {
+	at := start
+	last := func() (rune, int) { return utf8.DecodeLastRuneInString(text[:at]) }
+	if r, n := last(); unicode.Is(unicode.Sc, r) {
+		at -= n
+		begins = at
+	} else {
+		begins = start
+		word := strings.TrimRightFunc(text[max(0, at-8):at], unicode.IsLetter)
+		if letters := text[max(0, at-8):at][len(word):]; slices.Contains(currencies, letters) {
+			at -= len(letters)
+			begins = at
+		} else if wordLetter(r) {
+			return "", start, true
+		}
+	}
+	if r, n := last(); r == '-' || r == '+' {
+		at -= n
+		if before, _ := last(); !unicode.IsLetter(before) && !unicode.IsDigit(before) && before != ')' {
+			begins = at
+			if r == '-' {
+				sign = "-"
+			}
+		}
+	}
+	return sign, begins, false
+}
+
+// wordLetter is a letter of a script that separates words from numbers.
+func wordLetter(r rune) bool {
+	return unicode.IsLetter(r) && unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)
+}
+
+var (
+	plainDecimal  = regexp.MustCompile(`^[0-9]*(\.[0-9]+)?$`)
+	groupedComma  = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$`) // in India also by two
+	groupedMark   = regexp.MustCompile(`^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`)
+	groupedPoint  = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$`) // not to be mistaken
+	pointAnyhow   = regexp.MustCompile(`^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`)
+	swapSeparator = strings.NewReplacer(".", ",", ",", ".")
+)
+
+// plainNumber reads digits with separators. Of several numbers joined by commas the last counts.
+func plainNumber(s string, comma bool) (string, bool) {
+	s = strings.TrimRight(s, ".,'")
+	if comma && !pointAnyhow.MatchString(s) {
+		s = swapSeparator.Replace(s)
+	}
+	switch {
+	case plainDecimal.MatchString(s):
+	case groupedComma.MatchString(s):
+		s = strings.ReplaceAll(s, ",", "")
+	case groupedMark.MatchString(s):
+		s = strings.ReplaceAll(s, "'", "")
+	case groupedPoint.MatchString(s):
+		s = strings.ReplaceAll(strings.ReplaceAll(s, ".", ""), ",", ".")
+	default:
+		s = s[strings.LastIndexAny(s, ",'")+1:]
+		if !plainDecimal.MatchString(s) {
+			return "", false
+		}
+	}
+	if s = strings.TrimLeft(s, "0"); s == "" || s[0] == '.' {
+		s = "0" + s
+	}
+	return s, true
+}

@@ -1,0 +1,231 @@
+package scorers
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// shapeKinds look at the form of an answer, or for a value in it.
+func shapeKinds() []Kind {
+	return []Kind{schemaKind(), xmlKind(), numberKind(), choiceKind(), listKind(), refusalKind()}
+}
+
+func schemaKind() Kind {
+	return Kind{
+		Name: "jsonSchema", Summary: "the answer is JSON that a JSON Schema allows",
+		Doc: "Takes `{schema}`, a JSON Schema written in YAML; without `$schema` it is draft 2020-12, and drafts 4, 6, 7 and 2019-09 are known. `format` is asserted in every draft (date, date-time, email, uri, uuid, ipv4 and the like); " +
+			"one that is not known is told as a warning and not checked. `$ref` stays within the schema (`#/$defs/item`): references to files and addresses are mistakes, and nothing is ever loaded. `pattern` is RE2. " +
+			"`fence: true` reads the first fenced block (```) of the answer, when there is one; otherwise the whole answer must be one JSON value. The reason lists each violation with the JSON Pointer of the value. " +
+			"Not told (unscored): values nested deeper than 500, numbers of more than 400 characters or with exponents beyond 400, and checks that take too many steps: 200,000, for long answers up to a million.",
+		Example: "- jsonSchema:\n    schema:\n      type: object\n      required: [queue, priority]\n      properties:\n        queue: {enum: [billing, access, other]}\n        priority: {type: integer, minimum: 1, maximum: 3}", compile: compileSchema,
+	}
+}
+
+const schemaURL = "evalrun:///schema.json"
+
+func compileSchema(a args) Scorer {
+	m := a.Args.Map("schema", "fence")
+	if !a.Args.IsMapping() {
+		return nil
+	}
+	node, fence := m.Need("schema"), m.Get("fence").Bool()
+	if node.IsZero() {
+		return nil
+	}
+	if !node.IsMapping() {
+		node.Errorf("a JSON Schema, written in YAML", "expected a mapping, found %s", node.Describe())
+		return nil
+	}
+	doc, problem := parseJSON(string(node.JSON(nil)))
+	if problem == "" { // or the node reported it
+		problem = unreadable(doc, 0)
+		if problem != "" {
+			node.Errorf("", "the schema holds %s", problem)
+		}
+	}
+	if problem != "" {
+		return nil
+	}
+	warnOfFormats(node)
+	steps := &stepCounter{}
+	schema := steps.compile(node, doc)
+	if schema == nil {
+		return nil
+	}
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+		text := got
+		if fence {
+			text = unfenced(got)
+		}
+		value, problem := parseJSON(text)
+		if problem != "" {
+			return no("%s", problem)
+		}
+		if why := unreadable(value, 0); why != "" {
+			return unscored("the answer holds %s: too much for a schema", why)
+		}
+		return steps.validate(schema, value, min(maxSteps, minSteps+2*len(text)))
+	})
+}
+
+// refuse is the loader of references: it loads nothing.
+type refuse struct{}
+
+var errRefused = errors.New("references to files and addresses are not followed")
+
+func (refuse) Load(string) (any, error) { return nil, errRefused }
+
+// stepCounter bounds the work of a validation, which cannot be cancelled: with alternatives in a
+// schema that refers to itself it grows exponentially with the depth of the answer. It is an
+// extension of every schema object, called whenever one is applied.
+type stepCounter struct {
+	mu   sync.Mutex // one validation at a time
+	left int
+}
+
+// A validation may take so many steps, and two more for each byte of the answer up to the second bound.
+const minSteps, maxSteps = 200_000, 1_000_000
+
+type tooManySteps struct{}
+
+// Validate counts, and gives up by a panic.
+func (s *stepCounter) Validate(*jsonschema.ValidatorContext, any) {
+	if s.left--; s.left < 0 {
+		panic(tooManySteps{})
+	}
+}
+
+func (s *stepCounter) compile(node yamlnode.Node, doc any) *jsonschema.Schema {
+	c := jsonschema.NewCompiler()
+	c.UseLoader(refuse{})
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	c.RegisterVocabulary(&jsonschema.Vocabulary{
+		URL:     "evalrun:///steps",
+		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) { return s, nil },
+	})
+	c.AssertVocabs()
+	err := c.AddResource(schemaURL, doc)
+	var schema *jsonschema.Schema
+	if err == nil {
+		schema, err = c.Compile(schemaURL)
+	}
+	if err != nil {
+		reportSchema(node, err)
+		return nil
+	}
+	return schema
+}
+
+func (s *stepCounter) validate(schema *jsonschema.Schema, value any, limit int) (f Finding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case tooManySteps:
+			f = unscored("the schema takes more than %d steps on this answer", limit)
+		default:
+			panic(p)
+		}
+	}()
+	s.left = limit
+	err := schema.Validate(value)
+	var invalid *jsonschema.ValidationError
+	switch {
+	case err == nil:
+		return yes("the answer is JSON that the schema allows")
+	case !errors.As(err, &invalid):
+		return unscored("the schema could not be applied: %s", visibleText(err.Error()))
+	}
+	lines, total := violations(invalid)
+	f = no("%s", lines[0])
+	if total > 1 {
+		f.Reason = fmt.Sprintf("%d violations: %s", total, strings.Join(lines[:min(3, len(lines))], "; "))
+	}
+	if shown := min(maxDifferences, len(lines)); total > shown {
+		lines = append(lines[:shown], fmt.Sprintf("... and %d more", total-shown))
+	}
+	f.Diff = strings.Join(lines, "\n")
+	return f
+}
+
+var english = message.NewPrinter(language.English)
+
+// maxViolations bounds how many errors are put into words.
+const maxViolations = 1000
+
+// violations are the innermost errors, each with the place of the value, and how many there are.
+func violations(err *jsonschema.ValidationError) (lines []string, total int) {
+	var walk func(e *jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		for _, cause := range e.Causes {
+			walk(cause)
+		}
+		if len(e.Causes) > 0 {
+			return
+		}
+		if total++; total <= maxViolations {
+			lines = append(lines, pointer(e.InstanceLocation)+": "+visibleText(e.ErrorKind.LocalizedString(english)))
+		}
+	}
+	walk(err)
+	slices.Sort(lines) // the library goes through properties in no order
+	if total <= maxViolations {
+		lines = slices.Compact(lines)
+		total = len(lines)
+	}
+	return lines, total
+}
+
+// pointer is a JSON Pointer for showing.
+func pointer(path []string) string {
+	if len(path) == 0 {
+		return "(root)"
+	}
+	out := ""
+	for _, s := range path {
+		out += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+	}
+	return visibleText(out)
+}
+
+// unreadable names what a validation would take too long over: the library counts with exact
+// fractions, and goes down by recursion.
+func unreadable(v any, depth int) string {
+	if depth > maxNesting {
+		return fmt.Sprintf("values nested deeper than %d", maxNesting)
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if why := unreadable(item, depth+1); why != "" {
+				return why
+			}
+		}
+	case object:
+		for _, item := range v {
+			if why := unreadable(item, depth+1); why != "" {
+				return why
+			}
+		}
+	case json.Number:
+		_, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
+		if n, err := strconv.Atoi(cmp.Or(exponent, "0")); err != nil || n > 400 || n < -400 || len(v) > 400 {
+			return "the number " + cutText(string(v))
+		}
+	}
+	return ""
+}

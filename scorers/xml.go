@@ -1,0 +1,182 @@
+package scorers
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func xmlKind() Kind {
+	return Kind{
+		Name: "xml", Summary: "the answer is well-formed XML, with these elements",
+		Doc: "`xml: wellFormed` passes when the whole answer, but for white space around it, is one well-formed XML document. `xml: {required: [PATHS]}` wants elements in it too: `order/items/item` is the path from the " +
+			"root, by local names whatever the namespace; `*` stands for one element, and `order/@id` asks for an attribute. The value is the share of the paths that are there. `fence: true` reads the first fenced block (```) of the answer, " +
+			"when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is expanded but `&lt;` and its like. Elements nested deeper than 500 fail. Nothing is checked against a schema.",
+		Example: "- xml: {required: [order/id, order/items/item]}", compile: compileXML,
+	}
+}
+
+var xmlPath = regexp.MustCompile(`^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`)
+
+func compileXML(a args) Scorer {
+	var paths []string
+	fence := false
+	if a.Args.IsScalar() {
+		a.Args.Word("wellFormed")
+	} else {
+		m := a.Args.Map("required", "fence")
+		fence = m.Get("fence").Bool()
+		if m.IsMapping() && m.Len() == 0 {
+			a.Args.Errorf("`xml: wellFormed` asks for any XML", "`xml` needs `required` or `fence`")
+		}
+		for _, n := range m.Get("required").Items() {
+			path := textOf(n)
+			if !xmlPath.MatchString(path) {
+				n.Errorf("such as order/items/item, or order/@id", "`%s` is not a path of elements", path)
+			}
+			paths = append(paths, strings.TrimPrefix(path, "/"))
+		}
+		if r := m.Get("required"); len(paths) > 100 {
+			r.Errorf("", "%d paths; at most 100", len(paths))
+		} else if r.IsSequence() && len(paths) == 0 {
+			r.Errorf("", "`required` needs at least one path")
+		}
+	}
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+		text := got
+		if fence {
+			text = unfenced(got)
+		}
+		missing, err := readXML(strings.TrimSpace(text), paths)
+		switch {
+		case err != nil:
+			return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
+		case len(missing) > 0:
+			return graded(1-float64(len(missing))/float64(len(paths)), false, "the XML has no %s", strings.Join(missing[:min(len(missing), 5)], ", "))
+		case len(paths) > 0:
+			return yes("the answer is well-formed XML and has %s", strings.Join(paths[:min(len(paths), 5)], ", "))
+		}
+		return yes("the answer is well-formed XML")
+	})
+}
+
+// maxNesting bounds the depth of structured answers.
+const maxNesting = 500
+
+// xmlReader reads a document by its tokens and looks for paths.
+type xmlReader struct {
+	dec     *xml.Decoder
+	open    []string // the local names from the root
+	missing [][]string
+	roots   int
+}
+
+// readXML says which of the paths are missing. The decoder of the standard library lets several
+// roots, text around them and attributes given twice through; they are errors here.
+func readXML(text string, paths []string) (missing []string, err error) {
+	r := xmlReader{dec: xml.NewDecoder(strings.NewReader(text))}
+	r.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // it came as text
+	for _, p := range paths {
+		r.missing = append(r.missing, strings.Split(p, "/"))
+	}
+	for first := true; ; first = false {
+		token, err := r.dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = r.token(token, first)
+		}
+		if err != nil {
+			return nil, problemOf(err)
+		}
+	}
+	if r.roots == 0 {
+		return nil, errors.New("there is no element")
+	}
+	for _, p := range r.missing {
+		missing = append(missing, strings.Join(p, "/"))
+	}
+	return missing, nil
+}
+
+func problemOf(err error) error {
+	var syntax *xml.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("line %d: %s", syntax.Line, visibleText(syntax.Msg))
+	}
+	return errors.New(visibleText(strings.TrimPrefix(err.Error(), "xml: ")))
+}
+
+func (r *xmlReader) token(token xml.Token, first bool) error {
+	line, _ := r.dec.InputPos()
+	switch t := token.(type) {
+	case xml.StartElement:
+		if len(r.open) == 0 {
+			if r.roots++; r.roots > 1 {
+				return fmt.Errorf("line %d: a second root element <%s>", line, t.Name.Local)
+			}
+		}
+		if r.open = append(r.open, t.Name.Local); len(r.open) > maxNesting {
+			return fmt.Errorf("line %d: elements are nested deeper than %d", line, maxNesting)
+		}
+		for i, a := range t.Attr {
+			if slices.ContainsFunc(t.Attr[:min(i, 100)], func(b xml.Attr) bool { return a.Name == b.Name }) {
+				return fmt.Errorf("line %d: the attribute %s stands twice", line, a.Name.Local)
+			}
+		}
+		r.missing = slices.DeleteFunc(r.missing, func(p []string) bool { return foundAt(p, r.open, t.Attr) })
+	case xml.EndElement:
+		r.open = r.open[:len(r.open)-1]
+	case xml.CharData:
+		if len(r.open) == 0 && strings.TrimSpace(string(t)) != "" {
+			return fmt.Errorf("line %d: text outside the root element", line)
+		}
+	case xml.Directive:
+		return fmt.Errorf("line %d: document types are not read", line)
+	case xml.ProcInst:
+		if strings.EqualFold(t.Target, "xml") && !first {
+			return fmt.Errorf("line %d: an XML declaration that is not at the start", line)
+		}
+	}
+	return nil
+}
+
+// foundAt: a path ends at the element that was just opened, or at one of its attributes.
+func foundAt(path, open []string, attrs []xml.Attr) bool {
+	last := path[len(path)-1]
+	if name, ok := strings.CutPrefix(last, "@"); ok {
+		if !slices.ContainsFunc(attrs, func(a xml.Attr) bool { return a.Name.Local == name }) {
+			return false
+		}
+		path = path[:len(path)-1]
+	}
+	return len(path) == len(open) && fits(path, open)
+}
+
+var fenced = regexp.MustCompile("(?s)(?:^|\n)[ \t]*```[^\n`]*\n(.*?)\n?[ \t]*```")
+
+// unfenced is the first fenced block of a text, or the text when there is none.
+func unfenced(text string) string {
+	if m := fenced.FindStringSubmatch(strings.ReplaceAll(text, "\r\n", "\n")); m != nil {
+		return m[1]
+	}
+	return text
+}
+
+func fenceHint(text string) string {
+	if strings.HasPrefix(strings.TrimSpace(text), "```") {
+		return " (the answer is fenced with ```; `fence: true` reads that)"
+	}
+	return ""
+}
+
+// visibleText is a message that may show a part of an answer, on one line and shortened.
+func visibleText(s string) string {
+	s = visible(cutText(s))
+	return strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
+}
