@@ -110,7 +110,7 @@ func (a args) option(key string) yamlnode.Node {
 
 // Builtin is the table of the kinds that evalrun brings.
 func Builtin() Table {
-	return slices.Concat(textKinds(), structureKinds(), shapeKinds(), vectorKinds(), serviceKinds(), combinators())
+	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), serviceKinds(), combinators())
 }
 
 // Names lists the kinds.

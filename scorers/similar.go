@@ -53,17 +53,7 @@ func compileSimilar(a args) Scorer {
 	if to := m.Get("to"); to.IsSequence() && len(to.Items()) == 0 {
 		to.Errorf("", "`to` needs at least one text")
 	}
-	least := math.Inf(-1)
-	switch {
-	case m.Has("min") && a.Threshold != nil:
-		m.Key("min").Errorf("keep one of them", "`min` and `threshold` are two rules for one score")
-	case m.Has("min"):
-		least = m.Get("min").Float(-1, 1)
-	case a.nestedIn:
-		a.Args.Errorf("such as {to: ..., min: 0.8}", "`similar` needs `min`")
-	case a.Threshold == nil:
-		a.Args.Errorf("such as {to: ..., min: 0.8}, or `threshold: 0.8` beside it", "`similar` needs `min` or a threshold")
-	}
+	least := a.least(m, -1)
 	return Func(func(a *Answer) Finding {
 		if f, none := noText(a); none {
 			return f

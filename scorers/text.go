@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/agnivade/levenshtein"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
@@ -68,7 +67,8 @@ func textKinds() []Kind {
 		{
 			Name: "levenshtein", Summary: "the answer is within an edit distance of a text", Options: textOptions,
 			Doc: "Takes `{to, max}`: the Levenshtein distance d in Unicode code points (after NFC) must be at most `max`. The value is 1 - d / length of the longer text; " +
-				"with `threshold:` beside it instead of `max`, the value must reach the threshold. Texts of more than 20,000 characters are unscored. " + textOptionsDoc,
+				"with `ratio: 0.9` among the arguments or `threshold:` beside the kind, instead of `max`, the value must reach that. `definition: indel` makes the value python-Levenshtein's `ratio`, in which " +
+				"replacing a character costs 2; the default is `length`. `to` may list several texts, of which the nearest counts. Texts of more than 20,000 characters are unscored. " + textOptionsDoc,
 			Example: "- levenshtein: {to: Andorra la Vella, max: 2}", compile: compileLevenshtein,
 		},
 	}
@@ -416,43 +416,4 @@ func count(unit, text string) int {
 		return 1 + strings.Count(strings.TrimSuffix(text, "\n"), "\n")
 	}
 	return utf8.RuneCountInString(text)
-}
-
-// maxEdit bounds the texts whose distance is computed: the time grows with the
-// product of their lengths.
-const maxEdit = 20_000
-
-func compileLevenshtein(a args) Scorer {
-	m := a.Args.Map(append([]string{"to", "max"}, textOptions...)...)
-	var to string
-	if n := m.Need("to"); !n.IsZero() {
-		to = textOf(n)
-	}
-	limit := m.Get("max").Int(0, maxEdit)
-	switch {
-	case m.IsMapping() && !m.Has("max") && a.nestedIn:
-		a.Args.Errorf("such as {to: Paris, max: 2}", "`levenshtein` needs `max`")
-	case m.IsMapping() && !m.Has("max") && a.Threshold == nil:
-		a.Args.Errorf("such as {to: Paris, max: 2}, or `threshold: 0.9` beside it", "`levenshtein` needs `max` or a threshold")
-	case m.Has("max") && a.Threshold != nil:
-		m.Key("max").Errorf("keep one of them", "`max` and `threshold` are two rules for one score")
-	}
-	f := a.fold()
-	want := f.text(to)
-	longest := utf8.RuneCountInString(want)
-	return onText(f, func(got, text string) Finding {
-		longer := max(longest, utf8.RuneCountInString(text))
-		if longer > maxEdit {
-			return unscored("%d characters are too many for an edit distance; at most %d", longer, maxEdit)
-		}
-		d := levenshtein.ComputeDistance(text, want)
-		value := 1.0
-		if longer > 0 {
-			value = 1 - float64(d)/float64(longer)
-		}
-		if !m.Has("max") {
-			return graded(value, true, "distance %d (similarity %.3f) from %s: %s", d, value, quote(to), quote(got))
-		}
-		return graded(value, d <= limit, "distance %d from %s, at most %d: %s", d, quote(to), limit, quote(got))
-	})
 }

@@ -1,0 +1,203 @@
+package scorers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/agnivade/levenshtein"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// maxEdit bounds the texts whose distance is computed: the time grows with the
+// product of their lengths.
+const maxEdit = 20_000
+
+// edits compares spellings.
+type edits struct {
+	rule
+	fold    fold
+	folded  []string
+	longest int
+	total   int // characters of all references
+}
+
+func (a args) edits(refs []string) edits {
+	e := edits{rule: rule{refs: refs, least: math.Inf(-1)}, fold: a.fold()}
+	for _, ref := range refs {
+		text := e.fold.text(ref)
+		n := utf8.RuneCountInString(text)
+		e.folded = append(e.folded, text)
+		e.longest, e.total = max(e.longest, n), e.total+n
+	}
+	return e
+}
+
+// tooLong is the finding for texts that would take too long to compare.
+func (e edits) tooLong(text, what string) (Finding, bool) {
+	n := utf8.RuneCountInString(text)
+	if longer := max(n, e.longest); longer > maxEdit {
+		return unscored("%d characters are too many for %s; at most %d", longer, what, maxEdit), true
+	}
+	if n*e.total > maxEdit*maxEdit {
+		return unscored("%d characters are too many for %s from %d references of %d in all; at most %d", n, what, len(e.refs), e.total, maxEdit*maxEdit/e.total), true
+	}
+	return Finding{}, false
+}
+
+func compileLevenshtein(a args) Scorer {
+	m := a.Args.Map(append([]string{"to", "max", "ratio", "definition"}, textOptions...)...)
+	var refs []string
+	if n := m.Need("to"); n.IsSequence() {
+		refs = a.references(n)
+	} else if !n.IsZero() {
+		refs = []string{textOf(n)}
+	}
+	limit, least, indel := a.editRule(m)
+	if len(refs) == 0 {
+		return nil
+	}
+	e := a.edits(refs)
+	e.least = least
+	return onText(e.fold, func(got, text string) Finding {
+		if f, long := e.tooLong(text, "an edit distance"); long {
+			return f
+		}
+		if limit < 0 && (indel || m.Has("ratio")) {
+			return e.each(got, func(i int) (float64, string) {
+				if indel {
+					return indelRatio(text, e.folded[i]), "ratio (indel: replacing costs 2)"
+				}
+				d, v := distance(text, e.folded[i])
+				return v, fmt.Sprintf("ratio (1 - distance %d / longer length)", d)
+			})
+		}
+		best, value, which := math.MaxInt, 0.0, 0
+		for i, want := range e.folded {
+			if d, v := distance(text, want); limit >= 0 && d < best || limit < 0 && (i == 0 || v > value) {
+				best, value, which = d, v, i
+			}
+		}
+		of := quote(refs[which])
+		if len(refs) > 1 {
+			of = fmt.Sprintf("reference %d of %d, %s", which+1, len(refs), of)
+		}
+		if limit < 0 {
+			return graded(value, true, "distance %d (similarity %.3f) from %s: %s", best, value, of, quote(got))
+		}
+		return graded(value, best <= limit, "distance %d from %s, at most %d: %s", best, of, limit, quote(got))
+	})
+}
+
+// editRule reads what decides: the largest distance, -1 when there is none, and the least ratio.
+func (a args) editRule(m yamlnode.Map) (limit int, least float64, indel bool) {
+	limit, least = -1, math.Inf(-1)
+	if m.Has("max") {
+		limit = m.Get("max").Int(0, maxEdit)
+	}
+	if m.Has("ratio") {
+		least = m.Get("ratio").Float(0, 1)
+	}
+	if n := m.Get("definition"); !n.IsZero() {
+		indel = n.Word("length", "indel") == "indel"
+		if m.Has("max") {
+			m.Key("definition").Errorf("", "`definition` is of the ratio; `max` bounds the distance")
+		}
+	}
+	ruled := m.Has("max") || m.Has("ratio")
+	switch {
+	case m.Has("max") && m.Has("ratio"):
+		m.Key("ratio").Errorf("keep one of them", "`max` and `ratio` are two rules for one score")
+	case m.IsMapping() && !ruled && a.nestedIn:
+		a.Args.Errorf("such as {to: Paris, max: 2}", "`levenshtein` needs `max` or `ratio`")
+	case m.IsMapping() && !ruled && a.Threshold == nil:
+		a.Args.Errorf("such as {to: Paris, max: 2}, {to: Paris, ratio: 0.9}, or `threshold: 0.9` beside it", "`levenshtein` needs `max`, `ratio` or a threshold")
+	case m.Has("max") && a.Threshold != nil:
+		m.Key("max").Errorf("keep one of them", "`max` and `threshold` are two rules for one score")
+	case m.Has("ratio") && a.Threshold != nil:
+		m.Key("ratio").Errorf("keep one of them", "`ratio` and `threshold` are two rules for one score")
+	}
+	return limit, least, indel
+}
+
+// distance is the Levenshtein distance, and 1 - it / the longer length.
+func distance(a, b string) (int, float64) {
+	longer := max(utf8.RuneCountInString(a), utf8.RuneCountInString(b))
+	if longer == 0 {
+		return 0, 1
+	}
+	d := levenshtein.ComputeDistance(a, b)
+	return d, 1 - float64(d)/float64(longer)
+}
+
+// indelRatio is what python-Levenshtein calls ratio: what is left in common when characters are put in and taken out
+// only, 2 lcs / (both lengths).
+func indelRatio(a, b string) float64 {
+	x, y := []rune(a), []rune(b)
+	if len(x)+len(y) == 0 {
+		return 1
+	}
+	return 2 * float64(commonLength(places(y), len(y), x)) / float64(len(x)+len(y))
+}
+
+func compileJaroWinkler(a args) Scorer {
+	m := a.Args.Map(append([]string{"to", "min"}, textOptions...)...)
+	r, ok := a.overlapRule(m)
+	if !ok {
+		return nil
+	}
+	e := a.edits(r.refs)
+	e.least = r.least
+	refs := mapped(e.folded, func(s string) []rune { return []rune(s) })
+	return onText(e.fold, func(got, text string) Finding {
+		if f, long := e.tooLong(text, "a Jaro-Winkler similarity"); long {
+			return f
+		}
+		runes := []rune(text)
+		return e.each(got, func(i int) (float64, string) { return jaroWinkler(runes, refs[i]), "Jaro-Winkler (prefix 4 by 0.1)" })
+	})
+}
+
+func jaroWinkler(a, b []rune) float64 {
+	prefix := 0
+	for prefix < min(4, len(a), len(b)) && a[prefix] == b[prefix] {
+		prefix++
+	}
+	j := jaro(a, b)
+	return j + float64(prefix)*0.1*(1-j)
+}
+
+// jaro is the Jaro similarity: 0 without a common character, 1 for equal texts.
+func jaro(a, b []rune) float64 {
+	if slices.Equal(a, b) {
+		return 1
+	}
+	window := max(0, max(len(a), len(b))/2-1)
+	taken := make([]bool, len(b))
+	var matched []rune
+	for i, r := range a {
+		for j := max(0, i-window); j < min(len(b), i+window+1); j++ {
+			if !taken[j] && b[j] == r {
+				taken[j] = true
+				matched = append(matched, r)
+				break
+			}
+		}
+	}
+	if len(matched) == 0 {
+		return 0
+	}
+	swapped, k := 0, 0
+	for j, r := range b {
+		if taken[j] {
+			if matched[k] != r {
+				swapped++
+			}
+			k++
+		}
+	}
+	n := float64(len(matched))
+	return (n/float64(len(a)) + n/float64(len(b)) + (n-float64(swapped/2))/n) / 3
+}

@@ -1,0 +1,190 @@
+package scorers
+
+import "strings"
+
+// porter cuts the endings of an English word in lower case as NLTK's PorterStemmer does, whose extensions rouge-score
+// uses.
+func porter(w string) string {
+	if stem, ok := irregular[w]; ok {
+		return stem
+	}
+	if len(w) <= 2 {
+		return w
+	}
+	w = porter1a(w)
+	w = porter1b(w)
+	if stem, ok := strings.CutSuffix(w, "y"); ok && len(stem) > 1 && consonant(stem, len(stem)-1) {
+		w = stem + "i"
+	}
+	w = porter2(w)
+	w = replaced(w, 0, step3)
+	w = porter4(w)
+	if stem, ok := strings.CutSuffix(w, "e"); ok && (measure(stem) > 1 || measure(stem) == 1 && !endsCVC(stem)) {
+		w = stem
+	}
+	if strings.HasSuffix(w, "ll") && measure(w[:len(w)-1]) > 1 {
+		w = w[:len(w)-1]
+	}
+	return w
+}
+
+var irregular = map[string]string{
+	"sky": "sky", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "news": "news", "innings": "inning", "inning": "inning",
+	"outings": "outing", "outing": "outing", "cannings": "canning", "canning": "canning", "howe": "howe", "proceed": "proceed", "exceed": "exceed", "succeed": "succeed",
+}
+
+var (
+	step2 = [][2]string{
+		{"ational", "ate"},
+		{"tional", "tion"},
+		{"enci", "ence"},
+		{"anci", "ance"},
+		{"izer", "ize"},
+		{"bli", "ble"},
+		{"alli", "al"},
+		{"entli", "ent"},
+		{"eli", "e"},
+		{"ousli", "ous"},
+		{"ization", "ize"},
+		{"ation", "ate"},
+		{"ator", "ate"},
+		{"alism", "al"},
+		{"iveness", "ive"},
+		{"fulness", "ful"},
+		{"ousness", "ous"},
+		{"aliti", "al"},
+		{"iviti", "ive"},
+		{"biliti", "ble"},
+		{"fulli", "ful"},
+	}
+	step3 = [][2]string{{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""}}
+	step4 = []string{"al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize"}
+)
+
+// replaced applies the first rule whose ending the word has, if what is before it has a greater measure.
+func replaced(w string, above int, rules [][2]string) string {
+	for _, r := range rules {
+		if stem, ok := strings.CutSuffix(w, r[0]); ok {
+			if measure(stem) > above {
+				return stem + r[1]
+			}
+			return w
+		}
+	}
+	return w
+}
+
+func porter1a(w string) string {
+	switch {
+	case strings.HasSuffix(w, "ies") && len(w) == 4:
+		return w[:3]
+	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "ies"):
+		return w[:len(w)-2]
+	case strings.HasSuffix(w, "ss"):
+		return w
+	}
+	return strings.TrimSuffix(w, "s")
+}
+
+func porter1b(w string) string {
+	if stem, ok := strings.CutSuffix(w, "ied"); ok {
+		if len(w) == 4 {
+			return stem + "ie"
+		}
+		return stem + "i"
+	}
+	if stem, ok := strings.CutSuffix(w, "eed"); ok {
+		if measure(stem) > 0 {
+			return stem + "ee"
+		}
+		return w
+	}
+	stem, ok := strings.CutSuffix(w, "ed")
+	if !ok || !hasVowel(stem) {
+		if stem, ok = strings.CutSuffix(w, "ing"); !ok || !hasVowel(stem) {
+			return w
+		}
+	}
+	last := len(stem) - 1
+	switch {
+	case strings.HasSuffix(stem, "at"), strings.HasSuffix(stem, "bl"), strings.HasSuffix(stem, "iz"):
+		return stem + "e"
+	case last > 0 && stem[last] == stem[last-1] && consonant(stem, last):
+		if strings.IndexByte("lsz", stem[last]) >= 0 {
+			return stem
+		}
+		return stem[:last]
+	case measure(stem) == 1 && endsCVC(stem):
+		return stem + "e"
+	}
+	return stem
+}
+
+func porter2(w string) string {
+	if stem, ok := strings.CutSuffix(w, "alli"); ok && measure(stem) > 0 {
+		return porter2(stem + "al")
+	}
+	if next := replaced(w, 0, step2); next != w {
+		return next
+	}
+	if strings.HasSuffix(w, "logi") && measure(w[:len(w)-3]) > 0 {
+		return w[:len(w)-1]
+	}
+	return w
+}
+
+func porter4(w string) string {
+	for _, end := range step4 {
+		stem, ok := strings.CutSuffix(w, end)
+		if !ok {
+			continue
+		}
+		if measure(stem) > 1 && (end != "ion" || strings.HasSuffix(stem, "s") || strings.HasSuffix(stem, "t")) {
+			return stem
+		}
+		return w
+	}
+	return w
+}
+
+func consonant(w string, i int) bool {
+	if strings.IndexByte("aeiou", w[i]) >= 0 {
+		return false
+	}
+	// A y is a consonant at the beginning and behind a vowel: it turns with each y of a row.
+	vowel := false
+	for ; w[i] == 'y' && i > 0; i-- {
+		vowel = !vowel
+	}
+	return vowel != (w[i] == 'y' || strings.IndexByte("aeiou", w[i]) < 0)
+}
+
+// measure counts the changes from vowels to consonants.
+func measure(w string) int {
+	n, vowel := 0, false
+	for i := range len(w) {
+		now := strings.IndexByte("aeiou", w[i]) >= 0 || w[i] == 'y' && i > 0 && !vowel
+		if vowel && !now {
+			n++
+		}
+		vowel = now
+	}
+	return n
+}
+
+func hasVowel(w string) bool {
+	for i := range len(w) {
+		if !consonant(w, i) {
+			return true
+		}
+	}
+	return false
+}
+
+func endsCVC(w string) bool {
+	n := len(w)
+	if n == 2 {
+		return !consonant(w, 0) && consonant(w, 1)
+	}
+	return n >= 3 && consonant(w, n-3) && !consonant(w, n-2) && consonant(w, n-1) && strings.IndexByte("wxy", w[n-1]) < 0
+}

@@ -1,0 +1,363 @@
+package scorers_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+func quotedList(texts []string) string {
+	out := make([]string, len(texts))
+	for i, s := range texts {
+		out[i] = quoted(s)
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// mistakes are what is wrong with an entry.
+func mistakes(entry string) string {
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
+		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
+	var diags diag.List
+	suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	if err := diags.Err(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// agree compares a value with a vector's. A reference without text is refused when it is loaded, an answer without
+// text has value 0 and fails.
+func agree(t *testing.T, kind, options, answered string, refs []string, want, tolerance float64) {
+	t.Helper()
+	entry := fmt.Sprintf("- {%s: {to: %s%s}, threshold: 0}", kind, quotedList(refs), options)
+	if slices.Contains(refs, "") {
+		if want != 0 || !strings.Contains(mistakes(entry), "an empty text shares nothing") {
+			t.Errorf("%s: %s", entry, mistakes(entry))
+		}
+		return
+	}
+	got := score(t, entry, answer(answered))
+	if got.Value == nil || math.Abs(*got.Value-want) > tolerance || got.Passed != (answered != "") {
+		t.Errorf("%s\n%q: %+v, value %v, want %v", entry, answered, got.Reason, got.Value, want)
+	}
+}
+
+type overlapCase struct {
+	ID                    string
+	Hypothesis, Reference string
+	References            []string
+	BLEU, ChrF            map[string]float64
+	Metric                string
+	Stem                  bool
+	Tolerance             float64
+}
+
+// Sentence BLEU and chrF as sacreBLEU computes them, in every setting.
+func TestSacreBLEUVectors(t *testing.T) {
+	for _, c := range vectors[overlapCase](t, "sacrebleu_sentence.json") {
+		for setting, want := range c.BLEU {
+			options := ", tokenize: " + strings.NewReplacer("tok=", "", ",smooth=", ", smoothing: ", "floor0.1", "floor", "add-k1", "add-k",
+				",eff=True", ", effectiveOrder: true", ",eff=False", ", effectiveOrder: false").Replace(setting)
+			agree(t, "bleu", options, c.Hypothesis, c.References, want/100, 1e-12)
+		}
+		for setting, want := range c.ChrF {
+			options := ", " + strings.NewReplacer("char=", "charOrder: ", "word=", "wordOrder: ", "beta=", "beta: ", "eps=", "epsSmoothing: ", "ws=", "whitespace: ",
+				"lc=", "lowercase: ", ",", ", ").Replace(setting)
+			agree(t, "chrf", options, c.Hypothesis, c.References, want/100, 1e-12)
+		}
+		if len(c.BLEU) != 40 || len(c.ChrF) != 6 {
+			t.Errorf("%s: %d and %d settings", c.ID, len(c.BLEU), len(c.ChrF))
+		}
+	}
+}
+
+// GLEU as NLTK computes it.
+func TestGLEUVectors(t *testing.T) {
+	for _, c := range vectors[struct {
+		Answer []string           `json:"hypothesis_tokens"`
+		Refs   [][]string         `json:"reference_tokens"`
+		Expect map[string]float64 `json:"expect"`
+	}](t, "nltk_translate.json") {
+		var refs []string
+		for _, r := range c.Refs {
+			refs = append(refs, strings.Join(r, " "))
+		}
+		agree(t, "gleu", "", strings.Join(c.Answer, " "), refs, c.Expect["gleu_1_4"], 1e-12)
+		agree(t, "gleu", ", maxOrder: 2", strings.Join(c.Answer, " "), refs, c.Expect["gleu_1_2"], 1e-12)
+	}
+}
+
+// ROUGE as rouge-score computes it, and as ROUGE-1.5.5 did.
+func TestROUGEVectors(t *testing.T) {
+	check := func(metric string, stem bool, hypothesis, reference string, expect map[string]float64, tolerance float64) {
+		t.Helper()
+		for measure, short := range map[string]string{"f": "f", "precision": "p", "recall": "r"} {
+			options := fmt.Sprintf(", definition: rouge-score, type: %s, stem: %v, measure: %s", strings.TrimPrefix(metric, "rouge"), stem, measure)
+			agree(t, "rouge", options, hypothesis, []string{reference}, expect[short], tolerance)
+		}
+	}
+	for _, c := range vectors[struct {
+		overlapCase
+		Expect map[string]map[string]float64
+	}](t, "rouge_oracle.json") {
+		for setting, want := range c.Expect {
+			metric, stem := strings.CutSuffix(setting, "_stem")
+			check(metric, stem, c.Hypothesis, c.Reference, want, 1e-12)
+		}
+	}
+	for _, c := range vectors[struct {
+		overlapCase
+		Expect map[string]float64
+	}](t, "rouge_google_groundtruth.json") {
+		check(c.Metric, c.Stem, c.Hypothesis, c.Reference, c.Expect, c.Tolerance)
+	}
+}
+
+// Jaro-Winkler and ratios as other programs compute them.
+func TestEditRatioVectors(t *testing.T) {
+	for _, c := range vectors[struct {
+		A, B                           string
+		Ratio, JaroWinkler, Similarity float64
+	}](t, "edit_distance.json") {
+		for options, want := range map[string]float64{"definition: indel, ratio": c.Ratio, "ratio": c.Similarity} {
+			got := score(t, fmt.Sprintf("- levenshtein: {to: %s, normalize: none, %s: %.9f}", quoted(c.B), options, max(0, want-1e-9)), answer(c.A))
+			if math.Abs(*got.Value-want) > 1e-12 || got.Passed != (c.A != "") {
+				t.Errorf("%q %q: %v %s, want %v", c.A, c.B, *got.Value, got.Reason, want)
+			}
+		}
+		agree(t, "jaroWinkler", ", normalize: none", c.A, []string{c.B}, c.JaroWinkler, 1e-12)
+	}
+}
+
+// F1 and exact match as SQuAD's script computes them.
+func TestSQuADVectors(t *testing.T) {
+	for _, c := range vectors[struct {
+		Gold, Answer string
+		F1           float64
+		Exact        bool
+	}](t, "squad.json") {
+		agree(t, "tokenF1", "", c.Answer, []string{c.Gold}, c.F1, 1e-12)
+		if got := score(t, "- exactMatch: "+quoted(c.Gold), answer(c.Answer)); got.Passed != c.Exact {
+			t.Errorf("%q %q: %+v", c.Gold, c.Answer, got)
+		}
+	}
+}
+
+func TestOverlapScorers(t *testing.T) {
+	for _, test := range []struct{ entry, answer, want string }{
+		{"- rouge: {to: The cat sat, min: 1}", "the CAT\r\nsat!", "p"},
+		{"- rouge: {to: The cat sat, min: 0.7, measure: recall}", "a cat", "f"},
+		{"- rouge: {to: The cat sat, min: 1, measure: precision}", "cat", "p"},
+		{"- rouge: {to: The cat sat, type: 2, min: 0.1}", "cat", "f"},
+		{"- rouge: {to: The cat sat, type: L, min: 0.1}", " \r\n\t", "f"},
+		{"- rouge: {to: The cat sat, min: 0}", "", "f"},
+		{"- not: {rouge: {to: The cat sat, min: 0.5}}", "", "f"},
+		{"- rouge: {to: \"caf\\u00e9\", min: 1}", "CAFE\u0301", "p"},
+		{"- rouge: {to: שלום עולם, type: 2, min: 1}", "\u200fשלום, עולם!", "p"},
+		{"- rouge: {to: 吾輩は猫である, type: L, min: 0.8}", "吾輩は犬である", "p"},
+		{"- rouge: {to: 吾輩は猫である, definition: rouge-score, min: 0.001}", "吾輩は猫である", "f"},
+		{"- rouge: {to: the ponies ran, definition: rouge-score, stem: true, min: 1}", "the pony ran", "p"},
+		{"- rouge: {to: [x y, the cat], min: 1}", "The cat", "p"},
+		{"- rouge: {to: \"one two\\nthree four\", type: Lsum, min: 1}", "three four\r\none two\r\n", "p"},
+		{"- rouge: {to: \"one two\\nthree four\", type: L, min: 0.6}", "three four\r\none two\r\n", "f"},
+		{"- bleu: {to: The cat sat on the mat., min: 1}", "The cat sat on the mat.", "p"},
+		{"- bleu: {to: The cat sat on the mat., min: 1}", "The cat\r\nsat on the mat.\r\n", "p"},
+		{"- bleu: {to: The cat sat on the mat., min: 0.01}", " \n", "f"},
+		{"- bleu: {to: The cat sat on the mat., min: 0.01}", "", "f"},
+		{"- bleu: {to: THE CAT SAT ON THE MAT, lowercase: true, min: 1}", "the cat sat on the mat", "p"},
+		{"- bleu: {to: '&amp;lt; a b c', tokenize: 13a, min: 1}", "< a b c", "p"},
+		{"- bleu: {to: \"caf\\u00e9 au lait ce matin\", min: 1}", "cafe\u0301 au lait ce matin", "f"},
+		{"- bleu: {to: 我们在北京, tokenize: zh, min: 0.7}", "我们在北京。", "p"},
+		{"- bleu: {to: א ב ג ד, min: 1}", "א ב ג ד", "p"},
+		{"- bleu: {to: a b, effectiveOrder: false, min: 0.1}", "a b", "f"},
+		{"- chrf: {to: Reykjavík, min: 0.5}", "Reykjavik", "p"},
+		{"- chrf: {to: שלום עולם, wordOrder: 2, min: 1}", "שלום\r\nעולם", "p"},
+		{"- chrf: {to: abc, min: 0.1}", "\u00a0\u2003", "f"},
+		{"- chrf: {to: abc, min: 0.1}", "", "f"},
+		{"- chrf: {to: [abc, xyz], min: 1}", "xyz", "p"},
+		{"- gleu: {to: a b c d, min: 1}", "a\tb\r\nc d\n", "p"},
+		{"- gleu: {to: a b c d, min: 0.1}", " ", "f"},
+		{"- gleu: {to: ש ל, min: 1}", "ש ל", "p"},
+		{"- jaroWinkler: {to: MARTHA, min: 0.96}", "MARHTA", "p"},
+		{"- jaroWinkler: {to: MARTHA, min: 0.97}", "MARHTA", "f"},
+		{"- {jaroWinkler: {to: martha, min: 1}, ignoreCase: true, trim: true}", " MARTHA\r\n", "p"},
+		{"- jaroWinkler: {to: \"caf\\u00e9\", min: 1}", "cafe\u0301", "p"},
+		{"- jaroWinkler: {to: [x, שלום], min: 1}", "שלום", "p"},
+		{"- jaroWinkler: {to: x, min: 0}", "", "f"},
+		{"- {jaroWinkler: {to: x, min: 0.1}, trim: true}", " ", "f"},
+		{"- tokenF1: {to: the Eiffel Tower, min: 0.8}", "It is the Eiffel tower.", "f"},
+		{"- tokenF1: {to: the Eiffel Tower, min: 0.6}", "It is the Eiffel\r\ntower.", "p"},
+		{"- tokenF1: {to: שלום עולם, min: 1}", "עולם שלום", "p"},
+		{"- tokenF1: {to: x, min: 0.1}", " \n", "f"},
+		{"- exactMatch: the Eiffel Tower", " eiffel\r\ntower. ", "p"},
+		{"- exactMatch: the Eiffel Tower", "Eiffel Tower in Paris", "f"},
+		{"- exactMatch: [x, שלום]", "שלום!", "p"},
+		{"- exactMatch: x", " ", "f"},
+		{"- not: {exactMatch: x}", "", "f"},
+		{"- levenshtein: {to: kitten, ratio: 0.57}", "sitting", "p"},
+		{"- levenshtein: {to: kitten, ratio: 0.58}", "sitting", "f"},
+		{"- levenshtein: {to: kitten, ratio: 0.61, definition: indel}", "sitting", "p"},
+		{"- levenshtein: {to: [Paris, kitten], max: 3}", "sitting", "p"},
+		{"- {levenshtein: {to: [kitten, Paris]}, threshold: 1}", "Paris", "p"},
+		{"- levenshtein: {to: [a, b], ratio: 0.1}", " \r\n", "f"},
+	} {
+		if got := score(t, test.entry, answer(test.answer)); letter(got) != test.want {
+			t.Errorf("%s on %q: %s, want %s: %s", test.entry, test.answer, letter(got), test.want, got.Reason)
+		}
+	}
+}
+
+// What a reason says: the value, the definition, which reference, the bound.
+func TestOverlapReasons(t *testing.T) {
+	for entry, want := range map[string]string{
+		"- rouge: {to: The cat sat, min: 0.5}":                          `ROUGE-1 f 0.667 (unicode words; precision 0.667, recall 0.667) to "The cat sat", at least 0.5 is expected: "a cat sat"`,
+		"- rouge: {to: [dog, cat sat], type: L, min: 1}":                `ROUGE-L f 0.800 (unicode words; precision 0.667, recall 1.000) to reference 2 of 2, "cat sat", at least 1 is expected: "a cat sat"`,
+		"- {rouge: {to: a cat, definition: rouge-score}, threshold: 1}": `ROUGE-1 f 0.800 (rouge-score words; precision 0.667, recall 1.000) to "a cat": "a cat sat"`,
+		"- bleu: {to: [a cat sat, dog], min: 1}":                        `BLEU 1.000 (sacrebleu, tokenize 13a, smoothing exp) to 2 references together, in length nearest to reference 1 of 2, "a cat sat", at least 1 is expected: "a cat sat"`,
+		"- chrf: {to: a cat, wordOrder: 2, min: 1}":                     `chrF++ 0.823 (sacrebleu, characters 6, words 2, beta 2) to "a cat", at least 1 is expected: "a cat sat"`,
+		"- gleu: {to: a cat, min: 0.5}":                                 `GLEU 0.500 (nltk, runs of 1 to 4 words) to "a cat", at least 0.5 is expected: "a cat sat"`,
+		"- jaroWinkler: {to: a cat, min: 1}":                            `Jaro-Winkler 0.911 (prefix 4 by 0.1) to "a cat", at least 1 is expected: "a cat sat"`,
+		"- tokenF1: {to: cat, min: 0.6667}":                             `F1 0.6666666666666666 (squad words; precision 0.500, recall 1.000) to "cat", at least 0.6667 is expected: "a cat sat"`,
+		"- exactMatch: [x, the cat sat]":                                `the answer is "the cat sat" (squad): "a cat sat"`,
+		"- exactMatch: cat":                                             `expected "cat" (squad), got "a cat sat"`,
+		"- levenshtein: {to: a cat, ratio: 0.5}":                        `ratio 0.556 (1 - distance 4 / longer length) to "a cat", at least 0.5 is expected: "a cat sat"`,
+		"- levenshtein: {to: a cat, ratio: 0.5, definition: indel}":     `ratio 0.714 (indel: replacing costs 2) to "a cat", at least 0.5 is expected: "a cat sat"`,
+		"- levenshtein: {to: [x, a cat], max: 5}":                       `distance 4 from reference 2 of 2, "a cat", at most 5: "a cat sat"`,
+	} {
+		if got := score(t, entry, answer("a cat sat")).Reason; got != want {
+			t.Errorf("%s:\n got %s\nwant %s", entry, got, want)
+		}
+	}
+}
+
+func TestOverlapMistakes(t *testing.T) {
+	for entry, want := range map[string]string{
+		"- rouge: x":                                                 "expected a mapping",
+		"- rouge: {min: 1}":                                          "the key `to` is missing",
+		"- rouge: {to: x}":                                           "`rouge` needs `min` or a threshold",
+		"- any: [{rouge: {to: x}}]":                                  "`rouge` needs `min`",
+		"- {rouge: {to: x, min: 1}, threshold: 1}":                   "two rules for one score",
+		"- rouge: {to: [], min: 1}":                                  "`rouge` needs at least one text",
+		"- rouge: {to: [x, ' '], min: 1}":                            "an empty text shares nothing",
+		"- rouge: {to: [x, [y]], min: 1}":                            "expected a text, found a list",
+		"- rouge: {to: '...', min: 1}":                               "there is no word in this text",
+		"- rouge: {to: x, min: 1.5}":                                 "between 0 and 1",
+		"- rouge: {to: x, min: 1, type: 5}":                          "`5`",
+		"- rouge: {to: x, min: 1, measure: f2}":                      "`f2`",
+		"- rouge: {to: x, min: 1, stem: true}":                       "`stem` cuts English endings only",
+		"- bleu: {to: x, min: 1, tokenize: 14a}":                     "`14a`",
+		"- bleu: {to: x, min: 1, tokenise: 13a}":                     "unknown key `tokenise`",
+		"- bleu: {to: " + strings.Repeat("x", 300<<10) + ", min: 1}": "takes at most 262144",
+		"- chrf: {to: x, min: 1, beta: 0}":                           "between 0.1 and 10",
+		"- gleu: {to: x, min: 1, maxOrder: 0}":                       "between 1 and 9",
+		"- jaroWinkler: x":                                           "expected a mapping",
+		"- exactMatch: {to: x}":                                      "takes a text or a list of texts",
+		"- exactMatch: ''":                                           "an empty text",
+		"- exactMatch: []":                                           "at least one text",
+		"- levenshtein: {to: x}":                                     "`levenshtein` needs `max`, `ratio` or a threshold",
+		"- levenshtein: {to: x, max: 1, ratio: 1}":                   "two rules for one score",
+		"- {levenshtein: {to: x, ratio: 1}, threshold: 1}":           "two rules for one score",
+		"- levenshtein: {to: x, max: 1, definition: indel}":          "`definition` is of the ratio",
+	} {
+		if got := mistakes(entry); !strings.Contains(got, want) {
+			t.Errorf("%.60s: %q, want %q", entry, got, want)
+		}
+	}
+}
+
+// A megabyte is scored, or refused with a reason, in bounded time.
+func TestOverlapOfMegabytes(t *testing.T) {
+	texts := map[string]string{
+		"words": strings.Repeat("The quick brown fox. ", 1<<20/21),
+		"one":   strings.Repeat("a", 1<<20),
+		"han":   strings.Repeat("吾輩は猫である。", 1<<20/24),
+		"signs": strings.Repeat(".,-&", 1<<18),
+		"marks": "a" + strings.Repeat("\u0301\u0323", 1<<18),
+		"lines": strings.Repeat("a\n", 1<<19),
+	}
+	for _, kind := range []string{"rouge", "rouge L", "rouge Lsum", "bleu", "chrf", "gleu", "jaroWinkler", "tokenF1"} {
+		name, options, _ := strings.Cut(kind, " ")
+		if options != "" {
+			options = ", type: " + options
+		}
+		for _, text := range slices.Sorted(maps.Keys(texts)) {
+			if text != "words" && !slices.Contains([]string{"rouge L", "bleu", "chrf"}, kind) {
+				continue
+			}
+			ref := strings.ToValidUTF8(texts[text][:200_000], "")
+			for _, to := range []string{quoted("The quick brown fox. 吾輩は a"), quoted(ref)} {
+				if len(to) > 1000 && (text != "words" || kind != "rouge L" && kind != "chrf") {
+					continue
+				}
+				c := compile(t, fmt.Sprintf("- {%s: {to: %s%s}, threshold: 0}", name, to, options))
+				start := time.Now()
+				got, err := c.Score(answer(texts[text]))
+				if took := time.Since(start); err != nil || took > 15*time.Second {
+					t.Errorf("%s on %s: %v %v", kind, text, took, err)
+				} else if testing.Verbose() {
+					t.Logf("%-12s %-8s %7d: %6d ms %.60s", kind, text, len(to), took.Milliseconds(), got.Reason)
+				}
+				if got.Value == nil && !strings.Contains(got.Unscored, "too ") || len(to) < 100 && got.Value == nil && name != "jaroWinkler" {
+					t.Errorf("%s on %s: %s", kind, text, got.Reason)
+				}
+			}
+		}
+	}
+	if got := score(t, "- exactMatch: x", answer(texts["words"])); got.Passed {
+		t.Error(got.Reason)
+	}
+	if got := score(t, "- chrf: {to: [a, b, c], min: 0}", answer(texts["words"])); !strings.Contains(got.Unscored, "3 references; at most 699050 bytes") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// FuzzOverlap compares any answer with any reference: values stay in [0,1], a text is like itself, and the same
+// answer scores the same.
+func FuzzOverlap(f *testing.F) {
+	for _, pair := range [][2]string{{"The cat sat.", "A cat sat on the mat."}, {"", "x"}, {"\xff\x00 a", "a\r\nb"}, {"吾輩は猫", "猫"}, {"e\u0301 שלום", "é"}, {"- , .", "1-2.3,4"}} {
+		f.Add(pair[0], pair[1])
+	}
+	f.Fuzz(func(t *testing.T, got, ref string) {
+		if len(got)+len(ref) > 10_000 {
+			return
+		}
+		ref = string([]rune(ref)) // as a suite has it
+		for _, kind := range []string{
+			"rouge: {to: %s}", "rouge: {to: %s, type: L}", "rouge: {to: %s, type: Lsum, definition: rouge-score, stem: true}", "bleu: {to: %s}", "bleu: {to: %s, tokenize: intl}",
+			"bleu: {to: %s, tokenize: zh, smoothing: floor}", "chrf: {to: %s, wordOrder: 2}", "gleu: {to: %s}", "jaroWinkler: {to: %s}", "tokenF1: {to: %s}", "levenshtein: {to: %s}",
+		} {
+			entry := "- {" + fmt.Sprintf(kind, quoted(ref)) + ", threshold: 0}"
+			if mistakes(entry) != "" {
+				return // no words, or nothing that YAML takes
+			}
+			c := compile(t, entry)
+			value := func(text string) eval.Score {
+				s, err := c.Score(answer(text))
+				if err != nil {
+					t.Fatal(entry, err)
+				}
+				if s.Value == nil || !(*s.Value >= 0 && *s.Value <= 1) {
+					t.Fatalf("%s on %q: %+v", entry, text, s)
+				}
+				return s
+			}
+			if first, second := value(got), value(got); *first.Value != *second.Value {
+				t.Errorf("%s on %q: %v, then %v", entry, got, *first.Value, *second.Value)
+			}
+			if own := value(ref); *own.Value < 1-1e-9 && *own.Value != 0 {
+				t.Errorf("%s on itself: %v", entry, *own.Value)
+			}
+		}
+	})
+}
