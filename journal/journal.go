@@ -129,25 +129,38 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 		}
 	}
 	path := filepath.Join(w.dir, FileName)
-	file, err := w.open(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND)
-	if errors.Is(err, fs.ErrExist) {
+	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s holds a run already", w.dir)
 	}
+	run.Version = Version
+	head, err := appendLine(nil, "run", run, 0)
 	if err != nil {
 		return err
 	}
-	w.file = file
-	run.Version = Version
-	if err = w.write("run", run); err == nil {
-		err = w.file.Sync()
+	if err := w.place(path, head); err != nil { // nothing was asked: the directory is left as free as it was
+		return errors.Join(err, removeQuietly(path+newSuffix), removeQuietly(path))
+	}
+	w.seq = 1
+	return nil
+}
+
+// newSuffix is what a run file is called by until its head is in it.
+const newSuffix = ".new"
+
+// place puts the head and its copy where they belong: there is no moment in which a run file has no head, since the lock
+// keeps everybody else away.
+func (w *Writer) place(path string, head []byte) error {
+	err := w.put(filepath.Join(w.dir, headName), head)
+	if err == nil {
+		err = w.put(path+newSuffix, head)
 	}
 	if err == nil {
-		err = w.put(filepath.Join(w.dir, headName), w.buf)
+		err = os.Rename(path+newSuffix, path)
 	}
-	if err != nil { // nothing was asked: the directory is left as free as it was
-		return errors.Join(err, w.file.Close(), os.Remove(path))
+	if err == nil {
+		w.file, err = w.open(path, os.O_WRONLY|os.O_APPEND)
 	}
-	return nil
+	return err
 }
 
 // put writes a whole file.
@@ -156,7 +169,9 @@ func (w *Writer) put(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(data)
+	if _, err = file.Write(data); err == nil {
+		err = file.Sync()
+	}
 	return errors.Join(err, file.Close())
 }
 
