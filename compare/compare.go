@@ -86,7 +86,7 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 	p := pairUp(base, head)
 	c := eval.ArmComparison{Suite: head.Suite, BaseArm: base.Arm, HeadArm: head.Arm, Estimand: "population", Cases: p.Pairing, Metrics: []eval.MetricComparison{}}
 	m := &measure{Options: o, pairs: p.judged}
-	c.Cases.Units = len(m.units(passRate).d)
+	c.Cases.Units = len(m.units((*Case).PassRate).d)
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(p.judged)
 	for _, metric := range metricsOf(base, head) {
 		one := m.metric(metric, base, head)

@@ -19,9 +19,6 @@ type measure struct {
 // value is what a case says of a metric, false when it says nothing.
 type value func(*Case) (float64, bool)
 
-func passRate(c *Case) (float64, bool)  { return c.PassRate() }
-func blockRate(c *Case) (float64, bool) { return c.blockRate() }
-
 func named(side *Side, metric string) value {
 	at := slices.Index(side.Metrics, metric)
 	return func(c *Case) (float64, bool) {
@@ -103,9 +100,9 @@ func (m *measure) metric(name string, base, head *Side) eval.MetricComparison {
 	case eval.MetricTokens:
 		m.tokens(&c, margin)
 	case eval.MetricBlocked:
-		m.differences(&c, m.units(blockRate), margin, -1)
+		m.differences(&c, m.units((*Case).blockRate), margin, -1)
 	case eval.MetricPass:
-		m.differences(&c, m.units(passRate), margin, 1)
+		m.differences(&c, m.units((*Case).PassRate), margin, 1)
 		c.Repeats = m.repeatsNeeded(margin)
 	default:
 		m.differences(&c, m.unitsOf(named(base, name), named(head, name)), margin, 1)
@@ -123,7 +120,7 @@ func (m *measure) differences(c *eval.MetricComparison, u units, margin, good fl
 	if c.N == 0 {
 		return
 	}
-	if single := !u.repeats || c.Name != eval.MetricPass; u.binary && !u.clustered && single {
+	if u.binary && !u.clustered && !u.repeats {
 		m.binary(c, margin, good)
 		return
 	}
@@ -302,7 +299,7 @@ const mostRepeats = 100
 // 80 %, given how much the cases differ among each other and how much their repeats do: var_d = w^2 + sA^2/K + sB^2/K. -1 says that
 // no number would, 0 that it is not known, since the cases were asked once or belong to clusters.
 //
-// Source: Miller 2024, arXiv 2411.00640; design/statistics.md A2, "How many more".
+// Source: Miller 2024, arXiv 2411.00640; docs/verdicts.md.
 func (m *measure) repeatsNeeded(margin float64) int {
 	if margin == 0 || len(m.pairs) < 2 {
 		return 0

@@ -22,7 +22,7 @@ const (
 // Sequential watches an arm while its units come in the order of the schedule, and says when the verdict is known. It is
 // a function of what it was fed, and of nothing else.
 //
-// Source: betting e-processes, Waudby-Smith and Ramdas 2024; design/statistics.md A3.
+// Source: betting e-processes, Waudby-Smith and Ramdas 2024; docs/verdicts.md.
 type Sequential struct {
 	metrics  []eval.MetricMargin
 	bets     []*stats.Betting

@@ -25,24 +25,7 @@ func (a *app) baselineCommand() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		&cobra.Command{
-			Use: "set NAME RUN", Short: "Name a complete run, or an exported file", Args: exactly(2), ValidArgsFunction: completeRuns,
-			RunE: func(_ *cobra.Command, args []string) error {
-				before, err := harness.Baselines()
-				if err != nil {
-					return err
-				}
-				b, err := harness.SetBaseline(args[0], args[1])
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(a.out, "%s: %s\n", args[0], b.Path)
-				if old, had := before[args[0]]; had && old.Run != b.Run {
-					fmt.Fprintf(a.err, "it was %s\n", diag.CleanLine(old.Run))
-				}
-				return nil
-			},
-		},
+		a.setCommand(),
 		&cobra.Command{
 			Use: "show NAME", Short: "Report the run that has the name", Args: exactly(1),
 			RunE: func(_ *cobra.Command, args []string) error {
@@ -75,6 +58,27 @@ func (a *app) baselineCommand() *cobra.Command {
 		a.exportCommand(),
 	)
 	return cmd
+}
+
+func (a *app) setCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "set NAME RUN", Short: "Name a complete run, or an exported file", Args: exactly(2), ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			before, err := harness.Baselines()
+			if err != nil {
+				return err
+			}
+			b, err := harness.SetBaseline(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.out, "%s: %s\n", args[0], b.Path)
+			if old, had := before[args[0]]; had && old.Run != b.Run {
+				fmt.Fprintf(a.err, "it was %s\n", diag.CleanLine(old.Run))
+			}
+			return nil
+		},
+	}
 }
 
 func (a *app) exportCommand() *cobra.Command {

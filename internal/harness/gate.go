@@ -138,7 +138,7 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *eval.Comparison) {
 	add := func(arm string, v eval.Verdict, why string) {
 		r.rules = append(r.rules, eval.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
-			Holds: HoldsUp(v, rule.OnInconclusive), Warned: v == eval.Inconclusive && rule.OnInconclusive == eval.OnWarn,
+			Holds: holdsUp(v, rule.OnInconclusive), Warned: v == eval.Inconclusive && rule.OnInconclusive == eval.OnWarn,
 		})
 		r.codes = append(r.codes, verdictExit(v, rule.OnInconclusive))
 	}
@@ -166,7 +166,7 @@ func decisive(a *eval.ArmComparison) string {
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
 		switch {
-		case !m.Gated || m.Verdict != a.Verdict || m.Margin == nil || HoldsUp(m.Verdict, eval.OnFail):
+		case !m.Gated || m.Verdict != a.Verdict || m.Margin == nil || holdsUp(m.Verdict, eval.OnFail):
 		case m.N == 0:
 			return m.Name + ": " + m.Advice
 		case eval.IsRatio(m.Name):
@@ -178,8 +178,8 @@ func decisive(a *eval.ArmComparison) string {
 	return ""
 }
 
-// HoldsUp reports whether a verdict is one that a gate lets through.
-func HoldsUp(v eval.Verdict, onInconclusive string) bool {
+// holdsUp reports whether a verdict is one that a gate lets through.
+func holdsUp(v eval.Verdict, onInconclusive string) bool {
 	return verdictExit(v, onInconclusive) == ExitOK
 }
 

@@ -84,9 +84,6 @@ func (q *sequential) decide(w *watchedSuite, a *watchedArm, stop *eval.Stop, jou
 	q.mu.Lock()
 	a.decided = true
 	q.mu.Unlock()
-	for _, u := range a.units[:a.next] {
-		w.used[u.key] = true
-	}
 	return w.closeBase(a, journal)
 }
 
@@ -96,24 +93,31 @@ func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
 	if base == "" || w.closed[base] {
 		return nil
 	}
-	extra := map[string]bool{}
-	for arm, other := range w.arms {
-		if w.rule.BaseOf(arm) != base {
+	used, extra := map[string]bool{}, map[string]bool{}
+	var against []*watchedArm
+	for _, other := range w.order {
+		if w.rule.BaseOf(other.arm) != base {
 			continue
 		}
 		if !other.decided {
 			return nil
 		}
-		for _, u := range other.units {
+		against = append(against, other)
+		for _, u := range other.units[:other.next] {
+			used[u.key] = true
+		}
+	}
+	for _, other := range against {
+		for _, u := range other.units[other.next:] {
 			for _, id := range u.base {
-				if !w.used[u.key] {
+				if !used[u.key] {
 					extra[id] = true
 				}
 			}
 		}
 	}
 	w.closed[base] = true
-	return journal.Stopped(&eval.Stop{Suite: a.suite, Arm: base, Units: len(w.used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra))})
+	return journal.Stopped(&eval.Stop{Suite: a.suite, Arm: base, Units: len(used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra))})
 }
 
 func (r *seen) value(metric string) (float64, bool) {

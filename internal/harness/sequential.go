@@ -33,7 +33,6 @@ type watchedSuite struct {
 	base     map[string]*compare.Side // of the baseline, by arm; nil when the baseline is asked in the run itself
 	alone    bool                     // the suite has one arm
 	matchers map[string]*sideMatcher
-	used     map[string]bool // units that some verdict used
 	closed   map[string]bool // arms of which it is written down what was used
 	arms     map[string]*watchedArm
 	order    []*watchedArm // by name
@@ -78,7 +77,7 @@ func newSequential(run *eval.Run, plan *runner.Plan) (*sequential, error) {
 		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || flags.NoBaseline || plan.Shard() != nil {
 			continue
 		}
-		w := &watchedSuite{rule: g.Baseline, min: g.PassRateMin, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}, used: map[string]bool{}, closed: map[string]bool{}}
+		w := &watchedSuite{rule: g.Baseline, min: g.PassRateMin, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}, closed: map[string]bool{}}
 		w.alone = armsOf(plan, run.Suites[i].Name) == 1
 		if !w.rule.Within() {
 			sides, err := baseSides(w.rule.Path, run.Suites[i].Name)
@@ -338,9 +337,6 @@ func (q *sequential) replay(d *journal.Document, settled func(journal.Known) boo
 		if ok && s.arms[stop.Arm] != nil {
 			a := s.arms[stop.Arm]
 			a.decided, a.next = true, min(stop.Units, len(a.units))
-			for _, u := range a.units[:a.next] {
-				s.used[u.key] = true
-			}
 		}
 	}
 	for f, err := range d.Facts() {

@@ -20,7 +20,7 @@ func BenchmarkSequentialGate(b *testing.B) {
 	trials := make([]eval.Trial, cases)
 	start := func() *sequential {
 		rule := &eval.BaselineRule{Alpha: 1e-300, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.01}}}
-		suite := &watchedSuite{rule: rule, arms: map[string]*watchedArm{}, used: map[string]bool{}, closed: map[string]bool{}}
+		suite := &watchedSuite{rule: rule, arms: map[string]*watchedArm{}, closed: map[string]bool{}}
 		a := &watchedArm{suite: "s", arm: "t/p", by: map[string]*unit{}}
 		suite.arms[a.arm] = a
 		q := &sequential{suites: map[string]*watchedSuite{"s": suite}, moved: make(chan struct{})}
