@@ -128,7 +128,7 @@ func TestOneRefusedText(t *testing.T) {
 	cfg := config(&fake{}, 64)
 	cfg.Embedder = e
 	counts, all := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg)
-	if counts.Pass != 178 || counts.Error != 2 || len(e.calls) > 40 {
+	if counts.Pass != 178 || counts.Error != 2 || len(e.calls) > 80 {
 		t.Errorf("%+v in %d calls", counts, len(e.calls))
 	}
 	for _, r := range all {
@@ -139,7 +139,7 @@ func TestOneRefusedText(t *testing.T) {
 	// When everything is refused, it is not asked text by text.
 	e = &embedder{fail: func(*eval.EmbedCall) error { return &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "no"} }}
 	cfg.Embedder = e
-	if counts, _ := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg); counts.Error != 180 || len(e.calls) > 60 {
+	if counts, _ := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg); counts.Error != 180 || len(e.calls) > 120 {
 		t.Errorf("%+v in %d calls", counts, len(e.calls))
 	}
 }

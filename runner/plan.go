@@ -17,6 +17,7 @@ import (
 	"strconv"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -121,6 +122,7 @@ type Planned struct {
 	Problem error
 
 	scorers []*scorers.Compiled
+	vars    tmpl.Dict
 }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
@@ -219,7 +221,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
 					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
 				},
-				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
+				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled, vars: c.Vars(),
 			}
 			if w.whole != nil {
 				w.whole(&t.Trial)

@@ -152,7 +152,7 @@ func (a *asked) recorded(known *eval.Result) {
 	if a.result.Timing = known.Timing; known.Timing == nil {
 		a.result.Timing = &eval.Timing{}
 	}
-	a.answer = scorers.Answer{Response: a.result.Response, Usage: *a.result.Usage, Timing: *a.result.Timing, Vectors: &scorers.Vectors{}}
+	a.answered()
 }
 
 // start launches the feeder and the workers. The channel it returns is closed when all have ended; results is closed
@@ -334,8 +334,14 @@ func (r *run) call(ctx context.Context, a *asked) error {
 	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
 		return eval.Errorf(eval.KindNoCandidates, "the answer has no candidates, and nothing was blocked")
 	}
-	a.answer = scorers.Answer{Response: resp, Usage: *resp.Usage, Timing: call.Timing, Vectors: &scorers.Vectors{}}
+	a.answered()
 	return nil
+}
+
+// answered makes what scorers look at of the answer that came.
+func (a *asked) answered() {
+	r := &a.result
+	a.answer = scorers.Answer{Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Vars: a.trial.vars, Vectors: &scorers.Vectors{}}
 }
 
 func (a *asked) failed(e *eval.Error) eval.Result {

@@ -37,6 +37,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	if spec == nil {
 		return nil
 	}
+	spec.Suite = a.Suite
 	s := a.table.build(spec, true)
 	a.References = append(a.References, spec.References...)
 	if a.Kind != "any" { // in which another may tell

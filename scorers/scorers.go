@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -29,6 +30,9 @@ type Answer struct {
 	Index  int
 	Usage  eval.Usage
 	Timing eval.Timing
+	// Request is what was asked, and Vars are the variables of the case. Both are only read.
+	Request *eval.Request
+	Vars    tmpl.Dict
 	// Vectors may be nil: then none are at hand.
 	Vectors *Vectors
 }

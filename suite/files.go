@@ -17,9 +17,9 @@ import (
 type files struct {
 	fsys  fs.FS
 	suite string
-	texts map[string][]byte
 
 	mu     sync.Mutex
+	texts  map[string][]byte
 	images map[wish]stored
 	stored int // bytes of data in images
 }
@@ -30,6 +30,8 @@ func newFiles(fsys fs.FS, suite string) *files {
 
 // text reads a text file and remembers it.
 func (f *files) text(name string) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if data, ok := f.texts[name]; ok {
 		return data, nil
 	}

@@ -23,6 +23,7 @@ type Scorer struct {
 	Threshold *float64 // the value from which the score passes; nil: the kind's own rule
 	Arms      eval.Globs
 	Candidate CandidateChoice
+	Suite     *Suite // to which it belongs; nil in none
 	// What Kinds.Check found out about it, nested scorers included.
 	References  []string // texts whose embeddings it compares with
 	NeedsStream string   // the kind that tells something only of streamed answers, "" when there is none
@@ -185,6 +186,7 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 func (s *Suite) checked(n yamlnode.Node) *Scorer {
 	sc := ParseScorer(n, s.kinds, false)
 	if sc != nil {
+		sc.Suite = s
 		s.kinds.Check(sc)
 		if len(sc.References) > 0 && !s.embeds {
 			s.embeds = true

@@ -205,6 +205,16 @@ func (s *Suite) Cases() iter.Seq[*Case] {
 	}
 }
 
+// ReadFile is a text file of the suite's folder. It counts as a part of the suite from then on: it goes into the snapshot and
+// the hash. The error is for people.
+func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name) }
+
+// Untrusted reports whether the suite comes from somebody who must not choose what runs here and where the key goes.
+func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
+
+// Vars are the variables of the case, those of the command line included. They are not to be changed.
+func (c *Case) Vars() tmpl.Dict { return c.vars }
+
 // Render makes the contents of the request that arm asks for this case. The error
 // is a *diag.Mistakes; after a Load without errors it means that a file has changed
 // since.
