@@ -56,8 +56,28 @@ const maxItems = 10_000
 
 // List collects diagnostics. The zero List is ready to use.
 type List struct {
-	items []Diagnostic
-	seen  map[Diagnostic]bool
+	items    []Diagnostic
+	seen     map[Diagnostic]bool
+	included map[string]Pos // where files are included
+}
+
+// Included notes where a file is included, so that what is said about it can tell how it came in.
+func (l *List) Included(file string, at Pos) {
+	if l.included == nil {
+		l.included = map[string]Pos{}
+	}
+	if _, known := l.included[file]; !known {
+		l.included[file] = at
+	}
+}
+
+// Chain is how a file came in: where it is included, where the file that includes it is, and so on.
+func (l *List) Chain(file string) []Pos {
+	var out []Pos
+	for at, ok := l.included[file]; ok && len(out) <= len(l.included); at, ok = l.included[at.File] {
+		out = append(out, at)
+	}
+	return out
 }
 
 // Errorf adds a mistake.
@@ -87,6 +107,9 @@ func (l *List) Add(d Diagnostic) {
 func (l *List) Merge(other List) {
 	for _, d := range other.items {
 		l.Add(d)
+	}
+	for file, at := range other.included {
+		l.Included(file, at)
 	}
 }
 

@@ -32,6 +32,9 @@ func (r Renderer) Render(w io.Writer, l *List) error {
 			break
 		}
 		r.one(&b, d)
+		for _, at := range l.Chain(d.Pos.File) {
+			fmt.Fprintf(&b, "  included from %s\n", CleanLine(at.String()))
+		}
 	}
 	if len(items) > 1 {
 		b.WriteString(tally(l) + "\n")

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -15,97 +14,171 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// caseDef is a case, or the defaults of all cases, as the file says it.
+// caseDef is a case, the cases of a data file, or the defaults of all cases, as the file says it.
 type caseDef struct {
-	node      yamlnode.Map
-	name      source
+	settings
+	node     yamlnode.Map
+	name     source // without a template when rows go by their own names
+	vars     []yamlnode.Map
+	base     tmpl.Dict             // vars over those of the defaults; see finish
+	open     map[string]*rendering // settings with templates in them, by their keys
+	arms     eval.Globs
+	isolated *eval.Quarantine
+	scorers  [][]*scorerDef // in layers, of which a later one replaces scorers of the same name
+	alone    bool           // inheritScorers: false
+	rows     *rows          // nil: no data file
+	grid     []choice       // what `each` and `matrix` make of it; none: one case
+}
+
+// settings are what a case says of itself in texts and numbers, so that it may come from a column.
+type settings struct {
 	id        string
-	vars      yamlnode.Map
 	tags      []string
 	hasTags   bool
-	arms      eval.Globs
 	cluster   string
 	repeats   int
 	threshold *float64
-	isolated  *eval.Quarantine
-	scorers   []*scorerDef
-	alone     bool // inheritScorers: false
+}
+
+var settingKeys = []string{"id", "tags", "cluster", "repeats", "threshold"}
+
+func (s *settings) set(key string, n yamlnode.Node) {
+	switch key {
+	case "id":
+		s.id = n.Str()
+	case "tags":
+		s.tags, s.hasTags = n.Strings(), true
+	case "cluster":
+		s.cluster = n.Str()
+	case "repeats":
+		s.repeats = n.Int(1, MaxRepeats)
+	case "threshold":
+		s.threshold = new(n.Float(0, 1))
+	}
+}
+
+// fill takes over what is not set.
+func (s *settings) fill(from settings) {
+	if !s.hasTags {
+		s.tags, s.hasTags = from.tags, from.hasTags
+	}
+	s.cluster = cmp.Or(s.cluster, from.cluster)
+	s.repeats = cmp.Or(s.repeats, from.repeats)
+	s.threshold = cmp.Or(s.threshold, from.threshold)
 }
 
 func (l *loader) caseDef(m yamlnode.Map) caseDef {
 	def := caseDef{
-		node:    m,
-		vars:    m.Get("vars").Map(),
-		tags:    m.Get("tags").Strings(),
-		hasTags: m.Has("tags"),
-		arms:    globs(m.Get("arms"), "arm", l.names),
-		cluster: m.Get("cluster").Str(),
-		repeats: m.Get("repeats").Int(1, MaxRepeats),
+		node: m,
+		vars: []yamlnode.Map{m.Get("vars").Map()},
+		arms: globs(m.Get("arms"), "arm", l.names),
+		open: map[string]*rendering{},
 	}
-	if v := m.Get("threshold"); !v.IsZero() {
-		def.threshold = new(v.Float(0, 1))
+	for _, key := range settingKeys {
+		n := m.Get(key)
+		if n.IsZero() {
+			continue
+		}
+		if r := l.rendering(n); len(r.templates) > 0 {
+			def.open[key] = &r
+		} else {
+			def.set(key, n)
+		}
 	}
 	def.isolated = l.quarantine(m.Get("quarantine"))
+	var own []*scorerDef
 	for _, item := range m.Get("scorers").Seq() {
-		def.scorers = append(def.scorers, l.scorerDef(item))
+		own = append(own, l.scorerDef(item))
 	}
+	def.scorers = [][]*scorerDef{own}
 	return def
 }
 
-func (l *loader) readCases(n yamlnode.Node) {
-	for _, item := range n.Seq() {
-		m := item.Map("name", "id", "vars", "tags", "arms", "cluster", "repeats", "threshold", "quarantine", "scorers", "inheritScorers")
+// readDefaults reads the defaults of every file of the suite, of which a later one wins over those that it includes.
+func (l *loader) readDefaults() {
+	l.defaults.open = map[string]*rendering{}
+	for _, root := range l.roots {
+		n := root.Get("defaults")
+		def := l.caseDef(n.Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "quarantine", "scorers"))
+		old := l.defaults
+		def.fill(old.settings)
+		def.vars = append(old.vars, def.vars...)
+		def.scorers = append(old.scorers, def.scorers...)
+		for key, r := range old.open {
+			if def.open[key] == nil && !def.node.Has(key) {
+				def.open[key] = r
+			}
+		}
+		if def.arms == nil {
+			def.arms = old.arms
+		}
+		def.isolated = cmp.Or(def.isolated, old.isolated)
+		l.defaults = def
+	}
+}
+
+func (l *loader) readCases() {
+	for _, item := range l.items("cases", "there are no cases", "write at least one") {
+		m := item.Map("name", "id", "vars", "dataset", "format", "separator", "where", "limit", "sample", "seed", "scorerColumn", "each", "matrix",
+			"tags", "arms", "cluster", "repeats", "threshold", "quarantine", "scorers", "inheritScorers")
 		if !item.IsMapping() {
 			continue
 		}
 		def := l.caseDef(m)
-		name := m.Need("name")
-		if name.IsZero() {
+		def.rows = l.rows(m)
+		name := m.Get("name")
+		if name.IsZero() && def.rows == nil {
+			m.Need("name")
 			continue
 		}
 		if text := name.Str(); name.IsScalar() && !name.IsNull() && strings.TrimSpace(text) == "" {
 			name.Errorf("", "a case name must not be empty")
 		}
-		def.name = l.template(name)
-		def.id = m.Get("id").Str()
+		if !name.IsZero() {
+			def.name = l.template(name)
+		}
+		def.grid = l.grid(&def)
 		if v := m.Get("inheritScorers"); !v.IsZero() {
 			def.alone = !v.Bool()
 		}
+		def.finish(&l.defaults)
 		l.cases = append(l.cases, &def)
-	}
-	if n.IsSequence() && len(n.Seq()) == 0 {
-		n.Errorf("write at least one", "there are no cases")
 	}
 }
 
-// expand makes the Case of a definition.
-func (s *Suite) expand(def *caseDef, diags *diag.List) *Case {
-	if s.defaultVars == nil {
-		s.defaultVars = values(s.defaults.vars)
+// finish makes the variables that all cases of a definition have.
+func (def *caseDef) finish(defaults *caseDef) {
+	def.base = tmpl.Dict{}
+	for _, m := range slices.Concat(defaults.vars, def.vars) {
+		maps.Copy(def.base, values(m))
 	}
-	own := maps.Clone(s.defaultVars)
-	maps.Copy(own, values(def.vars))
+}
+
+// variant is what makes one case of a definition: a row, and what `each` and `matrix` choose.
+type variant struct {
+	vars    tmpl.Dict
+	row     *row // nil: no data file
+	chosen  []string
+	scorers []*scorerDef // of the row's scorer column
+}
+
+// expand makes the Case of a definition.
+func (s *Suite) expand(def *caseDef, v variant, diags *diag.List) *Case {
+	own := maps.Clone(def.base)
+	maps.Copy(own, v.vars)
 	vars := maps.Clone(own)
 	for name, value := range s.opts.Vars {
 		vars[name] = value
 	}
-	c := &Case{
-		Tags:      slices.Clone(s.Tags),
-		Cluster:   cmp.Or(def.cluster, s.defaults.cluster),
-		Repeats:   cmp.Or(s.opts.Repeats, def.repeats, s.defaults.repeats, 1),
-		Threshold: cmp.Or(def.threshold, s.defaults.threshold),
-		Pos:       def.name.node.Pos(),
-		vars:      vars,
+	c := &Case{Pos: def.pos(), vars: vars, many: def.rows != nil || def.grid != nil}
+	if v.row != nil {
+		c.Pos, c.row = v.row.pos, v.row
 	}
-	c.Name = def.name.text // for messages about the name itself
-	if name, ok := def.name.render(c, diags); ok {
-		c.Name = name
-	}
-	if def.hasTags {
-		c.Tags = append(c.Tags, def.tags...)
-	} else {
-		c.Tags = append(c.Tags, s.defaults.tags...)
-	}
+	s.name(c, def, v, diags)
+	set := s.settle(def, c, diags)
+	c.Tags = append(slices.Clone(s.Tags), set.tags...)
+	c.Cluster, c.Threshold = set.cluster, set.threshold
+	c.Repeats = cmp.Or(s.opts.Repeats, set.repeats, 1)
 	arms := def.arms
 	if arms == nil {
 		arms = s.defaults.arms
@@ -115,39 +188,115 @@ func (s *Suite) expand(def *caseDef, diags *diag.List) *Case {
 			c.Arms = append(c.Arms, a)
 		}
 	}
-	if c.Quarantine = def.isolated; c.Quarantine == nil {
-		c.Quarantine = s.defaults.isolated
-	}
-	c.Scorers = s.scorers(def, c, diags)
-	c.ID = def.id
-	if c.ID == "" {
+	c.Quarantine = cmp.Or(def.isolated, s.defaults.isolated)
+	c.Scorers = s.scorers(def, v, c, diags)
+	if c.ID = set.id; c.ID == "" {
 		c.ID = s.caseID(c, own)
 	}
 	return c
 }
 
-// scorers gathers the defaults' scorers and the case's own; an own one replaces a
-// default of the same name.
-func (s *Suite) scorers(def *caseDef, c *Case, diags *diag.List) []*Scorer {
-	var own, out []*Scorer
-	taken := map[string]bool{}
-	for _, d := range def.scorers {
-		if sc := d.expand(s, c, diags); sc != nil {
-			if taken[sc.Name] {
-				diags.Errorf(sc.Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
-			}
-			own = append(own, sc)
-			taken[sc.Name] = sc.Name != ""
+// pos is where a definition is told of.
+func (def *caseDef) pos() diag.Pos {
+	if def.name.node.IsZero() {
+		return def.node.Pos()
+	}
+	return def.name.node.Pos()
+}
+
+// name names a case: by its template, or by what is known of its row. What `each` and `matrix` chose is added as far as the
+// template does not mention it.
+func (s *Suite) name(c *Case, def *caseDef, v variant, diags *diag.List) {
+	if def.name.t == nil {
+		c.Name = v.row.name()
+	} else {
+		c.Name = def.name.text // for messages about the name itself
+		if name, ok := def.name.render(c, diags); ok {
+			c.Name = name
 		}
 	}
+	if v.row != nil && strings.ContainsAny(c.Name, "\n\r") { // a name is a single line, and a cell need not be
+		c.Name = strings.Join(strings.Fields(c.Name), " ")
+	}
+	var added []string
+	for _, variable := range v.chosen {
+		if def.name.t == nil || !slices.ContainsFunc(def.name.t.Fields(), func(f tmpl.Field) bool { return f.Name == variable }) {
+			added = append(added, variable+"="+shortened(v.vars[variable]))
+		}
+	}
+	if len(added) > 0 {
+		c.Name += " [" + strings.Join(added, ", ") + "]"
+	}
+}
+
+// settle gathers the settings of a case: its own, else those of the defaults. An empty cell sets nothing.
+func (s *Suite) settle(def *caseDef, c *Case, diags *diag.List) settings {
+	set := def.settings
+	set.fill(s.defaults.settings)
+	fill := func(key string, r *rendering) {
+		n, ok := r.render(c, diags)
+		if !ok || n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
+			return
+		}
+		set.set(key, n)
+		if key == "tags" { // of a cell there is but one, for all of them
+			set.tags = splitTags(set.tags)
+		}
+	}
+	for key, r := range s.defaults.open {
+		if !def.node.Has(key) {
+			fill(key, r)
+		}
+	}
+	for key, r := range def.open {
+		fill(key, r)
+	}
+	return set
+}
+
+func splitTags(texts []string) []string {
+	var out []string
+	for _, text := range texts {
+		for tag := range strings.SplitSeq(text, ",") {
+			if tag = strings.TrimSpace(tag); tag != "" {
+				out = append(out, tag)
+			}
+		}
+	}
+	return out
+}
+
+// scorers gathers the scorers of a case: those of the defaults, its own and those of its row, each layer replacing what has
+// the same name before it.
+func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*Scorer {
+	var layers [][]*scorerDef
 	if !def.alone {
-		for _, d := range s.defaults.scorers {
-			if sc := d.expand(s, c, diags); sc != nil && !taken[sc.Name] {
-				out = append(out, sc)
+		layers = append(layers, s.defaults.scorers...)
+	}
+	layers = append(append(layers, def.scorers...), v.scorers)
+	var out []*Scorer
+	for _, layer := range layers {
+		before := len(out)
+		taken := map[string]bool{}
+		for _, d := range layer {
+			sc := d.expand(s, c, diags)
+			if sc == nil {
+				continue
 			}
+			if sc.Name != "" {
+				if taken[sc.Name] {
+					diags.Errorf(sc.Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
+				}
+				taken[sc.Name] = true
+				if i := slices.IndexFunc(out[:before], func(o *Scorer) bool { return o.Name == sc.Name }); i >= 0 {
+					out = slices.Delete(out, i, i+1)
+					before--
+				}
+			}
+			out = append(out, sc)
 		}
 	}
-	return append(out, own...)
+	return out
 }
 
 // caseID hashes what makes a case the same from run to run: its variables and the bytes
@@ -176,171 +325,3 @@ func (s *Suite) caseID(c *Case, vars tmpl.Dict) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
-
-// checkCases expands every case once and checks what only shows then.
-func (l *loader) checkCases() {
-	names := map[string]int{}
-	ids := map[string]int{}
-	asked := map[string]Arm{}
-	l.used = map[string]bool{}
-	l.unstreamed = map[diag.Pos]*unstreamed{}
-	var unused diag.List // worth telling only when nothing is wrong
-	for _, def := range l.cases {
-		c := l.expand(def, l.diags)
-		l.checkName(c, names)
-		if def.id != "" {
-			unique(ids, def.node.Get("id"), "case id")
-		}
-		if len(c.Scorers) == 0 && len(def.scorers) == 0 {
-			l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
-		}
-		for _, arm := range c.Arms {
-			asked[arm.Name()] = arm
-			l.checkPrompt(c, arm)
-			if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
-				l.diags.Errorf(c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case", "case `%s` has no scorer for the arm %s", c.Name, arm.Name())
-			}
-			l.checkStream(c, arm)
-		}
-		unused.Merge(l.unused(def, c))
-		l.dead(def, c, &unused)
-	}
-	l.tellUnstreamed()
-	if !l.diags.HasErrors() {
-		l.diags.Merge(unused)
-		l.checkUnusedDefaults()
-	}
-	for _, arm := range l.arms {
-		if _, ok := asked[arm.Name()]; ok {
-			l.checkArm(arm)
-		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
-			l.diags.Warnf(arm.Prompt.Pos, "", "no case is asked of the arm %s", arm.Name())
-		}
-	}
-	l.checkVars()
-}
-
-// checkStream notes scorers of streams for an arm that does not stream.
-func (l *loader) checkStream(c *Case, arm Arm) {
-	for _, sc := range c.ScorersFor(arm) {
-		if sc.NeedsStream == "" || arm.Target.Stream {
-			continue
-		}
-		at := sc.Entry.Key(sc.Kind).Pos()
-		one := l.unstreamed[at]
-		if one == nil {
-			one = &unstreamed{kind: sc.NeedsStream}
-			l.unstreamed[at] = one
-		}
-		if !slices.Contains(one.targets, arm.Target.Name) {
-			one.targets = append(one.targets, arm.Target.Name)
-		}
-	}
-}
-
-// unstreamed is a scorer of streams with the targets that do not stream.
-type unstreamed struct {
-	kind    string
-	targets []string
-}
-
-// tellUnstreamed reports them, once nothing else is wrong: a slip in `stream` itself would make many.
-func (l *loader) tellUnstreamed() {
-	if l.diags.HasErrors() {
-		return
-	}
-	for at, one := range l.unstreamed {
-		verb := "does"
-		if len(one.targets) > 1 {
-			verb = "do"
-		}
-		l.diags.Errorf(at, "add `stream: true` to the target, or narrow `arms` of the scorer", "`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind, strings.Join(one.targets, "`, `"), verb)
-	}
-}
-
-func (l *loader) checkName(c *Case, names map[string]int) {
-	if strings.TrimSpace(c.Name) == "" {
-		l.diags.Errorf(c.Pos, "", "the case name renders to nothing")
-		return
-	}
-	if strings.ContainsAny(c.Name, "\n\r") {
-		l.diags.Errorf(c.Pos, "", "a case name is a single line")
-	}
-	if line, twice := names[c.Name]; twice {
-		l.diags.Errorf(c.Pos, "", "duplicate case name `%s`, first on line %d", c.Name, line)
-		return
-	}
-	names[c.Name] = c.Pos.Line
-}
-
-// dead warns of the case's own scorers that apply to none of its arms.
-func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
-	for _, d := range def.scorers {
-		sc := d.fixed
-		if sc == nil || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
-			continue
-		}
-		warnings.Warnf(sc.Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)
-	}
-}
-
-// checkArm applies the service's rules about images to the models that its
-// specification names.
-func (l *loader) checkArm(a Arm) {
-	image := a.Prompt.hasImage()
-	where := a.Prompt.Pos
-	switch {
-	case a.Target.Model == "svc-pro" && image:
-		l.diags.Errorf(where, "send it to svc-pro-vision: narrow `targets` of the prompt", "svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name)
-	case a.Target.Model == "svc-pro-vision" && !image:
-		l.diags.Errorf(where, "send it to svc-pro: narrow `targets` of the prompt", "svc-pro-vision (target `%s`) takes prompts with an image, and the prompt `%s` has none", a.Target.Name, a.Prompt.Name)
-	case a.Target.Model == "svc-pro-vision" && a.Prompt.isChat():
-		l.diags.Warnf(where, "", "svc-pro-vision (target `%s`) is not made for chats such as the prompt `%s`", a.Target.Name, a.Prompt.Name)
-	}
-}
-
-// checkPrompt renders the prompt for the case: missing variables and files, and
-// what exceeds the service's limits.
-func (l *loader) checkPrompt(c *Case, arm Arm) {
-	p := arm.Prompt
-	contents, ok := p.render(c, l.filesOf(arm), l.diags, false)
-	if !ok || slices.Contains(l.broken, p) {
-		return
-	}
-	n := eval.Images(contents)
-	switch {
-	case n > eval.MaxImages:
-		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, eval.MaxImages)
-	case n > 1:
-		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
-	}
-	if size := encodedSize(contents); size > eval.MaxPromptBytes {
-		l.diags.Errorf(p.Pos, "images count in base64, a third more than their files", "case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, eval.MaxPromptBytes)
-	}
-	for _, content := range contents {
-		if blank(content) {
-			l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
-			break
-		}
-	}
-}
-
-func blank(c eval.Content) bool {
-	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Image != nil || strings.TrimSpace(p.Text) != "" })
-}
-
-// encodedSize is eval.EncodedSize for contents whose images were not loaded.
-func encodedSize(contents []eval.Content) int {
-	size := eval.EncodedSize(contents)
-	for _, c := range contents {
-		for _, p := range c.Parts {
-			if p.Image != nil {
-				size += (p.Image.Bytes + 2) / 3 * 4
-			}
-		}
-	}
-	return size
-}
-
-// maxWeight keeps weighted means far from overflow.
-const maxWeight = math.MaxInt32

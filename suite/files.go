@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"strings"
 	"sync"
 
@@ -20,12 +19,13 @@ type files struct {
 
 	mu     sync.Mutex
 	texts  map[string][]byte
+	data   data
 	images map[wish]stored
 	stored int // bytes of data in images
 }
 
 func newFiles(fsys fs.FS, suite string) *files {
-	return &files{fsys: fsys, suite: suite, texts: map[string][]byte{}, images: map[wish]stored{}}
+	return &files{fsys: fsys, suite: suite, texts: map[string][]byte{}, images: map[wish]stored{}, data: newData()}
 }
 
 // text reads a text file and remembers it.
@@ -52,19 +52,9 @@ func tooManyBytes(name string, size, limit int64) error {
 
 // read reads a regular file of at most limit bytes.
 func (f *files) read(name string, limit int64) ([]byte, error) {
-	clean := path.Clean(name)
-	if name == "" {
-		return nil, errors.New("the file name is empty")
-	}
-	if !fs.ValidPath(clean) || strings.ContainsAny(name, "\x00\\") {
-		return nil, fmt.Errorf("%s is not a path inside the suite's folder", name)
-	}
-	info, err := fs.Stat(f.fsys, clean)
+	clean, info, err := f.stat(name)
 	if err != nil {
-		return nil, explain(name, err)
-	}
-	if !info.Mode().IsRegular() { // opening a FIFO would wait for a writer
-		return nil, fmt.Errorf("%s is not a file", name)
+		return nil, err
 	}
 	if info.Size() > limit {
 		return nil, tooManyBytes(name, info.Size(), limit)

@@ -86,9 +86,10 @@ func (s *Suite) Metrics() (names []string, open bool) {
 			}
 		}
 	}
-	add(s.defaults.scorers)
+	add(slices.Concat(s.defaults.scorers...))
 	for _, c := range s.cases {
-		add(c.scorers)
+		add(slices.Concat(c.scorers...))
+		open = open || c.rows != nil && c.rows.scorers != ""
 	}
 	return names, open
 }

@@ -26,6 +26,7 @@ var (
 type loader struct {
 	*Suite
 	diags      *diag.List
+	roots      []yamlnode.Map           // of the files that the suite includes, and its own at the end
 	names      []string                 // of the arms
 	used       map[string]bool          // variables that some template names; see usage.go
 	broken     []*Prompt                // whose templates cannot be parsed
@@ -34,7 +35,7 @@ type loader struct {
 }
 
 func (l *loader) load(root yamlnode.Node) {
-	m := root.Map("version", "name", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "defaults", "cases", "limits", "prices", "gate")
+	m := root.Map("version", "name", "include", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "defaults", "cases", "limits", "prices", "gate")
 	if !root.IsMapping() {
 		return
 	}
@@ -43,6 +44,7 @@ func (l *loader) load(root yamlnode.Node) {
 		m.Key("rules").Errorf("give it with an equals sign: --emulator="+l.File, "this is a script for the emulator, not a suite")
 		return
 	}
+	l.roots = append(l.include(m), m)
 	if v := m.Need("version"); !v.IsZero() && v.Str() != "1" {
 		v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
 	}
@@ -51,15 +53,15 @@ func (l *loader) load(root yamlnode.Node) {
 	l.Tags = m.Get("tags").Strings()
 	l.service(m.Get("service"))
 	l.stream = m.Get("stream").Bool()
-	l.targets(m.Need("targets"))
-	l.prompts(m.Need("prompts"))
+	l.targets()
+	l.prompts()
 	l.makeArms()
 	l.embedding(m)
 	l.limits(m.Get("limits"))
 	l.prices(m.Get("prices"))
 	l.gate(m.Get("gate"))
-	l.defaults = l.caseDef(m.Get("defaults").Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "quarantine", "scorers"))
-	l.readCases(m.Need("cases"))
+	l.readDefaults()
+	l.readCases()
 	l.checkCases()
 	l.checkMetrics(m.Get("gate"))
 }
@@ -218,9 +220,9 @@ func (l *loader) env(n yamlnode.Node) string {
 	})
 }
 
-func (l *loader) targets(n yamlnode.Node) {
-	names := map[string]int{}
-	for _, item := range n.Seq() {
+func (l *loader) targets() {
+	names := map[string]diag.Pos{}
+	for _, item := range l.items("targets", "there are no targets", "name at least one model") {
 		m := item.Map("name", "model", "apiVersion", "stream", "generationConfig", "safetySettings")
 		if !item.IsMapping() {
 			continue
@@ -245,9 +247,6 @@ func (l *loader) targets(n yamlnode.Node) {
 		if unique(names, name, "target") {
 			l.Targets = append(l.Targets, t)
 		}
-	}
-	if n.IsSequence() && len(n.Seq()) == 0 {
-		n.Errorf("name at least one model", "there are no targets")
 	}
 }
 
@@ -277,15 +276,15 @@ func (l *loader) embedding(root yamlnode.Map) {
 }
 
 // unique reports a name that was given before.
-func unique(seen map[string]int, name yamlnode.Node, what string) bool {
+func unique(seen map[string]diag.Pos, name yamlnode.Node, what string) bool {
 	if !name.IsScalar() {
 		return false
 	}
-	if line, twice := seen[name.Str()]; twice {
-		name.Errorf("", "duplicate %s name `%s`, first on line %d", what, name.Str(), line)
+	if first, twice := seen[name.Str()]; twice {
+		name.Errorf("", "duplicate %s name `%s`, first %s", what, name.Str(), place(first, name.Pos()))
 		return false
 	}
-	seen[name.Str()] = name.Pos().Line
+	seen[name.Str()] = name.Pos()
 	return true
 }
 
@@ -325,7 +324,7 @@ func generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 
 func safetySettings(n yamlnode.Node) []eval.SafetySetting {
 	var out []eval.SafetySetting
-	seen := map[string]int{}
+	seen := map[string]diag.Pos{}
 	for _, item := range n.Seq() {
 		m := item.Map("category", "threshold")
 		if !item.IsMapping() {

@@ -43,7 +43,7 @@ type part struct {
 type source struct {
 	t    *tmpl.Template
 	node yamlnode.Node
-	file string // "" for the suite itself
+	file string // as it is shown; "" for the suite itself
 	text string
 }
 
@@ -57,13 +57,13 @@ func (p *Prompt) hasImage() bool {
 // isChat reports whether the prompt has several turns.
 func (p *Prompt) isChat() bool { return len(p.turns) > 1 }
 
-func (l *loader) prompts(n yamlnode.Node) {
-	names := map[string]int{}
+func (l *loader) prompts() {
+	names := map[string]diag.Pos{}
 	targets := make([]string, len(l.Targets))
 	for i, t := range l.Targets {
 		targets[i] = t.Name
 	}
-	for _, item := range n.Seq() {
+	for _, item := range l.items("prompts", "there are no prompts", "write at least one") {
 		m := item.Map("name", "targets", "text", "file", "turns", "parts")
 		if !item.IsMapping() {
 			continue
@@ -82,9 +82,6 @@ func (l *loader) prompts(n yamlnode.Node) {
 		if unique(names, name, "prompt") {
 			l.Prompts = append(l.Prompts, p)
 		}
-	}
-	if n.IsSequence() && len(n.Seq()) == 0 {
-		n.Errorf("write at least one", "there are no prompts")
 	}
 }
 
@@ -137,7 +134,7 @@ func (l *loader) filePart(n yamlnode.Node) part {
 		n.Errorf("", "%s", err)
 		return part{source: source{t: constant(""), node: n}}
 	}
-	s := source{node: n, file: name, text: strings.TrimPrefix(string(text), "\ufeff")}
+	s := source{node: n, file: l.Shown(name), text: strings.TrimPrefix(string(text), "\ufeff")}
 	if i := invalidUTF8(s.text); i >= 0 {
 		l.diags.Errorf(s.pos(i), "save the file as UTF-8 text", "the file is not UTF-8")
 		return part{source: source{t: constant(""), node: n}}
@@ -195,7 +192,7 @@ func (s source) pos(offset int) diag.Pos {
 	}
 	before := s.text[:min(offset, len(s.text))]
 	lineStart := strings.LastIndexByte(before, '\n') + 1
-	return diag.Pos{File: shownBeside(s.node.Pos().File, s.file), Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(before[lineStart:]))}
+	return diag.Pos{File: s.file, Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(before[lineStart:]))}
 }
 
 // render fills in the template for a case; a mistake goes to diags.
@@ -208,6 +205,10 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	errors.As(err, &e)
 	message, hint := e.Message, ""
 	if e.Missing != "" {
+		if c.row != nil {
+			diags.Errorf(s.pos(e.Offset), diag.DidYouMean(e.Missing, names(c.vars)), "%s", c.row.missing(e.Missing))
+			return "", false
+		}
 		message = fmt.Sprintf("case `%s` has no variable `%s`", c.Name, e.Missing)
 		hint = fmt.Sprintf("set it in `vars` of the case on line %d, or for all cases in `defaults`", c.Pos.Line)
 		if near := diag.Nearest(e.Missing, names(c.vars), 1); len(near) > 0 {

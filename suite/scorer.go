@@ -3,7 +3,6 @@ package suite
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -147,21 +146,16 @@ func candidate(n yamlnode.Node) CandidateChoice {
 	return CandidateChoice{}
 }
 
-// scorerDef is an entry as the file says it, with its templates parsed.
-type scorerDef struct {
+// rendering is a value of the suite with templates in its texts.
+type rendering struct {
 	node      yamlnode.Node
-	fixed     *Scorer // set when there is no template in it
 	templates map[string]source
 	broken    bool
 }
 
-func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
-	d := &scorerDef{node: n, templates: map[string]source{}}
-	if !n.IsMapping() {
-		n.Map()
-		d.broken = true
-		return d
-	}
+// rendering parses the templates in a value.
+func (l *loader) rendering(n yamlnode.Node) rendering {
+	r := rendering{node: n, templates: map[string]source{}}
 	n.EachText(func(at yamlnode.Node, text string) {
 		if !tmpl.HasActions(text) {
 			return
@@ -169,9 +163,42 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 		s := source{node: at, text: text}
 		before := l.diags.Len()
 		s.t = parse(s, l.diags)
-		d.broken = d.broken || l.diags.Len() > before
-		d.templates[text] = s
+		r.broken = r.broken || l.diags.Len() > before
+		r.templates[text] = s
 	})
+	return r
+}
+
+// render fills in the variables of a case.
+func (r *rendering) render(c *Case, diags *diag.List) (out yamlnode.Node, ok bool) {
+	if ok = !r.broken; !ok {
+		return out, false
+	}
+	out = r.node.Rewrite(func(at yamlnode.Node, text string) string {
+		if !tmpl.HasActions(text) {
+			return text
+		}
+		src := r.templates[text]
+		src.node = at
+		rendered, fine := src.render(c, diags)
+		ok = ok && fine
+		return rendered
+	})
+	return out.WithDiags(diags), ok
+}
+
+// scorerDef is an entry of a list of scorers as the file says it.
+type scorerDef struct {
+	rendering
+	fixed *Scorer // set when there is no template in it
+}
+
+func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
+	if !n.IsMapping() {
+		n.Map()
+		return &scorerDef{rendering: rendering{node: n, broken: true}}
+	}
+	d := &scorerDef{rendering: l.rendering(n)}
 	if arms := n.Map().Get("arms"); !slices.ContainsFunc(arms.Strings(), tmpl.HasActions) {
 		globs(arms, "arm", l.names)
 	}
@@ -200,19 +227,12 @@ func (d *scorerDef) expand(s *Suite, c *Case, diags *diag.List) *Scorer {
 	if d.broken || d.fixed != nil {
 		return d.fixed
 	}
-	ok := true
-	rendered := d.node.Rewrite(func(at yamlnode.Node, text string) string {
-		if !strings.Contains(text, "{{") {
-			return text
-		}
-		src := d.templates[text]
-		src.node = at
-		out, fine := src.render(c, diags)
-		ok = ok && fine
-		return out
-	})
+	rendered, ok := d.render(c, diags)
 	if !ok {
 		return nil
 	}
-	return s.checked(rendered.WithDiags(diags))
+	return s.checked(rendered)
 }
+
+// maxWeight keeps weighted means far from overflow.
+const maxWeight = math.MaxInt32

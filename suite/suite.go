@@ -40,14 +40,15 @@ type Suite struct {
 	Prices      *eval.Prices     // nil: the file names no price list
 	Gate        *eval.GateConfig // nil: the file has no gate block
 
-	arms        []Arm
-	defaults    caseDef
-	defaultVars tmpl.Dict // expanded once
-	cases       []*caseDef
-	files       *files
-	opts        Options
-	kinds       Kinds
-	embeds      bool
+	arms     []Arm
+	defaults caseDef
+	cases    []*caseDef
+	count    int  // of cases
+	numbered bool // some rows have a name that is taken
+	files    *files
+	opts     Options
+	kinds    Kinds
+	embeds   bool
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -178,6 +179,8 @@ type Case struct {
 	Pos        diag.Pos
 
 	vars tmpl.Dict
+	row  *row // nil: no data file
+	many bool // one of several that a definition makes
 }
 
 // Arms lists every target with each of its prompts, in the order of the file.
@@ -190,16 +193,23 @@ func (s *Suite) BaseVersion() (base *Suite, ref string) { return s.opts.Base, s.
 func (s *Suite) Embeds() bool { return s.embeds }
 
 // CaseCount is the number of cases.
-func (s *Suite) CaseCount() int { return len(s.cases) }
+func (s *Suite) CaseCount() int { return s.count }
 
 // Cases yields the cases in the order of the file, each expanded when it is asked for.
 // Scorers without templates are the same pointers from case to case.
 func (s *Suite) Cases() iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
+		names := newCaseNames()
 		for _, def := range s.cases {
 			var ignored diag.List // Load has reported whatever there is to report
-			if !yield(s.expand(def, &ignored)) {
-				return
+			for v := range s.variants(def, &ignored) {
+				c := s.expand(def, v, &ignored)
+				if s.numbered {
+					names.number(c)
+				}
+				if !yield(c) {
+					return
+				}
 			}
 		}
 	}
@@ -277,6 +287,7 @@ func (s *Suite) Hash() string {
 		h.Write(text)
 		h.Write([]byte{0})
 	}
+	s.files.data.digest(h)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -299,5 +310,6 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	}
 	l := loader{Suite: s, diags: diags}
 	l.load(root)
+	s.files.freeze()
 	return s
 }

@@ -1,16 +1,22 @@
 package suite
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// unused warns of variables of the case that nothing names.
+// unused warns of variables of the definition, and of columns of its rows, that nothing names.
 func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 	used := map[string]bool{}
 	all := false
 	mark := func(t *tmpl.Template) {
+		if t == nil {
+			return
+		}
 		all = all || t.UsesAll()
 		for _, f := range t.Fields() {
 			used[f.Name] = true
@@ -23,25 +29,60 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 			mark(part.source.t)
 		}
 	}
-	defs := def.scorers
+	layers := def.scorers
 	if !def.alone {
-		defs = append(defs[:len(defs):len(defs)], l.defaults.scorers...)
+		layers = slices.Concat(layers, l.defaults.scorers)
 	}
-	for _, d := range defs {
+	for _, d := range slices.Concat(layers...) {
 		for _, t := range d.templates {
 			mark(t.t)
 		}
 	}
+	for _, open := range []map[string]*rendering{def.open, l.defaults.open} {
+		for _, r := range open {
+			for _, t := range r.templates {
+				mark(t.t)
+			}
+		}
+	}
 	l.used["."] = l.used["."] || all
-	if !all {
-		warnUnused(def.vars, used, &warnings)
+	if all {
+		return warnings
+	}
+	for _, m := range append(slices.Clone(def.vars), def.node.Get("matrix").Map()) {
+		warnUnused(m, used, &warnings)
+	}
+	if c.row != nil {
+		l.unusedColumns(def, c.row, used, &warnings)
 	}
 	return warnings
 }
 
+// unusedColumns warns of the columns of a table that nothing names. Other files give more than anybody asked for.
+func (l *loader) unusedColumns(def *caseDef, r *row, used map[string]bool, warnings *diag.List) {
+	if !r.of.isTable() {
+		return
+	}
+	var unused []string
+	for _, name := range names(r.vars) {
+		if !used[name] && name != r.of.scorers && (def.name.t != nil || name != "name") {
+			unused = append(unused, "`"+name+"`")
+		}
+	}
+	switch len(unused) {
+	case 0:
+	case 1:
+		warnings.Warnf(r.of.node.Pos(), "", "the column %s is not used", unused[0])
+	default:
+		warnings.Warnf(r.of.node.Pos(), "", "the columns %s are not used", strings.Join(unused, ", "))
+	}
+}
+
 func (l *loader) checkUnusedDefaults() {
 	if !l.used["."] && len(l.cases) > 0 {
-		warnUnused(l.defaults.vars, l.used, l.diags)
+		for _, m := range l.defaults.vars {
+			warnUnused(m, l.used, l.diags)
+		}
 	}
 }
 

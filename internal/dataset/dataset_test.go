@@ -1,0 +1,148 @@
+package dataset_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/internal/dataset"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// read writes down what comes out of a file, a line a row.
+func read(format dataset.Format, text string) string {
+	var b strings.Builder
+	for row, err := range dataset.Read(strings.NewReader(text), format, 0) {
+		if err != nil {
+			fmt.Fprintf(&b, "! %s\n", err)
+			continue
+		}
+		fmt.Fprintf(&b, "%d %s\n", row.Line, row.Vars)
+	}
+	return b.String()
+}
+
+func TestRead(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		format dataset.Format
+		text   string
+		want   string
+	}{
+		{"plain", dataset.CSV, "country,capital\nFrance,Paris\nSpain,Madrid\n", "2 {\"capital\":\"Paris\",\"country\":\"France\"}\n3 {\"capital\":\"Madrid\",\"country\":\"Spain\"}\n"},
+		{"byte order mark, CRLF, no last line break", dataset.CSV, "\ufeffa,b\r\n1,\"x\r\ny\"\r\n\r\n3,4", "2 {\"a\":\"1\",\"b\":\"x\\ny\"}\n5 {\"a\":\"3\",\"b\":\"4\"}\n"},
+		{"quotes", dataset.CSV, "a,b\n\"say \"\"hi\"\", you\",\n", "2 {\"a\":\"say \\\"hi\\\", you\",\"b\":\"\"}\n"},
+		{"numbers stay as written", dataset.CSV, "a\n010\n1.10\n", "2 {\"a\":\"010\"}\n3 {\"a\":\"1.10\"}\n"},
+		{"header alone", dataset.CSV, "a,b\n", ""},
+		{"empty", dataset.CSV, "", "! line 1: the file is empty\n"},
+		{"tabs", dataset.TSV, "a\tb\n1,2\t3\n", "2 {\"a\":\"1,2\",\"b\":\"3\"}\n"},
+		{"ragged rows are told and passed over", dataset.CSV, "a,b\n1\n1,2\n1,2,3\n", "! line 2: the row has 1 cells, and the header names 2 columns\n3 {\"a\":\"1\",\"b\":\"2\"}\n! line 4: the row has 3 cells, and the header names 2 columns\n"},
+		{"twice", dataset.CSV, "a, a\n1,2\n", "! line 1: the columns 1 and 2 have the same name, \"a\"\n"},
+		{"no name", dataset.CSV, "a,,b\n1,2,3\n", "! line 1: column 2 has no name\n"},
+		{"semicolons", dataset.CSV, "a;b\n1;2\n", "! line 1: the cells seem to be separated by something else than ','\n"},
+		{"stray quote", dataset.CSV, "a,b\n1,x\"y\n", "! line 2: a quote stands inside a cell that is not quoted\n"},
+		{"open quote", dataset.CSV, "a,b\n1,2\n3,\"x\ny\n", "2 {\"a\":\"1\",\"b\":\"2\"}\n! line 3: a quoted cell does not end, or goes on after its quote\n"},
+		{"not UTF-8", dataset.CSV, "a\n\xff\nx\n", "! line 2: the text is not UTF-8\n3 {\"a\":\"x\"}\n"},
+		{"UTF-16", dataset.CSV, "\xff\xfea\x00", "! line 1: the file is in UTF-16\n"},
+		{"right to left", dataset.CSV, "שם\nשלום\n", "2 {\"שם\":\"שלום\"}\n"},
+
+		{"lines", dataset.JSONLines, "\ufeff{\"a\":\"x\",\"n\":1.10,\"t\":true,\"z\":null}\n\n{\"l\":[1,{\"k\":\"v\"}],\"e\":[]}", "1 {\"a\":\"x\",\"n\":\"1.10\",\"t\":\"true\",\"z\":\"\"}\n3 {\"e\":[],\"l\":[\"1\",{\"k\":\"v\"}]}\n"},
+		{"bad lines", dataset.JSONLines, "{\"a\":1}\n{\"a\":\n[1]\n{\"a\":1,\"a\":2}\n{\"a\":2} {}\n{\"a\":3}\r\n", "1 {\"a\":\"1\"}\n! line 2: this is not JSON\n! line 3: a row is an object: {\"column\": \"value\"}\n! line 4: the key \"a\" stands twice in an object\n! line 5: this is not JSON\n6 {\"a\":\"3\"}\n"},
+		{"no lines", dataset.JSONLines, "", ""},
+
+		{"list", dataset.JSON, "[\n {\"a\": 1},\n\n {\"a\":\n 2}]\n", "2 {\"a\":\"1\"}\n4 {\"a\":\"2\"}\n"},
+		{"empty list", dataset.JSON, "[]", ""},
+		{"no list", dataset.JSON, "{\"a\": 1}", "! line 1: the file is not a list of objects\n"},
+		{"no JSON", dataset.JSON, "[{\"a\": 1},\n{\"a\": x}]", "1 {\"a\":\"1\"}\n! line 2: this is not JSON\n"},
+		{"cut", dataset.JSON, "[{\"a\": 1},\n{\"a\"", "1 {\"a\":\"1\"}\n! line 2: the file ends in the middle of the list\n"},
+		{"more", dataset.JSON, "[{\"a\": 1}]\n[]", "1 {\"a\":\"1\"}\n! line 2: something follows after the end of the list\n"},
+		{"nothing", dataset.JSON, "", "! line 1: the file is empty\n"},
+		{"numbers in a list", dataset.JSON, "[1, {\"a\": 1}]", "! line 1: a row is an object: {\"column\": \"value\"}\n1 {\"a\":\"1\"}\n"},
+	} {
+		if diff := cmp.Diff(test.want, read(test.format, test.text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// endless is a file that never ends, and tells how much of it was read.
+type endless struct {
+	head string
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.head)
+	e.head = e.head[n:]
+	for i := n; i < len(p); i++ {
+		p[i] = 'x'
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+func TestOpenQuotesEnd(t *testing.T) {
+	for format, head := range map[dataset.Format]string{
+		dataset.CSV: "a\n1\n\"", dataset.TSV: "a\n1\n", dataset.JSONLines: "{\"a\":1}\n{\"a\":\"", dataset.JSON: "[{\"a\":1},\n{\"a\":\"",
+	} {
+		in := &endless{head: head}
+		var last error
+		rows := 0
+		for _, err := range dataset.Read(in, format, 0) {
+			if last = err; err == nil {
+				rows++
+			}
+		}
+		var e *dataset.Error
+		if !errors.As(last, &e) || e.Line < 2 || rows != 1 || in.read > 2*dataset.MaxRow+1<<20 {
+			t.Errorf("%s: %v after %d rows and %d bytes", format, last, rows, in.read)
+		}
+	}
+}
+
+func TestBrokenFiles(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	for format, head := range map[dataset.Format]string{dataset.CSV: "a\n1\n2", dataset.JSONLines: "{\"a\":1}\n", dataset.JSON: "[{\"a\":1},"} {
+		var last error
+		for _, err := range dataset.Read(io.MultiReader(strings.NewReader(head), failing{broken}), format, 0) {
+			last = err
+		}
+		if !errors.Is(last, broken) {
+			t.Errorf("%s: %v", format, last)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// FuzzRead holds that whatever stands in a file, reading it ends, and that lines of rows and errors only grow.
+func FuzzRead(f *testing.F) {
+	for _, s := range append(hostile.Strings(), "a,b\n1,2\n", "[{\"a\":1}]", "{\"a\":1}\n", "a\n\"1\n2\"\n") {
+		f.Add([]byte(s))
+		f.Add([]byte("a,b\n" + s + ",2\n"))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, format := range []dataset.Format{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
+			last := 0
+			for row, err := range dataset.Read(strings.NewReader(string(data)), format, 0) {
+				line := row.Line
+				var e *dataset.Error
+				if errors.As(err, &e) {
+					line = e.Line
+				} else if err != nil || row.Vars == nil {
+					t.Fatalf("%s: %v %v", format, row, err)
+				}
+				if line < last || line > 1+strings.Count(string(data), "\n") {
+					t.Fatalf("%s: line %d after %d", format, line, last)
+				}
+				last = line
+			}
+		}
+	})
+}

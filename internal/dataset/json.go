@@ -1,0 +1,165 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/evalrun/evalrun/internal/tmpl"
+)
+
+// lines reads an object a line; empty lines are passed over.
+func lines(in *source, yield func(Row, error) bool) {
+	r := bufio.NewReaderSize(in, bufferSize)
+	var row []byte
+	for line := 1; ; line++ {
+		in.row()
+		row = row[:0]
+		for {
+			part, err := r.ReadSlice('\n')
+			row = append(row, part...)
+			if err == nil {
+				break
+			}
+			switch {
+			case errors.Is(err, bufio.ErrBufferFull):
+				continue
+			case errors.Is(err, errLong):
+				yield(Row{}, tooLong(line))
+				return
+			case !errors.Is(err, io.EOF):
+				yield(Row{}, err)
+				return
+			case len(row) == 0:
+				return
+			}
+			break
+		}
+		if len(bytes.TrimSpace(row)) > 0 {
+			vars, err := object(row, line)
+			if !yield(Row{line, vars}, err) {
+				return
+			}
+		}
+	}
+}
+
+// list reads a JSON list of objects, one at a time.
+func list(in *source, yield func(Row, error) bool) {
+	dec := json.NewDecoder(in)
+	first, err := dec.Token()
+	if err != nil {
+		yield(Row{}, syntax(in, dec, err))
+		return
+	}
+	if first != json.Delim('[') {
+		yield(Row{}, &Error{Line: 1, Message: "the file is not a list of objects", Hint: "write [{...}, {...}], or one object a line in a file named .jsonl"})
+		return
+	}
+	for dec.More() {
+		in.row()
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			yield(Row{}, syntax(in, dec, err))
+			return
+		}
+		line := in.lineAt(dec.InputOffset() - int64(len(raw)))
+		vars, err := object(raw, line)
+		if !yield(Row{line, vars}, err) {
+			return
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		yield(Row{}, syntax(in, dec, err))
+		return
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		yield(Row{}, &Error{Line: in.lineAt(dec.InputOffset()), Message: "something follows after the end of the list"})
+	}
+}
+
+// syntax explains an error of the decoder.
+func syntax(in *source, dec *json.Decoder, err error) error {
+	var bad *json.SyntaxError
+	switch {
+	case errors.Is(err, errLong):
+		return tooLong(in.lineAt(beginning(dec)))
+	case errors.Is(err, io.EOF) && dec.InputOffset() == 0:
+		return &Error{Line: 1, Message: "the file is empty"}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{Line: in.lineAt(in.read), Message: "the file ends in the middle of the list"}
+	case errors.As(err, &bad):
+		return &Error{Line: in.lineAt(bad.Offset), Message: "this is not JSON"}
+	}
+	return err
+}
+
+// beginning is the offset at which the next value begins.
+func beginning(dec *json.Decoder) int64 {
+	offset := dec.InputOffset()
+	ahead := bufio.NewReader(dec.Buffered())
+	for {
+		c, err := ahead.ReadByte()
+		if err != nil || !bytes.ContainsRune([]byte(" \t\r\n,"), rune(c)) {
+			return offset
+		}
+		offset++
+	}
+}
+
+// object reads the values of a row: texts as they are, numbers and truth values as they are written, null as the
+// empty text that an empty cell of a table is.
+func object(raw []byte, line int) (tmpl.Dict, error) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case !utf8.Valid(raw):
+		return nil, notUTF8(line, 0)
+	case !json.Valid(raw):
+		return nil, &Error{line, 0, "this is not JSON", "one whole object a line"}
+	case raw[0] != '{':
+		return nil, &Error{line, 0, "a row is an object: {\"column\": \"value\"}", ""}
+	}
+	value, err := value(gjson.ParseBytes(raw), line)
+	if err != nil {
+		return nil, err
+	}
+	return value.(tmpl.Dict), nil
+}
+
+func value(v gjson.Result, line int) (out tmpl.Value, err error) {
+	switch {
+	case v.IsObject():
+		dict := tmpl.Dict{}
+		v.ForEach(func(key, item gjson.Result) bool {
+			name := strings.Clone(key.String())
+			if _, twice := dict[name]; twice {
+				err = &Error{line, 0, fmt.Sprintf("the key %q stands twice in an object", name), "remove one of them"}
+				return false
+			}
+			dict[name], err = value(item, line)
+			return err == nil
+		})
+		return dict, err
+	case v.IsArray():
+		items := tmpl.List{}
+		v.ForEach(func(_, item gjson.Result) bool {
+			var one tmpl.Value
+			one, err = value(item, line)
+			items = append(items, one)
+			return err == nil
+		})
+		return items, err
+	case v.Type == gjson.String:
+		return strings.Clone(v.String()), nil
+	case v.Type == gjson.Null:
+		return "", nil
+	}
+	return strings.Clone(v.Raw), nil // numbers digit by digit
+}

@@ -1,0 +1,113 @@
+package dataset
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/tmpl"
+)
+
+// table reads records of which the first names the columns.
+func table(in *source, comma rune, yield func(Row, error) bool) {
+	r := csv.NewReader(in)
+	r.Comma, r.ReuseRecord, r.FieldsPerRecord = comma, true, -1
+	header, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		yield(Row{}, &Error{Line: 1, Message: "the file is empty", Hint: "its first line names the columns"})
+		return
+	}
+	if err != nil {
+		yield(Row{}, recordError(1, err))
+		return
+	}
+	columns, err := columnsOf(r, header)
+	if err != nil {
+		yield(Row{}, err)
+		return
+	}
+	for line := 1; ; {
+		in.row()
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			yield(Row{}, recordError(line+1, err))
+			return // where the next record begins is a guess after a stray quote
+		}
+		line, _ = r.FieldPos(0)
+		row, err := rowOf(r, columns, record)
+		row.Line = line
+		if !yield(row, err) {
+			return
+		}
+	}
+}
+
+func columnsOf(r *csv.Reader, header []string) ([]string, error) {
+	first := map[string]int{}
+	columns := make([]string, len(header))
+	for i, name := range header {
+		line, col := r.FieldPos(i)
+		name = strings.TrimSpace(name)
+		other, twice := first[name]
+		switch {
+		case !utf8.ValidString(name):
+			return nil, notUTF8(line, col)
+		case name == "":
+			return nil, &Error{line, col, fmt.Sprintf("column %d has no name", i+1), "name it, or remove the column"}
+		case twice:
+			return nil, &Error{line, col, fmt.Sprintf("the columns %d and %d have the same name, %q", other, i+1, name), "rename one of them"}
+		case len(header) == 1 && strings.ContainsAny(name, ";\t"):
+			return nil, &Error{line, col, "the cells seem to be separated by something else than " + comma(r.Comma), "write `separator: \";\"` beside `dataset`, or name a file with tabs .tsv"}
+		}
+		first[name] = i + 1
+		columns[i] = name
+	}
+	return columns, nil
+}
+
+func comma(r rune) string {
+	if r == '\t' {
+		return "tabs"
+	}
+	return fmt.Sprintf("%q", r)
+}
+
+func rowOf(r *csv.Reader, columns, record []string) (Row, error) {
+	if len(record) != len(columns) {
+		line, _ := r.FieldPos(0)
+		return Row{}, &Error{line, 0, fmt.Sprintf("the row has %d cells, and the header names %d columns", len(record), len(columns)), "quote a cell that contains " + comma(r.Comma)}
+	}
+	vars := make(tmpl.Dict, len(columns))
+	for i, cell := range record {
+		if !utf8.ValidString(cell) {
+			return Row{}, notUTF8(r.FieldPos(i))
+		}
+		vars[columns[i]] = cell
+	}
+	return Row{Vars: vars}, nil
+}
+
+func notUTF8(line, col int) error {
+	return &Error{line, col, "the text is not UTF-8", "save the file as UTF-8"}
+}
+
+func recordError(line int, err error) error {
+	var parse *csv.ParseError
+	switch {
+	case errors.Is(err, errLong):
+		return tooLong(line)
+	case !errors.As(err, &parse):
+		return err
+	case errors.Is(parse.Err, csv.ErrBareQuote):
+		return &Error{parse.Line, parse.Column, "a quote stands inside a cell that is not quoted", `quote the cell, and double the quotes in it: "a ""word"""`}
+	case errors.Is(parse.Err, csv.ErrQuote):
+		return &Error{parse.StartLine, 0, "a quoted cell does not end, or goes on after its quote", `quotes inside a quoted cell are doubled: "a ""word"""`}
+	}
+	return &Error{parse.Line, parse.Column, parse.Err.Error(), ""}
+}

@@ -1,0 +1,287 @@
+package suite
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// checkCases expands every case once and checks what only shows then.
+func (l *loader) checkCases() {
+	c := checker{loader: l, names: newCaseNames(), first: map[string]diag.Pos{}, ids: map[string]diag.Pos{}, asked: map[string]Arm{}}
+	l.used = map[string]bool{}
+	l.unstreamed = map[diag.Pos]*unstreamed{}
+	for _, def := range l.cases {
+		c.definition(def)
+	}
+	l.tellUnstreamed()
+	if !l.diags.HasErrors() {
+		l.diags.Merge(c.unused)
+		l.checkUnusedDefaults()
+	}
+	for _, arm := range l.arms {
+		if _, ok := c.asked[arm.Name()]; ok {
+			l.checkArm(arm)
+		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
+			l.diags.Warnf(arm.Prompt.Pos, "", "no case is asked of the arm %s", arm.Name())
+		}
+	}
+	l.checkVars()
+}
+
+// checker goes through the cases once.
+type checker struct {
+	*loader
+	names  *caseNames
+	first  map[string]diag.Pos // of cases that are no rows, by their names
+	ids    map[string]diag.Pos // that were given
+	asked  map[string]Arm
+	unused diag.List // worth telling only when nothing is wrong
+}
+
+// maxBadRows is after how many mistakes the rows that follow are not looked at: nobody reads more of the same.
+const maxBadRows = 20
+
+// definition checks the cases of a definition.
+func (l *checker) definition(def *caseDef) {
+	whole := l.diags
+	var own diag.List
+	l.diags = &own
+	defer func() {
+		whole.Merge(own)
+		l.diags = whole
+	}()
+	if def.rows != nil {
+		l.choose(def.rows, &own)
+	}
+	cases, numbered := 0, 0
+	var example *Case
+	for v := range l.variants(def, &own) {
+		c := l.expand(def, v, &own)
+		if l.checkName(c) {
+			if numbered++; example == nil {
+				example = c
+			}
+		}
+		l.oneCase(def, c)
+		if cases++; cases == 1 {
+			l.unused.Merge(l.loader.unused(def, c))
+			l.dead(def, c, &l.unused)
+		}
+		if own.Len() >= maxBadRows && own.HasErrors() && v.row != nil {
+			own.Warnf(def.rows.node.Pos(), "", "the rows after %s were not checked", c.Pos)
+			break
+		}
+	}
+	l.count += cases
+	switch {
+	case cases == 0 && def.rows != nil && len(def.rows.files) > 0 && own.Len() == 0:
+		def.rows.node.Errorf("", "there are no rows, so there would be no case")
+	case example != nil:
+		l.numbered = true
+		own.Warnf(def.pos(), "a column that tells them apart makes better names", "%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered), example.Name, example.Pos)
+	}
+}
+
+func have(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " has"
+	}
+	return diag.Count(n, noun) + " have"
+}
+
+func beVerb(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// oneCase checks a case and what it asks of its arms.
+func (l *checker) oneCase(def *caseDef, c *Case) {
+	if def.id != "" || def.open["id"] != nil {
+		at := def.node.Get("id").Pos()
+		if first, twice := l.ids[c.ID]; twice {
+			l.diags.Errorf(at, "a template such as \"{{.id}}\" makes one for each row", "duplicate case id `%s`, first %s", c.ID, place(first, at))
+		}
+		l.ids[c.ID] = at
+	}
+	if len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 {
+		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
+	}
+	for _, arm := range c.Arms {
+		l.asked[arm.Name()] = arm
+		l.checkPrompt(c, arm)
+		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
+			l.diags.Errorf(c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case", "case `%s` has no scorer for the arm %s", c.Name, arm.Name())
+		}
+		l.checkStream(c, arm)
+	}
+}
+
+// checkName reports a name that is none or is taken. That of a row gets a number instead.
+func (l *checker) checkName(c *Case) (numbered bool) {
+	switch {
+	case strings.TrimSpace(c.Name) == "":
+		l.diags.Errorf(c.Pos, "", "the case name renders to nothing")
+		return false
+	case strings.ContainsAny(c.Name, "\n\r"):
+		l.diags.Errorf(c.Pos, "", "a case name is a single line")
+	}
+	if c.many {
+		return l.names.number(c)
+	}
+	if first, twice := l.first[c.Name]; twice {
+		l.diags.Errorf(c.Pos, "", "duplicate case name `%s`, first %s", c.Name, place(first, c.Pos))
+		return false
+	}
+	if l.names.take(c.Name) {
+		l.diags.Errorf(c.Pos, "", "duplicate case name `%s`: a row before it has it", c.Name)
+	}
+	l.first[c.Name] = c.Pos
+	return false
+}
+
+// place names a position for a message that stands at another.
+func place(p, from diag.Pos) string {
+	if p.File == from.File {
+		return fmt.Sprintf("on line %d", p.Line)
+	}
+	return fmt.Sprintf("in %s:%d", p.File, p.Line)
+}
+
+// caseNames are the names that are taken, by their hashes: there may be millions.
+type caseNames struct {
+	taken map[uint64]struct{}
+	seed  maphash.Seed
+}
+
+func newCaseNames() *caseNames { return &caseNames{map[uint64]struct{}{}, maphash.MakeSeed()} }
+
+// take notes a name, and reports whether it was taken before.
+func (n *caseNames) take(name string) (twice bool) {
+	h := maphash.String(n.seed, name)
+	_, twice = n.taken[h]
+	n.taken[h] = struct{}{}
+	return twice
+}
+
+// number gives a case whose name is taken the first number that makes it another.
+func (n *caseNames) number(c *Case) (numbered bool) {
+	name := c.Name
+	for i := 2; n.take(c.Name); i++ {
+		c.Name = fmt.Sprintf("%s (%d)", name, i)
+	}
+	return c.Name != name
+}
+
+// checkStream notes scorers of streams for an arm that does not stream.
+func (l *loader) checkStream(c *Case, arm Arm) {
+	for _, sc := range c.ScorersFor(arm) {
+		if sc.NeedsStream == "" || arm.Target.Stream {
+			continue
+		}
+		at := sc.Entry.Key(sc.Kind).Pos()
+		one := l.unstreamed[at]
+		if one == nil {
+			one = &unstreamed{kind: sc.NeedsStream}
+			l.unstreamed[at] = one
+		}
+		if !slices.Contains(one.targets, arm.Target.Name) {
+			one.targets = append(one.targets, arm.Target.Name)
+		}
+	}
+}
+
+// unstreamed is a scorer of streams with the targets that do not stream.
+type unstreamed struct {
+	kind    string
+	targets []string
+}
+
+// tellUnstreamed reports them, once nothing else is wrong: a slip in `stream` itself would make many.
+func (l *loader) tellUnstreamed() {
+	if l.diags.HasErrors() {
+		return
+	}
+	for at, one := range l.unstreamed {
+		verb := "does"
+		if len(one.targets) > 1 {
+			verb = "do"
+		}
+		l.diags.Errorf(at, "add `stream: true` to the target, or narrow `arms` of the scorer", "`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind, strings.Join(one.targets, "`, `"), verb)
+	}
+}
+
+// dead warns of the case's own scorers that apply to none of its arms.
+func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
+	for _, d := range slices.Concat(def.scorers...) {
+		sc := d.fixed
+		if sc == nil || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
+			continue
+		}
+		warnings.Warnf(sc.Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)
+	}
+}
+
+// checkArm applies the service's rules about images to the models that its
+// specification names.
+func (l *loader) checkArm(a Arm) {
+	image := a.Prompt.hasImage()
+	where := a.Prompt.Pos
+	switch {
+	case a.Target.Model == "svc-pro" && image:
+		l.diags.Errorf(where, "send it to svc-pro-vision: narrow `targets` of the prompt", "svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name)
+	case a.Target.Model == "svc-pro-vision" && !image:
+		l.diags.Errorf(where, "send it to svc-pro: narrow `targets` of the prompt", "svc-pro-vision (target `%s`) takes prompts with an image, and the prompt `%s` has none", a.Target.Name, a.Prompt.Name)
+	case a.Target.Model == "svc-pro-vision" && a.Prompt.isChat():
+		l.diags.Warnf(where, "", "svc-pro-vision (target `%s`) is not made for chats such as the prompt `%s`", a.Target.Name, a.Prompt.Name)
+	}
+}
+
+// checkPrompt renders the prompt for the case: missing variables and files, and
+// what exceeds the service's limits.
+func (l *loader) checkPrompt(c *Case, arm Arm) {
+	p := arm.Prompt
+	contents, ok := p.render(c, l.filesOf(arm), l.diags, false)
+	if !ok || slices.Contains(l.broken, p) {
+		return
+	}
+	n := eval.Images(contents)
+	switch {
+	case n > eval.MaxImages:
+		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, eval.MaxImages)
+	case n > 1:
+		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
+	}
+	if size := encodedSize(contents); size > eval.MaxPromptBytes {
+		l.diags.Errorf(p.Pos, "images count in base64, a third more than their files", "case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, eval.MaxPromptBytes)
+	}
+	for _, content := range contents {
+		if blank(content) {
+			l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
+			break
+		}
+	}
+}
+
+func blank(c eval.Content) bool {
+	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Image != nil || strings.TrimSpace(p.Text) != "" })
+}
+
+// encodedSize is eval.EncodedSize for contents whose images were not loaded.
+func encodedSize(contents []eval.Content) int {
+	size := eval.EncodedSize(contents)
+	for _, c := range contents {
+		for _, p := range c.Parts {
+			if p.Image != nil {
+				size += (p.Image.Bytes + 2) / 3 * 4
+			}
+		}
+	}
+	return size
+}

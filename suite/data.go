@@ -1,0 +1,375 @@
+package suite
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/dataset"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// rows are the cases of data files: one a row, read anew each time they are asked for.
+type rows struct {
+	node      yamlnode.Node // of `dataset`
+	files     []string      // in the suite's folder
+	format    dataset.Format
+	separator rune
+	scorers   string // the column with scorers, "" when there is none
+	limit     int    // 0: all
+	sample    int    // 0: all
+	seed      uint64
+	chosen    map[int]bool // by sample: places among the rows
+}
+
+// row is one of them.
+type row struct {
+	of   *rows
+	vars tmpl.Dict
+	pos  diag.Pos
+	n    int // place among the rows of all files, from 0
+}
+
+// Formats that are read here rather than by the package dataset.
+const (
+	formatYAML dataset.Format = "yaml"
+	formatFile dataset.Format = "file" // the file itself is a row
+)
+
+var formats = map[string]dataset.Format{
+	".csv": dataset.CSV, ".tsv": dataset.TSV, ".jsonl": dataset.JSONLines, ".ndjson": dataset.JSONLines, ".json": dataset.JSON,
+	".yaml": formatYAML, ".yml": formatYAML,
+}
+
+// name is what a row without a `name` is called: by its column `name`, else by its file and its place.
+func (r *row) name() string {
+	if name, ok := r.vars["name"].(string); ok && strings.TrimSpace(name) != "" {
+		return strings.Join(strings.Fields(name), " ")
+	}
+	base := path.Base(r.pos.File)
+	return fmt.Sprintf("%s %d", strings.TrimSuffix(base, path.Ext(base)), r.n+1)
+}
+
+// missing says that a row lacks a column. All rows of a table lack it alike.
+func (r *row) missing(column string) string {
+	if r.of.isTable() {
+		return fmt.Sprintf("%s has no column `%s`", r.pos.File, column)
+	}
+	return fmt.Sprintf("the row at %s has no `%s`", r.pos, column)
+}
+
+// rows reads what a case says of its data file, nil when it has none.
+func (l *loader) rows(m yamlnode.Map) *rows {
+	n := m.Get("dataset")
+	if n.IsZero() {
+		for _, key := range []string{"format", "separator", "where", "limit", "sample", "seed", "scorerColumn"} {
+			if m.Has(key) {
+				m.Key(key).Errorf("it stands beside `dataset: FILE`", "`%s` is about a dataset, and the case has none", key)
+			}
+		}
+		return nil
+	}
+	r := &rows{node: n, scorers: m.Get("scorerColumn").Str(), limit: m.Get("limit").Int(1, math.MaxInt32), sample: m.Get("sample").Int(1, maxSample)}
+	r.seed = uint64(m.Get("seed").Int(0, math.MaxInt32)) //nolint:gosec // not negative
+	r.format = dataset.Format(m.Get("format").Word("csv", "tsv", "jsonl", "json", "yaml", "file"))
+	if v := m.Get("separator"); !v.IsZero() {
+		text := v.Str()
+		if r.separator, _ = utf8.DecodeRuneInString(text); utf8.RuneCountInString(text) != 1 || strings.ContainsAny(text, "\"\r\n\ufffd") {
+			v.Errorf("such as \";\"", "a separator is one character")
+			r.separator = 0
+		}
+	}
+	if r.limit > 0 && r.sample > 0 {
+		m.Key("sample").Errorf("keep one of them", "`limit` takes the first rows and `sample` some of all rows")
+	}
+	if m.Has("seed") && r.sample == 0 {
+		m.Key("seed").Errorf("", "`seed` goes with `sample`")
+	}
+	r.files = l.dataFiles(n)
+	return r
+}
+
+// maxSample bounds a sample: which rows it chose is remembered.
+const maxSample = 10_000_000
+
+// dataFiles are the files that `dataset` names, one or by a glob.
+func (l *loader) dataFiles(n yamlnode.Node) []string {
+	name := n.Str()
+	if !strings.Contains(name, "*") {
+		if err := l.files.check(name); err != nil && name != "" {
+			n.Errorf("", "%s", err)
+			return nil
+		}
+		return []string{name}
+	}
+	names, err := l.files.glob(eval.Glob(name))
+	switch {
+	case err != nil:
+		n.Errorf("", "%s", err)
+	case len(names) == 0:
+		n.Errorf("", "`%s` matches no file in the suite's folder", name)
+	}
+	return names
+}
+
+// formatOf is how a file is read.
+func (r *rows) formatOf(file string) dataset.Format {
+	if r.format != "" {
+		return r.format
+	}
+	if f, ok := formats[strings.ToLower(path.Ext(file))]; ok {
+		return f
+	}
+	return formatFile
+}
+
+// isTable reports whether all rows of a file have the same columns.
+func (r *rows) isTable() bool {
+	f := r.formatOf(r.files[0])
+	return f == dataset.CSV || f == dataset.TSV
+}
+
+// selected yields the rows that are cases: those that `where`, `limit` and `sample` leave.
+func (s *Suite) selected(r *rows, diags *diag.List) iter.Seq[*row] {
+	return func(yield func(*row) bool) {
+		left := r.limit
+		for one := range s.all(r, diags) {
+			if r.chosen != nil && !r.chosen[one.n] {
+				continue
+			}
+			if !yield(one) {
+				return
+			}
+			if left--; left == 0 {
+				return
+			}
+		}
+	}
+}
+
+// choose draws the sample: the rows of which the hash of seed and content is least, so that rows which come or go later
+// move few others.
+func (s *Suite) choose(r *rows, diags *diag.List) {
+	if r.sample == 0 {
+		return
+	}
+	type drawn struct {
+		hash [16]byte
+		n    int
+	}
+	var lot []drawn
+	least := func() {
+		slices.SortFunc(lot, func(a, b drawn) int {
+			if c := slices.Compare(a.hash[:], b.hash[:]); c != 0 {
+				return c
+			}
+			return a.n - b.n
+		})
+		lot = lot[:min(len(lot), r.sample)]
+	}
+	seed := binary.LittleEndian.AppendUint64(nil, r.seed)
+	for one := range s.all(r, diags) {
+		sum := sha256.Sum256(append(seed, one.vars.String()...))
+		lot = append(lot, drawn{[16]byte(sum[:16]), one.n})
+		if len(lot) >= 2*r.sample+1024 {
+			least()
+		}
+	}
+	least()
+	r.chosen = make(map[int]bool, len(lot))
+	for _, d := range lot {
+		r.chosen[d.n] = true
+	}
+}
+
+// all yields every row that can be read. What cannot is told, and the suite is broken from then on: once it was loaded, that
+// means that a file has changed.
+func (s *Suite) all(r *rows, diags *diag.List) iter.Seq[*row] {
+	return func(yield func(*row) bool) {
+		n := 0
+		fail := func(file string, err error) {
+			s.files.broken(file, err)
+			var e *dataset.Error
+			if errors.As(err, &e) {
+				diags.Errorf(diag.Pos{File: s.Shown(file), Line: e.Line, Col: e.Col}, e.Hint, "%s", e.Message)
+				return
+			}
+			r.node.WithDiags(diags).Errorf("", "%s", err)
+		}
+		for _, file := range r.files {
+			for one, err := range s.file(r, file, diags) {
+				if err != nil {
+					fail(file, err)
+					continue
+				}
+				one.n = n
+				n++
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// file yields the rows of one file.
+func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, error] {
+	at := func(line, col int) diag.Pos { return diag.Pos{File: s.Shown(name), Line: line, Col: col} }
+	return func(yield func(*row, error) bool) {
+		format := r.formatOf(name)
+		switch format {
+		case formatFile:
+			vars, err := s.fileRow(name)
+			yield(&row{of: r, vars: vars, pos: at(0, 0)}, err)
+			return
+		case formatYAML:
+			src, err := s.files.text(name)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			root, ok := yamlnode.Parse(s.Shown(name), src, diags)
+			if !ok {
+				s.files.broken(name, errors.New("it is not YAML"))
+				return
+			}
+			for _, item := range root.Seq() {
+				if m := item.Map(); item.IsMapping() && !yield(&row{of: r, vars: values(m), pos: item.Pos()}, nil) {
+					return
+				}
+			}
+			return
+		}
+		in, err := s.files.open(name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer in.Close() //nolint:errcheck // it was only read
+		for one, err := range dataset.Read(in, format, r.separator) {
+			if !yield(&row{of: r, vars: one.Vars, pos: at(one.Line, 1)}, err) {
+				return
+			}
+		}
+	}
+}
+
+// fileRow makes a row of a file: its path, its name and, when it holds text, that.
+func (s *Suite) fileRow(name string) (tmpl.Dict, error) {
+	base := path.Base(name)
+	vars := tmpl.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
+	head, err := s.files.head(name)
+	if err != nil {
+		return nil, err
+	}
+	if isText(head) {
+		text, err := s.files.text(name)
+		if err != nil {
+			return nil, err
+		}
+		if utf8.Valid(text) {
+			vars["text"] = strings.TrimPrefix(string(text), "\ufeff")
+		}
+	}
+	return vars, nil
+}
+
+// isText reports whether a file that begins so looks like text: images do not.
+func isText(head []byte) bool {
+	for i, c := range head {
+		if c == 0 || c < ' ' && !strings.ContainsRune("\t\n\r\f\x1b", rune(c)) {
+			return false
+		}
+		if c >= utf8.RuneSelf && !utf8.FullRune(head[i:]) {
+			return true // a character that the head cuts
+		}
+	}
+	return true
+}
+
+// scorersOf reads the scorer column of a row: a scorer, or a list of them, in YAML or JSON. What stands there is data, and no
+// template.
+func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
+	if r.of.scorers == "" {
+		return nil
+	}
+	cell, ok := r.vars[r.of.scorers].(string)
+	if !ok {
+		diags.Errorf(r.pos, diag.DidYouMean(r.of.scorers, names(r.vars)), "there is no column `%s` with scorers", r.of.scorers)
+		return nil
+	}
+	if strings.TrimSpace(cell) == "" {
+		return nil
+	}
+	var own diag.List // the places inside a cell mean nothing to whoever looks at the file
+	root, ok := yamlnode.Parse(r.pos.File, []byte(cell), &own)
+	var out []*scorerDef
+	if ok {
+		for _, item := range root.Items() {
+			if !item.IsMapping() {
+				item.Errorf("such as `contains: Paris`", "a scorer is a kind with its argument")
+				continue
+			}
+			sc := s.checked(item)
+			if sc != nil {
+				out = append(out, &scorerDef{rendering: rendering{node: item}, fixed: sc})
+			}
+		}
+	}
+	for _, d := range own.Sorted() {
+		d.Pos = r.pos
+		d.Message = fmt.Sprintf("in the column `%s`: %s", r.of.scorers, d.Message)
+		diags.Add(d)
+	}
+	return out
+}
+
+// variants yields what makes the cases of a definition: each row with each choice.
+func (s *Suite) variants(def *caseDef, diags *diag.List) iter.Seq[variant] {
+	grid := def.grid
+	if grid == nil {
+		grid = []choice{{}}
+	}
+	return func(yield func(variant) bool) {
+		if def.rows == nil {
+			for _, g := range grid {
+				if !yield(variant{vars: g.vars, chosen: g.chosen}) {
+					return
+				}
+			}
+			return
+		}
+		for r := range s.selected(def.rows, diags) {
+			scorers := s.scorersOf(r, diags)
+			for _, g := range grid {
+				v := variant{vars: r.vars, row: r, chosen: g.chosen, scorers: scorers}
+				if len(g.vars) > 0 {
+					v.vars = merged(r.vars, g.vars)
+				}
+				if !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func merged(a, b tmpl.Dict) tmpl.Dict {
+	out := make(tmpl.Dict, len(a)+len(b))
+	for _, vars := range []tmpl.Dict{a, b} {
+		for name, v := range vars {
+			out[name] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,204 @@
+package suite
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// maxKept bounds the data files that are kept in memory, and so in the snapshot of a run. Others are read from the disk each
+// time; of them the hash of the suite holds what was read of them.
+const maxKept = 64 << 20
+
+// data is what is known of the files whose rows are cases.
+type data struct {
+	loaded  bool              // from then on nothing new is learned
+	kept    int64             // bytes
+	digests map[string]string // of files that are too large to be kept
+	globs   map[string][]string
+	failure error // why rows could not be read after all
+}
+
+func newData() data { return data{digests: map[string]string{}, globs: map[string][]string{}} }
+
+// check says why a file cannot be opened, nil when it can.
+func (f *files) check(name string) error {
+	_, _, err := f.stat(name)
+	return err
+}
+
+// stat finds a regular file; clean is its name for the file system.
+func (f *files) stat(name string) (clean string, info fs.FileInfo, err error) {
+	clean = path.Clean(name)
+	if name == "" {
+		return "", nil, errors.New("the file name is empty")
+	}
+	if !fs.ValidPath(clean) || strings.ContainsAny(name, "\x00\\") {
+		return "", nil, fmt.Errorf("%s is not a path inside the suite's folder", name)
+	}
+	info, err = fs.Stat(f.fsys, clean)
+	if err != nil {
+		return "", nil, explain(name, err)
+	}
+	if !info.Mode().IsRegular() { // opening a FIFO would wait for a writer
+		return "", nil, fmt.Errorf("%s is not a file", name)
+	}
+	return clean, info, nil
+}
+
+// open opens a data file.
+func (f *files) open(name string) (io.ReadCloser, error) {
+	clean, info, err := f.stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if f.keeps(name, info.Size()) {
+		text, err := f.text(name)
+		return io.NopCloser(bytes.NewReader(text)), err
+	}
+	file, err := f.fsys.Open(clean)
+	if err != nil {
+		return nil, explain(name, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.data.loaded {
+		return file, nil
+	}
+	return &hashed{file, sha256.New(), func(sum string) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.data.digests[name] = sum
+	}}, nil
+}
+
+// keeps decides whether a data file is kept in memory.
+func (f *files) keeps(name string, size int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, known := f.texts[name]; known {
+		return true
+	}
+	if f.data.loaded || size > yamlnode.MaxFileBytes || f.data.kept+size > maxKept {
+		return false
+	}
+	f.data.kept += size
+	return true
+}
+
+// hashed is a file that is hashed while it is read.
+type hashed struct {
+	fs.File
+	hash hash.Hash
+	sum  func(string)
+}
+
+func (h *hashed) Read(p []byte) (int, error) {
+	n, err := h.File.Read(p)
+	h.hash.Write(p[:n])
+	return n, err
+}
+
+func (h *hashed) Close() error {
+	h.sum(hex.EncodeToString(h.hash.Sum(nil)))
+	return h.File.Close()
+}
+
+// head is how a file begins.
+func (f *files) head(name string) ([]byte, error) {
+	clean, _, err := f.stat(name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := f.fsys.Open(clean)
+	if err != nil {
+		return nil, explain(name, err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.LimitReader(file, 512))
+}
+
+// broken notes that a row could not be read.
+func (f *files) broken(name string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.data.failure == nil {
+		f.data.failure = fmt.Errorf("%s: %w", name, err)
+	}
+}
+
+// freeze ends the loading: the rows are known from here on, and what fails now is a change.
+func (f *files) freeze() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.data.loaded, f.data.failure = true, nil
+}
+
+// Err says that a data file could not be read any more while cases were yielded, so that some are missing; nil when all came.
+func (s *Suite) Err() error {
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	return s.files.data.failure
+}
+
+// KeepsData reports whether the files that Sources yields are all that cases are made of, images aside.
+func (s *Suite) KeepsData() bool { return len(s.files.data.digests)+len(s.files.data.globs) == 0 }
+
+// digest writes down what is known of data files that Sources does not yield.
+func (d *data) digest(w io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(d.digests)) {
+		fmt.Fprintf(w, "data %s %s\n", name, d.digests[name])
+	}
+	for _, glob := range slices.Sorted(maps.Keys(d.globs)) {
+		fmt.Fprintf(w, "glob %s %q\n", glob, d.globs[glob])
+	}
+}
+
+// globRoot is the folder below which a glob can match.
+func globRoot(g eval.Glob) string {
+	head, _, _ := strings.Cut(string(g), "*")
+	if i := strings.LastIndexByte(head, '/'); i >= 0 {
+		return path.Clean(head[:i])
+	}
+	return "."
+}
+
+// glob lists the files that match, in the order of their names; those whose names begin with a dot are left out.
+func (f *files) glob(g eval.Glob) ([]string, error) {
+	clean := eval.Glob(strings.TrimPrefix(string(g), "./"))
+	root := globRoot(clean)
+	if !fs.ValidPath(root) || strings.ContainsAny(string(g), "\x00\\") {
+		return nil, fmt.Errorf("%s is not a path inside the suite's folder", g)
+	}
+	var out []string
+	err := fs.WalkDir(f.fsys, root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != root && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+		case !entry.IsDir() && clean.Match(name):
+			out = append(out, name)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, explain(string(g), err)
+	}
+	f.data.globs[string(g)] = out
+	return out, nil
+}

@@ -1,0 +1,106 @@
+package suite
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// choice is one of the sets of variables that `each` and `matrix` make of a case.
+type choice struct {
+	vars   tmpl.Dict
+	chosen []string // the variables in the order of the file
+}
+
+// maxChoices bounds what one case expands to.
+const maxChoices = 100_000
+
+// grid is the list under `each`, times the product of the lists under `matrix`.
+func (l *loader) grid(def *caseDef) []choice {
+	each, matrix := def.node.Get("each"), def.node.Get("matrix")
+	if each.IsZero() && matrix.IsZero() {
+		return nil
+	}
+	taken := map[string]string{}
+	for e := range def.node.Get("vars").Map().Entries() {
+		taken[e.Name()] = "vars"
+	}
+	out := []choice{{vars: tmpl.Dict{}}}
+	if !each.IsZero() {
+		out = eachOf(each, taken)
+	}
+	for e := range matrix.Map().Entries() {
+		if in := taken[e.Name()]; in != "" {
+			e.Key.Errorf("leave it out there", "the variable `%s` stands in `%s` too", e.Name(), in)
+			continue
+		}
+		out = times(out, e)
+		if len(out) > maxChoices {
+			e.Key.Errorf("a dataset has room for more", "the matrix makes more than %d cases", maxChoices)
+			return nil
+		}
+	}
+	if matrix.IsMapping() && matrix.Map().Len() == 0 {
+		matrix.Errorf("such as {style: [short, long]}", "the matrix is empty")
+	}
+	return out
+}
+
+func eachOf(n yamlnode.Node, taken map[string]string) []choice {
+	var out []choice
+	for _, item := range n.Seq() {
+		one := choice{vars: tmpl.Dict{}}
+		for e := range item.Map().Entries() {
+			if taken[e.Name()] == "vars" {
+				e.Key.Errorf("leave it out there", "the variable `%s` stands in `vars` too", e.Name())
+			}
+			one.vars[e.Name()] = value(e.Value)
+			one.chosen = append(one.chosen, e.Name())
+		}
+		out = append(out, one)
+	}
+	for _, one := range out {
+		for _, name := range one.chosen {
+			taken[name] = "each"
+		}
+	}
+	if n.IsSequence() && len(out) == 0 {
+		n.Errorf("such as [{country: France}, {country: Spain}]", "the list is empty, so there would be no case")
+	}
+	return out
+}
+
+// times makes a choice of each of those there are with each value of a variable.
+func times(before []choice, e yamlnode.Entry) []choice {
+	items := e.Value.Seq()
+	if e.Value.IsSequence() && len(items) == 0 {
+		e.Value.Errorf("write at least one value", "the list is empty, so there would be no case")
+	}
+	out := make([]choice, 0, min(len(before)*len(items), maxChoices+1))
+	for _, b := range before {
+		for _, item := range items {
+			if len(out) > maxChoices {
+				return out
+			}
+			one := choice{vars: maps.Clone(b.vars), chosen: append(b.chosen[:len(b.chosen):len(b.chosen)], e.Name())}
+			one.vars[e.Name()] = value(item)
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// maxShown is how much of a value goes into the name of a case, in characters.
+const maxShown = 40
+
+// shortened is a value on one line for the name of a case.
+func shortened(v tmpl.Value) string {
+	text := []rune(strings.Join(strings.Fields(fmt.Sprint(v)), " "))
+	if len(text) > maxShown {
+		return string(text[:maxShown-1]) + "…"
+	}
+	return string(text)
+}

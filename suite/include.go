@@ -1,0 +1,81 @@
+package suite
+
+import (
+	"path"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// included are the keys of a file that another includes. What a run is, where it goes and what it may cost is the business of the
+// suite alone.
+var included = []string{"version", "name", "description", "include", "targets", "prompts", "defaults", "cases"}
+
+// include reads the files that a suite includes, and those that they include, each once and before whoever includes it.
+func (l *loader) include(root yamlnode.Map) []yamlnode.Map {
+	in := includer{loader: l, taken: map[string]bool{}}
+	in.visit(root, []string{l.files.suite})
+	return in.out
+}
+
+type includer struct {
+	*loader
+	taken map[string]bool
+	out   []yamlnode.Map
+}
+
+// visit reads what a file includes; chain are the files from the suite to this one.
+func (in *includer) visit(m yamlnode.Map, chain []string) {
+	for _, item := range m.Get("include").Items() {
+		name := path.Clean(item.Str())
+		if item.Str() == "" {
+			continue
+		}
+		for i, other := range chain {
+			if other == name {
+				item.Errorf("one of them does not need the other", "the files include each other in a circle: %s", strings.Join(append(chain[i:], name), " > "))
+				return
+			}
+		}
+		if in.taken[name] {
+			continue
+		}
+		in.taken[name] = true
+		src, err := in.files.text(name)
+		if err != nil {
+			item.Errorf("", "%s", err)
+			continue
+		}
+		shown := in.Shown(name)
+		in.diags.Included(shown, item.Pos())
+		root, ok := yamlnode.Parse(shown, src, in.diags)
+		if !ok {
+			continue
+		}
+		part := root.Map(included...)
+		if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {
+			v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
+		}
+		in.visit(part, append(chain[:len(chain):len(chain)], name))
+		in.out = append(in.out, part)
+	}
+}
+
+// items are the items of a list, those of included files first. When no file has any, that is a mistake.
+func (l *loader) items(key, none, hint string) []yamlnode.Node {
+	var out []yamlnode.Node
+	var last yamlnode.Node
+	for _, root := range l.roots {
+		if n := root.Get(key); !n.IsZero() {
+			out = append(out, n.Seq()...)
+			last = n
+		}
+	}
+	switch {
+	case last.IsZero():
+		l.roots[len(l.roots)-1].Need(key)
+	case last.IsSequence() && len(out) == 0:
+		last.Errorf(hint, "%s", none)
+	}
+	return out
+}
