@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -234,7 +235,9 @@ func (s *Suite) settle(def *caseDef, c *Case, diags *diag.List) settings {
 	set := def.settings
 	set.fill(s.defaults.settings)
 	fill := func(key string, r *rendering) {
-		n, ok := r.render(c, diags)
+		var own diag.List
+		defer c.tell(&own, diags)
+		n, ok := r.render(c, &own)
 		if !ok || n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
 			return
 		}
@@ -252,6 +255,20 @@ func (s *Suite) settle(def *caseDef, c *Case, diags *diag.List) settings {
 		fill(key, r)
 	}
 	return set
+}
+
+// tell passes on what is said about a case, with the row that it is of.
+func (c *Case) tell(own, diags *diag.List) {
+	if c.row == nil {
+		diags.Merge(*own)
+		return
+	}
+	for _, d := range own.Sorted() {
+		if !c.row.lacks(d.Message) {
+			d.Message += fmt.Sprintf(" (in the row at %s)", c.row.pos)
+		}
+		diags.Add(d)
+	}
 }
 
 func splitTags(texts []string) []string {

@@ -83,7 +83,7 @@ func (l *checker) definition(def *caseDef) {
 		def.rows.node.Errorf("", "there are no rows, so there would be no case")
 	case example != nil:
 		l.numbered = true
-		own.Warnf(def.pos(), "a column that tells them apart makes better names", "%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered), example.Name, example.Pos)
+		l.unused.Warnf(def.pos(), "a column that tells them apart makes better names", "%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered), example.Name, example.Pos)
 	}
 }
 

@@ -68,6 +68,11 @@ func (r *row) missing(column string) string {
 	return fmt.Sprintf("the row at %s has no `%s`", r.pos, column)
 }
 
+// lacks reports whether a message is one of missing, which names the row itself.
+func (r *row) lacks(message string) bool {
+	return strings.HasPrefix(message, r.pos.File+" has no column") || strings.HasPrefix(message, "the row at ")
+}
+
 // rows reads what a case says of its data file, nil when it has none.
 func (l *loader) rows(m yamlnode.Map) *rows {
 	n := m.Get("dataset")

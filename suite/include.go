@@ -2,8 +2,10 @@ package suite
 
 import (
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -52,7 +54,16 @@ func (in *includer) visit(m yamlnode.Map, chain []string) {
 		if !ok {
 			continue
 		}
-		part := root.Map(included...)
+		part := root.Map()
+		for e := range part.Entries() {
+			switch {
+			case slices.Contains(included, e.Name()):
+			case slices.Contains(suiteKeys, e.Name()):
+				e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
+			default:
+				e.Key.Errorf(diag.DidYouMean(e.Name(), included), "unknown key `%s`", e.Name())
+			}
+		}
 		if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {
 			v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
 		}

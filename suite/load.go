@@ -34,8 +34,11 @@ type loader struct {
 	stream     bool                     // what targets do that do not say
 }
 
+// suiteKeys are the keys of a suite.
+var suiteKeys = []string{"version", "name", "include", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "defaults", "cases", "limits", "prices", "gate"}
+
 func (l *loader) load(root yamlnode.Node) {
-	m := root.Map("version", "name", "include", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "defaults", "cases", "limits", "prices", "gate")
+	m := root.Map(suiteKeys...)
 	if !root.IsMapping() {
 		return
 	}

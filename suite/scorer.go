@@ -227,7 +227,9 @@ func (d *scorerDef) expand(s *Suite, c *Case, diags *diag.List) *Scorer {
 	if d.broken || d.fixed != nil {
 		return d.fixed
 	}
-	rendered, ok := d.render(c, diags)
+	var own diag.List
+	defer c.tell(&own, diags)
+	rendered, ok := d.render(c, &own)
 	if !ok {
 		return nil
 	}
