@@ -59,7 +59,7 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 	for _, s := range suites {
 		p.embeddings[s] = p.newEmbedding(s)
 		used := map[suite.Arm]bool{}
-		for c := range s.Cases() {
+		for c := range s.Outlines() {
 			if !filter.takes(c) {
 				continue
 			}

@@ -165,9 +165,25 @@ type variant struct {
 
 // expand makes the Case of a definition.
 func (s *Suite) expand(def *caseDef, v variant, diags *diag.List) *Case {
-	own := maps.Clone(def.base)
+	c := s.outline(def, v, diags)
+	c.Scorers = s.scorers(def, v, c, diags)
+	if c.ID == "" {
+		c.ID = s.caseID(c, def.own(v))
+	}
+	return c
+}
+
+// own are the variables of a case without those of the command line.
+func (def *caseDef) own(v variant) tmpl.Dict {
+	own := make(tmpl.Dict, len(def.base)+len(v.vars))
+	maps.Copy(own, def.base)
 	maps.Copy(own, v.vars)
-	vars := maps.Clone(own)
+	return own
+}
+
+// outline makes a Case without its scorers, and without an ID that it was not given: what it takes to know what there is.
+func (s *Suite) outline(def *caseDef, v variant, diags *diag.List) *Case {
+	vars := def.own(v)
 	for name, value := range s.opts.Vars {
 		vars[name] = value
 	}
@@ -190,10 +206,7 @@ func (s *Suite) expand(def *caseDef, v variant, diags *diag.List) *Case {
 		}
 	}
 	c.Quarantine = cmp.Or(def.isolated, s.defaults.isolated)
-	c.Scorers = s.scorers(def, v, c, diags)
-	if c.ID = set.id; c.ID == "" {
-		c.ID = s.caseID(c, own)
-	}
+	c.ID = set.id
 	return c
 }
 

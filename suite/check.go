@@ -61,7 +61,8 @@ func (l *checker) definition(def *caseDef) {
 	cases, numbered := 0, 0
 	var example *Case
 	for v := range l.variants(def, &own) {
-		c := l.expand(def, v, &own)
+		c := l.outline(def, v, &own)
+		c.Scorers = l.scorers(def, v, c, &own)
 		if l.checkName(c) {
 			if numbered++; example == nil {
 				example = c

@@ -196,14 +196,19 @@ func (s *Suite) Embeds() bool { return s.embeds }
 func (s *Suite) CaseCount() int { return s.count }
 
 // Cases yields the cases in the order of the file, each expanded when it is asked for.
-// Scorers without templates are the same pointers from case to case.
-func (s *Suite) Cases() iter.Seq[*Case] {
+// Scorers without templates are the same pointers from case to case. When Err says something afterwards, some are missing.
+func (s *Suite) Cases() iter.Seq[*Case] { return s.each(s.expand) }
+
+// Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for whoever only counts and chooses.
+func (s *Suite) Outlines() iter.Seq[*Case] { return s.each(s.outline) }
+
+func (s *Suite) each(expand func(*caseDef, variant, *diag.List) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		names := newCaseNames()
 		for _, def := range s.cases {
 			var ignored diag.List // Load has reported whatever there is to report
 			for v := range s.variants(def, &ignored) {
-				c := s.expand(def, v, &ignored)
+				c := expand(def, v, &ignored)
 				if s.numbered {
 					names.number(c)
 				}

@@ -31,7 +31,7 @@ func (a *app) validate(files []string, f harness.Flags) error {
 	}
 	for _, s := range l.Suites {
 		trials := 0
-		for c := range s.Cases() {
+		for c := range s.Outlines() {
 			trials += c.Repeats * len(c.Arms)
 		}
 		if _, err := fmt.Fprintf(a.out, "%s: ok: %s, %s, %s\n", s.File,

@@ -10,15 +10,18 @@
 package tmpl
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
+	"unicode/utf8"
 )
 
 // Bounds on one rendering: on what it writes, how often, and how many bytes its functions take in and
@@ -44,14 +47,60 @@ type Dict map[string]Value
 func (l List) String() string { return toJSON(l) }
 func (d Dict) String() string { return toJSON(d) }
 
-func toJSON(v Value) string {
-	var b strings.Builder
+func toJSON(v Value) string { return string(appendJSON(nil, v)) }
+
+// appendJSON writes JSON as encoding/json does, without escapes for HTML. Cases are told apart by it, a hundred thousand
+// at a time, for which reflection is slow.
+func appendJSON(dst []byte, v Value) []byte {
+	switch v := v.(type) {
+	case string:
+		return appendText(dst, v)
+	case Dict:
+		if v == nil {
+			return append(dst, "null"...)
+		}
+		dst = append(dst, '{')
+		for i, key := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendText(dst, key), ':')
+			dst = appendJSON(dst, v[key])
+		}
+		return append(dst, '}')
+	case List:
+		if v == nil {
+			return append(dst, "null"...)
+		}
+		dst = append(dst, '[')
+		for i, item := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendJSON(dst, item)
+		}
+		return append(dst, ']')
+	}
+	return appendAny(dst, v)
+}
+
+func appendText(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return appendAny(dst, s)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
+}
+
+func appendAny(dst []byte, v any) []byte {
+	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // strings, lists and dicts always encode
-		return err.Error()
+	if err := enc.Encode(v); err != nil { // strings always encode
+		return append(dst, err.Error()...)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }
 
 // Error is a mistake in a template or in its variables. Offset is the byte in the
