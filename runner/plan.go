@@ -103,6 +103,16 @@ type PlannedArm struct {
 	suite.Arm
 }
 
+// Err says that a data file could not be read any more, so that trials are missing; nil when all came.
+func (p *Plan) Err() error {
+	for _, s := range p.Suites {
+		if err := s.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Size is the number of trials.
 func (p *Plan) Size() int { return p.size }
 

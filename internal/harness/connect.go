@@ -208,6 +208,9 @@ func (s *Session) Close() {
 // suites are a *BadFiles.
 func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	p := NewPlan(s.Loaded, s.Flags, s.Settings)
+	if err := p.Err(); err != nil {
+		return nil, Exitf(ExitBadInput, "a file has changed since it was checked: %w", err)
+	}
 	if s.Retrying == nil { // a silence would be taken for a hang
 		var once sync.Once
 		s.Retrying = func(string) {

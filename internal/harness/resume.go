@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -135,7 +137,11 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		if err := r.loadEarlier(i, &opts); err != nil {
 			return nil, err
 		}
-		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, opts))
+		s := l.take(layers, filepath.Base(one.Snapshot), one.File, opts)
+		if !s.KeepsData() && !l.Diags.HasErrors() && s.Hash() != one.Hash {
+			return nil, Exitf(ExitBadInput, "the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be copied", one.Name)
+		}
+		l.Suites = append(l.Suites, s)
 	}
 	return l, nil
 }
@@ -194,6 +200,29 @@ func (o overlay) Stat(name string) (info fs.FileInfo, err error) {
 		}
 	}
 	return info, err
+}
+
+// ReadDir lists what any of the file systems has in a folder.
+func (o overlay) ReadDir(name string) (out []fs.DirEntry, err error) {
+	found := false
+	for _, layer := range o {
+		entries, e := fs.ReadDir(layer, name)
+		if e != nil {
+			err = e
+			continue
+		}
+		found = true
+		for _, entry := range entries {
+			if !slices.ContainsFunc(out, func(other fs.DirEntry) bool { return other.Name() == entry.Name() }) {
+				out = append(out, entry)
+			}
+		}
+	}
+	if !found {
+		return nil, err
+	}
+	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return out, nil
 }
 
 // Settle is Settle for a run that goes on: what it has spent counts.

@@ -84,6 +84,9 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 	}
 	c.consume(ctx, progress)
 	progress.Finish()
+	if err := c.plan.Err(); err != nil && c.broken == nil {
+		c.broken = fmt.Errorf("a data file cannot be read any more, and its rows are missing: %w", err)
+	}
 	cancel()
 	<-watched
 	select {
