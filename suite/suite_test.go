@@ -119,7 +119,7 @@ func TestProductExample(t *testing.T) {
 			t.Error("france on eyes/picture")
 		}
 	}
-	if d := cmp.Diff(map[string]int{"france": 15, "andorra": 9, "insult": 3, "closeness": 12}, trials); d != "" {
+	if d := cmp.Diff(map[string]int{"france": 15, "andorra": 9, "insult": 3, "Iceland": 12, "Norway": 12}, trials); d != "" {
 		t.Error(d)
 	}
 	temperature := s.Targets[0].GenerationConfig.Temperature
