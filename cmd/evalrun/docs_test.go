@@ -17,7 +17,7 @@ import (
 
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
-// TestDocs runs what the documentation shows: a block headed `yaml NAME` is a file, one headed
+// TestDocs runs what the documentation shows: a block headed `yaml NAME` or `csv NAME` is a file, one headed
 // `console` is commands with (some of) what they print and, unless it is 0, their exit code.
 func TestDocs(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -34,7 +34,10 @@ func TestDocs(t *testing.T) {
 			for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
 				kind, name, _ := strings.Cut(m[1], " ")
 				switch {
-				case kind == "yaml" && name != "":
+				case (kind == "yaml" || kind == "csv") && name != "":
+					if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+						t.Fatal(err)
+					}
 					if err := os.WriteFile(name, []byte(m[2]), 0o600); err != nil {
 						t.Fatal(err)
 					}
