@@ -261,6 +261,9 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 		if len(compiled.References()) > 0 {
 			fmt.Fprintf(h, "embedding %s %s", s.Embedding.APIVersion, s.Embedding.Model)
 		}
+		for _, program := range compiled.Programs() {
+			fmt.Fprintf(h, "program %s\n", program)
+		}
 		out = append(out, compiled)
 	}
 	if c.Threshold != nil {

@@ -26,6 +26,7 @@ type Config struct {
 	// counted rather than estimated.
 	TokensMatter bool
 	Stop         *Stop
+	Prices       *eval.Prices // of scorers that judge costs; nil: nothing has a price
 	// Schedule are the trials of the plan in the order in which they are asked. Optional: that of the plan.
 	Schedule iter.Seq[*Planned]
 	// Skip says why a trial need not be asked any more, "" when it must. Optional.
@@ -84,7 +85,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{
 			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), embedding: make(chan struct{}, MaxEmbedding),
-			scoring: make(chan struct{}, runtime.GOMAXPROCS(0)), jobs: make(chan job, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
+			scoring: make(chan struct{}, runtime.GOMAXPROCS(0)), programs: make(chan struct{}, programsPerCPU*runtime.GOMAXPROCS(0)), jobs: make(chan job, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
 		}
 		finished := r.start(ctx)
 		defer func() {
@@ -111,6 +112,8 @@ type run struct {
 	jobs    chan job      // from the feeder to the workers
 	results chan delivery // from everybody to the consumer
 	scoring chan struct{} // holds a token for each answer that is being scored: more at once would only keep calls from being read
+	// programs holds a token for each answer that is scored by programs: they may do nothing but wait, and hold up only each other.
+	programs chan struct{}
 
 	vectors   *vectors
 	embedding chan struct{} // holds a token for each answer that waits for vectors
@@ -141,6 +144,7 @@ type asked struct {
 	trial  *Planned
 	answer scorers.Answer
 	result eval.Result
+	scores []*eval.Score // by scorers, so far; nil for those that want embeddings
 }
 
 // recorded takes an answer that is known from before.
@@ -252,10 +256,18 @@ func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 	} else if !r.ask(ctx, a) {
 		return true
 	}
-	r.scoring <- struct{}{}
-	defer func() { <-r.scoring }()
+	a.answer.Prices, a.answer.Abandoned = r.Prices, ctx.Done()
+	slots := r.scoring
+	if slices.ContainsFunc(a.trial.scorers, func(s *scorers.Compiled) bool { return len(s.Programs()) > 0 }) {
+		slots = r.programs
+	}
+	slots <- struct{}{}
+	defer func() { <-slots }()
 	return a.score()
 }
+
+// programsPerCPU is how many answers may be scored by programs at once.
+const programsPerCPU = 4
 
 // guarded makes a panic an error of the trial: one trial with which evalrun cannot cope costs none of the others.
 func (a *asked) guarded(judge func() bool) (scored bool) {
@@ -341,7 +353,7 @@ func (r *run) call(ctx context.Context, a *asked) error {
 // answered makes what scorers look at of the answer that came.
 func (a *asked) answered() {
 	r := &a.result
-	a.answer = scorers.Answer{Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Vars: a.trial.vars, Vectors: &scorers.Vectors{}}
+	a.answer = scorers.Answer{Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Vars: a.trial.vars, Vectors: &scorers.Vectors{}, Trial: &a.trial.Trial}
 }
 
 func (a *asked) failed(e *eval.Error) eval.Result {
@@ -354,17 +366,28 @@ func (a *asked) failed(e *eval.Error) eval.Result {
 
 // score judges an answer. It is false when embeddings are wanted first.
 func (a *asked) score() bool {
-	a.answer.Vectors.Wanted = nil
-	a.result.Scores = []eval.Score{}
-	for _, s := range a.trial.scorers {
-		score, err := s.Score(&a.answer)
-		if err != nil {
-			a.failed(eval.Errorf(eval.KindScorer, "%s", err))
-			return true
-		}
-		a.result.Scores = append(a.result.Scores, score)
+	if a.scores == nil {
+		a.scores = make([]*eval.Score, len(a.trial.scorers))
 	}
-	if len(a.answer.Vectors.Wanted) > 0 {
+	var wanted []string
+	a.result.Scores = []eval.Score{}
+	for i, s := range a.trial.scorers {
+		if a.scores[i] == nil {
+			a.answer.Vectors.Wanted = nil
+			score, err := s.Score(&a.answer)
+			if err != nil {
+				a.failed(eval.Errorf(eval.KindScorer, "%s", err))
+				return true
+			}
+			if more := a.answer.Vectors.Wanted; len(more) > 0 {
+				wanted = append(wanted, more...)
+				continue
+			}
+			a.scores[i] = &score
+		}
+		a.result.Scores = append(a.result.Scores, *a.scores[i])
+	}
+	if a.answer.Vectors.Wanted = wanted; len(wanted) > 0 {
 		a.result.Scores = []eval.Score{}
 		return false
 	}

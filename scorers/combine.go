@@ -40,6 +40,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	spec.Suite = a.Suite
 	s := a.table.build(spec, true)
 	a.References = append(a.References, spec.References...)
+	a.Programs, a.NeedsPrice = append(a.Programs, spec.Programs...), a.NeedsPrice || spec.NeedsPrice
 	if a.Kind != "any" { // in which another may tell
 		a.NeedsStream = cmp.Or(a.NeedsStream, spec.NeedsStream)
 	}
@@ -79,7 +80,7 @@ func compileNot(a args) Scorer {
 	inner := a.nested(a.Args.Items()[0])
 	return Func(func(a *Answer) Finding {
 		f := inner.Score(a)
-		if f.Unscored != "" || f.NoText {
+		if f.Broken != "" || f.Unscored != "" || f.NoText {
 			return f
 		}
 		return graded(1-f.Value, !f.Passed, "not wanted: %s", f.Reason)
@@ -122,6 +123,8 @@ func compileAny(a args) Scorer {
 		for _, s := range inner {
 			f := s.Score(a)
 			switch {
+			case f.Broken != "":
+				return f
 			case f.Unscored != "":
 				doubt = &f
 				continue

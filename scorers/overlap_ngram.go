@@ -121,7 +121,10 @@ type bleu struct {
 const bleuOrder = 4
 
 func compileBLEU(a args) Scorer {
-	m := a.Args.Map("to", "min", "tokenize", "smoothing", "effectiveOrder", "lowercase")
+	if a.Args.IsMapping() && a.Args.Map().Get("definition").Word("sacrebleu", "nltk") == "nltk" {
+		return compileNLTKBLEU(a)
+	}
+	m := a.Args.Map("to", "min", "definition", "tokenize", "smoothing", "effectiveOrder", "lowercase")
 	r, ok := a.overlapRule(m)
 	b := bleu{tokenize: "13a", smoothing: "exp", effective: true, lowercase: m.Get("lowercase").Bool()}
 	if n := m.Get("tokenize"); !n.IsZero() {

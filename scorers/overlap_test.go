@@ -82,19 +82,66 @@ func TestSacreBLEUVectors(t *testing.T) {
 	}
 }
 
+type nltkCase struct {
+	Answer []string           `json:"hypothesis_tokens"`
+	Refs   [][]string         `json:"reference_tokens"`
+	Expect map[string]float64 `json:"expect"`
+}
+
+func (c nltkCase) references() []string {
+	var refs []string
+	for _, r := range c.Refs {
+		refs = append(refs, strings.Join(r, " "))
+	}
+	return refs
+}
+
 // GLEU as NLTK computes it.
 func TestGLEUVectors(t *testing.T) {
-	for _, c := range vectors[struct {
-		Answer []string           `json:"hypothesis_tokens"`
-		Refs   [][]string         `json:"reference_tokens"`
-		Expect map[string]float64 `json:"expect"`
-	}](t, "nltk_translate.json") {
-		var refs []string
-		for _, r := range c.Refs {
-			refs = append(refs, strings.Join(r, " "))
-		}
+	for _, c := range vectors[nltkCase](t, "nltk_translate.json") {
+		refs := c.references()
 		agree(t, "gleu", "", strings.Join(c.Answer, " "), refs, c.Expect["gleu_1_4"], 1e-12)
 		agree(t, "gleu", ", maxOrder: 2", strings.Join(c.Answer, " "), refs, c.Expect["gleu_1_2"], 1e-12)
+	}
+}
+
+// BLEU as NLTK computes it, with every smoothing of the reference values. Above 1 it is 1.
+func TestNLTKBLEUVectors(t *testing.T) {
+	settings := map[string]string{"bleu1": ", maxOrder: 1", "bleu2": ", maxOrder: 2", "bleu3": ", maxOrder: 3"}
+	for _, n := range []int{0, 1, 2, 3, 4, 5, 7} {
+		settings[fmt.Sprintf("bleu4_method%d", n)] = fmt.Sprintf(", smoothing: method%d", n)
+	}
+	met := 0
+	for _, c := range vectors[nltkCase](t, "nltk_translate.json") {
+		for key, options := range settings {
+			if want, ok := c.Expect[key]; ok {
+				agree(t, "bleu", ", definition: nltk"+options, strings.Join(c.Answer, " "), c.references(), min(1, want), 1e-12)
+				met++
+			}
+		}
+	}
+	if met != 17*len(settings) {
+		t.Errorf("%d reference values", met)
+	}
+}
+
+// What the reference values leave out: method6, computed by the formula; one word; a case that NLTK fails at.
+func TestNLTKBLEUBeyondVectors(t *testing.T) {
+	for _, c := range []struct {
+		options, answer, ref string
+		want                 float64
+	}{
+		{", smoothing: method6", "a b c d e", "a b c x e", math.Pow(4./5*(2./4)*((1+5*.3125)/8)*((0+5*math.Pow((1+5*.3125)/8, 2)/.5)/7), .25)},
+		{", smoothing: method4", "a", "a b", 0},
+		{", smoothing: method5", "a", "a", 0},
+		{"", "a b c d", "a b c d", 1},
+		{", lowercase: true", "A b c d", "a B c d", 1},
+		{", maxOrder: 9", "a b c d e f g h i", "a b c d e f g h i", 1},
+	} {
+		if c.options == ", smoothing: method5" { // ((2+1+0)/3, (1+0+0)/3, (1/3+0+0)/3, (1/9+0+0)/3)
+			c.want = math.Pow(1./3*(1./9)*(1./27), .25)
+		}
+		agree(t, "bleu", ", definition: nltk"+c.options, c.answer, []string{c.ref}, c.want, 1e-12)
 	}
 }
 

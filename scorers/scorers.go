@@ -10,6 +10,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,12 @@ type Answer struct {
 	Vars    tmpl.Dict
 	// Vectors may be nil: then none are at hand.
 	Vectors *Vectors
+	// Trial is which one it was, nil when it is not known.
+	Trial *eval.Trial
+	// Prices may be nil: then nothing has a price.
+	Prices *eval.Prices
+	// Abandoned is closed when nobody waits for the score any more. Optional.
+	Abandoned <-chan struct{}
 }
 
 // Finding is what a scorer finds. Make it with yes, no, graded or unscored.
@@ -47,6 +54,9 @@ type Finding struct {
 	// NoText marks a failure for want of an answer to look at, which `not:` must not
 	// turn into a pass.
 	NoText bool
+	// Broken says why the scorer itself failed, which makes the trial an error whatever stands around the scorer; "" when it
+	// did not.
+	Broken string
 }
 
 // Scorer checks one answer.
@@ -114,7 +124,7 @@ func (a args) option(key string) yamlnode.Node {
 
 // Builtin is the table of the kinds that evalrun brings.
 func Builtin() Table {
-	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), serviceKinds(), combinators())
+	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), serviceKinds(), programKinds(), combinators())
 }
 
 // Names lists the kinds.
@@ -139,7 +149,7 @@ func (t Table) Check(s *suite.Scorer) { t.build(s, false) }
 
 func (t Table) build(s *suite.Scorer, nested bool) Scorer {
 	kind := t.Lookup(s.Kind)
-	s.References, s.NeedsStream = nil, ""
+	s.References, s.NeedsStream, s.NeedsPrice, s.Programs = nil, "", false, nil
 	if kind.stream {
 		s.NeedsStream = s.Kind
 	}
@@ -166,6 +176,9 @@ func (t Table) Compile(s *suite.Scorer) *Compiled {
 // References are the texts that the scorer compares with by their embeddings.
 func (c *Compiled) References() []string { return c.spec.References }
 
+// Programs are the commands that the scorer runs, with the digests of their files.
+func (c *Compiled) Programs() []string { return c.spec.Programs }
+
 // Score looks at the answer and says what it finds. A scorer that panics has
 // failed; it takes nothing else down.
 func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
@@ -175,6 +188,9 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 		}
 	}()
 	f := overCandidates(c.spec.Candidate, c.scorer, a)
+	if f.Broken != "" {
+		return score, fmt.Errorf("%s: %s", cmp.Or(c.spec.Name, c.spec.Kind), f.Broken)
+	}
 	score = eval.Score{
 		Scorer: c.spec.Kind, Name: c.spec.Name, Weight: c.spec.Weight, Required: c.spec.Required,
 		Reason: f.Reason, Diff: f.Diff, Unscored: f.Unscored, Passed: f.Passed,
@@ -221,6 +237,8 @@ func overCandidates(choice suite.CandidateChoice, s Scorer, a *Answer) Finding {
 // pass.
 func rank(f Finding) int {
 	switch {
+	case f.Broken != "":
+		return -1
 	case f.Unscored != "":
 		return 1
 	case f.Passed:

@@ -54,6 +54,7 @@ func serviceKinds() []Kind {
 				"the service, countTokens, or an estimate from the number of bytes.",
 			Example: "- tokens: {of: output, max: 64}", compile: compileTokens,
 		},
+		promptFeedbackKind(), candidatesKind(), costKind(),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func (l *loader) checkCases() {
 	c := checker{loader: l, names: newCaseNames(), first: map[string]diag.Pos{}, ids: map[string]diag.Pos{}, asked: map[string]Arm{}}
 	l.used = map[string]bool{}
-	l.unstreamed = map[diag.Pos]*unstreamed{}
+	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
 	for _, def := range l.cases {
 		c.definition(def)
 	}
@@ -121,6 +121,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 			l.diags.Errorf(c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case", "case `%s` has no scorer for the arm %s", c.Name, arm.Name())
 		}
 		l.checkStream(c, arm)
+		l.checkCost(c, arm)
 	}
 }
 

@@ -255,7 +255,7 @@ func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, err
 			}
 			return
 		}
-		in, err := s.files.open(name)
+		in, err := s.files.stream(name)
 		if err != nil {
 			yield(nil, err)
 			return

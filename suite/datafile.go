@@ -39,28 +39,9 @@ func (f *files) check(name string) error {
 	return err
 }
 
-// stat finds a regular file; clean is its name for the file system.
-func (f *files) stat(name string) (clean string, info fs.FileInfo, err error) {
-	clean = path.Clean(name)
-	if name == "" {
-		return "", nil, errors.New("the file name is empty")
-	}
-	if !fs.ValidPath(clean) || strings.ContainsAny(name, "\x00\\") {
-		return "", nil, fmt.Errorf("%s is not a path inside the suite's folder", name)
-	}
-	info, err = fs.Stat(f.fsys, clean)
-	if err != nil {
-		return "", nil, explain(name, err)
-	}
-	if !info.Mode().IsRegular() { // opening a FIFO would wait for a writer
-		return "", nil, fmt.Errorf("%s is not a file", name)
-	}
-	return clean, info, nil
-}
-
-// open opens a data file.
-func (f *files) open(name string) (io.ReadCloser, error) {
-	clean, info, err := f.stat(name)
+// stream opens a data file.
+func (f *files) stream(name string) (io.ReadCloser, error) {
+	_, info, err := f.stat(name)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +49,9 @@ func (f *files) open(name string) (io.ReadCloser, error) {
 		text, err := f.text(name)
 		return io.NopCloser(bytes.NewReader(text)), err
 	}
-	file, err := f.fsys.Open(clean)
+	file, _, err := f.open(name)
 	if err != nil {
-		return nil, explain(name, err)
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,13 +99,9 @@ func (h *hashed) Close() error {
 
 // head is how a file begins.
 func (f *files) head(name string) ([]byte, error) {
-	clean, _, err := f.stat(name)
+	file, _, err := f.open(name)
 	if err != nil {
 		return nil, err
-	}
-	file, err := f.fsys.Open(clean)
-	if err != nil {
-		return nil, explain(name, err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	return io.ReadAll(io.LimitReader(file, 512))

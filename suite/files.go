@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 	"sync"
 
@@ -21,11 +22,13 @@ type files struct {
 	texts  map[string][]byte
 	data   data
 	images map[wish]stored
-	stored int // bytes of data in images
+	// digests are the SHA-256 sums of files that programs are made of, "" for names that are none.
+	digests map[string]string
+	stored  int // bytes of data in images
 }
 
 func newFiles(fsys fs.FS, suite string) *files {
-	return &files{fsys: fsys, suite: suite, texts: map[string][]byte{}, images: map[wish]stored{}, data: newData()}
+	return &files{fsys: fsys, suite: suite, texts: map[string][]byte{}, images: map[wish]stored{}, data: newData(), digests: map[string]string{}}
 }
 
 // text reads a text file and remembers it.
@@ -50,20 +53,48 @@ func tooManyBytes(name string, size, limit int64) error {
 	return fmt.Errorf("%s has %d bytes; at most %d are read%w", name, size, limit, errTooManyBytes)
 }
 
-// read reads a regular file of at most limit bytes.
-func (f *files) read(name string, limit int64) ([]byte, error) {
+// stat finds a regular file; clean is its name for the file system.
+func (f *files) stat(name string) (clean string, info fs.FileInfo, err error) {
+	clean = path.Clean(name)
+	if name == "" {
+		return "", nil, errors.New("the file name is empty")
+	}
+	if !fs.ValidPath(clean) || strings.ContainsAny(name, "\x00\\") {
+		return "", nil, fmt.Errorf("%s is not a path inside the suite's folder", name)
+	}
+	info, err = fs.Stat(f.fsys, clean)
+	if err != nil {
+		return "", nil, explain(name, err)
+	}
+	if !info.Mode().IsRegular() { // opening a FIFO would wait for a writer
+		return "", nil, fmt.Errorf("%s is not a file", name)
+	}
+	return clean, info, nil
+}
+
+// open opens a regular file.
+func (f *files) open(name string) (fs.File, fs.FileInfo, error) {
 	clean, info, err := f.stat(name)
 	if err != nil {
-		return nil, err
-	}
-	if info.Size() > limit {
-		return nil, tooManyBytes(name, info.Size(), limit)
+		return nil, nil, err
 	}
 	file, err := f.fsys.Open(clean)
 	if err != nil {
-		return nil, explain(name, err)
+		return nil, nil, explain(name, err)
+	}
+	return file, info, nil
+}
+
+// read reads a regular file of at most limit bytes.
+func (f *files) read(name string, limit int64) ([]byte, error) {
+	file, info, err := f.open(name)
+	if err != nil {
+		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
+	if info.Size() > limit {
+		return nil, tooManyBytes(name, info.Size(), limit)
+	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, explain(name, err)

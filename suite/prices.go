@@ -29,6 +29,22 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.Prices {
 	return p
 }
 
+// checkCost notes that answers of the arm are judged by what they cost.
+func (l *loader) checkCost(c *Case, arm Arm) {
+	for _, sc := range c.ScorersFor(arm) {
+		if _, noted := l.costs[arm.Name()]; sc.NeedsPrice && !noted {
+			l.costs[arm.Name()] = sc.Entry.Key(sc.Kind).Pos()
+		}
+	}
+}
+
+// NeedsPrice reports whether answers of an arm are judged by what they cost, and by which scorer. Whether they have a price is known
+// only where the flags are.
+func (s *Suite) NeedsPrice(arm Arm) (at diag.Pos, needed bool) {
+	at, needed = s.costs[arm.Name()]
+	return at, needed
+}
+
 // prices reads the price list that the suite names.
 func (l *loader) prices(n yamlnode.Node) {
 	if n.IsZero() {

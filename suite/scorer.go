@@ -26,6 +26,8 @@ type Scorer struct {
 	// What Kinds.Check found out about it, nested scorers included.
 	References  []string // texts whose embeddings it compares with
 	NeedsStream string   // the kind that tells something only of streamed answers, "" when there is none
+	NeedsPrice  bool     // it tells something only of answers that have a price
+	Programs    []string // what it runs: commands with the digests of their files. A program is given all variables
 }
 
 // CandidateChoice says which of several candidates a scorer looks at.

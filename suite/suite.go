@@ -49,6 +49,7 @@ type Suite struct {
 	opts     Options
 	kinds    Kinds
 	embeds   bool
+	costs    map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -146,6 +147,8 @@ type Options struct {
 	Vars    map[string]string   // --var: win over the variables of cases
 	Repeats int                 // --repeats: wins over the suite's; 0 leaves it
 	Getenv  func(string) string // for ${env:EVALRUN_...} in service; nil: nothing is set
+	// Dir is the folder of the suite on this machine, in which its programs run. Optional: without it none do.
+	Dir string
 	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
 	Untrusted bool
 	// Base is an earlier version of the suite, called BaseRef, whose arms are asked beside those of the same name. Optional.

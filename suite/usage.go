@@ -45,6 +45,7 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 			}
 		}
 	}
+	all = all || slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Programs) > 0 })
 	l.used["."] = l.used["."] || all
 	if all {
 		return warnings

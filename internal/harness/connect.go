@@ -235,8 +235,23 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	return p, s.priced(p)
 }
 
-// priced wants a price for every model when there is a budget of money.
+// priced wants a price for every model that a scorer of costs judges, and for all when there is a budget of money.
 func (s *Session) priced(p *runner.Plan) error {
+	for _, arm := range p.Arms() {
+		i := slices.IndexFunc(p.Suites, func(one *suite.Suite) bool { return one.Name == arm.Suite })
+		at, needed := p.Suites[i].NeedsPrice(arm.Arm)
+		switch model := arm.Target.Model; {
+		case !needed || s.Settings.Prices.Knows(model):
+		case s.Settings.Prices == nil:
+			s.Loaded.Diags.Errorf(at, "`prices: FILE` in the suite, or --prices FILE", "what answers cost cannot be judged without a price list")
+			return &BadFiles{s.Loaded}
+		default:
+			s.Loaded.Diags.Errorf(at, "add it, or narrow `arms` of the scorer", "the price list has no price for the model %s, of which the cost is judged", model)
+		}
+	}
+	if s.Loaded.Diags.HasErrors() {
+		return &BadFiles{s.Loaded}
+	}
 	if s.Settings.Limits.BudgetMoney == 0 {
 		return nil
 	}

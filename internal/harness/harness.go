@@ -203,6 +203,7 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 		}
 		opts.BaseRef = ref
 	}
+	opts.Dir = dir // programs run there; those of an earlier version of the suite do not
 	return l.take(root.FS(), filepath.Base(real), file, opts), nil
 }
 

@@ -258,7 +258,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	limits := s.Settings.Limits
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Stop: s.stop, Recorded: c.recorded,
+		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded,
 	}
 	if c.early != nil {
 		config.Schedule, config.Skip = c.early.schedule(c.plan), c.early.skip

@@ -1,0 +1,149 @@
+// Package program runs a program once: without a shell, with bounds on its time and on what it writes, and without what
+// evalrun keeps secret. Whatever it started ends with it.
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxOutput bounds what a program may write to its standard output, in bytes.
+	MaxOutput = 1 << 20
+	// MaxComplaint bounds what is kept of its standard error: the end of it.
+	MaxComplaint = 4 << 10
+	// lingering is how long the output may stay open after the program has ended.
+	lingering = time.Second
+)
+
+// Command is a program with what it is given.
+type Command struct {
+	Path  string // of the file
+	Args  []string
+	Dir   string   // in which it runs
+	Env   []string // NAME=VALUE, beside the environment of evalrun
+	Input []byte
+	// Timeout is the longest it may run.
+	Timeout time.Duration
+	// Stop ends it early when it is closed. Optional.
+	Stop <-chan struct{}
+}
+
+// ErrStopped is the error of a program that was ended by Command.Stop.
+var ErrStopped = errors.New("was abandoned when the run was stopped")
+
+// Failure is why a program gave no output.
+type Failure struct {
+	Err       error  // what happened, such as "ended with exit status 1"
+	Complaint string // the end of its standard error
+}
+
+func (f *Failure) Error() string {
+	if f.Complaint == "" {
+		return f.Err.Error() + "; its standard error is empty"
+	}
+	return f.Err.Error() + "; its standard error: " + f.Complaint
+}
+
+// Unwrap is what happened.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Output runs the program to its end and returns what it wrote. The error is a *Failure.
+func (c *Command) Output() ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	timer := time.AfterFunc(c.Timeout, func() { cancel(fmt.Errorf("did not end within %s", c.Timeout)) })
+	defer timer.Stop()
+	go func() {
+		select {
+		case <-c.Stop:
+			cancel(ErrStopped)
+		case <-ctx.Done():
+		}
+	}()
+	out := &output{full: func() { cancel(fmt.Errorf("wrote more than %d bytes", MaxOutput)) }}
+	complaint := &tail{}
+	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // which program runs is the suite's choice
+	cmd.Dir, cmd.Env = c.Dir, append(Environment(os.Environ()), c.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Input), out, complaint
+	cmd.WaitDelay = lingering
+	ownGroup(cmd)
+	err := cmd.Run()
+	if cmd.Process != nil {
+		endGroup(cmd) // what it left behind
+	}
+	if err = ended(err, context.Cause(ctx)); err != nil {
+		return nil, &Failure{err, complaint.String()}
+	}
+	return out.kept.Bytes(), nil
+}
+
+// ended says in words how a program ended, nil when it did as it should. cause is why it was killed, if it was.
+func ended(err, cause error) error {
+	var exit *exec.ExitError
+	var start *os.PathError
+	switch {
+	case cause != nil:
+		return cause
+	case err == nil:
+		return nil
+	case errors.As(err, &exit) && exit.Exited():
+		return fmt.Errorf("ended with exit status %d", exit.ExitCode())
+	case errors.As(err, &exit):
+		return fmt.Errorf("died: %s", exit.ProcessState)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return errors.New("left a process behind that holds its output open")
+	case errors.As(err, &start):
+		return fmt.Errorf("cannot be started: %w", start.Err)
+	}
+	return fmt.Errorf("cannot be run: %w", err)
+}
+
+// Environment is an environment without the variables of evalrun, among which is the key.
+func Environment(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return strings.HasPrefix(strings.ToUpper(v), "EVALRUN_") })
+}
+
+// output keeps what is written, up to MaxOutput bytes.
+type output struct {
+	kept bytes.Buffer // not embedded: its ReadFrom knows no bound
+	full func()
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.kept.Len()+len(p) > MaxOutput {
+		o.full()
+		return len(p), nil
+	}
+	return o.kept.Write(p)
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	kept []byte
+	cut  bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p[max(0, len(p)-MaxComplaint-1):]...)
+	if extra := len(t.kept) - MaxComplaint; extra > 0 {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\ufffd"))
+	if t.cut {
+		return "…" + text
+	}
+	return text
+}

@@ -1,0 +1,119 @@
+//go:build unix
+
+package program
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sh is a command that runs a script.
+func sh(script string) *Command {
+	return &Command{Path: "/bin/sh", Args: []string{"-c", script}, Timeout: time.Minute}
+}
+
+func TestOutput(t *testing.T) {
+	t.Setenv("EVALRUN_API_KEY", "canary")
+	t.Setenv("PLAIN", "kept")
+	dir := t.TempDir()
+	c := sh(`cat; printf ' %s' "$EVALRUN_API_KEY" "$PLAIN" "$OWN" "$1"; pwd -P; echo oops >&2`)
+	c.Args = append(c.Args, "sh", "a b; $(x)")
+	c.Input, c.Dir, c.Env = []byte("in"), dir, []string{"OWN=o"}
+	out, err := c.Output()
+	real, _ := filepath.EvalSymlinks(dir)
+	if want := "in  kept o a b; $(x)" + real + "\n"; err != nil || string(out) != want {
+		t.Errorf("%q %v, want %q", out, err, want)
+	}
+	large := sh("exec true") // which does not read
+	large.Input = make([]byte, 1<<20)
+	if _, err := large.Output(); err != nil {
+		t.Error(err)
+	}
+	if out, err := sh("head -c 1048576 /dev/zero").Output(); err != nil || len(out) != MaxOutput {
+		t.Error(len(out), err)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo why >&2; exit 3":         "ended with exit status 3; its standard error: why",
+		"exit 1":                       "ended with exit status 1; its standard error is empty",
+		"kill -SEGV $$":                "died: signal: segmentation fault",
+		"cat /dev/zero":                "wrote more than 1048576 bytes",
+		"trap '' PIPE; yes; sleep 600": "wrote more than 1048576 bytes",
+		`printf '\377\n' >&2; exit 1`:  "standard error: \ufffd",
+	} {
+		if _, err := sh(script).Output(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", script, err, want)
+		}
+	}
+	_, err := sh("yes 0123456789 | head -n 5000 >&2; echo last >&2; exit 1").Output()
+	var f *Failure
+	if !errors.As(err, &f) || len(f.Complaint) > MaxComplaint+3 || !strings.HasPrefix(f.Complaint, "…") || !strings.HasSuffix(f.Complaint, "\nlast") {
+		t.Errorf("%d bytes: %v", len(f.Complaint), err)
+	}
+	file := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(file, []byte("\x00\x01no program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&Command{Path: file, Timeout: time.Minute}).Output(); err == nil || !strings.Contains(err.Error(), "cannot be started: exec format error") {
+		t.Error(err)
+	}
+}
+
+// A program that hangs is ended with its grandchildren, by time or by a signal to stop, as is what it leaves behind: a named pipe
+// comes to its end when nobody is left who could write to it.
+func TestNothingOutlives(t *testing.T) {
+	for name, test := range map[string]struct {
+		script, want string
+		timeout      time.Duration
+	}{
+		"time":        {"sleep 600 & wait", "did not end within 300ms", 300 * time.Millisecond},
+		"stop":        {"sleep 600 & wait", ErrStopped.Error(), time.Hour},
+		"left behind": {"sleep 600 >/dev/null 2>&1 &", "", time.Hour},
+		"holding":     {"sleep 600 &", "left a process behind", time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := sh("exec 3>alive; " + test.script)
+			c.Dir, c.Timeout = t.TempDir(), test.timeout
+			fifo := filepath.Join(c.Dir, "alive")
+			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			begun, gone := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(gone)
+				f, err := os.Open(fifo)
+				close(begun)
+				if err == nil {
+					_, _ = io.Copy(io.Discard, f)
+					f.Close()
+				}
+			}()
+			if name == "stop" {
+				c.Stop = begun
+			}
+			_, err := c.Output()
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Error(err)
+			}
+			if w, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+				w.Close() // for a reader to whom the program was ended too early to speak
+			}
+			<-gone
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	all := []string{"A=1", "EVALRUN_API_KEY=x", "evalrun_other=y", "MY_EVALRUN_=z"}
+	if got := strings.Join(Environment(all), " "); got != "A=1 MY_EVALRUN_=z" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,102 @@
+//go:build unix
+
+package runner_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// programPlan is the plan of a suite in a folder, in which its programs run.
+func programPlan(t *testing.T, dir, scorer string) *runner.Plan {
+	t.Helper()
+	text := "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {repeats: 2}\ncases: [{name: c, vars: {q: a}, scorers: [" + scorer + "]}]\n"
+	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var diags diag.List
+	s := suite.Load(os.DirFS(dir), "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Dir: dir}, &diags)
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
+}
+
+// A program judges each answer once, although the scorer beside it wants embeddings first, and knows which trial it is.
+func TestProgramsRunOnce(t *testing.T) {
+	dir := t.TempDir()
+	scorer := `{exec: [sh, -c, 'cat >> told; echo true']}, {similar: {to: b, min: 0}}, {cost: 1}`
+	cfg := config(&fake{}, 4)
+	cfg.Embedder, cfg.Prices = &embedder{}, &eval.Prices{Currency: "X", Models: map[string]eval.Price{"svc-pro": {Input: 1e6, Output: 0}}}
+	counts, all := results(t, programPlan(t, dir, scorer), cfg)
+	told, err := os.ReadFile(filepath.Join(dir, "told"))
+	if err != nil || counts.Pass != 2 || strings.Count(string(told), "\n") != 2 || !strings.Contains(string(told), `"suite":"s","case":"c","arm":"t/p","model":"svc-pro","repeat":2`) {
+		t.Errorf("%+v %s %v", counts, told, err)
+	}
+	for _, r := range all {
+		if len(r.Scores) != 3 || r.Scores[0].Scorer != "exec" || r.Scores[2].Reason != "1 X for 1 and 1 tokens (estimated)" {
+			t.Errorf("%+v", r.Scores)
+		}
+	}
+}
+
+// A program that fails is an error of the trial that keeps the answer.
+func TestProgramFails(t *testing.T) {
+	_, all := results(t, programPlan(t, t.TempDir(), `{contains: a}, {exec: [sh, -c, 'echo "no luck" >&2; exit 7']}`), config(&fake{}, 4))
+	for _, r := range all {
+		if r.Outcome != eval.Err || r.Error.Kind != eval.KindScorer || r.Error.Message != `exec: the program "sh" ended with exit status 7; its standard error: no luck` || r.Response == nil {
+			t.Errorf("%+v", r.Error)
+		}
+	}
+}
+
+// Programs that hang are abandoned with the run.
+func TestProgramsAreAbandoned(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	p := programPlan(t, t.TempDir(), `{exec: {command: [sleep, '600'], timeout: 10m}}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{}
+	answered := make(chan struct{}, 2)
+	f.generate = func(context.Context, *eval.Call) (*eval.Response, error) {
+		defer func() { answered <- struct{}{} }()
+		return &eval.Response{Candidates: []eval.Candidate{{Text: "a"}}}, nil
+	}
+	go func() {
+		<-answered
+		<-answered
+		cancel()
+	}()
+	for r := range runner.Run(ctx, p, config(f, 2)) {
+		if r.Outcome != eval.Err || !strings.Contains(r.Error.Message, "abandoned") {
+			t.Errorf("%s %+v", r.Outcome, r.Error)
+		}
+	}
+}
+
+// What a program is made of is part of the scorer.
+func TestProgramsCountAsScorers(t *testing.T) {
+	dir := t.TempDir()
+	hash := func(program string) string {
+		if err := os.WriteFile(filepath.Join(dir, "x.sh"), []byte(program), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for tr := range programPlan(t, dir, `{not: {exec: ./x.sh}}`).Trials() {
+			return tr.ScorersHash
+		}
+		return ""
+	}
+	if hash("#!/bin/sh\necho true\n") == hash("#!/bin/sh\necho false\n") {
+		t.Error("a changed program is the same scorer")
+	}
+}

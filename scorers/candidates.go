@@ -1,0 +1,89 @@
+package scorers
+
+import (
+	"math"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+)
+
+func candidatesKind() Kind {
+	return Kind{
+		Name: "candidates", Summary: "so many candidates came, and they agree",
+		Doc: "Takes `{min, max}`, or the number alone, which must be met exactly; and `agreement: {min, by}`: the share of the candidates that have the same text as the most frequent one, which is also the value. " +
+			"`by: normalized` (default) compares without regard to case, white space and punctuation at the end; `by: exact` compares texts as they are. A candidate without text agrees with none; of a single candidate agreement is unscored. " +
+			"It looks at all candidates, whatever `candidate` says. Several are asked for by `generationConfig: {extra: {candidateCount: 3}}`.",
+		Example: "- candidates: {min: 3, agreement: {min: 0.6}}", compile: compileCandidates,
+	}
+}
+
+func compileCandidates(a args) Scorer {
+	if !a.Args.IsMapping() {
+		n := float64(a.Args.Int(0, math.MaxInt16))
+		return candidateCount(span{min: &n, max: &n})
+	}
+	m := a.Args.Map("min", "max", "agreement")
+	s := spanOf(m)
+	counted := s.min != nil || s.max != nil
+	if !counted && !m.Has("agreement") {
+		a.Args.Errorf("such as {min: 2, agreement: {min: 0.8}}", "`candidates` needs min, max or agreement")
+	}
+	if !m.Has("agreement") {
+		return candidateCount(s)
+	}
+	agreement := m.Get("agreement").Map("min", "by")
+	least, by := agreement.Need("min").Float(0, 1), agreement.Get("by").Word("normalized", "exact")
+	return Func(func(a *Answer) Finding {
+		if f := candidateCount(s)(a); counted && !f.Passed {
+			return f
+		}
+		return agree(a, least, by)
+	})
+}
+
+func candidateCount(s span) Func {
+	return func(a *Answer) Finding {
+		n := len(a.Response.Candidates)
+		if s.holds(float64(n)) {
+			return yes("%s", diag.Count(n, "candidate"))
+		}
+		return no("%s, expected %s", diag.Count(n, "candidate"), s)
+	}
+}
+
+// agree finds the text that most candidates have.
+func agree(a *Answer, least float64, by string) Finding {
+	all := a.Response.Candidates
+	switch len(all) {
+	case 0:
+		f, _ := noText(a)
+		return f
+	case 1:
+		return unscored("a single candidate agrees with itself: ask for several by candidateCount")
+	}
+	votes := map[string]int{}
+	most, shown := 0, ""
+	for _, c := range all {
+		key := c.Text
+		if by != "exact" {
+			key = loose(key)
+		}
+		if key == "" {
+			continue
+		}
+		if votes[key]++; votes[key] > most {
+			most, shown = votes[key], c.Text
+		}
+	}
+	if most == 0 {
+		return without("none of the %d candidates has a text", len(all))
+	}
+	share := float64(most) / float64(len(all))
+	return graded(share, share >= least-1e-12, "%d of %d candidates agree (%.3g, at least %g is expected): %s", most, len(all), share, least, quote(shown))
+}
+
+// loose is a text without what does not matter to whether two say the same: case, white space, and punctuation at its end.
+func loose(s string) string {
+	s = strings.Join(strings.Fields(fold{ignoreCase: true}.text(s)), " ")
+	return strings.TrimRight(s, ".!?;:,。！？؟۔")
+}

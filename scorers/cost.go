@@ -1,0 +1,68 @@
+package scorers
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+func costKind() Kind {
+	return Kind{
+		Name: "cost", Summary: "the answer costs no more than so much",
+		Doc: "Takes `{max}` (and `min`), or the largest amount alone, in the currency of the price list: `prices: FILE` in the suite, or `--prices FILE`. Without one, or without a price for a model that is judged, nothing is asked. " +
+			"What is counted are the tokens of the prompt and of the answer, all candidates together, without attempts that failed; the reason says where the numbers come from: the service, countTokens, or an estimate from the number of bytes.",
+		Example: "- cost: {max: 0.002}", compile: compileCost,
+	}
+}
+
+// amountsOf reads min and max, which need not be whole.
+func amountsOf(m yamlnode.Map) span {
+	var s span
+	for key, end := range map[string]**float64{"min": &s.min, "max": &s.max} {
+		if v := m.Get(key); !v.IsZero() {
+			*end = new(v.Float(0, math.MaxInt32))
+		}
+	}
+	if s.min != nil && s.max != nil && *s.min > *s.max {
+		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+	}
+	return s
+}
+
+// amount shows six digits, however small the amount is.
+func amount(v float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil { // it was a number a moment ago
+		rounded = v
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+func compileCost(a args) Scorer {
+	a.NeedsPrice = true
+	var s span
+	if a.Args.IsMapping() {
+		m := a.Args.Map("min", "max")
+		s = amountsOf(m)
+		if s.min == nil && s.max == nil {
+			a.Args.Errorf("such as {max: 0.002}", "`cost` needs max or min")
+		}
+	} else {
+		s.max = new(a.Args.Float(0, math.MaxInt32))
+	}
+	return Func(func(a *Answer) Finding {
+		switch {
+		case a.Prices == nil:
+			return unscored("there is no price list: `prices: FILE` in the suite, or --prices FILE")
+		case a.Request == nil || !a.Prices.Knows(a.Request.Model):
+			return unscored("the price list has no price for the model")
+		}
+		cost := a.Prices.Of(a.Request.Model, a.Usage.PromptTokens, a.Usage.OutputTokens)
+		told := amount(cost) + " " + a.Prices.Currency
+		if s.holds(cost) {
+			return yes("%s for %d and %d tokens (%s)", told, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source)
+		}
+		return no("%s for %d and %d tokens (%s), expected %s", told, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source, s)
+	})
+}

@@ -1,0 +1,294 @@
+package scorers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
+)
+
+func programKinds() []Kind {
+	return []Kind{{
+		Name: "exec", Summary: "a program of your own judges the answer",
+		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env}`. `./check.sh` is a file of the suite's folder, which must be executable; a name without a slash, such as `python3`, is looked " +
+			"up in PATH. There is no shell. The program runs in the suite's folder, once for each answer. On its standard input stands a JSON object that begins with `version` (1) and `answer`, the candidate's text; `candidate`, " +
+			"`finishReason`, `safetyRatings`, `candidates`, `promptFeedback`, `suite`, `case`, `arm`, `model`, `repeat`, `vars`, `request`, `usage`, `timing`, and `args` as the suite gives them, follow. An answer that was blocked has the text \"\". " +
+			"On its standard output it writes true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`, in which `score` may be true or false too and other keys do not matter; " +
+			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is unscored. The program must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB: " +
+			"everything else makes the trial an error of kind `scorer`, which shows the end of its standard error. What it started ends with it. It gets the environment without the variables of evalrun (EVALRUN_...), and `env`. " +
+			"The files of the suite's folder that the command names count as a part of the scorer. Not for suites that are not trusted (`--untrusted`).",
+		Example: "- exec: {command: [./programs/isbn.sh, --strict], timeout: 5s}", compile: compileExec,
+	}}
+}
+
+const (
+	execTimeout = 10 * time.Second
+	execLongest = 10 * time.Minute
+	// maxToldReason bounds what a program may say of an answer, in bytes.
+	maxToldReason = 4 << 10
+)
+
+// execInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the answer.
+type execInput struct {
+	Version        int                  `json:"version"`
+	Answer         string               `json:"answer"`
+	Candidate      int                  `json:"candidate"`
+	FinishReason   string               `json:"finishReason"`
+	SafetyRatings  []eval.SafetyRating  `json:"safetyRatings"`
+	Candidates     []eval.Candidate     `json:"candidates"`
+	PromptFeedback *eval.PromptFeedback `json:"promptFeedback,omitempty"`
+	Suite          string               `json:"suite,omitempty"`
+	Case           string               `json:"case,omitempty"`
+	Arm            string               `json:"arm,omitempty"`
+	Model          string               `json:"model,omitempty"`
+	Repeat         int                  `json:"repeat,omitempty"`
+	Vars           tmpl.Dict            `json:"vars"`
+	Request        *eval.Request        `json:"request,omitempty"`
+	Usage          *eval.Usage          `json:"usage"`
+	Timing         *eval.Timing         `json:"timing"`
+	Args           json.RawMessage      `json:"args,omitempty"`
+}
+
+// exec runs a program for each answer.
+type execScorer struct {
+	path, shown string // shown: as the suite names it
+	gone        error  // why the program is not there any more, nil when it is
+	command     program.Command
+	args        json.RawMessage
+}
+
+func compileExec(a args) Scorer {
+	if a.Suite != nil && a.Suite.Untrusted() {
+		a.Entry.Key(a.Kind).Errorf("leave the scorer out, or run without --untrusted", "a suite that is not trusted cannot run programs")
+		return nil
+	}
+	x := execScorer{command: program.Command{Timeout: execTimeout}}
+	command := a.Args
+	if a.Args.IsMapping() {
+		m := a.Args.Map("command", "args", "timeout", "env")
+		command = m.Need("command")
+		if v := m.Get("args"); !v.IsZero() {
+			x.args = v.JSON(nil)
+		}
+		if v := m.Get("timeout"); !v.IsZero() {
+			x.command.Timeout = v.Duration()
+			if x.command.Timeout > execLongest {
+				v.Errorf("", "a program may take %s at most", execLongest)
+			}
+		}
+		x.command.Env = environment(m.Get("env").Map())
+	}
+	if command.IsZero() {
+		return nil
+	}
+	var words []string
+	for _, n := range command.Items() {
+		words = append(words, textOf(n))
+	}
+	if len(words) == 0 || words[0] == "" {
+		if len(words) > 0 && !command.Items()[0].IsScalar() {
+			return nil // it was told
+		}
+		command.Errorf("such as [./check.sh, --strict]", "`exec` needs a program")
+		return nil
+	}
+	x.shown, x.command.Args = words[0], words[1:]
+	if a.Suite != nil {
+		x.command.Dir = a.Suite.Dir()
+		x.path, x.gone = a.program(command.Items()[0], words[0])
+	}
+	a.Programs = append(a.Programs, a.identity(words))
+	return x
+}
+
+// program finds the file of a program; a mistake when there is none.
+func (a args) program(at yamlnode.Node, name string) (string, error) {
+	path, err := a.Suite.Program(name)
+	if err == nil {
+		return path, nil
+	}
+	hint := ""
+	switch {
+	case errors.Is(err, suite.ErrNotExecutable):
+		hint = "chmod +x makes it so; or name what runs it: [python3, check.py]"
+	case strings.ContainsAny(name, " \t"):
+		hint = "there is no shell: write a list, such as [./check.sh, --strict]"
+	case a.Suite.Digest(name) != "":
+		hint = "for the file of that name write ./" + name
+	case strings.HasPrefix(name, "/"):
+		hint = "write the name alone for a program in PATH"
+	}
+	at.Errorf(hint, "%s", err)
+	return "", err
+}
+
+// identity is a command with the digests of the files that it names.
+func (a args) identity(words []string) string {
+	var b strings.Builder
+	for i, word := range words {
+		fmt.Fprintf(&b, "%q", word)
+		if a.Suite != nil && (i > 0 || strings.Contains(word, "/")) {
+			b.WriteString(a.Suite.Digest(word))
+		}
+	}
+	return b.String()
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func environment(m yamlnode.Map) []string {
+	var out []string
+	for e := range m.Entries() {
+		if !variableName.MatchString(e.Name()) {
+			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
+		}
+		if text := textOf(e.Value); strings.ContainsRune(text, 0) {
+			e.Value.Errorf("", "an environment variable cannot hold a zero byte")
+		} else {
+			out = append(out, e.Name()+"="+text)
+		}
+	}
+	return out
+}
+
+// Score runs the program.
+func (x execScorer) Score(a *Answer) Finding {
+	if x.gone != nil {
+		return Finding{Broken: fmt.Sprintf("the program cannot be run any more: %s", x.gone)}
+	}
+	if x.path == "" {
+		return unscored("the program %s cannot be run: the suite does not come from a folder", quote(x.shown))
+	}
+	input, err := eval.Marshal(x.input(a))
+	if err != nil { // what came as JSON
+		return Finding{Broken: err.Error()}
+	}
+	command := x.command
+	command.Path, command.Input, command.Stop = x.path, append(input, '\n'), a.Abandoned
+	out, err := command.Output()
+	if err != nil {
+		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), err)}
+	}
+	f, err := readFinding(out)
+	if err != nil {
+		return Finding{Broken: fmt.Sprintf("the program %s wrote what is no result: %s: %s", quote(x.shown), err, quote(string(out)))}
+	}
+	if f.Reason == "" {
+		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.Value)
+	}
+	return f
+}
+
+func (x execScorer) input(a *Answer) *execInput {
+	in := &execInput{
+		Version: 1, Candidate: a.Index, SafetyRatings: []eval.SafetyRating{}, Candidates: a.Response.Candidates, PromptFeedback: a.Response.PromptFeedback,
+		Vars: a.Vars, Request: a.Request, Usage: &a.Usage, Timing: &a.Timing, Args: x.args,
+	}
+	if in.Candidates == nil {
+		in.Candidates = []eval.Candidate{}
+	}
+	if c := a.Candidate; c != nil {
+		in.Answer, in.FinishReason = c.Text, c.FinishReason
+		in.SafetyRatings = append(in.SafetyRatings, c.SafetyRatings...)
+	}
+	if in.Vars == nil {
+		in.Vars = tmpl.Dict{}
+	}
+	if t := a.Trial; t != nil {
+		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat
+	}
+	return in
+}
+
+// readFinding reads what a program wrote.
+func readFinding(out []byte) (Finding, error) {
+	if len(bytes.TrimSpace(out)) == 0 {
+		return Finding{}, errors.New("nothing at all")
+	}
+	var told struct {
+		Score  json.RawMessage `json:"score"`
+		Passed *bool           `json:"passed"`
+		Reason *string         `json:"reason"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(out))
+	var value json.RawMessage
+	if err := dec.Decode(&value); err != nil {
+		return Finding{}, errors.New("it is not JSON")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Finding{}, errors.New("there is more than one JSON value")
+	}
+	told.Score = value
+	if value[0] == '{' {
+		told.Score = nil
+		if err := json.Unmarshal(value, &told); err != nil {
+			return Finding{}, errors.New("`passed` is true or false, and `reason` a text")
+		}
+	}
+	reason := ""
+	if told.Reason != nil {
+		reason = shortened(*told.Reason)
+	}
+	switch score := string(told.Score); {
+	case score == "null" && value[0] == '{':
+		if reason == "" {
+			reason = "the program could not tell"
+		}
+		return unscored("%s", reason), nil
+	case score == "" && told.Passed == nil:
+		return Finding{}, errors.New("it has no `score`")
+	case score == "":
+		return Finding{Value: truth(*told.Passed), Passed: *told.Passed, Reason: reason}, nil
+	}
+	f, err := readScore(told.Score)
+	if told.Passed != nil {
+		f.Passed = *told.Passed
+	}
+	f.Reason = reason
+	return f, err
+}
+
+// readScore reads true, false or a number from 0 to 1, of which 1 passes.
+func readScore(raw json.RawMessage) (Finding, error) {
+	var score any
+	if err := json.Unmarshal(raw, &score); err != nil {
+		return Finding{}, errors.New("the score is not a number that can be read")
+	}
+	switch v := score.(type) {
+	case bool:
+		return Finding{Value: truth(v), Passed: v}, nil
+	case float64:
+		if v < 0 || v > 1 || math.IsNaN(v) {
+			return Finding{}, fmt.Errorf("the score %g is not between 0 and 1", v)
+		}
+		return Finding{Value: v, Passed: v >= 1-1e-9}, nil
+	}
+	return Finding{}, errors.New("the score is neither true nor false nor a number")
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// shortened is what a program says of an answer, bounded.
+func shortened(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= maxToldReason {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxToldReason], "") + "..."
+}

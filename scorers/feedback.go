@@ -1,0 +1,127 @@
+package scorers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+func promptFeedbackKind() Kind {
+	return Kind{
+		Name: "promptFeedback", Summary: "what the service says of the prompt: its ratings, category by category, and whether it is blocked",
+		Doc: "Takes `max` and `min`, each a probability on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH for every rating that came, or a mapping from categories to probabilities; and `blockReason`: a reason, several, or `none`. " +
+			"A rating that is missing or not on the scale is unscored; with `absent: true` it passes. The answer does not matter.",
+		Example: "- promptFeedback:\n    max: {HARM_CATEGORY_HARASSMENT: LOW, HARM_CATEGORY_HATE_SPEECH: NEGLIGIBLE}\n    blockReason: none", compile: compilePromptFeedback,
+	}
+}
+
+func compilePromptFeedback(a args) Scorer {
+	m := a.Args.Map("max", "min", "blockReason", "absent")
+	if !a.Args.IsMapping() {
+		return nil
+	}
+	if !m.Has("max") && !m.Has("min") && !m.Has("blockReason") {
+		a.Args.Errorf("such as {max: LOW, blockReason: none}", "`promptFeedback` needs max, min or blockReason")
+	}
+	checks := feedbackChecks(m)
+	blocked := compileBlockReason(m.Get("blockReason"))
+	return Func(func(a *Answer) Finding {
+		findings := []Finding{}
+		if blocked != nil {
+			findings = append(findings, blocked(a.Response.PromptBlock()))
+		}
+		for _, c := range checks {
+			findings = append(findings, c.Score(a))
+		}
+		return together(findings)
+	})
+}
+
+// together is the worst of the findings, with the reasons of all that are as bad.
+func together(findings []Finding) Finding {
+	worst := slices.MinFunc(findings, func(a, b Finding) int { return rank(a) - rank(b) })
+	var reasons []string
+	for _, f := range findings {
+		if rank(f) == rank(worst) {
+			reasons = append(reasons, f.Reason)
+		}
+	}
+	worst.Reason = strings.Join(reasons, "; ")
+	if worst.Unscored != "" {
+		worst.Unscored = worst.Reason
+	}
+	return worst
+}
+
+// feedbackChecks are the bounds of the ratings: of every rating, and of single categories.
+func feedbackChecks(m yamlnode.Map) []safetyCheck {
+	absent := m.Get("absent").Bool()
+	open := func(category ...string) safetyCheck {
+		return safetyCheck{categories: category, min: -1, max: -1, ofPrompt: true, absent: absent}
+	}
+	var out []safetyCheck
+	of := func(category ...string) *safetyCheck {
+		i := slices.IndexFunc(out, func(c safetyCheck) bool { return slices.Equal(c.categories, category) })
+		if i < 0 {
+			i, out = len(out), append(out, open(category...))
+		}
+		return &out[i]
+	}
+	for _, bound := range []string{"max", "min"} {
+		n := m.Get(bound)
+		set := func(c *safetyCheck, n yamlnode.Node) {
+			if bound == "max" {
+				c.max = level(n)
+			} else {
+				c.min = level(n)
+			}
+			if c.min >= 0 && c.max >= 0 && c.min > c.max {
+				n.Errorf("", "`max` is below `min`: nothing can pass")
+			}
+		}
+		switch {
+		case n.IsZero():
+		case !n.IsMapping():
+			set(of(), n)
+		default:
+			if n.Map().Len() == 0 {
+				n.Errorf("", "`%s` names no category", bound)
+			}
+			for e := range n.Map().Entries() {
+				if !slices.Contains(eval.Categories, e.Name()) {
+					e.Key.Warnf(diag.DidYouMean(e.Name(), eval.Categories), "the service's specification names no category `%s`", e.Name())
+				}
+				set(of(e.Name()), e.Value)
+			}
+		}
+	}
+	return out
+}
+
+// compileBlockReason reads which blocks of the prompt are wanted, nil when it does not matter.
+func compileBlockReason(n yamlnode.Node) func(got string) Finding {
+	if n.IsZero() {
+		return nil
+	}
+	if n.IsScalar() && n.Str() == "none" {
+		return func(got string) Finding {
+			if got == "" {
+				return yes("the prompt was not blocked")
+			}
+			return no("the prompt was blocked (%s)", got)
+		}
+	}
+	wanted := reasons(n)
+	return func(got string) Finding {
+		switch {
+		case got == "":
+			return no("the prompt was not blocked, expected %s", strings.Join(wanted, " or "))
+		case !slices.Contains(wanted, got):
+			return no("the prompt was blocked for %s, expected %s", got, strings.Join(wanted, " or "))
+		}
+		return yes("the prompt was blocked (%s)", got)
+	}
+}
