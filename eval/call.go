@@ -16,6 +16,9 @@ type Request struct {
 	SafetySettings   []SafetySetting   `json:"safetySettings,omitempty"`
 	// Stream asks for the answer in chunks, as it is generated.
 	Stream bool `json:"stream,omitempty"`
+	// Live says that this is a chat in which the model's own replies stand. In a plan the contents are the user's turns alone, each of
+	// which is a call; After makes the requests of these.
+	Live bool `json:"live,omitempty"`
 }
 
 // Call is one request on its way, and the record of how it went. Whoever carries it

@@ -23,6 +23,7 @@ func FuzzAppendJSON(f *testing.F) {
 				GenerationConfig: &GenerationConfig{Temperature: &x, StopSequences: []string{s}, Extra: map[string]json.RawMessage{"b": json.RawMessage(`1`), "a<": json.RawMessage(`[2]`)}},
 			},
 			Response: &Response{Candidates: []Candidate{{Text: s, SafetyRatings: []SafetyRating{{Category: s}}}}},
+			Turns:    []Turn{{Response: Response{Candidates: []Candidate{{Text: s}}, Usage: &Usage{}}, Usage: Usage{PromptTokens: int(n)}, Timing: Timing{LatencyMs: x}}},
 			Timing:   &Timing{StartedAt: time.Unix(n%1e9, n%1e9).UTC(), LatencyMs: x},
 			Error:    &Error{Kind: ErrorKind(s), Message: s},
 		}

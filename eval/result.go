@@ -71,14 +71,17 @@ type Score struct {
 // Result is a trial with all that became of it: one line of the run file.
 type Result struct {
 	Trial
-	Outcome    Outcome   `json:"outcome"`
-	Scores     []Score   `json:"scores"`
-	Request    *Request  `json:"request,omitempty"`
-	Response   *Response `json:"response,omitempty"`
-	Usage      *Usage    `json:"usage,omitempty"`
-	Timing     *Timing   `json:"timing,omitempty"`
-	Error      *Error    `json:"error,omitempty"`
-	SkipReason string    `json:"skipReason,omitempty"`
+	Outcome  Outcome   `json:"outcome"`
+	Scores   []Score   `json:"scores"`
+	Request  *Request  `json:"request,omitempty"`
+	Response *Response `json:"response,omitempty"`
+	// Turns are those of a live chat that were answered. The response is then that of the last one, usage and timing are those of all,
+	// and the request is the last that was sent.
+	Turns      []Turn  `json:"turns,omitempty"`
+	Usage      *Usage  `json:"usage,omitempty"`
+	Timing     *Timing `json:"timing,omitempty"`
+	Error      *Error  `json:"error,omitempty"`
+	SkipReason string  `json:"skipReason,omitempty"`
 	// OverBudget says that it was the budget for which the trial was skipped, or its answer not
 	// judged.
 	OverBudget bool `json:"-"`
@@ -106,18 +109,11 @@ func (r *Result) Withhold() {
 		r.Request = &request
 	}
 	if r.Response != nil {
-		response := *r.Response
-		response.Candidates, response.Extra = slices.Clone(r.Response.Candidates), nil
-		for i := range response.Candidates {
-			c := &response.Candidates[i]
-			c.Withheld, c.Text, c.Extra = withhold(c.Text), "", nil
-			c.FinishReason, c.SafetyRatings = word(c.FinishReason), words(c.SafetyRatings)
-		}
-		response.ModelVersion = word(response.ModelVersion)
-		if f := r.Response.PromptFeedback; f != nil {
-			response.PromptFeedback = &PromptFeedback{word(f.BlockReason), words(f.SafetyRatings)}
-		}
-		r.Response = &response
+		r.Response = new(r.Response.withheld())
+	}
+	r.Turns = slices.Clone(r.Turns)
+	for i := range r.Turns {
+		r.Turns[i].Response = r.Turns[i].withheld()
 	}
 	r.Scores = slices.Clone(r.Scores)
 	for i := range r.Scores {
@@ -131,6 +127,22 @@ func (r *Result) Withhold() {
 		e.Message, e.Code = withoutContent, word(e.Code)
 		r.Error = &e
 	}
+}
+
+// withheld is the response without all that may quote an answer.
+func (r *Response) withheld() Response {
+	out := *r
+	out.Candidates, out.Extra = slices.Clone(r.Candidates), nil
+	for i := range out.Candidates {
+		c := &out.Candidates[i]
+		c.Withheld, c.Text, c.Extra = withhold(c.Text), "", nil
+		c.FinishReason, c.SafetyRatings = word(c.FinishReason), words(c.SafetyRatings)
+	}
+	out.ModelVersion = word(out.ModelVersion)
+	if f := r.PromptFeedback; f != nil {
+		out.PromptFeedback = &PromptFeedback{word(f.BlockReason), words(f.SafetyRatings)}
+	}
+	return out
 }
 
 // identifier is what the service's own words look like: what it sends in their place may quote a prompt.

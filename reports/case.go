@@ -58,6 +58,7 @@ func (c *caseReport) trial(r *eval.Result) {
 			c.printf("    sampling %s\n", how)
 		}
 	}
+	c.turns(r.Turns)
 	c.response(r.Response)
 	for _, s := range r.Scores {
 		c.score(s)

@@ -257,6 +257,9 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 			fmt.Fprintf(b, "%s\n", s.Diff)
 		}
 	}
+	for i := range r.Turns[:max(0, len(r.Turns)-1)] {
+		fmt.Fprintf(b, "answer in turn %d:\n%s\n", i+1, r.Turns[i].Text())
+	}
 	if r.Response != nil {
 		for i, c := range r.Response.Candidates {
 			fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, c.Text)

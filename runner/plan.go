@@ -208,7 +208,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 		contents, problem := s.Render(c, a)
 		request := eval.Request{
 			Model: a.Target.Model, APIVersion: w.plan.key(a.Target).apiVersion, Contents: contents,
-			GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream,
+			GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
 		}
 		base := identity(&request)
 		equal := w.seen[base]

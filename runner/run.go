@@ -150,6 +150,9 @@ type asked struct {
 // recorded takes an answer that is known from before.
 func (a *asked) recorded(known *eval.Result) {
 	a.result.Request, a.result.Response = &a.trial.Request, known.Response
+	if a.trial.Request.Live {
+		a.recordedTurns(known.Turns)
+	}
 	if a.result.Usage = known.Usage; known.Usage == nil {
 		a.result.Usage = &eval.Usage{Source: eval.UsageEstimated}
 	}
@@ -320,8 +323,7 @@ func (r *run) ask(ctx context.Context, a *asked) bool {
 // call asks the model. The error is an *eval.Error.
 func (r *run) call(ctx context.Context, a *asked) error {
 	t := a.trial
-	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit()}
-	a.result.Request, a.result.Timing = &t.Request, &call.Timing
+	a.result.Request, a.result.Timing = &t.Request, &eval.Timing{}
 	if t.Problem != nil {
 		return eval.Errorf(eval.KindScorer, "the trial cannot be asked any more: %s", t.Problem)
 	}
@@ -330,30 +332,55 @@ func (r *run) call(ctx context.Context, a *asked) error {
 			return err
 		}
 	}
+	if t.Request.Live {
+		return r.chat(ctx, a)
+	}
+	resp, err := r.generate(ctx, t, a.result.Timing)
+	if err != nil {
+		return err
+	}
+	a.result.Response, a.result.Usage = resp, resp.Usage
+	if err := empty(resp); err != nil {
+		return err
+	}
+	a.answered()
+	return nil
+}
+
+// generate makes the call for the request of a trial, or of one turn of it. The response has a usage, and timing is filled in whatever
+// happens. The error is an *eval.Error.
+func (r *run) generate(ctx context.Context, t *Planned, timing *eval.Timing) (*eval.Response, error) {
+	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit()}
+	defer func() { *timing = call.Timing }()
 	var err error
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
 	resp, err := r.Generator.Generate(ctx, call)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if resp.Usage == nil {
 		out := eval.EstimateOutput(resp)
 		resp.Usage = &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: out, TotalTokens: call.PromptTokens + out, Source: eval.UsageEstimated}
 	}
-	a.result.Response, a.result.Usage = resp, resp.Usage
+	return resp, nil
+}
+
+// empty is the error of an answer that is none.
+func empty(resp *eval.Response) error {
 	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
 		return eval.Errorf(eval.KindNoCandidates, "the answer has no candidates, and nothing was blocked")
 	}
-	a.answered()
 	return nil
 }
 
 // answered makes what scorers look at of the answer that came.
 func (a *asked) answered() {
 	r := &a.result
-	a.answer = scorers.Answer{Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Vars: a.trial.vars, Vectors: &scorers.Vectors{}, Trial: &a.trial.Trial}
+	a.answer = scorers.Answer{
+		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars, Vectors: &scorers.Vectors{}, Trial: &a.trial.Trial,
+	}
 }
 
 func (a *asked) failed(e *eval.Error) eval.Result {

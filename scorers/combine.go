@@ -44,15 +44,17 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	if a.Kind != "any" { // in which another may tell
 		a.NeedsStream = cmp.Or(a.NeedsStream, spec.NeedsStream)
 	}
+	a.Turns = append(a.Turns, spec.Turns...)
 	if s == nil {
 		return nil
 	}
-	return Func(func(a *Answer) Finding {
+	look := func(a *Answer) Finding {
 		if !spec.Candidate.All && spec.Candidate.Index == 0 {
 			return s.Score(a)
 		}
 		return overCandidates(spec.Candidate, s, a)
-	})
+	}
+	return Func(func(a *Answer) Finding { return overTurns(spec.Turn, a, look) })
 }
 
 func (a args) nestedList() []Scorer {

@@ -34,6 +34,8 @@ type Answer struct {
 	// Request is what was asked, and Vars are the variables of the case. Both are only read.
 	Request *eval.Request
 	Vars    tmpl.Dict
+	// Turns are those of a live chat that were answered; the rest of the Answer is the whole chat, or the turn that was chosen.
+	Turns []eval.Turn
 	// Vectors may be nil: then none are at hand.
 	Vectors *Vectors
 	// Trial is which one it was, nil when it is not known.
@@ -149,7 +151,10 @@ func (t Table) Check(s *suite.Scorer) { t.build(s, false) }
 
 func (t Table) build(s *suite.Scorer, nested bool) Scorer {
 	kind := t.Lookup(s.Kind)
-	s.References, s.NeedsStream, s.NeedsPrice, s.Programs = nil, "", false, nil
+	s.References, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns = nil, "", false, nil, nil
+	if s.Turn.Given() {
+		s.Turns = append(s.Turns, s.Turn)
+	}
 	if kind.stream {
 		s.NeedsStream = s.Kind
 	}
@@ -187,7 +192,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 			err = fmt.Errorf("the scorer %s failed: %v", c.spec.Kind, p)
 		}
 	}()
-	f := overCandidates(c.spec.Candidate, c.scorer, a)
+	f := overTurns(c.spec.Turn, a, func(a *Answer) Finding { return overCandidates(c.spec.Candidate, c.scorer, a) })
 	if f.Broken != "" {
 		return score, fmt.Errorf("%s: %s", cmp.Or(c.spec.Name, c.spec.Kind), f.Broken)
 	}
@@ -209,28 +214,33 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 // overCandidates applies the scorer to the candidates that were chosen: one, or
 // all of them, of which the least counts.
 func overCandidates(choice suite.CandidateChoice, s Scorer, a *Answer) Finding {
-	candidates := a.Response.Candidates
-	pick := func(i int) *Answer {
-		one := *a
-		one.Index = i
-		one.Candidate = nil
-		if i < len(candidates) {
-			one.Candidate = &candidates[i]
-		}
-		return &one
+	candidates := len(a.Response.Candidates)
+	if !choice.All || candidates < 2 {
+		return s.Score(a.pick(choice.Index))
 	}
-	if !choice.All || len(candidates) < 2 {
-		return s.Score(pick(choice.Index))
-	}
-	worst := s.Score(pick(0))
-	for i := 1; i < len(candidates); i++ {
-		f := s.Score(pick(i))
-		if rank(f) < rank(worst) || rank(f) == rank(worst) && f.Value < worst.Value {
+	worst := s.Score(a.pick(0))
+	for i := 1; i < candidates; i++ {
+		f := s.Score(a.pick(i))
+		if worse(f, worst) {
 			worst = f
 			worst.Reason = fmt.Sprintf("candidate %d: %s", i, f.Reason)
 		}
 	}
 	return worst
+}
+
+// pick is the answer with the i-th candidate chosen.
+func (a *Answer) pick(i int) *Answer {
+	one := *a
+	one.Index, one.Candidate = i, nil
+	if i < len(a.Response.Candidates) {
+		one.Candidate = &a.Response.Candidates[i]
+	}
+	return &one
+}
+
+func worse(f, than Finding) bool {
+	return rank(f) < rank(than) || rank(f) == rank(than) && f.Value < than.Value
 }
 
 // rank orders findings: a failure says more than a doubt, a doubt more than a

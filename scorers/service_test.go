@@ -104,7 +104,7 @@ func TestWholeAnswerMistakes(t *testing.T) {
 		"- promptFeedback: {max: {}}":                         "`max` names no category",
 		"- promptFeedback: {max: {A: LOW}, min: {A: MEDIUM}}": "`max` is below `min`",
 		"- promptFeedback: {blockReason: safety}":             "expected a reason for a block",
-		"- promptFeedback: {max: LOW, blocked: true}":                   "unknown key `blocked`",
+		"- promptFeedback: {max: LOW, blocked: true}":         "unknown key `blocked`",
 		"- candidates: {}":                                    "`candidates` needs min, max or agreement",
 		"- candidates: many":                                  "many",
 		"- candidates: {min: 3, max: 2}":                      "`max` is below `min`",

@@ -122,6 +122,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		}
 		l.checkStream(c, arm)
 		l.checkCost(c, arm)
+		l.checkTurns(c, arm)
 	}
 }
 
@@ -235,6 +236,10 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 func (l *loader) checkArm(a Arm) {
 	image := a.Prompt.hasImage()
 	where := a.Prompt.Pos
+	if late := image && a.Prompt.Live && !a.Prompt.beginsWithImage(); late && a.Target.Model == "svc-pro-vision" {
+		l.diags.Errorf(where, "show an image in the first turn", "svc-pro-vision (target `%s`) takes prompts with an image, and the first turn of the live chat `%s` has none", a.Target.Name, a.Prompt.Name)
+		return
+	}
 	switch {
 	case a.Target.Model == "svc-pro" && image:
 		l.diags.Errorf(where, "send it to svc-pro-vision: narrow `targets` of the prompt", "svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name)

@@ -20,6 +20,7 @@ type Prompt struct {
 	Name    string
 	Targets eval.Globs
 	Pos     diag.Pos // of the name
+	Live    bool     // a chat whose turns are all the user's, with the model's own replies in between
 
 	turns []turn
 }
@@ -64,7 +65,7 @@ func (l *loader) prompts() {
 		targets[i] = t.Name
 	}
 	for _, item := range l.items("prompts", "there are no prompts", "write at least one") {
-		m := item.Map("name", "targets", "text", "file", "turns", "parts")
+		m := item.Map("name", "targets", "text", "file", "turns", "parts", "live")
 		if !item.IsMapping() {
 			continue
 		}
@@ -74,6 +75,7 @@ func (l *loader) prompts() {
 			Name:    nameOf(name),
 			Targets: globs(m.Get("targets"), "target", targets),
 			Pos:     name.Pos(),
+			Live:    m.Get("live").Bool(),
 			turns:   l.turns(m),
 		}
 		if l.diags.Len() > before {
@@ -105,11 +107,15 @@ func (l *loader) turns(m yamlnode.Map) []turn {
 		return nil
 	}
 	body := m.Get(given[0])
+	live := m.Get("live").Bool()
+	if live && given[0] != "turns" {
+		m.Key("live").Errorf("list the user's turns under `turns`", "`live` is for a prompt with turns, and this one has %s", given[0])
+	}
 	switch given[0] {
 	case "file":
 		return single(l.filePart(body))
 	case "turns":
-		return l.chat(body)
+		return l.chat(body, live)
 	case "parts":
 		return single(l.parts(body)...)
 	}
@@ -224,8 +230,8 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 // names are the sorted keys of a set of variables.
 func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(vars)) }
 
-// chat reads a list of turns: user and model in alternation, the user's last.
-func (l *loader) chat(n yamlnode.Node) []turn {
+// chat reads a list of turns: user and model in alternation, the user's last; in a live chat the user's alone.
+func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 	var out []turn
 	unknown := false // a role that was reported already
 	items := n.Seq()
@@ -243,7 +249,11 @@ func (l *loader) chat(n yamlnode.Node) []turn {
 				unknown = true
 				continue
 			}
-			if len(out) > 0 && out[len(out)-1].role == e.Name() {
+			if live && e.Name() == eval.RoleModel {
+				e.Key.Errorf("remove it: the model's own reply comes there", "a live chat lists the turns of the user alone")
+				continue
+			}
+			if !live && len(out) > 0 && out[len(out)-1].role == e.Name() {
 				e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", e.Name())
 			}
 			if len(out) == 0 && e.Name() == eval.RoleModel {

@@ -22,12 +22,14 @@ type Scorer struct {
 	Threshold *float64 // the value from which the score passes; nil: the kind's own rule
 	Arms      eval.Globs
 	Candidate CandidateChoice
+	Turn      TurnChoice
 	Suite     *Suite // to which it belongs; nil in none
 	// What Kinds.Check found out about it, nested scorers included.
-	References  []string // texts whose embeddings it compares with
-	NeedsStream string   // the kind that tells something only of streamed answers, "" when there is none
-	NeedsPrice  bool     // it tells something only of answers that have a price
-	Programs    []string // what it runs: commands with the digests of their files. A program is given all variables
+	References  []string     // texts whose embeddings it compares with
+	NeedsStream string       // the kind that tells something only of streamed answers, "" when there is none
+	NeedsPrice  bool         // it tells something only of answers that have a price
+	Programs    []string     // what it runs: commands with the digests of their files. A program is given all variables
+	Turns       []TurnChoice // the turns that it names
 }
 
 // CandidateChoice says which of several candidates a scorer looks at.
@@ -38,8 +40,8 @@ type CandidateChoice struct {
 
 // besideKeys may stand beside every kind; those of a nested scorer are fewer.
 var (
-	besideKeys = []string{"name", "weight", "required", "threshold", "arms", "candidate"}
-	nestedKeys = []string{"candidate"}
+	besideKeys = []string{"name", "weight", "required", "threshold", "arms", "candidate", "turn"}
+	nestedKeys = []string{"candidate", "turn"}
 )
 
 // ParseScorer reads an entry of a scorers list; mistakes in what stands beside the kind
@@ -72,6 +74,7 @@ func ParseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 		}
 	}
 	s.Candidate = candidate(m.Get("candidate"))
+	s.Turn = turnChoice(m.Get("turn"))
 	return s
 }
 

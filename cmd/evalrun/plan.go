@@ -81,14 +81,14 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 // writeOutlook tells what the gate of an arm can see, with how many cases.
 func writeOutlook(p *printer, g *harness.GateOutlook) {
 	p.printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: margin %g of the pass rate at an error rate of %g, %d independent cases, %d calls, up to %s",
-		g.Suite, g.Arm, g.Margin, g.Alpha, g.Units, g.Trials, unlimited(g.Tokens))))
+		g.Suite, g.Arm, g.Margin, g.Alpha, g.Units, g.Calls, unlimited(g.Tokens))))
 	if g.Units < g.Reach {
 		p.printf("  never: it takes %d cases even if not one of them flips\n", g.Reach)
 	}
 	for _, row := range g.Rows {
 		p.printf("  if %2.0f %% of the cases flip by chance: %d cases are needed; a loss of %.3f is seen", 100*row.Flips, row.Needed, row.Smallest)
 		if g.StopEarly {
-			p.printf("; about %.0f calls when nothing changed", row.Asked*float64(g.Trials))
+			p.printf("; about %.0f calls when nothing changed", row.Asked*float64(g.Calls))
 		}
 		p.printf("\n")
 	}
@@ -117,19 +117,26 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 		if arm.Stream {
 			model += ", streamed"
 		}
-		p.printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, diag.Count(arm.Trials, "trial"), arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+		trials := diag.Count(arm.Trials, "trial")
+		if arm.Calls > arm.Trials {
+			trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
+		}
+		p.printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
 	}
 	p.printf("trials: %d\n", f.Trials)
 	embed := ""
 	if f.EmbedCalls > 0 {
 		embed = fmt.Sprintf("%d or more to embed, ", f.EmbedCalls)
 	}
-	p.printf("calls: %d to generate, %d to count, %sat most %d with every retry\n", f.Trials, f.CountCalls, embed, f.MaxCalls)
+	p.printf("calls: %d to generate, %d to count, %sat most %d with every retry\n", f.GenerateCalls, f.CountCalls, embed, f.MaxCalls)
 	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
 	if f.Counted {
 		how = "counted by the service"
 	}
 	p.printf("tokens: %d in prompts (%s), output up to %s\n", f.PromptTokens, how, unlimited(f.MaxOutputTokens))
+	if f.ReplyTokens > 0 {
+		p.printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
+	}
 	if f.EmbedCalls > 0 {
 		p.printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
 	}

@@ -3,6 +3,7 @@ package harness
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,10 +22,11 @@ type answerLine struct {
 	Case         string         `json:"case"`  // Required
 	Arm          string         `json:"arm"`   // Optional: any
 	Repeat       int            `json:"repeat"`
-	Text         *string        `json:"text"` // this, or response
+	Text         *string        `json:"text"` // this, or response, or turns
 	FinishReason string         `json:"finishReason"`
 	Response     *eval.Response `json:"response"`
 	Usage        *eval.Usage    `json:"usage"`
+	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
 }
 
 // answers are answers that were made elsewhere, to be judged without a service.
@@ -86,18 +88,53 @@ func newAnswerLine(line []byte) (one answerLine, err error) {
 		return one, errors.New("`case` is missing")
 	case one.Repeat < 0:
 		return one, errors.New("`repeat` counts from 1")
-	case (one.Text == nil) == (one.Response == nil):
-		return one, errors.New("an answer has one of `text` and `response`")
+	case one.forms() != 1:
+		return one, errors.New("an answer has one of `text` and `response`, or, in a live chat, `turns`")
+	case one.Turns != nil && len(one.Turns) == 0:
+		return one, errors.New("`turns` is empty")
 	case one.Text != nil:
-		reason := one.FinishReason
-		if reason == "" {
-			reason = "STOP"
-		}
-		one.Response = &eval.Response{Candidates: []eval.Candidate{{Text: *one.Text, FinishReason: reason}}}
+		one.Response = new(answering(*one.Text, cmp.Or(one.FinishReason, "STOP")))
 	case one.FinishReason != "":
 		return one, errors.New("`finishReason` goes with `text`; in a `response` it stands with its candidate")
+	case one.Turns != nil:
+		one.Response = new(answering(one.Turns[len(one.Turns)-1], "STOP"))
 	}
 	return one, nil
+}
+
+// forms counts the forms in which the answer is written.
+func (l *answerLine) forms() int {
+	n := 0
+	for _, given := range []bool{l.Text != nil, l.Response != nil, l.Turns != nil} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+func answering(text, finishReason string) eval.Response {
+	return eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: finishReason}}}
+}
+
+// checkTurns compares the form of an answer with what is asked: of a live chat it takes an answer to every turn, of anything else one.
+func (l *answerLine) checkTurns(t *runner.Planned) error {
+	switch {
+	case t.Request.Live && len(l.Turns) != t.Request.Turns():
+		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", runner.Describe(&t.Trial), t.Request.Turns())
+	case !t.Request.Live && l.Turns != nil:
+		return fmt.Errorf("%s is no live chat: `text` or `response` takes its answer, and not `turns`", runner.Describe(&t.Trial))
+	}
+	return nil
+}
+
+// result is the answer as if it had been recorded.
+func (l *answerLine) result() *eval.Result {
+	r := &eval.Result{Response: l.Response, Usage: l.Usage}
+	for _, text := range l.Turns {
+		r.Turns = append(r.Turns, eval.Turn{Response: answering(text, "STOP"), Usage: eval.Usage{Source: eval.UsageEstimated}})
+	}
+	return r
 }
 
 // fits reports whether a line is the answer to a trial. A line without a repeat is the first one.
@@ -108,6 +145,7 @@ func (l *answerLine) fits(t *eval.Trial) bool {
 // check compares the answers with the plan: one that belongs to no trial is a mistake.
 func (a *answers) check(plan *runner.Plan) error {
 	var cases []string
+	var mistakes []error
 	for t := range plan.Trials() {
 		if t.Repeat == 1 {
 			cases = append(cases, t.Case)
@@ -121,9 +159,11 @@ func (a *answers) check(plan *runner.Plan) error {
 				return Exitf(ExitBadInput, "%s: two lines answer %s", a.file, runner.Describe(&t.Trial))
 			}
 			first = i
+			if err := a.lines[i].checkTurns(t); err != nil {
+				mistakes = append(mistakes, fmt.Errorf("%s: %w", a.file, err))
+			}
 		}
 	}
-	var mistakes []error
 	for i, used := range a.used {
 		if used {
 			continue
@@ -148,7 +188,7 @@ func (a *answers) check(plan *runner.Plan) error {
 func (a *answers) recorded(t *runner.Planned) runner.Recorded {
 	for _, i := range a.by[t.Case] {
 		if l := &a.lines[i]; l.fits(&t.Trial) {
-			return runner.Recorded{Result: &eval.Result{Response: l.Response, Usage: l.Usage}}
+			return runner.Recorded{Result: l.result()}
 		}
 	}
 	return runner.Recorded{}

@@ -16,9 +16,11 @@ type Forecast struct {
 	Trials          int           `json:"trials"`
 	Arms            []ArmForecast `json:"arms"`
 	CountCalls      int           `json:"countCalls"`
-	EmbedCalls      int           `json:"embedCalls"` // at least: batches that are full
-	MaxCalls        int           `json:"maxCalls"`   // every attempt of every call
+	GenerateCalls   int           `json:"generateCalls"` // a live chat takes one for each turn
+	EmbedCalls      int           `json:"embedCalls"`    // at least: batches that are full
+	MaxCalls        int           `json:"maxCalls"`      // every attempt of every call
 	PromptTokens    int           `json:"promptTokens"`
+	ReplyTokens     int           `json:"replyTokens"`     // at most: the model's replies in the prompts of later turns of live chats
 	EmbedTokens     int           `json:"embedTokens"`     // at most: the texts compared with, and answers as long as they may be
 	MaxOutputTokens int           `json:"maxOutputTokens"` // 0: not known
 	Counted         bool          `json:"counted"`
@@ -40,7 +42,9 @@ type ArmForecast struct {
 	APIVersion      string `json:"apiVersion"`
 	Stream          bool   `json:"stream"`
 	Trials          int    `json:"trials"`
+	Calls           int    `json:"calls"` // to generate
 	PromptTokens    int    `json:"promptTokens"`
+	ReplyTokens     int    `json:"replyTokens"` // as those of the whole
 	MaxOutputTokens int    `json:"maxOutputTokens"`
 }
 
@@ -53,7 +57,7 @@ type PromptCount struct {
 	Tokens int    `json:"tokens"`
 }
 
-// CountPrompts yields each trial with the tokens of its prompt, each distinct prompt of a model
+// CountPrompts yields each trial with the tokens of its prompt, or of the prompts of all turns of a live chat, each distinct prompt of a model
 // counted once; first says that it was counted for this trial.
 func CountPrompts(ctx context.Context, plan *runner.Plan, counter eval.TokenCounter, yield func(t *runner.Planned, tokens int, first bool) error) error {
 	known := map[[32]byte]int{}
@@ -79,11 +83,29 @@ func CountPrompts(ctx context.Context, plan *runner.Plan, counter eval.TokenCoun
 	return nil
 }
 
+// countOne counts the prompt of a trial. In a live chat each turn is asked again by all later ones; the replies in between, which nobody
+// knows yet, are left out.
 func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned) (int, error) {
-	if counter == nil {
-		return eval.EstimatePrompt(t.Request.Contents), nil
+	count := func(contents []eval.Content) (int, error) {
+		if counter == nil {
+			return eval.EstimatePrompt(contents), nil
+		}
+		request := t.Request
+		request.Contents = contents
+		return counter.CountTokens(ctx, &eval.Call{Request: request, TrialID: t.ID})
 	}
-	return counter.CountTokens(ctx, &eval.Call{Request: t.Request, TrialID: t.ID})
+	if !t.Request.Live {
+		return count(t.Request.Contents)
+	}
+	sum := 0
+	for i := range t.Request.Contents {
+		n, err := count(t.Request.Contents[i : i+1])
+		if err != nil {
+			return 0, err
+		}
+		sum += n * (len(t.Request.Contents) - i)
+	}
+	return sum, nil
 }
 
 // NewForecast adds up a plan. Without a counter tokens are estimated.
@@ -102,17 +124,24 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 			a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Stream: t.Request.Stream}
 			arms[key{t.Suite, t.Arm}] = a
 		}
+		turns := t.Request.Turns()
+		output, replies := t.OutputLimit()*turns, t.OutputLimit()*turns*(turns-1)/2
 		a.Trials++
+		a.Calls += turns
 		a.PromptTokens += tokens
-		a.MaxOutputTokens += t.OutputLimit()
+		a.ReplyTokens += replies
+		a.MaxOutputTokens += output
 		f.LeastCost += settings.Prices.Of(t.Model, tokens, 0)
-		f.MostCost += settings.Prices.Of(t.Model, tokens, t.OutputLimit())
-		unknown = unknown || t.OutputLimit() == 0
-		if first && t.MustCount(limits.CountTokens, matter) {
-			f.CountCalls++
+		f.MostCost += settings.Prices.Of(t.Model, tokens+replies, output)
+		unknown = unknown || output == 0
+		if t.MustCount(limits.CountTokens, matter) {
+			f.CountCalls += turns - 1 // later turns of a live chat are not alike
+			if first {
+				f.CountCalls++
+			}
 		}
 		if matter && limits.CountTokens != suite.CountNever {
-			f.CountCalls++ // of the answer
+			f.CountCalls += turns // of the answers
 		}
 		if references := t.References(); len(references) > 0 {
 			answers++
@@ -123,6 +152,9 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 				}
 				texts[text] = true
 			}
+		}
+		if t.Request.Live { // that of its last turn at least
+			tokens = eval.EstimatePrompt(t.Request.Contents)
 		}
 		if t.Repeat == 1 {
 			if limit := t.InputLimit(); limit > 0 && tokens > limit {
@@ -138,14 +170,16 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 		a := arms[key{planned.Suite, planned.Name()}]
 		f.Arms = append(f.Arms, *a)
 		f.Trials += a.Trials
+		f.GenerateCalls += a.Calls
 		f.PromptTokens += a.PromptTokens
+		f.ReplyTokens += a.ReplyTokens
 		f.MaxOutputTokens += a.MaxOutputTokens
 	}
 	if unknown { // a part of a sum is no sum
 		f.MaxOutputTokens = 0
 	}
 	f.EmbedCalls = (answers + len(texts) + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
-	f.MaxCalls = (f.Trials + f.CountCalls + answers + len(texts)) * limits.Attempts // each text embedded by itself
+	f.MaxCalls = (f.GenerateCalls + f.CountCalls + answers + len(texts)) * limits.Attempts // each text embedded by itself
 	if settings.Prices != nil {
 		f.Currency = settings.Prices.Currency
 	}
@@ -154,7 +188,7 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 }
 
 // calls is how many calls there are at least.
-func (f *Forecast) calls() int { return f.Trials + f.CountCalls + f.EmbedCalls }
+func (f *Forecast) calls() int { return f.GenerateCalls + f.CountCalls + f.EmbedCalls }
 
 func minutes(n, perMinute int) time.Duration {
 	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
@@ -162,7 +196,7 @@ func minutes(n, perMinute int) time.Duration {
 
 // limits compares the forecast with rates and budgets.
 func (f *Forecast) limits(l suite.Limits) {
-	tokens := f.PromptTokens + f.MaxOutputTokens + f.EmbedTokens
+	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens
 	if l.RequestsPerMinute > 0 {
 		f.LeastTime = minutes(f.calls()-1, l.RequestsPerMinute)
 	}

@@ -20,6 +20,7 @@ type GateOutlook struct {
 	compare.Outlook
 	StopEarly bool `json:"stopEarly"`
 	Trials    int  `json:"trials"`
+	Calls     int  `json:"calls"`  // to generate
 	Tokens    int  `json:"tokens"` // of prompts and answers at their longest
 }
 
@@ -47,7 +48,8 @@ func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOut
 			for _, a := range f.Arms {
 				if a.Suite == one.Name && (a.Arm == arm.name || a.Arm == rule.BaseOf(arm.name)) {
 					g.Trials += a.Trials
-					g.Tokens += a.PromptTokens + a.MaxOutputTokens
+					g.Calls += a.Calls
+					g.Tokens += a.PromptTokens + a.ReplyTokens + a.MaxOutputTokens
 				}
 			}
 			out = append(out, g)

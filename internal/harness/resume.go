@@ -256,11 +256,12 @@ type Todo struct {
 func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 	var todo Todo
 	met := make([]bool, r.doc.Len())
-	underWay := r.workers
+	underWay, turns := r.workers, 1
 	for t := range plan.Trials() {
 		if underWay == r.workers && len(t.References()) > 0 {
 			underWay += runner.MaxEmbedding
 		}
+		turns = max(turns, t.Request.Turns())
 		if place, ok := r.doc.Find(t.ID); ok {
 			met[place] = true
 		}
@@ -292,7 +293,7 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
 	}
 	if missing := plan.Size() - todo.Settled - todo.Judge; r.doc.End == nil {
-		todo.Twice = min(missing, underWay)
+		todo.Twice = min(missing, underWay) * turns
 	}
 	return &todo, nil
 }

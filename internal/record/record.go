@@ -41,6 +41,15 @@ type Answer struct {
 	Response *eval.Response `json:"response"`
 	Usage    *eval.Usage    `json:"usage,omitempty"`
 	Timing   *Timing        `json:"timing,omitempty"`
+	// Turns are those of a live chat, each an answer of its own.
+	Turns []Turn `json:"turns,omitempty"`
+}
+
+// Turn is the recorded answer of one turn of a live chat.
+type Turn struct {
+	Response eval.Response `json:"response"`
+	Usage    eval.Usage    `json:"usage"`
+	Timing   Timing        `json:"timing"`
 }
 
 // Timing is what scorers look at.
@@ -137,13 +146,25 @@ func (s *Store) read(name string) error {
 				err = fmt.Errorf("answer %d has no response", i+1)
 				break
 			}
-			s.byID[f.Answers[i].ID] = &f.Answers[i]
+			s.know(&f.Answers[i])
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not a file of recorded answers: %w", path, err)
 	}
 	return nil
+}
+
+// know makes an answer one to answer from. Of a live chat, each turn is known by itself.
+func (s *Store) know(a *Answer) {
+	s.byID[a.ID] = a
+	var before []eval.Turn
+	for i := range a.Turns {
+		t := &a.Turns[i]
+		id := eval.TurnID(a.ID, before)
+		s.byID[id] = &Answer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing}
+		before = append(before, eval.Turn{Response: t.Response})
+	}
 }
 
 // Forget makes the store answer nothing that was read; what is put from now on still takes its place in the files.
@@ -184,6 +205,9 @@ func (s *Store) Put(r *eval.Result) {
 	a := Answer{ID: r.ID, Arm: r.Arm, Model: r.Model, Repeat: r.Repeat, Request: r.Request, Response: r.Response, Usage: r.Usage}
 	if r.Timing != nil {
 		a.Timing = &Timing{r.Timing.LatencyMs, r.Timing.StreamTiming}
+	}
+	for _, t := range r.Turns {
+		a.Turns = append(a.Turns, Turn{t.Response, t.Usage, Timing{t.Timing.LatencyMs, t.Timing.StreamTiming}})
 	}
 	f.Answers = slices.DeleteFunc(f.Answers, func(old Answer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
 	f.Answers = append(f.Answers, a)

@@ -1,0 +1,89 @@
+package eval
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+)
+
+// Turn is an answered call of a live chat: what came back, and what it cost. The reply, which the next call tells the
+// model as its own, is the text of the first candidate.
+type Turn struct {
+	Response
+	Usage  Usage  `json:"usage"`
+	Timing Timing `json:"timing"`
+}
+
+// Block is the reason for which the turn was blocked, its prompt or its first candidate; "" when it was not. A block ends a chat.
+func (t *Turn) Block() string {
+	reason := t.PromptBlock()
+	if reason == "" && len(t.Candidates) > 0 {
+		reason = t.Candidates[0].Block()
+	}
+	return reason
+}
+
+// After is the request for the turn of a live chat that follows the answered ones: the user's turns up to it, with the model's
+// replies in between. The request itself lists the turns of the user alone.
+func (r *Request) After(answered []Turn) Request {
+	next := *r
+	next.Contents = nil
+	for i, asked := range r.Contents[:min(len(answered)+1, len(r.Contents))] {
+		if i > 0 {
+			next.Contents = append(next.Contents, Content{Role: RoleModel, Parts: []Part{{Text: answered[i-1].Text()}}})
+		}
+		next.Contents = append(next.Contents, asked)
+	}
+	return next
+}
+
+// Turns is how many calls it takes to ask the request of a plan: one, or one for each turn of a live chat.
+func (r *Request) Turns() int {
+	if r.Live {
+		return len(r.Contents)
+	}
+	return 1
+}
+
+// TurnID names the turn of a live chat that follows the answered ones: for the first it is the trial's own, and for a later one a
+// hash that the replies before it go into, since they are part of what is asked.
+func TurnID(trialID string, answered []Turn) string {
+	if len(answered) == 0 {
+		return trialID
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s", trialID)
+	for i := range answered {
+		fmt.Fprintf(h, "\n%q", answered[i].Text())
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// Add adds the usage of another call; the source is that of the least sure part.
+func (u *Usage) Add(other *Usage) {
+	u.PromptTokens += other.PromptTokens
+	u.OutputTokens += other.OutputTokens
+	u.TotalTokens += other.TotalTokens
+	surest := []UsageSource{UsageService, UsageCounted, UsageEstimated}
+	if slices.Index(surest, other.Source) > slices.Index(surest, u.Source) {
+		u.Source = other.Source
+	}
+}
+
+// Add adds the timing of a later call: times, attempts and chunks add up, the start and the first text are those of the first call,
+// and the gaps between chunks are taken together.
+func (t *Timing) Add(later *Timing) {
+	if t.StartedAt.IsZero() {
+		t.StartedAt, t.FirstTokenMs = later.StartedAt, later.FirstTokenMs
+	}
+	gaps, more := max(0, t.Chunks-1), max(0, later.Chunks-1)
+	if gaps+more > 0 {
+		t.MeanGapMs = (t.MeanGapMs*float64(gaps) + later.MeanGapMs*float64(more)) / float64(gaps+more)
+	}
+	t.MaxGapMs = max(t.MaxGapMs, later.MaxGapMs)
+	t.Chunks += later.Chunks
+	t.QueuedMs += later.QueuedMs
+	t.LatencyMs += later.LatencyMs
+	t.Attempts += later.Attempts
+}

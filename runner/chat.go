@@ -1,0 +1,81 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// chat asks the turns of a live chat, one after the other, until the last is answered or one is blocked. What was answered is in the
+// result whatever happens: it was paid. The error is an *eval.Error.
+func (r *run) chat(ctx context.Context, a *asked) error {
+	out, turns := &a.result, a.trial.Request.Turns()
+	for k := 1; k <= turns; k++ {
+		t := a.trial.turn(out.Turns)
+		out.Request = &t.Request
+		one, err := r.turn(ctx, t)
+		out.Timing.Add(&one.Timing)
+		if err != nil {
+			return a.inTurn(k, err)
+		}
+		if k == 1 {
+			out.Usage = new(one.Usage)
+		} else {
+			out.Usage.Add(&one.Usage)
+		}
+		out.Turns = append(out.Turns, one)
+		if err := empty(&one.Response); err != nil {
+			return a.inTurn(k, err)
+		}
+		if one.Block() != "" {
+			break
+		}
+		if k < turns && strings.TrimSpace(one.Text()) == "" {
+			return a.inTurn(k, eval.Errorf(eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on", one.Candidates[0].FinishReason))
+		}
+	}
+	out.Response = new(out.Turns[len(out.Turns)-1].Response)
+	a.answered()
+	return nil
+}
+
+// turn makes the call of one turn. Its timing is told with an error too.
+func (r *run) turn(ctx context.Context, t *Planned) (one eval.Turn, err error) {
+	if size := eval.EncodedSize(t.Request.Contents); size > eval.MaxPromptBytes { // by the replies: the rest was checked with the suite
+		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, eval.MaxPromptBytes)
+	}
+	resp, err := r.generate(ctx, t, &one.Timing)
+	if err == nil {
+		one.Response, one.Usage = *resp, *resp.Usage
+	}
+	return one, err
+}
+
+// turn is the trial as the turn that follows the answered ones is asked.
+func (t *Planned) turn(answered []eval.Turn) *Planned {
+	next := *t
+	next.Request, next.ID = t.Request.After(answered), eval.TurnID(t.ID, answered)
+	return &next
+}
+
+// inTurn is an error that says in which turn it was. A budget that is spent in the middle makes no skip of a chat that has cost
+// something.
+func (a *asked) inTurn(k int, err error) error {
+	e := *eval.AsError(err)
+	if e.Kind == eval.KindBudget {
+		if k == 1 {
+			return &e
+		}
+		e.Kind, a.result.OverBudget = eval.KindUnscored, true
+	}
+	e.Message = fmt.Sprintf("turn %d: %s", k, e.Message)
+	return &e
+}
+
+// recordedTurns takes the turns of a chat that are known from before.
+func (a *asked) recordedTurns(turns []eval.Turn) {
+	a.result.Turns = turns
+	a.result.Request = new(a.trial.Request.After(turns[:max(0, len(turns)-1)]))
+}

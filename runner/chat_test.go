@@ -1,0 +1,233 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+const liveChat = `version: 1
+name: s
+targets: [{name: one, model: svc-pro}]
+prompts: [{name: chat, live: true, turns: [{user: "first {{.q}}"}, {user: second}, {user: third}]}]
+cases: [{name: a, vars: {q: a}, scorers: [SCORERS]}]
+`
+
+// talk is how the service answers the call for turn k, from 1.
+type talk func(k int, call *eval.Call) (*eval.Response, error)
+
+func says(text, finishReason string) *eval.Response {
+	return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: finishReason}}}
+}
+
+// turnOf is which turn of its chat a call is.
+func turnOf(call *eval.Call) int { return (len(call.Contents) + 1) / 2 }
+
+func (answer talk) service() *fake {
+	return &fake{tokens: 7, generate: func(_ context.Context, call *eval.Call) (*eval.Response, error) {
+		k := turnOf(call)
+		call.Timing.LatencyMs, call.Timing.QueuedMs, call.Timing.FirstTokenMs = float64(10*k), 1, float64(k)
+		return answer(k, call)
+	}}
+}
+
+// converse asks the one trial of the chat.
+func converse(t *testing.T, scorers string, cfg runner.Config) eval.Result {
+	t.Helper()
+	var out []eval.Result
+	for r := range runner.Run(t.Context(), plan(t, strings.Replace(liveChat, "SCORERS", scorers, 1), runner.Filter{}), cfg) {
+		out = append(out, r)
+	}
+	if len(out) != 1 {
+		t.Fatalf("%d results", len(out))
+	}
+	return out[0]
+}
+
+// spoken is a conversation as it was sent: the role's first letter and the text.
+func spoken(contents []eval.Content) string {
+	var out []string
+	for _, c := range contents {
+		out = append(out, c.Role[:1]+":"+c.Parts[0].Text)
+	}
+	return strings.Join(out, " ")
+}
+
+// Each turn is a call of its own that holds the model's replies so far, and the trial is their sum.
+func TestLiveChat(t *testing.T) {
+	var asked, ids []string
+	f := talk(func(k int, call *eval.Call) (*eval.Response, error) {
+		asked, ids = append(asked, spoken(call.Contents)), append(ids, call.TrialID)
+		r := says(fmt.Sprintf("reply %d", k), "STOP")
+		r.Usage = &eval.Usage{PromptTokens: k, OutputTokens: 10, TotalTokens: k + 10, Source: eval.UsageService}
+		if k == 2 { // cut short: the chat goes on all the same
+			r.Candidates[0].FinishReason, r.Usage.Source = "MAX_TOKENS", eval.UsageCounted
+		}
+		return r, nil
+	}).service()
+	cfg := config(f, 1)
+	r := converse(t, `{equals: reply 3}, {equals: reply 1, turn: 1}, {finishReason: MAX_TOKENS, turn: 2}, {contains: reply, turn: all}, {equals: reply 3, turn: last},
+  {not: {equals: reply 2, turn: 1}}, {latency: {max: 10ms}, turn: 1}, {latency: {max: 60ms}}`, cfg)
+	want := []string{"u:first a", "u:first a m:reply 1 u:second", "u:first a m:reply 1 u:second m:reply 2 u:third"}
+	if d := cmp.Diff(want, asked); d != "" {
+		t.Error(d)
+	}
+	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || spoken(r.Request.Contents) != want[2] || !r.Request.Live {
+		t.Errorf("%+v", r)
+	}
+	if *r.Usage != (eval.Usage{PromptTokens: 6, OutputTokens: 30, TotalTokens: 36, Source: eval.UsageCounted}) {
+		t.Errorf("%+v", r.Usage)
+	}
+	if r.Timing.LatencyMs != 60 || r.Timing.QueuedMs != 3 || r.Timing.FirstTokenMs != 1 || r.Timing.Attempts != 3 || r.Timing.StartedAt.IsZero() {
+		t.Errorf("%+v", r.Timing)
+	}
+	if r.Turns[1].Timing.LatencyMs != 20 || r.Turns[1].Usage.PromptTokens != 2 {
+		t.Errorf("%+v", r.Turns[1])
+	}
+	if slices.Sort(ids); len(slices.Compact(ids)) != 3 || !slices.Contains(ids, r.ID) {
+		t.Errorf("turns are asked under the names %v, and the trial is %s", ids, r.ID)
+	}
+
+	// What is known is judged as if it had just come.
+	known := r
+	cfg = config(&fake{}, 1)
+	cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.Recorded{Result: &known} }
+	again := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
+	if again.Outcome != eval.Pass || spoken(again.Request.Contents) != want[2] || cmp.Diff(again.Turns, r.Turns) != "" {
+		t.Errorf("%+v", again)
+	}
+}
+
+// A block ends the chat: it is the answer, and what comes later was never answered.
+func TestBlockEndsTheChat(t *testing.T) {
+	blocks := map[string]*eval.Response{
+		"prompt": {PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}},
+		"answer": says("", "SAFETY"),
+	}
+	for what, blocked := range blocks {
+		f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
+			if k == 2 {
+				return blocked, nil
+			}
+			return says("reply", "STOP"), nil
+		}).service()
+		r := converse(t, `{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, {contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`, config(f, 1))
+		if f.asked.Load() != 2 || len(r.Turns) != 2 || r.Outcome != eval.Fail || r.Response.Blocked() != "SAFETY" || spoken(r.Request.Contents) != "u:first a m:reply u:second" {
+			t.Errorf("%s: %d calls, %+v", what, f.asked.Load(), r)
+		}
+		var got []string
+		for _, s := range r.Scores {
+			got = append(got, fmt.Sprint(s.Passed))
+		}
+		if fmt.Sprint(got) != "[true true true false false false]" || r.Scores[3].Reason != "turn 3 was never answered: turn 2 was blocked (SAFETY)" || !strings.HasPrefix(r.Scores[4].Reason, "turn 2: ") {
+			t.Errorf("%s: %v %+v", what, got, r.Scores)
+		}
+	}
+}
+
+// What ends a chat in the middle is an error that names the turn; what was answered stays.
+func TestErrorsInAChat(t *testing.T) {
+	for name, one := range map[string]struct {
+		second     *eval.Response
+		err        *eval.Error
+		kind       eval.ErrorKind
+		message    string
+		turns      int
+		overBudget bool
+	}{
+		"status":      {err: &eval.Error{Kind: eval.KindStatus, Status: 500, Message: "oops"}, kind: eval.KindStatus, message: "turn 2: oops", turns: 1},
+		"canceled":    {err: eval.Errorf(eval.KindCanceled, "x"), kind: eval.KindTransport, message: "abandoned when the run was stopped", turns: 1},
+		"budget":      {err: eval.Errorf(eval.KindBudget, "the budget is spent"), kind: eval.KindUnscored, message: "turn 2: the budget is spent", turns: 1, overBudget: true},
+		"nothing":     {second: &eval.Response{}, kind: eval.KindNoCandidates, message: "turn 2: the answer has no candidates", turns: 2},
+		"no text":     {second: says(" \r\n", "OTHER"), kind: eval.KindNoCandidates, message: "turn 2: the answer has no text (finish reason OTHER)", turns: 2},
+		"grows large": {second: says(strings.Repeat("x", eval.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit, message: "turn 3: the chat has grown to", turns: 2},
+	} {
+		f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
+			switch {
+			case k == 2 && one.err != nil:
+				return nil, one.err
+			case k == 2:
+				return one.second, nil
+			}
+			return says("reply", "STOP"), nil
+		}).service()
+		r := converse(t, "{contains: reply}", config(f, 1))
+		if r.Outcome != eval.Err || r.Error.Kind != one.kind || !strings.HasPrefix(r.Error.Message, one.message) || r.OverBudget != one.overBudget {
+			t.Errorf("%s: %s %+v", name, r.Outcome, r.Error)
+		}
+		if len(r.Turns) != one.turns || r.Usage == nil || r.Response != nil || r.Timing.Attempts != 2 || f.asked.Load() != 2 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	first := talk(func(int, *eval.Call) (*eval.Response, error) {
+		return nil, eval.Errorf(eval.KindBudget, "the budget is spent")
+	}).service()
+	if r := converse(t, "{contains: reply}", config(first, 1)); r.Outcome != eval.Skip || !r.OverBudget || r.SkipReason != "the budget is spent" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Every turn counts its own prompt where that matters.
+func TestCountingTurns(t *testing.T) {
+	var counted []int
+	f := talk(func(_ int, call *eval.Call) (*eval.Response, error) {
+		counted = append(counted, call.PromptTokens)
+		return says("reply", "STOP"), nil
+	}).service()
+	cfg := config(f, 1)
+	cfg.CountTokens = suite.CountAlways
+	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Pass || f.counted.Load() != 3 || fmt.Sprint(counted) != "[7 7 7]" || r.Usage.PromptTokens != 21 {
+		t.Errorf("%d counts, %v, %+v", f.counted.Load(), counted, r.Usage)
+	}
+	f.tokens = 31_000
+	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Err || r.Error.Kind != eval.KindOverLimit || !strings.HasPrefix(r.Error.Message, "turn 1: ") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A live chat is another trial than the same turns in one call, and repeats of it go their own ways at once.
+func TestIdentityOfChats(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	text := `version: 1
+name: s
+targets: [{name: one, model: svc-pro}]
+prompts: [{name: p, live: true, turns: [{user: hello}]}]
+cases: [{name: a, scorers: [{contains: "a"}]}]
+`
+	ids := map[string]bool{}
+	for _, one := range []string{text, strings.Replace(text, "live: true, ", "", 1), strings.Replace(text, "user: hello", "user: hello}, {user: hello", 1)} {
+		for tr := range plan(t, one, runner.Filter{}).Trials() {
+			ids[tr.ID] = true
+		}
+	}
+	if len(ids) != 3 {
+		t.Error(ids)
+	}
+	var mu sync.Mutex
+	calls := map[string]int{}
+	f := talk(func(k int, call *eval.Call) (*eval.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls[call.TrialID]++
+		return says(call.TrialID, "STOP"), nil
+	}).service()
+	many := strings.Replace(liveChat, "SCORERS", "{regex: .}", 1) + "defaults: {repeats: 20}\n"
+	for r := range runner.Run(t.Context(), plan(t, many, runner.Filter{}), config(f, 8)) {
+		if r.Outcome != eval.Pass || r.Turns[0].Text() != r.ID {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(calls) != 60 {
+		t.Errorf("%d different calls", len(calls))
+	}
+}

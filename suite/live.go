@@ -1,0 +1,66 @@
+package suite
+
+import (
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// TurnChoice says which turns of a live chat a scorer looks at. The zero TurnChoice is none in particular: the answer is that of the
+// last turn, and what it cost is what the whole chat cost.
+type TurnChoice struct {
+	Number int  // from 1; 0: none
+	Last   bool // the last one that was answered
+	All    bool // all that were answered
+	Pos    diag.Pos
+}
+
+// Given reports whether turns were chosen.
+func (c TurnChoice) Given() bool { return c.Number > 0 || c.Last || c.All }
+
+func turnChoice(n yamlnode.Node) TurnChoice {
+	choice := TurnChoice{Pos: n.Pos()}
+	switch {
+	case n.IsZero():
+		return TurnChoice{}
+	case n.IsNumber():
+		choice.Number = n.Int(1, math.MaxInt16)
+		return choice
+	}
+	switch word := n.Str(); {
+	case word == "all":
+		choice.All = true
+	case word == "last":
+		choice.Last = true
+	case n.IsScalar():
+		n.Errorf("last, all, or a number from 1", "`%s` is not a choice of turns", word)
+	}
+	return choice
+}
+
+// beginsWithImage reports whether the first turn shows an image.
+func (p *Prompt) beginsWithImage() bool {
+	first := Prompt{turns: p.turns[:1]}
+	return first.hasImage()
+}
+
+// checkTurns reports scorers that name a turn which the arm does not have.
+func (l *loader) checkTurns(c *Case, arm Arm) {
+	for _, sc := range c.ScorersFor(arm) {
+		for _, t := range sc.Turns {
+			switch p := arm.Prompt; {
+			case slices.Contains(l.broken, p):
+			case t.Number == 0:
+				if !slices.ContainsFunc(l.arms, func(a Arm) bool { return a.Matches(sc.Arms) && a.Prompt.Live }) {
+					l.diags.Errorf(t.Pos, "add `live: true` to a prompt with turns, or remove `turn`", "no arm of this scorer is a live chat, so that there are no turns to choose from")
+				}
+			case !p.Live:
+				l.diags.Errorf(t.Pos, "narrow `arms` of the scorer, or add `live: true` to the prompt", "the prompt `%s` is no live chat, so that it has no turn %d", p.Name, t.Number)
+			case t.Number > len(p.turns):
+				l.diags.Errorf(t.Pos, "narrow `arms` of the scorer, or name an earlier turn", "the live chat `%s` has %s, and this names turn %d", p.Name, diag.Count(len(p.turns), "turn"), t.Number)
+			}
+		}
+	}
+}
