@@ -71,12 +71,9 @@ func (u *Usage) Add(other *Usage) {
 	}
 }
 
-// Add adds the timing of a later call: times, attempts and chunks add up, the start and the first text are those of the first call,
-// and the gaps between chunks are taken together.
+// Add adds the timing of a later call: times, attempts and chunks add up, the start and the first text stay what they are, and the
+// gaps between chunks are taken together.
 func (t *Timing) Add(later *Timing) {
-	if t.StartedAt.IsZero() {
-		t.StartedAt, t.FirstTokenMs = later.StartedAt, later.FirstTokenMs
-	}
 	gaps, more := max(0, t.Chunks-1), max(0, later.Chunks-1)
 	if gaps+more > 0 {
 		t.MeanGapMs = (t.MeanGapMs*float64(gaps) + later.MeanGapMs*float64(more)) / float64(gaps+more)

@@ -36,6 +36,10 @@ func runOf(t *testing.T, a, b, arm string) *journal.Document {
 		r.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{{Category: a, Probability: b}}
 		r.Response.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
 		r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a}}}}}}
+		blockedTurn := eval.Turn{Response: eval.Response{PromptFeedback: r.Response.PromptFeedback}, Usage: eval.Usage{Source: eval.UsageSource(b)}}
+		last := eval.Turn{Response: *r.Response, Usage: eval.Usage{Source: eval.UsageSource(a)}}
+		r.Turns = []eval.Turn{{Response: *answered(a, b)}, blockedTurn, last, {}}
+		r.Turns[0].Candidates[0].SafetyRatings = r.Response.Candidates[0].SafetyRatings
 		r.Scores = []eval.Score{{Scorer: "equals", Name: a, Value: value(0), Passed: outcome == eval.Pass, Reason: a, Diff: b + "\n" + a}}
 		switch outcome {
 		case eval.Err:

@@ -16,15 +16,18 @@ func (r *run) chat(ctx context.Context, a *asked) error {
 		t := a.trial.turn(out.Turns)
 		out.Request = &t.Request
 		one, err := r.turn(ctx, t)
-		out.Timing.Add(&one.Timing)
+		if k == 1 {
+			*out.Timing = one.Timing
+		} else {
+			out.Timing.Add(&one.Timing)
+		}
 		if err != nil {
 			return a.inTurn(k, err)
 		}
-		if k == 1 {
-			out.Usage = new(one.Usage)
-		} else {
-			out.Usage.Add(&one.Usage)
+		if out.Usage == nil {
+			out.Usage = &eval.Usage{}
 		}
+		out.Usage.Add(&one.Usage)
 		out.Turns = append(out.Turns, one)
 		if err := empty(&one.Response); err != nil {
 			return a.inTurn(k, err)

@@ -19,7 +19,7 @@ import (
 // compile reads one entry of a scorers list, as it would stand in a suite.
 func compile(t testing.TB, entry string) *scorers.Compiled {
 	t.Helper()
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
 		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
 	var diags diag.List
 	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
@@ -239,6 +239,50 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+func TestTurns(t *testing.T) {
+	turn := func(text string, tokens int) eval.Turn {
+		return eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}, {Text: text + "2"}}}, Usage: eval.Usage{OutputTokens: tokens}}
+	}
+	chat := &scorers.Answer{Turns: []eval.Turn{turn("one", 1), turn("two", 2)}, Usage: eval.Usage{OutputTokens: 3}}
+	chat.Response = &chat.Turns[1].Response
+	blocked := &scorers.Answer{Turns: []eval.Turn{turn("one", 1), {Response: eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}}}
+	blocked.Response = &blocked.Turns[1].Response
+	for _, test := range []struct {
+		entry  string
+		a      *scorers.Answer
+		want   string
+		reason string
+	}{
+		{"- equals: two", chat, "p", "the answer is"},
+		{"- {equals: one, turn: 1}", chat, "p", "turn 1: the answer is"},
+		{"- {equals: two, turn: last}", chat, "p", "turn 2: "},
+		{"- {equals: one, turn: all}", chat, "f", "turn 2: "},
+		{"- {equals: x, turn: all}", chat, "f", "turn 1: "}, // of equals the first
+		{"- {regex: '^(one|two)', turn: all, candidate: all}", chat, "p", "turn 1: "},
+		{"- {equals: one2, turn: 1, candidate: 1}", chat, "p", "turn 1: "},
+		{"- any: [{equals: two, turn: 1}, {equals: two2, turn: 2, candidate: 1}]", chat, "p", "turn 2: "},
+		{"- {all: [{contains: one}, {not: {contains: two}}], turn: 1}", chat, "p", "turn 1: "},
+		{"- {all: [{contains: one}, {contains: two, turn: 2}], turn: 1}", chat, "p", "turn 1: "},
+		{"- tokens: {max: 3, min: 3}", chat, "p", ""},
+		{"- {tokens: {max: 1}, turn: 1}", chat, "p", ""},
+		{"- {tokens: {max: 1}, turn: all}", chat, "f", "turn 2: "},
+		{"- {safety: {max: LOW}, turn: 1}", chat, "u", "turn 1: "},
+		{"- {equals: two, turn: 3}", chat, "f", "turn 3 was never answered"},
+		{"- {blocked: true, turn: last}", blocked, "p", "turn 2: "},
+		{"- {not: {blocked: true}, turn: 1}", blocked, "p", "turn 1: "},
+		{"- {contains: x, turn: 3}", blocked, "f", "turn 3 was never answered: turn 2 was blocked (SAFETY)"},
+		{"- not: {contains: x, turn: 3}", blocked, "f", "turn 3 was never answered: turn 2 was blocked (SAFETY)"},
+		{"- {not: {contains: x}, turn: 3, threshold: 0}", blocked, "f", "turn 3 was never answered"},
+		{"- {not: {contains: x}, turn: all}", blocked, "f", "turn 2: there is no answer: the prompt was blocked (SAFETY)"},
+		{"- {contains: a, turn: all}", answer("a"), "p", "the answer contains"}, // an arm that is no live chat
+		{"- {contains: a, turn: 1}", answer("a"), "f", "turn 1 was never answered"},
+	} {
+		if got := score(t, test.entry, test.a); letter(got) != test.want || !strings.HasPrefix(got.Reason, test.reason) {
+			t.Errorf("%s: %s (%s), want %s", test.entry, letter(got), got.Reason, test.want)
+		}
+	}
+}
+
 // The value of all is the least, that of any the largest, over what could be told, in whatever order.
 func TestCombinedValues(t *testing.T) {
 	lev := func(to string, max int) string { return fmt.Sprintf("{levenshtein: {to: %s, max: %d}}", to, max) }
@@ -266,7 +310,7 @@ func TestEmptyArgumentsAreMistakes(t *testing.T) {
 		`- {levenshtein: {to: x, max: 1}, threshold: 0.5}`, `- length: {max: 5, characters: {max: 500}}`, `- {contains: x, normalize: ""}`,
 		`- any: [{levenshtein: {to: x}}]`, `- equals: {{.x}}`,
 	} {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
 		var diags diag.List
 		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if !diags.HasErrors() {
@@ -437,7 +481,7 @@ func FuzzArguments(f *testing.F) {
 		f.Add(k.Example)
 	}
 	f.Fuzz(func(t *testing.T, entry string) {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
 			"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
 		var diags diag.List
 		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)

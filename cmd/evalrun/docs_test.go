@@ -128,7 +128,7 @@ func TestScorersPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
 	b.WriteString("A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments, and beside that, where wanted, `name` (a metric in reports), `weight` (1), `required` (false), " +
-		"`threshold` (the value from which it passes), `arms` (globs) and `candidate` (`first`, `all`, or a number from 0).\n\n" +
+		"`threshold` (the value from which it passes), `arms` (globs), `candidate` (`first`, `all`, or a number from 0) and, for [live chats](suite.md#live-chats), `turn` (a number from 1, `last`, or `all`).\n\n" +
 		"Yes or no is 1 or 0. A text scorer fails on an answer without text, and `not:` does not turn that into a pass. Examples of answers that trip people up stand in the tests of the package.\n")
 	for _, k := range scorers.Builtin() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n%s\n\n```yaml\n%s\n```\n", k.Name, strings.ToUpper(k.Summary[:1]), k.Summary[1:], k.Doc, k.Example)

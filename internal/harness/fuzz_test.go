@@ -17,7 +17,7 @@ import (
 func FuzzAnswers(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings()[:20], `{"case":"c","text":"t"}`+"\n\r\n"+`{"case":"c","repeat":2,"response":{"candidates":[{"text":"x"}]},"usage":{"totalTokens":3}}`, "\ufeff{\"case\":\"c\",\"text\":\"\"}", `{"case":"c","text":"t"} {}`,
-		`{"case":"c","text":"t","response":{}}`, `{"case":"c","text":null,"response":null}`, `{"case":"c","response":{},"finishReason":"STOP"}`, `{"case":"c","repeat":-1,"text":""}`, `{"CASE":"c","text":"t","what":1}`, "null",
+		`{"case":"c","text":"t","response":{}}`, `{"case":"c","text":null,"response":null}`, `{"case":"c","response":{},"finishReason":"STOP"}`, `{"case":"c","repeat":-1,"text":""}`, `{"CASE":"c","text":"t","what":1}`, `{"case":"c","turns":["a","b"]}`, `{"case":"c","turns":[]}`, `{"case":"c","turns":["a"],"text":"b"}`, `{"case":"c","turns":["a"],"finishReason":"STOP"}`, "null",
 	) {
 		f.Add([]byte(s))
 	}
@@ -50,7 +50,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 		for _, l := range a.lines {
 			fits := l.fits(&eval.Trial{Suite: l.Suite, Case: l.Case, Arm: l.Arm, Repeat: max(1, l.Repeat)})
-			if l.Case == "" || l.Repeat < 0 || l.Response == nil || l.Text != nil && l.Response.Text() != *l.Text || !fits || len(a.by[l.Case]) == 0 {
+			if l.Case == "" || l.Repeat < 0 || l.Response == nil || l.Text != nil && l.Response.Text() != *l.Text || len(l.result().Turns) != len(l.Turns) || !fits || len(a.by[l.Case]) == 0 {
 				t.Errorf("%+v", l)
 			}
 		}

@@ -113,3 +113,40 @@ func TestBrokenFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Each turn of a live chat is answered by itself, for what was said before it.
+func TestTurns(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := result("chat", "x/p", 1, "bye")
+	for i, text := range []string{"hello", "again", "bye"} {
+		r.Turns = append(r.Turns, eval.Turn{
+			Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}},
+			Usage:    eval.Usage{PromptTokens: i, Source: eval.UsageService}, Timing: eval.Timing{LatencyMs: float64(i), Attempts: 1},
+		})
+	}
+	s.Put(r)
+	if err := s.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	for i, turn := range r.Turns {
+		call := &eval.Call{}
+		a := s.Answer(eval.TurnID(r.ID, r.Turns[:i]))
+		if a == nil {
+			t.Fatalf("turn %d is not known", i+1)
+		}
+		if got := a.Replay(call); got.Text() != turn.Text() || *got.Usage != turn.Usage || call.Timing.LatencyMs != float64(i) {
+			t.Errorf("turn %d: %+v", i+1, got)
+		}
+	}
+	r.Turns[0].Candidates[0].Text = "something else"
+	if s.Answer(eval.TurnID(r.ID, r.Turns[:1])) != nil {
+		t.Error("a turn is answered after another reply than the recorded one")
+	}
+}

@@ -1,0 +1,126 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func replies(texts ...string) []Turn {
+	var out []Turn
+	for _, text := range texts {
+		out = append(out, Turn{Response: Response{Candidates: []Candidate{{Text: text}}}})
+	}
+	return out
+}
+
+func TestAfter(t *testing.T) {
+	r := Request{Model: "m", Live: true}
+	for _, text := range []string{"a", "b", "c"} {
+		r.Contents = append(r.Contents, Content{Role: RoleUser, Parts: []Part{{Text: text}}})
+	}
+	for want, turns := range map[string][]Turn{
+		"user:a":                               nil,
+		"user:a model:1 user:b":                replies("1"),
+		"user:a model:1 user:b model:2 user:c": replies("1", "2"),
+		"user:a model:1 user:b model: user:c":  replies("1", "", "more than there are turns"),
+	} {
+		var got []string
+		next := r.After(turns)
+		for _, c := range next.Contents {
+			got = append(got, c.Role+":"+c.Parts[0].Text)
+		}
+		if strings.Join(got, " ") != want || next.Model != "m" || len(r.Contents) != 3 {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	if empty := (&Request{Live: true}).After(replies("1")); len(empty.Contents) != 0 {
+		t.Errorf("%+v", empty)
+	}
+	if r.Turns() != 3 || (&Request{Contents: r.Contents}).Turns() != 1 {
+		t.Error("turns")
+	}
+}
+
+// Whatever replies hold, different ones make different names.
+func TestTurnID(t *testing.T) {
+	if TurnID("x", nil) != "x" {
+		t.Error("the first turn has another name than its trial")
+	}
+	seen := map[string]string{}
+	for _, texts := range [][]string{{""}, {"", ""}, {"a"}, {"a", "b"}, {"ab"}, {"a\nb"}, {"a\"\n\"b"}, {"b", "a"}, {"\xff"}, {"\ufffd"}} {
+		for _, trial := range []string{"x", "x\n"} {
+			id := TurnID(trial, replies(texts...))
+			if other, twice := seen[id]; twice {
+				t.Errorf("%q after %q and %s are one", texts, trial, other)
+			}
+			seen[id] = fmt.Sprintf("%q after %q", texts, trial)
+		}
+	}
+}
+
+func TestSums(t *testing.T) {
+	u := Usage{1, 2, 3, UsageService}
+	u.Add(&Usage{10, 20, 30, UsageEstimated})
+	u.Add(&Usage{100, 200, 300, UsageCounted})
+	if u != (Usage{111, 222, 333, UsageEstimated}) {
+		t.Errorf("%+v", u)
+	}
+	sum := Timing{QueuedMs: 1, LatencyMs: 10, Attempts: 1, StreamTiming: StreamTiming{FirstTokenMs: 5, Chunks: 3, MeanGapMs: 2, MaxGapMs: 3}} // replayed: nobody knows when it began
+	for _, one := range []Timing{
+		{StartedAt: at("11:00"), QueuedMs: 2, LatencyMs: 20, Attempts: 2, StreamTiming: StreamTiming{FirstTokenMs: 7, Chunks: 5, MeanGapMs: 5, MaxGapMs: 6}},
+		{StartedAt: at("12:00"), Attempts: 1},
+	} {
+		sum.Add(&one)
+	}
+	if want := (Timing{QueuedMs: 3, LatencyMs: 30, Attempts: 4, StreamTiming: StreamTiming{FirstTokenMs: 5, Chunks: 8, MeanGapMs: 4, MaxGapMs: 6}}); sum != want {
+		t.Errorf("%+v, want %+v", sum, want)
+	}
+}
+
+// A turn in a run file comes back as it was, and without its texts when they are withheld.
+func TestTurnsInARunFile(t *testing.T) {
+	r := Result{Turns: replies("canary", "canary two")}
+	r.Turns[0].Usage, r.Turns[0].Timing = Usage{1, 2, 3, UsageService}, Timing{LatencyMs: 5, Attempts: 1}
+	r.Turns[0].ModelVersion, r.Turns[0].Extra = "m", map[string]json.RawMessage{"x": json.RawMessage(`"canary"`)}
+	r.Turns[1].PromptFeedback = &PromptFeedback{BlockReason: "canary with spaces"}
+	line, err := AppendJSON(nil, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Result
+	if err := json.Unmarshal(line, &back); err != nil || !reflect.DeepEqual(back.Turns, r.Turns) {
+		t.Errorf("%v\n%+v\n%+v", err, back.Turns, r.Turns)
+	}
+	r.Withhold()
+	if line, err = AppendJSON(nil, &r); err != nil || strings.Contains(string(line), "canary") || !strings.Contains(string(line), `"modelVersion":"m"`) {
+		t.Errorf("%v %s", err, line)
+	}
+	if back.Turns[0].Text() != "canary" {
+		t.Error("withholding has changed another result")
+	}
+}
+
+func TestBlockOfATurn(t *testing.T) {
+	second := Turn{Response: Response{Candidates: []Candidate{{Text: "a"}, {FinishReason: "SAFETY"}}}}
+	if second.Block() != "" || second.Blocked() != "SAFETY" {
+		t.Error("a block of another candidate than the first ends no chat")
+	}
+	if first := (Turn{Response: Response{Candidates: []Candidate{{FinishReason: "SPII"}}}}); first.Block() != "SPII" {
+		t.Error("the first candidate")
+	}
+	if prompt := (Turn{Response: Response{PromptFeedback: &PromptFeedback{BlockReason: "OTHER"}}}); prompt.Block() != "OTHER" {
+		t.Error("the prompt")
+	}
+}
+
+func at(clock string) time.Time {
+	when, err := time.Parse("15:04", clock)
+	if err != nil {
+		panic(err)
+	}
+	return when
+}
