@@ -107,13 +107,12 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 
 type run struct {
 	Config
-	plan    *Plan
-	counts  *counts
-	jobs    chan job      // from the feeder to the workers
-	results chan delivery // from everybody to the consumer
-	scoring chan struct{} // holds a token for each answer that is being scored: more at once would only keep calls from being read
-	// programs holds a token for each answer that is scored by programs: they may do nothing but wait, and hold up only each other.
-	programs chan struct{}
+	plan     *Plan
+	counts   *counts
+	jobs     chan job      // from the feeder to the workers
+	results  chan delivery // from everybody to the consumer
+	scoring  chan struct{} // holds a token for each answer that is being scored: more at once would only keep calls from being read
+	programs chan struct{} // the same for answers that are scored by programs
 
 	vectors   *vectors
 	embedding chan struct{} // holds a token for each answer that waits for vectors
@@ -144,7 +143,8 @@ type asked struct {
 	trial  *Planned
 	answer scorers.Answer
 	result eval.Result
-	scores []*eval.Score // by scorers, so far; nil for those that want embeddings
+	scores []eval.Score // one for each scorer
+	told   []bool       // whether the score stands, and does not wait for embeddings
 }
 
 // recorded takes an answer that is known from before.
@@ -260,17 +260,11 @@ func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 		return true
 	}
 	a.answer.Prices, a.answer.Abandoned = r.Prices, ctx.Done()
-	slots := r.scoring
-	if slices.ContainsFunc(a.trial.scorers, func(s *scorers.Compiled) bool { return len(s.Programs()) > 0 }) {
-		slots = r.programs
-	}
+	slots := r.slots(a)
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	return a.score()
 }
-
-// programsPerCPU is how many answers may be scored by programs at once.
-const programsPerCPU = 4
 
 // guarded makes a panic an error of the trial: one trial with which evalrun cannot cope costs none of the others.
 func (a *asked) guarded(judge func() bool) (scored bool) {
@@ -366,30 +360,27 @@ func (a *asked) failed(e *eval.Error) eval.Result {
 // score judges an answer. It is false when embeddings are wanted first.
 func (a *asked) score() bool {
 	if a.scores == nil {
-		a.scores = make([]*eval.Score, len(a.trial.scorers))
+		a.scores, a.told = make([]eval.Score, len(a.trial.scorers)), make([]bool, len(a.trial.scorers))
 	}
 	var wanted []string
-	a.result.Scores = []eval.Score{}
 	for i, s := range a.trial.scorers {
-		if a.scores[i] == nil {
-			a.answer.Vectors.Wanted = nil
-			score, err := s.Score(&a.answer)
-			if err != nil {
-				a.failed(eval.Errorf(eval.KindScorer, "%s", err))
-				return true
-			}
-			if more := a.answer.Vectors.Wanted; len(more) > 0 {
-				wanted = append(wanted, more...)
-				continue
-			}
-			a.scores[i] = &score
+		if a.told[i] {
+			continue
 		}
-		a.result.Scores = append(a.result.Scores, *a.scores[i])
+		a.answer.Vectors.Wanted = nil
+		score, err := s.Score(&a.answer)
+		if err != nil {
+			a.result.Scores = a.scores[:i]
+			a.failed(eval.Errorf(eval.KindScorer, "%s", err))
+			return true
+		}
+		wanted = append(wanted, a.answer.Vectors.Wanted...)
+		a.scores[i], a.told[i] = score, len(a.answer.Vectors.Wanted) == 0
 	}
 	if a.answer.Vectors.Wanted = wanted; len(wanted) > 0 {
-		a.result.Scores = []eval.Score{}
 		return false
 	}
+	a.result.Scores = a.scores
 	a.result.Outcome, a.result.Error = scorers.Judge(a.result.Scores, a.trial.Threshold)
 	return true
 }

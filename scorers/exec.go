@@ -175,7 +175,8 @@ func (x execScorer) Score(a *Answer) Finding {
 		return Finding{Broken: err.Error()}
 	}
 	command := x.command
-	command.Path, command.Input, command.Stop = x.path, append(input, '\n'), a.Abandoned
+	input = append(input, '\n')
+	command.Path, command.Input, command.Stop = x.path, input, a.Abandoned
 	out, err := command.Output()
 	if err != nil {
 		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), err)}

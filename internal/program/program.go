@@ -77,7 +77,7 @@ func (c *Command) Output() ([]byte, error) {
 	ownGroup(cmd)
 	err := cmd.Run()
 	if cmd.Process != nil {
-		endGroup(cmd) // what it left behind
+		_ = endGroup(cmd) // what it left behind, if anything
 	}
 	if err = ended(err, context.Cause(ctx)); err != nil {
 		return nil, &Failure{err, complaint.String()}
