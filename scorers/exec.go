@@ -28,7 +28,7 @@ func programKinds() []Kind {
 			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is unscored. The program must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB: " +
 			"everything else makes the trial an error of kind `scorer`, which shows the end of its standard error. What it started ends with it. It gets the environment without the variables of evalrun (EVALRUN_...), and `env`. " +
 			"The files of the suite's folder that the command names count as a part of the scorer. Not for suites that are not trusted (`--untrusted`).",
-		Example: "- exec: {command: [./programs/isbn.sh, --strict], timeout: 5s}", compile: compileExec,
+		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", compile: compileExec,
 	}}
 }
 
