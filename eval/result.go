@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -201,6 +202,8 @@ type Run struct {
 	Emulator  bool       `json:"emulator"`
 	// Replay is the folder of recorded answers that were used instead of the service's, "" when none were.
 	Replay string `json:"replay,omitempty"`
+	// RescoredFrom is the run that got the answers when these were judged again, "" when they were asked for.
+	RescoredFrom string `json:"rescoredFrom,omitempty"`
 	// Cache says that answers of earlier runs may be among these.
 	Cache      bool            `json:"cache,omitempty"`
 	Models     []Model         `json:"models"`
@@ -210,6 +213,9 @@ type Run struct {
 	Plan       RunPlan         `json:"plan"`
 	Tool       string          `json:"tool,omitempty"` // the version of evalrun
 }
+
+// AnswersOf is the id of the run that got the answers: its own, unless they were judged again.
+func (r *Run) AnswersOf() string { return cmp.Or(r.RescoredFrom, r.ID) }
 
 // Labels are what a run was called by whoever started it. Nothing sets them yet.
 type Labels map[string]string

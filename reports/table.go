@@ -93,6 +93,9 @@ func (t *tableReport) heading() {
 	if dir := t.d.Run.Replay; dir != "" {
 		t.wrapped("", "replayed: no model was asked, the answers come from "+dir)
 	}
+	if id := t.d.Run.RescoredFrom; id != "" {
+		t.wrapped("", "rescored: nothing was asked for, the answers are those of the run "+id)
+	}
 	switch {
 	case t.d.Running:
 		t.line("the run still goes on: %d of %d trials so far", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)

@@ -27,7 +27,9 @@ type Filter struct {
 	Cases eval.Globs
 	Tags  eval.Globs
 	Arms  eval.Globs
-	Shard eval.Shard // the zero Shard is everything
+	// Places are those of the only trials to take, a case of an arm with all of its repeats; nil takes all.
+	Places *eval.Places
+	Shard  eval.Shard // the zero Shard is everything
 }
 
 func (f Filter) takes(c *suite.Case) bool {
@@ -35,6 +37,11 @@ func (f Filter) takes(c *suite.Case) bool {
 		return false
 	}
 	return len(f.Tags) == 0 || slices.ContainsFunc(c.Tags, f.Tags.Match)
+}
+
+// takesAt reports whether a case that it takes is asked of an arm, its first repeat having the given place.
+func (f Filter) takesAt(a suite.Arm, place int) bool {
+	return a.Matches(f.Arms) && (f.Places == nil || f.Places.Has(place))
 }
 
 // Plan is what a run asks, in the order of the suites: case by case, arm by arm, repeat
@@ -56,18 +63,18 @@ type Plan struct {
 // NewPlan counts the trials that the filter selects.
 func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersion string) *Plan {
 	p := &Plan{Suites: suites, APIVersion: apiVersion, filter: filter, table: table, models: map[modelKey]*eval.Model{}, embeddings: map[*suite.Suite]*EmbeddingModel{}}
+	n := 0
 	for _, s := range suites {
 		p.embeddings[s] = p.newEmbedding(s)
 		used := map[suite.Arm]bool{}
 		for c := range s.Outlines() {
-			if !filter.takes(c) {
-				continue
-			}
+			taken := filter.takes(c)
 			for _, a := range c.Arms {
-				if a.Matches(filter.Arms) {
+				if taken && filter.takesAt(a, n) {
 					p.size += c.Repeats
 					used[a] = true
 				}
+				n += c.Repeats
 			}
 		}
 		for _, a := range s.Arms() {
@@ -215,7 +222,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 		w.seen[base]++
 		first := w.n
 		w.n += c.Repeats
-		if !taken || !a.Matches(w.plan.filter.Arms) {
+		if !taken || !w.plan.filter.takesAt(a, first) {
 			continue
 		}
 		compiled, hash := w.scorers(s, c, a)

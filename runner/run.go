@@ -43,6 +43,8 @@ type Recorded struct {
 	Settled bool
 	// Result, if any, holds an answer that only has to be judged.
 	Result *eval.Result
+	// Kept, if any, is what became of the trial, as it stays.
+	Kept *eval.Result
 }
 
 // Stop tells a run to begin no new trial. Trials that were not begun are skipped, with
@@ -202,6 +204,11 @@ func (r *run) feed(ctx context.Context) {
 		if r.Recorded != nil {
 			known := r.Recorded(t)
 			if known.Settled {
+				continue
+			}
+			if known.Kept != nil {
+				known.Kept.Trial = t.Trial
+				r.send(*known.Kept)
 				continue
 			}
 			j.known = known.Result

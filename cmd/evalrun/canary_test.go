@@ -46,6 +46,7 @@ var canaryCommands = []string{
 	"auth status --base-url META --attempts 1",
 	"auth login --client-secrets secrets.json --scope openid --no-browser --timeout 5s",
 	"auth logout --revoke-url REVOKE",
+	"rescore one -v --base-url CALL --attempts 1 --out five -o table -o json=five.json",
 }
 
 // Scenario S1: no secret is in any output or file, whatever the service, the authorization server or the proxy does with it, at the most

@@ -56,11 +56,16 @@ func ruleFlags(fs *pflag.FlagSet, r *harness.Rule) {
 
 // baselineFlags are the flags that compare a run with a baseline.
 func baselineFlags(fs *pflag.FlagSet, f *harness.Flags) {
+	againstFlags(fs, f)
+	fs.StringVar(&f.Interleave, "interleave", "", "SUITE@REF: ask the arms of an earlier version of a suite (in git) side by side, and compare with them")
+	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "ask no more once the verdict is known")
+}
+
+// againstFlags say what a run is compared with, and by which rule.
+func againstFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringVar(&f.Baseline, "baseline", "", "compare with this: a named baseline, a run, or an exported file")
 	fs.BoolVar(&f.NoBaseline, "no-baseline", false, "do not compare with the baseline of the suite's gate")
-	fs.StringVar(&f.Interleave, "interleave", "", "SUITE@REF: ask the arms of an earlier version of a suite (in git) side by side, and compare with them")
 	ruleFlags(fs, &f.Rule)
-	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "ask no more once the verdict is known")
 }
 
 // twoArms makes of `--arms A B` what flags can read, --arms=A,B.

@@ -24,7 +24,11 @@ func serviceFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
 	fs.StringVar(&f.Emulator, "emulator", "", "ask the embedded emulator; =SCRIPT gives its answers")
 	fs.Lookup("emulator").NoOptDefVal = harness.DemoScript
-	fs.Uint64Var(&f.Seed, "seed", 0, "seed of what the emulator draws")
+	seedFlag(fs, f)
+}
+
+func seedFlag(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.Uint64Var(&f.Seed, "seed", 0, "seed of --sample, and of what the emulator draws (default 0)")
 }
 
 // addressFlags name the service.
@@ -101,9 +105,26 @@ func selectFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringArrayVar(&f.Cases, "case", nil, "only cases whose name fits the glob; repeat it for several")
 	fs.StringArrayVar(&f.Tags, "tag", nil, "only cases with a tag that fits the glob; repeat it for several")
 	fs.StringArrayVar(&f.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
+	fs.StringVar(&f.FailedIn, "failed-in", "", "a run: only what failed there or ended in an error, each case on those arms on which it did")
+	fs.StringVar(&f.ChangedSince, "changed-since", "", "a run: only what it did not ask as it stands now (prompt, target, variables, scorers)")
+	positive(fs, &f.Sample, "sample", "so many cases of each suite, drawn by --seed; the same seed draws the same")
 	fs.Var((*shardFlag)(&f.Shard), "shard", "I/N: ask only the I-th of N parts; evalrun merge joins their runs")
 	f.Vars = map[string]string{}
 	fs.Var(vars(f.Vars), "var", "K=V: set a variable of every case; repeat it for several")
+}
+
+// outFlags are about the run directory.
+func outFlags(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.StringVar(&f.Out, "out", "", "run directory (default .evalrun/runs/ID)")
+	fs.BoolVar(&f.NoContent, "no-content", false, "keep prompts and answers out of all files; hashes, lengths and scores stay")
+}
+
+// gateFlags are rules of the gate.
+func gateFlags(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "the least pass rate of each arm, whatever the gates of the suites say")
+	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "the largest share of errors, whatever the gates of the suites say")
+	fs.Var(&optionalShare{&f.MaxBlocked}, "max-blocked", "the largest share of blocked answers, whatever the gates of the suites say")
+	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "nothing selected is no error")
 }
 
 func reportFlags(fs *pflag.FlagSet, f *harness.Flags) {
@@ -122,6 +143,18 @@ func completeFormats(cmd *cobra.Command) {
 	})
 	if err != nil { // the flag was added a moment ago
 		panic(err)
+	}
+}
+
+// completeSelection completes the flags that name runs.
+func completeSelection(cmd *cobra.Command) {
+	for _, flag := range []string{"failed-in", "changed-since"} {
+		err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+			return completeRuns(cmd, nil, text)
+		})
+		if err != nil { // the flag was added a moment ago
+			panic(err)
+		}
 	}
 }
 

@@ -168,6 +168,7 @@ func (a *app) countCommand() *cobra.Command {
 	serviceFlags(cmd.Flags(), &o.Flags)
 	limitFlags(cmd.Flags(), &o.Flags)
 	selectFlags(cmd.Flags(), &o.Flags)
+	completeSelection(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object a line")
 	return cmd
 }
@@ -191,7 +192,7 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		return err
 	}
 	if plan.Size() == 0 {
-		return nothing(loaded, o.Flags, "")
+		return nothing(loaded, o.Flags, settings, "")
 	}
 	total := 0
 	err = harness.CountPrompts(ctx, plan, session.Counter(), func(t *runner.Planned, tokens int, _ bool) error {

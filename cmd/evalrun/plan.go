@@ -30,6 +30,7 @@ func (a *app) planCommand() *cobra.Command {
 	serviceFlags(cmd.Flags(), &o.Flags)
 	limitFlags(cmd.Flags(), &o.Flags)
 	selectFlags(cmd.Flags(), &o.Flags)
+	completeSelection(cmd)
 	untrustedFlag(cmd.Flags(), &o.Flags)
 	baselineFlags(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the prompts' tokens (countTokens calls)")
@@ -67,7 +68,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		}
 	}
 	if forecast.Trials == 0 {
-		return nothing(loaded, o.Flags, "")
+		return nothing(loaded, o.Flags, settings, "")
 	}
 	if forecast.Gates, err = harness.Outlooks(loaded, o.Flags, plan, forecast); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -38,25 +39,27 @@ func (a *app) runCommand() *cobra.Command {
 	limitFlags(fs, &o.Flags)
 	selectFlags(fs, &o.Flags)
 	reportFlags(fs, &o.Flags)
-	fs.StringVar(&o.Out, "out", "", "run directory (default .evalrun/runs/ID)")
+	outFlags(fs, &o.Flags)
 	fs.StringVar(&o.Record, "record", "", "folder in which the answers are kept, to be replayed and reviewed")
 	fs.StringVar(&o.Replay, "replay", "", "folder of recorded answers to use instead of the service; a trial without one is an error")
 	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "folder of recorded answers; what is missing there is asked, and recorded")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for what asks the same to the letter")
 	fs.StringVar(&o.Answers, "answers", "", "JSON lines of answers that were made elsewhere, to be judged without a service")
 	untrustedFlag(fs, &o.Flags)
-	fs.BoolVar(&o.NoContent, "no-content", false, "keep prompts and answers out of all files; hashes, lengths and scores stay")
-	fs.Var(&optionalShare{&o.MinPassRate}, "min-pass-rate", "the least pass rate of each arm, whatever the gates of the suites say")
-	fs.Var(&optionalShare{&o.MaxErrors}, "max-errors", "the largest share of errors, whatever the gates of the suites say")
-	fs.Var(&optionalShare{&o.MaxBlocked}, "max-blocked", "the largest share of blocked answers, whatever the gates of the suites say")
+	gateFlags(fs, &o.Flags)
 	baselineFlags(fs, &o.Flags)
-	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "nothing selected is no error")
 	positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests, one JSON object a line, and ask nothing")
+	quietFlags(fs, &o)
+	completeFormats(cmd)
+	completeSelection(cmd)
+	return cmd
+}
+
+// quietFlags say how much is told on the way.
+func quietFlags(fs *pflag.FlagSet, o *runOptions) {
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial and each retry")
-	completeFormats(cmd)
-	return cmd
 }
 
 // run is `evalrun run` from top to bottom.
@@ -88,7 +91,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 		return err
 	}
 	if plan.Size() == 0 && !o.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
-		return nothing(loaded, o.Flags, "; --allow-empty makes this no error")
+		return nothing(loaded, o.Flags, settings, "; --allow-empty makes this no error")
 	}
 	a.collectLess()
 	dir, err := session.Run(ctx, plan, progress, signals)
@@ -186,8 +189,8 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 }
 
 // nothing is the error of a selection without trials.
-func nothing(l *harness.Loaded, f harness.Flags, remedy string) error {
-	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s%s", harness.Hint(l, f), remedy)
+func nothing(l *harness.Loaded, f harness.Flags, settings harness.Settings, remedy string) error {
+	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s%s", harness.Hint(l, f, settings), remedy)
 }
 
 // reportHeap is the memory in which a run is reported, unless its index needs more: a million trials do not.
@@ -272,7 +275,7 @@ func (a *app) dryRun(files []string, o runOptions) error {
 	}
 	plan := harness.NewPlan(loaded, o.Flags, settings)
 	if plan.Size() == 0 && !o.AllowEmpty {
-		return nothing(loaded, o.Flags, "; --allow-empty makes this no error")
+		return nothing(loaded, o.Flags, settings, "; --allow-empty makes this no error")
 	}
 	var last *request
 	show := func() error {

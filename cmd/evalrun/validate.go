@@ -15,8 +15,9 @@ func (a *app) validateCommand() *cobra.Command {
 		Use: "validate SUITE...", Short: "Check suites without asking anything", Args: suites,
 		RunE: func(_ *cobra.Command, args []string) error { return a.validate(args, f) },
 	}
-	f.Vars = map[string]string{}
-	cmd.Flags().Var(vars(f.Vars), "var", "K=V: set a variable of every case; repeat it for several")
+	selectFlags(cmd.Flags(), &f)
+	seedFlag(cmd.Flags(), &f)
+	completeSelection(cmd)
 	untrustedFlag(cmd.Flags(), &f)
 	return cmd
 }
@@ -26,7 +27,8 @@ func (a *app) validate(files []string, f harness.Flags) error {
 	if err != nil {
 		return err
 	}
-	if _, err := harness.Settle(l, f, a.getenv); err != nil {
+	settings, err := harness.Settle(l, f, a.getenv)
+	if err != nil {
 		return err
 	}
 	for _, s := range l.Suites {
@@ -39,5 +41,18 @@ func (a *app) validate(files []string, f harness.Flags) error {
 			return err
 		}
 	}
-	return nil
+	return a.selected(l, f, settings)
+}
+
+// selected tells how much the filters select, when there are any.
+func (a *app) selected(l *harness.Loaded, f harness.Flags, settings harness.Settings) error {
+	if !f.Narrows() {
+		return nil
+	}
+	plan := harness.NewPlan(l, f, settings)
+	if plan.Size() == 0 && plan.Shard() == nil {
+		return nothing(l, f, settings, "")
+	}
+	_, err := fmt.Fprintf(a.out, "selected: %s\n", diag.Count(plan.Size(), "trial"))
+	return err
 }

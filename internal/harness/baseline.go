@@ -177,7 +177,11 @@ func effective(s *suite.Suite, f Flags) (*eval.BaselineRule, error) {
 	case f.Baseline != "":
 		rule.Run, rule.Arm = f.Baseline, ""
 	}
-	return &rule, f.Rule.over(&rule)
+	err := f.Rule.over(&rule)
+	if f.Rescore != "" { // stopping early would save nothing
+		rule.StopEarly = false
+	}
+	return &rule, err
 }
 
 // over puts what the flags say into a rule, and checks it.

@@ -47,6 +47,11 @@ func Compare(base, head *journal.Document, what Comparing) (*eval.Comparison, er
 		return nil, err
 	}
 	c.Warnings = driftOf(base, head)
+	if sameAnswers(&base.Run, &head.Run) {
+		anyScorers(before...)
+		anyScorers(after...)
+		c.Warnings = append(c.Warnings, "both sides are the same answers, judged at two times: what changed are the scorers")
+	}
 	for _, p := range armPairs(before, after, what) {
 		c.Arms = append(c.Arms, compareArm(p, base, head, what, c))
 	}

@@ -40,7 +40,8 @@ type Session struct {
 	client   *genlang.Client
 	emulator *emulator.Server
 	store    *record.Store      // of recorded answers; nil without
-	answers  *answers           // made elsewhere; nil without
+	answers  source             // that were made elsewhere, or are judged again; nil without
+	origin   *origin            // of answers that are judged again; nil without
 	gates    []*eval.GateConfig // of the suites, with what the flags say
 }
 
@@ -55,6 +56,14 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 		s.ledger, s.waits = flow.NewLedger(flow.LedgerConfig{}), flow.NewWaits()
 		s.service = flow.Replay(s.store, nil)
 		return s, nil
+	}
+	if flags.Rescore != "" {
+		if err := s.openOrigin(); err != nil {
+			return nil, err
+		}
+		if !s.embeds() {
+			return s, s.judgeOffline()
+		}
 	}
 	if flags.Emulator != "" {
 		if err := s.startEmulator(); err != nil {
@@ -129,6 +138,9 @@ func (s *Session) wire() {
 		}
 		s.service = flow.Cache(record.Cache{Dir: cacheDir, Service: who}, s.service, func(text string) { s.Notice(text) })
 	}
+	if s.origin != nil {
+		s.service = onlyEmbeds{s.service, s.origin.doc.Run.Models}
+	}
 	if s.store != nil { // what it does not have is asked, and vectors are recorded on the way
 		s.service = flow.Replay(s.store, s.service)
 	}
@@ -201,6 +213,9 @@ func (s *Session) Close() {
 	}
 	if s.emulator != nil {
 		s.emulator.Close()
+	}
+	if s.origin != nil {
+		_ = s.origin.doc.Close() // it was only read
 	}
 }
 
@@ -284,11 +299,17 @@ func NewPlan(l *Loaded, f Flags, settings Settings) *runner.Plan {
 		panic(err)
 	}
 	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Tags: eval.NewGlobs(f.Tags), Arms: eval.NewGlobs(f.Arms), Shard: shard}
+	if settings.selection != nil {
+		filter.Places = settings.selection.places
+	}
 	return runner.NewPlan(l.Suites, scorers.Builtin(), filter, settings.Service.APIVersion)
 }
 
-// Hint names what a filter that selects nothing could have meant.
-func Hint(l *Loaded, f Flags) string {
+// Hint says which filter has left nothing, and names what it could have meant.
+func Hint(l *Loaded, f Flags, settings Settings) string {
+	if settings.selection != nil && settings.selection.nothing != "" && NewPlan(l, f, Settings{}).Size() > 0 {
+		return settings.selection.nothing
+	}
 	var cases, arms, tags []string
 	for _, s := range l.Suites {
 		for c := range s.Cases() {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -87,12 +88,17 @@ type Flags struct {
 	Cases        []string          `json:"cases,omitempty"`
 	Tags         []string          `json:"tags,omitempty"`
 	Arms         []string          `json:"arms,omitempty"`
-	Shard        string            `json:"shard,omitempty"` // I/N
+	FailedIn     string            `json:"failedIn,omitempty"`     // a run: only what failed there
+	ChangedSince string            `json:"changedSince,omitempty"` // a run: only what it did not ask as it stands now
+	Sample       int               `json:"sample,omitempty"`       // cases of each suite
+	Selected     *eval.Places      `json:"selected,omitempty"`     // what those three have selected
+	Shard        string            `json:"shard,omitempty"`        // I/N
 	Record       string            `json:"record,omitempty"`
 	Replay       string            `json:"replay,omitempty"`
 	ReplayOr     string            `json:"replayOrRecord,omitempty"`
 	Cache        bool              `json:"cache,omitempty"`
 	Answers      string            `json:"answers,omitempty"` // a file of answers that were made elsewhere
+	Rescore      string            `json:"rescore,omitempty"` // a run whose answers are judged again
 	Untrusted    bool              `json:"untrusted,omitempty"`
 	NoContent    bool              `json:"noContent,omitempty"`
 	AllowEmpty   bool              `json:"allowEmpty,omitempty"`
@@ -106,6 +112,8 @@ type Flags struct {
 	MaxBlocked   *float64          `json:"maxBlocked,omitempty"`
 	Vars         map[string]string `json:"vars,omitempty"`
 	Seed         uint64            `json:"seed,omitempty"`
+
+	onlyRecorded string // the run of Rescore, when it has a selection: a new case is not in that
 }
 
 // Rule are the flags that decide a comparison. Zero values are not given.
@@ -119,7 +127,7 @@ type Rule struct {
 
 // absolute makes the paths among the flags good in any working directory, for a run that is resumed.
 func (f *Flags) absolute() {
-	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Emulator} {
+	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
 		if *path == "" || path == &f.Emulator && *path == DemoScript {
 			continue
 		}

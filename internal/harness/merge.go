@@ -128,6 +128,7 @@ func mergedHead(shards []*journal.Document) *eval.Run {
 	run := shards[0].Run
 	run.ID = runID(time.Now().UTC())
 	run.Plan.Trials, run.Plan.Shard = run.Plan.Shard.Trials, nil
+	run.RescoredFrom = rescoredFrom(shards)
 	var flags Flags // what goes on with the merged run goes on with all of it
 	if err := json.Unmarshal(run.Flags, &flags); err == nil {
 		flags.Shard = ""

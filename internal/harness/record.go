@@ -15,10 +15,11 @@ import (
 func (s *Session) openStore() error {
 	f := s.Flags
 	if f.Answers != "" {
-		var err error
-		if s.answers, err = readAnswers(f.Answers); err != nil {
+		answers, err := readAnswers(f.Answers)
+		if err != nil {
 			return err
 		}
+		s.answers = answers
 		s.store, err = record.Open("") // what has no answer is missed
 		return err
 	}

@@ -40,12 +40,11 @@ type recorded struct {
 
 // find is the recorded trial that a trial of the plan is, and not one of another case that asks the same.
 func (r *Resumption) find(t *runner.Planned) (k recorded, ok bool) {
-	place, ok := r.doc.Find(t.ID)
-	if !ok {
-		return k, false
+	place, ok := findTrial(r.doc, &t.Trial)
+	if ok {
+		k = recorded{r.doc.Known(place), place}
 	}
-	k = recorded{r.doc.Known(place), place}
-	return k, k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
+	return k, ok
 }
 
 // Reopen opens a run to go on with it. What flags hold of limits wins over what the run was begun with;
@@ -267,12 +266,10 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 		}
 		k, ok := r.find(t)
 		switch {
-		case !ok:
-			todo.Ask++
-		case r.settled(k):
+		case ok && r.settled(k):
 			todo.Settled++
 			todo.counts.Add(k.Outcome)
-		case r.answer(k) != nil:
+		case r.Flags.Rescore != "", ok && r.answer(k) != nil:
 			todo.Judge++
 		default:
 			todo.Ask++

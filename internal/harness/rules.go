@@ -118,6 +118,7 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 		if base, err = baseSides(path, suite); err != nil {
 			return err
 		}
+		s.origin.pair(base, &d.Run)
 	}
 	if plan.Shard() != nil { // merging compares
 		return nil
@@ -214,7 +215,7 @@ func unitsOf(suite string, rule *eval.BaselineRule, plan *runner.Plan, base map[
 			continue
 		}
 		if m := w.matcher(t.Arm); m != nil {
-			if b := m.Match(t.CaseID, t.Case); b == nil || b.Scorers != t.ScorersHash {
+			if b := m.Match(t.CaseID, t.Case); b == nil || b.Scorers != "" && b.Scorers != t.ScorersHash {
 				a.unpaired++
 				continue
 			}

@@ -150,6 +150,9 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 		kept.Vars = nil
 	}
 	kept.absolute()
+	if chosen := s.Settings.selection; chosen != nil {
+		kept.FailedIn, kept.ChangedSince, kept.Selected = chosen.failedIn, chosen.changedSince, chosen.places
+	}
 	flags, err := eval.Marshal(kept)
 	if err != nil { // plain values
 		panic(err)
@@ -166,6 +169,9 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 		run.Replay = cmp.Or(s.Flags.Replay, s.Flags.Answers)
 	}
 	run.Cache = s.Flags.Cache
+	if s.origin != nil {
+		s.origin.head(run, s.Flags)
+	}
 	if run.Models == nil {
 		run.Models = []eval.Model{}
 	}

@@ -22,6 +22,8 @@ type Settings struct {
 	Prices  *eval.Prices // nil without a price list
 	key     string
 	spent   eval.Spent // before, by a run that is resumed
+
+	selection *selection // by --failed-in, --changed-since and --sample; nil without them
 }
 
 // EmulatorURL stands for the embedded emulator's address until that is known.
@@ -81,7 +83,11 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 	if s.Limits.BudgetMoney > 0 && s.Prices == nil {
 		return s, Exitf(ExitBadInput, "a budget of money needs a price list: `prices: FILE` in the suite, or --prices FILE")
 	}
-	return s, s.check()
+	if err := s.check(); err != nil {
+		return s, err
+	}
+	s.selection, err = l.selectTrials(f, s.Service.APIVersion)
+	return s, err
 }
 
 // prices reads the price list of a run: that of the flag, or the one on which the suites agree.

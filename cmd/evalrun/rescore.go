@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+// rescoreOptions are the flags of `evalrun rescore`.
+type rescoreOptions struct {
+	runOptions
+	suites []string
+}
+
+func (a *app) rescoreCommand() *cobra.Command {
+	var o rescoreOptions
+	cmd := &cobra.Command{
+		Use: "rescore RUN", Short: "Judge the answers of a run again, by the scorers as they stand now", Args: exactly(1),
+		Long: "Judges what a run has recorded by the scorers of its suites as they stand now, into a new run that\n" +
+			"names its origin. No model is asked for an answer; only scorers that compare meanings ask for\n" +
+			"embeddings. What is selected, and what --var gave, is as it was in RUN. A trial that asks\n" +
+			"something else than was recorded is not judged: it is told, and the new run is incomplete.",
+		Example: "  evalrun rescore latest\n  evalrun rescore main-run --suite stricter.yaml --out again\n  evalrun compare main-run again",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.rescore(cmd.Context(), args[0], o) },
+	}
+	fs := cmd.Flags()
+	fs.StringArrayVar(&o.suites, "suite", nil, "suite to take the scorers from (default those of the run, as they stand now); repeat it for several")
+	serviceFlags(fs, &o.Flags)
+	limitFlags(fs, &o.Flags)
+	reportFlags(fs, &o.Flags)
+	outFlags(fs, &o.Flags)
+	untrustedFlag(fs, &o.Flags)
+	gateFlags(fs, &o.Flags)
+	againstFlags(fs, &o.Flags)
+	quietFlags(fs, &o.runOptions)
+	completeFormats(cmd)
+	cmd.ValidArgsFunction = completeRuns
+	return cmd
+}
+
+// rescore is `evalrun rescore`: a run whose answers are there already.
+func (a *app) rescore(ctx context.Context, name string, o rescoreOptions) (err error) {
+	var files []string
+	if o.Flags, files, err = harness.Rescoring(name, o.suites, o.Flags); err != nil {
+		return err
+	}
+	return a.run(ctx, files, o.runOptions)
+}

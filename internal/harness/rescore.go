@@ -1,0 +1,262 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/record"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Rescoring makes of flags those of a run that judges the answers of another run again, and lists its suites: files,
+// or else those of that run as they stand now. What is selected, what variables hold and where the service is are as they
+// were there.
+func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
+	dir := runPath(name)
+	run, err := journal.Head(dir)
+	switch {
+	case errors.Is(err, journal.ErrNoRun):
+		return f, nil, Exitf(ExitBadInput, "there is no run %s%s", name, latest())
+	case err != nil:
+		return f, nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
+	case len(run.Flags) == 0:
+		return f, nil, Exitf(ExitBadInput, "%s was exported, without the answers: rescore the run itself", name)
+	}
+	var begun Flags
+	if err := json.Unmarshal(run.Flags, &begun); err != nil {
+		return f, nil, Exitf(ExitBadInput, "the run cannot be rescored: its flags cannot be read: %w", err)
+	}
+	if begun.NoContent {
+		return f, nil, Exitf(ExitBadInput, "%s was run with --no-content: it keeps no answers that could be judged again", name)
+	}
+	f.Rescore = dir
+	f.Cases, f.Tags, f.Arms, f.Shard, f.Repeats, f.Vars = begun.Cases, begun.Tags, begun.Arms, begun.Shard, begun.Repeats, begun.Vars
+	if begun.Selected != nil || begun.onlyRecorded != "" {
+		f.onlyRecorded = dir
+	}
+	f.Untrusted = f.Untrusted || begun.Untrusted
+	f.serviceOf(run, begun)
+	if len(files) > 0 {
+		return f, files, nil
+	}
+	for _, one := range run.Suites {
+		file := suiteFile(one)
+		if _, err := os.Stat(file); err != nil {
+			return f, nil, Exitf(ExitBadInput, "the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
+		}
+		files = append(files, file)
+		if was, ref, err := begun.interleaved(); err == nil && was == one.File {
+			f.Interleave = file + "@" + ref
+			if f.Rule.Margin == 0 && len(f.Rule.Metrics) == 0 {
+				f.Rule.Margin, f.Rule.Metrics = begun.Rule.Margin, begun.Rule.Metrics
+			}
+		}
+	}
+	return f, files, nil
+}
+
+// serviceOf takes the service of a run where none is given. Only embeddings are asked of it.
+func (f *Flags) serviceOf(run *eval.Run, begun Flags) {
+	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // it is a part of what is asked
+	if f.BaseURL != "" || f.Emulator != "" {
+		return
+	}
+	if f.Emulator = begun.Emulator; f.Emulator != "" {
+		f.Seed = cmp.Or(f.Seed, begun.Seed)
+		return
+	}
+	s := run.Service
+	f.BaseURL, f.HeaderPrefix, f.Auth = s.BaseURL, cmp.Or(f.HeaderPrefix, s.HeaderPrefix), cmp.Or(f.Auth, s.Auth)
+	f.Project, f.ScopeBase = cmp.Or(f.Project, s.Project), cmp.Or(f.ScopeBase, s.AuthScopeBase)
+}
+
+// suiteFile is where the suite of a run is, by the name that its user gave it if that is still good.
+func suiteFile(one eval.RunSuite) string {
+	there := filepath.Join(one.Dir, filepath.Base(one.Snapshot))
+	if real, err := filepath.EvalSymlinks(one.File); err == nil && absolutePath(real) == there {
+		return one.File
+	}
+	return there
+}
+
+// source is where answers come from that need not be asked for.
+type source interface {
+	// check compares the answers with the plan before anything is written.
+	check(plan *runner.Plan) error
+	// recorded is what there is of a trial.
+	recorded(t *runner.Planned) runner.Recorded
+}
+
+// origin is a run whose answers are judged again.
+type origin struct {
+	doc    *journal.Document
+	notice func(string)
+	remedy string // the command that asks what has no answer
+}
+
+// openOrigin opens the run whose answers are judged again.
+func (s *Session) openOrigin() error {
+	if service := s.Settings.Service.BaseURL; s.embeds() && s.Flags.Emulator == "" && (service == "" || !s.oauth() && s.Settings.key == "") {
+		return Exitf(ExitBadInput, "scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+	}
+	doc, err := OpenRun(s.Flags.Rescore)
+	if err != nil {
+		return err
+	}
+	if doc.Running {
+		_ = doc.Close() // it was only read
+		return Exitf(ExitBadInput, "%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
+	}
+	var files []string
+	for _, one := range s.Loaded.Suites {
+		files = append(files, one.File)
+	}
+	s.origin = &origin{doc, s.Notice, fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest"))}
+	s.answers = s.origin
+	return nil
+}
+
+// embeds reports whether the scorers of a suite want embeddings.
+func (s *Session) embeds() bool { return slices.ContainsFunc(s.Loaded.Suites, (*suite.Suite).Embeds) }
+
+// head tells where the answers are from.
+func (o *origin) head(run *eval.Run, flags Flags) {
+	was := &o.doc.Run
+	run.RescoredFrom, run.Emulator, run.Replay, run.Cache = was.AnswersOf(), was.Emulator, was.Replay, was.Cache
+	if flags.Emulator != "" {
+		run.Service.BaseURL = "emulator"
+	}
+}
+
+// check tells of trials without an answer, and of answers without a trial.
+func (o *origin) check(plan *runner.Plan) error {
+	var there map[asked]bool // made when it is wanted: mostly every trial has an answer
+	found, changed, added := 0, 0, 0
+	for t := range plan.Trials() {
+		if _, ok := findTrial(o.doc, &t.Trial); ok {
+			found++
+			continue
+		}
+		if there == nil {
+			there = map[asked]bool{}
+			for i := range o.doc.Len() {
+				k := o.doc.Known(i)
+				there[asked{k.Suite, k.Case, k.Arm}] = true
+			}
+		}
+		if there[asked{t.Suite, t.Case, t.Arm}] {
+			changed++
+		} else {
+			added++
+		}
+	}
+	if found == 0 && o.doc.Len() > 0 && plan.Size() > 0 {
+		return Exitf(ExitBadInput, "nothing that the suites ask was asked in %s: %d of its trials ask something else now, %d are new; scorers may change freely, prompts, targets and variables may not",
+			o.doc.Run.ID, changed, added)
+	}
+	if changed+added > 0 {
+		o.notice(fmt.Sprintf("warning: %s without an answer in %s: %d ask something else now, %d are new; `%s` asks them",
+			diag.Count(changed+added, "trial"), o.doc.Run.ID, changed, added, o.remedy))
+	}
+	if gone := o.doc.Len() - found - changed; gone > 0 {
+		o.notice(fmt.Sprintf("%s of %s left out: the suites do not ask that any more", diag.Count(gone, "trial"), o.doc.Run.ID))
+	}
+	return nil
+}
+
+// recorded is the answer to judge again. Without one, the trial stays what it was, and one that was not there was never asked.
+func (o *origin) recorded(t *runner.Planned) runner.Recorded {
+	never := func(why string) runner.Recorded {
+		return runner.Recorded{Kept: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
+	}
+	place, ok := findTrial(o.doc, &t.Trial)
+	if !ok {
+		return never("never asked: " + o.doc.Run.ID + " has no answer to what the suite asks now")
+	}
+	r, err := o.doc.Trial(place)
+	switch {
+	case err != nil:
+		return never("its answer in " + o.doc.Run.ID + " cannot be read")
+	case r.Outcome == eval.Skip && r.SkipReason == eval.SkipEarly: // which would say that nobody needs it
+		return never("never asked: the verdict was known")
+	case r.Outcome == eval.Skip:
+		return never(r.SkipReason)
+	case r.Response != nil && (r.Error == nil || r.Error.Kind != eval.KindNoCandidates):
+		return runner.Recorded{Result: r}
+	}
+	if r.Request != nil {
+		r.Request = &t.Request
+	}
+	return runner.Recorded{Kept: r}
+}
+
+// onlyEmbeds is the service of a run that judges again: it embeds, and asks no model for an answer.
+type onlyEmbeds struct {
+	flow.Service
+	models []eval.Model // as the service described them when it was asked
+}
+
+// judgeOffline wires a session that needs no service.
+func (s *Session) judgeOffline() error {
+	s.ledger, s.waits = flow.NewLedger(flow.LedgerConfig{}), flow.NewWaits()
+	store, err := record.Open("")
+	s.service = onlyEmbeds{flow.Replay(store, nil), s.origin.doc.Run.Models}
+	return err
+}
+
+func (o onlyEmbeds) Generate(context.Context, *eval.Call) (*eval.Response, error) {
+	return nil, eval.Errorf(eval.KindReplayMiss, "no answer is asked for when answers are judged again")
+}
+
+func (o onlyEmbeds) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+	for i := range o.models {
+		if m := o.models[i]; m.ID() == id && m.APIVersion == apiVersion {
+			return &m, nil
+		}
+	}
+	return o.Service.Model(ctx, apiVersion, id)
+}
+
+// sameAnswers reports whether two runs judge the same answers.
+func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == b.AnswersOf() }
+
+// anyScorers lets cases be paired whatever their scorers are: what changed is how the same answers are judged.
+func anyScorers(sides ...*compare.Side) {
+	for _, s := range sides {
+		for i := range s.Cases {
+			s.Cases[i].Scorers = ""
+		}
+	}
+}
+
+// pair lets the cases of a baseline be paired whatever their scorers are, if it judged the same answers. A nil origin is none.
+func (o *origin) pair(base map[string]*compare.Side, run *eval.Run) {
+	if o != nil && o.doc.Run.AnswersOf() == run.AnswersOf() {
+		anyScorers(slices.Collect(maps.Values(base))...)
+	}
+}
+
+// rescoredFrom are the runs that got the answers of shards that were judged again.
+func rescoredFrom(shards []*journal.Document) string {
+	var ids []string
+	for _, d := range shards {
+		if id := d.Run.RescoredFrom; id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return strings.Join(ids, ", ")
+}

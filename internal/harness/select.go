@@ -1,0 +1,216 @@
+package harness
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// selection is what --failed-in, --changed-since and --sample leave of the trials that the other filters select. It
+// stands in the run file, since the runs that it was made with may change or go away.
+type selection struct {
+	places                 *eval.Places
+	failedIn, changedSince string // the ids of those runs
+	nothing                string // which of the filters left nothing, and why; "" when something is left
+}
+
+// Narrows reports whether a filter is given.
+func (f *Flags) Narrows() bool {
+	return len(f.Cases)+len(f.Tags)+len(f.Arms)+f.Sample > 0 || f.FailedIn+f.ChangedSince+f.Shard != ""
+}
+
+// asked names a case of an arm.
+type asked struct{ suite, kase, arm string }
+
+// trialFilter takes the cases of arms of which it takes a repeat.
+type trialFilter struct {
+	takes   func(*eval.Trial) bool
+	nothing string // what to say when it takes none
+	left    int    // what it and those before it have taken
+}
+
+// selectTrials applies the filters that look at more than names; nil when none is given. A run that goes on knows its selection.
+func (l *Loaded) selectTrials(f Flags, apiVersion string) (*selection, error) {
+	out := &selection{places: f.Selected, failedIn: f.FailedIn, changedSince: f.ChangedSince}
+	if f.Selected != nil {
+		return out, nil
+	}
+	var filters []*trialFilter
+	for _, one := range []struct {
+		flag, run string
+		id        *string
+		filter    func(*journal.Document) (*trialFilter, error)
+	}{
+		{"--failed-in", f.FailedIn, &out.failedIn, failedIn},
+		{"--changed-since", f.ChangedSince, &out.changedSince, changedSince},
+		{"rescoring", f.onlyRecorded, new(string), recordedIn},
+	} {
+		if one.run == "" {
+			continue
+		}
+		doc, err := OpenRun(one.run)
+		if err != nil {
+			return nil, Exitf(ExitBadInput, "%s: %w", one.flag, err)
+		}
+		filter, err := one.filter(doc)
+		if err == nil {
+			err = doc.Close()
+		}
+		if err != nil {
+			return nil, Exitf(ExitBadInput, "%s: the run %s cannot be read: %w", one.flag, one.run, err)
+		}
+		*one.id = doc.Run.ID
+		filter.nothing = fmt.Sprintf(": %s %s: %s", one.flag, one.run, filter.nothing)
+		filters = append(filters, filter)
+	}
+	if len(filters) == 0 && f.Sample == 0 {
+		return nil, nil
+	}
+	f.Shard = "" // a shard is a part of what is selected
+	units := narrow(NewPlan(l, f, Settings{Service: eval.RunService{APIVersion: apiVersion}}), filters)
+	if f.Sample > 0 {
+		units = sample(units, f.Sample, f.Seed)
+	}
+	out.places = &eval.Places{}
+	for _, u := range units {
+		out.places.Add(u.place, u.repeats)
+	}
+	for i, filter := range filters {
+		if before := i == 0 || filters[i-1].left > 0; before && filter.left == 0 {
+			out.nothing = filter.nothing
+		}
+	}
+	return out, nil
+}
+
+// choice is a case of an arm in a plan.
+type choice struct {
+	place, repeats int
+	suite, caseID  string
+	ordinal        int // of the case in the plan
+}
+
+// narrow lists the cases of arms of a plan that all filters take.
+func narrow(plan *runner.Plan, filters []*trialFilter) []choice {
+	var out []choice
+	var u choice
+	name := ""
+	taken := make([]bool, len(filters))
+	finish := func() {
+		if u.repeats == 0 {
+			return
+		}
+		for i, filter := range filters {
+			if !taken[i] {
+				return
+			}
+			filter.left++
+		}
+		out = append(out, u)
+	}
+	for t := range plan.Trials() {
+		if t.Repeat == 1 {
+			finish()
+			clear(taken)
+			ordinal := u.ordinal
+			if t.Suite != u.suite || t.Case != name {
+				ordinal++
+			}
+			name = t.Case
+			u = choice{place: t.N, suite: t.Suite, caseID: t.CaseID, ordinal: ordinal}
+		}
+		u.repeats++
+		for i, filter := range filters {
+			taken[i] = taken[i] || filter.takes(&t.Trial)
+		}
+	}
+	finish()
+	return out
+}
+
+// sample keeps n cases of each suite: those with the least hashes of seed, suite and caseId. So a case is in or out
+// whatever the others are but for how many, and a larger sample holds a smaller one.
+func sample(units []choice, n int, seed uint64) []choice {
+	type drawn struct {
+		hash    uint64
+		ordinal int
+	}
+	suites := map[string][]drawn{}
+	for i, u := range units {
+		if i > 0 && units[i-1].ordinal == u.ordinal {
+			continue
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", seed, u.suite, u.caseID))
+		suites[u.suite] = append(suites[u.suite], drawn{binary.BigEndian.Uint64(sum[:]), u.ordinal})
+	}
+	in := map[int]bool{}
+	for _, cases := range suites {
+		slices.SortFunc(cases, func(a, b drawn) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.ordinal, b.ordinal)) })
+		for _, c := range cases[:min(n, len(cases))] {
+			in[c.ordinal] = true
+		}
+	}
+	return slices.DeleteFunc(units, func(u choice) bool { return !in[u.ordinal] })
+}
+
+// findTrial is the place in a run of the trial that a trial of a plan is: it asks the same, by the same names.
+func findTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
+	if place, ok = d.Find(t.ID); !ok {
+		return 0, false
+	}
+	k := d.Known(place)
+	return place, k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
+}
+
+// failedIn takes the cases of arms of which a repeat failed or ended in an error.
+func failedIn(d *journal.Document) (*trialFilter, error) {
+	failed := map[asked]bool{}
+	for i := range d.Len() {
+		if k := d.Known(i); k.Outcome == eval.Fail || k.Outcome == eval.Err {
+			failed[asked{k.Suite, k.Case, k.Arm}] = true
+		}
+	}
+	nothing := "nothing failed there"
+	if len(failed) > 0 {
+		nothing = fmt.Sprintf("%s there (cases of arms), and none is among those of the suites that are selected otherwise", diag.Count(len(failed), "failure"))
+	}
+	return &trialFilter{nothing: nothing, takes: func(t *eval.Trial) bool { return failed[asked{t.Suite, t.Case, t.Arm}] }}, nil
+}
+
+// changedSince takes what the run did not ask as it stands now: another request, other variables, other scorers.
+func changedSince(d *journal.Document) (*trialFilter, error) {
+	seed := maphash.MakeSeed()
+	content := func(caseID, scorersHash string) uint64 {
+		return maphash.Comparable(seed, [2]string{caseID, scorersHash})
+	}
+	was := make([]uint64, 0, d.Len()) // by their places; what was never asked, or cannot be read, is 0
+	for f, err := range d.Facts() {
+		if err != nil || f.Outcome == eval.Skip {
+			was = append(was, 0)
+			continue
+		}
+		was = append(was, content(f.CaseID, f.ScorersHash))
+	}
+	return &trialFilter{nothing: "nothing that is selected has changed", takes: func(t *eval.Trial) bool {
+		place, ok := findTrial(d, t)
+		return !ok || was[place] != content(t.CaseID, t.ScorersHash)
+	}}, nil
+}
+
+// recordedIn takes what the run has trials of: the selection of a run whose answers are judged again.
+func recordedIn(d *journal.Document) (*trialFilter, error) {
+	there := map[asked]bool{}
+	for i := range d.Len() {
+		k := d.Known(i)
+		there[asked{k.Suite, k.Case, k.Arm}] = true
+	}
+	return &trialFilter{nothing: "the suites have none of its cases", takes: func(t *eval.Trial) bool { return there[asked{t.Suite, t.Case, t.Arm}] }}, nil
+}

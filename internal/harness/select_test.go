@@ -1,0 +1,67 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// drawnCases are the cases of each suite in a sample.
+func drawnCases(units []choice) map[string][]string {
+	out := map[string][]string{}
+	for _, u := range units {
+		if !slices.Contains(out[u.suite], u.caseID) {
+			out[u.suite] = append(out[u.suite], u.caseID)
+		}
+	}
+	return out
+}
+
+func units() []choice {
+	var out []choice
+	for _, suite := range []string{"s", "t"} {
+		for c := range 50 {
+			for range 2 { // arms
+				out = append(out, choice{place: len(out), repeats: 1, suite: suite, caseID: fmt.Sprint(c), ordinal: len(out)/2 + 1})
+			}
+		}
+	}
+	return out
+}
+
+func TestSample(t *testing.T) {
+	before := map[string][]string{}
+	for n := 1; n <= 60; n++ {
+		got := sample(units(), n, 7)
+		if len(got) != 2*2*min(n, 50) {
+			t.Fatalf("a sample of %d has %d cases of arms", n, len(got))
+		}
+		if !slices.IsSortedFunc(got, func(a, b choice) int { return a.place - b.place }) {
+			t.Fatalf("a sample of %d is not in the order of the plan", n)
+		}
+		cases := drawnCases(got)
+		for suite, smaller := range before {
+			for _, c := range smaller {
+				if !slices.Contains(cases[suite], c) {
+					t.Errorf("the case %s of %s is in a sample of %d, and not in one of %d", c, suite, n-1, n)
+				}
+			}
+		}
+		before = cases
+	}
+	one, other := drawnCases(sample(units(), 10, 1)), drawnCases(sample(units(), 10, 2))
+	if slices.Equal(one["s"], other["s"]) || slices.Equal(one["s"], one["t"]) {
+		t.Error("seeds or suites make no difference")
+	}
+}
+
+// Cases that ask the same are as many as they are.
+func TestSampleOfEqualCases(t *testing.T) {
+	var equal []choice
+	for i := range 9 {
+		equal = append(equal, choice{place: i, repeats: 1, suite: "s", caseID: "same", ordinal: i + 1})
+	}
+	if got := sample(equal, 4, 0); len(got) != 4 || got[0].place != 0 || got[3].place != 3 {
+		t.Errorf("4 of 9: %v", got)
+	}
+}

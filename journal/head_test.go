@@ -1,0 +1,44 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+func TestHead(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, true, result(0, eval.Pass))
+	path := filepath.Join(dir, FileName)
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, name := range []string{dir, path} {
+		if run, err := Head(name); err != nil || run.ID != d.Run.ID {
+			t.Errorf("%s: %v, %v", name, run, err)
+		}
+	}
+	if _, err := Head(filepath.Join(dir, "nothing")); !errors.Is(err, ErrNoRun) {
+		t.Errorf("no run: %v", err)
+	}
+	// what is damaged is read from the copy beside it
+	data := read(t, path)
+	data[20] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if run, err := Head(dir); err != nil || run.ID != d.Run.ID {
+		t.Errorf("a damaged head: %v, %v", run, err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Head(dir); err == nil {
+		t.Error("an empty file has a head")
+	}
+}
