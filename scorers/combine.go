@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -16,17 +17,17 @@ func combinators() []Kind {
 		{
 			Name: "not", Summary: "the scorer inside does not pass",
 			Doc:     "Takes one scorer. An answer without text does not pass by `not: {contains: ...}`: there was nothing to look at. Unscored stays unscored. The value is 1 minus the value inside.",
-			Example: "- not: {contains: \"as an AI\"}", compile: compileNot,
+			Example: "- not: {contains: \"as an AI\"}", compile: compileNot, nests: true,
 		},
 		{
 			Name: "all", Summary: "every scorer inside passes",
 			Doc:     "Takes a list of scorers. The value is the least of theirs.",
-			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}", compile: compileAll,
+			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}", compile: compileAll, nests: true,
 		},
 		{
 			Name: "any", Summary: "at least one scorer inside passes",
 			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one could not tell.",
-			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'", compile: compileAny,
+			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'", compile: compileAny, nests: true,
 		},
 	}
 }
@@ -38,7 +39,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 		return nil
 	}
 	spec.Suite = a.Suite
-	s := a.table.build(spec, true)
+	s := a.table.build(spec, &a)
 	a.References = append(a.References, spec.References...)
 	a.Programs, a.NeedsPrice = append(a.Programs, spec.Programs...), a.NeedsPrice || spec.NeedsPrice
 	if a.Kind != "any" { // in which another may tell
@@ -111,7 +112,7 @@ func compileAll(a args) Scorer {
 			}
 		}
 		out.Value, out.NoText = least, noText && !out.Passed
-		out.Reason = strings.Join(reasons, "; ")
+		out.Reason = strings.Join(slices.Compact(reasons), "; ")
 		return out
 	})
 }
@@ -145,6 +146,6 @@ func compileAny(a args) Scorer {
 		case doubt != nil:
 			return *doubt
 		}
-		return Finding{Value: most, NoText: noText, Reason: "none passed: " + strings.Join(failed, "; ")}
+		return Finding{Value: most, NoText: noText, Reason: "none passed: " + strings.Join(slices.Compact(failed), "; ")}
 	})
 }

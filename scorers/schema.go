@@ -13,8 +13,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
-
-	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 // shapeKinds look at the form of an answer, or for a value in it.
@@ -25,7 +23,7 @@ func shapeKinds() []Kind {
 func schemaKind() Kind {
 	return Kind{
 		Name: "jsonSchema", Summary: "the answer is JSON that a JSON Schema allows",
-		Doc: "Takes `{schema}`, a JSON Schema written in YAML; without `$schema` it is draft 2020-12, and drafts 4, 6, 7 and 2019-09 are known. `format` is asserted in every draft (date, date-time, email, uri, uuid, ipv4 and the like); " +
+		Doc: "Takes `{schema}`, a JSON Schema written in YAML, or `{file}`, one in a JSON or YAML file of the suite's folder, which then counts as a part of the suite; without `$schema` it is draft 2020-12, and drafts 4, 6, 7 and 2019-09 are known. `format` is asserted in every draft (date, date-time, email, uri, uuid, ipv4 and the like); " +
 			"one that is not known is told as a warning and not checked. `$ref` stays within the schema (`#/$defs/item`): references to files and addresses are mistakes, and nothing is ever loaded. `pattern` is RE2. " +
 			"`fence: true` reads the first fenced block (```) of the answer, when there is one; otherwise the whole answer must be one JSON value. The reason lists each violation with the JSON Pointer of the value. " +
 			"Not told (unscored): values nested deeper than 500, numbers of more than 400 characters or with exponents beyond 400, and checks that take too many steps: 200,000, for long answers up to a million.",
@@ -36,34 +34,26 @@ func schemaKind() Kind {
 const schemaURL = "evalrun:///schema.json"
 
 func compileSchema(a args) Scorer {
-	m := a.Args.Map("schema", "fence")
+	m := a.Args.Map("schema", "file", "fence")
 	if !a.Args.IsMapping() {
 		return nil
 	}
-	node, fence := m.Need("schema"), m.Get("fence").Bool()
-	if node.IsZero() {
+	fence := m.Get("fence").Bool()
+	src, ok := a.schemaSource(m)
+	if !ok {
 		return nil
 	}
-	if !node.IsMapping() {
-		node.Errorf("a JSON Schema, written in YAML", "expected a mapping, found %s", node.Describe())
+	if why := unreadable(src.doc, 0); why != "" {
+		src.errorf("", "the schema holds %s", why)
 		return nil
 	}
-	doc, problem := parseJSON(string(node.JSON(nil)))
-	if problem == "" { // or the node reported it
-		problem = unreadable(doc, 0)
-		if problem != "" {
-			node.Errorf("", "the schema holds %s", problem)
-		}
-	}
-	if problem != "" {
+	src.warnOfFormats()
+	first, err := newValidator(src.doc)
+	if err != nil {
+		src.report(err)
 		return nil
 	}
-	warnOfFormats(node)
-	steps := &stepCounter{}
-	schema := steps.compile(node, doc)
-	if schema == nil {
-		return nil
-	}
+	pool := &validators{doc: src.doc, idle: []*validator{first}}
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
 		text := got
 		if fence {
@@ -76,7 +66,9 @@ func compileSchema(a args) Scorer {
 		if why := unreadable(value, 0); why != "" {
 			return unscored("the answer holds %s: too much for a schema", why)
 		}
-		return steps.validate(schema, value, min(maxSteps, minSteps+2*len(text)))
+		v := pool.take()
+		defer pool.put(v)
+		return v.validate(value, min(maxSteps, minSteps+2*len(text)))
 	})
 }
 
@@ -90,10 +82,7 @@ func (refuse) Load(string) (any, error) { return nil, errRefused }
 // stepCounter bounds the work of a validation, which cannot be cancelled: with alternatives in a
 // schema that refers to itself it grows exponentially with the depth of the answer. It is an
 // extension of every schema object, called whenever one is applied.
-type stepCounter struct {
-	mu   sync.Mutex // one validation at a time
-	left int
-}
+type stepCounter struct{ left int }
 
 // A validation may take so many steps, and two more for each byte of the answer up to the second bound.
 const minSteps, maxSteps = 200_000, 1_000_000
@@ -107,31 +96,59 @@ func (s *stepCounter) Validate(*jsonschema.ValidatorContext, any) {
 	}
 }
 
-func (s *stepCounter) compile(node yamlnode.Node, doc any) *jsonschema.Schema {
+// validator is a compiled schema with the counter that is compiled into it: for one validation at a time.
+type validator struct {
+	schema *jsonschema.Schema
+	steps  *stepCounter
+}
+
+func newValidator(doc any) (*validator, error) {
+	steps := &stepCounter{}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(refuse{})
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
 		URL:     "evalrun:///steps",
-		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) { return s, nil },
+		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) { return steps, nil },
 	})
 	c.AssertVocabs()
-	err := c.AddResource(schemaURL, doc)
-	var schema *jsonschema.Schema
-	if err == nil {
-		schema, err = c.Compile(schemaURL)
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		reportSchema(node, err)
-		return nil
-	}
-	return schema
+	schema, err := c.Compile(schemaURL)
+	return &validator{schema, steps}, err
 }
 
-func (s *stepCounter) validate(schema *jsonschema.Schema, value any, limit int) (f Finding) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// validators are as many of a schema as validate at once.
+type validators struct {
+	doc  any
+	mu   sync.Mutex
+	idle []*validator
+}
+
+func (p *validators) take() *validator {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := len(p.idle) - 1; last >= 0 {
+		v := p.idle[last]
+		p.idle = p.idle[:last]
+		return v
+	}
+	v, err := newValidator(p.doc)
+	if err != nil { // it compiled before
+		panic(err)
+	}
+	return v
+}
+
+func (p *validators) put(v *validator) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, v)
+}
+
+func (v *validator) validate(value any, limit int) (f Finding) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -141,8 +158,8 @@ func (s *stepCounter) validate(schema *jsonschema.Schema, value any, limit int) 
 			panic(p)
 		}
 	}()
-	s.left = limit
-	err := schema.Validate(value)
+	v.steps.left = limit
+	err := v.schema.Validate(value)
 	var invalid *jsonschema.ValidationError
 	switch {
 	case err == nil:

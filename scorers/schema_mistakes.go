@@ -1,18 +1,126 @@
 package scorers
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// reportSchema puts a mistake in a schema at its place in the suite.
-func reportSchema(node yamlnode.Node, err error) {
+// schemaSource is a schema, and where in the suite it stands or is named.
+type schemaSource struct {
+	node yamlnode.Node
+	file string // "" when it stands in the suite
+	doc  any
+}
+
+// schemaSource reads `schema` or `file`; the second result is false when a mistake was reported.
+func (a args) schemaSource(m yamlnode.Map) (schemaSource, bool) {
+	inline, file := m.Get("schema"), m.Get("file")
+	switch {
+	case !inline.IsZero() && !file.IsZero():
+		m.Key("file").Errorf("keep one of them", "`schema` and `file` are both a schema")
+		return schemaSource{}, false
+	case !file.IsZero():
+		return a.schemaFile(file)
+	}
+	node := m.Need("schema")
+	if node.IsZero() {
+		return schemaSource{}, false
+	}
+	if !node.IsMapping() {
+		node.Errorf("a JSON Schema, written in YAML, or `file: schemas/x.json`", "expected a mapping, found %s", node.Describe())
+		return schemaSource{}, false
+	}
+	doc, problem := parseJSON(string(node.JSON(nil)))
+	return schemaSource{node, "", doc}, problem == "" // or the node reported it
+}
+
+func (a args) schemaFile(node yamlnode.Node) (schemaSource, bool) {
+	src := schemaSource{node: node, file: textOf(node)}
+	if src.file == "" || a.Suite == nil {
+		node.Errorf("such as schemas/order.json", "`file` needs the name of a file in the suite's folder")
+		return src, false
+	}
+	data, err := a.Suite.ReadFile(src.file)
+	if err != nil {
+		node.Errorf("", "%s", visibleText(err.Error()))
+		return src, false
+	}
+	switch path.Ext(src.file) {
+	case ".yaml", ".yml":
+		var diags diag.List
+		if n, ok := yamlnode.Parse(src.file, data, &diags); ok {
+			src.doc, _ = parseJSON(string(n.JSON(nil)))
+		}
+		if diags.HasErrors() {
+			first := diags.Sorted()[0]
+			node.Errorf(first.Hint, "%s: %s", visibleText(first.Pos.String()), visibleText(first.Message))
+			return src, false
+		}
+	default:
+		text := strings.TrimPrefix(string(data), "\ufeff")
+		doc, problem := parseJSON(text)
+		if problem != "" {
+			line, col := jsonTrouble(text)
+			node.Errorf("", "%s:%d:%d: not valid JSON", visibleText(src.file), line, col)
+			return src, false
+		}
+		src.doc = doc
+	}
+	switch src.doc.(type) {
+	case object, bool:
+		return src, true
+	}
+	src.errorf("", "a JSON Schema is an object")
+	return src, false
+}
+
+// jsonTrouble is the line and the column where a text stops being one JSON value.
+func jsonTrouble(text string) (line, col int) {
+	at := len(text)
+	dec := json.NewDecoder(strings.NewReader(text))
+	var value json.RawMessage
+	var syntax *json.SyntaxError
+	if err := dec.Decode(&value); errors.As(err, &syntax) {
+		at = int(syntax.Offset) - 1
+	} else if err == nil { // something follows the value
+		after := text[dec.InputOffset():]
+		at = len(text) - len(strings.TrimLeft(after, " \t\r\n"))
+	}
+	before := text[:max(0, min(at, len(text)))]
+	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+}
+
+func (s schemaSource) errorf(hint, format string, args ...any) {
+	s.errorAt(s.node, hint, format, args...)
+}
+
+func (s schemaSource) errorAt(n yamlnode.Node, hint, format string, args ...any) {
+	n.Errorf(hint, "%s%s", s.prefix(), fmt.Sprintf(format, args...))
+}
+
+// prefix names the file: a mistake in it is reported where the suite names it.
+func (s schemaSource) prefix() string {
+	if s.file == "" {
+		return ""
+	}
+	return visibleText(s.file) + ": "
+}
+
+// report puts a mistake in a schema at its place in the suite.
+func (s schemaSource) report(err error) {
+	node := s.node
 	var load *jsonschema.LoadURLError
 	var mismatch *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
@@ -25,13 +133,13 @@ func reportSchema(node yamlnode.Node, err error) {
 		if strings.Contains(message, "not valid regex") {
 			hint = "patterns are in RE2 syntax, which has no look-around and no back-references"
 		}
-		at(node, invalid.InstanceLocation).Errorf(hint, "not a JSON Schema: %s: %s", pointer(invalid.InstanceLocation), visibleText(message))
+		s.errorAt(at(node, invalid.InstanceLocation), hint, "not a JSON Schema: %s: %s", pointer(invalid.InstanceLocation), visibleText(message))
 	case errors.As(err, &load):
-		keyed(node, func(key, value string) bool {
+		s.errorAt(keyed(node, func(key, value string) bool {
 			return (key == "$ref" || key == "$dynamicRef" || key == "$schema") && !strings.HasPrefix(value, "#") && strings.HasSuffix(load.URL, strings.TrimLeft(strings.SplitN(value, "#", 2)[0], "./"))
-		}).Errorf("write the part under `$defs` and refer to `#/$defs/NAME`", "%s: %s", load.URL, errRefused)
+		}), "write the part under `$defs` and refer to `#/$defs/NAME`", "%s: %s", visibleText(load.URL), errRefused)
 	default:
-		keyed(node, func(key, value string) bool { return key == "$ref" && strings.Contains(err.Error(), value) }).Errorf("", "not a JSON Schema: %s",
+		s.errorAt(keyed(node, func(key, value string) bool { return key == "$ref" && strings.Contains(err.Error(), value) }), "", "not a JSON Schema: %s",
 			visibleText(strings.ReplaceAll(err.Error(), schemaURL, "")))
 	}
 }
@@ -88,11 +196,38 @@ func eachKeyed(n yamlnode.Node, f func(key string, value yamlnode.Node) bool) bo
 
 var formats = strings.Fields("json-pointer relative-json-pointer uuid duration period ipv4 ipv6 hostname email date time date-time uri iri uri-reference iri-reference uri-template semver regex")
 
-func warnOfFormats(node yamlnode.Node) {
-	eachKeyed(node, func(key string, value yamlnode.Node) bool {
-		if text := value.Written(); key == "format" && !slices.Contains(formats, text) {
-			value.Warnf("known are "+strings.Join(formats, ", "), "the format `%s` is not known and not checked", text)
+func (s schemaSource) warnOfFormats() {
+	if s.file != "" {
+		s.warnOfFormatsIn(s.doc)
+		return
+	}
+	eachKeyed(s.node, func(key string, value yamlnode.Node) bool {
+		if key == "format" {
+			s.warnOfFormat(value, value.Written())
 		}
 		return true
 	})
+}
+
+func (s schemaSource) warnOfFormat(n yamlnode.Node, format string) {
+	if !slices.Contains(formats, format) {
+		n.Warnf("known are "+strings.Join(formats, ", "), "%sthe format `%s` is not known and not checked", s.prefix(), visibleText(format))
+	}
+}
+
+// warnOfFormatsIn looks into a schema that came from a file, key by key in order.
+func (s schemaSource) warnOfFormatsIn(v any) {
+	switch v := v.(type) {
+	case object:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if format, ok := v[key].(string); ok && key == "format" {
+				s.warnOfFormat(s.node, format)
+			}
+			s.warnOfFormatsIn(v[key])
+		}
+	case []any:
+		for _, item := range v {
+			s.warnOfFormatsIn(item)
+		}
+	}
 }

@@ -97,6 +97,9 @@ type Kind struct {
 	Example string   // an entry of a scorers list
 	Options []string // keys that may stand beside the kind
 	stream  bool     // it tells something only of streamed answers
+	nests   bool     // it takes other scorers
+	// textless says that it never looks at the text of an answer, so that there is nothing to select.
+	textless bool
 	// compile reads the arguments; mistakes go to their nodes. With mistakes the
 	// result may be nil.
 	compile func(a args) Scorer
@@ -109,7 +112,8 @@ type Table []Kind
 type args struct {
 	*suite.Scorer
 	table    Table
-	nestedIn bool // inside another scorer
+	nestedIn bool       // inside another scorer
+	steps    []selector // which part of the answer is scored
 }
 
 // option is a value that may stand beside the kind or, when its arguments are a
@@ -126,7 +130,14 @@ func (a args) option(key string) yamlnode.Node {
 
 // Builtin is the table of the kinds that evalrun brings.
 func Builtin() Table {
-	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), serviceKinds(), programKinds(), combinators())
+	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), textless(serviceKinds()), programKinds(), combinators())
+}
+
+func textless(kinds []Kind) []Kind {
+	for i := range kinds {
+		kinds[i].textless = true
+	}
+	return kinds
 }
 
 // Names lists the kinds.
@@ -147,9 +158,10 @@ func (t Table) Lookup(name string) *Kind {
 }
 
 // Check reports mistakes in the arguments of a scorer.
-func (t Table) Check(s *suite.Scorer) { t.build(s, false) }
+func (t Table) Check(s *suite.Scorer) { t.build(s, nil) }
 
-func (t Table) build(s *suite.Scorer, nested bool) Scorer {
+// build compiles a scorer, which stands inside the outer one when that is not nil.
+func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 	kind := t.Lookup(s.Kind)
 	s.References, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns = nil, "", false, nil, nil
 	if s.Turn.Given() {
@@ -158,12 +170,25 @@ func (t Table) build(s *suite.Scorer, nested bool) Scorer {
 	if kind.stream {
 		s.NeedsStream = s.Kind
 	}
-	s.CheckBeside(nested, kind.Options)
+	s.CheckBeside(outer != nil, kind.Options)
 	if s.Args.IsNull() {
 		s.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
 		return nil
 	}
-	return kind.compile(args{s, t, nested})
+	a := args{Scorer: s, table: t, nestedIn: outer != nil}
+	if s.Entry.Has("select") && !t.looksAtText(s.Entry.Node) {
+		s.Entry.Key("select").Errorf("leave it out", "`%s` does not look at the text of an answer: there is nothing to select", s.Kind)
+		return nil
+	}
+	a.steps = a.selectors()
+	if outer != nil {
+		a.steps = slices.Concat(outer.steps, a.steps)
+	}
+	scorer := kind.compile(a)
+	if kind.nests || kind.textless {
+		return scorer
+	}
+	return selecting(a.steps, scorer)
 }
 
 // Compiled is a scorer of a suite, ready to look at answers; safe for concurrent
@@ -175,7 +200,7 @@ type Compiled struct {
 
 // Compile makes a scorer that Check found no mistake in.
 func (t Table) Compile(s *suite.Scorer) *Compiled {
-	return &Compiled{s, t.build(s, false)}
+	return &Compiled{s, t.build(s, nil)}
 }
 
 // References are the texts that the scorer compares with by their embeddings.

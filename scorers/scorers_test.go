@@ -404,22 +404,6 @@ func TestCaseFoldVectors(t *testing.T) {
 	}
 }
 
-// Equality of JSON values as other programs see it.
-func TestJSONVectors(t *testing.T) {
-	for _, c := range vectors[struct {
-		A, B  json.RawMessage
-		Equal bool
-	}](t, "json_equal.json") {
-		got := score(t, "- json: {equals: "+string(c.A)+"}", answer(string(c.B)))
-		if got.Passed != c.Equal {
-			t.Errorf("%s %s: %v (%s)", c.A, c.B, got.Passed, got.Reason)
-		}
-		if !c.Equal && got.Diff == "" {
-			t.Errorf("%s %s: no diff", c.A, c.B)
-		}
-	}
-}
-
 // Every kind has what help and documentation need, and its example is right.
 func TestTableIsComplete(t *testing.T) {
 	for _, k := range scorers.Builtin() {

@@ -8,12 +8,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -22,7 +18,9 @@ func structureKinds() []Kind {
 		Name: "json", Summary: "the answer is JSON, and equals a value",
 		Doc: "`json: valid` passes when the whole answer is one JSON value. `json: {equals: VALUE}` compares with a value written in YAML, whatever the order of keys; " +
 			"numbers are compared exactly, or within `tolerance` (absolute). `ignore` lists JSON Pointers (RFC 6901) whose values may differ or be missing; `*` stands for one segment. " +
-			"The reason lists each difference with its path.",
+			"`order: false` compares arrays whatever the order of their items: each expected item is paired with one of the answer so that as many fields as possible match (where that would take too long, which very long arrays " +
+			"of unequal items do, the unequal ones are paired in their order). The reason lists each difference with its path. `partial: true` makes the value the share of fields that match; it passes at 1, or at the `threshold` beside it. " +
+			"A field is a value that holds no others; one that only the expected value or only the answer has is a field that does not match, and those under `ignore` do not count. Answers of more than 100,000 fields are not told (unscored).",
 		Example: "- json:\n    equals: {queue: billing, priority: 2}\n    ignore: [/id]\n    tolerance: 0.01", compile: compileJSON,
 	}}
 }
@@ -36,13 +34,13 @@ func compileJSON(a args) Scorer {
 		}
 		return jsonValid()
 	}
-	m := a.Args.Map("valid", "equals", "ignore", "tolerance")
+	m := a.Args.Map("valid", "equals", "ignore", "tolerance", "order", "partial")
 	if v := m.Get("valid"); !v.IsZero() && !v.Bool() {
 		v.Errorf("for an answer that is not JSON write `not: {json: valid}`", "`valid: false` is not a check")
 	}
 	want := m.Get("equals")
 	if want.IsZero() {
-		for _, key := range []string{"ignore", "tolerance"} {
+		for _, key := range []string{"ignore", "tolerance", "order", "partial"} {
 			if m.Has(key) {
 				m.Key(key).Errorf("", "`%s` goes with `equals`", key)
 			}
@@ -52,7 +50,14 @@ func compileJSON(a args) Scorer {
 		}
 		return jsonValid()
 	}
-	return jsonEquals(want, ignored(m.Get("ignore")), m.Get("tolerance").Float(0, math.MaxFloat64))
+	value, problem := parseJSON(string(want.JSON(nil)))
+	if problem != "" { // the node reported it
+		return nil
+	}
+	return jsonEquals(value, jsonRules{
+		ignore: ignored(m.Get("ignore")), tolerance: m.Get("tolerance").Float(0, math.MaxFloat64),
+		bags: m.Has("order") && !m.Get("order").Bool(), partial: m.Get("partial").Bool(),
+	})
 }
 
 func jsonValid() Scorer {
@@ -121,24 +126,41 @@ func fits(pattern, path []string) bool {
 	return true
 }
 
-func jsonEquals(wantNode yamlnode.Node, ignore pointers, tolerance float64) Scorer {
-	want, problem := parseJSON(string(wantNode.JSON(nil)))
-	if problem != "" { // the node reported it
-		return nil
-	}
+// jsonRules say how two JSON values are compared.
+type jsonRules struct {
+	ignore    pointers
+	tolerance float64 // of numbers
+	bags      bool    // arrays whatever their order
+	partial   bool
+}
+
+// maxFields bounds the fields of an answer that is compared with a value.
+const maxFields = 100_000
+
+func jsonEquals(want any, rules jsonRules) Scorer {
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
 		value, problem := parseJSON(got)
 		if problem != "" {
 			return no("%s", problem)
 		}
-		var r differences
-		same := cmp.Equal(positional(want), positional(value), cmp.Reporter(&r), cmp.Comparer(numbersWithin(tolerance)),
-			cmp.FilterPath(func(p cmp.Path) bool { return ignore.match(segments(p)) }, cmp.Ignore()))
-		if same {
+		left, right := positional(want), positional(value)
+		if n := rules.fields(nil, right); n > maxFields {
+			return unscored("the answer holds %d values: more than %d are too many to compare", n, maxFields)
+		}
+		if rules.bags {
+			p := &pairing{rules: rules, same: numbersWithin(rules.tolerance), left: maxPairing}
+			right = p.fit(nil, left, right).value
+		}
+		d := rules.compare(nil, left, right)
+		if d.total == 0 {
 			return yes("the answer equals the expected JSON")
 		}
-		f := no("%s", r.summary())
-		f.Diff = r.String()
+		f := no("%s", d.summary())
+		if rules.partial {
+			f.Value = float64(d.equal) / float64(d.equal+d.unequal)
+			f.Reason = fmt.Sprintf("%d of %d fields match; %s", d.equal, d.equal+d.unequal, f.Reason)
+		}
+		f.Diff = d.String()
 		return f
 	})
 }
@@ -169,122 +191,4 @@ func numbersWithin(tolerance float64) func(a, b json.Number) bool {
 		rb, okB := new(big.Rat).SetString(string(b))
 		return okA && okB && ra.Cmp(rb) == 0
 	}
-}
-
-// list is a JSON array by position. go-cmp aligns slices, in time exponential in their nesting, and
-// a JSON Pointer knows positions alone.
-type list map[string]any
-
-// positional turns the arrays of a JSON value into lists.
-func positional(v any) any {
-	switch v := v.(type) {
-	case []any:
-		out := make(list, len(v))
-		for i, item := range v {
-			out[strconv.Itoa(i)] = positional(item)
-		}
-		return out
-	case object:
-		out := make(object, len(v))
-		for key, item := range v {
-			out[key] = positional(item)
-		}
-		return out
-	}
-	return v
-}
-
-// object is a decoded JSON object.
-type object = map[string]any
-
-// segments turns a path of go-cmp into the segments of a JSON Pointer.
-func segments(p cmp.Path) []string {
-	var out []string
-	for _, step := range p {
-		if s, ok := step.(cmp.MapIndex); ok {
-			out = append(out, s.Key().String())
-		}
-	}
-	return out
-}
-
-// differences is a cmp.Reporter that keeps each unequal leaf with its path.
-type differences struct {
-	path  cmp.Path
-	lines []string
-	total int
-}
-
-const maxDifferences = 20
-
-func (d *differences) PushStep(s cmp.PathStep) { d.path = append(d.path, s) }
-func (d *differences) PopStep()                { d.path = d.path[:len(d.path)-1] }
-
-func (d *differences) Report(r cmp.Result) {
-	if r.Equal() {
-		return
-	}
-	if d.total++; d.total > maxDifferences {
-		return
-	}
-	pointer := ""
-	for _, s := range segments(d.path) {
-		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
-	}
-	if pointer == "" {
-		pointer = "(root)"
-	}
-	want, got := d.path.Last().Values()
-	show := func(valid bool, v any) string {
-		if !valid {
-			return "nothing"
-		}
-		text, err := eval.Marshal(arrays(v))
-		if err != nil {
-			return fmt.Sprint(v)
-		}
-		return cutText(string(text))
-	}
-	var w, g any
-	if want.IsValid() {
-		w = want.Interface()
-	}
-	if got.IsValid() {
-		g = got.Interface()
-	}
-	d.lines = append(d.lines, fmt.Sprintf("%s: expected %s, got %s", pointer, show(want.IsValid(), w), show(got.IsValid(), g)))
-}
-
-// arrays is positional undone, for showing.
-func arrays(v any) any {
-	switch v := v.(type) {
-	case list:
-		out := make([]any, len(v))
-		for i := range out {
-			out[i] = arrays(v[strconv.Itoa(i)])
-		}
-		return out
-	case object:
-		out := make(object, len(v))
-		for key, item := range v {
-			out[key] = arrays(item)
-		}
-		return out
-	}
-	return v
-}
-
-func (d *differences) summary() string {
-	if d.total == 1 {
-		return d.lines[0]
-	}
-	return fmt.Sprintf("%d differences: %s", d.total, strings.Join(d.lines[:min(3, len(d.lines))], "; "))
-}
-
-func (d *differences) String() string {
-	out := strings.Join(d.lines, "\n")
-	if d.total > maxDifferences {
-		out += fmt.Sprintf("\n... and %d more", d.total-maxDifferences)
-	}
-	return out
 }

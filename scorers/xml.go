@@ -158,16 +158,6 @@ func foundAt(path, open []string, attrs []xml.Attr) bool {
 	return len(path) == len(open) && fits(path, open)
 }
 
-var fenced = regexp.MustCompile("(?s)(?:^|\n)[ \t]*```[^\n`]*\n(.*?)\n?[ \t]*```")
-
-// unfenced is the first fenced block of a text, or the text when there is none.
-func unfenced(text string) string {
-	if m := fenced.FindStringSubmatch(strings.ReplaceAll(text, "\r\n", "\n")); m != nil {
-		return m[1]
-	}
-	return text
-}
-
 func fenceHint(text string) string {
 	if strings.HasPrefix(strings.TrimSpace(text), "```") {
 		return " (the answer is fenced with ```; `fence: true` reads that)"

@@ -40,8 +40,8 @@ type CandidateChoice struct {
 
 // besideKeys may stand beside every kind; those of a nested scorer are fewer.
 var (
-	besideKeys = []string{"name", "weight", "required", "threshold", "arms", "candidate", "turn"}
-	nestedKeys = []string{"candidate", "turn"}
+	besideKeys = []string{"name", "weight", "required", "threshold", "arms", "candidate", "turn", "select"}
+	nestedKeys = []string{"candidate", "turn", "select"}
 )
 
 // ParseScorer reads an entry of a scorers list; mistakes in what stands beside the kind

@@ -1,0 +1,229 @@
+package scorers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+var difference = regexp.MustCompile(`^(\S+): expected (.*), got (.*)$`)
+
+// patched makes the second value of the first by what the diff says; it fails when the diff says something wrong of the first.
+func patched(t *testing.T, value any, diff string) any {
+	t.Helper()
+	for line := range strings.Lines(diff) {
+		m := difference.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if m == nil {
+			t.Fatalf("%q is no difference", line)
+		}
+		var path []string
+		if m[1] != "(root)" {
+			path = strings.Split(m[1][1:], "/")
+		}
+		value = change(t, value, path, m[2], m[3])
+	}
+	return value
+}
+
+func change(t *testing.T, v any, path []string, want, got string) any {
+	t.Helper()
+	if len(path) == 0 {
+		if old, _ := json.Marshal(v); string(old) != want {
+			t.Errorf("%s stands for %s", want, old)
+		}
+		return decoded(t, got)
+	}
+	key := strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])
+	switch v := v.(type) {
+	case map[string]any:
+		item, there := v[key]
+		switch {
+		case len(path) == 1 && got == "nothing":
+			delete(v, key)
+		case !there && len(path) == 1 && want == "nothing":
+			v[key] = decoded(t, got)
+		default:
+			v[key] = change(t, item, path[1:], want, got)
+		}
+		return v
+	case []any:
+		i, err := strconv.Atoi(key)
+		switch {
+		case err != nil || i > len(v):
+			t.Errorf("%s is no place in %v", key, v)
+		case i == len(v) && want == "nothing":
+			return append(v, decoded(t, got))
+		case got == "nothing" && len(path) == 1: // the last ones go
+			return v[:i]
+		default:
+			v[i] = change(t, v[i], path[1:], want, got)
+		}
+		return v
+	}
+	t.Errorf("%v has no part %s", v, key)
+	return v
+}
+
+func decoded(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return v
+}
+
+// The diff holds exactly what makes one value of the other, as other programs see it: applied to the first it gives
+// the second. Without arrays, which other programs shift and we compare by position, it is as long as theirs.
+func TestJSONVectors(t *testing.T) {
+	for _, c := range vectors[struct {
+		A, B     json.RawMessage
+		Equal    bool
+		Minimal  []json.RawMessage `json:"rfc6902_createPatch"`
+		Compared []json.RawMessage `json:"fast_json_patch_compare"`
+	}](t, "json_diff.json") {
+		got := score(t, "- json: {equals: "+string(c.A)+"}", answer(string(c.B)))
+		if got.Passed != c.Equal {
+			t.Errorf("%s %s: %v (%s)", c.A, c.B, got.Passed, got.Reason)
+		}
+		b, _ := json.Marshal(decoded(t, string(c.B)))
+		if out, _ := json.Marshal(patched(t, decoded(t, string(c.A)), got.Diff)); string(out) != string(b) {
+			t.Errorf("%s became %s by\n%s", c.A, out, got.Diff)
+		}
+		lines := strings.Count(got.Diff, "expected ")
+		if lines != len(c.Compared) {
+			t.Errorf("%s %s: %d differences, fast-json-patch has %d", c.A, c.B, lines, len(c.Compared))
+		}
+		bag := score(t, "- json: {order: false, equals: "+string(c.A)+"}", answer(string(c.B)))
+		if n := strings.Count(bag.Diff, "expected "); n != len(c.Minimal) {
+			t.Errorf("%s %s: %d differences without order, rfc6902 has %d\n%s", c.A, c.B, n, len(c.Minimal), bag.Diff)
+		}
+	}
+}
+
+func TestJSONPartial(t *testing.T) {
+	for _, test := range []struct {
+		args, answer string
+		equal, all   float64
+	}{
+		{"{equals: {a: 1, b: 2}}", `{"a": 1, "b": 2}`, 1, 1},
+		{"{equals: {a: 1, b: 2}}", `{"a": 1, "b": 3}`, 1, 2},
+		{"{equals: {a: 1, b: 2}}", `{"a": 1}`, 1, 2},
+		{"{equals: {a: 1}}", `{"a": 1, "b": 2}`, 1, 2},
+		{"{equals: {a: 1}}", `{"a": 1, "b": {"c": 1, "d": [1, 2]}}`, 1, 4},
+		{"{equals: {a: 1, b: {c: 1, d: 2}}}", `{"a": 1, "b": 3}`, 1, 3},
+		{"{equals: {a: 1, b: 2}}", `[]`, 0, 2},
+		{"{equals: {a: 1, b: 2}}", `no`, 0, 1},
+		{"{equals: {a: {}, b: [], c: 1}}", `{"a": {}, "b": [], "c": 2}`, 2, 3},
+		{"{equals: {a: {}, b: 1}}", `{"a": [], "b": 1}`, 1, 2},
+		{"{equals: {a: null, b: 1}}", `{"b": 1}`, 1, 2},
+		{"{equals: []}", "[]", 1, 1},
+		{"{equals: {}}", "{}", 1, 1},
+		{"{equals: [1, 2, 3]}", "[0, 1, 2, 3]", 0, 4},
+		{"{equals: [1, 2, 3], order: false}", "[0, 1, 2, 3]", 3, 4},
+		{"{equals: {a: 1, b: 2, id: 3}, ignore: /id}", `{"a": 1, "b": 3, "id": 4}`, 1, 2},
+		{"{equals: {a: 1, id: {}}, ignore: /id}", `{"a": 2, "id": {}}`, 0, 1},
+		{"{equals: {a: 1, m: {id: 3, x: 1}}, ignore: /m/id}", `{"a": 1}`, 1, 2},
+		{"{equals: {a: 1.0, b: 2}, tolerance: 0.1}", `{"a": 1.05, "b": 2.5}`, 1, 2},
+		{"{equals: [{id: 1, v: a, w: x}, {id: 2, v: b, w: y}], order: false}", `[{"id": 2, "v": "b", "w": "n"}, {"id": 1, "v": "a", "w": "m"}]`, 4, 6},
+		{"{equals: [{id: 1, v: a}, {id: 2, v: b}], order: false}", `[{"id": 2, "v": "b"}]`, 2, 4},
+		{"{equals: [{l: [1, 2]}, {l: [3, 4]}], order: false}", `[{"l": [4, 3]}, {"l": [2, 1]}]`, 1, 1},
+		{"{equals: [[1, 2], [3, 5]], order: false}", `[[4, 3], [2, 1]]`, 3, 4},
+		{"{equals: [1.0, 1.1], order: false, tolerance: 0.1}", `[1.1, 1.2]`, 1, 1},
+		{"{equals: [{k: 1, id: 7}, {k: 2, id: 8}], order: false, ignore: '/*/id'}", `[{"k": 2}, {"k": 1, "id": 0}]`, 1, 1},
+		{"{equals: [1, 1, 2], order: false}", `[1, 2, 2]`, 2, 3},
+	} {
+		got := score(t, "- {json: "+strings.Replace(test.args, "{", "{partial: true, ", 1)+", threshold: 0.5}", answer(test.answer))
+		if want := test.equal / test.all; math.Abs(*got.Value-want) > 1e-12 || got.Passed != (want >= 0.5) {
+			t.Errorf("%s of %s: %v, want %v (%s)", test.args, test.answer, *got.Value, want, got.Reason)
+		}
+		if whole := score(t, "- {json: "+test.args+"}", answer(test.answer)); whole.Passed != (test.equal == test.all) || *whole.Value != 0 && !whole.Passed {
+			t.Errorf("%s of %s: %v without partial", test.args, test.answer, whole.Passed)
+		}
+	}
+	got := score(t, "- json: {equals: {a: 1, b: [x, y], c: 2}, partial: true}", answer(`{"a": 1, "b": ["x", "z"], "c": "2"}`))
+	if want := `2 of 4 fields match; 2 differences: /b/1: expected "y", got "z"; /c: expected 2, got "2"`; got.Reason != want || got.Diff != "/b/1: expected \"y\", got \"z\"\n/c: expected 2, got \"2\"" {
+		t.Errorf("%s\n%s", got.Reason, got.Diff)
+	}
+}
+
+func TestJSONIsBounded(t *testing.T) {
+	items := func(n, from int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,{"id":%d,"v":"x"}`, from+i)
+		}
+		return "[" + b.String()[1:] + "]"
+	}
+	tree := func(depth int, leaf string) string {
+		for range depth {
+			leaf = "[" + leaf + "," + leaf + "]"
+		}
+		return leaf
+	}
+	many := strings.Repeat(",1", 30_000)
+	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	checkShapes(t, []shapeTest{
+		{"- json: {equals: [1], partial: true}", "[1" + mega(",1") + "]", "u"},
+		{"- json: {equals: [1], partial: true}", "[1" + many + "]", "f"},
+		{"- json: {equals: [1], order: false}", "[1" + many + "]", "f"},
+		{"- json: {equals: [2, 3], order: false, partial: true}", "[1" + many + "]", "f"},
+		{"- json: {equals: {a: 1, b: 2}, ignore: '/*/*'}", `{"a": {"x": [1` + many + "]}}", "f"},
+		{"- json: {equals: {a: 1}, partial: true}", `{"a": ` + deep + "}", "f"},
+		{"- json: {equals: [[[]]], order: false, ignore: /x}", deep, "f"},
+		{"- json: {order: false, equals: " + items(300, 0) + "}", items(300, 1), "f"},
+		{"- json: {order: false, tolerance: 0.5, equals: " + items(300, 0) + "}", items(300, 1), "f"},
+		{"- json: {order: false, equals: [" + items(20, 0) + strings.Repeat(","+items(20, 9), 20) + "]}", "[" + items(20, 100) + strings.Repeat(","+items(20, 300), 20) + "]", "f"},
+		{"- json: {order: false, equals: " + items(2000, 0) + "}", items(2000, 0), "p"},
+		{"- json: {order: false, equals: " + tree(10, "1") + "}", tree(10, "2"), "f"},
+		{"- json: {order: false, equals: [" + tree(6, "1") + ", " + tree(6, "2") + "]}", "[" + tree(6, "2") + ", " + tree(6, "1") + "]", "p"},
+		{"- json: {equals: {a: 1}}", strings.Repeat(`{"a":`, 1<<17), "f"},
+	})
+}
+
+func TestJSONMistakes(t *testing.T) {
+	for entry, want := range map[string]string{
+		"- json: {partial: true}":           "8:16: `partial` goes with `equals`",
+		"- json: {order: false}":            "8:16: `order` goes with `equals`",
+		"- json: {equals: 1, order: any}":   "8:34: expected true or false",
+		"- json: {equals: 1, partial: yes}": "8:36: expected true or false",
+	} {
+		checkTold(t, entry, want, toldPlain(entry))
+	}
+}
+
+// FuzzJSONDiff holds that a value equals itself, that values are equal without a difference only, and that values that are
+// equal in order are equal without it.
+func FuzzJSONDiff(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		text, _ := json.Marshal(s)
+		f.Add(`{"a": `+string(text)+`}`, `[`+string(text)+`]`)
+	}
+	f.Add(`[1, [2, {"a": null}], {}]`, `[[2, {"a": 1}], 1]`)
+	f.Add(`{"a": {"b": [1, 2]}}`, `{"a": {"b": [2, 1, 3]}}`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if len(a) > 300 || !json.Valid([]byte(a)) || !json.Valid([]byte(b)) || len(toldPlain("- json: {equals: "+a+"}")) > 0 || strings.ContainsAny(a+b, "\n\r") {
+			return
+		}
+		inOrder := false
+		for _, options := range []string{"", "order: false, ", "partial: true, ", "order: false, partial: true, "} {
+			c := compile(t, "- json: {"+options+"equals: "+a+"}")
+			got, err := c.Score(answer(b))
+			if inOrder = inOrder || options == "" && got.Passed; inOrder && !got.Passed {
+				t.Errorf("%s %s: equal, but not with %s", a, b, options)
+			}
+			plain := !strings.ContainsFunc(a, func(r rune) bool { return r > '~' || r == '\\' }) // which YAML and JSON read alike
+			if self, _ := c.Score(answer(a)); plain && !self.Passed && self.Unscored == "" {
+				t.Errorf("%s does not equal itself with %s: %s", a, options, self.Reason)
+			}
+			if err != nil || got.Passed != (*got.Value == 1) || got.Passed != (got.Diff == "") || *got.Value < 0 || *got.Value > 1 {
+				t.Errorf("%s %s %s: %+v %v", options, a, b, got, err)
+			}
+		}
+	})
+}

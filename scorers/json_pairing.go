@@ -1,0 +1,275 @@
+package scorers
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// pairing brings the items of arrays into the order of the expected ones, so that as many fields as possible match.
+type pairing struct {
+	rules jsonRules
+	same  func(a, b json.Number) bool
+	left  int // pairs of values that may still be looked at for finding pairs of items
+}
+
+// maxPairing bounds the pairs of values that are looked at to find out which items belong together.
+const maxPairing = 250_000
+
+// fit is a value with its lists in the order of the expected one, and how many fields of the two match. A list of which
+// an item is missing has a hole there, and what belongs to nothing stands at its end.
+type fit struct {
+	value          any
+	equal, unequal int
+}
+
+func (f *fit) add(part fit) {
+	f.equal += part.equal
+	f.unequal += part.unequal
+}
+
+// fit compares as go-cmp does with the same rules, but much faster.
+func (p *pairing) fit(at []string, want, got any) fit {
+	p.left--
+	if p.rules.ignore.match(at) {
+		return fit{value: got}
+	}
+	same := false
+	switch w := want.(type) {
+	case object:
+		if g, ok := got.(object); ok {
+			return p.fitObjects(at, w, g)
+		}
+	case list:
+		if g, ok := got.(list); ok {
+			return p.fitLists(at, w, g)
+		}
+	case json.Number:
+		g, ok := got.(json.Number)
+		same = ok && p.same(w, g)
+	default:
+		same = want == got
+	}
+	if same {
+		return fit{got, 1, 0}
+	}
+	fields := max(p.rules.fields(at, want), p.rules.fields(at, got), 1)
+	p.left -= fields
+	return fit{got, 0, fields}
+}
+
+func (p *pairing) fitObjects(at []string, want, got object) fit {
+	out := make(object, len(got))
+	f := fit{value: out}
+	if len(want)+len(got) == 0 {
+		f.equal = 1
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) { // in order, as there may be no time for the last ones
+		place := below(at, key)
+		item := want[key]
+		if other, ok := got[key]; ok {
+			part := p.fit(place, item, other)
+			out[key] = part.value
+			f.add(part)
+		} else {
+			f.unequal += p.rules.fields(place, item)
+		}
+	}
+	for key, item := range got {
+		if _, ok := want[key]; !ok {
+			out[key] = item
+			f.unequal += p.rules.fields(below(at, key), item)
+		}
+	}
+	return f
+}
+
+// fewItems is how many pairs of items are compared without a look for equal ones first.
+const fewItems = 100
+
+func (p *pairing) fitLists(at []string, want, got list) fit {
+	out := make(list, len(got))
+	f := fit{value: out}
+	if len(want)+len(got) == 0 {
+		f.equal = 1
+	}
+	wants, gots := positions(want), positions(got)
+	all := len(want) * len(got)
+	// With a tolerance 1 may be needed for 0.9, though another 1 is expected.
+	if all > fewItems && (p.rules.tolerance == 0 || all > p.left) {
+		var twins map[int]int
+		twins, wants, gots = split(want, got)
+		for i, j := range twins {
+			out[i] = got[j]
+			f.equal += p.rules.fields(below(at, strconv.Itoa(i)), got[j])
+		}
+	}
+	missing, surplus := map[int]bool{}, map[int]bool{}
+	for _, i := range wants {
+		missing[i] = true
+	}
+	for _, j := range gots {
+		surplus[j] = true
+	}
+	for pair, part := range p.pairs(at, want, got, wants, gots) {
+		out[pair[0]] = part.value
+		f.add(part)
+		delete(missing, pair[0])
+		delete(surplus, pair[1])
+	}
+	for i := range missing {
+		f.unequal += p.rules.fields(below(at, strconv.Itoa(i)), want[i])
+	}
+	next := len(want)
+	for _, j := range gots {
+		if surplus[j] {
+			out[next] = got[j]
+			f.unequal += p.rules.fields(below(at, strconv.Itoa(next)), got[j])
+			next++
+		}
+	}
+	return f
+}
+
+// pairs says which items belong together, and how well. When that would take too long, they are
+// paired in their order.
+func (p *pairing) pairs(at []string, want, got list, wants, gots []int) map[[2]int]fit {
+	out := map[[2]int]fit{}
+	of := func(row, col int) fit {
+		return p.fit(below(at, strconv.Itoa(wants[row])), want[wants[row]], got[gots[col]])
+	}
+	if len(wants)*len(gots) > p.left {
+		for n := range min(len(wants), len(gots)) {
+			out[[2]int{wants[n], gots[n]}] = of(n, n)
+		}
+		return out
+	}
+	fits := make([][]fit, len(wants))
+	for row := range wants {
+		for col := range gots {
+			fits[row] = append(fits[row], of(row, col))
+		}
+	}
+	for row, col := range best(fits) {
+		out[[2]int{wants[row], gots[col]}] = fits[row][col]
+	}
+	return out
+}
+
+// below is the place of a part of the value at a place.
+func below(at []string, key string) []string { return slices.Concat(at, []string{key}) }
+
+func positions(l list) []int {
+	out := make([]int, len(l))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// split pairs the items that are equal to the letter, and returns the places of the others.
+func split(want, got list) (twins map[int]int, wants, gots []int) {
+	twins = map[int]int{}
+	places := map[string][]int{}
+	for i := range len(want) {
+		key := showAll(want[i])
+		places[key] = append(places[key], i)
+	}
+	for j := range len(got) {
+		key := showAll(got[j])
+		if free := places[key]; len(free) > 0 {
+			twins[free[0]] = j
+			places[key] = free[1:]
+			continue
+		}
+		gots = append(gots, j)
+	}
+	for i := range len(want) {
+		if _, paired := twins[i]; !paired {
+			wants = append(wants, i)
+		}
+	}
+	return twins, wants, gots
+}
+
+// showAll is a value as JSON, with the keys of objects in order.
+func showAll(v any) string {
+	text, err := eval.Marshal(arrays(v))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// best pairs rows with columns, as many as there are of the fewer, so that the most fields are equal, and of such
+// pairings in that with the fewest unequal ones.
+func best(fits [][]fit) map[int]int {
+	if len(fits) == 0 || len(fits[0]) == 0 {
+		return nil
+	}
+	rows, cols := len(fits), len(fits[0])
+	cost := func(row, col int) int { return fits[row][col].unequal - fits[row][col].equal<<20 }
+	if rows <= cols {
+		return assign(rows, cols, cost)
+	}
+	out := map[int]int{}
+	for col, row := range assign(cols, rows, func(col, row int) int { return cost(row, col) }) {
+		out[row] = col
+	}
+	return out
+}
+
+// assign gives each of n rows one of m >= n columns at the least cost in all, in O(n²m): the Hungarian method by
+// shortest augmenting paths (Jonker and Volgenant 1987). Row and column 0 are those of the search.
+func assign(n, m int, cost func(row, col int) int) map[int]int {
+	rowPrice, colPrice := make([]int, n+1), make([]int, m+1)
+	rowOf, from := make([]int, m+1), make([]int, m+1)
+	for row := 1; row <= n; row++ {
+		rowOf[0] = row
+		shortest := make([]int, m+1)
+		for col := range shortest {
+			shortest[col] = math.MaxInt
+		}
+		done := make([]bool, m+1)
+		at := 0
+		for rowOf[at] != 0 {
+			done[at] = true
+			next, delta := 0, math.MaxInt
+			for col := 1; col <= m; col++ {
+				if done[col] {
+					continue
+				}
+				if d := cost(rowOf[at]-1, col-1) - rowPrice[rowOf[at]] - colPrice[col]; d < shortest[col] {
+					shortest[col], from[col] = d, at
+				}
+				if shortest[col] < delta {
+					next, delta = col, shortest[col]
+				}
+			}
+			for col := range m + 1 {
+				if done[col] {
+					rowPrice[rowOf[col]] += delta
+					colPrice[col] -= delta
+				} else if col > 0 {
+					shortest[col] -= delta
+				}
+			}
+			at = next
+		}
+		for at != 0 {
+			rowOf[at] = rowOf[from[at]]
+			at = from[at]
+		}
+	}
+	out := map[int]int{}
+	for col := 1; col <= m; col++ {
+		if rowOf[col] != 0 {
+			out[rowOf[col]-1] = col - 1
+		}
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package scorers
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// selector picks a part of a text. It says in a finding why there is none.
+type selector struct {
+	name string // for reasons
+	pick func(text string) (string, *Finding)
+}
+
+// maxSelect bounds the texts that a selection reads and makes, in bytes.
+const maxSelect = 4 << 20
+
+// selectors reads `select`: one step, or a list of them applied one after the other.
+func (a args) selectors() []selector {
+	n := a.Entry.Get("select")
+	if n.IsSequence() && len(n.Seq()) == 0 {
+		n.Errorf("such as {jq: .name}", "`select` needs at least one step")
+	}
+	var out []selector
+	for _, step := range n.Items() {
+		m := step.Map("jq", "regex", "group", "fence")
+		if !step.IsMapping() {
+			continue
+		}
+		var ways []string
+		for _, way := range []string{"jq", "regex", "fence"} {
+			if m.Has(way) {
+				ways = append(ways, way)
+			}
+		}
+		switch {
+		case len(ways) > 1:
+			m.Key(ways[1]).Errorf("a list applies several, one after the other: [{fence: json}, {jq: .name}]", "one way of selecting a step: %s or %s", ways[0], ways[1])
+			continue
+		case len(ways) == 0:
+			step.Errorf("such as {jq: .name}", "`select` needs jq, regex or fence")
+			continue
+		case m.Has("group") && ways[0] != "regex":
+			m.Key("group").Errorf("", "`group` goes with `regex`")
+		}
+		var s *selector
+		switch ways[0] {
+		case "jq":
+			s = jqSelector(m.Get("jq"), a.Suite != nil && a.Suite.Untrusted())
+		case "regex":
+			s = regexSelector(m.Get("regex"), m.Get("group"))
+		case "fence":
+			s = fenceSelector(m.Get("fence"))
+		}
+		if s != nil {
+			out = append(out, *s)
+		}
+	}
+	return out
+}
+
+// selecting hands the scorer an answer that is only the selected part. A scorer that looks for text
+// fails when there is no such part, and `not:` keeps that.
+func selecting(steps []selector, s Scorer) Scorer {
+	if len(steps) == 0 || s == nil {
+		return s
+	}
+	var names []string
+	for _, step := range slices.Backward(steps) {
+		names = append(names, step.name)
+	}
+	note := " (of " + strings.Join(names, " of ") + ")"
+	return Func(func(a *Answer) Finding {
+		if _, none := noText(a); none {
+			return s.Score(a)
+		}
+		part := *a.Candidate
+		for _, step := range steps {
+			text, missing := step.pick(part.Text)
+			if missing != nil {
+				return *missing
+			}
+			part.Text = text
+		}
+		one := *a
+		one.Candidate = &part
+		f := s.Score(&one)
+		f.Reason += note
+		return f
+	})
+}
+
+// looksAtText reports whether select has something to choose from: the kind of the entry, or one inside
+// it, looks at the text.
+func (t Table) looksAtText(entry yamlnode.Node) bool {
+	if !entry.IsMapping() {
+		return true // a mistake of its own
+	}
+	for e := range entry.Map().Entries() {
+		kind := t.Lookup(e.Name())
+		switch {
+		case kind == nil:
+		case !kind.nests:
+			return !kind.textless
+		default:
+			return slices.ContainsFunc(e.Value.Items(), t.looksAtText)
+		}
+	}
+	return true
+}
+
+func missing(format string, args ...any) (string, *Finding) {
+	return "", new(without(format, args...))
+}
+
+func untold(format string, args ...any) (string, *Finding) {
+	return "", new(unscored(format, args...))
+}
+
+func regexSelector(n, group yamlnode.Node) *selector {
+	pattern := textOf(n)
+	re, err := regexp.Compile(pattern)
+	var wrong *syntax.Error
+	switch {
+	case errors.As(err, &wrong):
+		n.ErrorfAt(max(0, strings.Index(pattern, wrong.Expr)), "evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil
+	case pattern == "":
+		n.Errorf("", "`regex` needs an expression")
+		return nil
+	}
+	at := min(1, re.NumSubexp())
+	name := "/" + written(pattern) + "/"
+	switch {
+	case group.IsZero():
+	case group.IsNumber():
+		at = group.Int(0, re.NumSubexp())
+	default:
+		if at = re.SubexpIndex(group.Str()); at < 0 {
+			group.Errorf(diag.DidYouMean(group.Str(), slices.DeleteFunc(re.SubexpNames(), func(s string) bool { return s == "" })),
+				"the expression has no group `%s`", group.Str())
+			return nil
+		}
+	}
+	if at > 0 && re.NumSubexp() > 1 {
+		name = fmt.Sprintf("group %d of %s", at, name)
+	}
+	return &selector{name, func(text string) (string, *Finding) {
+		m := re.FindStringSubmatchIndex(text)
+		switch {
+		case m == nil:
+			return missing("the selection /%s/ does not match %s", written(pattern), quote(text))
+		case m[2*at] == m[2*at+1]: // it took no part, too
+			return missing("the selection, %s, is empty in %s", name, quote(text[m[0]:m[1]]))
+		}
+		return text[m[2*at]:m[2*at+1]], nil
+	}}
+}
+
+func fenceSelector(n yamlnode.Node) *selector {
+	word := "any"
+	if !n.IsBool() {
+		word = textOf(n)
+	} else if !n.Bool() {
+		n.Errorf("leave `select` out to look at the whole answer", "`fence: false` selects nothing")
+	}
+	if word == "" || strings.ContainsAny(word, " \t\r\n`") {
+		n.Errorf("the word behind the opening ```, such as json; `any` is the first block whatever it is", "`%s` is not the word of a fenced block", word)
+		return nil
+	}
+	name := "the ```" + visibleText(word) + " block"
+	none := "no ```" + visibleText(word) + " block"
+	if word == "any" {
+		word, name, none = "", "the fenced block", "no fenced block (```)"
+	}
+	return &selector{name, func(text string) (string, *Finding) {
+		block, ok := fencedBlock(text, word)
+		switch {
+		case !ok:
+			return missing("the answer has %s: %s", none, quote(text))
+		case block == "":
+			return missing("%s of the answer is empty", name)
+		}
+		return block, nil
+	}}
+}
+
+// written is an expression of the suite on one line, with its backslashes as they stand there.
+func written(expression string) string {
+	return strings.ReplaceAll(visibleText(expression), `\\`, `\`)
+}
