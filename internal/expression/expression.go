@@ -1,0 +1,423 @@
+// Package expression is the one expression language of evalrun: expr-lang, with typos as mistakes at their place and with bounds.
+//
+// An evaluation cannot be interrupted, so it is made impossible to take long: whatever works on texts, lists and mappings pays
+// for their size out of a budget, every pass of a loop pays for what stands in it, and when the budget is spent the evaluation
+// ends with an error. What depends on the time of day is refused, and so are methods.
+//
+// The usual order: Compile once, Program.Run for each set of values.
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/evalrun/evalrun/diag"
+)
+
+// Bounds on the text of an expression.
+const (
+	MaxText    = 4096 // bytes
+	maxNodes   = 1000
+	maxNesting = 2 // of loops such as filter and map
+)
+
+// Want is what an expression has to give.
+type Want int
+
+// What an expression has to give.
+const (
+	Truth  Want = iota + 1 // true or false
+	Grade                  // true, false or a number
+	Number                 // a number
+)
+
+func (w Want) String() string {
+	return map[Want]string{Truth: "true or false", Grade: "true, false or a number", Number: "a number"}[w]
+}
+
+// takes reports whether a value of a type can be what is wanted; of any it only shows when the expression runs.
+func (w Want) takes(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Bool:
+		return w != Number
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		return w != Truth
+	}
+	return false
+}
+
+// Error is a mistake in an expression. Offset is the byte in its text where it stands.
+type Error struct {
+	Offset  int
+	Message string
+	Hint    string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Read is a value that an expression takes from its environment: the name, and what is selected in it by names that stand in
+// the text, such as vars, country for both vars.country and vars["country"].
+type Read struct {
+	Path   []string
+	Offset int // of the last name in the text
+	// Optional says that the expression copes with there being none: vars?.country, or vars.country ?? "".
+	Optional bool
+}
+
+// Program is a compiled expression; safe for concurrent use.
+type Program struct {
+	text     string
+	env      any
+	want     Want
+	reads    []Read
+	machines sync.Pool // of *machine
+}
+
+// Compile reads an expression. env says what it can name: a struct whose fields have `expr:"name"` tags, or a map[string]any of
+// samples, in which nil stands for a value of any type. Names that are not in it are mistakes; what is inside a map[string]any
+// is known only when the expression runs. The error is an *Error.
+func Compile(text string, env any, want Want) (p *Program, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a bug in the library is a mistake at its place at worst
+			p, err = nil, &Error{Message: fmt.Sprintf("the expression cannot be read: %v", r)}
+		}
+	}()
+	if len(text) > MaxText {
+		return nil, &Error{Offset: MaxText, Message: fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(text), MaxText)}
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, &Error{Message: "the expression is empty"}
+	}
+	plain, err := expr.Compile(text, options(env, &meter{})...)
+	if err != nil {
+		return nil, located(text, env, err)
+	}
+	reads, mistake := survey(text, plain.Node())
+	if mistake != nil {
+		return nil, mistake
+	}
+	if t := plain.Node().Type(); !want.takes(t) {
+		return nil, &Error{Message: fmt.Sprintf("the expression gives %s, not %s", described(t), want)}
+	}
+	p = &Program{text: text, env: env, want: want, reads: reads}
+	m, err := p.machine()
+	if err != nil {
+		return nil, located(text, env, err)
+	}
+	p.machines.Put(m)
+	return p, nil
+}
+
+// options are those of every compilation: the functions pay with the meter.
+func options(env any, m *meter) []expr.Option {
+	out := []expr.Option{expr.Env(env), expr.MaxNodes(maxNodes), expr.Optimize(false)}
+	for _, name := range refused {
+		out = append(out, expr.DisableBuiltin(name))
+	}
+	return append(out, m.functions()...)
+}
+
+// refused are functions that depend on the time or the machine, or that nobody should need.
+var refused = []string{"now", "duration", "date", "timezone", "repeat", "splitAfter", "bitand", "bitor", "bitxor", "bitnand", "bitshl", "bitshr", "bitushr", "bitnot"}
+
+// machine is a compiled expression with its meter. Only one evaluation uses it at a time.
+type machine struct {
+	meter   *meter
+	program *vm.Program
+}
+
+func (p *Program) machine() (*machine, error) {
+	if m, ok := p.machines.Get().(*machine); ok {
+		return m, nil
+	}
+	m := &meter{}
+	metered := append(options(p.env, m), expr.Patch(payer{}), func(c *conf.Config) { c.MaxNodes = 0 })
+	program, err := expr.Compile(p.text, metered...)
+	return &machine{m, program}, err
+}
+
+// Run evaluates the expression over an environment of the type it was compiled for. The result is a bool or a float64, as
+// wanted. The error is for people.
+func (p *Program) Run(env any) (any, error) {
+	m, err := p.machine()
+	if err != nil {
+		return nil, err
+	}
+	defer p.machines.Put(m)
+	m.meter.left = budget
+	out, err := vm.Run(m.program, env)
+	if errors.Is(err, errTooMuch) {
+		return nil, errTooMuch
+	}
+	if err != nil {
+		return nil, errors.New(located(p.text, p.env, err).Message)
+	}
+	switch v := reflect.ValueOf(out); {
+	case !v.IsValid():
+		return nil, fmt.Errorf("it gives nothing, not %s", p.want)
+	case !p.want.takes(v.Type()):
+		return nil, fmt.Errorf("it gives %s, not %s", described(v.Type()), p.want)
+	case v.CanInt():
+		return float64(v.Int()), nil
+	case v.CanUint():
+		return float64(v.Uint()), nil
+	case v.CanFloat():
+		return v.Float(), nil
+	}
+	return out, nil
+}
+
+// Text is the expression as it was written.
+func (p *Program) Text() string { return p.text }
+
+// Reads lists what the expression takes from its environment, in the order of the text.
+func (p *Program) Reads() []Read { return p.reads }
+
+// Uses reports whether the expression takes the value at a path, or anything inside it.
+func (p *Program) Uses(path ...string) bool {
+	return slices.ContainsFunc(p.reads, func(r Read) bool { return len(r.Path) >= len(path) && slices.Equal(r.Path[:len(path)], path) })
+}
+
+// Value is what stands at the path of a read in an environment; false when there is nothing.
+func (r Read) Value(env any) (v any, ok bool) {
+	defer func() {
+		if recover() != nil { // nothing can be selected in a text or in nil
+			v, ok = nil, false
+		}
+	}()
+	v = env
+	for _, name := range r.Path {
+		if m := reflect.ValueOf(v); m.Kind() == reflect.Map && !m.MapIndex(reflect.ValueOf(name)).IsValid() {
+			return nil, false
+		}
+		v = runtime.Fetch(v, name)
+	}
+	return v, v != nil
+}
+
+func (r Read) String() string { return strings.Join(r.Path, ".") }
+
+// described names a type for people.
+func described(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct, reflect.Pointer:
+		return "a mapping"
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		return "a number"
+	}
+	return "a value that is none"
+}
+
+var (
+	unknownName = regexp.MustCompile(`^unknown name (.+)$`)
+	noField     = regexp.MustCompile(`^type .+ has no (?:field|method) (.+)$`)
+)
+
+// located turns an error of the library into ours. Its places count characters, ours bytes.
+func located(text string, env any, err error) *Error {
+	var at *file.Error
+	if !errors.As(err, &at) {
+		return &Error{Message: err.Error()}
+	}
+	out := &Error{Offset: byteOf(text, at.From), Message: strings.ToValidUTF8(at.Message, "\uFFFD")}
+	if m := unknownName.FindStringSubmatch(at.Message); m != nil {
+		name := m[1]
+		if rest := strings.TrimLeft(text[min(len(text), out.Offset+len(name)):], " "); strings.HasPrefix(rest, "(") {
+			out.Message = fmt.Sprintf("there is no function `%s` here", name)
+			return out
+		}
+		out.Message, out.Hint = fmt.Sprintf("there is no `%s` here", name), diag.DidYouMean(name, namesIn(reflect.ValueOf(env), 1))
+	} else if m := noField.FindStringSubmatch(at.Message); m != nil {
+		if i := strings.Index(text[out.Offset:], m[1]); i >= 0 {
+			out.Offset += i
+		}
+		out.Message = fmt.Sprintf("there is no `%s` in it", m[1])
+		if near := diag.Nearest(m[1], namesIn(reflect.ValueOf(env), 3), 1); len(near) > 0 {
+			out.Hint = fmt.Sprintf("did you mean `%s`?", near[0])
+		}
+	}
+	return out
+}
+
+// byteOf is the byte at which the n-th character of a text begins.
+func byteOf(text string, n int) int {
+	for i := range text {
+		if n--; n < 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// namesIn lists the names in an environment, down to a depth.
+func namesIn(v reflect.Value, depth int) []string {
+	if depth == 0 || !v.IsValid() {
+		return nil
+	}
+	var out []string
+	switch t := v.Type(); t.Kind() {
+	case reflect.Slice:
+		return namesIn(reflect.Zero(t.Elem()), depth)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if name := t.Field(i).Tag.Get("expr"); name != "" {
+				out = append(append(out, name), namesIn(v.Field(i), depth-1)...)
+			}
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			out = append(out, k.String())
+		}
+	}
+	return out
+}
+
+// surveyor takes down what stands in an expression.
+type surveyor struct {
+	text    string
+	chains  map[ast.Node]*Read // by the outermost node of each
+	locals  map[string]bool    // made by `let`
+	called  map[ast.Node]bool  // names of functions
+	nesting map[*ast.PredicateNode]int
+	mistake *Error
+}
+
+// survey walks an expression in which the library found no mistake.
+func survey(text string, n ast.Node) ([]Read, *Error) {
+	s := &surveyor{text: text, chains: map[ast.Node]*Read{}, locals: map[string]bool{}, called: map[ast.Node]bool{}, nesting: map[*ast.PredicateNode]int{}}
+	ast.Walk(&n, s)
+	reads := s.reads()
+	return reads, s.mistake
+}
+
+// Visit takes down a node; those inside it were visited before.
+func (s *surveyor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		s.chains[n] = &Read{Path: []string{n.Value}, Offset: byteOf(s.text, n.Location().From)}
+	case *ast.MemberNode:
+		s.member(n)
+	case *ast.ChainNode:
+		s.move(n.Node, n)
+	case *ast.BinaryNode:
+		if r := s.chains[n.Left]; r != nil && n.Operator == "??" {
+			r.Optional = true
+		}
+	case *ast.VariableDeclaratorNode:
+		s.locals[n.Name] = true
+	case *ast.CallNode:
+		if _, plain := n.Callee.(*ast.IdentifierNode); !plain {
+			s.refuse(n, "methods cannot be called")
+		}
+		s.called[n.Callee] = true
+	case *ast.PredicateNode:
+		inside := &deepest{of: s.nesting}
+		ast.Walk(&n.Node, inside)
+		if s.nesting[n] = inside.n + 1; s.nesting[n] > maxNesting {
+			s.refuse(n, fmt.Sprintf("at most %d loops may stand inside each other", maxNesting))
+		}
+	}
+}
+
+func (s *surveyor) refuse(n ast.Node, why string) {
+	if s.mistake == nil {
+		s.mistake = &Error{Offset: byteOf(s.text, n.Location().From), Message: why}
+	}
+}
+
+// move makes a chain that ended at one node end at another.
+func (s *surveyor) move(from, to ast.Node) *Read {
+	r := s.chains[from]
+	if r != nil {
+		delete(s.chains, from)
+		s.chains[to] = r
+	}
+	return r
+}
+
+func (s *surveyor) member(n *ast.MemberNode) {
+	name, named := n.Property.(*ast.StringNode)
+	if !named {
+		return
+	}
+	if r := s.move(n.Node, n); r != nil {
+		r.Path = append(r.Path, name.Value)
+		r.Optional = r.Optional || n.Optional
+		r.Offset = byteOf(s.text, name.Location().From)
+	}
+}
+
+func (s *surveyor) reads() []Read {
+	var out []Read
+	for n, r := range s.chains {
+		if r.Path[0] == "$env" {
+			if r.Path = r.Path[1:]; len(r.Path) == 0 {
+				s.refuse(n, "`$env` needs a name, such as $env[\"a name\"]")
+				continue
+			}
+		}
+		if !s.called[n] && !s.locals[r.Path[0]] {
+			out = append(out, *r)
+		}
+	}
+	slices.SortFunc(out, func(a, b Read) int { return a.Offset - b.Offset })
+	return out
+}
+
+// deepest is how deep loops stand in each other.
+type deepest struct {
+	of map[*ast.PredicateNode]int
+	n  int
+}
+
+// Visit looks at a node.
+func (d *deepest) Visit(node *ast.Node) {
+	if n, ok := (*node).(*ast.PredicateNode); ok {
+		d.n = max(d.n, d.of[n])
+	}
+}
+
+// Graded is the number that a result stands for: 0 and 1 for false and true. It is an error when it is not in [0,1], within a
+// rounding error.
+func Graded(result any) (float64, error) {
+	const slack = 1e-9
+	switch v := result.(type) {
+	case bool:
+		if v {
+			return 1, nil
+		}
+		return 0, nil
+	case float64:
+		switch {
+		case math.IsNaN(v):
+			return 0, errors.New("it gives no number: something was divided by zero")
+		case v < -slack || v > 1+slack:
+			return 0, fmt.Errorf("it gives %.6g, which is not between 0 and 1", v)
+		case v > 1-slack:
+			return 1, nil
+		}
+		return max(0, v), nil
+	}
+	return 0, errors.New("it gives no number")
+}

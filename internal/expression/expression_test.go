@@ -1,0 +1,278 @@
+package expression
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+)
+
+type item struct {
+	Text string `expr:"text"`
+	Why  string `expr:"finishReason"`
+}
+
+type inner struct {
+	Tokens int     `expr:"outputTokens"`
+	Ms     float64 `expr:"latencyMs"`
+}
+
+type env struct {
+	Answer string            `expr:"answer"`
+	Items  []item            `expr:"candidates"`
+	Vars   map[string]any    `expr:"vars"`
+	Usage  inner             `expr:"usage"`
+	Safety map[string]string `expr:"safety"`
+}
+
+func sample() env {
+	return env{
+		Answer: "Paris, שלום e\u0301", Items: []item{{"a", "STOP"}, {"b", ""}},
+		Vars:  map[string]any{"country": "France", "list": []any{"x", "y"}, "n": "3", "big": strings.Repeat("x", 1<<20)},
+		Usage: inner{3, 1.5}, Safety: map[string]string{"HARM": "LOW"},
+	}
+}
+
+func TestRun(t *testing.T) {
+	for text, want := range map[string]any{
+		`true`:                                            true,
+		`answer contains "Paris"`:                         true,
+		`answer contains "שלום"`:                          true,
+		`not (answer startsWith "Rome")`:                  true,
+		`answer matches "^P.*,"`:                          true,
+		`usage.outputTokens <= 3 and usage.latencyMs < 2`: true,
+		`usage.outputTokens / 4`:                          0.75,
+		`usage.outputTokens`:                              3.0,
+		`len(filter(candidates, .finishReason == "STOP")) / len(candidates)`: 0.5,
+		`all(candidates, any(["a", "b"], # == "a") or true)`:                 true,
+		`vars.country == "France" && vars["n"] == "3"`:                       true,
+		`"x" in vars.list`:                                   true,
+		`"z" in vars.list`:                                   false,
+		`int(vars.n) == 3`:                                   true,
+		`(vars.missing ?? "none") == "none"`:                 true,
+		`vars?.missing == nil`:                               true,
+		`let n = len(vars.list); n * 2`:                      4.0,
+		`len(uniq(map(candidates, .text)))`:                  2.0,
+		`join(map(candidates, .text), "-") == "a-b"`:         true,
+		`replace(answer, "Paris", "Rome") startsWith "Rome"`: true,
+		`sum(1..3) == 6`:                                     true,
+		`len(3..1)`:                                          0.0,
+		`reduce(1..4, #acc + #, 0)`:                          10.0,
+		`answer | lower() | trim() | len() > 3`:              true,
+		`safety["HARM"] == "LOW" and safety.HARM == "LOW"`:   true,
+		`0 / 0 > 1`:                                          false,
+		`fromJSON("{\"a\": [1, 2]}").a[1]`:                   2.0,
+		`1 in map(candidates, len(.text))`:                   true,
+		`sort(["b", "a"])[0] == "a"`:                         true,
+		`vars.country ?? "x" == "x" ? 1 : 0.5`:               nil,
+	} {
+		p, err := Compile(text, env{}, Grade)
+		if err != nil {
+			if want != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		got, err := p.Run(sample())
+		if want == nil {
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v (%v), want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		want    Want
+		offset  int
+		message string
+		hint    string
+	}{
+		{`answr contains "x"`, Grade, 0, "there is no `answr` here", "did you mean `answer`?"},
+		{`"é" == anwser`, Grade, 8, "there is no `anwser` here", "did you mean `answer`?"},
+		{`usage.outputTokns > 3`, Grade, 6, "there is no `outputTokns` in it", "did you mean `outputTokens`?"},
+		{`any(candidates, .txt == "")`, Grade, 17, "there is no `txt` in it", "did you mean `text`?"},
+		{`now().Year() > 3`, Grade, 0, "there is no function `now` here", ""},
+		{`repeat(answer, 9) == ""`, Grade, 0, "there is no function `repeat` here", ""},
+		{`answer`, Grade, 0, "the expression gives a text, not true, false or a number", ""},
+		{`vars.list[0:1]`, Truth, 0, "", ""},
+		{`1 + 1`, Truth, 0, "the expression gives a number, not true or false", ""},
+		{`answer == ""`, Number, 0, "the expression gives true or false, not a number", ""},
+		{`candidates`, Grade, 0, "the expression gives a list, not true, false or a number", ""},
+		{`$env == 1`, Grade, 0, "`$env` needs a name", ""},
+		{``, Grade, 0, "the expression is empty", ""},
+		{" \r\n", Grade, 0, "the expression is empty", ""},
+		{`answer contains`, Grade, 14, "unexpected token EOF", ""},
+		{`answer matches "("`, Grade, 7, "missing closing )", ""},
+		{`any(candidates, any(candidates, any(candidates, true)))`, Grade, 0, "at most 2 loops may stand inside each other", ""},
+		{strings.Repeat("1+", maxNodes) + "1", Grade, 0, "maximum allowed nodes", ""},
+		{strings.Repeat(" ", MaxText) + "1", Grade, MaxText, "at most 4096 are allowed", ""},
+		{`answer + 1`, Grade, 7, "mismatched types string and int", ""},
+	} {
+		_, err := Compile(c.text, env{}, c.want)
+		if c.message == "" {
+			continue // known when it runs
+		}
+		var e *Error
+		if !errors.As(err, &e) {
+			t.Errorf("%.40s: no mistake", c.text)
+			continue
+		}
+		if !strings.Contains(e.Message, c.message) || e.Hint != c.hint || c.offset != 0 && e.Offset != c.offset {
+			t.Errorf("%.40s: %d %q (%q), want %d %q (%q)", c.text, e.Offset, e.Message, e.Hint, c.offset, c.message, c.hint)
+		}
+	}
+}
+
+// What would take very long, or very much memory, ends with an error instead.
+func TestBounds(t *testing.T) {
+	big := sample()
+	big.Answer = strings.Repeat("a", 1<<20)
+	for range 2000 {
+		big.Items = append(big.Items, item{Text: "t"})
+	}
+	for _, text := range []string{
+		`len(1..1000000000) > 0`,
+		`len(-9223372036854775807..9223372036854775807) > 0`,
+		`any(1..1000000, any(1..1000000, false))`,
+		`len(map(1..9999, map(1..9999, #))) > 1`,
+		`all(candidates, all(candidates, answer contains "b" or true))`,
+		`all(1..100, not (answer matches "(a|b|ab)*c"))`,
+		`answer matches "` + strings.Repeat("a{1000}", 150) + `"`,
+		`len(reduce(1..60, #acc + #acc, "a")) > 0`,
+		`len(join(map(1..1000, answer), "")) > 0`,
+		`len(join(split(answer, ""), answer)) > 0`,
+		`len(replace(answer, "a", answer)) > 0`,
+		`len(replace(answer, "", answer)) > 0`,
+		`len(uniq(1..20000)) > 0`,
+		`len(fromJSON(answer + answer + answer)) > 0`,
+		`let a = answer + answer; let b = a + a; let c = b + b; let d = c + c; let e = d + d; let f = e + e; len(f) > 0`,
+		`len(toJSON(map(1..100, answer))) > 0`,
+		`any(1..100, map(1..100, answer) == map(1..100, answer))`,
+	} {
+		p, err := Compile(text, env{}, Grade)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := p.Run(big); !errors.Is(err, errTooMuch) && (err == nil || !strings.Contains(err.Error(), "memory budget")) {
+			t.Errorf("%.60s: %v (%v), want too much", text, got, err)
+		}
+	}
+	p, err := Compile(`answer matches "^a+$" and not (lower(answer) contains "b") and len(candidates) > 2000`, env{}, Grade)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Run(big); got != true || err != nil {
+		t.Errorf("a megabyte: %v (%v)", got, err)
+	}
+}
+
+func TestFailsWhenRun(t *testing.T) {
+	for text, want := range map[string]string{
+		`vars.country`:                 "it gives a text, not true, false or a number",
+		`vars.missing`:                 "it gives nothing, not true, false or a number",
+		`int(vars.country) > 1`:        "France",
+		`vars.list[7] == "a"`:          "out of range",
+		`1 % (usage.outputTokens - 3)`: "divide by zero",
+		`answer matches vars.n + "("`:  "missing closing )",
+		`vars.list matches "a"`:        "takes two texts",
+	} {
+		p, err := Compile(text, env{}, Grade)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := p.Run(sample()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v (%v), want %q", text, got, err, want)
+		}
+	}
+}
+
+// A map of samples makes its names known: for columns, and for what is inside `vars` only when it runs.
+func TestColumns(t *testing.T) {
+	known := map[string]any{"country": "", "population": "", "vars": map[string]any{}}
+	p, err := Compile(`int(population) > 5 and country != vars["first name"]`, known, Truth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Run(map[string]any{"country": "France", "population": "68", "vars": map[string]any{"first name": "x"}})
+	if got != true || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := Compile(`populaton > 5`, known, Truth); err == nil || err.(*Error).Hint != "did you mean `population`?" {
+		t.Errorf("%#v", err)
+	}
+	if _, err := Compile(`$env["populaton"] == ""`, known, Truth); err == nil {
+		t.Error("a typo in $env is no mistake")
+	}
+	if _, err := Compile(`country > 5`, known, Truth); err == nil {
+		t.Error("a text is no number")
+	}
+}
+
+func TestReads(t *testing.T) {
+	p, err := Compile(`let x = usage.outputTokens; x > 1 and vars.country == vars["the list"] and len(candidates) > 0 and vars?.maybe == nil and (vars.other ?? "") == "" and any(candidates, .text in vars)`, env{}, Grade)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range p.Reads() {
+		s := r.String()
+		if r.Optional {
+			s += "?"
+		}
+		got = append(got, s)
+		if last := r.Path[len(r.Path)-1]; !strings.Contains(p.Text()[r.Offset:r.Offset+len(last)+1], last) {
+			t.Errorf("%s stands at %q", s, p.Text()[r.Offset:])
+		}
+	}
+	want := "usage.outputTokens vars.country vars.the list candidates vars.maybe? vars.other? candidates vars"
+	if strings.Join(got, " ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if !p.Uses("vars") || !p.Uses("vars", "country") || p.Uses("answer") || p.Uses("x") {
+		t.Error("wrong uses")
+	}
+	if v, ok := p.Reads()[0].Value(sample()); v != 3 || !ok {
+		t.Errorf("outputTokens is %v", v)
+	}
+	if v, ok := p.Reads()[2].Value(sample()); ok {
+		t.Errorf("the missing variable is %v", v)
+	}
+}
+
+func TestGraded(t *testing.T) {
+	for _, c := range []struct {
+		result any
+		want   float64
+		bad    bool
+	}{{true, 1, false}, {false, 0, false}, {0.5, 0.5, false}, {1 + 1e-12, 1, false}, {-1e-12, 0, false}, {1.1, 0, true}, {-0.1, 0, true}, {math.NaN(), 0, true}, {math.Inf(1), 0, true}} {
+		if got, err := Graded(c.result); got != c.want || (err != nil) != c.bad {
+			t.Errorf("%v: %v, %v", c.result, got, err)
+		}
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	p, err := Compile(`sum(1..usage.outputTokens) == 6 and answer matches "P"`, env{}, Truth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				if got, err := p.Run(sample()); got != true || err != nil {
+					t.Errorf("%v, %v", got, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

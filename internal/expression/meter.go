@@ -1,0 +1,346 @@
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+)
+
+// budget is what an evaluation may spend: about a byte looked at each, so that the longest takes a second or two.
+const budget = 1 << 27
+
+// perItem is what an item of a list or a mapping costs beside its content, and what a step of a loop costs.
+const perItem = 64
+
+var errTooMuch = errors.New("the expression works on too much: texts or lists are too long for it")
+
+// meter counts what one evaluation has left to spend.
+type meter struct {
+	left     int
+	patterns map[string]*pattern
+}
+
+// pattern is a regular expression with the number of its instructions.
+type pattern struct {
+	re    *regexp.Regexp
+	steps int
+}
+
+func (m *meter) spend(n int) error {
+	if n < 0 || n > m.left {
+		m.left = 0
+		return errTooMuch
+	}
+	m.left -= n
+	return nil
+}
+
+// times is spend for products, which may be too large for an int.
+func (m *meter) times(a, b int) error {
+	if a > 0 && b > budget/a {
+		return m.spend(-1)
+	}
+	return m.spend(a * b)
+}
+
+// size spends what a value costs, all that is in it included, weight times over.
+func (m *meter) size(v any, weight int) error {
+	switch v := v.(type) {
+	case nil, bool, int, float64:
+		return m.spend(1)
+	case string:
+		return m.times(1+len(v), weight)
+	case []any:
+		for _, item := range v {
+			if err := m.item(item, weight); err != nil {
+				return err
+			}
+		}
+		return nil
+	case map[string]any:
+		for _, item := range v {
+			if err := m.item(item, weight); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return m.reflected(reflect.ValueOf(v), weight)
+}
+
+func (m *meter) item(v any, weight int) error {
+	if err := m.times(perItem, weight); err != nil {
+		return err
+	}
+	return m.size(v, weight)
+}
+
+// reflected is size for values of other types.
+func (m *meter) reflected(v reflect.Value, weight int) error {
+	items := 0
+	var at func(int) reflect.Value
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		items, at = v.Len(), v.Index
+	case reflect.Struct:
+		items, at = v.NumField(), v.Field
+	case reflect.Map:
+		keys := v.MapKeys()
+		items, at = len(keys), func(i int) reflect.Value { return v.MapIndex(keys[i]) }
+	}
+	if err := m.spend(1); err != nil {
+		return err
+	}
+	for i := range items {
+		if err := m.item(at(i).Interface(), weight); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names of functions that only payer can call: no expression can spell them.
+const (
+	payName   = "\x00pay"
+	loopName  = "\x00loop"
+	pairsName = "\x00pairs"
+	matchName = "\x00match"
+	rangeName = "\x00range"
+)
+
+// weights are of functions that give, or need, more than a byte for a byte.
+var weights = map[string]int{"toJSON": 8, "fromJSON": 64, "split": 16, "toBase64": 2, "string": 2, "sort": 8, "sortBy": 16, "median": 8}
+
+// payer makes an expression pay: what goes into operators and functions passes through functions of the meter.
+type payer struct{}
+
+// Visit changes a node; those inside it were changed before.
+func (payer) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "matches":
+			patch(node, matchName, n.Left, n.Right)
+		case "..":
+			patch(node, rangeName, n.Left, n.Right)
+		case "+", "==", "!=", "<", ">", "<=", ">=", "in", "contains", "startsWith", "endsWith":
+			pay(&n.Left, payName, 1)
+			pay(&n.Right, payName, 1)
+		}
+	case *ast.SliceNode:
+		pay(&n.Node, payName, 1)
+	case *ast.CallNode:
+		for i := range n.Arguments {
+			pay(&n.Arguments[i], payName, 1)
+		}
+	case *ast.BuiltinNode:
+		builtIn(n)
+	}
+}
+
+func builtIn(n *ast.BuiltinNode) {
+	steps := 0
+	for i := range n.Arguments {
+		if loop, ok := n.Arguments[i].(*ast.PredicateNode); ok {
+			var c counter
+			ast.Walk(&loop.Node, &c)
+			steps += c.n
+		}
+	}
+	weight := max(1, weights[n.Name])
+	for i := range n.Arguments {
+		_, loop := n.Arguments[i].(*ast.PredicateNode)
+		switch {
+		case loop:
+		case n.Name == "uniq":
+			pay(&n.Arguments[i], pairsName, 8)
+		case i == 0 && steps > 0:
+			pay(&n.Arguments[i], loopName, weight+steps)
+		default:
+			pay(&n.Arguments[i], payName, weight)
+		}
+	}
+}
+
+// counter counts nodes.
+type counter struct{ n int }
+
+// Visit counts one.
+func (c *counter) Visit(*ast.Node) { c.n++ }
+
+// pay lets an argument pass through a function of the meter, unless its size is bounded by that of the expression.
+func pay(node *ast.Node, name string, weight int) {
+	switch (*node).(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NilNode:
+		if name == payName {
+			return
+		}
+	}
+	patch(node, name, *node, &ast.IntegerNode{Value: weight})
+}
+
+func patch(node *ast.Node, name string, args ...ast.Node) {
+	at := (*node).Location()
+	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: args}
+	call.Callee.SetLocation(at)
+	call.SetLocation(at)
+	*node = call
+}
+
+// functions are those of the meter, and those of the language whose own ones could run away.
+func (m *meter) functions() []expr.Option {
+	return []expr.Option{
+		expr.Function(payName, func(args ...any) (any, error) { return args[0], m.size(args[0], args[1].(int)) }),
+		expr.Function(loopName, m.loop),
+		expr.Function(pairsName, m.pairs),
+		expr.Function(matchName, m.match),
+		expr.Function(rangeName, m.span),
+		expr.Function("replace", m.replace, new(func(string, string, string) string)),
+		expr.Function("join", m.join, new(func([]string, string) string), new(func([]any, string) string), new(func([]string) string), new(func([]any) string)),
+	}
+}
+
+// loop pays for the steps of a loop over a list, and gives the list.
+func (m *meter) loop(args ...any) (any, error) {
+	v := reflect.ValueOf(args[0])
+	if v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
+		return args[0], nil // the loop itself says what is wrong
+	}
+	return args[0], m.times(v.Len()*perItem, args[1].(int))
+}
+
+// pairs pays for comparing all items of a list with each other, and gives the list.
+func (m *meter) pairs(args ...any) (any, error) {
+	if v := reflect.ValueOf(args[0]); v.Kind() == reflect.Slice {
+		if err := m.times(v.Len(), v.Len()*perItem); err != nil {
+			return nil, err
+		}
+	}
+	return args[0], m.size(args[0], args[1].(int))
+}
+
+// match says whether a text matches a regular expression. Its time is bounded by their product.
+func (m *meter) match(args ...any) (any, error) {
+	text, ok := args[0].(string)
+	source, okSource := args[1].(string)
+	if !ok || !okSource {
+		return nil, fmt.Errorf("`matches` takes two texts")
+	}
+	p, err := m.pattern(source)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.times(1+len(text), p.steps); err != nil {
+		return nil, err
+	}
+	return p.re.MatchString(text), nil
+}
+
+// maxPatterns bounds how many regular expressions a meter remembers.
+const maxPatterns = 16
+
+func (m *meter) pattern(source string) (*pattern, error) {
+	if p := m.patterns[source]; p != nil {
+		return p, nil
+	}
+	if len(source) > MaxText {
+		return nil, fmt.Errorf("a regular expression of %d bytes; at most %d are allowed", len(source), MaxText)
+	}
+	re, err := regexp.Compile(source)
+	if err != nil {
+		return nil, fmt.Errorf("`matches` takes a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	p := &pattern{re, 1}
+	if parsed, err := syntax.Parse(source, syntax.Perl); err == nil {
+		if prog, err := syntax.Compile(parsed.Simplify()); err == nil {
+			p.steps = len(prog.Inst)
+		}
+	}
+	if m.patterns == nil || len(m.patterns) >= maxPatterns {
+		m.patterns = map[string]*pattern{}
+	}
+	m.patterns[source] = p
+	return p, m.times(p.steps, 64)
+}
+
+// span lists the whole numbers from one to another.
+func (m *meter) span(args ...any) (any, error) {
+	from, ok := args[0].(int)
+	to, okTo := args[1].(int)
+	if !ok || !okTo {
+		return nil, errors.New("`..` takes two whole numbers")
+	}
+	const furthest = budget / perItem
+	if to < from {
+		return []int{}, nil
+	}
+	if n := uint64(to) - uint64(from); n >= furthest {
+		return nil, errTooMuch
+	}
+	if err := m.times(to-from+1, perItem); err != nil {
+		return nil, err
+	}
+	out := make([]int, 0, to-from+1)
+	for i := range to - from + 1 {
+		out = append(out, from+i)
+	}
+	return out, nil
+}
+
+func (m *meter) replace(args ...any) (any, error) {
+	texts, err := textsOf("replace", args)
+	if err != nil {
+		return nil, err
+	}
+	if len(texts) != 3 {
+		return nil, errors.New("`replace` takes a text, what is replaced, and what by")
+	}
+	if err := m.times(strings.Count(texts[0], texts[1]), len(texts[2])); err != nil {
+		return nil, err
+	}
+	return strings.ReplaceAll(texts[0], texts[1], texts[2]), nil
+}
+
+func (m *meter) join(args ...any) (any, error) {
+	list := reflect.ValueOf(args[0])
+	if list.Kind() != reflect.Slice {
+		return nil, errors.New("`join` takes a list of texts")
+	}
+	items := make([]any, list.Len())
+	for i := range items {
+		items[i] = list.Index(i).Interface()
+	}
+	texts, err := textsOf("join", items)
+	if err != nil {
+		return nil, err
+	}
+	by := ""
+	if len(args) > 1 {
+		if by, _ = args[1].(string); by == "" && args[1] != "" {
+			return nil, errors.New("`join` joins by a text")
+		}
+	}
+	if err := m.times(len(texts), len(by)); err != nil {
+		return nil, err
+	}
+	return strings.Join(texts, by), nil
+}
+
+// textsOf checks that all values are texts.
+func textsOf(function string, values []any) ([]string, error) {
+	out := make([]string, len(values))
+	for i, v := range values {
+		text, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("`%s` takes texts", function)
+		}
+		out[i] = text
+	}
+	return out, nil
+}
