@@ -86,6 +86,9 @@ type Result struct {
 	// OverBudget says that it was the budget for which the trial was skipped, or its answer not
 	// judged.
 	OverBudget bool `json:"-"`
+
+	// Metrics are the derived metrics that could be computed, by name.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
 }
 
 // withoutContent is what replaces words that may hold parts of prompts or answers.

@@ -45,6 +45,8 @@ func (r *indexed) scan(data []byte) {
 			r.outcome = v.String()
 		case "scores":
 			v.ForEach(r.score)
+		case "metrics":
+			v.ForEach(r.derived)
 		case "usage":
 			v.ForEach(r.tokens)
 		case "timing":
@@ -94,6 +96,14 @@ func (r *indexed) score(_, v gjson.Result) bool {
 	})
 	if m.name != "" && told {
 		r.metrics = append(r.metrics, m)
+	}
+	return true
+}
+
+// derived takes up a derived metric.
+func (r *indexed) derived(name, v gjson.Result) bool {
+	if v.Type == gjson.Number && name.String() != "" {
+		r.metrics = append(r.metrics, metric{name.String(), v.Float()})
 	}
 	return true
 }

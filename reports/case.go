@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
@@ -62,6 +64,9 @@ func (c *caseReport) trial(r *eval.Result) {
 	c.response(r.Response)
 	for _, s := range r.Scores {
 		c.score(s)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		c.printf("  metric %s: %.3g\n", diag.CleanLine(name), r.Metrics[name])
 	}
 	if t := r.Timing; t != nil {
 		c.printf("  time: %.0f ms service, %.0f ms waiting, %s\n", t.LatencyMs, t.QueuedMs, diag.Count(t.Attempts, "attempt"))

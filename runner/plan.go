@@ -139,6 +139,7 @@ type Planned struct {
 	Problem error
 
 	scorers []*scorers.Compiled
+	derived []*suite.Metric
 	vars    tmpl.Dict
 }
 
@@ -238,7 +239,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
 					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
 				},
-				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled, vars: c.Vars(),
+				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled, derived: s.Derived(), vars: c.Vars(),
 			}
 			if w.whole != nil {
 				w.whole(&t.Trial)
@@ -275,6 +276,9 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 	}
 	if c.Threshold != nil {
 		fmt.Fprintf(h, "threshold %g", *c.Threshold)
+	}
+	for _, m := range s.Derived() {
+		fmt.Fprintf(h, "metric %s %s", m.Name, m.Text())
 	}
 	return out, hex.EncodeToString(h.Sum(nil))[:16]
 }

@@ -389,6 +389,7 @@ func (a *asked) score() bool {
 	}
 	a.result.Scores = a.scores
 	a.result.Outcome, a.result.Error = scorers.Judge(a.result.Scores, a.trial.Threshold)
+	a.derive()
 	return true
 }
 

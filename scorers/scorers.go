@@ -130,7 +130,7 @@ func (a args) option(key string) yamlnode.Node {
 
 // Builtin is the table of the kinds that evalrun brings.
 func Builtin() Table {
-	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), textless(serviceKinds()), programKinds(), combinators())
+	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), textless(serviceKinds()), programKinds(), expressionKinds(), combinators())
 }
 
 func textless(kinds []Kind) []Kind {
@@ -163,7 +163,7 @@ func (t Table) Check(s *suite.Scorer) { t.build(s, nil) }
 // build compiles a scorer, which stands inside the outer one when that is not nil.
 func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 	kind := t.Lookup(s.Kind)
-	s.References, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns = nil, "", false, nil, nil
+	s.References, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns, s.Variables = nil, "", false, nil, nil, nil
 	if s.Turn.Given() {
 		s.Turns = append(s.Turns, s.Turn)
 	}

@@ -87,11 +87,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 		}
 	}
 	def.isolated = l.quarantine(m.Get("quarantine"))
-	var own []*scorerDef
-	for _, item := range m.Get("scorers").Seq() {
-		own = append(own, l.scorerDef(item))
-	}
-	def.scorers = [][]*scorerDef{own}
+	def.scorers = [][]*scorerDef{l.scorerList(m.Get("scorers"), nil)}
 	return def
 }
 
@@ -305,10 +301,14 @@ func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*S
 	}
 	layers = append(append(layers, def.scorers...), v.scorers)
 	var out []*Scorer
-	for _, layer := range layers {
+	for i, layer := range layers {
+		later := slices.Concat(layers[i+1:]...)
 		before := len(out)
 		taken := map[string]bool{}
 		for _, d := range layer {
+			if slices.Contains(later, d) { // of a set that both use
+				continue
+			}
 			sc := d.expand(s, c, diags)
 			if sc == nil {
 				continue

@@ -63,6 +63,7 @@ func (l *checker) definition(def *caseDef) {
 	for v := range l.variants(def, &own) {
 		c := l.outline(def, v, &own)
 		c.Scorers = l.scorers(def, v, c, &own)
+		c.checkVariables(&own)
 		if l.checkName(c) {
 			if numbered++; example == nil {
 				example = c
@@ -224,7 +225,7 @@ func (l *loader) tellUnstreamed() {
 func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 	for _, d := range slices.Concat(def.scorers...) {
 		sc := d.fixed
-		if sc == nil || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
+		if sc == nil || d.shared || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
 			continue
 		}
 		warnings.Warnf(sc.Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)

@@ -65,7 +65,7 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 	}
 }
 
-// Metrics are the names that a gate can compare: those that every comparison has, and the named scorers. open says that some
+// Metrics are the names that a gate can compare: those that every comparison has, the named scorers, and those derived from them. open says that some
 // names are templates, so that there may be others.
 func (s *Suite) Metrics() (names []string, open bool) {
 	names = []string{eval.MetricPass, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens}
@@ -90,6 +90,9 @@ func (s *Suite) Metrics() (names []string, open bool) {
 	for _, c := range s.cases {
 		add(slices.Concat(c.scorers...))
 		open = open || c.rows != nil && c.rows.scorers != ""
+	}
+	for _, m := range s.derived {
+		names = append(names, m.Name)
 	}
 	return names, open
 }

@@ -11,7 +11,7 @@ import (
 
 // included are the keys of a file that another includes. What a run is, where it goes and what it may cost is the business of the
 // suite alone.
-var included = []string{"version", "name", "description", "include", "targets", "prompts", "defaults", "cases"}
+var included = []string{"version", "name", "description", "include", "targets", "prompts", "scorerSets", "defaults", "cases"}
 
 // include reads the files that a suite includes, and those that they include, each once and before whoever includes it.
 func (l *loader) include(root yamlnode.Map) []yamlnode.Map {

@@ -32,10 +32,11 @@ type loader struct {
 	broken     []*Prompt                // whose templates cannot be parsed
 	unstreamed map[diag.Pos]*unstreamed // scorers of streams, by their places
 	stream     bool                     // what targets do that do not say
+	sets       map[string]*scorerSet
 }
 
 // suiteKeys are the keys of a suite.
-var suiteKeys = []string{"version", "name", "include", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "defaults", "cases", "limits", "prices", "gate"}
+var suiteKeys = []string{"version", "name", "include", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "scorerSets", "defaults", "cases", "metrics", "limits", "prices", "gate"}
 
 func (l *loader) load(root yamlnode.Node) {
 	m := root.Map(suiteKeys...)
@@ -63,9 +64,12 @@ func (l *loader) load(root yamlnode.Node) {
 	l.limits(m.Get("limits"))
 	l.prices(m.Get("prices"))
 	l.gate(m.Get("gate"))
+	l.scorerSets()
 	l.readDefaults()
 	l.readCases()
 	l.checkCases()
+	l.unusedSets()
+	l.metrics(m.Get("metrics"))
 	l.checkMetrics(m.Get("gate"))
 }
 

@@ -211,20 +211,24 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	errors.As(err, &e)
 	message, hint := e.Message, ""
 	if e.Missing != "" {
-		if c.row != nil {
-			diags.Errorf(s.pos(e.Offset), diag.DidYouMean(e.Missing, names(c.vars)), "%s", c.row.missing(e.Missing))
-			return "", false
-		}
-		message = fmt.Sprintf("case `%s` has no variable `%s`", c.Name, e.Missing)
-		hint = fmt.Sprintf("set it in `vars` of the case on line %d, or for all cases in `defaults`", c.Pos.Line)
-		if near := diag.Nearest(e.Missing, names(c.vars), 1); len(near) > 0 {
-			hint = fmt.Sprintf("did you mean `%s`, or is that the slip, in the case on line %d?", near[0], c.Pos.Line)
-		}
+		message, hint = c.missing(e.Missing)
 	} else {
 		message = fmt.Sprintf("case `%s`: in the template: %s", c.Name, message)
 	}
 	diags.Errorf(s.pos(e.Offset), hint, "%s", message)
 	return "", false
+}
+
+// missing says that the case has no variable of that name, and what to do.
+func (c *Case) missing(name string) (message, hint string) {
+	if c.row != nil {
+		return c.row.missing(name), diag.DidYouMean(name, names(c.vars))
+	}
+	hint = fmt.Sprintf("set it in `vars` of the case on line %d, or for all cases in `defaults`", c.Pos.Line)
+	if near := diag.Nearest(name, names(c.vars), 1); len(near) > 0 {
+		hint = fmt.Sprintf("did you mean `%s`, or is that the slip, in the case on line %d?", near[0], c.Pos.Line)
+	}
+	return fmt.Sprintf("case `%s` has no variable `%s`", c.Name, name), hint
 }
 
 // names are the sorted keys of a set of variables.

@@ -30,6 +30,7 @@ type Scorer struct {
 	NeedsPrice  bool         // it tells something only of answers that have a price
 	Programs    []string     // what it runs: commands with the digests of their files. A program is given all variables
 	Turns       []TurnChoice // the turns that it names
+	Variables   []VariableUse
 }
 
 // CandidateChoice says which of several candidates a scorer looks at.
@@ -106,7 +107,11 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside []string) string {
 		if i := slices.IndexFunc(strange, func(e yamlnode.Entry) bool { return len(diag.Nearest(e.Name(), known, 1)) > 0 }); i >= 0 {
 			slip = strange[i]
 		}
-		slip.Key.Errorf(diag.DidYouMean(slip.Name(), known), "unknown scorer kind `%s`", slip.Name())
+		hint := diag.DidYouMean(slip.Name(), known)
+		if slip.Name() == useKey {
+			hint = "`use` stands in a list of `scorers`, not inside another scorer"
+		}
+		slip.Key.Errorf(hint, "unknown scorer kind `%s`", slip.Name())
 		return ""
 	}
 	m.Errorf("such as `contains: Paris`; `evalrun scorers` lists the kinds", "a scorer without a kind")
@@ -156,6 +161,7 @@ type rendering struct {
 	node      yamlnode.Node
 	templates map[string]source
 	broken    bool
+	shared    bool // of a set
 }
 
 // rendering parses the templates in a value.
@@ -195,7 +201,8 @@ func (r *rendering) render(c *Case, diags *diag.List) (out yamlnode.Node, ok boo
 // scorerDef is an entry of a list of scorers as the file says it.
 type scorerDef struct {
 	rendering
-	fixed *Scorer // set when there is no template in it
+	fixed  *Scorer // set when there is no template in it
+	shared bool    // of a set
 }
 
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {

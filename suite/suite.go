@@ -50,6 +50,7 @@ type Suite struct {
 	kinds    Kinds
 	embeds   bool
 	costs    map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
+	derived  []*Metric
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.

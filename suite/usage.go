@@ -9,6 +9,28 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
+// VariableUse is a variable of the case that a scorer looks at.
+type VariableUse struct {
+	Name string
+	Pos  diag.Pos // where the scorer names it
+	// Optional says that the scorer copes with there being none.
+	Optional bool
+	// All says that it is all variables rather than one: which, only shows when an answer is scored.
+	All bool
+}
+
+// checkVariables reports the variables that the case's scorers look at and that the case does not have.
+func (c *Case) checkVariables(diags *diag.List) {
+	for _, sc := range c.Scorers {
+		for _, v := range sc.Variables {
+			if _, ok := c.vars[v.Name]; !ok && !v.Optional && !v.All {
+				message, hint := c.missing(v.Name)
+				diags.Errorf(v.Pos, hint, "%s", message)
+			}
+		}
+	}
+}
+
 // unused warns of variables of the definition, and of columns of its rows, that nothing names.
 func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 	used := map[string]bool{}
@@ -46,6 +68,12 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 		}
 	}
 	all = all || slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Programs) > 0 })
+	for _, sc := range c.Scorers {
+		for _, v := range sc.Variables {
+			all = all || v.All
+			used[v.Name], l.used[v.Name] = true, true
+		}
+	}
 	l.used["."] = l.used["."] || all
 	if all {
 		return warnings

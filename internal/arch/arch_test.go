@@ -24,7 +24,7 @@ var direct = map[string][]string{
 	"internal/picture":  nil,
 	"internal/program":  nil,
 	"internal/dataset":  {"internal/tmpl"},
-	"suite":             {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset"},
+	"suite":             {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset", "internal/expression"},
 	"internal/secret":   {"eval"},
 	"genlang":           {"eval", "internal/secret"},
 	"genlang/emulator":  {"eval", "diag", "internal/yamlnode", "internal/tmpl"},
@@ -39,6 +39,8 @@ var direct = map[string][]string{
 	"runner":            {"scorers", "suite", "eval", "diag"},
 	"internal/harness":  {"runner", "compare", "internal/stats", "reports", "history", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
 	"cmd/evalrun":       {"internal/harness", "history", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
+
+	"internal/expression": {"diag"},
 }
 
 // only says which packages may import something from outside the module.
@@ -47,6 +49,8 @@ var only = map[string][]string{
 	"net/http":           {"genlang", "genlang/emulator", "genlang/oauth"},
 	"database/sql":       {"history"},
 	"modernc.org/sqlite": {"history"},
+
+	"github.com/expr-lang/expr": {"internal/expression"},
 }
 
 type pkg struct {

@@ -123,9 +123,17 @@ func Compile(text string, env any, want Want) (p *Program, err error) {
 	return p, nil
 }
 
+// Open are samples for Compile beside which there may be other names, known only when the expression runs over a map[string]any.
+type Open map[string]any
+
 // options are those of every compilation: the functions pay with the meter.
 func options(env any, m *meter) []expr.Option {
-	out := []expr.Option{expr.Env(env), expr.MaxNodes(maxNodes), expr.Optimize(false)}
+	out := []expr.Option{expr.MaxNodes(maxNodes), expr.Optimize(false)}
+	if samples, open := env.(Open); open {
+		out = append(out, expr.Env(map[string]any(samples)), expr.AllowUndefinedVariables())
+	} else {
+		out = append(out, expr.Env(env))
+	}
 	for _, name := range refused {
 		out = append(out, expr.DisableBuiltin(name))
 	}
@@ -231,6 +239,8 @@ func described(t reflect.Type) string {
 
 var (
 	unknownName = regexp.MustCompile(`^unknown name (.+)$`)
+	identifier  = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
+	wrongKind   = regexp.MustCompile(`^interface conversion: interface \{\} is (.+), not (.+)$`)
 	noField     = regexp.MustCompile(`^type .+ has no (?:field|method) (.+)$`)
 )
 
@@ -248,6 +258,11 @@ func located(text string, env any, err error) *Error {
 			return out
 		}
 		out.Message, out.Hint = fmt.Sprintf("there is no `%s` here", name), diag.DidYouMean(name, namesIn(reflect.ValueOf(env), 1))
+		if near := diag.Nearest(name, namesIn(reflect.ValueOf(env), 1), 1); len(near) > 0 && !identifier.MatchString(near[0]) {
+			out.Hint = fmt.Sprintf("did you mean `$env[%q]`?", near[0])
+		}
+	} else if m := wrongKind.FindStringSubmatch(at.Message); m != nil {
+		out.Message = fmt.Sprintf("%s stands where %s is needed", kindNamed(m[1]), kindNamed(m[2]))
 	} else if m := noField.FindStringSubmatch(at.Message); m != nil {
 		if i := strings.Index(text[out.Offset:], m[1]); i >= 0 {
 			out.Offset += i
@@ -258,6 +273,25 @@ func located(text string, env any, err error) *Error {
 		}
 	}
 	return out
+}
+
+// kindNamed names a type that the library spells as Go does.
+func kindNamed(t string) string {
+	switch {
+	case t == "nil":
+		return "nothing"
+	case t == "string":
+		return "a text"
+	case t == "bool":
+		return "true or false"
+	case strings.HasPrefix(t, "[]"):
+		return "a list"
+	case strings.HasPrefix(t, "map["):
+		return "a mapping"
+	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "float"):
+		return "a number"
+	}
+	return "another value"
 }
 
 // byteOf is the byte at which the n-th character of a text begins.
@@ -289,6 +323,7 @@ func namesIn(v reflect.Value, depth int) []string {
 		for _, k := range v.MapKeys() {
 			out = append(out, k.String())
 		}
+		slices.Sort(out) // of two that are equally near always the same is named
 	}
 	return out
 }

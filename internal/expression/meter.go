@@ -12,8 +12,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// budget is what an evaluation may spend: about a byte looked at each, so that the longest takes a second or two.
-const budget = 1 << 27
+// budget is what an evaluation may spend: about a byte looked at each, so that the longest takes about a second.
+const budget = 1 << 26
 
 // perItem is what an item of a list or a mapping costs beside its content, and what a step of a loop costs.
 const perItem = 64
@@ -280,7 +280,7 @@ func (m *meter) span(args ...any) (any, error) {
 	if to < from {
 		return []int{}, nil
 	}
-	if n := uint64(to) - uint64(from); n >= furthest {
+	if to > from+furthest || from+furthest < from { // the second when the sum is too large for an int
 		return nil, errTooMuch
 	}
 	if err := m.times(to-from+1, perItem); err != nil {

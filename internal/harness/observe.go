@@ -206,7 +206,8 @@ func (q *sequential) ofResult(r *eval.Result) seen {
 				return *s.Value, true
 			}
 		}
-		return 0, false
+		value, ok := r.Metrics[metric]
+		return value, ok
 	}}
 }
 

@@ -1,0 +1,227 @@
+package scorers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expression"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/suite"
+)
+
+func expressionKinds() []Kind {
+	return []Kind{{
+		Name: "expr", Summary: "an expression over the answer, its numbers and the variables of the case",
+		Doc: "Takes an expression of expr-lang that gives true or false, or a number from 0 to 1, which passes at 1 or from the `threshold` beside the kind on. It can name `answer` (the text of the chosen candidate), " +
+			"`candidates` (a list; each has `text`, `finishReason` and `safetyRatings` with `category`, `probability` and `blocked`), `vars` (the variables of the case: texts, lists and mappings), " +
+			"`usage` (`promptTokens`, `outputTokens`, `totalTokens`), `timing` (`latencyMs`, `firstTokenMs`, `queuedMs`, `attempts`), `safety` (the probability of each category, such as `safety.HARM_CATEGORY_HARASSMENT`), " +
+			"`finishReason` and `blocked`. Any other name, and a variable that a case does not have, is a mistake before the first call; `vars.x ?? \"\"` copes with its absence. " +
+			"Write `vars.x` rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. Variables that are written as numbers are texts: `int(vars.n)`. " +
+			"An answer without text fails where `answer` is named. A number outside 0 to 1, a missing rating and an expression that cannot be told (`int(\"many\")`) are unscored. " +
+			fmt.Sprintf("Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.", expression.MaxText),
+		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", compile: compileExpr,
+	}}
+}
+
+// exprEnv is what an expression can name.
+type exprEnv struct {
+	Answer       string            `expr:"answer"`
+	Candidates   []exprCandidate   `expr:"candidates"`
+	Vars         map[string]any    `expr:"vars"`
+	Usage        exprUsage         `expr:"usage"`
+	Timing       exprTiming        `expr:"timing"`
+	Safety       map[string]string `expr:"safety"`
+	FinishReason string            `expr:"finishReason"`
+	Blocked      bool              `expr:"blocked"`
+}
+
+type exprCandidate struct {
+	Text          string       `expr:"text"`
+	FinishReason  string       `expr:"finishReason"`
+	SafetyRatings []exprRating `expr:"safetyRatings"`
+}
+
+type exprRating struct {
+	Category    string `expr:"category"`
+	Probability string `expr:"probability"`
+	Blocked     bool   `expr:"blocked"`
+}
+
+type exprUsage struct {
+	PromptTokens int `expr:"promptTokens"`
+	OutputTokens int `expr:"outputTokens"`
+	TotalTokens  int `expr:"totalTokens"`
+}
+
+type exprTiming struct {
+	LatencyMs    float64 `expr:"latencyMs"`
+	FirstTokenMs float64 `expr:"firstTokenMs"`
+	QueuedMs     float64 `expr:"queuedMs"`
+	Attempts     int     `expr:"attempts"`
+}
+
+func newExprEnv(a *Answer) exprEnv {
+	env := exprEnv{
+		Vars:    plainDict(a.Vars),
+		Usage:   exprUsage{a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.TotalTokens},
+		Timing:  exprTiming{a.Timing.LatencyMs, a.Timing.FirstTokenMs, a.Timing.QueuedMs, a.Timing.Attempts},
+		Safety:  map[string]string{},
+		Blocked: a.Response.PromptBlock() != "",
+	}
+	for _, c := range a.Response.Candidates {
+		one := exprCandidate{Text: c.Text, FinishReason: c.FinishReason}
+		for _, r := range c.SafetyRatings {
+			one.SafetyRatings = append(one.SafetyRatings, exprRating{r.Category, r.Probability, r.Blocked})
+		}
+		env.Candidates = append(env.Candidates, one)
+	}
+	if c := a.Candidate; c != nil {
+		env.Answer, env.FinishReason, env.Blocked = c.Text, c.FinishReason, env.Blocked || c.Block() != ""
+		for _, r := range c.SafetyRatings {
+			env.Safety[r.Category] = r.Probability
+		}
+	}
+	return env
+}
+
+// plainDict turns variables into the types that expressions compare with.
+func plainDict(vars tmpl.Dict) map[string]any {
+	out := make(map[string]any, len(vars))
+	for name, v := range vars {
+		out[name] = plain(v)
+	}
+	return out
+}
+
+func plain(v tmpl.Value) any {
+	switch v := v.(type) {
+	case tmpl.Dict:
+		return plainDict(v)
+	case tmpl.List:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = plain(item)
+		}
+		return out
+	}
+	return v
+}
+
+func compileExpr(a args) Scorer {
+	if !a.Args.IsScalar() {
+		a.Args.Errorf("such as `expr: len(answer) < 100`; quote it when it begins with [ or {", "`expr` takes an expression, found %s", a.Args.Describe())
+		return nil
+	}
+	program, err := expression.Compile(a.Args.Str(), exprEnv{}, expression.Grade)
+	if err != nil {
+		var e *expression.Error
+		errors.As(err, &e)
+		a.Args.ErrorfAt(e.Offset, e.Hint, "in the expression: %s", e.Message)
+		return nil
+	}
+	for _, r := range program.Reads() {
+		switch {
+		case r.Path[0] == "vars" && len(r.Path) == 1:
+			a.Variables = append(a.Variables, suite.VariableUse{All: true})
+		case r.Path[0] == "vars":
+			a.Variables = append(a.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional})
+		case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(eval.Categories, r.Path[1]):
+			a.Args.Warnf(diag.DidYouMean(r.Path[1], eval.Categories), "the service's specification names no category `%s`", r.Path[1])
+		case r.String() == "timing.firstTokenMs":
+			a.NeedsStream = r.String()
+		}
+	}
+	return exprCheck{program}
+}
+
+type exprCheck struct{ program *expression.Program }
+
+// Score evaluates the expression, once all that it names is there.
+func (c exprCheck) Score(a *Answer) Finding {
+	env := newExprEnv(a)
+	if f, missing := c.missing(a, env); missing {
+		return f
+	}
+	text := cutText(strings.Join(strings.Fields(c.program.Text()), " "))
+	result, err := c.program.Run(env)
+	if err != nil {
+		return unscored("%s: %s%s", text, cutText(diag.CleanLine(err.Error())), c.seen(env))
+	}
+	value, err := expression.Graded(result)
+	switch _, isBool := result.(bool); {
+	case err != nil:
+		return unscored("%s: %s%s", text, err, c.seen(env))
+	case !isBool:
+		return graded(value, value == 1, "%s is %.6g%s", text, value, c.seen(env))
+	case value == 1:
+		return yes("%s is true%s", text, c.seen(env))
+	}
+	return no("%s is false%s", text, c.seen(env))
+}
+
+// missing tells of what the expression names and the answer does not have.
+func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
+	uses := c.program.Uses
+	if f, none := noText(a); none && (uses("answer") || a.Candidate == nil && uses("finishReason") || len(a.Response.Candidates) == 0 && uses("candidates")) {
+		return f, true
+	}
+	switch {
+	case uses("safety") && len(env.Safety) == 0:
+		return unscored("the answer has no safety ratings"), true
+	case uses("timing", "firstTokenMs") && a.Timing.Chunks == 0:
+		return unscored("the answer was not streamed: set `stream: true` on the target"), true
+	}
+	for _, r := range c.program.Reads() {
+		if _, ok := r.Value(env); ok || r.Optional || len(r.Path) == 1 {
+			continue
+		}
+		switch r.Path[0] {
+		case "safety":
+			return unscored("the answer has no rating for %s", quote(r.Path[1])), true
+		case "vars":
+			return unscored("the case has no variable %s", quote(strings.Join(r.Path[1:], "."))), true
+		}
+	}
+	return Finding{}, false
+}
+
+// maxSeen is how many values a reason shows.
+const maxSeen = 5
+
+// seen shows the values that an expression took, the short ones.
+func (c exprCheck) seen(env exprEnv) string {
+	var out []string
+	for _, r := range c.program.Reads() {
+		v, ok := r.Value(env)
+		if !ok {
+			continue
+		}
+		shown := ""
+		switch v := v.(type) {
+		case string:
+			shown = quote(v)
+		case map[string]any, map[string]string, []exprCandidate:
+			continue
+		case float64:
+			shown = fmt.Sprintf("%.6g", v)
+		default:
+			data, err := json.Marshal(v)
+			if err != nil || len(data) > maxQuoted {
+				continue
+			}
+			shown = cutText(string(data))
+		}
+		if one := r.String() + ": " + shown; !slices.Contains(out, one) && len(out) < maxSeen {
+			out = append(out, one)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
+}

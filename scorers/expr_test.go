@@ -1,0 +1,111 @@
+package scorers_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// exprAnswer is an answer with everything that an expression can name.
+func exprAnswer() *scorers.Answer {
+	a := answer("Paris, שלום e\u0301\r\n")
+	a.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: "LOW"}}
+	a.Response.Candidates = append(a.Response.Candidates, eval.Candidate{Text: "Rome", FinishReason: "MAX_TOKENS"})
+	a.Usage = eval.Usage{PromptTokens: 10, OutputTokens: 3, TotalTokens: 13}
+	a.Timing = eval.Timing{LatencyMs: 250, QueuedMs: 5, Attempts: 2}
+	a.Vars = tmpl.Dict{"country": "France", "n": "3", "list": tmpl.List{"Paris", "Rome"}, "deep": tmpl.Dict{"capital": "Paris"}, "quote": `say "no"`}
+	return a
+}
+
+func TestExpr(t *testing.T) {
+	for _, c := range []struct{ entry, want, reason string }{
+		{`answer contains "Paris"`, "p", `answer contains "Paris" is true (answer: "Paris, `},
+		{`answer contains "Rome"`, "f", `answer contains "Rome" is false`},
+		{`any(vars.list, answer contains #)`, "p", `vars.list: ["Paris","Rome"]`},
+		{`answer startsWith vars.deep.capital`, "p", `vars.deep.capital: "Paris"`},
+		{`"x" in vars.list`, "f", "is false"},
+		{`usage.outputTokens == int(vars.n) && usage.totalTokens - usage.promptTokens == 3`, "p", "usage.outputTokens: 3, vars.n: \"3\""},
+		{`timing.latencyMs < 300 and timing.attempts <= 2 and timing.queuedMs == 5`, "p", "timing.latencyMs: 250"},
+		{`safety.HARM_CATEGORY_HARASSMENT in ["NEGLIGIBLE", "LOW"]`, "p", "LOW"},
+		{`safety.HARM_CATEGORY_DANGEROUS == "LOW"`, "u", `the answer has no rating for "HARM_CATEGORY_DANGEROUS"`},
+		{`(safety.HARM_CATEGORY_DANGEROUS ?? "") != "HIGH"`, "p", "is true"},
+		{`finishReason == "STOP" and not blocked`, "p", "blocked: false"},
+		{`count(candidates, .finishReason == "STOP") / len(candidates)`, "f", "is 0.5"},
+		{`candidates[0].safetyRatings[0].category startsWith "HARM"`, "p", "is true"},
+		{`1.0`, "p", "1.0 is 1"},
+		{`0.999`, "f", "0.999 is 0.999"},
+		{`1.5`, "u", "it gives 1.5, which is not between 0 and 1"},
+		{`usage.outputTokens`, "u", "it gives 3, which is not between 0 and 1"},
+		{`-0.1`, "u", "not between 0 and 1"},
+		{`(usage.outputTokens - 3) / (usage.outputTokens - 3)`, "u", "divided by zero"},
+		{`int(answer) > 3`, "u", "Paris"},
+		{`vars.list`, "u", "it gives a list"},
+		{`answer contains vars.missing`, "u", `the case has no variable "missing"`},
+		{`(vars.missing ?? "x") == "x"`, "p", "is true"},
+		{`all(1..100000, all(1..100000, true))`, "u", "works on too much"},
+		{"let a = len(answer);\na > 3", "p", "let a = len(answer); a > 3 is true"},
+	} {
+		s, err := compileExpr(t, c.entry).Score(exprAnswer())
+		if err != nil || letter(s) != c.want || !strings.Contains(s.Reason, c.reason) {
+			t.Errorf("%s: %s %q (%v), want %s %q", c.entry, letter(s), s.Reason, err, c.want, c.reason)
+		}
+	}
+}
+
+// compileExpr compiles an expression as though the case had all variables.
+func compileExpr(t *testing.T, text string) *scorers.Compiled {
+	t.Helper()
+	var diags diag.List
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n" +
+		"    vars: {country: '', n: '', list: [], deep: {}, quote: '', missing: ''}\n    scorers:\n      - expr: |-\n          " + strings.ReplaceAll(text, "\n", "\n          ") + "\n")}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	if err := diags.Err(); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for c := range s.Cases() {
+		return scorers.Builtin().Compile(c.Scorers[0])
+	}
+	return nil
+}
+
+// Where there is no text, an expression over the answer fails like other text scorers, denied too; others go on.
+func TestExprWithoutText(t *testing.T) {
+	blocked := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}
+	empty := answer("")
+	for _, c := range []struct {
+		entry string
+		a     *scorers.Answer
+		want  string
+	}{
+		{`- expr: answer == ""`, blocked, "f"},
+		{`- expr: answer == ""`, empty, "f"},
+		{`- not: {expr: answer contains "x"}`, blocked, "f"},
+		{`- not: {expr: answer contains "x"}`, answer("y"), "p"},
+		{`- not: {expr: finishReason == "STOP"}`, blocked, "f"},
+		{`- expr: finishReason == "STOP"`, empty, "p"},
+		{`- expr: all(candidates, .text == "x")`, blocked, "f"},
+		{`- expr: blocked`, blocked, "p"},
+		{`- expr: len(safety) == 0`, empty, "u"},
+		{`- {expr: 'answer == "b"', candidate: 1}`, answer("b"), "f"},
+		{`- {expr: len(answer) / 10, threshold: 0.3}`, answer("abc"), "p"},
+		{`- {expr: len(answer) / 10, threshold: 0.4}`, answer("abc"), "f"},
+		{`- expr: len(answer) / 3`, answer("abc"), "p"},
+		{`- expr: timing.firstTokenMs < 9`, answer("abc"), "u"},
+	} {
+		if s := score(t, c.entry, c.a); letter(s) != c.want {
+			t.Errorf("%s: %s (%s), want %s", c.entry, letter(s), s.Reason, c.want)
+		}
+	}
+}
+
+func TestExprOfAMegabyte(t *testing.T) {
+	big := answer(strings.Repeat("a\u0301b ", 1<<18))
+	if s := score(t, `- expr: lower(answer) contains "b" and not (answer matches "c$")`, big); letter(s) != "p" || len(s.Reason) > 600 {
+		t.Errorf("%s: %s", letter(s), s.Reason)
+	}
+}

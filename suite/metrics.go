@@ -1,0 +1,90 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expression"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// Metric is a derived metric: a number from 0 to 1 that is computed, for each trial, from the values of its named scorers.
+type Metric struct {
+	Name    string
+	program *expression.Program
+}
+
+// Derived are the derived metrics, in the order of the file.
+func (s *Suite) Derived() []*Metric { return s.derived }
+
+// Text is the expression.
+func (m *Metric) Text() string { return m.program.Text() }
+
+// Of computes the metric of a trial. It has none (false) when a score that it names could not be told or is not there, and when
+// something is divided by zero. It is an error when it is not between 0 and 1.
+func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
+	named := map[string]any{}
+	for _, s := range scores {
+		if s.Name != "" && s.Value != nil {
+			named[s.Name] = *s.Value
+		}
+	}
+	for _, r := range m.program.Reads() {
+		if _, told := named[r.Path[0]]; !told && !r.Optional {
+			return 0, false, nil
+		}
+	}
+	out, err := m.program.Run(named)
+	if number, isNumber := out.(float64); isNumber && (math.IsNaN(number) || math.IsInf(number, 0)) {
+		return 0, false, nil
+	}
+	if err == nil {
+		value, err = expression.Graded(out)
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("the metric %s: %w", m.Name, err)
+	}
+	return value, true, nil
+}
+
+// metrics reads the derived metrics, once all scorers are known.
+func (l *loader) metrics(n yamlnode.Node) {
+	known, open := l.Metrics()
+	samples := expression.Open{}
+	for _, name := range known[builtIn:] {
+		samples[name] = 0.0
+	}
+	var env any = map[string]any(samples)
+	if open { // some names are templates
+		env = samples
+	}
+	if n.IsMapping() && n.Map().Len() == 0 {
+		n.Errorf("such as `f1: 2*precision*recall/(precision+recall)`", "there are no metrics")
+	}
+	for e := range n.Map().Entries() {
+		nameOf(e.Key)
+		switch i := slices.Index(known, e.Name()); {
+		case i >= builtIn:
+			e.Key.Errorf("choose another name for one of them", "a scorer is named `%s` too", e.Name())
+		case i >= 0:
+			e.Key.Errorf("choose another name", "every comparison has a metric `%s`", e.Name())
+		}
+		text := e.Value.Str()
+		if text == "" && (!e.Value.IsScalar() || e.Value.IsNull()) {
+			continue // which was told
+		}
+		program, err := expression.Compile(text, env, expression.Number)
+		var mistake *expression.Error
+		switch {
+		case errors.As(err, &mistake):
+			e.Value.ErrorfAt(mistake.Offset, mistake.Hint, "in the metric `%s`: %s", e.Name(), mistake.Message)
+		case len(program.Reads()) == 0:
+			e.Value.Errorf("such as (precision + recall) / 2", "the metric `%s` names no scorer", e.Name())
+		default:
+			l.derived = append(l.derived, &Metric{e.Name(), program})
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package suite_test
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+func TestDerivedMetrics(t *testing.T) {
+	score := func(name string, value float64) eval.Score { return eval.Score{Name: name, Value: &value} }
+	p, r, untold := score("precision", 0.5), score("recall", 1), eval.Score{Name: "recall", Unscored: "no idea"}
+	const f1 = "2*precision*recall/(precision+recall)"
+	for _, c := range []struct {
+		text   string
+		scores []eval.Score
+		want   float64
+		ok     bool
+		err    bool
+	}{
+		{f1, []eval.Score{p, r}, 2.0 / 3, true, false},
+		{f1, []eval.Score{p}, 0, false, false},
+		{f1, []eval.Score{p, untold}, 0, false, false},
+		{f1, []eval.Score{score("precision", 0), score("recall", 0)}, 0, false, false},
+		{"(recall ?? 0.5) * precision", []eval.Score{p}, 0.25, true, false},
+		{"(recall ?? 0.5) * precision", []eval.Score{p, untold}, 0.25, true, false},
+		{"precision + recall", []eval.Score{p, r}, 0, false, true},
+		{"precision - recall", []eval.Score{p, r}, 0, false, true},
+		{"1 / precision / 0", []eval.Score{p}, 0, false, false},
+		{"min(precision, recall)", []eval.Score{p, r}, 0.5, true, false},
+		{"$env[\"two-words\"] / 2", []eval.Score{score("two-words", 1)}, 0.5, true, false},
+	} {
+		m := derived(t, c.text)
+		got, ok, err := m.Of(c.scores)
+		if got != c.want || ok != c.ok || (err != nil) != c.err {
+			t.Errorf("%s of %v: %v %v %v", c.text, c.scores, got, ok, err)
+		}
+	}
+}
+
+func derived(t *testing.T, text string) *suite.Metric {
+	t.Helper()
+	var diags diag.List
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
+		"      - {contains: x, name: precision}\n      - {contains: x, name: recall}\n      - {contains: x, name: two-words}\nmetrics:\n  f1: '" + text + "'\n")}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	if err := diags.Err(); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return s.Derived()[0]
+}
+
+// Names that are templates are known only when a case is judged.
+func TestDerivedFromTemplates(t *testing.T) {
+	var diags diag.List
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    vars: {n: tone}\n    scorers:\n" +
+		"      - {contains: x, name: '{{.n}}'}\nmetrics: {half: tone / 2}\n")}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	one := 1.0
+	if got, ok, err := s.Derived()[0].Of([]eval.Score{{Name: "tone", Value: &one}}); got != 0.5 || !ok || err != nil {
+		t.Errorf("%v %v %v", got, ok, err)
+	}
+	if _, ok, err := s.Derived()[0].Of(nil); ok || err != nil {
+		t.Errorf("%v %v without a score", ok, err)
+	}
+}

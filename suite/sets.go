@@ -1,0 +1,117 @@
+package suite
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// useKey names scorer sets in a list of scorers.
+const useKey = "use"
+
+// scorerSet is a named list of scorers that lists of scorers can use.
+type scorerSet struct {
+	key  yamlnode.Node // its name
+	list yamlnode.Node
+	read bool
+	used bool
+	defs []*scorerDef
+}
+
+// scorerSets reads the sets of all files; those that others use come first, whatever their order.
+func (l *loader) scorerSets() {
+	l.sets = map[string]*scorerSet{}
+	taken := map[string]diag.Pos{}
+	for _, root := range l.roots {
+		l.nameSets(root.Get("scorerSets"), taken)
+	}
+	for _, name := range names(l.sets) {
+		l.readSet(name, nil)
+	}
+}
+
+func (l *loader) nameSets(n yamlnode.Node, taken map[string]diag.Pos) {
+	for e := range n.Map().Entries() {
+		nameOf(e.Key)
+		if !unique(taken, e.Key, "scorer set") {
+			continue
+		}
+		l.sets[e.Name()] = &scorerSet{key: e.Key, list: e.Value}
+		if e.Value.IsNull() || e.Value.IsSequence() && len(e.Value.Seq()) == 0 {
+			e.Value.Errorf("such as `- contains: Paris`", "the scorer set `%s` is empty", e.Name())
+		}
+	}
+}
+
+// readSet reads a set; within are the sets that are being read because each uses the next.
+func (l *loader) readSet(name string, within []string) []*scorerDef {
+	set := l.sets[name]
+	if set.read || set.list.IsNull() {
+		return set.defs
+	}
+	set.read = true
+	set.defs = l.scorerList(set.list, append(within, name))
+	for _, d := range set.defs {
+		d.shared = true
+	}
+	return set.defs
+}
+
+// scorerList reads a list of scorers, in which `use` stands for the scorers of sets. One that comes in twice counts once.
+func (l *loader) scorerList(n yamlnode.Node, within []string) []*scorerDef {
+	var out []*scorerDef
+	for _, item := range n.Seq() {
+		one := []*scorerDef{}
+		if item.IsMapping() && item.Map().Has(useKey) {
+			one = l.fromSets(item, within)
+		} else {
+			one = append(one, l.scorerDef(item))
+		}
+		for _, d := range one {
+			if !slices.Contains(out, d) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// fromSets are the scorers of the sets that an item names.
+func (l *loader) fromSets(item yamlnode.Node, within []string) []*scorerDef {
+	m := item.Map()
+	for e := range m.Entries() {
+		if e.Name() != useKey {
+			e.Key.Errorf("write it beside the scorers of the set", "`%s` cannot stand beside `use`", e.Name())
+		}
+	}
+	var out []*scorerDef
+	for _, n := range m.Get(useKey).Items() {
+		name := n.Str()
+		set := l.sets[name]
+		switch {
+		case name == "": // which was told
+		case set == nil:
+			n.Errorf(diag.DidYouMean(name, names(l.sets)), "there is no scorer set `%s`", name)
+		case slices.Contains(within, name):
+			circle := slices.Concat(within[slices.Index(within, name):], []string{name})
+			n.Errorf("", "the scorer sets use each other in a circle: %s", strings.Join(circle, ", "))
+		default:
+			set.used = true
+			out = append(out, l.readSet(name, within)...)
+			continue
+		}
+		out = append(out, &scorerDef{rendering: rendering{node: item, broken: true}})
+	}
+	return out
+}
+
+// unusedSets warns of sets that no list of scorers uses.
+func (l *loader) unusedSets() {
+	for _, name := range names(l.sets) {
+		if set := l.sets[name]; !set.used && !l.diags.HasErrors() {
+			set.key.Warnf("`- use: "+name+"` in a list of scorers", "the scorer set `%s` is not used", name)
+		}
+	}
+}
