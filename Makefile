@@ -10,7 +10,7 @@ FUZZTIME ?= 60s
 BENCH    ?= .
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo test lint bench sdk torture soak calibrate golden fuzz dist clean compiler xmllint
+.PHONY: build demo test lint bench sdk consumers torture soak calibrate golden fuzz dist clean compiler xmllint
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -53,6 +53,10 @@ bench: build
 # Public client libraries of this protocol family against the emulator; needs node and npm.
 sdk: build
 	sh test/sdk/run.sh $(BIN)
+
+# JUnit files before those who read them; needs node, npm and python3-junitparser.
+consumers: build
+	sh test/junit-consumers/run.sh $(BIN)
 
 # Runs that are killed two hundred times; make test does it six times.
 torture:

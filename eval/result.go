@@ -26,6 +26,8 @@ type Trial struct {
 	Threshold   *float64 `json:"threshold"` // nil: every scorer must pass
 	// Quarantine keeps the case out of the gate; nil for most.
 	Quarantine *Quarantine `json:"quarantine,omitempty"`
+	// At is where the case stands, as file:line:col or file:line; older run files do not say.
+	At string `json:"at,omitempty"`
 }
 
 // Quarantine says why a case is kept out of the gate, and for how long.

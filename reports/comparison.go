@@ -264,20 +264,22 @@ func (t *tableReport) flips(flips []eval.Flip) {
 		if f.HeadPassed*f.BaseJudged > f.BasePassed*f.HeadJudged {
 			word, outcome = "newly passing", eval.Pass
 		}
-		note := ""
-		switch {
-		case f.SingleSample:
-			note = " (one sample each: no evidence by itself)"
-		case f.P == nil:
-			note = " (few samples: weak evidence)"
-		case f.P != nil:
-			note = fmt.Sprintf(" (p %.3g over all cases)", *f.P)
-		}
-		t.line("  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadJudged, f.BasePassed, f.BaseJudged, note)
+		t.line("  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadJudged, f.BasePassed, f.BaseJudged, flipNote(&f))
 		if f.BaseAnswer != "" || f.HeadAnswer != "" {
 			t.answers(f.BaseAnswer, f.HeadAnswer)
 		}
 	}
+}
+
+// flipNote says how much a case that changed proves by itself.
+func flipNote(f *eval.Flip) string {
+	switch {
+	case f.SingleSample:
+		return " (one sample each: no evidence by itself)"
+	case f.P == nil:
+		return " (few samples: weak evidence)"
+	}
+	return fmt.Sprintf(" (p %.3g over all cases)", *f.P)
 }
 
 // answers shows what changed between two answers, line by line.

@@ -35,6 +35,9 @@ func Formats() []Format {
 		{"json", "for programs: everything in one JSON object", JSON},
 		{"jsonl", "for programs: one trial a line", JSONLines},
 		{"junit", "for continuous integration: JUnit XML", JUnit},
+		{"markdown", "for a pull request or a step summary: verdict, arms, what failed", Markdown},
+		{"github", "for GitHub Actions: annotations at the suite's lines", GitHub},
+		{"csv", "for spreadsheets: one trial a line", CSV},
 	}
 }
 

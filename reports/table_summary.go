@@ -249,26 +249,28 @@ func (t *tableReport) duration() string {
 }
 
 // rule tells a rule that does not hold.
-func (t *tableReport) rule(r eval.GateRule) {
+func (t *tableReport) rule(r eval.GateRule) { t.wrapped("     ", ruleWords(r)) }
+
+// ruleWords are a rule that was applied, with what was found.
+func ruleWords(r eval.GateRule) string {
 	bound := "at most"
 	if r.Name == "passRate" || strings.HasPrefix(r.Name, "mean ") {
 		bound = "at least"
 	}
 	where := r.Suite
 	if r.Arm != "" {
-		where += " on " + diag.CleanLine(r.Arm)
+		where += " on " + r.Arm
 	}
 	if r.Verdict != "" {
 		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict])
 		if r.Why != "" {
 			text += ": " + r.Why
 		}
-		t.wrapped("     ", text)
-		return
+		return text
 	}
 	found := "nothing could be judged"
 	if r.Value != nil {
 		found = fmt.Sprintf("it is %.4g", *r.Value)
 	}
-	t.wrapped("     ", fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found))
+	return fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found)
 }

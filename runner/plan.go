@@ -238,6 +238,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 					N: first + r, ID: trialID(base, equal, r+1), CaseID: c.ID, ScorersHash: hash,
 					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
 					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
+					At: c.Pos.String(),
 				},
 				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled, derived: s.Derived(), vars: c.Vars(),
 			}

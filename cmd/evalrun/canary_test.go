@@ -33,7 +33,7 @@ cases: [{name: c, scorers: [{contains: hello}, {similar: {to: hello, min: 0.5}}]
 // canaryCommands are the columns: what each command is given, with CALL and META as the addresses of a service that fails at
 // calls alone or at everything, QUERY and LIST the same where the key goes into the query, past the proxy.
 var canaryCommands = []string{
-	"run suite.yaml -v --base-url CALL --attempts 1 --out one -o table -o json=one.json -o jsonl=one.jsonl -o junit=one.xml --record kept --cache",
+	"run suite.yaml -v --base-url CALL --attempts 1 --out one -o table -o json=one.json -o jsonl=one.jsonl -o junit=one.xml -o markdown=one.md -o csv=one.csv -o github=one.txt --record kept --cache",
 	"resume one --errors -v -o table -o json=two.json -o junit=two.xml",
 	"show one *",
 	"run suite.yaml -v --base-url CALL --attempts 1 --out three --auth oauth -o json --record more",

@@ -24,7 +24,11 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, "../../README.md") {
+	recipes, err := filepath.Glob("../../docs/ci/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(append(pages, recipes...), "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			text, err := os.ReadFile(page)
 			if err != nil {

@@ -58,6 +58,9 @@ func likely(file string) string {
 	if strings.HasSuffix(file, ".xml") {
 		return "junit"
 	}
+	if strings.HasSuffix(file, ".md") {
+		return "markdown"
+	}
 	if ext := strings.TrimPrefix(filepath.Ext(file), "."); reports.Lookup(ext) != nil {
 		return ext
 	}

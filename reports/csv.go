@@ -1,0 +1,159 @@
+package reports
+
+import (
+	"encoding/csv"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// maxCell is the longest text that spreadsheets take in a cell, in UTF-16 code units.
+const maxCell = 32_767
+
+// byteOrderMark makes spreadsheets read the file as UTF-8.
+const byteOrderMark = "\ufeff"
+
+// CSV writes one trial a line for spreadsheets, by RFC 4180: a header, then the trials in the order of the plan. A column named
+// `metric NAME` holds the values of that scorer. Texts that a spreadsheet would take for a formula begin with an apostrophe, long
+// ones are cut; numbers are numbers.
+func CSV(w io.Writer, d *journal.Document, _ Options) error {
+	if _, err := io.WriteString(w, byteOrderMark); err != nil {
+		return err
+	}
+	metrics := metricNames(d)
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	header := slices.Clone(csvColumns)
+	for _, m := range metrics {
+		header = append(header, cell("metric "+m))
+	}
+	if err := out.Write(header); err != nil {
+		return err
+	}
+	for r, err := range d.Trials() {
+		if err != nil {
+			return err
+		}
+		if err := out.Write(csvRow(r, d.Run.Emulator, metrics)); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// metricNames are the named scorers of a run, in the order of the alphabet.
+func metricNames(d *journal.Document) []string {
+	var out []string
+	for _, s := range d.Summary.Suites {
+		for i := range s.Arms {
+			for _, m := range s.Arms[i].Metrics {
+				out = append(out, m.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// csvColumns are the columns before those of the metrics, as csvRow fills them.
+var csvColumns = []string{
+	"suite", "case", "arm", "target", "prompt", "model", "repeat", "outcome", "reason", "answer", "finishReason", "blocked",
+	"promptTokens", "outputTokens", "totalTokens", "tokensSource", "latencyMs", "firstTokenMs", "attempts", "errorKind", "errorStatus",
+	"tags", "cluster", "quarantine", "emulator", "at", "n", "id", "caseId",
+}
+
+func csvRow(r *eval.Result, emulator bool, metrics []string) []string {
+	row := []string{cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(r.Model), strconv.Itoa(r.Repeat), cell(string(r.Outcome)), cell(why(r))}
+	row = append(row, csvAnswer(r.Response)...)
+	row = append(row, csvCost(r)...)
+	quarantine := ""
+	if r.Quarantine != nil {
+		quarantine = "until " + r.Quarantine.Until + ": " + r.Quarantine.Reason
+	}
+	row = append(row, cell(strings.Join(r.Tags, ", ")), cell(r.Cluster), cell(quarantine), strconv.FormatBool(emulator), cell(r.At), strconv.Itoa(r.N), cell(r.ID), cell(r.CaseID))
+	for _, name := range metrics {
+		value := ""
+		for _, s := range r.Scores {
+			if s.Name == name && s.Value != nil {
+				value = decimal(*s.Value)
+			}
+		}
+		row = append(row, value)
+	}
+	return row
+}
+
+// csvAnswer is the text of the first candidate, its finish reason, and the reason of a block.
+func csvAnswer(r *eval.Response) []string {
+	switch {
+	case r == nil:
+		return []string{"", "", ""}
+	case len(r.Candidates) == 0:
+		return []string{"", "", cell(r.Blocked())}
+	}
+	first := &r.Candidates[0]
+	return []string{cell(shownText(first.Text, first.Withheld)), cell(first.FinishReason), cell(r.Blocked())}
+}
+
+// csvCost is tokens, time and trouble; what is not known is empty.
+func csvCost(r *eval.Result) []string {
+	row := make([]string, 9)
+	if u := r.Usage; u != nil {
+		copy(row, []string{strconv.Itoa(u.PromptTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.TotalTokens), cell(string(u.Source))})
+	}
+	if t := r.Timing; t != nil {
+		row[4], row[6] = decimal(t.LatencyMs), strconv.Itoa(t.Attempts)
+		if t.FirstTokenMs > 0 {
+			row[5] = decimal(t.FirstTokenMs)
+		}
+	}
+	if e := r.Error; e != nil {
+		row[7] = cell(string(e.Kind))
+		if e.Status != 0 {
+			row[8] = strconv.Itoa(e.Status)
+		}
+	}
+	return row
+}
+
+// decimal writes a number in the way that every spreadsheet reads.
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// formulaStarts are the characters with which a formula may begin, the wide forms that some spreadsheets take for them too.
+const formulaStarts = "=+-@＝＋－＠"
+
+// cell makes a text safe for a cell: no control characters, nothing that is taken for a formula, no longer than a cell may be.
+func cell(s string) string {
+	cut := 0
+	if len(s) > 4*maxCell { // more than can be kept, whatever the characters are
+		s, cut = s[:4*maxCell], utf8.RuneCountInString(s[4*maxCell:])
+	}
+	s = diag.Clean(strings.ReplaceAll(s, "\r\n", "\n"))
+	if rest := strings.TrimLeft(s, " \t\n\u00a0\u3000"); strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") || rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest)) {
+		s = "'" + s
+	}
+	const room = 40 // for the mark
+	units, end := 0, 0
+	for i, r := range s {
+		if units += utf16.RuneLen(r); units <= maxCell-room {
+			end = i + utf8.RuneLen(r)
+		}
+	}
+	if units <= maxCell {
+		return s
+	}
+	return s[:end] + "... " + strconv.Itoa(utf8.RuneCountInString(s[end:])+cut) + " more characters"
+}
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}

@@ -1,0 +1,235 @@
+package reports
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// GitHub shows ten errors and ten warnings of a step; what is more is counted.
+const (
+	maxAnnotations    = 10
+	maxAnnotationText = 2000 // code points
+	maxArmsTold       = 5    // of a case, in one annotation
+)
+
+// GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each at its line of
+// the suite; as errors when the gate does not hold, else as warnings. Cases in quarantine are warnings at most.
+func GitHub(w io.Writer, d *journal.Document, _ Options) error {
+	g := github{d: d, problem: "warning"}
+	if d.Gate.Exit != 0 {
+		g.problem = "error"
+	}
+	g.gate()
+	if err := g.cases(); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	if d.Run.Emulator {
+		_, _ = fmt.Fprintln(out, command("notice", "evalrun", "", "against evalrun's emulator: no model was asked, the answers come from a script"))
+	}
+	for _, list := range []*annotations{&g.errors, &g.warnings} {
+		for _, one := range list.shown {
+			_, _ = fmt.Fprintln(out, one) // errors stay with the writer until Flush
+		}
+		if line := list.rest(); line != "" {
+			_, _ = fmt.Fprintln(out, line)
+		}
+	}
+	return out.Flush()
+}
+
+type github struct {
+	d                *journal.Document
+	problem          string // the level of cases that count
+	errors, warnings annotations
+}
+
+// annotations are those of one level, the first of them and how many more there are.
+type annotations struct {
+	level string
+	shown []string
+	left  eval.Counts // cases
+}
+
+// full reports whether only the line that counts the rest still has room.
+func (a *annotations) full() bool { return len(a.shown) >= maxAnnotations-1 }
+
+// rest says what was left out, "" when nothing was.
+func (a *annotations) rest() string {
+	if a.left.Total() == 0 {
+		return ""
+	}
+	return command(a.level, "evalrun: more cases", "", fmt.Sprintf("%s: %d failed, %d could not be judged; the other reports of the run name them",
+		diag.Count(a.left.Total(), "more case"), a.left.Fail, a.left.Error))
+}
+
+func (g *github) list(level string) *annotations {
+	list := &g.warnings
+	if level == "error" {
+		list = &g.errors
+	}
+	list.level = level
+	return list
+}
+
+// gate adds what does not hold as one annotation, at the suite.
+func (g *github) gate() {
+	where := ""
+	if len(g.d.Run.Suites) == 1 {
+		where = g.d.Run.Suites[0].File
+	}
+	var broken, warned []string
+	if g.d.Partial() && g.d.Gate.Exit != 0 {
+		broken = append(broken, "not every trial of the plan was judged")
+	}
+	for _, r := range g.d.Gate.Rules {
+		switch {
+		case !r.Holds:
+			broken = append(broken, ruleWords(r))
+		case r.Warned:
+			warned = append(warned, ruleWords(r))
+		}
+	}
+	if g.d.Gate.Exit != 0 {
+		list := g.list("error")
+		list.shown = append(list.shown, command("error", fmt.Sprintf("evalrun: the gate does not hold (exit %d)", g.d.Gate.Exit), where, cmp.Or(strings.Join(broken, "\n"), "there are trials that failed or could not be judged")))
+	}
+	if len(warned) > 0 {
+		list := g.list("warning")
+		list.shown = append(list.shown, command("warning", "evalrun: the gate holds with a warning", where, strings.Join(warned, "\n")))
+	}
+}
+
+// cases adds an annotation for each case that failed, then for each that could not be judged.
+func (g *github) cases() error {
+	for _, wanted := range []eval.Outcome{eval.Fail, eval.Err} {
+		for row := range g.d.Rows() {
+			if journal.Fold(row.Counts) != wanted {
+				continue
+			}
+			level := g.problem
+			if row.Quarantined() {
+				level = "warning"
+			}
+			list := g.list(level)
+			if list.full() {
+				list.left.Add(wanted)
+				continue
+			}
+			line, err := g.kase(row, level)
+			if err != nil {
+				return err
+			}
+			list.shown = append(list.shown, line)
+		}
+	}
+	return nil
+}
+
+// kase is the annotation of a case, with a line for each arm.
+func (g *github) kase(row journal.Row, level string) (string, error) {
+	var lines []string
+	at, more := "", 0
+	for _, arm := range g.arms(row.Suite) {
+		cell, ok := row.On(arm.Name)
+		outcome := journal.Fold(cell.Counts)
+		if !ok || outcome != eval.Fail && outcome != eval.Err {
+			continue
+		}
+		if len(lines) == maxArmsTold {
+			more++
+			continue
+		}
+		r, err := g.first(cell, outcome)
+		if err != nil {
+			return "", err
+		}
+		if q := r.Quarantine; q != nil && len(lines) == 0 && row.Quarantined() {
+			lines = append(lines, fmt.Sprintf("in quarantine until %s (%s): %s", q.Until, q.Owner, q.Reason))
+		}
+		at = r.At
+		lines = append(lines, arm.Name+": "+shorten(why(r), maxAnnotationText/maxArmsTold))
+	}
+	if more > 0 {
+		lines = append(lines, "and on "+diag.Count(more, "more arm"))
+	}
+	word := "failed"
+	if journal.Fold(row.Counts) == eval.Err {
+		word = "could not be judged"
+	}
+	return command(level, fmt.Sprintf("%s: %s (%s)", row.Case, word, tally(row.Counts)), cmp.Or(at, g.file(row.Suite)), strings.Join(lines, "\n")), nil
+}
+
+// first is the first trial of a cell with an outcome that it has.
+func (g *github) first(cell journal.Row, outcome eval.Outcome) (*eval.Result, error) {
+	for r, err := range g.d.Read(cell) {
+		if err != nil || r.Outcome == outcome {
+			return r, err
+		}
+	}
+	return nil, fmt.Errorf("case %s has changed while it was read", cell.Case)
+}
+
+// arms are the arms of a suite.
+func (g *github) arms(suite string) []journal.Arm {
+	for i := range g.d.Summary.Suites {
+		if g.d.Summary.Suites[i].Name == suite {
+			return g.d.Summary.Suites[i].Arms
+		}
+	}
+	return nil
+}
+
+// file is the file of a suite.
+func (g *github) file(suite string) string {
+	for i := range g.d.Run.Suites {
+		if g.d.Run.Suites[i].Name == suite {
+			return g.d.Run.Suites[i].File
+		}
+	}
+	return ""
+}
+
+// position takes file:line:col and file:line apart.
+var position = regexp.MustCompile(`^(.*?):(\d{1,9})(?::(\d{1,9}))?$`)
+
+// command is a workflow command. Nothing in a text ends it or begins another.
+func command(level, title, at, message string) string {
+	var properties []string
+	if at != "" {
+		file, line, col := at, "", ""
+		if m := position.FindStringSubmatch(at); m != nil {
+			file, line, col = m[1], m[2], m[3]
+		}
+		properties = append(properties, "file="+property(path.Clean(strings.ReplaceAll(file, `\`, "/"))))
+		if line != "" {
+			properties = append(properties, "line="+line)
+		}
+		if col != "" {
+			properties = append(properties, "col="+col)
+		}
+	}
+	properties = append(properties, "title="+property(shorten(title, 200)))
+	lines := strings.Split(shorten(message, maxAnnotationText), "\n")
+	for i := range lines {
+		lines[i] = data(lines[i])
+	}
+	return "::" + level + " " + strings.Join(properties, ",") + "::" + strings.Join(lines, "%0A")
+}
+
+// data escapes a line of a command's message.
+func data(s string) string { return strings.ReplaceAll(diag.CleanLine(s), "%", "%25") }
+
+// property escapes a property of a command.
+func property(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s))
+}

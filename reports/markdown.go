@@ -1,0 +1,391 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// How much of a run a comment takes. It is counted in bytes: so it is no more in characters, whatever they are.
+const (
+	maxMarkdown   = 60_000
+	markdownSpare = 400 // for what was left out
+	maxMdArms     = 40
+	maxMdRules    = 20
+	maxMdNames    = 10
+	maxMdInline   = 160 // code points
+	maxMdReason   = 400
+	maxMdBlock    = 2500
+)
+
+// Markdown writes the run for a pull request or a step summary: the verdict, the gate, a line per arm, what got worse against the
+// baseline, and the cases that failed, each folded up with its reasons and answers. It has 60,000 characters at most, and says
+// what is left out.
+//
+// Every text of the run stands in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
+func Markdown(w io.Writer, d *journal.Document, _ Options) error {
+	m := markdown{d: d}
+	m.head()
+	m.gate()
+	m.arms()
+	if c := d.Gate.Comparison; c != nil {
+		m.comparison(c)
+	}
+	if err := m.cases(); err != nil {
+		return err
+	}
+	m.closing()
+	_, err := io.WriteString(w, m.out.String())
+	return err
+}
+
+type markdown struct {
+	d    *journal.Document
+	out  strings.Builder
+	left []string // what there was no room for
+}
+
+// add writes a piece that stands by itself; false when there is no room for it.
+func (m *markdown) add(format string, args ...any) bool {
+	text := fmt.Sprintf(format, args...)
+	if m.out.Len()+len(text) > maxMarkdown-markdownSpare {
+		return false
+	}
+	m.out.WriteString(text)
+	return true
+}
+
+// missing takes down how many of something were left out.
+func (m *markdown) missing(n int, noun string) {
+	if n > 0 {
+		m.left = append(m.left, diag.Count(n, noun))
+	}
+}
+
+// mdWords are the verdict on the run, by exit code.
+var mdWords = map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
+
+func (m *markdown) head() {
+	d, c := m.d, m.d.Summary.Cases
+	m.add("## evalrun: %s\n\n", cmp.Or(mdWords[d.Gate.Exit], "failed"))
+	var names []string
+	for i := range d.Run.Suites {
+		names = append(names, d.Run.Suites[i].Name)
+	}
+	passed := c.Tests - c.Failures - c.Errors - c.Skipped
+	m.add("%s: %d of %s passed, %d failed, %d could not be judged, %d skipped or in quarantine; %d tokens.\n\n",
+		someCode(names), passed, diag.Count(c.Tests, "case"), c.Failures, c.Errors, c.Skipped, d.Summary.Tokens.Total)
+	if d.Run.Emulator {
+		m.add("Against evalrun's emulator: no model was asked, the answers come from a script.\n\n")
+	}
+	if d.Run.Cache {
+		m.add("With `--cache`: answers of earlier runs may be among these.\n\n")
+	}
+	if dir := d.Run.Replay; dir != "" {
+		m.add("Replayed: no model was asked, the answers come from %s.\n\n", code(dir))
+	}
+	switch {
+	case d.Running:
+		m.add("The run still goes on: %d of %d trials so far.\n\n", d.Summary.Counts.Total(), d.Run.Plan.Trials)
+	case d.End == nil:
+		m.add("The run was killed: it has %d of %d trials.\n\n", d.Summary.Counts.Total(), d.Run.Plan.Trials)
+	case d.End.Reason != eval.EndCompleted:
+		m.add("The run is not complete: %s\n\n", code(incomplete(d.End)))
+	}
+	if shard := d.Run.Plan.Shard; shard != nil {
+		m.add("Shard %d of %d; the gate is applied when all are merged.\n\n", shard.Index, shard.Of)
+	}
+	if n := len(d.Damaged); n > 0 {
+		m.add("The run file is damaged in %s.\n\n", diag.Count(n, "place"))
+	}
+}
+
+// gate lists the rules that do not hold, and counts the others.
+func (m *markdown) gate() {
+	rules := m.d.Gate.Rules
+	if len(rules) == 0 {
+		return
+	}
+	held, shown, left := 0, 0, 0
+	for _, r := range rules {
+		word := "does not hold"
+		switch {
+		case r.Holds && r.Warned:
+			word = "warning"
+		case r.Holds:
+			held++
+			continue
+		}
+		if shown == maxMdRules || !m.add("- **%s**: %s\n", word, codeOf(ruleWords(r), maxMdReason)) {
+			left++
+			continue
+		}
+		shown++
+	}
+	if held > 0 && !m.add("- %s\n", allHold(held)) {
+		left += held
+	}
+	m.add("\n")
+	m.missing(left, "rule")
+}
+
+// arms is the table of arms.
+func (m *markdown) arms() {
+	several := len(m.d.Summary.Suites) > 1
+	table := m.add("| arm | pass | fail | error | skip | pass rate | 90 %% interval | tokens | latency |\n|---|--:|--:|--:|--:|--:|---|--:|--:|\n")
+	shown, left := 0, 0
+	for _, s := range m.d.Summary.Suites {
+		for i := range s.Arms {
+			row := armRow(&s.Arms[i])
+			row[0] = cellCode(s.Arms[i].Name)
+			if several {
+				row[0] = cellCode(s.Name) + " " + row[0]
+			}
+			if !table || shown == maxMdArms || !m.add("| %s |\n", strings.Join(row, " | ")) {
+				left++
+				continue
+			}
+			shown++
+		}
+	}
+	m.add("\n")
+	m.missing(left, "arm")
+}
+
+// comparison tells how the run stands against its baseline.
+func (m *markdown) comparison(c *eval.Comparison) {
+	if c.NotCompared {
+		m.add("Not compared with the baseline (`--no-baseline`).\n\n")
+		return
+	}
+	m.add("### Compared with %s\n\n", code(sideName(&c.Base)))
+	if c.Why != "" {
+		m.add("**%s**: %s\n\n", verdictWords[eval.Invalid], codeOf(c.Why, maxMdReason))
+		return
+	}
+	for i, warning := range c.Warnings {
+		if i < maxMdNames {
+			m.add("- warning: %s\n", codeOf(warning, maxMdReason))
+		}
+	}
+	if len(c.Warnings) > 0 {
+		m.add("\n")
+		m.missing(len(c.Warnings)-maxMdNames, "warning")
+	}
+	rows, left := 0, 0
+	table := m.add("| arm | metric | base | head | difference | interval | verdict |\n|---|---|--:|--:|--:|---|---|\n")
+	t := tableReport{}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		for k := range a.Metrics {
+			row := t.metricRow(&a.Metrics[k]) // metric, base, head, difference, interval, n, verdict
+			cells := []string{cellCode(a.Suite + " on " + a.HeadArm), cellCode(a.Metrics[k].Name), row[1], row[2], row[3], row[4], row[6]}
+			if !table || rows == maxMdArms || !m.add("| %s |\n", strings.Join(cells, " | ")) {
+				left++
+				continue
+			}
+			rows++
+		}
+	}
+	m.add("\n")
+	m.missing(left, "compared metric")
+	m.flips(c)
+}
+
+// flips shows the cases that got worse, with what changed in their answers.
+func (m *markdown) flips(c *eval.Comparison) {
+	shown, left := 0, 0
+	for i := range c.Arms {
+		for _, f := range c.Arms[i].Flips {
+			if f.HeadPassed*f.BaseJudged >= f.BasePassed*f.HeadJudged {
+				continue
+			}
+			if shown == 0 && left == 0 {
+				m.add("### Newly failing\n\n")
+			}
+			summary := fmt.Sprintf("%s on %s: %d of %d passed, was %d of %d%s", htmlCode(f.Case), htmlCode(c.Arms[i].HeadArm), f.HeadPassed, f.HeadJudged, f.BasePassed, f.BaseJudged, flipNote(&f))
+			if shown == maxFlips || !m.add("%s", details(summary, flipBody(&f))) {
+				left++
+				continue
+			}
+			shown++
+		}
+	}
+	m.missing(left, "newly failing case")
+}
+
+// flipBody is the difference of two answers.
+func flipBody(f *eval.Flip) string {
+	switch {
+	case f.BaseAnswer == "" && f.HeadAnswer == "":
+		return "The answers are not known.\n"
+	case f.BaseAnswer == f.HeadAnswer:
+		return "The same answer:\n\n" + fenced("", f.HeadAnswer)
+	case f.BaseAnswer == "" || f.HeadAnswer == "":
+		return fenced("", f.BaseAnswer+f.HeadAnswer)
+	}
+	return fenced("diff", strings.Join(answerDiff(f.BaseAnswer, f.HeadAnswer), "\n"))
+}
+
+// cases shows those that failed, then those that could not be judged, on each arm.
+func (m *markdown) cases() error {
+	for _, kind := range []struct {
+		outcome     eval.Outcome
+		title, noun string
+	}{{eval.Fail, "Failed", "failed case"}, {eval.Err, "Could not be judged", "unjudged case"}} {
+		titled, left := false, 0
+		for cell := range m.cells(kind.outcome) {
+			if left > 0 { // later ones are not shown either, so that what is shown is the beginning of the plan
+				left++
+				continue
+			}
+			block, err := m.kase(cell.row, cell.arm, kind.outcome)
+			if err != nil {
+				return err
+			}
+			title := ""
+			if !titled {
+				title = "### " + kind.title + "\n\n"
+			}
+			if m.add("%s%s", title, block) {
+				titled = true
+			} else {
+				left++
+			}
+		}
+		m.missing(left, kind.noun)
+	}
+	return nil
+}
+
+// armCell is a case on an arm.
+type armCell struct {
+	row journal.Row
+	arm string
+}
+
+// cells yields the cases on arms that have an outcome and count.
+func (m *markdown) cells(outcome eval.Outcome) func(func(armCell) bool) {
+	arms := map[string][]journal.Arm{}
+	for _, s := range m.d.Summary.Suites {
+		arms[s.Name] = s.Arms
+	}
+	return func(yield func(armCell) bool) {
+		for row := range m.d.Rows() {
+			if row.Counts.Pass == row.Counts.Total() || row.Quarantined() {
+				continue
+			}
+			for i := range arms[row.Suite] {
+				cell, ok := row.On(arms[row.Suite][i].Name)
+				if ok && journal.Fold(cell.Counts) == outcome && !yield(armCell{cell, arms[row.Suite][i].Name}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// kase is a case on an arm, folded up.
+func (m *markdown) kase(row journal.Row, arm string, outcome eval.Outcome) (string, error) {
+	reason := ""
+	var text strings.Builder
+	for r, err := range m.d.Read(row) {
+		if err != nil {
+			return "", err
+		}
+		if r.Outcome != outcome {
+			continue
+		}
+		if reason == "" {
+			reason = why(r)
+		}
+		if account(&text, r, row.Counts.Total()); text.Len() > maxMdBlock*utf8.UTFMax {
+			break // more is not shown
+		}
+	}
+	summary := htmlCode(row.Case) + " on " + htmlCode(arm)
+	if row.Counts.Total() > 1 {
+		summary += ": " + tally(row.Counts)
+	}
+	return details(summary+": "+htmlCode(reason), fenced("", text.String())), nil
+}
+
+// closing says what was left out.
+func (m *markdown) closing() {
+	if len(m.left) > 0 {
+		m.out.WriteString("Left out: " + strings.Join(m.left, ", ") + ". The other reports of the run have them.\n")
+	}
+}
+
+// details is a block that is folded up; the summary is HTML, the body Markdown.
+func details(summary, body string) string {
+	return "<details><summary>" + summary + "</summary>\n\n" + body + "\n</details>\n\n"
+}
+
+// inline cuts a text to what a line takes, without anything that is not shown.
+func inline(s string, most int) string {
+	s = strings.TrimSpace(diag.CleanLine(cutText(s, (most+1)*utf8.UTFMax)))
+	if runes := []rune(s); len(runes) > most {
+		s = string(runes[:most]) + "..."
+	}
+	return cmp.Or(s, "(empty)")
+}
+
+// code is a code span that holds a text of the run, whatever backticks are in it.
+func code(s string) string { return codeOf(s, maxMdInline) }
+
+func codeOf(s string, most int) string {
+	s = inline(s, most)
+	mark := strings.Repeat("`", longestRun(s)+1)
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return mark + s + mark
+}
+
+// cellCode is code in a table, where a bar would end the cell even in code.
+func cellCode(s string) string { return code(strings.ReplaceAll(s, "|", "¦")) }
+
+// htmlCode is code in HTML.
+func htmlCode(s string) string {
+	return "<code>" + html.EscapeString(inline(s, maxMdInline)) + "</code>"
+}
+
+// someCode lists the first of some names.
+func someCode(names []string) string {
+	var out []string
+	for i, name := range names {
+		if i == maxMdNames {
+			out = append(out, fmt.Sprintf("%d more", len(names)-i))
+			break
+		}
+		out = append(out, code(name))
+	}
+	return strings.Join(out, ", ")
+}
+
+// fenced is a code block that nothing in the text ends.
+func fenced(language, text string) string {
+	text = shorten(diag.Clean(strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\r\n", "\n")), maxMdBlock)
+	mark := strings.Repeat("`", max(3, longestRun(text)+1))
+	return mark + language + "\n" + text + "\n" + mark + "\n"
+}
+
+// longestRun is the length of the longest run of backticks.
+func longestRun(s string) int {
+	longest, run := 0, 0
+	for _, r := range s {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
+}
