@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expression"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -67,7 +66,7 @@ type exprTiming struct {
 
 func newExprEnv(a *Answer) exprEnv {
 	env := exprEnv{
-		Vars:    plainDict(a.Vars),
+		Vars:    a.Vars.Plain(),
 		Usage:   exprUsage{a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.TotalTokens},
 		Timing:  exprTiming{a.Timing.LatencyMs, a.Timing.FirstTokenMs, a.Timing.QueuedMs, a.Timing.Attempts},
 		Safety:  map[string]string{},
@@ -87,29 +86,6 @@ func newExprEnv(a *Answer) exprEnv {
 		}
 	}
 	return env
-}
-
-// plainDict turns variables into the types that expressions compare with.
-func plainDict(vars tmpl.Dict) map[string]any {
-	out := make(map[string]any, len(vars))
-	for name, v := range vars {
-		out[name] = plain(v)
-	}
-	return out
-}
-
-func plain(v tmpl.Value) any {
-	switch v := v.(type) {
-	case tmpl.Dict:
-		return plainDict(v)
-	case tmpl.List:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = plain(item)
-		}
-		return out
-	}
-	return v
 }
 
 func compileExpr(a args) Scorer {

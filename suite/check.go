@@ -56,6 +56,7 @@ func (l *checker) definition(def *caseDef) {
 		l.diags = whole
 	}()
 	if def.rows != nil {
+		l.readWhere(def.rows)
 		l.choose(def.rows, &own)
 	}
 	cases, numbered := 0, 0
@@ -81,8 +82,10 @@ func (l *checker) definition(def *caseDef) {
 	}
 	l.count += cases
 	switch {
+	case cases == 0 && def.rows != nil && len(def.rows.files) > 0 && own.Len() == 0 && def.rows.where != nil:
+		own.Errorf(def.rows.where.node.Pos(), "", "`where` is true of no row, so there would be no case")
 	case cases == 0 && def.rows != nil && len(def.rows.files) > 0 && own.Len() == 0:
-		def.rows.node.Errorf("", "there are no rows, so there would be no case")
+		own.Errorf(def.rows.node.Pos(), "", "there are no rows, so there would be no case")
 	case example != nil:
 		l.numbered = true
 		l.unused.Warnf(def.pos(), "a column that tells them apart makes better names", "%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered), example.Name, example.Pos)

@@ -26,8 +26,9 @@ type rows struct {
 	format    dataset.Format
 	separator rune
 	scorers   string // the column with scorers, "" when there is none
-	limit     int    // 0: all
-	sample    int    // 0: all
+	where     *filter
+	limit     int // 0: all
+	sample    int // 0: all
 	seed      uint64
 	chosen    map[int]bool // by sample: places among the rows
 }
@@ -94,6 +95,9 @@ func (l *loader) rows(m yamlnode.Map) *rows {
 			r.separator = 0
 		}
 	}
+	if v := m.Get("where"); !v.IsZero() {
+		r.where = &filter{node: v}
+	}
 	if r.limit > 0 && r.sample > 0 {
 		m.Key("sample").Errorf("keep one of them", "`limit` takes the first rows and `sample` some of all rows")
 	}
@@ -148,7 +152,7 @@ func (r *rows) isTable() bool {
 func (s *Suite) selected(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		left := r.limit
-		for one := range s.all(r, diags) {
+		for one := range s.filtered(r, diags) {
 			if r.chosen != nil && !r.chosen[one.n] {
 				continue
 			}
@@ -183,7 +187,7 @@ func (s *Suite) choose(r *rows, diags *diag.List) {
 		lot = lot[:min(len(lot), r.sample)]
 	}
 	seed := binary.LittleEndian.AppendUint64(nil, r.seed)
-	for one := range s.all(r, diags) {
+	for one := range s.filtered(r, diags) {
 		sum := sha256.Sum256(append(seed, one.vars.String()...))
 		lot = append(lot, drawn{[16]byte(sum[:16]), one.n})
 		if len(lot) >= 2*r.sample+1024 {

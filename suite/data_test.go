@@ -116,6 +116,22 @@ func TestData(t *testing.T) {
 			said: "a.tsv:3:1: case `a 2` has no scorer, so nothing would be judged\n",
 		},
 		{
+			name: "where before limit",
+			files: map[string]string{
+				"s.yaml": "cases:\n  - dataset: a.csv\n    name: \"{{.x}}\"\n    where: int(n) > 1 and tags contains 'y'\n    limit: 2\n    scorers: [{equals: e}]\n",
+				"a.csv":  "x,n,tags\nA,1,y\nB,2,xy\nC,3,x\nD,4,y\nE,5,y\n",
+			},
+			want: "B: \"B\" {\"equals\":\"e\"}\nD: \"D\" {\"equals\":\"e\"}\n",
+		},
+		{
+			name: "where over objects",
+			files: map[string]string{
+				"s.yaml":  "cases:\n  - {dataset: a.jsonl, where: 'meta?.lang == \"de\" and len(tags) > 1', scorers: [{equals: e}]}\n",
+				"a.jsonl": "{\"x\":\"1\",\"meta\":{\"lang\":\"de\"},\"tags\":[1,2]}\n{\"x\":\"2\",\"meta\":{\"lang\":\"en\"},\"tags\":[1,2]}\n{\"x\":\"3\",\"tags\":[]}\n",
+			},
+			want: "a 1: \"1\" {\"equals\":\"e\"}\n",
+		},
+		{
 			name: "YAML and the column name",
 			files: map[string]string{
 				"s.yaml": "cases:\n  - dataset: a.yaml\n    scorers: [{equals: e}]\n",

@@ -92,6 +92,11 @@ func (l *loader) unusedColumns(def *caseDef, r *row, used map[string]bool, warni
 	if !r.of.isTable() {
 		return
 	}
+	if r.of.where != nil && r.of.where.program != nil {
+		for _, read := range r.of.where.program.Reads() {
+			used[read.Path[0]] = true
+		}
+	}
 	var unused []string
 	for _, name := range names(r.vars) {
 		if !used[name] && name != r.of.scorers && (def.name.t != nil || name != "name") {

@@ -44,6 +44,29 @@ type List []Value
 // Dict is a variable with named values. It prints as JSON with sorted keys.
 type Dict map[string]Value
 
+// Plain are the values in Go's own types, as expressions compare them.
+func (d Dict) Plain() map[string]any {
+	out := make(map[string]any, len(d))
+	for name, v := range d {
+		out[name] = plain(v)
+	}
+	return out
+}
+
+func plain(v Value) any {
+	switch v := v.(type) {
+	case Dict:
+		return v.Plain()
+	case List:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = plain(item)
+		}
+		return out
+	}
+	return v
+}
+
 func (l List) String() string { return toJSON(l) }
 func (d Dict) String() string { return toJSON(d) }
 
@@ -468,10 +491,12 @@ func (w *walker) arg(n parse.Node, root bool) {
 	}
 }
 
-// noMethods refuses the one name that would be a method of List and Dict rather than a variable.
+// noMethods refuses the names that would be methods of List and Dict rather than variables.
 func (w *walker) noMethods(n parse.Node, names []string) {
-	if slices.Contains(names, "String") {
-		w.refuse(n, "a variable cannot be named `String`")
+	for _, method := range []string{"String", "Plain"} {
+		if slices.Contains(names, method) {
+			w.refuse(n, "a variable cannot be named `%s`", method)
+		}
 	}
 }
 

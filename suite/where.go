@@ -1,0 +1,75 @@
+package suite
+
+import (
+	"errors"
+	"iter"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expression"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// filter is an expression over the columns of a row: `where`.
+type filter struct {
+	node    yamlnode.Node
+	program *expression.Program // nil: it has a mistake
+}
+
+// compile reads the expression, once the columns are known. Rows of a table all have the same ones, so that another name is a
+// mistake; of other files a row may have more.
+func (f *filter) compile(first *row, diags *diag.List) {
+	var env any = expression.Open{}
+	if first.of.isTable() {
+		env = first.vars.Plain()
+	}
+	var mistake *expression.Error
+	var err error
+	if f.program, err = expression.Compile(f.node.Str(), env, expression.Truth); errors.As(err, &mistake) {
+		f.node.WithDiags(diags).ErrorfAt(mistake.Offset, mistake.Hint, "in the expression: %s", mistake.Message)
+	}
+}
+
+// readWhere reads the expression by which rows are chosen.
+func (l *checker) readWhere(r *rows) {
+	if r.where == nil {
+		return
+	}
+	for first := range l.all(r, l.diags) {
+		r.where.compile(first, l.diags)
+		return
+	}
+}
+
+// takes reports whether a row is to be a case.
+func (f *filter) takes(r *row) (bool, error) {
+	if f == nil {
+		return true, nil
+	}
+	if f.program == nil {
+		return false, nil
+	}
+	out, err := f.program.Run(r.vars.Plain())
+	if err != nil {
+		return false, err
+	}
+	taken, ok := out.(bool)
+	if !ok {
+		return false, errors.New("the expression gives neither true nor false")
+	}
+	return taken, nil
+}
+
+// filtered yields the rows that `where` leaves.
+func (s *Suite) filtered(r *rows, diags *diag.List) iter.Seq[*row] {
+	return func(yield func(*row) bool) {
+		for one := range s.all(r, diags) {
+			taken, err := r.where.takes(one)
+			if err != nil {
+				diags.Errorf(one.pos, "a cell may be empty: count != \"\" and int(count) > 1", "`where` cannot be told of the row: %s", err)
+			}
+			if taken && !yield(one) {
+				return
+			}
+		}
+	}
+}
