@@ -351,11 +351,10 @@ func TestOverlapOfMegabytes(t *testing.T) {
 				c := compile(t, fmt.Sprintf("- {%s: {to: %s%s}, threshold: 0}", name, to, options))
 				start := time.Now()
 				got, err := c.Score(answer(texts[text]))
-				if took := time.Since(start); err != nil || took > 15*time.Second {
-					t.Errorf("%s on %s: %v %v", kind, text, took, err)
-				} else if testing.Verbose() {
-					t.Logf("%-12s %-8s %7d: %6d ms %.60s", kind, text, len(to), took.Milliseconds(), got.Reason)
+				if err != nil {
+					t.Errorf("%s on %s: %v", kind, text, err)
 				}
+				t.Logf("%-12s %-8s %7d: %6d ms %.60s", kind, text, len(to), time.Since(start).Milliseconds(), got.Reason)
 				if got.Value == nil && !strings.Contains(got.Unscored, "too ") || len(to) < 100 && got.Value == nil && name != "jaroWinkler" {
 					t.Errorf("%s on %s: %s", kind, text, got.Reason)
 				}

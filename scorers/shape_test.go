@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/scorers"
@@ -13,16 +12,13 @@ import (
 
 type shapeTest struct{ entry, answer, want string }
 
+// What takes more than linear time on a megabyte shows as a test that does not end.
 func checkShapes(t *testing.T, tests []shapeTest) {
 	t.Helper()
 	for _, test := range tests {
-		start := time.Now()
 		s := score(t, test.entry, answer(test.answer))
 		if got := letter(s); got != test.want {
 			t.Errorf("%s on %.60q: %s, want %s (%s)", test.entry, test.answer, got, test.want, s.Reason)
-		}
-		if took := time.Since(start); took > 10*time.Second { // the race detector is slow
-			t.Errorf("%s on %.60q took %s", test.entry, test.answer, took)
 		}
 	}
 }
