@@ -42,8 +42,15 @@ func benchServer(b *testing.B, delay time.Duration) string {
 	return server.URL
 }
 
-// benchSuite is a suite of so many trials, each with three scorers.
-func benchSuite(b *testing.B, trials int) string {
+// What the trials of benchmarks are judged by.
+const (
+	threeScorers = "[{contains: Paris}, {finishReason: STOP}, {length: {words: {max: 10}}}]"
+	sixScorers   = "[{contains: Paris}, {finishReason: STOP}, {length: {words: {max: 10}}}, {regex: '(?i)capital of \\w+'}, " +
+		"{rouge: {to: \"Paris is the capital of France.\"}, threshold: 0.3}, {expr: 'len(answer) < 100 and usage.outputTokens < 64'}]"
+)
+
+// benchSuite is a suite of so many trials.
+func benchSuite(b *testing.B, trials int, scorers string) string {
 	path := filepath.Join(b.TempDir(), "bench.yaml")
 	text := fmt.Sprintf(`version: 1
 name: bench
@@ -53,11 +60,8 @@ cases:
   - name: france
     repeats: %d
     vars: {country: France}
-    scorers:
-      - contains: Paris
-      - finishReason: STOP
-      - length: {words: {max: 10}}
-`, trials)
+    scorers: %s
+`, trials, scorers)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -71,10 +75,10 @@ func (silent) Done(*eval.Result, eval.Spent) {}
 func (silent) Finish()                       {}
 
 // session connects to a server with a suite of so many trials.
-func benchSession(b *testing.B, url string, trials, concurrency int) (*Session, *runner.Plan) {
+func benchSession(b *testing.B, url string, trials, concurrency int, scorers string) (*Session, *runner.Plan) {
 	flags := Flags{BaseURL: url, Concurrency: concurrency, Out: filepath.Join(b.TempDir(), "run")}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
-	loaded, err := Load([]string{benchSuite(b, trials)}, flags, getenv)
+	loaded, err := Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -95,9 +99,9 @@ func benchSession(b *testing.B, url string, trials, concurrency int) (*Session, 
 }
 
 // evalrun runs the trials with all there is: plan, ledger, scoring, journal; garbage is collected as `evalrun run` does.
-func benchRun(b *testing.B, url string, trials, concurrency int) time.Duration {
+func benchRun(b *testing.B, url string, trials, concurrency int, scorers string) time.Duration {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	s, plan := benchSession(b, url, trials, concurrency)
+	s, plan := benchSession(b, url, trials, concurrency, scorers)
 	started := time.Now()
 	dir, err := s.Run(b.Context(), plan, silent{}, nil)
 	took := time.Since(started)
@@ -117,8 +121,8 @@ func benchRun(b *testing.B, url string, trials, concurrency int) time.Duration {
 
 // bare is the loop that somebody would write by hand: it encodes the same requests, decodes the
 // answers into the same types and applies the same three checks.
-func bare(b *testing.B, url string, trials, concurrency int) time.Duration {
-	_, plan := benchSession(b, url, 1, concurrency)
+func bare(b *testing.B, url string, trials, concurrency int, checked string) time.Duration {
+	_, plan := benchSession(b, url, 1, concurrency, checked)
 	var request eval.Request
 	for t := range plan.Trials() {
 		request = t.Request
@@ -180,7 +184,7 @@ func bareTrial(ctx context.Context, client *http.Client, url string, request *ev
 		return err
 	}
 	for _, c := range checks {
-		if score, err := c.Score(&scorers.Answer{Response: answer}); err != nil || !score.Passed {
+		if score, err := c.Score(&scorers.Answer{Response: answer, Usage: eval.Usage{OutputTokens: 8}}); err != nil || !score.Passed {
 			return fmt.Errorf("%v %v", score, err)
 		}
 	}
@@ -190,14 +194,18 @@ func bareTrial(ctx context.Context, client *http.Client, url string, request *ev
 // BenchmarkThroughput compares a run with the bare loop against a server that answers at once; ratio
 // is the share of the bare loop's trials per second.
 func BenchmarkThroughput(b *testing.B) {
-	for _, concurrency := range []int{1, 16, 128} {
-		b.Run(fmt.Sprintf("concurrency=%d", concurrency), func(b *testing.B) {
+	for _, load := range []struct {
+		name        string
+		concurrency int
+		scorers     string
+	}{{"concurrency=1", 1, threeScorers}, {"concurrency=16", 16, threeScorers}, {"concurrency=128", 128, threeScorers}, {"concurrency=128/scorers=6", 128, sixScorers}} {
+		b.Run(load.name, func(b *testing.B) {
 			url := benchServer(b, 0)
 			const trials = 10_000
 			var ours, theirs time.Duration
 			for b.Loop() {
-				theirs += bare(b, url, trials, concurrency)
-				ours += benchRun(b, url, trials, concurrency)
+				theirs += bare(b, url, trials, load.concurrency, load.scorers)
+				ours += benchRun(b, url, trials, load.concurrency, load.scorers)
 			}
 			n := float64(b.N) * trials
 			b.ReportMetric(n/ours.Seconds(), "trials/s")
@@ -213,7 +221,7 @@ func BenchmarkLatency(b *testing.B) {
 	url := benchServer(b, 100*time.Millisecond)
 	var took time.Duration
 	for b.Loop() {
-		took += benchRun(b, url, 1000, 50)
+		took += benchRun(b, url, 1000, 50, threeScorers)
 	}
 	b.ReportMetric(float64(b.N)*2/took.Seconds(), "ideal")
 }
@@ -225,7 +233,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Run(fmt.Sprintf("trials=%d", trials), func(b *testing.B) {
 			url := benchServer(b, 0)
 			for b.Loop() {
-				s, plan := benchSession(b, url, trials, 64)
+				s, plan := benchSession(b, url, trials, 64, threeScorers)
 				var before, after runtime.MemStats
 				runtime.GC()
 				runtime.ReadMemStats(&before)
@@ -246,7 +254,7 @@ func BenchmarkMemory(b *testing.B) {
 // BenchmarkResume tells how long it takes until a run of 100,000 trials knows what is left to do.
 func BenchmarkResume(b *testing.B) {
 	const trials = 100_000
-	s, plan := benchSession(b, benchServer(b, 0), trials, 128)
+	s, plan := benchSession(b, benchServer(b, 0), trials, 128, threeScorers)
 	dir, err := s.Run(b.Context(), plan, silent{}, nil)
 	if err != nil {
 		b.Fatal(err)
