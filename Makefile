@@ -10,7 +10,7 @@ FUZZTIME ?= 60s
 BENCH    ?= .
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo test lint bench sdk consumers torture soak calibrate golden fuzz dist clean compiler xmllint
+.PHONY: build demo test lint bench sdk consumers torture soak calibrate golden fuzz dist clean compiler xmllint browser
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -18,16 +18,17 @@ build:
 # The example suites against the embedded emulator; one of them fails on purpose.
 demo: build
 	@mkdir -p $(OUT)
-	$(BIN) run $(GOOD) --emulator --out $(OUT)/run-$$(date +%s)-$$$$ -o json=$(OUT)/report.json -o junit=$(OUT)/junit.xml
+	$(BIN) run $(GOOD) --emulator --out $(OUT)/run-$$(date +%s)-$$$$ -o json=$(OUT)/report.json -o junit=$(OUT)/junit.xml -o html=$(OUT)/report.html
 	@echo
 	@echo "And one that fails on purpose, so that its exit code is 1:"
 	@echo
-	@$(BIN) run examples/suites/fails-on-purpose.yaml --emulator --out $(OUT)/failing-$$(date +%s)-$$$$ -o json=$(OUT)/failing.json -o junit=$(OUT)/failing.xml; \
+	@$(BIN) run examples/suites/fails-on-purpose.yaml --emulator --out $(OUT)/failing-$$(date +%s)-$$$$ -o json=$(OUT)/failing.json -o junit=$(OUT)/failing.xml -o html=$(OUT)/failing.html; \
 	code=$$?; echo "exit $$code"; test $$code -eq 1
 
 # All tests with the race detector, which needs a C compiler.
-test: compiler xmllint
+test: compiler xmllint browser
 	CGO_ENABLED=1 $(GO) test -race ./...
+	cd e2e && CGO_ENABLED=1 $(GO) test -race ./...
 
 compiler:
 	@command -v $${CC:-cc} >/dev/null 2>&1 || { \
@@ -39,8 +40,15 @@ xmllint:
 	  echo "installing xmllint"; apt-get update -qq && apt-get install -y -qq libxml2-utils >/dev/null; } || { \
 	  echo "make test: xmllint is missing and could not be installed: install libxml2-utils" >&2; exit 1; }
 
+# Pages are opened in a browser.
+browser:
+	@command -v chromium-headless-shell >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 || { \
+	  echo "installing chromium-headless-shell"; apt-get update -qq && apt-get install -y -qq chromium-headless-shell >/dev/null; } || { \
+	  echo "make test: a browser is missing and could not be installed: install chromium-headless-shell" >&2; exit 1; }
+
 lint:
 	$(GO) vet ./...
+	cd e2e && $(GO) vet ./...
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOL) staticcheck ./...
 	$(TOOL) golangci-lint run ./...

@@ -38,6 +38,7 @@ func Formats() []Format {
 		{"markdown", "for a pull request or a step summary: verdict, arms, what failed", Markdown},
 		{"github", "for GitHub Actions: annotations at the suite's lines", GitHub},
 		{"csv", "for spreadsheets: one trial a line", CSV},
+		{"html", "for people: one page for the browser, which needs no network", HTML},
 	}
 }
 

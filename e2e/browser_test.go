@@ -1,0 +1,209 @@
+// Package e2e_test opens reports in a real browser. It is a module of its own, so that nobody who uses evalrun has to fetch
+// the driver of a browser.
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// browser is shared by all tests; each has a tab of its own.
+var browser context.Context
+
+func TestMain(m *testing.M) {
+	os.Exit(withBrowser(m))
+}
+
+func withBrowser(m *testing.M) int {
+	path, err := findBrowser()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU)
+	defer stop()
+	var closeAll context.CancelFunc
+	browser, closeAll = chromedp.NewContext(allocator)
+	defer closeAll()
+	if err := chromedp.Do(browser); err != nil {
+		fmt.Fprintln(os.Stderr, "the browser does not start:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+func findBrowser() (string, error) {
+	for _, name := range []string{"chromium-headless-shell", "chromium"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("there is no browser: make browser installs one (Debian's chromium-headless-shell)")
+}
+
+// tab is a page in the browser with what happened in it.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu       sync.Mutex
+	requests []string // but for the page itself
+	trouble  []string // dialogs, exceptions, messages on the console
+}
+
+func open(t *testing.T, path string, width, height int64, scheme string) *tab {
+	t.Helper()
+	ctx, closeTab := chromedp.NewContext(browser)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(func() { cancel(); closeTab() })
+	b := &tab{t: t, ctx: ctx}
+	address := (&url.URL{Scheme: "file", Path: path}).String()
+	err := chromedp.Listen(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			if to := e.Request.URL; to != address && !strings.HasPrefix(to, "data:image/") {
+				b.requests = append(b.requests, to)
+			}
+		case *page.EventJavascriptDialogOpening:
+			b.trouble = append(b.trouble, "dialog: "+e.Message)
+			go func() { _, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
+		case *runtime.EventExceptionThrown:
+			b.trouble = append(b.trouble, "exception: "+(&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
+		case *log.EventEntryAdded: // what the browser itself says, such as what a policy forbade
+			b.trouble = append(b.trouble, "log: "+e.Entry.Text)
+		case *runtime.EventConsoleAPICalled:
+			b.trouble = append(b.trouble, fmt.Sprintf("console: %s", e.Type))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(b, network.Enable, network.EnableParams{})
+	call(b, log.Enable, cdp.Empty{})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	b.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(address))
+	b.wait("html[data-ready]")
+	return b
+}
+
+// call sends a command to the tab.
+func call[P, R any](b *tab, command cdp.Command[P, R], params P) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, command, params)
+	b.check(err)
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	b.check(chromedp.Do(b.ctx, steps...))
+}
+
+func (b *tab) check(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.t.Fatalf("%v; %s", err, strings.Join(b.trouble, "; "))
+	}
+}
+
+// evaluate gives the value of an expression in the page, waiting for it if it is a promise.
+func evaluate[T any](b *tab, expression string) T {
+	b.t.Helper()
+	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	b.check(err)
+	return out
+}
+
+// visit goes to a page of the report and waits until it is there.
+func (b *tab) visit(hash, selector string) {
+	b.t.Helper()
+	evaluate[chromedp.Void](b, fmt.Sprintf(`void (document.getElementById('main').replaceChildren(), location.hash = '', location.hash = %q)`, hash))
+	b.wait(selector)
+}
+
+// quiet holds that the page asked for nothing, opened no dialog and broke nowhere.
+func (b *tab) quiet() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.requests) > 0 {
+		b.t.Errorf("the page asked for %q", b.requests)
+	}
+	if len(b.trouble) > 0 {
+		b.t.Errorf("in the page: %q", b.trouble)
+	}
+}
+
+// record makes a run of trials and its report, and gives the path of the report.
+func record(t *testing.T, run eval.Run, trials func(yield func(*eval.Result) bool), change func(*journal.Document)) string {
+	t.Helper()
+	dir := t.TempDir()
+	w, err := journal.Create(filepath.Join(dir, "run"), &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts eval.Counts
+	for r := range trials {
+		counts.Add(r.Outcome)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := journal.Open(filepath.Join(dir, "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if change != nil {
+		change(d)
+	}
+	path := filepath.Join(dir, "report.html")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(reports.HTML(file, d, reports.Options{}), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// wait waits for an element to be there.
+func (b *tab) wait(selector string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("document.querySelector(%q) !== null", selector))
+}
+
+// until waits for an expression to become true.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression))
+	b.check(err)
+}

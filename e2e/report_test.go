@@ -1,0 +1,293 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+const bigTrials = 50_000
+
+// The pages of a report: an address, and what is there once it is drawn.
+var pages = []struct{ name, hash, selector string }{
+	{"summary", "#/", ".verdict"},
+	{"cases", "#/cases", "#grid"},
+	{"comparison", "#/comparison", ".flips"},
+	{"case", "#/case/big/case%20number%203", ".answer"},
+}
+
+func found(b *tab) string {
+	b.t.Helper()
+	return evaluate[string](b, `document.getElementById('found').textContent`)
+}
+
+func choose(b *tab, facet, word string) {
+	b.t.Helper()
+	evaluate[chromedp.Void](b, fmt.Sprintf(`void (s => { s.value = %q; s.dispatchEvent(new Event('change')); })(document.querySelector('select[name=%s]'))`, word, facet))
+}
+
+func search(b *tab, text string) {
+	b.t.Helper()
+	evaluate[chromedp.Void](b, fmt.Sprintf(`void (s => { s.value = %q; s.dispatchEvent(new Event('input')); })(document.getElementById('search'))`, text))
+}
+
+// What filters and the search find among 50,000 trials is what the same question finds in the run.
+func TestFilters(t *testing.T) {
+	run, trials := bigRun(bigTrials)
+	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
+	b.visit("#/cases", "#grid")
+	for _, test := range []struct {
+		facets map[string]string
+		query  string
+		fits   func(k, arm int) bool
+	}{
+		{nil, "", func(int, int) bool { return true }},
+		{map[string]string{"outcome": "fail"}, "", func(k, _ int) bool { return k%10 == 3 }},
+		{map[string]string{"outcome": "error", "arm": "warm/ask"}, "", func(k, arm int) bool { return k%100 == 50 && arm == 1 }},
+		{map[string]string{"error": "status"}, "", func(k, _ int) bool { return k%100 == 50 }},
+		{map[string]string{"scorer": "capital (contains)", "tag": "asia"}, "", func(k, _ int) bool { return k%10 == 3 && k%3 == 1 }},
+		{map[string]string{"finish": "MAX_TOKENS"}, "", func(k, _ int) bool { return k%50 == 7 }},
+		{map[string]string{"category": "HARASSMENT: LOW"}, "", func(k, _ int) bool { return k%17 == 16 && k%100 != 50 }},
+		{map[string]string{"arm": "pro/ask"}, "NUMBER 123", func(k, arm int) bool {
+			return arm == 0 && strings.Contains(bigText(k), "number") && strings.Contains(bigText(k), "123")
+		}},
+		{nil, "no such words anywhere", func(int, int) bool { return false }},
+	} {
+		evaluate[chromedp.Void](b, `void document.querySelector('.choices button').click()`)
+		for facet, word := range test.facets {
+			choose(b, facet, word)
+		}
+		search(b, test.query)
+		n := 0
+		for i := range bigTrials {
+			if test.fits(i/2, i%2) {
+				n++
+			}
+		}
+		want := strings.ReplaceAll(fmt.Sprintf("%s of 50,000 trials", thousands(n)), "\u00a0", " ")
+		if got := found(b); got != want {
+			t.Errorf("%v %q: %s, want %s", test.facets, test.query, got, want)
+		}
+		if rows := evaluate[string](b, `document.getElementById('grid').getAttribute('aria-rowcount')`); rows != fmt.Sprint(n+1) {
+			t.Errorf("%v %q: aria-rowcount %s, want %d", test.facets, test.query, rows, n+1)
+		}
+		if drawn := evaluate[int](b, `document.querySelectorAll('.rows .row').length`); drawn > 60 {
+			t.Errorf("%d rows in the page", drawn)
+		}
+	}
+	b.quiet()
+}
+
+// bigText is what the search looks at in a trial of bigRun, but for the reason of those that failed.
+func bigText(k int) string {
+	r := bigTrial(2 * k)
+	text := r.Case
+	if r.Response != nil {
+		text += "\n" + r.Response.Text()[:min(200, len(r.Response.Text()))]
+	}
+	for _, s := range r.Scores {
+		if !s.Passed {
+			text += "\n" + s.Reason
+		}
+	}
+	if r.Error != nil {
+		text += "\n" + r.Error.Error()
+	}
+	return strings.ToLower(text)
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+// Sorting brings the least or the most of a column to the top, and says so.
+func TestSorting(t *testing.T) {
+	run, trials := bigRun(2000)
+	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
+	b.visit("#/cases", "#grid")
+	first := func(column string) string {
+		return evaluate[string](b, fmt.Sprintf(`document.querySelector('.rows [aria-rowindex="2"] .%s').textContent`, column))
+	}
+	click := func(column string) string {
+		evaluate[chromedp.Void](b, fmt.Sprintf(`void document.querySelector('[role=columnheader].%s button').click()`, column))
+		return evaluate[string](b, fmt.Sprintf(`document.querySelector('[role=columnheader].%s').getAttribute('aria-sort')`, column))
+	}
+	if got := first("outcome"); !strings.Contains(got, "fail") {
+		t.Errorf("what failed comes first, not %s", got)
+	}
+	if sort, got := click("latency"), first("latency"); sort != "descending" || got != "1.50 s" {
+		t.Errorf("%s: %s", sort, got)
+	}
+	if sort, got := click("latency"), first("latency"); sort != "ascending" || got != "200 ms" {
+		t.Errorf("%s: %s", sort, got)
+	}
+	if sort, got := click("case"), first("case"); sort != "ascending" || got != "case number 0" {
+		t.Errorf("%s: %s", sort, got)
+	}
+	if sort, got := click("case"), first("case"); sort != "descending" || got != "case number 999" {
+		t.Errorf("%s: %s", sort, got)
+	}
+	b.quiet()
+}
+
+// Everything can be reached with the keyboard alone.
+func TestKeyboard(t *testing.T) {
+	run, trials := bigRun(2000)
+	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
+	press := func(keys ...string) {
+		t.Helper()
+		for _, k := range keys {
+			b.do(chromedp.KeyEvent(k))
+		}
+	}
+	is := func(what, expression string) {
+		t.Helper()
+		if !evaluate[bool](b, expression) {
+			t.Errorf("%s: %s is false; focus on %s, %s", what, expression, evaluate[string](b, `document.activeElement.outerHTML.slice(0, 80)`), evaluate[string](b, `location.hash`))
+		}
+	}
+	b.visit("#/", ".verdict")
+	press("/")
+	b.wait("#search:focus")
+	press("n", "u", "m", "b", "e", "r", " ", "1", "3")
+	n := evaluate[int](b, `Number(document.getElementById('grid').getAttribute('aria-rowcount')) - 1`)
+	if n < 20 || n > 1000 {
+		t.Errorf("the search finds %d", n)
+	}
+	press(kb.ArrowDown)
+	is("down leaves the search", `document.activeElement.id === 'grid'`)
+	press(kb.ArrowDown, kb.ArrowDown, kb.ArrowUp)
+	is("arrows choose", `document.activeElement.getAttribute('aria-activedescendant') === 'trial-1' && document.getElementById('trial-1').getAttribute('aria-selected') === 'true'`)
+	press(kb.End)
+	is("the last row is in sight", fmt.Sprintf(`(r => r.bottom <= innerHeight && r.top > 0)(document.getElementById('trial-%d').getBoundingClientRect())`, n-1))
+	press(kb.Home)
+	first := evaluate[string](b, `document.querySelector('.rows [aria-selected] .case').textContent`)
+	press(kb.Enter)
+	b.wait(".answer")
+	is("enter opens", fmt.Sprintf(`document.querySelector('h1').textContent === %q`, first))
+	press("n")
+	b.until(fmt.Sprintf(`document.querySelector('h1').textContent !== %q && document.querySelector('.answer') !== null`, first))
+	press(kb.Escape)
+	b.wait("#grid")
+	is("escape goes back to the same table", `document.getElementById('search').value === 'number 13' && document.activeElement.id === 'grid'`)
+	press(kb.Escape)
+	b.wait(".verdict")
+	for range 60 { // the tab key comes everywhere and gets stuck nowhere
+		press(kb.Tab)
+	}
+	b.quiet()
+}
+
+// Nothing is wider than the screen.
+func TestWidths(t *testing.T) {
+	run, trials := bigRun(400)
+	hostileRun, hostileTrials := hostileRun()
+	wide := record(t, hostileRun, hostileTrials, nil)
+	big := record(t, run, trials, judged)
+	for _, width := range []int64{390, 1600} {
+		for path, all := range map[string][]struct{ name, hash, selector string }{big: pages, wide: {{"hostile summary", "#/", ".verdict"}, {"hostile cases", "#/cases", "#grid"}}} {
+			b := open(t, path, width, 900, "light")
+			for _, p := range all {
+				b.visit(p.hash, p.selector)
+				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
+					t.Errorf("%s: %d wide on a screen of %d", p.name, got, width)
+				}
+			}
+			b.quiet()
+		}
+	}
+}
+
+// Answers, names and all else that comes from outside run nothing and ask for nothing.
+func TestHostile(t *testing.T) {
+	run, trials := hostileRun()
+	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
+	b.visit("#/cases", "#grid")
+	n := evaluate[int](b, `Number(document.getElementById('grid').getAttribute('aria-rowcount')) - 1`)
+	want := 0
+	for range trials {
+		want++
+	}
+	if n != want {
+		t.Errorf("%d trials in the table, want %d", n, want)
+	}
+	addresses := evaluate[[]string](b, `(async () => {
+		const out = new Set();
+		for (let y = 0; y < document.body.scrollHeight; y += 600) {
+			scrollTo(0, y);
+			await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+			for (const a of document.querySelectorAll('.rows a')) out.add(a.getAttribute('href'));
+		}
+		return [...out];
+	})()`)
+	if len(addresses) != want {
+		t.Errorf("%d cases have an address, want %d", len(addresses), want)
+	}
+	for _, address := range addresses {
+		b.visit(address, ".answer")
+	}
+	if scripts := evaluate[int](b, `[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.type || [...el.attributes].some(a => a.name.startsWith('on'))).length`); scripts != 1 {
+		t.Errorf("%d scripts in the page, want its own alone", scripts)
+	}
+	b.quiet()
+}
+
+// axe-core finds nothing serious, in either scheme.
+func TestAccessible(t *testing.T) {
+	axe, err := os.ReadFile("testdata/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, trials := bigRun(400)
+	path := record(t, run, trials, judged)
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{390, 1600} {
+			b := open(t, path, width, 900, scheme)
+			evaluate[chromedp.Void](b, string(axe)+"\n;0")
+			for _, p := range pages {
+				b.visit(p.hash, p.selector)
+				for _, problem := range evaluate[[]string](b, `axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
+					t.Errorf("%s, %s, %d: %s", p.name, scheme, width, problem)
+				}
+			}
+		}
+	}
+}
+
+// What a page asks for, and what its policy forbids, is seen by these tests.
+func TestWatched(t *testing.T) {
+	run, trials := bigRun(10)
+	for name, script := range map[string]string{
+		"an image":        `new Image().src = 'http://127.0.0.1:9/x.png'`,
+		"a request":       `fetch('http://127.0.0.1:9/x').catch(() => 0)`,
+		"markup":          `try { document.body.innerHTML = '<b>x</b>' } catch { 0 }`,
+		"a dialog":        `setTimeout(() => alert(1), 0)`,
+		"a script":        `document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title = 1'}))`,
+		"an inline event": `document.body.setAttribute('onclick', '1')`,
+		"another style":   `document.body.append(Object.assign(document.createElement('style'), {textContent: 'p {color: red}'}))`,
+	} {
+		b := open(t, record(t, run, trials, nil), 800, 600, "light")
+		b.quiet()
+		evaluate[chromedp.Void](b, fmt.Sprintf(`void (() => { try { %s } catch { } })()`, script))
+		seen := 0
+		for range 200 {
+			evaluate[chromedp.Void](b, `new Promise(done => requestAnimationFrame(() => done()))`)
+			b.mu.Lock()
+			seen = len(b.requests) + len(b.trouble)
+			b.mu.Unlock()
+			if seen > 0 {
+				break
+			}
+		}
+		if seen == 0 {
+			t.Errorf("%s is not seen", name)
+		}
+	}
+}

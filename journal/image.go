@@ -1,0 +1,48 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Image reads an image that a request held from the folder of its suite, if it is there still, is of at most so many
+// bytes, and is the same by its hash: run files hold no images. Of one that was resized the whole is read.
+func (d *Document) Image(suite string, img *eval.Image, most int64) ([]byte, error) {
+	at := slices.IndexFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Name == suite })
+	if at < 0 || d.Run.Suites[at].Dir == "" {
+		return nil, errors.New("the run does not say where its images are")
+	}
+	root, err := os.OpenRoot(d.Run.Suites[at].Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	info, err := root.Stat(img.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most { // a pipe would keep us waiting
+		return nil, fmt.Errorf("not a file of at most %d bytes", most)
+	}
+	file, err := root.Open(img.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	if is := hex.EncodeToString(sum[:]); is != img.SHA256 && is != img.SourceSHA256 {
+		return nil, errors.New("the image has changed since")
+	}
+	return data, nil
+}

@@ -1,0 +1,186 @@
+// The page of one case: what was asked, what every arm answered, and why that passed or did not.
+
+const mostTrials = 200; // of a case on its page
+const mostImages = 64;
+
+async function drawCase(cases, head, suite, caseName, query) {
+  const rows = cases.rows;
+  const place = rows.byName.get(suite + '\n' + caseName);
+  if (place === undefined) return [h('h1', null, 'No such case'), h('p', null, 'The report has no case ', name(caseName), ' in ', name(suite), '.')];
+  const one = rows.cases[place];
+  const trials = await rows.trials(someTrials(rows, one, query)), more = one.to - one.from - trials.length;
+  const arms = new Map();
+  for (const t of trials) arms.set(t.arm, [...(arms.get(t.arm) || []), t]);
+  const first = trials[0], q = first.quarantine;
+  return [
+    h('p', {class: 'trail'}, name(one.suite), ' ', first.tags && first.tags.slice(0, 50).map(t => [h('a', {class: 'chip', href: address(['cases'], {tag: t})}, name(t)), ' '])),
+    h('h1', null, name(one.name)),
+    h('p', {class: 'pager'}, pagerLink(cases.beside(one, -1), -1), ' ', pagerLink(cases.beside(one, 1), 1)),
+    q && h('p', {class: 'telling'}, h('span', {class: 'chip'}, 'quarantine'), ' ', name(`${q.reason} (${q.owner}, until ${q.until})`)),
+    first.cluster && h('p', {class: 'note'}, 'cluster ', name(first.cluster)),
+    more > 0 && h('p', {class: 'note'}, `${count(more, 'more trial')} of this case: choose them in the table to see them here.`),
+    drawPrompts([...arms].map(([arm, list]) => [arm, list[0]])),
+    h('div', {class: 'answers'}, [...arms].map(([arm, list]) => drawAnswer(arm, list, arms, head, query))),
+  ];
+}
+
+// someTrials chooses the trials of a case that its page shows: the first of each arm, and the one that was asked for.
+function someTrials(rows, one, query) {
+  const arms = new Map(), out = [];
+  for (let i = one.from; i < one.to; i++) arms.set(rows.word('arm', i), 0);
+  const each = Math.max(1, Math.floor(mostTrials / arms.size));
+  for (let i = one.from; i < one.to; i++) {
+    const arm = rows.word('arm', i), n = arms.get(arm), wanted = arm === query.get('arm') && String(rows.repeat[i]) === (query.get('repeat') || '1');
+    arms.set(arm, n + 1);
+    if (n < each && out.length < mostTrials || wanted) out.push(i);
+  }
+  return out;
+}
+
+function pagerLink(to, step) {
+  return to && h('a', {href: caseAddress(to), rel: step < 0 ? 'prev' : 'next', 'aria-keyshortcuts': step < 0 ? 'p' : 'n'}, step < 0 ? '\u2190 ' : '', name(to.name), step > 0 ? ' \u2192' : '');
+}
+
+// drawAnswer is a card with the trials of an arm, of which one repeat is shown.
+function drawAnswer(arm, list, arms, head, query) {
+  const body = h('div');
+  const chosen = query.get('arm') === arm && list.findIndex(t => String(t.repeat) === query.get('repeat'));
+  const worst = list.reduce((at, t, i) => severity[t.outcome] < severity[list[at].outcome] ? i : at, 0);
+  const show = at => {
+    body.replaceChildren(...drawTrial(list[at], arms, head));
+    for (const [i, button] of [...buttons.children].entries()) button.setAttribute('aria-pressed', String(i === at));
+  };
+  const buttons = h('div', {class: 'repeats', role: 'group', 'aria-label': 'Repeats'}, list.map((t, i) =>
+    h('button', {type: 'button', onclick: () => show(i), 'aria-label': `repeat ${t.repeat}: ${t.outcome}`}, badge(t.outcome, String(t.repeat)))));
+  show(chosen >= 0 && chosen !== false ? chosen : worst);
+  const passed = list.filter(t => t.outcome === 'pass').length;
+  return h('article', {class: 'answer' + (query.get('arm') === arm ? ' chosen' : ''), 'aria-label': arm},
+    h('h2', null, name(arm)), list.length > 1 && h('p', {class: 'note'}, `${passed} of ${list.length} repeats passed`), list.length > 1 && buttons, body);
+}
+
+function drawTrial(t, arms, head) {
+  const candidates = (t.response && t.response.candidates) || [];
+  const blocked = t.response && t.response.promptFeedback && t.response.promptFeedback.blockReason;
+  return [
+    h('p', null, badge(t.outcome), ' ', h('span', {class: 'on'}, name(t.model), t.response && t.response.modelVersion && [' ', name(t.response.modelVersion)])),
+    t.skipReason && h('p', {class: 'telling'}, 'Not asked: ', name(t.skipReason)),
+    t.error && h('p', {class: 'telling', dir: 'auto'}, name(t.error.kind), ': ', t.error.status ? `${t.error.status} ` : '', visible(t.error.message)),
+    blocked && h('p', {class: 'telling'}, 'The prompt was blocked: ', name(blocked)),
+    candidates.map((c, i) => [
+      candidates.length > 1 && h('h3', null, 'Candidate ' + i),
+      h('div', {class: 'text'}, c.text === '' && !c.withheld ? h('p', {class: 'note'}, 'An empty answer.') : c.text === '' ? null : prose(c.text), drawWithheld(c.withheld, c.text)),
+      c.finishReason && h('p', {class: 'note'}, 'finish reason ', name(c.finishReason)),
+    ]),
+    drawDifferences(t, arms, head),
+    drawScores(t.scores || []),
+    candidates.map((c, i) => drawRatings(c.safetyRatings, candidates.length > 1 ? `Safety of candidate ${i}` : 'Safety of the answer')),
+    t.response && t.response.promptFeedback && drawRatings(t.response.promptFeedback.safetyRatings, 'Safety of the prompt'),
+    drawCost(t),
+    t.response && t.response.extra && h('details', null, h('summary', null, 'Other fields of the answer'), prose(JSON.stringify(t.response.extra, null, 2))),
+    h('p', {class: 'note id'}, 'trial ', name(t.id)),
+  ].flat(Infinity).filter(Boolean);
+}
+
+// drawWithheld tells what is known of a text that is not here, or not here in full.
+function drawWithheld(w, text) {
+  if (!w) return null;
+  return h('p', {class: 'note'}, text ? 'Cut here: ' : 'Not kept: ', `${number(w.bytes)} bytes in all, sha256 ${String(w.sha256).slice(0, 12)}`);
+}
+
+// drawDifferences compares the answer word by word with what was expected, with the baseline's, and with other arms'.
+function drawDifferences(t, arms, head) {
+  const answer = t.response && t.response.candidates && t.response.candidates[0] && t.response.candidates[0].text;
+  if (!answer) return null;
+  const against = [];
+  for (const s of t.scores || []) {
+    const m = /^expected: ([^]*)\nactual: {3}([^]*)$/.exec(s.diff || '');
+    if (m && !s.passed) against.push(['what was expected', m[1], m[2]]);
+  }
+  for (const a of (head.comparison && head.comparison.arms) || []) {
+    if (a.suite !== t.suite || a.headArm !== t.arm) continue;
+    const flip = (a.flips || []).find(f => f.case === t.case);
+    if (flip && flip.baseAnswer) against.push(['the baseline', flip.baseAnswer, answer]);
+  }
+  for (const [arm, list] of arms) {
+    const other = list[0].response && list[0].response.candidates && list[0].response.candidates[0] && list[0].response.candidates[0].text;
+    if (arm !== t.arm && other && against.length < 20) against.push([arm, other, answer]);
+  }
+  if (against.length === 0) return null;
+  const place = h('div');
+  const show = at => {
+    const [label, before, after] = against[at] || [];
+    place.replaceChildren(...(label === undefined ? [] : [before === after ? h('p', {class: 'note'}, 'The same words.') : drawDiff(before, after, 'Difference from ' + label)]));
+  };
+  const expected = against[0][0] === 'what was expected' || against[0][0] === 'the baseline' ? 0 : -1;
+  const select = h('select', {onchange: () => show(Number(select.value))}, h('option', {value: '-1'}, 'nothing'), against.map(([label], i) => h('option', {value: String(i)}, visible(label))));
+  select.value = String(expected);
+  show(expected);
+  return h('div', {class: 'differences'}, h('label', null, h('span', null, 'Words that differ from'), ' ', select), place);
+}
+
+function drawScores(scores) {
+  if (scores.length === 0) return null;
+  return h('ul', {class: 'scores', 'aria-label': 'Scores'}, scores.slice(0, 100).map(s => {
+    const outcome = s.value === null ? 'error' : s.passed ? 'pass' : 'fail';
+    const label = s.name && s.name !== s.scorer ? `${s.name} (${s.scorer})` : s.scorer;
+    return h('li', null, badge(outcome, s.value === null ? 'unscored' : s.passed ? 'passed' : 'failed'), ' ', h('b', null, name(label)),
+      s.value !== null && h('span', {class: 'on'}, ' ' + three(s.value)), s.weight !== 1 && h('span', {class: 'on'}, ` weight ${three(s.weight)}`), s.required && h('span', {class: 'on'}, ' required'),
+      h('p', {class: 'telling', dir: 'auto'}, visible(s.reason)),
+      s.diff && !s.passed && h('details', null, h('summary', null, 'Expected and actual'), prose(s.diff)));
+  }), scores.length > 100 && h('li', null, `and ${number(scores.length - 100)} more`));
+}
+
+const probabilities = ['NEGLIGIBLE', 'LOW', 'MEDIUM', 'HIGH'];
+
+// drawRatings draws ratings as bars of one to four parts.
+function drawRatings(ratings, title) {
+  if (!ratings || ratings.length === 0) return null;
+  return [h('h3', null, title), h('ul', {class: 'ratings'}, ratings.slice(0, 50).map(r => {
+    const level = probabilities.indexOf(r.probability);
+    return h('li', null, h('span', null, name(String(r.category).replace('HARM_CATEGORY_', '').replaceAll('_', ' ').toLowerCase())),
+      svg('svg', {viewBox: '0 0 84 10', class: 'meter', 'aria-hidden': 'true'}, [0, 1, 2, 3].map(i => svg('rect', {x: i * 21, y: 1, width: 19, height: 8, rx: 2, class: i <= level ? 'level' + level : 'off'}))),
+      h('span', {class: 'on'}, name(r.probability), r.blocked && h('b', null, ' blocked')));
+  }))];
+}
+
+function drawCost(t) {
+  const facts = [];
+  if (t.usage) facts.push(['tokens', `${number(t.usage.promptTokens)} prompt + ${number(t.usage.outputTokens)} output = ${number(t.usage.totalTokens)} (${visible(t.usage.source)})`]);
+  if (t.timing) {
+    facts.push(['latency', duration(t.timing.latencyMs)], ['waited', duration(t.timing.queuedMs)], ['attempts', String(t.timing.attempts)]);
+    if (t.timing.chunks) facts.push(['stream', `first text after ${duration(t.timing.firstTokenMs || 0)}, ${count(t.timing.chunks, 'chunk')}, at most ${duration(t.timing.maxGapMs || 0)} apart`]);
+  }
+  return facts.length > 0 && h('dl', {class: 'facts'}, facts.map(([k, v]) => [h('dt', null, k), h('dd', null, v)]));
+}
+
+// drawPrompts shows the requests as they were sent, contents that are the same once.
+function drawPrompts(firsts) {
+  const seen = new Map();
+  for (const [arm, t] of firsts) {
+    if (!t.request) continue;
+    const key = JSON.stringify(t.request.contents);
+    if (!seen.has(key)) seen.set(key, {contents: t.request.contents || [], sent: []});
+    seen.get(key).sent.push([arm, t.request]);
+  }
+  let images = 0;
+  const part = p => {
+    if (!p.image) return [p.text === '' || p.text === undefined ? null : prose(p.text), drawWithheld(p.withheld, p.text)];
+    return images++ < mostImages ? drawImage(p.image) : h('p', {class: 'note'}, 'image ', name(p.image.path));
+  };
+  const configured = r => ['generationConfig', 'safetySettings'].filter(k => r[k]).map(k => `${k} ${JSON.stringify(r[k], null, 1)}`).join('\n');
+  return h('div', {class: 'prompts'}, [...seen.values()].map(({contents, sent}) => h('section', {class: 'prompt'},
+    h('h2', null, 'Prompt as sent', h('span', {class: 'on'}, ' to ', sent.map(([arm], i) => [i > 0 && ', ', name(arm)]))),
+    contents.map(c => h('div', {class: 'turn'}, h('h3', null, name(c.role || 'text')), (c.parts || []).map(part))),
+    sent.some(([, r]) => configured(r)) && h('details', null, h('summary', null, 'Configuration'), sent.map(([arm, r]) => configured(r) && [h('h3', null, name(arm)), prose(configured(r))])))));
+}
+
+function drawImage(img) {
+  const figure = h('figure', {class: 'image'}, h('figcaption', null, name(img.path), h('span', {class: 'on'}, ' ', name(img.mimeType), `, ${number(img.bytes)} bytes${img.sourceSha256 ? ', resized when sent' : ''}, sha256 ${String(img.sha256).slice(0, 12)}`)));
+  load('image/' + img.sha256).then(data => {
+    if (typeof data !== 'string' || !data.startsWith('data:image/')) return;
+    const el = h('img', {alt: 'image ' + img.path + ' of the prompt', loading: 'lazy'});
+    el.src = data;
+    figure.prepend(el);
+  });
+  return figure;
+}

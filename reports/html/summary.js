@@ -1,0 +1,204 @@
+// The first page: what came out, what broke, and what the gate says of it.
+
+const outcomes = ['fail', 'error', 'skip', 'pass'];
+
+function drawSummary(head, rows) {
+  return [
+    drawVerdict(head),
+    drawNotices(head, rows),
+    head.comparison && drawComparisonInBrief(head.comparison),
+    drawTroubles(rows),
+    head.gate.rules.length > 0 && drawGate(head),
+    drawArms(head),
+    drawTags(rows),
+    drawSpread(rows),
+  ];
+}
+
+// verdictOf says in words what the exit code means.
+function verdictOf(head) {
+  const rules = head.gate.rules.length > 0, broken = head.gate.rules.filter(r => !r.holds).length;
+  if (head.running) return ['skip', 'Still running'];
+  switch (head.gate.exit) {
+  case 0:
+    if (head.run.partial && !rules) return ['skip', 'Not complete'];
+    return ['pass', rules ? 'The gate holds' : head.summary.fail + head.summary.error > 0 ? 'Done' : 'Everything passed'];
+  case 1: return ['fail', rules ? 'The gate does not hold' : count(head.summary.fail, 'trial') + ' failed'];
+  case 3: return ['skip', 'Cannot tell yet'];
+  }
+  return ['error', head.run.partial ? 'Not complete' : broken > 0 ? 'The gate does not hold' : 'Could not be judged'];
+}
+
+function drawVerdict(head) {
+  const [tone, words] = verdictOf(head), s = head.summary, broken = head.gate.rules.filter(r => !r.holds).length;
+  const facts = [
+    s.passRate === null ? null : percent(s.passRate) + ' pass rate',
+    broken > 0 ? `${broken} of ${count(head.gate.rules.length, 'rule')} broken` : null,
+    'exit ' + head.gate.exit,
+  ].filter(Boolean);
+  return h('section', {class: 'verdict ' + tone, 'aria-labelledby': 'verdict'},
+    h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[tone]), words),
+    h('p', {class: 'lead'}, facts.join(' \u00b7 ')),
+    outcomeBar(s),
+    h('ul', {class: 'tiles'}, outcomes.map(o => h('li', null,
+      h('a', {href: address(['cases'], {outcome: o}), class: 'tile ' + (s[o] > 0 ? o : 'none')}, h('b', null, number(s[o])), ' ', h('span', null, o)))),
+      h('li', null, h('span', {class: 'tile'}, h('b', null, number(s.tokens.total)), ' ', h('span', null, 'tokens'))),
+      head.run.finishedAt && h('li', null, h('span', {class: 'tile'}, h('b', null, duration(new Date(head.run.finishedAt) - new Date(head.run.startedAt))), ' ', h('span', null, 'from start to end'))),
+      head.run.spent && head.run.spent.currency && h('li', null, h('span', {class: 'tile'}, h('b', null, head.run.spent.money.toFixed(4)), ' ', name(head.run.spent.currency)))),
+    h('p', {class: 'note'}, 'Run ', name(head.run.id), head.run.startedAt && ', started ' + new Date(head.run.startedAt).toISOString().replace('T', ' ').slice(0, 16) + ' UTC',
+      ', service ', name(head.run.emulator ? 'emulator' : head.run.service.baseUrl || 'not told'), '.'));
+}
+
+// outcomeBar shows the shares of the outcomes.
+function outcomeBar(c) {
+  const total = outcomes.reduce((sum, o) => sum + c[o], 0);
+  if (total === 0) return null;
+  let at = 0;
+  const words = outcomes.filter(o => c[o]).map(o => `${number(c[o])} ${o}`).join(', ');
+  return svg('svg', {viewBox: '0 0 1000 10', preserveAspectRatio: 'none', class: 'share', role: 'img', 'aria-label': words},
+    outcomes.map(o => { const w = 1000 * c[o] / total, x = at; at += w; return w > 0 && svg('rect', {x, y: 0, width: w, height: 10, class: 'fill ' + o}); }));
+}
+
+function drawNotices(head, rows) {
+  const notices = head.notices.slice(0, 20);
+  if (head.notices.length > 20) notices.push(`and ${count(head.notices.length - 20, 'more notice')}`);
+  if (head.noContent) notices.push('With --no-content: prompts and answers were not kept, only their lengths and hashes.');
+  const {passes, texts, images} = rows.left;
+  if (passes > 0) notices.push(`Left out of the table: ${count(passes, 'trial')} that passed. A page holds 200,000; the counts and the arms are of all.`);
+  if (texts > 0) notices.push(`Cut: ${count(texts, 'long text')}; evalrun show has the whole.`);
+  if (images > 0) notices.push(`Shown by name only: ${count(images, 'image')}, too large or no longer where the suite had it.`);
+  return notices.length > 0 && h('ul', {class: 'notices', 'aria-label': 'Notices'}, notices.map(text => h('li', null, name(text))));
+}
+
+// drawTroubles groups what failed by what it failed of: the most frequent first, with examples.
+function drawTroubles(rows) {
+  const groups = new Map();
+  for (let i = 0; i < rows.length; i++) {
+    const outcome = rows.word('outcome', i);
+    if (outcome !== 'fail' && outcome !== 'error') continue;
+    const facet = outcome === 'fail' ? 'scorer' : 'error', word = rows.word(facet, i), key = outcome + '\n' + word;
+    if (!groups.has(key)) groups.set(key, {outcome, facet, word, n: 0, examples: []});
+    const g = groups.get(key);
+    g.n++;
+    if (g.examples.length < 3 && (g.examples.length === 0 || rows.names[g.examples.at(-1)] !== rows.names[i])) g.examples.push(i);
+  }
+  if (groups.size === 0) return null;
+  const sorted = [...groups.values()].sort((a, b) => outcomes.indexOf(a.outcome) - outcomes.indexOf(b.outcome) || b.n - a.n), shown = sorted.slice(0, 12);
+  return section('What broke',
+    h('ul', {class: 'groups'}, shown.map(g => h('li', {class: 'group ' + g.outcome},
+      h('h3', null, badge(g.outcome, number(g.n)), ' ', name(g.word || (g.outcome === 'fail' ? 'weighted mean below the threshold' : 'error'))),
+      h('ul', null, g.examples.map(i => h('li', null,
+        h('a', {href: trialAddress(rows, i)}, name(rows.names[i])), h('span', {class: 'on'}, ' on ', name(rows.word('arm', i))),
+        h('p', {class: 'telling', dir: 'auto'}, visible(rows.why[i]))))),
+      g.n > g.examples.length && h('a', {class: 'more', href: address(['cases'], {outcome: g.outcome, [g.facet]: g.word})}, `all ${number(g.n)} of them`)))),
+    sorted.length > shown.length && h('p', {class: 'note'}, `and ${count(sorted.length - shown.length, 'more group')}: `, h('a', {href: address(['cases'])}, 'see the table')));
+}
+
+// atLeast says whether a rule bounds its value from below.
+const atLeast = rule => rule.name === 'passRate' || rule.name.startsWith('mean ');
+
+// manyRules is how many rules are shown at once; of more, those that hold are folded.
+const manyRules = 8;
+
+function drawGate(head) {
+  const held = head.gate.rules.filter(r => r.holds && !r.warned), others = head.gate.rules.filter(r => !r.holds || r.warned);
+  const open = head.gate.rules.length <= manyRules ? [...others, ...held] : others;
+  return section('Gate',
+    open.length > 0 && ruleTable('Rules of the gate', open, head),
+    open.length < head.gate.rules.length && h('details', null, h('summary', null, `${others.length > 0 ? 'The other ' : ''}${count(held.length, 'rule')} hold`), ruleTable('Rules that hold', held, head)),
+    h('p', {class: 'note'}, 'The band is the 90 % interval, the upright line the limit.'));
+}
+
+function ruleTable(caption, rules, head) {
+  return table(caption, ['Rule', 'Where', '#Value', '#Limit', 'Interval and limit', 'Holds'], rules.slice(0, 200).map(r => drawRule(r, head)));
+}
+
+function drawRule(r, head) {
+  const several = head.run.suites.length > 1, arm = head.arms.find(a => a.suite === r.suite && a.arm === r.arm);
+  let interval = null;
+  if (arm && r.name === 'passRate') interval = arm.interval;
+  if (arm && r.name.startsWith('mean ') && Object.hasOwn(arm.metrics, r.name.slice(5))) interval = arm.metrics[r.name.slice(5)].interval;
+  const known = r.value !== null && r.value !== undefined, share = !r.name.startsWith('latency');
+  const tone = r.holds ? 'pass' : 'fail', show = v => share ? percent(v) : duration(v);
+  const hi = share ? (atLeast(r) ? 1 : Math.min(1, Math.max(r.limit * 3, r.value || 0, 0.05))) : Math.max(r.limit, r.value || 0) * 1.2;
+  const words = known ? `${r.name} ${show(r.value)}${interval ? `, 90 % interval ${percent(interval[0])} to ${percent(interval[1])}` : ''}, ${atLeast(r) ? 'at least' : 'at most'} ${show(r.limit)}` : 'nothing could be judged';
+  return [
+    name(r.name), name([several || !r.arm ? r.suite : '', r.arm].filter(Boolean).join(' on ')),
+    r.verdict ? verdictWords[r.verdict] : known ? show(r.value) : 'nothing judged',
+    r.verdict ? '' : (atLeast(r) ? '\u2265 ' : '\u2264 ') + show(r.limit),
+    r.verdict ? h('span', {class: 'telling'}, name(r.why || '')) : known ? rangePlot({value: r.value, interval, limit: r.limit, hi, tone, words}) : '',
+    badge(tone, r.warned ? 'warns' : r.holds ? 'holds' : 'broken'),
+  ];
+}
+
+const mostArms = 200;
+
+function drawArms(head) {
+  const suites = [...new Set(head.arms.map(a => a.suite))];
+  return section('Arms', suites.map(suite => [
+    suites.length > 1 && h('h3', null, name(suite)),
+    armTable(suite, head.arms.filter(a => a.suite === suite), suites.length > 1),
+  ]), h('details', null, h('summary', null, 'What is under test, and how steady repeats are'), h('dl', {class: 'facts'}, head.arms.slice(0, mostArms).map(a => [
+    h('dt', null, name(suites.length > 1 ? `${a.suite} on ${a.arm}` : a.arm)),
+    h('dd', null, name([a.model, a.version && 'version ' + a.version, a.stream && 'streamed', a.sampling && sampling(a.sampling), a.repeats && steady(a.repeats)].filter(Boolean).join(', ') || 'not told')),
+  ]))));
+}
+
+function armTable(suite, arms, several) {
+  const metrics = [...new Set(arms.flatMap(a => Object.keys(a.metrics)))].slice(0, 12);
+  const outcomeCell = (a, o) => a[o] > 0 ? h('a', {href: address(['cases'], {outcome: o, arm: a.arm, suite: several ? suite : ''})}, number(a[o])) : '0';
+  return [table('Arms of ' + suite, ['Arm', ...outcomes.map(o => '#' + o), '#pass rate', '90 % interval', ...metrics.map(m => '#' + m), '#tokens', '#mean latency'], arms.slice(0, mostArms).map(a => [
+    name(a.arm),
+    ...outcomes.map(o => outcomeCell(a, o)),
+    a.passRate === null ? '\u2013' : percent(a.passRate),
+    a.passRate === null ? '' : rangePlot({value: a.passRate, interval: a.interval, words: `pass rate ${percent(a.passRate)}, 90 % interval ${percent(a.interval[0])} to ${percent(a.interval[1])}`}),
+    ...metrics.map(m => Object.hasOwn(a.metrics, m) ? h('span', {title: `90 % interval ${three(a.metrics[m].interval[0])} to ${three(a.metrics[m].interval[1])}, n=${a.metrics[m].n}`}, three(a.metrics[m].mean)) : ''),
+    number(a.tokens.total), a.meanLatencyMs > 0 ? duration(a.meanLatencyMs) : '\u2013',
+  ])), arms.length > mostArms && h('p', {class: 'note'}, `and ${count(arms.length - mostArms, 'more arm')}`)];
+}
+
+const sampling = s => ['temperature', 'topP', 'topK'].filter(k => s[k] !== undefined && s[k] !== null).map(k => `${k} ${s[k]}${(s.defaults || []).includes(k) ? ' (default)' : ''}`).join(', ');
+function steady(r) {
+  const k = r.passAtK.length, chance = k > 1 && r.passAtK[k - 1] !== null ? `, pass@${k} ${three(r.passAtK[k - 1])}, pass^${k} ${three(r.passHatK[k - 1])}` : '';
+  return `${r.stablePass} cases always pass, ${r.stableFail} never, ${r.flaky} are flaky${chance}`;
+}
+
+// drawTags shows among which cases trials pass least often.
+function drawTags(rows) {
+  const passed = new Map(), judged = new Map();
+  for (let i = 0; i < rows.length; i++) {
+    const outcome = rows.word('outcome', i);
+    if (outcome !== 'pass' && outcome !== 'fail') continue;
+    for (const tag of rows.words('tag', i)) {
+      judged.set(tag, (judged.get(tag) || 0) + 1);
+      if (outcome === 'pass') passed.set(tag, (passed.get(tag) || 0) + 1);
+    }
+  }
+  if (judged.size < 2 || rows.left.passes > 0) return null;
+  const rate = tag => (passed.get(tag) || 0) / judged.get(tag), tags = [...judged.keys()].sort((a, b) => rate(a) - rate(b) || judged.get(b) - judged.get(a));
+  const shown = tags.slice(0, 12);
+  return section('By tag', table('Pass rate of trials by tag', ['Tag', '#trials', '#pass rate', 'Lowest first'], shown.map(tag => [
+    h('a', {href: address(['cases'], {tag})}, name(tag)), number(judged.get(tag)), percent(rate(tag)), rangePlot({value: rate(tag), words: `${percent(rate(tag))} of the trials passed`}),
+  ])), tags.length > shown.length && h('p', {class: 'note'}, `and ${count(tags.length - shown.length, 'more tag')}`));
+}
+
+// drawSpread draws how long answers took and how many tokens they were, arm by arm.
+function drawSpread(rows) {
+  const several = rows.tables.suite.length > 1, arms = new Map();
+  for (let i = 0; i < rows.length; i++) {
+    const outcome = rows.word('outcome', i);
+    if (outcome !== 'pass' && outcome !== 'fail') continue;
+    const key = rows.cells.suite[i] * rows.tables.arm.length + rows.cells.arm[i];
+    let one = arms.get(key);
+    if (!one) arms.set(key, one = {title: (several ? rows.word('suite', i) + ' on ' : '') + rows.word('arm', i), latency: [], tokens: []});
+    if (rows.latency[i] >= 0) one.latency.push(rows.latency[i]);
+    if (rows.tokens[i] >= 0) one.tokens.push(rows.tokens[i]);
+  }
+  const shown = [...arms.values()].slice(0, mostFigures);
+  const figures = (title, key, unit) => shown.some(one => one[key].length > 0) && [h('h3', null, title), h('div', {class: 'figures'}, shown.filter(one => one[key].length > 0).map(one => histogram(one[key], unit, one.title)))];
+  if (shown.length === 0) return null;
+  return section('Latency and tokens', figures('Latency of an answer', 'latency', duration), figures('Tokens of a trial', 'tokens', number),
+    h('p', {class: 'note'}, 'Of trials that were judged. The full line is the median, the broken one the 95th percentile.', arms.size > shown.length && ` ${number(arms.size - shown.length)} more arms are not drawn.`));
+}
+
+const mostFigures = 12;
