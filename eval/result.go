@@ -69,6 +69,8 @@ type Score struct {
 	Unscored string `json:"unscored,omitempty"`
 	// Diff shows expected against actual over several lines. Optional.
 	Diff string `json:"diff,omitempty"`
+	// Judged tells how a judge came to the value; nil for other scorers.
+	Judged *Judged `json:"judged,omitempty"`
 }
 
 // Result is a trial with all that became of it: one line of the run file.
@@ -85,6 +87,10 @@ type Result struct {
 	Timing     *Timing `json:"timing,omitempty"`
 	Error      *Error  `json:"error,omitempty"`
 	SkipReason string  `json:"skipReason,omitempty"`
+	// Judgements are what judges replied for the scores, in the order in which they were asked.
+	Judgements []Judgement `json:"judgements,omitempty"`
+	// Trouble is why a judge could not be asked, when it may keep others from being asked as well.
+	Trouble *Error `json:"-"`
 	// OverBudget says that it was the budget for which the trial was skipped, or its answer not
 	// judged.
 	OverBudget bool `json:"-"`
@@ -127,6 +133,11 @@ func (r *Result) Withhold() {
 		if s.Reason, s.Diff = withoutContent, ""; s.Unscored != "" {
 			s.Unscored = withoutContent
 		}
+		s.Judged = s.Judged.withhold()
+	}
+	r.Judgements = slices.Clone(r.Judgements)
+	for i := range r.Judgements {
+		r.Judgements[i].withhold()
 	}
 	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) {
 		e := *r.Error

@@ -243,17 +243,9 @@ func (d *Document) trial(data []byte, at int64) {
 	r := &d.scratch
 	r.scan(data)
 	d.End = nil // a run that went on
-	d.Spent.Calls += r.attempts
-	if r.usage != (eval.Usage{}) {
-		d.Spent.Tokens += r.usage.TotalTokens
-		if d.Unpriced == nil {
-			d.Unpriced = map[string]eval.Usage{}
-		}
-		model := d.index.words[d.index.word(r.model)]
-		u := d.Unpriced[model]
-		u.PromptTokens += r.usage.PromptTokens
-		u.OutputTokens += r.usage.OutputTokens
-		d.Unpriced[model] = u
+	d.spend(r.model, r.attempts, r.usage)
+	for _, j := range r.judges {
+		d.spend(j.model, j.attempts, j.usage)
 	}
 	q := eval.Quarantine{Until: r.until}
 	var f flags
@@ -265,6 +257,23 @@ func (d *Document) trial(data []byte, at int64) {
 	}
 	d.index.add(r, at, len(data), f)
 	d.index.reserve(at, d.size)
+}
+
+// spend adds a call to what the run has cost.
+func (d *Document) spend(model string, attempts int, usage eval.Usage) {
+	d.Spent.Calls += attempts
+	if usage == (eval.Usage{}) {
+		return
+	}
+	d.Spent.Tokens += usage.TotalTokens
+	if d.Unpriced == nil {
+		d.Unpriced = map[string]eval.Usage{}
+	}
+	model = d.index.words[d.index.word(model)]
+	u := d.Unpriced[model]
+	u.PromptTokens += usage.PromptTokens
+	u.OutputTokens += usage.OutputTokens
+	d.Unpriced[model] = u
 }
 
 // Known is what the index says of a trial.

@@ -30,7 +30,7 @@ func (d *Document) Export(out io.Writer) error {
 			return err
 		}
 		r.Withhold()
-		r.Request = nil
+		r.Request, r.Judgements = nil, nil
 		scores := r.Scores[:0]
 		for _, s := range r.Scores { // a comparison wants the named ones, and none of the words
 			if s.Name != "" {

@@ -16,8 +16,9 @@ type index struct {
 	entries []entry
 	words   []string // suites, cases, arms, outcomes, kinds of errors: few, and each once
 	places  map[string]uint32
-	metrics []metric // of all entries
-	byID    []uint32 // places of entries in the order of their ids, once somebody has asked for one
+	metrics []metric  // of all entries
+	byID    []uint32  // places of entries in the order of their ids, once somebody has asked for one
+	judging []Judging // of the entries of which judges were asked
 }
 
 // entry is one trial.
@@ -30,6 +31,7 @@ type entry struct {
 	prompt, output, total      uint32 // tokens
 	latencyMs                  float32
 	firstMetric, metricsLength uint32
+	judging                    uint32 // place in judging, from 1; 0: no judge was asked
 	flags                      flags
 }
 
@@ -109,6 +111,10 @@ func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	}
 	for _, m := range r.metrics {
 		x.metrics = append(x.metrics, metric{x.words[x.word(m.name)], m.value})
+	}
+	if r.judging != (Judging{}) {
+		x.judging = append(x.judging, r.judging)
+		e.judging = clip(len(x.judging))
 	}
 	x.entries = append(x.entries, e)
 }

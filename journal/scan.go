@@ -21,12 +21,14 @@ type indexed struct {
 	attempts                    int
 	latencyMs                   float64
 	metrics                     []metric
+	judging                     Judging
+	judges                      []judgeUsage // of the calls to judges
 }
 
 // scan reads a line without decoding what stands between, the prompts and answers, which are most of it. That the
 // line is JSON was checked before.
 func (r *indexed) scan(data []byte) {
-	*r = indexed{metrics: r.metrics[:0]}
+	*r = indexed{metrics: r.metrics[:0], judges: r.judges[:0]}
 	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "n":
@@ -53,6 +55,8 @@ func (r *indexed) scan(data []byte) {
 			r.attempts, r.latencyMs = int(v.Get("attempts").Int()), v.Get("latencyMs").Float()
 		case "response":
 			r.blocked = blocked(v)
+		case "judgements":
+			v.ForEach(r.judgement)
 		case "skipReason":
 			r.stopped = v.Str == eval.SkipEarly
 		case "quarantine":

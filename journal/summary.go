@@ -12,6 +12,8 @@ type Summary struct {
 	Counts eval.Counts
 	Cases  CaseCounts // every case of every suite and arm, repeats folded
 	Tokens Tokens
+	// Judging is what judges were asked; it is no part of Tokens.
+	Judging Judging
 	// Stopped are the skips of trials that nobody had to ask: the verdict was known.
 	Stopped int
 	Suites  []SuiteSummary // in the order of the plan
@@ -130,6 +132,9 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 		r := x.digest(&x.entries[i])
 		s.Counts.Add(r.outcome)
 		s.Tokens.add(r.usage)
+		if at := x.entries[i].judging; at > 0 {
+			s.Judging.add(x.judging[at-1])
+		}
 		if r.flags&isStopped != 0 {
 			s.Stopped++
 		}

@@ -204,4 +204,5 @@ func (c *caseReport) score(s eval.Score) {
 			c.printf("    %s\n", diag.CleanLine(line))
 		}
 	}
+	c.rulings(s.Judged)
 }

@@ -38,6 +38,7 @@ type jsonSummary struct {
 	eval.Counts
 	PassRate *float64           `json:"passRate"`
 	Tokens   journal.Tokens     `json:"tokens"`
+	Judging  *judging           `json:"judging,omitempty"` // what judges were asked; no part of tokens
 	Cases    journal.CaseCounts `json:"cases"`
 }
 
@@ -95,7 +96,7 @@ func newHead(d *journal.Document) jsonHead {
 	head := jsonHead{
 		Version: jsonVersion,
 		Run:     jsonRun{Run: d.Run, Partial: d.Partial(), Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted, Damaged: d.Damaged},
-		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Tokens: d.Summary.Tokens, Cases: d.Summary.Cases},
+		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Tokens: d.Summary.Tokens, Judging: judgingOf(d), Cases: d.Summary.Cases},
 		Arms:    []jsonArm{},
 		Gate:    d.Gate, Comparison: d.Gate.Comparison,
 	}

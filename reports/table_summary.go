@@ -125,6 +125,7 @@ func (t *tableReport) closing() {
 		t.line("%s saved: the verdict was known", diag.Count(n, "call"))
 	}
 	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
+	t.judging()
 	if t.d.End != nil && t.d.End.Spent != nil {
 		t.budget(t.d.End.Spent)
 	}
@@ -225,7 +226,7 @@ func (t *tableReport) budget(s *eval.Spent) {
 		if s.Tokens > s.BudgetTokens {
 			over = fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
 		}
-		if rest := s.Tokens - t.d.Summary.Tokens.Total; rest > 0 && over == "" {
+		if rest := s.Tokens - t.d.Summary.Tokens.Total - t.d.Summary.Judging.Tokens.Total; rest > 0 && over == "" {
 			over = fmt.Sprintf(", %d of them for embeddings and calls that gave no answer", rest)
 		}
 		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, over))

@@ -244,9 +244,12 @@ func (v *vectors) hurry(ctx context.Context) {
 	}
 }
 
-// compare scores an answer of which scorers want vectors.
+// compare scores an answer of which scorers want judges or vectors.
 func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 	for range maxRounds {
+		if err := r.consult(ctx, a); err != nil {
+			return a.unjudged(err)
+		}
 		known, err := r.vectors.of(ctx, *a.trial.Embedding, a.answer.Vectors.Wanted)
 		if err != nil {
 			return a.unembedded(eval.AsError(err))
@@ -261,7 +264,7 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 			return a.result
 		}
 	}
-	return a.failed(eval.Errorf(eval.KindScorer, "the scorers want ever more embeddings"))
+	return a.failed(eval.Errorf(eval.KindScorer, "the scorers want ever more judges or embeddings"))
 }
 
 // maxRounds is how often an answer is scored at most; each time all that is wanted is got.

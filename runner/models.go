@@ -66,7 +66,15 @@ func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *
 		}
 	}
 	for _, s := range p.Suites {
-		if p.asks(s) && s.Embeds() {
+		if !p.asks(s) {
+			continue
+		}
+		for _, j := range s.AskedJudges() {
+			if err := c.judge(ctx, j); err != nil {
+				return err
+			}
+		}
+		if s.Embeds() {
 			if err := c.embedding(ctx, s); err != nil {
 				return err
 			}
@@ -174,9 +182,11 @@ func (p *Plan) newEmbedding(s *suite.Suite) *EmbeddingModel {
 
 // model is the metadata of the target's model as the service gave it, or, before it was
 // asked, as the specification names it; nil when nothing is known.
-func (p *Plan) model(t *suite.Target) *eval.Model {
-	if m, asked := p.models[p.key(t)]; asked {
+func (p *Plan) model(t *suite.Target) *eval.Model { return p.modelOf(p.key(t)) }
+
+func (p *Plan) modelOf(key modelKey) *eval.Model {
+	if m, asked := p.models[key]; asked {
 		return m
 	}
-	return eval.NamedModel(t.Model)
+	return eval.NamedModel(key.id)
 }

@@ -178,6 +178,15 @@ func (t *Planned) References() []string {
 	return out
 }
 
+// Judges are the judges that are asked about the answer, one for each call.
+func (t *Planned) Judges() []*suite.Judge {
+	var out []*suite.Judge
+	for _, s := range t.scorers {
+		out = append(out, s.Judges()...)
+	}
+	return out
+}
+
 // Trials yields the trials that the filter selects. Place and identity do not depend on the
 // filter: n and id are those of the unfiltered plan.
 func (p *Plan) Trials() iter.Seq[*Planned] { return p.walk().run }
@@ -269,6 +278,10 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 		}
 		if len(compiled.References()) > 0 {
 			fmt.Fprintf(h, "embedding %s %s", s.Embedding.APIVersion, s.Embedding.Model)
+		}
+		for _, j := range compiled.Judges() {
+			id := identity(judgeRequest(j, j.APIVersion, nil))
+			h.Write(id[:])
 		}
 		for _, program := range compiled.Programs() {
 			fmt.Fprintf(h, "program %s\n", program)

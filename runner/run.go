@@ -35,6 +35,8 @@ type Config struct {
 	Hold func(t *Planned, stop, done <-chan struct{})
 	// Recorded says what is known of a trial from before. Optional.
 	Recorded func(*Planned) Recorded
+	// Replies are what judges replied before: what they were asked then is not asked again. Optional.
+	Replies iter.Seq[eval.Judgement]
 }
 
 // Recorded is what is known of a trial from before.
@@ -81,12 +83,12 @@ func (s *Stop) Reason() string {
 
 // Run asks every trial of the plan and yields the results as they come. No more than Concurrency trials are asked whose
 // results were not taken yet, so that whoever writes them down knows how many a crash can cost; answers that wait for
-// embeddings come on top. Canceling ctx, or leaving the loop, abandons what is under way; no goroutine outlives the loop.
+// embeddings, or, as many again, for judges, come on top. Canceling ctx, or leaving the loop, abandons what is under way; no goroutine outlives the loop.
 func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 	return func(yield func(eval.Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{
-			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), embedding: make(chan struct{}, MaxEmbedding),
+			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), replies: newReplies(cfg.Replies), judging: make(chan struct{}, max(1, cfg.Concurrency)), embedding: make(chan struct{}, MaxEmbedding),
 			scoring: make(chan struct{}, runtime.GOMAXPROCS(0)), programs: make(chan struct{}, programsPerCPU*runtime.GOMAXPROCS(0)), jobs: make(chan job, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
 		}
 		finished := r.start(ctx)
@@ -119,6 +121,9 @@ type run struct {
 	vectors   *vectors
 	embedding chan struct{} // holds a token for each answer that waits for vectors
 	comparing sync.WaitGroup
+
+	replies *replies      // of judges
+	judging chan struct{} // holds a token for each answer that waits for judges
 }
 
 // job is a trial to ask, or to judge when its answer is known from before.
@@ -145,8 +150,9 @@ type asked struct {
 	trial  *Planned
 	answer scorers.Answer
 	result eval.Result
-	scores []eval.Score // one for each scorer
-	told   []bool       // whether the score stands, and does not wait for embeddings
+	scores []eval.Score              // one for each scorer
+	told   []bool                    // whether the score stands, and does not wait for embeddings or judges
+	kept   map[string]eval.Judgement // what judges replied before, by id
 }
 
 // recorded takes an answer that is known from before.
@@ -161,6 +167,7 @@ func (a *asked) recorded(known *eval.Result) {
 	if a.result.Timing = known.Timing; known.Timing == nil {
 		a.result.Timing = &eval.Timing{}
 	}
+	a.keep(known.Judgements)
 	a.answered()
 }
 
@@ -248,18 +255,22 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 		r.deliver(a.result, taken)
 		return
 	}
-	r.embedding <- struct{}{}
+	pool := r.embedding
+	if len(a.answer.Judgements.Wanted) > 0 {
+		pool = r.judging
+	}
+	pool <- struct{}{}
 	r.comparing.Go(func() {
 		a.guarded(func() bool {
 			a.result = r.compare(ctx, a)
 			return true
 		})
 		r.deliver(a.result, make(chan struct{}, 1))
-		<-r.embedding
+		<-pool
 	})
 }
 
-// judge gets an answer and scores it. It is false when embeddings are wanted first.
+// judge gets an answer and scores it. It is false when embeddings or judges are wanted first.
 func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 	if known != nil {
 		a.recorded(known)
@@ -353,6 +364,7 @@ func (a *asked) answered() {
 	r := &a.result
 	a.answer = scorers.Answer{
 		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars, Vectors: &scorers.Vectors{}, Trial: &a.trial.Trial,
+		Judgements: &scorers.Judgements{Known: map[string]*eval.Judgement{}},
 	}
 }
 
@@ -362,35 +374,6 @@ func (a *asked) failed(e *eval.Error) eval.Result {
 		a.result.Timing = nil
 	}
 	return a.result
-}
-
-// score judges an answer. It is false when embeddings are wanted first.
-func (a *asked) score() bool {
-	if a.scores == nil {
-		a.scores, a.told = make([]eval.Score, len(a.trial.scorers)), make([]bool, len(a.trial.scorers))
-	}
-	var wanted []string
-	for i, s := range a.trial.scorers {
-		if a.told[i] {
-			continue
-		}
-		a.answer.Vectors.Wanted = nil
-		score, err := s.Score(&a.answer)
-		if err != nil {
-			a.result.Scores = a.scores[:i]
-			a.failed(eval.Errorf(eval.KindScorer, "%s", err))
-			return true
-		}
-		wanted = append(wanted, a.answer.Vectors.Wanted...)
-		a.scores[i], a.told[i] = score, len(a.answer.Vectors.Wanted) == 0
-	}
-	if a.answer.Vectors.Wanted = wanted; len(wanted) > 0 {
-		return false
-	}
-	a.result.Scores = a.scores
-	a.result.Outcome, a.result.Error = scorers.Judge(a.result.Scores, a.trial.Threshold)
-	a.derive()
-	return true
 }
 
 // promptTokens tells how long a prompt is, by counting where it matters and by

@@ -42,7 +42,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	s := a.table.build(spec, &a)
 	a.References = append(a.References, spec.References...)
 	a.Programs, a.NeedsPrice = append(a.Programs, spec.Programs...), a.NeedsPrice || spec.NeedsPrice
-	a.Variables = append(a.Variables, spec.Variables...)
+	a.Variables, a.Judges = append(a.Variables, spec.Variables...), append(a.Judges, spec.Judges...)
 	if a.Kind != "any" { // in which another may tell
 		a.NeedsStream = cmp.Or(a.NeedsStream, spec.NeedsStream)
 	}

@@ -38,6 +38,8 @@ type Answer struct {
 	Turns []eval.Turn
 	// Vectors may be nil: then none are at hand.
 	Vectors *Vectors
+	// Judgements may be nil: then no judge is at hand.
+	Judgements *Judgements
 	// Trial is which one it was, nil when it is not known.
 	Trial *eval.Trial
 	// Prices may be nil: then nothing has a price.
@@ -59,6 +61,7 @@ type Finding struct {
 	// Broken says why the scorer itself failed, which makes the trial an error whatever stands around the scorer; "" when it
 	// did not.
 	Broken string
+	Judged *eval.Judged // how a judge came to the value; nil for other scorers
 }
 
 // Scorer checks one answer.
@@ -130,7 +133,7 @@ func (a args) option(key string) yamlnode.Node {
 
 // Builtin is the table of the kinds that evalrun brings.
 func Builtin() Table {
-	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), textless(serviceKinds()), programKinds(), expressionKinds(), combinators())
+	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), judgeKinds(), textless(serviceKinds()), programKinds(), expressionKinds(), combinators())
 }
 
 func textless(kinds []Kind) []Kind {
@@ -163,7 +166,7 @@ func (t Table) Check(s *suite.Scorer) { t.build(s, nil) }
 // build compiles a scorer, which stands inside the outer one when that is not nil.
 func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 	kind := t.Lookup(s.Kind)
-	s.References, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns, s.Variables = nil, "", false, nil, nil, nil
+	s.References, s.Judges, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns, s.Variables = nil, nil, "", false, nil, nil, nil
 	if s.Turn.Given() {
 		s.Turns = append(s.Turns, s.Turn)
 	}
@@ -206,6 +209,9 @@ func (t Table) Compile(s *suite.Scorer) *Compiled {
 // References are the texts that the scorer compares with by their embeddings.
 func (c *Compiled) References() []string { return c.spec.References }
 
+// Judges are the judges that the scorer asks, one for each call, malformed replies aside.
+func (c *Compiled) Judges() []*suite.Judge { return c.spec.Judges }
+
 // Programs are the commands that the scorer runs, with the digests of their files.
 func (c *Compiled) Programs() []string { return c.spec.Programs }
 
@@ -223,7 +229,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 	}
 	score = eval.Score{
 		Scorer: c.spec.Kind, Name: c.spec.Name, Weight: c.spec.Weight, Required: c.spec.Required,
-		Reason: f.Reason, Diff: f.Diff, Unscored: f.Unscored, Passed: f.Passed,
+		Reason: f.Reason, Diff: f.Diff, Unscored: f.Unscored, Passed: f.Passed, Judged: f.Judged,
 	}
 	if f.Unscored != "" {
 		score.Passed = false

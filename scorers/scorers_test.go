@@ -19,7 +19,7 @@ import (
 // compile reads one entry of a scorers list, as it would stand in a suite.
 func compile(t testing.TB, entry string) *scorers.Compiled {
 	t.Helper()
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
 		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
 	var diags diag.List
 	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
@@ -310,7 +310,7 @@ func TestEmptyArgumentsAreMistakes(t *testing.T) {
 		`- {levenshtein: {to: x, max: 1}, threshold: 0.5}`, `- length: {max: 5, characters: {max: 500}}`, `- {contains: x, normalize: ""}`,
 		`- any: [{levenshtein: {to: x}}]`, `- equals: {{.x}}`,
 	} {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
 		var diags diag.List
 		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if !diags.HasErrors() {
@@ -465,7 +465,7 @@ func FuzzArguments(f *testing.F) {
 		f.Add(k.Example)
 	}
 	f.Fuzz(func(t *testing.T, entry string) {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
 			"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
 		var diags diag.List
 		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)

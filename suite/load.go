@@ -36,7 +36,7 @@ type loader struct {
 }
 
 // suiteKeys are the keys of a suite.
-var suiteKeys = []string{"version", "name", "include", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "scorerSets", "defaults", "cases", "metrics", "limits", "prices", "gate"}
+var suiteKeys = []string{"version", "name", "include", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "judges", "scorerSets", "defaults", "cases", "metrics", "limits", "prices", "gate"}
 
 func (l *loader) load(root yamlnode.Node) {
 	m := root.Map(suiteKeys...)
@@ -61,6 +61,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.prompts()
 	l.makeArms()
 	l.embedding(m)
+	l.judges(m.Get("judges"))
 	l.limits(m.Get("limits"))
 	l.prices(m.Get("prices"))
 	l.gate(m.Get("gate"))
@@ -68,6 +69,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.readDefaults()
 	l.readCases()
 	l.checkCases()
+	l.checkJudges()
 	l.unusedSets()
 	l.metrics(m.Get("metrics"))
 	l.checkMetrics(m.Get("gate"))

@@ -37,6 +37,7 @@ type Suite struct {
 	Prompts     []*Prompt
 	Limits      Limits
 	Embedding   Embedding
+	Judges      []*Judge         // in the order of the file
 	Prices      *eval.Prices     // nil: the file names no price list
 	Gate        *eval.GateConfig // nil: the file has no gate block
 

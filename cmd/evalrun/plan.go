@@ -129,6 +129,9 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 	if f.EmbedCalls > 0 {
 		embed = fmt.Sprintf("%d or more to embed, ", f.EmbedCalls)
 	}
+	if f.JudgeCalls > 0 {
+		embed += fmt.Sprintf("up to %d to judge, ", f.JudgeCalls)
+	}
 	p.printf("calls: %d to generate, %d to count, %sat most %d with every retry\n", f.GenerateCalls, f.CountCalls, embed, f.MaxCalls)
 	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
 	if f.Counted {

@@ -150,6 +150,9 @@ func (a *answers) check(plan *runner.Plan) error {
 		if t.Repeat == 1 {
 			cases = append(cases, t.Case)
 		}
+		if len(t.Judges()) > 0 {
+			return Exitf(ExitBadInput, "%s: the answers are judged without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file, t.Case, t.Judges()[0].Name)
+		}
 		first := -1
 		for _, i := range a.by[t.Case] {
 			if !a.lines[i].fits(&t.Trial) {

@@ -18,6 +18,7 @@ type Forecast struct {
 	CountCalls      int           `json:"countCalls"`
 	GenerateCalls   int           `json:"generateCalls"` // a live chat takes one for each turn
 	EmbedCalls      int           `json:"embedCalls"`    // at least: batches that are full
+	JudgeCalls      int           `json:"judgeCalls"`    // at most, for one candidate and malformed replies aside: equal questions are asked once
 	MaxCalls        int           `json:"maxCalls"`      // every attempt of every call
 	PromptTokens    int           `json:"promptTokens"`
 	ReplyTokens     int           `json:"replyTokens"`     // at most: the model's replies in the prompts of later turns of live chats
@@ -143,6 +144,7 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 		if matter && limits.CountTokens != suite.CountNever {
 			f.CountCalls += turns // of the answers
 		}
+		f.JudgeCalls += len(t.Judges())
 		if references := t.References(); len(references) > 0 {
 			answers++
 			f.EmbedTokens += t.OutputLimit()
@@ -179,7 +181,7 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 		f.MaxOutputTokens = 0
 	}
 	f.EmbedCalls = (answers + len(texts) + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
-	f.MaxCalls = (f.GenerateCalls + f.CountCalls + answers + len(texts)) * limits.Attempts // each text embedded by itself
+	f.MaxCalls = (f.GenerateCalls + f.CountCalls + answers + len(texts) + 2*f.JudgeCalls) * limits.Attempts // each text embedded by itself, each judge asked again
 	if settings.Prices != nil {
 		f.Currency = settings.Prices.Currency
 	}
@@ -206,6 +208,8 @@ func (f *Forecast) limits(l suite.Limits) {
 	}
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
+	} else if most := f.calls() + f.JudgeCalls; l.BudgetCalls > 0 && most > l.BudgetCalls {
+		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most))
 	}
 	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %g %s may be too small: up to %.4f are possible", l.BudgetMoney, f.Currency, f.MostCost))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -255,8 +256,9 @@ type Todo struct {
 func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 	var todo Todo
 	met := make([]bool, r.doc.Len())
-	underWay, turns := r.workers, 1
+	underWay, turns, judged := r.workers, 1, false
 	for t := range plan.Trials() {
+		judged = judged || len(t.Judges()) > 0
 		if underWay == r.workers && len(t.References()) > 0 {
 			underWay += runner.MaxEmbedding
 		}
@@ -288,6 +290,9 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 		}
 		todo.ids = append(todo.ids, t.ID)
 		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
+	}
+	if judged {
+		underWay += r.workers
 	}
 	if missing := plan.Size() - todo.Settled - todo.Judge; r.doc.End == nil {
 		todo.Twice = min(missing, underWay) * turns
@@ -321,6 +326,25 @@ func (r *Resumption) answer(k recorded) *eval.Result {
 	return t
 }
 
+// replies are what judges replied so far, nil when none were asked.
+func (r *Resumption) replies() iter.Seq[eval.Judgement] {
+	if r.doc.Summary.Judging.Replies == 0 {
+		return nil
+	}
+	return func(yield func(eval.Judgement) bool) {
+		for t, err := range r.doc.Trials() {
+			if err != nil { // what cannot be read is asked again
+				continue
+			}
+			for _, j := range t.Judgements {
+				if !yield(j) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Resume goes on with a run. It returns when there is no more to ask, or a signal ended it.
 func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, todo *Todo, progress Progress, signals <-chan os.Signal) error {
 	w := r.journal
@@ -336,6 +360,7 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 		return Exitf(ExitIncomplete, "the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
+	c.replies = r.replies()
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := r.find(t)
 		switch {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -252,6 +253,7 @@ type consumer struct {
 	journal  *journal.Writer
 	plan     *runner.Plan
 	recorded func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
+	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
 	early    *sequential                           // of gates that stop early; nil without
 	end      eval.End
 	halting  sync.Mutex // held while the run is being stopped
@@ -264,7 +266,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	limits := s.Settings.Limits
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded,
+		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies,
 	}
 	if c.early != nil {
 		config.Schedule, config.Skip = c.early.schedule(c.plan), c.early.skip
@@ -305,7 +307,7 @@ func (c *consumer) decide(r *eval.Result) {
 		if r.OverBudget {
 			c.halt(eval.EndBudget, r.Error.Message)
 		}
-		c.decideOnError(r.Error)
+		c.decideOnError(cmp.Or(r.Trouble, r.Error))
 	}
 }
 

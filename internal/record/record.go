@@ -43,6 +43,8 @@ type Answer struct {
 	Timing   *Timing        `json:"timing,omitempty"`
 	// Turns are those of a live chat, each an answer of its own.
 	Turns []Turn `json:"turns,omitempty"`
+	// Judgements are what judges replied about the answer.
+	Judgements []eval.Judgement `json:"judgements,omitempty"`
 }
 
 // Turn is the recorded answer of one turn of a live chat.
@@ -158,6 +160,7 @@ func (s *Store) read(name string) error {
 // know makes an answer one to answer from. Of a live chat, each turn is known by itself.
 func (s *Store) know(a *Answer) {
 	s.byID[a.ID] = a
+	s.readJudgements(a.Judgements)
 	var before []eval.Turn
 	for i := range a.Turns {
 		t := &a.Turns[i]
@@ -202,7 +205,7 @@ func (s *Store) Put(r *eval.Result) {
 		f = &file{Version: Version, Suite: r.Suite, Case: r.Case}
 		s.files[name] = f
 	}
-	a := Answer{ID: r.ID, Arm: r.Arm, Model: r.Model, Repeat: r.Repeat, Request: r.Request, Response: r.Response, Usage: r.Usage}
+	a := Answer{ID: r.ID, Arm: r.Arm, Model: r.Model, Repeat: r.Repeat, Request: r.Request, Response: r.Response, Usage: r.Usage, Judgements: judgements(r.Judgements)}
 	if r.Timing != nil {
 		a.Timing = &Timing{r.Timing.LatencyMs, r.Timing.StreamTiming}
 	}

@@ -1,0 +1,94 @@
+package eval
+
+import "slices"
+
+// Judgement is what a judge replied to one question about an answer. It stands with the trial in the run file, so
+// that nobody pays for it again.
+type Judgement struct {
+	ID     string `json:"id"`    // hash of what the judge was asked
+	Judge  string `json:"judge"` // its name in the suite
+	Model  string `json:"model"`
+	Repeat int    `json:"repeat"` // of the judge, from 1
+	Reply  string `json:"reply"`  // as it came, but for its length
+	// Withheld stands for a reply that is kept out of files.
+	Withheld     *Withheld `json:"withheld,omitempty"`
+	FinishReason string    `json:"finishReason,omitempty"`
+	BlockReason  string    `json:"blockReason,omitempty"` // of the question
+	Usage        *Usage    `json:"usage,omitempty"`
+	Attempts     int       `json:"attempts"`
+	LatencyMs    float64   `json:"latencyMs"`
+	// Cached says that the same was asked for another trial of the run, which bears the cost.
+	Cached bool `json:"cached,omitempty"`
+	// Error says why there is no reply; nil when there is one.
+	Error *Error `json:"error,omitempty"`
+}
+
+// maxJudgeReply bounds what is kept of a reply, in bytes. Nothing that long is a ruling.
+const maxJudgeReply = 64 << 10
+
+// Take takes over what came.
+func (j *Judgement) Take(r *Response) {
+	j.Usage = r.Usage
+	j.BlockReason = r.PromptBlock()
+	if len(r.Candidates) > 0 {
+		j.Reply, j.FinishReason = r.Candidates[0].Text, r.Candidates[0].FinishReason
+	}
+	j.Reply = j.Reply[:min(len(j.Reply), maxJudgeReply)]
+}
+
+// TooLong reports whether the reply may have been cut.
+func (j *Judgement) TooLong() bool { return len(j.Reply) >= maxJudgeReply }
+
+// Response is the reply as an answer of the service.
+func (j *Judgement) Response() *Response {
+	r := &Response{Candidates: []Candidate{}, Usage: j.Usage}
+	if j.BlockReason != "" {
+		r.PromptFeedback = &PromptFeedback{BlockReason: j.BlockReason}
+		return r
+	}
+	r.Candidates = append(r.Candidates, Candidate{Text: j.Reply, FinishReason: j.FinishReason})
+	return r
+}
+
+// Blocked is the reason for which the judge's reply was blocked, "" when it was not.
+func (j *Judgement) Blocked() string { return j.Response().Blocked() }
+
+func (j *Judgement) withhold() {
+	j.Withheld, j.Reply = withhold(j.Reply), ""
+	j.FinishReason, j.BlockReason = word(j.FinishReason), word(j.BlockReason)
+	if j.Error != nil {
+		j.Error = &Error{Kind: j.Error.Kind, Status: j.Error.Status, Code: word(j.Error.Code), Message: withoutContent}
+	}
+}
+
+// Judged tells how a judge came to the value of a score.
+type Judged struct {
+	Judge string `json:"judge"`
+	// Choice is what the repeats come to: a choice, or, of numbers, pass or fail.
+	Choice  string   `json:"choice"`
+	Rulings []Ruling `json:"rulings"` // one for each repeat
+	// Agreement is the share of pairs of repeats that say the same: of choices the choice, of numbers whether the answer
+	// passes. nil: there was one repeat.
+	Agreement *float64 `json:"agreement,omitempty"`
+}
+
+// Ruling is what a judge says of an answer once.
+type Ruling struct {
+	// Choice is the word that was chosen, or, of a number, whether it passes: pass or fail.
+	Choice string   `json:"choice"`
+	Score  *float64 `json:"score,omitempty"` // on the scale of the question; nil for choices
+	Value  float64  `json:"value"`           // in [0,1]
+	Reason string   `json:"reason,omitempty"`
+}
+
+func (j *Judged) withhold() *Judged {
+	if j == nil {
+		return nil
+	}
+	out := *j
+	out.Rulings = slices.Clone(j.Rulings)
+	for i := range out.Rulings {
+		out.Rulings[i].Reason = ""
+	}
+	return &out
+}

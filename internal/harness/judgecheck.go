@@ -1,0 +1,243 @@
+package harness
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// JudgeChecks say how far judges agree with people.
+type JudgeChecks struct {
+	Judges []JudgeCheck `json:"judges"`
+	Untold int          `json:"untold"` // labelled answers that no judge could tell, or that did not come
+}
+
+// JudgeCheck says how far a judge agrees with people about the answers of a run. Intervals are at 90 % and count cases:
+// several answers to one case are not independent.
+type JudgeCheck struct {
+	Suite  string `json:"suite"`
+	Scorer string `json:"scorer"` // its name, or its kind when it has none
+	Judge  string `json:"judge"`
+	// Answers are those that people labelled and the judge could tell, of so many Cases.
+	Answers int `json:"answers"`
+	Cases   int `json:"cases"`
+	// Agreement is the share of answers of which both say the same.
+	Agreement Proportion `json:"agreement"`
+	// Kappa is Cohen's: the agreement beyond chance. Its interval takes the agreement by chance as it is. nil when both always say one and the same.
+	Kappa         *float64    `json:"kappa"`
+	KappaInterval *[2]float64 `json:"kappaInterval"`
+	// FalsePass is the share of the answers that people failed which the judge passed, FalseFail the other way round; nil for labels that are choices.
+	FalsePass *Proportion `json:"falsePass,omitempty"`
+	FalseFail *Proportion `json:"falseFail,omitempty"`
+	// Confusion counts answers by the people's word and the judge's, in the order of Words.
+	Words     []string `json:"words"`
+	Confusion [][]int  `json:"confusion"`
+}
+
+// Proportion is a part of a whole, with Wilson's interval.
+type Proportion struct {
+	Part     int        `json:"part"`
+	Of       int        `json:"of"`
+	Share    *float64   `json:"share"` // nil of nothing
+	Interval [2]float64 `json:"interval"`
+}
+
+// newProportion counts the pairs for which part holds; the interval counts their cases.
+func newProportion(pairs []labelled, part func(labelled) bool) Proportion {
+	p := Proportion{Of: len(pairs), Interval: [2]float64{0, 1}}
+	cases := map[string]bool{}
+	for _, one := range pairs {
+		cases[one.kase] = true
+		if part(one) {
+			p.Part++
+		}
+	}
+	if p.Of > 0 {
+		p.Share = new(float64(p.Part) / float64(p.Of))
+		p.Interval[0], p.Interval[1] = stats.Wilson(*p.Share, float64(len(cases)), stats.Z95)
+	}
+	return p
+}
+
+// labelled is an answer of which people and the judge said something.
+type labelled struct {
+	kase         string
+	people, said string
+}
+
+// checkKey is what is measured by itself.
+type checkKey struct{ suite, scorer, judge string }
+
+// CheckJudge compares the judges of a run with the labels in a file. Mistakes in the file are exit 2; nothing to compare is exit 4.
+func CheckJudge(d *journal.Document, file string) (*JudgeChecks, error) {
+	labels, err := readLabels(file)
+	if err != nil {
+		return nil, err
+	}
+	c := &labelCheck{labels: labels, pairs: map[checkKey][]labelled{}, choices: map[checkKey]bool{}}
+	for r, err := range d.Trials() {
+		if err != nil {
+			return nil, Exitf(ExitIncomplete, "the run cannot be read: %w", err)
+		}
+		c.trial(r)
+	}
+	c.unmatched(d)
+	if len(c.mistakes) > 0 {
+		return nil, &ExitError{ExitBadInput, errors.Join(c.mistakes...)}
+	}
+	if len(c.order) == 0 {
+		return nil, Exitf(ExitIncomplete, "nothing to compare: no answer that %s labels was judged", file)
+	}
+	out := &JudgeChecks{Untold: c.untold}
+	for _, k := range c.order {
+		out.Judges = append(out.Judges, newJudgeCheck(k, c.pairs[k], c.choices[k]))
+	}
+	return out, nil
+}
+
+// labelCheck matches labels with the trials of a run.
+type labelCheck struct {
+	labels   *labels
+	order    []checkKey
+	pairs    map[checkKey][]labelled
+	choices  map[checkKey]bool // whether the labels are choices
+	untold   int
+	mistakes []error
+}
+
+func (c *labelCheck) mistake(l *label, format string, args ...any) {
+	c.mistakes = append(c.mistakes, fmt.Errorf("%s:%d: %s", c.labels.file, l.line, fmt.Sprintf(format, args...)))
+}
+
+// trial takes up what the labels say of an answer.
+func (c *labelCheck) trial(r *eval.Result) {
+	for _, l := range c.labels.by[r.Case] {
+		if !l.fits(r) {
+			continue
+		}
+		if l.met++; l.met > 1 {
+			if l.met == 2 {
+				c.mistake(l, "the label fits several answers to case `%s`: say `suite`, `arm` or `repeat`", l.Case)
+			}
+			continue
+		}
+		s, problem := l.choose(r)
+		switch {
+		case problem != "":
+			c.mistake(l, "%s", problem)
+		case s == nil:
+			c.untold++
+		default:
+			c.take(l, r, s)
+		}
+	}
+}
+
+// take pairs a label with a score.
+func (c *labelCheck) take(l *label, r *eval.Result, s *eval.Score) {
+	k := checkKey{r.Suite, cmp.Or(s.Name, s.Scorer), s.Judged.Judge}
+	choice := l.Label != passWord && l.Label != failWord
+	if len(c.pairs[k]) == 0 {
+		c.order = append(c.order, k)
+		c.choices[k] = choice
+	}
+	if c.choices[k] != choice {
+		c.mistake(l, "`%s`, where other labels of `%s` are %s", l.Label, k.scorer, map[bool]string{true: "choices", false: "pass or fail"}[c.choices[k]])
+		return
+	}
+	said := s.Judged.Choice
+	if !choice {
+		said = failWord
+		if s.Passed {
+			said = passWord
+		}
+	}
+	c.pairs[k] = append(c.pairs[k], labelled{r.Case, l.Label, said})
+}
+
+// unmatched reports labels of answers that the run does not have.
+func (c *labelCheck) unmatched(d *journal.Document) {
+	var cases []string
+	for _, l := range c.labels.all {
+		if l.met > 0 {
+			continue
+		}
+		if cases == nil {
+			for row := range d.Rows() {
+				cases = append(cases, row.Case)
+			}
+		}
+		if slices.Contains(cases, l.Case) {
+			c.mistake(l, "case `%s` has no such arm, repeat or suite in the run", l.Case)
+		} else {
+			c.mistake(l, "the run has no case `%s`; %s", l.Case, diag.DidYouMean(l.Case, cases))
+		}
+	}
+}
+
+func newJudgeCheck(k checkKey, pairs []labelled, choices bool) JudgeCheck {
+	c := JudgeCheck{Suite: k.suite, Scorer: k.scorer, Judge: k.judge, Answers: len(pairs)}
+	agree := func(p labelled) bool { return p.people == p.said }
+	c.Agreement = newProportion(pairs, agree)
+	cases := map[string]bool{}
+	for _, p := range pairs {
+		cases[p.kase] = true
+		c.Words = append(c.Words, p.people, p.said)
+	}
+	c.Cases = len(cases)
+	slices.Sort(c.Words)
+	c.Words = slices.Compact(c.Words)
+	c.Confusion = make([][]int, len(c.Words))
+	for i := range c.Confusion {
+		c.Confusion[i] = make([]int, len(c.Words))
+	}
+	var people, said []int
+	for _, p := range pairs {
+		a, b := slices.Index(c.Words, p.people), slices.Index(c.Words, p.said)
+		c.Confusion[a][b]++
+		people, said = append(people, a), append(said, b)
+	}
+	if kappa, ok := stats.CohenKappa(people, said, stats.Unweighted); ok {
+		c.Kappa = &kappa
+		by := chance(people, said, len(c.Words))
+		beyond := func(agreement float64) float64 { return max(-1, (agreement-by)/(1-by)) }
+		c.KappaInterval = &[2]float64{beyond(c.Agreement.Interval[0]), beyond(c.Agreement.Interval[1])}
+	}
+	if !choices {
+		of := func(word string) Proportion {
+			var some []labelled
+			for _, p := range pairs {
+				if p.people == word {
+					some = append(some, p)
+				}
+			}
+			return newProportion(some, func(p labelled) bool { return !agree(p) })
+		}
+		c.FalsePass, c.FalseFail = new(of(failWord)), new(of(passWord))
+	}
+	return c
+}
+
+// chance is how often two would agree who choose as often as these, and independently.
+func chance(a, b []int, words int) float64 {
+	sum := 0.0
+	for w := range words {
+		inA, inB := 0, 0
+		for i := range a {
+			if a[i] == w {
+				inA++
+			}
+			if b[i] == w {
+				inB++
+			}
+		}
+		sum += float64(inA) * float64(inB) / float64(len(a)) / float64(len(a))
+	}
+	return sum
+}

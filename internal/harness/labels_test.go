@@ -1,0 +1,91 @@
+package harness
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// FuzzLabels holds that a file of labels is read, or refused with the line of each mistake.
+func FuzzLabels(f *testing.F) {
+	for _, s := range append(
+		hostile.Strings()[:20], "case,label\nc,pass\n\"a\nb\",fail", "\ufeffCASE , Label\r\nc,same\r\n", "case,label\n\"", "case,label,repeat\nc,pass,-1\nc,pass,x\nc", `{"case":"c","label":"pass"}`,
+		`{"case":"c","label":"pass"} {}`, `{"case":"","label":"pass"}`, `{"case":"c","repeat":-1,"label":"fail"}`, "null", "case,label\n"+strings.Repeat("c,", 5000),
+	) {
+		f.Add([]byte(s), true)
+		f.Add([]byte(s), false)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, lines bool) {
+		path := filepath.Join(t.TempDir(), "l.csv")
+		if lines {
+			path = filepath.Join(filepath.Dir(path), "l.jsonl")
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := readLabels(path)
+		if err != nil {
+			var exit *ExitError
+			if !errors.As(err, &exit) || exit.Code != ExitBadInput || !strings.Contains(err.Error(), filepath.Base(path)) {
+				t.Error(err)
+			}
+			return
+		}
+		for _, one := range l.all {
+			if one.Case == "" || one.Label == "" || one.Repeat < 0 || one.line < 1 || one.fits(&eval.Result{Trial: eval.Trial{Repeat: one.Repeat + 1}}) != (one.Repeat == 0 && one.Arm == "" && one.Suite == "") {
+				t.Errorf("%+v", one)
+			}
+		}
+	})
+}
+
+// The numbers of a check, worked out by hand: 60 cases, of which people failed 23.
+func TestJudgeCheckNumbers(t *testing.T) {
+	var pairs []labelled
+	add := func(n int, people, said string) {
+		for range n {
+			pairs = append(pairs, labelled{string(rune('A' + len(pairs))), people, said})
+		}
+	}
+	add(19, failWord, failWord)
+	add(4, failWord, passWord)
+	add(1, passWord, failWord)
+	add(36, passWord, passWord)
+	c := newJudgeCheck(checkKey{"s", "q", "j"}, pairs, false)
+	for _, test := range []struct{ got, want float64 }{
+		{*c.Agreement.Share, 55. / 60},
+		{c.Agreement.Interval[0], 0.8385295580433538},
+		{c.Agreement.Interval[1], 0.9588481097955877},
+		{*c.Kappa, 0.8192771084337349},
+		{c.KappaInterval[0], 0.6498231379253456},
+		{c.KappaInterval[1], 0.9107549369060938},
+		{*c.FalsePass.Share, 4. / 23},
+		{c.FalsePass.Interval[1], 0.3359021320939197},
+		{*c.FalseFail.Share, 1. / 37},
+		{c.FalseFail.Interval[0], 0.006052795573242118},
+		{float64(c.Confusion[0][1]), 4},
+		{float64(c.Cases), 60},
+	} {
+		if math.Abs(test.got-test.want) > 1e-9 {
+			t.Errorf("%.16g, want %.16g", test.got, test.want)
+		}
+	}
+	// Complete agreement is not certainty; one word alone says nothing beyond chance; several answers to a case count as one.
+	pairs = []labelled{{"a", passWord, passWord}, {"b", failWord, failWord}}
+	if c := newJudgeCheck(checkKey{}, pairs, false); *c.Kappa != 1 || c.KappaInterval[0] > 0 || c.KappaInterval[1] != 1 {
+		t.Errorf("%+v", c)
+	}
+	if c := newJudgeCheck(checkKey{}, pairs[:1], false); c.Kappa != nil || c.FalsePass.Share != nil || c.FalsePass.Interval != [2]float64{0, 1} {
+		t.Errorf("%+v", c)
+	}
+	pairs[1].kase = "a"
+	if one := newJudgeCheck(checkKey{}, pairs, false); one.Cases != 1 || one.Agreement.Interval[0] >= c.Agreement.Interval[0] || one.Agreement.Of != 2 {
+		t.Errorf("%+v", one)
+	}
+}

@@ -1,0 +1,61 @@
+package journal
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Judging is what judges were asked, counted apart from what was asked of the models under test.
+type Judging struct {
+	Replies int    `json:"replies"` // that scores rest on
+	Calls   int    `json:"calls"`   // HTTP attempts: fewer than replies where the same was asked about several answers
+	Tokens  Tokens `json:"tokens"`
+}
+
+func (j *Judging) add(other Judging) {
+	j.Replies += other.Replies
+	j.Calls += other.Calls
+	j.Tokens.Prompt += other.Tokens.Prompt
+	j.Tokens.Output += other.Tokens.Output
+	j.Tokens.Total += other.Tokens.Total
+}
+
+// judgeUsage is what one call to a judge has cost.
+type judgeUsage struct {
+	model    string
+	attempts int
+	usage    eval.Usage
+}
+
+// judgement takes up what a judge replied. What was asked for another trial has cost nothing.
+func (r *indexed) judgement(_, v gjson.Result) bool {
+	var one indexed // for its usage
+	j := judgeUsage{}
+	cached, failed := false, false
+	v.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "model":
+			j.model = v.String()
+		case "usage":
+			v.ForEach(one.tokens)
+		case "attempts":
+			j.attempts = int(v.Int())
+		case "cached":
+			cached = v.Bool()
+		case "error":
+			failed = v.IsObject()
+		}
+		return true
+	})
+	if !failed {
+		r.judging.Replies++
+	}
+	if j.usage = one.usage; cached {
+		return true
+	}
+	r.judging.Calls += j.attempts
+	r.judging.Tokens.add(j.usage)
+	r.judges = append(r.judges, j)
+	return true
+}

@@ -1,0 +1,48 @@
+package journal
+
+import (
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// What judges cost is counted apart from the answers, once for each call, by the last line of a trial.
+func TestJudgingIsCounted(t *testing.T) {
+	judgement := func(id string, tokens int) eval.Judgement {
+		return eval.Judgement{ID: id, Judge: "j", Model: "m", Repeat: 1, Reply: `{"reason": "attempts\": 99", "score": 1}`, Attempts: 2, Usage: &eval.Usage{PromptTokens: tokens, OutputTokens: 1, TotalTokens: tokens + 1}}
+	}
+	first, cached, failed := judgement("a", 10), judgement("a", 10), judgement("b", 0)
+	cached.Cached, cached.Attempts = true, 0
+	failed.Error, failed.Usage, failed.Attempts = eval.Errorf(eval.KindStatus, "500"), nil, 5
+	one, two, again := result(0, eval.Err), result(1, eval.Pass), result(0, eval.Pass)
+	one.Judgements = []eval.Judgement{first, failed}
+	two.Judgements = []eval.Judgement{cached}
+	again.Judgements = []eval.Judgement{first, judgement("b", 20)}
+	d, err := open(t, write(t, t.TempDir(), false, one, two))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Judging{Replies: 2, Calls: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
+	if d.Summary.Judging != want || d.Summary.Tokens.Total != 6 || d.Spent.Calls != 7 || d.Spent.Tokens != 6+11 {
+		t.Errorf("%+v, spent %+v", d.Summary, d.Spent)
+	}
+	if d.Unpriced["m"].PromptTokens != 10 {
+		t.Errorf("%+v", d.Unpriced)
+	}
+	d, err = open(t, write(t, t.TempDir(), true, one, two, again))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = Judging{Replies: 3, Calls: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
+	if d.Summary.Judging != want {
+		t.Errorf("%+v", d.Summary.Judging)
+	}
+	again.Judgements = nil
+	if d, err = open(t, write(t, t.TempDir(), true, one, again)); err != nil || d.Summary.Judging != (Judging{}) {
+		t.Errorf("%+v %v", d.Summary.Judging, err)
+	}
+	r, err := d.Trial(0)
+	if err != nil || len(r.Judgements) != 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+}

@@ -1,0 +1,225 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// replies gets what judges reply: the same question is put once in a run, however many answers come to it, and whoever comes while
+// it is under way waits.
+type replies struct {
+	mu    sync.Mutex
+	known map[string]*reply
+	order []string
+}
+
+// reply is one that was asked for. Once done is closed, it is there, or err says why not.
+type reply struct {
+	done  chan struct{}
+	value eval.Judgement
+	err   *eval.Error
+}
+
+// maxReplies bounds the replies that are remembered; older ones are forgotten.
+const maxReplies = 4096
+
+// newReplies begins with those that are known from before, as far as there is room.
+func newReplies(before iter.Seq[eval.Judgement]) *replies {
+	r := &replies{known: map[string]*reply{}}
+	if before == nil {
+		return r
+	}
+	for j := range before {
+		if len(r.known) == maxReplies {
+			break
+		}
+		if !usable(&j) {
+			continue
+		}
+		if one, first := r.take(j.ID); first {
+			one.value, one.err = j, nil
+			close(one.done)
+		}
+	}
+	return r
+}
+
+// usable reports whether a judgement from before holds a reply.
+func usable(j *eval.Judgement) bool { return j.Error == nil && j.Withheld == nil }
+
+// take finds a reply, or makes the place for it; first says that the caller has to get it.
+func (r *replies) take(id string) (one *reply, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one, ok := r.known[id]; ok {
+		return one, false
+	}
+	one = &reply{done: make(chan struct{}), err: eval.Errorf(eval.KindScorer, "asking the judge failed")} // until it has not
+	r.known[id] = one
+	r.order = append(r.order, id)
+	if len(r.order) > maxReplies {
+		delete(r.known, r.order[0])
+		r.order = r.order[1:]
+	}
+	return one, true
+}
+
+// settle lets those who wait go on. What failed may be asked again.
+func (r *replies) settle(id string, one *reply) {
+	if one.err != nil {
+		r.mu.Lock()
+		if r.known[id] == one {
+			delete(r.known, id)
+		}
+		r.mu.Unlock()
+	}
+	close(one.done)
+}
+
+// keep takes over what judges replied before.
+func (a *asked) keep(before []eval.Judgement) {
+	a.kept = map[string]eval.Judgement{}
+	for _, j := range before {
+		if usable(&j) {
+			a.kept[j.ID] = j
+		}
+	}
+}
+
+// consult asks judges what scorers want to know.
+func (r *run) consult(ctx context.Context, a *asked) *eval.Error {
+	for _, q := range a.answer.Judgements.Wanted {
+		if a.answer.Judgements.Known[q.Key] != nil { // two scorers put the same question
+			continue
+		}
+		j, err := r.ruling(ctx, a, &q)
+		if err == nil || j.Attempts > 0 {
+			a.result.Judgements = append(a.result.Judgements, j)
+		}
+		if err != nil {
+			return err
+		}
+		a.answer.Judgements.Known[q.Key] = &j
+	}
+	return nil
+}
+
+// ruling gets the reply to a question: as it stands with the trial, as another answer got it, or from the judge.
+func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.Judgement, *eval.Error) {
+	t := r.plan.question(q)
+	if j, ok := a.kept[t.ID]; ok {
+		j.Judge = q.Judge.Name
+		return j, nil
+	}
+	one, first := r.replies.take(t.ID)
+	if first {
+		r.askJudge(ctx, t, q, one)
+		return one.value, one.err
+	}
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		return eval.Judgement{}, eval.Errorf(eval.KindCanceled, "canceled")
+	}
+	if one.err != nil {
+		return eval.Judgement{}, one.err
+	}
+	j := one.value
+	j.Judge, j.Cached, j.Attempts, j.LatencyMs = q.Judge.Name, true, 0, 0
+	return j, nil
+}
+
+// askJudge makes the call.
+func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one *reply) {
+	defer r.replies.settle(t.ID, one)
+	if r.Stop.Reason() != "" {
+		one.err = eval.Errorf(eval.KindCanceled, "the run was stopped")
+		return
+	}
+	j := &one.value
+	*j = eval.Judgement{ID: t.ID, Judge: q.Judge.Name, Model: q.Judge.Model, Repeat: q.Repeat}
+	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit()}
+	one.err = eval.AsError(r.callJudge(ctx, t, call, j))
+	j.Attempts, j.LatencyMs = call.Timing.Attempts, call.Timing.LatencyMs
+	if one.err != nil {
+		told := *one.err
+		if told.Kind == eval.KindCanceled { // it was sent, and may have cost something
+			told = *eval.Errorf(eval.KindTransport, "abandoned when the run was stopped")
+		}
+		j.Error = &told
+	}
+}
+
+// callJudge asks a judge. The error is an *eval.Error.
+func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eval.Judgement) error {
+	var err error
+	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
+		return err
+	}
+	resp, err := r.Generator.Generate(ctx, call)
+	if err != nil {
+		return err
+	}
+	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
+		return eval.Errorf(eval.KindNoCandidates, "the judge's answer has no candidates, and nothing was blocked")
+	}
+	j.Take(resp)
+	if j.Usage == nil {
+		out := eval.EstimateOutput(resp)
+		j.Usage = &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: out, TotalTokens: call.PromptTokens + out, Source: eval.UsageEstimated}
+	}
+	return nil
+}
+
+// judgeRequest is what is asked of a judge.
+func judgeRequest(j *suite.Judge, apiVersion string, contents []eval.Content) *eval.Request {
+	return &eval.Request{Model: j.Model, APIVersion: apiVersion, Contents: contents, GenerationConfig: j.GenerationConfig, SafetySettings: j.SafetySettings}
+}
+
+// question is a question to a judge, ready to be asked. Its id is a hash of what is asked, unlike that of any trial.
+func (p *Plan) question(q *scorers.Question) *Planned {
+	key := p.judgeKey(q.Judge)
+	request := judgeRequest(q.Judge, key.apiVersion, q.Contents)
+	base := identity(request)
+	sum := sha256.Sum256(fmt.Appendf(base[:], " judge %d", q.Repeat))
+	return &Planned{Trial: eval.Trial{ID: hex.EncodeToString(sum[:])[:16], Model: q.Judge.Model, Repeat: q.Repeat}, Request: *request, Metadata: p.modelOf(key)}
+}
+
+func (p *Plan) judgeKey(j *suite.Judge) modelKey {
+	return modelKey{cmp.Or(j.APIVersion, p.APIVersion), j.Model}
+}
+
+// judge checks the model of a judge.
+func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
+	m, err := c.ask(ctx, c.judgeKey(j), j.ModelPos, fmt.Sprintf("judge `%s`", j.Name), eval.MethodGenerate)
+	if err != nil || m == nil {
+		return err
+	}
+	if g := j.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
+		c.diags.Errorf(j.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens, m.OutputTokenLimit, j.Model)
+	}
+	return nil
+}
+
+// unjudged makes an error of a trial of which a judge could not be asked: the answer came, and is kept.
+func (a *asked) unjudged(e *eval.Error) eval.Result {
+	why := e.Error()
+	switch e.Kind {
+	case eval.KindBudget:
+		a.result.OverBudget = true
+	case eval.KindCanceled:
+		why = "the run was stopped before the judge could be asked"
+	default:
+		a.result.Trouble = e
+	}
+	return a.failed(eval.Errorf(eval.KindUnscored, "the answer could not be judged: %s", why))
+}

@@ -1,0 +1,330 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// bench is a service that answers questions with their text, and judges as it is told.
+type bench struct {
+	fake
+	judge func(call *eval.Call, question string) (string, error)
+
+	mu    sync.Mutex
+	put   map[string]int // questions to judges, by the ids under which they were put
+	turns []string       // the last turn of each
+}
+
+func newBench(judge func(call *eval.Call, question string) (string, error)) *bench {
+	b := &bench{judge: judge, put: map[string]int{}}
+	b.generate = func(_ context.Context, call *eval.Call) (*eval.Response, error) {
+		text := call.Contents[0].Parts[0].Text
+		if strings.HasPrefix(text, "You are a judge.") {
+			b.mu.Lock()
+			b.put[call.TrialID]++
+			b.turns = append(b.turns, call.Contents[len(call.Contents)-1].Parts[0].Text)
+			b.mu.Unlock()
+			var err error
+			if text, err = b.judge(call, text); err != nil {
+				return nil, err
+			}
+		}
+		return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}, nil
+	}
+	return b
+}
+
+func replying(reply string) func(*eval.Call, string) (string, error) {
+	return func(*eval.Call, string) (string, error) { return reply, nil }
+}
+
+const fine, poor = `{"reason": "fine", "score": 1}`, `{"reason": "poor", "score": 0}`
+
+// judgedSuite has cases of which each two ask for the same answer, judged twice.
+func judgedSuite(cases int) string {
+	var b strings.Builder
+	b.WriteString("version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: \"{{.q}}\"}]\n" +
+		"judges: [{name: j, model: svc-pro, apiVersion: v1beta, generationConfig: {temperature: 0.5, maxOutputTokens: 99}}]\n" +
+		"defaults: {repeats: 2, scorers: [{judge: {rubric: good, repeats: 2}, name: quality}, {contains: q}]}\ncases:\n")
+	for i := range cases {
+		fmt.Fprintf(&b, "  - {name: c%d, vars: {q: question %d}}\n", i, i/2)
+	}
+	return b.String()
+}
+
+// The same question is put to a judge once, however many answers come to it, at any concurrency.
+func TestJudgesAreAskedOnce(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, workers := range []int{1, 8, 64} {
+		b := newBench(replying(fine))
+		counts, all := results(t, plan(t, judgedSuite(20), runner.Filter{}), config(&b.fake, workers))
+		if counts.Pass != 40 || len(b.put) != 20 || b.asked.Load() != 40+20 {
+			t.Errorf("%d workers: %+v, %d questions, %d calls", workers, counts, len(b.put), b.asked.Load())
+		}
+		paid := map[string]int{}
+		for _, r := range all {
+			if len(r.Judgements) != 2 || r.Scores[0].Judged == nil || r.Usage.TotalTokens > 10 {
+				t.Fatalf("%+v", r)
+			}
+			for i, j := range r.Judgements {
+				if j.ID == r.ID || j.Judge != "j" || j.Model != "svc-pro" || j.Repeat != i+1 || j.Reply != fine || j.Usage.TotalTokens < 100 {
+					t.Errorf("%+v", j)
+				}
+				if !j.Cached {
+					paid[j.ID] += j.Attempts
+				}
+			}
+		}
+		for id, n := range b.put {
+			if n != 1 || paid[id] != 1 {
+				t.Errorf("%s was put %d times and paid %d times", id, n, paid[id])
+			}
+		}
+	}
+}
+
+// What is asked of a judge is the judge's: its model, version and configuration.
+func TestJudgeRequest(t *testing.T) {
+	b := newBench(func(call *eval.Call, _ string) (string, error) {
+		if call.APIVersion != "v1beta" || *call.GenerationConfig.Temperature != 0.5 || call.OutputLimit != 99 || call.PromptTokens < 100 || call.Stream {
+			t.Errorf("%+v", call)
+		}
+		return fine, nil
+	})
+	results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
+	if len(b.put) != 2 {
+		t.Error(b.put)
+	}
+}
+
+func TestJudgeIsAskedAgain(t *testing.T) {
+	b := newBench(func(call *eval.Call, _ string) (string, error) {
+		if len(call.Contents) == 1 {
+			return "I think it is fine.", nil
+		}
+		return fine, nil
+	})
+	counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
+	if counts.Pass != 2 || len(b.put) != 4 || len(all[0].Judgements) != 4 || all[0].Judgements[0].Reply != "I think it is fine." {
+		t.Errorf("%+v %d %+v", counts, len(b.put), all[0].Judgements)
+	}
+	b = newBench(replying("I think it is fine."))
+	counts, all = results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
+	if counts.Error != 2 || all[0].Error.Kind != eval.KindUnscored || len(b.put) != 4 || all[0].OverBudget || all[0].Trouble != nil {
+		t.Errorf("%+v %+v %d", counts, all[0].Error, len(b.put))
+	}
+}
+
+// A judge that cannot be asked makes errors of kind unscored, with the answers kept and what was replied before.
+func TestJudgesThatFail(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, test := range []struct {
+		err             *eval.Error
+		budget, trouble bool
+		message         string
+	}{
+		{&eval.Error{Kind: eval.KindStatus, Status: 500, Message: "boom"}, false, true, "the answer could not be judged: 500: boom"},
+		{&eval.Error{Kind: eval.KindAuth, Status: 403, Message: "no"}, false, true, "403: no"},
+		{&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"}, true, false, "the answer could not be judged: the budget of 3 calls is spent"},
+		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, false, false, "the run was stopped before the judge could be asked"},
+	} {
+		var n int
+		b := newBench(func(*eval.Call, string) (string, error) {
+			if n++; n == 1 {
+				return fine, nil
+			}
+			return "", test.err
+		})
+		counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{Cases: eval.Globs{"c0"}}), config(&b.fake, 1))
+		if counts.Error != 2 {
+			t.Fatalf("%s: %+v", test.err.Kind, counts)
+		}
+		for i, r := range all {
+			if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, test.message) || r.Response == nil || len(r.Scores) != 0 || r.OverBudget != test.budget || (r.Trouble != nil) != test.trouble {
+				t.Errorf("%s: %+v", test.err.Kind, r)
+			}
+			if j := r.Judgements; len(j) != 2 || j[0].Reply != fine || j[0].Cached != (i == 1) || j[1].Error == nil || j[1].Attempts != 1 {
+				t.Errorf("%s: %+v", test.err.Kind, j)
+			}
+		}
+	}
+}
+
+// A panic while a judge is asked costs the trials that wait for it, and no others.
+func TestPanicWhileJudging(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	b := newBench(func(_ *eval.Call, question string) (string, error) {
+		if strings.Contains(question, "\nquestion 3\n") {
+			panic("oh no")
+		}
+		return fine, nil
+	})
+	counts, all := results(t, plan(t, judgedSuite(20), runner.Filter{}), config(&b.fake, 16))
+	if counts.Pass != 36 || counts.Error != 4 {
+		t.Errorf("%+v", counts)
+	}
+	for _, r := range all {
+		if r.Outcome == eval.Err && r.Response == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// Leaving the loop while judges are asked leaves nothing behind.
+func TestLeavingWhileJudging(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	b := newBench(nil)
+	generate := b.generate
+	b.judge = func(*eval.Call, string) (string, error) { return fine, nil }
+	b.generate = func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+		if strings.Contains(call.Contents[0].Parts[0].Text, "\nquestion 0\n") {
+			return generate(ctx, call)
+		}
+		if strings.HasPrefix(call.Contents[0].Parts[0].Text, "You are") {
+			<-ctx.Done()
+			return nil, eval.Errorf(eval.KindCanceled, "canceled")
+		}
+		return generate(ctx, call)
+	}
+	n := 0
+	for range runner.Run(t.Context(), plan(t, judgedSuite(20), runner.Filter{}), config(&b.fake, 8)) {
+		if n++; n == 2 {
+			break
+		}
+	}
+}
+
+// After a stop no judge is asked any more; answers that came keep what there is.
+func TestStopBeforeJudging(t *testing.T) {
+	b := newBench(replying(fine))
+	cfg := config(&b.fake, 1)
+	generate := b.generate
+	b.generate = func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+		cfg.Stop.Now("enough")
+		return generate(ctx, call)
+	}
+	counts, all := results(t, plan(t, judgedSuite(2), runner.Filter{}), cfg)
+	if counts.Error != 1 || counts.Skip != 3 || len(b.put) != 0 {
+		t.Errorf("%+v, %d questions", counts, len(b.put))
+	}
+	for _, r := range all {
+		if r.Outcome == eval.Err && (len(r.Judgements) != 0 || r.Response == nil || !strings.Contains(r.Error.Message, "the run was stopped")) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// What judges replied before is not asked again, as long as the question is the same.
+func TestRecordedJudgements(t *testing.T) {
+	b := newBench(replying(fine))
+	_, before := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
+	known := map[int]*eval.Result{}
+	for i := range before {
+		known[before[i].Repeat] = &before[i]
+	}
+	again := func(text string, change func(*eval.Result)) ([]eval.Result, *bench) {
+		b := newBench(replying(poor))
+		cfg := config(&b.fake, 1)
+		cfg.Recorded = func(t *runner.Planned) runner.Recorded {
+			r := *known[t.Repeat]
+			r.Judgements = append([]eval.Judgement{}, r.Judgements...)
+			change(&r)
+			return runner.Recorded{Result: &r}
+		}
+		_, all := results(t, plan(t, text, runner.Filter{}), cfg)
+		return all, b
+	}
+	all, b := again(judgedSuite(1), func(*eval.Result) {})
+	if len(b.put) != 0 || all[0].Outcome != eval.Pass || all[1].Outcome != eval.Pass || len(all[0].Judgements) != 2 {
+		t.Errorf("%d questions, %+v", len(b.put), all[0])
+	}
+	all, b = again(judgedSuite(1), func(r *eval.Result) { r.Judgements[1].Error = &eval.Error{Kind: eval.KindStatus} })
+	if len(b.put) != 1 || all[0].Judgements[0].Reply != fine || all[0].Judgements[1].Reply != poor {
+		t.Errorf("%d questions, %+v", len(b.put), all[0].Judgements)
+	}
+	for _, change := range [][2]string{{"temperature: 0.5", "temperature: 0.4"}, {"rubric: good", "rubric: better"}, {"apiVersion: v1beta", "apiVersion: v1"}} {
+		all, b = again(strings.Replace(judgedSuite(1), change[0], change[1], 1), func(*eval.Result) {})
+		if len(b.put) != 2 || *all[0].Scores[0].Value != 0 {
+			t.Errorf("%s: %d questions, %+v", change[1], len(b.put), all[0].Scores)
+		}
+	}
+}
+
+// A judge's name says nothing of what it is; everything else does.
+func TestScorersHashKnowsTheJudge(t *testing.T) {
+	hash := func(text string) string {
+		for t := range plan(t, text, runner.Filter{}).Trials() {
+			return t.ScorersHash
+		}
+		return ""
+	}
+	one := hash(judgedSuite(1))
+	if other := hash(strings.Replace(judgedSuite(1), "temperature: 0.5", "temperature: 0.4", 1)); other == one {
+		t.Error("another judge is the same")
+	}
+	if other := hash(strings.Replace(judgedSuite(1), "name: j,", "name: k,", 1)); other != one {
+		t.Error("the same judge under another name is another")
+	}
+}
+
+// An answer that is too long for the judge is found before the judge is paid for it.
+func TestJudgePromptTooLong(t *testing.T) {
+	b := newBench(replying(fine))
+	b.tokens = 40_000
+	generate := b.generate
+	b.generate = func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+		r, err := generate(ctx, call)
+		if err == nil && r.Candidates[0].Text != fine {
+			r.Candidates[0].Text = strings.Repeat("long ", 30_000)
+		}
+		return r, err
+	}
+	counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
+	if counts.Error != 2 || len(b.put) != 0 || !strings.Contains(all[0].Error.Message, "the prompt has 40000 tokens, and svc-pro takes at most 30720") {
+		t.Errorf("%+v %+v", counts, all[0].Error)
+	}
+}
+
+// Judges and embeddings go together, and each scorer is asked no more often than it has to be.
+func TestJudgesAndEmbeddings(t *testing.T) {
+	b, e := newBench(replying(fine)), &embedder{}
+	cfg := config(&b.fake, 4)
+	cfg.Embedder = e
+	text := strings.Replace(judgedSuite(6), "{contains: q}", "{all: [{similar: {to: x, min: 0.5}}, {judge: {closedQA: {reference: x}}}]}", 1)
+	b.judge = func(_ *eval.Call, question string) (string, error) {
+		if strings.Contains(question, `"choice"`) {
+			return `{"reason": "right", "choice": "yes"}`, nil
+		}
+		return fine, nil
+	}
+	counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
+	if counts.Pass != 12 || len(all[0].Scores) != 2 || len(all[0].Judgements) != 3 || len(b.put) != 9 {
+		t.Errorf("%+v %+v, %d questions", counts, all[0], len(b.put))
+	}
+}
+
+func TestJudgeModelIsChecked(t *testing.T) {
+	for model, want := range map[string]string{
+		"svc-pro": "", "svc-prp": "the service has no model `svc-prp` (judge `j`)", "embedding-001": "(judge `j`) does not support generateContent",
+		"svc-pro, generationConfig: {maxOutputTokens: 5000}": "maxOutputTokens 5000 is above the outputTokenLimit 2048",
+	} {
+		text := strings.Replace(judgedSuite(1), "model: svc-pro, apiVersion: v1beta, generationConfig: {temperature: 0.5, maxOutputTokens: 99}", "model: "+model, 1)
+		var diags diag.List
+		p := plan(t, text, runner.Filter{})
+		if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", model, err)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package runner
+
+import (
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// score judges an answer. It is false when embeddings or judges are wanted first; what wants none is scored once.
+func (a *asked) score() bool {
+	if a.scores == nil {
+		a.scores, a.told = make([]eval.Score, len(a.trial.scorers)), make([]bool, len(a.trial.scorers))
+	}
+	a.answer.Vectors.Wanted, a.answer.Judgements.Wanted = nil, nil
+	wanted := 0
+	for i, s := range a.trial.scorers {
+		if a.told[i] {
+			continue
+		}
+		score, err := s.Score(&a.answer)
+		if err != nil {
+			a.result.Scores = a.scores[:i]
+			a.failed(eval.Errorf(eval.KindScorer, "%s", err))
+			return true
+		}
+		before := wanted
+		wanted = len(a.answer.Vectors.Wanted) + len(a.answer.Judgements.Wanted)
+		a.scores[i], a.told[i] = score, wanted == before
+	}
+	if wanted > 0 {
+		return false
+	}
+	a.result.Scores = a.scores
+	a.result.Outcome, a.result.Error = scorers.Judge(a.result.Scores, a.trial.Threshold)
+	a.derive()
+	return true
+}

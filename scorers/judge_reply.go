@@ -1,0 +1,156 @@
+package scorers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// badReply says what is wrong with a reply. One that is no JSON object is malformed; anything else was understood, and is not
+// what was asked for.
+type badReply struct {
+	malformed bool
+	why       string
+}
+
+func malformed(why string) *badReply { return &badReply{true, why} }
+
+func notWanted(format string, args ...any) *badReply {
+	return &badReply{false, fmt.Sprintf(format, args...)}
+}
+
+// wholeFence is a reply that is one fenced block.
+var wholeFence = regexp.MustCompile("(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$")
+
+// parse reads a reply: one JSON object with a reason and a score or a choice, and nothing beside it but a fence.
+func (f *form) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
+	if reply.TooLong() {
+		return nil, malformed(fmt.Sprintf("it has %d bytes or more", len(reply.Reply)))
+	}
+	text := strings.TrimSpace(reply.Reply)
+	if inner := wholeFence.FindStringSubmatch(text); inner != nil {
+		text = inner[1]
+	}
+	fields, bad := readObject(text)
+	if bad != nil {
+		if reason := reply.FinishReason; reason != "" && reason != "STOP" {
+			bad.why += ", finishReason " + quote(reason)
+		}
+		return nil, bad
+	}
+	key := "score"
+	if len(f.choices) > 0 {
+		key = "choice"
+	}
+	for name := range fields {
+		if name != "reason" && name != key {
+			return nil, notWanted("it has a key %s, and only `reason` and `%s` are asked for", quote(name), key)
+		}
+	}
+	r := &eval.Ruling{}
+	if bad := fields.text("reason", &r.Reason); bad != nil {
+		return nil, bad
+	}
+	if len(f.choices) > 0 {
+		return r, f.choose(fields, r)
+	}
+	return r, f.measure(fields, r)
+}
+
+// choose reads a choice, to the letter.
+func (f *form) choose(fields jsonObject, r *eval.Ruling) *badReply {
+	if bad := fields.text("choice", &r.Choice); bad != nil {
+		return bad
+	}
+	i := slices.IndexFunc(f.choices, func(c choice) bool { return c.word == r.Choice })
+	if i < 0 {
+		return notWanted("the choice %s is not among those that it was given", quote(r.Choice))
+	}
+	r.Value = f.choices[i].value
+	return nil
+}
+
+// measure reads a number.
+func (f *form) measure(fields jsonObject, r *eval.Ruling) *badReply {
+	raw, ok := fields["score"]
+	if !ok {
+		return notWanted("it has no `score`")
+	}
+	score, err := strconv.ParseFloat(string(raw), 64) // of JSON only numbers are read so
+	if err != nil {
+		return notWanted("its score is %s, which is no number", quote(string(raw)))
+	}
+	if score < f.low || score > f.high {
+		return notWanted("its score %g is not between %g and %g", score, f.low, f.high)
+	}
+	r.Score, r.Value = &score, max(0, (score-f.low)/(f.high-f.low)) // and not -0
+	return nil
+}
+
+// jsonObject is a JSON object whose values are not read yet.
+type jsonObject map[string]json.RawMessage
+
+func (o jsonObject) text(key string, to *string) *badReply {
+	raw, ok := o[key]
+	switch {
+	case !ok:
+		return notWanted("it has no `%s`", key)
+	case raw[0] != '"' || json.Unmarshal(raw, to) != nil:
+		return notWanted("its %s is %s, which is no text", key, quote(string(raw)))
+	}
+	return nil
+}
+
+// readObject reads a text that is one JSON object. A key that comes twice is not wanted: readers differ in which they take.
+func readObject(text string) (jsonObject, *badReply) {
+	if text == "" {
+		return nil, malformed("it is empty")
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, malformed("it is not a JSON object")
+	}
+	out := jsonObject{}
+	twice := ""
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, malformed("it is not a JSON object")
+		}
+		name := key.(string) // of an object every other token is
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, malformed("it is not a JSON object")
+		}
+		if _, again := out[name]; again {
+			twice = name
+		}
+		out[name] = raw
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, malformed("it is not a whole JSON object")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, malformed("something follows the JSON object")
+	}
+	if twice != "" {
+		return nil, notWanted("it has the key %s twice", quote(twice))
+	}
+	return out, nil
+}
+
+// quoteLong is quote for a judge's reason, of which more is worth showing.
+func quoteLong(s string) string {
+	const most = 400
+	if len(s) > most {
+		return visible(strings.ToValidUTF8(s[:most], "")) + "..."
+	}
+	return visible(s)
+}

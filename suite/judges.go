@@ -1,0 +1,97 @@
+package suite
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// Judge is a model that scorers ask for verdicts on answers. It is no arm: it is not under test.
+type Judge struct {
+	Name             string
+	Model            string
+	APIVersion       string // "" for the run's
+	GenerationConfig *eval.GenerationConfig
+	SafetySettings   []eval.SafetySetting
+	ModelPos         diag.Pos
+	MaxOutputPos     diag.Pos // of maxOutputTokens, when given
+
+	pos  diag.Pos
+	used bool // a scorer asks it
+}
+
+func (l *loader) judges(n yamlnode.Node) {
+	names := map[string]diag.Pos{}
+	for _, item := range n.Seq() {
+		m := item.Map("name", "model", "apiVersion", "generationConfig", "safetySettings")
+		if !item.IsMapping() {
+			continue
+		}
+		name, model := m.Need("name"), m.Need("model")
+		j := &Judge{
+			Name: nameOf(name), Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")),
+			GenerationConfig: generationConfig(m.Get("generationConfig")), SafetySettings: safetySettings(m.Get("safetySettings")),
+			ModelPos: model.Pos(), pos: name.Pos(),
+		}
+		if config := m.Get("generationConfig"); config.IsMapping() {
+			j.MaxOutputPos = config.Map().Get("maxOutputTokens").Pos()
+		}
+		checkModelID(model)
+		if model.IsScalar() && j.Model == "svc-pro-vision" {
+			model.Errorf("such as svc-pro", "svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name)
+		}
+		if unique(names, name, "judge") {
+			l.Judges = append(l.Judges, j)
+		}
+	}
+	if n.IsSequence() && len(n.Seq()) == 0 {
+		n.Errorf("name at least one model, or leave the key out", "there are no judges")
+	}
+}
+
+// FindJudge is the judge that a scorer names, or the only one where it names none: n is then absent, and mistakes go to at.
+func (s *Suite) FindJudge(n, at yamlnode.Node) *Judge {
+	var judges []*Judge
+	if s != nil {
+		judges = s.Judges
+	}
+	var names []string
+	for _, j := range judges {
+		names = append(names, j.Name)
+	}
+	switch {
+	case len(names) == 0:
+		at.Errorf("add to the suite: `judges: [{name: judge, model: svc-pro}]`", "there is no judge to ask")
+	case n.IsZero() && len(names) == 1:
+		return judges[0]
+	case n.IsZero():
+		at.Errorf("name one by `judge`: "+strings.Join(names, ", "), "the suite has %d judges, and the scorer names none", len(names))
+	default:
+		name := n.Str()
+		if i := slices.Index(names, name); i >= 0 {
+			return judges[i]
+		}
+		n.Errorf(diag.DidYouMean(name, names), "there is no judge `%s`", name)
+	}
+	return nil
+}
+
+// AskedJudges are the judges that scorers of the suite ask.
+func (s *Suite) AskedJudges() []*Judge {
+	return slices.DeleteFunc(slices.Clone(s.Judges), func(j *Judge) bool { return !j.used })
+}
+
+// checkJudges warns of judges that nobody asks.
+func (l *loader) checkJudges() {
+	if l.diags.HasErrors() {
+		return
+	}
+	for _, j := range l.Judges {
+		if !j.used {
+			l.diags.Warnf(j.pos, "", "no scorer asks the judge `%s`", j.Name)
+		}
+	}
+}
