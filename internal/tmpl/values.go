@@ -1,0 +1,101 @@
+package tmpl
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// Value is what a variable holds: a string, a List or a Dict.
+type Value any
+
+// List is a variable that holds several values. It prints as JSON.
+type List []Value
+
+// Dict is a variable with named values. It prints as JSON with sorted keys.
+type Dict map[string]Value
+
+// Plain are the values in Go's own types, as expressions compare them.
+func (d Dict) Plain() map[string]any {
+	out := make(map[string]any, len(d))
+	for name, v := range d {
+		out[name] = plain(v)
+	}
+	return out
+}
+
+func plain(v Value) any {
+	switch v := v.(type) {
+	case Dict:
+		return v.Plain()
+	case List:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = plain(item)
+		}
+		return out
+	}
+	return v
+}
+
+func (l List) String() string { return toJSON(l) }
+func (d Dict) String() string { return toJSON(d) }
+
+func toJSON(v Value) string { return string(appendJSON(nil, v)) }
+
+// appendJSON writes JSON as encoding/json does, without escapes for HTML. Cases are told apart by it, a hundred thousand
+// at a time, for which reflection is slow.
+func appendJSON(dst []byte, v Value) []byte {
+	switch v := v.(type) {
+	case string:
+		return appendText(dst, v)
+	case Dict:
+		if v == nil {
+			return append(dst, "null"...)
+		}
+		dst = append(dst, '{')
+		for i, key := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendText(dst, key), ':')
+			dst = appendJSON(dst, v[key])
+		}
+		return append(dst, '}')
+	case List:
+		if v == nil {
+			return append(dst, "null"...)
+		}
+		dst = append(dst, '[')
+		for i, item := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendJSON(dst, item)
+		}
+		return append(dst, ']')
+	}
+	return appendAny(dst, v)
+}
+
+func appendText(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return appendAny(dst, s)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
+}
+
+func appendAny(dst []byte, v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil { // strings always encode
+		return append(dst, err.Error()...)
+	}
+	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}
+
