@@ -98,4 +98,3 @@ func appendAny(dst []byte, v any) []byte {
 	}
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }
-
