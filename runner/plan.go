@@ -286,6 +286,10 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 		for _, program := range compiled.Programs() {
 			fmt.Fprintf(h, "program %s\n", program)
 		}
+		for _, named := range compiled.Snapshots() {
+			text, there := s.Expected(suite.ExpectedFile(named, &eval.Trial{Suite: s.Name, Case: c.Name, Target: a.Target.Name, Prompt: a.Prompt.Name}))
+			fmt.Fprintf(h, "expected %t %q\n", there, text)
+		}
 		out = append(out, compiled)
 	}
 	if c.Threshold != nil {

@@ -46,7 +46,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	if a.Kind != "any" { // in which another may tell
 		a.NeedsStream = cmp.Or(a.NeedsStream, spec.NeedsStream)
 	}
-	a.Turns = append(a.Turns, spec.Turns...)
+	a.Turns, a.Snapshots = append(a.Turns, spec.Turns...), append(a.Snapshots, spec.Snapshots...)
 	if s == nil {
 		return nil
 	}

@@ -44,6 +44,8 @@ type Answer struct {
 	Trial *eval.Trial
 	// Prices may be nil: then nothing has a price.
 	Prices *eval.Prices
+	// Snapshots gathers what snapshot scorers looked at. Optional.
+	Snapshots *[]Snapshot
 	// Abandoned is closed when nobody waits for the score any more. Optional.
 	Abandoned <-chan struct{}
 }
@@ -133,7 +135,7 @@ func (a args) option(key string) yamlnode.Node {
 
 // Builtin is the table of the kinds that evalrun brings.
 func Builtin() Table {
-	return slices.Concat(textKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), judgeKinds(), textless(serviceKinds()), programKinds(), expressionKinds(), combinators())
+	return slices.Concat(textKinds(), snapshotKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), judgeKinds(), textless(serviceKinds()), programKinds(), expressionKinds(), combinators())
 }
 
 func textless(kinds []Kind) []Kind {
@@ -166,7 +168,7 @@ func (t Table) Check(s *suite.Scorer) { t.build(s, nil) }
 // build compiles a scorer, which stands inside the outer one when that is not nil.
 func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 	kind := t.Lookup(s.Kind)
-	s.References, s.Judges, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns, s.Variables = nil, nil, "", false, nil, nil, nil
+	s.References, s.Judges, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns, s.Variables, s.Snapshots = nil, nil, "", false, nil, nil, nil, nil
 	if s.Turn.Given() {
 		s.Turns = append(s.Turns, s.Turn)
 	}

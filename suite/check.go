@@ -12,7 +12,7 @@ import (
 
 // checkCases expands every case once and checks what only shows then.
 func (l *loader) checkCases() {
-	c := checker{loader: l, names: newCaseNames(), first: map[string]diag.Pos{}, ids: map[string]diag.Pos{}, asked: map[string]Arm{}}
+	c := checker{loader: l, names: newCaseNames(), first: map[string]diag.Pos{}, ids: map[string]diag.Pos{}, asked: map[string]Arm{}, expected: expectations{map[string]string{}, map[diag.Pos]bool{}}}
 	l.used = map[string]bool{}
 	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
 	for _, def := range l.cases {
@@ -41,6 +41,8 @@ type checker struct {
 	ids    map[string]diag.Pos // that were given
 	asked  map[string]Arm
 	unused diag.List // worth telling only when nothing is wrong
+
+	expected expectations
 }
 
 // maxBadRows is after how many mistakes the rows that follow are not looked at: nobody reads more of the same.
@@ -127,6 +129,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.checkStream(c, arm)
 		l.checkCost(c, arm)
 		l.checkTurns(c, arm)
+		l.checkExpected(c, arm)
 	}
 }
 

@@ -32,6 +32,7 @@ type Scorer struct {
 	Programs    []string     // what it runs: commands with the digests of their files. A program is given all variables
 	Turns       []TurnChoice // the turns that it names
 	Variables   []VariableUse
+	Snapshots   []string // the files below expected/ that it reads, "" for that of the case and the arm
 }
 
 // CandidateChoice says which of several candidates a scorer looks at.

@@ -136,7 +136,7 @@ func (a *app) root() *cobra.Command {
 		return harness.Exitf(harness.ExitBadInput, "%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.rescoreCommand(), a.mergeCommand(), a.compareCommand(), a.baselineCommand(), a.selfTestCommand(), a.judgeCheckCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.historyCommand(), a.modelsCommand(),
+		a.runCommand(), a.resumeCommand(), a.rescoreCommand(), a.acceptCommand(), a.mergeCommand(), a.compareCommand(), a.baselineCommand(), a.selfTestCommand(), a.judgeCheckCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.historyCommand(), a.modelsCommand(),
 		a.countCommand(), a.embedCommand(), a.authCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()

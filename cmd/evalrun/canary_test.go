@@ -27,7 +27,7 @@ const canarySuite = `version: 1
 name: s
 targets: [{name: pro, model: svc-pro}, {name: flow, model: svc-pro, stream: true}]
 prompts: [{name: p, text: hello}]
-cases: [{name: c, scorers: [{contains: hello}, {similar: {to: hello, min: 0.5}}]}]
+cases: [{name: c, scorers: [{contains: hello}, {similar: {to: hello, min: 0.5}}, {snapshot: true}]}]
 `
 
 // canaryCommands are the columns: what each command is given, with CALL and META as the addresses of a service that fails at
@@ -47,6 +47,7 @@ var canaryCommands = []string{
 	"auth login --client-secrets secrets.json --scope openid --no-browser --timeout 5s",
 	"auth logout --revoke-url REVOKE",
 	"rescore one -v --base-url CALL --attempts 1 --out five -o table -o json=five.json",
+	"accept one --yes",
 }
 
 // Scenario S1: no secret is in any output or file, whatever the service, the authorization server or the proxy does with it, at the most

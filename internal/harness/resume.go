@@ -137,7 +137,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		if err := r.loadEarlier(i, &opts); err != nil {
 			return nil, err
 		}
-		opts.Dir = one.Dir
+		opts.Dir, opts.Expected = one.Dir, snapshot.FS()
 		s := l.take(layers, filepath.Base(one.Snapshot), one.File, opts)
 		if !s.KeepsData() && !l.Diags.HasErrors() && s.Hash() != one.Hash {
 			return nil, Exitf(ExitBadInput, "the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be copied", one.Name)

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// acceptOptions are the flags of `evalrun accept`.
+type acceptOptions struct {
+	harness.Flags
+	suites   []string
+	yes      bool
+	showOnly bool
+}
+
+func (a *app) acceptCommand() *cobra.Command {
+	var o acceptOptions
+	cmd := &cobra.Command{
+		Use: "accept RUN [CASE]", Short: "Make answers of a run the expected ones, after a look at each",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exactly(1)(cmd, args)
+			}
+			return atMost(2)(cmd, args)
+		},
+		Long: "Shows each answer that a snapshot scorer finds new or changed beside what is expected and, on yes,\n" +
+			"writes it into the folder `expected` beside the suite, which is meant to be committed. Nothing is\n" +
+			"asked of a model. In continuous integration (CI is set) nothing can be accepted.",
+		Example: "  evalrun accept latest\n  evalrun accept latest 'fran*' --arm 'pro/*'\n  evalrun accept latest --dry-run",
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Cases = append(o.Cases, args[1:]...)
+			return a.accept(args[0], o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVarP(&o.yes, "yes", "y", false, "accept all without asking, but for answers that contradict each other")
+	fs.BoolVarP(&o.showOnly, "dry-run", "n", false, "show what would change, write nothing, and exit 1 if there is something")
+	fs.StringArrayVar(&o.Cases, "case", nil, "only cases whose name fits the glob; repeat it for several")
+	fs.StringArrayVar(&o.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
+	fs.StringArrayVar(&o.suites, "suite", nil, "suite to accept the answers for (default those of the run, as they stand now); repeat it for several")
+	untrustedFlag(fs, &o.Flags)
+	cmd.MarkFlagsMutuallyExclusive("yes", "dry-run")
+	cmd.ValidArgsFunction = completeCases
+	return cmd
+}
+
+// completeCases completes the first argument with the runs there are, the second with the cases of that run.
+func completeCases(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return completeRuns(cmd, args, text)
+	}
+	doc, err := harness.OpenRun(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	var out []string
+	for row := range doc.Rows() {
+		if !slices.Contains(out, row.Case) && diag.CleanLine(row.Case) == row.Case {
+			out = append(out, row.Case)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// accept is `evalrun accept`.
+func (a *app) accept(run string, o acceptOptions) error {
+	if ci := a.getenv("CI"); ci != "" && !strings.EqualFold(ci, "false") {
+		return harness.Exitf(harness.ExitBadInput, "answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit the folder %s", suite.ExpectedDir)
+	}
+	flags, files, err := harness.Accepting(run, o.suites, o.Flags)
+	if err != nil {
+		return err
+	}
+	loaded, err := a.load(files, flags)
+	if err != nil {
+		return err
+	}
+	found, err := harness.Accept(loaded, flags)
+	if err != nil {
+		return err
+	}
+	if found.Changed > 0 {
+		fmt.Fprintf(a.err, "%s left out: the suites ask something else now than %s did\n", diag.Count(found.Changed, "trial"), diag.CleanLine(run))
+	}
+	if len(found.Proposals) == 0 {
+		_, err := fmt.Fprintln(a.out, nothingToAccept(found))
+		return err
+	}
+	if !o.yes && !o.showOnly && !a.canAsk() {
+		return harness.Exitf(harness.ExitBadInput, "%s to look at, and there is no terminal to ask on: --dry-run shows, and --yes accepts all", diag.Count(len(found.Proposals), "new or changed answer"))
+	}
+	r := review{app: a, acceptOptions: o, lines: bufio.NewScanner(a.in)}
+	for i, p := range found.Proposals {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		if err := r.look(p); err != nil {
+			return err
+		}
+		if r.quit {
+			break
+		}
+	}
+	return r.end(run, len(found.Proposals))
+}
+
+func nothingToAccept(found *harness.Acceptance) string {
+	if found.Compared == 0 {
+		return "nothing to accept: no answer is for a `snapshot:` scorer"
+	}
+	return fmt.Sprintf("nothing to accept: %s compared, what is expected stays", diag.Count(found.Compared, "answer"))
+}
+
+// canAsk reports whether somebody is there to answer.
+func (a *app) canAsk() bool {
+	f, ok := a.in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// review goes through the proposals with the user.
+type review struct {
+	*app
+	acceptOptions
+	lines     *bufio.Scanner
+	quit      bool
+	written   []string // the folders of expected answers
+	accepted  int
+	conflicts int // that could not be settled without asking
+}
+
+// look shows a proposal and does what the user says.
+func (r *review) look(p *harness.Proposal) error {
+	if len(p.Offers) > 1 {
+		return r.settle(p)
+	}
+	offer := p.Offers[0]
+	for i, from := range offer.From {
+		if i == maxSources {
+			fmt.Fprintf(r.out, "... and %d more\n", len(offer.From)-i)
+			break
+		}
+		fmt.Fprintln(r.out, source(&from))
+	}
+	r.show(p, offer)
+	switch {
+	case r.showOnly:
+		return nil
+	case r.yes:
+		return r.write(p, offer)
+	}
+	switch r.ask("accept it? [y]es, [n]o, [a]ll, [q]uit: ", "y", "n", "a", "q") {
+	case "a":
+		r.yes = true
+		return r.write(p, offer)
+	case "y":
+		return r.write(p, offer)
+	}
+	return nil
+}
+
+// maxSources is how many cases of arms are named that gave an answer.
+const maxSources = 10
+
+// settle lets the user choose among answers that contradict each other.
+func (r *review) settle(p *harness.Proposal) error {
+	fmt.Fprintf(r.out, "conflict: %d different answers for one file\n", len(p.Offers))
+	var choices []string
+	for i, offer := range p.Offers {
+		if i == maxSources {
+			fmt.Fprintf(r.out, "... and %d more\n", len(p.Offers)-i)
+			break
+		}
+		choices = append(choices, strconv.Itoa(i+1))
+		fmt.Fprintf(r.out, "%d: %s", i+1, source(&offer.From[0]))
+		if more := len(offer.From) - 1; more > 0 {
+			fmt.Fprintf(r.out, " and %d more", more)
+		}
+		fmt.Fprintln(r.out)
+		if offer.Expected {
+			fmt.Fprintln(r.out, "  as expected")
+			continue
+		}
+		r.show(p, offer)
+	}
+	if r.showOnly {
+		return nil
+	}
+	if !r.canAsk() {
+		r.conflicts++
+		fmt.Fprintln(r.out, "left as it is: --case and --arm choose one of them, or ask on a terminal")
+		return nil
+	}
+	switch answer := r.ask("accept which? "+choices[0]+" to "+choices[len(choices)-1]+", [n]one, [q]uit: ", append(choices, "n", "q")...); answer {
+	case "n", "q":
+		return nil
+	default:
+		i, err := strconv.Atoi(answer)
+		if err != nil || p.Offers[i-1].Expected {
+			return err
+		}
+		return r.write(p, p.Offers[i-1])
+	}
+}
+
+// source says who gave an answer.
+func source(s *harness.Source) string {
+	out := diag.CleanLine(fmt.Sprintf("%s / %s on %s", s.Suite, s.Case, s.Arm))
+	if s.Different > 1 {
+		out += fmt.Sprintf(" (%d repeats gave %d different answers, of which the most frequent counts)", s.Answers, s.Different)
+	}
+	return out
+}
+
+// show draws what would change.
+func (r *review) show(p *harness.Proposal, o *harness.Offer) {
+	was, state := &p.Was, "changed"
+	if p.New {
+		was, state = nil, "new"
+	}
+	fmt.Fprintf(r.out, "%s (%s)\n", diag.CleanLine(p.File), state)
+	_ = reports.Diff(r.out, was, &o.Text, r.color(r.outWidth)) // a stream that is gone ends the program elsewhere
+}
+
+// write accepts an offer.
+func (r *review) write(p *harness.Proposal, o *harness.Offer) error {
+	if err := p.Accept(o); err != nil {
+		return err
+	}
+	r.accepted++
+	if !slices.Contains(r.written, p.Folder) {
+		r.written = append(r.written, p.Folder)
+	}
+	_, err := fmt.Fprintf(r.out, "wrote %s\n", diag.CleanLine(p.File))
+	return err
+}
+
+// ask asks until the user says one of the words, or there is nobody any more, which is to quit.
+func (r *review) ask(question string, words ...string) string {
+	for {
+		fmt.Fprint(r.out, question)
+		if !r.lines.Scan() {
+			fmt.Fprintln(r.out)
+			r.quit = true
+			return "q"
+		}
+		answer := strings.ToLower(strings.TrimSpace(r.lines.Text()))
+		for _, word := range words {
+			if answer != "" && strings.HasPrefix(spelled(word), answer) {
+				r.quit = word == "q"
+				return word
+			}
+		}
+	}
+}
+
+// spelled is a word of an answer in full.
+func spelled(word string) string {
+	switch word {
+	case "y":
+		return "yes"
+	case "n":
+		return "no"
+	case "a":
+		return "all"
+	case "q":
+		return "quit"
+	}
+	return word
+}
+
+// end says what was done and what comes next.
+func (r *review) end(run string, proposed int) error {
+	fmt.Fprintln(r.out)
+	left := proposed - r.accepted
+	if r.showOnly {
+		fmt.Fprintf(r.out, "%s could be accepted; nothing was written\n", diag.Count(proposed, "new or changed answer"))
+		return exit(harness.ExitFailed)
+	}
+	fmt.Fprintf(r.out, "accepted %s", diag.Count(r.accepted, "answer"))
+	if left > 0 {
+		fmt.Fprintf(r.out, ", left %d", left)
+	}
+	fmt.Fprintln(r.out)
+	if r.accepted > 0 {
+		fmt.Fprintf(r.out, "`git diff %s` shows what changed, and `evalrun rescore %s` judges the answers by it\n", diag.CleanLine(strings.Join(r.written, " ")), diag.CleanLine(run))
+	}
+	if r.conflicts > 0 {
+		return exit(harness.ExitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package runner
+
+import (
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// KeepsSnapshots reports whether a scorer of the trial compares the answer with one that was accepted.
+func (t *Planned) KeepsSnapshots() bool {
+	return slices.ContainsFunc(t.scorers, func(s *scorers.Compiled) bool { return len(s.Snapshots()) > 0 })
+}
+
+// Snapshots is what the snapshot scorers look at in a recorded answer.
+func (t *Planned) Snapshots(known *eval.Result) ([]scorers.Snapshot, error) {
+	var out []scorers.Snapshot
+	a := &asked{trial: t, result: eval.Result{Trial: t.Trial}}
+	a.recorded(known)
+	a.answer.Snapshots = &out
+	for _, s := range t.scorers {
+		if len(s.Snapshots()) == 0 {
+			continue
+		}
+		if _, err := s.Score(&a.answer); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,159 @@
+package scorers
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
+)
+
+func snapshotKinds() []Kind {
+	return []Kind{{
+		Name: "snapshot", Summary: "the answer is the one that was accepted before", Options: textOptions,
+		Doc: "Takes `true`, for a file of the case and the arm (`expected/SUITE/CASE/TARGET.PROMPT.txt`), or the name of a file below `expected/` in the suite's folder, which all arms share. " +
+			"`evalrun accept RUN` shows the answers of a run that are new or other ones, and writes those that you accept into these files; commit them with the suite. What `select` selects is what is kept. " +
+			"Line breaks are compared as such, whether of a line feed alone or with a carriage return. Until there is a file the score is unscored. " + textOptionsDoc,
+		Example: "- snapshot: true\n  trim: true", compile: compileSnapshot,
+	}}
+}
+
+// Snapshot is an answer that a snapshot scorer looked at. Answers without text, and blocked ones, are none.
+type Snapshot struct {
+	File   string // in the suite's folder
+	Want   string // what is expected
+	Exists bool   // whether something is expected at all
+	Got    string
+	Folded string // Got as it is compared
+	Same   bool   // as expected
+}
+
+func compileSnapshot(a args) Scorer {
+	named, ok := a.snapshotFile()
+	if !ok {
+		return nil
+	}
+	a.Snapshots = append(a.Snapshots, named)
+	home, f := a.Suite, a.fold()
+	return Func(func(a *Answer) Finding {
+		if missing, ok := noText(a); ok {
+			return missing
+		}
+		if a.Trial == nil || home == nil {
+			return unscored("of which trial the answer is, is not known")
+		}
+		s := Snapshot{File: suite.ExpectedFile(named, a.Trial), Got: suite.PlainLines(a.Candidate.Text)}
+		s.Want, s.Exists = home.Expected(s.File)
+		s.Folded = f.text(s.Got)
+		s.Same = s.Exists && s.Folded == f.text(s.Want)
+		acceptable := strings.TrimSpace(s.Got) != "" && a.Candidate.Block() == ""
+		switch {
+		case acceptable && a.Snapshots != nil:
+			*a.Snapshots = append(*a.Snapshots, s)
+		case !acceptable && !s.Exists:
+			return unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
+		}
+		return s.finding(f)
+	})
+}
+
+func (s *Snapshot) finding(f fold) Finding {
+	switch {
+	case !s.Exists:
+		return unscored("there is no expected answer yet: `evalrun accept RUN` writes it")
+	case s.Same:
+		return yes("the answer is that of %s: %s", s.File, quote(s.Got))
+	}
+	out := no("expected %s (%s), got %s%s", quote(s.Want), s.File, quote(s.Got), slight(s.Folded, []string{f.text(s.Want)}))
+	if long := max(len(s.Want), len(s.Got)) > maxQuoted; long || strings.Contains(s.Want+s.Got, "\n") {
+		out.Diff = lineDiff(s.Want, s.Got)
+	}
+	return out
+}
+
+// snapshotFile reads the argument: "" for the file of the case and the arm.
+func (a args) snapshotFile() (named string, ok bool) {
+	n := a.Args
+	if n.IsBool() {
+		if !n.Bool() {
+			n.Errorf("leave the scorer out", "`snapshot: false` looks at nothing")
+		}
+		return "", n.Bool()
+	}
+	if named = textOf(n); named == "" {
+		if n.IsScalar() {
+			n.Errorf("`true` chooses a file by case and arm", "the name of the file is empty")
+		}
+		return "", false
+	}
+	return path.Clean(named), checkFileName(n, named)
+}
+
+// checkFileName reports a name of a file below expected/ that is outside, or that not every file system takes.
+func checkFileName(n yamlnode.Node, name string) bool {
+	const hint = "`snapshot: true` makes a name that is good everywhere, of the case and the arm"
+	clean := path.Clean(name)
+	strange := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(`\:*?"<>|`, r) })
+	parts := strings.Split(clean, "/")
+	switch {
+	case clean == "." || clean == ".." || strings.HasPrefix(clean, "../") || path.IsAbs(clean) || strings.HasSuffix(name, "/"):
+		n.Errorf("such as \"{{.country}}.txt\"", "%s is not a file below expected/", quote(name))
+	case strange >= 0:
+		n.Errorf(hint, "the file name %s has a character that some systems do not take: %s", quote(name), quote(string([]rune(name[strange:])[:1])))
+	case slices.ContainsFunc(parts, suite.ReservedName.MatchString):
+		n.Errorf(hint, "the file name %s is a device on Windows", quote(name))
+	case slices.ContainsFunc(parts, func(p string) bool { return strings.HasSuffix(p, ".") || strings.TrimSpace(p) != p }):
+		n.Errorf(hint, "a part of the file name %s begins or ends with a space, or ends with a dot", quote(name))
+	case len(clean) > maxFileName || slices.ContainsFunc(parts, func(p string) bool { return len(p) > maxFilePart }):
+		n.Errorf(hint, "the file name %s is too long: at most %d bytes, and %d between two slashes", quote(name), maxFileName, maxFilePart)
+	default:
+		return true
+	}
+	return false
+}
+
+// maxFileName and maxFilePart keep names within what file systems take.
+const maxFileName, maxFilePart = 700, 200
+
+// Bounds of a diff: how many lines it shows, and how much of two texts is compared.
+const maxDiffLines, maxDiffBytes = 60, 1 << 18
+
+// lineDiff shows what changed between two texts, line by line: - before, + after.
+func lineDiff(before, after string) string {
+	diff := udiff.Unified("", "", cutAt(before, maxDiffBytes)+"\n", cutAt(after, maxDiffBytes)+"\n")
+	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+	lines = lines[min(2, len(lines)):] // which name the texts
+	if len(lines) > maxDiffLines {
+		lines = append(lines[:maxDiffLines], "...")
+	}
+	return cmp.Or(strings.Join(lines, "\n"), "they differ after "+shownBytes)
+}
+
+const shownBytes = "the first 256 KiB"
+
+// cutAt is the beginning of a text.
+func cutAt(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
+
+// Snapshots are the files below expected/ that the scorer reads, as suite.ExpectedFile takes them.
+func (c *Compiled) Snapshots() []string { return c.spec.Snapshots }
+
+// OnlySnapshots is the table for whoever wants to know what snapshot scorers look at: scorers of other kinds do nothing.
+func (t Table) OnlySnapshots() Table {
+	out := slices.Clone(t)
+	for i := range out {
+		if k := &out[i]; k.Name != "snapshot" && !k.nests {
+			k.compile = func(args) Scorer { return Func(func(*Answer) Finding { return unscored("not looked at") }) }
+		}
+	}
+	return out
+}

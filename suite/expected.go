@@ -1,0 +1,152 @@
+package suite
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// ExpectedDir is the folder, inside that of the suite, of the answers that were accepted.
+const ExpectedDir = "expected"
+
+// MaxExpectedBytes bounds the files in it.
+const MaxExpectedBytes = yamlnode.MaxFileBytes
+
+// ExpectedFile is the file, by its path in the suite's folder, of the answer that is expected in a trial: the one that the scorer
+// names, for all arms, else one of the suite, the case and the arm. An earlier version of an arm has that of the arm itself.
+func ExpectedFile(named string, t *eval.Trial) string {
+	if named != "" {
+		return path.Join(ExpectedDir, named)
+	}
+	arm := t.Target + "." + t.Prompt
+	if strings.Contains(t.Target, ".") { // nobody could tell which of the dots divides the two
+		arm = t.Target + "/" + t.Prompt
+	}
+	return path.Join(ExpectedDir, safeName(t.Suite), safeName(t.Case), safeName(arm)+".txt")
+}
+
+// maxSafeName bounds the names of files in bytes, the hash aside: together they leave room below the 255 that file systems allow.
+const maxSafeName = 80
+
+var (
+	unsafeCharacter = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+	looksHashed     = regexp.MustCompile(`-[0-9a-f]{12}$`)
+	// ReservedName is what Windows takes for a device, whatever follows after a dot.
+	ReservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)`)
+)
+
+// safeName is a name of a file or a folder that every file system takes. Two names never give the same one: whatever had
+// to be replaced gets a hash, and so does what only looks as if it had one.
+func safeName(name string) string {
+	safe := []byte(unsafeCharacter.ReplaceAllLiteralString(name, "_"))
+	safe = safe[:min(len(safe), maxSafeName)]
+	for _, i := range []int{0, len(safe) - 1} { // a folder's own name, a hidden file, and a dot that Windows drops
+		if i >= 0 && i < len(safe) && safe[i] == '.' {
+			safe[i] = '_'
+		}
+	}
+	if ReservedName.Match(safe) {
+		safe = append([]byte("_"), safe...)
+	}
+	if string(safe) == name && name != "" && !looksHashed.MatchString(name) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return string(safe) + "-" + hex.EncodeToString(sum[:6])
+}
+
+// Expected is the answer that a file of expected answers holds, as ExpectedFile names it, without the line break at its
+// end and with line breaks that git may have changed as they were; ok is false when there was no such file when the suite was loaded.
+func (s *Suite) Expected(name string) (text string, ok bool) {
+	s.files.mu.Lock()
+	data, ok := s.files.texts[name]
+	s.files.mu.Unlock()
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	return strings.TrimSuffix(PlainLines(string(data)), "\n"), ok
+}
+
+// PlainLines is a text whose lines end as they do in files of expected answers.
+func PlainLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// readExpected makes a file of an expected answer part of the suite, if there is one. The error is for people.
+func (s *Suite) readExpected(name string) error {
+	if _, known := s.files.texts[name]; known {
+		return nil
+	}
+	from := s.files
+	if s.opts.Expected != nil {
+		from = newFiles(s.opts.Expected, s.files.suite)
+	}
+	if _, err := fs.Stat(from.fsys, name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	data, err := from.read(name, MaxExpectedBytes)
+	switch {
+	case err != nil:
+		return err
+	case !utf8.Valid(data):
+		return fmt.Errorf("%s is not text in UTF-8", name)
+	}
+	s.files.texts[name] = data
+	return nil
+}
+
+// expectations are the files of expected answers that were met in a suite.
+type expectations struct {
+	known map[string]string // by their names in lower case
+	told  map[diag.Pos]bool // scorers of which something was said
+}
+
+// checkExpected reads what is expected of an arm.
+func (l *checker) checkExpected(c *Case, arm Arm) {
+	if !slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Snapshots) > 0 }) {
+		return
+	}
+	kept := map[string]bool{}
+	for _, sc := range c.ScorersFor(arm) {
+		for _, named := range sc.Snapshots {
+			file := ExpectedFile(named, &eval.Trial{Suite: l.Name, Case: c.Name, Target: arm.Target.Name, Prompt: arm.Prompt.Name})
+			at := sc.Entry.Key(sc.Kind).Pos()
+			err := l.readExpected(file)
+			if err != nil && !l.expected.told[at] {
+				l.diags.Errorf(at, "", "the expected answer cannot be read: %s", err)
+			}
+			if kept[file] && !l.expected.told[at] {
+				l.diags.Errorf(at, "name a file for each, such as `snapshot: first.txt`", "another scorer of case `%s` keeps its answer in %s too", c.Name, file)
+				err = errTwice
+			}
+			if err != nil {
+				l.expected.told[at] = true
+			}
+			kept[file] = true
+			l.oneOfItsName(file, at)
+		}
+	}
+}
+
+var errTwice = errors.New("two scorers keep one file")
+
+// oneOfItsName warns of files that are one where upper and lower case are the same.
+func (l *checker) oneOfItsName(file string, at diag.Pos) {
+	lower := strings.ToLower(file)
+	other, met := l.expected.known[lower]
+	switch {
+	case !met:
+		l.expected.known[lower] = file
+	case other != file && !l.expected.told[at]:
+		l.expected.told[at] = true
+		l.unused.Warnf(at, "name them differently", "%s and %s are the same file on Windows and macOS", other, file)
+	}
+}
