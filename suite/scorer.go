@@ -163,7 +163,6 @@ type rendering struct {
 	node      yamlnode.Node
 	templates map[string]source
 	broken    bool
-	shared    bool // of a set
 }
 
 // rendering parses the templates in a value.
