@@ -368,16 +368,25 @@ type Row struct {
 
 // each yields the trials of the row.
 func (r Row) each(yield func(*entry) bool) {
+	for i := range r.trials {
+		if !yield(&r.index.entries[i]) {
+			return
+		}
+	}
+}
+
+// trials yields their places in the index.
+func (r Row) trials(yield func(int) bool) {
 	if r.places == nil {
 		for i := r.from; i < r.to; i++ {
-			if !yield(&r.index.entries[i]) {
+			if !yield(i) {
 				return
 			}
 		}
 		return
 	}
 	for _, i := range r.places {
-		if !yield(&r.index.entries[i]) {
+		if !yield(int(i)) {
 			return
 		}
 	}

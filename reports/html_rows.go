@@ -101,7 +101,7 @@ func (rows *htmlRows) add(t *htmlTables, r *eval.Result, run *eval.Run) {
 	}
 	rows.Error = append(rows.Error, t.Error.number(kind...))
 	rows.Note = append(rows.Note, t.Note.number(notes...))
-	finish, categories := said(r.Response)
+	finish, categories := serviceSaid(r.Response)
 	rows.Finish = append(rows.Finish, t.Finish.number(finish...))
 	rows.Category = append(rows.Category, t.Category.number(categories...))
 	rows.Why = append(rows.Why, excerpt(why(r)))
@@ -131,8 +131,8 @@ func troubled(r *eval.Result) []string {
 	return out
 }
 
-// said are the finish reasons and the ratings of an answer, each once.
-func said(r *eval.Response) (finish, categories []string) {
+// serviceSaid are the finish reasons and the ratings of an answer, each once.
+func serviceSaid(r *eval.Response) (finish, categories []string) {
 	if r == nil {
 		return nil, nil
 	}

@@ -17,8 +17,9 @@ import (
 
 // Options are about the place where a report is shown.
 type Options struct {
-	Width int  // columns of the terminal; 0: 100
-	Color bool // ANSI colours, where the format has any
+	Width   int  // columns of the terminal; 0: 100
+	Color   bool // ANSI colours, where the format has any
+	Verbose bool // in a table every case, however many there are
 }
 
 // Format is a way to draw a run.
@@ -31,7 +32,7 @@ type Format struct {
 // Formats lists the formats there are.
 func Formats() []Format {
 	return []Format{
-		{"table", "for people: cases and arms, failures, a summary", Table},
+		{"table", "for people: verdict, arms, failures by reason, cases, what to run next", Table},
 		{"json", "for programs: everything in one JSON object", JSON},
 		{"jsonl", "for programs: one trial a line", JSONLines},
 		{"junit", "for continuous integration: JUnit XML", JUnit},
@@ -65,6 +66,9 @@ const level = 0.9
 
 // interval is the Wilson interval of a mean over n cases.
 func interval(mean float64, n int) (lo, hi float64) { return stats.Wilson(mean, float64(n), stats.Z95) }
+
+// Why is the shortest account of why a trial did not pass, "" when it did. It is not made safe for a terminal.
+func Why(r *eval.Result) string { return why(r) }
 
 // why is the shortest account of what became of a trial.
 func why(r *eval.Result) string {

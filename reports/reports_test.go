@@ -130,6 +130,7 @@ func fixture(t testing.TB) *journal.Document {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
+	d.Dir = "night" // what commands call it
 	half := 0.5
 	d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
 		{Suite: "fixture", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.9},
@@ -199,7 +200,7 @@ func TestTerminalIsSafe(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := b.String()
-		for _, code := range []string{"31", "32", "33", "35", "0"} {
+		for _, code := range []string{"31", "32", "35", "36", "0", "1", "2"} {
 			if color {
 				text = strings.ReplaceAll(text, "\x1b["+code+"m", "")
 			}

@@ -20,25 +20,32 @@ import (
 // How much of a run the table shows; the rest is counted.
 const (
 	defaultWidth = 100
-	maxRows      = 40 // cases
-	maxAccounts  = 10 // failures and errors told in full
+	fewCases     = 30 // of a suite: they are all listed
+	maxRows      = 40 // cases that did not pass
 	minCell      = 7  // columns of an arm
 )
 
-// Table writes the run for people: cases as rows and arms as columns where they fit, failing
-// cases first, then the failures in words, then a line per arm.
+// Table writes the run for people, the most wanted first: the verdict, a line per arm, what failed and what could not be judged, each
+// grouped by reason, what changed against the baseline, the cases, what took longest, what it cost, and what to run next.
 func Table(w io.Writer, d *journal.Document, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
 	t := tableReport{d: d, o: o}
 	t.heading()
-	t.suites()
-	if err := t.accounts(); err != nil {
+	t.verdictOfRun()
+	t.arms()
+	if err := t.reasons(); err != nil {
 		return err
 	}
-	t.arms()
+	if c := d.Gate.Comparison; c != nil && !c.NotCompared {
+		t.comparison(c)
+		t.out.WriteString("\n")
+	}
+	t.suites()
+	t.extremes()
 	t.closing()
+	t.next()
 	_, err := w.Write(trimLines(t.out.Bytes()))
 	return err
 }
@@ -53,9 +60,10 @@ func trimLines(b []byte) []byte {
 }
 
 type tableReport struct {
-	d   *journal.Document
-	o   Options
-	out bytes.Buffer
+	d    *journal.Document
+	o    Options
+	out  bytes.Buffer
+	show string // the case that the reader will want to see first, "" when all passed
 }
 
 func (t *tableReport) line(format string, args ...any) {
@@ -68,11 +76,16 @@ func (t *tableReport) line(format string, args ...any) {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// colours of outcomes.
-var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "33"}
+// colours of outcomes: those that can be read on light and dark ground.
+var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "36"}
 
 func (t *tableReport) paint(outcome eval.Outcome, s string) string {
-	if !t.o.Color || s == "" {
+	return Paint(t.o.Color, outcome, s)
+}
+
+// Paint puts a text into the colour of an outcome, where colours are wanted.
+func Paint(color bool, outcome eval.Outcome, s string) string {
+	if !color || s == "" {
 		return s
 	}
 	return "\x1b[" + colors[outcome] + "m" + s + "\x1b[0m"
@@ -147,53 +160,90 @@ func (t *tableReport) grid() *tablewriter.Table {
 }
 
 func (t *tableReport) render(g *tablewriter.Table, header []string, rows [][]string) {
-	g.Header(header)
+	var in standIns
+	begin := t.out.Len()
+	g.Header(in.hide(header))
 	for _, r := range rows {
-		if err := g.Append(r); err != nil { // rows of strings always fit
+		if err := g.Append(in.hide(r)); err != nil { // rows of strings always fit
 			panic(err)
 		}
 	}
 	if err := g.Render(); err != nil { // it goes into a buffer
 		panic(err)
 	}
+	if len(in) > 0 {
+		drawn := string(t.out.Bytes()[begin:])
+		t.out.Truncate(begin)
+		in.show(&t.out, drawn)
+	}
 }
 
-// order gives the rows of a suite as they are shown: failing, erring, skipped, passing.
-func (t *tableReport) order(suite string) (rows []journal.Row, left eval.Counts) {
-	for _, wanted := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
-		for row := range t.d.Rows() {
-			if row.Suite != suite || journal.Fold(row.Counts) != wanted || wanted == eval.Skip && row.Stopped() {
-				continue
-			}
-			if len(rows) < maxRows {
+// order gives the rows of a suite that are shown: failing and erring, and skipped and passing where there are few. What is left is counted.
+func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.Counts) {
+	most, all := maxRows, t.o.Verbose || s.Cases <= fewCases
+	if all {
+		most = s.Cases
+	}
+	outcomes := []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass}
+	found := map[eval.Outcome][]journal.Row{}
+	for row := range t.d.Rows() {
+		outcome := journal.Fold(row.Counts)
+		switch {
+		case row.Suite != s.Name, outcome == eval.Skip && row.Stopped():
+		case len(found[outcome]) == most, !all && (outcome == eval.Pass || outcome == eval.Skip):
+			left.Add(outcome)
+		default:
+			found[outcome] = append(found[outcome], row)
+		}
+	}
+	for _, outcome := range outcomes {
+		for _, row := range found[outcome] {
+			if len(rows) < most {
 				rows = append(rows, row)
 			} else {
-				left.Add(wanted)
+				left.Add(outcome)
 			}
 		}
 	}
 	return rows, left
 }
 
-// suites draws a table per suite.
+// suites draws a table of cases per suite.
 func (t *tableReport) suites() {
-	for _, s := range t.d.Summary.Suites {
+	for i := range t.d.Summary.Suites {
+		s := &t.d.Summary.Suites[i]
+		if s.Cases == 1 && len(s.Arms) == 1 && s.Counts.Skip == 0 { // it is told above
+			continue
+		}
 		if len(t.d.Summary.Suites) > 1 {
 			t.line("%s", diag.CleanLine(s.Name))
 		}
-		rows, left := t.order(s.Name)
-		if !t.matrix(rows, s.Arms) {
+		rows, left := t.order(s)
+		if len(rows) > 0 && !t.matrix(rows, s.Arms) {
 			t.list(rows, s.Arms)
 		}
-		if n := left.Total(); n > 0 {
-			t.line(" ... and %s more: %d failed, %d could not be judged, %d skipped, %d passed",
-				diag.Count(n, "case"), left.Fail, left.Error, left.Skip, left.Pass)
+		if words := leftOut(left); words != "" {
+			t.line(" %s not listed: %s", diag.Count(left.Total(), "case"), words)
 		}
 		t.out.WriteString("\n")
 	}
 	if len(t.d.Summary.Suites) == 0 {
-		t.line("no trials")
+		t.line("no trials\n")
 	}
+}
+
+// leftOut says what became of the cases that are not listed, "" when all are.
+func leftOut(c eval.Counts) string {
+	var out []string
+	for _, one := range []struct {
+		n    int
+		what string
+	}{{c.Fail, "failed"}, {c.Error, "could not be judged"}, {c.Skip, "skipped"}, {c.Pass, "passed"}} {
+		if one.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", one.n, one.what))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // matrix draws the arms as columns; false when they do not fit, or when there is one only and a
@@ -335,82 +385,6 @@ func (t *tableReport) firstReason(cell journal.Row) string {
 	return ""
 }
 
-// accounts tells the first failures in words, and errors once per cause.
-func (t *tableReport) accounts() error {
-	failures, told := 0, 0
-	causes := newCauses()
-	for row := range t.d.Rows() {
-		if row.Counts.Fail+row.Counts.Error == 0 {
-			continue
-		}
-		var failed []*eval.Result // of each arm, once for each reason
-		times := map[string]int{}
-		for r, err := range t.d.Read(row) {
-			if err != nil {
-				return err
-			}
-			switch r.Outcome {
-			case eval.Err:
-				causes.add(r)
-			case eval.Fail:
-				key := r.Arm + "\x00" + why(r)
-				if times[key]++; times[key] == 1 {
-					failed = append(failed, r)
-				}
-			}
-		}
-		for _, r := range failed {
-			if failures++; told < maxAccounts {
-				told++
-				t.failure(r, times[r.Arm+"\x00"+why(r)])
-			}
-		}
-	}
-	if failures > told {
-		t.line("... and %s more; `evalrun show` tells one case in full", diag.Count(failures-told, "failure"))
-	}
-	if failures > 0 {
-		t.out.WriteString("\n")
-	}
-	t.errors(causes)
-	return nil
-}
-
-// failure tells of a trial that failed, and of how many repeats for the same reason.
-func (t *tableReport) failure(r *eval.Result, times int) {
-	which := repeatOf(r)
-	if times > 1 {
-		which = fmt.Sprintf(" (%d repeats)", times)
-	}
-	t.line("%s %s on %s%s", t.paint(eval.Fail, "FAIL"), t.label(r), diag.CleanLine(r.Arm), which)
-	for _, s := range r.Scores {
-		if s.Passed {
-			continue
-		}
-		t.wrapped("     ", scoreName(s)+": "+s.Reason)
-		if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
-			for _, l := range strings.SplitN(s.Diff, "\n", 9)[:min(8, strings.Count(s.Diff, "\n")+1)] {
-				t.line("       %s", diag.CleanLine(l))
-			}
-		}
-	}
-}
-
-// label names the case of a trial, with its suite where there are several.
-func (t *tableReport) label(r *eval.Result) string {
-	if len(t.d.Summary.Suites) > 1 {
-		return diag.CleanLine(r.Suite + ": " + r.Case)
-	}
-	return diag.CleanLine(r.Case)
-}
-
-func repeatOf(r *eval.Result) string {
-	if r.Repeat > 1 {
-		return fmt.Sprintf(" (repeat %d)", r.Repeat)
-	}
-	return ""
-}
-
 // wrapped writes a text over up to three lines.
 func (t *tableReport) wrapped(indent, text string) {
 	width := max(20, t.o.Width-len(indent))
@@ -426,45 +400,5 @@ func (t *tableReport) wrapped(indent, text string) {
 		}
 		t.line("%s%s", indent, head)
 		rest = diag.CleanLine(strings.TrimLeft(rest[len(head):], " ")) // it begins a line now
-	}
-}
-
-// causes groups errors by kind and message.
-type causes struct {
-	order []string
-	count map[string]int
-	first map[string]*eval.Result
-}
-
-func newCauses() *causes { return &causes{count: map[string]int{}, first: map[string]*eval.Result{}} }
-
-func (c *causes) add(r *eval.Result) {
-	key := why(r)
-	if c.count[key]++; c.count[key] == 1 {
-		if len(c.order) == 1000 { // messages that are all different add up to nothing
-			delete(c.count, key)
-			return
-		}
-		c.order = append(c.order, key)
-		c.first[key] = &eval.Result{Trial: r.Trial}
-	}
-}
-
-func (t *tableReport) errors(c *causes) {
-	for i, key := range c.order {
-		if i == maxAccounts {
-			t.line("... and %s more", diag.Count(len(c.order)-i, "cause"))
-			break
-		}
-		first := c.first[key]
-		where := fmt.Sprintf("%s on %s%s", t.label(first), diag.CleanLine(first.Arm), repeatOf(first))
-		if n := c.count[key]; n > 1 {
-			where = fmt.Sprintf("%s, first %s", diag.Count(n, "trial"), where)
-		}
-		t.line("%s %s", t.paint(eval.Err, "ERROR"), where)
-		t.wrapped("     ", key)
-	}
-	if len(c.order) > 0 {
-		t.out.WriteString("\n")
 	}
 }

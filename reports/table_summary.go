@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/clipperhouse/displaywidth"
@@ -49,7 +48,6 @@ func (t *tableReport) arms() {
 	}
 	t.render(t.grid(), header[:n], rows)
 	t.metrics()
-	t.targets()
 	t.out.WriteString("\n")
 }
 
@@ -112,15 +110,8 @@ func (t *tableReport) targets() {
 	}
 }
 
-// closing is the last thing people read: counts, cost, and what the gate says.
+// closing tells what the run took, how steady its cases are, and what its targets are.
 func (t *tableReport) closing() {
-	c := t.d.Summary.Counts
-	trials := diag.Count(c.Total(), "trial")
-	if planned := t.d.Run.Plan.Trials; planned > c.Total() {
-		trials = fmt.Sprintf("%d of %s", c.Total(), diag.Count(planned, "trial"))
-	}
-	t.line("%s: %s, %s, %s, %s", trials,
-		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
 	if n := t.d.Summary.Stopped; n > 0 {
 		t.line("%s saved: the verdict was known", diag.Count(n, "call"))
 	}
@@ -130,12 +121,7 @@ func (t *tableReport) closing() {
 		t.budget(t.d.End.Spent)
 	}
 	t.repeats()
-	if c := t.d.Gate.Comparison; c != nil {
-		t.out.WriteString("\n")
-		t.comparison(c)
-		t.out.WriteString("\n")
-	}
-	t.gate()
+	t.targets()
 }
 
 // manyQuarantined is the share of cases in quarantine from which on it is worth a word.
@@ -157,58 +143,6 @@ func (t *tableReport) repeats() {
 			t.wrapped("", text)
 		}
 	}
-}
-
-// tally is a number of outcomes, in colour when there are any.
-func (t *tableReport) tally(outcome eval.Outcome, n int) string {
-	text := fmt.Sprintf("%d %s", n, outcome)
-	if n == 0 {
-		return text
-	}
-	return t.paint(outcome, text)
-}
-
-// gate tells the rules that do not hold, and counts the others.
-func (t *tableReport) gate() {
-	held, n := 0, len(t.d.Gate.Rules)
-	for _, r := range t.d.Gate.Rules {
-		if r.Holds {
-			held++
-		}
-	}
-	if t.d.Partial() && t.d.Gate.Exit != 0 {
-		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
-	}
-	if held < n {
-		t.line("gate: %s", t.paint(eval.Fail, "DOES NOT HOLD"))
-	}
-	for _, r := range t.d.Gate.Rules {
-		if !r.Holds {
-			t.rule(r)
-		}
-	}
-	for _, r := range t.d.Gate.Rules {
-		if r.Holds && r.Warned {
-			t.line("gate: warning, which counts as holding:")
-			t.rule(r)
-		}
-	}
-	switch {
-	case n == 0 || t.d.Partial():
-	case held == n:
-		t.line("gate: %s", t.paint(eval.Pass, allHold(n)))
-	case held == 1:
-		t.line("gate: the other rule holds")
-	case held > 0:
-		t.line("gate: the other %s", allHold(held))
-	}
-}
-
-func allHold(n int) string {
-	if n == 1 {
-		return "1 rule holds"
-	}
-	return fmt.Sprintf("%d rules hold", n)
 }
 
 func (t *tableReport) budget(s *eval.Spent) {
@@ -247,31 +181,4 @@ func (t *tableReport) duration() string {
 		return " in " + d.Round(time.Second).String()
 	}
 	return " in " + d.Round(time.Millisecond).String()
-}
-
-// rule tells a rule that does not hold.
-func (t *tableReport) rule(r eval.GateRule) { t.wrapped("     ", ruleWords(r)) }
-
-// ruleWords are a rule that was applied, with what was found.
-func ruleWords(r eval.GateRule) string {
-	bound := "at most"
-	if r.Name == "passRate" || strings.HasPrefix(r.Name, "mean ") {
-		bound = "at least"
-	}
-	where := r.Suite
-	if r.Arm != "" {
-		where += " on " + r.Arm
-	}
-	if r.Verdict != "" {
-		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict])
-		if r.Why != "" {
-			text += ": " + r.Why
-		}
-		return text
-	}
-	found := "nothing could be judged"
-	if r.Value != nil {
-		found = fmt.Sprintf("it is %.4g", *r.Value)
-	}
-	return fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found)
 }

@@ -26,7 +26,9 @@ type app struct {
 	// usual again.
 	signals            func() (caught <-chan os.Signal, release func())
 	outWidth, errWidth int // columns, 0 when it is no terminal
-	browse             func(address string) error
+	// resized tells the columns of standard error as they are now; optional.
+	resized func() int
+	browse  func(address string) error
 }
 
 // version is set by the linker in releases.
@@ -91,6 +93,16 @@ func (a *app) explain(err error) {
 
 func (a *app) color(width int) bool {
 	return width > 0 && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+}
+
+// errColumns is how wide standard error is now.
+func (a *app) errColumns() int {
+	if a.resized != nil {
+		if n := a.resized(); n > 0 {
+			return n
+		}
+	}
+	return a.errWidth
 }
 
 func (a *app) errColor() bool { return a.color(a.errWidth) }

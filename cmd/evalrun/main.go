@@ -25,6 +25,7 @@ func mainCode() int {
 	a := &app{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, signals: catch, browse: openBrowser,
 		outWidth: width(os.Stdout), errWidth: width(os.Stderr),
+		resized: func() int { return width(os.Stderr) },
 	}
 	return a.main(context.Background(), os.Args[1:])
 }

@@ -32,7 +32,7 @@ func (a *app) mergeCommand() *cobra.Command {
 				return err
 			}
 			opened()
-			return a.report(dir, outputs, false)
+			return a.report(dir, outputs, runOptions{})
 		},
 	}
 	reportFlags(cmd.Flags(), &f)

@@ -3,30 +3,35 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/clipperhouse/displaywidth"
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 )
 
-// lineEvery is how often progress is told where there is no terminal.
-const lineEvery = 10 * time.Second
+// How often progress is told: in lines where there is no terminal, and on one.
+const (
+	lineEvery = 10 * time.Second
+	drawEvery = 100 * time.Millisecond
+)
 
 // progress shows how a run goes on standard error: a bar on a terminal, a line now and then
 // elsewhere.
 type progress struct {
 	w              io.Writer
-	width          int // 0: no terminal
+	columns        func() int // of the terminal, as it is now; nil: there is none
+	color          bool
 	quiet, verbose bool
 	waiting        func() string // who waits for what; optional
 
 	mu      sync.Mutex
-	bar     *progressbar.ProgressBar
+	drawn   string // the bar that stands on the terminal, without colours
 	total   int
 	counts  eval.Counts
 	spent   eval.Spent
@@ -36,27 +41,11 @@ type progress struct {
 }
 
 func (a *app) progress(o runOptions) *progress {
-	p := &progress{w: a.err, width: a.errWidth, quiet: o.quiet, verbose: o.verbose, ended: make(chan struct{})}
-	if a.getenv("CI") != "" { // a log, even where it claims to be a terminal
-		p.width = 0
+	p := &progress{w: a.err, color: a.errColor(), quiet: o.quiet, verbose: o.verbose, ended: make(chan struct{})}
+	if a.errWidth > 0 && a.getenv("CI") == "" && a.getenv("TERM") != "dumb" { // else it is a log, even where it claims to be a terminal
+		p.columns = a.errColumns
 	}
 	return p
-}
-
-// tick tells the progress in lines until the run has ended.
-func (p *progress) tick() {
-	ticker := time.NewTicker(lineEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-p.ended:
-			return
-		case <-ticker.C:
-			p.mu.Lock()
-			p.print(p.line())
-			p.mu.Unlock()
-		}
-	}
 }
 
 // Start begins to show.
@@ -66,23 +55,28 @@ func (p *progress) Start(trials int) {
 	p.total, p.started = trials, time.Now()
 	switch {
 	case p.quiet || trials == 0:
-		return
-	case p.width == 0:
-		p.ticking.Go(p.tick)
-		return
+	case p.columns == nil:
+		p.ticking.Go(func() { p.tick(lineEvery, func() { p.print(p.line()) }) })
+	default:
+		p.draw()
+		p.ticking.Go(func() { p.tick(drawEvery, p.draw) })
 	}
-	p.bar = progressbar.NewOptions(trials,
-		progressbar.OptionSetWriter(p.w),
-		progressbar.OptionSetWidth(max(8, min(30, p.width-60))),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(p.width >= 80),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
-		progressbar.OptionSetDescription(p.short()),
-	)
-	_ = p.bar.RenderBlank() // as below
+}
+
+// tick tells the progress until the run has ended.
+func (p *progress) tick(every time.Duration, tell func()) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-ticker.C:
+			p.mu.Lock()
+			tell()
+			p.mu.Unlock()
+		}
+	}
 }
 
 // Done counts a result.
@@ -92,34 +86,73 @@ func (p *progress) Done(r *eval.Result, spent eval.Spent) {
 	p.counts.Add(r.Outcome)
 	p.spent = spent
 	if p.verbose && !p.quiet {
-		p.print(verboseLine(r))
-	}
-	if p.bar != nil {
-		_ = p.bar.Add(1) // a bar that cannot be drawn is no reason to stop
-		p.bar.Describe(p.short())
+		p.print(p.trial(r))
 	}
 }
 
-func verboseLine(r *eval.Result) string {
-	line := fmt.Sprintf("%-5s %s", r.Outcome, runner.Describe(&r.Trial))
-	if r.Error != nil {
-		line += ": " + r.Error.Error()
+// longestLine bounds the line of a trial in a log.
+const longestLine = 300
+
+// trial tells what became of a trial: outcome, time, case, arm, and why it did not pass.
+func (p *progress) trial(r *eval.Result) string {
+	took := ""
+	if r.Timing != nil {
+		took = fmt.Sprintf("%.0f ms", r.Timing.LatencyMs)
 	}
-	return line
+	line := fmt.Sprintf("%8s  %s", took, runner.Describe(&r.Trial))
+	if why := reports.Why(r); why != "" {
+		line += ": " + why
+	}
+	width := longestLine
+	if p.columns != nil {
+		width = max(20, p.columns()-1)
+	}
+	line = displaywidth.TruncateString(diag.CleanLine(line), width-6, "...")
+	return p.paint(r.Outcome, fmt.Sprintf("%-5s", r.Outcome)) + " " + line
 }
 
-// short is the progress beside the bar, with the tokens where there is room for them.
-func (p *progress) short() string {
-	s := fmt.Sprintf("%d pass %d fail %d error", p.counts.Pass, p.counts.Fail, p.counts.Error)
-	if p.width >= 96 {
-		s += " " + p.cost()
+// print writes a line above the bar.
+func (p *progress) print(line string) {
+	fmt.Fprint(p.w, p.erasure()+line+"\n")
+	if p.drawn != "" {
+		p.drawn = ""
+		p.draw()
 	}
-	if p.waiting != nil && p.width >= 60 {
-		if text := p.waiting(); text != "" {
-			s += "; " + displaywidth.TruncateString(text, p.width-50, "...")
-		}
+}
+
+// notice tells something that cannot wait for the report.
+func (p *progress) notice(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(diag.CleanLine(text))
+}
+
+// Finish takes the bar away.
+func (p *progress) Finish() {
+	close(p.ended)
+	p.ticking.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprint(p.w, p.erasure())
+	p.drawn = ""
+}
+
+// line is the progress in words.
+func (p *progress) line() string {
+	parts := []string{
+		fmt.Sprintf("%d of %d trials: %d pass, %d fail, %d error, %d skip", p.counts.Total(), p.total, p.counts.Pass, p.counts.Fail, p.counts.Error, p.counts.Skip),
+		p.cost(),
 	}
-	return s
+	if rate := p.rate(); rate != "" {
+		parts = append(parts, rate)
+	}
+	if left := p.left(); left != "" {
+		parts = append(parts, "about "+left)
+	}
+	if waits := p.waits(); waits != "" {
+		parts = append(parts, waits)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // cost is what was spent so far.
@@ -131,47 +164,32 @@ func (p *progress) cost() string {
 	return text
 }
 
-// line is the progress in words.
-func (p *progress) line() string {
+// rate is how many trials come in a second, or in a minute when these are few.
+func (p *progress) rate() string {
+	seconds := time.Since(p.started).Seconds()
+	switch perSecond := float64(p.counts.Total()) / seconds; {
+	case p.counts.Total() == 0 || seconds <= 0:
+		return ""
+	case perSecond >= 1:
+		return fmt.Sprintf("%.1f/s", perSecond)
+	default:
+		return fmt.Sprintf("%.1f/min", 60*perSecond)
+	}
+}
+
+// left is how long the rest takes if it goes on like this, "" when that is not known yet.
+func (p *progress) left() string {
 	done := p.counts.Total()
-	left := ""
-	if done > 0 && done < p.total {
-		rest := time.Duration(float64(time.Since(p.started)) / float64(done) * float64(p.total-done))
-		left = fmt.Sprintf("; about %s left", rest.Round(time.Second))
+	if done == 0 || done >= p.total {
+		return ""
 	}
-	waits := ""
-	if p.waiting != nil {
-		if text := p.waiting(); text != "" {
-			waits = "; " + text
-		}
-	}
-	return fmt.Sprintf("%d of %d trials: %d pass, %d fail, %d error, %d skip; %s%s%s",
-		done, p.total, p.counts.Pass, p.counts.Fail, p.counts.Error, p.counts.Skip, p.cost(), left, waits)
+	rest := time.Duration(float64(time.Since(p.started)) / float64(done) * float64(p.total-done))
+	return rest.Round(time.Second).String() + " left"
 }
 
-// print writes a line without tearing the bar.
-func (p *progress) print(line string) {
-	if p.bar != nil {
-		_ = p.bar.Clear() // as above
+func (p *progress) waits() string {
+	if p.waiting == nil {
+		return ""
 	}
-	fmt.Fprintln(p.w, diag.CleanLine(line))
-}
-
-// Finish takes the bar away.
-func (p *progress) Finish() {
-	close(p.ended)
-	p.ticking.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.bar != nil {
-		_ = p.bar.Clear() // as above
-		p.bar = nil
-	}
-}
-
-// notice tells something that cannot wait for the report.
-func (p *progress) notice(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.print(text)
+	return diag.CleanLine(p.waiting())
 }

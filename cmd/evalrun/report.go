@@ -12,6 +12,7 @@ import (
 
 func (a *app) reportCommand() *cobra.Command {
 	var f harness.Flags
+	verbose := false
 	cmd := &cobra.Command{
 		Use: "report RUN", Short: "Report a run that has ended, was interrupted, or still goes on", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -24,11 +25,14 @@ func (a *app) reportCommand() *cobra.Command {
 				return err
 			}
 			defer doc.Close() //nolint:errcheck // it was only read
-			_, err = harness.WriteReports(doc, outputs, a.out, a.reportOptions())
+			options := a.reportOptions()
+			options.Verbose = verbose
+			_, err = harness.WriteReports(doc, outputs, a.out, options)
 			return err
 		},
 	}
 	reportFlags(cmd.Flags(), &f)
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "list every case in a table")
 	completeFormats(cmd)
 	cmd.ValidArgsFunction = completeRuns
 	return cmd

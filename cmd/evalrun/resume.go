@@ -32,8 +32,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	fs.Var(vars(o.Vars), "var", "K=V: a variable again, for a run with --no-content, which does not keep them")
 	positive(fs, &o.MaxFailures, "max-failures", "stop after so many more failed trials")
 	fs.BoolVar(&o.errors, "errors", false, "ask the errors of a complete run again")
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial and each retry")
+	quietFlags(fs, &o.runOptions)
 	completeFormats(cmd)
 	cmd.ValidArgsFunction = completeRuns
 	return cmd
@@ -53,7 +52,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if r.Finished() {
 		doc := r.Document()
 		harness.ApplyGate(doc)
-		return a.reportOf(doc, outputs, o.quiet)
+		return a.reportOf(doc, outputs, o.runOptions)
 	}
 	loaded, err := r.Load(a.getenv)
 	if err != nil {
@@ -91,7 +90,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		err = session.Record(r.Dir)
 	}
 	r.Close()
-	return a.reported(err, r.Dir, outputs, o.quiet)
+	return a.reported(err, r.Dir, outputs, o.runOptions)
 }
 
 // reopen opens the run to go on with.

@@ -59,7 +59,7 @@ func (a *app) runCommand() *cobra.Command {
 // quietFlags say how much is told on the way.
 func quietFlags(fs *pflag.FlagSet, o *runOptions) {
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial and each retry")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial as it ends and of each retry, and list every case")
 }
 
 // run is `evalrun run` from top to bottom.
@@ -102,7 +102,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err == nil {
 		err = session.Record(dir)
 	}
-	return a.reported(err, dir, outputs, o.quiet)
+	return a.reported(err, dir, outputs, o)
 }
 
 // watched makes a session whose doings are shown.
@@ -128,9 +128,9 @@ func (a *app) collectLess() {
 
 // reported writes the reports of a run that has just ended, with err if it broke, and gives the exit code. Who
 // was interrupted learns how to go on.
-func (a *app) reported(err error, dir string, outputs []harness.Output, quiet bool) error {
+func (a *app) reported(err error, dir string, outputs []harness.Output, o runOptions) error {
 	a.explain(err) // the journal broke; what is in it can be reported all the same
-	reported := a.report(dir, outputs, quiet)
+	reported := a.report(dir, outputs, o)
 	if err == nil {
 		return reported
 	}
@@ -222,23 +222,25 @@ func (a *app) openRun(name string) (*journal.Document, error) {
 }
 
 // report writes the reports of a run that has just ended and gives its exit code.
-func (a *app) report(dir string, outputs []harness.Output, quiet bool) error {
+func (a *app) report(dir string, outputs []harness.Output, o runOptions) error {
 	doc, err := a.openRun(dir)
 	if err != nil { // not bad input: something was asked
 		return harness.Exitf(harness.ExitIncomplete, "%w", err)
 	}
-	return a.reportOf(doc, outputs, quiet)
+	return a.reportOf(doc, outputs, o)
 }
 
 // reportOf is report with the run at hand, which it closes. The history learns of the run.
-func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, quiet bool) error {
+func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, o runOptions) error {
 	defer doc.Close() //nolint:errcheck // it was only read
-	written, err := harness.WriteReports(doc, outputs, a.out, a.reportOptions())
+	options := a.reportOptions()
+	options.Verbose = o.verbose
+	written, err := harness.WriteReports(doc, outputs, a.out, options)
 	a.explain(harness.Remember(doc)) // nothing depends on it
 	if err != nil {
 		return &harness.ExitError{Code: harness.Worst(doc.Gate.Exit, harness.ExitIncomplete), Err: err}
 	}
-	if !quiet {
+	if !o.quiet {
 		for _, line := range written {
 			fmt.Fprintln(a.err, line)
 		}

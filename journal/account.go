@@ -1,0 +1,82 @@
+package journal
+
+import (
+	"encoding/json"
+	"iter"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Account is what says why a trial did not pass. It is read without what was asked and answered, which is most of a line.
+type Account struct {
+	Place   int // of the trial in the order of the plan, for Document.Trial
+	Arm     string
+	Outcome eval.Outcome
+	Repeat  int
+	Scores  []eval.Score // those that did not pass
+	Error   *eval.Error
+}
+
+// Accounts yields why trials of a row failed or could not be judged.
+func (d *Document) Accounts(row Row) iter.Seq2[*Account, error] {
+	return func(yield func(*Account, error) bool) {
+		for place := range row.trials {
+			e := &d.index.entries[place]
+			outcome := eval.Outcome(d.index.words[e.outcome])
+			if outcome != eval.Fail && outcome != eval.Err {
+				continue
+			}
+			a := &Account{Place: place, Arm: d.index.words[e.arm], Outcome: outcome}
+			data, err := d.lineAt(*e)
+			if err == nil {
+				err = a.scan(data)
+			}
+			if !yield(a, err) {
+				return
+			}
+		}
+	}
+}
+
+func (a *Account) scan(data []byte) (err error) {
+	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "repeat":
+			a.Repeat = int(v.Int())
+		case "error":
+			err = json.Unmarshal([]byte(v.Raw), &a.Error)
+		case "scores":
+			v.ForEach(func(_, score gjson.Result) bool {
+				if score.Get("passed").Bool() {
+					return true
+				}
+				var s eval.Score
+				err = json.Unmarshal([]byte(score.Raw), &s)
+				a.Scores = append(a.Scores, s)
+				return err == nil
+			})
+		}
+		return err == nil
+	})
+	return err
+}
+
+// Measure is what a trial took.
+type Measure struct {
+	Place     int // in the order of the plan
+	Outcome   eval.Outcome
+	LatencyMs float64
+	Tokens    int
+}
+
+// Measures yields what the trials took, in the order of the plan, from the index.
+func (d *Document) Measures(yield func(Measure) bool) {
+	for i := range d.index.entries {
+		e := &d.index.entries[i]
+		if !yield(Measure{i, eval.Outcome(d.index.words[e.outcome]), float64(e.latencyMs), int(e.total)}) {
+			return
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// What makes it worth a word that some trials took much more than others.
+const (
+	fewMeasures  = 10
+	outstanding  = 2   // times the median
+	slowEnough   = 100 // milliseconds: less is noise
+	maxExtremes  = 3
+	manyLines    = 40 // of a report, after which its verdict is said again at its end
+	demoEmulator = "demo"
+)
+
+// extremes names the slowest and the costliest trials, where they stand out.
+func (t *tableReport) extremes() {
+	before := t.out.Len()
+	t.extreme("slowest", slowEnough, "%.0f ms", func(m journal.Measure) float64 { return m.LatencyMs })
+	t.extreme("costliest", 0, "%.0f tokens", func(m journal.Measure) float64 { return float64(m.Tokens) })
+	if t.out.Len() > before {
+		t.out.WriteString("\n")
+	}
+}
+
+// extreme names the judged trials with the largest values, when these are well above the median and at least so large.
+func (t *tableReport) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
+	var all []float32 // a run may have a million
+	var top []journal.Measure
+	for m := range t.d.Measures {
+		v := value(m)
+		if v <= 0 || m.Outcome != eval.Pass && m.Outcome != eval.Fail {
+			continue
+		}
+		all = append(all, float32(v))
+		at := slices.IndexFunc(top, func(one journal.Measure) bool { return value(one) < v })
+		if at < 0 {
+			at = len(top)
+		}
+		if at < maxExtremes {
+			top = slices.Insert(top, at, m)
+			top = top[:min(len(top), maxExtremes)]
+		}
+	}
+	if len(all) < fewMeasures {
+		return
+	}
+	slices.Sort(all)
+	median := float64(all[len(all)/2])
+	var named []string
+	for _, m := range top {
+		if v := value(m); v >= outstanding*median && v >= least {
+			k := t.d.Known(m.Place)
+			named = append(named, fmt.Sprintf("%s on %s ("+format+")", displaywidth.TruncateString(diag.CleanLine(k.Case), 30, "..."), k.Arm, v))
+		}
+	}
+	if len(named) > 0 {
+		t.wrapped("", fmt.Sprintf("%s: %s; the median is "+format, word, strings.Join(named, ", "), median))
+	}
+}
+
+// step is a command that makes sense now, and what it is for.
+type step struct {
+	args []string
+	why  string
+}
+
+// next lists the commands that make sense now.
+func (t *tableReport) next() {
+	steps := t.steps()
+	if len(steps) == 0 {
+		return
+	}
+	t.out.WriteString("\n")
+	if strings.Count(t.out.String(), "\n") > manyLines { // its head has scrolled away
+		t.verdictLine()
+	}
+	t.line("next:")
+	column := 0 // where comments begin
+	for _, s := range steps {
+		if w := displaywidth.String(strings.Join(s.lines(t.o.Width), "")); w+4+displaywidth.String(s.why) <= t.o.Width {
+			column = max(column, w)
+		}
+	}
+	for _, s := range steps {
+		t.step(s, column)
+	}
+}
+
+// step writes a command so that it can be copied: what it is for behind it where there is room, else before it.
+func (t *tableReport) step(s step, column int) {
+	lines, comment := s.lines(t.o.Width), "# "+s.why
+	if slices.ContainsFunc(lines, func(line string) bool { return displaywidth.String(line) > t.o.Width }) {
+		return // half a command is of no use
+	}
+	behind := max(0, column-displaywidth.String(lines[0])) + 2
+	if len(lines) == 1 && displaywidth.String(lines[0]+comment)+behind <= t.o.Width {
+		lines[0] += strings.Repeat(" ", behind) + t.dim(comment)
+	} else {
+		t.line("  %s", t.dim(comment))
+	}
+	t.out.WriteString(strings.Join(lines, "\n") + "\n")
+}
+
+// lines are the command as a shell takes it, in lines of a width where its words allow that.
+func (s *step) lines(width int) (lines []string) {
+	text := "  evalrun"
+	for _, arg := range s.args {
+		arg = shellWord(arg)
+		if displaywidth.String(text)+displaywidth.String(arg)+3 > width {
+			lines = append(lines, text+` \`)
+			text = "   "
+		}
+		text += " " + arg
+	}
+	return append(lines, text)
+}
+
+func (t *tableReport) dim(s string) string {
+	if !t.o.Color {
+		return s
+	}
+	return "\x1b[2m" + s + "\x1b[0m"
+}
+
+// shellWord quotes an argument for a shell where that is needed.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// copyable reports whether an argument can be shown as it is.
+func copyable(args []string) bool {
+	return !slices.ContainsFunc(args, func(s string) bool {
+		return diag.CleanLine(s) != s || strings.HasPrefix(s, "-") && !strings.HasPrefix(s, "--")
+	})
+}
+
+func (t *tableReport) steps() []step {
+	run, c := t.runName(), t.d.Summary.Counts
+	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || c.Total() == 0 && t.d.End != nil {
+		return nil
+	}
+	var all []step
+	add := func(why string, args ...string) {
+		if copyable(args) {
+			all = append(all, step{args, why})
+		}
+	}
+	missing := t.d.End == nil || t.d.End.Reason != eval.EndCompleted || c.Total() < t.d.Run.Plan.Trials
+	switch {
+	case missing:
+		add("asks what is missing", "resume", run)
+	case c.Error > 0:
+		add("asks the errors again", "resume", run, "--errors")
+	}
+	if t.show != "" {
+		add("one case in full", "show", run, t.show)
+	}
+	if c.Fail > 0 {
+		if again := t.again(run); again != nil {
+			add("after a change: only what failed", again...)
+		}
+		add("after a change of scorers", "rescore", run)
+	}
+	if arms := t.twoArms(); arms != nil && t.d.Gate.Comparison == nil {
+		add("is the second arm worse?", append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)...)
+	}
+	if c.Pass == c.Total() && t.d.Gate.Comparison == nil {
+		add("after the next run: is it worse?", "compare", run, "latest", "--margin", "0.05")
+	}
+	return all
+}
+
+// runName is what the run is called on the command line.
+func (t *tableReport) runName() string {
+	if id := filepath.Base(t.d.Dir); t.d.Dir == filepath.Join(".evalrun", "runs", id) {
+		return id
+	}
+	return t.d.Dir
+}
+
+// twoArms are the first two arms of a run of one suite.
+func (t *tableReport) twoArms() []string {
+	if len(t.d.Summary.Suites) != 1 || len(t.d.Summary.Suites[0].Arms) < 2 {
+		return nil
+	}
+	arms := t.d.Summary.Suites[0].Arms
+	return []string{arms[0].Name, arms[1].Name}
+}
+
+// again is the command that asks what failed once more, of the same service; nil when nothing was asked of any.
+func (t *tableReport) again(run string) []string {
+	if t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" {
+		return nil
+	}
+	args := []string{"run"}
+	for i := range t.d.Run.Suites {
+		args = append(args, t.d.Run.Suites[i].File)
+	}
+	args = append(args, "--failed-in", run)
+	var f struct {
+		BaseURL, APIVersion, HeaderPrefix, Auth, Project, Emulator, Prices string
+
+		Repeats int
+		Vars    map[string]string
+	}
+	if len(t.d.Run.Flags) > 0 && json.Unmarshal(t.d.Run.Flags, &f) != nil { // of a run file that somebody else wrote
+		return nil
+	}
+	switch {
+	case f.Emulator == demoEmulator || f.Emulator == "" && t.d.Run.Emulator:
+		args = append(args, "--emulator")
+	case f.Emulator != "":
+		args = append(args, "--emulator="+f.Emulator)
+	}
+	for _, flag := range []struct{ name, value string }{
+		{"--base-url", f.BaseURL}, {"--api-version", f.APIVersion}, {"--header-prefix", f.HeaderPrefix}, {"--auth", f.Auth}, {"--project", f.Project}, {"--prices", f.Prices},
+	} {
+		if flag.value != "" {
+			args = append(args, flag.name, flag.value)
+		}
+	}
+	if f.Repeats > 0 {
+		args = append(args, "--repeats", fmt.Sprint(f.Repeats))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Vars)) {
+		args = append(args, "--var", name+"="+f.Vars[name])
+	}
+	return args
+}

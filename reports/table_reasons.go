@@ -1,0 +1,374 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// How much of what failed is told; the rest is counted.
+const (
+	maxGroups   = 8    // of failures, and of errors
+	maxExamples = 3    // of a group: those that say it shortest
+	maxKnown    = 1000 // groups that are told apart: texts that are all different add up to nothing
+	maxSingles  = 3    // groups of one case with the same scorers, before they become one
+	maxDiff     = 6    // lines
+)
+
+// group is what failed, or could not be judged, for one reason.
+type group struct {
+	outcome       eval.Outcome
+	quarantined   bool
+	who           string // the scorers that failed, or the kind of error
+	reason        string // of its first trial
+	varies        []bool // which of its particular parts are others in other trials
+	many          bool   // no two say it alike
+	trials, cases int
+	place         int // of the first trial
+	lastCase      string
+	examples      []example // the shortest, in the order of the plan
+}
+
+// example is a case that failed for one reason in the same words, on one or several arms.
+type example struct {
+	label  string // of the case
+	name   string // of the case
+	arms   []string
+	times  int // trials
+	repeat int // of the first trial
+	place  int // of the first trial
+	reason string
+}
+
+// reasons tells why trials failed, one group after the other, and apart from them why others could not be judged.
+func (t *tableReport) reasons() error {
+	g := grouping{t: t, known: map[string]*group{}, left: map[eval.Outcome]int{}}
+	for row := range t.d.Rows() {
+		if err := g.row(row); err != nil {
+			return err
+		}
+	}
+	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err} {
+		all := g.of(outcome)
+		shown := min(len(all), maxGroups)
+		for _, one := range all[:shown] {
+			if err := t.group(one); err != nil {
+				return err
+			}
+		}
+		left := g.left[outcome]
+		for _, one := range all[shown:] {
+			left += one.trials
+		}
+		if left > 0 {
+			noun := map[eval.Outcome]string{eval.Fail: "failure", eval.Err: "error"}[outcome]
+			t.line("... and %s for other reasons", diag.Count(left, noun))
+		}
+		if shown > 0 {
+			t.out.WriteString("\n")
+		}
+	}
+	return nil
+}
+
+// grouping sorts trials by what they say.
+type grouping struct {
+	t     *tableReport
+	known map[string]*group
+	all   []*group
+	left  map[eval.Outcome]int // trials that are in no group
+}
+
+// row takes in the trials of a case. Those that say the same in the same words are one example.
+func (g *grouping) row(row journal.Row) error {
+	if row.Counts.Fail+row.Counts.Error == 0 {
+		return nil
+	}
+	quarantined := row.Quarantined()
+	var found []*example
+	groups := map[*example]*group{}
+	for a, err := range g.t.d.Accounts(row) {
+		if err != nil {
+			return err
+		}
+		who, reason := said(a)
+		one := g.group(a, quarantined, who, reason)
+		if one == nil {
+			g.left[a.Outcome]++
+			continue
+		}
+		at := slices.IndexFunc(found, func(e *example) bool { return groups[e] == one && e.reason == reason })
+		if at < 0 {
+			at = len(found)
+			found = append(found, &example{label: g.t.label(row), name: row.Case, repeat: a.Repeat, place: a.Place, reason: reason})
+			groups[found[at]] = one
+		}
+		found[at].times++
+		if !slices.Contains(found[at].arms, a.Arm) {
+			found[at].arms = append(found[at].arms, a.Arm)
+		}
+	}
+	for _, e := range found {
+		groups[e].add(e)
+	}
+	return nil
+}
+
+// group is the one to which a trial belongs, nil when there are too many.
+func (g *grouping) group(a *journal.Account, quarantined bool, who, reason string) *group {
+	key := fmt.Sprint(a.Outcome, quarantined, "\x00", who, "\x00", general(reason))
+	one := g.known[key]
+	if one == nil && len(g.all) < maxKnown {
+		parts := particular.FindAllStringIndex(reason, -1)
+		one = &group{outcome: a.Outcome, quarantined: quarantined, who: who, reason: reason, varies: make([]bool, len(parts)), place: a.Place}
+		g.known[key] = one
+		g.all = append(g.all, one)
+	}
+	return one
+}
+
+func (o *group) add(e *example) {
+	if e.reason != o.reason {
+		mine := particular.FindAllString(o.reason, -1)
+		for i, part := range particular.FindAllString(e.reason, -1) { // as many: what is between them is the same
+			o.varies[i] = o.varies[i] || part != mine[i]
+		}
+	}
+	o.trials += e.times
+	if o.lastCase != e.label || o.cases == 0 {
+		o.cases++
+		o.lastCase = e.label
+	}
+	o.keep(*e)
+}
+
+// keep keeps the shortest examples, the earlier ones of those that are as long.
+func (o *group) keep(e example) {
+	o.examples = append(o.examples, e)
+	if len(o.examples) <= maxExamples {
+		return
+	}
+	longest := 0
+	for i := range o.examples {
+		if len(o.examples[i].reason) >= len(o.examples[longest].reason) {
+			longest = i
+		}
+	}
+	o.examples = slices.Delete(o.examples, longest, longest+1)
+}
+
+// of lists the groups of an outcome: those of most trials first, those in quarantine last.
+func (g *grouping) of(outcome eval.Outcome) []*group {
+	type kind struct {
+		who         string
+		quarantined bool
+	}
+	singles := map[kind]int{}
+	for _, one := range g.all {
+		if one.outcome == outcome && one.cases == 1 {
+			singles[kind{one.who, one.quarantined}]++
+		}
+	}
+	merged := map[kind]*group{}
+	var out []*group
+	for _, one := range g.all {
+		k := kind{one.who, one.quarantined}
+		switch {
+		case one.outcome != outcome:
+		case one.cases > 1 || singles[k] <= maxSingles:
+			out = append(out, one)
+		case merged[k] == nil:
+			one.many = true
+			merged[k] = one
+			out = append(out, one)
+		default:
+			whole := merged[k]
+			whole.trials += one.trials
+			if whole.lastCase != one.lastCase {
+				whole.cases, whole.lastCase = whole.cases+1, one.lastCase
+			}
+			for _, e := range one.examples {
+				whole.keep(e)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *group) int {
+		switch {
+		case a.quarantined != b.quarantined:
+			return map[bool]int{true: 1, false: -1}[a.quarantined]
+		case a.trials != b.trials:
+			return cmp.Compare(b.trials, a.trials)
+		}
+		return cmp.Compare(a.place, b.place)
+	})
+	return out
+}
+
+// said is who found what wanting in a trial, and in which words.
+func said(a *journal.Account) (who, reason string) {
+	if a.Outcome == eval.Err {
+		r := eval.Result{Outcome: eval.Err, Error: a.Error}
+		if a.Error != nil {
+			who = string(a.Error.Kind)
+		}
+		return who, cutText(why(&r), maxSaid)
+	}
+	var names []string
+	for _, s := range a.Scores {
+		names = append(names, scoreName(s))
+	}
+	return strings.Join(names, ", "), cutText(why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
+}
+
+// maxSaid is how many bytes of a reason are looked at.
+const maxSaid = 2000
+
+// particular are the parts of a reason that differ from case to case: quoted texts, cut or not, and numbers.
+var particular = regexp.MustCompile(`"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`)
+
+// general is a reason without what is particular to a case.
+func general(reason string) string {
+	return particular.ReplaceAllStringFunc(reason, func(part string) string {
+		if strings.HasPrefix(part, `"`) {
+			return `"..."`
+		}
+		return "N"
+	})
+}
+
+// label names a case, with its suite where there are several.
+func (t *tableReport) label(row journal.Row) string {
+	if len(t.d.Summary.Suites) > 1 {
+		return diag.CleanLine(row.Suite + ": " + row.Case)
+	}
+	return diag.CleanLine(row.Case)
+}
+
+// on names the arms of an example, and how many repeats it stands for.
+func (e *example) on() string {
+	text := diag.CleanLine(some(e.arms))
+	switch {
+	case e.times > len(e.arms):
+		text += fmt.Sprintf(" (%d trials)", e.times)
+	case e.repeat > 1:
+		text += fmt.Sprintf(" (repeat %d)", e.repeat)
+	}
+	return text
+}
+
+// group tells one reason with its examples.
+func (t *tableReport) group(o *group) error {
+	word := t.strong(o.outcome, map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
+	note := ""
+	if o.quarantined {
+		note = ", in quarantine"
+	}
+	if t.show == "" && o.outcome == eval.Fail || t.show == "" && !o.quarantined {
+		t.show = o.examples[0].name
+	}
+	if o.trials == o.examples[0].times { // the only one
+		t.line("%s %s on %s%s", word, o.examples[0].label, o.examples[0].on(), note)
+		return t.inFull(&o.examples[0])
+	}
+	t.line("%s %s of %s%s", word, diag.Count(o.trials, "trial"), diag.Count(o.cases, "case"), note)
+	t.wrapped("     ", o.words())
+	shown := map[string]bool{}
+	for i := range o.examples {
+		e := &o.examples[i]
+		shown[e.label] = true
+		text := e.label + " on " + e.on()
+		if own := o.own(e); own != "" {
+			text += ": " + own
+		}
+		t.wrapped("       ", text)
+	}
+	if more := o.cases - len(shown); more > 0 {
+		t.line("       ... and %s", diag.Count(more, "more case"))
+	}
+	return nil
+}
+
+// words are the reason of a group, without what is particular to single trials.
+func (o *group) words() string {
+	if o.many {
+		return o.who + ": a reason of its own for each"
+	}
+	at := -1
+	return particular.ReplaceAllStringFunc(o.reason, func(part string) string {
+		if at++; o.varies[at] {
+			return general(part)
+		}
+		return part
+	})
+}
+
+// own is what an example says that the words of its group do not: the parts that differ, or, of one scorer several of whose parts do, all
+// that it said.
+func (o *group) own(e *example) string {
+	if o.many {
+		return e.reason
+	}
+	var parts []string
+	for i, part := range particular.FindAllString(e.reason, -1) {
+		if o.varies[i] {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) > 1 && !strings.Contains(o.who, ", ") {
+		return strings.TrimPrefix(e.reason, o.who+": ")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// inFull tells what was wrong with one answer: each score with its reason, what differs, and what was said where no reason quotes it.
+func (t *tableReport) inFull(e *example) error {
+	r, err := t.d.Trial(e.place)
+	if err != nil {
+		return err
+	}
+	if r.Outcome == eval.Err {
+		t.wrapped("     ", why(r))
+		return nil
+	}
+	quoted := false
+	for _, s := range r.Scores {
+		if s.Passed {
+			continue
+		}
+		t.wrapped("     ", scoreName(s)+": "+s.Reason)
+		quoted = quoted || strings.Contains(s.Reason, `"`) || s.Diff != ""
+		if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
+			t.differences(s.Diff)
+		}
+	}
+	if r.Response == nil || quoted {
+		return nil
+	}
+	if answer := r.Response.Text(); answer != "" {
+		t.line("     the answer: %s", diag.CleanLine(cutText(answer, 4*t.o.Width)))
+	}
+	return nil
+}
+
+// differences shows the beginning of a diff: of texts over several lines only the lines that differ.
+func (t *tableReport) differences(diff string) {
+	lines := strings.Split(cutText(diff, 1<<16), "\n")
+	if want, got, ok := strings.Cut(diff, "\nactual:   "); ok && strings.HasPrefix(want, "expected: ") {
+		lines = answerDiff(strings.TrimPrefix(want, "expected: "), got)
+	}
+	for i, line := range lines {
+		if i == maxDiff {
+			t.line("       ... and %s", diag.Count(len(lines)-i, "more line"))
+			return
+		}
+		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(cutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
+	}
+}
