@@ -10,7 +10,7 @@ FUZZTIME ?= 60s
 BENCH    ?= .
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo test lint bench sdk consumers torture soak calibrate golden fuzz dist clean compiler xmllint browser
+.PHONY: build demo test lint bench sdk consumers torture soak calibrate golden fuzz dist dist-check pictures clean compiler xmllint browser
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -93,15 +93,17 @@ fuzz:
 	  done; \
 	done
 
-# Reproducible binaries for every platform, with checksums.
+# Archives for every platform, reproducible, with checksums; VERSION names the release.
 dist:
-	@rm -rf dist && mkdir -p dist
-	@set -e; for p in $(PLATFORMS); do \
-	  os=$${p%/*}; arch=$${p#*/}; ext=; [ $$os = windows ] && ext=.exe; \
-	  echo "dist/evalrun-$$os-$$arch$$ext"; \
-	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/evalrun-$$os-$$arch$$ext ./cmd/evalrun; \
-	done
-	@cd dist && sha256sum evalrun-* > SHA256SUMS && cat SHA256SUMS
+	$(GO) run ./test/dist -version '$(VERSION)' $(PLATFORMS)
+
+# The archives of the last commit, twice, in two folders, one of them with an empty cache: the same bytes; and go install as from a proxy.
+dist-check:
+	sh test/dist/check.sh $(PLATFORMS)
+
+# The pictures in the README, from a run of the demo; needs script (util-linux), and chromium for the report's.
+pictures: build
+	sh test/pictures/make.sh $(BIN)
 
 clean:
 	rm -rf bin $(OUT) dist

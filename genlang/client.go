@@ -65,6 +65,7 @@ type Client struct {
 	cfg  Config
 	base string
 	fake atomic.Bool // the server said that it is the emulator
+	skew atomic.Pointer[time.Duration]
 
 	hidden atomic.Pointer[secret.Set] // the key and the tokens that were used last
 	hiding sync.Mutex                 // held while hidden is replaced
@@ -104,6 +105,15 @@ func (c *Client) Close() {
 
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Client) Emulated() bool { return c.fake.Load() }
+
+// Skew is by how much the clock of whoever answered last is ahead of this machine's, by the Date of the answer and so to the second; false
+// when no answer told. A proxy's answer counts too.
+func (c *Client) Skew() (time.Duration, bool) {
+	if skew := c.skew.Load(); skew != nil {
+		return *skew, true
+	}
+	return 0, false
+}
 
 // Generate asks the model once, for a stream if the call says so. It fills in what call.Timing says of
 // the attempt.
@@ -300,6 +310,10 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	resp, err := c.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		return nil, c.transportError(req, err)
+	}
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		skew := time.Until(date).Round(time.Second)
+		c.skew.Store(&skew)
 	}
 	if resp.Header.Get("Server") == eval.EmulatorName {
 		c.fake.Store(true)

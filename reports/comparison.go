@@ -249,7 +249,7 @@ func (t *tableReport) metricWords(m *eval.MetricComparison) {
 	}
 	t.wrapped("  ", text)
 	if m.Advice != "" {
-		t.wrapped("  ", "to know more: "+m.Advice)
+		t.wrapped("  ", "to know more: "+m.Advice+" (evalrun help verdicts#what-to-do-about-cannot-tell)")
 	}
 }
 

@@ -113,6 +113,9 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside []string) string {
 		if slip.Name() == useKey {
 			hint = "`use` stands in a list of `scorers`, not inside another scorer"
 		}
+		if hint == "" {
+			hint = "`evalrun help scorers` lists the kinds"
+		}
 		slip.Key.Errorf(hint, "unknown scorer kind `%s`", slip.Name())
 		return ""
 	}

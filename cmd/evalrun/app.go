@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,13 +36,28 @@ type app struct {
 var version = ""
 
 func buildVersion() string {
-	if version != "" {
-		return version
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(version, info)
+}
+
+// versionOf is the version that the linker was told, else that of the module, as `go install` has fetched it, else the commit.
+func versionOf(linked string, info *debug.BuildInfo) string {
+	if linked != "" || info == nil {
+		return cmp.Or(linked, "development")
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
 	}
-	return "development"
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = "-" + s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "+dirty"
+		}
+	}
+	return "development" + commit + changed
 }
 
 // main runs a command line and returns its exit code.
@@ -134,7 +150,8 @@ func (a *app) root() *cobra.Command {
 		Short: "Evaluate prompts: a verdict you can act on",
 		Long: "evalrun asks a generative-language service what YAML suites list, scores the answers and\n" +
 			"says by its exit code whether they are good enough.\n\n" +
-			"Begin with `evalrun init`, then `evalrun run suite.yaml --emulator`.",
+			"Begin with `evalrun init`, then `evalrun run suite.yaml --emulator`. `evalrun help suite`\n" +
+			"and the other pages that `evalrun help help` lists tell the rest.",
 		Version: buildVersion(), SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -144,12 +161,10 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetVersionTemplate("evalrun {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return harness.Exitf(harness.ExitBadInput, "%w; `%s --help` lists the flags", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.rescoreCommand(), a.acceptCommand(), a.mergeCommand(), a.compareCommand(), a.baselineCommand(), a.selfTestCommand(), a.judgeCheckCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.historyCommand(), a.modelsCommand(),
-		a.countCommand(), a.embedCommand(), a.authCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.versionCommand(),
+		a.countCommand(), a.embedCommand(), a.authCommand(), a.emulateCommand(), a.scorersCommand(), a.initCommand(), a.doctorCommand(), a.manCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -163,15 +178,10 @@ func (a *app) root() *cobra.Command {
 			}
 		}
 		if c.Name() == "help" {
-			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
-				target, rest, err := root.Find(args)
-				if err != nil || target == root && len(rest) > 0 {
-					return unknownCommand(root, args[0])
-				}
-				return target.Help()
-			}
+			a.helpCommand(c)
 		}
 	}
+	group(root)
 	return root
 }
 

@@ -22,7 +22,7 @@ func (a *app) authCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "auth", Short: "Log in to the service by OAuth 2.0",
 		Long: "Logs in to the service by OAuth 2.0 for desktop applications, for `--auth oauth`. How to get a\n" +
-			"client secrets file, and what else to set up, stands in docs/oauth.md.",
+			"client secrets file, and what else to set up, stands in `evalrun help oauth`.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -66,7 +66,7 @@ func (a *app) loginCommand() *cobra.Command {
 
 func (a *app) login(ctx context.Context, suites []string, o loginOptions) error {
 	if o.secrets == "" {
-		return harness.Exitf(harness.ExitBadInput, "--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app (docs/oauth.md)")
+		return harness.Exitf(harness.ExitBadInput, "--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help oauth#once-in-the-cloud-console`")
 	}
 	loaded, err := a.load(suites, harness.Flags{})
 	if err != nil {

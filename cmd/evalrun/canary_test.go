@@ -48,6 +48,9 @@ var canaryCommands = []string{
 	"auth logout --revoke-url REVOKE",
 	"rescore one -v --base-url CALL --attempts 1 --out five -o table -o json=five.json",
 	"accept one --yes",
+	"doctor suite.yaml --base-url META",
+	"doctor suite.yaml --base-url LIST --auth apiKeyQuery -o json",
+	"doctor --base-url META --auth oauth",
 }
 
 // Scenario S1: no secret is in any output or file, whatever the service, the authorization server or the proxy does with it, at the most
@@ -219,7 +222,7 @@ func TestCanaryInAddress(t *testing.T) {
 		}
 		for _, line := range []string{
 			"run suite.yaml --base-url ADDRESS", "run suite.yaml ", "run flow.yaml", "validate flow.yaml", "plan block.yaml", "models",
-			"run suite.yaml --dry-run", "auth logout --revoke-url ADDRESS",
+			"run suite.yaml --dry-run", "doctor flow.yaml", "doctor --base-url ADDRESS -o json", "doctor env2.yaml", "auth logout --revoke-url ADDRESS",
 			"validate env0.yaml env1.yaml env2.yaml env3.yaml env4.yaml env5.yaml",
 		} {
 			args := strings.Fields(line)

@@ -17,6 +17,7 @@ var direct = map[string][]string{
 	"diag":              nil,
 	"internal/stats":    nil,
 	"internal/arch":     nil,
+	"docs":              nil,
 	"internal/hostile":  nil,
 	"eval":              {"diag"},
 	"internal/yamlnode": {"diag"},
@@ -38,9 +39,12 @@ var direct = map[string][]string{
 	"history":           {"journal", "eval", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag"},
 	"internal/harness":  {"runner", "compare", "internal/stats", "reports", "history", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
-	"cmd/evalrun":       {"internal/harness", "history", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
+	"cmd/evalrun":       {"docs", "internal/harness", "history", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
 
 	"internal/expression": {"diag"},
+
+	"test/dist":     nil,
+	"test/pictures": nil,
 }
 
 // only says which packages may import something from outside the module.

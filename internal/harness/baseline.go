@@ -132,7 +132,7 @@ func FindBaseline(name string) (path string, err error) {
 	slices.Sort(names)
 	hint := diag.DidYouMean(name, names)
 	if len(names) == 0 {
-		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN"
+		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help verdicts#a-gate`)"
 	}
 	return "", fmt.Errorf("there is no baseline, run or file %s; %s", name, hint)
 }
@@ -219,7 +219,7 @@ func (r Rule) over(rule *eval.BaselineRule) error {
 		rule.Metrics = append(rule.Metrics, one)
 	}
 	if len(rule.Metrics) == 0 {
-		return Exitf(ExitBadInput, "a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default")
+		return Exitf(ExitBadInput, "a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun help verdicts#the-five-verdicts`)")
 	}
 	return nil
 }

@@ -72,13 +72,13 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 	}
 	switch {
 	case s.Settings.Service.BaseURL == "":
-		return nil, Exitf(ExitBadInput, "no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator")
+		return nil, Exitf(ExitBadInput, "no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help suite#the-service-block` tells more")
 	case s.oauth():
 		if err := s.useLogin(); err != nil {
 			return nil, err
 		}
 	case s.Settings.key == "":
-		return nil, Exitf(ExitBadInput, "no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth")
+		return nil, Exitf(ExitBadInput, "no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; `evalrun doctor` looks at the whole set-up")
 	}
 	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !l.warned(s.Settings.Service.BaseURL) {
 		notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)

@@ -31,7 +31,7 @@ func (s *Session) useLogin() error {
 		service.Project = login.Client.Project
 	}
 	if service.Project == "" {
-		return Exitf(ExitBadInput, "no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets file names none")
+		return Exitf(ExitBadInput, "no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets file names none; see `evalrun help oauth#using-it`")
 	}
 	if base := service.AuthScopeBase; base != "" && !slices.ContainsFunc(login.Scopes, func(scope string) bool { return strings.HasPrefix(scope, base+"/") }) {
 		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
@@ -45,7 +45,7 @@ func (s *Session) refusal(e *eval.Error) string {
 	url := s.Settings.Service.BaseURL
 	switch {
 	case s.login == nil:
-		return fmt.Sprintf("%s refuses the key in EVALRUN_API_KEY: %s", url, e)
+		return fmt.Sprintf("%s refuses the key in EVALRUN_API_KEY: %s; see `evalrun help running#environment`", url, e)
 	case e.OfLogin:
 		return e.Error()
 	case e.Renewed:

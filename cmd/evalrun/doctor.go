@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+// doctorOptions are the flags of `evalrun doctor`.
+type doctorOptions struct {
+	harness.Flags
+	format string
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var o doctorOptions
+	cmd := &cobra.Command{
+		Use: "doctor [SUITE...]", Short: "Tell whether the set-up is right, and what to do if not",
+		Long: "Tells what holds and who said so (a flag, a variable, a suite), whether there is a key or a login,\n" +
+			"whether the service answers and has the models that the suites name, and what else may be in the\n" +
+			"way. It asks for the list of models and nothing that costs. No secret is shown.\n\n" +
+			"It exits 0, 2 when the configuration is wrong, 4 when the service cannot be used.",
+		Example: "  evalrun doctor\n  evalrun doctor suite.yaml --base-url https://service.example",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.doctor(ctx, args, o) })
+		},
+	}
+	serviceFlags(cmd.Flags(), &o.Flags)
+	attemptFlags(cmd.Flags(), &o.Flags)
+	cmd.Flags().Lookup("attempts").Usage = "attempts per call at most (default 1)"
+	cmd.Flags().Lookup("timeout").Usage = "time of one attempt, body included (default 10s)"
+	untrustedFlag(cmd.Flags(), &o.Flags)
+	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "table or json, to standard output")
+	return cmd
+}
+
+// doctor is `evalrun doctor` from top to bottom.
+func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) error {
+	if o.format != "table" && o.format != "json" {
+		return harness.Exitf(harness.ExitBadInput, "-o takes table or json, not %q", o.format)
+	}
+	doctor := harness.Doctor{Suites: suites, Flags: o.Flags, Getenv: a.getenv, Version: buildVersion(), Width: a.outWidth, Color: a.color(a.outWidth)}
+	found := doctor.Examine(ctx)
+	write := a.writeCheckup
+	if o.format == "json" {
+		write = func(c *harness.Checkup) error { return a.printJSON(c) }
+	}
+	if err := write(found); err != nil {
+		return err
+	}
+	return exit(found.Exit)
+}
+
+// stateColors are the colours of states of a check.
+var stateColors = map[string]string{harness.CheckOK: "32", harness.CheckWarning: "33", harness.CheckProblem: "31"}
+
+func (a *app) writeCheckup(c *harness.Checkup) error {
+	p := printer{w: a.out}
+	for _, s := range c.Settings {
+		value := s.Value
+		if value == "" {
+			value = "-"
+		}
+		p.printf("%-14s %s  (%s)\n", s.Name, diag.CleanLine(value), diag.CleanLine(s.From))
+	}
+	if len(c.Settings) > 0 {
+		p.printf("\n")
+	}
+	counts := map[string]int{}
+	for _, check := range c.Checks {
+		counts[check.State]++
+		state := check.State + strings.Repeat(" ", 8-len(check.State))
+		if a.color(a.outWidth) {
+			state = "\x1b[" + stateColors[check.State] + "m" + state + "\x1b[0m"
+		}
+		p.printf("%s %-10s", state, check.Name)
+		a.hanging(&p, check.Text)
+		if check.Advice != "" {
+			p.printf("%19s", "")
+			a.hanging(&p, "do: "+check.Advice)
+		}
+		if check.Page != "" && check.State != harness.CheckOK {
+			p.printf("%19sread: evalrun help %s\n", "", check.Page)
+		}
+	}
+	p.printf("\n%s, %s\n", diag.Count(counts[harness.CheckProblem], harness.CheckProblem), diag.Count(counts[harness.CheckWarning], harness.CheckWarning))
+	return p.err
+}
+
+// hanging writes a text whose first line has begun, its other lines below the first.
+func (a *app) hanging(p *printer, text string) {
+	for i, line := range wrapWords(diag.CleanLine(text), a.outWidth-19) {
+		if i > 0 {
+			p.printf("%19s", "")
+		}
+		p.printf("%s\n", line)
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/docs"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+// overview orders the commands for whoever asks what there is: by what they are for, the most used first.
+var overview = []struct{ id, title, commands string }{
+	{"run", "Run:", "run resume rescore accept merge"},
+	{"look", "Look:", "show report view history"},
+	{"compare", "Compare:", "compare baseline selftest judge-check"},
+	{"service", "Service:", "models count embed auth emulate"},
+	{"setup", "Set up:", "init validate plan scorers schema doctor completion man version help"},
+}
+
+// group puts the commands into the order of the overview.
+func group(root *cobra.Command) {
+	cobra.EnableCommandSorting = false
+	place := map[string]int{}
+	for _, g := range overview {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, name := range strings.Fields(g.commands) {
+			place[name] = len(place)
+		}
+		for _, c := range root.Commands() {
+			if slices.Contains(strings.Fields(g.commands), c.Name()) {
+				c.GroupID = g.id
+			}
+		}
+	}
+	sorted := slices.Clone(root.Commands())
+	slices.SortStableFunc(sorted, func(a, b *cobra.Command) int { return cmp.Compare(place[a.Name()], place[b.Name()]) })
+	root.RemoveCommand(sorted...)
+	root.AddCommand(sorted...)
+}
+
+// flagError names the flag that was meant in the place of an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if near := diag.Nearest(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {
+			return harness.Exitf(harness.ExitBadInput, "%w; did you mean --%s?", err, near[0])
+		}
+	}
+	return harness.Exitf(harness.ExitBadInput, "%w; `%s --help` lists the flags", err, cmd.CommandPath())
+}
+
+// helpCommand makes cobra's own help show the pages of the documentation too. Where a page and a command have one name, as git does it: `help`
+// shows the page, and --help the flags.
+func (a *app) helpCommand(help *cobra.Command) {
+	help.Use, help.Short = "help [COMMAND|PAGE[#SECTION]]", "Help about a command, or a page of the documentation"
+	help.Long = "Shows what a command takes, or a page of the documentation, or one section of it:\n\n" + pageList()
+	help.Example = "  evalrun help run\n  evalrun help verdicts\n  evalrun help running#exit-codes"
+	help.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var out []string
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, c := range cmd.Root().Commands() {
+			if c.IsAvailableCommand() {
+				out = append(out, c.Name()+"\t"+c.Short)
+			}
+		}
+		for _, p := range docs.Pages() {
+			out = append(out, p.Name+"\t"+p.Title)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error { return a.help(cmd.Root(), args) }
+}
+
+func (a *app) help(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return root.Help()
+	}
+	name, anchor, cut := strings.Cut(args[0], "#")
+	target, rest, err := root.Find(args)
+	command := err == nil && target != root && len(rest) == 0
+	page := docs.Find(name)
+	switch {
+	case page != nil && len(args) == 1:
+		text := page.Text
+		if cut {
+			text = page.Section(anchor)
+		}
+		if text == "" {
+			return harness.Exitf(harness.ExitBadInput, "the page %s has no section %q; %s", name, anchor, cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"))
+		}
+		if command {
+			text += fmt.Sprintf("\n`%s --help` lists the flags of the command.\n", target.CommandPath())
+		}
+		_, err := fmt.Fprint(a.out, text)
+		return err
+	case command:
+		return target.Help()
+	}
+	var names []string
+	for _, p := range docs.Pages() {
+		names = append(names, p.Name)
+	}
+	if near := diag.Nearest(name, names, 1); len(near) > 0 {
+		return harness.Exitf(harness.ExitBadInput, "there is no command or page %q; did you mean `%s`?", args[0], near[0])
+	}
+	return unknownCommand(root, args[0])
+}
+
+// pageList lists the pages.
+func pageList() string {
+	var b strings.Builder
+	for _, p := range docs.Pages() {
+		fmt.Fprintf(&b, "  %-12s %s\n", p.Name, p.Title)
+	}
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func TestRoff(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                      "",
+		".TH evil":              `\&.TH evil`,
+		"a\n'b":                 "a\n\\&'b",
+		`C:\path --flag`:        `C:\epath \-\-flag`,
+		"é עברית":               "é עברית",
+		"say \".so /etc/passwd": "say \".so /etc/passwd",
+	} {
+		if got := roff(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := quoteRoff(`a "b" -c`); got != `"a \(dqb\(dq \-c"` {
+		t.Error(got)
+	}
+}
+
+// Each command stands in the overview, and its manual page holds all its flags.
+func TestEachCommandIsShown(t *testing.T) {
+	var known []string
+	for _, g := range overview {
+		known = append(known, strings.Fields(g.commands)...)
+	}
+	root := (&app{}).root()
+	for _, c := range root.Commands() {
+		if c.GroupID == "" && !c.Hidden {
+			t.Errorf("%s is in no group of the overview (%v)", c.Name(), known)
+		}
+	}
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		page := manualPage(c)
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(page, roff("--"+f.Name)) {
+				t.Errorf("the page of %s has no --%s", c.Name(), f.Name)
+			}
+		})
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+}
+
+func TestVersion(t *testing.T) {
+	info := func(module string, settings ...debug.BuildSetting) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Version: module}, Settings: settings}
+	}
+	commit := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef0123"}
+	for _, test := range []struct {
+		linked string
+		info   *debug.BuildInfo
+		want   string
+	}{
+		{"v1.2.3", info("v9.9.9"), "v1.2.3"},
+		{"", info("v9.9.9"), "v9.9.9"},
+		{"", info("(devel)"), "development"},
+		{"", info("(devel)", commit), "development-0123456789ab"},
+		{"", info("", commit, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "development-0123456789ab+dirty"},
+		{"", nil, "development"},
+	} {
+		if got := versionOf(test.linked, test.info); got != test.want {
+			t.Errorf("%q %v: %s, want %s", test.linked, test.info, got, test.want)
+		}
+	}
+}

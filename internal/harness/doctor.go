@@ -1,0 +1,377 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/genlang/oauth"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// States of a Check.
+const (
+	CheckOK      = "ok"
+	CheckWarning = "warning" // it may be in the way
+	CheckProblem = "problem" // it is in the way
+)
+
+// Check is one thing that a Doctor has looked at. Nothing in it is a secret.
+type Check struct {
+	Name   string `json:"name"`
+	State  string `json:"state"`
+	Text   string `json:"text"`             // what was found
+	Advice string `json:"advice,omitempty"` // what to do about it
+	Page   string `json:"page,omitempty"`   // of the documentation: PAGE#SECTION
+	exit   int    // that it means, of a problem
+}
+
+// Setting is what holds for the service, and who said so.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"` // "" when it is not set
+	From  string `json:"from"`
+}
+
+// Checkup is what a Doctor found.
+type Checkup struct {
+	Exit     int       `json:"exit"` // of the command: ExitOK, ExitBadInput or ExitIncomplete
+	Settings []Setting `json:"settings,omitempty"`
+	Checks   []Check   `json:"checks"`
+}
+
+// Doctor looks at the set-up of evalrun: what holds, who said so, and whether the service can be used so. It asks for the service's models, and
+// for nothing that costs.
+type Doctor struct {
+	Suites  []string // files; may be none
+	Flags   Flags
+	Getenv  func(string) string
+	Version string // of evalrun
+	Width   int    // of the terminal, 0 without one
+	Color   bool
+
+	out Checkup
+}
+
+// Examine looks at everything, in an order in which what is found first may be the cause of what follows.
+func (d *Doctor) Examine(ctx context.Context) *Checkup {
+	d.ok("evalrun", "%s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // an answer now is worth more than a better one later
+	d.Flags.Timeout = cmp.Or(d.Flags.Timeout, doctorTimeout)
+	loaded := d.suites()
+	settings, err := Settle(loaded, d.Flags, d.Getenv)
+	if err != nil {
+		d.problem("settings", ExitBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite", "running#environment")
+	} else {
+		d.out.Settings = d.sources(loaded, settings.Service)
+	}
+	d.proxies()
+	if err == nil {
+		ready := d.named(settings)
+		if d.credentials(settings) && ready {
+			d.service(ctx, loaded, settings)
+		} else {
+			d.warning("service", "it was not asked", "settle the problems above first", "")
+		}
+	}
+	d.runFolder()
+	d.terminal()
+	d.emulator(ctx)
+	for _, c := range d.out.Checks {
+		if d.out.Exit != ExitBadInput && c.exit != ExitOK {
+			d.out.Exit = c.exit
+		}
+	}
+	return &d.out
+}
+
+// doctorTimeout is how long a service may take to list its models.
+const doctorTimeout = 10 * time.Second
+
+func (d *Doctor) ok(name, format string, args ...any) {
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckOK, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *Doctor) warning(name, text, advice, page string) {
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckWarning, Text: text, Advice: advice, Page: page})
+}
+
+func (d *Doctor) problem(name string, exit int, text, advice, page string) {
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckProblem, Text: text, Advice: advice, Page: page, exit: exit})
+}
+
+// suites reads the suites. What one with mistakes says of the service does not count.
+func (d *Doctor) suites() *Loaded {
+	if len(d.Suites) == 0 {
+		return &Loaded{}
+	}
+	loaded, err := Load(d.Suites, d.Flags, d.Getenv)
+	switch {
+	case err != nil:
+		d.problem("suites", ExitBadInput, err.Error(), "", "suite")
+		return &Loaded{}
+	case loaded.Diags.HasErrors():
+		d.problem("suites", ExitBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "), "`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite")
+		return &Loaded{}
+	}
+	d.ok("suites", "%s without mistakes", diag.Count(len(loaded.Suites), "suite"))
+	return loaded
+}
+
+// sources tells for each setting what holds and who said so.
+func (d *Doctor) sources(l *Loaded, service eval.RunService) []Setting {
+	f := &d.Flags
+	var out []Setting
+	for _, s := range []struct {
+		name, value, flag, given string
+		of                       func(*suite.Suite) string
+	}{
+		{"baseUrl", service.BaseURL, "--base-url", f.BaseURL, func(s *suite.Suite) string { return s.Service.BaseURL }},
+		{"apiVersion", service.APIVersion, "--api-version", f.APIVersion, func(s *suite.Suite) string { return s.Service.APIVersion }},
+		{"headerPrefix", service.HeaderPrefix, "--header-prefix", f.HeaderPrefix, func(s *suite.Suite) string { return s.Service.HeaderPrefix }},
+		{"auth", service.Auth, "--auth", f.Auth, func(s *suite.Suite) string { return s.Service.Auth }},
+		{"project", service.Project, "--project", f.Project, func(s *suite.Suite) string { return s.Service.Project }},
+		{"authScopeBase", service.AuthScopeBase, "--auth-scope-base", f.ScopeBase, func(s *suite.Suite) string { return s.Service.AuthScopeBase }},
+	} {
+		variable := "EVALRUN_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(s.flag, "--"), "-", "_"))
+		file := slices.IndexFunc(l.Suites, func(one *suite.Suite) bool { return s.of(one) != "" })
+		from := "default"
+		switch {
+		case s.name == "baseUrl" && f.Emulator != "":
+			s.value, from = "evalrun's emulator", "--emulator"
+		case s.given != "":
+			from = s.flag
+		case d.Getenv(variable) != "":
+			from = variable
+		case file >= 0:
+			from = "service." + s.name + " in " + l.Suites[file].File
+		case s.value == "":
+			from = "not set"
+		}
+		out = append(out, Setting{s.name, s.value, from})
+	}
+	return out
+}
+
+// named reports whether there is a service to ask.
+func (d *Doctor) named(settings Settings) bool {
+	if settings.Service.BaseURL == "" {
+		d.problem("service", ExitBadInput, "no service is named", "export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block")
+		return false
+	}
+	return true
+}
+
+// credentials reports whether there is something to ask with. Of a key no more is told than its length.
+func (d *Doctor) credentials(settings Settings) bool {
+	switch key := settings.key; {
+	case d.Flags.Emulator != "":
+		d.ok("key", "the emulator needs none")
+	case settings.Service.Auth == suite.AuthOAuth:
+		return d.login(settings)
+	case key == "":
+		d.problem("key", ExitBadInput, "EVALRUN_API_KEY is not set", "export EVALRUN_API_KEY=... (never a flag or a file: it would show), or log in and use --auth oauth", "running#environment")
+		return false
+	default:
+		d.ok("key", "EVALRUN_API_KEY is set, %s", diag.Count(utf8.RuneCountInString(key), "character"))
+	}
+	return true
+}
+
+// login tells of the login that is kept in the user's folder.
+func (d *Doctor) login(settings Settings) bool {
+	store, err := oauth.UserStore()
+	var login *oauth.Token
+	if err == nil {
+		login, err = store.Load()
+	}
+	if err != nil {
+		d.problem("login", ExitIncomplete, err.Error(), "", "oauth#logging-in")
+		return false
+	}
+	left := time.Until(login.Expiry).Round(time.Second)
+	state := "its access token does not expire"
+	switch {
+	case login.Expiry.IsZero():
+	case left > 0:
+		state = fmt.Sprintf("its access token is good for %s", left)
+	case login.RefreshToken != "":
+		state = "its access token has expired and is refreshed when it is needed"
+	default:
+		d.problem("login", ExitIncomplete, "its access token has expired, and there is no refresh token", "evalrun auth login --client-secrets FILE", "oauth#logging-in")
+		return false
+	}
+	project := cmp.Or(settings.Service.Project, login.Client.Project)
+	if project == "" {
+		d.problem("login", ExitBadInput, "no cloud project is named", "name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project", "oauth#using-it")
+		return false
+	}
+	d.ok("login", "somebody is logged in, for the project %s; %s", project, state)
+	return true
+}
+
+// proxies tells which proxies the environment names, without who may use them.
+func (d *Doctor) proxies() {
+	var found []string
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
+		value := cmp.Or(d.Getenv(name), d.Getenv(strings.ToLower(name)))
+		switch {
+		case value == "":
+		case name == "NO_PROXY":
+			found = append(found, name+" is set")
+		default:
+			if !strings.Contains(value, "://") {
+				value = "http://" + value
+			}
+			u, err := url.Parse(value)
+			if err != nil || u.Hostname() == "" {
+				d.warning("proxy", name+" is not an address", "write it as http://HOST:PORT, with what is special in a password percent-encoded", "")
+				continue
+			}
+			text := name + " is " + u.Scheme + "://" + u.Host
+			if u.User != nil {
+				text += " with a name or a password"
+			}
+			found = append(found, text)
+		}
+	}
+	if len(found) > 0 {
+		d.ok("proxy", "%s", strings.Join(found, ", "))
+	}
+}
+
+// service asks the service for its models.
+func (d *Doctor) service(ctx context.Context, loaded *Loaded, settings Settings) {
+	session, err := Connect(loaded, settings, d.Flags, d.Version, func(text string) {
+		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
+	})
+	if err != nil {
+		d.problem("service", ExitCode(err), err.Error(), "", "")
+		return
+	}
+	defer session.Close()
+	started := time.Now()
+	models, err := session.Models(ctx)
+	if err != nil {
+		d.problem("service", ExitIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between", "install#is-everything-right")
+	} else {
+		text := fmt.Sprintf("%s answers in %s", session.Settings.Service.BaseURL, time.Since(started).Round(time.Millisecond))
+		if session.Emulated() {
+			text += "; it is evalrun's emulator: no model is behind it"
+		}
+		d.ok("service", "%s", text)
+		d.models(ctx, session, models)
+	}
+	skew, told := session.client.Skew()
+	switch {
+	case !told:
+	case skew.Abs() > mostSkew:
+		d.warning("clock", fmt.Sprintf("the clock of this machine is %s %s that of the service", skew.Abs(), aheadOr(skew)), "set it by a time server: logins and certificates depend on it", "")
+	default:
+		d.ok("clock", "it agrees with the service's to within %s", max(skew.Abs(), time.Second))
+	}
+}
+
+// mostSkew is by how much clocks may differ before that is worth a warning.
+const mostSkew = 30 * time.Second
+
+func aheadOr(skew time.Duration) string {
+	if skew > 0 {
+		return "behind"
+	}
+	return "ahead of"
+}
+
+// models wants those that the suites name to be there.
+func (d *Doctor) models(ctx context.Context, session *Session, listed []eval.Model) {
+	var named, missing []string
+	for _, s := range session.Loaded.Suites {
+		for _, t := range s.Targets {
+			if !slices.Contains(named, t.Model) {
+				named = append(named, t.Model)
+			}
+		}
+	}
+	for _, id := range named {
+		if slices.ContainsFunc(listed, func(m eval.Model) bool { return m.ID() == id }) {
+			continue
+		}
+		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
+			missing = append(missing, id)
+			d.problem("models", ExitCode(err), err.Error(), "`evalrun models` lists them", "suite#several-models-rules")
+		}
+	}
+	switch {
+	case len(missing) > 0:
+	case len(named) > 0:
+		d.ok("models", "the service lists %d; there is %s", len(listed), strings.Join(named, ", "))
+	case len(listed) == 0:
+		d.warning("models", "the service lists none", "ask whoever runs it whether this key may use any", "service#methods")
+	default:
+		d.ok("models", "the service lists %d; name a suite to have its own looked up", len(listed))
+	}
+}
+
+// runFolder tries to write where runs are kept, in the folder above when that is not there yet.
+func (d *Doctor) runFolder() {
+	dir, err := filepath.Abs(runsDir)
+	for err == nil {
+		if _, missing := os.Stat(dir); !errors.Is(missing, os.ErrNotExist) || filepath.Dir(dir) == dir {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	var probe *os.File
+	if err == nil {
+		probe, err = os.CreateTemp(dir, ".evalrun-*")
+	}
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		d.problem("runs", ExitBadInput, fmt.Sprintf("no run can be kept in %s: %v", runsDir, err), "work in a folder of your own, or name one by --out", "run-file")
+		return
+	}
+	d.ok("runs", "they are kept in %s, which can be written", runsDir)
+}
+
+func (d *Doctor) terminal() {
+	switch {
+	case d.Width == 0:
+		d.ok("terminal", "standard output is no terminal: reports are plain")
+	case d.Color:
+		d.ok("terminal", "%s, with colours", diag.Count(d.Width, "column"))
+	default:
+		d.ok("terminal", "%s, without colours (NO_COLOR, or TERM)", diag.Count(d.Width, "column"))
+	}
+}
+
+// emulator starts the embedded emulator and asks it, as --emulator does.
+func (d *Doctor) emulator(ctx context.Context) {
+	none, flags := &Loaded{}, Flags{Emulator: DemoScript, Attempts: 1, Timeout: doctorTimeout}
+	settings, err := Settle(none, flags, func(string) string { return "" })
+	var session *Session
+	if err == nil {
+		session, err = Connect(none, settings, flags, d.Version, func(string) {})
+	}
+	if err == nil {
+		defer session.Close()
+		_, err = session.Models(ctx)
+	}
+	if err != nil {
+		d.problem("emulator", ExitIncomplete, err.Error(), "evalrun needs to listen on 127.0.0.1: is that forbidden here?", "emulator")
+		return
+	}
+	d.ok("emulator", "it answers: `evalrun run SUITE --emulator` works without a service")
+}

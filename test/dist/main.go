@@ -1,0 +1,213 @@
+// Command dist builds what a release consists of: for each platform an archive with the program, its licence, README, shell completions and
+// manual pages, and the checksums of all. The same commit gives the same bytes, wherever and whenever it is built.
+//
+//	go run ./test/dist -version v1.2.3 -out dist linux/amd64 windows/amd64
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	version := flag.String("version", "", "what the programs say of themselves (default: what git says of the commit)")
+	out := flag.String("out", "dist", "folder for the archives; what is in it is lost")
+	flag.Parse()
+	if err := dist(*version, *out, flag.Args()); err != nil {
+		fmt.Fprintf(os.Stderr, "dist: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// file is one file of an archive.
+type file struct {
+	name string
+	data []byte
+	mode fs.FileMode
+}
+
+// dist builds the archives of the platforms, each named as OS/ARCHITECTURE.
+func dist(version, out string, platforms []string) error {
+	if version == "" {
+		said, err := output("git", "describe", "--tags", "--always", "--dirty")
+		if err != nil {
+			return err
+		}
+		version = strings.TrimSpace(string(said))
+	}
+	at, err := timeOfCommit()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "evalrun-dist-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work) //nolint:errcheck // what is left lies among what is temporary
+	common, err := commonFiles(version, work)
+	if err != nil {
+		return err
+	}
+	var sums bytes.Buffer
+	for _, platform := range platforms {
+		system, architecture, ok := strings.Cut(platform, "/")
+		if !ok {
+			return fmt.Errorf("%q is no platform: OS/ARCHITECTURE", platform)
+		}
+		program, err := build(version, filepath.Join(work, "program"), system, architecture)
+		if err != nil {
+			return err
+		}
+		name, binary, pack := fmt.Sprintf("evalrun-%s-%s", system, architecture), "evalrun", writeTar
+		archive := name + ".tar.gz"
+		if system == "windows" {
+			archive, binary, pack = name+".zip", "evalrun.exe", writeZip
+		}
+		files := append([]file{{binary, program, 0o755}}, common...)
+		var packed bytes.Buffer
+		if err := pack(&packed, name, files, at); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(out, archive), packed.Bytes(), 0o644); err != nil {
+			return err
+		}
+		line := fmt.Sprintf("%x  %s\n", sha256.Sum256(packed.Bytes()), archive)
+		sums.WriteString(line)
+		fmt.Print(line)
+	}
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), sums.Bytes(), 0o644)
+}
+
+// timeOfCommit is the time that all files bear: SOURCE_DATE_EPOCH, else that of the commit.
+func timeOfCommit() (time.Time, error) {
+	text := os.Getenv("SOURCE_DATE_EPOCH")
+	if text == "" {
+		said, err := output("git", "log", "-1", "--format=%ct")
+		if err != nil {
+			return time.Time{}, err
+		}
+		text = string(said)
+	}
+	seconds, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+// build compiles the program. Nothing of this machine goes into it: no path, no build id, no state of the working copy but the version.
+func build(version, to, system, architecture string) ([]byte, error) {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version, "-o", to, "./cmd/evalrun") //nolint:gosec // the version is the caller's
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
+	if system != "" {
+		cmd.Env = append(cmd.Env, "GOOS="+system, "GOARCH="+architecture)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("the program for %s/%s: %w", system, architecture, err)
+	}
+	return os.ReadFile(to)
+}
+
+// commonFiles are those that are the same on every platform. The completions and the manual are written by the program itself, built for
+// this machine.
+func commonFiles(version, work string) ([]file, error) {
+	program := filepath.Join(work, "evalrun")
+	if _, err := build(version, program, "", ""); err != nil {
+		return nil, err
+	}
+	var out []file
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, file{name, data, 0o644})
+	}
+	for shell, name := range map[string]string{"bash": "evalrun.bash", "zsh": "_evalrun", "fish": "evalrun.fish", "powershell": "evalrun.ps1"} {
+		script, err := output(program, "completion", shell)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, file{"completions/" + name, script, 0o644})
+	}
+	manual := filepath.Join(work, "man1")
+	if _, err := output(program, "man", manual); err != nil {
+		return nil, err
+	}
+	pages, err := os.ReadDir(manual)
+	for _, page := range pages {
+		data, readErr := os.ReadFile(filepath.Join(manual, page.Name()))
+		err = errors.Join(err, readErr)
+		out = append(out, file{"man/man1/" + page.Name(), data, 0o644})
+	}
+	slices.SortFunc(out, func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	return out, err
+}
+
+// output is what a program prints on standard output.
+func output(name string, args ...string) ([]byte, error) {
+	cmd := exec.Command(name, args...) //nolint:gosec // git, and the program that was built here
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(append([]string{filepath.Base(name)}, args...), " "), err)
+	}
+	return out, nil
+}
+
+// writeTar writes the files below a folder, owned by nobody in particular.
+func writeTar(w io.Writer, folder string, files []file, at time.Time) error {
+	zw, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	tw := tar.NewWriter(zw)
+	for _, f := range files {
+		header := &tar.Header{Name: path.Join(folder, f.name), Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+		err := tw.WriteHeader(header)
+		if err == nil {
+			_, err = tw.Write(f.data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(tw.Close(), zw.Close())
+}
+
+func writeZip(w io.Writer, folder string, files []file, at time.Time) error {
+	zw := zip.NewWriter(w)
+	for _, f := range files {
+		header := &zip.FileHeader{Name: path.Join(folder, f.name), Method: zip.Deflate, Modified: at}
+		header.SetMode(f.mode)
+		entry, err := zw.CreateHeader(header)
+		if err == nil {
+			_, err = entry.Write(f.data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return zw.Close()
+}

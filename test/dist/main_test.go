@@ -1,0 +1,91 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"testing"
+	"time"
+)
+
+var files = []file{{"evalrun", []byte("program"), 0o755}, {"man/man1/evalrun.1", []byte(".TH"), 0o644}}
+
+// An archive holds the files with their modes and one time, and is the same each time it is written.
+func TestArchives(t *testing.T) {
+	at := time.Unix(1700000000, 0).UTC()
+	for name, pack := range map[string]func(io.Writer, string, []file, time.Time) error{"tar": writeTar, "zip": writeZip} {
+		var first, second bytes.Buffer
+		if err := errors.Join(pack(&first, "evalrun-x", files, at), pack(&second, "evalrun-x", files, at)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%s: two archives of the same files differ", name)
+		}
+		read := readTar
+		if name == "zip" {
+			read = readZip
+		}
+		got := read(t, first.Bytes())
+		if len(got) != len(files) {
+			t.Fatalf("%s: %d files", name, len(got))
+		}
+		for i, f := range files {
+			g := got[i]
+			if g.name != "evalrun-x/"+f.name || string(g.data) != string(f.data) || g.mode.Perm() != f.mode {
+				t.Errorf("%s: %s %v %q, want %s %v %q", name, g.name, g.mode, g.data, f.name, f.mode, f.data)
+			}
+			if !g.at.Equal(at) {
+				t.Errorf("%s: %s is of %s, want %s", name, g.name, g.at, at)
+			}
+		}
+	}
+}
+
+type found struct {
+	file
+	at time.Time
+}
+
+func readTar(t *testing.T, data []byte) (out []found) {
+	zr, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tr := tar.NewReader(zr); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, found{file{h.Name, content, fs.FileMode(h.Mode)}, h.ModTime})
+	}
+}
+
+func readZip(t *testing.T, data []byte) (out []found) {
+	zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range zr.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, found{file{f.Name, content, f.Mode()}, f.Modified})
+	}
+	return out
+}
