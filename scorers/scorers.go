@@ -50,7 +50,7 @@ type Answer struct {
 	Abandoned <-chan struct{}
 }
 
-// Finding is what a scorer finds. Make it with yes, no, graded or unscored.
+// Finding is what a scorer finds. Make it with Pass, Fail, Graded or Unscored.
 type Finding struct {
 	Value    float64 // in [0,1]
 	Passed   bool

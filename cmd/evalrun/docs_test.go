@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,7 +21,8 @@ import (
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
 // TestDocs runs what the documentation shows: a block headed `yaml NAME` or `csv NAME` is a file, one headed
-// `console` is commands with (some of) what they print and, unless it is 0, their exit code.
+// `console` is commands with (some of) what they print and, unless it is 0, their exit code, and one headed `go` is a file of tests
+// that go vet finds nothing in.
 func TestDocs(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -28,6 +32,7 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	root := repositoryRoot(t)
 	for _, page := range append(append(pages, recipes...), "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			text, err := os.ReadFile(page)
@@ -47,11 +52,32 @@ func TestDocs(t *testing.T) {
 					}
 				case kind == "console":
 					console(t, m[2])
+				case kind == "go":
+					vet(t, root, m[2])
 				case kind != "sh" && kind != "json" && kind != "yaml":
 					t.Errorf("a block headed %q: is it shown, or run?", m[1])
 				}
 			}
 		})
+	}
+}
+
+// vet compiles a file of tests as if it stood in the folder docs.
+func vet(t *testing.T, root, code string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "block_test.go")
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "docs", "block_test.go"): file}})
+	if err == nil {
+		err = errors.Join(os.WriteFile(file, []byte(code), 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "vet", "-overlay", filepath.Join(dir, "overlay.json"), "./docs")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s%v\n%s", out, err, code)
 	}
 }
 

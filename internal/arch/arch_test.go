@@ -39,6 +39,7 @@ var direct = map[string][]string{
 	"history":           {"journal", "eval", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag"},
 	"internal/harness":  {"runner", "compare", "internal/stats", "reports", "history", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "scorers", "suite"},
+	"evaltest":          {"internal/harness", "reports", "journal", "scorers", "suite", "eval", "diag"},
 	"cmd/evalrun":       {"docs", "internal/harness", "history", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "eval", "diag"},
 
 	"internal/expression": {"diag"},

@@ -19,7 +19,6 @@ import (
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/runner"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -302,7 +301,7 @@ func NewPlan(l *Loaded, f Flags, settings Settings) *runner.Plan {
 	if settings.selection != nil {
 		filter.Places = settings.selection.places
 	}
-	return runner.NewPlan(l.Suites, scorers.Builtin(), filter, settings.Service.APIVersion)
+	return runner.NewPlan(l.Suites, l.table(), filter, settings.Service.APIVersion)
 }
 
 // Hint says which filter has left nothing, and names what it could have meant.

@@ -112,6 +112,7 @@ type Flags struct {
 	MaxBlocked   *float64          `json:"maxBlocked,omitempty"`
 	Vars         map[string]string `json:"vars,omitempty"`
 	Seed         uint64            `json:"seed,omitempty"`
+	Scorers      scorers.Table     `json:"-"` // kinds of a program's own, beside the built-in ones
 
 	onlyRecorded string // the run of Rescore, when it has a selection: a new case is not in that
 }
@@ -146,6 +147,15 @@ type Loaded struct {
 	Diags   diag.List
 	dirs    []string          // the folders of the suites, absolute
 	sources map[string][]byte // for the source lines of messages
+	kinds   scorers.Table     // nil: the built-in ones
+}
+
+// table are the kinds of scorers that the suites can name.
+func (l *Loaded) table() scorers.Table {
+	if l.kinds == nil {
+		return scorers.Builtin()
+	}
+	return l.kinds
 }
 
 // Load reads the suites. Mistakes are in Diags; the error is about files that cannot
@@ -153,6 +163,10 @@ type Loaded struct {
 func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, error) {
 	l := &Loaded{sources: map[string][]byte{}}
 	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv, Untrusted: flags.Untrusted}
+	var err error
+	if l.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
+		return nil, Exitf(ExitBadInput, "%w", err)
+	}
 	names := map[string]string{}
 	interleave, ref, err := flags.interleaved()
 	if err != nil {
@@ -217,7 +231,7 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 
 // take loads a suite out of a file system, shown being how its user named it.
 func (l *Loaded) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
-	s := suite.Load(fsys, base, filepath.ToSlash(shown), scorers.Builtin(), opts, &l.Diags)
+	s := suite.Load(fsys, base, filepath.ToSlash(shown), l.table(), opts, &l.Diags)
 	for name, text := range s.Sources() {
 		if name == base {
 			l.sources[s.File] = text

@@ -1,0 +1,188 @@
+// Package evaltest runs suites from Go tests: each case on an arm is a subtest.
+//
+//	func TestPrompts(t *testing.T) {
+//		evaltest.Run(t, "testdata/suite.yaml", evaltest.Options{Record: "testdata/answers"})
+//	}
+//
+// A subtest is named SUITE/CASE/TARGET/PROMPT, and -run and -skip choose among them as among all others: `go test -run
+// 'TestPrompts/capitals/france'` asks only what is chosen. What is asked is asked as by `evalrun run`, as one run with one
+// ledger and in parallel; when it has ended, the subtests tell of it in the order of the plan.
+//
+// It is a thin layer over what the command does; it refuses to ask a service under -short, and never falls back to the
+// emulator by itself. For whatever else a test wants to know of a run there is Options.Report.
+package evaltest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Demo is the value of Options.Emulator for the script that evalrun brings.
+const Demo = harness.DemoScript
+
+// Options say where answers come from, what is asked and within which limits. They mean what the flags of `evalrun run` of the
+// same names mean, and win over the EVALRUN_* variables, which win over the suite. The zero Options ask the service that
+// those name. The key is never an option: it is in EVALRUN_API_KEY. All fields are optional.
+type Options struct {
+	Emulator string // answers come from the embedded emulator: a file with a script, or Demo
+	Replay   string // answers come from this folder of recorded ones; a trial without one is an error
+	Record   string // answers are kept in this folder, from which -short takes them
+
+	BaseURL, APIVersion, HeaderPrefix, Auth, Project string
+
+	Cases, Tags, Arms []string          // globs
+	Repeats           int               // of each case, whatever the suite says
+	Vars              map[string]string // win over the variables of cases
+	Seed              uint64
+
+	Concurrency, Attempts     int
+	BudgetCalls, BudgetTokens int
+	Timeout                   time.Duration // of one attempt
+
+	Baseline   string // a run, a named one or an exported file, for the gate to compare with
+	NoBaseline bool
+
+	// Scorers are kinds of your own that the suite can name, made by scorers.New.
+	Scorers []scorers.Kind
+	// Out is a folder in which each run gets a directory of its own, which is kept. Without it the run directory is in the
+	// test's artifacts (go test -artifacts), or else a temporary one, which is kept when the test fails.
+	Out string
+	// Getenv replaces os.Getenv for the EVALRUN_* variables.
+	Getenv func(name string) string
+	// Report is told of the run when it has ended: for a report of your own, or checks of numbers. t is the test of the suite. The
+	// gate is applied, unless -run or -skip chose only a part. The document is closed afterwards. When nothing was asked, it is not
+	// called.
+	Report func(t *testing.T, d *journal.Document)
+}
+
+// Run runs the suite in a file, with a subtest for each case on each arm.
+//
+// A subtest fails when a repeat of its case fails; one whose answer could not be judged fails too, and its text says so by
+// beginning with "could not be judged". Cases in quarantine that do not pass, and what was never asked, are skipped, with the
+// reason. In a suite with a `gate:` block the gate decides, as it does for the command: it is a subtest of its own, called
+// SUITE/gate, and a case that does not pass tells so in its log and fails nothing by itself. Where -run or -skip leaves out a
+// part, the gate is not applied, and each case stands for itself again.
+//
+// With -short no service is asked: answers come from Options.Replay, Options.Record or Options.Emulator, and with none of them
+// the suite is checked and skipped. -v tells of each answer when it comes. With -count each time is a run of its own. Mistakes
+// in the suite are fatal, each with its place and a hint.
+func Run(t *testing.T, file string, o Options) {
+	t.Helper()
+	flags, err := o.flags()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	loaded, err := harness.Load([]string{file}, flags, o.Getenv)
+	if err == nil && loaded.Diags.HasErrors() {
+		err = &harness.BadFiles{Loaded: loaded}
+	}
+	var settings harness.Settings
+	if err == nil {
+		settings, err = harness.Settle(loaded, flags, o.Getenv)
+	}
+	if err != nil {
+		t.Fatal(words(err))
+	}
+	one := loaded.Suites[0]
+	t.Run(one.Name, func(t *testing.T) {
+		t.Helper()
+		if loaded.Diags.Len() > 0 { // warnings
+			t.Log(told(loaded))
+		}
+		if testing.Short() && flags.Emulator == "" && flags.Replay == "" {
+			t.Skip("-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by Options.Replay, or use Options.Emulator")
+		}
+		if settings.Service.BaseURL == "" && flags.Replay == "" {
+			t.Fatal("no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
+				"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers")
+		}
+		session, err := harness.Connect(loaded, settings, flags, version(), func(text string) { t.Log(diag.Clean(text)) })
+		if err != nil {
+			t.Fatal(words(err))
+		}
+		defer session.Close()
+		(&suiteTest{t: t, suite: one, session: session, options: &o}).run()
+	})
+}
+
+// flags are the options as those of the command. With -short, what was recorded is replayed.
+func (o *Options) flags() (harness.Flags, error) {
+	f := harness.Flags{
+		Emulator: o.Emulator, Replay: o.Replay, Record: o.Record,
+		BaseURL: o.BaseURL, APIVersion: o.APIVersion, HeaderPrefix: o.HeaderPrefix, Auth: o.Auth, Project: o.Project,
+		Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats, Vars: o.Vars, Seed: o.Seed,
+		Concurrency: o.Concurrency, Attempts: o.Attempts, BudgetCalls: o.BudgetCalls, BudgetTokens: o.BudgetTokens, Timeout: o.Timeout,
+		Baseline: o.Baseline, NoBaseline: o.NoBaseline, Scorers: o.Scorers,
+	}
+	if testing.Short() && f.Emulator == "" {
+		f.Replay, f.Record = cmp.Or(f.Replay, f.Record), ""
+	}
+	switch {
+	case f.Emulator != "" && f.Replay != "":
+		return f, errors.New("evaltest: Options.Emulator and Options.Replay are two places for answers to come from: choose one")
+	case o.Timeout < 0:
+		return f, fmt.Errorf("evaltest: Options.Timeout is %s, and takes a time above zero", o.Timeout)
+	}
+	for _, bounded := range []struct {
+		name        string
+		value, most int
+	}{
+		{"Repeats", o.Repeats, suite.MaxRepeats},
+		{"Concurrency", o.Concurrency, suite.MaxConcurrency},
+		{"Attempts", o.Attempts, suite.MaxAttempts},
+		{"BudgetCalls", o.BudgetCalls, maxBudget},
+		{"BudgetTokens", o.BudgetTokens, maxBudget},
+	} {
+		if bounded.value < 0 || bounded.value > bounded.most {
+			return f, fmt.Errorf("evaltest: Options.%s is %d, and takes 1 to %d", bounded.name, bounded.value, bounded.most)
+		}
+	}
+	return f, nil
+}
+
+// maxBudget is the most that suites take, too.
+const maxBudget = 1<<31 - 1
+
+// words are an error as people read it: mistakes in files with their lines.
+func words(err error) string {
+	var mistakes *harness.BadFiles
+	if errors.As(err, &mistakes) {
+		return told(mistakes.Loaded)
+	}
+	return diag.Clean(err.Error())
+}
+
+// told are mistakes and warnings, on lines of their own.
+func told(l *harness.Loaded) string {
+	var out bytes.Buffer
+	_ = l.Tell(&out, false) // a buffer takes everything
+	return "\n" + strings.TrimRight(out.String(), "\n")
+}
+
+// version is that of the evalrun which the test is built with.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "github.com/evalrun/evalrun" && m.Version != "" {
+				return m.Version
+			}
+		}
+	}
+	return "development"
+}

@@ -1,0 +1,273 @@
+package evaltest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/evaltest"
+	"github.com/evalrun/evalrun/genlang/emulator"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// fixture is the compiled tests of testdata/fixture.
+var fixture string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "evaltest-*")
+	if err == nil {
+		fixture = filepath.Join(dir, "fixture.test.exe") // as Windows wants it
+		var out []byte
+		if out, err = exec.Command("go", "test", "-c", "-o", fixture, "./testdata/fixture").CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	code := 1
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// service is an emulator that answers as testdata/fixture/script.yaml says, and the environment that names it.
+func service(t *testing.T) (*emulator.Emulator, []string) {
+	t.Helper()
+	src, err := os.ReadFile("testdata/fixture/script.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var diags diag.List
+	e := emulator.New(emulator.Options{Script: emulator.LoadScript("script.yaml", src, &diags)})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	server, err := e.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return e, []string{"EVALRUN_BASE_URL=" + server.URL, "EVALRUN_API_KEY=key", "TMPDIR=" + t.TempDir(), "TMP=" + t.TempDir()}
+}
+
+// run runs the fixture and gives its exit status and what it printed.
+func run(t *testing.T, env []string, args ...string) (int, string) {
+	t.Helper()
+	cmd := exec.Command(fixture, args...)
+	cmd.Dir, cmd.Env = "testdata/fixture", env
+	out, err := cmd.CombinedOutput()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// TestFixture runs somebody's tests as go test does, against a service that counts its calls.
+func TestFixture(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		status int
+		calls  int64
+		wants  []string // in the output, in this order
+		never  string
+	}{
+		{"-test.run=TestOutcomes", 1, 6, []string{
+			"a quarantine of more than 90 days",
+			"--- FAIL: TestOutcomes/outcomes/the_land_of_/_the_rising_sun/pro/direct", `equals: expected "Tokyo", got "Osaka`, "| outcomes.yaml:9:11", "| actual:   Osaka", "| --- PASS: TestOutcomes", `\x1b[31m`,
+			"--- FAIL: TestOutcomes/outcomes/nowhere/pro/direct", "could not be judged: status: 400", "the run is in ",
+		}, "\n--- PASS"},
+		{"-test.run=TestOutcomes/outcomes/france", 0, 2, nil, "FAIL"},
+		{"-test.run=TestOutcomes/outcomes/france/warm -test.v", 0, 1, []string{"pass france on warm/direct: 10 tokens, ", "--- PASS: TestOutcomes/outcomes/france/warm/direct"}, "pro/direct"},
+		{"-test.run=TestOutcomes/outcomes/atlantis", 0, 0, []string{"PASS"}, "FAIL"},
+		{"-test.run=TestOutcomes/elsewhere", 0, 0, []string{"PASS"}, "FAIL"},
+		{"-test.run=TestOutcomes -test.skip=TestOutcomes/outcomes/(nowhere|the) -test.v", 0, 3, []string{
+			"in quarantine until 2999-01-31 (geo-team): the wording is ambiguous", "contains: the answer does not contain", "--- SKIP: TestOutcomes/outcomes/andorra/pro/direct",
+		}, "FAIL: "},
+		{"-test.run=TestPassing -test.count=2 -test.v", 0, 4, []string{"reported: 2 pass", "--- PASS: TestPassing/passing/france_again", "reported: 2 pass", "--- PASS: TestPassing/passing/france_again"}, "#01"},
+		{"-test.run=TestPassing -test.short -test.v", 0, 0, []string{"-short asks no service: record answers by Options.Record", "--- SKIP: TestPassing/passing"}, "FAIL"},
+		{"-test.run=TestGated -test.v", 0, 2, []string{"does not pass, and the gate decides: equals:", "the gate holds", "gate: 2 rules hold", "--- PASS: TestGated/gated/japan", "--- PASS: TestGated/gated/gate"}, "FAIL:"},
+		{"-test.run=TestGated/gated/japan", 1, 1, []string{"--- FAIL: TestGated/gated/japan/pro/direct"}, "the gate"},
+		{"-test.run=TestGated/gated/gate -test.v", 0, 0, []string{"the gate judges the whole suite, and that was not asked", "--- SKIP: TestGated/gated/gate"}, "france"},
+		{"-test.run=TestStrict", 1, 2, []string{"--- FAIL: TestStrict/strict/gate", "the gate does not hold", "| FAIL japan on pro/direct", "passRate at least 0.9; it is 0.5"}, "FAIL: TestStrict/strict/japan"},
+		{"-test.run=TestStrict -test.skip=TestStrict/strict/gate", 1, 2, []string{"--- FAIL: TestStrict/strict/japan/pro/direct"}, "the gate"},
+		{"-test.run=TestCompared", 1, 0, []string{"--- FAIL: TestCompared/compared", "there is no baseline"}, "PASS"},
+		{"-test.run=TestCompared/compared/france", 0, 1, nil, "FAIL"},
+		{"-test.run=TestBudget -test.v", 1, 1, []string{"the run is incomplete: 1 of 6 trials asked: the budget of 1 calls is spent"}, "FAIL: TestBudget/outcomes/"},
+		{"-test.run=TestModel -test.v", 1, 0, []string{"model.yaml:3:30: the service has no model", "did you mean", "not asked: unknown says why", "--- FAIL: TestModel/unknown", "--- SKIP: TestModel/unknown/france"}, "PASS"},
+		{"-test.run=TestBad", 1, 0, []string{"bad.yaml:4:58: case `france` has no variable `contry`", "^", "hint: did you mean `country`", "bad.yaml:6:56: unknown scorer kind `equal`", "hint: did you mean `equals`?", "2 errors"}, "PASS"},
+		{"-test.run=TestMissing", 1, 0, []string{"there is no file missing.yaml"}, "PASS"},
+		{"-test.run=TestClash", 1, 0, []string{"there is a kind of scorer `equals` already"}, "PASS"},
+		{"-test.run=TestNothingSelected", 1, 0, []string{"no trial is selected: --case frnace fits none; did you mean france?"}, "PASS"},
+		{"-test.run=TestNoService", 1, 0, []string{"no service to ask", "EVALRUN_BASE_URL", "Options.Emulator", "Options.Replay"}, "PASS"},
+		{"-test.run=TestEmulated -test.short -test.v", 0, 0, []string{"no model was asked", "--- PASS: TestEmulated/gated/france"}, "FAIL"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			e, env := service(t)
+			status, out := run(t, env, strings.Fields(c.args)...)
+			if status != c.status {
+				t.Errorf("exit status %d, want %d", status, c.status)
+			}
+			if calls := e.Stats()["generateContent"]; calls != c.calls {
+				t.Errorf("%d calls, want %d", calls, c.calls)
+			}
+			rest := out
+			for _, want := range c.wants {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					t.Errorf("%q is not there, or not in its place", want)
+					continue
+				}
+				rest = after
+			}
+			if c.never != "" && strings.Contains(out, c.never) {
+				t.Errorf("%q is there", c.never)
+			}
+			if t.Failed() {
+				t.Log(out)
+			}
+		})
+	}
+}
+
+// What was recorded is replayed by -short, without a service.
+func TestShortReplays(t *testing.T) {
+	e, env := service(t)
+	answers := "ANSWERS=" + filepath.Join(t.TempDir(), "answers")
+	if status, out := run(t, []string{answers}, "-test.run=TestPassing", "-test.short"); status != 1 || !strings.Contains(out, "there are no recorded answers") {
+		t.Errorf("exit status %d\n%s", status, out)
+	}
+	if status, out := run(t, append(env, answers), "-test.run=TestPassing"); status != 0 {
+		t.Fatal(out)
+	}
+	for _, offline := range [][]string{append(env, answers), {answers}} {
+		if status, out := run(t, offline, "-test.run=TestPassing", "-test.short", "-test.v"); status != 0 || !strings.Contains(out, "reported: 2 pass") {
+			t.Errorf("exit status %d\n%s", status, out)
+		}
+	}
+	if calls := e.Stats()["generateContent"]; calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+// A run directory holds the whole run. It stays where it was asked for, in the artifacts, and when a test fails.
+func TestRunDirectories(t *testing.T) {
+	for _, c := range []struct {
+		test, where  string
+		args         []string
+		runs, trials int
+	}{
+		{"TestOutcomes", "out", []string{"-test.count=2"}, 2, 6},
+		{"TestPassing", "tmp", nil, 0, 0},
+		{"TestStrict", "tmp", nil, 1, 2},
+		{"TestPassing", "artifacts", []string{"-test.artifacts"}, 1, 2},
+	} {
+		_, env := service(t)
+		dir := t.TempDir()
+		for _, sub := range []string{"tmp", "artifacts", "out"} {
+			if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		env = append(env, "TMPDIR="+filepath.Join(dir, "tmp"), "TMP="+filepath.Join(dir, "tmp"), "OUT="+filepath.Join(dir, "out"))
+		_, out := run(t, env, append(c.args, "-test.run="+c.test, "-test.outputdir="+filepath.Join(dir, "artifacts"))...)
+		var found []string
+		err := filepath.WalkDir(filepath.Join(dir, c.where), func(path string, _ fs.DirEntry, err error) error {
+			if filepath.Base(path) == journal.FileName {
+				found = append(found, path)
+			}
+			return err
+		})
+		if err != nil || len(found) != c.runs {
+			t.Errorf("%s %v: %d runs %v\n%s", c.test, c.args, len(found), err, out)
+		}
+		for _, path := range found {
+			d, err := journal.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Len() != c.trials || d.End == nil {
+				t.Errorf("%s: %d trials, ended %v", path, d.Len(), d.End)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// What go test makes of it: an outcome for each subtest, whatever the answers hold.
+func TestEvents(t *testing.T) {
+	_, env := service(t)
+	cmd := exec.Command("go", "test", "-json", "-count=1", "-run=TestOutcomes", "./testdata/fixture")
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.Output()
+	if err == nil {
+		t.Error("a failing suite passes")
+	}
+	var got []string
+	for line := range bytes.Lines(out) {
+		var event struct{ Action, Test string }
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if slices.Contains([]string{"pass", "fail", "skip"}, event.Action) && event.Test != "" {
+			got = append(got, event.Action+" "+event.Test)
+		}
+	}
+	want := []string{
+		"pass TestOutcomes/outcomes/france/pro/direct", "pass TestOutcomes/outcomes/france/warm/direct",
+		"fail TestOutcomes/outcomes/the_land_of_/_the_rising_sun/pro/direct", "fail TestOutcomes/outcomes/the_land_of_/_the_rising_sun/warm/direct",
+		"fail TestOutcomes/outcomes/nowhere/pro/direct", "skip TestOutcomes/outcomes/andorra/pro/direct",
+		"fail TestOutcomes/outcomes", "fail TestOutcomes",
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// Several suites at once, and nothing of them is left.
+func TestRun(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	t.Setenv("EVALRUN_BASE_URL", "") // and t.Parallel is forbidden
+	t.Setenv("EVALRUN_API_KEY", "")
+	longer := scorers.New("capital", func(want string) (scorers.Func, error) {
+		return func(a *scorers.Answer) scorers.Finding {
+			return scorers.Graded(0.5, len(a.Candidate.Text) >= len(want), "it has %d bytes", len(a.Candidate.Text))
+		}, nil
+	})
+	var trials []int
+	for _, emulator := range []string{"testdata/fixture/script.yaml", evaltest.Demo} {
+		evaltest.Run(t, "testdata/fixture/passing.yaml", evaltest.Options{
+			Emulator: emulator, Scorers: []scorers.Kind{longer}, Repeats: 20, Arms: []string{"pro/*"}, Vars: map[string]string{"country": "France"},
+			Report: func(t *testing.T, d *journal.Document) {
+				trials = append(trials, d.Len())
+				for r, err := range d.Trials() {
+					if err != nil || len(r.Scores) != 1 || *r.Scores[0].Value != 0.5 {
+						t.Error(r, err)
+					}
+				}
+			},
+		})
+	}
+	if !slices.Equal(trials, []int{40, 40}) {
+		t.Error(trials)
+	}
+}

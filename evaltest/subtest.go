@@ -1,0 +1,77 @@
+package evaltest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// subtest is a subtest that begins before it is known what it tells. Only package testing knows which ones -run and -skip
+// select, and it tells by running their bodies or not; but what is selected must be known before anything is asked, since a
+// call costs money and the calls of all cases go out together. So each subtest is begun from a goroutine of its own, which
+// package testing allows, and its body stands still until there is something to tell.
+//
+// t.Parallel would do nearly the same, and would refuse to in a test that calls t.Setenv or t.Chdir.
+type subtest struct {
+	name     string
+	selected bool // known once begin has returned
+	telling  chan func(*testing.T)
+	ended    chan struct{}
+}
+
+// begin begins the subtest, and returns when it stands still or was not selected.
+func (s *subtest) begin(t *testing.T) {
+	begun := make(chan struct{})
+	s.telling, s.ended = make(chan func(*testing.T), 1), make(chan struct{})
+	go func() {
+		defer close(s.ended)
+		t.Run(s.name, func(t *testing.T) {
+			s.selected = true
+			close(begun)
+			if tell := <-s.telling; tell != nil {
+				tell(t)
+			}
+		})
+	}()
+	select {
+	case <-begun:
+	case <-s.ended:
+	}
+}
+
+// tell has the subtest tell something and end, and waits for that. Only the first time counts, and of one that was not selected
+// none does.
+func (s *subtest) tell(tell func(*testing.T)) {
+	if s.telling == nil { // it never began
+		return
+	}
+	select {
+	case <-s.ended:
+	default:
+		s.telling <- tell
+		<-s.ended
+	}
+}
+
+// watch tells of each answer under -v.
+type watch struct{ t *testing.T }
+
+func (*watch) Start(int) {}
+
+func (w *watch) Done(r *eval.Result, _ eval.Spent) {
+	if !testing.Verbose() {
+		return
+	}
+	line := fmt.Sprintf("%s %s on %s", r.Outcome, r.Case, r.Arm)
+	if r.Repeat > 1 {
+		line += fmt.Sprintf(" (repeat %d)", r.Repeat)
+	}
+	if r.Usage != nil && r.Timing != nil {
+		line += fmt.Sprintf(": %d tokens, %.0f ms", r.Usage.TotalTokens, r.Timing.LatencyMs)
+	}
+	w.t.Log(diag.CleanLine(line))
+}
+
+func (*watch) Finish() {}

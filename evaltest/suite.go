@@ -1,0 +1,267 @@
+package evaltest
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// suiteTest is a suite as a test.
+type suiteTest struct {
+	t       *testing.T
+	suite   *suite.Suite
+	session *harness.Session
+	options *Options
+
+	cells []*cell
+	gate  *subtest // nil: the suite has none
+	whole bool     // nothing was left out by -run or -skip
+}
+
+// cell is a case on an arm with its repeats.
+type cell struct {
+	subtest
+	place, repeats int // of its first trial in the plan, and how many there are
+}
+
+// run is the story of a suite: which subtests are selected, what becomes of them, and what they tell of it.
+func (s *suiteTest) run() {
+	s.t.Helper()
+	s.begin()
+	defer s.end() // whatever happens, none stands still for ever
+	if s.narrow() {
+		s.ask()
+	}
+}
+
+// begin begins the subtests. Those that are selected then stand still.
+func (s *suiteTest) begin() {
+	s.t.Helper()
+	plan := harness.NewPlan(s.session.Loaded, s.session.Flags, s.session.Settings)
+	for t := range plan.Trials() {
+		if t.Repeat == 1 {
+			s.cells = append(s.cells, &cell{subtest: subtest{name: t.Case + "/" + t.Arm}, place: t.N})
+		}
+		s.cells[len(s.cells)-1].repeats++
+	}
+	if len(s.cells) == 0 {
+		s.t.Fatalf("no trial is selected%s", harness.Hint(s.session.Loaded, s.session.Flags, s.session.Settings))
+	}
+	for _, c := range s.cells {
+		c.begin(s.t)
+	}
+	if s.suite.Gate != nil {
+		s.gate = &subtest{name: "gate"}
+		s.gate.begin(s.t)
+	}
+}
+
+// end lets the subtests that have not told anything yet end.
+func (s *suiteTest) end() {
+	for _, c := range s.cells {
+		c.tell(func(t *testing.T) { t.Skip("not asked: " + s.suite.Name + " says why") })
+	}
+	if s.gate != nil {
+		s.gate.tell(func(t *testing.T) { t.Skip("the gate judges the whole suite, and that was not asked") })
+	}
+}
+
+// narrow narrows the run to the cells that are selected. It is false when none is.
+func (s *suiteTest) narrow() bool {
+	n := 0
+	places := &eval.Places{}
+	for _, c := range s.cells {
+		if c.selected {
+			n++
+			places.Add(c.place, c.repeats)
+		}
+	}
+	if s.whole = n == len(s.cells) && (s.gate == nil || s.gate.selected); !s.whole {
+		s.session.Narrow(places)
+	}
+	return n > 0
+}
+
+// ask carries the run out and has the subtests tell of it.
+func (s *suiteTest) ask() {
+	s.t.Helper()
+	plan, err := s.session.Plan(s.t.Context())
+	if err != nil {
+		s.t.Fatal(words(err))
+	}
+	base, kept, err := s.directory()
+	if err != nil {
+		s.t.Fatalf("the run directory cannot be made: %s", words(err))
+	}
+	s.session.Flags.Out = base
+	dir, err := s.session.Run(s.t.Context(), plan, &watch{s.t}, nil)
+	if dir == "" {
+		s.t.Fatal(words(err))
+	}
+	defer func() {
+		if kept || s.t.Failed() {
+			s.t.Logf("the run is in %s", dir)
+		}
+	}()
+	if err == nil {
+		err = s.session.Record(dir)
+	}
+	if err != nil {
+		s.t.Error(words(err))
+	}
+	if err := s.judge(dir); err != nil {
+		s.t.Errorf("the run cannot be read: %s", words(err))
+	}
+}
+
+// directory is a new folder for the run, and whether it stays however the test ends.
+func (s *suiteTest) directory() (dir string, kept bool, err error) {
+	switch artifacts := flag.Lookup("test.artifacts"); {
+	case s.options.Out != "":
+		if err := os.MkdirAll(s.options.Out, 0o755); err != nil {
+			return "", false, err
+		}
+		dir, err = os.MkdirTemp(s.options.Out, s.suite.Name+"-"+time.Now().UTC().Format("20060102-150405")+"-*")
+		return dir, true, err
+	case artifacts != nil && artifacts.Value.String() == "true":
+		return filepath.Join(s.t.ArtifactDir(), "run"), true, nil
+	}
+	dir, err = os.MkdirTemp("", "evalrun-*")
+	s.t.Cleanup(func() {
+		if !s.t.Failed() {
+			_ = os.RemoveAll(dir) // the system clears temporary files away, too
+		}
+	})
+	return dir, false, err
+}
+
+// judge opens the run that has ended and has the subtests tell what is in it.
+func (s *suiteTest) judge(dir string) (err error) {
+	s.t.Helper()
+	d, err := harness.OpenRun(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if d.Run.Emulator {
+		s.t.Log("against evalrun's emulator: no model was asked, the answers come from a script")
+	}
+	if s.whole {
+		harness.ApplyGate(d)
+	}
+	if err := s.tellCases(d); err != nil {
+		return err
+	}
+	if s.gate != nil && s.whole {
+		s.tellGate(d)
+	} else if d.Partial() {
+		s.t.Errorf("the run is incomplete: %s", incomplete(d))
+	}
+	if s.options.Report != nil {
+		s.options.Report(s.t, d)
+	}
+	return nil
+}
+
+// tellCases has the subtest of each case tell what became of it, in the order of the plan.
+func (s *suiteTest) tellCases(d *journal.Document) error {
+	rest := s.cells
+	var repeats []*eval.Result
+	for r, err := range d.Trials() {
+		if err != nil {
+			return err
+		}
+		for len(rest) > 0 && r.N >= rest[0].place+rest[0].repeats {
+			s.tellCase(rest[0], repeats, d)
+			rest, repeats = rest[1:], nil
+		}
+		repeats = append(repeats, r)
+	}
+	if len(rest) > 0 && len(repeats) > 0 {
+		s.tellCase(rest[0], repeats, d)
+	}
+	return nil
+}
+
+// tellCase has a subtest tell what became of its case. Without a result it is left to end.
+func (s *suiteTest) tellCase(c *cell, repeats []*eval.Result, d *journal.Document) {
+	if len(repeats) == 0 {
+		return
+	}
+	outcome, text := reports.Explain(repeats)
+	quarantine := repeats[0].Quarantine
+	c.tell(func(t *testing.T) {
+		if outcome == eval.Err {
+			text = "could not be judged: " + text
+		}
+		switch {
+		case outcome == eval.Pass:
+		case outcome == eval.Skip:
+			t.Skip("not asked: " + text)
+		case quarantine.Holds(d.Run.StartedAt):
+			t.Skip(diag.CleanLine(fmt.Sprintf("in quarantine until %s (%s): %s", quarantine.Until, quarantine.Owner, quarantine.Reason)) + "\n" + text)
+		case s.gate != nil && s.whole:
+			t.Log("does not pass, and the gate decides: " + text)
+		default:
+			t.Error(text)
+		}
+	})
+}
+
+// tellGate has the subtest of the gate say what its rules make of the run, with the table that the command prints.
+func (s *suiteTest) tellGate(d *journal.Document) {
+	var table bytes.Buffer
+	if err := reports.Table(&table, d, reports.Options{}); err != nil {
+		fmt.Fprintf(&table, "%s\n", err)
+	}
+	var text strings.Builder
+	for line := range strings.Lines(table.String()) {
+		if text.WriteString("| " + line); text.Len() > maxTable {
+			text.WriteString("| ...\n")
+			break
+		}
+	}
+	s.gate.tell(func(t *testing.T) {
+		switch why := gateWords[d.Gate.Exit]; {
+		case d.Gate.Exit == harness.ExitOK:
+			t.Logf("the gate holds\n%s", &text)
+		case d.Partial():
+			t.Errorf("the run is incomplete: %s\n%s", incomplete(d), &text)
+		default:
+			t.Errorf("%s\n%s", why, &text)
+		}
+	})
+}
+
+// maxTable bounds the table under the gate, in bytes; what is longer is cut after a line.
+const maxTable = 20_000
+
+// gateWords say what an exit code of the gate means.
+var gateWords = map[int]string{
+	harness.ExitFailed:       "the gate does not hold",
+	harness.ExitInconclusive: "the comparison with the baseline is inconclusive, where the gate says that this fails",
+	harness.ExitIncomplete:   "the run cannot be judged: too many errors, or no valid comparison",
+}
+
+// incomplete says why trials are missing.
+func incomplete(d *journal.Document) string {
+	c := d.Summary.Counts
+	why := fmt.Sprintf("%d of %s asked", c.Pass+c.Fail+c.Error, diag.Count(d.Run.Plan.Trials, "trial"))
+	if d.End != nil && d.End.Message != "" {
+		why += ": " + diag.CleanLine(d.End.Message)
+	}
+	return why
+}

@@ -1,0 +1,54 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// maxExplained bounds what is told of one case, in code points.
+const maxExplained = 6_000
+
+// Explain tells what became of a case on an arm, its repeats folded: the outcome and, unless that is a pass, why in one line, then
+// where the case stands and the scores, differences and answers of each repeat that ended so. A bar stands before each of those lines, so that no
+// answer can look like a line of whoever prints it; control characters are escaped, and what is long is cut.
+func Explain(repeats []*eval.Result) (eval.Outcome, string) {
+	var counts eval.Counts
+	for _, r := range repeats {
+		counts.Add(r.Outcome)
+	}
+	outcome := journal.Fold(counts)
+	if outcome == eval.Pass {
+		return outcome, ""
+	}
+	message := ""
+	var told strings.Builder
+	for _, r := range repeats {
+		if r.Outcome != outcome {
+			continue
+		}
+		if message == "" {
+			message = why(r)
+		}
+		if outcome != eval.Skip {
+			account(&told, r, len(repeats))
+		}
+	}
+	if len(repeats) > 1 {
+		message = fmt.Sprintf("%s: %s", tally(counts), message)
+	}
+	var out strings.Builder
+	out.WriteString(diag.CleanLine(shorten(message, 500)))
+	if at := repeats[0].At; at != "" {
+		out.WriteString("\n| " + diag.CleanLine(at))
+	}
+	if rest := strings.TrimRight(told.String(), "\n"); rest != "" {
+		for line := range strings.SplitSeq(shorten(rest, maxExplained), "\n") {
+			out.WriteString("\n| " + diag.Clean(strings.TrimSuffix(line, "\r")))
+		}
+	}
+	return outcome, out.String()
+}

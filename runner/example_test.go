@@ -1,0 +1,55 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing/fstest"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/genlang"
+	"github.com/evalrun/evalrun/genlang/emulator"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// A plan is carried out by whatever generates answers: here the client of the service, which asks an emulator. Results come as they
+// are ready, here one by one. The client makes one attempt for each call; who wants retries and limits puts them around it.
+func ExampleRun() {
+	files := fstest.MapFS{"s.yaml": {Data: []byte(`
+version: 1
+name: capitals
+targets: [{name: pro, model: svc-pro}]
+prompts: [{name: direct, text: "What is the capital of {{.country}}?"}]
+defaults: {scorers: [{contains: "{{.capital}}"}]}
+cases:
+  - {name: france, vars: {country: France, capital: Paris}}
+  - {name: atlantis, vars: {country: Atlantis, capital: Poseidonis}}
+`)}}
+	var diags diag.List
+	s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	if diags.HasErrors() {
+		_ = diag.Renderer{}.Render(os.Stdout, &diags)
+		return
+	}
+
+	server, err := emulator.New(emulator.Options{Script: emulator.DemoScript()}).Start("127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	client := genlang.New(genlang.Config{BaseURL: server.URL, Key: "any"})
+	defer client.Close()
+
+	plan := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
+	for r := range runner.Run(context.Background(), plan, runner.Config{
+		Generator: client, Counter: client, Embedder: client, Concurrency: 1, CountTokens: suite.CountNever, Stop: runner.NewStop(),
+	}) {
+		fmt.Println(r.Case, r.Outcome, r.Scores[0].Reason)
+	}
+	// Output:
+	// france pass the answer contains "Paris"
+	// atlantis fail the answer does not contain "Poseidonis": "What is the capital of Atlantis?"
+}

@@ -1,0 +1,129 @@
+package scorers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Pass is the finding of an answer that is as it should be. The reason is for people, and says what was found.
+func Pass(format string, args ...any) Finding { return yes(format, args...) }
+
+// Fail is the finding of an answer that was judged and found wanting.
+func Fail(format string, args ...any) Finding { return no(format, args...) }
+
+// Graded is a finding with a value in [0,1] between the two.
+func Graded(value float64, passed bool, format string, args ...any) Finding {
+	return graded(value, passed, format, args...)
+}
+
+// Unscored is the finding of a scorer that could not tell, which is neither a pass nor a failure: the trial is an error.
+func Unscored(format string, args ...any) Finding { return unscored(format, args...) }
+
+// OnText is a check of the text of an answer. An answer without text fails, and `not:` does not turn that into a pass.
+func OnText(check func(text string) Finding) Func {
+	return func(a *Answer) Finding {
+		if missing, ok := noText(a); ok {
+			return missing
+		}
+		return check(a.Candidate.Text)
+	}
+}
+
+// New makes a kind of scorer of your own. T is what stands under its name in the suite: a string, a number, a bool, or, for a
+// mapping or a list, what encoding/json reads it into, unknown keys being mistakes. compile is called when the suite is
+// loaded, and again for a run; its error is a mistake of the suite, told at the place of the argument. What it returns looks
+// at answers, several at once. All that stands beside every scorer (`select`, `threshold`, `not:` and so on) works with it.
+func New[T any](name string, compile func(arg T) (Func, error)) Kind {
+	return Kind{Name: name, Summary: "a scorer of your own", Example: "- " + name + ": ...", compile: func(a args) Scorer {
+		arg, ok := argument[T](a.Args)
+		if !ok {
+			return nil
+		}
+		check, err := compile(arg)
+		if err != nil {
+			a.Args.Errorf("", "`%s`: %s", name, err)
+			return nil
+		}
+		return Func(func(a *Answer) Finding {
+			f := check(a)
+			if inRange := f.Value >= 0 && f.Value <= 1; !inRange {
+				f.Broken = fmt.Sprintf("its value is %v, which is not within 0 and 1", f.Value)
+			}
+			return f
+		})
+	}}
+}
+
+// argument reads what stands under the name of a kind; mistakes go to the node.
+func argument[T any](n yamlnode.Node) (arg T, ok bool) {
+	if text, is := any(&arg).(*string); is { // as it is written: 1.10 stays 1.10
+		*text = n.Str()
+		return arg, n.IsScalar()
+	}
+	source := n.JSON(nil)
+	if n.IsNumber() { // out of a template it came as a text
+		source = []byte(n.Written())
+	}
+	dec := json.NewDecoder(bytes.NewReader(source))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&arg)
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mismatch):
+		if field, _, _ := strings.Cut(mismatch.Field, "."); n.IsMapping() && n.Map().Has(field) {
+			n = n.Map().Get(field)
+		}
+		n.Errorf("", "expected %s, found %s", expected(mismatch.Type), n.Describe())
+	case err != nil:
+		n.Errorf("", "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return arg, err == nil
+}
+
+// expected names a type for people who write suites.
+func expected(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a mapping"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}
+
+var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+
+// With is the table with kinds of your own in it. A name that means something else already is an error.
+func (t Table) With(own Table) (Table, error) {
+	out := slices.Clone(t)
+	for _, k := range own {
+		takes := func(other Kind) bool { return slices.Contains(other.Options, k.Name) }
+		switch {
+		case !kindName.MatchString(k.Name):
+			return nil, fmt.Errorf("%q is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first", k.Name)
+		case k.compile == nil:
+			return nil, fmt.Errorf("the kind of scorer `%s` does nothing: make it by scorers.New", k.Name)
+		case out.Lookup(k.Name) != nil:
+			return nil, fmt.Errorf("there is a kind of scorer `%s` already: choose another name", k.Name)
+		case suite.Reserved(k.Name) || slices.ContainsFunc(out, takes):
+			return nil, fmt.Errorf("`%s` is an option of scorers, and no name for a kind: choose another", k.Name)
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}

@@ -1,0 +1,178 @@
+package scorers_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// bounds are the arguments of a kind that takes a mapping.
+type bounds struct {
+	Least int      `json:"least"`
+	Words []string `json:"words"`
+}
+
+// own are kinds as somebody makes them.
+func own(t testing.TB) scorers.Table {
+	t.Helper()
+	found := func(format string, args ...any) (scorers.Func, error) {
+		return scorers.OnText(func(text string) scorers.Finding {
+			want := fmt.Sprintf(format, args...)
+			if !strings.Contains(text, want) {
+				return scorers.Fail("there is no %s", want)
+			}
+			return scorers.Pass("there is %s", want)
+		}), nil
+	}
+	table, err := scorers.Builtin().With(scorers.Table{
+		scorers.New("aText", func(arg string) (scorers.Func, error) { return found("text %s", arg) }),
+		scorers.New("aNumber", func(arg int) (scorers.Func, error) {
+			if arg < 1 {
+				return nil, errors.New("one at least")
+			}
+			return found("number %d", arg)
+		}),
+		scorers.New("aFlag", func(arg bool) (scorers.Func, error) { return found("flag %t", arg) }),
+		scorers.New("aList", func(arg []float64) (scorers.Func, error) { return found("list %v", arg) }),
+		scorers.New("aMapping", func(arg bounds) (scorers.Func, error) { return found("mapping %+v", arg) }),
+		scorers.New("aValue", func(arg float64) (scorers.Func, error) {
+			return func(*scorers.Answer) scorers.Finding { return scorers.Graded(arg*math.Inf(1), true, "") }, nil
+		}),
+		scorers.New("unsure", func(string) (scorers.Func, error) {
+			return func(*scorers.Answer) scorers.Finding { return scorers.Unscored("who knows") }, nil
+		}),
+		scorers.New("panics", func(string) (scorers.Func, error) {
+			return func(*scorers.Answer) scorers.Finding { panic("oh") }, nil
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// judge loads a suite with a scorer of that entry, and scores an answer. The message is of the mistakes in the suite.
+func judge(t testing.TB, table scorers.Table, entry, text string) (score eval.Score, mistakes string, err error) {
+	t.Helper()
+	var diags diag.List
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: '{{.n}}{{.s}}'}]\ncases:\n  - name: c\n    vars: {n: 7, s: 1.10}\n    scorers:\n" +
+		"      - " + entry + "\n")}}, "s.yaml", "s.yaml", table, suite.Options{}, &diags)
+	if diags.HasErrors() {
+		return score, diags.Err().Error(), nil
+	}
+	for c := range s.Cases() {
+		score, err = table.Compile(c.Scorers[0]).Score(answer(text))
+	}
+	return score, "", err
+}
+
+func TestOwnKinds(t *testing.T) {
+	table := own(t)
+	for _, c := range []struct{ entry, answer, reason string }{ // a reason that begins with "there is" is a pass
+		{"aText: 1.10", "text 1.10", "there is text 1.10"},
+		{"aText: '{{.s}}'", "text 1.10", "there is text 1.10"},
+		{"aText: ''", "text ", "there is text "},
+		{"aText: é\u0301", "text é\u0301", "there is text é\u0301"},
+		{"aNumber: 7", "number 7", "there is number 7"},
+		{"aNumber: '{{.n}}'", "number 7", "there is number 7"},
+		{"aNumber: 7", "number 8", "there is no number 7"},
+		{"aFlag: false", "flag false", "there is flag false"},
+		{"aList: [1, 2.5]", "list [1 2.5]", "there is list [1 2.5]"},
+		{"aMapping: {least: 2, words: ['{{.n}}', b]}", "mapping {Least:2 Words:[7 b]}", "there is mapping {Least:2 Words:[7 b]}"},
+		{"aMapping: {}", "mapping {Least:0 Words:[]}", "there is mapping {Least:0 Words:[]}"},
+		{"not: {aText: x}", "y", "there is no text x"},
+		{"{aText: x, select: {regex: '<(.*)>'}}", "text x <y>", "there is no text x (of /<(.*)>/)"},
+		{"aText: x", "", "the answer has no text (finish reason STOP)"},
+	} {
+		score, mistakes, err := judge(t, table, c.entry, c.answer)
+		if err != nil || mistakes != "" || !strings.HasSuffix(score.Reason, c.reason) {
+			t.Errorf("%s: %q %v %q", c.entry, score.Reason, err, mistakes)
+		}
+		if passes := strings.HasPrefix(c.reason, "there is ") && !strings.HasPrefix(c.reason, "there is no"); score.Passed != (passes || strings.HasPrefix(c.entry, "not")) {
+			t.Errorf("%s: passed is %t", c.entry, score.Passed)
+		}
+	}
+}
+
+func TestOwnKindsThatFail(t *testing.T) {
+	table := own(t)
+	for entry, want := range map[string]string{
+		"aValue: 1": "its value is +Inf", "aValue: -1": "its value is -Inf", "aValue: 0": "its value is NaN", "panics: x": "the scorer panics failed: oh",
+	} {
+		if _, mistakes, err := judge(t, table, entry, "x"); err == nil || mistakes != "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v %q", entry, err, mistakes)
+		}
+	}
+	if score, _, err := judge(t, table, "unsure: x", "x"); err != nil || score.Value != nil || score.Unscored != "who knows" {
+		t.Errorf("%+v %v", score, err)
+	}
+}
+
+// Mistakes in the arguments of a kind of one's own are told as those of the built-in ones are.
+func TestOwnKindsCheckArguments(t *testing.T) {
+	table := own(t)
+	for entry, want := range map[string]string{
+		"aText: [x]":                       "s.yaml:9:16: expected a text, found a list",
+		"aText:":                           "`aText` needs an argument",
+		"aNumber: 0":                       "s.yaml:9:18: `aNumber`: one at least",
+		"aNumber: '{{.s}}'":                `expected a whole number, found "1.10"`,
+		"aNumber: 1.5":                     "s.yaml:9:18: expected a whole number, found the number 1.5",
+		"aNumber: yes":                     `expected a whole number, found "yes"`,
+		"aNumber: 99999999999999999999999": "expected a whole number, found the number 99999999999999999999999",
+		"aFlag: 1":                         "expected true or false, found the number 1",
+		"aList: x":                         `expected a list, found "x"`,
+		"aMapping: x":                      `expected a mapping, found "x"`,
+		"aMapping: {leest: 2}":             "unknown field \"leest\"",
+		"aMapping: {least: two}":           `s.yaml:9:27: expected a whole number, found "two"`,
+		"aMapping: {words: {a: b}}":        "s.yaml:9:27: expected a list, found a mapping",
+		"{aText: x, ignoreCase: true}":     "unknown key `ignoreCase` beside `aText`",
+		"aTxet: x":                         "unknown scorer kind `aTxet`",
+	} {
+		if _, mistakes, err := judge(t, table, entry, "x"); err != nil || !strings.Contains(mistakes, want) {
+			t.Errorf("%s: %q %v", entry, mistakes, err)
+		}
+	}
+}
+
+func TestOwnKindsHaveNamesOfTheirOwn(t *testing.T) {
+	kind := func(name string) scorers.Kind {
+		return scorers.New(name, func(string) (scorers.Func, error) { return nil, nil })
+	}
+	for want, kinds := range map[string]scorers.Table{
+		"`equals` already":          {kind("equals")},
+		"`mine` already":            {kind("mine"), kind("mine")},
+		"`weight` is an option":     {kind("weight")},
+		"`use` is an option":        {kind("use")},
+		"`ignoreCase` is an option": {kind("ignoreCase")},
+		`"" is not a name`:          {kind("")},
+		`"two words" is not a name`: {kind("two words")},
+		`"a\nb" is not a name`:      {kind("a\nb")},
+		"`literal` does nothing":    {{Name: "literal"}},
+	} {
+		if _, err := scorers.Builtin().With(kinds); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if table, err := scorers.Builtin().With(nil); err != nil || len(table) != len(scorers.Builtin()) {
+		t.Error(len(table), err)
+	}
+}
+
+// Arguments come from files that may be hostile.
+func FuzzOwnKinds(f *testing.F) {
+	for _, s := range []string{"aNumber: 7", "aMapping: {least: 1e400, words: [!!binary x]}", "aList: [.inf, 0x1F, ~]", "aText: &a [*a]", "aMapping: {least: {{.n}}}"} {
+		f.Add(s)
+	}
+	table := own(f)
+	f.Fuzz(func(t *testing.T, entry string) {
+		_, _, _ = judge(t, table, strings.ReplaceAll(entry, "\n", "\n        "), "text") // it only must not panic
+	})
+}
