@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 func choiceKind() Kind {
@@ -16,16 +18,24 @@ func choiceKind() Kind {
 			"a letter that is said to be the answer (`Answer: B`, `the answer is (B)`, `B is correct`, `\\boxed{B}`, and `Antwort`, `réponse`, `respuesta`, `答案` and the like); a letter that opens a line or stands in brackets (`B) Lyon`, " +
 			"`(B)`); a letter that stands alone, in the case of `of` (`A` and `I` before another word are taken for words). Letters behind `not` do not count. An answer that names none, or several in the same way, " +
 			"fails and says so. Texts of the options are not looked at: for these use `contains`.",
-		Example: "- choice: {is: B, of: [A, B, C, D]}", compile: compileChoice,
+		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: shape.Either(shape.Text, choiceKeys.Shape()), compile: compileChoice,
 	}
 }
 
 var choiceLabel = regexp.MustCompile(`^[\pL\pN]{1,3}$`)
 
+var choiceKeys = shape.Block{
+	Need: []string{"is"},
+	Keys: []shape.Key{
+		{Name: "is", Is: shape.Text, Doc: "The letter."},
+		{Name: "of", Is: shape.Filled(shape.Text), Doc: "The letters there are; A, B, C, D when not given."},
+	},
+}
+
 func compileChoice(a args) Scorer {
 	is, of := a.Args, []string{"A", "B", "C", "D"}
 	if a.Args.IsMapping() {
-		m := a.Args.Map("is", "of")
+		m := a.Args.Map(choiceKeys.Names()...)
 		is = m.Need("is")
 		if n := m.Get("of"); !n.IsZero() {
 			of = nil

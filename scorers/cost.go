@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -12,7 +13,7 @@ func costKind() Kind {
 		Name: "cost", Summary: "the answer costs no more than so much",
 		Doc: "Takes `{max}` (and `min`), or the largest amount alone, in the currency of the price list: `prices: FILE` in the suite, or `--prices FILE`. Without one, or without a price for a model that is judged, nothing is asked. " +
 			"What is counted are the tokens of the prompt and of the answer, all candidates together, without attempts that failed; the reason says where the numbers come from: the service, countTokens, or an estimate from the number of bytes.",
-		Example: "- cost: {max: 0.002}", compile: compileCost,
+		Example: "- cost: {max: 0.002}", takes: shape.Either(price, costKeys.Shape()), compile: compileCost,
 	}
 }
 
@@ -39,11 +40,18 @@ func amount(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
+var price = shape.Number(0, math.MaxInt32)
+
+var costKeys = shape.Block{
+	Some: []string{"min", "max"},
+	Keys: []shape.Key{{Name: "min", Is: price, Doc: "At least so much."}, {Name: "max", Is: price, Doc: "At most so much."}},
+}
+
 func compileCost(a args) Scorer {
 	a.NeedsPrice = true
 	var s span
 	if a.Args.IsMapping() {
-		m := a.Args.Map("min", "max")
+		m := a.Args.Map(costKeys.Names()...)
 		s = amountsOf(m)
 		if s.min == nil && s.max == nil {
 			a.Args.Errorf("such as {max: 0.002}", "`cost` needs max or min")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
@@ -28,7 +29,7 @@ func programKinds() []Kind {
 			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is unscored. The program must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB: " +
 			"everything else makes the trial an error of kind `scorer`, which shows the end of its standard error. What it started ends with it. It gets the environment without the variables of evalrun (EVALRUN_...), and `env`. " +
 			"The files of the suite's folder that the command names count as a part of the scorer. Not for suites that are not trusted (`--untrusted`).",
-		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", compile: compileExec,
+		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: shape.Either(texts, execKeys.Shape()), compile: compileExec,
 	}}
 }
 
@@ -68,6 +69,16 @@ type execScorer struct {
 	args        json.RawMessage
 }
 
+var execKeys = shape.Block{
+	Need: []string{"command"},
+	Keys: []shape.Key{
+		{Name: "command", Is: texts, Doc: "The program and its arguments."},
+		{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
+		{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
+		{Name: "env", Is: shape.Map(shape.Text), Doc: "Variables of its environment."},
+	},
+}
+
 func compileExec(a args) Scorer {
 	if a.Suite != nil && a.Suite.Untrusted() {
 		a.Entry.Key(a.Kind).Errorf("leave the scorer out, or run without --untrusted", "a suite that is not trusted cannot run programs")
@@ -76,7 +87,7 @@ func compileExec(a args) Scorer {
 	x := execScorer{command: program.Command{Timeout: execTimeout}}
 	command := a.Args
 	if a.Args.IsMapping() {
-		m := a.Args.Map("command", "args", "timeout", "env")
+		m := a.Args.Map(execKeys.Names()...)
 		command = m.Need("command")
 		if v := m.Get("args"); !v.IsZero() {
 			x.args = v.JSON(nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expression"
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -23,7 +24,7 @@ func expressionKinds() []Kind {
 			"Write `vars.x` rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. Variables that are written as numbers are texts: `int(vars.n)`. " +
 			"An answer without text fails where `answer` is named. A number outside 0 to 1, a missing rating and an expression that cannot be told (`int(\"many\")`) are unscored. " +
 			fmt.Sprintf("Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.", expression.MaxText),
-		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", compile: compileExpr,
+		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", takes: shape.Text, compile: compileExpr,
 	}}
 }
 

@@ -23,7 +23,7 @@ func judgeKinds() []Kind {
 			"`judge: NAME` chooses among several judges. `repeats: N` asks it so often: the value is the mean of the numbers, or that of the choice most often made (of several the lowest), and the reason tells which share of the pairs of repeats agrees. " +
 			"The answer goes to the judge between fences with a code that it cannot know, and is no template. " +
 			"Only one JSON object with `reason` and `score` (or `choice`) counts; what is no such object is asked for once more, and after that, or for a score out of range, a block or a judge that cannot be asked, the score is unscored.",
-		Example: "- judge:\n    rubric: The answer names the capital of France and nothing else.\n    repeats: 3\n  threshold: 0.8", compile: compileJudge,
+		Example: "- judge:\n    rubric: The answer names the capital of France and nothing else.\n    repeats: 3\n  threshold: 0.8", takes: judgeKeys().Shape(), compile: compileJudge,
 	}}
 }
 
@@ -61,7 +61,7 @@ type judging struct {
 }
 
 func compileJudge(a args) Scorer {
-	m := a.Args.Map("rubric", "factuality", "closedQA", "faithfulness", "relevance", "judge", "repeats", "scale", "min")
+	m := a.Args.Map(judgeKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
@@ -122,11 +122,7 @@ func (r *fillIn) arguments(name string) {
 		r.part(name, r.at)
 		return
 	}
-	keys := append(slices.Clone(r.needs), "question")
-	if len(r.choices) > 0 {
-		keys = append(keys, "values")
-	}
-	m := r.at.Map(keys...)
+	m := r.at.Map(r.keys().Names()...)
 	if r.ok = r.at.IsMapping(); !r.ok {
 		return
 	}
@@ -161,12 +157,9 @@ func (r *fillIn) text(n yamlnode.Node) string {
 
 // values replaces what choices are worth.
 func (r *fillIn) values(n yamlnode.Node) {
-	var words []string
-	for _, c := range r.choices {
-		words = append(words, c.word)
-	}
-	for e := range n.Map(words...).Entries() {
-		if i := slices.Index(words, e.Name()); i >= 0 {
+	words := r.worth()
+	for e := range n.Map(words.Names()...).Entries() {
+		if i := slices.Index(words.Names(), e.Name()); i >= 0 {
 			r.choices[i].value = e.Value.Float(0, 1)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 var listOptions = []string{"ignoreCase", "normalize"}
@@ -20,7 +22,7 @@ func listKind() Kind {
 			"It passes when the answer has all the items and no others; with `recall`, when it has at least that share of them, whatever else it has. " +
 			"The value is the share of the items of both sides that both have or, with `recall`, the share that was found; under `order`, of the longest run in order. " +
 			"Options beside it: `ignoreCase: true`, `normalize: nfc | nfkc | none` (default nfc).",
-		Example: "- list: {items: [red, green, blue], order: true}\n  ignoreCase: true", compile: compileList,
+		Example: "- list: {items: [red, green, blue], order: true}\n  ignoreCase: true", takes: shape.Either(texts, listKeys.Shape()), compile: compileList,
 	}
 }
 
@@ -36,12 +38,21 @@ type listCheck struct {
 	recall  float64 // NaN: the lists must be equal
 }
 
+var listKeys = shape.Block{
+	Need: []string{"items"},
+	Keys: append([]shape.Key{
+		{Name: "items", Is: texts, Doc: "What is to be listed."},
+		{Name: "order", Is: shape.Bool, Doc: "The order matters."},
+		{Name: "recall", Is: share, Doc: "The share of the items that must be there, whatever else is."},
+	}, textKeys.Only(listOptions...).Keys...),
+}
+
 func compileList(a args) Scorer {
 	c := listCheck{fold: a.fold(), place: map[string]int{}, recall: math.NaN()}
 	c.fold.trim = true
 	items := a.Args
 	if a.Args.IsMapping() {
-		m := a.Args.Map(append([]string{"items", "order", "recall"}, listOptions...)...)
+		m := a.Args.Map(listKeys.Names()...)
 		items = m.Need("items")
 		c.ordered = m.Get("order").Bool()
 		if v := m.Get("recall"); !v.IsZero() {

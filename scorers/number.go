@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 func numberKind() Kind {
@@ -19,14 +21,26 @@ func numberKind() Kind {
 			"Currencies, units and percent signs are left out, so that `12%` is 12 and `5 million` is 5. Thousands may be separated by commas, apostrophes, underscores and no-break spaces, but not by ordinary " +
 			"spaces. `decimal: comma` (default `point`) reads `1.234` as thousands and `3,5` as a decimal, as in German. Not read: words (twelve), fractions (of 3/4 the last number is 4), " +
 			"digits right behind a Latin, Greek or Cyrillic letter (CO2), and versions (1.2.3).",
-		Example: "- number: {is: 42.5, tolerance: 0.1}", compile: compileNumber,
+		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: shape.Either(anyNumber, numberKeys.Shape()), compile: compileNumber,
 	}
+}
+
+var anyNumber = shape.Number(-math.MaxFloat64, math.MaxFloat64)
+
+var numberKeys = shape.Block{
+	Need: []string{"is"},
+	Keys: []shape.Key{
+		{Name: "is", Is: anyNumber, Doc: "The number."},
+		{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off it may be."},
+		{Name: "relative", Is: shape.Number(0, math.MaxInt32), Doc: "How far off it may be, as a share of `is`."},
+		{Name: "decimal", Is: shape.Word("point", "comma"), Doc: "How decimals are written; point when not given."},
+	},
 }
 
 func compileNumber(a args) Scorer {
 	is, tolerance, comma := a.Args, 0.0, false
 	if a.Args.IsMapping() {
-		m := a.Args.Map("is", "tolerance", "relative", "decimal")
+		m := a.Args.Map(numberKeys.Names()...)
 		is = m.Need("is")
 		tolerance = m.Get("tolerance").Float(0, math.MaxFloat64)
 		comma = m.Get("decimal").Word("point", "comma") == "comma"

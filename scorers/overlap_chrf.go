@@ -3,6 +3,8 @@ package scorers
 import (
 	"fmt"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 // chrF is sacreBLEU's sentence score.
@@ -18,8 +20,17 @@ type chrFText struct {
 	charCounts, wordCounts *counts // of a reference
 }
 
+var chrfKeys = overlapKeys(
+	shape.Key{Name: "charOrder", Is: shape.Int(1, 9), Doc: "The longest run of characters; 6 when not given."},
+	shape.Key{Name: "wordOrder", Is: shape.Int(0, 4), Doc: "The longest run of words: 0 when not given; 2 is chrF++."},
+	shape.Key{Name: "beta", Is: shape.Number(0.1, 10), Doc: "How much more recall counts than precision; 2 when not given."},
+	shape.Key{Name: "lowercase", Is: shape.Bool},
+	shape.Key{Name: "whitespace", Is: shape.Bool, Doc: "Whether white space counts."},
+	shape.Key{Name: "epsSmoothing", Is: shape.Bool},
+)
+
 func compileChrF(a args) Scorer {
-	m := a.Args.Map("to", "min", "charOrder", "wordOrder", "beta", "lowercase", "whitespace", "epsSmoothing")
+	m := a.Args.Map(chrfKeys.Names()...)
 	r, ok := a.overlapRule(m)
 	c := chrF{chars: 6, beta: 2, lowercase: m.Get("lowercase").Bool(), whitespace: m.Get("whitespace").Bool(), eps: m.Get("epsSmoothing").Bool()}
 	if n := m.Get("charOrder"); !n.IsZero() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -47,8 +48,18 @@ func (e edits) tooLong(text, what string) (Finding, bool) {
 	return Finding{}, false
 }
 
+var levenshteinKeys = shape.Block{
+	Need: []string{"to"},
+	Keys: append([]shape.Key{
+		{Name: "to", Is: texts, Doc: "A text to compare with, or several."},
+		{Name: "max", Is: shape.Int(0, maxEdit), Doc: "The largest distance that passes."},
+		{Name: "ratio", Is: share, Doc: "Instead of `max`: the least value that passes."},
+		{Name: "definition", Is: shape.Word("length", "indel"), Doc: "Of the ratio; length when not given."},
+	}, textKeys.Keys...),
+}
+
 func compileLevenshtein(a args) Scorer {
-	m := a.Args.Map(append([]string{"to", "max", "ratio", "definition"}, textOptions...)...)
+	m := a.Args.Map(levenshteinKeys.Names()...)
 	var refs []string
 	if n := m.Need("to"); n.IsSequence() {
 		refs = a.references(n)
@@ -142,8 +153,10 @@ func indelRatio(a, b string) float64 {
 	return 2 * float64(commonLength(places(y), len(y), x)) / float64(len(x)+len(y))
 }
 
+var jaroWinklerKeys = overlapKeys(textKeys.Keys...)
+
 func compileJaroWinkler(a args) Scorer {
-	m := a.Args.Map(append([]string{"to", "min"}, textOptions...)...)
+	m := a.Args.Map(jaroWinklerKeys.Names()...)
 	r, ok := a.overlapRule(m)
 	if !ok {
 		return nil

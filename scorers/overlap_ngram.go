@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 // units are the words or characters of a text, which are the pieces of runs (n-grams).
@@ -120,18 +122,31 @@ type bleu struct {
 
 const bleuOrder = 4
 
+var bleuKeys = overlapKeys(
+	shape.Key{Name: "definition", Is: shape.Word("sacrebleu")},
+	shape.Key{Name: "tokenize", Is: shape.Word(sacrebleuTokenizers...), Doc: "13a when not given."},
+	shape.Key{Name: "smoothing", Is: shape.Word(sacrebleuSmoothings...), Doc: "exp when not given."},
+	shape.Key{Name: "effectiveOrder", Is: shape.Bool, Doc: "Texts of under four words count the runs they have; true when not given."},
+	shape.Key{Name: "lowercase", Is: shape.Bool},
+)
+
+var (
+	sacrebleuTokenizers = []string{"13a", "intl", "char", "zh", "none"}
+	sacrebleuSmoothings = []string{"exp", "floor", "add-k", "none"}
+)
+
 func compileBLEU(a args) Scorer {
 	if a.Args.IsMapping() && a.Args.Map().Get("definition").Word("sacrebleu", "nltk") == "nltk" {
 		return compileNLTKBLEU(a)
 	}
-	m := a.Args.Map("to", "min", "definition", "tokenize", "smoothing", "effectiveOrder", "lowercase")
+	m := a.Args.Map(bleuKeys.Names()...)
 	r, ok := a.overlapRule(m)
 	b := bleu{tokenize: "13a", smoothing: "exp", effective: true, lowercase: m.Get("lowercase").Bool()}
 	if n := m.Get("tokenize"); !n.IsZero() {
-		b.tokenize = n.Word("13a", "intl", "char", "zh", "none")
+		b.tokenize = n.Word(sacrebleuTokenizers...)
 	}
 	if n := m.Get("smoothing"); !n.IsZero() {
-		b.smoothing = n.Word("exp", "floor", "add-k", "none")
+		b.smoothing = n.Word(sacrebleuSmoothings...)
 	}
 	if n := m.Get("effectiveOrder"); !n.IsZero() {
 		b.effective = n.Bool()
@@ -217,8 +232,10 @@ func (b bleu) score(u units, shared []float64, refLen int) float64 {
 	return brevity * math.Exp(sum/float64(order))
 }
 
+var gleuKeys = overlapKeys(shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
+
 func compileGLEU(a args) Scorer {
-	m := a.Args.Map("to", "min", "maxOrder")
+	m := a.Args.Map(gleuKeys.Names()...)
 	r, ok := a.overlapRule(m)
 	order := 4
 	if n := m.Get("maxOrder"); !n.IsZero() {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 // nltkBLEU is NLTK's sentence_bleu (nltk.translate.bleu_score, version 3.8) with its smoothing methods, after Chen and Cherry, "A
@@ -17,8 +19,15 @@ type nltkBLEU struct {
 
 var nltkSmoothings = []string{"method0", "method1", "method2", "method3", "method4", "method5", "method6", "method7"}
 
+var nltkKeys = overlapKeys(
+	shape.Key{Name: "definition", Is: shape.Word("nltk")},
+	shape.Key{Name: "smoothing", Is: shape.Word(nltkSmoothings...), Doc: "method0, which is none, when not given."},
+	shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."},
+	shape.Key{Name: "lowercase", Is: shape.Bool},
+)
+
 func compileNLTKBLEU(a args) Scorer {
-	m := a.Args.Map("to", "min", "definition", "smoothing", "maxOrder", "lowercase")
+	m := a.Args.Map(nltkKeys.Names()...)
 	r, ok := a.overlapRule(m)
 	b := nltkBLEU{order: bleuOrder, smoothing: "method0", lowercase: m.Get("lowercase").Bool()}
 	if n := m.Get("smoothing"); !n.IsZero() {

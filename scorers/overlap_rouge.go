@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 const (
@@ -42,18 +44,31 @@ type rougeText struct {
 	places map[string][]place // of a reference, for L
 }
 
+var (
+	rougeTypes       = []string{"1", "2", "3", "4", "L", "Lsum"}
+	rougeMeasures    = []string{"f", "precision", "recall"}
+	rougeDefinitions = []string{"unicode", "rouge-score"}
+)
+
+var rougeKeys = overlapKeys(
+	shape.Key{Name: "type", Is: shape.Word(rougeTypes...), Doc: "Runs of so many words, L for the longest common subsequence, Lsum for that line by line; 1 when not given."},
+	shape.Key{Name: "measure", Is: shape.Word(rougeMeasures...), Doc: "f when not given."},
+	shape.Key{Name: "definition", Is: shape.Word(rougeDefinitions...), Doc: "What a word is: of any script (unicode, the default), or of a-z and 0-9."},
+	shape.Key{Name: "stem", Is: shape.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
+)
+
 func compileRouge(a args) Scorer {
-	m := a.Args.Map("to", "min", "type", "measure", "definition", "stem")
+	m := a.Args.Map(rougeKeys.Names()...)
 	r, ok := a.overlapRule(m)
 	g := rouge{kind: "1", measure: "f", definition: "unicode", stem: m.Get("stem").Bool()}
 	if n := m.Get("type"); !n.IsZero() {
-		g.kind = n.Word("1", "2", "3", "4", "L", "Lsum")
+		g.kind = n.Word(rougeTypes...)
 	}
 	if n := m.Get("measure"); !n.IsZero() {
-		g.measure = n.Word("f", "precision", "recall")
+		g.measure = n.Word(rougeMeasures...)
 	}
 	if n := m.Get("definition"); !n.IsZero() {
-		g.definition = n.Word("unicode", "rouge-score")
+		g.definition = n.Word(rougeDefinitions...)
 	}
 	if g.stem && g.definition == "unicode" {
 		m.Key("stem").Errorf("write `definition: rouge-score` beside it", "`stem` cuts English endings only")

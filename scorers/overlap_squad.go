@@ -42,7 +42,7 @@ func squad(s string) []string {
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
 
 func compileTokenF1(a args) Scorer {
-	m := a.Args.Map("to", "min")
+	m := a.Args.Map(overlapKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	if !ok {
 		return nil

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 func refusalKind() Kind {
@@ -15,7 +17,7 @@ func refusalKind() Kind {
 			"in the first 500 characters. Its limits: it knows wordings and not meanings. It misses refusals in other words, languages or further down, and partial ones; it takes for refusals a story in which somebody says " +
 			"such a phrase, and an answer that regrets one thing and helps with another. Languages other than English have few phrases. Check it against answers that you have read before you gate on it. " +
 			"An answer without text is neither: for what the service withheld use `blocked`.",
-		Example: "- refusal: false", compile: compileRefusal,
+		Example: "- refusal: false", takes: shape.Either(shape.Bool, refusalKeys.Shape()), compile: compileRefusal,
 	}
 }
 
@@ -58,10 +60,18 @@ const refusalWindow = 500
 
 type phrase struct{ text, language string }
 
+var refusalKeys = shape.Block{
+	Need: []string{"is"},
+	Keys: []shape.Key{
+		{Name: "is", Is: shape.Bool, Doc: "Whether a refusal is wanted."},
+		{Name: "also", Is: shape.OneOrList(shape.Text), Doc: "Phrases of refusal beyond those that are known."},
+	},
+}
+
 func compileRefusal(a args) Scorer {
 	want, phrases := a.Args, []phrase(nil)
 	if a.Args.IsMapping() {
-		m := a.Args.Map("is", "also")
+		m := a.Args.Map(refusalKeys.Names()...)
 		want = m.Need("is")
 		for _, n := range m.Get("also").Items() {
 			text := opening(textOf(n))

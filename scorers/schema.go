@@ -13,6 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 // shapeKinds look at the form of an answer, or for a value in it.
@@ -27,14 +29,23 @@ func schemaKind() Kind {
 			"one that is not known is told as a warning and not checked. `$ref` stays within the schema (`#/$defs/item`): references to files and addresses are mistakes, and nothing is ever loaded. `pattern` is RE2. " +
 			"`fence: true` reads the first fenced block (```) of the answer, when there is one; otherwise the whole answer must be one JSON value. The reason lists each violation with the JSON Pointer of the value. " +
 			"Not told (unscored): values nested deeper than 500, numbers of more than 400 characters or with exponents beyond 400, and checks that take too many steps: 200,000, for long answers up to a million.",
-		Example: "- jsonSchema:\n    schema:\n      type: object\n      required: [queue, priority]\n      properties:\n        queue: {enum: [billing, access, other]}\n        priority: {type: integer, minimum: 1, maximum: 3}", compile: compileSchema,
+		Example: "- jsonSchema:\n    schema:\n      type: object\n      required: [queue, priority]\n      properties:\n        queue: {enum: [billing, access, other]}\n        priority: {type: integer, minimum: 1, maximum: 3}", takes: schemaKeys.Shape(), compile: compileSchema,
 	}
 }
 
 const schemaURL = "evalrun:///schema.json"
 
+var schemaKeys = shape.Block{
+	One: []string{"schema", "file"},
+	Keys: []shape.Key{
+		{Name: "schema", Is: shape.Map(shape.Any), Doc: "A JSON Schema, in YAML."},
+		{Name: "file", Is: shape.Text, Doc: "A JSON or YAML file of the suite's folder with the schema."},
+		{Name: "fence", Is: shape.Bool, Doc: "Reads the first fenced block, when there is one."},
+	},
+}
+
 func compileSchema(a args) Scorer {
-	m := a.Args.Map("schema", "file", "fence")
+	m := a.Args.Map(schemaKeys.Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
@@ -105,6 +106,9 @@ type Kind struct {
 	nests   bool     // it takes other scorers
 	// textless says that it never looks at the text of an answer, so that there is nothing to select.
 	textless bool
+	// takes is what the arguments look like, for the JSON Schema. The keys of a mapping come from the same Block by which compile knows
+	// them.
+	takes shape.Shape
 	// compile reads the arguments; mistakes go to their nodes. With mistakes the
 	// result may be nil.
 	compile func(a args) Scorer

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // selector picks a part of a text. It says in a finding why there is none.
@@ -29,7 +30,7 @@ func (a args) selectors() []selector {
 	}
 	var out []selector
 	for _, step := range n.Items() {
-		m := step.Map("jq", "regex", "group", "fence")
+		m := step.Map(suite.SelectStep.Names()...)
 		if !step.IsMapping() {
 			continue
 		}

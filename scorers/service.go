@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -18,45 +19,47 @@ func serviceKinds() []Kind {
 		{
 			Name: "finishReason", Summary: "generation ended for this reason, or one of these",
 			Doc:     "Takes a reason or a list: STOP, MAX_TOKENS, SAFETY and what else the service sends; a value that evalrun does not know is compared as it is. An answer without a candidate fails.",
-			Example: "- finishReason: STOP", compile: compileFinishReason,
+			Example: "- finishReason: STOP", takes: finishReasons, compile: compileFinishReason,
 		},
 		{
 			Name: "safety", Summary: "the safety ratings stay within bounds",
 			Doc: "Takes `max` and `min` on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH, for one `category`, a list of them, or every rating that came. `of: prompt` reads the ratings of the prompt instead of the answer's. " +
 				"A rating that is missing or not on the scale is unscored, which makes the trial an error; with `absent: true` it passes. `absent: true` alone asks that there is no rating.",
-			Example: "- safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}", compile: compileSafety,
+			Example: "- safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}", takes: safetyKeys.Shape(), compile: compileSafety,
 		},
 		{
 			Name: "blocked", Summary: "the prompt or the answer was blocked, or was not",
 			Doc: "Takes true, false, or a `reason` (one or several): a block is a blockReason of the prompt, or a finish reason of " + strings.Join(eval.BlockReasons, ", ") + ". " +
 				"`{reason: SAFETY}` passes for a block for that reason; `by: prompt` or `by: answer` narrows it.",
-			Example: "- blocked: true", compile: compileBlocked,
+			Example: "- blocked: true", takes: shape.Either(shape.Bool, blockReasons, shape.Some(blockedKeys.Shape())), compile: compileBlocked,
 		},
 		{
 			Name: "latency", Summary: "the answer came within a time",
 			Doc:     "Takes `{max}` (and `min`), or the longest duration alone. What is measured is the service time of the attempt that was answered: waiting for limits and earlier attempts do not count.",
-			Example: "- latency: {max: 2s}", compile: compileLatency,
+			Example: "- latency: {max: 2s}", takes: timeBounds, compile: compileLatency,
 		},
 		{
 			Name: "firstToken", Summary: "the first text of a streamed answer came within a time",
 			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first chunk that holds text. " +
 				"The target must have `stream: true`; of an answer that came in one piece it cannot be told, which is unscored. A streamed answer without text fails.",
-			Example: "- firstToken: {max: 800ms}", compile: compileFirstToken, stream: true,
+			Example: "- firstToken: {max: 800ms}", takes: timeBounds, compile: compileFirstToken, stream: true,
 		},
 		{
 			Name: "chunks", Summary: "a streamed answer came in so many chunks",
 			Doc:     "Takes `{min, max}`, or the largest number alone. The target must have `stream: true`; an answer that came in one piece is unscored.",
-			Example: "- chunks: {min: 2}", compile: compileChunks, stream: true,
+			Example: "- chunks: {min: 2}", takes: shape.Either(shape.Int(1, math.MaxInt32), boundsKeys.Shape()), compile: compileChunks, stream: true,
 		},
 		{
 			Name: "tokens", Summary: "the answer, the prompt or both have so many tokens",
 			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says where the number comes from: " +
 				"the service, countTokens, or an estimate from the number of bytes.",
-			Example: "- tokens: {of: output, max: 64}", compile: compileTokens,
+			Example: "- tokens: {of: output, max: 64}", takes: shape.Either(naturalNumber, tokensKeys.Shape()), compile: compileTokens,
 		},
 		promptFeedbackKind(), candidatesKind(), costKind(),
 	}
 }
+
+var finishReasons = shape.OneOrMore(shape.Suggesting(append([]string{"STOP", "MAX_TOKENS"}, eval.BlockReasons...)...))
 
 func compileFinishReason(a args) Scorer {
 	if a.Args.IsMapping() {
@@ -90,8 +93,19 @@ type safetyCheck struct {
 	absent     bool
 }
 
+var safetyKeys = shape.Block{
+	Some: []string{"max", "min", "absent"},
+	Keys: []shape.Key{
+		{Name: "category", Is: shape.OneOrList(shape.Suggesting(eval.Categories...)), Doc: "One category or several; every rating that came when not given."},
+		{Name: "max", Is: shape.Word(eval.Probabilities...), Doc: "The highest probability that passes."},
+		{Name: "min", Is: shape.Word(eval.Probabilities...), Doc: "The lowest probability that passes."},
+		{Name: "of", Is: shape.Word("answer", "prompt"), Doc: "Whose ratings; the answer's when not given."},
+		{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
+	},
+}
+
 func compileSafety(a args) Scorer {
-	m := a.Args.Map("category", "max", "min", "of", "absent")
+	m := a.Args.Map(safetyKeys.Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
@@ -206,11 +220,18 @@ type blockCheck struct {
 	by      string
 }
 
+var blockedKeys = shape.Block{Keys: []shape.Key{
+	{Name: "reason", Is: blockReasons, Doc: "Why: a reason, or several."},
+	{Name: "by", Is: shape.Word("prompt", "answer"), Doc: "What is blocked; either when not given."},
+}}
+
+var blockReasons = shape.OneOrMore(shape.Matching(reasonWord.String()))
+
 func compileBlocked(a args) Scorer {
 	c := blockCheck{want: true}
 	switch {
 	case a.Args.IsMapping():
-		m := a.Args.Map("reason", "by")
+		m := a.Args.Map(blockedKeys.Names()...)
 		c.reasons = reasons(m.Get("reason"))
 		c.by = m.Get("by").Word("prompt", "answer")
 		if m.Len() == 0 {
@@ -286,11 +307,18 @@ func compileFirstToken(a args) Scorer {
 	})
 }
 
+var timeKeys = shape.Block{
+	Some: []string{"min", "max"},
+	Keys: []shape.Key{{Name: "min", Is: shape.Duration, Doc: "The shortest time."}, {Name: "max", Is: shape.Duration, Doc: "The longest time."}},
+}
+
+var timeBounds = shape.Either(shape.Duration, timeKeys.Shape())
+
 // withinTime reads the bounds of a time and returns what compares a number of milliseconds with them.
 func withinTime(a args) func(ms float64) Finding {
 	var shortest, longest time.Duration
 	if a.Args.IsMapping() {
-		m := a.Args.Map("min", "max")
+		m := a.Args.Map(timeKeys.Names()...)
 		shortest, longest = m.Get("min").Duration(), m.Get("max").Duration()
 		if m.Len() == 0 {
 			a.Args.Errorf("such as {max: 2s}", "`%s` needs max or min", a.Kind)
@@ -316,7 +344,7 @@ func withinTime(a args) func(ms float64) Finding {
 func compileChunks(a args) Scorer {
 	var s span
 	if a.Args.IsMapping() {
-		s = spanOf(a.Args.Map("min", "max"))
+		s = spanOf(a.Args.Map(boundsKeys.Names()...))
 		if s.min == nil && s.max == nil {
 			a.Args.Errorf("such as {min: 2}", "`chunks` needs max or min")
 		}
@@ -335,11 +363,16 @@ func compileChunks(a args) Scorer {
 	})
 }
 
+var tokensKeys = shape.Block{
+	Some: boundsKeys.Some,
+	Keys: append([]shape.Key{{Name: "of", Is: shape.Word("output", "prompt", "total"), Doc: "Which tokens; output when not given."}}, boundsKeys.Keys...),
+}
+
 func compileTokens(a args) Scorer {
 	var s span
 	of := "output"
 	if a.Args.IsMapping() {
-		m := a.Args.Map("min", "max", "of")
+		m := a.Args.Map(tokensKeys.Names()...)
 		s = spanOf(m)
 		if v := m.Get("of"); !v.IsZero() {
 			of = v.Word("output", "prompt", "total")

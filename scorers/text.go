@@ -12,10 +12,18 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-var textOptions = []string{"ignoreCase", "trim", "normalize"}
+// textKeys may stand beside scorers of text; some kinds take them among their arguments too.
+var textKeys = shape.Block{Keys: []shape.Key{
+	{Name: "ignoreCase", Is: shape.Bool, Doc: "Full Unicode case folding of both sides."},
+	{Name: "trim", Is: shape.Bool, Doc: "White space around the answer does not matter."},
+	{Name: "normalize", Is: shape.Word("nfc", "nfkc", "none"), Doc: "The Unicode form of both sides; nfc when not given."},
+}}
+
+var textOptions = textKeys.Names()
 
 const textOptionsDoc = "Options beside it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white space around the answer), " +
 	"`normalize: nfc | nfkc | none` (default nfc, on both sides)."
@@ -25,51 +33,51 @@ func textKinds() []Kind {
 		{
 			Name: "equals", Summary: "the answer is this text, or one of these", Options: textOptions,
 			Doc:     "Takes a text or a list of texts. Passes when the whole answer is one of them. " + textOptionsDoc,
-			Example: "- equals: Paris\n  ignoreCase: true\n  trim: true", compile: compileEquals,
+			Example: "- equals: Paris\n  ignoreCase: true\n  trim: true", takes: texts, compile: compileEquals,
 		},
 		{
 			Name: "contains", Summary: "the answer contains this text", Options: textOptions,
 			Doc:     "Takes a text. " + textOptionsDoc,
-			Example: "- contains: Andorra la Vella", compile: oneText("contain", "contains", strings.Contains),
+			Example: "- contains: Andorra la Vella", takes: shape.Text, compile: oneText("contain", "contains", strings.Contains),
 		},
 		{
 			Name: "containsAll", Summary: "the answer contains every one of these texts", Options: textOptions,
 			Doc:     "Takes a list of texts. " + textOptionsDoc,
-			Example: "- containsAll: [name, price]", compile: compileContainsAll,
+			Example: "- containsAll: [name, price]", takes: texts, compile: compileContainsAll,
 		},
 		{
 			Name: "containsAny", Summary: "the answer contains at least one of these texts", Options: textOptions,
 			Doc:     "Takes a list of texts. " + textOptionsDoc,
-			Example: "- containsAny: [sorry, cannot]", compile: anyText("contain", "contains", strings.Contains),
+			Example: "- containsAny: [sorry, cannot]", takes: texts, compile: anyText("contain", "contains", strings.Contains),
 		},
 		{
 			Name: "startsWith", Summary: "the answer begins with this text, or one of these", Options: textOptions,
 			Doc:     "Takes a text or a list of texts. " + textOptionsDoc,
-			Example: "- startsWith: Dear", compile: anyText("begin with", "begins with", strings.HasPrefix),
+			Example: "- startsWith: Dear", takes: texts, compile: anyText("begin with", "begins with", strings.HasPrefix),
 		},
 		{
 			Name: "endsWith", Summary: "the answer ends with this text, or one of these", Options: textOptions,
 			Doc:     "Takes a text or a list of texts. " + textOptionsDoc,
-			Example: "- endsWith: \".\"\n  trim: true", compile: anyText("end with", "ends with", strings.HasSuffix),
+			Example: "- endsWith: \".\"\n  trim: true", takes: texts, compile: anyText("end with", "ends with", strings.HasSuffix),
 		},
 		{
 			Name: "regex", Summary: "a regular expression (RE2) matches somewhere in the answer", Options: textOptions,
 			Doc: "Takes an expression in RE2 syntax, which runs in linear time. It matches anywhere; anchor it with `^` and `$`, or `(?m)` for lines. " +
 				textOptionsDoc,
-			Example: "- regex: '(?i)\\bla vella\\b'", compile: compileRegex,
+			Example: "- regex: '(?i)\\bla vella\\b'", takes: shape.Text, compile: compileRegex,
 		},
 		{
 			Name: "length", Summary: "the answer has so many characters, words or lines",
 			Doc: "Takes `{min, max}` with `unit: characters | words | lines` (default characters), or `{words: {max: 5}}` and the like, several at once. " +
 				"Characters are Unicode code points after NFC, words are separated by white space, and a line break at the very end begins no line. An answer without text fails.",
-			Example: "- length: {words: {max: 1}}", compile: compileLength, Options: []string{"trim", "normalize"},
+			Example: "- length: {words: {max: 1}}", takes: lengthKeys.Shape(), compile: compileLength, Options: []string{"trim", "normalize"},
 		},
 		{
 			Name: "levenshtein", Summary: "the answer is within an edit distance of a text", Options: textOptions,
 			Doc: "Takes `{to, max}`: the Levenshtein distance d in Unicode code points (after NFC) must be at most `max`. The value is 1 - d / length of the longer text; " +
 				"with `ratio: 0.9` among the arguments or `threshold:` beside the kind, instead of `max`, the value must reach that. `definition: indel` makes the value python-Levenshtein's `ratio`, in which " +
 				"replacing a character costs 2; the default is `length`. `to` may list several texts, of which the nearest counts. Texts of more than 20,000 characters are unscored. " + textOptionsDoc,
-			Example: "- levenshtein: {to: Andorra la Vella, max: 2}", compile: compileLevenshtein,
+			Example: "- levenshtein: {to: Andorra la Vella, max: 2}", takes: levenshteinKeys.Shape(), compile: compileLevenshtein,
 		},
 	}
 }
@@ -150,6 +158,9 @@ func (a args) wantedTexts(list bool) []string {
 	}
 	return out
 }
+
+// texts are one or several.
+var texts = shape.OneOrMore(shape.Text)
 
 // textOf is the text of a node, which may be the empty one in quotes.
 func textOf(n yamlnode.Node) string {
@@ -371,8 +382,28 @@ func compileLength(a args) Scorer {
 	})
 }
 
+// boundsKeys are those of a range of whole numbers.
+var boundsKeys = shape.Block{
+	Some: []string{"min", "max"},
+	Keys: []shape.Key{{Name: "min", Is: naturalNumber, Doc: "At least so many."}, {Name: "max", Is: naturalNumber, Doc: "At most so many."}},
+}
+
+var naturalNumber = shape.Int(0, math.MaxInt32)
+
+var lengthKeys = shape.Block{
+	Some: append([]string{"min", "max"}, lengthUnits...),
+	Keys: append([]shape.Key{
+		{Name: "characters", Is: lengthOf},
+		{Name: "words", Is: lengthOf},
+		{Name: "lines", Is: lengthOf},
+		{Name: "unit", Is: shape.Word(lengthUnits...), Doc: "What `min` and `max` count; characters when not given."},
+	}, slices.Concat(boundsKeys.Keys, textKeys.Only("trim", "normalize").Keys)...),
+}
+
+var lengthOf = shape.Either(naturalNumber, boundsKeys.Shape())
+
 func (a args) lengthSpans() map[string]span {
-	keys := append([]string{"min", "max", "unit", "trim", "normalize"}, lengthUnits...)
+	keys := lengthKeys.Names()
 	m := a.Args.Map(keys...)
 	spans := map[string]span{}
 	for _, unit := range lengthUnits {
@@ -383,7 +414,7 @@ func (a args) lengthSpans() map[string]span {
 			exact := float64(v.Int(0, math.MaxInt32))
 			spans[unit] = span{&exact, &exact}
 		default:
-			inner := v.Map("min", "max")
+			inner := v.Map(boundsKeys.Names()...)
 			if inner.IsMapping() && inner.Len() == 0 {
 				v.Errorf("", "`%s` needs min, max or both", unit)
 			}

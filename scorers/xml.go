@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/shape"
 )
 
 func xmlKind() Kind {
@@ -16,11 +18,16 @@ func xmlKind() Kind {
 		Doc: "`xml: wellFormed` passes when the whole answer, but for white space around it, is one well-formed XML document. `xml: {required: [PATHS]}` wants elements in it too: `order/items/item` is the path from the " +
 			"root, by local names whatever the namespace; `*` stands for one element, and `order/@id` asks for an attribute. The value is the share of the paths that are there. `fence: true` reads the first fenced block (```) of the answer, " +
 			"when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is expanded but `&lt;` and its like. Elements nested deeper than 500 fail. Nothing is checked against a schema.",
-		Example: "- xml: {required: [order/id, order/items/item]}", compile: compileXML,
+		Example: "- xml: {required: [order/id, order/items/item]}", takes: shape.Either(shape.Word("wellFormed"), shape.Some(xmlKeys.Shape())), compile: compileXML,
 	}
 }
 
 var xmlPath = regexp.MustCompile(`^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`)
+
+var xmlKeys = shape.Block{Keys: []shape.Key{
+	{Name: "required", Is: texts, Doc: "Paths of elements, such as order/items/item, or order/@id."},
+	{Name: "fence", Is: shape.Bool, Doc: "Reads the first fenced block, when there is one."},
+}}
 
 func compileXML(a args) Scorer {
 	var paths []string
@@ -28,7 +35,7 @@ func compileXML(a args) Scorer {
 	if a.Args.IsScalar() {
 		a.Args.Word("wellFormed")
 	} else {
-		m := a.Args.Map("required", "fence")
+		m := a.Args.Map(xmlKeys.Names()...)
 		fence = m.Get("fence").Bool()
 		if m.IsMapping() && m.Len() == 0 {
 			a.Args.Errorf("`xml: wellFormed` asks for any XML", "`xml` needs `required` or `fence`")

@@ -96,7 +96,7 @@ func (l *loader) readDefaults() {
 	l.defaults.open = map[string]*rendering{}
 	for _, root := range l.roots {
 		n := root.Get("defaults")
-		def := l.caseDef(n.Map("repeats", "vars", "tags", "arms", "cluster", "threshold", "quarantine", "scorers"))
+		def := l.caseDef(n.Map(defaultsBlock.Names()...))
 		old := l.defaults
 		def.fill(old.settings)
 		def.vars = append(old.vars, def.vars...)
@@ -116,8 +116,7 @@ func (l *loader) readDefaults() {
 
 func (l *loader) readCases() {
 	for _, item := range l.items("cases", "there are no cases", "write at least one") {
-		m := item.Map("name", "id", "vars", "dataset", "format", "separator", "where", "limit", "sample", "seed", "scorerColumn", "each", "matrix",
-			"tags", "arms", "cluster", "repeats", "threshold", "quarantine", "scorers", "inheritScorers")
+		m := item.Map(caseBlock.Names()...)
 		if !item.IsMapping() {
 			continue
 		}

@@ -78,16 +78,16 @@ func (r *row) lacks(message string) bool {
 func (l *loader) rows(m yamlnode.Map) *rows {
 	n := m.Get("dataset")
 	if n.IsZero() {
-		for _, key := range []string{"format", "separator", "where", "limit", "sample", "seed", "scorerColumn"} {
-			if m.Has(key) {
-				m.Key(key).Errorf("it stands beside `dataset: FILE`", "`%s` is about a dataset, and the case has none", key)
+		for _, key := range datasetKeys {
+			if m.Has(key.Name) {
+				m.Key(key.Name).Errorf("it stands beside `dataset: FILE`", "`%s` is about a dataset, and the case has none", key.Name)
 			}
 		}
 		return nil
 	}
 	r := &rows{node: n, scorers: m.Get("scorerColumn").Str(), limit: m.Get("limit").Int(1, math.MaxInt32), sample: m.Get("sample").Int(1, maxSample)}
 	r.seed = uint64(m.Get("seed").Int(0, math.MaxInt32)) //nolint:gosec // not negative
-	r.format = dataset.Format(m.Get("format").Word("csv", "tsv", "jsonl", "json", "yaml", "file"))
+	r.format = dataset.Format(m.Get("format").Word(datasetFormats...))
 	if v := m.Get("separator"); !v.IsZero() {
 		text := v.Str()
 		if r.separator, _ = utf8.DecodeRuneInString(text); utf8.RuneCountInString(text) != 1 || strings.ContainsAny(text, "\"\r\n\ufffd") {

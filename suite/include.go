@@ -9,10 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// included are the keys of a file that another includes. What a run is, where it goes and what it may cost is the business of the
-// suite alone.
-var included = []string{"version", "name", "description", "include", "targets", "prompts", "scorerSets", "defaults", "cases"}
-
 // include reads the files that a suite includes, and those that they include, each once and before whoever includes it.
 func (l *loader) include(root yamlnode.Map) []yamlnode.Map {
 	in := includer{loader: l, taken: map[string]bool{}}
@@ -54,11 +50,11 @@ func (in *includer) visit(m yamlnode.Map, chain []string) {
 		if !ok {
 			continue
 		}
-		part := root.Map()
+		part, included := root.Map(), partBlock.Names()
 		for e := range part.Entries() {
 			switch {
 			case slices.Contains(included, e.Name()):
-			case slices.Contains(suiteKeys, e.Name()):
+			case slices.Contains(suiteBlock.Names(), e.Name()):
 				e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
 			default:
 				e.Key.Errorf(diag.DidYouMean(e.Name(), included), "unknown key `%s`", e.Name())

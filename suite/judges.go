@@ -26,7 +26,7 @@ type Judge struct {
 func (l *loader) judges(n yamlnode.Node) {
 	names := map[string]diag.Pos{}
 	for _, item := range n.Seq() {
-		m := item.Map("name", "model", "apiVersion", "generationConfig", "safetySettings")
+		m := item.Map(judgeBlock.Names()...)
 		if !item.IsMapping() {
 			continue
 		}

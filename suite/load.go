@@ -35,11 +35,8 @@ type loader struct {
 	sets       map[string]*scorerSet
 }
 
-// suiteKeys are the keys of a suite.
-var suiteKeys = []string{"version", "name", "include", "description", "tags", "service", "stream", "targets", "prompts", "embedding", "judges", "scorerSets", "defaults", "cases", "metrics", "limits", "prices", "gate"}
-
 func (l *loader) load(root yamlnode.Node) {
-	m := root.Map(suiteKeys...)
+	m := root.Map(suiteBlock.Names()...)
 	if !root.IsMapping() {
 		return
 	}
@@ -88,7 +85,7 @@ func nameOf(n yamlnode.Node) string {
 }
 
 func (l *loader) service(n yamlnode.Node) {
-	m := n.Map("baseUrl", "apiVersion", "headerPrefix", "auth", "project", "authScopeBase")
+	m := n.Map(serviceBlock.Names()...)
 	if l.opts.Untrusted {
 		for e := range m.Entries() {
 			if e.Name() != "apiVersion" {
@@ -232,7 +229,7 @@ func (l *loader) env(n yamlnode.Node) string {
 func (l *loader) targets() {
 	names := map[string]diag.Pos{}
 	for _, item := range l.items("targets", "there are no targets", "name at least one model") {
-		m := item.Map("name", "model", "apiVersion", "stream", "generationConfig", "safetySettings")
+		m := item.Map(targetBlock.Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -275,7 +272,7 @@ func (l *loader) embedding(root yamlnode.Map) {
 	if n.IsZero() {
 		return
 	}
-	m := n.Map("model", "apiVersion")
+	m := n.Map(embeddingBlock.Names()...)
 	model := m.Need("model")
 	checkModelID(model)
 	if known := eval.NamedModel(model.Str()); known != nil && !known.Supports(eval.MethodEmbed) {
@@ -301,7 +298,7 @@ func generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 	if n.IsZero() {
 		return nil
 	}
-	m := n.Map(append(slices.Clone(eval.ConfigKeys), "extra")...)
+	m := n.Map(configBlock.Names()...)
 	var c eval.GenerationConfig
 	if v := m.Get("temperature"); !v.IsZero() {
 		c.Temperature = new(v.Float(0, math.MaxFloat64))
@@ -335,7 +332,7 @@ func safetySettings(n yamlnode.Node) []eval.SafetySetting {
 	var out []eval.SafetySetting
 	seen := map[string]diag.Pos{}
 	for _, item := range n.Seq() {
-		m := item.Map("category", "threshold")
+		m := item.Map(safetyBlock.Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -413,8 +410,8 @@ const (
 )
 
 func (l *loader) limits(n yamlnode.Node) {
-	m := n.Map("concurrency", "requestsPerMinute", "tokensPerMinute", "budget", "timeout", "attempts", "countTokens", "models")
-	budget := m.Get("budget").Map("tokens", "calls", "money", "time")
+	m := n.Map(limitsBlock.Names()...)
+	budget := m.Get("budget").Map(budgetBlock.Names()...)
 	positive := func(m yamlnode.Map, key string) int { return m.Get(key).Int(1, math.MaxInt32) }
 	l.Limits = Limits{
 		Concurrency:       m.Get("concurrency").Int(1, MaxConcurrency),
@@ -432,7 +429,7 @@ func (l *loader) limits(n yamlnode.Node) {
 	}
 	for e := range m.Get("models").Map().Entries() {
 		checkModelID(e.Key)
-		one := e.Value.Map("requestsPerMinute", "tokensPerMinute")
+		one := e.Value.Map(modelLimits.Names()...)
 		if e.Value.IsMapping() && one.Len() == 0 {
 			e.Value.Errorf("such as {requestsPerMinute: 60}", "a model's limits need requestsPerMinute or tokensPerMinute")
 		}

@@ -65,7 +65,7 @@ func (l *loader) prompts() {
 		targets[i] = t.Name
 	}
 	for _, item := range l.items("prompts", "there are no prompts", "write at least one") {
-		m := item.Map("name", "targets", "text", "file", "turns", "parts", "live")
+		m := item.Map(promptBlock.Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -240,7 +240,7 @@ func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 	unknown := false // a role that was reported already
 	items := n.Seq()
 	for _, item := range items {
-		m := item.Map(eval.RoleUser, eval.RoleModel)
+		m := item.Map(turnBlock.Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -284,7 +284,7 @@ func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 func (l *loader) parts(n yamlnode.Node) []part {
 	var out []part
 	for _, item := range n.Seq() {
-		m := item.Map("text", "image", "mimeType", "resize")
+		m := item.Map(partOfPrompt.Names()...)
 		if !item.IsMapping() {
 			continue
 		}

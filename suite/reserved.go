@@ -3,4 +3,4 @@ package suite
 import "slices"
 
 // Reserved reports whether a key has a meaning of its own in an entry of a `scorers` list, so that no kind can be called so.
-func Reserved(key string) bool { return key == useKey || slices.Contains(besideKeys, key) }
+func Reserved(key string) bool { return key == useKey || slices.Contains(BesideKeys.Names(), key) }

@@ -41,12 +41,6 @@ type CandidateChoice struct {
 	Index int // from 0
 }
 
-// besideKeys may stand beside every kind; those of a nested scorer are fewer.
-var (
-	besideKeys = []string{"name", "weight", "required", "threshold", "arms", "candidate", "turn", "select"}
-	nestedKeys = []string{"candidate", "turn", "select"}
-)
-
 // ParseScorer reads an entry of a scorers list; mistakes in what stands beside the kind
 // go to the node's list, and the kind's arguments are left to Kinds.Check. A
 // nested scorer (inside any, all, not) has no name, weight or arms of its own. The result
@@ -56,11 +50,11 @@ func ParseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	if !n.IsMapping() {
 		return nil
 	}
-	beside := besideKeys
+	beside := BesideKeys
 	if nested {
-		beside = nestedKeys
+		beside = NestedKeys
 	}
-	kind := kindOf(m, kinds, beside)
+	kind := kindOf(m, kinds, beside.Names())
 	if kind == "" {
 		return nil
 	}
@@ -128,16 +122,16 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside []string) string {
 func (s *Scorer) CheckBeside(nested bool, options []string) {
 	known := append([]string{s.Kind}, options...)
 	if nested {
-		known = append(known, nestedKeys...)
+		known = append(known, NestedKeys.Names()...)
 	} else {
-		known = append(known, besideKeys...)
+		known = append(known, BesideKeys.Names()...)
 	}
 	for e := range s.Entry.Entries() {
 		if slices.Contains(known, e.Name()) {
 			continue
 		}
 		hint := diag.DidYouMean(e.Name(), known)
-		if nested && slices.Contains(besideKeys, e.Name()) {
+		if nested && slices.Contains(BesideKeys.Names(), e.Name()) {
 			hint = "write it beside the outermost scorer"
 		}
 		e.Key.Errorf(hint, "unknown key `%s` beside `%s`", e.Name(), s.Kind)

@@ -90,6 +90,9 @@ func (a *app) init(path string, o initOptions) error {
 	}
 	p := printer{w: a.out}
 	p.printf("wrote %s\n", diag.CleanLine(path))
+	if err := a.initSchema(filepath.Join(filepath.Dir(path), schemaFile)); err != nil {
+		return err
+	}
 	if o.model == "" || eval.NamedModel(o.model) != nil {
 		p.printf("try it:    evalrun run %s --emulator\n", diag.CleanLine(file))
 	} else {
@@ -227,4 +230,27 @@ func writeNew(path, text string) error {
 		return errors.Join(err, f.Close(), os.Remove(path))
 	}
 	return f.Close()
+}
+
+// schemaFile is what the first line of a first suite names: the schema stands beside the suite, and is committed with it.
+const schemaFile = "suite.schema.json"
+
+// initSchema writes the schema for editors, unless there is a file of that name.
+func (a *app) initSchema(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		_, err = fmt.Fprintf(a.out, "%s stays as it is; `evalrun schema` prints the one of this evalrun\n", diag.CleanLine(path))
+		return err
+	}
+	if err != nil {
+		return harness.Exitf(harness.ExitBadInput, "the schema for editors cannot be written: %w", err)
+	}
+	if _, err := f.Write(schemaOf("suite")); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "wrote %s, by which editors check and complete the suite\n", diag.CleanLine(path))
+	return err
 }

@@ -79,7 +79,7 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 	if !ok {
 		return s
 	}
-	m := root.Map("rules", "usage")
+	m := root.Map(scriptBlock.Names()...)
 	s.usage = m.Get("usage").Bool()
 	for _, n := range m.Get("rules").Seq() {
 		s.rules = append(s.rules, readRule(n))
@@ -88,7 +88,7 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 }
 
 func readRule(n yamlnode.Node) *rule {
-	m := n.Map("match", "reply", "replies", "finishReason", "safetyRatings", "blockReason", "latency", "stream", "faults")
+	m := n.Map(ruleBlock.Names()...)
 	r := &rule{finishReason: m.Get("finishReason").Str(), blockReason: m.Get("blockReason").Str(), any: true, anyModel: true}
 	r.readMatch(m.Get("match"))
 	if reply := m.Get("reply"); !reply.IsZero() {
@@ -98,7 +98,7 @@ func readRule(n yamlnode.Node) *rule {
 		r.replies = []weighted{{replyTemplate(reply), 1}}
 	}
 	for _, item := range m.Get("replies").Seq() {
-		w := item.Map("text", "weight")
+		w := item.Map(replyBlock.Names()...)
 		one := weighted{replyTemplate(w.Need("text")), 1}
 		if v := w.Get("weight"); !v.IsZero() {
 			one.weight = v.Float(1e-9, 1e9)
@@ -106,11 +106,11 @@ func readRule(n yamlnode.Node) *rule {
 		r.replies = append(r.replies, one)
 	}
 	for _, item := range m.Get("safetyRatings").Seq() {
-		w := item.Map("category", "probability")
+		w := item.Map(ratingBlock.Names()...)
 		r.ratings = append(r.ratings, eval.SafetyRating{Category: w.Need("category").Str(), Probability: w.Need("probability").Str()})
 	}
 	r.readLatency(m.Get("latency"))
-	stream := m.Get("stream").Map("chunks", "gap")
+	stream := m.Get("stream").Map(streamBlock.Names()...)
 	r.chunks, r.gap = stream.Get("chunks").Int(1, 1_000_000), stream.Get("gap").Duration()
 	for _, item := range m.Get("faults").Seq() {
 		r.faults = append(r.faults, readFault(item))
@@ -119,7 +119,7 @@ func readRule(n yamlnode.Node) *rule {
 }
 
 func (r *rule) readMatch(n yamlnode.Node) {
-	m := n.Map("model", "text", "regex", "image", "turns")
+	m := n.Map(matchBlock.Names()...)
 	if v := m.Get("model"); !v.IsZero() {
 		r.model, r.anyModel = eval.Glob(v.Str()), false
 	}
@@ -141,7 +141,7 @@ func (r *rule) readMatch(n yamlnode.Node) {
 
 func (r *rule) readLatency(n yamlnode.Node) {
 	if n.IsMapping() {
-		m := n.Map("p50", "p99")
+		m := n.Map(latencyBlock.Names()...)
 		r.median, r.tail = m.Need("p50").Duration(), m.Need("p99").Duration()
 		if r.tail > 0 && r.tail < r.median {
 			m.Get("p99").Errorf("", "p99 is below p50")
@@ -153,7 +153,7 @@ func (r *rule) readLatency(n yamlnode.Node) {
 }
 
 func readFault(n yamlnode.Node) fault {
-	m := n.Map("status", "message", "retryAfter", "hang", "cut", "endless", "after", "malformed", "rate", "first")
+	m := n.Map(faultBlock.Names()...)
 	f := fault{
 		status: m.Get("status").Int(400, 599), message: m.Get("message").Str(), retryAfter: m.Get("retryAfter").Duration(),
 		hang: m.Get("hang").Bool(), cut: m.Get("cut").Bool(), first: int64(m.Get("first").Int(1, math.MaxInt32)), after: -1,
@@ -172,7 +172,7 @@ func readFault(n yamlnode.Node) fault {
 	if v := m.Get("malformed"); v.IsBool() && v.Bool() {
 		f.malformed = "json"
 	} else if !v.IsZero() && !v.IsBool() {
-		f.malformed = v.Word("json", "html", "empty", "type", "none", "error")
+		f.malformed = v.Word(malformations...)
 	}
 	if m.IsMapping() && !m.Has("status") && !f.hang && !f.cut && !f.endless && !m.Has("malformed") {
 		n.Errorf("", "a fault is one of status, hang, cut, endless and malformed")

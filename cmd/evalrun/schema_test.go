@@ -1,0 +1,376 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// validator compiles the schema of a kind of file, which also holds it against the metaschema.
+func validator(t testing.TB, what string) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaOf(what)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("evalrun:///schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("evalrun:///schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// jsonOf is a YAML text as JSON.
+func jsonOf(t testing.TB, text []byte) []byte {
+	t.Helper()
+	var diags diag.List
+	root, ok := yamlnode.Parse("x.yaml", text, &diags)
+	if !ok {
+		t.Fatal(diags.Sorted())
+	}
+	return root.JSON(nil)
+}
+
+// allows reports what the schema says against a document.
+func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
+	if err != nil {
+		t.Fatalf("%s: %v", doc, err)
+	}
+	return s.Validate(value)
+}
+
+// TestSchemas keeps the schemas of docs/schemas what the tables of keys say.
+func TestSchemas(t *testing.T) {
+	for _, what := range schemas {
+		validator(t, what)
+		file := "../../docs/schemas/" + what + ".schema.json"
+		if *update {
+			if err := os.WriteFile(file, schemaOf(what), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, schemaOf(what)) {
+			t.Errorf("%s is not what the tables say: make golden renews it", file)
+		}
+	}
+}
+
+// TestSchemasAllow holds every suite, part, price list and script that there is against its schema.
+func TestSchemasAllow(t *testing.T) {
+	for what, patterns := range map[string][]string{
+		"suite":  {"../../examples/suites/*.yaml", "../../suite/testdata/ok/*.yaml", "init.yaml", "testdata/every.yaml"},
+		"part":   {"../../examples/suites/shared/*.yaml"},
+		"prices": {"../../examples/suites/prices/*.yaml"},
+		"script": {"../../genlang/emulator/*.yaml"},
+	} {
+		s := validator(t, what)
+		for _, pattern := range patterns {
+			files, err := filepath.Glob(pattern)
+			if err != nil || len(files) == 0 {
+				t.Fatal(pattern, err)
+			}
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := allows(t, s, jsonOf(t, text)); err != nil {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
+		}
+	}
+	s, found := validator(t, "suite"), 0
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fence.FindAllSubmatch(text, -1) {
+			if name, isFile := strings.CutPrefix(string(m[1]), "yaml "); isFile && bytes.Contains(m[2], []byte("version: 1")) && bytes.Contains(m[2], []byte("cases:")) && name != "typo.yaml" {
+				found++
+				if err := allows(t, s, jsonOf(t, m[2])); err != nil {
+					t.Errorf("%s: %s: %v", page, name, err)
+				}
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d suites in the documentation", found)
+	}
+}
+
+// TestSchemaRefuses holds suites with mistakes against the schema: it sees those of these files, and none of the others, for what they get
+// wrong only the loader can know.
+func TestSchemaRefuses(t *testing.T) {
+	s := validator(t, "suite")
+	files, err := filepath.Glob("../../suite/testdata/err/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	var allowed []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var diags diag.List
+		root, ok := yamlnode.Parse(file, text, &diags)
+		if !ok {
+			continue // no editor takes it for YAML
+		}
+		if doc := root.JSON(nil); diags.Len() == 0 && allows(t, s, doc) == nil {
+			allowed = append(allowed, filepath.Base(file))
+		}
+	}
+	want := []string{
+		"files.yaml",       // prompt files, images
+		"gate-margin.yaml", // a margin that is missing
+		"include.yaml",     // in the files that it includes
+		"variables.yaml",   // that templates name
+	}
+	if d := cmp.Diff(want, allowed); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestHints wants the first line of every example to name its schema, by a path relative to the file.
+func TestHints(t *testing.T) {
+	err := filepath.WalkDir("../../examples/suites", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		name, ok := strings.CutPrefix(first, "# yaml-language-server: $schema=")
+		if !ok {
+			t.Errorf("%s: the first line names no schema: %s", path, first)
+			return nil
+		}
+		named, err := os.ReadFile(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			return nil
+		}
+		what := "suite"
+		switch filepath.Base(filepath.Dir(path)) {
+		case "shared":
+			what = "part"
+		case "prices":
+			what = "prices"
+		}
+		if !bytes.Equal(named, schemaOf(what)) {
+			t.Errorf("%s: %s is not the schema of a %s", path, name, what)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onlyLoader are mistakes that a schema cannot know, or that are not worth a rule of their own in one.
+var onlyLoader = []string{
+	// The rest of the suite.
+	"matches no (target|arm)$", "has no variable `", "there is no scorer set `", "there is no judge ", "no arm of this scorer is a live chat", "is no live chat, so that it has no turn",
+	"has no scorer, so nothing would be judged", "^there are no (targets|prompts)$", "takes prompts with an image", "takes text alone",
+	// Files.
+	"there is no file", "there is no column `", "^one.png is image/png, not",
+	// What a template makes of a variable.
+	"is not a whole number$", "^`.*` is not a number$", "^-7 is out of range: between 1 and",
+	// Languages: expressions, patterns, paths, JSON Schema.
+	"^in the expression: ", "^in the metric `both`: ", "names no scorer$", "^not a jq expression", "the expression has no group", "is out of range: between 0 and [01]$", "^not a JSON Schema: ", "is not a path of elements$",
+	// A number where a text of some form is expected is taken as it is written, which may not be of that form.
+	"is not a model id$", "is not the id of a cloud project$",
+	// One key against another.
+	"needs `min` or a threshold$", "needs `max`, `ratio` or a threshold$", "goes with `(equals|sample)`$", "is not one of the choices", "turns alternate between user and model", "are judged at the end$", "^the key `limit` is missing$",
+	"^the key `(targets|prompts|cases)` is missing$",
+	// Letters of any script, which expressions in JavaScript tell otherwise.
+	"is not the letter of a choice", "a separator is one character$",
+}
+
+// beside are the files of testdata/every.yaml and of the examples of kinds.
+func beside(t testing.TB) fstest.MapFS {
+	t.Helper()
+	png, err := os.ReadFile("../../suite/testdata/images/1x1.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fstest.MapFS{
+		"one.png": {Data: png}, "ask.tmpl": {Data: []byte("{{.country}}")}, "rows.csv": {Data: []byte("country,check\nPeru,\"contains: x\"\n")},
+		"prices.yaml":     {Data: []byte("currency: EUR\nmodels: {svc-pro: {input: 1, output: 2}, svc-pro-vision: {input: 1, output: 2}}\n")},
+		"parts/more.yaml": {Data: []byte("cases: [{name: more, scorers: [{contains: x}]}]\n")},
+	}
+}
+
+// loads loads a suite and returns its mistakes.
+func loads(files fstest.MapFS, text []byte) []diag.Diagnostic {
+	files["suite.yaml"] = &fstest.MapFile{Data: text}
+	var diags diag.List
+	suite.Load(files, "suite.yaml", "suite.yaml", scorers.Builtin(), suite.Options{
+		Now:    time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		Getenv: func(string) string { return "v1" },
+	}, &diags)
+	return slices.DeleteFunc(diags.Sorted(), func(d diag.Diagnostic) bool { return d.Severity != diag.Error })
+}
+
+// mutations calls try with every document that differs from doc at one place below node; set puts another value in the place of node.
+func mutations(doc func() []byte, node any, set func(any), path string, try func(path string, doc []byte)) {
+	put := func(what string, v any) {
+		set(v)
+		try(path+" = "+what, doc())
+		set(node)
+	}
+	others := []any{nil, true, -7, "zzz", []any{}}
+	switch node.(type) {
+	case map[string]any:
+		others = []any{"zzz", map[string]any{}, []any{}}
+	case []any:
+		others = []any{"zzz", map[string]any{"zzz": 1}, []any{}, []any{nil}}
+	}
+	for _, v := range others {
+		text, _ := json.Marshal(v)
+		put(string(text), v)
+	}
+	switch node := node.(type) {
+	case map[string]any:
+		node["zzz"] = 1
+		try(path+" + zzz", doc())
+		delete(node, "zzz")
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			value := node[key]
+			delete(node, key)
+			try(path+" - "+key, doc())
+			node[key] = value
+			mutations(doc, value, func(v any) { node[key] = v }, path+"/"+key, try)
+		}
+	case []any:
+		for i, value := range node {
+			mutations(doc, value, func(v any) { node[i] = v }, fmt.Sprintf("%s/%d", path, i), try)
+		}
+	}
+}
+
+// agreement holds the schema and the loader against each other.
+type agreement struct {
+	*testing.T
+	schema  *jsonschema.Schema
+	files   fstest.MapFS
+	used    map[string]bool // of onlyLoader
+	refused int             // by both
+}
+
+func (a *agreement) try(path string, doc []byte) {
+	mistakes := loads(a.files, doc)
+	err := allows(a, a.schema, doc)
+	switch {
+	case err != nil && len(mistakes) == 0:
+		a.Errorf("%s: the schema refuses what the loader takes: %v", path, err)
+	case err != nil:
+		a.refused++
+	case len(mistakes) > 0:
+		for _, d := range mistakes {
+			i := slices.IndexFunc(onlyLoader, func(p string) bool { return regexp.MustCompile(p).MatchString(d.Message) })
+			if i < 0 {
+				a.Errorf("%s: the schema allows what the loader refuses: %s", path, d.Message)
+				continue
+			}
+			a.used[onlyLoader[i]] = true
+		}
+	}
+}
+
+// TestSchemaAndLoaderAgree changes a suite with every key, and the example of every kind, at one place at a time. What the schema
+// refuses the loader must refuse; what the loader alone refuses must be something that a schema cannot know.
+func TestSchemaAndLoaderAgree(t *testing.T) {
+	text, err := os.ReadFile("testdata/every.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agreement{T: t, schema: validator(t, "suite"), files: beside(t), used: map[string]bool{}}
+	if mistakes := loads(a.files, text); len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
+	walk := func(doc []byte, below ...any) {
+		var root any
+		if err := json.Unmarshal(doc, &root); err != nil {
+			t.Fatal(err)
+		}
+		node, set, path := root, func(any) {}, ""
+		for _, step := range below {
+			switch at := node.(type) {
+			case map[string]any:
+				key := step.(string)
+				node, set = at[key], func(v any) { at[key] = v }
+			case []any:
+				i := step.(int)
+				node, set = at[i], func(v any) { at[i] = v }
+			}
+			path = fmt.Sprint(path, "/", step)
+		}
+		now := func() []byte {
+			text, err := json.Marshal(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+		mutations(now, node, set, path, a.try)
+	}
+	walk(jsonOf(t, text))
+	for _, k := range scorers.Builtin() {
+		doc := "version: 1\nname: s\nprices: prices.yaml\ntargets: [{name: t, model: svc-pro, stream: true}]\njudges: [{name: judge, model: svc-pro}]\nprompts: [{name: p, text: x}]\ncases:\n- name: c\n  scorers:\n  " +
+			strings.ReplaceAll(strings.ReplaceAll(k.Example, "./check.sh", "sh"), "\n", "\n  ") + "\n"
+		if mistakes := loads(a.files, []byte(doc)); len(mistakes) > 0 {
+			t.Errorf("%s: %v", k.Name, mistakes)
+		}
+		if err := allows(t, a.schema, jsonOf(t, []byte(doc))); err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		walk(jsonOf(t, []byte(doc)), "cases", 0, "scorers", 0)
+	}
+	for _, p := range onlyLoader {
+		if !a.used[p] {
+			t.Errorf("nothing brings about a mistake like %q: strike it from the list", p)
+		}
+	}
+	if a.refused < 1000 {
+		t.Errorf("both refuse %d documents only", a.refused)
+	}
+}

@@ -1,0 +1,88 @@
+package reports
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+)
+
+// diagnosticsVersion is the version of DiagnosticsJSON's document.
+const diagnosticsVersion = 1
+
+type jsonDiagnostics struct {
+	Version     int              `json:"version"`
+	Files       []string         `json:"files"`
+	Diagnostics []jsonDiagnostic `json:"diagnostics"`
+}
+
+// jsonDiagnostic is a mistake or an advice. Lines and columns count from 1, columns in code points; what is not known is left out.
+type jsonDiagnostic struct {
+	Severity     string      `json:"severity"`
+	File         string      `json:"file,omitempty"`
+	Line         int         `json:"line,omitempty"`
+	Col          int         `json:"col,omitempty"`
+	Message      string      `json:"message"`
+	Hint         string      `json:"hint,omitempty"`
+	IncludedFrom []jsonPlace `json:"includedFrom,omitempty"`
+}
+
+type jsonPlace struct {
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"`
+	Col  int    `json:"col,omitempty"`
+}
+
+// DiagnosticsJSON writes what is said about files as one JSON document, for editors.
+func DiagnosticsJSON(w io.Writer, files []string, l *diag.List) error {
+	out := jsonDiagnostics{Version: diagnosticsVersion, Files: files, Diagnostics: []jsonDiagnostic{}}
+	for _, d := range l.Sorted() {
+		one := jsonDiagnostic{
+			Severity: severity(d), File: d.Pos.File, Line: d.Pos.Line, Col: d.Pos.Col,
+			Message: diag.CleanLine(d.Message), Hint: diag.CleanLine(d.Hint),
+		}
+		for _, at := range l.Chain(d.Pos.File) {
+			one.IncludedFrom = append(one.IncludedFrom, jsonPlace(at))
+		}
+		out.Diagnostics = append(out.Diagnostics, one)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
+
+// DiagnosticsGitHub writes what is said about files as workflow commands for GitHub Actions, as many of each level as GitHub shows.
+func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
+	out := bufio.NewWriter(w)
+	told := map[string]int{}
+	for _, d := range l.Sorted() {
+		level := severity(d)
+		if told[level]++; told[level] >= maxAnnotations {
+			continue
+		}
+		lines := []string{d.Message}
+		if d.Hint != "" {
+			lines = append(lines, "hint: "+d.Hint)
+		}
+		for _, at := range l.Chain(d.Pos.File) {
+			lines = append(lines, "included from "+at.String())
+		}
+		_, _ = fmt.Fprintln(out, command(level, "evalrun validate", d.Pos.String(), strings.Join(lines, "\n"))) // errors stay with the writer until Flush
+	}
+	for _, level := range []string{"error", "warning"} {
+		if more := told[level] - (maxAnnotations - 1); more > 0 {
+			_, _ = fmt.Fprintln(out, command(level, "evalrun validate: more", "", diag.Count(more, "more "+level)+"; `evalrun validate` shows them"))
+		}
+	}
+	return out.Flush()
+}
+
+func severity(d diag.Diagnostic) string {
+	if d.Severity == diag.Warning {
+		return "warning"
+	}
+	return "error"
+}

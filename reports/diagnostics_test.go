@@ -1,0 +1,90 @@
+package reports_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/reports"
+)
+
+func TestDiagnostics(t *testing.T) {
+	var l diag.List
+	l.Included("parts/p.yaml", diag.Pos{File: "s.yaml", Line: 3, Col: 10})
+	l.Warnf(diag.Pos{File: "s.yaml", Line: 5, Col: 2}, "", "50%% of it")
+	l.Errorf(diag.Pos{File: "parts/p.yaml", Line: 1, Col: 1}, "try `name`", "unknown key `nmae`")
+	l.Errorf(diag.Pos{}, "", "no place")
+	var b bytes.Buffer
+	if err := reports.DiagnosticsGitHub(&b, &l); err != nil {
+		t.Fatal(err)
+	}
+	want := "::error title=evalrun validate::no place\n" +
+		"::error file=parts/p.yaml,line=1,col=1,title=evalrun validate::unknown key `nmae`%0Ahint: try `name`%0Aincluded from s.yaml:3:10\n" +
+		"::warning file=s.yaml,line=5,col=2,title=evalrun validate::50%25 of it\n"
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Error(d)
+	}
+	b.Reset()
+	if err := reports.DiagnosticsJSON(&b, []string{"s.yaml"}, &l); err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(got)
+	want = `{"diagnostics":[{"message":"no place","severity":"error"},` +
+		`{"col":1,"file":"parts/p.yaml","hint":"try ` + "`name`" + `","includedFrom":[{"col":10,"file":"s.yaml","line":3}],"line":1,"message":"unknown key ` + "`nmae`" + `","severity":"error"},` +
+		`{"col":2,"file":"s.yaml","line":5,"message":"50% of it","severity":"warning"}],"files":["s.yaml"],"version":1}`
+	if d := cmp.Diff(want, string(text)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestManyDiagnosticsAreCounted(t *testing.T) {
+	var l diag.List
+	for i := range 30 {
+		l.Errorf(diag.Pos{File: "s.yaml", Line: i + 1}, "", "no")
+	}
+	var b bytes.Buffer
+	if err := reports.DiagnosticsGitHub(&b, &l); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 10 || !strings.Contains(lines[9], "21 more errors") {
+		t.Error(b.String())
+	}
+}
+
+// FuzzDiagnostics holds that nothing in a file's name, a message or a hint ends an annotation or begins another, and that the document is
+// JSON whatever they hold.
+func FuzzDiagnostics(f *testing.F) {
+	f.Add("a.yaml", "message", "hint")
+	for _, s := range hostile.Strings() {
+		f.Add(s, s, s)
+	}
+	f.Fuzz(func(t *testing.T, file, message, hint string) {
+		var l diag.List
+		l.Included(file, diag.Pos{File: message, Line: 1, Col: 1})
+		l.Errorf(diag.Pos{File: file, Line: 1, Col: 2}, hint, "%s", message)
+		var b bytes.Buffer
+		if err := reports.DiagnosticsGitHub(&b, &l); err != nil {
+			t.Fatal(err)
+		}
+		line, ok := strings.CutSuffix(b.String(), "\n")
+		if !ok || !strings.HasPrefix(line, "::error ") || strings.ContainsFunc(line, unsafe) {
+			t.Fatalf("%q", line)
+		}
+		b.Reset()
+		if err := reports.DiagnosticsJSON(&b, []string{file}, &l); err != nil {
+			t.Fatal(err)
+		}
+		if !json.Valid(b.Bytes()) {
+			t.Fatalf("%q", b.String())
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package scorers
+
+import (
+	"github.com/evalrun/evalrun/internal/shape"
+)
+
+// judgeKeys are the keys of the kind judge.
+func judgeKeys() shape.Block {
+	b := shape.Block{One: formNames, Keys: []shape.Key{
+		{Name: "judge", Is: shape.Text, Doc: "The judge that is asked, where the suite has several."},
+		{Name: "repeats", Is: shape.Int(1, maxJudgeRepeats), Doc: "How often the answer is judged."},
+		{Name: "scale", Is: shape.Filled(shape.Number(-maxScale, maxScale)), Doc: "The least and the largest number of the judge, mapped to 0 and 1."},
+		{Name: "min", Is: shape.Number(0, 1), Doc: "The least value that passes; 0.5 when not given."},
+	}}
+	for _, name := range formNames {
+		f := forms[name]
+		is := f.keys().Shape()
+		if name == "rubric" {
+			is = shape.Text
+		}
+		b.Keys = append(b.Keys, shape.Key{Name: name, Is: is, Doc: f.task})
+	}
+	return b
+}
+
+// keys are the keys below the name of a form.
+func (f *form) keys() shape.Block {
+	b := shape.Block{Some: f.needs, Keys: []shape.Key{{Name: "question", Is: shape.Text, Doc: "The question, in the place of the last turn of the user."}}}
+	for _, name := range f.needs {
+		b.Keys = append(b.Keys, shape.Key{Name: name, Is: shape.Text})
+	}
+	if len(f.choices) > 0 {
+		b.Keys = append(b.Keys, shape.Key{Name: "values", Is: f.worth().Shape(), Doc: "What choices are worth, from 0 to 1."})
+	}
+	return b
+}
+
+// worth are the choices, each with what it is worth.
+func (f *form) worth() shape.Block {
+	var b shape.Block
+	for _, c := range f.choices {
+		b.Keys = append(b.Keys, shape.Key{Name: c.word, Is: shape.Number(0, 1), Doc: "When " + c.meaning + "."})
+	}
+	return b
+}

@@ -1,0 +1,61 @@
+package scorers
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Shapes are what scorers look like in a suite: `scorer` in a list of scorers, `nestedScorer` inside another one, and the arguments of each
+// kind by its name.
+func (t Table) Shapes() map[string]shape.Shape {
+	out := map[string]shape.Shape{
+		"scorer":       t.entry(suite.BesideKeys),
+		"nestedScorer": t.entry(suite.NestedKeys),
+	}
+	for _, k := range t {
+		out[k.Name] = shape.Templates(k.arguments)
+	}
+	return out
+}
+
+// entry is a mapping with one kind, and what may stand beside it. Everything in it may come out of a template.
+func (t Table) entry(beside shape.Block) shape.Shape {
+	b := shape.Block{Keys: slices.Clone(beside.Keys)}
+	options := map[string][]string{} // with the kinds that have them
+	for _, k := range t {
+		b.Keys = append(b.Keys, shape.Key{Name: k.Name, Is: shape.Ref(k.Name)})
+		for _, o := range k.Options {
+			options[o] = append(options[o], k.Name)
+		}
+	}
+	b.Keys = append(b.Keys, textKeys.Only(slices.Sorted(maps.Keys(options))...).Keys...)
+	// A slip in the name of a kind is one mistake: only where all keys are known there must be a kind among them.
+	rules := []shape.Schema{{"if": shape.Schema{"propertyNames": shape.Schema{"enum": b.Names()}}, "then": shape.Schema{"oneOf": shape.Wanting(t.Names()...)}}}
+	for _, o := range slices.Sorted(maps.Keys(options)) {
+		rules = append(rules, shape.Schema{"if": shape.Schema{"required": []string{o}}, "then": shape.Schema{"anyOf": shape.Wanting(options[o]...)}})
+	}
+	return shape.Templates(func(templates bool) shape.Schema {
+		out := b.Shape()(templates)
+		out["allOf"] = rules
+		return out
+	})
+}
+
+// arguments are those of a kind, with what it does and its example.
+func (k Kind) arguments(templates bool) shape.Schema {
+	out := maps.Clone(k.takes(templates))
+	out["description"] = k.Summary + ".\n\n" + k.Doc
+	var ignored diag.List // a test reads the examples
+	if list, ok := yamlnode.Parse(k.Name, []byte(k.Example), &ignored); ok {
+		for _, item := range list.Items() {
+			out["examples"] = []json.RawMessage{item.Map().Get(k.Name).JSON(nil)}
+		}
+	}
+	return out
+}
