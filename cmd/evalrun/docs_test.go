@@ -62,19 +62,19 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// vet compiles a file of tests as if it stood in a folder of its own.
+// vet compiles a file of tests as if it stood in the folder test, which holds no package.
 func vet(t *testing.T, root, code string) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "block_test.go")
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "docs", "block", "block_test.go"): file}})
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "test", "block_test.go"): file}})
 	if err == nil {
 		err = errors.Join(os.WriteFile(file, []byte(code), 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "vet", "-overlay", filepath.Join(dir, "overlay.json"), "./docs/block")
+	cmd := exec.Command("go", "vet", "-overlay", filepath.Join(dir, "overlay.json"), "./test")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s%v\n%s", out, err, code)
