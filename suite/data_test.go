@@ -132,6 +132,33 @@ func TestData(t *testing.T) {
 			want: "a 1: \"1\" {\"equals\":\"e\"}\n",
 		},
 		{
+			name: "where names what rows lack",
+			files: map[string]string{
+				"s.yaml":  "cases:\n  - {dataset: a.jsonl, where: 'meta.lang != \"de\"', scorers: [{equals: e}]}\n",
+				"a.jsonl": "{\"x\":\"1\",\"meta\":{\"lang\":\"en\"}}\n{\"x\":\"2\",\"meta\":{}}\n{\"x\":\"3\",\"Meta\":{}}\n",
+			},
+			want: "a 1: \"1\" {\"equals\":\"e\"}\n",
+			said: "a.jsonl:2:1: `where` cannot be told of the row: it has no `meta.lang`\na.jsonl:3:1: `where` cannot be told of the row: it has no `meta.lang`\n",
+		},
+		{
+			name: "where names a column of one table of several",
+			files: map[string]string{
+				"s.yaml":  "cases:\n  - {dataset: \"d/*.csv\", where: 'n == \"1\"', scorers: [{equals: e}]}\n",
+				"d/a.csv": "x,n\nA,1\n",
+				"d/b.csv": "x,N\nB,1\n",
+			},
+			want: "a 1: \"A\" {\"equals\":\"e\"}\n",
+			said: "d/b.csv:2:1: `where` cannot be told of the row: it has no `n`\n",
+		},
+		{
+			name: "where copes with what rows lack",
+			files: map[string]string{
+				"s.yaml":  "cases:\n  - {dataset: a.jsonl, where: '(n ?? \"\") == \"\"', scorers: [{equals: e}]}\n",
+				"a.jsonl": "{\"x\":\"1\",\"n\":2}\n{\"x\":\"2\"}\n{\"x\":\"3\",\"n\":null}\n",
+			},
+			want: "a 2: \"2\" {\"equals\":\"e\"}\na 3: \"3\" {\"equals\":\"e\"}\n",
+		},
+		{
 			name: "YAML and the column name",
 			files: map[string]string{
 				"s.yaml": "cases:\n  - dataset: a.yaml\n    scorers: [{equals: e}]\n",

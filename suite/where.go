@@ -2,10 +2,12 @@ package suite
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/expression"
+	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -48,6 +50,11 @@ func (f *filter) takes(r *row) (bool, error) {
 	if f.program == nil {
 		return false, nil
 	}
+	for _, read := range f.program.Reads() {
+		if !read.Optional && lacks(r.vars, read.Path) {
+			return false, &expression.Error{Message: fmt.Sprintf("it has no `%s`", read), Hint: fmt.Sprintf("`%s ?? \"\"` is the empty text where there is none", read)}
+		}
+	}
 	out, err := f.program.Run(r.vars.Plain())
 	if err != nil {
 		return false, err
@@ -59,12 +66,31 @@ func (f *filter) takes(r *row) (bool, error) {
 	return taken, nil
 }
 
+// lacks reports whether something on a path is not there. To an expression it would be nil, which equals nothing: a typo would
+// leave all rows out, or none.
+func lacks(v tmpl.Value, path []string) bool {
+	for _, name := range path {
+		in, ok := v.(tmpl.Dict)
+		if !ok {
+			return false // which the expression tells
+		}
+		if v, ok = in[name]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
 // filtered yields the rows that `where` leaves.
 func (s *Suite) filtered(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		for one := range s.all(r, diags) {
 			taken, err := r.where.takes(one)
-			if err != nil {
+			var lack *expression.Error
+			switch {
+			case errors.As(err, &lack):
+				diags.Errorf(one.pos, lack.Hint, "`where` cannot be told of the row: %s", lack.Message)
+			case err != nil:
 				diags.Errorf(one.pos, "a cell may be empty: count != \"\" and int(count) > 1", "`where` cannot be told of the row: %s", err)
 			}
 			if taken && !yield(one) {
