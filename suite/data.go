@@ -312,9 +312,14 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 	if r.of.scorers == "" {
 		return nil
 	}
-	cell, ok := r.vars[r.of.scorers].(string)
-	if !ok {
+	value, there := r.vars[r.of.scorers]
+	if !there {
 		diags.Errorf(r.pos, diag.DidYouMean(r.of.scorers, names(r.vars)), "there is no column `%s` with scorers", r.of.scorers)
+		return nil
+	}
+	cell, ok := value.(string)
+	if !ok {
+		diags.Errorf(r.pos, "such as \"contains: Paris\"", "in the column `%s`: scorers stand in a text, and this is a list or a mapping", r.of.scorers)
 		return nil
 	}
 	if strings.TrimSpace(cell) == "" {
@@ -323,14 +328,17 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 	var own diag.List // the places inside a cell mean nothing to whoever looks at the file
 	root, ok := yamlnode.Parse(r.pos.File, []byte(cell), &own)
 	var out []*scorerDef
-	if ok {
+	if root = root.At(r.pos); ok {
+		if root.IsSequence() && len(root.Seq()) == 0 {
+			root.Errorf("leave the cell empty when there is none", "the list of scorers is empty")
+		}
 		for _, item := range root.Items() {
 			if !item.IsMapping() {
 				item.Errorf("such as `contains: Paris`", "a scorer is a kind with its argument")
 				continue
 			}
-			sc := s.checked(item)
-			if sc != nil {
+			globs(item.Map().Get("arms"), "arm", s.armNames())
+			if sc := s.checked(item); sc != nil {
 				out = append(out, &scorerDef{rendering: rendering{node: item}, fixed: sc})
 			}
 		}

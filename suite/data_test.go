@@ -116,6 +116,28 @@ func TestData(t *testing.T) {
 			said: "a.tsv:3:1: case `a 2` has no scorer, so nothing would be judged\n",
 		},
 		{
+			name: "cells that are no scorers",
+			files: map[string]string{
+				"s.yaml":  "cases:\n  - dataset: a.jsonl\n    scorerColumn: s\n    scorers: [{equals: e}]\n",
+				"a.jsonl": "{\"x\":\"1\",\"s\":\"[]\"}\n{\"x\":\"2\",\"s\":{\"contains\":\"b\"}}\n{\"x\":\"3\",\"s\":\"{contains: b, arms: t/q}\"}\n{\"x\":\"4\",\"s\":\"\\n\\n{contains: b, turn: 2}\"}\n{\"x\":\"5\",\"s\":\"\\n\\nexpr: wor\"}\n",
+			},
+			want: "a 1: \"1\" {\"equals\":\"e\"}\na 2: \"2\" {\"equals\":\"e\"}\na 3: \"3\" {\"equals\":\"e\"} {\"contains\":\"b\",\"arms\":\"t/q\"}\na 4: \"4\" {\"equals\":\"e\"} {\"contains\":\"b\",\"turn\":2}\na 5: \"5\" {\"equals\":\"e\"} {\"expr\":\"wor\"}\n",
+			said: "a.jsonl:1:1: in the column `s`: the list of scorers is empty\n" +
+				"a.jsonl:2:1: in the column `s`: scorers stand in a text, and this is a list or a mapping\n" +
+				"a.jsonl:3:1: in the column `s`: `t/q` matches no arm\n" +
+				"a.jsonl:4:1: the prompt `p` is no live chat, so that it has no turn 2\n" +
+				"a.jsonl:5:1: in the column `s`: in the expression: there is no `wor` here\n",
+		},
+		{
+			name: "arms of a scorer out of a column",
+			files: map[string]string{
+				"s.yaml": "cases:\n  - dataset: a.csv\n    scorers: [{equals: e}, {contains: e, arms: \"{{.a}}\"}]\n",
+				"a.csv":  "x,a\n1,t/*\n2,T/*\n",
+			},
+			want: "a 1: \"1\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"t/*\"}\na 2: \"2\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"T/*\"}\n",
+			said: "s.yaml:7:48: `T/*` matches no arm (in the row at a.csv:3:1)\n",
+		},
+		{
 			name: "where before limit",
 			files: map[string]string{
 				"s.yaml": "cases:\n  - dataset: a.csv\n    name: \"{{.x}}\"\n    where: int(n) > 1 and tags contains 'y'\n    limit: 2\n    scorers: [{equals: e}]\n",

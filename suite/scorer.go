@@ -248,6 +248,7 @@ func (d *scorerDef) expand(s *Suite, c *Case, diags *diag.List) *Scorer {
 	if !ok {
 		return nil
 	}
+	globs(rendered.Map().Get("arms"), "arm", s.armNames())
 	return s.checked(rendered)
 }
 

@@ -193,6 +193,15 @@ type Case struct {
 // Arms lists every target with each of its prompts, in the order of the file.
 func (s *Suite) Arms() []Arm { return s.arms }
 
+// armNames are the names that globs of arms can match.
+func (s *Suite) armNames() []string {
+	var out []string
+	for _, a := range s.arms {
+		out = append(out, a.plain())
+	}
+	return out
+}
+
 // BaseVersion is the earlier version of the suite whose arms are asked too, nil when there is none, and how it is called.
 func (s *Suite) BaseVersion() (base *Suite, ref string) { return s.opts.Base, s.opts.BaseRef }
 

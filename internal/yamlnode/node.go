@@ -56,7 +56,15 @@ func (n Node) WithDiags(diags *diag.List) Node {
 	if n.y == nil {
 		return n
 	}
-	return Node{n.y, &doc{file: n.d.file, src: n.d.src, starts: n.d.starts, diags: diags}}
+	return Node{n.y, &doc{file: n.d.file, src: n.d.src, starts: n.d.starts, diags: diags, at: n.d.at}}
+}
+
+// At returns the same value with all that is in it standing at a place of another file: it was a cell there.
+func (n Node) At(pos diag.Pos) Node {
+	if n.y == nil {
+		return n
+	}
+	return Node{n.y, &doc{file: pos.File, diags: n.d.diags, at: &pos}}
 }
 
 // IsMapping reports whether the value is a mapping.

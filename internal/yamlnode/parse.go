@@ -40,6 +40,7 @@ type doc struct {
 	src    []byte
 	starts []int // of the lines; made when first needed
 	diags  *diag.List
+	at     *diag.Pos // where all of it stands, see Node.At; nil: where it was read
 }
 
 // Parse reads one YAML document. Mistakes go to diags; the second result is
@@ -159,7 +160,12 @@ func plainTag(n *yaml.Node) bool {
 	return false
 }
 
-func (d *doc) pos(n *yaml.Node) diag.Pos { return diag.Pos{File: d.file, Line: n.Line, Col: n.Column} }
+func (d *doc) pos(n *yaml.Node) diag.Pos {
+	if d.at != nil {
+		return *d.at
+	}
+	return diag.Pos{File: d.file, Line: n.Line, Col: n.Column}
+}
 
 func (d *doc) errorf(n *yaml.Node, hint, format string, args ...any) {
 	d.diags.Errorf(d.pos(n), hint, format, args...)

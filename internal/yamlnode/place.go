@@ -11,7 +11,7 @@ import (
 // of the scalar where the two cannot be brought together.
 func (n Node) Offset(i int) diag.Pos {
 	y, pos := n.resolve(), n.d.pos(n.resolve())
-	if i < 0 || i > len(y.Value) {
+	if i < 0 || i > len(y.Value) || n.d.at != nil {
 		return pos
 	}
 	// The value and the source differ in indentation, line breaks, quotes and escapes, but what
