@@ -110,8 +110,11 @@ func beVerb(n int) string {
 
 // oneCase checks a case and what it asks of its arms.
 func (l *checker) oneCase(def *caseDef, c *Case) {
-	if def.id != "" || def.open["id"] != nil {
+	if c.ID != "" { // it was given, and the cell was not empty
 		at := def.node.Get("id").Pos()
+		if c.row != nil && def.open["id"] != nil {
+			at = c.Pos
+		}
 		if first, twice := l.ids[c.ID]; twice {
 			l.diags.Errorf(at, "a template such as \"{{.id}}\" makes one for each row", "duplicate case id `%s`, first %s", c.ID, place(first, at))
 		}

@@ -132,10 +132,19 @@ func TestData(t *testing.T) {
 			name: "arms of a scorer out of a column",
 			files: map[string]string{
 				"s.yaml": "cases:\n  - dataset: a.csv\n    scorers: [{equals: e}, {contains: e, arms: \"{{.a}}\"}]\n",
-				"a.csv":  "x,a\n1,t/*\n2,T/*\n",
+				"a.csv":  "x,a\n1,t/*\n2,T/*\n3,\n",
 			},
-			want: "a 1: \"1\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"t/*\"}\na 2: \"2\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"T/*\"}\n",
-			said: "s.yaml:7:48: `T/*` matches no arm (in the row at a.csv:3:1)\n",
+			want: "a 1: \"1\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"t/*\"}\na 2: \"2\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"T/*\"}\na 3: \"3\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"\"}\n",
+			said: "s.yaml:7:48: `T/*` matches no arm (in the row at a.csv:3:1)\ns.yaml:7:48: the text is empty, so it matches no arm (in the row at a.csv:4:1)\n",
+		},
+		{
+			name: "empty cells of ids",
+			files: map[string]string{
+				"s.yaml": "cases:\n  - {dataset: a.csv, id: \"{{.i}}\", scorers: [{equals: e}]}\n",
+				"a.csv":  "x,i\n1,\n2,\n3,k\n4,k\n",
+			},
+			want: "a 1: \"1\" {\"equals\":\"e\"}\na 2: \"2\" {\"equals\":\"e\"}\na 3: \"3\" {\"equals\":\"e\"}\na 4: \"4\" {\"equals\":\"e\"}\n",
+			said: "a.csv:5:1: duplicate case id `k`, first on line 4\n",
 		},
 		{
 			name: "where before limit",

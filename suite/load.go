@@ -396,8 +396,12 @@ func globs(n yamlnode.Node, what string, names []string) eval.Globs {
 		}
 		out = append(out, g)
 	}
-	if n.IsSequence() && len(out) == 0 {
+	switch {
+	case len(out) > 0:
+	case n.IsSequence():
 		n.Errorf("leave the key out for all of them", "the list is empty, so it matches no %s", what)
+	case n.IsScalar() && !n.IsNull():
+		n.Errorf("leave the key out for all of them, or write \"*\"", "the text is empty, so it matches no %s", what)
 	}
 	return out
 }
