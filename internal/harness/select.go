@@ -170,19 +170,33 @@ func findTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 	return place, k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
 }
 
-// failedIn takes the cases of arms of which a repeat failed or ended in an error.
+// failedIn takes the cases of arms of which a repeat failed or ended in an error: those of the same name and, since rows that come
+// or go move the names of others, those that had another name there.
 func failedIn(d *journal.Document) (*trialFilter, error) {
-	failed := map[asked]bool{}
-	for i := range d.Len() {
-		if k := d.Known(i); k.Outcome == eval.Fail || k.Outcome == eval.Err {
-			failed[asked{k.Suite, k.Case, k.Arm}] = true
+	seed := maphash.MakeSeed()
+	ids := map[asked]uint64{} // the hash of its caseId
+	failed, moved := map[asked]bool{}, map[asked]bool{}
+	for f, err := range d.Facts() {
+		if err != nil {
+			return nil, err
+		}
+		name := asked{f.Suite, f.Case, f.Arm}
+		ids[name] = maphash.String(seed, f.CaseID)
+		if f.Outcome == eval.Fail || f.Outcome == eval.Err {
+			failed[name], moved[asked{f.Suite, f.CaseID, f.Arm}] = true, true
 		}
 	}
 	nothing := "nothing failed there"
 	if len(failed) > 0 {
 		nothing = fmt.Sprintf("%s there (cases of arms), and none is among those of the suites that are selected otherwise", diag.Count(len(failed), "failure"))
 	}
-	return &trialFilter{nothing: nothing, takes: func(t *eval.Trial) bool { return failed[asked{t.Suite, t.Case, t.Arm}] }}, nil
+	return &trialFilter{nothing: nothing, takes: func(t *eval.Trial) bool {
+		name := asked{t.Suite, t.Case, t.Arm}
+		if id, there := ids[name]; there && id == maphash.String(seed, t.CaseID) {
+			return failed[name]
+		}
+		return failed[name] || moved[asked{t.Suite, t.CaseID, t.Arm}]
+	}}, nil
 }
 
 // changedSince takes what the run did not ask as it stands now: another request, other variables, other scorers.
