@@ -64,6 +64,7 @@ func (l *checker) definition(def *caseDef) {
 	cases, numbered := 0, 0
 	var example *Case
 	for v := range l.variants(def, &own) {
+		l.checkGrid(def, v)
 		c := l.outline(def, v, &own)
 		c.Scorers = l.scorers(def, v, c, &own)
 		c.checkVariables(&own)
@@ -91,6 +92,24 @@ func (l *checker) definition(def *caseDef) {
 	case example != nil:
 		l.numbered = true
 		l.unused.Warnf(def.pos(), "a column that tells them apart makes better names", "%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered), example.Name, example.Pos)
+	}
+}
+
+// checkGrid reports variables of `each` and `matrix` that are columns too: what stands in the rows would be passed over.
+func (l *checker) checkGrid(def *caseDef, v variant) {
+	if v.row == nil {
+		return
+	}
+	for _, name := range v.chosen {
+		if _, twice := v.row.vars[name]; !twice {
+			continue
+		}
+		in := def.node.Get("matrix").Map()
+		if !in.Has(name) {
+			l.diags.Errorf(def.node.Get("each").Pos(), "choose another name for one of them", "the variable `%s` of `each` is a column of %s too", name, v.row.pos.File)
+			continue
+		}
+		in.Key(name).Errorf("choose another name for one of them", "the variable `%s` is a column of %s too", name, v.row.pos.File)
 	}
 }
 

@@ -147,6 +147,15 @@ func TestData(t *testing.T) {
 			said: "a.csv:5:1: duplicate case id `k`, first on line 4\n",
 		},
 		{
+			name: "variables that are columns too",
+			files: map[string]string{
+				"s.yaml": "cases:\n  - dataset: a.csv\n    each: [{y: \"1\"}]\n    matrix:\n      x: [k]\n    scorers: [{equals: \"{{.y}}\"}]\n",
+				"a.csv":  "x,y\nA,B\n",
+			},
+			want: "a 1 [y=1, x=k]: \"k\" {\"equals\":\"1\"}\n",
+			said: "s.yaml:7:11: the variable `y` of `each` is a column of a.csv too\ns.yaml:9:7: the variable `x` is a column of a.csv too\n",
+		},
+		{
 			name: "where before limit",
 			files: map[string]string{
 				"s.yaml": "cases:\n  - dataset: a.csv\n    name: \"{{.x}}\"\n    where: int(n) > 1 and tags contains 'y'\n    limit: 2\n    scorers: [{equals: e}]\n",
