@@ -186,27 +186,30 @@ func place(p, from diag.Pos) string {
 	return fmt.Sprintf("in %s:%d", p.File, p.Line)
 }
 
-// caseNames are the names that are taken, by their hashes: there may be millions.
+// caseNames are the names that are taken, by their hashes, each with the last number that was given to one like it: there may be
+// millions, all of them the same.
 type caseNames struct {
-	taken map[uint64]struct{}
+	taken map[uint64]int
 	seed  maphash.Seed
 }
 
-func newCaseNames() *caseNames { return &caseNames{map[uint64]struct{}{}, maphash.MakeSeed()} }
+func newCaseNames() *caseNames { return &caseNames{map[uint64]int{}, maphash.MakeSeed()} }
 
 // take notes a name, and reports whether it was taken before.
 func (n *caseNames) take(name string) (twice bool) {
 	h := maphash.String(n.seed, name)
-	_, twice = n.taken[h]
-	n.taken[h] = struct{}{}
+	if _, twice = n.taken[h]; !twice {
+		n.taken[h] = 1
+	}
 	return twice
 }
 
 // number gives a case whose name is taken the first number that makes it another.
 func (n *caseNames) number(c *Case) (numbered bool) {
-	name := c.Name
-	for i := 2; n.take(c.Name); i++ {
-		c.Name = fmt.Sprintf("%s (%d)", name, i)
+	name, h := c.Name, maphash.String(n.seed, c.Name)
+	for n.take(c.Name) {
+		n.taken[h]++
+		c.Name = fmt.Sprintf("%s (%d)", name, n.taken[h])
 	}
 	return c.Name != name
 }

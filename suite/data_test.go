@@ -381,3 +381,22 @@ func TestLargeFiles(t *testing.T) {
 		t.Error("a small file is not kept")
 	}
 }
+
+// A name may be that of all rows: when the numbers of each were tried from the start, this would not end.
+func TestOneNameForAllRows(t *testing.T) {
+	const rows = 150_000
+	s, said := fromFiles(map[string]string{
+		"s.yaml": "cases: [{dataset: a.csv, name: n, scorers: [{equals: e}]}]\n",
+		"a.csv":  "x\n" + strings.Repeat("1\n", rows),
+	})
+	if !strings.Contains(said, fmt.Sprintf("%d cases have the name of another case", rows-1)) {
+		t.Error(said)
+	}
+	last := ""
+	for c := range s.Outlines() {
+		last = c.Name
+	}
+	if last != fmt.Sprintf("n (%d)", rows) {
+		t.Error(last)
+	}
+}
