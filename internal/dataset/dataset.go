@@ -80,6 +80,7 @@ type source struct {
 	r        *bufio.Reader
 	read     int64 // bytes handed out
 	mark     int64 // read when the row began
+	lines    bool  // whether lineAt is asked
 	newlines []int64
 	line     int // of the last offset that was asked for, less 1
 }
@@ -92,7 +93,7 @@ func (s *source) Read(p []byte) (int, error) {
 	}
 	n, err := s.r.Read(p)
 	for i, c := range p[:n] {
-		if c == '\n' {
+		if s.lines && c == '\n' {
 			s.newlines = append(s.newlines, s.read+int64(i))
 		}
 	}

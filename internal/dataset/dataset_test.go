@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -100,6 +101,49 @@ func TestOpenQuotesEnd(t *testing.T) {
 		var e *dataset.Error
 		if !errors.As(last, &e) || e.Line < 2 || rows != 1 || in.read > 2*dataset.MaxRow+1<<20 {
 			t.Errorf("%s: %v after %d rows and %d bytes", format, last, rows, in.read)
+		}
+	}
+}
+
+// rowsOf is a file of many short rows.
+type rowsOf struct {
+	row  string
+	left int
+}
+
+func (r *rowsOf) Read(p []byte) (int, error) {
+	n := 0
+	for ; r.left > 0 && n+len(r.row) <= len(p); r.left-- {
+		n += copy(p[n:], r.row)
+	}
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func TestShortRowsAreNotRemembered(t *testing.T) {
+	const rows = 1_000_000
+	for format, in := range map[dataset.Format]io.Reader{
+		dataset.CSV: &rowsOf{"1\n", rows}, dataset.JSONLines: &rowsOf{"{}\n", rows}, dataset.JSON: io.MultiReader(strings.NewReader("[{}"), &rowsOf{",\n{}", rows}, strings.NewReader("]")),
+	} {
+		heap := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		before, held, n := heap(), uint64(0), 0
+		for _, err := range dataset.Read(in, format, 0) {
+			if err != nil {
+				t.Fatal(format, err)
+			}
+			if n++; n == rows-1 {
+				held = heap()
+			}
+		}
+		if n < rows-1 || held > before+2<<20 {
+			t.Errorf("%s: %d bytes are held after %d rows", format, int64(held)-int64(before), n)
 		}
 	}
 }

@@ -53,6 +53,7 @@ func lines(in *source, yield func(Row, error) bool) {
 
 // list reads a JSON list of objects, one at a time.
 func list(in *source, yield func(Row, error) bool) {
+	in.lines = true
 	dec := json.NewDecoder(in)
 	first, err := dec.Token()
 	if err != nil {
