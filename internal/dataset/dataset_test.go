@@ -148,6 +148,18 @@ func TestShortRowsAreNotRemembered(t *testing.T) {
 	}
 }
 
+// Were each level of this row read again with the one around it, it would not end.
+func TestNestedRows(t *testing.T) {
+	nested := func(n int, in string) string {
+		return "{\"a\":" + strings.Repeat("[", n) + in + strings.Repeat("]", n) + "}\n"
+	}
+	got := read(dataset.JSONLines, nested(9000, "\""+strings.Repeat("x", 1<<20)+"\"")+nested(63, "1")+nested(64, "1"))
+	want := "! line 1: nested deeper than 64 levels\n2 " + strings.Replace(nested(63, "1"), "1", "\"1\"", 1) + "! line 3: nested deeper than 64 levels\n"
+	if got != want {
+		t.Errorf("%q", got[:min(len(got), 1000)])
+	}
+}
+
 func TestBrokenFiles(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	for format, head := range map[dataset.Format]string{dataset.CSV: "a\n1\n2", dataset.JSONLines: "{\"a\":1}\n", dataset.JSON: "[{\"a\":1},"} {

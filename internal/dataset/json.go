@@ -127,15 +127,20 @@ func object(raw []byte, line int) (tmpl.Dict, error) {
 	case raw[0] != '{':
 		return nil, &Error{line, 0, "a row is an object: {\"column\": \"value\"}", ""}
 	}
-	value, err := value(gjson.ParseBytes(raw), line)
+	value, err := value(gjson.ParseBytes(raw), line, 1)
 	if err != nil {
 		return nil, err
 	}
 	return value.(tmpl.Dict), nil
 }
 
-func value(v gjson.Result, line int) (out tmpl.Value, err error) {
+// maxDepth is how deep lists and objects may nest: each is read again with each that holds it.
+const maxDepth = 64
+
+func value(v gjson.Result, line, depth int) (out tmpl.Value, err error) {
 	switch {
+	case depth > maxDepth && (v.IsObject() || v.IsArray()):
+		return nil, &Error{line, 0, fmt.Sprintf("nested deeper than %d levels", maxDepth), ""}
 	case v.IsObject():
 		dict := tmpl.Dict{}
 		v.ForEach(func(key, item gjson.Result) bool {
@@ -144,7 +149,7 @@ func value(v gjson.Result, line int) (out tmpl.Value, err error) {
 				err = &Error{line, 0, fmt.Sprintf("the key %q stands twice in an object", name), "remove one of them"}
 				return false
 			}
-			dict[name], err = value(item, line)
+			dict[name], err = value(item, line, depth+1)
 			return err == nil
 		})
 		return dict, err
@@ -152,7 +157,7 @@ func value(v gjson.Result, line int) (out tmpl.Value, err error) {
 		items := tmpl.List{}
 		v.ForEach(func(_, item gjson.Result) bool {
 			var one tmpl.Value
-			one, err = value(item, line)
+			one, err = value(item, line, depth+1)
 			items = append(items, one)
 			return err == nil
 		})
