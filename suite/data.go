@@ -242,7 +242,7 @@ func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, err
 			yield(&row{of: r, vars: vars, pos: at(0, 0)}, err)
 			return
 		case formatYAML:
-			src, err := s.files.text(name)
+			src, err := s.files.row(name)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -282,7 +282,7 @@ func (s *Suite) fileRow(name string) (tmpl.Dict, error) {
 		return nil, err
 	}
 	if isText(head) {
-		text, err := s.files.text(name)
+		text, err := s.files.row(name)
 		if err != nil {
 			return nil, err
 		}

@@ -400,3 +400,32 @@ func TestOneNameForAllRows(t *testing.T) {
 		t.Error(last)
 	}
 }
+
+// Files that are rows are kept no more than others.
+func TestManyFilesAreNotKept(t *testing.T) {
+	fsys := fstest.MapFS{"s.yaml": {Data: []byte(head + "cases: [{dataset: \"*.txt\", scorers: [{equals: e}], vars: {x: v}}, {dataset: \"*.yml\", scorers: [{equals: e}]}]\n")}}
+	megabyte := strings.Repeat("x", 1<<20)
+	for i := range 70 {
+		fsys[fmt.Sprintf("%d.txt", i)] = &fstest.MapFile{Data: []byte(megabyte)}
+	}
+	fsys["9.yml"] = &fstest.MapFile{Data: []byte("- x: " + megabyte)}
+	s, said := fromFS(fsys)
+	if said != "" || s.CaseCount() != 71 {
+		t.Fatal(said, s.CaseCount())
+	}
+	kept := 0
+	for _, text := range s.Sources() {
+		kept += len(text)
+	}
+	if kept > 65<<20 || s.KeepsData() {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	hash := s.Hash()
+	fsys["9.yml"].Data[10] = 'y'
+	if changed, _ := fromFS(fsys); changed.Hash() == hash {
+		t.Error("the hash does not see a file that is not kept")
+	}
+	if n := len(slices.Collect(s.Outlines())); n != 71 || s.Err() != nil {
+		t.Error(n, s.Err())
+	}
+}

@@ -65,6 +65,27 @@ func (f *files) stream(name string) (io.ReadCloser, error) {
 	}}, nil
 }
 
+// row reads a data file as a whole: it is a row, or YAML. As others it is kept only while there is room.
+func (f *files) row(name string) ([]byte, error) {
+	_, info, err := f.stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > yamlnode.MaxFileBytes {
+		return nil, tooManyBytes(name, info.Size(), yamlnode.MaxFileBytes)
+	}
+	in, err := f.stream(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(in, yamlnode.MaxFileBytes))
+	if err != nil {
+		return nil, explain(name, err)
+	}
+	return text, nil
+}
+
 // keeps decides whether a data file is kept in memory.
 func (f *files) keeps(name string, size int64) bool {
 	f.mu.Lock()
