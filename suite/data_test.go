@@ -351,11 +351,11 @@ func (v *vanishing) Open(name string) (fs.File, error) {
 func TestLargeFiles(t *testing.T) {
 	row := strings.Repeat("x", 1<<20) + "\n"
 	fsys := &vanishing{MapFS: fstest.MapFS{
-		"s.yaml": {Data: []byte(head + "cases: [{dataset: a.csv, scorers: [{equals: e}]}]\n")},
+		"s.yaml": {Data: []byte(head + "cases: [{dataset: a.csv, scorers: [{equals: e}]}, {dataset: a.csv, name: first, limit: 1, scorers: [{equals: e}]}]\n")},
 		"a.csv":  {Data: []byte("x\n" + strings.Repeat(row, 17))},
 	}}
 	s, said := fromFS(fsys)
-	if said != "" || s.CaseCount() != 17 || s.KeepsData() || s.Err() != nil {
+	if said != "" || s.CaseCount() != 18 || s.KeepsData() || s.Err() != nil {
 		t.Fatal(said, s.CaseCount(), s.KeepsData(), s.Err())
 	}
 	for name := range s.Sources() {
@@ -364,12 +364,12 @@ func TestLargeFiles(t *testing.T) {
 		}
 	}
 	hash := s.Hash()
-	fsys.MapFS["a.csv"].Data[2] = 'y'
+	fsys.MapFS["a.csv"].Data[16<<20] = 'y'
 	changed, _ := fromFS(fsys)
 	if changed.Hash() == hash {
 		t.Error("the hash does not see the data")
 	}
-	if n := len(slices.Collect(s.Cases())); n != 17 || s.Err() != nil {
+	if n := len(slices.Collect(s.Cases())); n != 18 || s.Err() != nil {
 		t.Error(n, s.Err())
 	}
 	fsys.gone = true

@@ -26,12 +26,15 @@ const maxKept = 64 << 20
 type data struct {
 	loaded  bool              // from then on nothing new is learned
 	kept    int64             // bytes
-	digests map[string]string // of files that are too large to be kept
+	digests map[string]string // of files that are too large to be kept, as far as they were read
+	hashed  map[string]int64  // so many bytes of them
 	globs   map[string][]string
 	failure error // why rows could not be read after all
 }
 
-func newData() data { return data{digests: map[string]string{}, globs: map[string][]string{}} }
+func newData() data {
+	return data{digests: map[string]string{}, hashed: map[string]int64{}, globs: map[string][]string{}}
+}
 
 // check says why a file cannot be opened, nil when it can.
 func (f *files) check(name string) error {
@@ -58,10 +61,12 @@ func (f *files) stream(name string) (io.ReadCloser, error) {
 	if f.data.loaded {
 		return file, nil
 	}
-	return &hashed{file, sha256.New(), func(sum string) {
+	return &hashed{File: file, hash: sha256.New(), sum: func(sum string, bytes int64) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.data.digests[name] = sum
+		if bytes >= f.data.hashed[name] { // a limit reads but the beginning, which must not hide a change behind it
+			f.data.digests[name], f.data.hashed[name] = sum, bytes
+		}
 	}}, nil
 }
 
@@ -103,18 +108,20 @@ func (f *files) keeps(name string, size int64) bool {
 // hashed is a file that is hashed while it is read.
 type hashed struct {
 	fs.File
-	hash hash.Hash
-	sum  func(string)
+	hash  hash.Hash
+	bytes int64
+	sum   func(sum string, bytes int64)
 }
 
 func (h *hashed) Read(p []byte) (int, error) {
 	n, err := h.File.Read(p)
 	h.hash.Write(p[:n])
+	h.bytes += int64(n)
 	return n, err
 }
 
 func (h *hashed) Close() error {
-	h.sum(hex.EncodeToString(h.hash.Sum(nil)))
+	h.sum(hex.EncodeToString(h.hash.Sum(nil)), h.bytes)
 	return h.File.Close()
 }
 
