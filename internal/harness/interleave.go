@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,19 +94,48 @@ func (g gitFiles) Open(name string) (fs.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("git cannot be run: %w", err)
 	}
-	return &gitFile{bytes.NewReader(data), path.Base(name)}, nil
+	mode := fs.FileMode(0o444)
+	if bytes.HasPrefix(data, []byte("tree "+g.ref+":")) { // what git shows of a folder
+		mode |= fs.ModeDir
+	}
+	return &gitFile{bytes.NewReader(data), path.Base(name), mode}, nil
+}
+
+// ReadDir lists a folder, for globs.
+func (g gitFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
+	}
+	out, err := git(g.dir, "ls-tree", "-z", g.ref, "./"+name+"/")
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
+	}
+	var entries []fs.DirEntry
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		what, file, _ := strings.Cut(line, "\t")
+		one := &gitFile{bytes.NewReader(nil), path.Base(file), 0o444}
+		if strings.Contains(what, " tree ") {
+			one.mode |= fs.ModeDir
+		}
+		if file != "" {
+			entries = append(entries, fs.FileInfoToDirEntry(one))
+		}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
 }
 
 // gitFile is a file of a version, which is its own description.
 type gitFile struct {
 	*bytes.Reader
 	name string
+	mode fs.FileMode
 }
 
 func (f *gitFile) Stat() (fs.FileInfo, error) { return f, nil }
 func (f *gitFile) Close() error               { return nil }
 func (f *gitFile) Name() string               { return f.name }
-func (f *gitFile) Mode() fs.FileMode          { return 0o444 }
+func (f *gitFile) Mode() fs.FileMode          { return f.mode }
 func (f *gitFile) ModTime() time.Time         { return time.Time{} }
-func (f *gitFile) IsDir() bool                { return false }
+func (f *gitFile) IsDir() bool                { return f.mode.IsDir() }
 func (f *gitFile) Sys() any                   { return nil }
