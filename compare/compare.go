@@ -36,6 +36,7 @@ type Case struct {
 	Unused                     int // trials that were not asked, or not used, since the verdict was known
 	LatencyMs, Tokens          Sum
 	Metrics                    []Sum  // in the order of Side.Metrics
+	Chosen                     Sum    // of its answers by a judge, against those of the other side: 1, 0, or a half for a tie
 	Trial                      string // the id of one that failed, or else of the first
 }
 
@@ -88,7 +89,7 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 	m := &measure{Options: o, pairs: p.judged}
 	c.Cases.Units = len(m.units((*Case).PassRate).d)
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(p.judged)
-	for _, metric := range metricsOf(base, head) {
+	for _, metric := range metricsOf(base, head, m.chosen()) {
 		one := m.metric(metric, base, head)
 		if i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric }); i >= 0 {
 			one.Gated, one.Margin = true, &o.Gated[i].Margin
@@ -119,10 +120,13 @@ func costs(pairs []pair) (calls, tokens float64) {
 	return calls / n, tokens / n
 }
 
-func metricsOf(base, head *Side) []string {
+func metricsOf(base, head *Side, chosen bool) []string {
 	out := []string{eval.MetricPass}
+	if chosen {
+		out = append(out, eval.MetricChoose)
+	}
 	for _, name := range head.Metrics {
-		if slices.Contains(base.Metrics, name) {
+		if slices.Contains(base.Metrics, name) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

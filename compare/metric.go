@@ -94,6 +94,10 @@ func (m *measure) metric(name string, base, head *Side) eval.MetricComparison {
 	if i := slices.IndexFunc(m.Gated, func(g eval.MetricMargin) bool { return g.Name == name }); i >= 0 {
 		margin = m.Gated[i].Margin
 	}
+	if name == eval.MetricChoose && m.chosen() {
+		m.choice(&c, margin)
+		return c
+	}
 	switch name {
 	case eval.MetricLatency:
 		m.latency(&c, margin)

@@ -168,6 +168,8 @@ func needed(m *eval.MetricComparison, d, alpha float64) int {
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
 		variance = sd * sd
+	} else if m.Name == eval.MetricChoose { // whose differences are halves
+		variance /= 4
 	}
 	return stats.CasesNeeded(variance, d, alpha, power)
 }

@@ -31,7 +31,9 @@ type Call struct {
 	PromptTokens int
 	// OutputLimit is the longest output in tokens, 0 when it is not known.
 	OutputLimit int
-	Timing      Timing
+	// Anew says that an answer from before does not do, as long as there is somebody to ask.
+	Anew   bool
+	Timing Timing
 }
 
 // Generator asks a model. The error is an *Error.

@@ -22,6 +22,8 @@ type Comparison struct {
 	// Why says what makes the comparison invalid as a whole, "" when it is not.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+	// Choice tells of the judge that chose between the answers, nil when none was asked.
+	Choice *Choice `json:"choice,omitempty"`
 	// NotCompared says that the gate has a baseline and --no-baseline was given.
 	NotCompared bool `json:"notCompared,omitempty"`
 }
@@ -46,6 +48,8 @@ type ArmComparison struct {
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
 	Metrics  []MetricComparison `json:"metrics"`
+	// Choice is what a judge chose, nil when none was asked.
+	Choice *ArmChoice `json:"choice,omitempty"`
 	// Flips are the cases whose outcome changed, those that got worse first.
 	Flips  []Flip  `json:"flips,omitempty"`
 	Slices []Slice `json:"slices,omitempty"` // by tag, advisory

@@ -106,6 +106,8 @@ const (
 	MetricBlocked = "blocked"
 	MetricLatency = "latency"
 	MetricTokens  = "tokens"
+	// MetricChoose is how far a judge prefers the answers of head; only where one is asked.
+	MetricChoose = "choose"
 )
 
 // IsRatio reports whether a metric is compared as a ratio, head to base.

@@ -74,6 +74,7 @@ func (t *tableReport) comparison(c *eval.Comparison) {
 	for i := range c.Arms {
 		t.armComparison(&c.Arms[i])
 	}
+	t.judgeOfChoice(c.Choice)
 	if len(c.Arms) > 0 && c.Verdict == "" {
 		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
 	}
@@ -120,6 +121,7 @@ func (t *tableReport) armComparison(a *eval.ArmComparison) {
 			t.metricWords(m)
 		}
 	}
+	t.choice(a.Choice)
 	t.flips(a.Flips)
 	t.slices(a.Slices)
 	t.safety(a.Safety)

@@ -260,15 +260,20 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 		for text, value := range known {
 			a.answer.Vectors.Known[text] = value
 		}
-		if a.score() {
+		scored := a.score()
+		if scored && r.Anew && r.doubt(a) {
+			scored = a.score()
+		}
+		if scored {
 			return a.result
 		}
 	}
 	return a.failed(eval.Errorf(eval.KindScorer, "the scorers want ever more judges or embeddings"))
 }
 
-// maxRounds is how often an answer is scored at most; each time all that is wanted is got.
-const maxRounds = 3
+// maxRounds is how often an answer is scored at most; each time all that is wanted is got. A judge is asked twice at most, and
+// both once more when what it replied before does not count.
+const maxRounds = 6
 
 // unembedded is the result of an answer that could not be judged since there are no vectors.
 func (a *asked) unembedded(e *eval.Error) eval.Result {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
@@ -24,9 +25,10 @@ type replies struct {
 
 // reply is one that was asked for. Once done is closed, it is there, or err says why not.
 type reply struct {
-	done  chan struct{}
-	value eval.Judgement
-	err   *eval.Error
+	done   chan struct{}
+	value  eval.Judgement
+	err    *eval.Error
+	before bool // nobody was asked for it in this run
 }
 
 // maxReplies bounds the replies that are remembered; older ones are forgotten.
@@ -46,7 +48,7 @@ func newReplies(before iter.Seq[eval.Judgement]) *replies {
 			continue
 		}
 		if one, first := r.take(j.ID); first {
-			one.value, one.err = j, nil
+			one.value, one.err, one.before = j, nil, true
 			close(one.done)
 		}
 	}
@@ -85,6 +87,21 @@ func (r *replies) settle(id string, one *reply) {
 	close(one.done)
 }
 
+// forget drops a reply from before, so that the next one who takes it has to get it.
+func (r *replies) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one, ok := r.known[id]; ok {
+		select {
+		case <-one.done:
+			if one.before {
+				delete(r.known, id)
+			}
+		default: // it is being asked for
+		}
+	}
+}
+
 // keep takes over what judges replied before.
 func (a *asked) keep(before []eval.Judgement) {
 	a.kept = map[string]eval.Judgement{}
@@ -117,12 +134,16 @@ func (r *run) consult(ctx context.Context, a *asked) *eval.Error {
 func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.Judgement, *eval.Error) {
 	t := r.plan.question(q)
 	if j, ok := a.kept[t.ID]; ok {
+		a.known(q, t.ID)
 		j.Judge = q.Judge.Name
 		return j, nil
 	}
 	one, first := r.replies.take(t.ID)
 	if first {
-		r.askJudge(ctx, t, q, one)
+		r.askJudge(ctx, t, q, one, a.anew[t.ID])
+		if one.before {
+			a.known(q, t.ID)
+		}
 		return one.value, one.err
 	}
 	select {
@@ -133,13 +154,16 @@ func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.J
 	if one.err != nil {
 		return eval.Judgement{}, one.err
 	}
+	if one.before {
+		a.known(q, t.ID)
+	}
 	j := one.value
 	j.Judge, j.Cached, j.Attempts, j.LatencyMs = q.Judge.Name, true, 0, 0
 	return j, nil
 }
 
 // askJudge makes the call.
-func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one *reply) {
+func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one *reply, anew bool) {
 	defer r.replies.settle(t.ID, one)
 	if r.Stop.Reason() != "" {
 		one.err = eval.Errorf(eval.KindCanceled, "the run was stopped")
@@ -147,9 +171,10 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 	}
 	j := &one.value
 	*j = eval.Judgement{ID: t.ID, Judge: q.Judge.Name, Model: q.Judge.Model, Repeat: q.Repeat}
-	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit()}
+	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Anew: anew}
 	one.err = eval.AsError(r.callJudge(ctx, t, call, j))
 	j.Attempts, j.LatencyMs = call.Timing.Attempts, call.Timing.LatencyMs
+	one.before = one.err == nil && j.Attempts == 0 && !anew
 	if one.err != nil {
 		told := *one.err
 		if told.Kind == eval.KindCanceled { // it was sent, and may have cost something
@@ -222,4 +247,39 @@ func (a *asked) unjudged(e *eval.Error) eval.Result {
 		a.result.Trouble = e
 	}
 	return a.failed(eval.Errorf(eval.KindUnscored, "the answer could not be judged: %s", why))
+}
+
+// known notes that a question was answered before.
+func (a *asked) known(q *scorers.Question, id string) {
+	if a.before == nil {
+		a.before = map[string]string{}
+	}
+	a.before[q.Key] = id
+}
+
+// doubt forgets replies from before that do not count, and the scores that want them, so that judges are asked anew. It reports
+// whether there were any.
+func (r *run) doubt(a *asked) bool {
+	found := false
+	for _, key := range a.answer.Judgements.Useless {
+		id, ok := a.before[key]
+		if !ok {
+			continue
+		}
+		found = true
+		r.replies.forget(id)
+		delete(a.before, key)
+		delete(a.kept, id)
+		delete(a.answer.Judgements.Known, key)
+		a.result.Judgements = slices.DeleteFunc(a.result.Judgements, func(j eval.Judgement) bool { return j.ID == id })
+		if a.anew == nil {
+			a.anew = map[string]bool{}
+		}
+		a.anew[id] = true
+	}
+	a.answer.Judgements.Useless = nil
+	for i := range a.scores {
+		a.told[i] = a.told[i] && (!found || a.scores[i].Value != nil)
+	}
+	return found
 }

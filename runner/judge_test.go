@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -325,6 +326,92 @@ func TestJudgeModelIsChecked(t *testing.T) {
 		}
 		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", model, err)
+		}
+	}
+}
+
+// Replies from before that do not count are asked for anew where that is wanted, once each, and those that count are kept.
+func TestUselessRepliesAreAskedAnew(t *testing.T) {
+	text := strings.Replace(judgedSuite(2), "{contains: q}", "{judge: {rubric: other}, name: other}", 1)
+	b := newBench(func(_ *eval.Call, question string) (string, error) {
+		if strings.Contains(question, "\nother\n") {
+			return fine, nil
+		}
+		return "I like it.", nil
+	})
+	counts, before := results(t, plan(t, text, runner.Filter{}), config(&b.fake, 1))
+	if counts.Error != 4 {
+		t.Fatalf("%+v", counts)
+	}
+	asked := map[string]bool{}
+	for _, r := range before {
+		for _, j := range r.Judgements {
+			asked[j.ID] = true
+		}
+	}
+	blocked := func(r *eval.Result) {
+		r.Judgements = slices.Clone(r.Judgements)
+		for i := range r.Judgements {
+			if r.Judgements[i].Reply != fine {
+				r.Judgements[i].Reply, r.Judgements[i].BlockReason = "", "SAFETY"
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		anew   bool
+		change func(*eval.Result)
+		reply  string
+		want   eval.Counts
+		asked  int
+	}{
+		"kept":             {false, func(*eval.Result) {}, fine, eval.Counts{Error: 4}, 0},
+		"asked anew":       {true, func(*eval.Result) {}, fine, eval.Counts{Pass: 4}, 2},
+		"useless again":    {true, func(*eval.Result) {}, "I like it.", eval.Counts{Error: 4}, 4},
+		"useless at first": {true, func(*eval.Result) {}, "", eval.Counts{Pass: 4}, 4},
+		"blocked":          {true, blocked, fine, eval.Counts{Pass: 4}, 2},
+	} {
+		b := newBench(func(call *eval.Call, _ string) (string, error) {
+			if call.Anew != asked[call.TrialID] {
+				t.Errorf("%s: anew: %t", name, call.Anew)
+			}
+			if test.reply == "" && len(call.Contents) == 3 {
+				return fine, nil
+			}
+			return test.reply, nil
+		})
+		cfg := config(&b.fake, 4)
+		cfg.Anew = test.anew
+		cfg.Replies = func(yield func(eval.Judgement) bool) {
+			for _, r := range before {
+				test.change(&r)
+				for _, j := range r.Judgements {
+					if !yield(j) {
+						return
+					}
+				}
+			}
+		}
+		cfg.Recorded = func(planned *runner.Planned) runner.Recorded {
+			for _, r := range before {
+				if r.Case == planned.Case && r.Repeat == planned.Repeat {
+					test.change(&r)
+					return runner.Recorded{Result: &r}
+				}
+			}
+			return runner.Recorded{}
+		}
+		counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
+		if counts != test.want || len(b.put) != test.asked {
+			t.Errorf("%s: %+v, %d questions", name, counts, len(b.put))
+		}
+		for _, r := range all {
+			seen := map[string]bool{}
+			for _, j := range r.Judgements {
+				if seen[j.ID] {
+					t.Errorf("%s: %s stands there twice", name, j.ID)
+				}
+				seen[j.ID] = true
+			}
 		}
 	}
 }

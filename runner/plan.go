@@ -146,19 +146,24 @@ type Planned struct {
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
 // known.
 func (t *Planned) OutputLimit() int {
-	limit, candidates := 0, 1
+	limit := 0
 	if t.Metadata != nil {
 		limit = t.Metadata.OutputTokenLimit
 	}
+	if c := t.Request.GenerationConfig; c != nil && c.MaxOutputTokens != nil {
+		limit = *c.MaxOutputTokens
+	}
+	return limit * t.candidates()
+}
+
+// candidates is how many answers a call is to bring.
+func (t *Planned) candidates() int {
 	if c := t.Request.GenerationConfig; c != nil {
-		if c.MaxOutputTokens != nil {
-			limit = *c.MaxOutputTokens
-		}
 		if n, err := strconv.Atoi(string(c.Extra["candidateCount"])); err == nil && n > 1 {
-			candidates = n
+			return n
 		}
 	}
-	return limit * candidates
+	return 1
 }
 
 // InputLimit is the longest prompt in tokens that the model takes, 0 when it is not known.
@@ -179,8 +184,8 @@ func (t *Planned) References() []string {
 }
 
 // Judges are the judges that are asked about the answer, one for each call.
-func (t *Planned) Judges() []*suite.Judge {
-	var out []*suite.Judge
+func (t *Planned) Judges() []suite.JudgeUse {
+	var out []suite.JudgeUse
 	for _, s := range t.scorers {
 		out = append(out, s.Judges()...)
 	}
@@ -280,7 +285,7 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 			fmt.Fprintf(h, "embedding %s %s", s.Embedding.APIVersion, s.Embedding.Model)
 		}
 		for _, j := range compiled.Judges() {
-			id := identity(judgeRequest(j, j.APIVersion, nil))
+			id := identity(judgeRequest(j.Judge, j.APIVersion, nil))
 			h.Write(id[:])
 		}
 		for _, program := range compiled.Programs() {

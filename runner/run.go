@@ -37,6 +37,8 @@ type Config struct {
 	Recorded func(*Planned) Recorded
 	// Replies are what judges replied before: what they were asked then is not asked again. Optional.
 	Replies iter.Seq[eval.Judgement]
+	// Anew has judges asked anew whose replies from before do not count.
+	Anew bool
 }
 
 // Recorded is what is known of a trial from before.
@@ -153,6 +155,8 @@ type asked struct {
 	scores []eval.Score              // one for each scorer
 	told   []bool                    // whether the score stands, and does not wait for embeddings or judges
 	kept   map[string]eval.Judgement // what judges replied before, by id
+	before map[string]string         // ids of questions that were answered before, by their keys
+	anew   map[string]bool           // ids of those that are asked anew
 }
 
 // recorded takes an answer that is known from before.

@@ -32,6 +32,8 @@ func judgeKinds() []Kind {
 type Judgements struct {
 	Known  map[string]*eval.Judgement // by Question.Key
 	Wanted []Question
+	// Useless are the keys of questions to which the replies, taken together, do not count.
+	Useless []string
 }
 
 // of is the reply to a question, nil when it is not at hand.
@@ -79,10 +81,18 @@ func compileJudge(a args) Scorer {
 		return nil
 	}
 	j.form = form
+	use := suite.JudgeUse{Judge: j.judge, Bytes: len(form.text(append(slices.Clone(form.parts), part{"question", deref(form.question)}, part{"answer", ""}))), Turn: form.question == nil}
 	for range j.repeats {
-		a.Judges = append(a.Judges, j.judge)
+		a.Judges = append(a.Judges, use)
 	}
 	return Func(j.score)
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // readForm reads which question is asked.
@@ -203,17 +213,22 @@ func (j *judging) score(a *Answer) Finding {
 		return unscored("the answer is too long for a judge: with all that goes with it more than %d bytes", eval.MaxPromptBytes)
 	}
 	out := &eval.Judged{Judge: j.judge.Name}
-	pending := false
+	pending, problems := false, ""
+	wanted := len(a.Judgements.Wanted)
 	for repeat := range j.repeats {
 		ruling, problem := j.ruling(a.Judgements, contents, repeat+1)
 		switch {
 		case problem != "":
-			return unscored("%s", problem)
+			problems = cmp.Or(problems, problem)
 		case ruling == nil:
 			pending = true
 		default:
 			out.Rulings = append(out.Rulings, *ruling)
 		}
+	}
+	if problems != "" { // nothing more can change that
+		a.Judgements.Wanted = a.Judgements.Wanted[:wanted]
+		return unscored("%s", problems)
 	}
 	if pending {
 		return unscored("the judge %s has not replied", j.judge.Name)
@@ -223,11 +238,19 @@ func (j *judging) score(a *Answer) Finding {
 
 // ruling is what the judge says once: nil when it is yet to be asked, with a problem when it says nothing that counts.
 func (j *judging) ruling(replies *Judgements, contents []eval.Content, repeat int) (ruling *eval.Ruling, problem string) {
+	var asked []string
+	defer func() {
+		if problem != "" {
+			replies.Useless = append(replies.Useless, asked...)
+		}
+	}()
 	for again := range 2 {
-		reply := replies.of(newQuestion(j.judge, contents, repeat))
+		q := newQuestion(j.judge, contents, repeat)
+		reply := replies.of(q)
 		if reply == nil {
 			return nil, ""
 		}
+		asked = append(asked, q.Key)
 		if why := reply.Blocked(); why != "" {
 			return nil, fmt.Sprintf("the reply of the judge %s was blocked (%s)", j.judge.Name, why)
 		}

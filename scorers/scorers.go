@@ -194,6 +194,10 @@ func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 		a.steps = slices.Concat(outer.steps, a.steps)
 	}
 	scorer := kind.compile(a)
+	for i := range s.Judges {
+		s.Judges[i].EachCandidate = s.Judges[i].EachCandidate || s.Candidate.All
+		s.Judges[i].EachTurn = s.Judges[i].EachTurn || s.Turn.All
+	}
 	if kind.nests || kind.textless {
 		return scorer
 	}
@@ -216,7 +220,7 @@ func (t Table) Compile(s *suite.Scorer) *Compiled {
 func (c *Compiled) References() []string { return c.spec.References }
 
 // Judges are the judges that the scorer asks, one for each call, malformed replies aside.
-func (c *Compiled) Judges() []*suite.Judge { return c.spec.Judges }
+func (c *Compiled) Judges() []suite.JudgeUse { return c.spec.Judges }
 
 // Programs are the commands that the scorer runs, with the digests of their files.
 func (c *Compiled) Programs() []string { return c.spec.Programs }

@@ -18,13 +18,31 @@ type Judge struct {
 	SafetySettings   []eval.SafetySetting
 	ModelPos         diag.Pos
 	MaxOutputPos     diag.Pos // of maxOutputTokens, when given
+	Chooses          bool     // it is meant to choose between answers that are compared
+	Criteria         string   // by which it does; "" for none in particular
 
 	pos  diag.Pos
 	used bool // a scorer asks it
 }
 
-func (l *loader) judges(n yamlnode.Node) {
+// JudgeUse is a judge that a scorer asks about an answer.
+type JudgeUse struct {
+	*Judge
+	Bytes int  // of what it is told beside the answer, and beside the last turn of the user
+	Turn  bool // it is told that turn too
+	// EachCandidate and EachTurn say that every one is an answer to be judged.
+	EachCandidate, EachTurn bool
+}
+
+// judges reads the judges of all files.
+func (l *loader) judges() {
 	names := map[string]diag.Pos{}
+	for _, root := range l.roots {
+		l.judgesOf(root.Get("judges"), names)
+	}
+}
+
+func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 	for _, item := range n.Seq() {
 		m := item.Map(judgeBlock.Names()...)
 		if !item.IsMapping() {
@@ -38,6 +56,12 @@ func (l *loader) judges(n yamlnode.Node) {
 		}
 		if config := m.Get("generationConfig"); config.IsMapping() {
 			j.MaxOutputPos = config.Map().Get("maxOutputTokens").Pos()
+		}
+		if choose := m.Get("choose"); !choose.IsZero() {
+			criteria := choose.Map(chooseBlock.Names()...).Get("criteria")
+			if j.Chooses, j.Criteria = true, criteria.Str(); !criteria.IsZero() && criteria.IsScalar() && strings.TrimSpace(j.Criteria) == "" {
+				criteria.Errorf("say by what answers are chosen, or leave the key out", "the text is empty")
+			}
 		}
 		checkModelID(model)
 		if model.IsScalar() && j.Model == "svc-pro-vision" {
@@ -90,7 +114,7 @@ func (l *loader) checkJudges() {
 		return
 	}
 	for _, j := range l.Judges {
-		if !j.used {
+		if !j.used && !j.Chooses {
 			l.diags.Warnf(j.pos, "", "no scorer asks the judge `%s`", j.Name)
 		}
 	}

@@ -23,7 +23,7 @@ var suiteBlock = shape.Block{
 	Keys: []shape.Key{
 		{Name: "version", Is: shape.Word("1"), Doc: "Always 1."},
 		{Name: "name", Is: aName, Doc: "The suite's name: letters, digits, `.`, `_` and `-`."},
-		{Name: "include", Is: shape.OneOrList(shape.Text), Doc: "Other files of the suite's folder whose targets, prompts, scorerSets, defaults and cases belong to the suite."},
+		{Name: "include", Is: shape.OneOrList(shape.Text), Doc: "Other files of the suite's folder whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite."},
 		{Name: "description", Is: shape.Text, Doc: "What the suite is for."},
 		{Name: "tags", Is: shape.OneOrList(shape.Text), Doc: "Tags of every case, for --tag."},
 		{Name: "service", Is: serviceBlock.Shape(), Doc: "Where the service is. Each key is also a flag and an EVALRUN_* variable: flag before variable before file."},
@@ -43,7 +43,7 @@ var suiteBlock = shape.Block{
 }
 
 // partBlock is a file that another includes. What a run is, where it goes and what it may cost is the business of the suite alone.
-var partBlock = suiteBlock.Only("version", "name", "description", "include", "targets", "prompts", "scorerSets", "defaults", "cases")
+var partBlock = suiteBlock.Only("version", "name", "description", "include", "targets", "prompts", "judges", "scorerSets", "defaults", "cases")
 
 var (
 	// fromEnvironment is a text of the service block that names a variable of the environment.
@@ -80,8 +80,11 @@ var judgeBlock = shape.Block{
 		{Name: "apiVersion", Is: shape.Word(eval.APIVersions...), Doc: "The version of the interface for this judge."},
 		{Name: "generationConfig", Is: configBlock.Shape(), Doc: "As the service has it. What is not given is not sent."},
 		{Name: "safetySettings", Is: shape.List(safetyBlock.Shape()), Doc: "From which probability on the service blocks, by category."},
+		{Name: "choose", Is: chooseBlock.Shape(), Doc: "That `evalrun compare --choose` asks this judge, and by what it chooses."},
 	},
 }
+
+var chooseBlock = shape.Block{Keys: []shape.Key{{Name: "criteria", Is: shape.Text, Doc: "What makes one answer better than another."}}}
 
 // configBlock holds eval.ConfigKeys.
 var configBlock = shape.Block{Keys: []shape.Key{

@@ -58,7 +58,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.prompts()
 	l.makeArms()
 	l.embedding(m)
-	l.judges(m.Get("judges"))
+	l.judges()
 	l.limits(m.Get("limits"))
 	l.prices(m.Get("prices"))
 	l.gate(m.Get("gate"))

@@ -26,7 +26,7 @@ type Scorer struct {
 	Suite     *Suite // to which it belongs; nil in none
 	// What Kinds.Check found out about it, nested scorers included.
 	References  []string     // texts whose embeddings it compares with
-	Judges      []*Judge     // that it asks, one for each call
+	Judges      []JudgeUse   // the judges that it asks, one for each call
 	NeedsStream string       // the kind that tells something only of streamed answers, "" when there is none
 	NeedsPrice  bool         // it tells something only of answers that have a price
 	Programs    []string     // what it runs: commands with the digests of their files. A program is given all variables

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,13 @@ type compareOptions struct {
 	rule   harness.Rule
 	arms   []string
 	format string
+
+	choose string // a judge, anyJudge, or "" for none
+	judge  harness.ByJudge
 }
+
+// anyJudge is the value of --choose that names no judge; no judge has that name.
+const anyJudge = "*"
 
 func (a *app) compareCommand() *cobra.Command {
 	var o compareOptions
@@ -29,21 +36,41 @@ func (a *app) compareCommand() *cobra.Command {
 		Long: "Pairs the cases of two runs and tells what changed, with intervals. With a margin there is a\n" +
 			"verdict, and the exit code is its: 0 improved or not worse, 1 regressed, 3 cannot tell yet, 4 not\n" +
 			"comparable. BASE is a named baseline, a run or an exported file.",
-		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05",
+		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --choose",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return harness.Exitf(harness.ExitBadInput, "compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM")
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.compare(args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.choose == "" {
+				return a.compare(cmd.Context(), args, o)
+			}
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.compare(ctx, args, o) })
+		},
 	}
 	fs := cmd.Flags()
 	ruleFlags(fs, &o.rule)
 	fs.StringSliceVar(&o.arms, "arms", nil, "BASE-ARM HEAD-ARM: compare these arms (target/prompt), of one run or of two")
 	fs.StringVarP(&o.format, "report", "o", "table", "table or json")
+	chooseFlags(fs, &o)
 	cmd.ValidArgsFunction = completeRuns
 	return cmd
+}
+
+// chooseFlags have a judge choose between the answers.
+func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
+	fs.StringVar(&o.choose, "choose", "", "ask a judge which of both answers is better; =JUDGE names one of several")
+	fs.Lookup("choose").NoOptDefVal = anyJudge
+	fs.StringVar(&o.judge.Criteria, "criteria", "", "with --choose: what makes an answer better (default what the suite says beside the judge)")
+	fs.StringVar(&o.judge.Suite, "suite", "", "with --choose: suite that names the judge (default that of HEAD, as it was)")
+	f := &o.judge.Flags
+	serviceFlags(fs, f)
+	limitFlags(fs, f)
+	fs.StringVar(&f.Record, "record", "", "with --choose: folder in which the judge's replies are kept")
+	fs.StringVar(&f.Replay, "replay", "", "with --choose: folder of recorded replies to use instead of the service")
+	untrustedFlag(fs, f)
 }
 
 // ruleFlags are the flags that decide a comparison.
@@ -78,7 +105,7 @@ func twoArms(args []string) []string {
 }
 
 // compare is `evalrun compare` from top to bottom.
-func (a *app) compare(args []string, o compareOptions) error {
+func (a *app) compare(ctx context.Context, args []string, o compareOptions) error {
 	if o.format != "table" && o.format != "json" {
 		return harness.Exitf(harness.ExitBadInput, "-o takes table or json")
 	}
@@ -88,7 +115,10 @@ func (a *app) compare(args []string, o compareOptions) error {
 	if len(args) == 1 && len(o.arms) == 0 {
 		return harness.Exitf(harness.ExitBadInput, "compare takes two runs, or one with two of its arms: --arms BASE-ARM HEAD-ARM")
 	}
-	c, rule, err := a.compared(args, o)
+	if o.choose == "" && (o.judge.Criteria != "" || o.judge.Suite != "" || o.judge.Flags.Record != "" || o.judge.Flags.Replay != "") {
+		return harness.Exitf(harness.ExitBadInput, "--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
+	}
+	c, rule, err := a.compared(ctx, args, o)
 	if err != nil {
 		return err
 	}
@@ -103,7 +133,7 @@ func (a *app) compare(args []string, o compareOptions) error {
 	return exit(harness.ComparisonExit(c, rule))
 }
 
-func (a *app) compared(args []string, o compareOptions) (*eval.Comparison, *eval.BaselineRule, error) {
+func (a *app) compared(ctx context.Context, args []string, o compareOptions) (*eval.Comparison, *eval.BaselineRule, error) {
 	base, head, err := openTwo(args)
 	if err != nil {
 		return nil, nil, err
@@ -123,8 +153,29 @@ func (a *app) compared(args []string, o compareOptions) (*eval.Comparison, *eval
 			}
 		}
 	}
-	c, err := harness.Compare(base, head, what)
+	if o.choose == "" {
+		c, err := harness.Compare(base, head, what)
+		return c, rule, err
+	}
+	if rule != nil && len(o.rule.Metrics) == 0 {
+		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: eval.MetricChoose, Margin: o.rule.Margin})
+	}
+	chooser, err := a.chooser(ctx, base, head, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer chooser.Close()
+	c, err := chooser.Compare(ctx, what)
 	return c, rule, err
+}
+
+func (a *app) chooser(ctx context.Context, base, head *journal.Document, o compareOptions) (*harness.Chooser, error) {
+	if o.choose != anyJudge {
+		o.judge.Judge = o.choose
+	}
+	return harness.NewChooser(ctx, base, head, o.judge, a.getenv, func(l *harness.Loaded, settings harness.Settings, f harness.Flags) (*harness.Session, error) {
+		return harness.Connect(l, settings, f, buildVersion(), a.tellNotice)
+	})
 }
 
 // openTwo opens both sides at once, which is half of what a comparison takes. One run is both sides.

@@ -144,6 +144,9 @@ func writeForecast(w io.Writer, f *harness.Forecast) error {
 	if f.EmbedCalls > 0 {
 		p.printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
 	}
+	if f.JudgeCalls > 0 {
+		p.printf("judging: up to %s, estimated\n", unlimited(f.JudgeTokens))
+	}
 	if f.Currency != "" {
 		p.printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
 	}

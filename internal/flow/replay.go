@@ -25,7 +25,7 @@ type replay struct {
 func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	a := r.store.Answer(call.TrialID)
 	switch {
-	case a == nil && r.next != nil:
+	case (a == nil || call.Anew) && r.next != nil:
 		return r.next.Generate(ctx, call)
 	case a == nil:
 		return nil, miss("there is no recorded answer for this trial: what it asks is not what was recorded")

@@ -336,10 +336,13 @@ func (r Rule) Baseline() (*eval.BaselineRule, error) {
 
 // ComparisonExit is the exit code of a comparison by a rule, nil for none.
 func ComparisonExit(c *eval.Comparison, rule *eval.BaselineRule) int {
-	if rule == nil {
-		return verdictExit(c.Verdict, eval.OnFail) // invalid, or nothing
-	}
 	var codes []int
+	if c.Choice != nil && c.Choice.Incomplete != "" {
+		codes = append(codes, ExitIncomplete)
+	}
+	if rule == nil {
+		return Worst(append(codes, verdictExit(c.Verdict, eval.OnFail))...) // invalid, or nothing
+	}
 	for i := range c.Arms {
 		codes = append(codes, verdictExit(c.Arms[i].Verdict, rule.OnInconclusive))
 	}

@@ -28,6 +28,8 @@ type Comparing struct {
 	Rules func(suite string) *eval.BaselineRule
 	// Base and Head are what the user called them.
 	Base, Head string
+
+	choose func(base, head *compare.Side) (*eval.ArmChoice, error) // by a judge; nil without
 }
 
 // leastMaxErrors is the share of errors that a comparison bears at least.
@@ -53,7 +55,17 @@ func Compare(base, head *journal.Document, what Comparing) (*eval.Comparison, er
 		c.Warnings = append(c.Warnings, "both sides are the same answers, judged at two times: what changed are the scorers")
 	}
 	for _, p := range armPairs(before, after, what) {
-		c.Arms = append(c.Arms, compareArm(p, base, head, what, c))
+		var choice *eval.ArmChoice
+		if what.choose != nil && p.base != nil {
+			if choice, err = what.choose(p.base, p.head); err != nil {
+				return nil, err
+			}
+		}
+		arm := compareArm(p, base, head, what, c)
+		if choice != nil {
+			tellChoice(&arm, choice, optionsFor(what.Rules(arm.Suite), head, arm.Suite))
+		}
+		c.Arms = append(c.Arms, arm)
 	}
 	c.Verdict = decideAll(c.Arms, what, head)
 	if len(c.Arms) == 0 {

@@ -18,7 +18,8 @@ type Forecast struct {
 	CountCalls      int           `json:"countCalls"`
 	GenerateCalls   int           `json:"generateCalls"` // a live chat takes one for each turn
 	EmbedCalls      int           `json:"embedCalls"`    // at least: batches that are full
-	JudgeCalls      int           `json:"judgeCalls"`    // at most, for one candidate and malformed replies aside: equal questions are asked once
+	JudgeCalls      int           `json:"judgeCalls"`    // at most, malformed replies aside: equal questions are asked once
+	JudgeTokens     int           `json:"judgeTokens"`   // at most: questions with answers as long as they may be, and replies; 0: not known, or none
 	MaxCalls        int           `json:"maxCalls"`      // every attempt of every call
 	PromptTokens    int           `json:"promptTokens"`
 	ReplyTokens     int           `json:"replyTokens"`     // at most: the model's replies in the prompts of later turns of live chats
@@ -27,7 +28,7 @@ type Forecast struct {
 	Counted         bool          `json:"counted"`
 	Concurrency     int           `json:"concurrency"`
 	LeastCost       float64       `json:"leastCost"` // of the prompts; 0 without a price list
-	MostCost        float64       `json:"mostCost"`  // with every answer as long as it may be, embeddings left out
+	MostCost        float64       `json:"mostCost"`  // with every answer and every judge's reply as long as it may be, embeddings left out
 	Currency        string        `json:"currency,omitempty"`
 	LeastTime       time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
 	MostTime        time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
@@ -115,7 +116,7 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 	f := &Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}}
 	type key struct{ suite, arm string }
 	arms := map[key]*ArmForecast{}
-	unknown := false
+	unknown, unjudged := false, false
 	matter := limits.TokensMatter()
 	texts := map[string]bool{} // that answers are compared with
 	answers := 0               // to be embedded
@@ -144,7 +145,7 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 		if matter && limits.CountTokens != suite.CountNever {
 			f.CountCalls += turns // of the answers
 		}
-		f.JudgeCalls += len(t.Judges())
+		unjudged = f.judging(plan.Judging(t), settings.Prices) || unjudged
 		if references := t.References(); len(references) > 0 {
 			answers++
 			f.EmbedTokens += t.OutputLimit()
@@ -180,6 +181,9 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 	if unknown { // a part of a sum is no sum
 		f.MaxOutputTokens = 0
 	}
+	if unjudged {
+		f.JudgeTokens = 0
+	}
 	f.EmbedCalls = (answers + len(texts) + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
 	f.MaxCalls = (f.GenerateCalls + f.CountCalls + answers + len(texts) + 2*f.JudgeCalls) * limits.Attempts // each text embedded by itself, each judge asked again
 	if settings.Prices != nil {
@@ -187,6 +191,17 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 	}
 	f.limits(limits)
 	return f, nil
+}
+
+// judging adds what judging an answer takes; unknown says that it has no bound.
+func (f *Forecast) judging(all []runner.Judging, prices *eval.Prices) (unknown bool) {
+	for _, j := range all {
+		f.JudgeCalls += j.Calls
+		f.JudgeTokens += j.PromptTokens + j.OutputTokens
+		f.MostCost += prices.Of(j.Model, j.PromptTokens, j.OutputTokens)
+		unknown = unknown || !j.Known
+	}
+	return unknown
 }
 
 // calls is how many calls there are at least.
@@ -198,7 +213,7 @@ func minutes(n, perMinute int) time.Duration {
 
 // limits compares the forecast with rates and budgets.
 func (f *Forecast) limits(l suite.Limits) {
-	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens
+	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
 	if l.RequestsPerMinute > 0 {
 		f.LeastTime = minutes(f.calls()-1, l.RequestsPerMinute)
 	}

@@ -254,6 +254,7 @@ type consumer struct {
 	plan     *runner.Plan
 	recorded func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
 	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
+	anew     bool                                  // judges are asked anew whose replies do not count
 	early    *sequential                           // of gates that stop early; nil without
 	end      eval.End
 	halting  sync.Mutex // held while the run is being stopped
@@ -266,7 +267,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	limits := s.Settings.Limits
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies,
+		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
 	}
 	if c.early != nil {
 		config.Schedule, config.Skip = c.early.schedule(c.plan), c.early.skip

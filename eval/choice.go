@@ -1,0 +1,107 @@
+package eval
+
+// Preferred is which of two answers a judge chose. The zero Preferred is none: the judge gave no ruling that counts.
+type Preferred string
+
+// What a judge can come to over both orders of two answers.
+const (
+	Win  Preferred = "win"  // the answer of head
+	Loss Preferred = "loss" // that of base
+	Tie  Preferred = "tie"  // neither, or in each order another one
+)
+
+// Choice tells of a judge that chose between the answers of both sides of a comparison.
+type Choice struct {
+	Judge    string `json:"judge"`
+	Model    string `json:"model"`
+	Criteria string `json:"criteria,omitempty"`
+	Emulator bool   `json:"emulator"` // the judge is evalrun's emulator
+	// Counts are those of all arms together.
+	ChoiceCounts
+	Calls  int `json:"calls"`  // to the judge, retries included; what it said before is not asked again
+	Tokens int `json:"tokens"` // of those
+	// Incomplete says why pairs were not put to the judge, "" when all were.
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+// ChoiceCounts count pairs of answers: repeats of cases.
+type ChoiceCounts struct {
+	Pairs    int `json:"pairs"`
+	Wins     int `json:"wins"`
+	Losses   int `json:"losses"`
+	Ties     int `json:"ties"` // those of the same answers included
+	Unjudged int `json:"unjudged"`
+	// Same are pairs of one and the same answer, which nobody was asked about.
+	Same int `json:"same"`
+	// FirstPlace is how often the answer that stood first was chosen, among all rulings for one of them.
+	FirstPlace FirstPlace `json:"firstPlace"`
+	// Why says of unjudged pairs why, and of how many.
+	Why []ChoiceProblem `json:"why,omitempty"`
+}
+
+// FirstPlace measures whether a judge prefers what it reads first: half of the rulings are for that when it does not.
+type FirstPlace struct {
+	Chosen int `json:"chosen"`
+	Of     int `json:"of"`
+}
+
+// ChoiceProblem is a reason for which pairs were not judged.
+type ChoiceProblem struct {
+	Problem string `json:"problem"`
+	Pairs   int    `json:"pairs"`
+}
+
+// maxProblems bounds the reasons that are kept apart.
+const maxProblems = 20
+
+// Add takes up a pair: what came of it, or the problem.
+func (c *ChoiceCounts) Add(p Preferred, problem string) {
+	c.Pairs++
+	switch p {
+	case Win:
+		c.Wins++
+	case Loss:
+		c.Losses++
+	case Tie:
+		c.Ties++
+	default:
+		c.Unjudged++
+		c.problem(problem, 1)
+	}
+}
+
+func (c *ChoiceCounts) problem(problem string, pairs int) {
+	for i := range c.Why {
+		if c.Why[i].Problem == problem {
+			c.Why[i].Pairs += pairs
+			return
+		}
+	}
+	if len(c.Why) < maxProblems {
+		c.Why = append(c.Why, ChoiceProblem{problem, pairs})
+	}
+}
+
+// Join adds the counts of other pairs.
+func (c *ChoiceCounts) Join(o *ChoiceCounts) {
+	c.Pairs += o.Pairs
+	c.Wins += o.Wins
+	c.Losses += o.Losses
+	c.Ties += o.Ties
+	c.Unjudged += o.Unjudged
+	c.Same += o.Same
+	c.FirstPlace.Chosen += o.FirstPlace.Chosen
+	c.FirstPlace.Of += o.FirstPlace.Of
+	for _, p := range o.Why {
+		c.problem(p.Problem, p.Pairs)
+	}
+}
+
+// ArmChoice is the choice between an arm and that of the baseline.
+type ArmChoice struct {
+	ChoiceCounts
+	// Preference is the share for head, ties counting half: of cases, their repeats averaged, and clusters as one. nil: nothing was judged.
+	Preference *float64    `json:"preference"`
+	Interval   *[2]float64 `json:"interval"`
+	Level      float64     `json:"level"` // of the interval
+}

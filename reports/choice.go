@@ -1,0 +1,43 @@
+package reports
+
+import (
+	"fmt"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// choice tells what a judge chose between the answers of two arms.
+func (t *tableReport) choice(c *eval.ArmChoice) {
+	if c == nil {
+		return
+	}
+	t.wrapped("  ", fmt.Sprintf("choose: head is preferred in %s, base in %d, tie in %d (%d the same answer), unjudged %d", diag.Count(c.Wins, "pair"), c.Losses, c.Ties, c.Same, c.Unjudged))
+	if c.Preference != nil {
+		t.wrapped("  ", fmt.Sprintf("preference for head: %.1f %%, %.0f %% interval %.1f to %.1f", 100**c.Preference, 100*c.Level, 100*c.Interval[0], 100*c.Interval[1]))
+	}
+	if f := c.FirstPlace; f.Of > 0 {
+		t.wrapped("  ", fmt.Sprintf("the answer that stood first was chosen in %d of %s (%.0f %%)", f.Chosen, diag.Count(f.Of, "ruling"), 100*float64(f.Chosen)/float64(f.Of)))
+	}
+	for _, p := range c.Why {
+		t.wrapped("  ", fmt.Sprintf("unjudged, %s: %s", diag.Count(p.Pairs, "pair"), p.Problem))
+	}
+}
+
+// judgeOfChoice tells who chose, and what that cost.
+func (t *tableReport) judgeOfChoice(c *eval.Choice) {
+	if c == nil {
+		return
+	}
+	t.out.WriteString("\n")
+	t.wrapped("", fmt.Sprintf("the judge %s (%s) chose: %s, %s", c.Judge, c.Model, diag.Count(c.Calls, "call"), diag.Count(c.Tokens, "token")))
+	if c.Criteria != "" {
+		t.wrapped("  ", "by: "+c.Criteria)
+	}
+	if c.Emulator {
+		t.wrapped("  ", "the judge is evalrun's emulator: no model was asked, its replies come from a script")
+	}
+	if c.Incomplete != "" {
+		t.wrapped("  ", "INCOMPLETE: "+c.Incomplete)
+	}
+}

@@ -1,0 +1,98 @@
+package runner
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// CheckJudge asks for the metadata of a judge's model, as CheckModels does for those that a plan asks.
+func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source eval.ModelSource, diags *diag.List, notice func(string)) error {
+	return (&modelCheck{p, source, diags, notice}).judge(ctx, j)
+}
+
+// Chosen is what came of a pair of answers.
+type Chosen struct {
+	Place int // of the pair, from 0
+	scorers.Choice
+	// Judgements are the judge's replies, in the order in which they were asked for.
+	Judgements []eval.Judgement
+	// Err says why the judge could not be asked; nil when it was.
+	Err *eval.Error
+}
+
+// Choose has a judge choose between the answers of each pair. What comes of them is yielded in any order; after a stop the rest is
+// yielded with an error. Canceling ctx, or leaving the loop, abandons what is under way; no goroutine outlives the loop.
+func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pairs iter.Seq[scorers.Pair]) iter.Seq[Chosen] {
+	return func(yield func(Chosen) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		r := &run{Config: cfg, plan: p, counts: newCounts(), replies: newReplies(nil)}
+		type job struct {
+			place int
+			pair  scorers.Pair
+		}
+		jobs, results := make(chan job), make(chan Chosen)
+		var working sync.WaitGroup
+		working.Go(func() {
+			defer close(jobs)
+			place := 0
+			for pair := range pairs {
+				select {
+				case jobs <- job{place, pair}:
+				case <-ctx.Done():
+					return
+				}
+				place++
+			}
+		})
+		for range max(1, cfg.Concurrency) {
+			working.Go(func() {
+				for j := range jobs {
+					results <- r.choose(ctx, c, j.place, j.pair)
+				}
+			})
+		}
+		go func() {
+			working.Wait()
+			close(results)
+		}()
+		defer func() {
+			cancel()
+			for range results { // whoever still sends must not wait for us
+			}
+		}()
+		for one := range results {
+			if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+// choose asks about one pair until nothing more is wanted.
+func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair scorers.Pair) Chosen {
+	replies := &scorers.Judgements{Known: map[string]*eval.Judgement{}}
+	a := &asked{answer: scorers.Answer{Judgements: replies}}
+	out := Chosen{Place: place}
+	for range maxRounds {
+		replies.Wanted, replies.Useless = nil, nil
+		out.Choice = c.Choose(pair, replies)
+		if len(replies.Wanted) == 0 && r.Anew && r.doubt(a) {
+			out.Choice = c.Choose(pair, replies)
+		}
+		if len(replies.Wanted) == 0 {
+			break
+		}
+		if out.Err = r.consult(ctx, a); out.Err != nil {
+			out.Choice = scorers.Choice{Why: "the judge could not be asked: " + out.Err.Error()}
+			break
+		}
+	}
+	out.Judgements = a.result.Judgements
+	return out
+}

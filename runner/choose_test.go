@@ -1,0 +1,92 @@
+package runner_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// pairsOf are pairs of which each two are alike.
+func pairsOf(n int) func(func(scorers.Pair) bool) {
+	return func(yield func(scorers.Pair) bool) {
+		for i := range n {
+			q := fmt.Sprint("question ", i/2)
+			if !yield(scorers.Pair{Base: scorers.Told{Question: q, Answer: "old"}, Head: scorers.Told{Question: q, Answer: "new"}}) {
+				return
+			}
+		}
+	}
+}
+
+func choosing() *scorers.Choosing {
+	return scorers.NewChoosing(&suite.Judge{Name: "j", Model: "svc-pro"}, "")
+}
+
+// Every pair is judged once in each order, at any concurrency, and what is alike is asked once.
+func TestChoose(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, workers := range []int{1, 8, 64} {
+		b := newBench(func(_ *eval.Call, question string) (string, error) {
+			_, answer, _ := strings.Cut(question, "\n<<<answerA ")
+			if strings.Contains(strings.SplitN(answer, "\n", 3)[1], "new") {
+				return `{"reason": "new", "choice": "A"}`, nil
+			}
+			return `{"reason": "new", "choice": "B"}`, nil
+		})
+		p := plan(t, judgedSuite(1), runner.Filter{})
+		places, calls := map[int]bool{}, 0
+		for one := range p.Choose(t.Context(), config(&b.fake, workers), choosing(), pairsOf(20)) {
+			if one.Preferred != eval.Win || one.Err != nil || one.Firsts != 1 || one.Seconds != 1 || len(one.Judgements) != 2 || places[one.Place] {
+				t.Fatalf("%+v", one)
+			}
+			places[one.Place] = true
+			for _, j := range one.Judgements {
+				calls += j.Attempts
+			}
+		}
+		if len(places) != 20 || len(b.put) != 20 || calls != 20 {
+			t.Errorf("%d workers: %d pairs, %d questions, %d calls", workers, len(places), len(b.put), calls)
+		}
+	}
+}
+
+// A judge that fails leaves its pairs without a choice, and leaving the loop leaves nothing behind.
+func TestChooseThatFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	p := plan(t, judgedSuite(1), runner.Filter{})
+	b := newBench(func(_ *eval.Call, question string) (string, error) {
+		if strings.Contains(question, "\nquestion 3\n") {
+			return "", &eval.Error{Kind: eval.KindStatus, Status: 500, Message: "boom"}
+		}
+		return `{"reason": "x", "choice": "tie"}`, nil
+	})
+	failed := 0
+	for one := range p.Choose(t.Context(), config(&b.fake, 4), choosing(), pairsOf(20)) {
+		if one.Err != nil {
+			failed++
+		}
+		if (one.Err != nil) != (one.Preferred == "") || one.Err != nil && !strings.Contains(one.Why, "the judge could not be asked: 500: boom") {
+			t.Errorf("%+v", one)
+		}
+	}
+	if failed != 2 {
+		t.Errorf("%d failed", failed)
+	}
+	for range p.Choose(t.Context(), config(&b.fake, 4), choosing(), pairsOf(1000)) {
+		break
+	}
+	cfg := config(&b.fake, 4)
+	cfg.Stop.Now("enough")
+	for one := range p.Choose(t.Context(), cfg, choosing(), pairsOf(4)) {
+		if one.Err == nil || one.Preferred != "" {
+			t.Errorf("%+v", one)
+		}
+	}
+}

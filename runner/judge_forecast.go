@@ -1,0 +1,36 @@
+package runner
+
+import "github.com/evalrun/evalrun/eval"
+
+// Judging is what judging the answer to a trial takes with one judge, malformed replies aside.
+type Judging struct {
+	Model string
+	Calls int
+	// PromptTokens are those of all calls, with an answer as long as it may be, and OutputTokens those of replies as long as they may
+	// be. Known says that there are such bounds.
+	PromptTokens, OutputTokens int
+	Known                      bool
+}
+
+// Judging tells what judging the answer takes, estimated: UTF-8 bytes / 4.
+func (p *Plan) Judging(t *Planned) []Judging {
+	var out []Judging
+	answer := t.OutputLimit() / t.candidates()
+	for _, use := range t.Judges() {
+		calls := 1
+		if use.EachCandidate {
+			calls *= t.candidates()
+		}
+		if use.EachTurn {
+			calls *= t.Request.Turns()
+		}
+		prompt := eval.EstimateTokens(use.Bytes) + answer
+		if turns := t.Request.Contents; use.Turn && len(turns) > 0 {
+			prompt += eval.EstimatePrompt(turns[len(turns)-1:])
+		}
+		asked := Planned{Request: *judgeRequest(use.Judge, "", nil), Metadata: p.modelOf(p.judgeKey(use.Judge))}
+		reply := asked.OutputLimit()
+		out = append(out, Judging{use.Model, calls, calls * prompt, calls * reply, answer > 0 && reply > 0})
+	}
+	return out
+}

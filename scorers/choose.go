@@ -1,0 +1,150 @@
+package scorers
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Choosing asks a judge which of two answers is better, twice: each of them stands first once.
+type Choosing struct {
+	judging
+	criteria string
+}
+
+// NewChoosing makes the question. Criteria are optional.
+func NewChoosing(j *suite.Judge, criteria string) *Choosing {
+	return &Choosing{judging{form: choosing, judge: j}, criteria}
+}
+
+// Judge is who is asked.
+func (c *Choosing) Judge() *suite.Judge { return c.judge }
+
+// Criteria is by what the judge chooses, "" for nothing in particular.
+func (c *Choosing) Criteria() string { return c.criteria }
+
+var choosing = form{
+	given: "Two systems were asked and each gave an answer, A and B.",
+	task: "Say which of the two answers is the better one, by the criteria where they are given. Where the systems were asked in different words, each answer is one to its own question. " +
+		"Which answer stands first means nothing, and neither does length for its own sake.",
+	choices: []choice{{word: wordA, meaning: "answer A is better"}, {word: wordB, meaning: "answer B is better"}, {word: wordTie, meaning: "neither is better than the other"}},
+}
+
+const wordA, wordB, wordTie = "A", "B", "tie"
+
+// Pair are two answers to one case.
+type Pair struct{ Base, Head Told }
+
+// Told is an answer with what was asked.
+type Told struct{ Question, Answer string }
+
+// NewTold reads a recorded trial: the conversation that was sent, and what came.
+func NewTold(r *eval.Result) Told {
+	t := Told{Answer: r.Response.Text()}
+	if r.Request != nil {
+		t.Question = conversation(r.Request.Contents)
+	}
+	return t
+}
+
+// conversation is all that was sent: one turn as it is, several with who says what.
+func conversation(contents []eval.Content) string {
+	if len(contents) == 1 {
+		return turnText(contents[0])
+	}
+	var turns []string
+	for _, c := range contents {
+		turns = append(turns, cmp.Or(c.Role, eval.RoleUser)+": "+turnText(c))
+	}
+	return strings.Join(turns, "\n\n")
+}
+
+// Choice is what a judge comes to.
+type Choice struct {
+	// Preferred is which answer is: Win for head, Loss for base, Tie, "" for none: then Why says why.
+	Preferred eval.Preferred
+	Why       string
+	// Firsts and Seconds are how often the answer that stood first, or second, was chosen.
+	Firsts, Seconds int
+	// Same says that the answers are one and the same, and nobody was asked.
+	Same bool
+}
+
+// Choose says what comes of a pair, by the replies at hand. While some are wanted, there is no choice yet.
+func (c *Choosing) Choose(p Pair, replies *Judgements) Choice {
+	switch {
+	case strings.TrimSpace(p.Base.Answer) == "" || strings.TrimSpace(p.Head.Answer) == "":
+		return Choice{Why: "one of the answers has no text"}
+	case p.Base.Answer == p.Head.Answer:
+		return Choice{Preferred: eval.Tie, Same: true}
+	}
+	first, problem := c.order(p.Base, p.Head, replies)
+	second, other := c.order(p.Head, p.Base, replies)
+	out := Choice{Why: cmp.Or(problem, other)}
+	for _, word := range []string{first, second} {
+		switch word {
+		case wordA:
+			out.Firsts++
+		case wordB:
+			out.Seconds++
+		}
+	}
+	switch {
+	case first == "" || second == "":
+	case first == wordB && second == wordA:
+		out.Preferred = eval.Win
+	case first == wordA && second == wordB:
+		out.Preferred = eval.Loss
+	default:
+		out.Preferred = eval.Tie
+	}
+	return out
+}
+
+// order asks with one order of the answers. It is "" while there is no reply that counts.
+func (c *Choosing) order(a, b Told, replies *Judgements) (word, problem string) {
+	var parts []part
+	if c.criteria != "" {
+		parts = append(parts, part{"criteria", c.criteria})
+	}
+	switch {
+	case a.Question == b.Question && a.Question != "":
+		parts = append(parts, part{"question", a.Question})
+	case a.Question != b.Question:
+		parts = append(parts, part{"questionA", a.Question}, part{"questionB", b.Question})
+	}
+	contents, ok := c.ask(append(parts, part{"answerA", a.Answer}, part{"answerB", b.Answer}))
+	if !ok {
+		return "", "the answers are too long for a judge"
+	}
+	ruling, problem := c.ruling(replies, contents, 1)
+	if ruling == nil {
+		return "", problem
+	}
+	return ruling.Choice, ""
+}
+
+// turnText is the text of a turn; of an image it says that there was one.
+func turnText(c eval.Content) string {
+	var texts []string
+	for _, p := range c.Parts {
+		if p.Image != nil {
+			p.Text = "[an image]"
+		}
+		texts = append(texts, p.Text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// lastOfUser is the last turn of the user, "" when there is none.
+func lastOfUser(contents []eval.Content) string {
+	for _, c := range slices.Backward(contents) {
+		if c.Role != eval.RoleModel {
+			return turnText(c)
+		}
+	}
+	return ""
+}
