@@ -74,11 +74,15 @@ type tab struct {
 
 func open(t *testing.T, path string, width, height int64, scheme string) *tab {
 	t.Helper()
+	return openAt(t, (&url.URL{Scheme: "file", Path: path}).String(), width, height, scheme)
+}
+
+func openAt(t *testing.T, address string, width, height int64, scheme string) *tab {
+	t.Helper()
 	ctx, closeTab := chromedp.NewContext(browser)
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(func() { cancel(); closeTab() })
 	b := &tab{t: t, ctx: ctx}
-	address := (&url.URL{Scheme: "file", Path: path}).String()
 	err := chromedp.Listen(ctx, func(event any) {
 		b.mu.Lock()
 		defer b.mu.Unlock()

@@ -102,13 +102,17 @@ func connect(path string, make bool) (*sql.DB, error) {
 	if make {
 		mode = "rwc"
 	}
+	return openFile(path, url.Values{
+		"mode": {mode}, "_txlock": {"immediate"},
+		"_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()), "synchronous(NORMAL)"},
+	})
+}
+
+// openFile opens the file as the parameters say.
+func openFile(path string, query url.Values) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if slashed[0] != '/' { // C:/x
 		slashed = "/" + slashed
-	}
-	query := url.Values{
-		"mode": {mode}, "_txlock": {"immediate"},
-		"_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()), "synchronous(NORMAL)"},
 	}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: slashed, RawQuery: query.Encode()}).String())
 	if err != nil {

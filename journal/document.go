@@ -44,6 +44,8 @@ type Document struct {
 	whole    int64 // length of the file without a torn last line
 	size     int64 // when it was opened
 	unended  bool  // the last line is whole but for its line break
+	lines    int   // that were taken up
+	over     bool  // what follows in the file does not count
 }
 
 // Partial reports whether trials of the plan are missing, were skipped, or can no longer be
@@ -115,6 +117,7 @@ func (d *Document) read() error {
 			return err
 		}
 		if err := d.line(number, data); errors.Is(err, errRest) {
+			d.over = len(data) > 0 && data[len(data)-1] == '\n'
 			break
 		} else if err != nil {
 			return err
@@ -152,7 +155,7 @@ func (d *Document) line(number int, data []byte) error {
 		d.damaged("line %d: another run begins; it and what follows is left out", number)
 		return errRest
 	}
-	d.unended = !ended
+	d.lines, d.unended = number, !ended
 	if d.whole += int64(len(data)); ended {
 		d.whole++
 	}

@@ -27,8 +27,8 @@ var htmlFiles embed.FS
 
 var htmlPage = template.Must(template.ParseFS(htmlFiles, "html/page.html"))
 
-// htmlScripts make up the program, in this order.
-var htmlScripts = []string{"data", "dom", "diff", "plots", "summary", "comparison", "cases", "case", "main"}
+// htmlScripts make up the program, in this order; the first says where data comes from.
+var htmlScripts = []string{"blocks", "data", "dom", "diff", "plots", "summary", "comparison", "cases", "case", "main"}
 
 // How much of a run the page holds; what is left out is said there.
 const (
@@ -42,6 +42,9 @@ const (
 	htmlPerBlock = 1000 // trials
 	htmlBlock    = 1 << 20
 )
+
+// htmlImageTypes are the types of images that are shown.
+var htmlImageTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
 // HTML writes the run as one page that opens without a server and without a network.
 func HTML(w io.Writer, d *journal.Document, _ Options) error {
@@ -125,13 +128,16 @@ func htmlAsset(name string) string {
 }
 
 // htmlScript is the program of the page.
-func htmlScript() string {
+func htmlScript() string { return htmlProgram(htmlAsset(htmlScripts[0]+".js"), "start();\n") }
+
+// htmlProgram makes a program of its first part, what all pages share, and more. It is one closure.
+func htmlProgram(first string, more ...string) string {
 	var b strings.Builder
-	b.WriteString("(() => {\n'use strict';\n")
-	for _, name := range htmlScripts {
+	b.WriteString("(() => {\n'use strict';\n" + first)
+	for _, name := range htmlScripts[1:] {
 		b.WriteString(htmlAsset(name + ".js"))
 	}
-	b.WriteString("})();\n")
+	b.WriteString(strings.Join(more, "") + "})();\n")
 	return b.String()
 }
 
@@ -250,7 +256,7 @@ func (h *htmlReport) pictures(r *eval.Result) error {
 			}
 			h.images[p.Image.SHA256] = true
 			data, err := h.d.Image(r.Suite, p.Image, min(htmlImage, int64(htmlImages-h.weight)))
-			if err != nil || !slices.Contains([]string{"image/png", "image/jpeg", "image/webp"}, p.Image.MIMEType) {
+			if err != nil || !slices.Contains(htmlImageTypes, p.Image.MIMEType) {
 				h.left.Images++
 				continue
 			}

@@ -58,6 +58,23 @@ func newHTMLTables() htmlTables {
 	}
 }
 
+// htmlFacets are the names of the tables.
+var htmlFacets = []string{"outcome", "suite", "arm", "tag", "scorer", "error", "finish", "category", "note"}
+
+// all are the tables in the order of htmlFacets.
+func (t *htmlTables) all() []*htmlTable {
+	return []*htmlTable{t.Outcome, t.Suite, t.Arm, t.Tag, t.Scorer, t.Error, t.Finish, t.Category, t.Note}
+}
+
+// lengths are the numbers of lists in the tables.
+func (t *htmlTables) lengths() []int {
+	var out []int
+	for _, one := range t.all() {
+		out = append(out, len(one.lists))
+	}
+	return out
+}
+
 // htmlRows are trials as the table of the page needs them, by column.
 type htmlRows struct {
 	Case     []any     `json:"case"` // the name, or 0: that of the row before
@@ -73,8 +90,9 @@ type htmlRows struct {
 	Note     []int     `json:"note"`
 	Why      []string  `json:"why"`
 	Answer   []string  `json:"answer"`
-	Latency  []float64 `json:"latency"` // milliseconds; -1: not known
-	Tokens   []int     `json:"tokens"`  // -1: not known
+	Latency  []float64 `json:"latency"`     // milliseconds; -1: not known
+	Tokens   []int     `json:"tokens"`      // -1: not known
+	N        []int     `json:"n,omitempty"` // place in the plan, where a run may get more trials
 
 	last string
 }

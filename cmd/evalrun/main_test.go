@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines, "visits": visits, "fetch": fetch,
+			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines, "visits": visits, "fetch": fetch, "viewed": viewed,
 		},
 	})
 }

@@ -44,6 +44,24 @@ class Cases {
     return this.page;
   }
 
+  // grow takes in a block of trials that the run has got since.
+  grow({rows, lists}) {
+    const chosen = this.found.length > 0 && trialAddress(this.rows, this.found[this.active]);
+    this.rows.grow(rows, lists);
+    this.orders.clear();
+    this.find();
+    this.active = Math.max(0, this.found.findIndex(i => trialAddress(this.rows, i) === chosen)); // the keys stay on their trial
+  }
+
+  // redraw shows rows that have grown under the filters that are set.
+  redraw() {
+    for (const select of document.querySelectorAll('.choices select')) {
+      const now = select !== document.activeElement && this.choice(select.name); // what is being chosen from stays
+      if (now) select.closest('label').replaceWith(now);
+    }
+    this.draw();
+  }
+
   address() { return address(['cases'], {...this.filters, q: this.query, sort: this.sort === 'outcome' ? '' : this.sort}); }
 
   build() {

@@ -1,22 +1,3 @@
-// Where the page's data comes from. A report holds it in blocks: 'head' and 'index' as they are, 'rows/N', 'trials/N' packed, and
-// 'image/HASH'. A server would answer to the same names: nothing else in the page knows where the data is.
-async function load(name) {
-  const block = document.getElementById(name);
-  if (!block) return null;
-  if (block.type === 'application/json') return JSON.parse(block.textContent);
-  return JSON.parse(await unpack(block.textContent));
-}
-
-// unpack undoes base64 and deflate.
-async function unpack(text) {
-  if (!window.DecompressionStream) throw new Error('this browser is too old to unpack the data of the report: it lacks DecompressionStream');
-  const raw = atob(text);
-  const bytes = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-  return new Response(stream).text();
-}
-
 // The columns by which trials are filtered: a cell is the number of a list of words in the column's table.
 const facets = ['outcome', 'suite', 'arm', 'tag', 'scorer', 'error', 'finish', 'category', 'note'];
 
@@ -26,6 +7,7 @@ class Rows {
     this.blocks = index.blocks;
     this.tables = index.tables;
     this.left = index.left;
+    this.order = null;   // of a run that is watched: for each place, which trial of the blocks stands there
     this.length = index.blocks.reduce((sum, n) => sum + n, 0);
     this.names = [];     // of the case
     this.why = [];
@@ -37,6 +19,8 @@ class Rows {
     for (const f of facets) this.cells[f] = new Uint32Array(this.length);
     this.cases = [];     // {suite, name, from, to}
     this.texts = [];     // what is searched
+    this.plan = [];      // places in the plan, where they are told
+    this.notes = index.tables.note.slice(); // as the blocks number them: gather adds some of its own
   }
 
   // take puts in a block of rows.
@@ -51,11 +35,37 @@ class Rows {
     this.latency.set(block.latency, at);
     this.tokens.set(block.tokens, at);
     for (const f of facets) this.cells[f].set(block[f], at);
+    if (block.n) for (let i = 0; i < block.n.length; i++) this.plan[at + i] = block.n[i];
+  }
+
+  // grow takes in a block of trials that a run has got since, with the lists that are new in the tables. A trial takes the place of
+  // an earlier one of the same place in the plan.
+  grow(block, lists) {
+    for (const f of facets) if (f !== 'note') this.tables[f].push(...lists[f]);
+    this.notes.push(...lists.note);
+    block.note = block.note.map(k => this.numberOf('note', this.notes[k]));
+    const old = this.length, fresh = new Rows({blocks: [block.repeat.length], tables: this.tables, left: this.left});
+    fresh.take(block, 0);
+    const again = new Set(fresh.plan), known = this.blocks.reduce((sum, n) => sum + n, 0);
+    const from = []; // for each place, where it comes from: a place of before, or a trial of the block
+    for (let i = 0; i < old; i++) if (!again.has(this.plan[i])) from.push(i);
+    for (let i = 0; i < fresh.length; i++) from.push(old + i);
+    const planOf = i => i < old ? this.plan[i] : fresh.plan[i - old];
+    from.sort((a, b) => planOf(a) - planOf(b) || a - b);
+    const pick = (mine, its) => from.map(i => i < old ? mine[i] : its[i - old]);
+    this.order = from.map(i => i < old ? (this.order ? this.order[i] : i) : known + i - old);
+    for (const column of ['names', 'why', 'answer', 'texts', 'plan']) this[column] = pick(this[column], fresh[column]);
+    for (const column of ['repeat', 'latency', 'tokens']) this[column] = this[column].constructor.from(pick(this[column], fresh[column]));
+    for (const f of facets) this.cells[f] = Uint32Array.from(pick(this.cells[f], fresh.cells[f]));
+    this.blocks.push(fresh.length);
+    this.length = from.length;
+    this.gather();
   }
 
   // gather finds the cases: the trials of each stand together.
   gather() {
     this.byName = new Map();
+    this.cases = [];
     for (let from = 0, to; from < this.length; from = to) {
       const suite = this.cells.suite[from], name = this.names[from];
       for (to = from + 1; to < this.length && this.cells.suite[to] === suite && this.names[to] === name; to++);
@@ -64,6 +74,12 @@ class Rows {
       this.cases.push(one);
       if (to - from > 1) this.noteFlaky(one);
     }
+  }
+
+  // numberOf is the number of a list of words in the table of a column, to which it is added when it is new.
+  numberOf(facet, words) {
+    const table = this.tables[facet], at = table.findIndex(list => list.join('\n') === words.join('\n'));
+    return at >= 0 ? at : table.push(words) - 1;
   }
 
   // noteFlaky notes on which arms some repeats of a case passed and others failed.
@@ -75,11 +91,8 @@ class Rows {
     }
     for (let i = one.from; i < one.to; i++) {
       const outcomes = seen.get(this.cells.arm[i]);
-      if (!outcomes.has('pass') || !outcomes.has('fail')) continue;
-      const words = [...this.words('note', i), 'flaky'], table = this.tables.note;
-      let at = table.findIndex(list => list.join('\n') === words.join('\n'));
-      if (at < 0) at = table.push(words) - 1;
-      this.cells.note[i] = at;
+      if (!outcomes.has('pass') || !outcomes.has('fail') || this.words('note', i).includes('flaky')) continue;
+      this.cells.note[i] = this.numberOf('note', [...this.words('note', i), 'flaky']);
     }
   }
 
@@ -111,16 +124,15 @@ class Rows {
     return [...perWord].sort((a, b) => b[1] - a[1]);
   }
 
-  // trials reads trials in full, by their places in rising order.
+  // trials reads trials in full, by their places.
   async trials(places) {
-    const out = [];
-    let block = 0, start = 0, all = null;
-    for (const i of places) {
-      while (i >= start + this.blocks[block]) { start += this.blocks[block++]; all = null; }
-      all = all || await load('trials/' + block);
-      out.push(all[i - start]);
-    }
-    return out;
+    const read = new Map();
+    return Promise.all(places.map(async place => {
+      let block = 0, at = this.order ? this.order[place] : place;
+      while (at >= this.blocks[block]) at -= this.blocks[block++];
+      if (!read.has(block)) read.set(block, load('trials/' + block));
+      return (await read.get(block))[at];
+    }));
   }
 }
 

@@ -46,6 +46,11 @@ const number = n => Math.round(n).toLocaleString('en');
 const percent = p => (100 * p).toFixed(1) + ' %';
 const three = x => x === 0 ? '0' : Math.abs(x) >= 1000 ? number(x) : String(Number(x.toPrecision(3)));
 const count = (n, noun) => number(n) + ' ' + noun + (n === 1 ? '' : 's');
+// when shows a time in UTC; what is none stays as it is.
+function when(at) {
+  const time = new Date(at);
+  return Number.isNaN(time.getTime()) ? String(at) : time.toISOString().replace('T', ' ').slice(0, 16);
+}
 function duration(ms) {
   if (ms >= 0.05 && ms < 10) return ms.toFixed(1) + ' ms';
   if (ms < 1000) return Math.round(ms) + ' ms';

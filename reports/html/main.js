@@ -1,18 +1,28 @@
 // Which page is shown, and the keys that work everywhere.
 
+// start draws the report, and gives what draws it again when the run has got on.
 async function start() {
   const main = document.getElementById('main');
   let head, rows;
+  document.querySelector('.jump').addEventListener('click', e => { e.preventDefault(); main.focus(); });
   try {
     head = await load('head');
     drawNav(head);
     rows = await loadRows();
   } catch (problem) {
     main.append(h('p', {class: 'telling'}, 'The report cannot be read: ' + problem.message));
-    return;
+    return null;
   }
   const cases = new Cases(rows);
-  let shown = '';
+  let shown = '', showing = Promise.resolve();
+
+  // markNav says which of the pages is shown.
+  function markNav() {
+    for (const a of document.querySelectorAll('#nav a')) {
+      if (a.dataset.page === shown || shown === 'case' && a.dataset.page === 'cases') a.setAttribute('aria-current', shown === 'case' ? 'true' : 'page');
+      else a.removeAttribute('aria-current');
+    }
+  }
 
   async function show() {
     const [path, queryText] = location.hash.replace(/^#\/?/, '').split('?');
@@ -28,10 +38,7 @@ async function start() {
     shown = page;
     main.className = page;
     main.replaceChildren(...[content].flat(Infinity).filter(Boolean));
-    for (const a of document.querySelectorAll('#nav a')) {
-      if (a.dataset.page === page || page === 'case' && a.dataset.page === 'cases') a.setAttribute('aria-current', page === 'case' ? 'true' : 'page');
-      else a.removeAttribute('aria-current');
-    }
+    markNav();
     const title = main.querySelector('h1');
     document.title = `${title ? title.textContent : 'Summary'}: ${head.title}: evalrun report`;
     if (page === 'cases') {
@@ -48,9 +55,24 @@ async function start() {
     else main.focus({preventScroll: true});
   }
 
-  document.querySelector('.jump').addEventListener('click', e => { e.preventDefault(); main.focus(); });
+  // renew shows the run as it is now, where the reader is: with another head, or with a block that its rows grow by.
+  async function renew(now, block) {
+    await showing;
+    head = now || head;
+    drawNav(head);
+    markNav();
+    if (block) cases.grow(block);
+    if (shown === 'cases') return cases.redraw();
+    if (shown !== 'summary') return; // what is being read stays
+    const open = [...main.querySelectorAll('details')].map(d => d.open), focus = main.contains(document.activeElement) && document.activeElement.getAttribute('href');
+    main.replaceChildren(...drawSummary(head, rows).flat(Infinity).filter(Boolean));
+    main.querySelectorAll('details').forEach((d, i) => { d.open = Boolean(open[i]); });
+    const link = focus && [...main.querySelectorAll('a')].find(a => a.getAttribute('href') === focus);
+    if (link) link.focus({preventScroll: true});
+  }
+
   history.scrollRestoration = 'manual';
-  addEventListener('hashchange', show);
+  addEventListener('hashchange', () => { showing = show(); });
   let due = false;
   const redraw = () => {
     if (due || shown !== 'cases') return;
@@ -68,15 +90,17 @@ async function start() {
     for (const d of document.querySelectorAll('#main details[data-closed]')) { d.open = false; delete d.dataset.closed; }
   });
   addEventListener('keydown', e => keys(e, shown, cases));
-  await show();
+  await (showing = show());
   document.documentElement.dataset.ready = 'yes';
+  return renew;
 }
 
 function drawNav(head) {
   const link = (page, text, to) => h('a', {href: to, 'data-page': page}, text);
   const warnings = [head.run.emulator && 'emulator', head.running && 'still running', !head.running && head.run.partial && 'not complete', head.noContent && 'no content'].filter(Boolean);
-  document.getElementById('top').append(...warnings.map(text => h('span', {class: 'chip'}, text)));
-  document.getElementById('nav').append(link('summary', 'Summary', '#/'), link('cases', 'Cases', '#/cases'), ...(head.comparison && !head.comparison.notCompared ? [link('comparison', 'Baseline', '#/comparison')] : []));
+  for (const old of document.querySelectorAll('#top > .chip')) old.remove();
+  document.getElementById('nav').after(...warnings.map(text => h('span', {class: 'chip'}, text)));
+  document.getElementById('nav').replaceChildren(link('summary', 'Summary', '#/'), link('cases', 'Cases', '#/cases'), ...(head.comparison && !head.comparison.notCompared ? [link('comparison', 'Baseline', '#/comparison')] : []));
 }
 
 function keys(e, shown, cases) {
@@ -95,5 +119,3 @@ function keys(e, shown, cases) {
     if (to) to.click();
   }
 }
-
-start();

@@ -31,6 +31,7 @@ function verdictOf(head) {
 
 function drawVerdict(head) {
   const [tone, words] = verdictOf(head), s = head.summary, broken = head.gate.rules.filter(r => !r.holds).length;
+  const took = new Date(head.run.finishedAt) - new Date(head.run.startedAt); // not a number where the file has no times
   const facts = [
     s.passRate === null ? null : percent(s.passRate) + ' pass rate',
     broken > 0 ? `${broken} of ${count(head.gate.rules.length, 'rule')} broken` : null,
@@ -43,9 +44,9 @@ function drawVerdict(head) {
     h('ul', {class: 'tiles'}, outcomes.map(o => h('li', null,
       h('a', {href: address(['cases'], {outcome: o}), class: 'tile ' + (s[o] > 0 ? o : 'none')}, h('b', null, number(s[o])), ' ', h('span', null, o)))),
       h('li', null, h('span', {class: 'tile'}, h('b', null, number(s.tokens.total)), ' ', h('span', null, 'tokens'))),
-      head.run.finishedAt && h('li', null, h('span', {class: 'tile'}, h('b', null, duration(new Date(head.run.finishedAt) - new Date(head.run.startedAt))), ' ', h('span', null, 'from start to end'))),
+      took >= 0 && h('li', null, h('span', {class: 'tile'}, h('b', null, duration(took)), ' ', h('span', null, 'from start to end'))),
       head.run.spent && head.run.spent.currency && h('li', null, h('span', {class: 'tile'}, h('b', null, head.run.spent.money.toFixed(4)), ' ', name(head.run.spent.currency)))),
-    h('p', {class: 'note'}, 'Run ', name(head.run.id), head.run.startedAt && ', started ' + new Date(head.run.startedAt).toISOString().replace('T', ' ').slice(0, 16) + ' UTC',
+    h('p', {class: 'note'}, 'Run ', name(head.run.id), head.run.startedAt && [', started ', name(when(head.run.startedAt)), ' UTC'],
       ', service ', name(head.run.emulator ? 'emulator' : head.run.service.baseUrl || 'not told'), '.'));
 }
 

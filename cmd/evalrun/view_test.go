@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// viewed runs a command that prints its address first, saves what that serves as page.html and runs.json, sends the command
+// a signal, and wants an exit code: viewed INT 0 evalrun view.
+func viewed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: viewed INT|TERM CODE COMMAND...")
+	}
+	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[args[0]]
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	exe, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0], args[2]))
+	ts.Check(err)
+	cmd := exec.Command(exe, args[3:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME")}
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { _ = cmd.Process.Kill() })
+	first, err := bufio.NewReader(out).ReadString('\n')
+	ts.Check(err)
+	for name, path := range map[string]string{"page.html": "", "runs.json": "data/runs"} {
+		resp, err := http.Get(strings.TrimSpace(first) + path)
+		ts.Check(err)
+		data, err := io.ReadAll(resp.Body)
+		ts.Check(errors.Join(err, resp.Body.Close(), os.WriteFile(ts.MkAbs(name), data, 0o600)))
+	}
+	ts.Check(cmd.Process.Signal(sig))
+	_ = cmd.Wait() // the exit code is looked at
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("exit %d, want %d", got, want)
+	}
+}
+
+// On a terminal the browser is opened: at the run that is named, or at the list of runs.
+func TestViewOpens(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, test := range []struct {
+		args  []string
+		width int
+		opens string // what follows the address
+		fails bool
+	}{
+		{[]string{"view"}, 0, "no", false},
+		{[]string{"view", "--no-open"}, 80, "no", false},
+		{[]string{"view"}, 80, "", false},
+		{[]string{"view"}, 80, "", true},
+		{[]string{"view", "run"}, 80, "run/", false},
+		{[]string{"view", "."}, 80, "", false},
+	} {
+		if _, err := os.Stat("run"); err != nil {
+			quiet := &app{out: io.Discard, err: io.Discard, getenv: func(string) string { return "" }, signals: noSignals}
+			if code := quiet.main(t.Context(), []string{"run", suiteFile(t), "--emulator", "--out", "run"}); code > 1 {
+				t.Fatal(code)
+			}
+		}
+		var out, errOut strings.Builder
+		opened := "no"
+		a := &app{
+			out: &out, err: &errOut, getenv: func(string) string { return "" }, outWidth: test.width,
+			signals: func() (<-chan os.Signal, func()) {
+				caught := make(chan os.Signal, 1)
+				caught <- os.Interrupt
+				return caught, func() {}
+			},
+			browse: func(address string) error {
+				opened = address
+				if test.fails {
+					return errors.New("there is none")
+				}
+				return nil
+			},
+		}
+		if code := a.main(t.Context(), test.args); code != 0 {
+			t.Errorf("%v: exit %d\n%s", test.args, code, errOut.String())
+		}
+		address := strings.TrimSpace(out.String())
+		if rest, ok := strings.CutPrefix(opened, address); ok && strings.Trim(rest, "0123456789abcdef/") != strings.Trim(test.opens, "/") || !ok && opened != test.opens {
+			t.Errorf("%v on a terminal of %d: %s serves, %s is opened", test.args, test.width, address, opened)
+		}
+		if test.fails != strings.Contains(errOut.String(), "could not be opened (there is none)") {
+			t.Error(errOut.String())
+		}
+	}
+}
+
+func noSignals() (<-chan os.Signal, func()) { return nil, func() {} }
+
+func suiteFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s.yaml")
+	text := "version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: [{contains: hello}]}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,272 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/view"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// keep makes a run that evalrun view lists, in the working directory.
+func keep(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Result) bool)) {
+	t.Helper()
+	run.ID = id
+	w, err := journal.Create(filepath.Join(".evalrun", "runs", id), &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts eval.Counts
+	for r := range trials {
+		counts.Add(r.Outcome)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// better are trials of which none fails.
+func better(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Result) bool) {
+	return func(yield func(*eval.Result) bool) {
+		trials(func(r *eval.Result) bool {
+			if r.Outcome == eval.Fail {
+				r.Outcome, r.Scores[0].Passed, *r.Scores[0].Value = eval.Pass, true, 1
+			}
+			return yield(r)
+		})
+	}
+}
+
+func serve(t *testing.T) *view.Server {
+	t.Helper()
+	s, err := view.Start(view.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// keys are what the runs are called in addresses, by their ids.
+func keys(t *testing.T, s *view.Server) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"data/runs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var list []struct{ Key, ID string }
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, one := range list {
+		out[one.ID] = one.Key
+	}
+	return out
+}
+
+// own holds that the page asked nobody but its server, opened no dialog and broke nowhere.
+func (b *tab) own(s *view.Server) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, to := range b.requests {
+		if !strings.HasPrefix(to, s.URL) {
+			b.t.Errorf("the page asked for %q", to)
+		}
+	}
+	if len(b.trouble) > 0 {
+		b.t.Errorf("in the page: %q", b.trouble)
+	}
+}
+
+// click follows a link as a person does, to a page on which the expression becomes true.
+func (b *tab) click(selector, until string) {
+	b.t.Helper()
+	evaluate[chromedp.Void](b, fmt.Sprintf(`void document.querySelector(%q).click()`, selector))
+	for there := false; !there && b.ctx.Err() == nil; { // while one page gives way to the other, neither answers
+		there, _ = chromedp.Run(b.ctx, chromedp.Evaluate[bool](fmt.Sprintf(`new Promise(done => requestAnimationFrame(() => done(%s)))`, until), chromedp.EvalAwaitPromise))
+	}
+	b.check(b.ctx.Err())
+}
+
+const ready = `document.documentElement.dataset.ready === 'yes'`
+
+// From the list to a run, to a case, and back.
+func TestViewer(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := bigRun(400)
+	keep(t, "20260101-000000-old", run, better(trials))
+	run.StartedAt = "2026-01-02T00:00:00Z"
+	keep(t, "20260102-000000-new", run, trials)
+	s := serve(t)
+	b := openAt(t, s.URL, 1600, 1000, "light")
+	if got := evaluate[string](b, `document.querySelector('.runs tbody').innerText`); !strings.Contains(got, "20260102-000000-new") || !strings.Contains(got, "exit 1") || !strings.Contains(got, "complete") {
+		t.Error(got)
+	}
+	b.click(".runs tbody a", ready+` && document.querySelector('.verdict') !== null`)
+	b.click(".group li a", `document.querySelector('.answer') !== null`)
+	if got := evaluate[string](b, `document.querySelector('h1').textContent`); got != "case number 3" {
+		t.Error(got)
+	}
+	evaluate[chromedp.Void](b, `void history.back()`)
+	b.wait(".verdict")
+	b.click("#views a", ready+` && document.querySelector('.runs') !== null`)
+	b.click("#views a:nth-child(2)", ready+` && document.querySelector('.trend') !== null`)
+	if got := evaluate[string](b, `document.querySelector('.trend svg').getAttribute('aria-label')`); !strings.HasPrefix(got, "pass rate: 2 runs") {
+		t.Error(got)
+	}
+	b.click("#views a:nth-child(3)", ready+` && document.querySelector('form') !== null`)
+	evaluate[chromedp.Void](b, `void (document.getElementById('margin').value = '0.05')`)
+	b.click("form button", ready+` && document.querySelector('.flips') !== null`)
+	if got := evaluate[string](b, `document.getElementById('main').innerText`); !strings.Contains(got, "regressed") || !strings.Contains(got, "case number 3") {
+		t.Error(got)
+	}
+	b.click(".flips a", `document.querySelector('.answer') !== null`)
+	b.own(s)
+}
+
+// A run that goes on grows on the page, in the order of its plan, and says when it has ended.
+func TestViewerLive(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, _ := bigRun(40)
+	run.ID = "20260101-000000-live"
+	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(places ...int) {
+		t.Helper()
+		for _, n := range places {
+			if err := w.Append(bigTrial(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put(0, 20)
+	s := serve(t)
+	b := openAt(t, s.URL+"run/"+keys(t, s)[run.ID]+"/", 1600, 1000, "light")
+	b.until(`document.documentElement.dataset.watched === 'yes'`)
+	tile := func(outcome string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll('.tile')].find(t => t.textContent.includes('%s')).querySelector('b').textContent`, outcome)
+	}
+	if got := evaluate[string](b, tile("pass")); got != "2" {
+		t.Error(got)
+	}
+	put(6, 3)
+	b.until(tile("fail") + ` === '1' && ` + tile("pass") + ` === '3'`)
+	b.visit("#/cases?sort=case", "#grid")
+	evaluate[chromedp.Void](b, `void document.getElementById('search').focus()`)
+	put(7, 1, 21)
+	b.until(`document.getElementById('grid').getAttribute('aria-rowcount') === '8'`)
+	names := evaluate[[]string](b, `[...document.querySelectorAll('.rows .row')].sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex')).map(r => r.querySelector('.case').textContent + ' ' + r.querySelector('.arm').textContent)`)
+	want := []string{"case number 0 pro/ask", "case number 0 warm/ask", "case number 1 warm/ask", "case number 10 pro/ask", "case number 10 warm/ask", "case number 3 pro/ask", "case number 3 warm/ask"}
+	if fmt.Sprint(names) != fmt.Sprint(want) {
+		t.Errorf("got  %q\nwant %q", names, want)
+	}
+	if got := evaluate[string](b, `document.activeElement.id`); got != "search" {
+		t.Errorf("the focus went to %q", got)
+	}
+	b.visit("#/case/big/case%20number%2010", ".answer")
+	if got := evaluate[[]string](b, `[...document.querySelectorAll('.answer h2')].map(a => a.textContent)`); len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+	if got := evaluate[string](b, `document.getElementById('main').innerText`); !strings.Contains(got, "Answer "+fmt.Sprint(10*7919%100_003)) {
+		t.Error(got)
+	}
+	b.visit("#/", ".verdict")
+	var rest []int
+	for n := range 40 {
+		if n != 0 && n != 20 && n != 6 && n != 3 && n != 7 && n != 1 && n != 21 {
+			rest = append(rest, n)
+		}
+	}
+	put(rest...)
+	if err := w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`document.documentElement.dataset.watched === 'ended' && !document.getElementById('main').innerText.includes('Still running')`)
+	if got := evaluate[string](b, tile("fail")); got != "4" {
+		t.Error(got)
+	}
+	b.own(s)
+}
+
+// Names and answers that come from outside run nothing and ask for nothing, in no page of the viewer.
+func TestViewerHostile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := hostileRun()
+	keep(t, "a", run, trials)
+	run.StartedAt = `"><script>alert(1)</script>`
+	keep(t, "b", run, better(trials))
+	s := serve(t)
+	known := keys(t, s)
+	for path, until := range map[string]string{
+		"":                        `document.querySelectorAll('.runs .share').length === 2`,
+		"trends":                  `document.querySelector('.trend') !== null`,
+		"compare":                 `document.querySelector('form') !== null`,
+		"run/" + known["a"] + "/": `document.querySelector('.verdict') !== null`,
+		"compare/" + known["a"] + "/" + known["b"] + "/": `document.querySelector('.verdict') !== null`,
+	} {
+		b := openAt(t, s.URL+path, 1600, 1000, "light")
+		b.until(until)
+		if foreign := evaluate[int](b, `[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.src || [...el.attributes].some(a => a.name.startsWith('on'))).length`); foreign != 0 {
+			t.Errorf("%s: %d scripts or listeners in the page", path, foreign)
+		}
+		if strings.Contains(path, "/") {
+			b.visit("#/cases", "#grid")
+			b.visit(evaluate[string](b, `document.querySelector('.rows a').getAttribute('href')`), ".answer")
+			b.visit("#/comparison", "h1")
+		}
+		b.own(s)
+	}
+}
+
+// axe-core finds nothing serious in the pages of the viewer, and nothing is wider than the screen.
+func TestViewerAccessible(t *testing.T) {
+	axe, err := os.ReadFile("testdata/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	run, trials := bigRun(100)
+	keep(t, "20260101-000000-old", run, better(trials))
+	keep(t, "20260102-000000-new", run, trials)
+	s := serve(t)
+	known := keys(t, s)
+	old, head := known["20260101-000000-old"], known["20260102-000000-new"]
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{390, 1600} {
+			for _, path := range []string{"", "trends", "compare", "run/" + head + "/", "compare/" + old + "/" + head + "/#/comparison"} {
+				b := openAt(t, s.URL+path, width, 900, scheme)
+				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
+					t.Errorf("%s: %d wide on a screen of %d", path, got, width)
+				}
+				evaluate[chromedp.Void](b, string(axe)+"\n;0")
+				for _, problem := range evaluate[[]string](b, `axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
+					t.Errorf("%s, %s, %d: %s", path, scheme, width, problem)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package history
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"github.com/evalrun/evalrun/journal"
+)
+
+// OpenToRead opens the history in a file and leaves everything beside it as it is: no file is made, none is changed.
+// The error is fs.ErrNotExist when there is none. Add is not for it.
+func OpenToRead(path string) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	s := &Store{path: path}
+	if _, err := os.Stat(path + ".lock"); err == nil { // it is made with the history
+		if s.lock, err = hold(path, (*flock.Flock).TryRLockContext); err != nil {
+			return nil, s.explain(err)
+		}
+	}
+	query := url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds())}}
+	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {
+		query.Set("immutable", "1") // nobody writes: SQLite need not make the files by which it would tell writers
+	}
+	if s.db, err = openFile(path, query); err == nil {
+		err = s.current()
+	}
+	if err != nil {
+		_ = s.Close() // the first error is the one to tell
+		return nil, s.explain(err)
+	}
+	return s, nil
+}
+
+// current wants the file to be of this version.
+func (s *Store) current() error {
+	version, err := versionOf(s.db)
+	if err == nil && version != len(migrations) {
+		return foreign(fmt.Sprintf("has version %d", version))
+	}
+	return err
+}
+
+// InMemory is a history that no file holds. Of the runs that Summarize takes up it knows no single cases.
+func InMemory() (*Store, error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	s := &Store{path: ":memory:", db: db}
+	if err := migrate(db); err != nil {
+		return nil, errors.Join(s.explain(err), db.Close())
+	}
+	return s, nil
+}
+
+// Summarize takes up the numbers of a run's arms, and not those of its cases, which are many.
+func (s *Store) Summarize(doc *journal.Document) error {
+	if err := s.Add(doc); err != nil {
+		return err
+	}
+	_, err := s.db.Exec("DELETE FROM cell; DELETE FROM score")
+	return s.explain(err)
+}

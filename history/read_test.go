@@ -1,0 +1,113 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/evalrun/evalrun/journal"
+)
+
+// listing is what stands in a folder, with times.
+func listing(t *testing.T, dir string) (out string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += fmt.Sprintln(e.Name(), info.Size(), info.ModTime())
+	}
+	return out
+}
+
+func document(t *testing.T, dir string) *journal.Document {
+	t.Helper()
+	d, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// Who only reads sees the same, and leaves no trace.
+func TestOpenToRead(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "history.db")
+	if _, err := OpenToRead(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	s := open(t, path)
+	add(t, s, sample{id: 1, cases: 3}.write(t, t.TempDir()))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := listing(t, dir)
+	r, err := OpenToRead(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runs, err := r.Runs(Filter{}); err != nil || len(runs) != 1 {
+		t.Error(runs, err)
+	}
+	if err := r.Add(document(t, sample{id: 2, cases: 3}.write(t, t.TempDir()))); err == nil {
+		t.Error("it was written to")
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if after := listing(t, dir); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+	writer := open(t, path) // what somebody has written and still holds open is seen as well
+	add(t, writer, sample{id: 2, cases: 3}.write(t, t.TempDir()))
+	r, err = OpenToRead(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runs, err := r.Runs(Filter{}); err != nil || len(runs) != 2 {
+		t.Error(runs, err)
+	}
+	if err := errors.Join(r.Close(), writer.Close()); err != nil {
+		t.Error(err)
+	}
+	for _, spoilt := range []string{"", "no database"} {
+		if err := os.WriteFile(path, []byte(spoilt), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenToRead(path); !errors.Is(err, ErrUnusable) {
+			t.Errorf("%q: %v", spoilt, err)
+		}
+	}
+}
+
+// A history in memory knows arms, and no cases.
+func TestInMemory(t *testing.T) {
+	s, err := InMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Summarize(document(t, sample{id: 1, cases: 3}.write(t, t.TempDir()))); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := s.Runs(Filter{})
+	if err != nil || len(runs) != 1 || len(runs[0].Arms) == 0 {
+		t.Fatal(runs, err)
+	}
+	suite, arm := runs[0].Arms[0].Suite, runs[0].Arms[0].Arm
+	if points, err := s.Course(Query{Suite: suite, Arm: arm}); err != nil || len(points) != 1 {
+		t.Error(points, err)
+	}
+	if cases, err := s.Cases(suite, arm, 0); err != nil || len(cases) != 0 {
+		t.Error(cases, err)
+	}
+}

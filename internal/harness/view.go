@@ -1,0 +1,117 @@
+package harness
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// How far FindRuns looks.
+const (
+	mostRuns   = 10_000
+	deepestRun = 8 // folders below the one that was named
+)
+
+// FindRuns lists where runs are: those below .evalrun/runs, those that the history knows and that are still there, and those that
+// are named or below a folder that is. The error is that something named is no run and has none.
+func FindRuns(named []string) ([]string, error) {
+	var out []string
+	seen := map[string]bool{}
+	add := func(path string) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && len(out) < mostRuns {
+			if abs, err := filepath.Abs(real); err == nil && !seen[abs] {
+				seen[abs] = true
+				out = append(out, abs)
+			}
+		}
+	}
+	for _, name := range named {
+		found := runsAt(name)
+		if len(found) == 0 {
+			return nil, Exitf(ExitBadInput, "there is no run %s, and no folder of that name with runs in it%s", name, latest())
+		}
+		for _, path := range found {
+			add(path)
+		}
+	}
+	for _, id := range Runs() {
+		add(filepath.Join(runsDir, id))
+	}
+	if s, err := ReadHistory(); err == nil && s != nil { // without it the rest is listed
+		runs, err := s.Runs(history.Filter{Limit: mostRuns})
+		if err == nil {
+			for i := range runs {
+				if isRun(runs[i].Dir) {
+					add(runs[i].Dir)
+				}
+			}
+		}
+		_ = s.Close() // it was only read
+	}
+	return out, nil
+}
+
+// NamedRun is where the one run is that is named, as FindRuns lists it; "" when there are several, or a folder is named.
+func NamedRun(named []string) string {
+	if len(named) != 1 {
+		return ""
+	}
+	path := runPath(named[0])
+	if info, err := os.Stat(path); err != nil || info.IsDir() && !isRun(path) {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return ""
+	}
+	abs, _ := filepath.Abs(real) // the working directory is there
+	return abs
+}
+
+func isRun(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, journal.FileName))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// runsAt lists the runs that a name stands for: one, or those below a folder.
+func runsAt(name string) []string {
+	path := runPath(name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	if !info.IsDir() || isRun(path) {
+		return []string{path}
+	}
+	var out []string
+	_ = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // a folder that cannot be read has no runs to show
+		case entry.IsDir() && strings.Count(strings.TrimPrefix(at, path), string(filepath.Separator)) > deepestRun:
+			return fs.SkipDir
+		case len(out) == mostRuns:
+			return fs.SkipAll
+		case entry.Name() == journal.FileName && entry.Type().IsRegular():
+			out = append(out, filepath.Dir(at))
+		}
+		return nil
+	})
+	slices.Sort(out)
+	return out
+}
+
+// ReadHistory opens the history to read and changes no file, nil when there is none. The caller closes it.
+func ReadHistory() (*history.Store, error) {
+	s, err := history.OpenToRead(historyPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return s, err
+}

@@ -1,0 +1,165 @@
+package view
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+// mostCompared is how many comparisons are kept.
+const mostCompared = 8
+
+// comparisons are those that were made last.
+type comparisons struct {
+	mu  sync.Mutex
+	all []compared // the newest last
+}
+
+type compared struct {
+	of compareKey
+	c  *eval.Comparison
+}
+
+// compareKey says what was compared, as it was then.
+type compareKey struct {
+	base, head       string
+	baseWas, headWas stamp
+	margin           float64
+}
+
+func (cs *comparisons) find(key compareKey) *eval.Comparison {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for _, one := range cs.all {
+		if one.of == key {
+			return one.c
+		}
+	}
+	return nil
+}
+
+func (cs *comparisons) keep(key compareKey, c *eval.Comparison) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.all = append(cs.all, compared{key, c}); len(cs.all) > mostCompared {
+		cs.all = cs.all[1:]
+	}
+}
+
+// comparisonPage is the page of the second run, with its comparison with the first.
+func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request) {
+	base, ok := s.found(w, r.PathValue("base"))
+	if !ok {
+		return
+	}
+	head, ok := s.found(w, r.PathValue("run"))
+	if !ok {
+		return
+	}
+	if _, err := marginOf(r); err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s.draw(w, shown{Page: "run", Title: fmt.Sprintf("%s against %s", head.ID, base.ID), Data: fmt.Sprintf("/compare/%s/%s/", base.Key, head.Key)})
+}
+
+// marginOf is the margin that a request asks for, 0 for none.
+func marginOf(r *http.Request) (float64, error) {
+	text := r.URL.Query().Get("margin")
+	if text == "" {
+		return 0, nil
+	}
+	margin, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(margin > 0 && margin < 1) {
+		return 0, fmt.Errorf("the margin is a number between 0 and 1, such as 0.05")
+	}
+	return margin, nil
+}
+
+// comparisonBlock answers with a block of the page: the head has the comparison, and all else is that of the second run.
+func (s *Server) comparisonBlock(w http.ResponseWriter, r *http.Request) {
+	if r.PathValue("block") != "head" {
+		s.block(w, r)
+		return
+	}
+	base, ok := s.found(w, r.PathValue("base"))
+	if !ok {
+		return
+	}
+	head, ok := s.found(w, r.PathValue("run"))
+	if !ok {
+		return
+	}
+	margin, err := marginOf(r)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	c, err := s.compare(r, base, head, margin)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	opened := s.opened.take(head)
+	defer s.opened.leave(opened)
+	if err := s.use(r.Context(), opened); err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	defer opened.mu.Unlock()
+	data, err := opened.served.Compared(c)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	answerJSON(w, data)
+}
+
+// compare compares two runs, unless that was done.
+func (s *Server) compare(r *http.Request, base, head *run, margin float64) (*eval.Comparison, error) {
+	key := compareKey{base: base.Key, head: head.Key, margin: margin}
+	var err error
+	if key.baseWas, err = stampOf(base.path); err != nil {
+		return nil, err
+	}
+	if key.headWas, err = stampOf(head.path); err != nil {
+		return nil, err
+	}
+	if c := s.compared.find(key); c != nil {
+		return c, nil
+	}
+	end, ok := s.begin(r.Context())
+	if !ok {
+		return nil, errGone
+	}
+	defer end()
+	c, err := compareRuns(base, head, margin)
+	if err == nil {
+		s.compared.keep(key, c)
+	}
+	return c, err
+}
+
+func compareRuns(base, head *run, margin float64) (*eval.Comparison, error) {
+	before, err := harness.OpenRun(base.path)
+	if err != nil {
+		return nil, err
+	}
+	defer before.Close() //nolint:errcheck // it was only read
+	after, err := harness.OpenRun(head.path)
+	if err != nil {
+		return nil, err
+	}
+	defer after.Close() //nolint:errcheck // the same
+	var rule *eval.BaselineRule
+	if margin > 0 {
+		if rule, err = (&harness.Rule{Margin: margin}).Baseline(); err != nil {
+			return nil, err
+		}
+	}
+	return harness.Compare(before, after, harness.Comparing{Base: base.ID, Head: head.ID, Rules: func(string) *eval.BaselineRule { return rule }})
+}

@@ -1,0 +1,149 @@
+package view
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// How a run is watched.
+const (
+	alive       = 15 * time.Second // between signs of life, without which a proxy would hang up
+	sendTime    = 10 * time.Second // for one event
+	mostAtOnce  = 20               // blocks
+	reconnectMs = 2000
+)
+
+// events tells of a run that goes on as server-sent events: `news` has the head of the run and a block of trials that are
+// new, `again` says that the page had better be read again, `end` that the run has ended. Each has an id that says how much
+// the reader has then: who comes back with it misses nothing.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	one, ok := s.found(w, r.PathValue("run"))
+	if !ok {
+		return
+	}
+	select {
+	case s.watchers <- struct{}{}:
+		defer func() { <-s.watchers }()
+	default:
+		w.Header().Set("Retry-After", "10")
+		refuse(w, http.StatusServiceUnavailable, "too many pages watch runs")
+		return
+	}
+	opened := s.opened.take(one)
+	defer s.opened.leave(opened)
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := &stream{w: w, control: http.NewResponseController(w)}
+	out.put(fmt.Appendf(nil, "retry: %d\n\n", reconnectMs))
+	v := watcher{run: opened, mark: cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"))}
+	tick := time.NewTicker(s.options.Every)
+	defer tick.Stop()
+	for over := false; !over && out.err == nil; {
+		if over = s.tell(r, &v, out); over {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// watcher is somebody who watches a run.
+type watcher struct {
+	run  *openRun
+	mark string
+	head []byte // that was sent last
+}
+
+// tell sends what is new. Nothing more comes after the end.
+func (s *Server) tell(r *http.Request, v *watcher, out *stream) (over bool) {
+	for more := true; more && out.err == nil; {
+		var sent []event
+		var err error
+		if sent, more, err = s.news(r, v); err != nil {
+			sent = []event{{name: "again", data: []byte("{}")}}
+		}
+		for _, e := range sent {
+			out.send(e)
+			over = over || e.name != "news"
+		}
+	}
+	if time.Since(out.last) > alive {
+		out.put([]byte(":\n\n"))
+	}
+	return over
+}
+
+// news gathers what a watcher does not have; more says that there is more than that.
+func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err error) {
+	if err := s.use(r.Context(), v.run); err != nil {
+		return nil, false, err
+	}
+	defer v.run.mu.Unlock()
+	has, ok := v.run.blocksOf(v.mark)
+	if !ok {
+		return []event{{name: "again", data: []byte("{}")}}, false, nil
+	}
+	blocks := v.run.served.Blocks()
+	for ; has < blocks && len(sent) < mostAtOnce; has++ {
+		block, err := v.run.served.News(has)
+		if err != nil {
+			return nil, false, err
+		}
+		v.mark = v.run.mark(has + 1)
+		sent = append(sent, event{v.mark, "news", fmt.Appendf(nil, `{"block":%s}`, block)})
+	}
+	if has < blocks {
+		return sent, true, nil
+	}
+	head, err := v.run.served.Block("head")
+	if err != nil {
+		return nil, false, err
+	}
+	if !bytes.Equal(head, v.head) {
+		v.head = head
+		sent = append(sent, event{v.mark, "news", fmt.Appendf(nil, `{"head":%s}`, head)})
+	}
+	if !v.run.doc.Running {
+		sent = append(sent, event{v.mark, "end", []byte("{}")})
+	}
+	return sent, false, nil
+}
+
+// event is one that is sent.
+type event struct {
+	id, name string
+	data     json.RawMessage // in one line
+}
+
+// stream sends events, and knows when the last went out.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	last    time.Time
+	err     error
+}
+
+func (o *stream) send(e event) {
+	o.put(fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", e.id, e.name, e.data))
+}
+
+// put writes within a time of its own: a stream goes on for as long as the run does.
+func (o *stream) put(data []byte) {
+	if o.err != nil {
+		return
+	}
+	if o.err = o.control.SetWriteDeadline(time.Now().Add(sendTime)); o.err != nil {
+		return
+	}
+	if _, o.err = o.w.Write(data); o.err != nil {
+		return
+	}
+	o.err = o.control.Flush()
+	o.last = time.Now()
+}

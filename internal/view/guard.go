@@ -1,0 +1,119 @@
+package view
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// policy is that of the HTML report, but that style, program and data come from this server.
+const policy = "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; connect-src 'self'" +
+	"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// hosts are the names under which the server may be asked. Under any other it is a page of somebody else, whose name was
+// made to lead here.
+type hosts struct {
+	own   string // host and port of the address that is told
+	port  string
+	local bool // only this machine can ask
+	name  string
+}
+
+// newHosts takes the address as it was given, and as it is listened on.
+func newHosts(given string, at net.Addr) hosts {
+	name, _, _ := net.SplitHostPort(given)
+	host, port, _ := net.SplitHostPort(at.String())
+	ip, err := netip.ParseAddr(host)
+	h := hosts{own: net.JoinHostPort(host, port), port: port, name: strings.ToLower(name), local: err == nil && ip.IsLoopback()}
+	if err == nil && ip.IsUnspecified() {
+		h.own = net.JoinHostPort("127.0.0.1", port)
+	}
+	return h
+}
+
+func (h hosts) warning() string {
+	if h.local {
+		return ""
+	}
+	return "whoever reaches this address can read the runs; without --listen only this machine can"
+}
+
+// allow reports whether a request may be for this server. Beyond this machine an address is good, since names alone can be
+// made to lead elsewhere.
+func (h hosts) allow(host string) bool {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil { // the port of http is not written
+		name, port = strings.Trim(host, "[]"), "80"
+	}
+	if port != h.port {
+		return false
+	}
+	name = strings.ToLower(name)
+	if slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, name) {
+		return true
+	}
+	ip, err := netip.ParseAddr(name)
+	if h.local {
+		return err == nil && ip.IsLoopback() && name == h.name
+	}
+	return err == nil || name != "" && name == h.name
+}
+
+// guard keeps others away, and says what browsers may do with what they get.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Content-Security-Policy", policy)
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("X-Frame-Options", "DENY")
+		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("Cross-Origin-Opener-Policy", "same-origin")
+		head.Set("Cross-Origin-Embedder-Policy", "require-corp")
+		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		head.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+		head.Set("Cache-Control", "no-store")
+		switch {
+		case !s.hosts.allow(r.Host):
+			refuse(w, http.StatusMisdirectedRequest, "this server is asked for under another name than its own: open "+s.URL)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			head.Set("Allow", "GET, HEAD")
+			refuse(w, http.StatusMethodNotAllowed, "this server only shows")
+		case foreign(r):
+			refuse(w, http.StatusForbidden, "another page asks for what is not its own")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// foreign reports whether the page of somebody else asks. Browsers say so; a link to a page of ours is fine.
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return false
+	}
+	return r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+}
+
+func refuse(w http.ResponseWriter, code int, why string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(why + "\n")) //nolint:gosec // plain text, which nobody takes for markup
+}
+
+func answer(w http.ResponseWriter, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	answerJSON(w, data)
+}
+
+func answerJSON(w http.ResponseWriter, data []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(data) //nolint:gosec // JSON, which nobody takes for markup
+}

@@ -1,0 +1,208 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// mostOpen is how many runs are kept in memory while nobody watches them.
+const mostOpen = 4
+
+// openRuns are the runs that are shown.
+type openRuns struct {
+	mu  sync.Mutex
+	all []*openRun // the one that was asked for last comes last
+}
+
+// openRun is a run that is shown. Its rows are in blocks that do not change while its epoch stays.
+type openRun struct {
+	key, path string
+	users     int // guarded by openRuns.mu
+
+	mu     sync.Mutex // guards all below
+	doc    *journal.Document
+	served *reports.Served
+	epoch  string
+	next   time.Time // when it may be looked at again
+}
+
+func newOpenRuns() *openRuns { return &openRuns{} }
+
+// take gives a run that leave lets go of again.
+func (o *openRuns) take(r *run) *openRun {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := slices.IndexFunc(o.all, func(one *openRun) bool { return one.key == r.Key })
+	one := &openRun{key: r.Key, path: r.path}
+	if at >= 0 {
+		one = o.all[at]
+		o.all = slices.Delete(o.all, at, at+1)
+	}
+	one.users++
+	o.all = append(o.all, one)
+	return one
+}
+
+// leave lets go of a run. Of those that nobody uses the last few stay open.
+func (o *openRuns) leave(one *openRun) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one.users--
+	for at := 0; len(o.all) > mostOpen && at < len(o.all); {
+		if o.all[at].users > 0 {
+			at++
+			continue
+		}
+		o.all[at].shut()
+		o.all = slices.Delete(o.all, at, at+1)
+	}
+}
+
+func (o *openRuns) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, one := range o.all {
+		one.shut()
+	}
+	o.all = nil
+}
+
+func (r *openRun) shut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.doc != nil {
+		_ = r.doc.Close() // it was only read
+		r.doc, r.served = nil, nil
+	}
+}
+
+// use locks a run as it is now, opening it when it is not open. The caller unlocks it, unless there is an error.
+func (s *Server) use(ctx context.Context, r *openRun) error {
+	r.mu.Lock()
+	err := s.refresh(ctx, r)
+	if err != nil {
+		r.mu.Unlock()
+	}
+	return err
+}
+
+// refresh takes up what the run has got since, not more often than is good for the machine.
+func (s *Server) refresh(ctx context.Context, r *openRun) error {
+	if r.doc == nil {
+		return s.open(ctx, r)
+	}
+	began := time.Now()
+	if began.Before(r.next) {
+		return nil
+	}
+	news, err := r.doc.Follow()
+	if err == nil && len(news.Trials) > 0 {
+		err = r.served.Grow(news.Trials)
+	}
+	if err != nil || news.Resumed || r.served.Scattered() {
+		_ = r.doc.Close() // it was only read
+		r.doc, r.served = nil, nil
+		return s.open(ctx, r)
+	}
+	if len(news.Trials) > 0 || news.Ended {
+		harness.ApplyGate(r.doc)
+	}
+	r.next = time.Now().Add(max(s.options.Every, 20*time.Since(began)))
+	return nil
+}
+
+var errGone = errors.New("the reader has gone away")
+
+// open reads the run.
+func (s *Server) open(ctx context.Context, r *openRun) error {
+	end, ok := s.begin(ctx)
+	if !ok {
+		return errGone
+	}
+	defer end()
+	began := time.Now()
+	at, err := stampOf(r.path)
+	if err != nil {
+		return err
+	}
+	doc, err := harness.OpenRun(r.path)
+	if err != nil {
+		return err
+	}
+	served, err := reports.NewServed(doc)
+	if err != nil {
+		_ = doc.Close() // the first error is the one to tell
+		return err
+	}
+	harness.ApplyGate(doc)
+	r.doc, r.served = doc, served
+	r.epoch = fmt.Sprintf("%x.%x", at.size, at.time.UnixNano()) // that of a run that has ended stays when it is read again
+	if doc.Running {
+		r.epoch = fmt.Sprintf("%s.%x", r.epoch, began.UnixNano())
+	}
+	r.next = time.Now().Add(max(s.options.Every, 20*time.Since(began)))
+	return nil
+}
+
+// mark is how much of a run somebody has: so many blocks of an epoch.
+func (r *openRun) mark(blocks int) string { return fmt.Sprintf("%s-%d", r.epoch, blocks) }
+
+// blocksOf is how many blocks a mark says that somebody has; false when it is one of another epoch.
+func (r *openRun) blocksOf(mark string) (int, bool) {
+	epoch, text, _ := strings.Cut(mark, "-")
+	n, err := strconv.Atoi(text)
+	return n, epoch == r.epoch && err == nil && n >= 0 && n <= r.served.Blocks()
+}
+
+// markHeader tells with the index which epoch it is of, and how many blocks there are.
+const markHeader = "Evalrun-Mark"
+
+// block answers with a block of a run.
+func (s *Server) block(w http.ResponseWriter, r *http.Request) {
+	one, ok := s.found(w, r.PathValue("run"))
+	if !ok {
+		return
+	}
+	opened := s.opened.take(one)
+	defer s.opened.leave(opened)
+	data, mark, err := s.read(r, opened, r.PathValue("block"))
+	switch {
+	case errors.Is(err, errOld):
+		refuse(w, http.StatusConflict, err.Error())
+	case errors.Is(err, reports.ErrNoBlock) && strings.HasPrefix(r.PathValue("block"), "image/"):
+		answerJSON(w, []byte("null"))
+	case errors.Is(err, reports.ErrNoBlock):
+		refuse(w, http.StatusNotFound, err.Error())
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, err.Error())
+	default:
+		w.Header().Set(markHeader, mark)
+		answerJSON(w, data)
+	}
+}
+
+var errOld = errors.New("the run has changed: read it again")
+
+// read reads a block.
+func (s *Server) read(r *http.Request, opened *openRun, name string) (data []byte, mark string, err error) {
+	if err := s.use(r.Context(), opened); err != nil {
+		return nil, "", err
+	}
+	defer opened.mu.Unlock()
+	if of := r.URL.Query().Get("of"); of != "" && of != opened.epoch {
+		return nil, "", errOld
+	}
+	data, err = opened.served.Block(name)
+	return data, opened.mark(opened.served.Blocks()), err
+}

@@ -1,0 +1,224 @@
+package view
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// run is one of the list.
+type run struct {
+	Key       string   `json:"key"`
+	ID        string   `json:"id"`
+	Suites    []string `json:"suites"`
+	StartedAt string   `json:"startedAt"`
+	Emulator  bool     `json:"emulator"`
+	Planned   int      `json:"planned"` // trials
+
+	path  string
+	stamp stamp
+}
+
+func (r *run) title() string { return strings.Join(r.Suites, ", ") }
+
+// keyOf is what a run is called in addresses.
+func keyOf(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:8])
+}
+
+// stamp tells whether a run file has changed.
+type stamp struct {
+	size int64
+	time time.Time
+}
+
+func stampOf(path string) (stamp, error) {
+	info, err := os.Stat(path) //nolint:gosec // out of the list of runs
+	if err == nil && info.IsDir() {
+		info, err = os.Stat(filepath.Join(path, journal.FileName)) //nolint:gosec // the same
+	}
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{info.Size(), info.ModTime()}, nil
+}
+
+// runs are those there are, found anew from time to time.
+type runs struct {
+	named []string
+
+	mu     sync.Mutex
+	paths  []string
+	looked time.Time
+	byKey  map[string]*run
+	known  map[string]summary // by key
+}
+
+func newRuns(named, paths []string) *runs {
+	return &runs{named: named, paths: paths, looked: time.Now(), byKey: map[string]*run{}, known: map[string]summary{}}
+}
+
+// fresh is how long a list is good.
+const fresh = 2 * time.Second
+
+// list gives the runs, the newest first. What cannot be read is left out.
+func (rs *runs) list() []*run {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if time.Since(rs.looked) > fresh {
+		if paths, err := harness.FindRuns(rs.named); err == nil { // else what was named has gone; the rest stays
+			rs.paths = paths
+		}
+		rs.looked = time.Now()
+	}
+	out := []*run{}
+	for _, path := range rs.paths {
+		if r := rs.at(path); r != nil {
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *run) int {
+		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(b.ID, a.ID))
+	})
+	return out
+}
+
+// at reads the head of a run, unless it is known.
+func (rs *runs) at(path string) *run {
+	key := keyOf(path)
+	now, err := stampOf(path)
+	if err != nil {
+		delete(rs.byKey, key)
+		delete(rs.known, key)
+		return nil
+	}
+	if known := rs.byKey[key]; known != nil && now.size >= known.stamp.size { // the head stays while lines are added
+		return known
+	}
+	head, err := journal.Head(path)
+	if err != nil {
+		return nil
+	}
+	r := &run{Key: key, ID: head.ID, Suites: []string{}, StartedAt: head.StartedAt, Emulator: head.Emulator, Planned: head.Plan.Trials, path: path, stamp: now}
+	for i := range head.Suites {
+		r.Suites = append(r.Suites, head.Suites[i].Name)
+	}
+	rs.byKey[key] = r
+	return r
+}
+
+// find gives a run of the list by its key.
+func (rs *runs) find(key string) *run {
+	for _, again := range []bool{false, true} {
+		if again {
+			rs.list() // it may be new
+		}
+		rs.mu.Lock()
+		r := rs.byKey[key]
+		rs.mu.Unlock()
+		if r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// found is the run of a request, which is answered when there is none.
+func (s *Server) found(w http.ResponseWriter, key string) (*run, bool) {
+	r := s.runs.find(key)
+	if r == nil {
+		refuse(w, http.StatusNotFound, "there is no such run: the list has those there are")
+	}
+	return r, r != nil
+}
+
+func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) { answer(w, s.runs.list()) }
+
+// summary is a run of the list in numbers.
+type summary struct {
+	eval.Counts
+	PassRate *float64 `json:"passRate"`
+	State    string   `json:"state"` // complete, running, interrupted or partial
+	Reason   string   `json:"reason,omitempty"`
+	Exit     *int     `json:"exit"` // of the gate; not while it runs
+	Problem  string   `json:"problem,omitempty"`
+
+	stamp stamp
+}
+
+func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
+	one, ok := s.found(w, r.PathValue("run"))
+	if !ok {
+		return
+	}
+	now, err := stampOf(one.path)
+	if err != nil {
+		refuse(w, http.StatusNotFound, "the run has gone")
+		return
+	}
+	s.runs.mu.Lock()
+	known, ok := s.runs.known[one.Key]
+	s.runs.mu.Unlock()
+	if !ok || known.stamp != now || known.State == "running" {
+		end, ok := s.begin(r.Context())
+		if !ok {
+			return
+		}
+		known = summarize(one.path)
+		end()
+		known.stamp = now
+		s.runs.mu.Lock()
+		s.runs.known[one.Key] = known
+		s.runs.mu.Unlock()
+	}
+	answer(w, known)
+}
+
+// summarize reads a run for its numbers.
+func summarize(path string) summary {
+	d, err := harness.OpenRun(path)
+	if err != nil {
+		return summary{State: "partial", Problem: err.Error()}
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	out := summary{Counts: d.Summary.Counts, State: "complete"}
+	rates, judged := 0.0, 0
+	for i := range d.Summary.Suites {
+		arms := d.Summary.Suites[i].Arms
+		for j := range arms {
+			if rate, ok := arms[j].PassRate(); ok {
+				rates += rate * float64(arms[j].Judged)
+				judged += arms[j].Judged
+			}
+		}
+	}
+	if judged > 0 {
+		out.PassRate = new(rates / float64(judged))
+	}
+	switch {
+	case d.Running:
+		out.State = "running"
+		return out
+	case d.End == nil:
+		out.State, out.Reason = "interrupted", "killed"
+	case d.End.Reason == eval.EndInterrupted:
+		out.State, out.Reason = "interrupted", string(d.End.Reason)
+	case d.Partial():
+		out.State, out.Reason = "partial", string(d.End.Reason)
+	}
+	harness.ApplyGate(d)
+	out.Exit = new(d.Gate.Exit)
+	return out
+}

@@ -1,0 +1,193 @@
+// Package view shows runs in the browser: a server on this machine for the pages of the HTML report, a list of runs, the
+// courses of their metrics, comparisons of any two, and runs that still go on. It only reads, and makes no file.
+//
+// Whoever can reach the address can read the runs, so that it listens on the loopback interface unless told otherwise, and
+// guard.go keeps the pages of others in the same browser away. A run is asked for by a key out of the list of runs: no text of
+// a request ever becomes a path.
+//
+// The usual order: Start, Server.URL, Server.Close.
+package view
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/reports"
+)
+
+//go:embed pages
+var files embed.FS
+
+var shell = template.Must(template.ParseFS(files, "pages/shell.html"))
+
+// What a request may cost.
+const (
+	mostWatchers = 32 // of runs that go on
+	mostWork     = 2  // runs that are read, or compared, at once
+	writeTime    = 2 * time.Minute
+)
+
+// Options say what is served, and where.
+type Options struct {
+	// Listen is the address to listen on, such as 127.0.0.1:0. Required.
+	Listen string
+	// Named are runs, and folders with runs, beside those that belong to the working directory. Optional.
+	Named []string
+	// Every is how often a run that goes on is looked at. Optional: each second.
+	Every time.Duration
+}
+
+// Server serves the pages until it is closed.
+type Server struct {
+	// URL is where the list of runs is.
+	URL string
+	// Warning says that others can reach the server; "" when only this machine can.
+	Warning string
+
+	options  Options
+	hosts    hosts
+	http     *http.Server
+	done     chan struct{}
+	stop     context.CancelFunc
+	stopped  context.Context
+	runs     *runs
+	opened   *openRuns
+	compared *comparisons
+	watchers chan struct{}
+	work     chan struct{}
+	style    []byte
+	program  []byte
+	once     sync.Once
+}
+
+// Start serves. The error is about a run that is named and not there, or an address that cannot be listened on.
+func Start(o Options) (*Server, error) {
+	paths, err := harness.FindRuns(o.Named)
+	if err != nil {
+		return nil, err
+	}
+	if o.Every == 0 {
+		o.Every = time.Second
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", o.Listen)
+	if err != nil {
+		return nil, harness.Exitf(harness.ExitBadInput, "the viewer cannot listen on %s: %w", o.Listen, err)
+	}
+	s := &Server{
+		options: o, done: make(chan struct{}), runs: newRuns(o.Named, paths), opened: newOpenRuns(), compared: &comparisons{},
+		watchers: make(chan struct{}, mostWatchers), work: make(chan struct{}, mostWork),
+	}
+	s.hosts = newHosts(o.Listen, listener.Addr())
+	s.URL, s.Warning = "http://"+s.hosts.own+"/", s.hosts.warning()
+	s.style = []byte(reports.PageStyle() + asset("view.css"))
+	s.program = []byte(reports.PageProgram(asset("load.js"), asset("live.js"), asset("runs.js"), asset("trends.js"), asset("compare.js"), asset("view.js")))
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.http = &http.Server{
+		Handler: s.guard(s.routes()), ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return s.stopped },
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16,
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(listener) // it ends by Close; should it end before, whoever asks gets no answer
+	}()
+	return s, nil
+}
+
+// RunURL is where the page of the run is that was named; where several were, or a folder, it is the list of runs.
+func (s *Server) RunURL() string {
+	if path := harness.NamedRun(s.options.Named); path != "" {
+		return s.URL + "run/" + keyOf(path) + "/"
+	}
+	return s.URL
+}
+
+// patience is how long Close waits for answers that are under way.
+const patience = 2 * time.Second
+
+// Close ends the server, and lets go of the runs.
+func (s *Server) Close() {
+	s.once.Do(func() {
+		s.stop()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = s.http.Shutdown(ctx) // what is not done by then is dropped
+		_ = s.http.Close()
+		<-s.done
+		s.opened.close()
+	})
+}
+
+func asset(name string) string {
+	data, err := files.ReadFile("pages/" + name)
+	if err != nil { // it is part of the program
+		panic(err)
+	}
+	return string(data)
+}
+
+func (s *Server) routes() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET /{$}", s.page("runs", "Runs"))
+	m.HandleFunc("GET /trends", s.page("trends", "Trends"))
+	m.HandleFunc("GET /compare", s.page("compare", "Compare"))
+	m.HandleFunc("GET /style.css", static("text/css; charset=utf-8", s.style))
+	m.HandleFunc("GET /program.js", static("text/javascript; charset=utf-8", s.program))
+	m.HandleFunc("GET /data/runs", s.listRuns)
+	m.HandleFunc("GET /data/runs/{run}", s.summary)
+	m.HandleFunc("GET /data/trends", s.trends)
+	m.HandleFunc("GET /run/{run}/{$}", s.runPage)
+	m.HandleFunc("GET /run/{run}/data/{block...}", s.block)
+	m.HandleFunc("GET /run/{run}/events", s.events)
+	m.HandleFunc("GET /compare/{base}/{run}/{$}", s.comparisonPage)
+	m.HandleFunc("GET /compare/{base}/{run}/data/{block...}", s.comparisonBlock)
+	return m
+}
+
+// shown is what a page is made of.
+type shown struct {
+	Page  string
+	Title string
+	Data  string // where its blocks are
+}
+
+func (s *Server) page(page, title string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { s.draw(w, shown{Page: page, Title: title}) }
+}
+
+func (s *Server) draw(w http.ResponseWriter, p shown) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = shell.Execute(w, p) // the reader has gone away
+}
+
+func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
+	one, ok := s.found(w, r.PathValue("run"))
+	if ok {
+		s.draw(w, shown{Page: "run", Title: one.title(), Data: fmt.Sprintf("/run/%s/", one.Key)})
+	}
+}
+
+func static(kind string, data []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write(data) // the reader has gone away
+	}
+}
+
+// begin waits for a turn to do what takes long; false when who asked has gone.
+func (s *Server) begin(ctx context.Context) (end func(), ok bool) {
+	select {
+	case s.work <- struct{}{}:
+		return func() { <-s.work }, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}

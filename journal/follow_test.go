@@ -1,0 +1,160 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// followed opens the run in dir and closes it with the test.
+func followed(t *testing.T, dir string) *Document {
+	t.Helper()
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// places are those in the plan of what Follow found.
+func places(t *testing.T, d *Document, news News) (out []int) {
+	t.Helper()
+	for _, m := range news.Trials {
+		r, err := d.Marked(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r.N)
+	}
+	return out
+}
+
+// However a file grows, cut anywhere, who follows it knows in the end what who opens it then does, and got each trial once.
+func TestFollow(t *testing.T) {
+	whole := write(t, t.TempDir(), true, result(3, eval.Pass), result(0, eval.Fail), result(5, eval.Err), result(1, eval.Pass), result(2, eval.Skip))
+	headEnd := bytes.IndexByte(whole, '\n') + 1
+	for step := 11; step < len(whole); step = step*3 + 1 {
+		dir := t.TempDir()
+		path := filepath.Join(dir, FileName)
+		at := headEnd
+		if err := os.WriteFile(path, whole[:at], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d := followed(t, dir)
+		var got []int
+		for at < len(whole) {
+			at = min(at+step, len(whole))
+			if err := os.WriteFile(path, whole[:at], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			news, err := d.Follow()
+			if err != nil || news.Resumed {
+				t.Fatal(news, err)
+			}
+			got = append(got, places(t, d, news)...)
+		}
+		if diff := cmp.Diff([]int{3, 0, 5, 1, 2}, got); diff != "" {
+			t.Errorf("in steps of %d: %s", step, diff)
+		}
+		sameAsOpened(t, d, dir)
+	}
+}
+
+func sameAsOpened(t *testing.T, d *Document, dir string) {
+	t.Helper()
+	fresh := followed(t, dir)
+	if diff := cmp.Diff(fresh.Summary, d.Summary, cmp.AllowUnexported(Arm{})); diff != "" {
+		t.Error(diff)
+	}
+	if fmt.Sprint(d.End, d.Damaged, d.Running, d.Len(), d.Partial()) != fmt.Sprint(fresh.End, fresh.Damaged, fresh.Running, fresh.Len(), fresh.Partial()) {
+		t.Errorf("%+v, opened %+v", d, fresh)
+	}
+	for i := range fresh.Len() {
+		if d.Known(i) != fresh.Known(i) {
+			t.Errorf("%d: %+v, opened %+v", i, d.Known(i), fresh.Known(i))
+		}
+	}
+}
+
+// A file that was opened when its last line lacked nothing but its line break is followed on from there.
+func TestFollowUnbroken(t *testing.T) {
+	whole := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Fail))
+	dir := t.TempDir()
+	path := filepath.Join(dir, FileName)
+	second := bytes.IndexByte(whole[bytes.IndexByte(whole, '\n')+1:], '\n') + bytes.IndexByte(whole, '\n') + 1
+	if err := os.WriteFile(path, whole[:second], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := followed(t, dir)
+	if d.Len() != 1 {
+		t.Fatal(d.Len())
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	news, err := d.Follow()
+	if err != nil || fmt.Sprint(places(t, d, news)) != "[1]" {
+		t.Error(news, err)
+	}
+	sameAsOpened(t, d, dir)
+}
+
+// A run that is resumed says so; one that is damaged goes on; one that is replaced is an error.
+func TestFollowTrouble(t *testing.T) {
+	dir := t.TempDir()
+	whole := write(t, dir, true, result(0, eval.Pass), result(1, eval.Err))
+	d := followed(t, dir)
+	w, old, err := Resume(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(old.Close(), w.Resumed(&Resumed{}), w.Append(result(1, eval.Pass)), w.Append(result(2, eval.Pass))); err != nil {
+		t.Fatal(err)
+	}
+	if news, err := d.Follow(); err != nil || !news.Resumed || news.Ended || !d.Running {
+		t.Error(news, err)
+	}
+	if err := w.Append(result(1, eval.Fail)); err != nil { // the last line of an id counts
+		t.Fatal(err)
+	}
+	if news, err := d.Follow(); err != nil || news.Resumed || fmt.Sprint(places(t, d, news)) != "[1]" || d.Len() != 3 {
+		t.Error(news, err)
+	}
+	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
+		t.Fatal(err)
+	}
+	if news, err := d.Follow(); err != nil || !news.Ended {
+		t.Error(news, err)
+	}
+	sameAsOpened(t, d, dir)
+	file, err := os.OpenFile(filepath.Join(dir, FileName), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("what is this\n" + string(whole)); err != nil { // another run begins
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := d.Follow(); err != nil || len(d.Damaged) != 2 {
+			t.Error(d.Damaged, err)
+		}
+	}
+	sameAsOpened(t, d, dir)
+	if err := os.Truncate(filepath.Join(dir, FileName), 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Follow(); !errors.Is(err, ErrReplaced) {
+		t.Error(err)
+	}
+}
