@@ -47,6 +47,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	a.References = append(a.References, spec.References...)
 	a.Programs, a.NeedsPrice = append(a.Programs, spec.Programs...), a.NeedsPrice || spec.NeedsPrice
 	a.Variables, a.Judges = append(a.Variables, spec.Variables...), append(a.Judges, spec.Judges...)
+	a.Tries = append(a.Tries, spec.Tries...)
 	if a.Kind != "any" { // in which another may tell
 		a.NeedsStream = cmp.Or(a.NeedsStream, spec.NeedsStream)
 	}

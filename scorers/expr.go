@@ -3,6 +3,7 @@ package scorers
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expression"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -113,7 +115,30 @@ func compileExpr(a args) Scorer {
 			a.NeedsStream = r.String()
 		}
 	}
-	return exprCheck{program}
+	check := exprCheck{program}
+	if program.Uses("vars") {
+		at := a.Args
+		a.Tries = append(a.Tries, func(vars tmpl.Dict, diags *diag.List) {
+			if e := check.try(vars); e != nil {
+				at.WithDiags(diags).Errorf("variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s", diag.CleanLine(e.Error()))
+			}
+		})
+	}
+	return check
+}
+
+// ofTypes are the errors of operators between values of types that do not go together.
+var ofTypes = regexp.MustCompile(`^invalid operation: \S+ \S+ \S+( |$)`)
+
+// try evaluates the expression for the variables of a case and an answer without a word, and tells of types that do not go
+// together: that is wrong of any answer.
+func (c exprCheck) try(vars tmpl.Dict) error {
+	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
+	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}))
+	if err != nil && ofTypes.MatchString(err.Error()) && strings.Contains(err.Error(), "string") {
+		return err
+	}
+	return nil
 }
 
 type exprCheck struct{ program *expression.Program }
@@ -127,7 +152,7 @@ func (c exprCheck) Score(a *Answer) Finding {
 	text := cutText(strings.Join(strings.Fields(c.program.Text()), " "))
 	result, err := c.program.Run(env)
 	if err != nil {
-		return unscored("%s: %s%s", text, cutText(diag.CleanLine(err.Error())), c.seen(env))
+		return unscored("%s: %s%s%s", text, cutText(diag.CleanLine(err.Error())), c.seen(env), c.ofTexts(err))
 	}
 	value, err := expression.Graded(result)
 	switch _, isBool := result.(bool); {
@@ -139,6 +164,14 @@ func (c exprCheck) Score(a *Answer) Finding {
 		return yes("%s is true%s", text, c.seen(env))
 	}
 	return no("%s is false%s", text, c.seen(env))
+}
+
+// ofTexts reminds of what variables are, where one was taken for a number.
+func (c exprCheck) ofTexts(err error) string {
+	if !c.program.Uses("vars") || !strings.Contains(err.Error(), "string") {
+		return ""
+	}
+	return "; variables are texts, of which int(vars.x) or float(vars.x) makes numbers"
 }
 
 // missing tells of what the expression names and the answer does not have.

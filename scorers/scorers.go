@@ -172,7 +172,7 @@ func (t Table) Check(s *suite.Scorer) { t.build(s, nil) }
 // build compiles a scorer, which stands inside the outer one when that is not nil.
 func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 	kind := t.Lookup(s.Kind)
-	s.References, s.Judges, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns, s.Variables, s.Snapshots = nil, nil, "", false, nil, nil, nil, nil
+	s.References, s.Judges, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns, s.Variables, s.Snapshots, s.Tries = nil, nil, "", false, nil, nil, nil, nil, nil
 	if s.Turn.Given() {
 		s.Turns = append(s.Turns, s.Turn)
 	}

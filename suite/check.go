@@ -77,6 +77,11 @@ func (l *checker) definition(def *caseDef) {
 		if cases++; cases == 1 {
 			l.unused.Merge(l.loader.unused(def, c))
 			l.dead(def, c, &l.unused)
+			for _, sc := range c.Scorers {
+				for _, try := range sc.Tries {
+					try(c.vars, &own)
+				}
+			}
 		}
 		if own.Len() >= maxBadRows && own.HasErrors() && v.row != nil {
 			own.Warnf(def.rows.node.Pos(), "", "the rows after %s were not checked", c.Pos)
@@ -139,7 +144,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		}
 		l.ids[c.ID] = at
 	}
-	if len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 {
+	if len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 && !c.row.lacksScorers() {
 		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
 	}
 	for _, arm := range c.Arms {

@@ -26,6 +26,7 @@ type rows struct {
 	format    dataset.Format
 	separator rune
 	scorers   string // the column with scorers, "" when there is none
+	scorersAt yamlnode.Node
 	where     *filter
 	limit     int // 0: all
 	sample    int // 0: all
@@ -74,6 +75,15 @@ func (r *row) lacks(message string) bool {
 	return strings.HasPrefix(message, r.pos.File+" has no column") || strings.HasPrefix(message, "the row at ")
 }
 
+// lacksScorers reports whether the column that is to hold scorers is missing.
+func (r *row) lacksScorers() bool {
+	if r == nil || r.of.scorers == "" {
+		return false
+	}
+	_, there := r.vars[r.of.scorers]
+	return !there
+}
+
 // rows reads what a case says of its data file, nil when it has none.
 func (l *loader) rows(m yamlnode.Map) *rows {
 	n := m.Get("dataset")
@@ -85,7 +95,7 @@ func (l *loader) rows(m yamlnode.Map) *rows {
 		}
 		return nil
 	}
-	r := &rows{node: n, scorers: m.Get("scorerColumn").Str(), limit: m.Get("limit").Int(1, math.MaxInt32), sample: m.Get("sample").Int(1, maxSample)}
+	r := &rows{node: n, scorers: m.Get("scorerColumn").Str(), scorersAt: m.Get("scorerColumn"), limit: m.Get("limit").Int(1, math.MaxInt32), sample: m.Get("sample").Int(1, maxSample)}
 	r.seed = uint64(m.Get("seed").Int(0, math.MaxInt32)) //nolint:gosec // not negative
 	r.format = dataset.Format(m.Get("format").Word(datasetFormats...))
 	if v := m.Get("separator"); !v.IsZero() {
@@ -313,6 +323,10 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 		return nil
 	}
 	value, there := r.vars[r.of.scorers]
+	if !there && r.of.isTable() { // which no other row has either
+		r.of.scorersAt.WithDiags(diags).Errorf(diag.DidYouMean(r.of.scorers, names(r.vars)), "%s", r.missing(r.of.scorers))
+		return nil
+	}
 	if !there {
 		diags.Errorf(r.pos, diag.DidYouMean(r.of.scorers, names(r.vars)), "there is no column `%s` with scorers", r.of.scorers)
 		return nil

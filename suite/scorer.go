@@ -32,6 +32,8 @@ type Scorer struct {
 	Programs    []string     // what it runs: commands with the digests of their files. A program is given all variables
 	Turns       []TurnChoice // the turns that it names
 	Variables   []VariableUse
+	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
+	Tries []func(vars tmpl.Dict, diags *diag.List)
 	Snapshots   []string // the files below expected/ that it reads, "" for that of the case and the arm
 }
 

@@ -47,8 +47,8 @@ func (f *filter) takes(r *row) (bool, error) {
 	if f == nil {
 		return true, nil
 	}
-	if f.program == nil {
-		return false, nil
+	if f.program == nil { // so that what else is wrong with the rows is told too
+		return true, nil
 	}
 	for _, read := range f.program.Reads() {
 		if !read.Optional && lacks(r.vars, read.Path) {
