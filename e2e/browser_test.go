@@ -41,7 +41,8 @@ func withBrowser(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU)
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-ipc-flooding-protection", true)) // pages are visited faster than people do
 	defer stop()
 	var closeAll context.CancelFunc
 	browser, closeAll = chromedp.NewContext(allocator)
@@ -147,6 +148,12 @@ func (b *tab) visit(hash, selector string) {
 	b.t.Helper()
 	evaluate[chromedp.Void](b, fmt.Sprintf(`void (document.getElementById('main').replaceChildren(), location.hash = '', location.hash = %q)`, hash))
 	b.wait(selector)
+}
+
+// unfold opens all that is folded.
+func (b *tab) unfold() {
+	b.t.Helper()
+	evaluate[chromedp.Void](b, `void document.querySelectorAll('details').forEach(el => el.open = true)`)
 }
 
 // quiet holds that the page asked for nothing, opened no dialog and broke nowhere.

@@ -12,13 +12,18 @@ import (
 
 const bigTrials = 50_000
 
-// The pages of a report: an address, and what is there once it is drawn.
-var pages = []struct{ name, hash, selector string }{
+// reportPage is a page of a report: its address, and what is there once it is drawn.
+type reportPage struct{ name, hash, selector string }
+
+// pages are those of bigRun, chatPages those of chatRun.
+var pages = []reportPage{
 	{"summary", "#/", ".verdict"},
 	{"cases", "#/cases", "#grid"},
 	{"comparison", "#/comparison", ".flips"},
 	{"case", "#/case/big/case%20number%203", ".answer"},
 }
+
+var chatPages = []reportPage{{"judging", "#/", ".verdict"}, {"chat", chatPage, ".answer"}}
 
 func found(b *tab) string {
 	b.t.Helper()
@@ -191,11 +196,16 @@ func TestWidths(t *testing.T) {
 	hostileRun, hostileTrials := hostileRun()
 	wide := record(t, hostileRun, hostileTrials, nil)
 	big := record(t, run, trials, judged)
+	chatRun, chatTrials := chatRun()
+	chats := record(t, chatRun, chatTrials, nil)
 	for _, width := range []int64{390, 1600} {
-		for path, all := range map[string][]struct{ name, hash, selector string }{big: pages, wide: {{"hostile summary", "#/", ".verdict"}, {"hostile cases", "#/cases", "#grid"}}} {
+		for path, all := range map[string][]reportPage{
+			big: pages, chats: chatPages, wide: {{"hostile summary", "#/", ".verdict"}, {"hostile cases", "#/cases", "#grid"}},
+		} {
 			b := open(t, path, width, 900, "light")
 			for _, p := range all {
 				b.visit(p.hash, p.selector)
+				b.unfold()
 				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
 					t.Errorf("%s: %d wide on a screen of %d", p.name, got, width)
 				}
@@ -232,7 +242,12 @@ func TestHostile(t *testing.T) {
 	}
 	for _, address := range addresses {
 		b.visit(address, ".answer")
+		b.unfold()
+		if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > 1600 {
+			t.Errorf("%s: %d wide on a screen of 1600", address, got)
+		}
 	}
+	b.visit("#/", ".verdict")
 	if scripts := evaluate[int](b, `[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.type || [...el.attributes].some(a => a.name.startsWith('on'))).length`); scripts != 1 {
 		t.Errorf("%d scripts in the page, want its own alone", scripts)
 	}
@@ -247,16 +262,27 @@ func TestAccessible(t *testing.T) {
 	}
 	run, trials := bigRun(400)
 	path := record(t, run, trials, judged)
+	chatRun, chatTrials := chatRun()
+	chats := record(t, chatRun, chatTrials, nil)
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{390, 1600} {
 			b := open(t, path, width, 900, scheme)
-			evaluate[chromedp.Void](b, string(axe)+"\n;0")
-			for _, p := range pages {
-				b.visit(p.hash, p.selector)
-				for _, problem := range evaluate[[]string](b, `axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
-					t.Errorf("%s, %s, %d: %s", p.name, scheme, width, problem)
-				}
-			}
+			b.accessible(string(axe), pages)
+			b = open(t, chats, width, 900, scheme)
+			b.accessible(string(axe), chatPages)
+		}
+	}
+}
+
+// accessible holds that axe-core finds nothing serious on some pages.
+func (b *tab) accessible(axe string, all []reportPage) {
+	b.t.Helper()
+	evaluate[chromedp.Void](b, axe+"\n;0")
+	for _, p := range all {
+		b.visit(p.hash, p.selector)
+		b.unfold()
+		for _, problem := range evaluate[[]string](b, `axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
+			b.t.Errorf("%s: %s", p.name, problem)
 		}
 	}
 }

@@ -89,6 +89,16 @@ func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 				Scores: []eval.Score{{Scorer: text, Name: text, Value: &zero, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
 				Usage:  &eval.Usage{Source: eval.UsageSource(text)},
 			}
+			r.At, r.Metrics = text, map[string]float64{text: 0.5}
+			r.Scores[0].Judged = &eval.Judged{Judge: text, Choice: text, Agreement: &zero, Rulings: []eval.Ruling{{Choice: text, Reason: text}, {Choice: text, Score: &zero, Reason: text}}}
+			r.Judgements = []eval.Judgement{
+				{ID: text, Judge: text, Model: text, Repeat: 1, Reply: text, FinishReason: text, BlockReason: text, Usage: &eval.Usage{Source: eval.UsageSource(text)}, Attempts: 1},
+				{ID: text, Judge: text, Model: text, Repeat: 2, Attempts: 1, Error: &eval.Error{Kind: eval.ErrorKind(text), Message: text}},
+			}
+			if n%2 == 1 {
+				r.Request.Live = true
+				r.Turns = []eval.Turn{{Response: *r.Response, Usage: *r.Usage}, {Response: *r.Response, Usage: *r.Usage}}
+			}
 			if n%3 == 1 {
 				r.Outcome, r.Error = eval.Err, &eval.Error{Kind: eval.ErrorKind(text), Message: text}
 			}

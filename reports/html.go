@@ -28,7 +28,7 @@ var htmlFiles embed.FS
 var htmlPage = template.Must(template.ParseFS(htmlFiles, "html/page.html"))
 
 // htmlScripts make up the program, in this order; the first says where data comes from.
-var htmlScripts = []string{"blocks", "data", "dom", "diff", "plots", "summary", "comparison", "cases", "case", "main"}
+var htmlScripts = []string{"blocks", "data", "dom", "diff", "plots", "judges", "summary", "comparison", "cases", "chat", "case", "main"}
 
 // How much of a run the page holds; what is left out is said there.
 const (
@@ -198,6 +198,7 @@ func (h *htmlReport) trial(r *eval.Result) error {
 		return err
 	}
 	h.rows.add(&h.tables, r, &h.d.Run)
+	once(r)
 	h.cut(r)
 	data, err := json.Marshal(r)
 	if err != nil {

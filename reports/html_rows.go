@@ -187,6 +187,19 @@ func excerpt(text string) string {
 	return short
 }
 
+// once leaves out what a live chat holds twice: the model's replies in the request, and the last of them, which is the answer.
+func once(r *eval.Result) {
+	if len(r.Turns) == 0 {
+		return
+	}
+	if r.Request != nil {
+		r.Request.Contents = slices.DeleteFunc(r.Request.Contents, func(c eval.Content) bool { return c.Role == eval.RoleModel })
+	}
+	if r.Response != nil {
+		r.Turns[len(r.Turns)-1].Response = eval.Response{}
+	}
+}
+
 // cut leaves out the ends of long texts. What is said of a text that was withheld then tells its length and hash.
 func (h *htmlReport) cut(r *eval.Result) {
 	most := htmlText
@@ -209,17 +222,34 @@ func (h *htmlReport) cut(r *eval.Result) {
 			}
 		}
 	}
-	if r.Response != nil {
-		for i := range r.Response.Candidates {
-			c := &r.Response.Candidates[i]
+	response := func(r *eval.Response) {
+		for i := range r.Candidates {
+			c := &r.Candidates[i]
 			text(&c.Text, &c.Withheld)
 			c.Extra = h.extra(c.Extra, most)
 		}
-		r.Response.Extra = h.extra(r.Response.Extra, most)
+		r.Extra = h.extra(r.Extra, most)
+	}
+	if r.Response != nil {
+		response(r.Response)
+	}
+	for i := range r.Turns {
+		response(&r.Turns[i].Response)
+	}
+	for i := range r.Judgements {
+		j := &r.Judgements[i]
+		if text(&j.Reply, &j.Withheld); j.Error != nil {
+			j.Error.Message = shortened(j.Error.Message, most)
+		}
 	}
 	for i := range r.Scores {
 		s := &r.Scores[i]
-		s.Reason, s.Diff = shortened(s.Reason, most), shortened(s.Diff, most)
+		if s.Reason, s.Diff = shortened(s.Reason, most), shortened(s.Diff, most); s.Judged == nil {
+			continue
+		}
+		for k := range s.Judged.Rulings {
+			s.Judged.Rulings[k].Reason = shortened(s.Judged.Rulings[k].Reason, most)
+		}
 	}
 	if r.Error != nil {
 		r.Error.Message = shortened(r.Error.Message, most)

@@ -118,7 +118,9 @@ func FuzzHTML(f *testing.F) {
 		r := eval.Result{
 			Trial: eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}}, Outcome: eval.Fail, Response: answered(text, text),
 			Request: &eval.Request{Contents: []eval.Content{{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}}}},
-			Scores:  []eval.Score{{Scorer: text, Value: value(0), Reason: text, Diff: text}},
+			Scores:  []eval.Score{{Scorer: text, Value: value(0), Reason: text, Diff: text, Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}}}},
+			Turns:   []eval.Turn{{Response: *answered(text, text)}, {Response: *answered(text, text)}}, Metrics: map[string]float64{text: 1},
+			Judgements: []eval.Judgement{{ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text}}},
 		}
 		if err := w.Append(&r); err != nil {
 			t.Fatal(err)

@@ -260,8 +260,12 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 			fmt.Fprintf(b, "%s\n", s.Diff)
 		}
 	}
-	for i := range r.Turns[:max(0, len(r.Turns)-1)] {
-		fmt.Fprintf(b, "answer in turn %d:\n%s\n", i+1, r.Turns[i].Text())
+	earlier := r.Turns
+	if r.Response != nil { // it is that of the last
+		earlier = earlier[:max(0, len(earlier)-1)]
+	}
+	for i := range earlier {
+		fmt.Fprintf(b, "answer in turn %d:\n%s\n", i+1, earlier[i].Text())
 	}
 	if r.Response != nil {
 		for i, c := range r.Response.Candidates {

@@ -13,7 +13,7 @@ async function drawCase(cases, head, suite, caseName, query) {
   for (const t of trials) arms.set(t.arm, [...(arms.get(t.arm) || []), t]);
   const first = trials[0], q = first.quarantine;
   return [
-    h('p', {class: 'trail'}, name(one.suite), ' ', first.tags && first.tags.slice(0, 50).map(t => [h('a', {class: 'chip', href: address(['cases'], {tag: t})}, name(t)), ' '])),
+    h('p', {class: 'trail'}, name(one.suite), ' ', first.tags && first.tags.slice(0, 50).map(t => [h('a', {class: 'chip', href: address(['cases'], {tag: t})}, name(t)), ' ']), first.at && ['at ', name(first.at)]),
     h('h1', null, name(one.name)),
     h('p', {class: 'pager'}, pagerLink(cases.beside(one, -1), -1), ' ', pagerLink(cases.beside(one, 1), 1)),
     q && h('p', {class: 'telling'}, h('span', {class: 'chip'}, 'quarantine'), ' ', name(`${q.reason} (${q.owner}, until ${q.until})`)),
@@ -59,26 +59,49 @@ function drawAnswer(arm, list, arms, head, query) {
 }
 
 function drawTrial(t, arms, head) {
-  const candidates = (t.response && t.response.candidates) || [];
-  const blocked = t.response && t.response.promptFeedback && t.response.promptFeedback.blockReason;
+  const chat = isChat(t);
   return [
     h('p', null, badge(t.outcome), ' ', h('span', {class: 'on'}, name(t.model), t.response && t.response.modelVersion && [' ', name(t.response.modelVersion)])),
     t.skipReason && h('p', {class: 'telling'}, 'Not asked: ', name(t.skipReason)),
     t.error && h('p', {class: 'telling', dir: 'auto'}, name(t.error.kind), ': ', t.error.status ? `${t.error.status} ` : '', visible(t.error.message)),
+    chat ? drawChat(t) : drawTexts(t.response),
+    drawDifferences(t, arms, head),
+    drawScores(t.scores || []),
+    drawReplies(t.judgements || []),
+    drawMetrics(t.metrics || {}),
+    !chat && drawSafety(t.response),
+    chat && t.usage && h('h3', null, `All ${count((t.turns || []).length, 'turn')} together`),
+    drawCost(t),
+    !chat && drawExtra(t.response),
+    h('p', {class: 'note id'}, 'trial ', name(t.id)),
+  ].flat(Infinity).filter(Boolean);
+}
+
+// drawTexts shows what came back: that the prompt was blocked, or every candidate.
+function drawTexts(response) {
+  if (!response) return null;
+  const candidates = response.candidates || [], blocked = response.promptFeedback && response.promptFeedback.blockReason;
+  return [
     blocked && h('p', {class: 'telling'}, 'The prompt was blocked: ', name(blocked)),
     candidates.map((c, i) => [
       candidates.length > 1 && h('h3', null, 'Candidate ' + i),
       h('div', {class: 'text'}, c.text === '' && !c.withheld ? h('p', {class: 'note'}, 'An empty answer.') : c.text === '' ? null : prose(c.text), drawWithheld(c.withheld, c.text)),
       c.finishReason && h('p', {class: 'note'}, 'finish reason ', name(c.finishReason)),
     ]),
-    drawDifferences(t, arms, head),
-    drawScores(t.scores || []),
+  ];
+}
+
+function drawSafety(response) {
+  if (!response) return null;
+  const candidates = response.candidates || [];
+  return [
     candidates.map((c, i) => drawRatings(c.safetyRatings, candidates.length > 1 ? `Safety of candidate ${i}` : 'Safety of the answer')),
-    t.response && t.response.promptFeedback && drawRatings(t.response.promptFeedback.safetyRatings, 'Safety of the prompt'),
-    drawCost(t),
-    t.response && t.response.extra && h('details', null, h('summary', null, 'Other fields of the answer'), prose(JSON.stringify(t.response.extra, null, 2))),
-    h('p', {class: 'note id'}, 'trial ', name(t.id)),
-  ].flat(Infinity).filter(Boolean);
+    response.promptFeedback && drawRatings(response.promptFeedback.safetyRatings, 'Safety of the prompt'),
+  ];
+}
+
+function drawExtra(response) {
+  return response && response.extra && h('details', null, h('summary', null, 'Other fields of the answer'), prose(JSON.stringify(response.extra, null, 2)));
 }
 
 // drawWithheld tells what is known of a text that is not here, or not here in full.
@@ -126,8 +149,15 @@ function drawScores(scores) {
     return h('li', null, badge(outcome, s.value === null ? 'unscored' : s.passed ? 'passed' : 'failed'), ' ', h('b', null, name(label)),
       s.value !== null && h('span', {class: 'on'}, ' ' + three(s.value)), s.weight !== 1 && h('span', {class: 'on'}, ` weight ${three(s.weight)}`), s.required && h('span', {class: 'on'}, ' required'),
       h('p', {class: 'telling', dir: 'auto'}, visible(s.reason)),
+      drawJudged(s.judged),
       s.diff && !s.passed && h('details', null, h('summary', null, 'Expected and actual'), prose(s.diff)));
   }), scores.length > 100 && h('li', null, `and ${number(scores.length - 100)} more`));
+}
+
+// drawMetrics shows the metrics that are derived from the scores.
+function drawMetrics(metrics) {
+  const all = Object.entries(metrics);
+  return all.length > 0 && [h('h3', null, 'Derived metrics'), h('dl', {class: 'facts'}, all.slice(0, 100).map(([k, v]) => [h('dt', null, name(k)), h('dd', null, three(v))]))];
 }
 
 const probabilities = ['NEGLIGIBLE', 'LOW', 'MEDIUM', 'HIGH'];
@@ -153,23 +183,28 @@ function drawCost(t) {
   return facts.length > 0 && h('dl', {class: 'facts'}, facts.map(([k, v]) => [h('dt', null, k), h('dd', null, v)]));
 }
 
-// drawPrompts shows the requests as they were sent, contents that are the same once.
+// partDrawer draws parts of a request; of many images the later ones are named only.
+function partDrawer() {
+  let images = 0;
+  return p => {
+    if (!p.image) return [p.text === '' || p.text === undefined ? null : prose(p.text), drawWithheld(p.withheld, p.text)];
+    return images++ < mostImages ? drawImage(p.image) : h('p', {class: 'note'}, 'image ', name(p.image.path));
+  };
+}
+
+// drawPrompts shows the requests as they were sent, contents that are the same once. Those of live chats stand with the answers.
 function drawPrompts(firsts) {
   const seen = new Map();
   for (const [arm, t] of firsts) {
     if (!t.request) continue;
-    const key = JSON.stringify(t.request.contents);
-    if (!seen.has(key)) seen.set(key, {contents: t.request.contents || [], sent: []});
+    const chat = isChat(t), key = chat ? 'chat' : JSON.stringify(t.request.contents);
+    if (!seen.has(key)) seen.set(key, {chat, contents: chat ? [] : t.request.contents || [], sent: []});
     seen.get(key).sent.push([arm, t.request]);
   }
-  let images = 0;
-  const part = p => {
-    if (!p.image) return [p.text === '' || p.text === undefined ? null : prose(p.text), drawWithheld(p.withheld, p.text)];
-    return images++ < mostImages ? drawImage(p.image) : h('p', {class: 'note'}, 'image ', name(p.image.path));
-  };
+  const part = partDrawer();
   const configured = r => ['generationConfig', 'safetySettings'].filter(k => r[k]).map(k => `${k} ${JSON.stringify(r[k], null, 1)}`).join('\n');
-  return h('div', {class: 'prompts'}, [...seen.values()].map(({contents, sent}) => h('section', {class: 'prompt'},
-    h('h2', null, 'Prompt as sent', h('span', {class: 'on'}, ' to ', sent.map(([arm], i) => [i > 0 && ', ', name(arm)]))),
+  return h('div', {class: 'prompts'}, [...seen.values()].map(({chat, contents, sent}) => h('section', {class: 'prompt'},
+    h('h2', null, chat ? 'Live chat' : 'Prompt as sent', h('span', {class: 'on'}, chat ? ' with ' : ' to ', sent.map(([arm], i) => [i > 0 && ', ', name(arm)]))),
     contents.map(c => h('div', {class: 'turn'}, h('h3', null, name(c.role || 'text')), (c.parts || []).map(part))),
     sent.some(([, r]) => configured(r)) && h('details', null, h('summary', null, 'Configuration'), sent.map(([arm, r]) => configured(r) && [h('h3', null, name(arm)), prose(configured(r))])))));
 }

@@ -10,6 +10,7 @@ function drawSummary(head, rows) {
     drawTroubles(rows),
     head.gate.rules.length > 0 && drawGate(head),
     drawArms(head),
+    drawJudging(head),
     drawTags(rows),
     drawSpread(rows),
   ];
@@ -44,6 +45,7 @@ function drawVerdict(head) {
     h('ul', {class: 'tiles'}, outcomes.map(o => h('li', null,
       h('a', {href: address(['cases'], {outcome: o}), class: 'tile ' + (s[o] > 0 ? o : 'none')}, h('b', null, number(s[o])), ' ', h('span', null, o)))),
       h('li', null, h('span', {class: 'tile'}, h('b', null, number(s.tokens.total)), ' ', h('span', null, 'tokens'))),
+      s.judging && [[s.judging.calls, 'calls to judges'], [s.judging.tokens.total, 'tokens of judges']].map(([n, words]) => h('li', null, h('span', {class: 'tile'}, h('b', null, number(n)), ' ', h('span', null, words)))),
       took >= 0 && h('li', null, h('span', {class: 'tile'}, h('b', null, duration(took)), ' ', h('span', null, 'from start to end'))),
       head.run.spent && head.run.spent.currency && h('li', null, h('span', {class: 'tile'}, h('b', null, head.run.spent.money.toFixed(4)), ' ', name(head.run.spent.currency)))),
     h('p', {class: 'note'}, 'Run ', name(head.run.id), head.run.startedAt && [', started ', name(when(head.run.startedAt)), ' UTC'],
