@@ -18,6 +18,17 @@ function rangePlot({value, interval, limit, lo = 0, hi = 1, tone = '', words}) {
 // fewValues is how many values are drawn one by one.
 const fewValues = 30;
 
+// stacked places dots above one another where they would cover each other: what is high says nothing but that there are several.
+function stacked(places) {
+  const tops = []; // of each level, where its last dot stands
+  return places.map(x => {
+    let level = tops.findIndex(last => x - last >= 9);
+    if (level < 0) level = tops.length;
+    tops[level] = x;
+    return {x, level: Math.min(level, 9)};
+  });
+}
+
 // histogram draws how values are spread, up to the 99th percentile; what is above stands in the last bar. Of few values each is a dot.
 function histogram(values, unit, title) {
   const sorted = Float64Array.from(values).sort();
@@ -29,13 +40,14 @@ function histogram(values, unit, title) {
   const x = v => 4 + (width - 8) * Math.min(1, Math.max(0, (v - low) / (high - low || 1)));
   const p50 = at(0.5), p95 = at(0.95);
   const words = `${title}: ${count(sorted.length, 'trial')}, median ${unit(p50)}, 95th percentile ${unit(p95)}, least ${unit(low)}, most ${unit(sorted[sorted.length - 1])}`;
+  const dots = sorted.length <= fewValues && stacked(Array.from(sorted, x));
   return h('figure', null,
     h('figcaption', null, name(title)),
     drawing(width, height, words,
-      sorted.length <= fewValues ? Array.from(sorted, (v, i) => svg('circle', {cx: x(v), cy: floor - 10 - 64 * (i % 5) / 4, r: 4.5, class: 'dot'})) : bins.map((n, i) => svg('rect', {x: 4 + i * step + 0.5, width: Math.max(1, step - 1), y: floor - 84 * n / most, height: 84 * n / most, class: 'bar'})),
+      dots ? dots.map(d => svg('circle', {cx: d.x, cy: floor - 8 - 9 * d.level, r: 4, class: 'dot'})) : bins.map((n, i) => svg('rect', {x: 4 + i * step + 0.5, width: Math.max(1, step - 1), y: floor - 84 * n / most, height: 84 * n / most, class: 'bar'})),
       svg('line', {x1: 4, x2: width - 4, y1: floor, y2: floor, class: 'axis'}),
-      sorted.length > fewValues && high > low && svg('line', {x1: x(p50), x2: x(p50), y1: 8, y2: floor, class: 'mark'}),
-      sorted.length > fewValues && high > low && svg('line', {x1: x(p95), x2: x(p95), y1: 8, y2: floor, class: 'mark faint'}),
+      high > low && svg('line', {x1: x(p50), x2: x(p50), y1: 8, y2: floor, class: 'mark'}),
+      high > low && svg('line', {x1: x(p95), x2: x(p95), y1: 8, y2: floor, class: 'mark faint'}),
       svg('text', {x: 4, y: 114}, unit(low)),
       svg('text', {x: width - 4, y: 114, 'text-anchor': 'end'}, unit(high) + (sorted[sorted.length - 1] > high ? ' and more' : ''))),
     h('p', {class: 'note'}, `median ${unit(p50)}, 95th percentile ${unit(p95)}, n = ${number(sorted.length)}`));
