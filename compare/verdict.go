@@ -38,7 +38,7 @@ func Decide(arms []eval.ArmComparison, o Options) eval.Verdict {
 		a := &arms[i]
 		if a.Verdict = ""; len(o.Gated) == 0 {
 			if len(a.Metrics) == 0 && a.Why != "" { // nothing to show
-				a.Verdict = eval.Invalid
+				a.Verdict, whole = eval.Invalid, eval.Invalid
 			}
 			continue
 		}

@@ -45,7 +45,8 @@ type Document struct {
 	size     int64 // when it was opened
 	unended  bool  // the last line is whole but for its line break
 	lines    int   // that were taken up
-	over     bool  // what follows in the file does not count
+	sessions sessions
+	over     bool // what follows in the file does not count
 }
 
 // Partial reports whether trials of the plan are missing, were skipped, or can no longer be
@@ -218,6 +219,7 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		if err := json.Unmarshal(data, d.End); err != nil {
 			return err
 		}
+		d.sessions.until = parseTime(d.End.FinishedAt)
 		if d.End.Spent != nil { // it knows of calls that no trial tells of
 			d.Spent, d.Unpriced = *d.End.Spent, nil
 		}
@@ -226,8 +228,7 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		if err := json.Unmarshal(data, &r); err != nil {
 			return err
 		}
-		d.End, d.unhealed = nil, false // what was lost was asked again
-		d.index.drop(r.Dropped)
+		d.resumed(&r)
 	case "stop":
 		var s eval.Stop
 		if err := json.Unmarshal(data, &s); err != nil {
@@ -245,7 +246,7 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 func (d *Document) trial(data []byte, at int64) {
 	r := &d.scratch
 	r.scan(data)
-	d.End = nil // a run that went on
+	d.goneOn(r)
 	d.spend(r.model, r.attempts, r.usage)
 	for _, j := range r.judges {
 		d.spend(j.model, j.attempts, j.usage)

@@ -20,6 +20,7 @@ type indexed struct {
 	usage                       eval.Usage
 	attempts                    int
 	latencyMs                   float64
+	startedAt                   string // when the first attempt was made
 	metrics                     []metric
 	judging                     Judging
 	judges                      []judgeUsage // of the calls to judges
@@ -52,7 +53,7 @@ func (r *indexed) scan(data []byte) {
 		case "usage":
 			v.ForEach(r.tokens)
 		case "timing":
-			r.attempts, r.latencyMs = int(v.Get("attempts").Int()), v.Get("latencyMs").Float()
+			r.attempts, r.latencyMs, r.startedAt = int(v.Get("attempts").Int()), v.Get("latencyMs").Float(), v.Get("startedAt").String()
 		case "response":
 			r.blocked = blocked(v)
 		case "judgements":

@@ -130,7 +130,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 	for _, text := range []string{"日本語", "a`b", "<&\">", "\x00\u202e", "word "} {
 		d := manyFailures(t, 300, strings.Repeat(text, 2000))
 		page := markdownOf(t, d)
-		if !strings.Contains(page, "Left out: ") || !strings.Contains(page, "failed cases. The other reports") {
+		if !strings.Contains(page, "Left out: ") || !strings.Contains(page, "failed trials. The other reports") {
 			t.Errorf("%q: %s", text, page[len(page)-300:])
 		}
 		if len(page) < 30_000 {
@@ -142,7 +142,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 		d.Gate.Rules = append(d.Gate.Rules, eval.GateRule{Suite: "s", Name: "passRate", Arm: strings.Repeat("𝄞", 400), Limit: float64(i)})
 	}
 	_, rest, _ := strings.Cut(markdownOf(t, d), "Left out")
-	for _, want := range []string{"80 rules", "failed cases", " arms, "} {
+	for _, want := range []string{"80 rules", "failed trials", " arms, "} {
 		if !strings.Contains(rest, want) {
 			t.Error(want, rest)
 		}
@@ -412,10 +412,18 @@ func FuzzGitHub(f *testing.F) {
 	})
 }
 
+// The head counts cases once, however many arms were asked, and trials; so does the table.
+func TestMarkdownCounts(t *testing.T) {
+	want := "`s`: 20 cases (2 in quarantine), 40 trials: 0 passed, 40 failed, 0 could not be judged, 0 skipped; 0 tokens.\n"
+	if page := markdownOf(t, manyFailures(t, 40, "x")); !strings.Contains(page, want) {
+		t.Errorf("no %q in %s", want, page[:300])
+	}
+}
+
 // Of nothing every report is whole too; xunit-viewer stumbles over white space where it expects a suite.
 func TestNothing(t *testing.T) {
 	d := manyFailures(t, 0, "")
-	for format, want := range map[string]string{"junit": "<testsuites></testsuites>", "csv": ",caseId\r\n", "markdown": "0 of 0 cases passed", "github": ""} {
+	for format, want := range map[string]string{"junit": "<testsuites></testsuites>", "csv": ",caseId\r\n", "markdown": "0 cases, 0 trials: 0 passed", "github": ""} {
 		var b bytes.Buffer
 		if err := reports.Lookup(format).Write(&b, d, reports.Options{}); err != nil {
 			t.Fatal(err)

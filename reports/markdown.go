@@ -73,15 +73,22 @@ func (m *markdown) missing(n int, noun string) {
 var mdWords = map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
 
 func (m *markdown) head() {
-	d, c := m.d, m.d.Summary.Cases
+	d, c := m.d, m.d.Summary.Counts
 	m.add("## evalrun: %s\n\n", cmp.Or(mdWords[d.Gate.Exit], "failed"))
 	var names []string
 	for i := range d.Run.Suites {
 		names = append(names, d.Run.Suites[i].Name)
 	}
-	passed := c.Tests - c.Failures - c.Errors - c.Skipped
-	m.add("%s: %d of %s passed, %d failed, %d could not be judged, %d skipped or in quarantine; %d tokens.\n\n",
-		someCode(names), passed, diag.Count(c.Tests, "case"), c.Failures, c.Errors, c.Skipped, d.Summary.Tokens.Total)
+	cases, quarantined, note := 0, 0, ""
+	for _, s := range d.Summary.Suites {
+		cases += s.Cases
+		quarantined += s.Quarantined
+	}
+	if quarantined > 0 {
+		note = fmt.Sprintf(" (%d in quarantine)", quarantined)
+	}
+	m.add("%s: %s%s, %s: %d passed, %d failed, %d could not be judged, %d skipped; %d tokens.\n\n",
+		someCode(names), diag.Count(cases, "case"), note, diag.Count(c.Total(), "trial"), c.Pass, c.Fail, c.Error, c.Skip, d.Summary.Tokens.Total)
 	if d.Run.Emulator {
 		m.add("Against evalrun's emulator: no model was asked, the answers come from a script.\n\n")
 	}
@@ -239,11 +246,15 @@ func (m *markdown) cases() error {
 	for _, kind := range []struct {
 		outcome     eval.Outcome
 		title, noun string
-	}{{eval.Fail, "Failed", "failed case"}, {eval.Err, "Could not be judged", "unjudged case"}} {
+	}{{eval.Fail, "Failed", "failed trial"}, {eval.Err, "Could not be judged", "unjudged trial"}} {
 		titled, left := false, 0
 		for cell := range m.cells(kind.outcome) {
+			trials := cell.row.Counts.Fail
+			if kind.outcome == eval.Err {
+				trials = cell.row.Counts.Error
+			}
 			if left > 0 { // later ones are not shown either, so that what is shown is the beginning of the plan
-				left++
+				left += trials
 				continue
 			}
 			block, err := m.kase(cell.row, cell.arm, kind.outcome)
@@ -257,7 +268,7 @@ func (m *markdown) cases() error {
 			if m.add("%s%s", title, block) {
 				titled = true
 			} else {
-				left++
+				left += trials
 			}
 		}
 		m.missing(left, kind.noun)

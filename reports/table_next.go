@@ -184,7 +184,11 @@ func (t *tableReport) steps() []step {
 		add("is the second arm worse?", append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)...)
 	}
 	if c.Pass == c.Total() && t.d.Gate.Comparison == nil {
-		add("after the next run: is it worse?", "compare", run, "latest", "--margin", "0.05")
+		next := "latest"
+		if run == t.d.Dir { // made with --out, and so may be the next one, which latest does not find
+			next = "NEXT-RUN"
+		}
+		add("after the next run: is it worse?", "compare", run, next, "--margin", "0.05")
 	}
 	return all
 }

@@ -167,16 +167,12 @@ func (t *tableReport) budget(s *eval.Spent) {
 	}
 }
 
+// duration is how long the run was worked on.
 func (t *tableReport) duration() string {
-	if t.d.End == nil {
+	d := t.d.Worked()
+	if t.d.End == nil || d == 0 {
 		return ""
 	}
-	from, err1 := time.Parse(time.RFC3339Nano, t.d.Run.StartedAt)
-	to, err2 := time.Parse(time.RFC3339Nano, t.d.End.FinishedAt)
-	if err1 != nil || err2 != nil {
-		return ""
-	}
-	d := to.Sub(from)
 	if d > 10*time.Second {
 		return " in " + d.Round(time.Second).String()
 	}

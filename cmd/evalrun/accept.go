@@ -66,13 +66,13 @@ func completeCases(cmd *cobra.Command, args []string, text string) ([]string, co
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	var out []string
-	for row := range doc.Rows() {
-		if !slices.Contains(out, row.Case) && diag.CleanLine(row.Case) == row.Case {
-			out = append(out, row.Case)
+	return offered(text, func(yield func(string) bool) {
+		for row := range doc.Rows() {
+			if !yield(row.Case) {
+				return
+			}
 		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // accept is `evalrun accept`.

@@ -103,8 +103,22 @@ func (a *app) explain(err error) {
 	case errors.As(err, &mistakes):
 		_ = mistakes.Tell(a.err, a.errColor()) // there is nobody else to tell
 	default:
-		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(strings.TrimSpace(err.Error())))
+		for _, message := range messages(err) {
+			fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(strings.TrimSpace(message)))
+		}
 	}
+}
+
+// messages are what an error says: one for each of the mistakes that it joins.
+func messages(err error) (out []string) {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return []string{err.Error()}
+	}
+	for _, one := range joined.Unwrap() {
+		out = append(out, one.Error())
+	}
+	return out
 }
 
 func (a *app) color(width int) bool {

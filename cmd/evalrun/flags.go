@@ -146,18 +146,6 @@ func completeFormats(cmd *cobra.Command) {
 	}
 }
 
-// completeSelection completes the flags that name runs.
-func completeSelection(cmd *cobra.Command) {
-	for _, flag := range []string{"failed-in", "changed-since"} {
-		err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-			return completeRuns(cmd, nil, text)
-		})
-		if err != nil { // the flag was added a moment ago
-			panic(err)
-		}
-	}
-}
-
 // completeRuns completes the first argument with the runs there are.
 func completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

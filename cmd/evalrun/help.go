@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -103,6 +104,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 		if text == "" {
 			return harness.Exitf(harness.ExitBadInput, "the page %s has no section %q; %s", name, anchor, cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"))
 		}
+		text = comments.ReplaceAllString(text, "")
 		if command {
 			text += fmt.Sprintf("\n`%s --help` lists the flags of the command.\n", target.CommandPath())
 		}
@@ -120,6 +122,9 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	}
 	return unknownCommand(root, args[0])
 }
+
+// comments are for whoever edits a page: an HTML comment in lines of its own, and the empty line after it.
+var comments = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
 
 // pageList lists the pages.
 func pageList() string {

@@ -41,13 +41,22 @@ func (a *app) reportCommand() *cobra.Command {
 func (a *app) showCommand() *cobra.Command {
 	var arms []string
 	cmd := &cobra.Command{
-		Use: "show RUN CASE", Short: "Show one case of a run in full", Args: exactly(2),
+		Use: "show RUN [CASE]", Short: "Show one case of a run in full, or list the cases",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || len(args) == 1 && len(arms) > 0 {
+				return exactly(2)(cmd, args)
+			}
+			return atMost(2)(cmd, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc, err := a.openRun(args[0])
 			if err != nil {
 				return err
 			}
 			defer doc.Close() //nolint:errcheck // it was only read
+			if len(args) == 1 {
+				return reports.CaseList(a.out, doc, a.reportOptions())
+			}
 			found, err := reports.Cases(a.out, doc, eval.Glob(args[1]), eval.NewGlobs(arms), a.reportOptions())
 			if err == nil && !found && len(arms) > 0 {
 				return harness.Exitf(harness.ExitBadInput, "no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", args[1], strings.Join(arms, " or "))
@@ -59,6 +68,6 @@ func (a *app) showCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&arms, "arm", nil, "only arms that fit the glob; repeat it for several")
-	cmd.ValidArgsFunction = completeRuns
+	cmd.ValidArgsFunction = completeCases
 	return cmd
 }

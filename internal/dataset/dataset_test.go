@@ -70,6 +70,18 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A row with too few cells needs other advice than one with too many.
+func TestRaggedHints(t *testing.T) {
+	for row, want := range map[string]string{"1": "write a cell for every column", "1,2,3": "quote a cell that contains ','"} {
+		for _, err := range dataset.Read(strings.NewReader("a,b\n"+row), dataset.CSV, 0) {
+			var e *dataset.Error
+			if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, want) {
+				t.Errorf("%s: %v", row, err)
+			}
+		}
+	}
+}
+
 // endless is a file that never ends, and tells how much of it was read.
 type endless struct {
 	head string

@@ -81,7 +81,11 @@ func comma(r rune) string {
 func rowOf(r *csv.Reader, columns, record []string) (Row, error) {
 	if len(record) != len(columns) {
 		line, _ := r.FieldPos(0)
-		return Row{}, &Error{line, 0, fmt.Sprintf("the row has %d cells, and the header names %d columns", len(record), len(columns)), "quote a cell that contains " + comma(r.Comma)}
+		hint := "quote a cell that contains " + comma(r.Comma)
+		if len(record) < len(columns) {
+			hint = "write a cell for every column; one with nothing in it is empty"
+		}
+		return Row{}, &Error{line, 0, fmt.Sprintf("the row has %d cells, and the header names %d columns", len(record), len(columns)), hint}
 	}
 	vars := make(tmpl.Dict, len(columns))
 	for i, cell := range record {

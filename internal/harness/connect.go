@@ -2,7 +2,9 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,6 +181,9 @@ func Script(path string) (*emulator.Script, error) {
 		return emulator.DemoScript(), nil
 	}
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: there is no file %s", path)
+	}
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %w", err)
 	}

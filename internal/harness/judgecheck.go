@@ -87,6 +87,9 @@ func CheckJudge(d *journal.Document, file string) (*JudgeChecks, error) {
 		}
 		c.trial(r)
 	}
+	if !c.asked && len(labels.all) > 0 {
+		return nil, Exitf(ExitBadInput, "this run asked no judge: there is nothing to measure against the labels")
+	}
 	c.unmatched(d)
 	if len(c.mistakes) > 0 {
 		return nil, &ExitError{ExitBadInput, errors.Join(c.mistakes...)}
@@ -107,6 +110,7 @@ type labelCheck struct {
 	order    []checkKey
 	pairs    map[checkKey][]labelled
 	choices  map[checkKey]bool // whether the labels are choices
+	asked    bool              // whether a judge was asked of any answer
 	untold   int
 	mistakes []error
 }
@@ -117,6 +121,7 @@ func (c *labelCheck) mistake(l *label, format string, args ...any) {
 
 // trial takes up what the labels say of an answer.
 func (c *labelCheck) trial(r *eval.Result) {
+	c.asked = c.asked || len(r.Judgements) > 0 || slices.ContainsFunc(r.Scores, func(s eval.Score) bool { return s.Judged != nil })
 	for _, l := range c.labels.by[r.Case] {
 		if !l.fits(r) {
 			continue

@@ -114,12 +114,12 @@ func runPath(name string) string {
 	return filepath.Join(runsDir, name)
 }
 
-// latest names the newest run, as a hint.
+// latest names the newest run below .evalrun/runs, as a hint.
 func latest() string {
 	if name := latestRun(); name != "" {
-		return "; the latest is " + name
+		return fmt.Sprintf("; the latest below %s is %s", runsDir, name)
 	}
-	return ""
+	return fmt.Sprintf("; there is none below %s", runsDir)
 }
 
 // latestRun is the id of the newest run below .evalrun/runs, "" when there is none. Ids begin with

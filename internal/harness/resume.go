@@ -376,8 +376,23 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 		return runner.Recorded{Result: r.answer(k)}
 	}
 	s.moved(r.doc.Run.Models, plan.Models)
+	progress = &resumedProgress{progress, s.ledger.Spent()}
 	progress.Start(todo.Ask + todo.Judge)
 	return c.carryOut(ctx, progress, signals)
+}
+
+// resumedProgress shows what is spent since the run was resumed, as its trials are those since then.
+type resumedProgress struct {
+	Progress
+	before eval.Spent
+}
+
+// Done tells of a result.
+func (p *resumedProgress) Done(r *eval.Result, spent eval.Spent) {
+	spent.Calls -= p.before.Calls
+	spent.Tokens -= p.before.Tokens
+	spent.Money -= p.before.Money
+	p.Progress.Done(r, spent)
 }
 
 // moved tells of models that are no longer the ones with which the run began.

@@ -1,0 +1,49 @@
+package journal
+
+import "time"
+
+// sessions are the times in which a run was worked on: until its end or its death, and again after each resume.
+type sessions struct {
+	before time.Duration // what those before the last one took
+	began  time.Time     // the last one; zero: with the run
+	until  time.Time     // when it ended, as far as is known
+}
+
+// Worked is how long the run was worked on: what passed between a death or an end and going on does not count. A session that was killed took until its last
+// answer. It is 0 when the times cannot be read.
+func (d *Document) Worked() time.Duration {
+	s, began := &d.sessions, d.sessions.began
+	if began.IsZero() {
+		began = parseTime(d.Run.StartedAt)
+	}
+	if began.IsZero() || s.until.Before(began) { // recorded answers are older than the run that uses them
+		return s.before
+	}
+	return s.before + s.until.Sub(began)
+}
+
+// resumed takes up that another session begins.
+func (d *Document) resumed(r *Resumed) {
+	d.End, d.unhealed = nil, false // what was lost was asked again
+	d.index.drop(r.Dropped)
+	d.sessions = sessions{before: d.Worked(), began: parseTime(r.At)}
+}
+
+// goneOn takes up that a trial came.
+func (d *Document) goneOn(r *indexed) {
+	d.End = nil // a run that went on
+	if at := parseTime(r.startedAt); !at.IsZero() {
+		if at = at.Add(time.Duration(r.latencyMs * float64(time.Millisecond))); at.After(d.sessions.until) {
+			d.sessions.until = at
+		}
+	}
+}
+
+// parseTime is a time as run files have it, zero when it is none.
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
