@@ -27,6 +27,8 @@ type Call struct {
 	Request
 	// TrialID names the trial for evalrun's own emulator. Optional.
 	TrialID string
+	// Judge names the judge that is asked about an answer, "" when it is a model under test.
+	Judge string
 	// PromptTokens are the tokens of the prompt, counted or estimated.
 	PromptTokens int
 	// OutputLimit is the longest output in tokens, 0 when it is not known.
@@ -122,6 +124,12 @@ func AsError(err error) *Error {
 	}
 	return e
 }
+
+// What reasons say of a score that could not be told, and reports know the way out of.
+const (
+	NothingAccepted = "there is no expected answer yet"
+	NeverAsked      = "was never asked this question" // a judge, where none is asked
+)
 
 // Errorf makes an Error without a status.
 func Errorf(kind ErrorKind, format string, args ...any) *Error {

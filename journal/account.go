@@ -17,6 +17,7 @@ type Account struct {
 	Repeat  int
 	Scores  []eval.Score // those that did not pass
 	Error   *eval.Error
+	Judged  bool // judges were asked, and something came of it
 }
 
 // Accounts yields why trials of a row failed or could not be judged.
@@ -47,6 +48,8 @@ func (a *Account) scan(data []byte) (err error) {
 			a.Repeat = int(v.Int())
 		case "error":
 			err = json.Unmarshal([]byte(v.Raw), &a.Error)
+		case "judgements":
+			a.Judged = len(v.Array()) > 0
 		case "scores":
 			v.ForEach(func(_, score gjson.Result) bool {
 				if score.Get("passed").Bool() {

@@ -64,6 +64,7 @@ type tableReport struct {
 	o    Options
 	out  bytes.Buffer
 	show string // the case that the reader will want to see first, "" when all passed
+	help remedies
 }
 
 func (t *tableReport) line(format string, args ...any) {
@@ -107,7 +108,7 @@ func (t *tableReport) heading() {
 		t.wrapped("", "replayed: no model was asked, the answers come from "+dir)
 	}
 	if id := t.d.Run.RescoredFrom; id != "" {
-		t.wrapped("", "rescored: nothing was asked for, the answers are those of the run "+id)
+		t.wrapped("", "rescored: no answer was asked for, the answers are those of the run "+id)
 	}
 	switch {
 	case t.d.Running:

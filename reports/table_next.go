@@ -164,12 +164,17 @@ func (t *tableReport) steps() []step {
 			all = append(all, step{args, why})
 		}
 	}
-	missing := t.d.End == nil || t.d.End.Reason != eval.EndCompleted || c.Total() < t.d.Run.Plan.Trials
 	switch {
-	case missing:
+	case t.unfinished():
 		add("asks what is missing", "resume", run)
-	case c.Error > 0:
+	case t.help.again:
 		add("asks the errors again", "resume", run, "--errors")
+	}
+	if t.help.accept {
+		add("shows answers, and keeps those that are good", "accept", run)
+	}
+	if t.help.askJudges {
+		add("asks the judges, and nobody else", "rescore", run, "--ask-judges")
 	}
 	if t.show != "" {
 		add("one case in full", "show", run, t.show)
@@ -178,7 +183,9 @@ func (t *tableReport) steps() []step {
 		if again := t.again(run); again != nil {
 			add("after a change: only what failed", again...)
 		}
-		add("after a change of scorers", "rescore", run)
+	}
+	if why := t.help.rescoring(c.Fail > 0); why != "" {
+		add(why, "rescore", run)
 	}
 	if arms := t.twoArms(); arms != nil && t.d.Gate.Comparison == nil {
 		add("is the second arm worse?", append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)...)
@@ -191,6 +198,11 @@ func (t *tableReport) steps() []step {
 		add("after the next run: is it worse?", "compare", run, next, "--margin", "0.05")
 	}
 	return all
+}
+
+// unfinished reports whether the run ended before its plan did.
+func (t *tableReport) unfinished() bool {
+	return t.d.End == nil || t.d.End.Reason != eval.EndCompleted || t.d.Summary.Counts.Total() < t.d.Run.Plan.Trials
 }
 
 // runName is what the run is called on the command line.
@@ -210,6 +222,24 @@ func (t *tableReport) twoArms() []string {
 	return []string{arms[0].Name, arms[1].Name}
 }
 
+// flags are those of a run that its next commands depend on.
+type flags struct {
+	BaseURL, APIVersion, HeaderPrefix, Auth, Project, Emulator, Prices string
+
+	Repeats   int
+	Vars      map[string]string
+	AskJudges bool
+}
+
+// begun are the flags of the run, nil when they cannot be read: somebody else wrote the file.
+func (t *tableReport) begun() *flags {
+	var f flags
+	if len(t.d.Run.Flags) > 0 && json.Unmarshal(t.d.Run.Flags, &f) != nil {
+		return nil
+	}
+	return &f
+}
+
 // again is the command that asks what failed once more, of the same service; nil when nothing was asked of any.
 func (t *tableReport) again(run string) []string {
 	if t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" {
@@ -220,13 +250,8 @@ func (t *tableReport) again(run string) []string {
 		args = append(args, t.d.Run.Suites[i].File)
 	}
 	args = append(args, "--failed-in", run)
-	var f struct {
-		BaseURL, APIVersion, HeaderPrefix, Auth, Project, Emulator, Prices string
-
-		Repeats int
-		Vars    map[string]string
-	}
-	if len(t.d.Run.Flags) > 0 && json.Unmarshal(t.d.Run.Flags, &f) != nil { // of a run file that somebody else wrote
+	f := t.begun()
+	if f == nil {
 		return nil
 	}
 	switch {

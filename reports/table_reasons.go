@@ -50,6 +50,7 @@ type example struct {
 
 // reasons tells why trials failed, one group after the other, and apart from them why others could not be judged.
 func (t *tableReport) reasons() error {
+	t.help = newRemedies(&t.d.Run, t.begun())
 	g := grouping{t: t, known: map[string]*group{}, left: map[eval.Outcome]int{}}
 	for row := range t.d.Rows() {
 		if err := g.row(row); err != nil {
@@ -99,6 +100,7 @@ func (g *grouping) row(row journal.Row) error {
 		if err != nil {
 			return err
 		}
+		g.t.help.note(a)
 		who, reason := said(a)
 		one := g.group(a, quarantined, who, reason)
 		if one == nil {

@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,6 +215,37 @@ func TestNextCommands(t *testing.T) {
 	trials[0].name = "a\x1b[31mb"
 	if got := tableOf(t, reports.Options{}, trials...); strings.Contains(got, "evalrun show") || !strings.Contains(got, "evalrun rescore") {
 		t.Error(got)
+	}
+}
+
+// What is offered after errors changes something: nothing is asked again that would end the same way.
+func TestNextAfterErrors(t *testing.T) {
+	for _, test := range []struct {
+		kind   eval.ErrorKind
+		reason string
+		want   []string
+	}{
+		{eval.KindStatus, "500: boom", []string{"resume RUN --errors"}},
+		{eval.KindTransport, "no connection", []string{"resume RUN --errors"}},
+		{eval.KindUnscored, "snapshot: " + eval.NothingAccepted + ": accept it", []string{"accept RUN", "rescore RUN"}},
+		{eval.KindUnscored, "snapshot: " + eval.NothingAccepted + ", and this one cannot be", []string{"rescore RUN"}},
+		{eval.KindUnscored, "judge: the judge `j` " + eval.NeverAsked, []string{"rescore RUN --ask-judges"}},
+		{eval.KindUnscored, "safety: the answer has no safety rating", []string{"rescore RUN"}},
+		{eval.KindScorer, "it broke", []string{"rescore RUN"}},
+		{eval.KindReplayMiss, "nothing is recorded", nil},
+		{eval.KindOverLimit, "too long", nil},
+	} {
+		got := tableOf(t, reports.Options{Width: 120}, told{name: "a", arm: "x/p", outcome: eval.Err, reasons: []string{string(test.kind) + ": " + test.reason}})
+		var steps []string
+		for line := range strings.Lines(got) {
+			if command, ok := strings.CutPrefix(line, "  evalrun "); ok && !strings.HasPrefix(command, "show") {
+				command, _, _ = strings.Cut(command, "  ")
+				steps = append(steps, strings.ReplaceAll(strings.TrimSpace(command), `'it'\''s'`, "RUN"))
+			}
+		}
+		if !slices.Equal(steps, test.want) {
+			t.Errorf("%s: %s: %q\n%s", test.kind, test.reason, steps, got)
+		}
 	}
 }
 

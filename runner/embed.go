@@ -244,15 +244,17 @@ func (v *vectors) hurry(ctx context.Context) {
 	}
 }
 
-// compare scores an answer of which scorers want judges or vectors.
+// compare scores an answer of which scorers want judges or vectors. Those that cannot have them cannot tell; the others keep
+// their scores.
 func (r *run) compare(ctx context.Context, a *asked) eval.Result {
+	var lost *eval.Error // why there are no vectors
 	for range maxRounds {
-		if err := r.consult(ctx, a); err != nil {
-			return a.unjudged(err)
-		}
+		_ = r.consult(ctx, a) // what has no reply is noted with the answer
 		known, err := r.vectors.of(ctx, *a.trial.Embedding, a.answer.Vectors.Wanted)
 		if err != nil {
-			return a.unembedded(eval.AsError(err))
+			lost = unembedded(eval.AsError(err))
+			a.answer.Vectors.Refused = lost.Message
+			a.result.OverBudget = a.result.OverBudget || eval.AsError(err).Kind == eval.KindBudget
 		}
 		if a.answer.Vectors.Known == nil {
 			a.answer.Vectors.Known = map[string]eval.Vector{}
@@ -264,7 +266,13 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 		if scored && r.Anew && r.doubt(a) {
 			scored = a.score()
 		}
-		if scored {
+		switch {
+		case !scored:
+		case a.denied != nil: // what other scorers make of it is not the last word: judges may yet be asked
+			return a.unjudged(a.denied)
+		case lost != nil:
+			return a.failed(lost)
+		default:
 			return a.result
 		}
 	}
@@ -275,17 +283,15 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 // both once more when what it replied before does not count.
 const maxRounds = 6
 
-// unembedded is the result of an answer that could not be judged since there are no vectors.
-func (a *asked) unembedded(e *eval.Error) eval.Result {
+// unembedded is the error of an answer that could not be judged since there are no vectors.
+func unembedded(e *eval.Error) *eval.Error {
 	why := *e
+	why.Message = "the answer could not be embedded: " + e.Message
 	switch e.Kind {
 	case eval.KindBudget:
-		a.result.OverBudget = true
 		why.Kind = eval.KindUnscored
 	case eval.KindCanceled:
 		why.Kind, why.Message = eval.KindUnscored, "the run was stopped before the answer could be embedded"
-		return a.failed(&why)
 	}
-	why.Message = "the answer could not be embedded: " + e.Message
-	return a.failed(&why)
+	return &why
 }

@@ -112,8 +112,9 @@ func (a *asked) keep(before []eval.Judgement) {
 	}
 }
 
-// consult asks judges what scorers want to know.
-func (r *run) consult(ctx context.Context, a *asked) *eval.Error {
+// consult asks judges what scorers want to know, and gives the first reason why one could not be asked. What was not recorded may
+// be so of one question; after any other trouble only replies from before are taken.
+func (r *run) consult(ctx context.Context, a *asked) (first *eval.Error) {
 	for _, q := range a.answer.Judgements.Wanted {
 		if a.answer.Judgements.Known[q.Key] != nil { // two scorers put the same question
 			continue
@@ -122,12 +123,37 @@ func (r *run) consult(ctx context.Context, a *asked) *eval.Error {
 		if err == nil || j.Attempts > 0 {
 			a.result.Judgements = append(a.result.Judgements, j)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			a.answer.Judgements.Known[q.Key] = &j
+			continue
 		}
-		a.answer.Judgements.Known[q.Key] = &j
+		a.refuse(&q, err)
+		if first == nil {
+			first = err
+		}
 	}
-	return nil
+	return first
+}
+
+// refuse notes that a question gets no reply, so that the scorers that put it cannot tell, and the others can.
+func (a *asked) refuse(q *scorers.Question, e *eval.Error) {
+	if a.answer.Judgements.Refused == nil {
+		a.answer.Judgements.Refused = map[string]string{}
+	}
+	why := e.Message
+	if e.Kind != eval.KindReplayMiss {
+		a.denied = e
+		why = fmt.Sprintf("the judge `%s` could not be asked: %s", q.Judge.Name, unasked(e))
+	}
+	a.answer.Judgements.Refused[q.Key] = why
+}
+
+// unasked is why a judge could not be asked, in words.
+func unasked(e *eval.Error) string {
+	if e.Kind == eval.KindCanceled {
+		return "the run was stopped before the judge could be asked"
+	}
+	return e.Error()
 }
 
 // ruling gets the reply to a question: as it stands with the trial, as another answer got it, or from the judge.
@@ -137,6 +163,9 @@ func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.J
 		a.known(q, t.ID)
 		j.Judge = q.Judge.Name
 		return j, nil
+	}
+	if a.denied != nil {
+		return eval.Judgement{}, a.denied
 	}
 	one, first := r.replies.take(t.ID)
 	if first {
@@ -171,7 +200,7 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 	}
 	j := &one.value
 	*j = eval.Judgement{ID: t.ID, Judge: q.Judge.Name, Model: q.Judge.Model, Repeat: q.Repeat}
-	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Anew: anew}
+	call := &eval.Call{Request: t.Request, TrialID: t.ID, Judge: q.Judge.Name, OutputLimit: t.OutputLimit(), Anew: anew}
 	one.err = eval.AsError(r.callJudge(ctx, t, call, j))
 	j.Attempts, j.LatencyMs = call.Timing.Attempts, call.Timing.LatencyMs
 	one.before = one.err == nil && j.Attempts == 0 && !anew
@@ -235,18 +264,16 @@ func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
 	return nil
 }
 
-// unjudged makes an error of a trial of which a judge could not be asked: the answer came, and is kept.
+// unjudged makes an error of a trial of which a judge could not be asked: the answer came, and is kept with what other scorers say.
 func (a *asked) unjudged(e *eval.Error) eval.Result {
-	why := e.Error()
 	switch e.Kind {
 	case eval.KindBudget:
 		a.result.OverBudget = true
 	case eval.KindCanceled:
-		why = "the run was stopped before the judge could be asked"
 	default:
 		a.result.Trouble = e
 	}
-	return a.failed(eval.Errorf(eval.KindUnscored, "the answer could not be judged: %s", why))
+	return a.failed(eval.Errorf(eval.KindUnscored, "the answer could not be judged: %s", unasked(e)))
 }
 
 // known notes that a question was answered before.

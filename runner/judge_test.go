@@ -150,13 +150,40 @@ func TestJudgesThatFail(t *testing.T) {
 			t.Fatalf("%s: %+v", test.err.Kind, counts)
 		}
 		for i, r := range all {
-			if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, test.message) || r.Response == nil || len(r.Scores) != 0 || r.OverBudget != test.budget || (r.Trouble != nil) != test.trouble {
+			if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, test.message) || r.Response == nil || !othersScored(&r) || r.OverBudget != test.budget || (r.Trouble != nil) != test.trouble {
 				t.Errorf("%s: %+v", test.err.Kind, r)
 			}
 			if j := r.Judgements; len(j) != 2 || j[0].Reply != fine || j[0].Cached != (i == 1) || j[1].Error == nil || j[1].Attempts != 1 {
 				t.Errorf("%s: %+v", test.err.Kind, j)
 			}
 		}
+	}
+}
+
+// othersScored reports whether the scorer beside the judge has told, and that of the judge says why it cannot.
+func othersScored(r *eval.Result) bool {
+	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "the judge `j` could not be asked: ") && r.Scores[1].Passed
+}
+
+// A reply that is not among those that are recorded keeps one scorer from telling, and not the other judge, whose reply is there,
+// nor one that passes without.
+func TestJudgesThatWereNeverAsked(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	const suite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: q}]\njudges: [{name: j, model: svc-pro}]\n" +
+		"defaults: {scorers: [{judge: {rubric: new}, name: new}, {judge: {rubric: old}, name: old}, {any: [{judge: {rubric: new}}, {contains: q}]}, {contains: q}]}\ncases: [{name: c}]\n"
+	b := newBench(func(call *eval.Call, question string) (string, error) {
+		if strings.Contains(question, "\nold\n") {
+			return fine, nil
+		}
+		return "", eval.Errorf(eval.KindReplayMiss, "nobody asked %s", call.Judge)
+	})
+	_, all := results(t, plan(t, suite, runner.Filter{}), config(&b.fake, 1))
+	r := all[0]
+	if r.Error == nil || r.Error.Kind != eval.KindUnscored || r.Error.Message != "new: nobody asked j" || r.Trouble != nil || len(r.Scores) != 4 {
+		t.Fatalf("%+v", r)
+	}
+	if r.Scores[0].Unscored != "nobody asked j" || r.Scores[1].Value == nil || !r.Scores[2].Passed || !r.Scores[3].Passed {
+		t.Errorf("%+v", r.Scores)
 	}
 }
 

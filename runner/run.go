@@ -157,6 +157,7 @@ type asked struct {
 	kept   map[string]eval.Judgement // what judges replied before, by id
 	before map[string]string         // ids of questions that were answered before, by their keys
 	anew   map[string]bool           // ids of those that are asked anew
+	denied *eval.Error               // why no more judges are asked about the answer; nil while they are
 }
 
 // recorded takes an answer that is known from before.

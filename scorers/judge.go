@@ -32,6 +32,8 @@ func judgeKinds() []Kind {
 type Judgements struct {
 	Known  map[string]*eval.Judgement // by Question.Key
 	Wanted []Question
+	// Refused says by Question.Key why a reply cannot be had.
+	Refused map[string]string
 	// Useless are the keys of questions to which the replies, taken together, do not count.
 	Useless []string
 }
@@ -42,7 +44,7 @@ func (j *Judgements) of(q Question) *eval.Judgement {
 		return nil
 	}
 	known := j.Known[q.Key]
-	if known == nil {
+	if known == nil && j.Refused[q.Key] == "" {
 		j.Wanted = append(j.Wanted, q)
 	}
 	return known
@@ -248,7 +250,8 @@ func (j *judging) ruling(replies *Judgements, contents []eval.Content, repeat in
 		q := newQuestion(j.judge, contents, repeat)
 		reply := replies.of(q)
 		if reply == nil {
-			return nil, ""
+			asked = nil // it is not for what was replied before
+			return nil, replies.Refused[q.Key]
 		}
 		asked = append(asked, q.Key)
 		if why := reply.Blocked(); why != "" {

@@ -24,6 +24,8 @@ func vectorKinds() []Kind {
 type Vectors struct {
 	Known  map[string]eval.Vector
 	Wanted []string
+	// Refused says why no more vectors can be had, "" when they can.
+	Refused string
 }
 
 // of is the vector of a text, nil when it is not at hand.
@@ -32,7 +34,7 @@ func (v *Vectors) of(text string) eval.Vector {
 		return nil
 	}
 	known := v.Known[text]
-	if known == nil {
+	if known == nil && v.Refused == "" {
 		v.Wanted = append(v.Wanted, text)
 	}
 	return known
@@ -90,6 +92,9 @@ func nearest(a *Answer, references []string, least float64) Finding {
 		}
 	}
 	if missing {
+		if a.Vectors != nil && a.Vectors.Refused != "" {
+			return unscored("%s", a.Vectors.Refused)
+		}
 		return unscored("the embeddings are not at hand")
 	}
 	bound := ""

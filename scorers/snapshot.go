@@ -9,6 +9,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
@@ -66,7 +67,7 @@ func compileSnapshot(a args) Scorer {
 func (s *Snapshot) finding(f fold) Finding {
 	switch {
 	case !s.Exists:
-		return unscored("there is no expected answer yet: `evalrun accept RUN` writes it")
+		return unscored("%s: `evalrun accept RUN` writes it", eval.NothingAccepted)
 	case s.Same:
 		return yes("the answer is that of %s: %s", s.File, quote(s.Got))
 	}

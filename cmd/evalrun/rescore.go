@@ -20,13 +20,16 @@ func (a *app) rescoreCommand() *cobra.Command {
 		Use: "rescore RUN", Short: "Judge the answers of a run again, by the scorers as they stand now", Args: exactly(1),
 		Long: "Judges what a run has recorded by the scorers of its suites as they stand now, into a new run that\n" +
 			"names its origin. No model is asked for an answer; only scorers that compare meanings ask for\n" +
-			"embeddings. What is selected, and what --var gave, is as it was in RUN. A trial that asks\n" +
-			"something else than was recorded is not judged: it is told, and the new run is incomplete.",
-		Example: "  evalrun rescore latest\n  evalrun rescore main-run --suite stricter.yaml --out again\n  evalrun compare main-run again",
+			"embeddings. What judges replied counts as long as they are asked the same; for a changed rubric\n" +
+			"--ask-judges asks them, and nobody else, within the limits and budgets. What is selected,\n" +
+			"and what --var gave, is as it was in RUN. A trial that asks something else than was recorded is\n" +
+			"not judged: it is told, and the new run is incomplete.",
+		Example: "  evalrun rescore latest\n  evalrun rescore main-run --suite stricter.yaml --out again\n  evalrun rescore main-run --ask-judges\n  evalrun compare main-run again",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.rescore(cmd.Context(), args[0], o) },
 	}
 	fs := cmd.Flags()
 	fs.StringArrayVar(&o.suites, "suite", nil, "suite to take the scorers from (default those of the run, as they stand now); repeat it for several")
+	fs.BoolVar(&o.AskJudges, "ask-judges", false, "ask judges what they were not asked yet, as after a change of a rubric")
 	serviceFlags(fs, &o.Flags)
 	limitFlags(fs, &o.Flags)
 	reportFlags(fs, &o.Flags)

@@ -27,6 +27,8 @@ func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	switch {
 	case (a == nil || call.Anew) && r.next != nil:
 		return r.next.Generate(ctx, call)
+	case a == nil && call.Judge != "":
+		return nil, miss("the judge `%s` %s: its reply is not among the recorded answers", call.Judge, eval.NeverAsked)
 	case a == nil:
 		return nil, miss("there is no recorded answer for this trial: what it asks is not what was recorded")
 	}

@@ -62,7 +62,7 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 		if err := s.openOrigin(); err != nil {
 			return nil, err
 		}
-		if !s.embeds() {
+		if !s.embeds() && !s.asksJudges() {
 			return s, s.judgeOffline()
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Session) wire() {
 		s.service = flow.Cache(record.Cache{Dir: cacheDir, Service: who}, s.service, func(text string) { s.Notice(text) })
 	}
 	if s.origin != nil {
-		s.service = onlyEmbeds{s.service, s.origin.doc.Run.Models}
+		s.service = judgingAgain{s.service, s.origin.doc.Run.Models, s.Flags.AskJudges}
 	}
 	if s.store != nil { // what it does not have is asked, and vectors are recorded on the way
 		s.service = flow.Replay(s.store, s.service)

@@ -97,8 +97,9 @@ type Flags struct {
 	Replay       string            `json:"replay,omitempty"`
 	ReplayOr     string            `json:"replayOrRecord,omitempty"`
 	Cache        bool              `json:"cache,omitempty"`
-	Answers      string            `json:"answers,omitempty"` // a file of answers that were made elsewhere
-	Rescore      string            `json:"rescore,omitempty"` // a run whose answers are judged again
+	Answers      string            `json:"answers,omitempty"`   // a file of answers that were made elsewhere
+	Rescore      string            `json:"rescore,omitempty"`   // a run whose answers are judged again
+	AskJudges    bool              `json:"askJudges,omitempty"` // with Rescore: judges are asked what they were not asked yet
 	Untrusted    bool              `json:"untrusted,omitempty"`
 	NoContent    bool              `json:"noContent,omitempty"`
 	AllowEmpty   bool              `json:"allowEmpty,omitempty"`

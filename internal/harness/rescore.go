@@ -69,7 +69,7 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 	return f, files, nil
 }
 
-// serviceOf takes the service of a run where none is given. Only embeddings are asked of it.
+// serviceOf takes the service of a run where none is given. Only embeddings, and judges with --ask-judges, are asked of it.
 func (f *Flags) serviceOf(run *eval.Run, begun Flags) {
 	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // it is a part of what is asked
 	if f.BaseURL != "" || f.Emulator != "" {
@@ -110,8 +110,13 @@ type origin struct {
 
 // openOrigin opens the run whose answers are judged again.
 func (s *Session) openOrigin() error {
-	if service := s.Settings.Service.BaseURL; s.embeds() && s.Flags.Emulator == "" && (service == "" || !s.oauth() && s.Settings.key == "") {
-		return Exitf(ExitBadInput, "scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+	if service := s.Settings.Service.BaseURL; s.Flags.Emulator == "" && (service == "" || !s.oauth() && s.Settings.key == "") {
+		switch {
+		case s.embeds():
+			return Exitf(ExitBadInput, "scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+		case s.asksJudges():
+			return Exitf(ExitBadInput, "with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+		}
 	}
 	doc, err := OpenRun(s.Flags.Rescore)
 	if err != nil {
@@ -133,10 +138,16 @@ func (s *Session) openOrigin() error {
 // embeds reports whether the scorers of a suite want embeddings.
 func (s *Session) embeds() bool { return slices.ContainsFunc(s.Loaded.Suites, (*suite.Suite).Embeds) }
 
+// asksJudges reports whether there are judges that may be asked about answers that are judged again.
+func (s *Session) asksJudges() bool {
+	return s.Flags.AskJudges && slices.ContainsFunc(s.Loaded.Suites, func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
+}
+
 // head tells where the answers are from.
 func (o *origin) head(run *eval.Run, flags Flags) {
 	was := &o.doc.Run
-	run.RescoredFrom, run.Emulator, run.Replay, run.Cache = was.AnswersOf(), was.Emulator, was.Replay, was.Cache
+	run.Emulator = was.Emulator || flags.AskJudges && run.Emulator // what an emulated judge says is from a script too
+	run.RescoredFrom, run.Replay, run.Cache = was.AnswersOf(), was.Replay, was.Cache
 	if flags.Emulator != "" {
 		run.Service.BaseURL = "emulator"
 	}
@@ -204,25 +215,32 @@ func (o *origin) recorded(t *runner.Planned) runner.Recorded {
 	return runner.Recorded{Kept: r}
 }
 
-// onlyEmbeds is the service of a run that judges again: it embeds, and asks no model for an answer.
-type onlyEmbeds struct {
+// judgingAgain is the service of a run that judges again: it embeds, asks judges if it may, and no model for an answer.
+type judgingAgain struct {
 	flow.Service
 	models []eval.Model // as the service described them when it was asked
+	judges bool         // may be asked
 }
 
 // judgeOffline wires a session that needs no service.
 func (s *Session) judgeOffline() error {
 	s.ledger, s.waits = flow.NewLedger(flow.LedgerConfig{}), flow.NewWaits()
 	store, err := record.Open("")
-	s.service = onlyEmbeds{flow.Replay(store, nil), s.origin.doc.Run.Models}
+	s.service = judgingAgain{flow.Replay(store, nil), s.origin.doc.Run.Models, false}
 	return err
 }
 
-func (o onlyEmbeds) Generate(context.Context, *eval.Call) (*eval.Response, error) {
+func (o judgingAgain) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	switch {
+	case call.Judge != "" && o.judges:
+		return o.Service.Generate(ctx, call)
+	case call.Judge != "":
+		return nil, eval.Errorf(eval.KindReplayMiss, "the judge `%s` %s, and rescore asks no judge: `evalrun rescore RUN --ask-judges` does", call.Judge, eval.NeverAsked)
+	}
 	return nil, eval.Errorf(eval.KindReplayMiss, "no answer is asked for when answers are judged again")
 }
 
-func (o onlyEmbeds) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+func (o judgingAgain) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
 	for i := range o.models {
 		if m := o.models[i]; m.ID() == id && m.APIVersion == apiVersion {
 			return &m, nil

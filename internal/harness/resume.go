@@ -360,7 +360,7 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 		return Exitf(ExitIncomplete, "the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
-	c.replies, c.anew = r.replies(), r.Flags.Rescore == ""
+	c.replies, c.anew = r.replies(), r.Flags.Rescore == "" || r.Flags.AskJudges
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := r.find(t)
 		switch {

@@ -63,7 +63,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	if s.answers != nil {
-		c.recorded = s.answers.recorded
+		c.recorded, c.anew = s.answers.recorded, s.Flags.AskJudges
 	}
 	progress.Start(plan.Size())
 	return dir, c.carryOut(ctx, progress, signals)

@@ -1,0 +1,73 @@
+package reports
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// remedies are what helps against the errors of a run: each is a command that would change something.
+type remedies struct {
+	again     bool // asking again
+	accept    bool // accepting answers that nobody has accepted yet
+	askJudges bool // asking judges what they were not asked
+	mend      bool // a change of the suite's scorers
+
+	elsewhere bool // the answers come from there: none is asked for again
+	judging   bool // judges may be asked again
+}
+
+func newRemedies(run *eval.Run, f *flags) remedies {
+	elsewhere := run.RescoredFrom != "" || run.Replay != ""
+	return remedies{elsewhere: elsewhere, judging: !elsewhere || f != nil && f.AskJudges}
+}
+
+// passing are the kinds of errors that another attempt may not have.
+var passing = []eval.ErrorKind{
+	eval.KindTransport, eval.KindTimeout, eval.KindStatus, eval.KindAuth, eval.KindQuota,
+	eval.KindMalformed, eval.KindTruncated, eval.KindTooLarge, eval.KindNoCandidates,
+}
+
+// consulting are the scorers that ask judges: by themselves, or through those inside.
+var consulting = []string{"judge", "any", "all", "not"}
+
+// note looks for what helps against the error of a trial.
+func (r *remedies) note(a *journal.Account) {
+	if a.Error == nil {
+		return
+	}
+	words, useless, untold := a.Error.Message, false, false
+	for _, s := range a.Scores {
+		words += "\n" + s.Unscored
+		untold = untold || s.Unscored != ""
+		useless = useless || s.Unscored != "" && a.Judged && slices.Contains(consulting, s.Scorer)
+	}
+	switch kind := a.Error.Kind; {
+	case slices.Contains(passing, kind):
+		r.again = r.again || !r.elsewhere || untold // when there is an answer, it was its embedding that failed
+	case kind != eval.KindUnscored && kind != eval.KindScorer:
+	case strings.Contains(words, eval.NothingAccepted+":"):
+		r.accept = true
+	case strings.Contains(words, eval.NeverAsked), useless && !r.judging:
+		r.askJudges = true
+	case useless:
+		r.again = true
+	default:
+		r.mend = true
+	}
+}
+
+// rescoring is what judging again is for, "" when it would change nothing.
+func (r *remedies) rescoring(failed bool) string {
+	switch {
+	case r.accept:
+		return "judges by what was accepted"
+	case failed:
+		return "after a change of scorers"
+	case r.mend:
+		return "after the suite is mended"
+	}
+	return ""
+}
