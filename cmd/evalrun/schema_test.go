@@ -211,7 +211,7 @@ var onlyLoader = []string{
 	"matches no (target|arm)$", "has no variable `", "there is no scorer set `", "there is no judge ", "no arm of this scorer is a live chat", "is no live chat, so that it has no turn",
 	"has no scorer, so nothing would be judged", "^there are no (targets|prompts)$", "takes prompts with an image", "takes text alone",
 	// Files.
-	"there is no file", "there is no column `", "^one.png is image/png, not",
+	"there is no file", "has no column `", "^one.png is image/png, not",
 	// What a template makes of a variable.
 	"is not a whole number$", "^`.*` is not a number$", "^-7 is out of range: between 1 and",
 	// Languages: expressions, patterns, paths, JSON Schema.
