@@ -3,8 +3,8 @@ package scorers
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 

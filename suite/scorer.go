@@ -33,8 +33,8 @@ type Scorer struct {
 	Turns       []TurnChoice // the turns that it names
 	Variables   []VariableUse
 	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
-	Tries []func(vars tmpl.Dict, diags *diag.List)
-	Snapshots   []string // the files below expected/ that it reads, "" for that of the case and the arm
+	Tries     []func(vars tmpl.Dict, diags *diag.List)
+	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
 }
 
 // CandidateChoice says which of several candidates a scorer looks at.
