@@ -77,11 +77,7 @@ func (l *checker) definition(def *caseDef) {
 		if cases++; cases == 1 {
 			l.unused.Merge(l.loader.unused(def, c))
 			l.dead(def, c, &l.unused)
-			for _, sc := range c.Scorers {
-				for _, try := range sc.Tries {
-					try(c.vars, &own)
-				}
-			}
+			c.try(&own)
 		}
 		if own.Len() >= maxBadRows && own.HasErrors() && v.row != nil {
 			own.Warnf(def.rows.node.Pos(), "", "the rows after %s were not checked", c.Pos)
@@ -97,6 +93,15 @@ func (l *checker) definition(def *caseDef) {
 	case example != nil:
 		l.numbered = true
 		l.unused.Warnf(def.pos(), "a column that tells them apart makes better names", "%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered), example.Name, example.Pos)
+	}
+}
+
+// try tells what is wrong of the scorers with the variables of the case.
+func (c *Case) try(diags *diag.List) {
+	for _, sc := range c.Scorers {
+		for _, try := range sc.Tries {
+			try(c.vars, diags)
+		}
 	}
 }
 
