@@ -154,15 +154,25 @@ func compileBLEU(a args) Scorer {
 	if !ok || bleuTokenizers[b.tokenize] == nil {
 		return nil
 	}
+	return againstAll(r, bleuOrder, b, fmt.Sprintf("BLEU (sacrebleu, tokenize %s, smoothing %s)", b.tokenize, b.smoothing))
+}
+
+// bleuDefinition is one of the definitions of BLEU: how a text is cut into words, and what those are worth that references share.
+type bleuDefinition interface {
+	units(s string) units
+	score(u units, shared []float64, refLen int) float64
+}
+
+// againstAll compares with all references together, in runs of up to so many words.
+func againstAll(r rule, order int, b bleuDefinition, what string) Scorer {
 	type indexed struct {
 		refs   []units
 		counts *counts
 	}
 	index := func() indexed {
 		refs := mapped(r.refs, b.units)
-		return indexed{refs, newCounts(bleuOrder, refs...)}
+		return indexed{refs, newCounts(order, refs...)}
 	}
-	what := fmt.Sprintf("BLEU (sacrebleu, tokenize %s, smoothing %s)", b.tokenize, b.smoothing)
 	return compileOverlap(r, index, func(in indexed, got string) Finding {
 		u := b.units(got)
 		which := closest(u.len(), in.refs)

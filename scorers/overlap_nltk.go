@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/internal/shape"
 )
@@ -39,24 +38,7 @@ func compileNLTKBLEU(a args) Scorer {
 	if !ok {
 		return nil
 	}
-	type indexed struct {
-		refs   []units
-		counts *counts
-	}
-	index := func() indexed {
-		refs := mapped(r.refs, b.units)
-		return indexed{refs, newCounts(b.order+1, refs...)}
-	}
-	what := fmt.Sprintf("BLEU (nltk, runs of 1 to %d words, smoothing %s)", b.order, b.smoothing)
-	return compileOverlap(r, index, func(in indexed, got string) Finding {
-		u := b.units(got)
-		which := closest(u.len(), in.refs)
-		against := r.against(which)
-		if len(r.refs) > 1 {
-			against = fmt.Sprintf("to %d references together, in length nearest to %s", len(r.refs), strings.TrimPrefix(against, "to "))
-		}
-		return r.judge(b.score(u, in.counts.shared(u), in.refs[which].len()), what, against, got)
-	})
+	return againstAll(r, b.order+1, b, fmt.Sprintf("BLEU (nltk, runs of 1 to %d words, smoothing %s)", b.order, b.smoothing))
 }
 
 func (b nltkBLEU) units(s string) units {

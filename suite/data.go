@@ -70,8 +70,8 @@ func (r *row) missing(column string) string {
 	return fmt.Sprintf("the row at %s has no `%s`", r.pos, column)
 }
 
-// lacks reports whether a message is one of missing, which names the row itself.
-func (r *row) lacks(message string) bool {
+// isNamedIn reports whether a message is one of missing, which names the row or its file itself.
+func (r *row) isNamedIn(message string) bool {
 	return strings.HasPrefix(message, r.pos.File+" has no column") || strings.HasPrefix(message, "the row at ")
 }
 

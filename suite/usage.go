@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,10 +32,9 @@ func (c *Case) checkVariables(diags *diag.List) {
 	}
 }
 
-// unused warns of variables of the definition, and of columns of its rows, that nothing names.
-func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
-	used := map[string]bool{}
-	all := false
+// named are the variables that something of a definition names; all says that something takes them as a whole.
+func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
+	used = map[string]bool{}
 	mark := func(t *tmpl.Template) {
 		if t == nil {
 			return
@@ -42,7 +42,6 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 		all = all || t.UsesAll()
 		for _, f := range t.Fields() {
 			used[f.Name] = true
-			l.used[f.Name] = true
 		}
 	}
 	mark(def.name.t)
@@ -71,9 +70,21 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 	for _, sc := range c.Scorers {
 		for _, v := range sc.Variables {
 			all = all || v.All
-			used[v.Name], l.used[v.Name] = true, true
+			used[v.Name] = true
 		}
 	}
+	if c.row != nil && c.row.of.where != nil && c.row.of.where.program != nil {
+		for _, read := range c.row.of.where.program.Reads() {
+			used[read.Path[0]] = true
+		}
+	}
+	return used, all
+}
+
+// unused warns of variables of the definition, and of columns of its rows, that nothing names.
+func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
+	used, all := l.named(def, c)
+	maps.Copy(l.used, used)
 	l.used["."] = l.used["."] || all
 	if all {
 		return warnings
@@ -91,11 +102,6 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 func (l *loader) unusedColumns(def *caseDef, r *row, used map[string]bool, warnings *diag.List) {
 	if !r.of.isTable() {
 		return
-	}
-	if r.of.where != nil && r.of.where.program != nil {
-		for _, read := range r.of.where.program.Reads() {
-			used[read.Path[0]] = true
-		}
 	}
 	var unused []string
 	for _, name := range names(r.vars) {
