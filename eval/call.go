@@ -164,10 +164,43 @@ func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // Usage is what a trial cost in tokens.
 type Usage struct {
-	PromptTokens int         `json:"promptTokens"`
-	OutputTokens int         `json:"outputTokens"`
-	TotalTokens  int         `json:"totalTokens"`
-	Source       UsageSource `json:"source"`
+	PromptTokens int `json:"promptTokens"` // cached ones included
+	OutputTokens int `json:"outputTokens"` // thoughts included
+	TotalTokens  int `json:"totalTokens"`
+	// CachedTokens are the tokens of the prompt that the service had in a cache.
+	CachedTokens int `json:"cachedTokens,omitempty"`
+	// ToolUseTokens are the tokens of what the service's own tools added to the prompt; PromptTokens leaves them out.
+	ToolUseTokens int         `json:"toolUseTokens,omitempty"`
+	Source        UsageSource `json:"source"`
+	// Extra are the fields of the service's own record that evalrun does not add up, such as tokens by modality.
+	Extra Extra `json:"extra,omitempty"`
+}
+
+// Usage is what the call cost, with an estimate of what the service did not report: the prompt, the output, or both. The output of an
+// answer without text is no estimate.
+func (c *Call) Usage(r *Response) *Usage {
+	if r.Usage != nil && r.Usage.Source != "" {
+		return r.Usage
+	}
+	u := Usage{PromptTokens: c.PromptTokens, OutputTokens: EstimateOutput(r), Source: UsageEstimated}
+	if known := r.Usage; known != nil {
+		u = *known
+		if u.OutputTokens, u.Source = EstimateOutput(r), UsageEstimated; u.OutputTokens == 0 {
+			u.Source = UsageService
+		}
+	}
+	u.TotalTokens = max(u.TotalTokens, u.PromptTokens+u.OutputTokens+u.ToolUseTokens)
+	return &u
+}
+
+// withheld is the usage without what the service may have added.
+func (u *Usage) withheld() *Usage {
+	if u == nil || u.Extra == nil {
+		return u
+	}
+	out := *u
+	out.Extra = nil
+	return &out
 }
 
 // UsageSource says where the numbers of a Usage come from.

@@ -215,7 +215,7 @@ type GenerationConfig struct {
 	MaxOutputTokens *int
 	StopSequences   []string
 	// Extra fields are sent as they are, for what the service knows and evalrun does not.
-	Extra map[string]json.RawMessage
+	Extra Extra
 }
 
 type wireConfig struct {
@@ -281,10 +281,7 @@ func (c *GenerationConfig) UnmarshalJSON(data []byte) error {
 	for _, known := range ConfigKeys {
 		delete(extra, known)
 	}
-	*c = GenerationConfig{w.Temperature, w.TopP, w.TopK, w.MaxOutputTokens, w.StopSequences, nil}
-	if len(extra) > 0 {
-		c.Extra = extra
-	}
+	*c = GenerationConfig{w.Temperature, w.TopP, w.TopK, w.MaxOutputTokens, w.StopSequences, NewExtra(extra)}
 	return nil
 }
 

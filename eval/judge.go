@@ -54,7 +54,7 @@ func (j *Judgement) Response() *Response {
 func (j *Judgement) Blocked() string { return j.Response().Blocked() }
 
 func (j *Judgement) withhold() {
-	j.Withheld, j.Reply = withhold(j.Reply), ""
+	j.Withheld, j.Reply, j.Usage = withhold(j.Reply), "", j.Usage.withheld()
 	j.FinishReason, j.BlockReason = word(j.FinishReason), word(j.BlockReason)
 	if j.Error != nil {
 		j.Error = &Error{Kind: j.Error.Kind, Status: j.Error.Status, Code: word(j.Error.Code), Message: withoutContent}

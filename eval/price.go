@@ -10,15 +10,24 @@ type Prices struct {
 type Price struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
+	// Cached is the price of prompt tokens that the service had in a cache; nil: that of the others.
+	Cached *float64 `json:"cached,omitempty"`
 }
 
-// Of is what a call to a model costs; nothing when the list is nil or does not name the model.
-func (p *Prices) Of(model string, input, output int) float64 {
+// Of is what the tokens of a call to a model cost; nothing when the list is nil or does not name the model. What the service's own
+// tools add to a prompt costs as much as the prompt.
+func (p *Prices) Of(model string, u *Usage) float64 {
 	if p == nil {
 		return 0
 	}
 	one := p.Models[model]
-	return (one.Input*float64(input) + one.Output*float64(output)) / 1e6
+	cached := one.Input
+	if one.Cached != nil {
+		cached = *one.Cached
+	}
+	inCache := min(u.CachedTokens, u.PromptTokens)
+	input := u.PromptTokens - inCache + u.ToolUseTokens
+	return (one.Input*float64(input) + cached*float64(inCache) + one.Output*float64(u.OutputTokens)) / 1e6
 }
 
 // Knows reports whether the list names a model.

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -12,10 +11,10 @@ type Response struct {
 	Candidates     []Candidate     `json:"candidates"`
 	PromptFeedback *PromptFeedback `json:"promptFeedback,omitempty"`
 	ModelVersion   string          `json:"modelVersion,omitempty"`
-	// Usage as the service told it; nil when it did not.
+	// Usage as the service reported it; nil when it did not. Its source is "" while the number of output tokens is missing.
 	Usage *Usage `json:"-"`
-	// Extra are the fields that evalrun does not know, as they came.
-	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+	// Extra are the fields that evalrun does not know.
+	Extra Extra `json:"extra,omitempty"`
 }
 
 // Candidate is one of the generated answers.
@@ -26,7 +25,7 @@ type Candidate struct {
 	// Withheld stands for a text that is kept out of files.
 	Withheld *Withheld `json:"withheld,omitempty"`
 	// Extra are the fields and the kinds of parts that evalrun does not know.
-	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+	Extra Extra `json:"extra,omitempty"`
 }
 
 // SafetyRating is the service's opinion of one category. Values that the
@@ -35,6 +34,8 @@ type SafetyRating struct {
 	Category    string `json:"category"`
 	Probability string `json:"probability"`
 	Blocked     bool   `json:"blocked,omitempty"`
+	// Extra are the fields that evalrun does not know, such as a severity.
+	Extra Extra `json:"extra,omitempty"`
 }
 
 // Probabilities in rising order.
@@ -48,10 +49,18 @@ func (r SafetyRating) Level() int { return slices.Index(Probabilities, r.Probabi
 type PromptFeedback struct {
 	BlockReason   string         `json:"blockReason,omitempty"`
 	SafetyRatings []SafetyRating `json:"safetyRatings,omitempty"`
+	// Extra are the fields that evalrun does not know, such as the block reason in words.
+	Extra Extra `json:"extra,omitempty"`
 }
 
 // BlockReasons are the finish reasons that mean a block.
-var BlockReasons = []string{"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
+var BlockReasons = []string{
+	"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+	"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR", "LANGUAGE",
+}
+
+// CutReason is the finish reason of an answer that reached its limit of tokens.
+const CutReason = "MAX_TOKENS"
 
 // IsBlock reports whether a finish reason means a block.
 func IsBlock(finishReason string) bool { return slices.Contains(BlockReasons, finishReason) }

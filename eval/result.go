@@ -123,9 +123,10 @@ func (r *Result) Withhold() {
 	if r.Response != nil {
 		r.Response = new(r.Response.withheld())
 	}
+	r.Usage = r.Usage.withheld()
 	r.Turns = slices.Clone(r.Turns)
 	for i := range r.Turns {
-		r.Turns[i].Response = r.Turns[i].withheld()
+		r.Turns[i].Response, r.Turns[i].Usage.Extra = r.Turns[i].withheld(), nil
 	}
 	r.Scores = slices.Clone(r.Scores)
 	for i := range r.Scores {
@@ -157,7 +158,7 @@ func (r *Response) withheld() Response {
 	}
 	out.ModelVersion = word(out.ModelVersion)
 	if f := r.PromptFeedback; f != nil {
-		out.PromptFeedback = &PromptFeedback{word(f.BlockReason), words(f.SafetyRatings)}
+		out.PromptFeedback = &PromptFeedback{BlockReason: word(f.BlockReason), SafetyRatings: words(f.SafetyRatings)}
 	}
 	return out
 }
@@ -175,7 +176,7 @@ func word(s string) string {
 func words(ratings []SafetyRating) []SafetyRating {
 	ratings = slices.Clone(ratings)
 	for i := range ratings {
-		ratings[i].Category, ratings[i].Probability = word(ratings[i].Category), word(ratings[i].Probability)
+		ratings[i].Category, ratings[i].Probability, ratings[i].Extra = word(ratings[i].Category), word(ratings[i].Probability), nil
 	}
 	return ratings
 }

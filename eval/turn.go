@@ -65,6 +65,8 @@ func (u *Usage) Add(other *Usage) {
 	u.PromptTokens += other.PromptTokens
 	u.OutputTokens += other.OutputTokens
 	u.TotalTokens += other.TotalTokens
+	u.CachedTokens += other.CachedTokens
+	u.ToolUseTokens += other.ToolUseTokens
 	surest := []UsageSource{UsageService, UsageCounted, UsageEstimated}
 	if slices.Index(surest, other.Source) > slices.Index(surest, u.Source) {
 		u.Source = other.Source

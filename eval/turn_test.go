@@ -63,11 +63,12 @@ func TestTurnID(t *testing.T) {
 }
 
 func TestSums(t *testing.T) {
-	u := Usage{1, 2, 3, UsageService}
-	u.Add(&Usage{10, 20, 30, UsageEstimated})
-	u.Add(&Usage{100, 200, 300, UsageCounted})
-	if u != (Usage{111, 222, 333, UsageEstimated}) {
-		t.Errorf("%+v", u)
+	u := Usage{PromptTokens: 1, OutputTokens: 2, TotalTokens: 3, CachedTokens: 1, Source: UsageService}
+	u.Add(&Usage{PromptTokens: 10, OutputTokens: 20, TotalTokens: 30, ToolUseTokens: 4, Source: UsageEstimated})
+	u.Add(&Usage{PromptTokens: 100, OutputTokens: 200, TotalTokens: 300, CachedTokens: 2, Source: UsageCounted})
+	want := Usage{PromptTokens: 111, OutputTokens: 222, TotalTokens: 333, CachedTokens: 3, ToolUseTokens: 4, Source: UsageEstimated}
+	if !reflect.DeepEqual(u, want) {
+		t.Errorf("got %+v, want %+v", u, want)
 	}
 	sum := Timing{QueuedMs: 1, LatencyMs: 10, Attempts: 1, StreamTiming: StreamTiming{FirstTokenMs: 5, Chunks: 3, MeanGapMs: 2, MaxGapMs: 3}} // replayed: nobody knows when it began
 	for _, one := range []Timing{
@@ -84,7 +85,7 @@ func TestSums(t *testing.T) {
 // A turn in a run file comes back as it was, and without its texts when they are withheld.
 func TestTurnsInARunFile(t *testing.T) {
 	r := Result{Turns: replies("canary", "canary two")}
-	r.Turns[0].Usage, r.Turns[0].Timing = Usage{1, 2, 3, UsageService}, Timing{LatencyMs: 5, Attempts: 1}
+	r.Turns[0].Usage, r.Turns[0].Timing = Usage{PromptTokens: 1, OutputTokens: 2, TotalTokens: 3, Source: UsageService}, Timing{LatencyMs: 5, Attempts: 1}
 	r.Turns[0].ModelVersion, r.Turns[0].Extra = "m", map[string]json.RawMessage{"x": json.RawMessage(`"canary"`)}
 	r.Turns[1].PromptFeedback = &PromptFeedback{BlockReason: "canary with spaces"}
 	line, err := AppendJSON(nil, &r)

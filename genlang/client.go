@@ -12,6 +12,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -146,15 +147,19 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 		return 0, err
 	}
 	var out struct {
-		TotalTokens *int `json:"totalTokens"`
+		TotalTokens *number         `json:"totalTokens"`
+		Error       json.RawMessage `json:"error"`
 	}
 	if err := decode(data, &out); err != nil {
 		return 0, err
 	}
-	if out.TotalTokens == nil || !plausible(*out.TotalTokens) {
+	if hasError(out.Error) {
+		return 0, errorInAnswer(data)
+	}
+	if out.TotalTokens == nil || !plausible(int(*out.TotalTokens)) {
 		return 0, eval.Errorf(eval.KindMalformed, "the answer to countTokens has no totalTokens that could be true: %s", excerpt(data))
 	}
-	return *out.TotalTokens, nil
+	return int(*out.TotalTokens), nil
 }
 
 // Model asks for one model's metadata. An unknown model is an error of status 404.
@@ -163,14 +168,20 @@ func (c *Client) Model(ctx context.Context, apiVersion, id string) (*eval.Model,
 	if err != nil {
 		return nil, err
 	}
-	var m eval.Model
+	var m struct {
+		wireModel
+		Error json.RawMessage `json:"error"`
+	}
 	if err := decode(data, &m); err != nil {
 		return nil, err
+	}
+	if hasError(m.Error) {
+		return nil, errorInAnswer(data)
 	}
 	if m.Name == "" {
 		return nil, eval.Errorf(eval.KindMalformed, "the answer is not a model: %s", excerpt(data))
 	}
-	return &m, nil
+	return new(m.model()), nil
 }
 
 // Models lists all models, page by page. A list of more than maxPages is an error.
@@ -187,13 +198,24 @@ func (c *Client) Models(ctx context.Context, apiVersion string) ([]eval.Model, e
 			return nil, err
 		}
 		var list struct {
-			Models        []eval.Model `json:"models"`
-			NextPageToken string       `json:"nextPageToken"`
+			Models        *[]wireModel    `json:"models"`
+			NextPageToken string          `json:"nextPageToken"`
+			Error         json.RawMessage `json:"error"`
 		}
 		if err := decode(data, &list); err != nil {
 			return nil, err
 		}
-		out = append(out, list.Models...)
+		if hasError(list.Error) {
+			return nil, errorInAnswer(data)
+		}
+		if list.Models == nil && page == "" {
+			return nil, eval.Errorf(eval.KindMalformed, "the answer is not a list of models: %s", excerpt(data))
+		}
+		if list.Models != nil {
+			for i := range *list.Models {
+				out = append(out, (*list.Models)[i].model())
+			}
+		}
 		if list.NextPageToken == "" || list.NextPageToken == page {
 			return out, nil
 		}

@@ -432,7 +432,7 @@ func TestPlainAnswers(t *testing.T) {
 }
 
 func TestCountTokens(t *testing.T) {
-	for body, want := range map[string]int{`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1, `{"totalTokens":-1}`: -1, `{"totalTokens":9223372036854775807}`: -1, `{"totalTokens":"7"}`: -1, ``: -1} {
+	for body, want := range map[string]int{`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1, `{"totalTokens":-1}`: -1, `{"totalTokens":9223372036854775807}`: -1, `{"totalTokens":"7"}`: 7, `{"totalTokens":"x"}`: -1, `{"totalTokens":7,"error":{"message":"no"}}`: -1, ``: -1} {
 		var path, sent string
 		c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 			data, _ := io.ReadAll(r.Body)

@@ -141,7 +141,7 @@ func parseErrorBody(data []byte) *errorBody {
 	var text string
 	switch {
 	case len(outer.Error) == 0 && outer.Message != "":
-		return &errorBody{Message: outer.Message}
+		return newErrorBody(data)
 	case len(outer.Error) == 0 || string(outer.Error) == "null":
 		return nil
 	case json.Unmarshal(outer.Error, &text) == nil:

@@ -121,6 +121,20 @@ func (f fields) take(name string, v any) error {
 	return nil
 }
 
+// isBareError reports whether the object is an error without the member `error` around it, as some servers send it: it has the
+// words of one, and nothing of an answer.
+func (f fields) isBareError() bool {
+	for _, name := range []string{"candidates", "promptFeedback", "usageMetadata"} {
+		if _, ok := f[name]; ok {
+			return false
+		}
+	}
+	var text word
+	_, coded := f["code"]
+	_, named := f["status"]
+	return (coded || named) && json.Unmarshal(f["message"], &text) == nil && text != ""
+}
+
 // word is a string that some servers send as a number.
 type word string
 
@@ -146,9 +160,41 @@ type wireRating struct {
 	Category    word `json:"category"`
 	Probability word `json:"probability"`
 	Blocked     bool `json:"blocked"`
+	extra       eval.Extra
+}
+
+// UnmarshalJSON reads a rating and keeps the fields that evalrun does not know.
+func (r *wireRating) UnmarshalJSON(data []byte) error {
+	f := fields{}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	if err := cmp.Or(f.take("category", &r.Category), f.take("probability", &r.Probability), f.take("blocked", &r.Blocked)); err != nil {
+		return err
+	}
+	r.extra = eval.NewExtra(f)
+	return nil
+}
+
+// plainRating is a rating without further fields.
+type plainRating struct {
+	Category    word `json:"category"`
+	Probability word `json:"probability"`
+	Blocked     bool `json:"blocked"`
 }
 
 func ratings(in []wireRating) []eval.SafetyRating {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]eval.SafetyRating, 0, len(in))
+	for _, r := range in {
+		out = append(out, eval.SafetyRating{Category: string(r.Category), Probability: string(r.Probability), Blocked: r.Blocked, Extra: r.extra})
+	}
+	return out
+}
+
+func plainRatings(in []plainRating) []eval.SafetyRating {
 	if len(in) == 0 {
 		return nil
 	}
@@ -159,16 +205,17 @@ func ratings(in []wireRating) []eval.SafetyRating {
 	return out
 }
 
-type wireFeedback struct {
-	BlockReason   word         `json:"blockReason"`
-	SafetyRatings []wireRating `json:"safetyRatings"`
-}
-
-type wireUsage struct {
-	Prompt     int  `json:"promptTokenCount"`
-	Candidates *int `json:"candidatesTokenCount"`
-	Thoughts   int  `json:"thoughtsTokenCount"`
-	Total      int  `json:"totalTokenCount"`
+// readFeedback reads what the service says of the prompt, with the fields that evalrun does not know.
+func readFeedback(f fields) (*eval.PromptFeedback, error) {
+	if f == nil {
+		return nil, nil
+	}
+	var reason word
+	var rated []wireRating
+	if err := cmp.Or(f.take("blockReason", &reason), f.take("safetyRatings", &rated)); err != nil {
+		return nil, err
+	}
+	return &eval.PromptFeedback{BlockReason: string(reason), SafetyRatings: ratings(rated), Extra: eval.NewExtra(f)}, nil
 }
 
 // ParseResponse decodes the answer to generateContent. Fields and enum values
@@ -207,7 +254,7 @@ func parseCarefully(data []byte) (parsed, error) {
 		}
 		return parsed{}, err
 	}
-	if raw, ok := f["error"]; ok && string(raw) != "null" {
+	if hasError(f["error"]) || f.isBareError() {
 		return parsed{}, errorInAnswer(data)
 	}
 	delete(f, "error")
@@ -232,13 +279,16 @@ type plainResponse struct {
 				Text *string `json:"text"`
 			} `json:"parts"`
 		} `json:"content"`
-		FinishReason  *string      `json:"finishReason"`
-		Index         int          `json:"index"`
-		SafetyRatings []wireRating `json:"safetyRatings"`
+		FinishReason  *string       `json:"finishReason"`
+		Index         int           `json:"index"`
+		SafetyRatings []plainRating `json:"safetyRatings"`
 	} `json:"candidates"`
-	PromptFeedback *wireFeedback `json:"promptFeedback"`
-	UsageMetadata  *wireUsage    `json:"usageMetadata"`
-	ModelVersion   string        `json:"modelVersion"`
+	PromptFeedback *struct {
+		BlockReason   word          `json:"blockReason"`
+		SafetyRatings []plainRating `json:"safetyRatings"`
+	} `json:"promptFeedback"`
+	UsageMetadata *wireUsage `json:"usageMetadata"`
+	ModelVersion  string     `json:"modelVersion"`
 }
 
 // parsePlain reads an answer of the common shape in one go: one candidate, texts for parts, no field
@@ -264,21 +314,17 @@ func parsePlain(data []byte) (out parsed, ok bool) {
 		text.WriteString(*p.Text)
 	}
 	out = parsed{&eval.Response{
-		Candidates:   []eval.Candidate{{Text: text.String(), SafetyRatings: ratings(c.SafetyRatings)}},
+		Candidates:   []eval.Candidate{{Text: text.String(), SafetyRatings: plainRatings(c.SafetyRatings)}},
 		ModelVersion: w.ModelVersion,
 		Usage:        w.UsageMetadata.usage(),
 	}, []int{c.Index}}
 	if c.FinishReason != nil {
 		out.Candidates[0].FinishReason = *c.FinishReason
 	}
-	if w.PromptFeedback != nil {
-		out.PromptFeedback = w.PromptFeedback.feedback()
+	if f := w.PromptFeedback; f != nil {
+		out.PromptFeedback = &eval.PromptFeedback{BlockReason: string(f.BlockReason), SafetyRatings: plainRatings(f.SafetyRatings)}
 	}
 	return out, true
-}
-
-func (f *wireFeedback) feedback() *eval.PromptFeedback {
-	return &eval.PromptFeedback{BlockReason: string(f.BlockReason), SafetyRatings: ratings(f.SafetyRatings)}
 }
 
 // errorInAnswer is the error of an answer that says 200 and holds an error all the same.
@@ -290,7 +336,7 @@ func errorInAnswer(data []byte) *eval.Error {
 		classify(e)
 	}
 	if e.Message == "" {
-		e.Message = "the answer holds an error: " + excerpt(data)
+		e.Message = strings.TrimSuffix("the answer holds an error: "+excerpt(data), ": ")
 	}
 	return e
 }
@@ -298,15 +344,20 @@ func errorInAnswer(data []byte) *eval.Error {
 // fill takes the known members out of f and keeps the others.
 func (out *parsed) fill(f fields) error {
 	var candidates []fields
-	var feedback *wireFeedback
-	var usage *wireUsage
+	var feedback, usage fields
 	if err := cmp.Or(
 		f.take("candidates", &candidates),
 		f.take("promptFeedback", &feedback),
-		f.take("usageMetadata", &usage),
 		f.take("modelVersion", &out.ModelVersion),
 	); err != nil {
 		return err
+	}
+	metadata := f["usageMetadata"]
+	if f.take("usageMetadata", &usage) == nil {
+		out.Usage = readUsage(usage)
+	}
+	if out.Usage == nil && hasError(metadata) { // the answer is worth more than a record that cannot be read
+		f["usageMetadata"] = metadata
 	}
 	candidates = slices.DeleteFunc(candidates, func(c fields) bool { return len(c) == 0 }) // null or {} is no candidate
 	out.Candidates = make([]eval.Candidate, len(candidates))
@@ -327,34 +378,11 @@ func (out *parsed) fill(f fields) error {
 			out.indexes[i] = i
 		}
 	}
-	if feedback != nil {
-		out.PromptFeedback = feedback.feedback()
-	}
-	out.Usage = usage.usage()
-	if len(f) > 0 {
-		out.Extra = f
-	}
-	return nil
+	var err error
+	out.PromptFeedback, err = readFeedback(feedback)
+	out.Extra = eval.NewExtra(f)
+	return err
 }
-
-func (u *wireUsage) usage() *eval.Usage {
-	if u == nil || u.Prompt == 0 && u.Total == 0 || !plausible(u.Prompt) || !plausible(u.Total) || !plausible(u.Thoughts) {
-		return nil
-	}
-	output := u.Thoughts
-	if u.Candidates != nil {
-		if !plausible(*u.Candidates) {
-			return nil
-		}
-		output += *u.Candidates
-	} else if u.Total > u.Prompt {
-		output = u.Total - u.Prompt
-	}
-	return &eval.Usage{PromptTokens: u.Prompt, OutputTokens: output, TotalTokens: max(u.Total, u.Prompt+output), Source: eval.UsageService}
-}
-
-// plausible reports whether n can be a number of tokens.
-func plausible(n int) bool { return n >= 0 && n <= 1<<40 }
 
 // sort puts the candidates in the order of their indexes, as far as they differ.
 func (out *parsed) sort() {
@@ -383,12 +411,14 @@ func fillCandidate(out *eval.Candidate, f fields, index *int) error {
 	}
 	var reason word
 	var rated []wireRating
+	var place number
 	if err := cmp.Or(
 		f.take("content", &content), f.take("finishReason", &reason),
-		f.take("safetyRatings", &rated), f.take("index", index),
+		f.take("safetyRatings", &rated), f.take("index", &place),
 	); err != nil {
 		return err
 	}
+	*index = int(place)
 	if len(rated) > maxRatings {
 		return &shapeError{"safetyRatings", fmt.Sprintf("%d of them", len(rated))}
 	}
@@ -413,9 +443,7 @@ func fillCandidate(out *eval.Candidate, f fields, index *int) error {
 	if len(others) > 0 {
 		f["parts"] = must(eval.Marshal(others))
 	}
-	if len(f) > 0 {
-		out.Extra = f
-	}
+	out.Extra = eval.NewExtra(f)
 	return nil
 }
 

@@ -65,7 +65,9 @@ func (c *Client) stream(given context.Context, call *eval.Call) (*eval.Response,
 		switch {
 		case (errors.Is(err, io.EOF) || overdue(given, ctx)) && (in.ended() || out.finished()):
 			clock.stop()
-			drain(resp.Body, cancel)
+			if err := c.trailing(in, cancel); err != nil {
+				return nil, c.streamError(req, err, call.Timing.Chunks)
+			}
 			return out.response(), nil
 		case errors.Is(err, io.EOF):
 			return nil, c.streamError(req, io.ErrUnexpectedEOF, call.Timing.Chunks)
@@ -82,16 +84,62 @@ const afterTheEnd = time.Second
 // overdue reports whether waiting was ended by nobody but the stream itself.
 func overdue(given, own context.Context) bool { return own.Err() != nil && given.Err() == nil }
 
-// drain reads what is left of a body of which nothing more is wanted, but does not wait for it.
-func drain(body io.Reader, cancel context.CancelFunc) {
+// trailing reads what follows the end of a stream, but does not wait for it: a server that failed late says so there.
+func (c *Client) trailing(in chunks, cancel context.CancelFunc) error {
 	timer := time.AfterFunc(lingering, cancel)
 	defer timer.Stop()
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10)) // the answer is complete, whatever follows
+	rest, _ := io.ReadAll(io.LimitReader(in.rest(), maxTrailing)) // that the connection breaks now costs nothing
+	rest = bytes.TrimSpace(rest)
+	if len(rest) == 0 {
+		return nil
+	}
+	return c.stray(rest, in.framed())
+}
+
+// maxTrailing is how much is read of what follows a stream or stands between its events.
+const maxTrailing = 64 << 10
+
+// stray is the error of text where none belongs: an error of the service if it is one. In a stream of events, comments and empty
+// events may follow the end.
+func (c *Client) stray(text []byte, events bool) error {
+	text = c.clean(text)
+	if parseErrorBody(text) != nil {
+		return errorInAnswer(text)
+	}
+	if events {
+		err := onlyEvents(text)
+		if err == nil || eval.AsError(err).Kind == eval.KindStatus {
+			return err
+		}
+	}
+	return eval.Errorf(eval.KindMalformed, "the stream has text that is no part of an answer: %s", excerpt(text))
+}
+
+// onlyEvents reports what is wrong with text that should hold nothing but events without an error.
+func onlyEvents(text []byte) error {
+	e := newEventChunks(&bounded{}, bytes.NewReader(text))
+	for {
+		data, err := e.next()
+		switch {
+		case errors.Is(err, io.EOF) && !e.done:
+			return nil
+		case errors.Is(err, io.EOF):
+			e.done = false // a second end mark ends nothing
+		case err != nil:
+			return err
+		case parseErrorBody(data) != nil:
+			return errorInAnswer(data)
+		}
+	}
 }
 
 // streamError explains why a stream gave no answer; n chunks of it had come.
 func (c *Client) streamError(req *http.Request, err error, n int) error {
 	var syntax *json.SyntaxError
+	var stray *strayError
+	if errors.As(err, &stray) {
+		err = c.stray(stray.text, false)
+	}
 	e := &eval.Error{}
 	switch {
 	case errors.As(err, &e):
@@ -153,6 +201,10 @@ type chunks interface {
 	ended() bool
 	// endless reports whether the form has no end of its own.
 	endless() bool
+	// framed reports whether the pieces are server-sent events.
+	framed() bool
+	// rest is what follows the last piece.
+	rest() io.Reader
 }
 
 // chunksOf tells the two forms of a stream apart: a JSON array, as the service documents it, and
@@ -172,7 +224,7 @@ func (c *Client) chunksOf(resp *http.Response) (chunks, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case first == '[', first == '{':
-		return &jsonChunks{limit: limited, dec: json.NewDecoder(in), array: first == '['}, nil
+		return &jsonChunks{limit: limited, in: in, dec: json.NewDecoder(in), array: first == '['}, nil
 	case kind == "text/event-stream", isEvent(in):
 		return newEventChunks(limited, in), nil
 	}
@@ -229,6 +281,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 // jsonChunks are the elements of a JSON array, or objects one after the other.
 type jsonChunks struct {
 	limit  *bounded
+	in     io.Reader // that dec reads from
 	dec    *json.Decoder
 	array  bool
 	begun  bool
@@ -237,6 +290,12 @@ type jsonChunks struct {
 
 func (j *jsonChunks) ended() bool   { return j.closed }
 func (j *jsonChunks) endless() bool { return !j.array }
+func (j *jsonChunks) framed() bool  { return false }
+
+func (j *jsonChunks) rest() io.Reader {
+	j.limit.refill()
+	return io.MultiReader(j.dec.Buffered(), j.in)
+}
 
 func (j *jsonChunks) next() ([]byte, error) {
 	j.limit.refill()
@@ -306,6 +365,45 @@ const endMark = "[DONE]"
 
 func (e *eventChunks) ended() bool   { return e.done }
 func (e *eventChunks) endless() bool { return true }
+func (e *eventChunks) framed() bool  { return true }
+
+// rest is what follows the end mark, line by line.
+func (e *eventChunks) rest() io.Reader {
+	e.limit.refill()
+	var b bytes.Buffer
+	for b.Len() < maxTrailing && e.lines.Scan() {
+		b.Write(e.lines.Bytes())
+		b.WriteByte('\n')
+	}
+	return &b
+}
+
+// isField reports whether a line is one of server-sent events: a comment, one of the four fields, or another that clients
+// ignore. A line without a colon, or one whose name is no lower-case word, comes from something that failed in between.
+func isField(line []byte) bool {
+	name, _, colon := bytes.Cut(line, []byte(":"))
+	switch string(name) {
+	case "data", "event", "id", "retry":
+		return true
+	case "error":
+		return false
+	}
+	return colon && len(bytes.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")) == 0
+}
+
+// stray reads on from a line that is no field: as far as it takes to tell what it is.
+func (e *eventChunks) stray(line []byte) error {
+	text := bytes.Clone(line)
+	for !json.Valid(text) && len(text) < maxTrailing && e.lines.Scan() {
+		text = append(append(text, '\n'), e.lines.Bytes()...)
+	}
+	return &strayError{text}
+}
+
+// strayError is text outside of events.
+type strayError struct{ text []byte }
+
+func (e *strayError) Error() string { return "text outside of events" }
 
 func (e *eventChunks) next() ([]byte, error) {
 	e.limit.refill()
@@ -314,11 +412,13 @@ func (e *eventChunks) next() ([]byte, error) {
 	for !e.done && e.lines.Scan() {
 		line := e.lines.Bytes()
 		switch {
-		case len(line) == 0 && seen && len(bytes.TrimSpace(data)) > 0:
+		case len(line) == 0 && (seen && len(bytes.TrimSpace(data)) > 0 || name == "error"):
 			return e.event(name, data)
 		case len(line) == 0:
 			data, seen, name = nil, false, ""
 			continue
+		case !isField(line):
+			return nil, e.stray(line)
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
@@ -342,6 +442,8 @@ func (e *eventChunks) next() ([]byte, error) {
 		return nil, errTooLarge
 	case err != nil:
 		return nil, err
+	case name == "error":
+		return e.event(name, data)
 	case len(bytes.TrimSpace(data)) == 0:
 		return nil, io.EOF
 	case !json.Valid(data) && string(bytes.TrimSpace(data)) != endMark:
@@ -431,10 +533,10 @@ func (a *assembly) grow(index int, c *eval.Candidate) error {
 }
 
 // keep adds members that evalrun does not know; of one name the last counts.
-func (a *assembly) keep(known, more map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+func (a *assembly) keep(known, more eval.Extra) (eval.Extra, error) {
 	for name, value := range more {
 		if known == nil {
-			known = map[string]json.RawMessage{}
+			known = eval.Extra{}
 		}
 		a.kept += len(name) + len(value) - len(known[name])
 		known[name] = value
@@ -477,7 +579,7 @@ func (a *assembly) response() *eval.Response {
 		c.Text = g.text.String()
 		if len(g.parts) > 0 {
 			if c.Extra == nil {
-				c.Extra = map[string]json.RawMessage{}
+				c.Extra = eval.Extra{}
 			}
 			c.Extra["parts"] = must(eval.Marshal(g.parts))
 		}
@@ -500,6 +602,7 @@ func worst(known, more []eval.SafetyRating) []eval.SafetyRating {
 			known[i].Probability = r.Probability
 		}
 		known[i].Blocked = known[i].Blocked || r.Blocked
+		known[i].Extra = known[i].Extra.Join(r.Extra)
 	}
 	return known
 }
@@ -510,17 +613,6 @@ func joined(known, more *eval.PromptFeedback) *eval.PromptFeedback {
 	}
 	known.BlockReason = cmp.Or(known.BlockReason, more.BlockReason)
 	known.SafetyRatings = worst(known.SafetyRatings, more.SafetyRatings)
+	known.Extra = known.Extra.Join(more.Extra)
 	return known
-}
-
-// later joins the usage of chunks, in which the numbers grow.
-func later(known, more *eval.Usage) *eval.Usage {
-	if known == nil || more == nil {
-		return cmp.Or(more, known)
-	}
-	u := *known
-	u.PromptTokens = max(u.PromptTokens, more.PromptTokens)
-	u.OutputTokens = max(u.OutputTokens, more.OutputTokens)
-	u.TotalTokens = max(u.TotalTokens, more.TotalTokens, u.PromptTokens+u.OutputTokens)
-	return &u
 }

@@ -266,7 +266,7 @@ func (d *Document) trial(data []byte, at int64) {
 // spend adds a call to what the run has cost.
 func (d *Document) spend(model string, attempts int, usage eval.Usage) {
 	d.Spent.Calls += attempts
-	if usage == (eval.Usage{}) {
+	if usage.TotalTokens == 0 && usage.PromptTokens == 0 && usage.OutputTokens == 0 {
 		return
 	}
 	d.Spent.Tokens += usage.TotalTokens
@@ -275,8 +275,7 @@ func (d *Document) spend(model string, attempts int, usage eval.Usage) {
 	}
 	model = d.index.words[d.index.word(model)]
 	u := d.Unpriced[model]
-	u.PromptTokens += usage.PromptTokens
-	u.OutputTokens += usage.OutputTokens
+	u.Add(&usage)
 	d.Unpriced[model] = u
 }
 

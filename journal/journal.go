@@ -298,6 +298,9 @@ func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a %s record cannot be written: %w", kind, err)
 	}
+	if bytes.IndexByte(b, '\n') >= 0 { // readers take a record for a line
+		return nil, fmt.Errorf("a %s record cannot be written: it has a line break, which is a bug in evalrun", kind)
+	}
 	b[opening] = ','
 	b = strconv.AppendInt(append(b[:len(b)-1], seqPrefix...), int64(seq), 10)
 	return append(appendChecksum(b, b), '\n'), nil

@@ -259,6 +259,35 @@ func TestWriteErrorsStay(t *testing.T) {
 	}
 }
 
+// A record with a line break would fall apart for every reader, so none is written, and the file stays good for the next one.
+func TestLineBreaksAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	run := head
+	w, err := Create(dir, &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := result(0, eval.Pass)
+	broken.Response = &eval.Response{Extra: eval.Extra{"a": []byte("{\n}")}}
+	if err := w.Append(broken); err == nil || !strings.Contains(err.Error(), "line break") {
+		t.Errorf("got %v, want an error about the line break", err)
+	}
+	if err := w.Append(result(1, eval.Pass)); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Len() != 1 || len(d.Damaged) > 0 {
+		t.Errorf("got %d trials, damaged %q; want 1 and none", d.Len(), d.Damaged)
+	}
+}
+
 func TestConcurrentAppends(t *testing.T) {
 	dir := t.TempDir()
 	run := head

@@ -121,6 +121,10 @@ func (r *indexed) tokens(key, v gjson.Result) bool {
 		r.usage.OutputTokens = int(v.Int())
 	case "totalTokens":
 		r.usage.TotalTokens = int(v.Int())
+	case "cachedTokens":
+		r.usage.CachedTokens = int(v.Int())
+	case "toolUseTokens":
+		r.usage.ToolUseTokens = int(v.Int())
 	}
 	return true
 }

@@ -85,8 +85,8 @@ func TestLiveChat(t *testing.T) {
 	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || spoken(r.Request.Contents) != want[2] || !r.Request.Live {
 		t.Errorf("%+v", r)
 	}
-	if *r.Usage != (eval.Usage{PromptTokens: 6, OutputTokens: 30, TotalTokens: 36, Source: eval.UsageCounted}) {
-		t.Errorf("%+v", r.Usage)
+	if d := cmp.Diff(&eval.Usage{PromptTokens: 6, OutputTokens: 30, TotalTokens: 36, Source: eval.UsageCounted}, r.Usage); d != "" {
+		t.Error(d)
 	}
 	if r.Timing.LatencyMs != 60 || r.Timing.QueuedMs != 3 || r.Timing.FirstTokenMs != 1 || r.Timing.Attempts != 3 || r.Timing.StartedAt.IsZero() {
 		t.Errorf("%+v", r.Timing)

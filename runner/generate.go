@@ -19,10 +19,7 @@ func (r *run) generate(ctx context.Context, t *Planned, timing *eval.Timing) (*e
 	if err != nil {
 		return nil, err
 	}
-	if resp.Usage == nil {
-		out := eval.EstimateOutput(resp)
-		resp.Usage = &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: out, TotalTokens: call.PromptTokens + out, Source: eval.UsageEstimated}
-	}
+	resp.Usage = call.Usage(resp)
 	return resp, nil
 }
 

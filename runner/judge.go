@@ -226,11 +226,8 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
 		return eval.Errorf(eval.KindNoCandidates, "the judge's answer has no candidates, and nothing was blocked")
 	}
+	resp.Usage = call.Usage(resp)
 	j.Take(resp)
-	if j.Usage == nil {
-		out := eval.EstimateOutput(resp)
-		j.Usage = &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: out, TotalTokens: call.PromptTokens + out, Source: eval.UsageEstimated}
-	}
 	return nil
 }
 

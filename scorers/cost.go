@@ -66,7 +66,7 @@ func compileCost(a args) Scorer {
 		case a.Request == nil || !a.Prices.Knows(a.Request.Model):
 			return unscored("the price list has no price for the model")
 		}
-		cost := a.Prices.Of(a.Request.Model, a.Usage.PromptTokens, a.Usage.OutputTokens)
+		cost := a.Prices.Of(a.Request.Model, &a.Usage)
 		told := amount(cost) + " " + a.Prices.Currency
 		if s.holds(cost) {
 			return yes("%s for %d and %d tokens (%s)", told, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source)

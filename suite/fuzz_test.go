@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -29,12 +30,12 @@ func FuzzPrices(f *testing.F) {
 			t.Error("no models")
 		}
 		for name := range p.Models {
-			cost := p.Of(name, math.MaxInt32, math.MaxInt32)
-			if !p.Knows(name) || !(cost >= 0) || math.IsInf(cost, 0) || p.Of(name, 0, 0) != 0 {
+			cost := p.Of(name, &eval.Usage{PromptTokens: math.MaxInt32, OutputTokens: math.MaxInt32, CachedTokens: 7})
+			if !p.Knows(name) || !(cost >= 0) || math.IsInf(cost, 0) || p.Of(name, &eval.Usage{}) != 0 {
 				t.Errorf("%s: %+v costs %v", name, p.Models[name], cost)
 			}
 		}
-		if p.Knows("") || p.Of("\x00", 1, 1) != 0 {
+		if p.Knows("") || p.Of("\x00", &eval.Usage{PromptTokens: 1, OutputTokens: 1}) != 0 {
 			t.Errorf("%+v", p)
 		}
 	})

@@ -301,6 +301,7 @@ var priceBlock = shape.Block{
 	Keys: []shape.Key{
 		{Name: "input", Is: shape.Number(0, math.MaxInt32), Doc: "Per million tokens of prompts."},
 		{Name: "output", Is: shape.Number(0, math.MaxInt32), Doc: "Per million tokens of answers."},
+		{Name: "cached", Is: shape.Number(0, math.MaxInt32), Doc: "Per million tokens of prompts that the service had in a cache; the price of input when not given."},
 	},
 }
 

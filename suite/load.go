@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/netip"
@@ -321,7 +320,7 @@ func generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 			continue
 		}
 		if c.Extra == nil {
-			c.Extra = map[string]json.RawMessage{}
+			c.Extra = eval.Extra{}
 		}
 		c.Extra[e.Name()] = e.Value.JSON(nil)
 	}

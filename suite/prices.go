@@ -21,7 +21,11 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.Prices {
 	for e := range models.Map().Entries() {
 		checkModelID(e.Key)
 		one := e.Value.Map(priceBlock.Names()...)
-		p.Models[e.Name()] = eval.Price{Input: one.Need("input").Float(0, math.MaxInt32), Output: one.Need("output").Float(0, math.MaxInt32)}
+		price := eval.Price{Input: one.Need("input").Float(0, math.MaxInt32), Output: one.Need("output").Float(0, math.MaxInt32)}
+		if cached := one.Get("cached"); !cached.IsZero() {
+			price.Cached = new(cached.Float(0, math.MaxInt32))
+		}
+		p.Models[e.Name()] = price
 	}
 	if models.IsMapping() && len(p.Models) == 0 {
 		models.Errorf("such as `svc-pro: {input: 0.5, output: 1.5}`, per million tokens", "the price list names no model")

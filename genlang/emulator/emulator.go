@@ -156,13 +156,13 @@ func fail(w http.ResponseWriter, p *problem) {
 	if p.Reason != "" {
 		body.Error.Details = []wireDetail{{Type: "type.googleapis.com/google.rpc.ErrorInfo", Reason: p.Reason, Domain: "service.invalid"}}
 	}
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(p.Status)
 	writeJSON(w, body)
 }
 
 func reply(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.Header().Set("Content-Type", jsonType)
 	writeJSON(w, v)
 }
 

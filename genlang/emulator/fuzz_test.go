@@ -46,7 +46,7 @@ func FuzzScript(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			for _, chunk := range encodeChunks(split(answer, r.chunks)) {
+			for _, chunk := range encodeChunks(split(answer, r.chunks), plainly) {
 				if !json.Valid([]byte(chunk)) {
 					t.Errorf("%s", chunk)
 				}

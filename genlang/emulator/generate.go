@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"encoding/json"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -82,20 +81,42 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 	if !e.wait(r, rule.latency(rng)) {
 		return
 	}
+	if rule.raw != "" {
+		e.raw(w, r, rule, rule.fault(rng, n))
+		return
+	}
 	answer, err := e.answer(req, rule, m, real, rng)
 	if err != nil {
 		fail(w, &problem{http.StatusNotImplemented, "UNIMPLEMENTED", "the emulator's script cannot make an answer: " + err.Error(), ""})
 		return
 	}
 	f := rule.fault(rng, n)
+	encode := plainly
+	if share := e.opts.Script.unknownFields; share > 0 && rng.Float64() < share {
+		encode = withUnknownFields
+	}
 	switch {
 	case stream && (f == nil || f.inStream()):
-		e.stream(w, r, rule, f, answer)
+		e.stream(w, r, rule, f, split(answer, rule.chunks), encode)
 	case f != nil:
-		e.misbehave(w, r, f, answer)
+		e.misbehave(w, r, f, plainly(answer))
 	default:
-		reply(w, answer)
+		w.Header().Set("Content-Type", jsonType)
+		_, _ = w.Write(encode(answer))
 	}
+}
+
+// raw sends the literal body of a rule, or what a fault leaves of it.
+func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault) {
+	if f != nil {
+		e.misbehave(w, r, f, []byte(rule.raw))
+		return
+	}
+	w.Header().Set("Content-Type", jsonType)
+	if body := strings.TrimSpace(rule.raw); body != "" && !strings.ContainsAny(body[:1], "{[") {
+		w.Header().Set("Content-Type", events.contentType)
+	}
+	_, _ = w.Write([]byte(rule.raw))
 }
 
 // wait sleeps for d; false when the client has gone meanwhile.
@@ -281,7 +302,7 @@ func pick(replies []weighted, temperature float64, rng *rand.Rand) int {
 }
 
 // misbehave does what the fault says instead of answering.
-func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, answer wireResponse) {
+func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, body []byte) {
 	switch {
 	case f.status > 0:
 		if f.retryAfter > 0 {
@@ -295,11 +316,7 @@ func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, a
 		}
 		panic(http.ErrAbortHandler)
 	case f.cut:
-		body, err := json.Marshal(answer)
-		if err != nil { // plain strings and numbers
-			panic(err)
-		}
-		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+		w.Header().Set("Content-Type", jsonType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body[:len(body)/2])
 		if flusher, ok := w.(http.Flusher); ok {
@@ -307,7 +324,7 @@ func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, a
 		}
 		panic(http.ErrAbortHandler)
 	default:
-		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+		w.Header().Set("Content-Type", jsonType)
 		_, _ = w.Write([]byte(malformed[f.malformed]))
 	}
 }

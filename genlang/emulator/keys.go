@@ -12,12 +12,14 @@ import (
 var scriptBlock = shape.Block{Keys: []shape.Key{
 	{Name: "rules", Is: shape.List(ruleBlock.Shape()), Doc: "The first rule that matches answers; without a match comes a deterministic echo."},
 	{Name: "usage", Is: shape.Bool, Doc: "Whether answers carry usageMetadata."},
+	{Name: "unknownFields", Is: shape.Number(0, 1), Doc: "The share of answers that are indented and carry fields that the specification does not name."},
 }}
 
 var ruleBlock = shape.Block{Keys: []shape.Key{
 	{Name: "match", Is: matchBlock.Shape(), Doc: "All that are given must hold; without `match` the rule answers everything."},
 	{Name: "reply", Is: shape.Text, Doc: "The answer; a template with prompt, model, turns, images and groups."},
 	{Name: "replies", Is: shape.List(replyBlock.Shape()), Doc: "Answers of which one is drawn."},
+	{Name: "raw", Is: shape.Text, Doc: "The literal body of the reply, sent as it is."},
 	{Name: "finishReason", Is: shape.Suggesting(append([]string{"STOP", "MAX_TOKENS"}, eval.BlockReasons...)...)},
 	{Name: "safetyRatings", Is: shape.List(ratingBlock.Shape()), Doc: "They block when the request's threshold says so."},
 	{Name: "blockReason", Is: shape.Text, Doc: "The prompt itself is blocked: no candidates."},

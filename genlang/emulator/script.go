@@ -19,8 +19,9 @@ import (
 // Script says how an emulator answers: the first rule that matches; without a match the
 // prompt is echoed.
 type Script struct {
-	rules []*rule
-	usage bool
+	rules         []*rule
+	usage         bool
+	unknownFields float64 // the share of answers that carry some
 }
 
 type rule struct {
@@ -29,6 +30,7 @@ type rule struct {
 	image         *bool
 	turns         int
 	replies       []weighted
+	raw           string // the literal body; "": an answer is made
 	finishReason  string
 	ratings       []eval.SafetyRating
 	blockReason   string
@@ -81,6 +83,7 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 	}
 	m := root.Map(scriptBlock.Names()...)
 	s.usage = m.Get("usage").Bool()
+	s.unknownFields = m.Get("unknownFields").Float(0, 1)
 	for _, n := range m.Get("rules").Seq() {
 		s.rules = append(s.rules, readRule(n))
 	}
@@ -104,6 +107,9 @@ func readRule(n yamlnode.Node) *rule {
 			one.weight = v.Float(1e-9, 1e9)
 		}
 		r.replies = append(r.replies, one)
+	}
+	if r.raw = m.Get("raw").Str(); r.raw != "" && (m.Has("reply") || m.Has("replies")) {
+		m.Key("raw").Errorf("", "a rule has one of reply, replies and raw")
 	}
 	for _, item := range m.Get("safetyRatings").Seq() {
 		w := item.Map(ratingBlock.Names()...)

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -19,7 +20,7 @@ type framing struct {
 }
 
 var (
-	jsonArray = framing{contentType: "application/json; charset=UTF-8", open: "[", between: "\n,\r\n", finished: "\n]\n"}
+	jsonArray = framing{contentType: jsonType, open: "[", between: "\n,\r\n", finished: "\n]\n"}
 	events    = framing{contentType: "text/event-stream", before: "data: ", after: "\r\n\r\n"}
 )
 
@@ -54,6 +55,18 @@ func (s *streamWriter) raw(text string) {
 	s.flush()
 }
 
+// fit makes a chunk one line where the framing wants that.
+func (s *streamWriter) fit(body []byte) []byte {
+	if s.framing != events {
+		return body
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, body); err != nil { // it was encoded here
+		panic(err)
+	}
+	return line.Bytes()
+}
+
 func (s *streamWriter) chunk(body string) {
 	lead := s.open
 	if s.written > 0 {
@@ -70,10 +83,10 @@ func (s *streamWriter) end() {
 	s.raw(s.finished)
 }
 
-// stream sends an answer in chunks, or misbehaves in the middle of it.
-func (e *Emulator) stream(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, answer wireResponse) {
-	chunks := encodeChunks(split(answer, rule.chunks))
+// stream sends the chunks of an answer, or misbehaves in the middle of it.
+func (e *Emulator) stream(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, answer []wireResponse, encode func(wireResponse) []byte) {
 	s := newStreamWriter(w, framingOf(r))
+	chunks := encodeChunks(answer, func(c wireResponse) []byte { return s.fit(encode(c)) })
 	stopAt := len(chunks)
 	if f != nil {
 		stopAt = min(f.after, len(chunks)-1)
@@ -186,14 +199,10 @@ func cutEvenly(text string, n int) []string {
 	return out
 }
 
-func encodeChunks(chunks []wireResponse) []string {
+func encodeChunks(chunks []wireResponse, encode func(wireResponse) []byte) []string {
 	out := make([]string, len(chunks))
 	for i, c := range chunks {
-		body, err := json.Marshal(c)
-		if err != nil { // plain strings and numbers
-			panic(err)
-		}
-		out[i] = string(body)
+		out[i] = string(encode(c))
 	}
 	return out
 }

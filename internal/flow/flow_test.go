@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -269,7 +270,7 @@ func TestUsage(t *testing.T) {
 		f := &fake{generate: answer}
 		l := NewLedger(test.cfg)
 		resp, err := l.Limit(f).Generate(t.Context(), &eval.Call{PromptTokens: 7})
-		if err != nil || *resp.Usage != test.want || f.count != test.counts {
+		if err != nil || !reflect.DeepEqual(*resp.Usage, test.want) || f.count != test.counts {
 			t.Errorf("%+v: %+v, %d counts, %v", test.cfg, resp.Usage, f.count, err)
 		}
 	}

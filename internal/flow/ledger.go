@@ -132,7 +132,7 @@ type limited struct {
 }
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, s.ledger.price(call.Model, call.PromptTokens, call.OutputLimit))
+	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, s.ledger.price(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit}))
 	if err != nil {
 		return nil, err
 	}
@@ -141,18 +141,16 @@ func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		s.ledger.settle(held, costOf(eval.AsError(err), held.reserved))
 		return nil, err
 	}
-	if resp.Usage == nil {
+	if resp.Usage == nil || resp.Usage.Source == "" {
 		resp.Usage = s.usage(ctx, call, resp)
 	}
-	cost := s.ledger.price(call.Model, resp.Usage.PromptTokens, resp.Usage.OutputTokens)
-	cost.tokens = resp.Usage.TotalTokens
-	s.ledger.settle(held, cost)
+	s.ledger.settle(held, s.ledger.price(call.Model, resp.Usage))
 	return resp, nil
 }
 
-// price is what a call with so many tokens costs: one at least, since no call is for nothing.
-func (l *Ledger) price(model string, input, output int) amount {
-	return amount{max(1, input+output), l.cfg.Prices.Of(model, input, output)}
+// price is what a call with a usage costs: one token at least, since no call is for nothing.
+func (l *Ledger) price(model string, u *eval.Usage) amount {
+	return amount{max(1, u.TotalTokens, u.PromptTokens+u.OutputTokens), l.cfg.Prices.Of(model, u)}
 }
 
 // costOf is what a failed attempt is taken to have cost: nothing when the service
@@ -178,7 +176,7 @@ func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 
 // Embed costs what its texts are estimated to be: the answer tells no usage.
 func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
-	cost := s.ledger.price(call.Model, call.Tokens(), 0)
+	cost := s.ledger.price(call.Model, &eval.Usage{PromptTokens: call.Tokens()})
 	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, cost)
 	if err != nil {
 		return nil, err
@@ -191,9 +189,9 @@ func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector
 	return v, err
 }
 
-// usage counts or guesses what an answer cost.
+// usage counts or estimates what the service did not report of an answer's cost.
 func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
-	u := &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: eval.EstimateOutput(resp), Source: eval.UsageEstimated}
+	u := call.Usage(resp)
 	if s.ledger.cfg.CountOutput && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
 		ask := &eval.Call{Request: eval.Request{Model: call.Model, APIVersion: call.APIVersion}, TrialID: call.TrialID}
 		for _, c := range resp.Candidates {
@@ -201,9 +199,9 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 		}
 		if n, err := s.CountTokens(ctx, ask); err == nil { // without it the estimate stands
 			u.OutputTokens, u.Source = n, eval.UsageCounted
+			u.TotalTokens = u.PromptTokens + u.OutputTokens + u.ToolUseTokens
 		}
 	}
-	u.TotalTokens = u.PromptTokens + u.OutputTokens
 	return u
 }
 

@@ -133,8 +133,8 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 		a.PromptTokens += tokens
 		a.ReplyTokens += replies
 		a.MaxOutputTokens += output
-		f.LeastCost += settings.Prices.Of(t.Model, tokens, 0)
-		f.MostCost += settings.Prices.Of(t.Model, tokens+replies, output)
+		f.LeastCost += settings.Prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
+		f.MostCost += settings.Prices.Of(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
 		unknown = unknown || output == 0
 		if t.MustCount(limits.CountTokens, matter) {
 			f.CountCalls += turns - 1 // later turns of a live chat are not alike
@@ -198,7 +198,7 @@ func (f *Forecast) judging(all []runner.Judging, prices *eval.Prices) (unknown b
 	for _, j := range all {
 		f.JudgeCalls += j.Calls
 		f.JudgeTokens += j.PromptTokens + j.OutputTokens
-		f.MostCost += prices.Of(j.Model, j.PromptTokens, j.OutputTokens)
+		f.MostCost += prices.Of(j.Model, &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens})
 		unknown = unknown || !j.Known
 	}
 	return unknown

@@ -235,7 +235,7 @@ func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, er
 		r.workers = begun.Limits.Concurrency
 	}
 	for model, u := range r.doc.Unpriced {
-		s.spent.Money += s.Prices.Of(model, u.PromptTokens, u.OutputTokens)
+		s.spent.Money += s.Prices.Of(model, &u)
 	}
 	return s, err
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -141,7 +142,7 @@ func TestTurns(t *testing.T) {
 		if a == nil {
 			t.Fatalf("turn %d is not known", i+1)
 		}
-		if got := a.Replay(call); got.Text() != turn.Text() || *got.Usage != turn.Usage || call.Timing.LatencyMs != float64(i) {
+		if got := a.Replay(call); got.Text() != turn.Text() || !reflect.DeepEqual(*got.Usage, turn.Usage) || call.Timing.LatencyMs != float64(i) {
 			t.Errorf("turn %d: %+v", i+1, got)
 		}
 	}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// recordedService serves recorded replies of a real service, each under a model of its own, and counts the calls.
+type recordedService struct {
+	*httptest.Server
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+// recording is a reply as it came.
+type recording struct {
+	model  string // also its name
+	body   []byte
+	status int
+	stream bool
+}
+
+// recordings reads the replies in genlang/testdata. Each that came in one piece is there a second time, indented once more.
+func recordings(t *testing.T) []recording {
+	t.Helper()
+	files, err := filepath.Glob("../../genlang/testdata/*-*.*")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d recordings, %v", len(files), err)
+	}
+	var out []recording
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.ReplaceAll(filepath.Base(file), ".", "-")
+		r := recording{model: name, body: body, status: 200, stream: strings.HasPrefix(name, "streaming")}
+		var failed struct {
+			Error *struct{ Code int } `json:"error"`
+		}
+		if json.Unmarshal(body, &failed) == nil && failed.Error != nil {
+			r.status = failed.Error.Code
+		}
+		out = append(out, r)
+		var indented bytes.Buffer
+		if json.Indent(&indented, body, "\t", "\r\n\t  ") == nil {
+			r.model, r.body = name+"-indented", indented.Bytes()
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func serveRecordings(t *testing.T, all []recording) *recordedService {
+	t.Helper()
+	s := &recordedService{calls: map[string]int{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		model, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/models/"), ":")
+		i := slices.IndexFunc(all, func(one recording) bool { return one.model == model })
+		switch {
+		case method == "":
+			fmt.Fprintf(w, `{"name":"models/%s","inputTokenLimit":"10000","outputTokenLimit":8192}`, model)
+			return
+		case i < 0:
+			http.NotFound(w, r)
+			return
+		}
+		s.mu.Lock()
+		s.calls[method]++
+		s.mu.Unlock()
+		kind := "application/json"
+		if bytes.HasPrefix(all[i].body, []byte("data:")) {
+			kind = "text/event-stream"
+		}
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(all[i].status)
+		_, _ = w.Write(all[i].body)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *recordedService) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls["generateContent"] + s.calls["streamGenerateContent"]
+}
+
+// Every recorded reply goes through a whole run: the journal, the reports, resume after a kill, record and replay. No answer is lost
+// and none is paid for twice.
+func TestRecordedRepliesThroughARun(t *testing.T) {
+	all := slices.DeleteFunc(recordings(t), func(r recording) bool { return strings.Contains(r.model, "api-key") || r.status == 403 }) // they end a run
+	service := serveRecordings(t, all)
+	var targets strings.Builder
+	for _, r := range all {
+		fmt.Fprintf(&targets, "  - {name: %s, model: %s, stream: %t}\n", r.model, r.model, r.stream)
+	}
+	dir := t.TempDir()
+	suite := "version: 1\nname: recorded\ntargets:\n" + targets.String() + "prompts: [{name: p, text: hello}]\n" +
+		"defaults: {scorers: [{finishReason: STOP}]}\ncases: [{name: c}]\nlimits: {concurrency: 8, attempts: 1}\n"
+	if err := os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	evalrun := program(t)
+	finish := func(want int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(evalrun, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "EVALRUN_API_KEY=k", "EVALRUN_BASE_URL="+service.URL)
+		text, err := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != want {
+			t.Fatalf("evalrun %v: exit %d, want %d (%v)\n%.3000s", args, code, want, err, text)
+		}
+		return string(text)
+	}
+	finish(1, "run", "suite.yaml", "--out", "whole", "--record", "kept", "-q", "-o", "jsonl=whole.jsonl", "-o", "junit=whole.xml", "-o", "html=whole.html", "-o", "csv=whole.csv")
+	if got := service.asked(); got != len(all) {
+		t.Errorf("%d calls for %d recordings", got, len(all))
+	}
+	run, err := os.ReadFile(filepath.Join(dir, "whole", "run.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Count(string(run), "\n"), len(all)+2; got != want {
+		t.Errorf("the run file has %d lines, want %d", got, want)
+	}
+	if got := strings.Count(readText(t, dir, "whole.xml"), "<testcase "); got != len(all) {
+		t.Errorf("JUnit has %d test cases, want %d", got, len(all))
+	}
+
+	finish(1, "resume", "whole", "-q", "-o", "jsonl=again.jsonl") // complete: nothing is sent
+	if got := service.asked(); got != len(all) {
+		t.Errorf("resume of a complete run: %d calls in all, want %d", got, len(all))
+	}
+	if readText(t, dir, "again.jsonl") != readText(t, dir, "whole.jsonl") {
+		t.Error("the report of the resumed run differs")
+	}
+
+	lines := strings.SplitAfter(string(run), "\n")
+	half := strings.Join(lines[:len(lines)/2], "") + lines[len(lines)/2][:20]
+	if err := os.WriteFile(filepath.Join(dir, "whole", "run.jsonl"), []byte(half), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	missing := len(all) - (len(lines)/2 - 1)
+	failed := strings.Count(half, `"outcome":"error"`)
+	finish(1, "resume", "whole", "-q", "-o", "jsonl=again.jsonl")
+	if got := service.asked() - len(all); got > missing+failed {
+		t.Errorf("resume made %d calls, want at most %d and %d errors", got, missing, failed)
+	}
+	if got, want := outcomes(t, dir, "again.jsonl"), outcomes(t, dir, "whole.jsonl"); got != want {
+		t.Errorf("after resume:\n%s\nwant\n%s", got, want)
+	}
+
+	before := service.asked()
+	finish(1, "run", "suite.yaml", "--out", "replayed", "--replay", "kept", "-q", "-o", "jsonl=replayed.jsonl")
+	if service.asked() != before {
+		t.Error("a replay sent requests")
+	}
+	answered := regexp.MustCompile(`(?m)^.* (pass|fail) .*\n`)
+	got, want := answered.FindAllString(outcomes(t, dir, "replayed.jsonl"), -1), answered.FindAllString(outcomes(t, dir, "whole.jsonl"), -1)
+	if len(want) < 40 || !slices.Equal(got, want) {
+		t.Errorf("replayed:\n%s\nwant\n%s", got, want)
+	}
+}
+
+func readText(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// outcomes are the targets of a report with what became of them, a line each.
+func outcomes(t *testing.T, dir, name string) string {
+	t.Helper()
+	var out strings.Builder
+	for line := range strings.Lines(readText(t, dir, name)) {
+		var r struct {
+			Target, Outcome string
+			Response        json.RawMessage
+			Error           *struct{ Kind, Message string }
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s %s %s", r.Target, r.Outcome, r.Response)
+		if r.Error != nil {
+			fmt.Fprintf(&out, " %s: %s", r.Error.Kind, r.Error.Message)
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}

@@ -1,0 +1,76 @@
+package emulator
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// jsonType is the media type of answers.
+const jsonType = "application/json; charset=UTF-8"
+
+// plainly encodes an answer, or a chunk of one, with the fields that the specification names.
+func plainly(answer wireResponse) []byte {
+	body, err := json.Marshal(answer)
+	if err != nil { // plain strings and numbers
+		panic(err)
+	}
+	return body
+}
+
+// unknownOfCandidate and unknownOfAnswer are fields that services of this family send and the specification does not name, with
+// objects and lists in them.
+const (
+	unknownOfCandidate = `{
+  "citationMetadata": {"citationSources": [{"startIndex": 0, "endIndex": 4, "uri": "https://example.invalid/a?b=\"c\"", "license": ""}]},
+  "groundingMetadata": {"webSearchQueries": ["one", "two\n"], "searchEntryPoint": {"renderedContent": "<b>x</b>"}, "retrievalMetadata": {}},
+  "logprobsResult": {"chosenCandidates": [{"token": "P", "logProbability": -1.5e-7}], "topCandidates": [[], null]},
+  "avgLogprobs": -0.25
+}`
+	unknownOfAnswer = `{"responseId": "r-1", "createTime": "2026-01-01T00:00:00Z", "modelStatus": {"stage": "STABLE", "notes": []}}`
+	unknownOfUsage  = `{"promptTokensDetails": [{"modality": "TEXT", "tokenCount": 1}], "trafficType": "ON_DEMAND"}`
+	unknownOfRating = `{"severity": {"name": "LOW", "score": 0.125}}`
+)
+
+// withUnknownFields encodes an answer as services do: indented, with fields beyond the specification.
+func withUnknownFields(answer wireResponse) []byte {
+	body := object(plainly(answer))
+	merge(body, unknownOfAnswer)
+	if usage, ok := body["usageMetadata"].(map[string]any); ok {
+		merge(usage, unknownOfUsage)
+	}
+	feedback, _ := body["promptFeedback"].(map[string]any)
+	rated := []map[string]any{feedback}
+	candidates, _ := body["candidates"].([]any)
+	for _, one := range candidates {
+		candidate, _ := one.(map[string]any)
+		merge(candidate, unknownOfCandidate)
+		rated = append(rated, candidate)
+	}
+	for _, one := range rated {
+		ratings, _ := one["safetyRatings"].([]any)
+		for _, rating := range ratings {
+			merge(rating.(map[string]any), unknownOfRating)
+		}
+	}
+	out, err := json.MarshalIndent(body, "", "  ")
+	if err != nil { // it was decoded from JSON
+		panic(err)
+	}
+	return append(out, '\n')
+}
+
+func object(text []byte) map[string]any {
+	out := map[string]any{}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&out); err != nil { // it is part of the program
+		panic(err)
+	}
+	return out
+}
+
+func merge(into map[string]any, text string) {
+	for name, value := range object([]byte(text)) {
+		into[name] = value
+	}
+}

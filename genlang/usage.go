@@ -1,0 +1,148 @@
+package genlang
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// number is a whole number that some servers send as text, or with a fraction of zero.
+type number int
+
+// UnmarshalJSON reads 15, "15" and 15.0.
+func (n *number) UnmarshalJSON(data []byte) error {
+	text := strings.TrimSpace(strings.Trim(string(data), `"`))
+	if text == "" || text == "null" {
+		return nil
+	}
+	if i, err := strconv.Atoi(text); err == nil {
+		*n = number(i)
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxTokens {
+		return &shapeError{"a number", kindOf(data)}
+	}
+	*n = number(f)
+	return nil
+}
+
+// real is a number that some servers send as text.
+type real float64
+
+// UnmarshalJSON reads 0.5 and "0.5".
+func (r *real) UnmarshalJSON(data []byte) error {
+	f, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(data), `"`)), 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return &shapeError{"a number", kindOf(data)}
+	}
+	*r = real(f)
+	return nil
+}
+
+// maxTokens is the largest number of tokens that can be true.
+const maxTokens = 1 << 40
+
+// plausible reports whether n can be a number of tokens.
+func plausible(n int) bool { return n >= 0 && n <= maxTokens }
+
+// wireUsage is the service's record of what an answer cost. Its total covers all of the others but the cached tokens, which are
+// part of the prompt.
+type wireUsage struct {
+	Prompt     number  `json:"promptTokenCount"`
+	Candidates *number `json:"candidatesTokenCount"`
+	Thoughts   number  `json:"thoughtsTokenCount"`
+	Cached     number  `json:"cachedContentTokenCount"`
+	ToolUse    number  `json:"toolUsePromptTokenCount"`
+	Total      number  `json:"totalTokenCount"`
+}
+
+// readUsage reads the record with the fields that evalrun does not know; nil when there is none that could be true.
+func readUsage(f fields) *eval.Usage {
+	var w wireUsage
+	for name, to := range map[string]any{
+		"promptTokenCount": &w.Prompt, "candidatesTokenCount": &w.Candidates, "thoughtsTokenCount": &w.Thoughts,
+		"cachedContentTokenCount": &w.Cached, "toolUsePromptTokenCount": &w.ToolUse, "totalTokenCount": &w.Total,
+	} {
+		if f.take(name, to) != nil {
+			return nil
+		}
+	}
+	u := w.usage()
+	if u != nil {
+		u.Extra = eval.NewExtra(f)
+	}
+	return u
+}
+
+// usage adds up the record. Its source is "" when the number of output tokens is not in it, as in chunks before the last.
+func (w *wireUsage) usage() *eval.Usage {
+	if w == nil || w.Prompt == 0 && w.Total == 0 {
+		return nil
+	}
+	u := &eval.Usage{
+		PromptTokens: int(w.Prompt), OutputTokens: int(w.Thoughts), CachedTokens: int(w.Cached), ToolUseTokens: int(w.ToolUse),
+		Source: eval.UsageService,
+	}
+	input := u.PromptTokens + u.ToolUseTokens
+	switch {
+	case w.Candidates != nil:
+		u.OutputTokens += int(*w.Candidates)
+	case int(w.Total) > input:
+		u.OutputTokens = int(w.Total) - input
+	default:
+		u.Source = ""
+	}
+	u.TotalTokens = max(int(w.Total), input+u.OutputTokens)
+	for _, n := range []int{u.PromptTokens, u.OutputTokens, u.CachedTokens, u.ToolUseTokens, u.TotalTokens} {
+		if !plausible(n) {
+			return nil
+		}
+	}
+	return u
+}
+
+// later joins the usage of chunks, whose numbers grow.
+func later(known, more *eval.Usage) *eval.Usage {
+	if known == nil {
+		return more
+	}
+	if more == nil {
+		return known
+	}
+	u := *known
+	u.PromptTokens = max(u.PromptTokens, more.PromptTokens)
+	u.OutputTokens = max(u.OutputTokens, more.OutputTokens)
+	u.CachedTokens = max(u.CachedTokens, more.CachedTokens)
+	u.ToolUseTokens = max(u.ToolUseTokens, more.ToolUseTokens)
+	u.TotalTokens = max(u.TotalTokens, more.TotalTokens, u.PromptTokens+u.OutputTokens+u.ToolUseTokens)
+	if more.Source != "" {
+		u.Source = more.Source
+	}
+	u.Extra = u.Extra.Join(more.Extra)
+	return &u
+}
+
+// wireModel is the metadata of a model as it comes.
+type wireModel struct {
+	eval.Model
+	InputTokenLimit  number  `json:"inputTokenLimit"`
+	OutputTokenLimit number  `json:"outputTokenLimit"`
+	Temperature      *real   `json:"temperature"`
+	TopP             *real   `json:"topP"`
+	TopK             *number `json:"topK"`
+}
+
+func (w *wireModel) model() eval.Model {
+	m := w.Model
+	m.InputTokenLimit, m.OutputTokenLimit = int(w.InputTokenLimit), int(w.OutputTokenLimit)
+	m.Temperature, m.TopP = (*float64)(w.Temperature), (*float64)(w.TopP)
+	m.TopK = (*int)(w.TopK)
+	return m
+}
+
+// hasError reports whether a decoded object holds an error.
+func hasError(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
