@@ -230,6 +230,29 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 	return p.Response, nil
 }
 
+// ParseReply decodes a reply of the service that was kept in a file: the answer to generateContent, or the array of a stream, in either
+// spelling of its keys. The error is an *eval.Error; the reply of a failed call is one.
+func ParseReply(data []byte) (*eval.Response, error) {
+	data = eval.CamelKeys(bytes.TrimSpace(data))
+	if len(data) == 0 || data[0] != '[' {
+		return ParseResponse(data)
+	}
+	var chunks []json.RawMessage
+	if err := decode(data, &chunks); err != nil {
+		return nil, err
+	}
+	var whole assembly
+	for _, chunk := range chunks {
+		if _, err := whole.add(chunk); err != nil {
+			return nil, err
+		}
+	}
+	if !whole.finished() {
+		return nil, eval.Errorf(eval.KindTruncated, "the stream ends before its answer does")
+	}
+	return whole.response(), nil
+}
+
 // parsed is an answer, or a chunk of one, with the indexes that its candidates carry.
 type parsed struct {
 	*eval.Response

@@ -105,8 +105,13 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 		switch {
 		case e == nil:
 		case e.NotFound():
-			c.unknown(ctx, key, pos, where, method)
-			return nil, nil
+			missing := Missing(ctx, c.source, key.apiVersion, key.id, method, e)
+			if !missing.Unlisted {
+				c.diags.Errorf(pos, missing.Hint, "the service has no model `%s` (%s)%s", key.id, where, missing.Words())
+				return nil, nil
+			}
+			c.notice(fmt.Sprintf("the service reports no metadata of models; limits of %s are those of the specification, if it names the model", key.id))
+			m = eval.NamedModel(key.id)
 		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 			return nil, e
 		case e.Kind == eval.KindReplayMiss: // nobody was asked
@@ -128,18 +133,45 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 	return m, nil
 }
 
-func (c *modelCheck) unknown(ctx context.Context, key modelKey, pos diag.Pos, where, method string) {
-	hint := ""
-	if models, err := c.source.Models(ctx, key.apiVersion); err == nil {
-		var ids []string
-		for i := range models {
-			if models[i].Supports(method) {
-				ids = append(ids, models[i].ID())
-			}
-		}
-		hint = diag.DidYouMean(key.id, ids)
+// MissingModel is what the service says of a model that it does not know.
+type MissingModel struct {
+	// Unlisted says that the service has no list of models either, so that nothing is known of the model.
+	Unlisted bool
+	Message  string // the service's own words
+	Hint     string // where the model is, or one like it
+}
+
+// Words are the service's own words after a colon, "" when there are none.
+func (m *MissingModel) Words() string {
+	if m.Message == "" {
+		return ""
 	}
-	c.diags.Errorf(pos, hint, "the service has no model `%s` (%s)", key.id, where)
+	return ": " + m.Message
+}
+
+// Missing looks for a model that the service says it does not have, err being what it said. Method, if any, is what the model is
+// wanted for.
+func Missing(ctx context.Context, source eval.ModelSource, apiVersion, id, method string, err *eval.Error) MissingModel {
+	models, failed := source.Models(ctx, apiVersion)
+	if e := eval.AsError(failed); e != nil && e.NotFound() {
+		return MissingModel{Unlisted: true, Message: err.Message}
+	}
+	var ids []string
+	for i := range models {
+		if method == "" || models[i].Supports(method) {
+			ids = append(ids, models[i].ID())
+		}
+	}
+	missing := MissingModel{Message: err.Message, Hint: diag.DidYouMean(id, ids)}
+	for _, version := range eval.APIVersions {
+		if version == apiVersion {
+			continue
+		}
+		if _, err := source.Model(ctx, version, id); err == nil {
+			missing.Hint = fmt.Sprintf("version %s of the interface has it: set `apiVersion: %s`", version, version)
+		}
+	}
+	return missing
 }
 
 func (c *modelCheck) target(t *suite.Target, m *eval.Model) {

@@ -309,7 +309,7 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 		"6 the service has no model `svc-prp` (target `c`) did you mean `svc-pro`?",
 		"7 maxOutputTokens 11 is above the outputTokenLimit 10 of known ",
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(src.asked) != "[v1/known v1beta/known v1/svc-prp]" {
+	if fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(src.asked) != "[v1/known v1beta/known v1/svc-prp v1beta/svc-prp]" {
 		t.Errorf("%q %v", got, src.asked)
 	}
 

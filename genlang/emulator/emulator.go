@@ -31,6 +31,7 @@ type Options struct {
 	Key          string            // "" takes any key, but not none
 	HeaderPrefix string            // default x-svc
 	Alias        map[string]string // names that stand for one of the seven models
+	AnyModel     bool              // every other name is a model too, with every method and generous limits
 	Seed         uint64
 	// Consent is how logins are granted: ConsentPage (the default), ConsentAuto or ConsentDeny.
 	Consent string
@@ -274,12 +275,24 @@ func (e *Emulator) model(id string) *eval.Model {
 		real = to
 	}
 	i := slices.IndexFunc(e.models, func(m eval.Model) bool { return m.ID() == real })
-	if i < 0 {
+	switch {
+	case i < 0 && e.opts.AnyModel:
+		return anyModel(id)
+	case i < 0:
 		return nil
 	}
 	m := e.models[i]
 	m.Name = "models/" + id
 	return &m
+}
+
+// anyModel is a model of which nothing is known but its name.
+func anyModel(id string) *eval.Model {
+	return &eval.Model{
+		Name: "models/" + id, Version: "001", DisplayName: id, Description: "No model is behind this name: evalrun's emulator answers from a script.",
+		InputTokenLimit: 1 << 20, OutputTokenLimit: 1 << 16,
+		SupportedGenerationMethods: []string{eval.MethodGenerate, eval.MethodCountTokens, eval.MethodEmbed},
+	}
 }
 
 // supports reports whether a model has a method. The list in its metadata names neither streams nor

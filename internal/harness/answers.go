@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/genlang"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -24,9 +25,30 @@ type answerLine struct {
 	Repeat       int            `json:"repeat"`
 	Text         *string        `json:"text"` // this, or response, or turns
 	FinishReason string         `json:"finishReason"`
-	Response     *eval.Response `json:"response"`
+	Response     *givenResponse `json:"response"`
 	Usage        *eval.Usage    `json:"usage"`
 	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
+}
+
+// givenResponse is a response as run files have it, or as the service sent it.
+type givenResponse struct{ eval.Response }
+
+// UnmarshalJSON tells the two apart: in run files, candidates have a text of their own.
+func (r *givenResponse) UnmarshalJSON(data []byte) error {
+	var probe struct {
+		Candidates []struct {
+			Text *string `json:"text"`
+		} `json:"candidates"`
+	}
+	if err := json.Unmarshal(data, &probe); err == nil && len(probe.Candidates) > 0 && probe.Candidates[0].Text != nil {
+		return json.Unmarshal(data, &r.Response)
+	}
+	parsed, err := genlang.ParseReply(data)
+	if err != nil {
+		return fmt.Errorf("`response` is neither that of a run file nor a reply of the service: %w", err)
+	}
+	r.Response = *parsed
+	return nil
 }
 
 // answers are answers that were made elsewhere, to be judged without a service.
@@ -93,11 +115,11 @@ func newAnswerLine(line []byte) (one answerLine, err error) {
 	case one.Turns != nil && len(one.Turns) == 0:
 		return one, errors.New("`turns` is empty")
 	case one.Text != nil:
-		one.Response = new(answering(*one.Text, cmp.Or(one.FinishReason, "STOP")))
+		one.Response = &givenResponse{answering(*one.Text, cmp.Or(one.FinishReason, "STOP"))}
 	case one.FinishReason != "":
 		return one, errors.New("`finishReason` goes with `text`; in a `response` it stands with its candidate")
 	case one.Turns != nil:
-		one.Response = new(answering(one.Turns[len(one.Turns)-1], "STOP"))
+		one.Response = &givenResponse{answering(one.Turns[len(one.Turns)-1], "STOP")}
 	}
 	return one, nil
 }
@@ -130,7 +152,7 @@ func (l *answerLine) checkTurns(t *runner.Planned) error {
 
 // result is the answer as if it had been recorded.
 func (l *answerLine) result() *eval.Result {
-	r := &eval.Result{Response: l.Response, Usage: l.Usage}
+	r := &eval.Result{Response: &l.Response.Response, Usage: cmp.Or(l.Usage, l.Response.Usage)}
 	for _, text := range l.Turns {
 		r.Turns = append(r.Turns, eval.Turn{Response: answering(text, "STOP"), Usage: eval.Usage{Source: eval.UsageEstimated}})
 	}

@@ -167,7 +167,7 @@ func (s *Session) startEmulator() error {
 	if err != nil {
 		return err
 	}
-	e := emulator.New(emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed})
+	e := emulator.New(emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed, AnyModel: true})
 	if s.emulator, err = e.Start("127.0.0.1:0"); err != nil {
 		return &ExitError{ExitIncomplete, err}
 	}

@@ -263,7 +263,9 @@ func (d *Doctor) service(ctx context.Context, loaded *Loaded, settings Settings)
 	defer session.Close()
 	started := time.Now()
 	models, err := session.Models(ctx)
-	if err != nil {
+	if e := eval.AsError(err); e != nil && e.NotFound() {
+		d.warning("service", fmt.Sprintf("%s reports no metadata of models: %s", session.Settings.Service.BaseURL, e.Message), "runs work without it, if the address is right", "")
+	} else if err != nil {
 		d.problem("service", ExitIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between", "install#is-everything-right")
 	} else {
 		text := fmt.Sprintf("%s answers in %s", session.Settings.Service.BaseURL, time.Since(started).Round(time.Millisecond))

@@ -27,7 +27,7 @@ func TestDoctor(t *testing.T) {
 			}, ExitOK, []string{"warning clock: the clock of this machine is", "ok models: the service lists 1"}, "",
 		},
 		{
-			"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
+			"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"models":[]}`)) },
 			ExitOK,
 			[]string{"warning models: the service lists none", "ok clock:"},
 			"",
@@ -37,6 +37,22 @@ func TestDoctor(t *testing.T) {
 				w.WriteHeader(http.StatusForbidden)
 				_, _ = w.Write([]byte(`{"error":{"code":403,"message":"bad key ` + r.Header.Get("x-svc-api-key") + `"}}`))
 			}, ExitIncomplete, []string{"problem service:"}, "ok models",
+		},
+		{
+			"no metadata", http.NotFound, ExitOK, []string{"warning service: http://127.0.0.1"}, "ok models",
+		},
+		{
+			"an error with status 200", func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write([]byte(`{"error":{"code":503,"message":"closed on Sundays"}}`))
+			}, ExitIncomplete, []string{"problem service:"}, "ok models",
+		},
+		{
+			"an empty object", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
+			ExitIncomplete, []string{"problem service:"}, "ok models",
+		},
+		{
+			"null", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`null`)) },
+			ExitIncomplete, []string{"problem service:"}, "ok models",
 		},
 		{
 			"something else than the service", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) },

@@ -2,11 +2,10 @@ package harness
 
 import (
 	"context"
-	"slices"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // Text is a text to embed and where it stands, for messages.
@@ -44,7 +43,11 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) er
 	switch e := eval.AsError(err); {
 	case e == nil:
 	case e.NotFound():
-		return s.noModel(ctx, model, eval.MethodEmbed)
+		if err, unlisted := s.noModel(ctx, model, eval.MethodEmbed, e); !unlisted {
+			return err
+		}
+		s.Notice("the service reports no metadata of models; limits of " + model + " are those of the specification, if it names the model")
+		m = eval.NamedModel(model)
 	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 		return s.Refused(err)
 	default:
@@ -74,7 +77,8 @@ func (s *Session) Model(ctx context.Context, id string) (*eval.Model, error) {
 	case e == nil:
 		return m, nil
 	case e.NotFound():
-		return nil, s.noModel(ctx, id, "")
+		err, _ := s.noModel(ctx, id, "", e)
+		return nil, err
 	}
 	return nil, s.Refused(err)
 }
@@ -88,19 +92,14 @@ func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
 	return models, nil
 }
 
-// noModel is the error of a model that the service does not have; method, if any, is what it was
-// wanted for.
-func (s *Session) noModel(ctx context.Context, id, method string) error {
-	hint := ""
-	if models, err := s.service.Models(ctx, s.Settings.Service.APIVersion); err == nil {
-		models = slices.DeleteFunc(models, func(m eval.Model) bool { return method != "" && !m.Supports(method) })
-		ids := make([]string, len(models))
-		for i := range models {
-			ids[i] = models[i].ID()
-		}
-		hint = diag.DidYouMean(id, ids)
+// noModel is the error of a model that the service does not have; method, if any, is what it was wanted for. unlisted says that nothing is
+// known of it, since the service lists no models.
+func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
+	missing := runner.Missing(ctx, s.service, s.Settings.Service.APIVersion, id, method, e)
+	if missing.Unlisted {
+		return Exitf(ExitIncomplete, "the service reports no metadata of models%s", missing.Words()), true
 	}
-	return Exitf(ExitBadInput, "the service has no model %s; %s", id, hint)
+	return Exitf(ExitBadInput, "the service has no model %s%s; %s", id, missing.Words(), missing.Hint), false
 }
 
 // batchOf is how many of the texts go into one call.

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+const oneCase = "version: 1\nname: s\ntargets: [{name: t, model: my-model}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: [{equals: hi}]}]\n"
+
+const hi = `{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}`
+
+// A service needs no metadata of models: where the list is missing as well, a notice says so, and the run goes on.
+func TestServiceWithoutModels(t *testing.T) {
+	var calls atomic.Int64
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "models/my-model:generateContent") {
+			http.NotFound(w, r)
+			return
+		}
+		calls.Add(1)
+		fmt.Fprint(w, hi)
+	}), map[string]string{"suite.yaml": oneCase})
+	b.exits(0, "run", "suite.yaml")
+	b.says("the service reports no metadata of models", "1 pass")
+	if calls.Load() != 1 {
+		t.Errorf("%d calls, want 1", calls.Load())
+	}
+	b.exits(4, "models", "--attempts", "1")
+}
+
+// A model that is missing is reported in the service's words, with the version of the interface that has it.
+func TestMissingModel(t *testing.T) {
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/models":
+			fmt.Fprint(w, `{"models":[{"name":"models/other"}]}`)
+		case "/v1beta/models/my-model":
+			fmt.Fprint(w, `{"name":"models/my-model"}`)
+		case "/v1/models/my-model":
+			w.WriteHeader(404)
+			fmt.Fprint(w, `{"error":{"code":404,"message":"retired in May, ask for its successor","status":"NOT_FOUND"}}`)
+		default:
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+	}), map[string]string{"suite.yaml": oneCase})
+	b.exits(2, "run", "suite.yaml")
+	b.says("suite.yaml:3:28: the service has no model `my-model` (target `t`): retired in May", "version v1beta of the interface has it: set `apiVersion: v1beta`")
+	b.exits(2, "models", "my-model")
+	b.says("retired in May", "v1beta")
+}
+
+// Commands that list models take an error, an empty object and null for what they are.
+func TestModelsThatAreNone(t *testing.T) {
+	for _, body := range []string{`{"error":{"code":503,"message":"closed on Sundays","status":"UNAVAILABLE"}}`, `{}`, `null`, `[]`} {
+		b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }), nil)
+		b.exits(4, "models", "--attempts", "1")
+		b.exits(4, "models", "x", "--attempts", "1")
+	}
+}
+
+// The emulator takes any name for a model: it has none behind those that it knows either.
+func TestEmulatorTakesAnyModel(t *testing.T) {
+	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase, "script.yaml": "rules: [{reply: hi}]\n"})
+	b.exits(0, "run", "suite.yaml", "--emulator=script.yaml")
+}
