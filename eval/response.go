@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -84,6 +85,35 @@ func (c *Candidate) Block() string {
 		return c.FinishReason
 	}
 	return ""
+}
+
+// PartlyBlocked is the reason for which the candidate was blocked after some of its text, "" when it was not.
+func (c *Candidate) PartlyBlocked() string {
+	if c.Text == "" && (c.Withheld == nil || c.Withheld.Bytes == 0) {
+		return ""
+	}
+	return c.Block()
+}
+
+// HasContent reports whether there is a text or another part that is no thought.
+func (c *Candidate) HasContent() bool {
+	if c.Text != "" || c.Withheld != nil && c.Withheld.Bytes > 0 {
+		return true
+	}
+	type part struct {
+		Thought bool `json:"thought"`
+	}
+	var parts []part
+	if json.Unmarshal(c.Extra["parts"], &parts) != nil {
+		return false
+	}
+	return slices.ContainsFunc(parts, func(p part) bool { return !p.Thought })
+}
+
+// Answers reports whether there is something to judge: content, a block, or an ending that says that the model had its say. Any other
+// finish reason without content means that the model failed.
+func (c *Candidate) Answers() bool {
+	return c.HasContent() || c.Block() != "" || c.FinishReason == "STOP" || c.FinishReason == CutReason
 }
 
 // Blocked is the reason of the first block in the response, the prompt's first;

@@ -464,6 +464,21 @@ func (r Row) On(arm string) (Row, bool) {
 	return r, true
 }
 
+// PartlyBlocked is how many answers of the row were blocked after some text.
+func (r Row) PartlyBlocked() int { return r.flagged(isPartlyBlocked) }
+
+// Cut is how many answers of the row reached their limit of tokens.
+func (r Row) Cut() int { return r.flagged(isCut) }
+
+func (r Row) flagged(f flags) (n int) {
+	for e := range r.each {
+		if e.flags&f != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // ErrorKinds lists the kinds of errors in the row.
 func (r Row) ErrorKinds() []eval.ErrorKind {
 	var out []eval.ErrorKind

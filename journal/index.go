@@ -43,6 +43,8 @@ const (
 	isBlocked
 	isStopped // never asked, since the verdict was known
 	isExtra   // answered, and not used, since the verdict was known
+	isPartlyBlocked
+	isCut // by the limit of tokens
 )
 
 // trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written.
@@ -106,8 +108,13 @@ func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	if r.blocked {
 		e.flags |= isBlocked
 	}
-	if r.stopped {
-		e.flags |= isStopped
+	for _, one := range []struct {
+		is   bool
+		flag flags
+	}{{r.stopped, isStopped}, {r.partlyBlocked, isPartlyBlocked}, {r.cut, isCut}} {
+		if one.is {
+			e.flags |= one.flag
+		}
 	}
 	for _, m := range r.metrics {
 		x.metrics = append(x.metrics, metric{x.words[x.word(m.name)], m.value})

@@ -16,6 +16,7 @@ type indexed struct {
 	outcome, errorKind          string
 	until                       string // of the quarantine
 	blocked                     bool   // the answer, or its prompt
+	partlyBlocked, cut          bool   // after some text; by the limit of tokens
 	stopped                     bool   // never asked, since the verdict was known
 	usage                       eval.Usage
 	attempts                    int
@@ -55,7 +56,10 @@ func (r *indexed) scan(data []byte) {
 		case "timing":
 			r.attempts, r.latencyMs, r.startedAt = int(v.Get("attempts").Int()), v.Get("latencyMs").Float(), v.Get("startedAt").String()
 		case "response":
-			r.blocked = blocked(v)
+			r.blocked, r.partlyBlocked = blocked(v)
+			r.cut = r.cut || strings.Contains(v.Raw, cutMark)
+		case "turns":
+			r.cut = r.cut || strings.Contains(v.Raw, cutMark)
 		case "judgements":
 			v.ForEach(r.judgement)
 		case "skipReason":
@@ -129,17 +133,23 @@ func (r *indexed) tokens(key, v gjson.Result) bool {
 	return true
 }
 
-// blocked reports whether an answer says that it, or its prompt, was blocked.
-func blocked(response gjson.Result) (found bool) {
+// cutMark is what an answer that reached its limit of tokens has in its record. Inside a text the quotes would be escaped.
+const cutMark = `"finishReason":"` + eval.CutReason + `"`
+
+// blocked reports whether an answer says that it, or its prompt, was blocked, and whether it has some text all the same.
+func blocked(response gjson.Result) (found, partly bool) {
 	if !mayBeBlocked(response.Raw) {
-		return false
+		return false, false
 	}
 	if reason := response.Get("promptFeedback.blockReason").String(); reason != "" {
-		return (&eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: reason}}).Blocked() != ""
+		return (&eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: reason}}).Blocked() != "", false
 	}
 	response.Get("candidates").ForEach(func(_, c gjson.Result) bool {
-		found = eval.IsBlock(c.Get("finishReason").String())
-		return !found
+		if eval.IsBlock(c.Get("finishReason").String()) {
+			found = true
+			partly = partly || c.Get("text").String() != "" || c.Get("withheld.bytes").Int() > 0
+		}
+		return true
 	})
-	return found
+	return found, partly
 }

@@ -14,6 +14,8 @@ type Summary struct {
 	Tokens Tokens
 	// Judging is what judges were asked; it is no part of Tokens.
 	Judging Judging
+	// PartlyBlocked are the answers that were blocked after some text, and Cut those that reached their limit of tokens.
+	PartlyBlocked, Cut int
 	// Stopped are the skips of trials that nobody had to ask: the verdict was known.
 	Stopped int
 	Suites  []SuiteSummary // in the order of the plan
@@ -135,8 +137,13 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 		if at := x.entries[i].judging; at > 0 {
 			s.Judging.add(x.judging[at-1])
 		}
-		if r.flags&isStopped != 0 {
-			s.Stopped++
+		for _, one := range []struct {
+			flag flags
+			n    *int
+		}{{isStopped, &s.Stopped}, {isPartlyBlocked, &s.PartlyBlocked}, {isCut, &s.Cut}} {
+			if r.flags&one.flag != 0 {
+				*one.n++
+			}
 		}
 		t, ok := suites[r.suite]
 		if !ok {

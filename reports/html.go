@@ -335,6 +335,9 @@ func htmlNotices(d *journal.Document) []string {
 	if s := d.Run.Plan.Shard; s != nil {
 		say("Shard %d of %d: the gate is applied when all are merged.", s.Index, s.Of)
 	}
+	if words := cutAnswers(&d.Summary); words != "" {
+		say("%s.", words)
+	}
 	for _, damage := range d.Damaged {
 		say("Damaged: %s", damage)
 	}

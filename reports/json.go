@@ -36,10 +36,17 @@ type jsonRun struct {
 type jsonSummary struct {
 	Trials int `json:"trials"`
 	eval.Counts
-	PassRate *float64           `json:"passRate"`
-	Tokens   journal.Tokens     `json:"tokens"`
-	Judging  *judging           `json:"judging,omitempty"` // what judges were asked; no part of tokens
-	Cases    journal.CaseCounts `json:"cases"`
+	PassRate *float64 `json:"passRate"`
+	// Cut counts answers that are not whole: they reached their limit of tokens, or were blocked after some text.
+	Cut     jsonCut            `json:"cut"`
+	Tokens  journal.Tokens     `json:"tokens"`
+	Judging *judging           `json:"judging,omitempty"` // what judges were asked; no part of tokens
+	Cases   journal.CaseCounts `json:"cases"`
+}
+
+type jsonCut struct {
+	MaxTokens int `json:"maxTokens"`
+	Blocked   int `json:"blocked"`
 }
 
 type jsonArm struct {
@@ -96,7 +103,7 @@ func newHead(d *journal.Document) jsonHead {
 	head := jsonHead{
 		Version: jsonVersion,
 		Run:     jsonRun{Run: d.Run, Partial: d.Partial(), Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted, Damaged: d.Damaged},
-		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Tokens: d.Summary.Tokens, Judging: judgingOf(d), Cases: d.Summary.Cases},
+		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Cut: jsonCut{d.Summary.Cut, d.Summary.PartlyBlocked}, Tokens: d.Summary.Tokens, Judging: judgingOf(d), Cases: d.Summary.Cases},
 		Arms:    []jsonArm{},
 		Gate:    d.Gate, Comparison: d.Gate.Comparison,
 	}

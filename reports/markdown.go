@@ -89,6 +89,9 @@ func (m *markdown) head() {
 	}
 	m.add("%s: %s%s, %s: %d passed, %d failed, %d could not be judged, %d skipped; %d tokens.\n\n",
 		someCode(names), diag.Count(cases, "case"), note, diag.Count(c.Total(), "trial"), c.Pass, c.Fail, c.Error, c.Skip, d.Summary.Tokens.Total)
+	if words := cutAnswers(&d.Summary); words != "" {
+		m.add("%s.\n\n", words)
+	}
 	if d.Run.Emulator {
 		m.add("Against evalrun's emulator: no model was asked, the answers come from a script.\n\n")
 	}

@@ -307,6 +307,12 @@ func word(cell journal.Row, width int) string {
 	if cell.Counts.Total() > 1 {
 		text += fmt.Sprintf(" %d/%d", cell.Counts.Pass, cell.Counts.Total())
 	}
+	if cell.PartlyBlocked() > 0 {
+		text += " (blocked after text)"
+	}
+	if cell.Cut() > 0 {
+		text += " (cut)"
+	}
 	if cell.Quarantined() {
 		return text + " (quarantine)"
 	}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -23,10 +24,27 @@ func (r *run) generate(ctx context.Context, t *Planned, timing *eval.Timing) (*e
 	return resp, nil
 }
 
-// empty is the error of an answer that is none.
+// empty is the error of an answer with nothing to judge, nil when there is something.
 func empty(resp *eval.Response) error {
-	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
+	switch {
+	case resp.PromptBlock() != "":
+		return nil
+	case len(resp.Candidates) == 0:
 		return eval.Errorf(eval.KindNoCandidates, "the answer has no candidates, and nothing was blocked")
 	}
-	return nil
+	for i := range resp.Candidates {
+		if resp.Candidates[i].Answers() {
+			return nil
+		}
+	}
+	first := &resp.Candidates[0]
+	why := "it has no finish reason"
+	if first.FinishReason != "" {
+		why = "finish reason " + first.FinishReason
+	}
+	var words string
+	if json.Unmarshal(first.Extra["finishMessage"], &words) == nil && words != "" {
+		why += ": " + words
+	}
+	return eval.Errorf(eval.KindNoCandidates, "the answer has no content (%s)", why)
 }

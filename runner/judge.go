@@ -223,8 +223,10 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 	if err != nil {
 		return err
 	}
-	if len(resp.Candidates) == 0 && resp.PromptBlock() == "" {
-		return eval.Errorf(eval.KindNoCandidates, "the judge's answer has no candidates, and nothing was blocked")
+	if err := empty(resp); err != nil {
+		e := eval.AsError(err)
+		e.Message = "of the judge: " + e.Message
+		return e
 	}
 	resp.Usage = call.Usage(resp)
 	j.Take(resp)

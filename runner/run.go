@@ -279,6 +279,10 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 	if known != nil {
 		a.recorded(known)
+		if err := empty(a.result.Response); err != nil {
+			a.failed(eval.AsError(err))
+			return true
+		}
 	} else if !r.ask(ctx, a) {
 		return true
 	}

@@ -28,6 +28,8 @@ type Answer struct {
 	Response *eval.Response
 	// Candidate is nil when the response has none, or not the one asked for.
 	Candidate *eval.Candidate
+	// Partial says that the text of an answer that was blocked after a part of it may be scored.
+	Partial bool
 	// Index is the place of the candidate that was asked for.
 	Index  int
 	Usage  eval.Usage
@@ -185,9 +187,11 @@ func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 		return nil
 	}
 	a := args{Scorer: s, table: t, nestedIn: outer != nil}
-	if s.Entry.Has("select") && !t.looksAtText(s.Entry.Node) {
-		s.Entry.Key("select").Errorf("leave it out", "`%s` does not look at the text of an answer: there is nothing to select", s.Kind)
-		return nil
+	for _, key := range []string{"select", "partial"} {
+		if s.Entry.Has(key) && !t.looksAtText(s.Entry.Node) {
+			s.Entry.Key(key).Errorf("leave it out", "`%s` does not look at the text of an answer, so `%s` has no use", s.Kind, key)
+			return nil
+		}
 	}
 	a.steps = a.selectors()
 	if outer != nil {
@@ -198,10 +202,23 @@ func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 		s.Judges[i].EachCandidate = s.Judges[i].EachCandidate || s.Candidate.All
 		s.Judges[i].EachTurn = s.Judges[i].EachTurn || s.Turn.All
 	}
-	if kind.nests || kind.textless {
-		return scorer
+	if !kind.nests && !kind.textless {
+		scorer = selecting(a.steps, scorer)
 	}
-	return selecting(a.steps, scorer)
+	return partially(s.Entry.Get("partial"), scorer)
+}
+
+// partially lets the scorer, and those inside it, look at the text of an answer that was blocked after a part of it, when the suite allows
+// that.
+func partially(n yamlnode.Node, s Scorer) Scorer {
+	if n.IsZero() || n.Word("allow") == "" || s == nil {
+		return s
+	}
+	return Func(func(a *Answer) Finding {
+		one := *a
+		one.Partial = true
+		return s.Score(&one)
+	})
 }
 
 // Compiled is a scorer of a suite, ready to look at answers; safe for concurrent

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -190,6 +191,9 @@ func noText(a *Answer) (Finding, bool) {
 		return without("there is no answer"), true
 	case a.Candidate == nil:
 		return without("there is no candidate %d, only %d in all", a.Index, len(a.Response.Candidates)), true
+	case a.Candidate.PartlyBlocked() != "" && !a.Partial:
+		return without("the answer was blocked (%s) after %s of text; `partial: allow` scores those", a.Candidate.Block(),
+			diag.Count(utf8.RuneCountInString(a.Candidate.Text), "character")), true
 	case a.Candidate.Text != "":
 		return Finding{}, false
 	case a.Candidate.Block() != "":
