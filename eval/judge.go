@@ -17,6 +17,8 @@ type Judgement struct {
 	Usage        *Usage    `json:"usage,omitempty"`
 	Attempts     int       `json:"attempts"`
 	LatencyMs    float64   `json:"latencyMs"`
+	// Noted says that the run file has the reply, and what it cost, in a line of its own as well.
+	Noted bool `json:"noted,omitempty"`
 	// Cached says that the same was asked for another trial of the run, which bears the cost.
 	Cached bool `json:"cached,omitempty"`
 	// Error says why there is no reply; nil when there is one.
@@ -53,7 +55,8 @@ func (j *Judgement) Response() *Response {
 // Blocked is the reason for which the judge's reply was blocked, "" when it was not.
 func (j *Judgement) Blocked() string { return j.Response().Blocked() }
 
-func (j *Judgement) withhold() {
+// Withhold takes the reply out of the record. Hash, length and cost stay.
+func (j *Judgement) Withhold() {
 	j.Withheld, j.Reply, j.Usage = withhold(j.Reply), "", j.Usage.withheld()
 	j.FinishReason, j.BlockReason = word(j.FinishReason), word(j.BlockReason)
 	if j.Error != nil {

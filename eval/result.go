@@ -138,7 +138,7 @@ func (r *Result) Withhold() {
 	}
 	r.Judgements = slices.Clone(r.Judgements)
 	for i := range r.Judgements {
-		r.Judgements[i].withhold()
+		r.Judgements[i].Withhold()
 	}
 	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) {
 		e := *r.Error

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/gofrs/flock"
 
@@ -38,6 +39,12 @@ type Document struct {
 
 	file     *os.File
 	index    index
+	pending  map[trialID]*pending // what the file has of trials that are not settled
+	counted  map[trialID]paid     // what is counted of trials that may get another line
+	calls    []eval.Booking       // of the last minute in which some were booked
+	books    bool                 // the calls of this session are booked, so that trials do not count again
+	workers  int                  // of the last session that says so
+	priced   bool                 // the same for what they cost in money
 	scratch  indexed
 	unhealed bool  // something was damaged, and the run has not been resumed since
 	next     int   // the number of the line after the last
@@ -77,7 +84,7 @@ func Open(path string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Dir: filepath.Dir(path), file: file}
+	d := &Document{Dir: filepath.Dir(path), file: file, index: index{finding: &sync.Mutex{}}}
 	if err := d.read(); err != nil {
 		_ = file.Close() // the first error is the one to tell
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -127,6 +134,7 @@ func (d *Document) read() error {
 	if d.Run.Version == 0 {
 		return errors.New("the run file has no head")
 	}
+	d.spendPending()
 	d.index.sort()
 	d.Summary = summarize(&d.index, d.Run.Plan)
 	return nil
@@ -220,7 +228,8 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 			return err
 		}
 		d.sessions.until = parseTime(d.End.FinishedAt)
-		if d.End.Spent != nil { // it knows of calls that no trial tells of
+		d.spendPending()
+		if d.End.Spent != nil { // it knows of calls that no trial reports
 			d.Spent, d.Unpriced = *d.End.Spent, nil
 		}
 	case "resume":
@@ -238,6 +247,12 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		d.index.unuse(s.Extra)
 	case "trial":
 		d.trial(data, at)
+	case "call":
+		return d.booked(data)
+	case "answer":
+		d.keptAnswer(data, at)
+	case "judgement":
+		d.keptJudgement(data, at)
 	}
 	return nil
 }
@@ -247,9 +262,12 @@ func (d *Document) trial(data []byte, at int64) {
 	r := &d.scratch
 	r.scan(data)
 	d.goneOn(r)
-	d.spend(r.model, r.attempts, r.usage)
+	cost := d.settled(r, r.answered)
+	d.spend(cost.model, cost.attempts, cost.usage)
 	for _, j := range r.judges {
-		d.spend(j.model, j.attempts, j.usage)
+		if !j.noted {
+			d.spend(j.model, j.attempts, j.usage)
+		}
 	}
 	q := eval.Quarantine{Until: r.until}
 	var f flags
@@ -265,11 +283,13 @@ func (d *Document) trial(data []byte, at int64) {
 
 // spend adds a call to what the run has cost.
 func (d *Document) spend(model string, attempts int, usage eval.Usage) {
-	d.Spent.Calls += attempts
-	if usage.TotalTokens == 0 && usage.PromptTokens == 0 && usage.OutputTokens == 0 {
+	if !d.books {
+		d.Spent.Calls += attempts
+		d.Spent.Tokens += usage.TotalTokens
+	}
+	if d.priced || usage.TotalTokens == 0 && usage.PromptTokens == 0 && usage.OutputTokens == 0 {
 		return
 	}
-	d.Spent.Tokens += usage.TotalTokens
 	if d.Unpriced == nil {
 		d.Unpriced = map[string]eval.Usage{}
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -17,7 +18,8 @@ type index struct {
 	words   []string // suites, cases, arms, outcomes, kinds of errors: few, and each once
 	places  map[string]uint32
 	metrics []metric  // of all entries
-	byID    []uint32  // places of entries in the order of their ids, once somebody has asked for one
+	finding *sync.Mutex
+	byID    []uint32  // places of entries in the order of their ids, once one was looked for; guarded by finding
 	judging []Judging // of the entries of which judges were asked
 }
 
@@ -186,6 +188,8 @@ func (x *index) sort() {
 
 // find is the place of the entry with an id.
 func (x *index) find(id trialID) (place int, ok bool) {
+	x.finding.Lock()
+	defer x.finding.Unlock()
 	if x.byID == nil {
 		x.byID = make([]uint32, len(x.entries))
 		for i := range x.byID {

@@ -224,6 +224,8 @@ type Resumed struct {
 	At string `json:"at"` // RFC 3339, UTC
 	// Dropped are the ids of recorded trials that the plan does not have any more.
 	Dropped []string `json:"dropped,omitempty"`
+	// Workers is how many calls may be under way from now on.
+	Workers int `json:"workers,omitempty"`
 }
 
 // Resumed writes that the run goes on.

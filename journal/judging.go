@@ -26,6 +26,7 @@ type judgeUsage struct {
 	model    string
 	attempts int
 	usage    eval.Usage
+	noted    bool // it is counted by a line of its own
 }
 
 // judgement takes up what a judge replied. What was asked for another trial has cost nothing.
@@ -43,6 +44,8 @@ func (r *indexed) judgement(_, v gjson.Result) bool {
 			j.attempts = int(v.Int())
 		case "cached":
 			cached = v.Bool()
+		case "noted":
+			j.noted = v.Bool()
 		case "error":
 			failed = v.IsObject()
 		}

@@ -17,6 +17,7 @@ type indexed struct {
 	until                       string // of the quarantine
 	blocked                     bool   // the answer, or its prompt
 	partlyBlocked, cut          bool   // after some text; by the limit of tokens
+	answered                    bool   // there is an answer, or a turn of a chat
 	stopped                     bool   // never asked, since the verdict was known
 	usage                       eval.Usage
 	attempts                    int
@@ -56,9 +57,11 @@ func (r *indexed) scan(data []byte) {
 		case "timing":
 			r.attempts, r.latencyMs, r.startedAt = int(v.Get("attempts").Int()), v.Get("latencyMs").Float(), v.Get("startedAt").String()
 		case "response":
+			r.answered = true
 			r.blocked, r.partlyBlocked = blocked(v)
 			r.cut = r.cut || strings.Contains(v.Raw, cutMark)
 		case "turns":
+			r.answered = true
 			r.cut = r.cut || strings.Contains(v.Raw, cutMark)
 		case "judgements":
 			v.ForEach(r.judgement)

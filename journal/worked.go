@@ -25,6 +25,8 @@ func (d *Document) Worked() time.Duration {
 // resumed takes up that another session begins.
 func (d *Document) resumed(r *Resumed) {
 	d.End, d.unhealed = nil, false // what was lost was asked again
+	d.books, d.priced = false, false
+	d.workers = r.Workers
 	d.index.drop(r.Dropped)
 	d.sessions = sessions{before: d.Worked(), began: parseTime(r.At)}
 }

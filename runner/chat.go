@@ -12,7 +12,8 @@ import (
 // result whatever happens: it was paid. The error is an *eval.Error.
 func (r *run) chat(ctx context.Context, a *asked) error {
 	out, turns := &a.result, a.trial.Request.Turns()
-	for k := 1; k <= turns; k++ {
+	a.resumeChat()
+	for k := len(out.Turns) + 1; k <= turns; k++ {
 		t := a.trial.turn(out.Turns)
 		out.Request = &t.Request
 		one, err := r.turn(ctx, t)
@@ -35,6 +36,9 @@ func (r *run) chat(ctx context.Context, a *asked) error {
 		if one.Block() != "" {
 			break
 		}
+		if k < turns {
+			r.keepTurn(a, &one, k)
+		}
 		if k < turns && strings.TrimSpace(one.Text()) == "" {
 			return a.inTurn(k, eval.Errorf(eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on", one.Candidates[0].FinishReason))
 		}
@@ -42,6 +46,31 @@ func (r *run) chat(ctx context.Context, a *asked) error {
 	out.Response = new(out.Turns[len(out.Turns)-1].Response)
 	a.answered()
 	return nil
+}
+
+// resumeChat takes up the turns that were answered before the run broke off.
+func (a *asked) resumeChat() {
+	out := &a.result
+	for i := range out.Turns {
+		before := &out.Turns[i]
+		if i == 0 {
+			*out.Timing, out.Usage = before.Timing, &eval.Usage{Source: before.Usage.Source}
+		} else {
+			out.Timing.Add(&before.Timing)
+		}
+		out.Usage.Add(&before.Usage)
+	}
+}
+
+// keepTurn writes down the k-th turn of a chat that goes on.
+func (r *run) keepTurn(a *asked, one *eval.Turn, k int) {
+	if r.Keeper == nil || one.Timing.Attempts == 0 {
+		return
+	}
+	t := &a.result
+	r.Keeper.KeepAnswer(&eval.Answer{
+		ID: t.ID, N: t.N, Model: t.Model, Turn: k, Request: t.Request, Response: &one.Response, Usage: &one.Usage, Timing: &one.Timing,
+	})
 }
 
 // turn makes the call of one turn. Its timing is told with an error too.

@@ -28,6 +28,8 @@ func (m *EmbeddingModel) check(text string) error {
 const (
 	// batchDelay is how long a text may wait for others to be embedded with it.
 	batchDelay = 20 * time.Millisecond
+	// lastDelay is how long when no more answers are to come: those that are there already may just be on their way.
+	lastDelay = 2 * time.Millisecond
 	// maxVectors bounds the vectors that are remembered. What many answers are compared with is used
 	// all the time and stays.
 	maxVectors = 4096
@@ -35,8 +37,8 @@ const (
 	maxNumbers = 8 << 20
 )
 
-// MaxEmbedding bounds the answers of a run that wait for vectors.
-const MaxEmbedding = 1024
+// MaxWaiting bounds the answers of a run that wait for vectors, and those that wait for judges. They are in the run file by then.
+const MaxWaiting = 1024
 
 // vectors gets the vectors of texts from the service: in batches over trials, each text once while it
 // is remembered. A batch leaves when it is full, after batchDelay, or when nothing more is
@@ -121,7 +123,11 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 		b = &batch{model: key.model}
 		v.open[key.model] = b
 		v.calls.Add(1) // until the call is over
-		b.timer = time.AfterFunc(batchDelay, func() {
+		delay := batchDelay
+		if v.idle {
+			delay = lastDelay
+		}
+		b.timer = time.AfterFunc(delay, func() {
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			if v.open[b.model] == b {
@@ -131,7 +137,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 	}
 	b.vectors = append(b.vectors, w)
 	b.bytes += len(key.text)
-	if len(b.vectors) == eval.MaxEmbedTexts || v.idle {
+	if len(b.vectors) == eval.MaxEmbedTexts {
 		v.leave(ctx, b)
 	}
 	return w
@@ -234,7 +240,7 @@ func (v *vectors) dropLast() {
 	}
 }
 
-// hurry lets batches leave without waiting from here on: no more answers are to come.
+// hurry lets batches leave soon from here on: no more answers are to come.
 func (v *vectors) hurry(ctx context.Context) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

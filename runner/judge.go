@@ -173,7 +173,13 @@ func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.J
 		if one.before {
 			a.known(q, t.ID)
 		}
-		return one.value, one.err
+		j := one.value
+		if r.Keeper != nil && j.Attempts > 0 {
+			kept := j
+			r.Keeper.KeepJudgement(a.trial.ID, &kept)
+			j.Noted = true
+		}
+		return j, one.err
 	}
 	select {
 	case <-one.done:

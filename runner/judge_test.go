@@ -149,13 +149,26 @@ func TestJudgesThatFail(t *testing.T) {
 		if counts.Error != 2 {
 			t.Fatalf("%s: %+v", test.err.Kind, counts)
 		}
-		for i, r := range all {
+		cached, failed := 0, 0
+		for _, r := range all {
 			if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, test.message) || r.Response == nil || !othersScored(&r) || r.OverBudget != test.budget || (r.Trouble != nil) != test.trouble {
 				t.Errorf("%s: %+v", test.err.Kind, r)
 			}
-			if j := r.Judgements; len(j) != 2 || j[0].Reply != fine || j[0].Cached != (i == 1) || j[1].Error == nil || j[1].Attempts != 1 {
+			j := r.Judgements
+			if len(j) == 1 { // it waited for the failed call of the other trial
+				failed--
+			} else if len(j) != 2 || j[1].Error == nil || j[1].Attempts != 1 {
 				t.Errorf("%s: %+v", test.err.Kind, j)
 			}
+			if failed++; len(j) == 0 || j[0].Reply != fine {
+				t.Fatalf("%s: %+v", test.err.Kind, j)
+			}
+			if j[0].Cached {
+				cached++
+			}
+		}
+		if cached != 1 || failed == 0 {
+			t.Errorf("%s: %d trials share the first reply and %d have the failed one, want 1 and at least 1", test.err.Kind, cached, failed)
 		}
 	}
 }

@@ -192,9 +192,11 @@ func (t *Planned) Judges() []suite.JudgeUse {
 	return out
 }
 
-// Trials yields the trials that the filter selects. Place and identity do not depend on the
+// Trials yields the trials that the filter selects, as often as it is called. Place and identity do not depend on the
 // filter: n and id are those of the unfiltered plan.
-func (p *Plan) Trials() iter.Seq[*Planned] { return p.walk().run }
+func (p *Plan) Trials() iter.Seq[*Planned] {
+	return func(yield func(*Planned) bool) { p.walk().run(yield) }
+}
 
 func (p *Plan) walk() *walk {
 	return &walk{plan: p, compiled: map[*suite.Scorer]*scorers.Compiled{}, models: map[*suite.Target]*eval.Model{}, seen: map[[16]byte]int{}}

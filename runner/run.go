@@ -20,7 +20,7 @@ type Config struct {
 	Generator   eval.Generator
 	Counter     eval.TokenCounter
 	Embedder    eval.Embedder
-	Concurrency int    // trials under way at once; at least 1
+	Concurrency int    // trials of one model under way at once; at least 1
 	CountTokens string // suite.CountAlways, CountAuto or CountNever
 	// TokensMatter says that a limit or a budget of tokens is set, so that prompts are
 	// counted rather than estimated.
@@ -39,6 +39,8 @@ type Config struct {
 	Replies iter.Seq[eval.Judgement]
 	// Anew has judges asked anew whose replies from before do not count.
 	Anew bool
+	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
+	Keeper eval.Keeper
 }
 
 // Recorded is what is known of a trial from before.
@@ -49,6 +51,8 @@ type Recorded struct {
 	Result *eval.Result
 	// Kept, if any, is what became of the trial, as it stays.
 	Kept *eval.Result
+	// Turns, if any, are those of a live chat that were answered before the run broke off.
+	Turns []eval.Turn
 }
 
 // Stop tells a run to begin no new trial. Trials that were not begun are skipped, with
@@ -83,15 +87,15 @@ func (s *Stop) Reason() string {
 	}
 }
 
-// Run asks every trial of the plan and yields the results as they come. No more than Concurrency trials are asked whose
-// results were not taken yet, so that whoever writes them down knows how many a crash can cost; answers that wait for
-// embeddings, or, as many again, for judges, come on top. Canceling ctx, or leaving the loop, abandons what is under way; no goroutine outlives the loop.
+// Run sends every trial of the plan and yields the results as they come. Each model has Concurrency workers, so that one that has to
+// wait holds up no other. A worker goes on when its result was taken, or its answer was kept to wait for judges or embeddings; MaxWaiting
+// answers may wait for each. Canceling ctx, or leaving the loop, abandons what is under way; no goroutine outlives the loop.
 func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 	return func(yield func(eval.Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{
-			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), replies: newReplies(cfg.Replies), judging: make(chan struct{}, max(1, cfg.Concurrency)), embedding: make(chan struct{}, MaxEmbedding),
-			scoring: make(chan struct{}, runtime.GOMAXPROCS(0)), programs: make(chan struct{}, programsPerCPU*runtime.GOMAXPROCS(0)), jobs: make(chan job, cfg.Concurrency), results: make(chan delivery, cfg.Concurrency),
+			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), replies: newReplies(cfg.Replies), judging: make(chan struct{}, MaxWaiting), embedding: make(chan struct{}, MaxWaiting),
+			scoring: make(chan struct{}, runtime.GOMAXPROCS(0)), programs: make(chan struct{}, programsPerCPU*runtime.GOMAXPROCS(0)), results: make(chan delivery, cfg.Concurrency),
 		}
 		finished := r.start(ctx)
 		defer func() {
@@ -115,7 +119,6 @@ type run struct {
 	Config
 	plan     *Plan
 	counts   *counts
-	jobs     chan job      // from the feeder to the workers
 	results  chan delivery // from everybody to the consumer
 	scoring  chan struct{} // holds a token for each answer that is being scored: more at once would only keep calls from being read
 	programs chan struct{} // the same for answers that are scored by programs
@@ -132,6 +135,7 @@ type run struct {
 type job struct {
 	trial *Planned
 	known *eval.Result
+	turns []eval.Turn // of a live chat that are known
 }
 
 // delivery is a result on its way to the consumer. taken, if any, is told once the consumer has
@@ -180,14 +184,21 @@ func (a *asked) recorded(known *eval.Result) {
 // just before.
 func (r *run) start(ctx context.Context) <-chan struct{} {
 	var working sync.WaitGroup
-	working.Go(func() { r.feed(ctx) })
-	for range max(1, r.Concurrency) {
-		working.Go(func() {
-			taken := make(chan struct{}, 1)
-			for j := range r.jobs {
-				r.work(ctx, j, taken)
-			}
-		})
+	schedule := r.Schedule
+	if schedule == nil {
+		schedule = r.plan.Trials()
+	}
+	f := newFeeder(r.plan, schedule, r.admit)
+	working.Go(func() { f.run(ctx) })
+	for _, l := range f.lanes {
+		for range max(1, r.Concurrency) {
+			working.Go(func() {
+				taken := make(chan struct{}, 1)
+				for j, ok := f.take(l); ok; j, ok = f.take(l) {
+					r.work(ctx, j, taken)
+				}
+			})
+		}
 	}
 	finished := make(chan struct{})
 	go func() {
@@ -201,48 +212,19 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 	return finished
 }
 
-// feed hands out the trials. After a stop it skips the rest itself.
-func (r *run) feed(ctx context.Context) {
-	defer close(r.jobs)
-	schedule := r.Schedule
-	if schedule == nil {
-		schedule = r.plan.Trials()
+// admit makes a job of a trial; false when there is nothing to do for it, or no more.
+func (r *run) admit(t *Planned) (j job, ok bool) {
+	j.trial = t
+	if r.Recorded == nil {
+		return j, true
 	}
-	for t := range schedule {
-		if ctx.Err() != nil {
-			return
-		}
-		j := job{trial: t}
-		if r.Recorded != nil {
-			known := r.Recorded(t)
-			if known.Settled {
-				continue
-			}
-			if known.Kept != nil {
-				known.Kept.Trial = t.Trial
-				r.send(*known.Kept)
-				continue
-			}
-			j.known = known.Result
-		}
-		if r.Hold != nil && j.known == nil {
-			r.Hold(t, r.Stop.Done(), ctx.Done())
-		}
-		stopped := r.Stop.Done()
-		if j.known != nil {
-			stopped = nil // judging costs nothing
-		} else if reason := cmp.Or(r.Stop.Reason(), r.skip(t)); reason != "" {
-			r.send(skipped(t, reason))
-			continue
-		}
-		select {
-		case r.jobs <- j:
-		case <-stopped:
-			r.send(skipped(t, r.Stop.Reason()))
-		case <-ctx.Done():
-			return
-		}
+	known := r.Recorded(t)
+	if known.Kept != nil {
+		known.Kept.Trial = t.Trial
+		r.send(*known.Kept)
 	}
+	j.known, j.turns = known.Result, known.Turns
+	return j, !known.Settled && known.Kept == nil
 }
 
 func (r *run) skip(t *Planned) string {
@@ -255,23 +237,43 @@ func (r *run) skip(t *Planned) string {
 // work brings a trial to its result, and waits until that is taken: it may be an error after which nothing more is to
 // be asked, such as a refused key.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
-	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Scores: []eval.Score{}}}
+	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Scores: []eval.Score{}, Turns: j.turns}}
 	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
 		r.deliver(a.result, taken)
 		return
+	}
+	if j.known == nil {
+		r.keepAnswer(a)
 	}
 	pool := r.embedding
 	if len(a.answer.Judgements.Wanted) > 0 {
 		pool = r.judging
 	}
-	pool <- struct{}{}
+	select {
+	case pool <- struct{}{}:
+	case <-ctx.Done(): // nobody is asked any more: there is nothing to bound
+		pool = nil
+	}
 	r.comparing.Go(func() {
 		a.guarded(func() bool {
 			a.result = r.compare(ctx, a)
 			return true
 		})
 		r.deliver(a.result, make(chan struct{}, 1))
-		<-pool
+		if pool != nil {
+			<-pool
+		}
+	})
+}
+
+// keepAnswer writes down an answer that waits to be scored.
+func (r *run) keepAnswer(a *asked) {
+	one := &a.result
+	if r.Keeper == nil || one.Response == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
+		return
+	}
+	r.Keeper.KeepAnswer(&eval.Answer{
+		ID: one.ID, N: one.N, Model: one.Model, Request: one.Request, Response: one.Response, Turns: one.Turns, Usage: one.Usage, Timing: one.Timing,
 	})
 }
 
@@ -320,6 +322,9 @@ func skipped(t *Planned, reason string) eval.Result {
 
 // ask makes the call of a trial. Without an answer the result is settled, and ask is false.
 func (r *run) ask(ctx context.Context, a *asked) bool {
+	if r.Hold != nil {
+		r.Hold(a.trial, r.Stop.Done(), ctx.Done())
+	}
 	if reason := cmp.Or(r.Stop.Reason(), r.skip(a.trial)); reason != "" || ctx.Err() != nil {
 		a.result = skipped(a.trial, cmp.Or(reason, "interrupted"))
 		return false

@@ -6,14 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/evalrun/evalrun/eval"
 )
 
 // LedgerConfig are the limits that a Ledger keeps. Zero is unlimited.
 type LedgerConfig struct {
 	Rates
+	Concurrency  int              // calls under way at once, those of all models and kinds together
 	Models       map[string]Rates // by model, beside those of all calls
 	BudgetCalls  int              // HTTP attempts, those for metadata left out
 	BudgetTokens int
@@ -28,6 +27,17 @@ type LedgerConfig struct {
 	Waits *Waits
 	// Spent is what was spent before, by a run that is resumed.
 	Spent eval.Spent
+	// Before are the last calls of a run that is resumed: those of the last minute count for the rates.
+	Before []eval.Booking
+}
+
+// limited reports whether any limit is set.
+func (c *LedgerConfig) limited() bool {
+	limited := c.Rates != Rates{} || c.BudgetCalls > 0 || c.BudgetTokens > 0 || c.BudgetMoney > 0
+	for _, r := range c.Models {
+		limited = limited || r != Rates{}
+	}
+	return limited
 }
 
 // Rates are limits per minute. Zero is unlimited.
@@ -38,7 +48,8 @@ type Rates struct {
 
 // meter keeps Rates.
 type meter struct {
-	requests *rate.Limiter
+	interval time.Duration // between two calls; 0: any
+	next     time.Time     // when the next call may be made
 	turn     chan struct{} // held by the one caller that waits for room, so that nobody is overtaken
 	tokens   int           // per minute
 	window   []*entry      // of the last minute, oldest first
@@ -48,10 +59,21 @@ type meter struct {
 func newMeter(r Rates) *meter {
 	m := &meter{tokens: r.TokensPerMinute, turn: make(chan struct{}, 1)}
 	if r.RequestsPerMinute > 0 {
-		// A burst of one: a larger one would let more than the limit through in the first minute.
-		m.requests = rate.NewLimiter(rate.Limit(float64(r.RequestsPerMinute)/60), 1)
+		// Evenly spaced: a burst would let more than the limit through in the first minute.
+		m.interval = time.Minute / time.Duration(r.RequestsPerMinute)
 	}
 	return m
+}
+
+// recall takes up a call that was made by an earlier process.
+func (m *meter) recall(at time.Time, tokens int) {
+	if next := at.Add(m.interval); m.interval > 0 && next.After(m.next) {
+		m.next = next
+	}
+	if m.tokens > 0 && tokens > 0 {
+		m.window = append(m.window, &entry{at: at, tokens: tokens})
+		m.inWindow += tokens
+	}
 }
 
 // Ledger keeps rates and budgets over all calls of a run. What a call may cost is reserved before it is
@@ -59,6 +81,8 @@ func newMeter(r Rates) *meter {
 // by what a reservation fell short of.
 type Ledger struct {
 	cfg    LedgerConfig
+	slots  chan struct{} // holds a token for each call under way; nil: unlimited
+	book   func(eval.Booking) error
 	meter  *meter            // of all calls
 	models map[string]*meter // of the calls to a model
 
@@ -95,7 +119,25 @@ func NewLedger(cfg LedgerConfig) *Ledger {
 	for model, r := range cfg.Models {
 		l.models[model] = newMeter(r)
 	}
+	if cfg.Concurrency > 0 {
+		l.slots = make(chan struct{}, cfg.Concurrency)
+	}
+	for _, b := range cfg.Before {
+		if at, err := time.Parse(time.RFC3339Nano, b.At); err == nil {
+			for _, m := range l.metersOf(b.Model) {
+				m.recall(at, b.Tokens)
+			}
+		}
+	}
 	return l
+}
+
+// Book has every call written down before it is sent, where limits are set. A call that cannot be is not sent. It is called before the
+// first call.
+func (l *Ledger) Book(write func(eval.Booking) error) {
+	if l.cfg.limited() {
+		l.book = write
+	}
 }
 
 // Limit puts every attempt of next through the ledger.
@@ -137,6 +179,7 @@ func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		return nil, err
 	}
 	resp, err := s.Service.Generate(ctx, call)
+	s.ledger.leave()
 	if err != nil {
 		s.ledger.settle(held, costOf(eval.AsError(err), held.reserved))
 		return nil, err
@@ -170,8 +213,10 @@ func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	defer s.ledger.settle(held, amount{})
-	return s.Service.CountTokens(ctx, call)
+	n, err := s.Service.CountTokens(ctx, call)
+	s.ledger.leave()
+	s.ledger.settle(held, amount{})
+	return n, err
 }
 
 // Embed costs what its texts are estimated to be: the answer tells no usage.
@@ -182,6 +227,7 @@ func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector
 		return nil, err
 	}
 	v, err := s.Service.Embed(ctx, call)
+	s.ledger.leave()
 	if err != nil {
 		cost = costOf(eval.AsError(err), held.reserved)
 	}
@@ -232,22 +278,31 @@ func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing,
 		}
 		defer func() { <-turn }()
 	}
-	for _, m := range meters {
-		if err := l.paced(ctx, m); err != nil {
-			return nil, err
+	for _, own := range meters[1:] { // before a slot is taken, which calls to other models may use
+		if !l.paced(ctx, own) {
+			return nil, errStopped()
 		}
 	}
 	for {
-		held, wait, changed, err := l.try(meters, cost) // somebody who has to wait counts as a waiter from then on
+		if !l.enter(ctx) {
+			return nil, errStopped()
+		}
+		if !l.paced(ctx, l.meter) { // with a slot, so that the call leaves when its time has come
+			l.leave()
+			return nil, errStopped()
+		}
+		held, wait, changed, err := l.try(model, meters, cost) // a caller that has to wait counts as a waiter from then on
+		if held != nil {
+			timing.Attempts++
+			return held, nil
+		}
+		l.leave()
+		if err != nil {
+			return nil, err
+		}
 		why := "tokens per minute"
 		if wait == 0 {
 			why = "what calls under way leave of the budget"
-		}
-		if err != nil || held != nil {
-			if held != nil {
-				timing.Attempts++
-			}
-			return held, err
 		}
 		slept := l.sleep(ctx, why, wait, changed)
 		l.mu.Lock()
@@ -256,6 +311,27 @@ func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing,
 		if !slept {
 			return nil, errStopped()
 		}
+	}
+}
+
+// enter takes a slot; false when the run ends meanwhile.
+func (l *Ledger) enter(ctx context.Context) bool {
+	if l.slots == nil {
+		return true
+	}
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	case <-l.cfg.Stop:
+	}
+	return false
+}
+
+// leave gives a slot back.
+func (l *Ledger) leave() {
+	if l.slots != nil {
+		<-l.slots
 	}
 }
 
@@ -272,22 +348,25 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// paced waits for the next slot of the requests per minute.
-func (l *Ledger) paced(ctx context.Context, m *meter) error {
-	if m.requests == nil {
-		return nil
+// paced waits until the meter lets the next call through; false when the run ends meanwhile.
+func (l *Ledger) paced(ctx context.Context, m *meter) bool {
+	if m.interval == 0 {
+		return true
 	}
-	slot := m.requests.Reserve()
-	if !l.sleep(ctx, "requests per minute", slot.Delay(), nil) {
-		slot.Cancel()
-		return errStopped()
+	l.mu.Lock()
+	now := time.Now()
+	at := m.next
+	if at.Before(now) {
+		at = now
 	}
-	return nil
+	m.next = at.Add(m.interval)
+	l.mu.Unlock()
+	return l.sleep(ctx, "requests per minute", at.Sub(now), nil)
 }
 
 // try books the call when there is room for it. Otherwise it says how long to wait at least, or until
 // what changes; wait 0 means until something is settled.
-func (l *Ledger) try(meters []*meter, cost amount) (held *entry, wait time.Duration, changed chan struct{}, err error) {
+func (l *Ledger) try(model string, meters []*meter, cost amount) (held *entry, wait time.Duration, changed chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -325,6 +404,9 @@ func (l *Ledger) try(meters []*meter, cost amount) (held *entry, wait time.Durat
 			return nil, m.window[0].at.Add(time.Minute).Sub(now), l.changed, nil
 		}
 	}
+	if err := l.written(now, model, cost); err != nil {
+		return nil, 0, nil, err
+	}
 	held = &entry{at: now, reserved: cost, tokens: tokens}
 	for _, m := range meters {
 		if m.tokens > 0 && tokens > 0 {
@@ -336,6 +418,22 @@ func (l *Ledger) try(meters []*meter, cost amount) (held *entry, wait time.Durat
 	l.calls++
 	l.reserved.add(cost)
 	return held, 0, nil, nil
+}
+
+// written has a call written down that is about to be booked.
+func (l *Ledger) written(now time.Time, model string, cost amount) error {
+	if l.book == nil {
+		return nil
+	}
+	b := eval.Booking{At: now.UTC().Format(time.RFC3339Nano), Model: model, Tokens: cost.tokens}
+	b.Spent = eval.Spent{Calls: l.calls + 1, Tokens: l.spent.tokens + l.reserved.tokens + cost.tokens}
+	if p := l.cfg.Prices; p != nil {
+		b.Spent.Money, b.Spent.Currency = l.spent.money+l.reserved.money+cost.money, p.Currency
+	}
+	if err := l.book(b); err != nil {
+		return eval.Errorf(eval.KindCanceled, "the call could not be written down: %s", err)
+	}
+	return nil
 }
 
 // forget drops what is older than a minute from the window.

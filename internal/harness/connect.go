@@ -123,6 +123,7 @@ func (s *Session) wire() {
 	s.waits = flow.NewWaits()
 	s.ledger = flow.NewLedger(flow.LedgerConfig{
 		Rates: flow.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute}, Models: models,
+		Concurrency: limits.Concurrency, Before: settings.before,
 		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens, BudgetMoney: limits.BudgetMoney, Prices: settings.Prices,
 		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.spent,
 	})

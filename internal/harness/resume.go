@@ -229,10 +229,13 @@ func (o overlay) ReadDir(name string) (out []fs.DirEntry, err error) {
 // Settle is Settle for a run that goes on: what it has spent counts.
 func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, error) {
 	s, err := Settle(l, r.Flags, getenv)
-	s.spent = r.doc.Spent
-	r.workers = s.Limits.Concurrency
-	if begun, err := Settle(l, r.begun, getenv); err == nil {
+	s.spent, s.before = r.doc.Spent, r.doc.LastCalls()
+	r.workers = r.doc.Workers()
+	if begun, err := Settle(l, r.begun, getenv); err == nil && r.workers == 0 {
 		r.workers = begun.Limits.Concurrency
+	}
+	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 { // what was under way was not written down
+		s.spent.Calls += r.workers
 	}
 	for model, u := range r.doc.Unpriced {
 		s.spent.Money += s.Prices.Of(model, &u)
@@ -256,13 +259,7 @@ type Todo struct {
 func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 	var todo Todo
 	met := make([]bool, r.doc.Len())
-	underWay, turns, judged := r.workers, 1, false
 	for t := range plan.Trials() {
-		judged = judged || len(t.Judges()) > 0
-		if underWay == r.workers && len(t.References()) > 0 {
-			underWay += runner.MaxEmbedding
-		}
-		turns = max(turns, t.Request.Turns())
 		if place, ok := r.doc.Find(t.ID); ok {
 			met[place] = true
 		}
@@ -271,7 +268,7 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 		case ok && r.settled(k):
 			todo.Settled++
 			todo.counts.Add(k.Outcome)
-		case r.Flags.Rescore != "", ok && r.answer(k) != nil:
+		case r.Flags.Rescore != "", r.kept(t, k, ok).Result != nil:
 			todo.Judge++
 		default:
 			todo.Ask++
@@ -291,13 +288,65 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 		todo.ids = append(todo.ids, t.ID)
 		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
 	}
-	if judged {
-		underWay += r.workers
-	}
-	if missing := plan.Size() - todo.Settled - todo.Judge; r.doc.End == nil {
-		todo.Twice = min(missing, underWay) * turns
+	if r.doc.End == nil {
+		todo.Twice = r.workers
+		if r.Flags.NoContent { // nor can what waited be used
+			todo.Twice += r.doc.PendingCalls()
+		} else {
+			todo.Twice = min(todo.Twice, r.calls(plan))
+		}
 	}
 	return &todo, nil
+}
+
+// calls is how many calls may be left to make at most, retries aside.
+func (r *Resumption) calls(plan *runner.Plan) (n int) {
+	for t := range plan.Trials() {
+		k, ok := r.find(t)
+		if ok && r.settled(k) {
+			continue
+		}
+		if n += t.Request.Turns() + 2*len(t.Judges()) + 2*len(t.References()); n > r.workers {
+			break
+		}
+	}
+	return n
+}
+
+// kept is what the run has of a trial that is not settled: an answer that only has to be judged, or turns of a chat that broke off. ok says
+// that the trial is among the recorded ones.
+func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
+	if r.Flags.NoContent { // what is kept is without its texts
+		return runner.Recorded{}
+	}
+	var out runner.Recorded
+	if ok {
+		out = r.answer(k)
+	}
+	p := r.doc.Pending(t.ID)
+	switch {
+	case p == nil:
+	case p.Response != nil:
+		out.Result, out.Turns = p, nil
+	case out.Result != nil:
+		out.Result.Judgements = append(p.Judgements, out.Result.Judgements...)
+	case len(p.Turns) > len(out.Turns):
+		out.Turns = p.Turns
+	}
+	if out.Turns = answered(out.Turns); len(out.Turns) >= t.Request.Turns() {
+		out.Turns = nil
+	}
+	return out
+}
+
+// answered are the turns of a chat after which it can go on.
+func answered(turns []eval.Turn) []eval.Turn {
+	for i := range turns {
+		if turns[i].Block() != "" || strings.TrimSpace(turns[i].Text()) == "" {
+			return turns[:i]
+		}
+	}
+	return turns
 }
 
 // settled reports whether a recorded trial stays as it is: what was judged always does.
@@ -314,24 +363,30 @@ func (r *Resumption) settled(k recorded) bool {
 // rejudged are the kinds of errors of answers that came and could not be judged.
 func rejudged(kind eval.ErrorKind) bool { return kind == eval.KindUnscored || kind == eval.KindScorer }
 
-// answer is the recorded trial when its answer only has to be judged again, nil otherwise.
-func (r *Resumption) answer(k recorded) *eval.Result {
-	if k.Outcome != eval.Err || r.Flags.NoContent {
-		return nil
+// answer is what a recorded trial has of its answer: the whole of it, which only has to be judged again, or turns of a chat.
+func (r *Resumption) answer(k recorded) (out runner.Recorded) {
+	if k.Outcome != eval.Err {
+		return out
 	}
 	t, err := r.doc.Trial(k.place)
-	if err != nil || t.Response == nil || t.Error == nil || !rejudged(t.Error.Kind) {
-		return nil // what cannot be read is asked again
+	switch {
+	case err != nil || t.Error == nil: // what cannot be read is sent again
+	case rejudged(t.Error.Kind) && t.Response != nil:
+		out.Result = t
+	default:
+		out.Turns = t.Turns
 	}
-	return t
+	return out
 }
 
 // replies are what judges replied so far, nil when none were asked.
 func (r *Resumption) replies() iter.Seq[eval.Judgement] {
-	if r.doc.Summary.Judging.Replies == 0 {
-		return nil
-	}
 	return func(yield func(eval.Judgement) bool) {
+		goOn := true
+		r.doc.PendingJudgements(func(j eval.Judgement) bool { goOn = yield(j); return goOn })
+		if !goOn || r.doc.Summary.Judging.Replies == 0 {
+			return
+		}
 		for t, err := range r.doc.Trials() {
 			if err != nil { // what cannot be read is asked again
 				continue
@@ -345,11 +400,18 @@ func (r *Resumption) replies() iter.Seq[eval.Judgement] {
 	}
 }
 
+// failed reports whether a trial is sent again that has failed before, so that those that were never sent come first. It is nil when there
+// are none.
+func (r *Resumption) failed(t *runner.Planned) bool {
+	k, ok := r.find(t)
+	return ok && k.Outcome == eval.Err
+}
+
 // Resume goes on with a run. It returns when there is no more to ask, or a signal ended it.
 func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, todo *Todo, progress Progress, signals <-chan os.Signal) error {
 	w := r.journal
 	r.journal = nil // whoever carries out the plan closes it
-	if err := w.Resumed(&journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids}); err != nil {
+	if err := w.Resumed(&journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}); err != nil {
 		return Exitf(ExitIncomplete, "the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	early, err := newSequential(&r.doc.Run, plan)
@@ -364,17 +426,18 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := r.find(t)
 		switch {
-		case !ok && s.answers != nil:
-			return s.answers.recorded(t)
-		case !ok:
-			return runner.Recorded{}
-		case r.settled(k):
+		case ok && r.settled(k):
 			return runner.Recorded{Settled: true}
 		case s.answers != nil:
-			return s.answers.recorded(t)
+			known := s.answers.recorded(t)
+			if p := r.doc.Pending(t.ID); p != nil && known.Result != nil {
+				known.Result.Judgements = append(p.Judgements, known.Result.Judgements...)
+			}
+			return known
 		}
-		return runner.Recorded{Result: r.answer(k)}
+		return r.kept(t, k, ok)
 	}
+	c.last = r.failed
 	s.moved(r.doc.Run.Models, plan.Models)
 	progress = &resumedProgress{progress, s.ledger.Spent()}
 	progress.Start(todo.Ask + todo.Judge)

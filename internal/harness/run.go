@@ -256,6 +256,7 @@ type consumer struct {
 	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
 	anew     bool                                  // judges are asked anew whose replies do not count
 	early    *sequential                           // of gates that stop early; nil without
+	last     func(*runner.Planned) bool            // trials that are sent after all others; nil: none
 	end      eval.End
 	halting  sync.Mutex // held while the run is being stopped
 	failures int
@@ -268,10 +269,14 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
+		Keeper: c,
 	}
+	s.ledger.Book(c.journal.Booked)
 	if c.early != nil {
 		config.Schedule, config.Skip = c.early.schedule(c.plan), c.early.skip
 		config.Hold = c.early.hold(limits.Concurrency)
+	} else if c.last != nil {
+		config.Schedule = inTwo(c.plan.Trials(), c.last)
 	}
 	for r := range runner.Run(ctx, c.plan, config) {
 		if s.Flags.NoContent {
@@ -289,6 +294,51 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		c.end.Counts.Add(r.Outcome)
 		progress.Done(&r, s.ledger.Spent())
 		c.decide(&r)
+	}
+}
+
+// inTwo yields the trials of a schedule with some of them after all others.
+func inTwo(trials iter.Seq[*runner.Planned], last func(*runner.Planned) bool) iter.Seq[*runner.Planned] {
+	return func(yield func(*runner.Planned) bool) {
+		held := false
+		for t := range trials {
+			if last(t) {
+				held = true
+			} else if !yield(t) {
+				return
+			}
+		}
+		if !held {
+			return
+		}
+		for t := range trials {
+			if last(t) && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// KeepAnswer writes down an answer that waits to be scored, or a turn of a chat that goes on. What cannot be written would be lost by a
+// crash, so no new call is made.
+func (c *consumer) KeepAnswer(a *eval.Answer) {
+	if c.session.Flags.NoContent {
+		a.Withhold()
+	}
+	c.kept(c.journal.KeptAnswer(a))
+}
+
+// KeepJudgement writes down what a judge replied about an answer that waits for others.
+func (c *consumer) KeepJudgement(trialID string, j *eval.Judgement) {
+	if c.session.Flags.NoContent {
+		j.Withhold()
+	}
+	c.kept(c.journal.KeptJudgement(trialID, j))
+}
+
+func (c *consumer) kept(err error) {
+	if err != nil {
+		c.halt(eval.EndStopped, err.Error())
 	}
 }
 

@@ -21,7 +21,8 @@ type Settings struct {
 	Limits  suite.Limits
 	Prices  *eval.Prices // nil without a price list
 	key     string
-	spent   eval.Spent // before, by a run that is resumed
+	spent   eval.Spent     // before, by a run that is resumed
+	before  []eval.Booking // the last calls of a run that is resumed
 
 	selection *selection // by --failed-in, --changed-since and --sample; nil without them
 }

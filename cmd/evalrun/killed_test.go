@@ -1,0 +1,243 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// ledger counts the calls that a service got, by method and by what was sent.
+type ledger struct {
+	mu    sync.Mutex
+	calls map[string]int
+	times []time.Time
+}
+
+func (l *ledger) count(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calls == nil {
+		l.calls = map[string]int{}
+	}
+	l.calls[key]++
+	l.times = append(l.times, time.Now())
+	return l.calls[key]
+}
+
+// all is how many calls there were, and extra how many of them were repeated.
+func (l *ledger) all() (all, extra int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.calls {
+		all += n
+		extra += n - 1
+	}
+	return all, extra
+}
+
+// countingService answers prompts, judges and embeddings after a short while, and counts what it got.
+func countingService(t *testing.T, l *ledger, usage string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // killed
+		}
+		_, method, _ := strings.Cut(r.URL.Path, ":")
+		if method == "" {
+			fmt.Fprint(w, `{"name":"models/m","inputTokenLimit":100000,"outputTokenLimit":100}`)
+			return
+		}
+		if method == "batchEmbedContents" || method == "embedContent" {
+			embedTexts(w, l, body)
+			return
+		}
+		if method == "countTokens" {
+			fmt.Fprint(w, `{"totalTokens":10}`)
+			return
+		}
+		l.count(string(body))
+		time.Sleep(time.Duration(1+rand.IntN(15)) * time.Millisecond) // a service takes its time
+		text := "an answer"
+		if strings.Contains(string(body), "You are") {
+			text = `{\"reason\":\"fine\",\"score\":1}`
+		}
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"%s"}]},"finishReason":"STOP"}]%s}`, text, usage)
+	})
+}
+
+var embedText = regexp.MustCompile(`"text":"([^"]*)"`)
+
+func embedTexts(w http.ResponseWriter, l *ledger, body []byte) {
+	texts := embedText.FindAllSubmatch(body, -1)
+	l.count("embed " + string(body))
+	time.Sleep(10 * time.Millisecond) // as above
+	var vectors []map[string][]float64
+	for range texts {
+		vectors = append(vectors, map[string][]float64{"values": {1, 0}})
+	}
+	if strings.Contains(string(body), `"requests"`) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"embeddings": vectors})
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"embedding": vectors[0]})
+}
+
+// killAgain runs a command and kills it some times while it goes on as `resume`. It gives the number of kills; the run is complete
+// afterwards.
+func (b *box) killAgain(times, want int, first ...string) int {
+	b.t.Helper()
+	rng := rand.New(rand.NewPCG(7, uint64(times)))
+	args, killed := first, 0
+	for killed < times {
+		cmd := b.command(args...)
+		if err := cmd.Start(); err != nil {
+			b.t.Fatal(err)
+		}
+		time.Sleep(time.Duration(30+rng.IntN(120)) * time.Millisecond) // a moment like any other
+		_ = cmd.Process.Kill()
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != -1 {
+			break // it was done
+		}
+		killed++
+		if _, err := os.Stat(b.path("killed/run.jsonl")); err == nil {
+			args = []string{"resume", "killed"}
+		}
+	}
+	if args[0] == "resume" {
+		b.exits(want, "resume", "killed", "-o", "json=killed.json")
+	} else {
+		_ = os.RemoveAll(b.path("killed"))
+		b.exits(want, append(first, "-o", "json=killed.json")...)
+	}
+	return killed
+}
+
+// Answers that wait for judges or embeddings, and turns of chats that go on, are in the run file: a kill repeats one call for each worker
+// at most, whatever the calls are for.
+func TestKilledWhileJudging(t *testing.T) {
+	const workers = 4
+	for name, scorer := range map[string]string{
+		"judges":     `{judge: {rubric: "is it fine?"}}`,
+		"embeddings": `{similar: {to: "{{.x}}", min: 0}}`,
+		"chats":      `{contains: answer}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prompt := `text: "question {{.x}}"`
+			if name == "chats" {
+				prompt = `live: true, turns: [{user: "first {{.x}}"}, {user: second}, {user: third}]`
+			}
+			var cases strings.Builder
+			for i := range 30 * kills(t) {
+				fmt.Fprintf(&cases, "  - {name: c%d, vars: {x: x%d}}\n", i, i)
+			}
+			var l ledger
+			b := newBox(t, countingService(t, &l, ""), map[string]string{
+				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\njudges: [{name: j, model: m}]\nprompts: [{name: p, " + prompt + "}]\n" +
+					"limits: {concurrency: " + fmt.Sprint(workers) + ", countTokens: never}\ndefaults: {scorers: [" + scorer + "]}\ncases:\n" + cases.String(),
+			})
+			killed := b.killAgain(kills(t), 0, "run", "suite.yaml", "--out", "killed")
+			all, extra := l.all()
+			if name == "embeddings" { // batches differ: texts are what is counted
+				extra = l.texts()
+			}
+			if extra > killed*workers {
+				t.Errorf("%d of %d calls were repeated by %d kills of %d workers", extra, all, killed, workers)
+			}
+			t.Logf("%d kills, %d calls, %d repeated", killed, all, extra)
+		})
+	}
+}
+
+// texts is how many generate calls were repeated, and how many calls to embed there were beyond what full batches need.
+func (l *ledger) texts() (extra int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, n := range l.calls {
+		if !strings.HasPrefix(key, "embed ") {
+			extra += n - 1
+		}
+	}
+	return extra
+}
+
+// A budget of calls is never overrun, by kills and resumes neither, and the report knows it.
+func TestKilledUnderABudget(t *testing.T) {
+	t.Parallel()
+	var l ledger
+	b := newBox(t, countingService(t, &l, ""), map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 8, budget: {calls: 100}, countTokens: never}\n" +
+			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
+	})
+	b.killAgain(kills(t), 4, "run", "suite.yaml", "--out", "killed")
+	l.mu.Lock()
+	calls := len(l.times)
+	l.mu.Unlock()
+	if calls > 100 {
+		t.Errorf("%d calls with a budget of 100", calls)
+	}
+	var report struct {
+		Run struct{ Spent struct{ Calls int } }
+	}
+	if err := json.Unmarshal([]byte(b.read("killed.json")), &report); err != nil {
+		t.Fatal(err)
+	}
+	if got := report.Run.Spent.Calls; got < calls || got > 100 {
+		t.Errorf("the report says %d calls, the service got %d", got, calls)
+	}
+}
+
+// A budget of tokens is overrun by what reservations fell short of, over all resumes together.
+func TestKilledUnderABudgetOfTokens(t *testing.T) {
+	t.Parallel()
+	var l ledger
+	b := newBox(t, countingService(t, &l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":100,"totalTokenCount":110}`), map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 8, budget: {tokens: 8800}}\n" +
+			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
+	})
+	b.killAgain(kills(t), 4, "run", "suite.yaml", "--out", "killed")
+	if all, _ := l.sums(); all*110 > 8800 {
+		t.Errorf("%d tokens with a budget of 8800", all*110)
+	}
+}
+
+func (l *ledger) sums() (calls int, times []time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.times), l.times
+}
+
+// The tokens of the last minute count after a kill as well.
+func TestKilledUnderALimitOfTokens(t *testing.T) {
+	t.Parallel()
+	var l ledger
+	b := newBox(t, countingService(t, &l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":90,"totalTokenCount":100}`), map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 4, tokensPerMinute: 2000}\n" +
+			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
+	})
+	args := []string{"run", "suite.yaml", "--out", "killed"}
+	for range 4 {
+		cmd := b.command(args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond) // long enough for a burst, if there were one
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if _, err := os.Stat(filepath.Join(b.dir, "killed", "run.jsonl")); err == nil {
+			args = []string{"resume", "killed"}
+		}
+	}
+	if calls, _ := l.sums(); calls*100 > 2000 || calls == 0 {
+		t.Errorf("%d tokens within a few seconds, with a limit of 2000 a minute", calls*100)
+	}
+}

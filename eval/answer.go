@@ -1,0 +1,32 @@
+package eval
+
+// Answer is what was paid for before its trial could be settled: an answer that waits for judges or embeddings, or one turn of a live
+// chat that goes on. It has a line of its own in the run file, so that a crash does not lose it.
+type Answer struct {
+	ID    string `json:"id"` // of the trial
+	N     int    `json:"n"`
+	Model string `json:"model"`
+	// Turn is the number of the turn, from 1, of a live chat that goes on; 0: the answer is whole.
+	Turn     int       `json:"turn,omitempty"`
+	Request  *Request  `json:"request,omitempty"`
+	Response *Response `json:"response"`
+	// Turns are those of a whole live chat.
+	Turns  []Turn  `json:"turns,omitempty"`
+	Usage  *Usage  `json:"usage,omitempty"`
+	Timing *Timing `json:"timing,omitempty"`
+}
+
+// Withhold takes prompts and answers out of the record, as Result.Withhold does.
+func (a *Answer) Withhold() {
+	r := Result{Request: a.Request, Response: a.Response, Turns: a.Turns, Usage: a.Usage}
+	r.Withhold()
+	a.Request, a.Response, a.Turns, a.Usage = r.Request, r.Response, r.Turns, r.Usage
+}
+
+// Keeper writes down what was paid for before its trial is settled. Its methods are called by several workers at once; each worker goes
+// on when they return.
+type Keeper interface {
+	KeepAnswer(a *Answer)
+	// KeepJudgement takes what a judge replied about the answer of a trial.
+	KeepJudgement(trialID string, j *Judgement)
+}

@@ -1,0 +1,214 @@
+package journal
+
+import (
+	"encoding/json"
+	"hash/fnv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// KeptAnswer writes an answer whose trial is not settled yet.
+func (w *Writer) KeptAnswer(a *eval.Answer) error { return w.write("answer", a) }
+
+// judgementLine is a reply of a judge about the answer of a trial that is not settled yet.
+type judgementLine struct {
+	Trial string `json:"trial"`
+	*eval.Judgement
+}
+
+// KeptJudgement writes what a judge replied about the answer of a trial that is not settled yet.
+func (w *Writer) KeptJudgement(trialID string, j *eval.Judgement) error {
+	return w.write("judgement", judgementLine{trialID, j})
+}
+
+// pending is what the run file has of a trial that is not settled: the line of its answer, or those of the turns of a chat, and
+// those of judges.
+type pending struct {
+	answer     place
+	turns      []place
+	judgements []place
+	paid       paid
+}
+
+// place is where a line stands.
+type place struct {
+	offset int64
+	length uint32
+}
+
+// paid is what the calls of a trial have cost so far.
+type paid struct {
+	began    uint64 // a hash of when the first of them was made
+	model    string
+	attempts int
+	usage    eval.Usage
+}
+
+// since is what is left of a cost that may include an earlier one. Both are of the same calls when these began at the same time.
+func (p paid) since(before paid) paid {
+	if before.began == 0 || before.began != p.began {
+		return p
+	}
+	p.attempts = max(0, p.attempts-before.attempts)
+	p.usage = minus(p.usage, before.usage)
+	return p
+}
+
+func minus(a, b eval.Usage) eval.Usage {
+	return eval.Usage{
+		PromptTokens: max(0, a.PromptTokens-b.PromptTokens), OutputTokens: max(0, a.OutputTokens-b.OutputTokens), TotalTokens: max(0, a.TotalTokens-b.TotalTokens),
+		CachedTokens: max(0, a.CachedTokens-b.CachedTokens), ToolUseTokens: max(0, a.ToolUseTokens-b.ToolUseTokens), Source: a.Source,
+	}
+}
+
+func (r *indexed) paid() paid {
+	p := paid{model: r.model, attempts: r.attempts, usage: r.usage}
+	if r.startedAt != "" {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(r.startedAt))
+		p.began = h.Sum64()
+	}
+	return p
+}
+
+func (d *Document) pendingOf(id string) *pending {
+	if d.pending == nil {
+		d.pending = map[trialID]*pending{}
+	}
+	key := newTrialID(id)
+	p := d.pending[key]
+	if p == nil {
+		p = &pending{}
+		d.pending[key] = p
+	}
+	return p
+}
+
+// keptAnswer takes in the line of an answer. Of a chat that was answered as a whole, the turns are in it.
+func (d *Document) keptAnswer(data []byte, at int64) {
+	r := &d.scratch
+	r.scan(data)
+	p, line := d.pendingOf(r.id), place{at, clip(len(data))}
+	turn := gjson.GetBytes(data, "turn").Int()
+	now := r.paid()
+	switch {
+	case turn == 0:
+		p.answer, p.turns = line, nil
+	case turn == 1:
+		p.turns, p.answer = []place{line}, place{}
+	default:
+		p.turns = append(p.turns, line)
+		sum := p.paid
+		sum.attempts += now.attempts
+		sum.usage.Add(&now.usage)
+		now = sum
+	}
+	p.paid = now
+}
+
+// keptJudgement takes in the line of a judge's reply. Its cost counts here: the trial that follows marks the reply as noted.
+func (d *Document) keptJudgement(data []byte, at int64) {
+	var one indexed
+	one.judgement(gjson.Result{}, gjson.ParseBytes(data))
+	for _, j := range one.judges {
+		d.spend(j.model, j.attempts, j.usage)
+	}
+	p := d.pendingOf(gjson.GetBytes(data, "trial").String())
+	p.judgements = append(p.judgements, place{at, clip(len(data))})
+}
+
+// settled takes account of a trial's line, and gives what it has cost beyond what was counted before.
+func (d *Document) settled(r *indexed, answered bool) paid {
+	id := newTrialID(r.id)
+	delete(d.pending, id)
+	all := r.paid()
+	rest := all.since(d.counted[id])
+	delete(d.counted, id)
+	if r.errorKind != "" && answered && all.began != 0 { // it may be judged again, or its chat go on
+		d.count(id, all)
+	}
+	return rest
+}
+
+// count notes what a trial has cost that may get another line.
+func (d *Document) count(id trialID, p paid) {
+	if d.counted == nil {
+		d.counted = map[trialID]paid{}
+	}
+	p.model = ""
+	d.counted[id] = p
+}
+
+// spendPending adds what answers have cost whose trials are not settled.
+func (d *Document) spendPending() {
+	for id, p := range d.pending {
+		rest := p.paid.since(d.counted[id])
+		d.spend(rest.model, rest.attempts, rest.usage)
+		if p.paid.began != 0 {
+			d.count(id, p.paid)
+		}
+	}
+}
+
+// Pending is what the run file has of a trial that is not settled: its answer, if it is whole, or turns of a chat, and replies of judges. It
+// is nil when there is nothing, or when it cannot be read.
+func (d *Document) Pending(id string) *eval.Result {
+	p := d.pending[newTrialID(id)]
+	if p == nil {
+		return nil
+	}
+	out := &eval.Result{}
+	if p.answer.length > 0 {
+		var a eval.Answer
+		if d.decode(p.answer, &a) != nil {
+			return nil
+		}
+		out.Response, out.Turns, out.Usage, out.Timing, out.Request = a.Response, a.Turns, a.Usage, a.Timing, a.Request
+	}
+	for i, line := range p.turns {
+		var a eval.Answer
+		if d.decode(line, &a) != nil || a.Turn != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
+			break
+		}
+		out.Turns = append(out.Turns, eval.Turn{Response: *a.Response, Usage: *a.Usage, Timing: *a.Timing})
+	}
+	for _, line := range p.judgements {
+		j := judgementLine{Judgement: &eval.Judgement{}}
+		if d.decode(line, &j) == nil {
+			j.Noted = true
+			out.Judgements = append(out.Judgements, *j.Judgement)
+		}
+	}
+	return out
+}
+
+// PendingCalls is how many calls the file has of trials that are not settled.
+func (d *Document) PendingCalls() int {
+	n := 0
+	for _, p := range d.pending {
+		n += p.paid.attempts + len(p.judgements)
+	}
+	return n
+}
+
+// PendingJudgements yields what judges replied about answers whose trials are not settled.
+func (d *Document) PendingJudgements(yield func(eval.Judgement) bool) {
+	for _, p := range d.pending {
+		for _, line := range p.judgements {
+			j := judgementLine{Judgement: &eval.Judgement{}}
+			if d.decode(line, &j) == nil && !yield(*j.Judgement) {
+				return
+			}
+		}
+	}
+}
+
+func (d *Document) decode(p place, v any) error {
+	data, err := d.lineAt(entry{offset: p.offset, length: p.length})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}

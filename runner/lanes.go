@@ -1,0 +1,142 @@
+package runner
+
+import (
+	"context"
+	"iter"
+	"sync"
+)
+
+// lane is the way of the trials of one model, with workers of its own: where a model has to wait, for its limits or because the service
+// asks for it, the others go on. How many calls are under way together is bounded by whoever makes them.
+type lane struct {
+	jobs chan job
+	// detached says that the lane is fed by a walk of its own, from a place in the schedule on.
+	detached bool
+}
+
+// laneRoom is how many trials may wait in a lane before it holds up the walk over the plan.
+const laneRoom = 256
+
+// feeder hands out the trials of a schedule to the lanes of their models. One walk over the plan serves them all, as long as they keep
+// pace with each other; a lane that falls behind gets a walk of its own, so that what waits never takes more memory than laneRoom.
+type feeder struct {
+	schedule iter.Seq[*Planned]
+	lanes    map[modelKey]*lane
+	admit    func(*Planned) (job, bool)
+	hungry   chan struct{}  // gets a token when a worker finds its lane empty
+	own      sync.WaitGroup // walks of lanes that fell behind
+}
+
+func laneOf(t *Planned) modelKey { return modelKey{t.Request.APIVersion, t.Request.Model} }
+
+// newFeeder makes a lane for each model of the plan.
+func newFeeder(plan *Plan, schedule iter.Seq[*Planned], admit func(*Planned) (job, bool)) *feeder {
+	f := &feeder{schedule: schedule, admit: admit, lanes: map[modelKey]*lane{}, hungry: make(chan struct{}, 1)}
+	for _, t := range plan.targets() {
+		key := plan.key(t)
+		if f.lanes[key] == nil {
+			f.lanes[key] = &lane{}
+		}
+	}
+	for _, l := range f.lanes {
+		l.jobs = make(chan job, laneRoom)
+	}
+	return f
+}
+
+// run walks over the schedule until its end, or until ctx is done. Every lane is closed when it has all of its trials.
+func (f *feeder) run(ctx context.Context) {
+	place := 0
+	for t := range f.schedule {
+		if ctx.Err() != nil {
+			break
+		}
+		place++
+		l := f.lanes[laneOf(t)]
+		if l.detached {
+			continue
+		}
+		if j, ok := f.admit(t); ok && !f.put(ctx, l, j, place) {
+			break
+		}
+	}
+	for _, l := range f.lanes {
+		if !l.detached {
+			close(l.jobs)
+		}
+	}
+	f.own.Wait()
+}
+
+// put hands a trial to its lane; false when ctx is done. When the lane is full and another is empty, it gets a walk of its own.
+func (f *feeder) put(ctx context.Context, l *lane, j job, place int) bool {
+	for {
+		select {
+		case l.jobs <- j:
+			return true
+		default:
+		}
+		if f.starving() {
+			l.detached = true
+			f.own.Go(func() { f.walk(ctx, l, j, place) })
+			return true
+		}
+		select {
+		case l.jobs <- j:
+			return true
+		case <-f.hungry:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// starving reports whether a lane that this walk feeds is empty.
+func (f *feeder) starving() bool {
+	for _, l := range f.lanes {
+		if !l.detached && len(l.jobs) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// walk feeds one lane: a job, and what follows that from its place in the schedule on.
+func (f *feeder) walk(ctx context.Context, l *lane, first job, from int) {
+	defer close(l.jobs)
+	give := func(j job) bool {
+		select {
+		case l.jobs <- j:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	if !give(first) {
+		return
+	}
+	place := 0
+	for t := range f.schedule {
+		if place++; place <= from || f.lanes[laneOf(t)] != l {
+			continue
+		}
+		if j, ok := f.admit(t); ok && !give(j) {
+			return
+		}
+	}
+}
+
+// take gets the next trial of a lane; false when there are no more.
+func (f *feeder) take(l *lane) (job, bool) {
+	select {
+	case j, ok := <-l.jobs:
+		return j, ok
+	default:
+	}
+	select {
+	case f.hungry <- struct{}{}:
+	default:
+	}
+	j, ok := <-l.jobs
+	return j, ok
+}
