@@ -192,7 +192,7 @@ func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 	told := map[string]bool{}
 	for one := range s.Cases() {
 		for _, spec := range one.Scorers {
-			for _, text := range spec.References {
+			for _, text := range spec.Needs.References {
 				if e := eval.AsError(model.check(text)); e != nil && !told[text] {
 					told[text] = true
 					c.diags.Errorf(spec.Args.Pos(), "", "%s", e.Message)

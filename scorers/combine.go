@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -43,15 +42,8 @@ func (a args) nested(n yamlnode.Node) Scorer {
 		return nil
 	}
 	spec.Suite = a.Suite
-	s := a.table.build(spec, &a)
-	a.References = append(a.References, spec.References...)
-	a.Programs, a.NeedsPrice = append(a.Programs, spec.Programs...), a.NeedsPrice || spec.NeedsPrice
-	a.Variables, a.Judges = append(a.Variables, spec.Variables...), append(a.Judges, spec.Judges...)
-	a.Tries = append(a.Tries, spec.Tries...)
-	if a.Kind != "any" { // in which another may tell
-		a.NeedsStream = cmp.Or(a.NeedsStream, spec.NeedsStream)
-	}
-	a.Turns, a.Snapshots = append(a.Turns, spec.Turns...), append(a.Snapshots, spec.Snapshots...)
+	s, inner := a.table.build(spec, &a)
+	a.needs.add(inner, a.Kind != "any") // in which another may tell
 	if s == nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ var costKeys = shape.Block{
 }
 
 func compileCost(a args) Scorer {
-	a.NeedsPrice = true
+	a.needs.Price = true
 	var s span
 	if a.Args.IsMapping() {
 		m := a.Args.Map(costKeys.Names()...)

@@ -119,7 +119,7 @@ func compileExec(a args) Scorer {
 		x.command.Dir = a.Suite.Dir()
 		x.path, x.gone = a.program(command.Items()[0], words[0])
 	}
-	a.Programs = append(a.Programs, a.identity(words))
+	a.needs.Programs = append(a.needs.Programs, a.identity(words))
 	return x
 }
 

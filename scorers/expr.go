@@ -106,19 +106,19 @@ func compileExpr(a args) Scorer {
 	for _, r := range program.Reads() {
 		switch {
 		case r.Path[0] == "vars" && len(r.Path) == 1:
-			a.Variables = append(a.Variables, suite.VariableUse{All: true})
+			a.needs.Variables = append(a.needs.Variables, suite.VariableUse{All: true})
 		case r.Path[0] == "vars":
-			a.Variables = append(a.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional})
+			a.needs.Variables = append(a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional})
 		case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(eval.Categories, r.Path[1]):
 			a.Args.Warnf(diag.DidYouMean(r.Path[1], eval.Categories), "the service's specification names no category `%s`", r.Path[1])
 		case r.String() == "timing.firstTokenMs":
-			a.NeedsStream = r.String()
+			a.needs.Stream = r.String()
 		}
 	}
 	check := exprCheck{program}
 	if program.Uses("vars") {
 		at := a.Args
-		a.Tries = append(a.Tries, func(vars tmpl.Dict, diags *diag.List) {
+		a.needs.Tries = append(a.needs.Tries, func(vars tmpl.Dict, diags *diag.List) {
 			if e := check.try(vars); e != nil {
 				at.WithDiags(diags).Errorf("variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s", diag.CleanLine(e.Error()))
 			}

@@ -85,7 +85,7 @@ func compileJudge(a args) Scorer {
 	j.form = form
 	use := suite.JudgeUse{Judge: j.judge, Bytes: len(form.text(append(slices.Clone(form.parts), part{"question", deref(form.question)}, part{"answer", ""}))), Turn: form.question == nil}
 	for range j.repeats {
-		a.Judges = append(a.Judges, use)
+		a.needs.Judges = append(a.needs.Judges, use)
 	}
 	return Func(j.score)
 }

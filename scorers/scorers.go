@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/tmpl"
@@ -122,6 +123,7 @@ type Table []Kind
 // args are the arguments of one scorer.
 type args struct {
 	*suite.Scorer
+	needs    *needs // what compile finds out
 	table    Table
 	nestedIn bool       // inside another scorer
 	steps    []selector // which part of the answer is scored
@@ -168,25 +170,48 @@ func (t Table) Lookup(name string) *Kind {
 	return nil
 }
 
-// Check reports mistakes in the arguments of a scorer.
-func (t Table) Check(s *suite.Scorer) { t.build(s, nil) }
+// needs gathers what a scorer needs while it is compiled.
+type needs struct{ suite.Needs }
 
-// build compiles a scorer, which stands inside the outer one when that is not nil.
-func (t Table) build(s *suite.Scorer, outer *args) Scorer {
+// add takes over the needs of a scorer inside, that for a stream only if asked to.
+func (n *needs) add(inner suite.Needs, stream bool) {
+	n.References, n.Programs = append(n.References, inner.References...), append(n.Programs, inner.Programs...)
+	n.Judges, n.Variables = append(n.Judges, inner.Judges...), append(n.Variables, inner.Variables...)
+	n.Turns, n.Snapshots = append(n.Turns, inner.Turns...), append(n.Snapshots, inner.Snapshots...)
+	n.Tries, n.Price = append(n.Tries, inner.Tries...), n.Price || inner.Price
+	if stream {
+		n.Stream = cmp.Or(n.Stream, inner.Stream)
+	}
+}
+
+// Check reports mistakes in the arguments of a scorer, and gives what it needs.
+func (t Table) Check(s *suite.Scorer) suite.Needs {
+	_, found := t.build(s, nil)
+	return found
+}
+
+// build compiles a scorer, which is inside the outer one when that is not nil. The scorer of the suite is only read, since several
+// walks over a plan compile it at once.
+func (t Table) build(s *suite.Scorer, outer *args) (Scorer, suite.Needs) {
+	var found needs
+	compiled := t.compile(s, outer, &found)
+	return compiled, found.Needs
+}
+
+func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 	kind := t.Lookup(s.Kind)
-	s.References, s.Judges, s.NeedsStream, s.NeedsPrice, s.Programs, s.Turns, s.Variables, s.Snapshots, s.Tries = nil, nil, "", false, nil, nil, nil, nil, nil
 	if s.Turn.Given() {
-		s.Turns = append(s.Turns, s.Turn)
+		found.Turns = append(found.Turns, s.Turn)
 	}
 	if kind.stream {
-		s.NeedsStream = s.Kind
+		found.Stream = s.Kind
 	}
 	s.CheckBeside(outer != nil, kind.Options)
 	if s.Args.IsNull() {
 		s.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
 		return nil
 	}
-	a := args{Scorer: s, table: t, nestedIn: outer != nil}
+	a := args{Scorer: s, needs: found, table: t, nestedIn: outer != nil}
 	for _, key := range []string{"select", "partial"} {
 		if s.Entry.Has(key) && !t.looksAtText(s.Entry.Node) {
 			s.Entry.Key(key).Errorf("leave it out", "`%s` does not look at the text of an answer, so `%s` has no use", s.Kind, key)
@@ -198,9 +223,9 @@ func (t Table) build(s *suite.Scorer, outer *args) Scorer {
 		a.steps = slices.Concat(outer.steps, a.steps)
 	}
 	scorer := kind.compile(a)
-	for i := range s.Judges {
-		s.Judges[i].EachCandidate = s.Judges[i].EachCandidate || s.Candidate.All
-		s.Judges[i].EachTurn = s.Judges[i].EachTurn || s.Turn.All
+	for i := range found.Judges {
+		found.Judges[i].EachCandidate = found.Judges[i].EachCandidate || s.Candidate.All
+		found.Judges[i].EachTurn = found.Judges[i].EachTurn || s.Turn.All
 	}
 	if !kind.nests && !kind.textless {
 		scorer = selecting(a.steps, scorer)
@@ -225,22 +250,27 @@ func partially(n yamlnode.Node, s Scorer) Scorer {
 // use.
 type Compiled struct {
 	spec   *suite.Scorer
+	needs  suite.Needs
 	scorer Scorer
 }
 
-// Compile makes a scorer that Check found no mistake in.
+// Compile makes a scorer that Check found no mistake in. What Check warned of is not repeated.
 func (t Table) Compile(s *suite.Scorer) *Compiled {
-	return &Compiled{s, t.build(s, nil)}
+	var reported diag.List
+	quiet := *s
+	quiet.Args, quiet.Entry = s.Args.WithDiags(&reported), s.Entry.WithDiags(&reported).Map()
+	scorer, found := t.build(&quiet, nil)
+	return &Compiled{s, found, scorer}
 }
 
 // References are the texts that the scorer compares with by their embeddings.
-func (c *Compiled) References() []string { return c.spec.References }
+func (c *Compiled) References() []string { return c.needs.References }
 
 // Judges are the judges that the scorer asks, one for each call, malformed replies aside.
-func (c *Compiled) Judges() []suite.JudgeUse { return c.spec.Judges }
+func (c *Compiled) Judges() []suite.JudgeUse { return c.needs.Judges }
 
 // Programs are the commands that the scorer runs, with the digests of their files.
-func (c *Compiled) Programs() []string { return c.spec.Programs }
+func (c *Compiled) Programs() []string { return c.needs.Programs }
 
 // Score looks at the answer and says what it finds. A scorer that panics has
 // failed; it takes nothing else down.

@@ -57,10 +57,10 @@ func compileSimilar(a args) Scorer {
 		if text := textOf(n); text == "" {
 			n.Errorf("", "an empty text has no meaning to compare with")
 		} else {
-			a.References = append(a.References, text)
+			a.needs.References = append(a.needs.References, text)
 		}
 	}
-	references := a.References
+	references := a.needs.References
 	if to := m.Get("to"); to.IsSequence() && len(to.Items()) == 0 {
 		to.Errorf("", "`to` needs at least one text")
 	}

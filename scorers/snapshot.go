@@ -40,7 +40,7 @@ func compileSnapshot(a args) Scorer {
 	if !ok {
 		return nil
 	}
-	a.Snapshots = append(a.Snapshots, named)
+	a.needs.Snapshots = append(a.needs.Snapshots, named)
 	home, f := a.Suite, a.fold()
 	return Func(func(a *Answer) Finding {
 		if missing, ok := noText(a); ok {
@@ -147,7 +147,7 @@ func cutAt(s string, most int) string {
 }
 
 // Snapshots are the files below expected/ that the scorer reads, as suite.ExpectedFile takes them.
-func (c *Compiled) Snapshots() []string { return c.spec.Snapshots }
+func (c *Compiled) Snapshots() []string { return c.needs.Snapshots }
 
 // OnlySnapshots is the table for whoever wants to know what snapshot scorers look at: scorers of other kinds do nothing.
 func (t Table) OnlySnapshots() Table {

@@ -99,7 +99,7 @@ func (l *checker) definition(def *caseDef) {
 // try tells what is wrong of the scorers with the variables of the case.
 func (c *Case) try(diags *diag.List) {
 	for _, sc := range c.Scorers {
-		for _, try := range sc.Tries {
+		for _, try := range sc.Needs.Tries {
 			try(c.vars, diags)
 		}
 	}
@@ -227,13 +227,13 @@ func (n *caseNames) number(c *Case) (numbered bool) {
 // checkStream notes scorers of streams for an arm that does not stream.
 func (l *loader) checkStream(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
-		if sc.NeedsStream == "" || arm.Target.Stream {
+		if sc.Needs.Stream == "" || arm.Target.Stream {
 			continue
 		}
 		at := sc.Entry.Key(sc.Kind).Pos()
 		one := l.unstreamed[at]
 		if one == nil {
-			one = &unstreamed{kind: sc.NeedsStream}
+			one = &unstreamed{kind: sc.Needs.Stream}
 			l.unstreamed[at] = one
 		}
 		if !slices.Contains(one.targets, arm.Target.Name) {

@@ -111,12 +111,12 @@ type expectations struct {
 
 // checkExpected reads what is expected of an arm.
 func (l *checker) checkExpected(c *Case, arm Arm) {
-	if !slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Snapshots) > 0 }) {
+	if !slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Needs.Snapshots) > 0 }) {
 		return
 	}
 	kept := map[string]bool{}
 	for _, sc := range c.ScorersFor(arm) {
-		for _, named := range sc.Snapshots {
+		for _, named := range sc.Needs.Snapshots {
 			file := ExpectedFile(named, &eval.Trial{Suite: l.Name, Case: c.Name, Target: arm.Target.Name, Prompt: arm.Prompt.Name})
 			at := sc.Entry.Key(sc.Kind).Pos()
 			err := l.readExpected(file)

@@ -49,7 +49,7 @@ func (p *Prompt) beginsWithImage() bool {
 // checkTurns reports scorers that name a turn which the arm does not have.
 func (l *loader) checkTurns(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
-		for _, t := range sc.Turns {
+		for _, t := range sc.Needs.Turns {
 			p, name := arm.Prompt, arm.Prompt.Name
 			if arm.base != nil {
 				name += "@" + arm.ref

@@ -36,7 +36,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.Prices {
 // checkCost notes that answers of the arm are judged by what they cost.
 func (l *loader) checkCost(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
-		if _, noted := l.costs[arm.Name()]; sc.NeedsPrice && !noted {
+		if _, noted := l.costs[arm.Name()]; sc.Needs.Price && !noted {
 			l.costs[arm.Name()] = sc.Entry.Key(sc.Kind).Pos()
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Scorer is an entry of a `scorers` list: a kind with its arguments, and what stands
-// beside them.
+// Scorer is an entry of a `scorers` list: a kind with its arguments, and what is written
+// next to them. After the suite is loaded it is only read.
 type Scorer struct {
 	Kind      string
 	Args      yamlnode.Node // under the kind's key; texts are rendered
@@ -24,11 +24,15 @@ type Scorer struct {
 	Candidate CandidateChoice
 	Turn      TurnChoice
 	Suite     *Suite // to which it belongs; nil in none
-	// What Kinds.Check found out about it, nested scorers included.
+	Needs     Needs  // what Kinds.Check found out about it
+}
+
+// Needs is what a scorer takes to look at an answer, nested scorers included.
+type Needs struct {
 	References  []string     // texts whose embeddings it compares with
 	Judges      []JudgeUse   // the judges that it asks, one for each call
-	NeedsStream string       // the kind that tells something only of streamed answers, "" when there is none
-	NeedsPrice  bool         // it tells something only of answers that have a price
+	Stream      string       // the kind that tells something only of streamed answers, "" when there is none
+	Price       bool         // it tells something only of answers that have a price
 	Programs    []string     // what it runs: commands with the digests of their files. A program is given all variables
 	Turns       []TurnChoice // the turns that it names
 	Variables   []VariableUse
@@ -226,11 +230,11 @@ func (s *Suite) checked(n yamlnode.Node) *Scorer {
 	sc := ParseScorer(n, s.kinds, false)
 	if sc != nil {
 		sc.Suite = s
-		s.kinds.Check(sc)
-		if len(sc.References) > 0 && !s.embeds {
+		sc.Needs = s.kinds.Check(sc)
+		if len(sc.Needs.References) > 0 && !s.embeds {
 			s.embeds = true
 		}
-		for _, j := range sc.Judges {
+		for _, j := range sc.Needs.Judges {
 			if !j.used {
 				j.used = true
 			}

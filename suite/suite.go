@@ -167,8 +167,8 @@ type Options struct {
 type Kinds interface {
 	// Names lists the kinds there are.
 	Names() []string
-	// Check reports what is wrong with the arguments of a scorer, at their nodes.
-	Check(s *Scorer)
+	// Check reports what is wrong with the arguments of a scorer, at their nodes, and gives what it needs.
+	Check(s *Scorer) Needs
 }
 
 // Case is one set of variables with what the answer must satisfy, expanded.

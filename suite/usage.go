@@ -23,7 +23,7 @@ type VariableUse struct {
 // checkVariables reports the variables that the case's scorers look at and that the case does not have.
 func (c *Case) checkVariables(diags *diag.List) {
 	for _, sc := range c.Scorers {
-		for _, v := range sc.Variables {
+		for _, v := range sc.Needs.Variables {
 			if _, ok := c.vars[v.Name]; !ok && !v.Optional && !v.All {
 				message, hint := c.missing(v.Name)
 				diags.Errorf(v.Pos, hint, "%s", message)
@@ -66,9 +66,9 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 			}
 		}
 	}
-	all = all || slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Programs) > 0 })
+	all = all || slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Needs.Programs) > 0 })
 	for _, sc := range c.Scorers {
-		for _, v := range sc.Variables {
+		for _, v := range sc.Needs.Variables {
 			all = all || v.All
 			used[v.Name] = true
 		}
