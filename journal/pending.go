@@ -15,12 +15,12 @@ func (w *Writer) KeptAnswer(a *eval.Answer) error { return w.write("answer", a) 
 // judgementLine is a reply of a judge about the answer of a trial that is not settled yet.
 type judgementLine struct {
 	Trial string `json:"trial"`
-	*eval.Judgement
+	eval.Judgement
 }
 
 // KeptJudgement writes what a judge replied about the answer of a trial that is not settled yet.
 func (w *Writer) KeptJudgement(trialID string, j *eval.Judgement) error {
-	return w.write("judgement", judgementLine{trialID, j})
+	return w.write("judgement", judgementLine{trialID, *j})
 }
 
 // pending is what the run file has of a trial that is not settled: the line of its answer, or those of the turns of a chat, and
@@ -175,10 +175,10 @@ func (d *Document) Pending(id string) *eval.Result {
 		out.Turns = append(out.Turns, eval.Turn{Response: *a.Response, Usage: *a.Usage, Timing: *a.Timing})
 	}
 	for _, line := range p.judgements {
-		j := judgementLine{Judgement: &eval.Judgement{}}
+		var j judgementLine
 		if d.decode(line, &j) == nil {
 			j.Noted = true
-			out.Judgements = append(out.Judgements, *j.Judgement)
+			out.Judgements = append(out.Judgements, j.Judgement)
 		}
 	}
 	return out
@@ -197,8 +197,8 @@ func (d *Document) PendingCalls() int {
 func (d *Document) PendingJudgements(yield func(eval.Judgement) bool) {
 	for _, p := range d.pending {
 		for _, line := range p.judgements {
-			j := judgementLine{Judgement: &eval.Judgement{}}
-			if d.decode(line, &j) == nil && !yield(*j.Judgement) {
+			var j judgementLine
+			if d.decode(line, &j) == nil && !yield(j.Judgement) {
 				return
 			}
 		}

@@ -1,0 +1,134 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// What was paid for and is not settled can be read again, and costs what it cost once, whatever follows.
+func TestPending(t *testing.T) {
+	dir := t.TempDir()
+	run := head
+	w, err := Create(dir, &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	timing := &eval.Timing{StartedAt: began, Attempts: 2}
+	usage := &eval.Usage{PromptTokens: 3, OutputTokens: 4, TotalTokens: 7, Source: eval.UsageService}
+	answer := &eval.Response{Candidates: []eval.Candidate{{Text: "kept"}}}
+	reply := &eval.Judgement{ID: "q", Judge: "j", Model: "m", Reply: "fine", Attempts: 1, Usage: &eval.Usage{TotalTokens: 10, OutputTokens: 10}}
+	for _, err := range []error{
+		w.KeptAnswer(&eval.Answer{ID: "id-0", Model: "m", Response: answer, Usage: usage, Timing: timing}),
+		w.KeptJudgement("id-0", reply),
+		w.KeptAnswer(&eval.Answer{ID: "id-1", N: 1, Model: "m", Turn: 1, Response: answer, Usage: usage, Timing: timing}),
+		w.KeptAnswer(&eval.Answer{ID: "id-1", N: 1, Model: "m", Turn: 2, Response: answer, Usage: usage, Timing: timing}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(calls, tokens int, pending ...string) {
+		t.Helper()
+		d, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if d.Spent.Calls != calls || d.Spent.Tokens != tokens {
+			t.Errorf("spent %+v, want %d calls and %d tokens", d.Spent, calls, tokens)
+		}
+		for _, id := range []string{"id-0", "id-1"} {
+			p, want := d.Pending(id), false
+			for _, one := range pending {
+				want = want || one == id
+			}
+			if (p != nil) != want {
+				t.Errorf("%s: pending is %v, want %t", id, p, want)
+			}
+			switch {
+			case p == nil:
+			case id == "id-0" && (p.Response.Text() != "kept" || len(p.Judgements) != 1 || p.Judgements[0].Reply != "fine" || !p.Judgements[0].Noted):
+				t.Errorf("%+v", p)
+			case id == "id-1" && (len(p.Turns) != 2 || p.Response != nil):
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+	check(2+1+2+2, 7+10+7+7, "id-0", "id-1")
+
+	settled := result(0, eval.Pass)
+	settled.Response, settled.Timing, settled.Usage = answer, timing, usage
+	noted := *reply
+	noted.Noted = true
+	settled.Judgements = []eval.Judgement{noted}
+	if err := w.Append(settled); err != nil {
+		t.Fatal(err)
+	}
+	check(2+1+2+2, 7+10+7+7, "id-1")
+
+	// A chat that broke off and goes on later costs what its turns cost beyond those that were counted.
+	chat := result(1, eval.Err)
+	chat.Turns = []eval.Turn{{Response: *answer}, {Response: *answer}}
+	chat.Timing, chat.Usage = &eval.Timing{StartedAt: began, Attempts: 4}, &eval.Usage{TotalTokens: 14, PromptTokens: 6, OutputTokens: 8}
+	whole := result(1, eval.Pass)
+	whole.Timing, whole.Usage = &eval.Timing{StartedAt: began, Attempts: 5}, &eval.Usage{TotalTokens: 20, PromptTokens: 9, OutputTokens: 11}
+	for _, r := range []*eval.Result{chat, whole} {
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(2+1+5, 7+10+20)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := len(data) - 1; i > len(data)-400; i-- { // torn anywhere, it can be read
+		if err := os.WriteFile(filepath.Join(dir, FileName), data[:i], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = d.Close()
+	}
+}
+
+// Calls that were booked tell what was spent, with what was under way when the process died.
+func TestBooked(t *testing.T) {
+	dir := t.TempDir()
+	run := head
+	w, err := Create(dir, &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for i := range 3 {
+		b := eval.Booking{At: at.Add(time.Duration(i) * 40 * time.Second).Format(time.RFC3339Nano), Model: "m", Tokens: 100, Spent: eval.Spent{Calls: i + 1, Tokens: 100 * (i + 1)}}
+		if err := w.Booked(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Append(result(0, eval.Pass)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Spent.Calls != 3 || d.Spent.Tokens != 300 || !d.Booked() || len(d.LastCalls()) != 2 {
+		t.Errorf("spent %+v, booked %t, %d calls of the last minute", d.Spent, d.Booked(), len(d.LastCalls()))
+	}
+}
