@@ -229,6 +229,10 @@ type Run struct {
 	Labels     Labels          `json:"labels"`
 	Plan       RunPlan         `json:"plan"`
 	Tool       string          `json:"tool,omitempty"` // the version of evalrun
+	// Copies are the SHA-256 digests of the copies of the suites' files, by their paths inside the run directory.
+	Copies map[string]string `json:"copies,omitempty"`
+	// Signature says who wrote the head, as package internal/trust has it. Older runs have none.
+	Signature string `json:"signature,omitempty"`
 }
 
 // AnswersOf is the id of the run that got the answers: its own, unless they were judged again.

@@ -17,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // Document is a run as reports see it: its head, its summary, and a cursor over its trials in
@@ -77,7 +78,7 @@ func Open(path string) (*Document, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
 	}
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w at %s", ErrNoRun, path)
 	}
@@ -115,9 +116,11 @@ func (d *Document) read() error {
 	if info, err := d.file.Stat(); err == nil {
 		d.size = info.Size()
 	}
-	r := bufio.NewReaderSize(d.file, 1<<16)
+	r := newReader(d.file)
+	limit := maxHead
 	for number := 1; ; number++ {
-		data, err := readLine(r)
+		data, err := readLine(r, limit)
+		limit = maxLine
 		if len(data) == 0 && errors.Is(err, io.EOF) {
 			break
 		}
@@ -189,7 +192,7 @@ func (d *Document) damaged(format string, args ...any) {
 
 // headCopy reads the copy of the head.
 func (d *Document) headCopy() error {
-	data, err := os.ReadFile(filepath.Join(d.Dir, headName))
+	data, err := regular.ReadFile(filepath.Join(d.Dir, headName), maxLine)
 	if err != nil {
 		return err
 	}
@@ -200,7 +203,15 @@ func (d *Document) headCopy() error {
 	return d.take("run", data, 0)
 }
 
-func readLine(r *bufio.Reader) ([]byte, error) {
+// maxLine bounds a line, in bytes: many times the largest answer.
+const maxLine = 256 << 20
+
+// maxHead bounds the first line: a file that is no run file may have no line breaks at all.
+const maxHead = 64 << 20
+
+func newReader(file io.Reader) *bufio.Reader { return bufio.NewReaderSize(file, 1<<16) }
+
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	data, err := r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		return data, err
@@ -208,7 +219,9 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	long := slices.Clone(data)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		data, err = r.ReadSlice('\n')
-		long = append(long, data...)
+		if long = append(long, data...); len(long) > limit {
+			return nil, fmt.Errorf("not a run file: a line has more than %d bytes", limit)
+		}
 	}
 	return long, err
 }

@@ -16,7 +16,7 @@ func (d *Document) Path() string { return d.file.Name() }
 func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
-	run.Flags = nil
+	run.Flags, run.Copies, run.Signature = nil, nil, ""
 	run.Suites = slices.Clone(run.Suites)
 	for i := range run.Suites {
 		run.Suites[i].Dir = "" // of the machine that exports

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -59,9 +58,9 @@ func (d *Document) Follow() (News, error) {
 		return news, ErrReplaced
 	}
 	before, damaged, end, lines := len(d.index.entries), len(d.Damaged), d.End, d.lines
-	r := bufio.NewReaderSize(io.NewSectionReader(d.file, d.whole, d.size-d.whole), 1<<16)
+	r := newReader(io.NewSectionReader(d.file, d.whole, d.size-d.whole))
 	for !d.over {
-		data, err := readLine(r)
+		data, err := readLine(r, maxLine)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return news, err
 		}

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // Head reads the head of a run file alone; path is as in Open.
@@ -17,7 +17,7 @@ func Head(path string) (*eval.Run, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
 	}
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w at %s", ErrNoRun, path)
 	}
@@ -25,7 +25,7 @@ func Head(path string) (*eval.Run, error) {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	data, err := readLine(bufio.NewReaderSize(file, 1<<16))
+	data, err := readLine(newReader(file), maxHead)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}

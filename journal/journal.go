@@ -300,6 +300,9 @@ func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a %s record cannot be written: %w", kind, err)
 	}
+	if len(b) > maxLine-1<<10 {
+		return nil, fmt.Errorf("a %s record cannot be written: it has %d bytes, and a line may have %d", kind, len(b), maxLine)
+	}
 	if bytes.IndexByte(b, '\n') >= 0 { // readers take a record for a line
 		return nil, fmt.Errorf("a %s record cannot be written: it has a line break, which is a bug in evalrun", kind)
 	}

@@ -107,6 +107,7 @@ func newHead(d *journal.Document) jsonHead {
 		Arms:    []jsonArm{},
 		Gate:    d.Gate, Comparison: d.Gate.Comparison,
 	}
+	head.Run.Copies, head.Run.Signature = nil, "" // of use to nobody but evalrun
 	if head.Gate.Rules == nil {
 		head.Gate.Rules = []eval.GateRule{}
 	}

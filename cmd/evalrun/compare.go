@@ -63,6 +63,7 @@ func (a *app) compareCommand() *cobra.Command {
 func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 	fs.StringVar(&o.choose, "choose", "", "ask a judge which of both answers is better; =JUDGE names one of several")
 	fs.Lookup("choose").NoOptDefVal = anyJudge
+	trustFlag(fs, &o.judge.Flags)
 	fs.StringVar(&o.judge.Criteria, "criteria", "", "with --choose: what makes an answer better (default what the suite says beside the judge)")
 	fs.StringVar(&o.judge.Suite, "suite", "", "with --choose: suite that names the judge (default that of HEAD, as it was)")
 	f := &o.judge.Flags

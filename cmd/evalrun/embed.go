@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // embedOptions are the flags of `evalrun embed`.
@@ -103,7 +103,7 @@ func (a *app) texts(files []string, whole bool) ([]harness.Text, error) {
 func (a *app) read(file string) ([]byte, error) {
 	in := a.in
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := regular.Open(file)
 		if err != nil {
 			return nil, err
 		}

@@ -159,6 +159,11 @@ func untrustedFlag(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.BoolVar(&f.Untrusted, "untrusted", false, "the suite is a stranger's: it cannot say where the service is, nor read the environment")
 }
 
+// trustFlag accepts a run that others made.
+func trustFlag(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.BoolVar(&f.Trust, "trust", false, "trust a run that you did not make: send your key to its address and start its programs")
+}
+
 // shardFlag is a flag of the form I/N.
 type shardFlag string
 

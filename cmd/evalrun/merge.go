@@ -27,7 +27,7 @@ func (a *app) mergeCommand() *cobra.Command {
 				return err
 			}
 			opened := a.smallHeap()
-			dir, err := harness.Merge(args, f.Out)
+			dir, err := harness.Merge(args, f.Out, a.getenv)
 			if err != nil {
 				return err
 			}

@@ -35,6 +35,7 @@ func (a *app) rescoreCommand() *cobra.Command {
 	reportFlags(fs, &o.Flags)
 	outFlags(fs, &o.Flags)
 	untrustedFlag(fs, &o.Flags)
+	trustFlag(fs, &o.Flags)
 	gateFlags(fs, &o.Flags)
 	againstFlags(fs, &o.Flags)
 	quietFlags(fs, &o.runOptions)

@@ -27,6 +27,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	limitFlags(fs, &o.Flags)
+	serviceFlags(fs, &o.Flags)
+	untrustedFlag(fs, &o.Flags)
+	trustFlag(fs, &o.Flags)
 	reportFlags(fs, &o.Flags)
 	o.Vars = map[string]string{}
 	fs.Var(vars(o.Vars), "var", "K=V: a variable again, for a run with --no-content, which does not keep them")

@@ -26,6 +26,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/secret"
 )
 
@@ -58,7 +59,7 @@ func ReadClient(path string) (*Client, error) {
 	case !info.Mode().IsRegular() || info.Size() > maxSecretsFile:
 		return nil, fmt.Errorf("%s is not a client secrets file", path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path, maxSecretsFile)
 	if err != nil {
 		return nil, err
 	}

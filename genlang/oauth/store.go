@@ -13,6 +13,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
+
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // Store keeps a login in a file that only its owner can read.
@@ -63,7 +65,7 @@ func (s *Store) Load() (*Token, error) {
 
 // parse reads the file, whoever else can.
 func (s *Store) parse() (*Token, error) {
-	data, err := os.ReadFile(s.Path)
+	data, err := regular.ReadFile(s.Path, maxSecretsFile)
 	if err != nil {
 		return nil, fmt.Errorf("the login cannot be read: %w", err)
 	}

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -64,7 +64,7 @@ const maxAnswerLine = 32 << 20
 
 // readAnswers reads a file of JSON lines. All mistakes are told at once.
 func readAnswers(path string) (*answers, error) {
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "the answers cannot be read: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -36,7 +37,7 @@ type Baseline struct {
 // Baselines reads the names in the working directory; without the file there are none.
 func Baselines() (map[string]Baseline, error) {
 	named := map[string]Baseline{}
-	data, err := os.ReadFile(BaselinesFile)
+	data, err := regular.ReadFile(BaselinesFile, maxInput)
 	if errors.Is(err, fs.ErrNotExist) {
 		return named, nil
 	}

@@ -311,7 +311,7 @@ func BenchmarkMerge(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		if _, err := Merge(names, filepath.Join(dir, fmt.Sprint("merged", n))); err != nil {
+		if _, err := Merge(names, filepath.Join(dir, fmt.Sprint("merged", n)), func(string) string { return "" }); err != nil {
 			b.Fatal(err)
 		}
 	}

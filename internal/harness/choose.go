@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -65,6 +66,9 @@ func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge, g
 	if err != nil {
 		return nil, err
 	}
+	if err := by.vet(head, &settings, getenv); err != nil {
+		return nil, err
+	}
 	session, err := connect(loaded, settings, f)
 	if err != nil {
 		return nil, err
@@ -79,6 +83,15 @@ func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge, g
 		return nil, err
 	}
 	return c, nil
+}
+
+// vet wants the address to which pairs are sent to be the user's own, or that of a run that the user made.
+func (by *ByJudge) vet(head *journal.Document, s *Settings, getenv func(string) string) error {
+	if by.Flags.Trust || by.Flags.Emulator != "" || s.Service.BaseURL == EmulatorURL || signed(head, s.trust) {
+		return nil
+	}
+	own := by.Flags.own()
+	return (&claims{run: head, address: s.elsewhere(own.settle(getenv))}).check("comparing by a judge")
 }
 
 // check asks for the judge's model, and for its price when there is a budget of money.
@@ -142,9 +155,9 @@ func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Lo
 		if err != nil {
 			return nil, Exitf(ExitBadInput, "%s keeps no copy of its suite, which would name the judge: name one by --suite FILE", head.Run.ID)
 		}
-		layers := overlay{snapshot.FS()}
+		layers := overlay{regular.FS(snapshot)}
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
-			layers = append(layers, folder.FS())
+			layers = append(layers, regular.FS(folder))
 		}
 		l.dirs = append(l.dirs, one.Dir)
 		opts := suite.Options{Vars: begun.Vars, Repeats: begun.Repeats, Getenv: getenv, Untrusted: begun.Untrusted || by.Flags.Untrusted, Dir: one.Dir}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/genlang/oauth"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -181,17 +181,10 @@ func Script(path string) (*emulator.Script, error) {
 	if path == DemoScript {
 		return emulator.DemoScript(), nil
 	}
-	info, err := os.Stat(path)
+	src, err := regular.ReadFile(path, maxInput)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: there is no file %s", path)
 	}
-	if err != nil {
-		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %s is not a file", path)
-	}
-	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %w", err)
 	}

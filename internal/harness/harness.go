@@ -21,6 +21,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -115,7 +116,12 @@ type Flags struct {
 	Seed         uint64            `json:"seed,omitempty"`
 	Scorers      scorers.Table     `json:"-"` // kinds of a program's own, beside the built-in ones
 
-	onlyRecorded string // the run of Rescore, when it has a selection: a new case is not in that
+	// Trust says that a run which others made may send the key to its address and start its programs.
+	Trust bool `json:"-"`
+
+	onlyRecorded string     // the run of Rescore, when it has a selection: a new case is not in that
+	ownService   ownService // what the user said of the service, before the run of Rescore had its say
+	ownSuites    bool       // the user named the suites, and not the run of Rescore
 }
 
 // Rule are the flags that decide a comparison. Zero values are not given.
@@ -138,6 +144,9 @@ func (f *Flags) absolute() {
 		}
 	}
 }
+
+// maxInput bounds the files that a command names, such as scripts and price lists, in bytes.
+const maxInput = 64 << 20
 
 // DemoScript is the value of Flags.Emulator for the script that evalrun brings.
 const DemoScript = "demo"
@@ -227,7 +236,7 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 		opts.BaseRef = ref
 	}
 	opts.Dir = dir // programs run there; those of an earlier version of the suite do not
-	return l.take(root.FS(), filepath.Base(real), file, opts), nil
+	return l.take(regular.FS(root), filepath.Base(real), file, opts), nil
 }
 
 // take loads a suite out of a file system, shown being how its user named it.

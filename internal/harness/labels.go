@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -47,14 +47,7 @@ const maxLabels = 64 << 20
 
 // readLabels reads a file of CSV or of JSON lines. All mistakes are told at once.
 func readLabels(file string) (*labels, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, Exitf(ExitBadInput, "the labels cannot be read: %w", err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxLabels {
-		return nil, Exitf(ExitBadInput, "the labels cannot be read: %s is no file, or larger than %d bytes", file, maxLabels)
-	}
-	data, err := os.ReadFile(file)
+	data, err := regular.ReadFile(file, maxLabels)
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "the labels cannot be read: %w", err)
 	}

@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // Merge joins the runs of all shards of one plan into a run of its own, in the order of the plan, and returns its
 // directory. Shards of several plans, missing ones, one that comes twice and unfinished ones are bad input.
-func Merge(names []string, out string) (dir string, err error) {
+func Merge(names []string, out string, getenv func(string) string) (dir string, err error) {
 	shards := make([]*journal.Document, 0, len(names))
 	defer func() {
 		for _, d := range shards {
@@ -32,7 +34,7 @@ func Merge(names []string, out string) (dir string, err error) {
 			return "", err
 		}
 		shards = append(shards, d)
-		if err := checkShard(name, d, shards[0]); err != nil {
+		if err := cmp.Or(checkShard(name, d, shards[0]), intact(d)); err != nil {
 			return "", err
 		}
 	}
@@ -49,6 +51,16 @@ func Merge(names []string, out string) (dir string, err error) {
 	snapshots, err := copied(filepath.Join(shards[0].Dir, "suites"))
 	if err != nil {
 		return "", Exitf(ExitBadInput, "the suites of %s cannot be read: %w", names[0], err)
+	}
+	run.Copies, run.Signature = journal.CopiesOf(snapshots), ""
+	keys, err := trust.Load(getenv)
+	if err != nil {
+		return "", Exitf(ExitBadInput, "%w", err)
+	}
+	if !slices.ContainsFunc(shards, func(d *journal.Document) bool { return !signed(d, keys) }) {
+		if err := sign(run, dir, keys); err != nil {
+			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+		}
 	}
 	w, err := journal.Create(dir, run, snapshots)
 	if err != nil {
@@ -158,11 +170,11 @@ func copied(dir string) (map[string][]byte, error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // it was only read
-	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(regular.FS(root), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		out[filepath.Base(dir)+"/"+name], err = fs.ReadFile(root.FS(), name)
+		out[filepath.Base(dir)+"/"+name], err = fs.ReadFile(regular.FS(root), name)
 		return err
 	})
 	return out, err

@@ -43,13 +43,17 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 	if begun.NoContent {
 		return f, nil, Exitf(ExitBadInput, "%s was run with --no-content: it keeps no answers that could be judged again", name)
 	}
-	f.Rescore = dir
+	f.Rescore, f.ownService, f.ownSuites = dir, f.own(), len(files) > 0
 	f.Cases, f.Tags, f.Arms, f.Shard, f.Repeats, f.Vars = begun.Cases, begun.Tags, begun.Arms, begun.Shard, begun.Repeats, begun.Vars
 	if begun.Selected != nil || begun.onlyRecorded != "" {
 		f.onlyRecorded = dir
 	}
+	if f.Untrusted { // the service is the user's own
+		f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion)
+	} else {
+		f.serviceOf(run, begun)
+	}
 	f.Untrusted = f.Untrusted || begun.Untrusted
-	f.serviceOf(run, begun)
 	if len(files) > 0 {
 		return f, files, nil
 	}
@@ -103,9 +107,10 @@ type source interface {
 
 // origin is a run whose answers are judged again.
 type origin struct {
-	doc    *journal.Document
-	notice func(string)
-	remedy string // the command that asks what has no answer
+	doc     *journal.Document
+	trusted bool
+	notice  func(string)
+	remedy  string // the command that asks what has no answer
 }
 
 // openOrigin opens the run whose answers are judged again.
@@ -130,9 +135,12 @@ func (s *Session) openOrigin() error {
 	for _, one := range s.Loaded.Suites {
 		files = append(files, one.File)
 	}
-	s.origin = &origin{doc, s.Notice, fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest"))}
+	s.origin = &origin{doc: doc, notice: s.Notice, remedy: fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest"))}
 	s.answers = s.origin
-	return nil
+	if err := intact(doc); err != nil {
+		return err
+	}
+	return s.vetOrigin(doc)
 }
 
 // embeds reports whether the scorers of a suite want embeddings.

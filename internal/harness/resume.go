@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -26,11 +27,14 @@ type Resumption struct {
 	// Flags are those of the run, but for the limits that were given now.
 	Flags Flags
 
-	doc     *journal.Document
-	journal *journal.Writer
-	again   bool  // errors of a completed run too
-	begun   Flags // those of the run
-	workers int   // how many calls ran at once
+	doc       *journal.Document
+	journal   *journal.Writer
+	again     bool // errors of a completed run too
+	trust     bool // the user trusts the run, whoever made it
+	untrusted bool // the user does not, and says where the service is
+	own       ownService
+	begun     Flags // those of the run
+	workers   int   // how many calls ran at once
 }
 
 // recorded is a trial of the run so far.
@@ -62,13 +66,21 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	case err != nil:
 		return nil, Exitf(ExitBadInput, "the run cannot be resumed: %w", err)
 	}
-	r := &Resumption{Dir: dir, doc: doc, journal: w, again: again}
+	r := &Resumption{Dir: dir, doc: doc, journal: w, again: again, trust: flags.Trust, untrusted: flags.Untrusted, own: flags.own()}
+	if err := intact(doc); err != nil {
+		r.Close()
+		return nil, err
+	}
 	if err := json.Unmarshal(doc.Run.Flags, &r.Flags); err != nil && len(doc.Run.Flags) > 0 {
 		r.Close()
 		return nil, Exitf(ExitBadInput, "the run cannot be resumed: its flags cannot be read: %w", err)
 	}
 	r.begun = r.Flags
 	r.merge(flags)
+	if was := doc.Run.Service.BaseURL; flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
+		r.Close()
+		return nil, Exitf(ExitBadInput, "the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere", dir, was, flags.BaseURL)
+	}
 	return r, nil
 }
 
@@ -84,6 +96,11 @@ func (r *Resumption) merge(f Flags) {
 	to.MaxFailures = f.MaxFailures
 	if to.NoContent {
 		to.Vars = f.Vars
+	}
+	if r.untrusted {
+		to.Untrusted, to.Record, to.ReplayOr, to.Cache = true, "", "", false
+		to.BaseURL, to.APIVersion, to.HeaderPrefix, to.Auth, to.Project, to.ScopeBase = f.BaseURL, f.APIVersion, f.HeaderPrefix, f.Auth, f.Project, f.ScopeBase
+		return
 	}
 	if to.Emulator == "" { // the service is that of the run
 		service := r.doc.Run.Service
@@ -128,19 +145,22 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		if err != nil {
 			return nil, Exitf(ExitBadInput, "the run cannot be resumed: its copy of the suite %s is gone: %w", one.Name, err)
 		}
-		layers := overlay{snapshot.FS()}
+		layers := overlay{regular.FS(snapshot)}
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
-			layers = append(layers, folder.FS())
+			layers = append(layers, regular.FS(folder))
 		}
 		l.dirs = append(l.dirs, one.Dir)
 		opts := suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted}
 		if err := r.loadEarlier(i, &opts); err != nil {
 			return nil, err
 		}
-		opts.Dir, opts.Expected = one.Dir, snapshot.FS()
+		opts.Dir, opts.Expected = one.Dir, regular.FS(snapshot)
 		s := l.take(layers, filepath.Base(one.Snapshot), one.File, opts)
-		if !s.KeepsData() && !l.Diags.HasErrors() && s.Hash() != one.Hash {
+		switch changed := !l.Diags.HasErrors() && s.Hash() != one.Hash; {
+		case changed && !s.KeepsData():
 			return nil, Exitf(ExitBadInput, "the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be copied", one.Name)
+		case changed && !r.untrusted:
+			return nil, Exitf(ExitBadInput, "the run cannot be resumed: %s is not the copy of the suite %s with which it began; restore it, or run the suite again", filepath.Join(r.Dir, filepath.FromSlash(one.Snapshot)), one.Name)
 		}
 		l.Suites = append(l.Suites, s)
 	}
@@ -158,7 +178,7 @@ func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
 	if err != nil {
 		return Exitf(ExitBadInput, "the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
-	opts.Base, err = loadEarlier(overlay{snapshot.FS(), gitFiles{one.Dir, ref}}, filepath.Base(one.Snapshot), ref, *opts)
+	opts.Base, err = loadEarlier(overlay{regular.FS(snapshot), gitFiles{one.Dir, ref}}, filepath.Base(one.Snapshot), ref, *opts)
 	opts.BaseRef = ref
 	return err
 }
@@ -229,6 +249,13 @@ func (o overlay) ReadDir(name string) (out []fs.DirEntry, err error) {
 // Settle is Settle for a run that goes on: what it has spent counts.
 func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, error) {
 	s, err := Settle(l, r.Flags, getenv)
+	if err != nil {
+		return s, err
+	}
+	r.own = r.own.settle(getenv)
+	if err := r.vet(l, &s); err != nil {
+		return s, err
+	}
 	s.spent, s.before = r.doc.Spent, r.doc.LastCalls()
 	r.workers = r.doc.Workers()
 	if begun, err := Settle(l, r.begun, getenv); err == nil && r.workers == 0 {
@@ -240,7 +267,7 @@ func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, er
 	for model, u := range r.doc.Unpriced {
 		s.spent.Money += s.Prices.Of(model, &u)
 	}
-	return s, err
+	return s, nil
 }
 
 // Todo compares the plan with what is recorded.

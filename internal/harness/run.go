@@ -57,7 +57,12 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 		}
 	}
-	w, err := journal.Create(dir, run, s.snapshots())
+	copies := s.snapshots()
+	run.Copies = journal.CopiesOf(copies)
+	if err := s.sign(run, dir); err != nil {
+		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+	}
+	w, err := journal.Create(dir, run, copies)
 	if err != nil {
 		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 	}

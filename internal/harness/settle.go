@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -21,6 +22,8 @@ type Settings struct {
 	Limits  suite.Limits
 	Prices  *eval.Prices // nil without a price list
 	key     string
+	trust   *trust.Keys // with which runs are signed
+	getenv  func(string) string
 	spent   eval.Spent     // before, by a run that is resumed
 	before  []eval.Booking // the last calls of a run that is resumed
 
@@ -73,8 +76,11 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 		},
 		key: strings.TrimSpace(getenv("EVALRUN_API_KEY")),
 	}
-	s.Limits.Models = m.models()
+	s.Limits.Models, s.getenv = m.models(), getenv
 	var err error
+	if s.trust, err = trust.Load(getenv); err != nil {
+		return s, Exitf(ExitBadInput, "%w", err)
+	}
 	if s.Prices, err = prices(&m, l, f.Prices); err != nil {
 		return s, err
 	}
@@ -94,7 +100,7 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 // prices reads the price list of a run: that of the flag, or the one on which the suites agree.
 func prices(m *merger, l *Loaded, file string) (*eval.Prices, error) {
 	if file != "" {
-		src, err := os.ReadFile(file)
+		src, err := regular.ReadFile(file, maxInput)
 		if err != nil {
 			return nil, Exitf(ExitBadInput, "the price list cannot be read: %w", err)
 		}

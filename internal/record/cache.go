@@ -10,6 +10,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // Cache keeps answers over runs, a file each, by the id of the trial. It is a convenience: what is damaged or cannot be
@@ -33,8 +34,8 @@ func (c Cache) path(trialID string) string {
 
 // Answer finds the answer of a trial, nil when there is none.
 func (c Cache) Answer(trialID string) *Answer {
-	data, err := os.ReadFile(c.path(trialID))
-	if err != nil || len(data) > maxFile {
+	data, err := regular.ReadFile(c.path(trialID), maxFile)
+	if err != nil {
 		return nil
 	}
 	var file cached

@@ -23,6 +23,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // Version is the format of the files.
@@ -119,14 +120,10 @@ func Open(dir string) (*Store, error) {
 
 func (s *Store) read(name string) error {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
+	data, err := regular.ReadFile(path, maxFile)
+	if errors.Is(err, regular.ErrNotFile) || errors.Is(err, regular.ErrTooLarge) {
+		return fmt.Errorf("%s is not a file of recorded answers: %w", path, err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return fmt.Errorf("%s is not a file of recorded answers", path)
-	}
-	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}

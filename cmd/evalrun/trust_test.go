@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// stoppedRun is a box with a run that its budget has stopped half-way.
+func stoppedRun(t *testing.T, calls *atomic.Int64, scorer string) *box {
+	t.Helper()
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"name":"models/m"}`)
+			return
+		}
+		calls.Add(1)
+		fmt.Fprint(w, hi)
+	}), map[string]string{
+		"check.sh":    "#!/bin/sh\ntouch \"$OUT\" started\necho '{\"score\": 1}'\n",
+		"prompt.tmpl": "hello {{.x}}\n",
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, file: prompt.tmpl}]\nlimits: {countTokens: never}\n" +
+			"cases: [{name: c, vars: {x: y}, repeats: 10, scorers: [" + scorer + "]}]\n",
+	})
+	if err := os.Chmod(b.path("check.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.exits(4, "run", "suite.yaml", "--out", "run", "--budget-calls", "5")
+	return b
+}
+
+// A copy of a suite that was changed, added or removed is not used: every command that would read it refuses, and names the file.
+func TestCopiesOfSuites(t *testing.T) {
+	for name, change := range map[string]func(b *box, copies string) error{
+		"has changed": func(_ *box, copies string) error {
+			return os.WriteFile(filepath.Join(copies, "prompt.tmpl"), []byte("hallo {{.x}}\n"), 0o600)
+		},
+		"was added": func(_ *box, copies string) error {
+			return os.WriteFile(filepath.Join(copies, "other.tmpl"), []byte("hello"), 0o600)
+		},
+		"is gone": func(_ *box, copies string) error { return os.Remove(filepath.Join(copies, "prompt.tmpl")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int64
+			b := stoppedRun(t, &calls, "{equals: hi}")
+			if err := change(b, b.path("run/suites/0")); err != nil {
+				t.Fatal(err)
+			}
+			before := calls.Load()
+			for _, args := range [][]string{{"resume", "run", "--budget-calls", "20"}, {"resume", "run", "--trust"}, {"rescore", "run"}, {"rescore", "run", "--trust"}} {
+				b.exits(2, args...)
+				b.says(name, ".tmpl")
+			}
+			if calls.Load() != before {
+				t.Errorf("%d calls were made", calls.Load()-before)
+			}
+		})
+	}
+	t.Run("merge", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
+		b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "1/2", "--out", "one")
+		b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "2/2", "--out", "two")
+		b.write("two/suites/0/suite.yaml", oneCase+"# changed\n")
+		b.exits(2, "merge", "one", "two")
+		b.says("two/suites/0/suite.yaml has changed since the run began")
+	})
+}
+
+// A run that was made elsewhere starts no program and gets no key until the user says so.
+func TestRunsOfOthers(t *testing.T) {
+	program := "{exec: {command: [./check.sh]}}"
+	moved := func(b *box) { // a folder is part of what is signed
+		if err := os.Rename(b.path("run"), b.path("moved")); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		name, scorer string
+		env          []string // of the other user
+		change       func(b *box)
+		run          string
+		resume       int // the exit codes
+		rescore      int
+		says         []string
+	}{
+		{"own", program, nil, func(*box) {}, "run", 0, 4, nil},
+		{"moved, with a program", program, nil, moved, "moved", 2, 2, []string{"start the program", "check.sh", "add --trust"}},
+		{"moved, to the user's own address", "{equals: hi}", nil, moved, "moved", 0, 4, nil},
+		{"another user", program, []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent"}, func(*box) {}, "run", 2, 2, []string{"was signed by somebody else"}},
+		{"another user and another address", "{equals: hi}", []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent", "EVALRUN_BASE_URL="}, func(*box) {}, "run", 2, 4, []string{"send requests, with your key or login, to http://127.0.0.1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int64
+			b := stoppedRun(t, &calls, test.scorer)
+			test.change(b)
+			_ = os.Remove(b.path("started"))
+			b.env = append(b.env, test.env...)
+			before := calls.Load()
+			b.exits(test.rescore, "rescore", test.run)
+			if test.rescore == 2 {
+				b.says(test.says...)
+			}
+			b.exits(test.resume, "resume", test.run, "--budget-calls", "20")
+			if test.resume == 2 {
+				b.says(test.says...)
+				if _, err := os.Stat(b.path("started")); err == nil || calls.Load() != before {
+					t.Errorf("%d calls were made, or the program was started (%v)", calls.Load()-before, err)
+				}
+				b.exits(0, "resume", test.run, "--trust", "--budget-calls", "20")
+			}
+		})
+	}
+}
+
+// A key that machines share signs runs wherever they are; without it they are those of others.
+func TestSharedTrust(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{"suite.yaml": strings.Replace(oneCase, "{equals: hi}", "{exec: {command: [\"true\"]}}", 1)})
+	shared := "EVALRUN_TRUST_KEY=0123456789abcdef"
+	plain := b.env
+	b.env = append(plain, shared)
+	b.exits(4, "run", "suite.yaml", "--emulator", "--out", "run") // the program says nothing
+	b.env = append(plain, "XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent", shared)
+	if err := os.CopyFS(b.path("elsewhere"), os.DirFS(b.path("run"))); err != nil {
+		t.Fatal(err)
+	}
+	b.exits(4, "rescore", "elsewhere", "--out", "again")
+	b.exits(4, "rescore", "again")
+	b.env = plain
+	b.exits(2, "rescore", "elsewhere")
+	b.says("start the program")
+	b.env = append(plain, "EVALRUN_TRUST_KEY=short")
+	b.exits(2, "rescore", "elsewhere")
+	b.says("EVALRUN_TRUST_KEY has 5 characters")
+	if _, err := fs.Stat(os.DirFS(b.dir), "config/evalrun/trust.key"); err == nil {
+		t.Error("a key was made although there is a shared one")
+	}
+}
+
+// What was rescored from a run of others is not the user's own either.
+func TestRescoredFromOthers(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
+	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "run")
+	b.exits(1, "rescore", "run", "--out", "own")
+	if err := os.CopyFS(b.path("foreign"), os.DirFS(b.path("run"))); err != nil {
+		t.Fatal(err)
+	}
+	b.exits(1, "rescore", "foreign", "--out", "derived")
+	b.exits(1, "rescore", "foreign", "--out", "vouched", "--trust")
+	for name, signed := range map[string]bool{"own": true, "derived": false, "vouched": true} {
+		if got := strings.Contains(b.read(name+"/run.jsonl"), `"signature"`); got != signed {
+			t.Errorf("%s: signed is %t, want %t", name, got, signed)
+		}
+	}
+}
+
+// Under --untrusted a run goes to the user's own service, and its suites start no program.
+func TestUntrustedResume(t *testing.T) {
+	t.Parallel()
+	var foreign, own atomic.Int64
+	b := stoppedRun(t, &foreign, "{equals: hi}")
+	other := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"name":"models/m"}`)
+			return
+		}
+		own.Add(1)
+		fmt.Fprint(w, hi)
+	}), nil)
+	before := foreign.Load()
+	b.exits(0, "resume", "run", "--untrusted", "--base-url", other.url, "--budget-calls", "20")
+	if own.Load() != 5 || foreign.Load() != before {
+		t.Errorf("%d calls to the user's own service and %d to that of the run, want 5 and 0", own.Load(), foreign.Load()-before)
+	}
+	c := stoppedRun(t, &foreign, "{exec: {command: [./check.sh]}}")
+	_ = os.Remove(c.path("started"))
+	c.exits(2, "resume", "run", "--untrusted")
+	if _, err := os.Stat(c.path("started")); err == nil {
+		t.Error("the program was started")
+	}
+	b.exits(2, "resume", "run", "--base-url", "http://127.0.0.1:1")
+}

@@ -1,0 +1,167 @@
+package harness
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// A run directory acts as code: resuming or rescoring it starts the programs of its suites and sends the key to its address. So its head
+// is signed by who made it, and a directory of somebody else has to be trusted by name.
+
+// ownService is where the user's own flags and environment say that the service is, whatever a run says.
+type ownService struct{ baseURL, auth string }
+
+// own is what the flags say of the service.
+func (f *Flags) own() ownService { return ownService{f.BaseURL, f.Auth} }
+
+// settle takes what the flags do not say from the environment.
+func (o ownService) settle(getenv func(string) string) ownService {
+	return ownService{
+		strings.TrimRight(cmp.Or(o.baseURL, getenv("EVALRUN_BASE_URL")), "/"),
+		cmp.Or(o.auth, getenv("EVALRUN_AUTH"), suite.AuthKey),
+	}
+}
+
+// sign signs the head of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
+func (s *Session) sign(run *eval.Run, dir string) error {
+	run.Signature = ""
+	if s.origin != nil && !s.origin.trusted {
+		return nil
+	}
+	return sign(run, dir, s.Settings.trust)
+}
+
+func sign(run *eval.Run, dir string, keys *trust.Keys) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { // its place is signed, with the links that lead to it
+		return err
+	}
+	head, err := journal.Signable(run)
+	if err != nil {
+		return err
+	}
+	run.Signature = keys.Sign(head, dir)
+	return nil
+}
+
+// signed reports whether the head of a run was signed here, or with the key that machines share.
+func signed(d *journal.Document, keys *trust.Keys) bool {
+	if d.Run.Signature == "" {
+		return false
+	}
+	head, err := d.Signable()
+	return err == nil && keys.Verify(d.Run.Signature, head, d.Dir)
+}
+
+// intact wants the copies of the suites to be those with which the run began.
+func intact(d *journal.Document) error {
+	if err := d.CheckCopies(); err != nil {
+		return Exitf(ExitBadInput, "the run %s cannot be used any more: %w; restore the file, or run the suite again", d.Dir, err)
+	}
+	return nil
+}
+
+// claims are what a run does that nobody but its head and its suites has asked for.
+type claims struct {
+	run      *journal.Document
+	address  string // to which the key goes; "": to the user's own, or nowhere
+	programs []string
+	folder   string // in which answers are recorded
+}
+
+// check says what an untrusted run would do, as an error; nil when that is nothing.
+func (c *claims) check(how string) error {
+	var would []string
+	if c.address != "" {
+		would = append(would, "send requests, with your key or login, to "+c.address)
+	}
+	for _, p := range c.programs {
+		would = append(would, "start the program "+p)
+	}
+	if c.folder != "" {
+		would = append(would, "write answers into "+c.folder)
+	}
+	if len(would) == 0 {
+		return nil
+	}
+	for i := range would {
+		would[i] = "\n  " + diag.CleanLine(would[i])
+	}
+	why := "was not signed by you"
+	if c.run.Run.Signature != "" {
+		why = "was signed by somebody else, or was moved or changed since"
+	}
+	return Exitf(ExitBadInput, "the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program, and the service is that of your own flags and environment",
+		c.run.Dir, why, how, strings.Join(would, ""))
+}
+
+// elsewhere is the address of the settings when it, or the way to authenticate, is not the user's own.
+func (s *Settings) elsewhere(own ownService) string {
+	if s.Service.BaseURL == own.baseURL && s.Service.Auth == own.auth {
+		return ""
+	}
+	return s.Service.BaseURL
+}
+
+// programsOf are the commands that the scorers of suites start.
+func programsOf(l *Loaded) []string {
+	var out []string
+	add := func(s *suite.Suite) {
+		for c := range s.Cases() {
+			for _, sc := range c.Scorers {
+				for _, p := range sc.Needs.Programs {
+					if !slices.Contains(out, p) {
+						out = append(out, p)
+					}
+				}
+			}
+		}
+	}
+	for _, s := range l.Suites {
+		add(s)
+		if base, _ := s.BaseVersion(); base != nil {
+			add(base)
+		}
+	}
+	const most = 20
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("and %d more", len(out)-most))
+	}
+	return out
+}
+
+// vet wants a run that is resumed to be the user's own, or to do nothing that needs trust.
+func (r *Resumption) vet(l *Loaded, s *Settings) error {
+	if r.trust || r.untrusted || signed(r.doc, s.trust) {
+		return nil
+	}
+	c := claims{run: r.doc, programs: programsOf(l), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
+	if r.Flags.Emulator == "" && r.Flags.Replay == "" && r.Flags.Answers == "" {
+		c.address = s.elsewhere(r.own)
+	}
+	return c.check("resuming")
+}
+
+// vetOrigin does the same for a run whose answers are judged again. Suites that the user named are the user's own.
+func (s *Session) vetOrigin(doc *journal.Document) error {
+	s.origin.trusted = s.Flags.Trust || signed(doc, s.Settings.trust)
+	if s.origin.trusted || s.Flags.Untrusted {
+		return nil
+	}
+	c := claims{run: doc}
+	if !s.Flags.ownSuites {
+		c.programs = programsOf(s.Loaded)
+	}
+	if s.Flags.Emulator == "" && (s.embeds() || s.asksJudges()) {
+		c.address = s.Settings.elsewhere(s.Flags.ownService.settle(s.Settings.getenv))
+	}
+	return c.check("rescoring")
+}

@@ -1,0 +1,100 @@
+// Package regular opens files that are files: a pipe would wait for a writer, and a device may never end. What a name leads to is
+// looked at after it was opened, so that nothing can be put in its place in between.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// ErrNotFile is wrapped by the errors of what is no regular file.
+var ErrNotFile = errors.New("not a regular file")
+
+// ErrTooLarge is wrapped by the errors of files that are larger than is read.
+var ErrTooLarge = errors.New("too large")
+
+// Open opens a regular file to be read.
+func Open(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, err
+	}
+	return checked(file, name, false)
+}
+
+// ReadFile reads a regular file of at most limit bytes.
+func ReadFile(name string, limit int64) ([]byte, error) {
+	file, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes: %w", name, limit, ErrTooLarge)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func checked(file *os.File, name string, folders bool) (*os.File, error) {
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+	case info.Mode().IsRegular() || folders && info.IsDir():
+		return file, nil
+	default:
+		err = &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w, but %s", ErrNotFile, kind(info.Mode()))}
+	}
+	_ = file.Close() // the first error is the one to report
+	return nil, err
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something else"
+}
+
+// FS is the file system below a folder, of which nothing but regular files and folders can be opened.
+func FS(root *os.Root) fs.FS { return confined{root, root.FS()} }
+
+type confined struct {
+	root *os.Root
+	all  fs.FS
+}
+
+// Open opens a regular file or a folder.
+func (c confined) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	file, err := c.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, err
+	}
+	out, err := checked(file, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Stat looks at a file of any kind.
+func (c confined) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.all, name) }
+
+// ReadDir lists a folder.
+func (c confined) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(c.all, name) }

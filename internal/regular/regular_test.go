@@ -1,0 +1,57 @@
+//go:build unix
+
+package regular
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func TestNothingButFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(
+		os.WriteFile(path("file"), []byte("text"), 0o600), syscall.Mkfifo(path("pipe"), 0o600), os.Mkdir(path("folder"), 0o700),
+		os.Symlink("/dev/zero", path("zero")), os.Symlink("file", path("link")), os.WriteFile(path("folder/inner"), []byte("x"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	fsys := FS(root)
+	for _, name := range []string{"file", "link"} {
+		if data, err := ReadFile(path(name), 4); err != nil || string(data) != "text" {
+			t.Errorf("%s: %q %v", name, data, err)
+		}
+		if data, err := fs.ReadFile(fsys, name); err != nil || string(data) != "text" {
+			t.Errorf("%s in the folder: %q %v", name, data, err)
+		}
+	}
+	if _, err := ReadFile(path("file"), 3); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v, want ErrTooLarge", err)
+	}
+	for _, name := range []string{"pipe", "zero", "folder"} {
+		if file, err := Open(path(name)); !errors.Is(err, ErrNotFile) {
+			t.Errorf("%s: got %v %v, want ErrNotFile", name, file, err)
+		}
+	}
+	if _, err := fsys.Open("pipe"); !errors.Is(err, ErrNotFile) {
+		t.Errorf("pipe in the folder: %v", err)
+	}
+	for _, name := range []string{"zero", "../file", "/etc/passwd"} {
+		if _, err := fsys.Open(name); err == nil {
+			t.Errorf("%s was opened", name)
+		}
+	}
+	names, err := fs.Glob(fsys, "folder/*")
+	if err != nil || len(names) != 1 {
+		t.Errorf("%v %v", names, err)
+	}
+}

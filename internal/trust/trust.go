@@ -1,0 +1,146 @@
+// Package trust signs what a run directory says of itself, so that a directory that somebody else made is not taken for the user's own:
+// resuming it would send the user's key to its address and start its programs.
+//
+// The usual order: Load, then Sign for a new run, or Verify for one that is there.
+package trust
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/regular"
+)
+
+// Variable is the environment variable with a key that several machines share.
+const Variable = "EVALRUN_TRUST_KEY"
+
+// maxKey bounds the file of the user's own key, in bytes.
+const maxKey = 1 << 10
+
+// minShared is the least length of a shared key: a shorter one can be guessed.
+const minShared = 16
+
+// Keys are those with which runs are signed here. The zero Keys sign nothing and verify nothing.
+type Keys struct {
+	shared []byte // of Variable; runs that it signed may be moved
+	path   string // of the user's own key
+}
+
+// Load finds the keys. The user's own is made when it is needed first. The error is about a shared key that is too short.
+func Load(getenv func(string) string) (*Keys, error) {
+	k := &Keys{shared: []byte(strings.TrimSpace(getenv(Variable)))}
+	if n := len(k.shared); n > 0 && n < minShared {
+		return nil, fmt.Errorf("%s has %d characters; it takes at least %d, such as those of `openssl rand -hex 32`", Variable, n, minShared)
+	}
+	if dir, err := os.UserConfigDir(); err == nil {
+		k.path = filepath.Join(dir, "evalrun", "trust.key")
+	}
+	return k, nil
+}
+
+// Sign signs the head of a run that lies in a folder; "" when there is no key and none can be made.
+func (k *Keys) Sign(head []byte, dir string) string {
+	if len(k.shared) > 0 {
+		return mac(k.shared, head, "")
+	}
+	key, err := k.own()
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = k.make()
+	}
+	if err != nil {
+		return ""
+	}
+	return mac(key, head, place(dir))
+}
+
+// Verify reports whether one of the keys signed the head of a run that lies in a folder. The user's own key signs the folder too.
+func (k *Keys) Verify(signature string, head []byte, dir string) bool {
+	if signature == "" {
+		return false
+	}
+	if len(k.shared) > 0 && hmac.Equal([]byte(signature), []byte(mac(k.shared, head, ""))) {
+		return true
+	}
+	key, err := k.own()
+	return err == nil && hmac.Equal([]byte(signature), []byte(mac(key, head, place(dir))))
+}
+
+// mac is the HMAC-SHA256 (RFC 2104) of folder and head in hexadecimal digits.
+func mac(key, head []byte, dir string) string {
+	h := hmac.New(sha256.New, key)
+	fmt.Fprintf(h, "%d %s\n", len(dir), dir)
+	h.Write(head)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// place is the folder as it is, whatever links lead to it.
+func place(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return dir
+}
+
+// own reads the user's key. One that others can read or write is none: they could sign with it.
+func (k *Keys) own() ([]byte, error) {
+	if k.path == "" {
+		return nil, errors.New("there is no folder for the key")
+	}
+	info, err := os.Lstat(k.path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("%s is no key: it is to be a file that only its owner can read", k.path)
+	}
+	text, err := regular.ReadFile(k.path, maxKey)
+	if err != nil {
+		return nil, err
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err == nil && len(key) < sha256.Size {
+		err = fmt.Errorf("%s is no key: it is too short", k.path)
+	}
+	return key, err
+}
+
+// make makes the user's key. When another process makes one at the same time, the first counts.
+func (k *Keys) make() ([]byte, error) {
+	if err := os.MkdirAll(filepath.Dir(k.path), 0o700); err != nil {
+		return nil, err
+	}
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // it never fails
+	temp, err := os.CreateTemp(filepath.Dir(k.path), ".trust-*")
+	if err != nil {
+		return nil, err
+	}
+	_, err = temp.WriteString(hex.EncodeToString(key) + "\n")
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Link(temp.Name(), k.path) // which fails when it is there
+	}
+	if err = errors.Join(ignore(err, fs.ErrExist), os.Remove(temp.Name())); err != nil {
+		return nil, err
+	}
+	return k.own()
+}
+
+func ignore(err, what error) error {
+	if errors.Is(err, what) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package trust
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+func keys(t *testing.T, env map[string]string) *Keys {
+	t.Helper()
+	k, err := Load(func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestOwnKey(t *testing.T) {
+	config, dir, other := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	t.Setenv("HOME", config)
+	k := keys(t, nil)
+	if k.Verify("", []byte("head"), dir) || k.Verify("00", []byte("head"), dir) {
+		t.Error("nothing was signed yet")
+	}
+	var signing sync.WaitGroup
+	signatures := make([]string, 8)
+	for i := range signatures { // the first to make a key wins
+		signing.Go(func() { signatures[i] = keys(t, nil).Sign([]byte("head"), dir) })
+	}
+	signing.Wait()
+	for _, s := range signatures {
+		if s == "" || !k.Verify(s, []byte("head"), dir) {
+			t.Errorf("%q does not verify", s)
+		}
+	}
+	s := signatures[0]
+	if k.Verify(s, []byte("heat"), dir) || k.Verify(s, []byte("head"), other) || k.Verify(s[1:], []byte("head"), dir) {
+		t.Error("another head, folder or signature verifies")
+	}
+	link := filepath.Join(other, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if !k.Verify(s, []byte("head"), link) {
+		t.Error("a link to the folder is another folder")
+	}
+	path := k.path
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" && (k.Verify(s, []byte("head"), dir) || k.Sign([]byte("head"), dir) != "") {
+		t.Error("a key that others can read is used")
+	}
+}
+
+func TestSharedKey(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	if _, err := Load(func(string) string { return "short" }); err == nil {
+		t.Error("a short key is taken")
+	}
+	a := keys(t, map[string]string{Variable: "a shared key of some length"})
+	s := a.Sign([]byte("head"), "/one")
+	if !a.Verify(s, []byte("head"), "/other") || a.Verify(s, []byte("heat"), "/one") || keys(t, nil).Verify(s, []byte("head"), "/one") {
+		t.Error("a shared key signs the head, wherever it is")
+	}
+	if _, err := os.Stat(a.path); err == nil {
+		t.Error("a key was made that nobody needs")
+	}
+}
