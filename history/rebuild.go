@@ -45,11 +45,12 @@ type stamp struct {
 	time time.Time
 }
 
-// abandoned is how old a file must be that a killed Rebuild left.
-const abandoned = 24 * time.Hour
-
 func (r *rebuild) run() error {
-	r.sweep()
+	only := flock.New(filepath.Dir(r.path), flock.SetFlag(os.O_RDONLY)) // where a folder cannot be locked, nothing is swept
+	if ok, err := only.TryLock(); err == nil && ok {
+		defer only.Unlock() //nolint:errcheck // the next one finds it free, or waits for nothing
+		r.sweep()
+	}
 	temp, err := os.CreateTemp(filepath.Dir(r.path), filepath.Base(r.path)+".new-*")
 	if err != nil {
 		return err
@@ -73,13 +74,11 @@ func (r *rebuild) run() error {
 	return r.replace(temp.Name())
 }
 
-// sweep removes what killed ones left.
+// sweep removes what killed ones left. The caller is the only one that makes the history again.
 func (r *rebuild) sweep() {
 	left, _ := filepath.Glob(r.path + ".new-*") // a folder with a [ in its name is not swept
 	for _, path := range left {
-		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > abandoned {
-			_ = os.Remove(path) // it only takes up room
-		}
+		_ = os.Remove(path) // it only takes up room
 	}
 }
 

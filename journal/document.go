@@ -96,11 +96,14 @@ func Open(path string) (*Document, error) {
 
 // isLocked reports whether a writer holds the run directory.
 func isLocked(dir string) bool {
-	path := filepath.Join(dir, lockName)
+	return locked(filepath.Join(dir, lockName)) || locked(filepath.Join(dir, FileName))
+}
+
+func locked(path string) bool {
 	if _, err := os.Stat(path); err != nil {
 		return false
 	}
-	lock := flock.New(path)
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	free, err := lock.TryRLock()
 	if free {
 		err = lock.Unlock()
@@ -231,6 +234,9 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 	case "run":
 		if err := json.Unmarshal(data, &d.Run); err != nil {
 			return err
+		}
+		if d.Run.Version < 1 {
+			return fmt.Errorf("the run file has version %d, which is none", d.Run.Version)
 		}
 		if d.Run.Version > Version {
 			return fmt.Errorf("the run file has version %d; this evalrun reads up to %d", d.Run.Version, Version)

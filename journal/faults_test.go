@@ -70,7 +70,7 @@ func (f *faulty) Close() error {
 // carryOn begins a run of six trials, or goes on with it, and returns which appends were confirmed.
 func carryOn(dir string, on *disk) (confirmed []string, err error) {
 	run := head
-	w, err := create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte("version: 1")}, on.open)
+	w, err := create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte("version: 1")}, on.open, "")
 	have := map[string]bool{}
 	if err != nil {
 		var d *Document

@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -49,15 +50,19 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Writer appends to a run file; safe for concurrent use.
 type Writer struct {
 	dir  string
+	path string // of the file that is written
 	open opener
 	file file
 	lock *flock.Flock
+	held *flock.Flock // of the run file itself; nil where that would keep readers out
 
 	mu    sync.Mutex
 	seq   int
 	buf   []byte
 	dirty bool
 	err   error
+
+	finished bool // the end is written
 
 	stop chan struct{}
 	done chan struct{}
@@ -79,7 +84,7 @@ func openFile(path string, flag int) (file, error) { return os.OpenFile(path, fl
 
 // newWriter is a Writer without a run file yet.
 func newWriter(dir string, lock *flock.Flock, open opener) *Writer {
-	return &Writer{dir: dir, open: open, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
+	return &Writer{dir: dir, path: filepath.Join(dir, FileName), open: open, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
 }
 
 // ErrLocked is returned by Create and Resume when another process writes to the run directory.
@@ -88,10 +93,19 @@ var ErrLocked = errors.New("another evalrun writes to this run")
 // Create makes the run directory, writes the head of the run file and the snapshots, and takes
 // the lock. An existing run file is not touched: that is an error.
 func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, error) {
-	return create(dir, run, snapshots, openFile)
+	return create(dir, run, snapshots, openFile, "")
 }
 
-func create(dir string, run *eval.Run, snapshots map[string][]byte, open opener) (*Writer, error) {
+// partSuffix is what a run file is called by while it is written as a whole.
+const partSuffix = ".part"
+
+// CreateWhole is Create for a run file that is there as a whole or not at all: until Finish it has another name. What a killed process
+// has left is written over.
+func CreateWhole(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, error) {
+	return create(dir, run, snapshots, openFile, partSuffix)
+}
+
+func create(dir string, run *eval.Run, snapshots map[string][]byte, open opener, suffix string) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -100,6 +114,7 @@ func create(dir string, run *eval.Run, snapshots map[string][]byte, open opener)
 		return nil, err
 	}
 	w := newWriter(dir, lock, open)
+	w.path += suffix
 	if err := w.begin(run, snapshots); err != nil {
 		_ = lock.Unlock() // the first error is the one to tell
 		return nil, err
@@ -119,6 +134,9 @@ func lockDir(dir string) (*flock.Flock, error) {
 }
 
 func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
+	if err := w.clean(); err != nil {
+		return err
+	}
 	for name, data := range snapshots {
 		path := filepath.Join(w.dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -128,20 +146,37 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 			return err
 		}
 	}
-	path := filepath.Join(w.dir, FileName)
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s holds a run already", w.dir)
-	}
 	run.Version = Version
 	head, err := appendLine(nil, "run", run, 0)
 	if err != nil {
 		return err
 	}
-	if err := w.place(path, head); err != nil { // nothing was asked: the directory is left as free as it was
-		return errors.Join(err, removeQuietly(path+newSuffix), removeQuietly(path))
+	if err := w.place(w.path, head); err != nil { // nothing was asked: the directory is left as free as it was
+		return errors.Join(err, removeQuietly(w.path+newSuffix), removeQuietly(w.path))
 	}
 	w.seq = 1
 	return nil
+}
+
+// clean removes what a killed process has left of a run that never came to be, and refuses a directory that holds one.
+func (w *Writer) clean() error {
+	path := filepath.Join(w.dir, FileName)
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s holds a run already", w.dir)
+	}
+	left := false
+	for _, name := range []string{path + newSuffix, path + partSuffix, path + partSuffix + newSuffix} {
+		if _, err := os.Lstat(name); err == nil {
+			left = true
+			if err := removeQuietly(name); err != nil {
+				return err
+			}
+		}
+	}
+	if !left {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(w.dir, copiesDir))
 }
 
 // newSuffix is what a run file is called by until its head is in it.
@@ -160,7 +195,35 @@ func (w *Writer) place(path string, head []byte) error {
 	if err == nil {
 		w.file, err = w.open(path, os.O_WRONLY|os.O_APPEND)
 	}
+	if err == nil {
+		err = w.hold()
+	}
 	return err
+}
+
+// hold locks the run file itself: the lock beside it is a file that comes and goes, and could be another one for another process.
+func (w *Writer) hold() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	w.held = flock.New(w.path, flock.SetFlag(os.O_RDWR))
+	ok, err := w.held.TryLock()
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: %w", w.dir, ErrLocked)
+	}
+	if err != nil {
+		w.held = nil
+		return errors.Join(err, w.file.Close())
+	}
+	return nil
+}
+
+// letGo gives the lock of the run file back.
+func (w *Writer) letGo() error {
+	if w.held == nil {
+		return nil
+	}
+	return w.held.Unlock()
 }
 
 // put writes a whole file.
@@ -203,19 +266,19 @@ func (w *Writer) reopen() (*Document, error) {
 		return nil, err
 	}
 	d.Running = false // it is locked by this writer
-	file, err := w.open(filepath.Join(w.dir, FileName), os.O_WRONLY|os.O_APPEND)
-	if err == nil {
-		if err = file.Truncate(d.whole); err == nil && d.unended {
-			_, err = file.Write([]byte("\n"))
-		}
-		if err != nil {
-			err = errors.Join(err, file.Close())
-		}
+	if w.file, err = w.open(w.path, os.O_WRONLY|os.O_APPEND); err == nil {
+		err = w.hold()
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	w.file, w.seq = file, d.next
+	if err = w.file.Truncate(d.whole); err == nil && d.unended {
+		_, err = w.file.Write([]byte("\n"))
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.file.Close(), w.letGo(), d.Close())
+	}
+	w.seq = d.next
 	return d, nil
 }
 
@@ -250,6 +313,7 @@ func (w *Writer) Copy(from *Document, place int) error {
 // Finish writes the end of the run and closes the file.
 func (w *Writer) Finish(end *eval.End) error {
 	err := w.write("end", end)
+	w.finished = err == nil
 	return errors.Join(err, w.Close())
 }
 
@@ -257,7 +321,11 @@ func (w *Writer) Finish(end *eval.End) error {
 func (w *Writer) Close() error {
 	close(w.stop)
 	<-w.done
-	return errors.Join(w.file.Sync(), w.file.Close(), removeQuietly(w.lock.Path()), w.lock.Unlock())
+	err := errors.Join(w.file.Sync(), w.file.Close())
+	if whole := filepath.Join(w.dir, FileName); err == nil && w.finished && w.path != whole {
+		err = os.Rename(w.path, whole)
+	}
+	return errors.Join(err, w.letGo(), removeQuietly(w.lock.Path()), w.lock.Unlock())
 }
 
 func removeQuietly(path string) error {
@@ -347,7 +415,7 @@ func (w *Writer) stillThere() error {
 	if err != nil {
 		return err
 	}
-	there, err := os.Stat(filepath.Join(w.dir, FileName))
+	there, err := os.Stat(w.path)
 	if err != nil {
 		return err
 	}

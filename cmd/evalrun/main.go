@@ -33,6 +33,9 @@ func mainCode() int {
 func catch() (<-chan os.Signal, func()) {
 	caught := make(chan os.Signal, 4)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup, where a terminal that goes away is none of our business
+		signal.Notify(caught, syscall.SIGHUP)
+	}
 	return caught, func() { signal.Stop(caught) }
 }
 

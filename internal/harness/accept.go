@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -260,7 +261,8 @@ func writeInside(dir, name, text string) (err error) {
 	if err := root.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	temporary := filepath.Join(folder, ".evalrun-"+rand.Text())
+	atomic.Sweep(filepath.Join(dir, folder))
+	temporary := filepath.Join(folder, atomic.Prefix+rand.Text())
 	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

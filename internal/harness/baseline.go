@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -14,11 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2/maybe"
-
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
@@ -90,7 +90,7 @@ func SetBaseline(name, run string) (*Baseline, error) {
 	named[name] = b
 	data, err := json.MarshalIndent(named, "", "  ")
 	if err == nil {
-		err = maybe.WriteFile(BaselinesFile, append(data, '\n'), 0o644)
+		err = atomic.Write(BaselinesFile, 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 	}
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "%s cannot be written: %w", BaselinesFile, err)

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -25,11 +28,52 @@ func Remember(doc *journal.Document) error {
 	if err != nil {
 		return fmt.Errorf("the run was not added to the history: %w", err)
 	}
+	_ = os.Remove(filepath.Join(expectedRuns, doc.Run.ID)) // mostly it is there; else there is nothing to remove
 	return nil
+}
+
+// expectedRuns has a file for each run that began and was not added to the history: its directory. A process that is killed between the
+// end of a run and the history adds nothing; the next look at the history does.
+var expectedRuns = filepath.Join(".evalrun", "expected-runs")
+
+// expectRun notes that a run begins. Nothing but the history depends on it, so its errors are no reason not to run.
+func expectRun(run *eval.Run, dir string) {
+	abs, err := filepath.Abs(dir)
+	if err != nil || ignoreByGit(".evalrun") != nil || os.MkdirAll(expectedRuns, 0o755) != nil {
+		return
+	}
+	_ = os.WriteFile(filepath.Join(expectedRuns, run.ID), []byte(abs+"\n"), 0o600) // as above
+}
+
+// catchUp adds runs that ended and were not added.
+func catchUp() {
+	entries, err := os.ReadDir(expectedRuns)
+	if err != nil { // mostly there is none
+		return
+	}
+	for _, e := range entries {
+		note := filepath.Join(expectedRuns, e.Name())
+		text, err := regular.ReadFile(note, maxInput)
+		if err != nil {
+			continue
+		}
+		doc, err := journal.Open(strings.TrimSpace(string(text)))
+		switch {
+		case err != nil: // it is gone, or another one is there
+			_ = os.Remove(note)
+			continue
+		case doc.Run.ID != e.Name():
+			_ = os.Remove(note)
+		case doc.End != nil && !doc.Running:
+			_ = Remember(doc) // at the latest the next time
+		}
+		_ = doc.Close() // it was only read
+	}
 }
 
 // OpenHistory opens the history, nil when there is none yet. The caller closes it.
 func OpenHistory() (*history.Store, error) {
+	catchUp()
 	if _, err := os.Stat(historyPath); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

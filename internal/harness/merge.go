@@ -62,7 +62,7 @@ func Merge(names []string, out string, getenv func(string) string) (dir string, 
 			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 		}
 	}
-	w, err := journal.Create(dir, run, snapshots)
+	w, err := journal.CreateWhole(dir, run, snapshots) // a merge that was killed leaves nothing that could be taken for a run
 	if err != nil {
 		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -188,18 +189,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 		}
 		return errors.Join(buffered(file, write), file.Close())
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".evalrun-*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(buffered(temp, write), temp.Chmod(0o644), temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name()) // the first error is the one to tell
-	}
-	return err
+	return atomic.Write(path, 0o644, write)
 }
 
 func buffered(file *os.File, write func(io.Writer) error) error {

@@ -66,6 +66,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
 	}
+	expectRun(run, dir)
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	if s.answers != nil {
 		c.recorded, c.anew = s.answers.recorded, s.Flags.AskJudges
@@ -407,9 +408,9 @@ func (c *consumer) finish() error {
 	return nil
 }
 
-// ExitOfSignal is the exit code of a run that a signal ended.
+// ExitOfSignal is the exit code of a run that a signal ended. A terminal that goes away asks a program to end as SIGTERM does.
 func ExitOfSignal(name string) int {
-	if name == syscall.SIGTERM.String() {
+	if name == syscall.SIGTERM.String() || name == syscall.SIGHUP.String() {
 		return ExitTerminated
 	}
 	return ExitInterrupted

@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2/maybe"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
@@ -63,7 +63,7 @@ func (c Cache) Put(trialID string, resp *eval.Response, timing *eval.Timing) err
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return maybe.WriteFile(path, data, 0o600)
+	return atomic.Write(path, 0o600, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 func sumOf(data []byte) string {

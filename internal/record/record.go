@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,9 +21,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2/maybe"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
@@ -136,8 +136,8 @@ func (s *Store) read(name string) error {
 		}
 	default:
 		f := &file{}
-		if err = json.Unmarshal(data, f); err == nil && f.Version > Version {
-			err = fmt.Errorf("version %d; this evalrun reads up to %d", f.Version, Version)
+		if err = json.Unmarshal(data, f); err == nil && (f.Version > Version || f.Version < 1) {
+			err = fmt.Errorf("version %d; this evalrun reads 1 to %d", f.Version, Version)
 		}
 		s.files[name] = f
 		for i := range f.Answers {
@@ -261,7 +261,7 @@ func (s *Store) write(name string, v any) error {
 	if err := enc.Encode(json.RawMessage(plain)); err != nil {
 		return err
 	}
-	return maybe.WriteFile(path, []byte(b.String()), 0o644)
+	return atomic.Write(path, 0o644, func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err })
 }
 
 // unsafe are the characters that names of files are better without.

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A merge that is killed leaves nothing that could be taken for a run: it is made again, and resume finds no run to pay for.
+func TestKilledMerge(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, repeats: 3000, scorers: [{contains: hello}]}]\n",
+	})
+	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "1/2", "--out", "one", "--concurrency", "64")
+	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "2/2", "--out", "two", "--concurrency", "64")
+	rng := rand.New(rand.NewPCG(3, 4))
+	killed := 0
+	for range 4 * kills(t) {
+		cmd := b.command("merge", "one", "two", "--out", "merged")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(20+rng.IntN(100)) * time.Millisecond) // a moment like any other
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if _, err := os.Stat(b.path("merged/run.jsonl")); err == nil { // it was there as a whole
+			b.exits(0, "report", "merged", "-o", "json=merged.json")
+			if err := os.RemoveAll(b.path("merged")); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		killed++
+		b.exits(2, "resume", "merged")
+	}
+	b.exits(0, "merge", "one", "two", "--out", "merged", "-o", "json=merged.json")
+	if !strings.Contains(b.read("merged.json"), `"trials":3000,"pass":3000`) || killed == 0 {
+		t.Errorf("after %d kills: %.300s", killed, b.read("merged.json"))
+	}
+	left, err := filepath.Glob(b.path("merged/*.part*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+}
+
+// A terminal that goes away ends a run as SIGTERM does: it drains, and can be resumed.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{
+		"script.yaml": "rules: [{reply: hi, latency: 20ms}]\n",
+		"suite.yaml":  strings.Replace(oneCase, "{name: c,", "{name: c, repeats: 500,", 1),
+	})
+	cmd := b.command("run", "suite.yaml", "--emulator=script.yaml", "--out", "run")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := 0; lines < 5; time.Sleep(5 * time.Millisecond) {
+		data, _ := os.ReadFile(b.path("run/run.jsonl"))
+		lines = strings.Count(string(data), "\n")
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(b.read("run/run.jsonl"), `"reason":"interrupted"`) {
+		t.Errorf("exit %d, want 143 and the end of the run in its file", code)
+	}
+	b.exits(0, "resume", "run")
+}
+
+// A run that was killed after its end, before it was added to the history, appears there.
+func TestHistoryCatchesUp(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
+	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "first")
+	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "second")
+	if err := os.RemoveAll(b.path(".evalrun/history.db")); err != nil {
+		t.Fatal(err)
+	}
+	head := b.read("second/run.jsonl")
+	_, id, _ := strings.Cut(head, `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	b.write(".evalrun/expected-runs/"+id, b.path("second")+"\n") // as a killed process leaves it
+	b.exits(0, "history", "-o", "json")
+	if !strings.Contains(b.out, id) {
+		t.Errorf("%s is not in the history: %.500s", id, b.out)
+	}
+	if _, err := os.Stat(b.path(".evalrun/expected-runs/" + id)); err == nil {
+		t.Error("the note of the run is left")
+	}
+}
+
+// Known errors are sent after what was never sent.
+func TestErrorsComeLast(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{
+		"script.yaml": "rules: [{match: {text: \"bad*\"}, faults: [{status: 400}]}, {reply: hi}]\n",
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: 1}\n" +
+			"cases: [{name: bad, vars: {x: bad}, repeats: 3, scorers: [{equals: hi}]}, {name: good, vars: {x: good}, repeats: 20, scorers: [{equals: hi}]}]\n",
+	})
+	b.exits(4, "run", "suite.yaml", "--emulator=script.yaml", "--out", "run", "--budget-calls", "8")
+	before := strings.Count(b.read("run/run.jsonl"), "\n")
+	b.exits(4, "resume", "run", "--budget-calls", "100")
+	var cases []string
+	for i, line := range strings.Split(b.read("run/run.jsonl"), "\n") {
+		if i >= before && strings.Contains(line, `"type":"trial"`) {
+			_, name, _ := strings.Cut(line, `"case":"`)
+			name, _, _ = strings.Cut(name, `"`)
+			cases = append(cases, name)
+		}
+	}
+	if got := strings.Join(cases, " "); !strings.HasSuffix(got, "good bad bad bad") || strings.Count(got, "bad") != 3 {
+		t.Errorf("after the resume: %s", got)
+	}
+}
+
+// A run file of version -1 is none.
+func TestNegativeVersion(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase, "kept/s/c.json": `{"version":-1,"suite":"s","case":"c","answers":[]}`})
+	b.exits(2, "run", "suite.yaml", "--replay", "kept")
+	b.says("version -1")
+}

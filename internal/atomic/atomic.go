@@ -1,0 +1,87 @@
+// Package atomic replaces files as a whole or not at all. A temporary file next to the target takes its place once it is complete; what a
+// killed process left of one is removed by the next that writes there, since a file that is being written is locked.
+package atomic
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// Prefix is what the names of temporary files begin with.
+const Prefix = ".evalrun-"
+
+// Write replaces the file at path by what write writes, with the given permissions. The folder must be there.
+func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	dir := filepath.Dir(path)
+	Sweep(dir)
+	for try := 0; ; try++ {
+		err := replace(dir, path, perm, write)
+		if errors.Is(err, fs.ErrNotExist) && try == 0 { // swept by another process before it was locked
+			continue
+		}
+		return err
+	}
+}
+
+func replace(dir, path string, perm fs.FileMode, write func(io.Writer) error) error {
+	temp, err := os.CreateTemp(dir, Prefix+"*")
+	if err != nil {
+		return err
+	}
+	held := hold(temp.Name())
+	defer held()
+	w := bufio.NewWriterSize(temp, 1<<16)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	err = errors.Join(err, temp.Chmod(perm), temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name()) // the first error is the one to report
+	}
+	return err
+}
+
+// hold locks a temporary file, so that no other process takes it for a left-over one.
+func hold(path string) (release func()) {
+	if runtime.GOOS == "windows" { // where a locked file could not be renamed
+		return func() {}
+	}
+	lock := flock.New(path)
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		return func() {}
+	}
+	return func() { _ = lock.Unlock() } // the file has another name by now, or none
+}
+
+// Sweep removes temporary files in a folder that no process writes. What cannot be removed only takes up room.
+func Sweep(dir string) {
+	if runtime.GOOS == "windows" {
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), Prefix) || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		lock := flock.New(path, flock.SetFlag(os.O_RDWR))
+		if ok, err := lock.TryLock(); err == nil && ok {
+			_ = os.Remove(path) // see above
+			_ = lock.Unlock()
+		}
+	}
+}
