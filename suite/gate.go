@@ -43,6 +43,9 @@ func (l *loader) gate(n yamlnode.Node) {
 	if rule := m.Get("baseline"); !rule.IsZero() {
 		g.Baseline = baseline(rule)
 		l.checkGateArm(rule, g.Baseline.Arm)
+		if l.opts.Untrusted && g.Baseline.Run != "" && !l.opts.OwnBaseline {
+			rule.Map().Get("run").Errorf("name it by --baseline, or add --no-baseline", "a suite that is not trusted cannot name a run to compare with")
+		}
 	}
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")

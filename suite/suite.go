@@ -153,6 +153,8 @@ type Options struct {
 	Dir string
 	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
 	Untrusted bool
+	// OwnBaseline says that the user named a baseline, or wants none: that of an untrusted suite, which could be any file, does not matter.
+	OwnBaseline bool
 	// Expected are the files of expected answers as they were at another time. Optional: those of the suite's folder.
 	Expected fs.FS
 	// Base is an earlier version of the suite, called BaseRef, whose arms are asked beside those of the same name. Optional.

@@ -160,7 +160,7 @@ func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Lo
 			layers = append(layers, regular.FS(folder))
 		}
 		l.dirs = append(l.dirs, one.Dir)
-		opts := suite.Options{Vars: begun.Vars, Repeats: begun.Repeats, Getenv: getenv, Untrusted: begun.Untrusted || by.Flags.Untrusted, Dir: one.Dir}
+		opts := suite.Options{Vars: begun.Vars, Repeats: begun.Repeats, Getenv: getenv, Untrusted: begun.Untrusted || by.Flags.Untrusted, OwnBaseline: true, Dir: one.Dir}
 		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, opts))
 	}
 	return l, nil

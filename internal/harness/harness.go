@@ -148,6 +148,9 @@ func (f *Flags) absolute() {
 // maxInput bounds the files that a command names, such as scripts and price lists, in bytes.
 const maxInput = 64 << 20
 
+// ownBaseline reports whether the user said what is compared.
+func (f *Flags) ownBaseline() bool { return f.Baseline != "" || f.NoBaseline }
+
 // DemoScript is the value of Flags.Emulator for the script that evalrun brings.
 const DemoScript = "demo"
 
@@ -172,7 +175,7 @@ func (l *Loaded) table() scorers.Table {
 // be reached at all.
 func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, error) {
 	l := &Loaded{sources: map[string][]byte{}}
-	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv, Untrusted: flags.Untrusted}
+	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv, Untrusted: flags.Untrusted, OwnBaseline: flags.ownBaseline()}
 	var err error
 	if l.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
 		return nil, Exitf(ExitBadInput, "%w", err)

@@ -150,7 +150,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			layers = append(layers, regular.FS(folder))
 		}
 		l.dirs = append(l.dirs, one.Dir)
-		opts := suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted}
+		opts := suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted, OwnBaseline: r.Flags.ownBaseline()}
 		if err := r.loadEarlier(i, &opts); err != nil {
 			return nil, err
 		}
