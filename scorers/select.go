@@ -3,7 +3,6 @@ package scorers
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -126,17 +125,21 @@ func untold(format string, args ...any) (string, *Finding) {
 
 func regexSelector(n, group yamlnode.Node) *selector {
 	pattern := textOf(n)
-	re, err := regexp.Compile(pattern)
+	compiled, err := compilePattern(pattern)
 	var wrong *syntax.Error
 	switch {
 	case errors.As(err, &wrong):
 		n.ErrorfAt(max(0, strings.Index(pattern, wrong.Expr)), "evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",
 			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		return nil
+	case err != nil:
+		n.Errorf("", "not a regular expression that can be used: %s", err)
+		return nil
 	case pattern == "":
 		n.Errorf("", "`regex` needs an expression")
 		return nil
 	}
+	re := compiled.re
 	at := min(1, re.NumSubexp())
 	name := "/" + written(pattern) + "/"
 	switch {
@@ -154,6 +157,9 @@ func regexSelector(n, group yamlnode.Node) *selector {
 		name = fmt.Sprintf("group %d of %s", at, name)
 	}
 	return &selector{name, func(text string) (string, *Finding) {
+		if why := compiled.tooMuch(text, true); why != "" {
+			return untold("%s", why)
+		}
 		m := re.FindStringSubmatchIndex(text)
 		switch {
 		case m == nil:

@@ -34,14 +34,18 @@ func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 	}
 	query, err := gojq.Parse(source)
 	var code *gojq.Code
+	onlyPicks := err == nil && picks(query)
 	if err == nil {
-		code, err = gojq.Compile(query)
+		_, err = gojq.Compile(query) // for mistakes, as the user has written it
+	}
+	if err == nil {
+		code, err = compileJQ(query)
 	}
 	if err != nil {
 		reportJQ(n, source, err)
 		return nil
 	}
-	if untrusted && !picks(query) {
+	if untrusted && !onlyPicks {
 		n.Errorf("such as .items[0].id, .items[].name, or .a, .b", "in a suite that is not trusted, `jq` only takes paths")
 		return nil
 	}
@@ -103,7 +107,8 @@ func (s *stepped) Err() error {
 func runJQ(name string, code *gojq.Code, value any, text string) (string, *Finding) {
 	limited, cancel := context.WithTimeout(context.Background(), maxJQTime)
 	defer cancel()
-	results := code.RunWithContext(&stepped{limited, maxJQSteps}, value)
+	meter := &jqMeter{}
+	results := code.RunWithContext(&stepped{limited, maxJQSteps}, value, meter)
 	var lines []string
 	room := maxSelect
 	for {
@@ -117,6 +122,8 @@ func runJQ(name string, code *gojq.Code, value any, text string) (string, *Findi
 			switch {
 			case errors.Is(v, errSteps):
 				return untold("%s takes more than %d steps on this answer", name, maxJQSteps)
+			case errors.Is(v, errJQMade):
+				return untold("%s makes more than %d bytes of this answer", name, maxJQMade)
 			case errors.Is(v, context.DeadlineExceeded):
 				return untold("%s takes more than %s on this answer", name, maxJQTime)
 			}
@@ -139,6 +146,9 @@ func runJQ(name string, code *gojq.Code, value any, text string) (string, *Findi
 			return untold("%s selects more than %d bytes", name, maxSelect)
 		}
 		lines = append(lines, line)
+	}
+	if meter.made >= maxJQMade { // and the expression went on without it
+		return untold("%s makes more than %d bytes of this answer", name, maxJQMade)
 	}
 	if out := strings.Join(lines, "\n"); out != "" {
 		return out, nil

@@ -3,7 +3,6 @@ package scorers
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -303,14 +302,17 @@ func compileRegex(a args) Scorer {
 		source = "(?i)" + source
 	}
 	f.ignoreCase = false // the expression ignores case by itself
-	re, err := regexp.Compile(source)
+	compiled, err := compilePattern(source)
 	if err != nil {
 		a.Args.Errorf("evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",
 			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		return nil
 	}
 	return onText(f, func(got, text string) Finding {
-		if m := re.FindStringIndex(text); m != nil {
+		if why := compiled.tooMuch(text, false); why != "" {
+			return unscored("%s", why)
+		}
+		if m := compiled.re.FindStringIndex(text); m != nil {
 			return yes("/%s/ matches %s", pattern, quote(text[m[0]:m[1]]))
 		}
 		return no("/%s/ does not match %s", pattern, quote(got))

@@ -3,6 +3,7 @@ package main
 import (
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -55,6 +56,9 @@ func TestHangup(t *testing.T) {
 		"script.yaml": "rules: [{reply: hi, latency: 20ms}]\n",
 		"suite.yaml":  strings.Replace(oneCase, "{name: c,", "{name: c, repeats: 500,", 1),
 	})
+	caught := make(chan os.Signal, 1) // where this test is run by nohup, the program would be too
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	cmd := b.command("run", "suite.yaml", "--emulator=script.yaml", "--out", "run")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

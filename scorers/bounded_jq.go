@@ -1,0 +1,275 @@
+package scorers
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/itchyny/gojq"
+)
+
+// jq bounds its steps and its time, but a single step can make a value of any size: `"x" * 1e9`, `.[1e8] = 1`, or `add` over a list that
+// holds one text many times. Such steps are rewritten to tell a meter first how much they will make.
+
+// maxJQMade bounds what all steps of one selection make together, in bytes.
+const maxJQMade = 128 << 20
+
+// maxJQIndex bounds the places of lists that are set: all before them come to be.
+const maxJQIndex = 1_000_000
+
+// jqMeter adds up what the steps of one selection make.
+type jqMeter struct{ made int }
+
+// errJQMade is the error of a selection that makes too much.
+var errJQMade = fmt.Errorf("it makes more than %d bytes", maxJQMade)
+
+func (m *jqMeter) take(bytes int) error {
+	if bytes > maxJQMade || m.made > maxJQMade-bytes {
+		m.made = maxJQMade
+		return errJQMade
+	}
+	m.made += bytes
+	return nil
+}
+
+// meterVariable is the variable that holds the meter; no expression of a user can name it.
+const meterVariable = "$__meter"
+
+// growing are the functions whose result may be many times their input in memory, since a value may hold one part many times.
+var growing = []string{
+	"add", "ascii", "ascii_downcase", "ascii_upcase", "capture", "combinations", "explode", "flatten", "format", "fromjson", "gsub", "implode", "join",
+	"ltrim", "ltrimstr", "match", "rtrim", "rtrimstr", "scan", "split", "splits", "sub", "test", "tojson", "tostring", "transpose", "trim", "walk",
+}
+
+// boundJQ rewrites a query so that its growing steps are metered.
+func boundJQ(q *gojq.Query) { boundValue(reflect.ValueOf(q), own(q)) }
+
+// own are the names of functions that the query defines itself.
+func own(q *gojq.Query) []string {
+	var out []string
+	eachFunc(reflect.ValueOf(q), func(f *gojq.FuncDef) { out = append(out, f.Name) })
+	return out
+}
+
+// boundValue walks over the parts of a query, the innermost first.
+func boundValue(v reflect.Value, own []string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		boundValue(v.Elem(), own)
+		switch at := v.Interface().(type) {
+		case *gojq.Query:
+			boundOperator(at)
+		case *gojq.Term:
+			boundTerm(at, own)
+		case *gojq.String:
+			for i, inner := range at.Queries {
+				if inner.Term == nil || inner.Term.Type != gojq.TermTypeString {
+					at.Queries[i] = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(inner, weigh())}}
+				}
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			boundValue(v.Field(i), own)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			boundValue(v.Index(i), own)
+		}
+	}
+}
+
+func eachFunc(v reflect.Value, found func(*gojq.FuncDef)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if f, ok := v.Interface().(*gojq.FuncDef); ok {
+			found(f)
+		}
+		eachFunc(v.Elem(), found)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			eachFunc(v.Field(i), found)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachFunc(v.Index(i), found)
+		}
+	}
+}
+
+// boundOperator meters sums and products, and the places that are set.
+func boundOperator(q *gojq.Query) {
+	if q.Term != nil {
+		return
+	}
+	before := *q
+	switch q.Op {
+	case gojq.OpAdd, gojq.OpMul:
+		name := map[gojq.Operator]string{gojq.OpAdd: "__sum", gojq.OpMul: "__product"}[q.Op]
+		*q = *call(name, variable(), before.Left, before.Right)
+	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
+		paths := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: call("path", before.Left)}}}
+		*q = *pipe(call("__fits", paths), pipe(weigh(), &before))
+	}
+}
+
+// boundTerm meters the functions that may make much, and formats.
+func boundTerm(t *gojq.Term, own []string) {
+	before := *t
+	before.SuffixList = nil
+	plain := &gojq.Query{Term: &before}
+	switch {
+	case t.Type == gojq.TermTypeFormat && t.Str == nil:
+		plain = pipe(weigh(), plain)
+	case t.Type != gojq.TermTypeFunc || slices.Contains(own, t.Func.Name):
+		return
+	case t.Func.Name == "setpath" && len(t.Func.Args) == 2:
+		paths := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: t.Func.Args[0]}}}
+		plain = pipe(call("__fits", paths), plain)
+	case slices.Contains(growing, t.Func.Name):
+		plain = pipe(weigh(), plain)
+	default:
+		return
+	}
+	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: plain, SuffixList: t.SuffixList}
+}
+
+func call(name string, args ...*gojq.Query) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}}}
+}
+
+func variable() *gojq.Query { return call(meterVariable) }
+
+func weigh() *gojq.Query { return call("__weigh", variable()) }
+
+func pipe(left, right *gojq.Query) *gojq.Query {
+	return &gojq.Query{Left: left, Op: gojq.OpPipe, Right: right}
+}
+
+// compileJQ compiles a query with its growing steps metered.
+func compileJQ(q *gojq.Query) (*gojq.Code, error) {
+	boundJQ(q)
+	return gojq.Compile(
+		q, gojq.WithVariables([]string{meterVariable}),
+		gojq.WithFunction("__weigh", 1, 1, func(v any, args []any) any {
+			if err := args[0].(*jqMeter).take(weight(v, maxJQMade)); err != nil {
+				return err
+			}
+			return v
+		}),
+		gojq.WithFunction("__fits", 1, 1, func(v any, args []any) any {
+			if tooFar(args[0]) {
+				return errJQMade
+			}
+			return v
+		}),
+		gojq.WithFunction("__sum", 3, 3, func(_ any, args []any) any {
+			l, r := args[1], args[2]
+			if err := args[0].(*jqMeter).take(shallow(l) + shallow(r)); err != nil {
+				return err
+			}
+			return operate(addition, l, r)
+		}),
+		gojq.WithFunction("__product", 3, 3, func(_ any, args []any) any {
+			l, r := args[1], args[2]
+			if err := args[0].(*jqMeter).take(product(l, r)); err != nil {
+				return err
+			}
+			return operate(multiplication, l, r)
+		}),
+	)
+}
+
+// addition and multiplication are jq's own.
+var (
+	addition       = binary("$l + $r")
+	multiplication = binary("$l * $r")
+)
+
+func binary(source string) *gojq.Code {
+	q, err := gojq.Parse(source)
+	if err == nil {
+		var code *gojq.Code
+		if code, err = gojq.Compile(q, gojq.WithVariables([]string{"$l", "$r"})); err == nil {
+			return code
+		}
+	}
+	panic(err) // it is part of the program
+}
+
+func operate(code *gojq.Code, l, r any) any {
+	v, ok := code.Run(nil, l, r).Next()
+	if !ok {
+		return errors.New("nothing came of it") // an operator gives one value
+	}
+	return v
+}
+
+// shallow is about how much memory a value takes by itself; what a list holds is shared.
+func shallow(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case []any:
+		return 16 * len(v)
+	case object:
+		return 48 * len(v)
+	}
+	return 0
+}
+
+// product is about how much memory a product takes: a text times a number is that many copies of it, and objects are merged in depth.
+func product(l, r any) int {
+	text, isText := l.(string)
+	times := r
+	if !isText {
+		text, isText = r.(string)
+		times = l
+	}
+	if !isText {
+		return weight(l, maxJQMade) + weight(r, maxJQMade)
+	}
+	n := 0.0
+	switch t := times.(type) {
+	case int:
+		n = float64(t)
+	case float64:
+		n = t
+	default:
+		return 0 // an error, or a number so large that jq makes it one
+	}
+	if made := n * float64(len(text)); made > maxJQMade {
+		return maxJQMade + 1
+	} else if made > 0 {
+		return int(made)
+	}
+	return 0
+}
+
+// tooFar reports whether a path sets a place in a list that lies far behind.
+func tooFar(paths any) bool {
+	list, _ := paths.([]any)
+	for _, p := range list {
+		steps, _ := p.([]any)
+		for _, step := range steps {
+			switch n := step.(type) {
+			case int:
+				if n > maxJQIndex {
+					return true
+				}
+			case float64:
+				if n > maxJQIndex {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
