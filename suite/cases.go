@@ -182,9 +182,13 @@ func (s *Suite) outline(def *caseDef, v variant, diags *diag.List) *Case {
 	for name, value := range s.opts.Vars {
 		vars[name] = value
 	}
-	c := &Case{Pos: def.pos(), vars: vars, many: def.rows != nil || def.grid != nil}
+	c := &Case{Pos: def.pos(), vars: vars, many: def.rows != nil || def.grid != nil, budget: s.budget}
+	s.budget.Grow(templatePerCase * max(1, len(s.arms)))
 	if v.row != nil {
 		c.Pos, c.row = v.row.pos, v.row
+		if s.budget != nil {
+			s.budget.Grow(templatePerByte * sizeOf(v.row.vars))
+		}
 	}
 	s.name(c, def, v, diags)
 	set := s.settle(def, c, diags)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
 // checkCases expands every case once and checks what only shows then.
@@ -78,6 +79,10 @@ func (l *checker) definition(def *caseDef) {
 			l.unused.Merge(l.loader.unused(def, c))
 			l.dead(def, c, &l.unused)
 			c.try(&own)
+		}
+		if l.budget.Spent() {
+			own.Errorf(def.pos(), "shorten what templates repeat, or make fewer cases", "%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message, diag.Count(l.count+cases, "case"))
+			break
 		}
 		if own.Len() >= maxBadRows && own.HasErrors() && v.row != nil {
 			own.Warnf(def.rows.node.Pos(), "", "the rows after %s were not checked", c.Pos)

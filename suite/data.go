@@ -62,6 +62,23 @@ func (r *row) name() string {
 	return fmt.Sprintf("%s %d", strings.TrimSuffix(base, path.Ext(base)), r.n+1)
 }
 
+// sizeOf is about how many bytes a value of a row has.
+func sizeOf(v tmpl.Value) (n int) {
+	switch v := v.(type) {
+	case string:
+		n = len(v)
+	case tmpl.List:
+		for _, item := range v {
+			n += sizeOf(item)
+		}
+	case tmpl.Dict:
+		for _, item := range v {
+			n += sizeOf(item)
+		}
+	}
+	return n
+}
+
 // missing says that a row lacks a column. All rows of a table lack it alike.
 func (r *row) missing(column string) string {
 	if r.of.isTable() {

@@ -203,9 +203,12 @@ func (s source) pos(offset int) diag.Pos {
 
 // render fills in the template for a case; a mistake goes to diags.
 func (s source) render(c *Case, diags *diag.List) (string, bool) {
-	text, err := s.t.Render(c.vars)
+	text, err := s.t.RenderWithin(c.vars, c.budget)
 	if err == nil {
 		return text, true
+	}
+	if errors.Is(err, tmpl.ErrBudget) { // which is reported once
+		return "", false
 	}
 	var e *tmpl.Error
 	errors.As(err, &e)

@@ -29,13 +29,13 @@ type Scorer struct {
 
 // Needs is what a scorer takes to look at an answer, nested scorers included.
 type Needs struct {
-	References  []string     // texts whose embeddings it compares with
-	Judges      []JudgeUse   // the judges that it asks, one for each call
-	Stream      string       // the kind that tells something only of streamed answers, "" when there is none
-	Price       bool         // it tells something only of answers that have a price
-	Programs    []string     // what it runs: commands with the digests of their files. A program is given all variables
-	Turns       []TurnChoice // the turns that it names
-	Variables   []VariableUse
+	References []string     // texts whose embeddings it compares with
+	Judges     []JudgeUse   // the judges that it asks, one for each call
+	Stream     string       // the kind that tells something only of streamed answers, "" when there is none
+	Price      bool         // it tells something only of answers that have a price
+	Programs   []string     // what it runs: commands with the digests of their files. A program is given all variables
+	Turns      []TurnChoice // the turns that it names
+	Variables  []VariableUse
 	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
 	Tries     []func(vars tmpl.Dict, diags *diag.List)
 	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm

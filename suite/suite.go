@@ -50,6 +50,7 @@ type Suite struct {
 	opts     Options
 	kinds    Kinds
 	embeds   bool
+	budget   *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
 	costs    map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
 	derived  []*Metric
 }
@@ -187,9 +188,10 @@ type Case struct {
 	Scorers    []*Scorer
 	Pos        diag.Pos
 
-	vars tmpl.Dict
-	row  *row // nil: no data file
-	many bool // one of several that a definition makes
+	vars   tmpl.Dict
+	row    *row         // nil: no data file
+	budget *tmpl.Budget // of templates; nil: no end
+	many   bool         // one of several that a definition makes
 }
 
 // Arms lists every target with each of its prompts, in the order of the file.
@@ -314,6 +316,14 @@ func (s *Suite) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// Templates are bounded over a whole load, since a matrix of a few hundred bytes makes many cases: a base, and so much for each case on
+// each arm. What the rows of data files hold counts for itself.
+const (
+	templateBase    = 64 << 20
+	templatePerCase = 4 << 10
+	templatePerByte = 4
+)
+
 // Load reads and checks the suite file path in fsys. shown is how the user named the file,
 // for messages. Mistakes and warnings go to diags; the Suite is not to be run when
 // diags has errors.
@@ -332,7 +342,10 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 		return s
 	}
 	l := loader{Suite: s, diags: diags}
+	s.budget = &tmpl.Budget{}
+	s.budget.Grow(templateBase)
 	l.load(root)
+	s.budget = nil
 	s.files.freeze()
 	return s
 }

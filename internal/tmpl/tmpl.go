@@ -188,21 +188,54 @@ func (t *Template) UsesAll() bool { return t.all }
 // IsConstant reports whether the template renders to itself.
 func (t *Template) IsConstant() bool { return t.t == nil }
 
+// Budget bounds what many renderings take together: bytes that they add to their templates, and steps. A nil Budget has no end.
+type Budget struct{ left int }
+
+// perStep is what a step of a template is worth in bytes: it takes about as long as copying so many.
+const perStep = 64
+
+// Grow allows for so many more bytes.
+func (b *Budget) Grow(bytes int) {
+	if b != nil && b.left >= 0 {
+		b.left += bytes
+	}
+}
+
+// Spent reports whether nothing is left.
+func (b *Budget) Spent() bool { return b != nil && b.left < 0 }
+
+func (b *Budget) take(bytes int) {
+	if b != nil && bytes > 0 && b.left >= 0 {
+		b.left -= bytes
+	}
+}
+
+// ErrBudget is the error of a rendering for which nothing is left of the Budget.
+var ErrBudget = &Error{Message: "the templates of the suite render too much together"}
+
 // Render fills in the variables. The error is an *Error.
-func (t *Template) Render(vars Dict) (string, error) {
+func (t *Template) Render(vars Dict) (string, error) { return t.RenderWithin(vars, nil) }
+
+// RenderWithin is Render within a budget.
+func (t *Template) RenderWithin(vars Dict, budget *Budget) (string, error) {
 	if t.t == nil {
 		return t.text, nil
 	}
+	if budget.Spent() {
+		return "", ErrBudget
+	}
 	var w bounded
-	run := t.t
+	run, load := t.t, &work{maxWork}
 	if t.works {
 		clone, err := run.Clone()
 		if err != nil {
 			return "", &Error{0, err.Error(), ""}
 		}
-		run = clone.Funcs((&work{maxWork}).functions())
+		run = clone.Funcs(load.functions())
 	}
-	if err := run.Execute(&w, vars); err != nil {
+	err := run.Execute(&w, vars)
+	budget.take(perStep*w.writes + maxWork - max(0, load.left) + w.b.Len() - len(t.text))
+	if err != nil {
 		if errors.Is(err, errTooMuch) {
 			return "", &Error{0, errTooMuch.Error(), ""}
 		}
