@@ -25,6 +25,7 @@ type files struct {
 	// digests are the SHA-256 sums of files that programs are made of, "" for names that are none.
 	digests map[string]string
 	stored  int // bytes of data in images
+	pixels  int // that were decoded to check images
 }
 
 func newFiles(fsys fs.FS, suite string) *files {

@@ -44,7 +44,11 @@ type wish struct {
 type stored struct {
 	eval.Image        // data only of those that were resized
 	sourceType string // media type of the file
+	decoded    bool   // unless it is still to be resized: then the size is an upper bound
 }
+
+// maxChecked bounds the pixels that are decoded to find damaged images while a suite is loaded. Others are decoded when they are sent.
+const maxChecked = 16 << 20
 
 // maxStored bounds the data of resized images that are remembered; others are resized again when they are sent.
 const maxStored = 128 << 20
@@ -61,7 +65,7 @@ func (f *files) image(w wish, load bool) (*stored, error) {
 		}
 		return &known, nil
 	}
-	img, err := f.readImage(w, known.sourceType)
+	img, err := f.readImage(w, known.sourceType, load)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +83,7 @@ func (f *files) image(w wish, load bool) (*stored, error) {
 	return img, nil
 }
 
-func (f *files) readImage(w wish, sourceType string) (*stored, error) {
+func (f *files) readImage(w wish, sourceType string, load bool) (*stored, error) {
 	limit := int64(eval.MaxPromptBytes)
 	if w.limit > 0 {
 		limit = maxSource
@@ -97,7 +101,17 @@ func (f *files) readImage(w wish, sourceType string) (*stored, error) {
 			return nil, err
 		}
 	}
-	img := stored{eval.Image{Path: name, MIMEType: sourceType, SHA256: sumOf(data), Data: data}, sourceType}
+	img := stored{eval.Image{Path: name, MIMEType: sourceType, SHA256: sumOf(data), Data: data}, sourceType, true}
+	if w.limit > 0 && !load {
+		pixels, err := picture.Check(data, sourceType, w.limit)
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be resized: %w", name, err)
+		}
+		if !f.mayDecode(pixels) {
+			img.SourceSHA256, img.Bytes, img.Data, img.decoded = img.SHA256, w.limit, nil, false // no more than that will be sent
+			return &img, nil
+		}
+	}
 	if w.limit > 0 {
 		if img.Data, img.MIMEType, err = picture.Fit(data, sourceType, w.limit); err != nil {
 			return nil, fmt.Errorf("%s cannot be resized: %w", name, err)
@@ -108,6 +122,17 @@ func (f *files) readImage(w wish, sourceType string) (*stored, error) {
 	}
 	img.Bytes = len(img.Data)
 	return &img, nil
+}
+
+// mayDecode reports whether an image of so many pixels may be decoded to be checked.
+func (f *files) mayDecode(pixels int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pixels+pixels > maxChecked {
+		return false
+	}
+	f.pixels += pixels
+	return true
 }
 
 func sumOf(data []byte) string {

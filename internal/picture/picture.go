@@ -12,6 +12,8 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math"
+	"runtime"
+	"runtime/debug"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
@@ -20,8 +22,14 @@ import (
 // MaxSide is the largest width and height that the service looks at.
 const MaxSide = 3072
 
-// MaxPixels bounds what is decoded: larger images would take more than a quarter of a gigabyte.
-const MaxPixels = 64 << 20
+// maxDecoded bounds what is decoded, in bytes of the image in memory. Photographs of fifty million pixels fit, screenshots of thirty.
+const maxDecoded = 120 << 20
+
+// largePixels is the size from which an image leaves so much garbage that it is collected at once.
+const largePixels = 4 << 20
+
+// turn is held by the one image that is being resized: several at once would take several times the memory.
+var turn = make(chan struct{}, 1)
 
 // ErrType is returned for images that cannot be decoded here: heic and heif.
 var ErrType = errors.New("only png, jpeg and webp can be resized")
@@ -29,20 +37,18 @@ var ErrType = errors.New("only png, jpeg and webp can be resized")
 // Fit returns an image that is at most MaxSide wide and high and has at most limit bytes, as PNG or
 // JPEG. One that fits comes back as it is, whatever its type.
 func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, err error) {
-	config, err := decodeConfig(data, mimeType)
-	switch {
-	case errors.Is(err, ErrType) && len(data) <= limit: // the service scales it
-		return data, mimeType, nil
-	case err != nil:
-		return nil, "", err
-	case config.Width <= MaxSide && config.Height <= MaxSide && len(data) <= limit:
-		return data, mimeType, nil
-	case config.Width < 1 || config.Height < 1:
-		return nil, "", errors.New("the image has no pixels")
-	case config.Width > MaxPixels/config.Height:
-		return nil, "", fmt.Errorf("the image has %d x %d pixels; at most %d can be resized", config.Width, config.Height, MaxPixels)
-	case animated(data, mimeType):
-		return nil, "", errors.New("the image is an animation, of which only one frame would be left")
+	pixels, err := Check(data, mimeType, limit)
+	if err != nil || pixels == 0 {
+		return data, mimeType, err
+	}
+	turn <- struct{}{}
+	defer func() { <-turn }()
+	if pixels > largePixels { // what becomes garbage would be left until the heap is several times as large
+		percent := debug.SetGCPercent(20)
+		defer func() {
+			runtime.GC()
+			debug.SetGCPercent(percent)
+		}()
 	}
 	img, err := decode(data, mimeType)
 	if err != nil {
@@ -50,6 +56,47 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 	}
 	small := scale(img, shrunk(img.Bounds(), MaxSide))
 	return encode(upright(small, orientation(data, mimeType)), mimeType, limit)
+}
+
+// Check says why an image could not be made to fit, as far as can be told without decoding it, and how many pixels that takes: 0 when it
+// fits as it is.
+func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
+	config, err := decodeConfig(data, mimeType)
+	switch {
+	case errors.Is(err, ErrType) && len(data) <= limit: // the service scales it
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case config.Width <= MaxSide && config.Height <= MaxSide && len(data) <= limit:
+		return 0, nil
+	case config.Width < 1 || config.Height < 1:
+		return 0, errors.New("the image has no pixels")
+	}
+	if most := maxDecoded / pixelBytes(config.ColorModel); config.Width > most/config.Height {
+		return 0, fmt.Errorf("the image has %d x %d pixels; at most %d of its kind can be resized", config.Width, config.Height, most)
+	}
+	if animated(data, mimeType) {
+		return 0, errors.New("the image is an animation, of which only one frame would be left")
+	}
+	return config.Width * config.Height, nil
+}
+
+// pixelBytes is how much memory a pixel takes once it is decoded.
+func pixelBytes(m color.Model) int {
+	switch m {
+	case color.RGBA64Model, color.NRGBA64Model:
+		return 8
+	case color.YCbCrModel: // mostly with one colour for four pixels, and at the most with one for each
+		return 2
+	case color.Gray16Model:
+		return 2
+	case color.GrayModel:
+		return 1
+	}
+	if _, ok := m.(color.Palette); ok {
+		return 1
+	}
+	return 4
 }
 
 func decodeConfig(data []byte, mimeType string) (c image.Config, err error) {
@@ -101,16 +148,29 @@ func shrunk(b image.Rectangle, side int) image.Point {
 	return image.Pt(max(1, int(math.Round(w*f))), max(1, int(math.Round(h*f))))
 }
 
-// scale makes an image of the given size. Into an image of this type the library is quick.
+// scale makes an image of the given size, first its width and then its height, which is the same as both at once. Into an image of this
+// type the library is quick.
 func scale(img image.Image, size image.Point) *image.RGBA {
 	out := image.NewRGBA(image.Rectangle{Max: size})
 	if size == img.Bounds().Size() {
 		draw.Draw(out, out.Bounds(), img, img.Bounds().Min, draw.Src)
 		return out
 	}
-	draw.BiLinear.Scale(out, out.Bounds(), img, img.Bounds(), draw.Src, nil)
+	from := img.Bounds()
+	narrow := image.NewRGBA(image.Rect(0, 0, size.X, from.Dy()))
+	for y := 0; y < from.Dy(); y += band {
+		end := min(y+band, from.Dy())
+		draw.BiLinear.Scale(narrow, image.Rect(0, y, size.X, end), img, image.Rect(from.Min.X, from.Min.Y+y, from.Max.X, from.Min.Y+end), draw.Src, nil)
+	}
+	for x := 0; x < size.X; x += band {
+		end := min(x+band, size.X)
+		draw.BiLinear.Scale(out, image.Rect(x, 0, end, size.Y), narrow, image.Rect(x, 0, end, from.Dy()), draw.Src, nil)
+	}
 	return out
 }
+
+// band is how many rows, and then columns, are scaled at once: the library keeps 32 bytes for each pixel in between.
+const band = 64
 
 // upright turns an image by the orientation of EXIF 2.3, section 4.6.4: 1 to 8, of which 1 is upright.
 func upright(img *image.RGBA, orientation int) *image.RGBA {
