@@ -65,6 +65,7 @@ type Tokens interface {
 type Client struct {
 	cfg  Config
 	base string
+	room room        // of large answers
 	fake atomic.Bool // the server said that it is the emulator
 	skew atomic.Pointer[time.Duration]
 
@@ -83,7 +84,7 @@ func New(cfg Config) *Client {
 	if cfg.Transport == nil {
 		cfg.Transport = transport(cfg.Connections)
 	}
-	c := &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/")}
+	c := &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/"), room: make(room, largeAtOnce)}
 	c.hide(cfg.Key)
 	return c
 }
@@ -119,6 +120,8 @@ func (c *Client) Skew() (time.Duration, bool) {
 // Generate asks the model once, for a stream if the call says so. It fills in what call.Timing says of
 // the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	ctx, release := c.room.leased(ctx)
+	defer release()
 	resp, err := c.generate(ctx, call)
 	if err != nil {
 		return nil, err
@@ -142,6 +145,8 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 
 // CountTokens asks how many tokens the contents of the call are.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	ctx, release := c.room.leased(ctx)
+	defer release()
 	data, err := c.ask(ctx, call, eval.MethodCountTokens, requestBody(&call.Request, false))
 	if err != nil {
 		return 0, err
@@ -286,6 +291,8 @@ func (c *Client) post(ctx context.Context, apiVersion, model, method string, bod
 }
 
 func (c *Client) get(ctx context.Context, u string) ([]byte, error) {
+	ctx, release := c.room.leased(ctx)
+	defer release()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, c.unsendable(err)
@@ -305,7 +312,7 @@ func (c *Client) do(req *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	data, err := c.readAll(resp)
+	data, err := c.readAll(req.Context(), resp)
 	if err != nil {
 		return nil, c.bodyError(req, err)
 	}
@@ -350,7 +357,7 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return nil, c.redirected(resp)
 	}
-	data, _ := c.readAll(resp) // the status says enough if the body does not come
+	data, _ := c.readAll(req.Context(), resp) // the status says enough if the body does not come
 	e := c.cleaned(statusError(resp, c.clean(data)))
 	if resp.StatusCode == http.StatusUnauthorized && token != "" {
 		if e.Renewed, err = c.cfg.Tokens.Renew(req.Context(), token); err != nil {
@@ -363,26 +370,27 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBytes)
 
 // decoded is the body of an answer as it was before it was compressed for the way.
-func (c *Client) decoded(resp *http.Response) (io.Reader, error) {
+func (c *Client) decoded(ctx context.Context, resp *http.Response) (io.Reader, error) {
 	encoding := strings.TrimSpace(resp.Header.Get("Content-Encoding"))
 	switch strings.ToLower(encoding) {
 	case "", "identity":
-		return resp.Body, nil
+		return &roomy{Reader: resp.Body, ctx: ctx}, nil
 	case "gzip", "x-gzip": // sent although nobody asked
-		return gzip.NewReader(resp.Body)
+		plain, err := gzip.NewReader(resp.Body)
+		return &roomy{Reader: plain, ctx: ctx}, err
 	default:
 		return nil, eval.Errorf(eval.KindMalformed, "the answer is encoded as %q, which was not asked for", cutRunes(c.secrets().OutOf(encoding), 50))
 	}
 }
 
 // readAll reads at most MaxResponseBytes of the decoded body.
-func (c *Client) readAll(resp *http.Response) ([]byte, error) {
-	body, err := c.decoded(resp)
+func (c *Client) readAll(ctx context.Context, resp *http.Response) ([]byte, error) {
+	body, err := c.decoded(ctx, resp)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if n := resp.ContentLength; n > 0 && n <= MaxResponseBytes {
+	if n := resp.ContentLength; n > 0 && n <= smallAnswer {
 		b.Grow(int(n) + bytes.MinRead)
 	}
 	n, err := b.ReadFrom(io.LimitReader(body, MaxResponseBytes+1))

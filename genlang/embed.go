@@ -12,6 +12,8 @@ import (
 // Embed asks for the vectors of texts: one alone by embedContent, several by batchEmbedContents. What
 // comes back is one vector a text, of numbers, and of one length.
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+	ctx, release := c.room.leased(ctx)
+	defer release()
 	method, body := eval.MethodEmbedBatch, embedBatchBody(call)
 	if len(call.Texts) == 1 {
 		method, body = eval.MethodEmbed, appendEmbedRequest(nil, call.Model, call.Texts[0])

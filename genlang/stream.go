@@ -42,7 +42,7 @@ func (c *Client) stream(given context.Context, call *eval.Call) (*eval.Response,
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	in, err := c.chunksOf(resp)
+	in, err := c.chunksOf(ctx, resp)
 	if err != nil {
 		return nil, c.streamError(req, err, 0)
 	}
@@ -209,8 +209,8 @@ type chunks interface {
 
 // chunksOf tells the two forms of a stream apart: a JSON array, as the service documents it, and
 // server-sent events. The first byte counts, and the media type where that says nothing.
-func (c *Client) chunksOf(resp *http.Response) (chunks, error) {
-	body, err := c.decoded(resp)
+func (c *Client) chunksOf(ctx context.Context, resp *http.Response) (chunks, error) {
+	body, err := c.decoded(ctx, resp)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -139,5 +141,32 @@ func TestTooLittleMemory(t *testing.T) {
 	}
 	if died == 0 || completed == 0 {
 		t.Errorf("the steps are wrong: %d runs died, and %d were completed", died, completed)
+	}
+}
+
+// A service whose answers are as large as is read takes a bounded amount of memory at the default concurrency: only a few are in work at
+// once.
+func TestLargeAnswersTakeBoundedMemory(t *testing.T) {
+	answer := []byte(`{"candidates":[{"content":{"parts":[{"text":"` + strings.Repeat("some words ", (16<<20-300)/11) + `"}]},"finishReason":"STOP"}]}`)
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"name":"models/m"}`)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(answer)
+	}), map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m, stream: true}]\nprompts: [{name: p, text: hello}]\n" +
+			"cases: [{name: c, repeats: 12, scorers: [{contains: words}, {length: {min: 1}}]}]\n",
+	})
+	b.evalrun = plainProgram(t)
+	cmd := b.command("run", "suite.yaml", "-q")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%.2000s", err, out)
+	}
+	const most = 400 << 10 // KiB
+	if got := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; got > most {
+		t.Errorf("the run took %d MiB, want at most %d", got>>10, most>>10)
 	}
 }

@@ -119,10 +119,19 @@ func (a *app) watched(l *harness.Loaded, settings harness.Settings, flags harnes
 	return session, progress, nil
 }
 
+// runHeap is the memory from which garbage is collected as often as it takes to stay there. Large answers would otherwise leave several
+// times as much.
+const runHeap = 256 << 20
+
 // collectLess collects garbage less often: while a run goes on, little is kept alive and much allocated.
 func (a *app) collectLess() {
 	if a.getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
+	}
+	if a.getenv("GOMEMLIMIT") == "" {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		debug.SetMemoryLimit(max(runHeap, int64(2*m.HeapAlloc))) //nolint:gosec // memory has an end
 	}
 }
 
