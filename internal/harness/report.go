@@ -22,6 +22,9 @@ type Output struct {
 	Path   string // "" is standard output
 }
 
+// standard stands for standard input or standard output where a file is named.
+const standard = "-"
+
 // Outputs reads the values of -o and checks that every path can be written. Without
 // one for standard output the table goes there.
 func Outputs(values []string) ([]Output, error) {
@@ -29,6 +32,9 @@ func Outputs(values []string) ([]Output, error) {
 	stdout := ""
 	for _, v := range values {
 		name, path, hasPath := strings.Cut(v, "=")
+		if path == standard {
+			path, hasPath = "", false
+		}
 		f := reports.Lookup(name)
 		switch {
 		case f == nil && strings.Contains(name, "."):
@@ -163,7 +169,7 @@ func WriteReports(d *journal.Document, outputs []Output, stdout io.Writer, o rep
 	}
 	for _, out := range outputs {
 		if out.Path == "" {
-			w := bufio.NewWriter(stdout)
+			w := bufio.NewWriter(reports.Guarded(out.Format.Name, stdout))
 			failed = append(failed, seenEnough(errors.Join(out.Format.Write(w, d, o), w.Flush()), "the report"))
 		}
 	}

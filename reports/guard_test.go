@@ -1,0 +1,48 @@
+package reports
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// taken is what a log takes for a command.
+var taken = regexp.MustCompile(`(?:^|[\n\r])[\s\x{feff}\x{00a0}\x{2028}\x{3000}]*::|##\[`)
+
+func guarded(t *testing.T, text string, pieces int) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := Guarded("markdown", &b)
+	for size := max(1, len(text)/pieces); text != ""; text = text[min(size, len(text)):] {
+		n := min(size, len(text))
+		if got, err := w.Write([]byte(text[:n])); err != nil || got != n {
+			t.Fatalf("%d %v", got, err)
+		}
+	}
+	return b.String()
+}
+
+func TestGuard(t *testing.T) {
+	for _, text := range append(hostile.Strings(),
+		"::error::x", "a\n::add-mask::y\n", "\r\n  \t::stop-commands::z", "a ##[error]b ##[", "###[x", "\ufeff::error::", "\u3000::x", "a\r::b", ": :", ":::", "::\n::\n", "\n\n::", "a :: b\n: c") {
+		for _, pieces := range []int{1, 2, len(text) + 1} {
+			got := guarded(t, text, pieces)
+			if taken.MatchString(got) {
+				t.Errorf("%q became %q", text, got)
+			}
+			if plain := strings.ReplaceAll(got, breaker, ""); plain != strings.ReplaceAll(text, breaker, "") {
+				t.Errorf("%q became %q", text, plain)
+			}
+			if !taken.MatchString(text) && !strings.Contains(text, "#[") && got != text {
+				t.Errorf("%q became %q, and holds no command", text, got)
+			}
+		}
+	}
+	var b bytes.Buffer
+	if Guarded("json", &b) != &b {
+		t.Error("a format for programs is changed")
+	}
+}
