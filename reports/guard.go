@@ -26,31 +26,46 @@ type guard struct {
 	atStart bool   // of a line, white space aside
 	colon   bool   // the line begins with a colon
 	hashes  int    // that were written last
-	half    []byte // of a character
+	half    []byte // what is written of a character that is not whole
 }
 
-// Write writes p with its commands broken up.
+// Write writes p with its commands broken up. No byte is held back: a text that ends within a character is written to its end.
 func (g *guard) Write(p []byte) (int, error) {
-	data := append(g.half, p...)
-	out := make([]byte, 0, len(data)+16)
-	for len(data) > 0 && (utf8.FullRune(data) || len(data) >= utf8.UTFMax) {
-		r, size := utf8.DecodeRune(data)
-		if g.colon && r == ':' || g.hashes >= 2 && r == '[' {
+	out := make([]byte, 0, len(p)+16)
+	for _, b := range p {
+		if g.colon && b == ':' || g.hashes >= 2 && b == '[' {
 			out = append(out, breaker...)
 		}
-		out = append(out, data[:size]...)
-		data = data[size:]
-		g.colon = g.atStart && r == ':'
-		g.atStart = r == '\n' || r == '\r' || g.atStart && (unicode.IsSpace(r) || r == '\ufeff')
-		if r == '#' {
-			g.hashes++
-		} else {
-			g.hashes = 0
-		}
+		out = append(out, b)
+		g.pass(b)
 	}
-	g.half = append([]byte(nil), data...)
 	if _, err := g.w.Write(out); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// pass notes where the next byte is.
+func (g *guard) pass(b byte) {
+	g.hashes = count(g.hashes, b == '#')
+	if b >= utf8.RuneSelf {
+		if g.half = append(g.half, b); !utf8.FullRune(g.half) {
+			g.colon = false
+			return
+		}
+	} else {
+		g.half = append(g.half[:0], b)
+	}
+	r, _ := utf8.DecodeRune(g.half)
+	g.half = g.half[:0]
+	g.colon = g.atStart && r == ':'
+	g.atStart = r == '\n' || r == '\r' || g.atStart && (unicode.IsSpace(r) || r == '\ufeff')
+}
+
+// count is one more than n, or 0 at the end of a row.
+func count(n int, more bool) int {
+	if more {
+		return n + 1
+	}
+	return 0
 }
