@@ -249,12 +249,15 @@ func (t *total) add(c *journal.Cell) {
 	s.Tokens.Output += c.Tokens.Output
 	s.Tokens.Total += c.Tokens.Total
 	s.Metered += c.Metered
-	if judged := c.Counts.Pass + c.Counts.Fail; judged > 0 {
+	if judged := c.Rated.Pass + c.Rated.Fail; judged > 0 {
 		t.judged++
-		t.rates += float64(c.Counts.Pass) / float64(judged)
+		t.rates += float64(c.Rated.Pass) / float64(judged)
 	}
 	if c.Counts.Asked() > 0 {
 		t.asked++
+	}
+	if c.Rated.Total() == 0 {
+		return
 	}
 	for _, m := range c.Metrics {
 		t.metric(m.Name, m.Sum/float64(m.N))

@@ -10,7 +10,8 @@ import (
 type Cell struct {
 	Suite, Case, Arm string
 	Counts           eval.Counts
-	LatencyMs        float64 // of the trials that were judged, added up
+	Rated            eval.Counts // of the trials that count for a gate: not in quarantine, and asked before the verdict was known
+	LatencyMs        float64     // of the trials that were judged, added up
 	Tokens           Tokens
 	Metered          int         // trials that tell tokens
 	Metrics          []MetricSum // in the order in which they come first
@@ -57,6 +58,9 @@ func cellOf(cells *[]Cell, r *digest) *Cell {
 // add takes up one trial.
 func (c *Cell) add(r *digest) {
 	c.Counts.Add(r.outcome)
+	if r.flags&(isQuarantined|isExtra) == 0 {
+		c.Rated.Add(r.outcome)
+	}
 	c.Tokens.add(r.usage)
 	if r.usage.TotalTokens > 0 {
 		c.Metered++

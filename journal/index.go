@@ -17,7 +17,7 @@ type index struct {
 	entries []entry
 	words   []string // suites, cases, arms, outcomes, kinds of errors: few, and each once
 	places  map[string]uint32
-	metrics []metric  // of all entries
+	metrics []metric // of all entries
 	finding *sync.Mutex
 	byID    []uint32  // places of entries in the order of their ids, once one was looked for; guarded by finding
 	judging []Judging // of the entries of which judges were asked

@@ -81,24 +81,17 @@ type Arm struct {
 	Name    string
 	Counts  eval.Counts
 	Cases   CaseCounts
-	Judged  int     // cases with at least one pass or fail
-	passSum float64 // of the cases' pass rates
 	Tokens  Tokens
+	Repeats RepeatCounts
+
+	// What follows is over the trials that count for the gate: those of cases in quarantine do not, nor answers that came when the
+	// verdict was known.
+
+	Judged  int     // cases with at least one pass or fail
+	passSum float64 // of their pass rates
 	// MeanLatencyMs is over the trials that were judged.
 	MeanLatencyMs float64
 	Metrics       []Metric // by name
-	Repeats       RepeatCounts
-
-	gated        int     // cases with at least one pass or fail that are not in quarantine
-	gatedPassSum float64 // of their pass rates
-}
-
-// GatedPassRate is PassRate without the cases in quarantine.
-func (a *Arm) GatedPassRate() (float64, bool) {
-	if a.gated == 0 {
-		return 0, false
-	}
-	return a.gatedPassSum / float64(a.gated), true
 }
 
 // RepeatCounts tells how steady cases are that were judged more than once.
@@ -108,13 +101,35 @@ type RepeatCounts struct {
 	Flaky      int `json:"flaky"`
 }
 
-// PassRate is pass/(pass+fail) by case, repeats averaged inside; false when nothing was
-// judged.
+// PassRate is pass/(pass+fail) by case, repeats averaged inside, without cases in quarantine; false when nothing was judged.
 func (a *Arm) PassRate() (float64, bool) {
 	if a.Judged == 0 {
 		return 0, false
 	}
 	return a.passSum / float64(a.Judged), true
+}
+
+// Mean is that of a named metric; false when no case could tell.
+func (a *Arm) Mean(metric string) (float64, bool) {
+	for i := range a.Metrics {
+		if a.Metrics[i].Name == metric {
+			return a.Metrics[i].Mean, true
+		}
+	}
+	return 0, false
+}
+
+// PassRate is that of all arms together, each case counting once for each of its arms; false when nothing was judged.
+func (s *Summary) PassRate() (float64, bool) {
+	sum, judged := 0.0, 0
+	for i := range s.Suites {
+		for j := range s.Suites[i].Arms {
+			a := &s.Suites[i].Arms[j]
+			sum += a.passSum
+			judged += a.Judged
+		}
+	}
+	return sum / float64(max(1, judged)), judged > 0
 }
 
 // Metric is a named score over the cases in which it could be told, repeats averaged
@@ -181,11 +196,11 @@ type armTally struct {
 	arm         Arm
 	suite, kase string // the case that is being added up
 	counts      eval.Counts
-	ungated     bool
+	rated       eval.Counts // of the case's trials that count for the gate
 	quarantined bool
 	sums        map[string]*sum // of the case's metrics
 	metrics     map[string]*sum
-	latency     float64
+	latency     sum
 }
 
 type sum struct {
@@ -216,13 +231,18 @@ func (t *tally) add(r *digest) {
 	}
 	if a.suite != r.suite || a.kase != r.kase {
 		a.closeCase()
-		a.suite, a.kase, a.ungated, a.quarantined = r.suite, r.kase, r.flags&(isQuarantined|isExtra) != 0, r.flags&isQuarantined != 0
+		a.suite, a.kase, a.quarantined = r.suite, r.kase, r.flags&isQuarantined != 0
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)
 	a.arm.Tokens.add(r.usage)
+	if r.flags&(isQuarantined|isExtra) != 0 {
+		return
+	}
+	a.rated.Add(r.outcome)
 	if r.outcome == eval.Pass || r.outcome == eval.Fail {
-		a.latency += r.latencyMs
+		a.latency.value += r.latencyMs
+		a.latency.n++
 	}
 	for _, m := range r.metrics {
 		addTo(a.sums, m.name, m.value)
@@ -254,17 +274,12 @@ func (a *armTally) closeCase() {
 	if a.counts.Total() == 0 {
 		return
 	}
-	if judged := a.counts.Pass + a.counts.Fail; judged > 0 {
+	if judged := a.rated.Pass + a.rated.Fail; judged > 0 {
 		a.arm.Judged++
-		rate := float64(a.counts.Pass) / float64(judged)
-		a.arm.passSum += rate
-		if !a.ungated {
-			a.arm.gated++
-			a.arm.gatedPassSum += rate
-		}
-		if judged > 1 {
-			a.arm.Repeats.add(a.counts)
-		}
+		a.arm.passSum += float64(a.rated.Pass) / float64(judged)
+	}
+	if a.counts.Pass+a.counts.Fail > 1 {
+		a.arm.Repeats.add(a.counts)
 	}
 	a.arm.Cases.Tests++
 	outcome := Fold(a.counts)
@@ -279,7 +294,7 @@ func (a *armTally) closeCase() {
 	case eval.Skip:
 		a.arm.Cases.Skipped++
 	}
-	a.counts = eval.Counts{}
+	a.counts, a.rated = eval.Counts{}, eval.Counts{}
 	for name, s := range a.sums {
 		addTo(a.metrics, name, s.value/float64(s.n))
 	}
@@ -291,9 +306,7 @@ func (t *tally) arms(order []string) []Arm {
 	var out []Arm
 	for _, a := range t.byArm {
 		a.closeCase()
-		if judged := a.arm.Counts.Pass + a.arm.Counts.Fail; judged > 0 {
-			a.arm.MeanLatencyMs = a.latency / float64(judged)
-		}
+		a.arm.MeanLatencyMs = a.latency.value / float64(max(1, a.latency.n))
 		for name, s := range a.metrics {
 			a.arm.Metrics = append(a.arm.Metrics, Metric{name, s.value / float64(s.n), s.n})
 		}

@@ -100,10 +100,11 @@ func JSON(w io.Writer, d *journal.Document, _ Options) error {
 }
 
 func newHead(d *journal.Document) jsonHead {
+	cases := newGateCases(d)
 	head := jsonHead{
 		Version: jsonVersion,
 		Run:     jsonRun{Run: d.Run, Partial: d.Partial(), Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted, Damaged: d.Damaged},
-		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Cut: jsonCut{d.Summary.Cut, d.Summary.PartlyBlocked}, Tokens: d.Summary.Tokens, Judging: judgingOf(d), Cases: d.Summary.Cases},
+		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Cut: jsonCut{d.Summary.Cut, d.Summary.PartlyBlocked}, Tokens: d.Summary.Tokens, Judging: judgingOf(d), Cases: cases.in(d.Summary.Cases)},
 		Arms:    []jsonArm{},
 		Gate:    d.Gate, Comparison: d.Gate.Comparison,
 	}
@@ -114,7 +115,6 @@ func newHead(d *journal.Document) jsonHead {
 	if d.End != nil {
 		head.Run.FinishedAt, head.Run.Reason, head.Run.Message, head.Run.Spent = d.End.FinishedAt, d.End.Reason, d.End.Message, d.End.Spent
 	}
-	sum, n := 0.0, 0
 	for _, one := range d.Summary.Suites {
 		for i := range one.Arms {
 			a := &one.Arms[i]
@@ -122,14 +122,10 @@ func newHead(d *journal.Document) jsonHead {
 			arm.tell(&d.Run)
 			arm.Repeats = repeatsOf(d, one.Name, a)
 			head.Arms = append(head.Arms, arm)
-			if rate, ok := a.PassRate(); ok {
-				sum += rate * float64(a.Judged)
-				n += a.Judged
-			}
 		}
 	}
-	if n > 0 {
-		head.Summary.PassRate = new(sum / float64(n))
+	if rate, ok := d.Summary.PassRate(); ok {
+		head.Summary.PassRate = &rate
 	}
 	return head
 }

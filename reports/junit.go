@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
@@ -15,7 +16,8 @@ import (
 
 // The elements of a JUnit file, in the order and with the attributes that the strictest of
 // the schemas in use takes. All text is character data or an attribute: a CDATA section
-// would let control characters through, and the file could not be read.
+// would let control characters through, and the file could not be read. They are written as
+// \x01: without them, a reader that guesses the encoding of a file guesses right.
 
 type junitCase struct {
 	XMLName   xml.Name      `xml:"testcase"`
@@ -48,9 +50,10 @@ type junitProperty struct {
 const maxJUnitText = 20_000
 
 // JUnit writes one testsuite per suite and arm, one testcase per case with its repeats
-// folded. Its counts are summary.cases of the JSON report.
+// folded, and one for each rule of the gate that does not hold although no failed case shows it.
+// Its counts are summary.cases of the JSON report.
 func JUnit(w io.Writer, d *journal.Document, _ Options) error {
-	j := junit{d: d, out: bufio.NewWriter(w)}
+	j := junit{d: d, gate: newGateCases(d), out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)
 	j.print(xml.Header + "<testsuites>")
 	id := 0
@@ -73,15 +76,19 @@ func JUnit(w io.Writer, d *journal.Document, _ Options) error {
 }
 
 type junit struct {
-	d   *journal.Document
-	out *bufio.Writer
-	enc *xml.Encoder
+	d    *journal.Document
+	gate gateCases
+	out  *bufio.Writer
+	enc  *xml.Encoder
 }
 
 // print writes a piece of XML; an error stays with the writer until Flush.
 func (j *junit) print(format string, args ...any) { _, _ = fmt.Fprintf(j.out, format, args...) }
 
 func (j *junit) element(v any) error {
+	if c, ok := v.(junitCase); ok {
+		v = c.visible()
+	}
 	if err := j.enc.Encode(v); err != nil {
 		return err
 	}
@@ -91,16 +98,52 @@ func (j *junit) element(v any) error {
 
 func attr(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder takes everything
+	_ = xml.EscapeText(&b, []byte(visible(s))) // a strings.Builder takes everything
+	return b.String()
+}
+
+// visible is the case with its control characters as escapes.
+func (c junitCase) visible() junitCase {
+	c.Name, c.Classname = visible(c.Name), visible(c.Classname)
+	for _, p := range []**junitProblem{&c.Error, &c.Failure} {
+		if *p != nil {
+			*p = &junitProblem{visible((*p).Message), visible((*p).Type), visible((*p).Text)}
+		}
+	}
+	if c.Skipped != nil {
+		c.Skipped = &junitSkipped{Message: visible(c.Skipped.Message), Text: visible(c.Skipped.Text)}
+	}
+	return c
+}
+
+// visible makes escapes of what XML cannot hold or what no reader shows: control characters but line breaks and tabs, and
+// bytes that are no text.
+func visible(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case unicode.IsControl(r) && r != '\n' && r != '\t':
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r == 0xfffe || r == 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(s[i : i+size])
+		}
+		i += size
+	}
 	return b.String()
 }
 
 func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
-	name := suite + " " + arm.Name
+	name, rules := suite+" "+arm.Name, j.gate.of(suite, arm.Name)
 	j.print("\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n",
-		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt), arm.Cases.Tests, arm.Cases.Failures, arm.Cases.Errors, arm.Cases.Skipped, seconds(j.time(suite, arm.Name)))
+		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt), arm.Cases.Tests+len(rules), arm.Cases.Failures+len(rules), arm.Cases.Errors, arm.Cases.Skipped, seconds(j.time(suite, arm.Name)))
 	j.print("<properties>\n")
-	for _, p := range j.properties(arm) {
+	for _, p := range j.properties(suite, arm) {
+		p.Value = visible(p.Value)
 		if err := j.element(p); err != nil {
 			return err
 		}
@@ -116,11 +159,17 @@ func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
 			}
 		}
 	}
+	for i := range rules {
+		words := ruleWords(rules[i])
+		if err := j.element(junitCase{Name: gateCase(&rules[i]), Classname: name, Time: seconds(0), Failure: &junitProblem{words, "gate", words}}); err != nil {
+			return err
+		}
+	}
 	j.print("<system-out></system-out>\n<system-err></system-err>\n</testsuite>")
 	return nil
 }
 
-func (j *junit) properties(arm *journal.Arm) []junitProperty {
+func (j *junit) properties(suite string, arm *journal.Arm) []junitProperty {
 	out := []junitProperty{{Name: "evalrun.run", Value: j.d.Run.ID}, {Name: "evalrun.service", Value: j.d.Run.Service.BaseURL}}
 	if j.d.Run.Emulator {
 		out = append(out, junitProperty{Name: "evalrun.emulator", Value: "true: no model was asked"})
@@ -130,6 +179,13 @@ func (j *junit) properties(arm *journal.Arm) []junitProperty {
 	}
 	if rate, ok := arm.PassRate(); ok {
 		out = append(out, junitProperty{Name: "evalrun.passRate", Value: fmt.Sprintf("%.4f", rate)})
+	}
+	out = append(out, junitProperty{Name: "evalrun.exit", Value: fmt.Sprint(j.d.Gate.Exit)})
+	for _, rule := range j.d.Gate.Rules {
+		if rule.Suite == suite && (rule.Arm == "" || rule.Arm == arm.Name) {
+			word := map[bool]string{true: "holds", false: "does not hold"}[rule.Holds]
+			out = append(out, junitProperty{Name: "evalrun.gate." + rule.Name, Value: word + ": " + ruleWords(rule)})
+		}
 	}
 	return out
 }

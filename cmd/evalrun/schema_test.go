@@ -157,10 +157,11 @@ func TestSchemaRefuses(t *testing.T) {
 		}
 	}
 	want := []string{
-		"files.yaml",       // prompt files, images
-		"gate-margin.yaml", // a margin that is missing
-		"include.yaml",     // in the files that it includes
-		"variables.yaml",   // that templates name
+		"files.yaml",           // prompt files, images
+		"gate-margin.yaml",     // a margin that is missing
+		"include.yaml",         // in the files that it includes
+		"template_budget.yaml", // what templates write
+		"variables.yaml",       // that templates name
 	}
 	if d := cmp.Diff(want, allowed); d != "" {
 		t.Error(d)

@@ -103,11 +103,11 @@ func (r *rulings) apply(g *eval.GateConfig) {
 	for i := range r.suite.Arms {
 		arm := &r.suite.Arms[i]
 		if g.PassRateMin != nil {
-			value, holds := optional(arm.GatedPassRate())
+			value, holds := optional(arm.PassRate())
 			r.rule("passRate", arm.Name, value, *g.PassRateMin, holds(func(v float64) bool { return v >= *g.PassRateMin-slack }))
 		}
 		for _, m := range g.Means {
-			value, holds := optional(r.doc.GatedMean(r.suite.Name, arm.Name, m.Metric))
+			value, holds := optional(arm.Mean(m.Metric))
 			r.rule("mean "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
 		}
 		if g.LatencyP95Ms > 0 {

@@ -194,18 +194,8 @@ func summarize(path string) summary {
 	}
 	defer d.Close() //nolint:errcheck // it was only read
 	out := summary{Counts: d.Summary.Counts, State: "complete"}
-	rates, judged := 0.0, 0
-	for i := range d.Summary.Suites {
-		arms := d.Summary.Suites[i].Arms
-		for j := range arms {
-			if rate, ok := arms[j].PassRate(); ok {
-				rates += rate * float64(arms[j].Judged)
-				judged += arms[j].Judged
-			}
-		}
-	}
-	if judged > 0 {
-		out.PassRate = new(rates / float64(judged))
+	if rate, ok := d.Summary.PassRate(); ok {
+		out.PassRate = &rate
 	}
 	switch {
 	case d.Running:

@@ -1,5 +1,6 @@
 // What the readers of JUnit files that run on Node count in each file, beside what the JSON report says.
 import fs from 'node:fs'
+import { execFileSync } from 'node:child_process'
 import xml2js from 'xml2js'
 import xmljs from 'xml-js'
 import parse from 'xunit-viewer/src/cli/parse.js'
@@ -25,6 +26,13 @@ const readers = {
   'junit-to-ctrf': async (_, file) => {
     const s = (await convertJUnitToCTRFReport(file))?.results.summary ?? { tests: 0, failed: 0, skipped: 0 }
     return { tests: s.tests, failed: s.failed, skipped: s.skipped }
+  },
+  // The command guesses the encoding of the file before it reads it.
+  'xunit-viewer, its command': async (_, file) => {
+    const said = execFileSync('node', ['node_modules/xunit-viewer/bin/xunit-viewer.js', '-r', file, '-c', '-n']).toString()
+    const counts = said.match(/^\d+ (skipped|error|passed|failure)(, \d+ \w+)*$/m)?.[0] ?? ''
+    const n = word => Number(counts.match(new RegExp(`(\\d+) ${word}`))?.[1] ?? 0)
+    return { failures: n('failure'), errors: n('error'), skipped: n('skipped') }
   },
   // The next two are actions, in no registry: the file goes through the XML library that each uses, and a case is judged by its rules.
   'dorny/test-reporter': async (xml) => {

@@ -16,6 +16,7 @@ suite('mixed', [
 ])
 fs.writeFileSync('mixed-script.yaml', JSON.stringify({ rules: [{ match: { text: '*BROKEN*' }, faults: [{ status: 400 }] }] }))
 suite('passes', [{ name: 'one', scorers: good }])
+suite('gate', [{ name: 'one', scorers: good }], { gate: { latency: { p95: '1us' } } })
 suite('skips', ['a', 'b', 'c'].map(name => ({ name, scorers: good, quarantine })))
 
 // Every hostile text is an answer, and, as far as a name is one line, the name of a case.

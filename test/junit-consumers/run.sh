@@ -27,7 +27,8 @@ run mixed 1 mixed.yaml --emulator=mixed-script.yaml --attempts 1
 run cut 4 passes.yaml skips.yaml --emulator --budget-calls 1 --concurrency 1
 run skips 0 skips.yaml --emulator
 run passes 0 passes.yaml --emulator
+run gate 1 gate.yaml --emulator
 run empty 0 passes.yaml --emulator --case nothing --allow-empty
 run hostile 1 hostile.yaml --answers answers.jsonl
-node check.mjs mixed cut skips passes empty hostile
-"$python" check.py mixed cut skips passes empty hostile
+node check.mjs mixed cut skips passes gate empty hostile
+"$python" check.py mixed cut skips passes gate empty hostile
