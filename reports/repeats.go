@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -65,7 +66,7 @@ func repeatsOf(d *journal.Document, suite string, arm *journal.Arm) *repeats {
 
 // String tells it in one line.
 func (r *repeats) String() string {
-	parts := []string{fmt.Sprintf("%d cases always pass, %d never, %d are flaky", r.StablePass, r.StableFail, r.Flaky)}
+	parts := []string{fmt.Sprintf("of %s %d always pass, %d never, %d are flaky", diag.Count(r.StablePass+r.StableFail+r.Flaky, "case"), r.StablePass, r.StableFail, r.Flaky)}
 	if k := len(r.PassAtK); k > 1 && r.PassAtK[k-1] != nil && r.PassHatK[k-1] != nil {
 		parts = append(parts, fmt.Sprintf("pass@%d %.3f, pass^%d %.3f", k, *r.PassAtK[k-1], k, *r.PassHatK[k-1]))
 	}

@@ -48,17 +48,33 @@ func cutAnswers(s *journal.Summary) string {
 
 // verdictLine says what the exit code means.
 func (t *tableReport) verdictLine() {
-	g, c := &t.d.Gate, t.d.Summary.Counts
+	word, why, outcome := verdictOn(t.d)
+	if len(word)+2+len(why) > t.o.Width {
+		t.line("%s:", t.strong(outcome, word))
+		t.wrapped("  ", why)
+		return
+	}
+	t.line("%s: %s", t.strong(outcome, word), why)
+}
+
+// Verdict is that on a run in one line.
+func Verdict(d *journal.Document) string {
+	word, why, _ := verdictOn(d)
+	return word + ": " + why
+}
+
+// verdictOn says what the exit code of a run means, in a word and in a line, and the outcome whose colour that has.
+func verdictOn(d *journal.Document) (word, why string, outcome eval.Outcome) {
+	g, c := &d.Gate, d.Summary.Counts
 	broken := false
 	for _, r := range g.Rules {
 		broken = broken || !r.Holds
 	}
-	word, why, outcome := "FAILED", "", eval.Fail
+	word, outcome = "FAILED", eval.Fail
 	switch {
-	case t.d.Running:
-		t.line("NO VERDICT YET: the run still goes on")
-		return
-	case t.d.Run.Plan.Shard != nil && g.Exit == 0:
+	case d.Running:
+		return "NO VERDICT YET", "the run still goes on", eval.Skip
+	case d.Run.Plan.Shard != nil && g.Exit == 0:
 		word, why, outcome = "NO VERDICT", "a shard applies no gate", eval.Skip
 	case g.Exit == 0:
 		word, why, outcome = "PASSED", "nothing that counts failed", eval.Pass
@@ -69,7 +85,7 @@ func (t *tableReport) verdictLine() {
 		word, why, outcome = "CANNOT TELL YET", "there are too few cases for a verdict, and the gate says that this fails", eval.Skip
 	case g.Exit == 130 || g.Exit == 143:
 		word, why, outcome = "INTERRUPTED", "not every trial of the plan was judged", eval.Err
-	case g.Exit == 4 && t.d.Partial():
+	case g.Exit == 4 && d.Partial():
 		word, why, outcome = "INCOMPLETE", "not every trial of the plan was judged", eval.Err
 	case g.Exit == 4 && broken:
 		word, why, outcome = "NOT JUDGED", "the gate does not hold", eval.Err
@@ -80,13 +96,7 @@ func (t *tableReport) verdictLine() {
 	default:
 		why = diag.Count(c.Fail, "trial") + " failed"
 	}
-	why = fmt.Sprintf("%s (exit %d)", why, g.Exit)
-	if len(word)+2+len(why) > t.o.Width {
-		t.line("%s:", t.strong(outcome, word))
-		t.wrapped("  ", why)
-		return
-	}
-	t.line("%s: %s", t.strong(outcome, word), why)
+	return word, fmt.Sprintf("%s (exit %d)", why, g.Exit), outcome
 }
 
 // strong is paint in bold.

@@ -84,7 +84,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := a.load(files, flags)
+	loaded, err := a.load(files, flags, false)
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func (a *app) reportOptions() reports.Options {
 }
 
 // load reads suites and tells mistakes and warnings; with mistakes it is an error.
-func (a *app) load(files []string, flags harness.Flags) (*harness.Loaded, error) {
+func (a *app) load(files []string, flags harness.Flags, quiet bool) (*harness.Loaded, error) {
 	l, err := harness.Load(files, flags, a.getenv)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (a *app) load(files []string, flags harness.Flags) (*harness.Loaded, error)
 	if l.Diags.HasErrors() {
 		return nil, &harness.BadFiles{Loaded: l}
 	}
-	if l.Diags.Len() > 0 {
+	if l.Diags.Len() > 0 && !quiet {
 		if err := l.Tell(a.err, a.errColor()); err != nil {
 			return nil, err
 		}

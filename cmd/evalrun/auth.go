@@ -68,7 +68,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	if o.secrets == "" {
 		return harness.Exitf(harness.ExitBadInput, "--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help oauth#once-in-the-cloud-console`")
 	}
-	loaded, err := a.load(suites, harness.Flags{})
+	loaded, err := a.load(suites, harness.Flags{}, false)
 	if err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func (a *app) countCommand() *cobra.Command {
 }
 
 func (a *app) count(ctx context.Context, files []string, o planOptions) error {
-	loaded, err := a.load(files, o.Flags)
+	loaded, err := a.load(files, o.Flags, false)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error {
-	loaded, err := a.load(files, o.Flags)
+	loaded, err := a.load(files, o.Flags, false)
 	if err != nil {
 		return err
 	}

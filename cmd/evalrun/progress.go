@@ -122,6 +122,9 @@ func (p *progress) print(line string) {
 
 // notice tells something that cannot wait for the report.
 func (p *progress) notice(text string) {
+	if p.quiet {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.print(diag.CleanLine(text))

@@ -43,7 +43,7 @@ func (a *app) resumeCommand() *cobra.Command {
 
 // resume is `evalrun resume` from top to bottom.
 func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
-	outputs, err := harness.Outputs(o.Reports)
+	outputs, err := o.outputs()
 	if err != nil {
 		return err
 	}

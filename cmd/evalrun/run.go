@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -58,17 +60,26 @@ func (a *app) runCommand() *cobra.Command {
 
 // quietFlags say how much is told on the way.
 func quietFlags(fs *pflag.FlagSet, o *runOptions) {
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, a verdict that is not good, and what -o wants")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial as it ends and of each retry, and list every case")
+}
+
+// outputs are the reports to write. The table that nobody wanted by -o is none of a quiet run's.
+func (o *runOptions) outputs() ([]harness.Output, error) {
+	out, err := harness.Outputs(o.Reports)
+	if err == nil && o.quiet && len(out) > len(o.Reports) {
+		out = out[:len(o.Reports)]
+	}
+	return out, err
 }
 
 // run is `evalrun run` from top to bottom.
 func (a *app) run(ctx context.Context, files []string, o runOptions) error {
-	outputs, err := harness.Outputs(o.Reports)
+	outputs, err := o.outputs()
 	if err != nil {
 		return err
 	}
-	loaded, err := a.load(files, o.Flags)
+	loaded, err := a.load(files, o.Flags, o.quiet)
 	if err != nil {
 		return err
 	}
@@ -249,11 +260,14 @@ func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, o runOpt
 	if err != nil {
 		return &harness.ExitError{Code: harness.Worst(doc.Gate.Exit, harness.ExitIncomplete), Err: err}
 	}
-	if !o.quiet {
+	switch {
+	case !o.quiet:
 		for _, line := range written {
 			fmt.Fprintln(a.err, line)
 		}
 		fmt.Fprintf(a.err, "run: %s\n", doc.Dir)
+	case doc.Gate.Exit != harness.ExitOK && !slices.ContainsFunc(outputs, harness.Output.Standard):
+		fmt.Fprintf(a.err, "evalrun: %s\n", reports.Verdict(doc))
 	}
 	if doc.End != nil && doc.End.Reason == eval.EndStopped && doc.End.Message != "" {
 		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(doc.End.Message))
@@ -276,7 +290,7 @@ type request struct {
 }
 
 func (a *app) dryRun(files []string, o runOptions) error {
-	loaded, err := a.load(files, o.Flags)
+	loaded, err := a.load(files, o.Flags, false)
 	if err != nil {
 		return err
 	}

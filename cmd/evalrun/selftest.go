@@ -39,7 +39,7 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if o.against == "" {
 		return harness.Exitf(harness.ExitBadInput, "say which run has the repeats: --against RUN")
 	}
-	loaded, err := a.load([]string{file}, o.Flags)
+	loaded, err := a.load([]string{file}, o.Flags, false)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (a *app) check(files []string, f harness.Flags, said *diag.List) error {
 }
 
 func (a *app) validate(files []string, f harness.Flags) error {
-	l, err := a.load(files, f)
+	l, err := a.load(files, f, false)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,9 @@ type Output struct {
 	Path   string // "" is standard output
 }
 
+// Standard reports whether it goes to standard output.
+func (o Output) Standard() bool { return o.Path == "" }
+
 // standard stands for standard input or standard output where a file is named.
 const standard = "-"
 
