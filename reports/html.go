@@ -338,8 +338,8 @@ func htmlNotices(d *journal.Document) []string {
 	if words := cutAnswers(&d.Summary); words != "" {
 		say("%s.", words)
 	}
-	for _, damage := range d.Damaged {
-		say("Damaged: %s", damage)
+	for _, line := range damage(d) {
+		say("%s.", line)
 	}
 	return out
 }

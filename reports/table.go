@@ -121,10 +121,25 @@ func (t *tableReport) heading() {
 	if shard := t.d.Run.Plan.Shard; shard != nil {
 		t.wrapped("", fmt.Sprintf("shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of, t.d.Run.Plan.Trials, shard.Trials))
 	}
-	for _, damage := range t.d.Damaged {
-		t.line("damaged: %s", damage)
+	for _, line := range damage(t.d) {
+		t.line("%s", line)
 	}
 	t.out.WriteString("\n")
+}
+
+// maxDamage is how many damaged places are listed; where one line is broken, often all are.
+const maxDamage = 3
+
+// damage lists the first places in which a run file is damaged, and counts the others.
+func damage(d *journal.Document) []string {
+	var out []string
+	for _, place := range d.Damaged[:min(maxDamage, len(d.Damaged))] {
+		out = append(out, "damaged: "+place)
+	}
+	if more := len(d.Damaged) - maxDamage; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more places like these", more))
+	}
+	return out
 }
 
 // incomplete says why a run ended early.

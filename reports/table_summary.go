@@ -118,6 +118,9 @@ func (t *tableReport) closing() {
 	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
 	t.judging()
 	if t.d.End != nil && t.d.End.Spent != nil {
+		if s := t.d.End.Spent; t.d.Run.RescoredFrom != "" {
+			t.line("rescored with %s, %d tokens", diag.Count(s.Calls, "call"), s.Tokens)
+		}
 		t.budget(t.d.End.Spent)
 	}
 	t.repeats()

@@ -92,7 +92,9 @@ func (a *app) exportCommand() *cobra.Command {
 			if err := harness.Export(args[0], out); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.err, "exported: %s\n", out)
+			if out != "-" {
+				fmt.Fprintf(a.err, "exported: %s\n", out)
+			}
 			return nil
 		},
 	}

@@ -130,12 +130,15 @@ func (p *progress) notice(text string) {
 	p.print(diag.CleanLine(text))
 }
 
-// Finish takes the bar away.
+// Finish takes the bar away, once it has shown where the run ended.
 func (p *progress) Finish() {
 	close(p.ended)
 	p.ticking.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.drawn != "" {
+		p.draw()
+	}
 	fmt.Fprint(p.w, p.erasure())
 	p.drawn = ""
 }

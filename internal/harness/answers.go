@@ -64,7 +64,7 @@ const maxAnswerLine = 32 << 20
 
 // readAnswers reads a file of JSON lines. All mistakes are told at once.
 func readAnswers(path string) (*answers, error) {
-	file, err := regular.Open(path)
+	file, err := regular.Input(path)
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "the answers cannot be read: %w", err)
 	}

@@ -152,6 +152,9 @@ func Export(name, out string) error {
 	if err := usable(d, path); err != nil {
 		return err
 	}
+	if out == standard {
+		return d.Export(os.Stdout)
+	}
 	if err := writable(out); err != nil {
 		return Exitf(ExitBadInput, "%s cannot be written: %w", out, err)
 	}

@@ -181,7 +181,7 @@ func Script(path string) (*emulator.Script, error) {
 	if path == DemoScript {
 		return emulator.DemoScript(), nil
 	}
-	src, err := regular.ReadFile(path, maxInput)
+	src, err := regular.ReadInput(path, maxInput)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: there is no file %s", path)
 	}

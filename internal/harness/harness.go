@@ -10,6 +10,7 @@
 package harness
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -136,7 +137,7 @@ type Rule struct {
 // absolute makes the paths among the flags good in any working directory, for a run that is resumed.
 func (f *Flags) absolute() {
 	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
-		if *path == "" || path == &f.Emulator && *path == DemoScript {
+		if *path == "" || *path == standard || path == &f.Emulator && *path == DemoScript {
 			continue
 		}
 		if abs, err := filepath.Abs(*path); err == nil {
@@ -208,6 +209,9 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 
 // load loads a suite, with an earlier version of it beside it when ref names one.
 func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error) {
+	if file == standard {
+		return l.standardInput(opts)
+	}
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -241,6 +245,42 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 	opts.Dir = dir // programs run there; those of an earlier version of the suite do not
 	return l.take(regular.FS(root), filepath.Base(real), file, opts), nil
 }
+
+// standardInput loads the suite that is on standard input, whose folder is the working directory.
+func (l *Loaded) standardInput(opts suite.Options) (*suite.Suite, error) {
+	text, err := regular.ReadInput(standard, maxInput)
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "the suite cannot be read: %w", err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "the suite's folder is gone: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", dir, err)
+	}
+	l.dirs = append(l.dirs, dir)
+	opts.Dir = dir
+	return l.take(inputFiles{regular.FS(root), text}, standard, standard, opts), nil
+}
+
+// inputFiles are the files of a folder, and standard input beside them.
+type inputFiles struct {
+	fs.FS
+	text []byte
+}
+
+// Open opens a file, or what was on standard input.
+func (f inputFiles) Open(name string) (fs.File, error) {
+	if name == standard {
+		return &memoryFile{bytes.NewReader(f.text), name, 0o444}, nil
+	}
+	return f.FS.Open(name)
+}
+
+// ReadDir lists a folder, for globs.
+func (f inputFiles) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(f.FS, name) }
 
 // take loads a suite out of a file system, shown being how its user named it.
 func (l *Loaded) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {

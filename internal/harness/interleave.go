@@ -98,7 +98,7 @@ func (g gitFiles) Open(name string) (fs.File, error) {
 	if bytes.HasPrefix(data, []byte("tree "+g.ref+":")) { // what git shows of a folder
 		mode |= fs.ModeDir
 	}
-	return &gitFile{bytes.NewReader(data), path.Base(name), mode}, nil
+	return &memoryFile{bytes.NewReader(data), path.Base(name), mode}, nil
 }
 
 // ReadDir lists a folder, for globs.
@@ -113,7 +113,7 @@ func (g gitFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		what, file, _ := strings.Cut(line, "\t")
-		one := &gitFile{bytes.NewReader(nil), path.Base(file), 0o444}
+		one := &memoryFile{bytes.NewReader(nil), path.Base(file), 0o444}
 		if strings.Contains(what, " tree ") {
 			one.mode |= fs.ModeDir
 		}
@@ -125,17 +125,17 @@ func (g gitFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// gitFile is a file of a version, which is its own description.
-type gitFile struct {
+// memoryFile is a file that was read already, which is its own description.
+type memoryFile struct {
 	*bytes.Reader
 	name string
 	mode fs.FileMode
 }
 
-func (f *gitFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *gitFile) Close() error               { return nil }
-func (f *gitFile) Name() string               { return f.name }
-func (f *gitFile) Mode() fs.FileMode          { return f.mode }
-func (f *gitFile) ModTime() time.Time         { return time.Time{} }
-func (f *gitFile) IsDir() bool                { return f.mode.IsDir() }
-func (f *gitFile) Sys() any                   { return nil }
+func (f *memoryFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *memoryFile) Close() error               { return nil }
+func (f *memoryFile) Name() string               { return f.name }
+func (f *memoryFile) Mode() fs.FileMode          { return f.mode }
+func (f *memoryFile) ModTime() time.Time         { return time.Time{} }
+func (f *memoryFile) IsDir() bool                { return f.mode.IsDir() }
+func (f *memoryFile) Sys() any                   { return nil }

@@ -47,17 +47,17 @@ const maxLabels = 64 << 20
 
 // readLabels reads a file of CSV or of JSON lines. All mistakes are told at once.
 func readLabels(file string) (*labels, error) {
-	data, err := regular.ReadFile(file, maxLabels)
+	data, err := regular.ReadInput(file, maxLabels)
 	if err != nil {
 		return nil, Exitf(ExitBadInput, "the labels cannot be read: %w", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	l := &labels{file: file, by: map[string][]*label{}}
 	var mistakes []error
-	switch strings.ToLower(filepath.Ext(file)) {
+	switch cmp.Or(strings.ToLower(filepath.Ext(file)), file) {
 	case ".csv":
 		mistakes = l.readCSV(data)
-	case ".jsonl":
+	case ".jsonl", standard:
 		mistakes = l.readLines(data)
 	default:
 		return nil, Exitf(ExitBadInput, "the labels in %s are neither .csv nor .jsonl", file)

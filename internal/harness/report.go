@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -26,7 +27,7 @@ type Output struct {
 func (o Output) Standard() bool { return o.Path == "" }
 
 // standard stands for standard input or standard output where a file is named.
-const standard = "-"
+const standard = regular.Standard
 
 // Outputs reads the values of -o and checks that every path can be written. Without
 // one for standard output the table goes there.

@@ -100,7 +100,7 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 // prices reads the price list of a run: that of the flag, or the one on which the suites agree.
 func prices(m *merger, l *Loaded, file string) (*eval.Prices, error) {
 	if file != "" {
-		src, err := regular.ReadFile(file, maxInput)
+		src, err := regular.ReadInput(file, maxInput)
 		if err != nil {
 			return nil, Exitf(ExitBadInput, "the price list cannot be read: %w", err)
 		}

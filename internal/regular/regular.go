@@ -5,7 +5,6 @@ package regular
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 )
@@ -32,14 +31,7 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes: %w", name, limit, ErrTooLarge)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return data, nil
+	return readAll(file, name, limit)
 }
 
 func checked(file *os.File, name string, folders bool) (*os.File, error) {
