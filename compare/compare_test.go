@@ -292,6 +292,30 @@ func TestDirections(t *testing.T) {
 	}
 }
 
+// What is shown of the two sides of a ratio makes that ratio, however uneven the cases are.
+func TestSidesMakeTheRatio(t *testing.T) {
+	base, head := flipped(60, 0, 0)
+	for i := range head.Cases {
+		uneven := float64(1 + i*i)
+		base.Cases[i].LatencyMs, base.Cases[i].Tokens = Sum{uneven, 1}, Sum{uneven, 1}
+		head.Cases[i].LatencyMs, head.Cases[i].Tokens = Sum{900 / uneven, 1}, Sum{900 / uneven, 1}
+	}
+	a := decided(base, head, options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
+	seen := 0
+	for _, m := range a.Metrics {
+		if !eval.IsRatio(m.Name) {
+			continue
+		}
+		seen++
+		if got := m.Head / m.Base; math.Abs(got/m.Estimate-1) > 1e-9 {
+			t.Errorf("%s: %g to %g is x %g, and x %g is shown", m.Name, m.Base, m.Head, got, m.Estimate)
+		}
+	}
+	if seen != 2 {
+		t.Error(seen)
+	}
+}
+
 // Flips over few repeats are labelled, those over many have p values.
 func TestFlips(t *testing.T) {
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 0, 1, 1)

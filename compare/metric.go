@@ -87,6 +87,18 @@ func mean(x []float64) float64 {
 	return total / float64(max(1, len(x)))
 }
 
+// geometricMean is that of positive numbers, 0 of none.
+func geometricMean(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	logs := make([]float64, len(x))
+	for i, v := range x {
+		logs[i] = math.Log(v)
+	}
+	return math.Exp(mean(logs))
+}
+
 // metric compares one metric, without a verdict.
 func (m *measure) metric(name string, base, head *Side) eval.MetricComparison {
 	c := eval.MetricComparison{Name: name, Level: 1 - 2*m.Alpha}
@@ -218,7 +230,8 @@ func oriented(lo, hi, good float64) *[2]float64 {
 	return &[2]float64{lo, hi}
 }
 
-// latency compares service times by the geometric mean of the cases' ratios.
+// latency compares service times by the geometric mean of the cases' ratios, which is the ratio of the geometric means that are shown
+// with it.
 func (m *measure) latency(c *eval.MetricComparison, limit float64) {
 	u := m.units(func(c *Case) (float64, bool) { return c.LatencyMs.Mean() })
 	var a, b []float64
@@ -227,7 +240,7 @@ func (m *measure) latency(c *eval.MetricComparison, limit float64) {
 			a, b = append(a, u.base[i]), append(b, u.head[i])
 		}
 	}
-	c.N, c.Base, c.Head, c.Test = len(a), mean(a), mean(b), "t on logarithms of ratios"
+	c.N, c.Base, c.Head, c.Test = len(a), geometricMean(a), geometricMean(b), "t on logarithms of ratios"
 	if c.N == 0 {
 		return
 	}

@@ -76,7 +76,8 @@ type Pairing struct {
 // MetricComparison is one metric, head against base. Differences are head minus base; of latency and tokens the
 // estimate is a ratio, head to base.
 type MetricComparison struct {
-	Name     string  `json:"name"`
+	Name string `json:"name"`
+	// Base and Head are the means whose difference or ratio Estimate is: geometric ones of latency.
 	Base     float64 `json:"base"`
 	Head     float64 `json:"head"`
 	Estimate float64 `json:"estimate"`
