@@ -42,6 +42,7 @@ func withBrowser(m *testing.M) int {
 		return 1
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("headless", true),                        // the shell is never anything else, and takes it; the whole browser wants a screen without it
 		chromedp.Flag("disable-ipc-flooding-protection", true)) // pages are visited faster than people do
 	defer stop()
 	var closeAll context.CancelFunc
