@@ -66,12 +66,14 @@ sdk: build
 consumers: build
 	sh test/junit-consumers/run.sh $(BIN)
 
-# Runs that are killed two hundred times; make test does it six times.
+# Runs that are killed two hundred times, with answers, judges, embeddings, live chats, budgets and limits, and merges that are; make
+# test does it six times.
 torture:
-	EVALRUN_TORTURE_KILLS=200 $(GO) test -count=1 -run TestKilledAgainAndAgain -v -timeout 30m ./cmd/evalrun
+	EVALRUN_TORTURE_KILLS=200 $(GO) test -count=1 -run 'TestKilled' -v -timeout 60m ./cmd/evalrun
 
-# Long load: 5,000 attempts against a service broken in every way, 200,000 trials watched for leaks, too little memory in forty
-# steps, and canary secrets through every command and failure; make test has the short forms.
+# Long load: 5,000 attempts against a service broken in every way, 200,000 trials watched for leaks, the recorded replies five hundred
+# times each, indented and with fields that nobody knows, too little memory in forty steps, and canary secrets through every command
+# and failure; make test has the short forms.
 soak:
 	EVALRUN_SOAK=5000 $(GO) test -count=1 -run 'TestNothingLeaks' -v -timeout 30m ./internal/harness
 	EVALRUN_SOAK=1 EVALRUN_SOAK_TRIALS=200000 EVALRUN_CANARY_ALL=1 $(GO) test -count=1 -run 'TestSoak|TestTooLittleMemory|TestCanar' -v -timeout 60m ./cmd/evalrun

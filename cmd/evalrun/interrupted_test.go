@@ -19,6 +19,9 @@ func TestKilledMerge(t *testing.T) {
 	})
 	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "1/2", "--out", "one", "--concurrency", "64")
 	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "2/2", "--out", "two", "--concurrency", "64")
+	began := time.Now()
+	b.exits(0, "merge", "one", "two", "--out", "unkilled")
+	whole := time.Since(began)
 	rng := rand.New(rand.NewPCG(3, 4))
 	killed := 0
 	for range 4 * kills(t) {
@@ -26,7 +29,7 @@ func TestKilledMerge(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(20+rng.IntN(100)) * time.Millisecond) // a moment like any other
+		time.Sleep(time.Duration(rng.Int64N(int64(whole)))) // a moment like any other
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if _, err := os.Stat(b.path("merged/run.jsonl")); err == nil { // it was there as a whole

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,34 @@ type recordedService struct {
 	*httptest.Server
 	mu    sync.Mutex
 	calls map[string]int
+}
+
+// strange is a reply with fields that nobody knows in each of its objects, indented.
+func strange(body []byte, n int) []byte {
+	var reply any
+	if json.Unmarshal(body, &reply) != nil {
+		return body
+	}
+	var visit func(v any)
+	visit = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, one := range v {
+				visit(one)
+			}
+		case map[string]any:
+			for _, one := range v {
+				visit(one)
+			}
+			v[fmt.Sprintf("unknown%d", n%7)] = map[string]any{"a\nb": []any{1e21, "two\r\nlines", nil, map[string]any{"deep": "\u2028"}}}
+		}
+	}
+	visit(reply)
+	out, err := json.MarshalIndent(reply, "  ", "\t")
+	if err != nil {
+		return body
+	}
+	return out
 }
 
 // recording is a reply as it came.
@@ -171,6 +200,63 @@ func TestRecordedRepliesThroughARun(t *testing.T) {
 	if len(want) < 40 || !slices.Equal(got, want) {
 		t.Errorf("replayed:\n%s\nwant\n%s", got, want)
 	}
+}
+
+// The recorded replies over and over, indented, with fields that nobody knows: no answer is lost, none is asked for twice, and every
+// repeat has the outcome that the reply as it came has.
+func TestSoakRecordedReplies(t *testing.T) {
+	repeats, _ := soakTrials(t)
+	repeats = max(3, repeats/400)
+	plain := slices.DeleteFunc(recordings(t), func(r recording) bool {
+		return strings.Contains(r.model, "api-key") || r.status != 200 || bytes.HasPrefix(r.body, []byte("data:"))
+	})
+	all := slices.Clone(plain)
+	for i := range all {
+		all[i].body = strange(all[i].body, i)
+	}
+	want := recordedOutcomes(t, plain, 1)
+	got := recordedOutcomes(t, all, repeats)
+	for _, r := range all {
+		if n := got[r.model+" "+want[r.model]]; n != fmt.Sprint(repeats) {
+			t.Errorf("%s: %s of %d repeats are %s", r.model, n, repeats, want[r.model])
+		}
+	}
+	t.Logf("%d replies, %d times each", len(all), repeats)
+}
+
+// recordedOutcomes asks for every recording so often and gives the outcome of each, and how often an outcome came.
+func recordedOutcomes(t *testing.T, all []recording, repeats int) map[string]string {
+	t.Helper()
+	service := serveRecordings(t, all)
+	var targets strings.Builder
+	for _, r := range all {
+		fmt.Fprintf(&targets, "  - {name: %s, model: %s, stream: %t}\n", r.model, r.model, r.stream)
+	}
+	dir := t.TempDir()
+	suite := "version: 1\nname: recorded\ntargets:\n" + targets.String() + "prompts: [{name: p, text: hello}]\n" +
+		fmt.Sprintf("defaults: {repeats: %d, scorers: [{finishReason: STOP}]}\ncases: [{name: c}]\nlimits: {concurrency: 16, attempts: 1}\n", repeats)
+	if err := os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"run", "suite.yaml", "--out", "run"}, {"resume", "run"}} {
+		cmd := exec.Command(program(t), append(args, "-q", "-o", "jsonl=out.jsonl")...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "EVALRUN_API_KEY=k", "EVALRUN_BASE_URL="+service.URL)
+		if text, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 1 {
+			t.Fatalf("evalrun %v: %v\n%.3000s", args, err, text)
+		}
+		if got, want := service.asked(), len(all)*repeats; got != want {
+			t.Fatalf("evalrun %v: %d calls, want %d", args, got, want)
+		}
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(outcomes(t, dir, "out.jsonl")) {
+		target, rest, _ := strings.Cut(line, " ")
+		outcome, _, _ := strings.Cut(rest, " ")
+		out[target] = outcome
+		n, _ := strconv.Atoi(out[target+" "+outcome])
+		out[target+" "+outcome] = strconv.Itoa(n + 1)
+	}
+	return out
 }
 
 func readText(t *testing.T, dir, name string) string {
