@@ -161,13 +161,18 @@ const selectDoc = "`select` says which part of the answer is scored, beside ever
 	"A jq expression that takes more than a million steps or ten seconds, reads or makes more than 4 MiB, or an answer nested deeper than 500, is unscored; under `--untrusted` it may only be a path, such as `.items[].name`.\n\n" +
 	"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n"
 
+// partialDoc is said once too.
+const partialDoc = "An answer that was blocked after some text (finish reason SAFETY, say) fails in every scorer that looks at text, and `not:` does not turn that into a pass: " +
+	"the part that came is no answer. `partial: allow`, beside such a scorer or beside `not`, `all` and `any`, scores that part all the same. An answer that was cut at its limit of tokens is scored, and marked as cut in reports.\n\n" +
+	"```yaml\n- contains: Once upon a time\n  partial: allow\n```\n\n"
+
 // TestScorersPage keeps docs/scorers.md what the table of kinds says.
 func TestScorersPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
 	b.WriteString("A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments, and beside that, where wanted, `name` (a metric in reports), `weight` (1), `required` (false), " +
 		"`threshold` (the value from which it passes), `arms` (globs), `candidate` (`first`, `all`, or a number from 0), `select` and, for [live chats](suite.md#live-chats), `turn` (a number from 1, `last`, or `all`).\n\n" +
-		selectDoc +
+		selectDoc + partialDoc +
 		"Yes or no is 1 or 0. A text scorer fails on an answer without text, and `not:` does not turn that into a pass. Examples of answers that trip people up stand in the tests of the package.\n")
 	for _, k := range scorers.Builtin() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n%s\n\n```yaml\n%s\n```\n", k.Name, strings.ToUpper(k.Summary[:1]), k.Summary[1:], k.Doc, k.Example)
