@@ -93,10 +93,10 @@ func (d *Document) keptAnswer(data []byte, at int64) {
 	p, line := d.pendingOf(r.id), place{at, clip(len(data))}
 	turn := gjson.GetBytes(data, "turn").Int()
 	now := r.paid()
-	switch {
-	case turn == 0:
+	switch turn {
+	case 0:
 		p.answer, p.turns = line, nil
-	case turn == 1:
+	case 1:
 		p.turns, p.answer = []place{line}, place{}
 	default:
 		p.turns = append(p.turns, line)

@@ -19,18 +19,15 @@ import (
 type ledger struct {
 	mu    sync.Mutex
 	calls map[string]int
-	times []time.Time
 }
 
-func (l *ledger) count(key string) int {
+func (l *ledger) count(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls == nil {
 		l.calls = map[string]int{}
 	}
 	l.calls[key]++
-	l.times = append(l.times, time.Now())
-	return l.calls[key]
 }
 
 // all is how many calls there were, and extra how many of them were repeated.
@@ -45,7 +42,7 @@ func (l *ledger) all() (all, extra int) {
 }
 
 // countingService answers prompts, judges and embeddings after a short while, and counts what it got.
-func countingService(t *testing.T, l *ledger, usage string) http.Handler {
+func countingService(l *ledger, usage string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -93,7 +90,7 @@ func embedTexts(w http.ResponseWriter, l *ledger, body []byte) {
 
 // killAgain runs a command and kills it some times while it goes on as `resume`. It gives the number of kills; the run is complete
 // afterwards.
-func (b *box) killAgain(times, want int, first ...string) int {
+func (b *box) killAgain(l *ledger, times, want int, first ...string) int {
 	b.t.Helper()
 	rng := rand.New(rand.NewPCG(7, uint64(times)))
 	args, killed := first, 0
@@ -102,9 +99,30 @@ func (b *box) killAgain(times, want int, first ...string) int {
 		if err := cmd.Start(); err != nil {
 			b.t.Fatal(err)
 		}
-		time.Sleep(time.Duration(30+rng.IntN(120)) * time.Millisecond) // a moment like any other
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait()
+			close(ended)
+		}()
+		wait := func(until func() bool) {
+			for !until() {
+				select {
+				case <-ended:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		}
+		if killed%4 == 3 { // before the first call, or about then
+			late := time.Now().Add(time.Duration(rng.IntN(200)) * time.Millisecond)
+			wait(func() bool { return time.Now().After(late) })
+		} else { // in the middle of calls
+			enough := l.sum() + 1 + rng.IntN(30)
+			wait(func() bool { return l.sum() >= enough })
+		}
 		_ = cmd.Process.Kill()
-		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != -1 {
+		<-ended
+		if cmd.ProcessState.ExitCode() != -1 {
 			break // it was done
 		}
 		killed++
@@ -141,11 +159,11 @@ func TestKilledWhileJudging(t *testing.T) {
 				fmt.Fprintf(&cases, "  - {name: c%d, vars: {x: x%d}}\n", i, i)
 			}
 			var l ledger
-			b := newBox(t, countingService(t, &l, ""), map[string]string{
+			b := newBox(t, countingService(&l, ""), map[string]string{
 				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\njudges: [{name: j, model: m}]\nprompts: [{name: p, " + prompt + "}]\n" +
 					"limits: {concurrency: " + fmt.Sprint(workers) + ", countTokens: never}\ndefaults: {scorers: [" + scorer + "]}\ncases:\n" + cases.String(),
 			})
-			killed := b.killAgain(kills(t), 0, "run", "suite.yaml", "--out", "killed")
+			killed := b.killAgain(&l, kills(t), 0, "run", "suite.yaml", "--out", "killed")
 			all, extra := l.all()
 			if name == "embeddings" { // batches differ: texts are what is counted
 				extra = l.texts()
@@ -174,14 +192,12 @@ func (l *ledger) texts() (extra int) {
 func TestKilledUnderABudget(t *testing.T) {
 	t.Parallel()
 	var l ledger
-	b := newBox(t, countingService(t, &l, ""), map[string]string{
+	b := newBox(t, countingService(&l, ""), map[string]string{
 		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 8, budget: {calls: 100}, countTokens: never}\n" +
 			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
 	})
-	b.killAgain(kills(t), 4, "run", "suite.yaml", "--out", "killed")
-	l.mu.Lock()
-	calls := len(l.times)
-	l.mu.Unlock()
+	b.killAgain(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
+	calls := l.sum()
 	if calls > 100 {
 		t.Errorf("%d calls with a budget of 100", calls)
 	}
@@ -200,27 +216,27 @@ func TestKilledUnderABudget(t *testing.T) {
 func TestKilledUnderABudgetOfTokens(t *testing.T) {
 	t.Parallel()
 	var l ledger
-	b := newBox(t, countingService(t, &l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":100,"totalTokenCount":110}`), map[string]string{
+	b := newBox(t, countingService(&l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":100,"totalTokenCount":110}`), map[string]string{
 		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 8, budget: {tokens: 8800}}\n" +
 			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
 	})
-	b.killAgain(kills(t), 4, "run", "suite.yaml", "--out", "killed")
-	if all, _ := l.sums(); all*110 > 8800 {
+	b.killAgain(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
+	if all := l.sum(); all*110 > 8800 {
 		t.Errorf("%d tokens with a budget of 8800", all*110)
 	}
 }
 
-func (l *ledger) sums() (calls int, times []time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.times), l.times
+// sum is how many calls there were, of any text.
+func (l *ledger) sum() int {
+	calls, _ := l.all()
+	return calls
 }
 
 // The tokens of the last minute count after a kill as well.
 func TestKilledUnderALimitOfTokens(t *testing.T) {
 	t.Parallel()
 	var l ledger
-	b := newBox(t, countingService(t, &l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":90,"totalTokenCount":100}`), map[string]string{
+	b := newBox(t, countingService(&l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":90,"totalTokenCount":100}`), map[string]string{
 		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 4, tokensPerMinute: 2000}\n" +
 			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
 	})
@@ -237,7 +253,7 @@ func TestKilledUnderALimitOfTokens(t *testing.T) {
 			args = []string{"resume", "killed"}
 		}
 	}
-	if calls, _ := l.sums(); calls*100 > 2000 || calls == 0 {
+	if calls := l.sum(); calls*100 > 2000 || calls == 0 {
 		t.Errorf("%d tokens within a few seconds, with a limit of 2000 a minute", calls*100)
 	}
 }

@@ -142,7 +142,7 @@ func TestRecordedRepliesThroughARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	evalrun := program(t)
-	finish := func(want int, args ...string) string {
+	finish := func(want int, args ...string) {
 		t.Helper()
 		cmd := exec.Command(evalrun, args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "EVALRUN_API_KEY=k", "EVALRUN_BASE_URL="+service.URL)
@@ -150,7 +150,6 @@ func TestRecordedRepliesThroughARun(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); code != want {
 			t.Fatalf("evalrun %v: exit %d, want %d (%v)\n%.3000s", args, code, want, err, text)
 		}
-		return string(text)
 	}
 	finish(1, "run", "suite.yaml", "--out", "whole", "--record", "kept", "-q", "-o", "jsonl=whole.jsonl", "-o", "junit=whole.xml", "-o", "html=whole.html", "-o", "csv=whole.csv")
 	if got := service.asked(); got != len(all) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -126,9 +127,9 @@ func TestSharedTrust(t *testing.T) {
 	b := newBox(t, nil, map[string]string{"suite.yaml": strings.Replace(oneCase, "{equals: hi}", "{exec: {command: [\"true\"]}}", 1)})
 	shared := "EVALRUN_TRUST_KEY=0123456789abcdef"
 	plain := b.env
-	b.env = append(plain, shared)
+	b.env = slices.Concat(plain, []string{shared})
 	b.exits(4, "run", "suite.yaml", "--emulator", "--out", "run") // the program says nothing
-	b.env = append(plain, "XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent", shared)
+	b.env = slices.Concat(plain, []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent", shared})
 	if err := os.CopyFS(b.path("elsewhere"), os.DirFS(b.path("run"))); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestSharedTrust(t *testing.T) {
 	b.env = plain
 	b.exits(2, "rescore", "elsewhere")
 	b.says("start the program")
-	b.env = append(plain, "EVALRUN_TRUST_KEY=short")
+	b.env = slices.Concat(plain, []string{"EVALRUN_TRUST_KEY=short"})
 	b.exits(2, "rescore", "elsewhere")
 	b.says("EVALRUN_TRUST_KEY has 5 characters")
 	if _, err := fs.Stat(os.DirFS(b.dir), "config/evalrun/trust.key"); err == nil {

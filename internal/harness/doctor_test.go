@@ -48,11 +48,15 @@ func TestDoctor(t *testing.T) {
 		},
 		{
 			"an empty object", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
-			ExitIncomplete, []string{"problem service:"}, "ok models",
+			ExitIncomplete,
+			[]string{"problem service:"},
+			"ok models",
 		},
 		{
 			"null", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`null`)) },
-			ExitIncomplete, []string{"problem service:"}, "ok models",
+			ExitIncomplete,
+			[]string{"problem service:"},
+			"ok models",
 		},
 		{
 			"something else than the service", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) },
