@@ -24,7 +24,7 @@ func TestKilledMerge(t *testing.T) {
 	whole := time.Since(began)
 	rng := rand.New(rand.NewPCG(3, 4))
 	killed := 0
-	for range 4 * kills(t) {
+	for range max(24, kills(t)) {
 		cmd := b.command("merge", "one", "two", "--out", "merged")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
