@@ -22,22 +22,11 @@ const Prefix = ".evalrun-"
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	Sweep(dir)
-	for try := 0; ; try++ {
-		err := replace(dir, path, perm, write)
-		if errors.Is(err, fs.ErrNotExist) && try == 0 { // swept by another process before it was locked
-			continue
-		}
-		return err
-	}
-}
-
-func replace(dir, path string, perm fs.FileMode, write func(io.Writer) error) error {
-	temp, err := os.CreateTemp(dir, Prefix+"*")
+	temp, release, err := create(dir)
 	if err != nil {
 		return err
 	}
-	held := hold(temp.Name())
-	defer held()
+	defer release()
 	w := bufio.NewWriterSize(temp, 1<<16)
 	if err = write(w); err == nil {
 		err = w.Flush()
@@ -52,13 +41,36 @@ func replace(dir, path string, perm fs.FileMode, write func(io.Writer) error) er
 	return err
 }
 
-// hold locks a temporary file, so that no other process takes it for a left-over one.
+// create makes a temporary file that is locked until it is released. Another process may sweep it away before that, and then it makes
+// another one.
+func create(dir string) (temp *os.File, release func(), err error) {
+	for {
+		temp, err = os.CreateTemp(dir, Prefix+"*")
+		if err != nil {
+			return nil, nil, err
+		}
+		release = hold(temp.Name())
+		mine, err := temp.Stat()
+		if err != nil {
+			release()
+			return nil, nil, errors.Join(err, temp.Close())
+		}
+		if now, err := os.Stat(temp.Name()); err == nil && os.SameFile(mine, now) {
+			return temp, release, nil
+		}
+		release()
+		_ = temp.Close() // nothing is in it
+	}
+}
+
+// hold waits for the lock of a temporary file, by which no other process takes it for a left-over one. Where files cannot be locked,
+// nobody sweeps them either.
 func hold(path string) (release func()) {
 	if runtime.GOOS == "windows" { // where a locked file could not be renamed
 		return func() {}
 	}
-	lock := flock.New(path)
-	if ok, err := lock.TryLock(); err != nil || !ok {
+	lock := flock.New(path, flock.SetFlag(os.O_RDWR)) // which makes no file where it is gone
+	if err := lock.Lock(); err != nil {
 		return func() {}
 	}
 	return func() { _ = lock.Unlock() } // the file has another name by now, or none
