@@ -126,21 +126,28 @@ func (s *recordedService) asked() int {
 	return s.calls["generateContent"] + s.calls["streamGenerateContent"]
 }
 
+// recordedSuite is a folder with a suite that asks for every recording so often.
+func recordedSuite(t *testing.T, all []recording, repeats int) (dir string) {
+	t.Helper()
+	var targets strings.Builder
+	for _, r := range all {
+		fmt.Fprintf(&targets, "  - {name: %s, model: %s, stream: %t}\n", r.model, r.model, r.stream)
+	}
+	dir = t.TempDir()
+	suite := "version: 1\nname: recorded\ntargets:\n" + targets.String() + "prompts: [{name: p, text: hello}]\n" +
+		fmt.Sprintf("defaults: {repeats: %d, scorers: [{finishReason: STOP}]}\ncases: [{name: c}]\nlimits: {concurrency: 8, attempts: 1}\n", repeats)
+	if err := os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Every recorded reply goes through a whole run: the journal, the reports, resume after a kill, record and replay. No answer is lost
 // and none is paid for twice.
 func TestRecordedRepliesThroughARun(t *testing.T) {
 	all := slices.DeleteFunc(recordings(t), func(r recording) bool { return strings.Contains(r.model, "api-key") || r.status == 403 }) // they end a run
 	service := serveRecordings(t, all)
-	var targets strings.Builder
-	for _, r := range all {
-		fmt.Fprintf(&targets, "  - {name: %s, model: %s, stream: %t}\n", r.model, r.model, r.stream)
-	}
-	dir := t.TempDir()
-	suite := "version: 1\nname: recorded\ntargets:\n" + targets.String() + "prompts: [{name: p, text: hello}]\n" +
-		"defaults: {scorers: [{finishReason: STOP}]}\ncases: [{name: c}]\nlimits: {concurrency: 8, attempts: 1}\n"
-	if err := os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(suite), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := recordedSuite(t, all, 1)
 	evalrun := program(t)
 	finish := func(want int, args ...string) {
 		t.Helper()
@@ -227,16 +234,7 @@ func TestSoakRecordedReplies(t *testing.T) {
 func recordedOutcomes(t *testing.T, all []recording, repeats int) map[string]string {
 	t.Helper()
 	service := serveRecordings(t, all)
-	var targets strings.Builder
-	for _, r := range all {
-		fmt.Fprintf(&targets, "  - {name: %s, model: %s, stream: %t}\n", r.model, r.model, r.stream)
-	}
-	dir := t.TempDir()
-	suite := "version: 1\nname: recorded\ntargets:\n" + targets.String() + "prompts: [{name: p, text: hello}]\n" +
-		fmt.Sprintf("defaults: {repeats: %d, scorers: [{finishReason: STOP}]}\ncases: [{name: c}]\nlimits: {concurrency: 16, attempts: 1}\n", repeats)
-	if err := os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(suite), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := recordedSuite(t, all, repeats)
 	for _, args := range [][]string{{"run", "suite.yaml", "--out", "run"}, {"resume", "run"}} {
 		cmd := exec.Command(program(t), append(args, "-q", "-o", "jsonl=out.jsonl")...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "EVALRUN_API_KEY=k", "EVALRUN_BASE_URL="+service.URL)
