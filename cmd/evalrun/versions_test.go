@@ -1,0 +1,51 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestVersionsStayReadable goes through what version 0.1 left on a disk: runs that ended, ran out of budget, were killed or are shards, an
+// exported baseline, recorded answers and the history.
+func TestVersionsStayReadable(t *testing.T) {
+	b := newBox(t, nil, nil)
+	if err := os.CopyFS(b.dir, os.DirFS("testdata/versions/0.1")); err != nil {
+		t.Fatal(err)
+	}
+	b.write(".evalrun/history.db", b.read("history.db"))
+
+	for _, format := range []string{"json", "junit", "html", "markdown", "csv", "table", "github"} {
+		b.exits(0, "report", "finished", "-o", format+"=of-finished."+format)
+	}
+	var was, is map[string]any
+	for name, into := range map[string]*map[string]any{"summary.json": &was, "of-finished.json": &is} {
+		if err := json.Unmarshal([]byte(b.read(name)), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(was["summary"], is["summary"]); diff != "" {
+		t.Errorf("the summary has changed (-version 0.1 +today):\n%s", diff)
+	}
+
+	suites := []string{"suites/judged.yaml", "suites/live.yaml", "suites/votes.yaml", "suites/dataset.yaml"}
+	b.exits(0, append([]string{"run", "--replay", "recorded", "--repeats", "2", "--max-errors", "0.1", "--var", "city=Paris"}, suites...)...)
+	b.exits(0, "compare", "exported.jsonl", "finished")
+	b.exits(0, "compare", "main", "finished")
+	b.exits(0, "rescore", "finished", "--trust", "--suite", "suites/judged.yaml", "--suite", "suites/live.yaml")
+	b.exits(0, "merge", "shard1", "shard2", "--out", "merged")
+	b.exits(0, "report", "budget")
+	b.exits(0, "report", "killed")
+	b.exits(0, "resume", "killed", "--trust", "--rpm", "6000", "--tpm", "900000")
+	b.exits(0, "resume", "budget", "--trust", "--budget-calls", "500")
+	b.exits(0, "history")
+	b.says("judged", "votes")
+	b.exits(0, "show", "finished", "thread")
+	if _, err := os.Stat(filepath.Join(b.dir, "merged", "run.jsonl")); err != nil || strings.Contains(b.errs, "damaged") {
+		t.Errorf("merged: %v\n%s", err, b.errs)
+	}
+}
