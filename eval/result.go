@@ -2,7 +2,6 @@ package eval
 
 import (
 	"cmp"
-	"encoding/json"
 	"regexp"
 	"slices"
 )
@@ -222,17 +221,26 @@ type Run struct {
 	// RescoredFrom is the run that got the answers when these were judged again, "" when they were asked for.
 	RescoredFrom string `json:"rescoredFrom,omitempty"`
 	// Cache says that answers of earlier runs may be among these.
-	Cache      bool            `json:"cache,omitempty"`
-	Models     []Model         `json:"models"`
-	Flags      json.RawMessage `json:"flags,omitempty"`
-	RandomSeed uint64          `json:"randomSeed"`
-	Labels     Labels          `json:"labels"`
-	Plan       RunPlan         `json:"plan"`
-	Tool       string          `json:"tool,omitempty"` // the version of evalrun
+	Cache  bool    `json:"cache,omitempty"`
+	Models []Model `json:"models"`
+	// Flags are what the command chose; nil in an export. Options never is.
+	Flags      *Options `json:"flags,omitempty"`
+	RandomSeed uint64   `json:"randomSeed"`
+	Labels     Labels   `json:"labels"`
+	Plan       RunPlan  `json:"plan"`
+	Tool       string   `json:"tool,omitempty"` // the version of evalrun
 	// Copies are the SHA-256 digests of the copies of the suites' files, by their paths inside the run directory.
 	Copies map[string]string `json:"copies,omitempty"`
 	// Signature says who wrote the head, as package internal/trust has it. Older runs have none.
 	Signature string `json:"signature,omitempty"`
+}
+
+// Options are what the command chose for the run; of an export, which keeps none, they are zero.
+func (r *Run) Options() *Options {
+	if r.Flags == nil {
+		return &Options{}
+	}
+	return r.Flags
 }
 
 // AnswersOf is the id of the run that got the answers: its own, unless they were judged again.

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/scorers"
@@ -31,7 +32,7 @@ import (
 )
 
 // Demo is the value of Options.Emulator for the script that evalrun brings.
-const Demo = harness.DemoScript
+const Demo = eval.DemoScript
 
 // Options say where answers come from, what is asked and within which limits. They mean what the flags of `evalrun run` of the
 // same names mean, and win over the EVALRUN_* variables, which win over the suite. The zero Options ask the service that
@@ -123,13 +124,19 @@ func Run(t *testing.T, file string, o Options) {
 
 // flags are the options as those of the command. With -short, what was recorded is replayed.
 func (o *Options) flags() (harness.Flags, error) {
-	f := harness.Flags{
-		Emulator: o.Emulator, Replay: o.Replay, Record: o.Record,
-		BaseURL: o.BaseURL, APIVersion: o.APIVersion, HeaderPrefix: o.HeaderPrefix, Auth: o.Auth, Project: o.Project,
-		Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats, Vars: o.Vars, Seed: o.Seed,
-		Concurrency: o.Concurrency, Attempts: o.Attempts, BudgetCalls: o.BudgetCalls, BudgetTokens: o.BudgetTokens, Timeout: o.Timeout,
-		Baseline: o.Baseline, NoBaseline: o.NoBaseline, Scorers: o.Scorers,
-	}
+	f := harness.Flags{Scorers: o.Scorers, Options: eval.Options{
+		ServiceOptions: eval.ServiceOptions{
+			BaseURL: o.BaseURL, APIVersion: o.APIVersion, HeaderPrefix: o.HeaderPrefix, Auth: o.Auth, Project: o.Project,
+			Emulator: o.Emulator,
+		},
+		LimitOptions: eval.LimitOptions{
+			Concurrency: o.Concurrency, Attempts: o.Attempts, BudgetCalls: o.BudgetCalls, BudgetTokens: o.BudgetTokens, Timeout: o.Timeout,
+		},
+		SelectionOptions: eval.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
+		SourceOptions:    eval.SourceOptions{Replay: o.Replay, Record: o.Record},
+		GateOptions:      eval.GateOptions{Baseline: o.Baseline, NoBaseline: o.NoBaseline},
+		Vars:             o.Vars, Seed: o.Seed,
+	}}
 	if testing.Short() && f.Emulator == "" {
 		f.Replay, f.Record = cmp.Or(f.Replay, f.Record), ""
 	}

@@ -283,9 +283,7 @@ func hexOnly(s string) string {
 // newHTMLHead is the report's head without what concerns only the machine where the run was made.
 func newHTMLHead(d *journal.Document) htmlHead {
 	h := htmlHead{jsonHead: newHead(d), Running: d.Running, Notices: htmlNotices(d)}
-	var flags struct{ NoContent bool }
-	_ = json.Unmarshal(d.Run.Flags, &flags) // older runs have none
-	h.NoContent = flags.NoContent
+	h.NoContent = d.Run.Options().NoContent
 	h.Run.Suites = append([]eval.RunSuite{}, d.Run.Suites...)
 	var names []string
 	for i := range h.Run.Suites {

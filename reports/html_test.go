@@ -155,13 +155,13 @@ func FuzzHTML(f *testing.F) {
 }
 
 // picture is a run whose one trial sends an image.
-func picture(t *testing.T, flags string, img eval.Image, data []byte) *journal.Document {
+func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.png"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s", Dir: dir}}, Flags: json.RawMessage(flags)}
+	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s", Dir: dir}}, Flags: options}
 	w, err := journal.Create(filepath.Join(dir, "run"), &run, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -188,20 +188,20 @@ func TestHTMLImages(t *testing.T) {
 	data := []byte("\x89PNG and more")
 	sum := fmt.Sprintf("%x", sha256.Sum256(data))
 	for name, test := range map[string]struct {
-		flags string
+		flags *eval.Options
 		img   eval.Image
 		data  []byte
 		want  int
 	}{
-		"as sent":        {`{}`, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: sum}, data, 1},
-		"resized":        {`{}`, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: "00", SourceSHA256: sum}, data, 1},
-		"changed since":  {`{}`, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: sum}, []byte("other"), 0},
-		"not kept":       {`{"noContent":true}`, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: sum}, data, 0},
-		"outside":        {`{}`, eval.Image{Path: "../a.png", MIMEType: "image/png", SHA256: sum}, data, 0},
-		"gone":           {`{}`, eval.Image{Path: "b.png", MIMEType: "image/png", SHA256: sum}, data, 0},
-		"a folder":       {`{}`, eval.Image{Path: "run", MIMEType: "image/png", SHA256: sum}, data, 0},
-		"no type for it": {`{}`, eval.Image{Path: "a.png", MIMEType: "image/heic", SHA256: sum}, data, 0},
-		"too large":      {`{}`, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: fmt.Sprintf("%x", sha256.Sum256(make([]byte, 1<<21)))}, make([]byte, 1<<21), 0},
+		"as sent":        {nil, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: sum}, data, 1},
+		"resized":        {nil, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: "00", SourceSHA256: sum}, data, 1},
+		"changed since":  {nil, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: sum}, []byte("other"), 0},
+		"not kept":       {&eval.Options{NoContent: true}, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: sum}, data, 0},
+		"outside":        {nil, eval.Image{Path: "../a.png", MIMEType: "image/png", SHA256: sum}, data, 0},
+		"gone":           {nil, eval.Image{Path: "b.png", MIMEType: "image/png", SHA256: sum}, data, 0},
+		"a folder":       {nil, eval.Image{Path: "run", MIMEType: "image/png", SHA256: sum}, data, 0},
+		"no type for it": {nil, eval.Image{Path: "a.png", MIMEType: "image/heic", SHA256: sum}, data, 0},
+		"too large":      {nil, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: fmt.Sprintf("%x", sha256.Sum256(make([]byte, 1<<21)))}, make([]byte, 1<<21), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := 0

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -17,12 +16,11 @@ import (
 
 // What makes it worth a word that some trials took much more than others.
 const (
-	fewMeasures  = 10
-	outstanding  = 2   // times the median
-	slowEnough   = 100 // milliseconds: less is noise
-	maxExtremes  = 3
-	manyLines    = 40 // of a report, after which its verdict is said again at its end
-	demoEmulator = "demo"
+	fewMeasures = 10
+	outstanding = 2   // times the median
+	slowEnough  = 100 // milliseconds: less is noise
+	maxExtremes = 3
+	manyLines   = 40 // of a report, after which its verdict is said again at its end
 )
 
 // extremes names the slowest and the costliest trials, where they stand out.
@@ -222,24 +220,6 @@ func (t *tableReport) twoArms() []string {
 	return []string{arms[0].Name, arms[1].Name}
 }
 
-// flags are those of a run that its next commands depend on.
-type flags struct {
-	BaseURL, APIVersion, HeaderPrefix, Auth, Project, Emulator, Prices string
-
-	Repeats   int
-	Vars      map[string]string
-	AskJudges bool
-}
-
-// begun are the flags of the run, nil when they cannot be read: somebody else wrote the file.
-func (t *tableReport) begun() *flags {
-	var f flags
-	if len(t.d.Run.Flags) > 0 && json.Unmarshal(t.d.Run.Flags, &f) != nil {
-		return nil
-	}
-	return &f
-}
-
 // again is the command that asks what failed once more, of the same service; nil when nothing was asked of any.
 func (t *tableReport) again(run string) []string {
 	if t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" {
@@ -250,12 +230,12 @@ func (t *tableReport) again(run string) []string {
 		args = append(args, t.d.Run.Suites[i].File)
 	}
 	args = append(args, "--failed-in", run)
-	f := t.begun()
-	if f == nil {
+	f := t.d.Run.Options()
+	if f.Unreadable != nil { // another program wrote the file
 		return nil
 	}
 	switch {
-	case f.Emulator == demoEmulator || f.Emulator == "" && t.d.Run.Emulator:
+	case f.Emulator == eval.DemoScript || f.Emulator == "" && t.d.Run.Emulator:
 		args = append(args, "--emulator")
 	case f.Emulator != "":
 		args = append(args, "--emulator="+f.Emulator)

@@ -50,7 +50,7 @@ type example struct {
 
 // reasons tells why trials failed, one group after the other, and apart from them why others could not be judged.
 func (t *tableReport) reasons() error {
-	t.help = newRemedies(&t.d.Run, t.begun())
+	t.help = newRemedies(&t.d.Run)
 	g := grouping{t: t, known: map[string]*group{}, left: map[eval.Outcome]int{}}
 	for row := range t.d.Rows() {
 		if err := g.row(row); err != nil {

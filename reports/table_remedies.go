@@ -19,9 +19,9 @@ type remedies struct {
 	judging   bool // judges may be asked again
 }
 
-func newRemedies(run *eval.Run, f *flags) remedies {
+func newRemedies(run *eval.Run) remedies {
 	elsewhere := run.RescoredFrom != "" || run.Replay != ""
-	return remedies{elsewhere: elsewhere, judging: !elsewhere || f != nil && f.AskJudges}
+	return remedies{elsewhere: elsewhere, judging: !elsewhere || run.Options().AskJudges}
 }
 
 // passing are the kinds of errors that another attempt may not have.

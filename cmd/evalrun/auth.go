@@ -68,11 +68,12 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	if o.secrets == "" {
 		return harness.Exitf(harness.ExitBadInput, "--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help oauth#once-in-the-cloud-console`")
 	}
+	own := eval.ServiceOptions{ScopeBase: o.ScopeBase, Project: o.Project}
 	loaded, err := a.load(suites, harness.Flags{}, false)
 	if err != nil {
 		return err
 	}
-	settings, err := harness.Settle(loaded, harness.Flags{ScopeBase: o.ScopeBase, Project: o.Project}, a.getenv)
+	settings, err := harness.Settle(loaded, harness.Flags{Options: eval.Options{ServiceOptions: own}}, a.getenv)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 // compareOptions are the flags of `evalrun compare`.
 type compareOptions struct {
-	rule   harness.Rule
+	rule   eval.RuleOptions
 	arms   []string
 	format string
 
@@ -75,7 +75,7 @@ func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 }
 
 // ruleFlags are the flags that decide a comparison.
-func ruleFlags(fs *pflag.FlagSet, r *harness.Rule) {
+func ruleFlags(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.Var((*share)(&r.Margin), "margin", "how much lower a rate may be and still count as not worse, such as 0.05")
 	fs.Var((*share)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
 	fs.StringVar(&r.OnInconclusive, "on-inconclusive", "", "fail (default), warn or pass, when there are too few cases to tell")
@@ -141,7 +141,7 @@ func (a *app) compared(ctx context.Context, args []string, o compareOptions) (*e
 	}
 	defer base.Close() //nolint:errcheck // it was only read
 	defer head.Close() //nolint:errcheck // the same
-	rule, err := o.rule.Baseline()
+	rule, err := harness.RuleOf(o.rule)
 	if err != nil {
 		return nil, nil, err
 	}

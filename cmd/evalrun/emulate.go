@@ -34,7 +34,7 @@ func (a *app) emulateCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
-	fs.StringVar(&o.script, "script", harness.DemoScript, "script of answers")
+	fs.StringVar(&o.script, "script", eval.DemoScript, "script of answers")
 	fs.StringVar(&o.key, "key", "", "the one good API key (default: any key is good, none is not)")
 	fs.StringVar(&o.prefix, "header-prefix", eval.DefaultHeaderPrefix, "prefix of the service's headers")
 	fs.Var(vars(o.aliases), "alias", "NAME=MODEL: another name for a model; repeat it for several")

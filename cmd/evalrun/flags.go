@@ -23,7 +23,7 @@ func serviceFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	projectFlag(fs, f)
 	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
 	fs.StringVar(&f.Emulator, "emulator", "", "ask the embedded emulator; =SCRIPT gives its answers")
-	fs.Lookup("emulator").NoOptDefVal = harness.DemoScript
+	fs.Lookup("emulator").NoOptDefVal = eval.DemoScript
 	seedFlag(fs, f)
 }
 

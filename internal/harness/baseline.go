@@ -181,15 +181,15 @@ func effective(s *suite.Suite, f Flags) (*eval.BaselineRule, error) {
 	case f.Baseline != "":
 		rule.Run, rule.Arm = f.Baseline, ""
 	}
-	err := f.Rule.over(&rule)
+	err := override(&rule, f.Rule)
 	if f.Rescore != "" { // stopping early would save nothing
 		rule.StopEarly = false
 	}
 	return &rule, err
 }
 
-// over puts what the flags say into a rule, and checks it.
-func (r Rule) over(rule *eval.BaselineRule) error {
+// override replaces parts of a rule by what the options say, and checks the result.
+func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 	if r.OnInconclusive != "" && !slices.Contains([]string{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
 		return Exitf(ExitBadInput, "--on-inconclusive takes fail, warn or pass")
 	}
@@ -213,7 +213,7 @@ func (r Rule) over(rule *eval.BaselineRule) error {
 		rule.Metrics = nil
 	}
 	for _, text := range r.Metrics {
-		one, err := r.metric(text)
+		one, err := metricMargin(text, r.Margin)
 		if err != nil {
 			return err
 		}
@@ -228,10 +228,10 @@ func (r Rule) over(rule *eval.BaselineRule) error {
 	return nil
 }
 
-// metric reads a value of --metric: NAME, with the margin of --margin, or NAME=MARGIN.
-func (r Rule) metric(text string) (eval.MetricMargin, error) {
+// metricMargin reads a value of --metric: NAME, with the given margin, or NAME=MARGIN.
+func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 	name, value, own := strings.Cut(text, "=")
-	one := eval.MetricMargin{Name: name, Margin: r.Margin}
+	one := eval.MetricMargin{Name: name, Margin: margin}
 	ratio := eval.IsRatio(name)
 	if own {
 		v, err := strconv.ParseFloat(value, 64)
@@ -248,8 +248,7 @@ func (r Rule) metric(text string) (eval.MetricMargin, error) {
 
 // withBaseline compares each suite of a run with the baseline that its gate names; nil when none names one.
 func withBaseline(d *journal.Document) *eval.Comparison {
-	var flags Flags
-	_ = json.Unmarshal(d.Run.Flags, &flags) // of a foreign run file: none
+	options := d.Run.Options()
 	whole := &eval.Comparison{Head: eval.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}, Arms: []eval.ArmComparison{}}
 	gated := false
 	for i := range d.Run.Suites {
@@ -258,11 +257,11 @@ func withBaseline(d *journal.Document) *eval.Comparison {
 			continue
 		}
 		gated = true
-		if flags.NoBaseline {
+		if options.NoBaseline {
 			whole.NotCompared = true
 			return whole
 		}
-		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, flags.NoContent))
+		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, options.NoContent))
 	}
 	if !gated {
 		return nil
@@ -329,13 +328,13 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 	return Compare(base, d, what)
 }
 
-// Baseline is the rule that the flags state; nil when they state none.
-func (r Rule) Baseline() (*eval.BaselineRule, error) {
+// RuleOf is the rule that options state; nil when they state none.
+func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
 	if r.Margin == 0 && len(r.Metrics) == 0 {
 		return nil, nil
 	}
 	rule := &eval.BaselineRule{}
-	return rule, r.over(rule)
+	return rule, override(rule, r)
 }
 
 // ComparisonExit is the exit code of a comparison by a rule, nil for none.

@@ -76,7 +76,11 @@ func (silent) Finish()                       {}
 
 // session connects to a server with a suite of so many trials.
 func benchSession(b *testing.B, url string, trials, concurrency int, scorers string) (*Session, *runner.Plan) {
-	flags := Flags{BaseURL: url, Concurrency: concurrency, Out: filepath.Join(b.TempDir(), "run")}
+	flags := Flags{Options: eval.Options{
+		ServiceOptions: eval.ServiceOptions{BaseURL: url},
+		LimitOptions:   eval.LimitOptions{Concurrency: concurrency},
+		Out:            filepath.Join(b.TempDir(), "run"),
+	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
 	loaded, err := Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
 	if err != nil {

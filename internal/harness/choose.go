@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
@@ -42,7 +41,7 @@ type Chooser struct {
 // for the metadata of the judge's model.
 func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge, getenv func(string) string, connect func(*Loaded, Settings, Flags) (*Session, error)) (*Chooser, error) {
 	for _, d := range []*journal.Document{base, head} {
-		if len(d.Run.Flags) == 0 || flagsOf(d).NoContent {
+		if d.Run.Flags == nil || d.Run.Flags.NoContent {
 			return nil, Exitf(ExitBadInput, "%s keeps no answers between which a judge could choose", d.Run.ID)
 		}
 	}
@@ -60,7 +59,7 @@ func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge, g
 	f := by.Flags
 	f.Cache = true // so that the same pair is put to the same judge once, however often it is compared
 	if getenv("EVALRUN_BASE_URL") == "" {
-		f.serviceOf(&head.Run, flagsOf(head))
+		f.serviceOf(&head.Run, *head.Run.Options())
 	}
 	settings, err := Settle(loaded, f, getenv)
 	if err != nil {
@@ -137,19 +136,13 @@ func tellChoice(arm *eval.ArmComparison, choice *eval.ArmChoice, o compare.Optio
 // Close lets go of the service.
 func (c *Chooser) Close() { c.session.Close() }
 
-// flagsOf are the flags of a run; of a foreign or exported run file there are none.
-func flagsOf(d *journal.Document) (f Flags) {
-	_ = json.Unmarshal(d.Run.Flags, &f)
-	return f
-}
-
 // load reads the suites that name the judge.
 func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Loaded, error) {
 	if by.Suite != "" {
 		return Load([]string{by.Suite}, by.Flags, getenv)
 	}
 	l := &Loaded{sources: map[string][]byte{}}
-	begun := flagsOf(head)
+	begun := head.Run.Options()
 	for i, one := range head.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(head.Path()), filepath.FromSlash(snapshotDir(i))))
 		if err != nil {

@@ -176,9 +176,9 @@ func (s *Session) startEmulator() error {
 	return nil
 }
 
-// Script reads an emulator script; DemoScript is the one that evalrun brings.
+// Script reads an emulator script; eval.DemoScript is the one that evalrun brings.
 func Script(path string) (*emulator.Script, error) {
-	if path == DemoScript {
+	if path == eval.DemoScript {
 		return emulator.DemoScript(), nil
 	}
 	src, err := regular.ReadInput(path, maxInput)

@@ -361,7 +361,10 @@ func (d *Doctor) terminal() {
 
 // emulator starts the embedded emulator and asks it, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
-	none, flags := &Loaded{}, Flags{Emulator: DemoScript, Attempts: 1, Timeout: doctorTimeout}
+	none, flags := &Loaded{}, Flags{Options: eval.Options{
+		ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript},
+		LimitOptions:   eval.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
+	}}
 	settings, err := Settle(none, flags, func(string) string { return "" })
 	var session *Session
 	if err == nil {

@@ -18,7 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -64,80 +63,23 @@ func ExitCode(err error) int {
 	return ExitBadInput
 }
 
-// Flags are the choices of a command that go beyond the suites. They stand in the run
-// file; none of them is a secret. Zero values are not given.
+// Flags are the choices of a command that go beyond the suites.
 type Flags struct {
-	BaseURL      string            `json:"baseUrl,omitempty"`
-	APIVersion   string            `json:"apiVersion,omitempty"`
-	HeaderPrefix string            `json:"headerPrefix,omitempty"`
-	Auth         string            `json:"auth,omitempty"`
-	Project      string            `json:"project,omitempty"`
-	ScopeBase    string            `json:"authScopeBase,omitempty"`
-	Emulator     string            `json:"emulator,omitempty"` // a script, or DemoScript
-	Out          string            `json:"out,omitempty"`
-	Reports      []string          `json:"reports,omitempty"` // FORMAT or FORMAT=PATH
-	Concurrency  int               `json:"concurrency,omitempty"`
-	RPM          int               `json:"rpm,omitempty"`
-	TPM          int               `json:"tpm,omitempty"`
-	BudgetTokens int               `json:"budgetTokens,omitempty"`
-	BudgetCalls  int               `json:"budgetCalls,omitempty"`
-	BudgetMoney  float64           `json:"budgetMoney,omitempty"`
-	BudgetTime   time.Duration     `json:"budgetTimeNs,omitempty"`
-	Prices       string            `json:"prices,omitempty"` // a file
-	Attempts     int               `json:"attempts,omitempty"`
-	Timeout      time.Duration     `json:"timeoutNs,omitempty"`
-	Repeats      int               `json:"repeats,omitempty"`
-	Cases        []string          `json:"cases,omitempty"`
-	Tags         []string          `json:"tags,omitempty"`
-	Arms         []string          `json:"arms,omitempty"`
-	FailedIn     string            `json:"failedIn,omitempty"`     // a run: only what failed there
-	ChangedSince string            `json:"changedSince,omitempty"` // a run: only what it did not ask as it stands now
-	Sample       int               `json:"sample,omitempty"`       // cases of each suite
-	Selected     *eval.Places      `json:"selected,omitempty"`     // what those three have selected
-	Shard        string            `json:"shard,omitempty"`        // I/N
-	Record       string            `json:"record,omitempty"`
-	Replay       string            `json:"replay,omitempty"`
-	ReplayOr     string            `json:"replayOrRecord,omitempty"`
-	Cache        bool              `json:"cache,omitempty"`
-	Answers      string            `json:"answers,omitempty"`   // a file of answers that were made elsewhere
-	Rescore      string            `json:"rescore,omitempty"`   // a run whose answers are judged again
-	AskJudges    bool              `json:"askJudges,omitempty"` // with Rescore: judges are asked what they were not asked yet
-	Untrusted    bool              `json:"untrusted,omitempty"`
-	NoContent    bool              `json:"noContent,omitempty"`
-	AllowEmpty   bool              `json:"allowEmpty,omitempty"`
-	MaxFailures  int               `json:"maxFailures,omitempty"`
-	Baseline     string            `json:"baseline,omitempty"` // a named one, a run, or an exported file
-	NoBaseline   bool              `json:"noBaseline,omitempty"`
-	Interleave   string            `json:"interleave,omitempty"` // SUITE@REF
-	Rule         Rule              `json:"rule,omitzero"`
-	MinPassRate  *float64          `json:"minPassRate,omitempty"` // rules of the gate, in the places of the suites'
-	MaxErrors    *float64          `json:"maxErrors,omitempty"`
-	MaxBlocked   *float64          `json:"maxBlocked,omitempty"`
-	Vars         map[string]string `json:"vars,omitempty"`
-	Seed         uint64            `json:"seed,omitempty"`
-	Scorers      scorers.Table     `json:"-"` // kinds of a program's own, beside the built-in ones
+	eval.Options
+	Scorers scorers.Table // kinds of a program's own, beside the built-in ones
 
 	// Trust says that a run which others made may send the key to its address and start its programs.
-	Trust bool `json:"-"`
+	Trust bool
 
 	onlyRecorded string     // the run of Rescore, when it has a selection: a new case is not in that
 	ownService   ownService // what the user said of the service, before the run of Rescore had its say
 	ownSuites    bool       // the user named the suites, and not the run of Rescore
 }
 
-// Rule are the flags that decide a comparison. Zero values are not given.
-type Rule struct {
-	Margin         float64  `json:"margin,omitempty"`
-	Alpha          float64  `json:"alpha,omitempty"`
-	OnInconclusive string   `json:"onInconclusive,omitempty"`
-	Metrics        []string `json:"metrics,omitempty"` // NAME or NAME=MARGIN
-	StopEarly      bool     `json:"stopEarly,omitempty"`
-}
-
 // absolute makes the paths among the flags good in any working directory, for a run that is resumed.
 func (f *Flags) absolute() {
 	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
-		if *path == "" || *path == standard || path == &f.Emulator && *path == DemoScript {
+		if *path == "" || *path == standard || path == &f.Emulator && *path == eval.DemoScript {
 			continue
 		}
 		if abs, err := filepath.Abs(*path); err == nil {
@@ -151,9 +93,6 @@ const maxInput = 64 << 20
 
 // ownBaseline reports whether the user said what is compared.
 func (f *Flags) ownBaseline() bool { return f.Baseline != "" || f.NoBaseline }
-
-// DemoScript is the value of Flags.Emulator for the script that evalrun brings.
-const DemoScript = "demo"
 
 // Loaded are suites with what was said about them.
 type Loaded struct {
@@ -182,7 +121,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 		return nil, Exitf(ExitBadInput, "%w", err)
 	}
 	names := map[string]string{}
-	interleave, ref, err := flags.interleaved()
+	interleave, ref, err := interleaved(flags.Interleave)
 	if err != nil {
 		return nil, err
 	}

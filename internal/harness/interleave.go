@@ -19,15 +19,15 @@ import (
 )
 
 // interleaved reads --interleave: a suite file and the version of it, as git names it, whose arms are asked beside the suite's own.
-func (f *Flags) interleaved() (file, ref string, err error) {
-	if f.Interleave == "" {
+func interleaved(text string) (file, ref string, err error) {
+	if text == "" {
 		return "", "", nil
 	}
-	at := strings.LastIndexByte(f.Interleave, '@')
-	if at <= 0 || !plainRef.MatchString(f.Interleave[at+1:]) {
-		return "", "", Exitf(ExitBadInput, "--interleave takes SUITE@REF, such as suite.yaml@main, and not %s", f.Interleave)
+	at := strings.LastIndexByte(text, '@')
+	if at <= 0 || !plainRef.MatchString(text[at+1:]) {
+		return "", "", Exitf(ExitBadInput, "--interleave takes SUITE@REF, such as suite.yaml@main, and not %s", text)
 	}
-	return f.Interleave[:at], f.Interleave[at+1:], nil
+	return text[:at], text[at+1:], nil
 }
 
 // plainRef is a version that git cannot take for an option or a range.

@@ -204,7 +204,11 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 // leakSession connects as a command does. The models are asked with patience, since they must be there.
 func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	t.Helper()
-	flags := Flags{BaseURL: url, Concurrency: leakWorkers, Attempts: 1, Timeout: leakTimeout, Out: filepath.Join(t.TempDir(), "run")}
+	flags := Flags{Options: eval.Options{
+		ServiceOptions: eval.ServiceOptions{BaseURL: url},
+		LimitOptions:   eval.LimitOptions{Concurrency: leakWorkers, Attempts: 1, Timeout: leakTimeout},
+		Out:            filepath.Join(t.TempDir(), "run"),
+	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "leak"}[name] }
 	loaded, err := Load([]string{leakSuite(t, cases)}, flags, getenv)
 	if err != nil {

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -141,13 +140,9 @@ func mergedHead(shards []*journal.Document) *eval.Run {
 	run.ID = runID(time.Now().UTC())
 	run.Plan.Trials, run.Plan.Shard = run.Plan.Shard.Trials, nil
 	run.RescoredFrom = rescoredFrom(shards)
-	var flags Flags // what goes on with the merged run goes on with all of it
-	if err := json.Unmarshal(run.Flags, &flags); err == nil {
-		flags.Shard = ""
-		if kept, err := eval.Marshal(flags); err == nil {
-			run.Flags = kept
-		}
-	}
+	options := *run.Options() // resuming the merged run resumes all of it
+	options.Shard = ""
+	run.Flags = &options
 	for _, d := range shards {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
 		for _, m := range d.Run.Models {

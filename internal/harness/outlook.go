@@ -89,7 +89,7 @@ const selfTestDraws = 2000
 func SelfTest(s *suite.Suite, d *journal.Document, flags Flags) ([]ArmSelfTest, error) {
 	rule, err := effective(s, flags)
 	if err == nil && rule == nil {
-		rule, err = flags.Rule.Baseline()
+		rule, err = RuleOf(flags.Rule)
 	}
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,19 +32,19 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 		return f, nil, Exitf(ExitBadInput, "there is no run %s%s", name, latest())
 	case err != nil:
 		return f, nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
-	case len(run.Flags) == 0:
+	case run.Flags == nil:
 		return f, nil, Exitf(ExitBadInput, "%s was exported, without the answers: rescore the run itself", name)
 	}
-	var begun Flags
-	if err := json.Unmarshal(run.Flags, &begun); err != nil {
-		return f, nil, Exitf(ExitBadInput, "the run cannot be rescored: its flags cannot be read: %w", err)
+	begun := *run.Flags
+	if begun.Unreadable != nil {
+		return f, nil, Exitf(ExitBadInput, "the run cannot be rescored: its flags cannot be read: %w", begun.Unreadable)
 	}
 	if begun.NoContent {
 		return f, nil, Exitf(ExitBadInput, "%s was run with --no-content: it keeps no answers that could be judged again", name)
 	}
 	f.Rescore, f.ownService, f.ownSuites = dir, f.own(), len(files) > 0
 	f.Cases, f.Tags, f.Arms, f.Shard, f.Repeats, f.Vars = begun.Cases, begun.Tags, begun.Arms, begun.Shard, begun.Repeats, begun.Vars
-	if begun.Selected != nil || begun.onlyRecorded != "" {
+	if begun.Selected != nil {
 		f.onlyRecorded = dir
 	}
 	if f.Untrusted { // the service is the user's own
@@ -63,7 +62,7 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 			return f, nil, Exitf(ExitBadInput, "the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
 		}
 		files = append(files, file)
-		if was, ref, err := begun.interleaved(); err == nil && was == one.File {
+		if was, ref, err := interleaved(begun.Interleave); err == nil && was == one.File {
 			f.Interleave = file + "@" + ref
 			if f.Rule.Margin == 0 && len(f.Rule.Metrics) == 0 {
 				f.Rule.Margin, f.Rule.Metrics = begun.Rule.Margin, begun.Rule.Metrics
@@ -74,7 +73,7 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 }
 
 // serviceOf takes the service of a run where none is given. Only embeddings, and judges with --ask-judges, are asked of it.
-func (f *Flags) serviceOf(run *eval.Run, begun Flags) {
+func (f *Flags) serviceOf(run *eval.Run, begun eval.Options) {
 	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // it is a part of what is asked
 	if f.BaseURL != "" || f.Emulator != "" {
 		return

@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,7 +70,8 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 		r.Close()
 		return nil, err
 	}
-	if err := json.Unmarshal(doc.Run.Flags, &r.Flags); err != nil && len(doc.Run.Flags) > 0 {
+	r.Flags.Options = *doc.Run.Options()
+	if err := r.Flags.Unreadable; err != nil {
 		r.Close()
 		return nil, Exitf(ExitBadInput, "the run cannot be resumed: its flags cannot be read: %w", err)
 	}
@@ -170,7 +170,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 // loadEarlier reads the earlier version of a suite that was asked beside it, as it was when the run began.
 func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
 	one := &r.doc.Run.Suites[i]
-	file, ref, err := r.Flags.interleaved()
+	file, ref, err := interleaved(r.Flags.Interleave)
 	if err != nil || file != one.File {
 		return err
 	}

@@ -160,13 +160,9 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	if chosen := s.Settings.selection; chosen != nil {
 		kept.FailedIn, kept.ChangedSince, kept.Selected = chosen.failedIn, chosen.changedSince, chosen.places
 	}
-	flags, err := eval.Marshal(kept)
-	if err != nil { // plain values
-		panic(err)
-	}
 	run := &eval.Run{
 		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
-		Models: plan.Models, Flags: flags, RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()), Labels: eval.Labels{},
+		Models: plan.Models, Flags: &kept.Options, RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()), Labels: eval.Labels{},
 		Plan: eval.RunPlan{Trials: plan.Size(), Arms: armNames(plan), Targets: plan.Targets(), Shard: plan.Shard()}, Tool: "evalrun " + s.Version,
 	}
 	switch {

@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"hash/fnv"
 	"iter"
 	"maps"
@@ -69,12 +68,10 @@ type unitCase struct {
 
 // newSequential is nil when no gate of the run stops early.
 func newSequential(run *eval.Run, plan *runner.Plan) (*sequential, error) {
-	var flags Flags
-	_ = json.Unmarshal(run.Flags, &flags) // they were read before
 	q := &sequential{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
 	for i := range run.Suites {
 		g := run.Suites[i].Gate
-		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || flags.NoBaseline || plan.Shard() != nil {
+		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline || plan.Shard() != nil {
 			continue
 		}
 		w := &watchedSuite{rule: g.Baseline, min: g.PassRateMin, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}, closed: map[string]bool{}}

@@ -157,7 +157,7 @@ func compareRuns(base, head *run, margin float64) (*eval.Comparison, error) {
 	defer after.Close() //nolint:errcheck // the same
 	var rule *eval.BaselineRule
 	if margin > 0 {
-		if rule, err = (&harness.Rule{Margin: margin}).Baseline(); err != nil {
+		if rule, err = harness.RuleOf(eval.RuleOptions{Margin: margin}); err != nil {
 			return nil, err
 		}
 	}

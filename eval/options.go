@@ -1,0 +1,117 @@
+package eval
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Options are what a command chose for a run beyond its suites. The head of a run file records them; none is a secret. A zero value was
+// not given.
+type Options struct {
+	ServiceOptions
+	LimitOptions
+	SelectionOptions
+	SourceOptions
+	GateOptions
+
+	Out       string            `json:"out,omitempty"`     // the run directory
+	Reports   []string          `json:"reports,omitempty"` // FORMAT or FORMAT=PATH
+	Vars      map[string]string `json:"vars,omitempty"`
+	Seed      uint64            `json:"seed,omitempty"`
+	Untrusted bool              `json:"untrusted,omitempty"` // the suites are
+	NoContent bool              `json:"noContent,omitempty"` // prompts and answers stay out of all files
+
+	// Unreadable is why the options of a run file could not be read in full; nil when they could. Reports do without them, resuming does
+	// not.
+	Unreadable error `json:"-"`
+}
+
+// ServiceOptions say where requests are sent.
+type ServiceOptions struct {
+	BaseURL      string `json:"baseUrl,omitempty"`
+	APIVersion   string `json:"apiVersion,omitempty"`
+	HeaderPrefix string `json:"headerPrefix,omitempty"`
+	Auth         string `json:"auth,omitempty"`
+	Project      string `json:"project,omitempty"`
+	ScopeBase    string `json:"authScopeBase,omitempty"`
+	Emulator     string `json:"emulator,omitempty"` // the file of a script, or DemoScript
+}
+
+// DemoScript is the value of ServiceOptions.Emulator for the built-in script.
+const DemoScript = "demo"
+
+// LimitOptions bound the calls of a run and what it spends.
+type LimitOptions struct {
+	Concurrency  int           `json:"concurrency,omitempty"`
+	RPM          int           `json:"rpm,omitempty"` // requests per minute
+	TPM          int           `json:"tpm,omitempty"` // tokens per minute
+	BudgetTokens int           `json:"budgetTokens,omitempty"`
+	BudgetCalls  int           `json:"budgetCalls,omitempty"`
+	BudgetMoney  float64       `json:"budgetMoney,omitempty"`
+	BudgetTime   time.Duration `json:"budgetTimeNs,omitempty"`
+	Prices       string        `json:"prices,omitempty"` // a file
+	Attempts     int           `json:"attempts,omitempty"`
+	Timeout      time.Duration `json:"timeoutNs,omitempty"`
+	MaxFailures  int           `json:"maxFailures,omitempty"`
+}
+
+// SelectionOptions select trials of the suites.
+type SelectionOptions struct {
+	Repeats      int      `json:"repeats,omitempty"`
+	Cases        []string `json:"cases,omitempty"` // globs, as the next two
+	Tags         []string `json:"tags,omitempty"`
+	Arms         []string `json:"arms,omitempty"`
+	FailedIn     string   `json:"failedIn,omitempty"`     // a run: only trials that failed in it
+	ChangedSince string   `json:"changedSince,omitempty"` // a run: only trials that are not in it in their current form
+	Sample       int      `json:"sample,omitempty"`       // cases of each suite
+	Selected     *Places  `json:"selected,omitempty"`     // the result of those three
+	Shard        string   `json:"shard,omitempty"`        // I/N
+	AllowEmpty   bool     `json:"allowEmpty,omitempty"`
+}
+
+// SourceOptions say where answers come from and go, other than the service.
+type SourceOptions struct {
+	Record    string `json:"record,omitempty"`
+	Replay    string `json:"replay,omitempty"`
+	ReplayOr  string `json:"replayOrRecord,omitempty"`
+	Cache     bool   `json:"cache,omitempty"`
+	Answers   string `json:"answers,omitempty"`   // a file of answers from elsewhere
+	Rescore   string `json:"rescore,omitempty"`   // a run whose answers are judged again
+	AskJudges bool   `json:"askJudges,omitempty"` // with Rescore: judges are called where the run has no reply
+}
+
+// GateOptions are rules of the gate that replace those of the suites.
+type GateOptions struct {
+	Baseline    string      `json:"baseline,omitempty"` // a name, a run, or an exported file
+	NoBaseline  bool        `json:"noBaseline,omitempty"`
+	Interleave  string      `json:"interleave,omitempty"` // SUITE@REF
+	Rule        RuleOptions `json:"rule,omitzero"`
+	MinPassRate *float64    `json:"minPassRate,omitempty"`
+	MaxErrors   *float64    `json:"maxErrors,omitempty"`
+	MaxBlocked  *float64    `json:"maxBlocked,omitempty"`
+}
+
+// RuleOptions decide a comparison.
+type RuleOptions struct {
+	Margin         float64  `json:"margin,omitempty"`
+	Alpha          float64  `json:"alpha,omitempty"`
+	OnInconclusive string   `json:"onInconclusive,omitempty"`
+	Metrics        []string `json:"metrics,omitempty"` // NAME or NAME=MARGIN
+	StopEarly      bool     `json:"stopEarly,omitempty"`
+}
+
+// UnmarshalJSON reads the options of a run file. Whatever another program wrote there, the run itself stays readable.
+func (o *Options) UnmarshalJSON(data []byte) error {
+	type plain Options
+	var p plain
+	err := json.Unmarshal(data, &p)
+	*o = Options(p)
+	o.Unreadable = err
+	return nil
+}
+
+// MarshalJSON spells times in nanoseconds, as every version has done, which AppendJSON alone would not.
+func (o Options) MarshalJSON() ([]byte, error) {
+	type plain Options
+	return Marshal(plain(o))
+}

@@ -1,0 +1,58 @@
+package eval
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The flags of a run file are one flat object with times in nanoseconds, as version 0.1 wrote them, whichever encoder writes the line.
+func TestOptionsAreFlat(t *testing.T) {
+	const want = `{"baseUrl":"http://a","concurrency":3,"budgetTimeNs":50000000,"cases":["<a>"],"record":"r",` +
+		`"rule":{"margin":0.05},"maxErrors":0.5,"out":"o","vars":{"k":"v"}}`
+	half := 0.5
+	o := Options{
+		ServiceOptions:   ServiceOptions{BaseURL: "http://a"},
+		LimitOptions:     LimitOptions{Concurrency: 3, BudgetTime: 50 * time.Millisecond},
+		SelectionOptions: SelectionOptions{Cases: []string{"<a>"}},
+		SourceOptions:    SourceOptions{Record: "r"},
+		GateOptions:      GateOptions{Rule: RuleOptions{Margin: 0.05}, MaxErrors: &half},
+		Out:              "o", Vars: map[string]string{"k": "v"},
+	}
+	run := Run{Flags: &o}
+	for name, encode := range map[string]func(any) ([]byte, error){
+		"Marshal": Marshal, "AppendJSON": func(v any) ([]byte, error) { return AppendJSON(nil, v) },
+	} {
+		data, err := encode(run)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var read struct{ Flags json.RawMessage }
+		var back Run
+		if err := json.Unmarshal(data, &read); err != nil {
+			t.Fatal(name, err)
+		}
+		if err := json.Unmarshal(data, &back); err != nil {
+			t.Fatal(name, err)
+		}
+		if string(read.Flags) != want {
+			t.Errorf("%s wrote %s, want %s", name, read.Flags, want)
+		}
+		if diff := cmp.Diff(o, *back.Flags); diff != "" {
+			t.Errorf("%s: read back (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A run stays readable whatever another program wrote for its flags.
+func TestOptionsOfAForeignFile(t *testing.T) {
+	var run Run
+	if err := json.Unmarshal([]byte(`{"id":"r","flags":{"concurrency":"many","out":"o"},"tool":"other"}`), &run); err != nil {
+		t.Fatal(err)
+	}
+	if run.Tool != "other" || run.Flags.Out != "o" || run.Flags.Unreadable == nil {
+		t.Errorf("read %+v with %v, want the tool, `out`, and why the rest could not be read", run, run.Flags.Unreadable)
+	}
+}
