@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -236,7 +237,7 @@ func (s *suiteTest) tellGate(d *journal.Document) {
 	}
 	s.gate.tell(func(t *testing.T) {
 		switch why := gateWords[d.Gate.Exit]; {
-		case d.Gate.Exit == harness.ExitOK:
+		case d.Gate.Exit == exit.CodeOK:
 			t.Logf("the gate holds\n%s", &text)
 		case d.Partial():
 			t.Errorf("the run is incomplete: %s\n%s", incomplete(d), &text)
@@ -251,9 +252,9 @@ const maxTable = 20_000
 
 // gateWords say what an exit code of the gate means.
 var gateWords = map[int]string{
-	harness.ExitFailed:       "the gate does not hold",
-	harness.ExitInconclusive: "the comparison with the baseline is inconclusive, where the gate says that this fails",
-	harness.ExitIncomplete:   "the run cannot be judged: too many errors, or no valid comparison",
+	exit.CodeFailed:       "the gate does not hold",
+	exit.CodeInconclusive: "the comparison with the baseline is inconclusive, where the gate says that this fails",
+	exit.CodeIncomplete:   "the run cannot be judged: too many errors, or no valid comparison",
 }
 
 // incomplete says why trials are missing.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -78,7 +79,7 @@ func completeCases(cmd *cobra.Command, args []string, text string) ([]string, co
 // accept is `evalrun accept`.
 func (a *app) accept(run string, o acceptOptions) error {
 	if ci := a.getenv("CI"); ci != "" && !strings.EqualFold(ci, "false") {
-		return harness.Exitf(harness.ExitBadInput, "answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit the folder %s", suite.ExpectedDir)
+		return exit.BadInput("answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit the folder %s", suite.ExpectedDir)
 	}
 	flags, files, err := harness.Accepting(run, o.suites, o.Flags)
 	if err != nil {
@@ -100,7 +101,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 		return err
 	}
 	if !o.yes && !o.showOnly && !a.canAsk() {
-		return harness.Exitf(harness.ExitBadInput, "%s to look at, and there is no terminal to ask on: --dry-run shows, and --yes accepts all", diag.Count(len(found.Proposals), "new or changed answer"))
+		return exit.BadInput("%s to look at, and there is no terminal to ask on: --dry-run shows, and --yes accepts all", diag.Count(len(found.Proposals), "new or changed answer"))
 	}
 	r := review{app: a, acceptOptions: o, lines: bufio.NewScanner(a.in)}
 	for i, p := range found.Proposals {
@@ -287,7 +288,7 @@ func (r *review) end(run string, proposed int) error {
 	left := proposed - r.accepted
 	if r.showOnly {
 		fmt.Fprintf(r.out, "%s could be accepted; nothing was written\n", diag.Count(proposed, "new or changed answer"))
-		return exit(harness.ExitFailed)
+		return exitWith(exit.CodeFailed)
 	}
 	fmt.Fprintf(r.out, "accepted %s", diag.Count(r.accepted, "answer"))
 	if left > 0 {
@@ -298,7 +299,7 @@ func (r *review) end(run string, proposed int) error {
 		fmt.Fprintf(r.out, "`git diff %s` shows what changed, and `evalrun rescore %s` judges the answers by it\n", diag.CleanLine(strings.Join(r.written, " ")), diag.CleanLine(run))
 	}
 	if r.conflicts > 0 {
-		return exit(harness.ExitFailed)
+		return exitWith(exit.CodeFailed)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -68,7 +69,7 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 			if a.getenv("EVALRUN_DEBUG") != "" {
 				fmt.Fprintf(a.err, "%s\n", debug.Stack())
 			}
-			code = harness.ExitIncomplete
+			code = exit.CodeIncomplete
 		}
 	}()
 	root := a.root()
@@ -76,23 +77,23 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
-	var coded *harness.ExitError
+	var coded *exit.Error
 	if errors.Is(err, syscall.EPIPE) && !errors.As(err, &coded) { // whoever reads has seen enough
-		return harness.ExitOK
+		return exit.CodeOK
 	}
 	a.explain(err)
-	return harness.ExitCode(err)
+	return exit.Of(err)
 }
 
 // errSaid is wrapped by errors that were told already.
 var errSaid = errors.New("")
 
-// exit ends a command with a code and no further words.
-func exit(code int) error {
-	if code == harness.ExitOK {
+// exitWith ends a command with a code and no further words.
+func exitWith(code int) error {
+	if code == exit.CodeOK {
 		return nil
 	}
-	return &harness.ExitError{Code: code, Err: errSaid}
+	return exit.With(code, errSaid)
 }
 
 // explain tells the user what went wrong.
@@ -186,7 +187,7 @@ func (a *app) root() *cobra.Command {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return harness.Exitf(harness.ExitBadInput, "there is no completion for %q: bash, fish, powershell or zsh", args[0])
+					return exit.BadInput("there is no completion for %q: bash, fish, powershell or zsh", args[0])
 				}
 				return c.Help()
 			}
@@ -208,7 +209,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	if hint == "" {
 		hint = "`evalrun --help` lists the commands"
 	}
-	return harness.Exitf(harness.ExitBadInput, "there is no command %q; %s", name, hint)
+	return exit.BadInput("there is no command %q; %s", name, hint)
 }
 
 func (a *app) versionCommand() *cobra.Command {

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang/oauth"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
@@ -66,7 +67,7 @@ func (a *app) loginCommand() *cobra.Command {
 
 func (a *app) login(ctx context.Context, suites []string, o loginOptions) error {
 	if o.secrets == "" {
-		return harness.Exitf(harness.ExitBadInput, "--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help oauth#once-in-the-cloud-console`")
+		return exit.BadInput("--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help oauth#once-in-the-cloud-console`")
 	}
 	own := eval.ServiceOptions{ScopeBase: o.ScopeBase, Project: o.Project}
 	loaded, err := a.load(suites, harness.Flags{}, false)
@@ -82,7 +83,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 		err = client.Redirect(o.redirect)
 	}
 	if err != nil {
-		return harness.Exitf(harness.ExitBadInput, "%w", err)
+		return exit.BadInput("%w", err)
 	}
 	if settings.Service.Project != "" {
 		client.Project = settings.Service.Project
@@ -97,10 +98,10 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	}
 	store, err := oauth.UserStore()
 	if err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	}
 	if err := store.Check(); err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	}
 	return a.interruptible(ctx, func(ctx context.Context) error {
 		l := a.newLogin(client, scopes, o)
@@ -157,7 +158,7 @@ func scopeNames(given []string) ([]string, error) {
 		}
 		known := []string{oauth.ScopeRetriever, oauth.ScopeCloudPlatform}
 		if !oauth.IsScope(name) && !slices.Contains(known, name) {
-			return nil, harness.Exitf(harness.ExitBadInput, "there is no scope %q; %s; a scope of another kind is given by its whole identifier", name, diag.DidYouMean(name, append(known, "retriever")))
+			return nil, exit.BadInput("there is no scope %q; %s; a scope of another kind is given by its whole identifier", name, diag.DidYouMean(name, append(known, "retriever")))
 		}
 		out = append(out, name)
 	}
@@ -203,10 +204,10 @@ type loginStatus struct {
 func (a *app) status(ctx context.Context, o statusOptions) error {
 	store, err := oauth.UserStore()
 	if err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	}
 	if _, err := store.Load(); err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	}
 	o.Auth = "oauth"
 	settings, err := harness.Settle(&harness.Loaded{}, o.Flags, a.getenv)
@@ -225,7 +226,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	}
 	login, err := store.Load() // it may have been refreshed meanwhile
 	if err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	}
 	out.ClientID, out.Scopes, out.Expiry, out.RefreshToken = login.Client.ID, login.Scopes, login.Expiry, login.RefreshToken != ""
 	if out.Project == "" {
@@ -301,11 +302,11 @@ func (a *app) logoutCommand() *cobra.Command {
 func (a *app) logout(ctx context.Context, revokeURL string) error {
 	store, err := oauth.UserStore()
 	if err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	}
 	if revokeURL != "" {
 		if err := oauth.CheckEndpoint(revokeURL); err != nil {
-			return harness.Exitf(harness.ExitBadInput, "--revoke-url %w", err)
+			return exit.BadInput("--revoke-url %w", err)
 		}
 	}
 	login, err := store.Forget(ctx)
@@ -314,11 +315,11 @@ func (a *app) logout(ctx context.Context, revokeURL string) error {
 		fmt.Fprintln(a.out, "Nobody was logged in.")
 		return nil
 	case err != nil:
-		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	}
 	fmt.Fprintln(a.out, "The login is forgotten.")
 	if login == nil {
-		return harness.Exitf(harness.ExitIncomplete, "its file was damaged, so that the server could not be told: revoke it in your account there")
+		return exit.Incomplete("its file was damaged, so that the server could not be told: revoke it in your account there")
 	}
 	if revokeURL == "" {
 		revokeURL = login.Client.RevokeURL
@@ -328,7 +329,7 @@ func (a *app) logout(ctx context.Context, revokeURL string) error {
 		return nil
 	}
 	if err := login.Revoke(ctx, revokeURL); err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "the server did not revoke it: %w; revoke it in your account there", err)
+		return exit.Incomplete("the server did not revoke it: %w; revoke it in your account there", err)
 	}
 	fmt.Fprintln(a.out, "The server has revoked it.")
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
@@ -87,7 +88,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Use: "export NAME -o FILE", Short: "Write what a comparison needs, without prompts and answers, for machines that keep no runs", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
-				return harness.Exitf(harness.ExitBadInput, "say where to: -o FILE")
+				return exit.BadInput("say where to: -o FILE")
 			}
 			if err := harness.Export(args[0], out); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -39,7 +40,7 @@ func (a *app) compareCommand() *cobra.Command {
 		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --choose",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return harness.Exitf(harness.ExitBadInput, "compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM")
+				return exit.BadInput("compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM")
 			}
 			return nil
 		},
@@ -108,16 +109,16 @@ func twoArms(args []string) []string {
 // compare is `evalrun compare` from top to bottom.
 func (a *app) compare(ctx context.Context, args []string, o compareOptions) error {
 	if o.format != "table" && o.format != "json" {
-		return harness.Exitf(harness.ExitBadInput, "-o takes table or json")
+		return exit.BadInput("-o takes table or json")
 	}
 	if len(o.arms) != 0 && len(o.arms) != 2 {
-		return harness.Exitf(harness.ExitBadInput, "--arms takes two: --arms BASE-ARM HEAD-ARM")
+		return exit.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM")
 	}
 	if len(args) == 1 && len(o.arms) == 0 {
-		return harness.Exitf(harness.ExitBadInput, "compare takes two runs, or one with two of its arms: --arms BASE-ARM HEAD-ARM")
+		return exit.BadInput("compare takes two runs, or one with two of its arms: --arms BASE-ARM HEAD-ARM")
 	}
 	if o.choose == "" && (o.judge.Criteria != "" || o.judge.Suite != "" || o.judge.Flags.Record != "" || o.judge.Flags.Replay != "") {
-		return harness.Exitf(harness.ExitBadInput, "--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
+		return exit.BadInput("--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
 	}
 	c, rule, err := a.compared(ctx, args, o)
 	if err != nil {
@@ -131,7 +132,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if err != nil {
 		return err
 	}
-	return exit(harness.ComparisonExit(c, rule))
+	return exitWith(harness.ComparisonExit(c, rule))
 }
 
 func (a *app) compared(ctx context.Context, args []string, o compareOptions) (*eval.Comparison, *eval.BaselineRule, error) {
@@ -204,7 +205,7 @@ func openTwo(names []string) (base, head *journal.Document, err error) {
 func openBaseline(name string) (*journal.Document, error) {
 	path, err := harness.FindBaseline(name)
 	if err != nil {
-		return nil, harness.Exitf(harness.ExitBadInput, "%w", err)
+		return nil, exit.BadInput("%w", err)
 	}
 	return harness.OpenRun(path)
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -211,9 +211,9 @@ func TestExamples(t *testing.T) {
 				out: &out, err: &out, getenv: func(string) string { return "" },
 				signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
 			}
-			want := harness.ExitOK
+			want := exit.CodeOK
 			if strings.Contains(path, "fails-on-purpose") {
-				want = harness.ExitFailed
+				want = exit.CodeFailed
 			}
 			if code := a.main(t.Context(), []string{"run", path, "--emulator", "--out", filepath.Join(t.TempDir(), "run")}); code != want {
 				t.Errorf("exit %d\n%s", code, out.String())

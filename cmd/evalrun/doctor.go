@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
@@ -41,7 +42,7 @@ func (a *app) doctorCommand() *cobra.Command {
 // doctor is `evalrun doctor` from top to bottom.
 func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) error {
 	if o.format != "table" && o.format != "json" {
-		return harness.Exitf(harness.ExitBadInput, "-o takes table or json, not %q", o.format)
+		return exit.BadInput("-o takes table or json, not %q", o.format)
 	}
 	doctor := harness.Doctor{Suites: suites, Flags: o.Flags, Getenv: a.getenv, Version: buildVersion(), Width: a.outWidth, Color: a.color(a.outWidth)}
 	found := doctor.Examine(ctx)
@@ -52,7 +53,7 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	if err := write(found); err != nil {
 		return err
 	}
-	return exit(found.Exit)
+	return exitWith(found.Exit)
 }
 
 // stateColors are the colours of states of a check.

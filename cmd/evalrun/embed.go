@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/regular"
 )
@@ -74,7 +75,7 @@ func (a *app) texts(files []string, whole bool) ([]harness.Text, error) {
 	for _, file := range files {
 		data, err := a.read(file)
 		if err != nil {
-			return nil, harness.Exitf(harness.ExitBadInput, "%w", err)
+			return nil, exit.BadInput("%w", err)
 		}
 		name := file
 		if file == "-" {
@@ -94,7 +95,7 @@ func (a *app) texts(files []string, whole bool) ([]harness.Text, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, harness.Exitf(harness.ExitIncomplete, "there is no text to embed in %s", strings.Join(names, ", "))
+		return nil, exit.Incomplete("there is no text to embed in %s", strings.Join(names, ", "))
 	}
 	return out, nil
 }

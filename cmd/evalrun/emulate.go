@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang/emulator"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -53,15 +54,15 @@ func (a *app) emulate(o emulateOptions) error {
 	for alias, model := range o.aliases {
 		id := strings.TrimPrefix(model, "models/")
 		if eval.NamedModel(id) == nil {
-			return harness.Exitf(harness.ExitBadInput, "--alias %s=%s: the emulator has no such model", alias, model)
+			return exit.BadInput("--alias %s=%s: the emulator has no such model", alias, model)
 		}
 		o.aliases[alias] = id
 	}
 	if !suite.HeaderPrefix.MatchString(o.prefix) {
-		return harness.Exitf(harness.ExitBadInput, "%q is not the beginning of a header name", o.prefix)
+		return exit.BadInput("%q is not the beginning of a header name", o.prefix)
 	}
 	if consents := []string{emulator.ConsentPage, emulator.ConsentAuto, emulator.ConsentDeny}; !slices.Contains(consents, o.consent) {
-		return harness.Exitf(harness.ExitBadInput, "--consent is one of %s, not %q", strings.Join(consents, ", "), o.consent)
+		return exit.BadInput("--consent is one of %s, not %q", strings.Join(consents, ", "), o.consent)
 	}
 	e := emulator.New(emulator.Options{
 		Script: script, Key: o.key, HeaderPrefix: o.prefix, Alias: o.aliases, Seed: o.seed,
@@ -69,7 +70,7 @@ func (a *app) emulate(o emulateOptions) error {
 	})
 	server, err := e.Start(o.listen)
 	if err != nil {
-		return harness.Exitf(harness.ExitBadInput, "%w", err)
+		return exit.BadInput("%w", err)
 	}
 	defer server.Close()
 	if _, err := fmt.Fprintln(a.out, server.URL); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -224,7 +225,7 @@ func (b *boundedInt) Set(s string) error {
 // suites wants the names of suites as arguments.
 func suites(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return harness.Exitf(harness.ExitBadInput, "name at least one suite: %s", cmd.UseLine())
+		return exit.BadInput("name at least one suite: %s", cmd.UseLine())
 	}
 	return nil
 }
@@ -233,7 +234,7 @@ func suites(cmd *cobra.Command, args []string) error {
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
-			return harness.Exitf(harness.ExitBadInput, "usage: %s", cmd.UseLine())
+			return exit.BadInput("usage: %s", cmd.UseLine())
 		}
 		return nil
 	}
@@ -243,7 +244,7 @@ func atMost(n int) cobra.PositionalArgs {
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return harness.Exitf(harness.ExitBadInput, "usage: %s", cmd.UseLine())
+			return exit.BadInput("usage: %s", cmd.UseLine())
 		}
 		return nil
 	}

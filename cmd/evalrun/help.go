@@ -13,7 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/docs"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/exit"
 )
 
 // overview orders the commands for whoever asks what there is: by what they are for, the most used first.
@@ -57,10 +57,10 @@ func flagError(cmd *cobra.Command, err error) error {
 			}
 		})
 		if near := diag.Nearest(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {
-			return harness.Exitf(harness.ExitBadInput, "%w; did you mean --%s?", err, near[0])
+			return exit.BadInput("%w; did you mean --%s?", err, near[0])
 		}
 	}
-	return harness.Exitf(harness.ExitBadInput, "%w; `%s --help` lists the flags", err, cmd.CommandPath())
+	return exit.BadInput("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 }
 
 // helpCommand makes cobra's own help show the pages of the documentation too. Where a page and a command have one name, as git does it: `help`
@@ -102,7 +102,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 			text = page.Section(anchor)
 		}
 		if text == "" {
-			return harness.Exitf(harness.ExitBadInput, "the page %s has no section %q; %s", name, anchor, cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"))
+			return exit.BadInput("the page %s has no section %q; %s", name, anchor, cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"))
 		}
 		text = comments.ReplaceAllString(text, "")
 		if command {
@@ -118,7 +118,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 		names = append(names, p.Name)
 	}
 	if near := diag.Nearest(name, names, 1); len(near) > 0 {
-		return harness.Exitf(harness.ExitBadInput, "there is no command or page %q; did you mean `%s`?", args[0], near[0])
+		return exit.BadInput("there is no command or page %q; did you mean `%s`?", args[0], near[0])
 	}
 	return unknownCommand(root, args[0])
 }

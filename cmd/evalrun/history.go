@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
@@ -49,10 +50,10 @@ func (a *app) historyCommand() *cobra.Command {
 // history is `evalrun history` from top to bottom.
 func (a *app) history(dirs []string, o historyOptions) error {
 	if !slices.Contains(historyFormats, o.report) {
-		return harness.Exitf(harness.ExitBadInput, "there is no format %q of the history; %s", o.report, diag.DidYouMean(o.report, historyFormats))
+		return exit.BadInput("there is no format %q of the history; %s", o.report, diag.DidYouMean(o.report, historyFormats))
 	}
 	if len(dirs) > 0 && !o.rebuild {
-		return harness.Exitf(harness.ExitBadInput, "folders are for --rebuild: evalrun history --rebuild %s", strings.Join(dirs, " "))
+		return exit.BadInput("folders are for --rebuild: evalrun history --rebuild %s", strings.Join(dirs, " "))
 	}
 	if o.rebuild {
 		tell := func(what string) { fmt.Fprintf(a.err, "evalrun: left out: %s\n", diag.CleanLine(what)) }
@@ -190,7 +191,7 @@ func (h *historyView) checkNames() error {
 	all, err := h.store.Runs(history.Filter{})
 	if err == nil {
 		if err = fits(all); err == nil && len(h.Runs) == 0 {
-			err = harness.Exitf(harness.ExitBadInput, "no run in the history has an arm that fits %s in a suite that fits %s", strings.Join(h.o.arms, " or "), strings.Join(h.o.suites, " or "))
+			err = exit.BadInput("no run in the history has an arm that fits %s in a suite that fits %s", strings.Join(h.o.arms, " or "), strings.Join(h.o.suites, " or "))
 		}
 	}
 	return err
@@ -205,7 +206,7 @@ func unknown(what string, patterns, known []string) error {
 			if hint != "" {
 				hint = "; " + hint
 			}
-			return harness.Exitf(harness.ExitBadInput, "the history has no %s %q%s", what, p, hint)
+			return exit.BadInput("the history has no %s %q%s", what, p, hint)
 		}
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/exit"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -107,7 +109,7 @@ func isWord(r rune) bool {
 }
 
 func inTheWay(path string) error {
-	return harness.Exitf(harness.ExitBadInput, "%s exists already; name another file: evalrun init FILE", path)
+	return exit.BadInput("%s exists already; name another file: evalrun init FILE", path)
 }
 
 // asks reports whether there is somebody to ask.
@@ -131,7 +133,7 @@ func (a *app) askFirst(o *initOptions) error {
 		}
 		line, err := in.ReadString('\n')
 		if err != nil {
-			return harness.Exitf(harness.ExitBadInput, "there was no answer; nothing is written. `evalrun init --yes` asks nothing")
+			return exit.BadInput("there was no answer; nothing is written. `evalrun init --yes` asks nothing")
 		}
 		if line = strings.TrimSpace(line); line != q.byDefault {
 			*q.answer = line
@@ -152,11 +154,11 @@ func (o *initOptions) suite(path string) (string, error) {
 	named := eval.NamedModel(o.model)
 	switch {
 	case o.model != "" && !oneLine.MatchString(o.model):
-		return "", harness.Exitf(harness.ExitBadInput, "%q is no name of a model", o.model)
+		return "", exit.BadInput("%q is no name of a model", o.model)
 	case named != nil && !named.Supports(eval.MethodGenerate):
-		return "", harness.Exitf(harness.ExitBadInput, "the model %s does not answer prompts; it supports %s", o.model, strings.Join(named.SupportedGenerationMethods, ", "))
+		return "", exit.BadInput("the model %s does not answer prompts; it supports %s", o.model, strings.Join(named.SupportedGenerationMethods, ", "))
 	case len(o.prompt) > maxFirstPrompt || !oneLine.MatchString(o.prompt):
-		return "", harness.Exitf(harness.ExitBadInput, "the prompt is longer than %d bytes or than a line: write it into a file, and let the suite name that (`file:` in the place of `text:`)", maxFirstPrompt)
+		return "", exit.BadInput("the prompt is longer than %d bytes or than a line: write it into a file, and let the suite name that (`file:` in the place of `text:`)", maxFirstPrompt)
 	}
 	text := strings.ReplaceAll(firstSuite, "suite.yaml", filepath.ToSlash(filepath.Base(path)))
 	if o.model != "" {
@@ -170,7 +172,7 @@ func (o *initOptions) suite(path string) (string, error) {
 	}
 	parsed, err := tmpl.Parse(o.prompt)
 	if err != nil {
-		return "", harness.Exitf(harness.ExitBadInput, "the prompt: %w (`evalrun help suite#prompts`)", err)
+		return "", exit.BadInput("the prompt: %w (`evalrun help suite#prompts`)", err)
 	}
 	var vars []string
 	seen := map[string]bool{}
@@ -224,7 +226,7 @@ func writeNew(path, text string) error {
 		return inTheWay(path)
 	}
 	if err != nil {
-		return harness.Exitf(harness.ExitBadInput, "the suite cannot be written: %w", err)
+		return exit.BadInput("the suite cannot be written: %w", err)
 	}
 	if _, err := f.WriteString(text); err != nil {
 		return errors.Join(err, f.Close(), os.Remove(path))
@@ -243,7 +245,7 @@ func (a *app) initSchema(path string) error {
 		return err
 	}
 	if err != nil {
-		return harness.Exitf(harness.ExitBadInput, "the schema for editors cannot be written: %w", err)
+		return exit.BadInput("the schema for editors cannot be written: %w", err)
 	}
 	if _, err := f.Write(schemaOf("suite")); err != nil {
 		return errors.Join(err, f.Close())

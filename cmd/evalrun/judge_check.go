@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
@@ -38,10 +39,10 @@ func (a *app) judgeCheckCommand() *cobra.Command {
 // judgeCheck is `evalrun judge-check` from top to bottom.
 func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 	if o.format != "table" && o.format != "json" {
-		return harness.Exitf(harness.ExitBadInput, "-o takes table or json")
+		return exit.BadInput("-o takes table or json")
 	}
 	if o.labels == "" {
-		return harness.Exitf(harness.ExitBadInput, "say what people think of the answers: --labels FILE")
+		return exit.BadInput("say what people think of the answers: --labels FILE")
 	}
 	doc, err := harness.OpenRun(run)
 	if err != nil {

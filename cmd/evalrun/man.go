@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/exit"
 )
 
 func (a *app) manCommand() *cobra.Command {
@@ -21,7 +21,7 @@ func (a *app) manCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := writeManual(cmd.Root(), args[0])
 			if err != nil {
-				return harness.Exitf(harness.ExitBadInput, "the manual cannot be written: %w", err)
+				return exit.BadInput("the manual cannot be written: %w", err)
 			}
 			_, err = fmt.Fprintf(a.out, "wrote %s into %s\n", diag.Count(n, "page"), args[0])
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
@@ -14,7 +15,7 @@ func (a *app) mergeCommand() *cobra.Command {
 			"would have been without shards, and applies its gate.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return harness.Exitf(harness.ExitBadInput, "name the runs of all shards: %s", cmd.UseLine())
+				return exit.BadInput("name the runs of all shards: %s", cmd.UseLine())
 			}
 			return nil
 		},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -207,7 +208,7 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		return err
 	})
 	if err != nil {
-		return harness.Exitf(harness.ExitIncomplete, "the tokens could not be counted: %w", err)
+		return exit.Incomplete("the tokens could not be counted: %w", err)
 	}
 	if !o.json {
 		_, err = fmt.Fprintf(a.out, "%7d  in all, repeats included\n", total)

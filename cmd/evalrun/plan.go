@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
@@ -59,7 +60,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 			return err
 		}
 		if forecast, err = harness.NewForecast(ctx, plan, settings, session.Counter()); err != nil {
-			return harness.Exitf(harness.ExitIncomplete, "the tokens could not be counted: %w", err)
+			return exit.Incomplete("the tokens could not be counted: %w", err)
 		}
 	} else {
 		forecast, err = harness.NewForecast(ctx, plan, settings, nil)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -59,10 +60,10 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			found, err := reports.Cases(a.out, doc, eval.Glob(args[1]), eval.NewGlobs(arms), a.reportOptions())
 			if err == nil && !found && len(arms) > 0 {
-				return harness.Exitf(harness.ExitBadInput, "no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", args[1], strings.Join(arms, " or "))
+				return exit.BadInput("no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", args[1], strings.Join(arms, " or "))
 			}
 			if err == nil && !found {
-				return harness.Exitf(harness.ExitBadInput, "the run has no case %q%s", args[1], harness.NearestCase(doc, args[1]))
+				return exit.BadInput("the run has no case %q%s", args[1], harness.NearestCase(doc, args[1]))
 			}
 			return err
 		},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -155,15 +157,15 @@ func (a *app) reported(err error, dir string, outputs []harness.Output, o runOpt
 		return reported
 	}
 	a.explain(reported)
-	return exit(harness.Worst(harness.ExitCode(err), harness.ExitCode(reported)))
+	return exitWith(exit.Worst(exit.Of(err), exit.Of(reported)))
 }
 
 // plan asks the service about its models; a signal meanwhile ends the command.
 func plan(ctx context.Context, session *harness.Session, signals <-chan os.Signal) (*runner.Plan, error) {
 	ctx, signaled := until(ctx, signals)
 	p, err := session.Plan(ctx)
-	if code := signaled(); code != harness.ExitOK {
-		return nil, harness.Exitf(code, "interrupted before the first call")
+	if code := signaled(); code != exit.CodeOK {
+		return nil, exit.With(code, errors.New("interrupted before the first call"))
 	}
 	return p, err
 }
@@ -188,9 +190,9 @@ func until(ctx context.Context, signals <-chan os.Signal) (context.Context, func
 		<-watched
 		select {
 		case sig := <-caught:
-			return harness.ExitOfSignal(sig.String())
+			return exit.OfSignal(sig.String())
 		default:
-			return harness.ExitOK
+			return exit.CodeOK
 		}
 	}
 }
@@ -202,15 +204,15 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	defer release()
 	ctx, signaled := until(ctx, signals)
 	err := command(ctx)
-	if code := signaled(); code != harness.ExitOK {
-		return harness.Exitf(code, "interrupted")
+	if code := signaled(); code != exit.CodeOK {
+		return exit.With(code, errors.New("interrupted"))
 	}
 	return err
 }
 
 // nothing is the error of a selection without trials.
 func nothing(l *harness.Loaded, f harness.Flags, settings harness.Settings, remedy string) error {
-	return harness.Exitf(harness.ExitIncomplete, "no trial is selected%s%s", harness.Hint(l, f, settings), remedy)
+	return exit.Incomplete("no trial is selected%s%s", harness.Hint(l, f, settings), remedy)
 }
 
 // reportHeap is the memory in which a run is reported, unless its index needs more: a million trials do not.
@@ -245,7 +247,7 @@ func (a *app) openRun(name string) (*journal.Document, error) {
 func (a *app) report(dir string, outputs []harness.Output, o runOptions) error {
 	doc, err := a.openRun(dir)
 	if err != nil { // not bad input: something was asked
-		return harness.Exitf(harness.ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	}
 	return a.reportOf(doc, outputs, o)
 }
@@ -258,7 +260,7 @@ func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, o runOpt
 	written, err := harness.WriteReports(doc, outputs, a.out, options)
 	a.explain(harness.Remember(doc)) // nothing depends on it
 	if err != nil {
-		return &harness.ExitError{Code: harness.Worst(doc.Gate.Exit, harness.ExitIncomplete), Err: err}
+		return exit.With(exit.Worst(doc.Gate.Exit, exit.CodeIncomplete), err)
 	}
 	switch {
 	case !o.quiet:
@@ -266,7 +268,7 @@ func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, o runOpt
 			fmt.Fprintln(a.err, line)
 		}
 		fmt.Fprintf(a.err, "run: %s\n", doc.Dir)
-	case doc.Gate.Exit != harness.ExitOK && !slices.ContainsFunc(outputs, harness.Output.Standard):
+	case doc.Gate.Exit != exit.CodeOK && !slices.ContainsFunc(outputs, harness.Output.Standard):
 		fmt.Fprintf(a.err, "evalrun: %s\n", reports.Verdict(doc))
 	}
 	if doc.End != nil && doc.End.Reason == eval.EndStopped && doc.End.Message != "" {
@@ -275,7 +277,7 @@ func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, o runOpt
 	if doc.End == nil || doc.End.Reason != eval.EndCompleted {
 		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", doc.Dir)
 	}
-	return exit(doc.Gate.Exit)
+	return exitWith(doc.Gate.Exit)
 }
 
 // request is a line of --dry-run.

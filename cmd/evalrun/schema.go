@@ -7,7 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/genlang/emulator"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -25,7 +25,7 @@ func (a *app) schemaCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			what := append(args, "suite")[0]
 			if !slices.Contains(schemas, what) {
-				return harness.Exitf(harness.ExitBadInput, "there is no schema of %q; %s", what, diag.DidYouMean(what, schemas))
+				return exit.BadInput("there is no schema of %q; %s", what, diag.DidYouMean(what, schemas))
 			}
 			_, err := a.out.Write(schemaOf(what))
 			return err

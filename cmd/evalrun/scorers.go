@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -30,7 +30,7 @@ func (a *app) scorers(args []string) error {
 	}
 	k := table.Lookup(args[0])
 	if k == nil {
-		return harness.Exitf(harness.ExitBadInput, "there is no scorer kind %q; %s", args[0], diag.DidYouMean(args[0], table.Names()))
+		return exit.BadInput("there is no scorer kind %q; %s", args[0], diag.DidYouMean(args[0], table.Names()))
 	}
 	p.printf("%s: %s\n\n%s\n\nscorers:\n  %s\n", k.Name, k.Summary, fill(k.Doc, 80), strings.ReplaceAll(k.Example, "\n", "\n  "))
 	return p.err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
@@ -37,7 +38,7 @@ func (a *app) selfTestCommand() *cobra.Command {
 // selfTest is `evalrun selftest` from top to bottom.
 func (a *app) selfTest(file string, o selfTestOptions) error {
 	if o.against == "" {
-		return harness.Exitf(harness.ExitBadInput, "say which run has the repeats: --against RUN")
+		return exit.BadInput("say which run has the repeats: --against RUN")
 	}
 	loaded, err := a.load([]string{file}, o.Flags, false)
 	if err != nil {

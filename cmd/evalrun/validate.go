@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -23,7 +24,7 @@ func (a *app) validateCommand() *cobra.Command {
 			case "json", "github":
 				return a.annotate(args, f, format)
 			}
-			return harness.Exitf(harness.ExitBadInput, "there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
+			return exit.BadInput("there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json (for editors) or github (annotations of GitHub Actions)")
@@ -58,13 +59,13 @@ func (a *app) check(files []string, f harness.Flags, said *diag.List) error {
 	}
 	said.Merge(l.Diags)
 	if l.Diags.HasErrors() {
-		return exit(harness.ExitBadInput)
+		return exitWith(exit.CodeBadInput)
 	}
 	settings, err := harness.Settle(l, f, a.getenv)
 	var other *harness.BadFiles // such as a price list
 	if errors.As(err, &other) {
 		said.Merge(other.Diags)
-		return exit(harness.ExitBadInput)
+		return exitWith(exit.CodeBadInput)
 	}
 	if err != nil || !f.Narrows() {
 		return err

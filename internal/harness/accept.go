@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -70,7 +71,7 @@ func Accept(l *Loaded, f Flags) (*Acceptance, error) {
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
 	if doc.Running {
-		return nil, Exitf(ExitBadInput, "%s still goes on: its answers can be accepted when it has ended", f.Rescore)
+		return nil, exit.BadInput("%s still goes on: its answers can be accepted when it has ended", f.Rescore)
 	}
 	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Arms: eval.NewGlobs(f.Arms)}
 	plan := runner.NewPlan(l.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
@@ -79,11 +80,11 @@ func Accept(l *Loaded, f Flags) (*Acceptance, error) {
 		g.dirs[s.Name] = i
 	}
 	if len(f.Cases)+len(f.Arms) > 0 && !g.any(filter) {
-		return nil, Exitf(ExitBadInput, "the run has no case %s%s%s", strings.Join(f.Cases, " or "), onArms(f.Arms), NearestCase(doc, strings.Join(f.Cases, " ")))
+		return nil, exit.BadInput("the run has no case %s%s%s", strings.Join(f.Cases, " or "), onArms(f.Arms), NearestCase(doc, strings.Join(f.Cases, " ")))
 	}
 	for t := range plan.Trials() {
 		if err := g.take(t); err != nil {
-			return nil, Exitf(ExitIncomplete, "%s: %w", runner.Describe(&t.Trial), err)
+			return nil, exit.Incomplete("%s: %w", runner.Describe(&t.Trial), err)
 		}
 	}
 	for _, one := range g.order {
@@ -242,7 +243,7 @@ func (k *keptFile) proposal() *Proposal {
 // Accept writes an answer into the file, and nothing outside the suite's folder. It is there whole or not at all.
 func (p *Proposal) Accept(o *Offer) error {
 	if err := writeInside(p.dir, p.name, o.Text+"\n"); err != nil {
-		return Exitf(ExitIncomplete, "%s cannot be written: %w", p.File, err)
+		return exit.Incomplete("%s cannot be written: %w", p.File, err)
 	}
 	return nil
 }

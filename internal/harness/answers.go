@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -66,7 +67,7 @@ const maxAnswerLine = 32 << 20
 func readAnswers(path string) (*answers, error) {
 	file, err := regular.Input(path)
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "the answers cannot be read: %w", err)
+		return nil, exit.BadInput("the answers cannot be read: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	a := &answers{file: path, by: map[string][]int{}}
@@ -90,7 +91,7 @@ func readAnswers(path string) (*answers, error) {
 		mistakes = append(mistakes, fmt.Errorf("%s: %w", path, err))
 	}
 	if len(mistakes) > 0 {
-		return nil, &ExitError{ExitBadInput, errors.Join(mistakes...)}
+		return nil, exit.With(exit.CodeBadInput, errors.Join(mistakes...))
 	}
 	a.used = make([]bool, len(a.lines))
 	return a, nil
@@ -173,7 +174,7 @@ func (a *answers) check(plan *runner.Plan) error {
 			cases = append(cases, t.Case)
 		}
 		if len(t.Judges()) > 0 {
-			return Exitf(ExitBadInput, "%s: the answers are judged without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file, t.Case, t.Judges()[0].Name)
+			return exit.BadInput("%s: the answers are judged without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file, t.Case, t.Judges()[0].Name)
 		}
 		first := -1
 		for _, i := range a.by[t.Case] {
@@ -181,7 +182,7 @@ func (a *answers) check(plan *runner.Plan) error {
 				continue
 			}
 			if a.used[i] = true; first >= 0 {
-				return Exitf(ExitBadInput, "%s: two lines answer %s", a.file, runner.Describe(&t.Trial))
+				return exit.BadInput("%s: two lines answer %s", a.file, runner.Describe(&t.Trial))
 			}
 			first = i
 			if err := a.lines[i].checkTurns(t); err != nil {
@@ -204,7 +205,7 @@ func (a *answers) check(plan *runner.Plan) error {
 		mistakes = append(mistakes, errors.New(what))
 	}
 	if len(mistakes) > 0 {
-		return &ExitError{ExitBadInput, errors.Join(mistakes...)}
+		return exit.With(exit.CodeBadInput, errors.Join(mistakes...))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
@@ -45,11 +46,11 @@ func Baselines() (map[string]Baseline, error) {
 		err = json.Unmarshal(data, &named)
 	}
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", BaselinesFile, err)
+		return nil, exit.BadInput("%s cannot be read: %w", BaselinesFile, err)
 	}
 	for name, b := range named {
 		if b.Path == "" {
-			return nil, Exitf(ExitBadInput, "%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", BaselinesFile, name, name)
+			return nil, exit.BadInput("%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", BaselinesFile, name, name)
 		}
 	}
 	if named == nil { // the file says null
@@ -61,10 +62,10 @@ func Baselines() (map[string]Baseline, error) {
 // SetBaseline gives a run a name. Only complete runs can be baselines.
 func SetBaseline(name, run string) (*Baseline, error) {
 	if name == "latest" {
-		return nil, Exitf(ExitBadInput, "latest is the newest run below %s, and no name of a baseline", runsDir)
+		return nil, exit.BadInput("latest is the newest run below %s, and no name of a baseline", runsDir)
 	}
 	if !baselineName.MatchString(name) {
-		return nil, Exitf(ExitBadInput, "%q is no name of a baseline: letters, digits, dot, dash and underscore", name)
+		return nil, exit.BadInput("%q is no name of a baseline: letters, digits, dot, dash and underscore", name)
 	}
 	d, err := OpenRun(run)
 	if err != nil {
@@ -93,7 +94,7 @@ func SetBaseline(name, run string) (*Baseline, error) {
 		err = atomic.Write(BaselinesFile, 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 	}
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "%s cannot be written: %w", BaselinesFile, err)
+		return nil, exit.BadInput("%s cannot be written: %w", BaselinesFile, err)
 	}
 	return &b, nil
 }
@@ -102,13 +103,13 @@ func SetBaseline(name, run string) (*Baseline, error) {
 func usable(d *journal.Document, name string) error {
 	switch {
 	case d.Running:
-		return Exitf(ExitBadInput, "the run %s still goes on", name)
+		return exit.BadInput("the run %s still goes on", name)
 	case len(d.Stops) > 0:
-		return Exitf(ExitBadInput, "the run %s stopped early, once its verdict was known: a baseline asks all of its cases", name)
+		return exit.BadInput("the run %s stopped early, once its verdict was known: a baseline asks all of its cases", name)
 	case d.Partial():
-		return Exitf(ExitBadInput, "the run %s is not complete; a baseline that lacks trials compares with nothing", name)
+		return exit.BadInput("the run %s is not complete; a baseline that lacks trials compares with nothing", name)
 	case d.Summary.Counts.Asked() == 0:
-		return Exitf(ExitBadInput, "the run %s is blank: nothing was asked", name)
+		return exit.BadInput("the run %s is blank: nothing was asked", name)
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func FindBaseline(name string) (path string, err error) {
 func Export(name, out string) error {
 	path, err := FindBaseline(name)
 	if err != nil {
-		return Exitf(ExitBadInput, "%w", err)
+		return exit.BadInput("%w", err)
 	}
 	d, err := OpenRun(path)
 	if err != nil {
@@ -156,10 +157,10 @@ func Export(name, out string) error {
 		return d.Export(os.Stdout)
 	}
 	if err := writable(out); err != nil {
-		return Exitf(ExitBadInput, "%s cannot be written: %w", out, err)
+		return exit.BadInput("%s cannot be written: %w", out, err)
 	}
 	if err := writeFile(out, d.Export); err != nil {
-		return Exitf(ExitIncomplete, "%s cannot be written: %w", out, err)
+		return exit.Incomplete("%s cannot be written: %w", out, err)
 	}
 	return nil
 }
@@ -191,10 +192,10 @@ func effective(s *suite.Suite, f Flags) (*eval.BaselineRule, error) {
 // override replaces parts of a rule by what the options say, and checks the result.
 func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 	if r.OnInconclusive != "" && !slices.Contains([]string{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
-		return Exitf(ExitBadInput, "--on-inconclusive takes fail, warn or pass")
+		return exit.BadInput("--on-inconclusive takes fail, warn or pass")
 	}
 	if r.Alpha > suite.MaxAlpha {
-		return Exitf(ExitBadInput, "--alpha %g: a verdict that is wrong so often says nothing; %g at most", r.Alpha, suite.MaxAlpha)
+		return exit.BadInput("--alpha %g: a verdict that is wrong so often says nothing; %g at most", r.Alpha, suite.MaxAlpha)
 	}
 	rule.Alpha = cmp.Or(r.Alpha, rule.Alpha, eval.DefaultAlpha)
 	rule.OnInconclusive = cmp.Or(r.OnInconclusive, rule.OnInconclusive, eval.OnFail)
@@ -218,12 +219,12 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 			return err
 		}
 		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == one.Name }) {
-			return Exitf(ExitBadInput, "--metric %s stands here twice", one.Name)
+			return exit.BadInput("--metric %s stands here twice", one.Name)
 		}
 		rule.Metrics = append(rule.Metrics, one)
 	}
 	if len(rule.Metrics) == 0 {
-		return Exitf(ExitBadInput, "a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun help verdicts#the-five-verdicts`)")
+		return exit.BadInput("a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun help verdicts#the-five-verdicts`)")
 	}
 	return nil
 }
@@ -236,12 +237,12 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 	if own {
 		v, err := strconv.ParseFloat(value, 64)
 		if inRange := v > 0 && v < math.MaxFloat64; err != nil || !inRange || ratio != (v > 1) || v == 1 {
-			return one, Exitf(ExitBadInput, "--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
+			return one, exit.BadInput("--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
 		}
 		one.Margin = v
 	}
 	if one.Margin == 0 || ratio && !own {
-		return one, Exitf(ExitBadInput, "--metric %s has no margin: --metric %s=0.05, or for latency and tokens a limit such as 1.1", text, name)
+		return one, exit.BadInput("--metric %s has no margin: --metric %s=0.05, or for latency and tokens a limit such as 1.1", text, name)
 	}
 	return one, nil
 }
@@ -341,18 +342,18 @@ func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
 func ComparisonExit(c *eval.Comparison, rule *eval.BaselineRule) int {
 	var codes []int
 	if c.Choice != nil && c.Choice.Incomplete != "" {
-		codes = append(codes, ExitIncomplete)
+		codes = append(codes, exit.CodeIncomplete)
 	}
 	if rule == nil {
-		return Worst(append(codes, verdictExit(c.Verdict, eval.OnFail))...) // invalid, or nothing
+		return exit.Worst(append(codes, verdictExit(c.Verdict, eval.OnFail))...) // invalid, or nothing
 	}
 	for i := range c.Arms {
 		codes = append(codes, verdictExit(c.Arms[i].Verdict, rule.OnInconclusive))
 	}
 	if c.Why != "" {
-		codes = append(codes, ExitIncomplete)
+		codes = append(codes, exit.CodeIncomplete)
 	}
-	return Worst(codes...)
+	return exit.Worst(codes...)
 }
 
 // CheckArm says that a run has no such arm.
@@ -366,5 +367,5 @@ func CheckArm(d *journal.Document, arm string) error {
 	if slices.Contains(names, arm) {
 		return nil
 	}
-	return Exitf(ExitBadInput, "the run %s has no arm %s; %s", d.Run.ID, arm, diag.DidYouMean(arm, names))
+	return exit.BadInput("the run %s has no arm %s; %s", d.Run.ID, arm, diag.DidYouMean(arm, names))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -42,7 +43,7 @@ type Chooser struct {
 func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge, getenv func(string) string, connect func(*Loaded, Settings, Flags) (*Session, error)) (*Chooser, error) {
 	for _, d := range []*journal.Document{base, head} {
 		if d.Run.Flags == nil || d.Run.Flags.NoContent {
-			return nil, Exitf(ExitBadInput, "%s keeps no answers between which a judge could choose", d.Run.ID)
+			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
 		}
 	}
 	loaded, err := by.load(head, getenv)
@@ -146,7 +147,7 @@ func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Lo
 	for i, one := range head.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(head.Path()), filepath.FromSlash(snapshotDir(i))))
 		if err != nil {
-			return nil, Exitf(ExitBadInput, "%s keeps no copy of its suite, which would name the judge: name one by --suite FILE", head.Run.ID)
+			return nil, exit.BadInput("%s keeps no copy of its suite, which would name the judge: name one by --suite FILE", head.Run.ID)
 		}
 		layers := overlay{regular.FS(snapshot)}
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
@@ -172,13 +173,13 @@ func (by *ByJudge) find(l *Loaded) (*suite.Judge, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, Exitf(ExitBadInput, "there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite, and name the suite by --suite FILE")
+		return nil, exit.BadInput("there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite, and name the suite by --suite FILE")
 	}
 	if by.Judge != "" {
 		if i := slices.Index(names, by.Judge); i >= 0 {
 			return all[i], nil
 		}
-		return nil, Exitf(ExitBadInput, "there is no judge %s; %s", by.Judge, diag.DidYouMean(by.Judge, names))
+		return nil, exit.BadInput("there is no judge %s; %s", by.Judge, diag.DidYouMean(by.Judge, names))
 	}
 	if len(all) == 1 {
 		return all[0], nil
@@ -186,7 +187,7 @@ func (by *ByJudge) find(l *Loaded) (*suite.Judge, error) {
 	if len(meant) == 1 {
 		return meant[0], nil
 	}
-	return nil, Exitf(ExitBadInput, "there are %d judges: name one by --choose=NAME: %s", len(all), strings.Join(names, ", "))
+	return nil, exit.BadInput("there are %d judges: name one by --choose=NAME: %s", len(all), strings.Join(names, ", "))
 }
 
 // arm chooses between the answers of an arm and those of the baseline's, and notes with each case how far head is preferred.
@@ -265,7 +266,7 @@ func (c *Chooser) finish(to *eval.Comparison) error {
 	}
 	c.session.store.Models = c.plan.Models
 	if err := c.session.store.Save(); err != nil {
-		return Exitf(ExitIncomplete, "the replies of the judge cannot be recorded: %w", err)
+		return exit.Incomplete("the replies of the judge cannot be recorded: %w", err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/genlang"
 	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/genlang/oauth"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -73,13 +74,13 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 	}
 	switch {
 	case s.Settings.Service.BaseURL == "":
-		return nil, Exitf(ExitBadInput, "no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help suite#the-service-block` tells more")
+		return nil, exit.BadInput("no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help suite#the-service-block` tells more")
 	case s.oauth():
 		if err := s.useLogin(); err != nil {
 			return nil, err
 		}
 	case s.Settings.key == "":
-		return nil, Exitf(ExitBadInput, "no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; `evalrun doctor` looks at the whole set-up")
+		return nil, exit.BadInput("no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; `evalrun doctor` looks at the whole set-up")
 	}
 	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !l.warned(s.Settings.Service.BaseURL) {
 		notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
@@ -170,7 +171,7 @@ func (s *Session) startEmulator() error {
 	}
 	e := emulator.New(emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed, AnyModel: true})
 	if s.emulator, err = e.Start("127.0.0.1:0"); err != nil {
-		return &ExitError{ExitIncomplete, err}
+		return exit.With(exit.CodeIncomplete, err)
 	}
 	s.Settings.Service.BaseURL, s.Settings.key = s.emulator.URL, emulatorKey
 	return nil
@@ -183,10 +184,10 @@ func Script(path string) (*emulator.Script, error) {
 	}
 	src, err := regular.ReadInput(path, maxInput)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: there is no file %s", path)
+		return nil, exit.BadInput("the emulator's script cannot be read: there is no file %s", path)
 	}
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "the emulator's script cannot be read: %w", err)
+		return nil, exit.BadInput("the emulator's script cannot be read: %w", err)
 	}
 	l := &Loaded{sources: map[string][]byte{path: src}}
 	script := emulator.LoadScript(path, src, &l.Diags)
@@ -222,7 +223,7 @@ func (s *Session) Close() {
 func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	p := NewPlan(s.Loaded, s.Flags, s.Settings)
 	if err := p.Err(); err != nil {
-		return nil, Exitf(ExitBadInput, "a file has changed since it was checked: %w", err)
+		return nil, exit.BadInput("a file has changed since it was checked: %w", err)
 	}
 	if s.Retrying == nil { // a silence would be taken for a hang
 		var once sync.Once
@@ -270,7 +271,7 @@ func (s *Session) priced(p *runner.Plan) error {
 	}
 	for _, m := range p.Models {
 		if !s.Settings.Prices.Knows(m.ID()) {
-			return Exitf(ExitBadInput, "there is a budget of money, and the price list has no price for the model %s", m.ID())
+			return exit.BadInput("there is a budget of money, and the price list has no price for the model %s", m.ID())
 		}
 	}
 	return nil
@@ -281,13 +282,13 @@ func (s *Session) Refused(err error) error {
 	e := eval.AsError(err)
 	switch {
 	case e.OfLogin, e.Kind == eval.KindBudget:
-		return Exitf(ExitIncomplete, "%w", err)
+		return exit.Incomplete("%w", err)
 	case e.Kind == eval.KindAuth:
-		return Exitf(ExitIncomplete, "%s", s.refusal(e))
+		return exit.Incomplete("%s", s.refusal(e))
 	case e.Kind == eval.KindTransport:
-		return Exitf(ExitIncomplete, "%s does not answer: %w", s.Settings.Service.BaseURL, err)
+		return exit.Incomplete("%s does not answer: %w", s.Settings.Service.BaseURL, err)
 	}
-	return Exitf(ExitIncomplete, "%s: %w", s.Settings.Service.BaseURL, err)
+	return exit.Incomplete("%s: %w", s.Settings.Service.BaseURL, err)
 }
 
 // NewPlan makes a plan without asking the service.

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang/oauth"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -46,7 +47,7 @@ type Setting struct {
 
 // Checkup is what a Doctor found.
 type Checkup struct {
-	Exit     int       `json:"exit"` // of the command: ExitOK, ExitBadInput or ExitIncomplete
+	Exit     int       `json:"exit"` // of the command: exit.CodeOK, exit.CodeBadInput or exit.CodeIncomplete
 	Settings []Setting `json:"settings,omitempty"`
 	Checks   []Check   `json:"checks"`
 }
@@ -72,7 +73,7 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	loaded := d.suites()
 	settings, err := Settle(loaded, d.Flags, d.Getenv)
 	if err != nil {
-		d.problem("settings", ExitBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite", "running#environment")
+		d.problem("settings", exit.CodeBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite", "running#environment")
 	} else {
 		d.out.Settings = d.sources(loaded, settings.Service)
 	}
@@ -89,7 +90,7 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	d.terminal()
 	d.emulator(ctx)
 	for _, c := range d.out.Checks {
-		if d.out.Exit != ExitBadInput && c.exit != ExitOK {
+		if d.out.Exit != exit.CodeBadInput && c.exit != exit.CodeOK {
 			d.out.Exit = c.exit
 		}
 	}
@@ -107,8 +108,8 @@ func (d *Doctor) warning(name, text, advice, page string) {
 	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckWarning, Text: text, Advice: advice, Page: page})
 }
 
-func (d *Doctor) problem(name string, exit int, text, advice, page string) {
-	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckProblem, Text: text, Advice: advice, Page: page, exit: exit})
+func (d *Doctor) problem(name string, code int, text, advice, page string) {
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckProblem, Text: text, Advice: advice, Page: page, exit: code})
 }
 
 // suites reads the suites. What one with mistakes says of the service does not count.
@@ -119,10 +120,10 @@ func (d *Doctor) suites() *Loaded {
 	loaded, err := Load(d.Suites, d.Flags, d.Getenv)
 	switch {
 	case err != nil:
-		d.problem("suites", ExitBadInput, err.Error(), "", "suite")
+		d.problem("suites", exit.CodeBadInput, err.Error(), "", "suite")
 		return &Loaded{}
 	case loaded.Diags.HasErrors():
-		d.problem("suites", ExitBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "), "`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite")
+		d.problem("suites", exit.CodeBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "), "`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite")
 		return &Loaded{}
 	}
 	d.ok("suites", "%s without mistakes", diag.Count(len(loaded.Suites), "suite"))
@@ -167,7 +168,7 @@ func (d *Doctor) sources(l *Loaded, service eval.RunService) []Setting {
 // named reports whether there is a service to ask.
 func (d *Doctor) named(settings Settings) bool {
 	if settings.Service.BaseURL == "" {
-		d.problem("service", ExitBadInput, "no service is named", "export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block")
+		d.problem("service", exit.CodeBadInput, "no service is named", "export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block")
 		return false
 	}
 	return true
@@ -181,7 +182,7 @@ func (d *Doctor) credentials(settings Settings) bool {
 	case settings.Service.Auth == suite.AuthOAuth:
 		return d.login(settings)
 	case key == "":
-		d.problem("key", ExitBadInput, "EVALRUN_API_KEY is not set", "export EVALRUN_API_KEY=... (never a flag or a file: it would show), or log in and use --auth oauth", "running#environment")
+		d.problem("key", exit.CodeBadInput, "EVALRUN_API_KEY is not set", "export EVALRUN_API_KEY=... (never a flag or a file: it would show), or log in and use --auth oauth", "running#environment")
 		return false
 	default:
 		d.ok("key", "EVALRUN_API_KEY is set, %s", diag.Count(utf8.RuneCountInString(key), "character"))
@@ -197,7 +198,7 @@ func (d *Doctor) login(settings Settings) bool {
 		login, err = store.Load()
 	}
 	if err != nil {
-		d.problem("login", ExitIncomplete, err.Error(), "", "oauth#logging-in")
+		d.problem("login", exit.CodeIncomplete, err.Error(), "", "oauth#logging-in")
 		return false
 	}
 	left := time.Until(login.Expiry).Round(time.Second)
@@ -209,12 +210,12 @@ func (d *Doctor) login(settings Settings) bool {
 	case login.RefreshToken != "":
 		state = "its access token has expired and is refreshed when it is needed"
 	default:
-		d.problem("login", ExitIncomplete, "its access token has expired, and there is no refresh token", "evalrun auth login --client-secrets FILE", "oauth#logging-in")
+		d.problem("login", exit.CodeIncomplete, "its access token has expired, and there is no refresh token", "evalrun auth login --client-secrets FILE", "oauth#logging-in")
 		return false
 	}
 	project := cmp.Or(settings.Service.Project, login.Client.Project)
 	if project == "" {
-		d.problem("login", ExitBadInput, "no cloud project is named", "name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project", "oauth#using-it")
+		d.problem("login", exit.CodeBadInput, "no cloud project is named", "name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project", "oauth#using-it")
 		return false
 	}
 	d.ok("login", "somebody is logged in, for the project %s; %s", project, state)
@@ -257,7 +258,7 @@ func (d *Doctor) service(ctx context.Context, loaded *Loaded, settings Settings)
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
 	})
 	if err != nil {
-		d.problem("service", ExitCode(err), err.Error(), "", "")
+		d.problem("service", exit.Of(err), err.Error(), "", "")
 		return
 	}
 	defer session.Close()
@@ -266,7 +267,7 @@ func (d *Doctor) service(ctx context.Context, loaded *Loaded, settings Settings)
 	if e := eval.AsError(err); e != nil && e.NotFound() {
 		d.warning("service", fmt.Sprintf("%s reports no metadata of models: %s", session.Settings.Service.BaseURL, e.Message), "runs work without it, if the address is right", "")
 	} else if err != nil {
-		d.problem("service", ExitIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between", "install#is-everything-right")
+		d.problem("service", exit.CodeIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between", "install#is-everything-right")
 	} else {
 		text := fmt.Sprintf("%s answers in %s", session.Settings.Service.BaseURL, time.Since(started).Round(time.Millisecond))
 		if session.Emulated() {
@@ -311,7 +312,7 @@ func (d *Doctor) models(ctx context.Context, session *Session, listed []eval.Mod
 		}
 		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
 			missing = append(missing, id)
-			d.problem("models", ExitCode(err), err.Error(), "`evalrun models` lists them", "suite#several-models-rules")
+			d.problem("models", exit.Of(err), err.Error(), "`evalrun models` lists them", "suite#several-models-rules")
 		}
 	}
 	switch {
@@ -342,7 +343,7 @@ func (d *Doctor) runFolder() {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		d.problem("runs", ExitBadInput, fmt.Sprintf("no run can be kept in %s: %v", runsDir, err), "work in a folder of your own, or name one by --out", "run-file")
+		d.problem("runs", exit.CodeBadInput, fmt.Sprintf("no run can be kept in %s: %v", runsDir, err), "work in a folder of your own, or name one by --out", "run-file")
 		return
 	}
 	d.ok("runs", "they are kept in %s, which can be written", runsDir)
@@ -375,7 +376,7 @@ func (d *Doctor) emulator(ctx context.Context) {
 		_, err = session.Models(ctx)
 	}
 	if err != nil {
-		d.problem("emulator", ExitIncomplete, err.Error(), "evalrun needs to listen on 127.0.0.1: is that forbidden here?", "emulator")
+		d.problem("emulator", exit.CodeIncomplete, err.Error(), "evalrun needs to listen on 127.0.0.1: is that forbidden here?", "emulator")
 		return
 	}
 	d.ok("emulator", "it answers: `evalrun run SUITE --emulator` works without a service")

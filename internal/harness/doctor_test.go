@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/exit"
 )
 
 // What a service answers, and what the check-up makes of it.
@@ -24,11 +26,11 @@ func TestDoctor(t *testing.T) {
 			"a clock that is wrong", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Date", time.Now().Add(-2*time.Hour).UTC().Format(http.TimeFormat))
 				_, _ = w.Write([]byte(`{"models":[{"name":"models/m"}]}`))
-			}, ExitOK, []string{"warning clock: the clock of this machine is", "ok models: the service lists 1"}, "",
+			}, exit.CodeOK, []string{"warning clock: the clock of this machine is", "ok models: the service lists 1"}, "",
 		},
 		{
 			"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"models":[]}`)) },
-			ExitOK,
+			exit.CodeOK,
 			[]string{"warning models: the service lists none", "ok clock:"},
 			"",
 		},
@@ -36,31 +38,31 @@ func TestDoctor(t *testing.T) {
 			"a refusal that shows the key", func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(http.StatusForbidden)
 				_, _ = w.Write([]byte(`{"error":{"code":403,"message":"bad key ` + r.Header.Get("x-svc-api-key") + `"}}`))
-			}, ExitIncomplete, []string{"problem service:"}, "ok models",
+			}, exit.CodeIncomplete, []string{"problem service:"}, "ok models",
 		},
 		{
-			"no metadata", http.NotFound, ExitOK, []string{"warning service: http://127.0.0.1"}, "ok models",
+			"no metadata", http.NotFound, exit.CodeOK, []string{"warning service: http://127.0.0.1"}, "ok models",
 		},
 		{
 			"an error with status 200", func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = w.Write([]byte(`{"error":{"code":503,"message":"closed on Sundays"}}`))
-			}, ExitIncomplete, []string{"problem service:"}, "ok models",
+			}, exit.CodeIncomplete, []string{"problem service:"}, "ok models",
 		},
 		{
 			"an empty object", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
-			ExitIncomplete,
+			exit.CodeIncomplete,
 			[]string{"problem service:"},
 			"ok models",
 		},
 		{
 			"null", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`null`)) },
-			ExitIncomplete,
+			exit.CodeIncomplete,
 			[]string{"problem service:"},
 			"ok models",
 		},
 		{
 			"something else than the service", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) },
-			ExitIncomplete,
+			exit.CodeIncomplete,
 			[]string{"problem service:"},
 			"ok models",
 		},

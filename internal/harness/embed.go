@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -55,15 +56,15 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) er
 		m = eval.NamedModel(model)
 	}
 	if m != nil && !m.Supports(eval.MethodEmbed) {
-		return Exitf(ExitBadInput, "the model %s does not support %s; it supports %v", model, eval.MethodEmbed, m.SupportedGenerationMethods)
+		return exit.BadInput("the model %s does not support %s; it supports %v", model, eval.MethodEmbed, m.SupportedGenerationMethods)
 	}
 	for _, t := range texts {
 		n := eval.EstimateTokens(len(t.Text))
 		switch {
 		case !utf8.ValidString(t.Text):
-			return Exitf(ExitBadInput, "%s: the text is not UTF-8", t.Where)
+			return exit.BadInput("%s: the text is not UTF-8", t.Where)
 		case m != nil && m.InputTokenLimit > 0 && n > m.InputTokenLimit:
-			return Exitf(ExitBadInput, "%s: a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens", t.Where, len(t.Text), n, model, m.InputTokenLimit)
+			return exit.BadInput("%s: a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens", t.Where, len(t.Text), n, model, m.InputTokenLimit)
 		}
 	}
 	return nil
@@ -97,9 +98,9 @@ func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
 func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
 	missing := runner.Missing(ctx, s.service, s.Settings.Service.APIVersion, id, method, e)
 	if missing.Unlisted {
-		return Exitf(ExitIncomplete, "the service reports no metadata of models%s", missing.Words()), true
+		return exit.Incomplete("the service reports no metadata of models%s", missing.Words()), true
 	}
-	return Exitf(ExitBadInput, "the service has no model %s%s; %s", id, missing.Words(), missing.Hint), false
+	return exit.BadInput("the service has no model %s%s; %s", id, missing.Words(), missing.Hint), false
 }
 
 // batchOf is how many of the texts go into one call.

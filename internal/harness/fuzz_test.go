@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -33,8 +34,8 @@ func FuzzAnswers(f *testing.F) {
 		}
 		a, err := readAnswers(path)
 		if err != nil {
-			var exit *ExitError
-			if !errors.As(err, &exit) || exit.Code != ExitBadInput || !strings.Contains(err.Error(), path+":") {
+			var coded *exit.Error
+			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput || !strings.Contains(err.Error(), path+":") {
 				t.Error(err)
 			}
 			return
@@ -70,8 +71,8 @@ func FuzzOutputs(f *testing.F) {
 		}
 		out, err := Outputs([]string{a, b})
 		if err != nil {
-			var exit *ExitError
-			if !errors.As(err, &exit) || exit.Code != ExitBadInput {
+			var coded *exit.Error
+			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput {
 				t.Error(err)
 			}
 			return

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -34,12 +35,12 @@ func ApplyGate(d *journal.Document) {
 		codes = append(codes, rules.codes...)
 	}
 	if d.Partial() {
-		codes = append(codes, ExitIncomplete)
+		codes = append(codes, exit.CodeIncomplete)
 	}
 	if d.End != nil && d.End.Signal != "" {
-		codes = append(codes, ExitOfSignal(d.End.Signal))
+		codes = append(codes, exit.OfSignal(d.End.Signal))
 	}
-	g.Exit = Worst(codes...)
+	g.Exit = exit.Worst(codes...)
 	d.Gate = g
 }
 
@@ -56,11 +57,11 @@ func gateConfig(d *journal.Document, suite string) *eval.GateConfig {
 func withoutGate(c eval.Counts) int {
 	switch {
 	case c.Fail > 0:
-		return ExitFailed
+		return exit.CodeFailed
 	case c.Error > 0:
-		return ExitIncomplete
+		return exit.CodeIncomplete
 	}
-	return ExitOK
+	return exit.CodeOK
 }
 
 // rulings are the rules of a suite, applied.
@@ -79,9 +80,9 @@ func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bo
 	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Arm: arm, Value: value, Limit: limit, Holds: holds && value != nil}
 	switch {
 	case value == nil:
-		r.codes = append(r.codes, ExitIncomplete)
+		r.codes = append(r.codes, exit.CodeIncomplete)
 	case !holds:
-		r.codes = append(r.codes, ExitFailed)
+		r.codes = append(r.codes, exit.CodeFailed)
 	}
 	r.rules = append(r.rules, rule)
 }
@@ -115,9 +116,9 @@ func (r *rulings) apply(g *eval.GateConfig) {
 			r.rule("latency p95", arm.Name, value, g.LatencyP95Ms, holds(func(v float64) bool { return v <= g.LatencyP95Ms }))
 		}
 	}
-	r.atMost("errors", r.suite.Gated.Error, g.ErrorsMax, ExitIncomplete)
+	r.atMost("errors", r.suite.Gated.Error, g.ErrorsMax, exit.CodeIncomplete)
 	if g.BlockedMax != nil {
-		r.atMost("blocked", r.suite.Blocked, *g.BlockedMax, ExitFailed)
+		r.atMost("blocked", r.suite.Blocked, *g.BlockedMax, exit.CodeFailed)
 	}
 	if g.MaxQuarantined != nil {
 		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.Cases))
@@ -180,33 +181,20 @@ func decisive(a *eval.ArmComparison) string {
 
 // holdsUp reports whether a verdict is one that a gate lets through.
 func holdsUp(v eval.Verdict, onInconclusive string) bool {
-	return verdictExit(v, onInconclusive) == ExitOK
+	return verdictExit(v, onInconclusive) == exit.CodeOK
 }
 
 // verdictExit is the exit code that a verdict means.
 func verdictExit(v eval.Verdict, onInconclusive string) int {
 	switch v {
 	case eval.Regressed:
-		return ExitFailed
+		return exit.CodeFailed
 	case eval.Invalid:
-		return ExitIncomplete
+		return exit.CodeIncomplete
 	case eval.Inconclusive:
 		if cmp.Or(onInconclusive, eval.OnFail) == eval.OnFail {
-			return ExitInconclusive
+			return exit.CodeInconclusive
 		}
 	}
-	return ExitOK
-}
-
-// severity orders the exit codes: where several hold, the first of these counts.
-var severity = []int{ExitInterrupted, ExitTerminated, ExitFailed, ExitIncomplete, ExitInconclusive, ExitOK}
-
-// Worst is the exit code that counts among several.
-func Worst(codes ...int) int {
-	for _, code := range severity {
-		if slices.Contains(codes, code) {
-			return code
-		}
-	}
-	return ExitOK
+	return exit.CodeOK
 }

@@ -12,7 +12,6 @@ package harness
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -21,47 +20,11 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
-
-// Exit codes of the commands.
-const (
-	ExitOK           = 0
-	ExitFailed       = 1   // judged and found wanting
-	ExitBadInput     = 2   // nothing was asked
-	ExitInconclusive = 3   // a comparison cannot tell yet, where the gate says that this fails
-	ExitIncomplete   = 4   // the service, the budget, or nothing selected
-	ExitInterrupted  = 130 // SIGINT
-	ExitTerminated   = 143 // SIGTERM
-)
-
-// ExitError is an error with the exit code it means.
-type ExitError struct {
-	Code int
-	Err  error
-}
-
-func (e *ExitError) Error() string { return e.Err.Error() }
-func (e *ExitError) Unwrap() error { return e.Err }
-
-// Exitf makes an ExitError.
-func Exitf(code int, format string, args ...any) error {
-	return &ExitError{code, fmt.Errorf(format, args...)}
-}
-
-// ExitCode is the exit code that an error means: its own, or bad input.
-func ExitCode(err error) int {
-	var e *ExitError
-	switch {
-	case err == nil:
-		return ExitOK
-	case errors.As(err, &e):
-		return e.Code
-	}
-	return ExitBadInput
-}
 
 // Flags are the choices of a command that go beyond the suites.
 type Flags struct {
@@ -118,7 +81,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv, Untrusted: flags.Untrusted, OwnBaseline: flags.ownBaseline()}
 	var err error
 	if l.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
-		return nil, Exitf(ExitBadInput, "%w", err)
+		return nil, exit.BadInput("%w", err)
 	}
 	names := map[string]string{}
 	interleave, ref, err := interleaved(flags.Interleave)
@@ -126,7 +89,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 		return nil, err
 	}
 	if interleave != "" && !slices.Contains(files, interleave) {
-		return nil, Exitf(ExitBadInput, "--interleave names %s, which is not among the suites of this command", interleave)
+		return nil, exit.BadInput("--interleave names %s, which is not among the suites of this command", interleave)
 	}
 	for _, file := range files {
 		refOf := ""
@@ -154,25 +117,25 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, Exitf(ExitBadInput, "there is no file %s", file)
+		return nil, exit.BadInput("there is no file %s", file)
 	case err != nil:
-		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
+		return nil, exit.BadInput("%s cannot be read: %w", file, err)
 	case info.IsDir():
-		return nil, Exitf(ExitBadInput, "%s is a folder; name the suite files in it", file)
+		return nil, exit.BadInput("%s is a folder; name the suite files in it", file)
 	}
 	// The root confines everything that the suite names, symbolic links included.
 	// The suite itself is the user's word, and may be a link to somewhere else.
 	real, err := filepath.EvalSymlinks(file)
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
+		return nil, exit.BadInput("%s cannot be read: %w", file, err)
 	}
 	dir, err := filepath.Abs(filepath.Dir(real))
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
+		return nil, exit.BadInput("%s cannot be read: %w", file, err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", file, err)
+		return nil, exit.BadInput("%s cannot be read: %w", file, err)
 	}
 	l.dirs = append(l.dirs, dir)
 	if ref != "" {
@@ -189,15 +152,15 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 func (l *Loaded) standardInput(opts suite.Options) (*suite.Suite, error) {
 	text, err := regular.ReadInput(standard, maxInput)
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "the suite cannot be read: %w", err)
+		return nil, exit.BadInput("the suite cannot be read: %w", err)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "the suite's folder is gone: %w", err)
+		return nil, exit.BadInput("the suite's folder is gone: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "%s cannot be read: %w", dir, err)
+		return nil, exit.BadInput("%s cannot be read: %w", dir, err)
 	}
 	l.dirs = append(l.dirs, dir)
 	opts.Dir = dir

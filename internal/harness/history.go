@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -85,13 +86,13 @@ func OpenHistory() (*history.Store, error) {
 func RebuildHistory(dirs []string, tell func(string)) error {
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || err == nil && !info.IsDir() {
-			return Exitf(ExitBadInput, "there is no folder %s", dir)
+			return exit.BadInput("there is no folder %s", dir)
 		} else if err != nil {
-			return Exitf(ExitBadInput, "%s cannot be read: %w", dir, err)
+			return exit.BadInput("%s cannot be read: %w", dir, err)
 		}
 	}
 	if err := ignoreByGit(filepath.Dir(historyPath)); err != nil {
-		return Exitf(ExitBadInput, "the history cannot be made: %w", err)
+		return exit.BadInput("the history cannot be made: %w", err)
 	}
 	return history.Rebuild(historyPath, append([]string{runsDir}, dirs...), tell)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -25,7 +26,7 @@ func interleaved(text string) (file, ref string, err error) {
 	}
 	at := strings.LastIndexByte(text, '@')
 	if at <= 0 || !plainRef.MatchString(text[at+1:]) {
-		return "", "", Exitf(ExitBadInput, "--interleave takes SUITE@REF, such as suite.yaml@main, and not %s", text)
+		return "", "", exit.BadInput("--interleave takes SUITE@REF, such as suite.yaml@main, and not %s", text)
 	}
 	return text[:at], text[at+1:], nil
 }
@@ -36,7 +37,7 @@ var plainRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`)
 // earlier loads an earlier version of a suite out of the repository in whose folder it stands.
 func earlier(dir, base, ref string, opts suite.Options) (*suite.Suite, error) {
 	if out, err := git(dir, "rev-parse", "--verify", "--quiet", ref+"^{commit}"); err != nil {
-		return nil, Exitf(ExitBadInput, "--interleave: there is no version %s in the git repository of %s%s", ref, dir, said(out))
+		return nil, exit.BadInput("--interleave: there is no version %s in the git repository of %s%s", ref, dir, said(out))
 	}
 	return loadEarlier(gitFiles{dir, ref}, base, ref, opts)
 }
@@ -47,7 +48,7 @@ func loadEarlier(files fs.FS, base, ref string, opts suite.Options) (*suite.Suit
 	var diags diag.List
 	s := suite.Load(files, base, base+"@"+ref, scorers.Builtin(), opts, &diags)
 	if diags.HasErrors() {
-		return nil, Exitf(ExitBadInput, "--interleave: the version %s of %s cannot be used: %w", ref, base, diags.Err())
+		return nil, exit.BadInput("--interleave: the version %s of %s cannot be used: %w", ref, base, diags.Err())
 	}
 	return s, nil
 }
@@ -87,9 +88,9 @@ func (g gitFiles) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
 	data, err := git(g.dir, "show", g.ref+":./"+filepath.ToSlash(name))
-	var exit *exec.ExitError
+	var failed *exec.ExitError
 	switch {
-	case errors.As(err, &exit):
+	case errors.As(err, &failed):
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	case err != nil:
 		return nil, fmt.Errorf("git cannot be run: %w", err)

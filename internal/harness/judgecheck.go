@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -83,19 +84,19 @@ func CheckJudge(d *journal.Document, file string) (*JudgeChecks, error) {
 	c := &labelCheck{labels: labels, pairs: map[checkKey][]labelled{}, choices: map[checkKey]bool{}}
 	for r, err := range d.Trials() {
 		if err != nil {
-			return nil, Exitf(ExitIncomplete, "the run cannot be read: %w", err)
+			return nil, exit.Incomplete("the run cannot be read: %w", err)
 		}
 		c.trial(r)
 	}
 	if !c.asked && len(labels.all) > 0 {
-		return nil, Exitf(ExitBadInput, "this run asked no judge: there is nothing to measure against the labels")
+		return nil, exit.BadInput("this run asked no judge: there is nothing to measure against the labels")
 	}
 	c.unmatched(d)
 	if len(c.mistakes) > 0 {
-		return nil, &ExitError{ExitBadInput, errors.Join(c.mistakes...)}
+		return nil, exit.With(exit.CodeBadInput, errors.Join(c.mistakes...))
 	}
 	if len(c.order) == 0 {
-		return nil, Exitf(ExitIncomplete, "nothing to compare: no answer that %s labels was judged", file)
+		return nil, exit.Incomplete("nothing to compare: no answer that %s labels was judged", file)
 	}
 	out := &JudgeChecks{Untold: c.untold}
 	for _, k := range c.order {

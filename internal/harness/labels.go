@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -49,7 +50,7 @@ const maxLabels = 64 << 20
 func readLabels(file string) (*labels, error) {
 	data, err := regular.ReadInput(file, maxLabels)
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "the labels cannot be read: %w", err)
+		return nil, exit.BadInput("the labels cannot be read: %w", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	l := &labels{file: file, by: map[string][]*label{}}
@@ -60,10 +61,10 @@ func readLabels(file string) (*labels, error) {
 	case ".jsonl", standard:
 		mistakes = l.readLines(data)
 	default:
-		return nil, Exitf(ExitBadInput, "the labels in %s are neither .csv nor .jsonl", file)
+		return nil, exit.BadInput("the labels in %s are neither .csv nor .jsonl", file)
 	}
 	if len(mistakes) > 0 {
-		return nil, &ExitError{ExitBadInput, errors.Join(mistakes...)}
+		return nil, exit.With(exit.CodeBadInput, errors.Join(mistakes...))
 	}
 	for _, one := range l.all {
 		l.by[one.Case] = append(l.by[one.Case], one)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -31,8 +32,8 @@ func FuzzLabels(f *testing.F) {
 		}
 		l, err := readLabels(path)
 		if err != nil {
-			var exit *ExitError
-			if !errors.As(err, &exit) || exit.Code != ExitBadInput || !strings.Contains(err.Error(), filepath.Base(path)) {
+			var coded *exit.Error
+			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput || !strings.Contains(err.Error(), filepath.Base(path)) {
 				t.Error(err)
 			}
 			return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang/oauth"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -20,18 +21,18 @@ func (s *Session) oauth() bool {
 func (s *Session) useLogin() error {
 	store, err := oauth.UserStore()
 	if err != nil {
-		return &ExitError{ExitIncomplete, err}
+		return exit.With(exit.CodeIncomplete, err)
 	}
 	login, err := store.Load()
 	if err != nil {
-		return &ExitError{ExitIncomplete, err}
+		return exit.With(exit.CodeIncomplete, err)
 	}
 	service := &s.Settings.Service
 	if service.Project == "" {
 		service.Project = login.Client.Project
 	}
 	if service.Project == "" {
-		return Exitf(ExitBadInput, "no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets file names none; see `evalrun help oauth#using-it`")
+		return exit.BadInput("no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets file names none; see `evalrun help oauth#using-it`")
 	}
 	if base := service.AuthScopeBase; base != "" && !slices.ContainsFunc(login.Scopes, func(scope string) bool { return strings.HasPrefix(scope, base+"/") }) {
 		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
@@ -67,7 +68,7 @@ func LoginScopes(base string, names []string) ([]string, error) {
 	var out []string
 	for _, name := range names {
 		if base == "" && !oauth.IsScope(name) {
-			return nil, Exitf(ExitBadInput, "the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or service.authScopeBase", name)
+			return nil, exit.BadInput("the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or service.authScopeBase", name)
 		}
 		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {
 			out = append(out, scope)
@@ -79,9 +80,9 @@ func LoginScopes(base string, names []string) ([]string, error) {
 // ExitOfLogin is the exit code of a login that failed: the person or the server said no, or nobody
 // answered.
 func ExitOfLogin(err error) error {
-	var coded *ExitError
+	var coded *exit.Error
 	if err == nil || errors.As(err, &coded) {
 		return err
 	}
-	return &ExitError{ExitIncomplete, err}
+	return exit.With(exit.CodeIncomplete, err)
 }

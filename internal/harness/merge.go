@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
@@ -44,30 +45,30 @@ func Merge(names []string, out string, getenv func(string) string) (dir string, 
 	if dir = out; dir == "" {
 		dir = filepath.Join(runsDir, run.ID)
 		if err := ignoreByGit(".evalrun"); err != nil {
-			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+			return "", exit.BadInput("the run directory cannot be made: %w", err)
 		}
 	}
 	snapshots, err := copied(filepath.Join(shards[0].Dir, "suites"))
 	if err != nil {
-		return "", Exitf(ExitBadInput, "the suites of %s cannot be read: %w", names[0], err)
+		return "", exit.BadInput("the suites of %s cannot be read: %w", names[0], err)
 	}
 	run.Copies, run.Signature = journal.CopiesOf(snapshots), ""
 	keys, err := trust.Load(getenv)
 	if err != nil {
-		return "", Exitf(ExitBadInput, "%w", err)
+		return "", exit.BadInput("%w", err)
 	}
 	if !slices.ContainsFunc(shards, func(d *journal.Document) bool { return !signed(d, keys) }) {
 		if err := sign(run, dir, keys); err != nil {
-			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+			return "", exit.BadInput("the run directory cannot be made: %w", err)
 		}
 	}
 	w, err := journal.CreateWhole(dir, run, snapshots) // a merge that was killed leaves nothing that could be taken for a run
 	if err != nil {
-		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
 	end := eval.End{Reason: eval.EndCompleted, Spent: &eval.Spent{}}
 	if end.Counts, err = copyInOrder(w, shards); err != nil {
-		return "", Exitf(ExitIncomplete, "the shards cannot be merged: %w", errors.Join(err, w.Close()))
+		return "", exit.Incomplete("the shards cannot be merged: %w", errors.Join(err, w.Close()))
 	}
 	for _, d := range shards {
 		end.Spent.Calls += d.Spent.Calls
@@ -77,7 +78,7 @@ func Merge(names []string, out string, getenv func(string) string) (dir string, 
 		end.FinishedAt = max(end.FinishedAt, d.End.FinishedAt)
 	}
 	if err := w.Finish(&end); err != nil {
-		return "", Exitf(ExitIncomplete, "the shards cannot be merged: %w", err)
+		return "", exit.Incomplete("the shards cannot be merged: %w", err)
 	}
 	return dir, nil
 }
@@ -87,17 +88,17 @@ func checkShard(name string, d, first *journal.Document) error {
 	shard := d.Run.Plan.Shard
 	switch {
 	case shard == nil:
-		return Exitf(ExitBadInput, "%s is no shard: it was run without --shard", name)
+		return exit.BadInput("%s is no shard: it was run without --shard", name)
 	case shard.Plan != first.Run.Plan.Shard.Plan || shard.Of != first.Run.Plan.Shard.Of:
-		return Exitf(ExitBadInput, "%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir)
+		return exit.BadInput("%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir)
 	case d.Run.Emulator != first.Run.Emulator || d.Run.Service != first.Run.Service || d.Run.Replay != first.Run.Replay:
-		return Exitf(ExitBadInput, "%s asked another service than %s", name, first.Dir)
+		return exit.BadInput("%s asked another service than %s", name, first.Dir)
 	case !reflect.DeepEqual(gates(d), gates(first)):
-		return Exitf(ExitBadInput, "%s has another gate than %s", name, first.Dir)
+		return exit.BadInput("%s has another gate than %s", name, first.Dir)
 	case d.Running:
-		return Exitf(ExitBadInput, "%s still goes on", name)
+		return exit.BadInput("%s still goes on", name)
 	case d.Partial():
-		return Exitf(ExitBadInput, "%s is not complete; go on with it first: evalrun resume %s", name, name)
+		return exit.BadInput("%s is not complete; go on with it first: evalrun resume %s", name, name)
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func complete(names []string, shards []*journal.Document) error {
 	for i, d := range shards {
 		index := d.Run.Plan.Shard.Index
 		if other, twice := by[index]; twice {
-			return Exitf(ExitBadInput, "%s and %s are both shard %d/%d", other, names[i], index, of)
+			return exit.BadInput("%s and %s are both shard %d/%d", other, names[i], index, of)
 		}
 		by[index] = names[i]
 	}
@@ -129,7 +130,7 @@ func complete(names []string, shards []*journal.Document) error {
 		}
 	}
 	if len(missing) > 0 {
-		return Exitf(ExitBadInput, "shards are missing: %s", strings.Join(missing, ", "))
+		return exit.BadInput("shards are missing: %s", strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -95,11 +96,11 @@ func SelfTest(s *suite.Suite, d *journal.Document, flags Flags) ([]ArmSelfTest, 
 		return nil, err
 	}
 	if rule == nil {
-		return nil, Exitf(ExitBadInput, "%s has no gate with a baseline, so there is no margin to test: --margin 0.05", s.Name)
+		return nil, exit.BadInput("%s has no gate with a baseline, so there is no margin to test: --margin 0.05", s.Name)
 	}
 	at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == eval.MetricPass })
 	if at < 0 {
-		return nil, Exitf(ExitBadInput, "the gate of %s does not compare the pass rate, which is what a self-test looks at", s.Name)
+		return nil, exit.BadInput("the gate of %s does not compare the pass rate, which is what a self-test looks at", s.Name)
 	}
 	outcomes, order, err := repeatsOf(s.Name, d)
 	if err != nil {
@@ -114,13 +115,13 @@ func SelfTest(s *suite.Suite, d *journal.Document, flags Flags) ([]ArmSelfTest, 
 			}
 		}
 		if len(steady) == 0 {
-			return nil, Exitf(ExitBadInput, "no case of %s on %s was judged twice in %s; record repeats first: evalrun run SUITE --repeats 5", s.Name, arm, d.Run.ID)
+			return nil, exit.BadInput("no case of %s on %s was judged twice in %s; record repeats first: evalrun run SUITE --repeats 5", s.Name, arm, d.Run.ID)
 		}
 		alpha := cmp.Or(rule.Alpha, eval.DefaultAlpha)
 		out = append(out, ArmSelfTest{Suite: s.Name, Arm: arm, Margin: rule.Metrics[at].Margin, Alpha: alpha, SelfTest: compare.NewSelfTest(steady, rule.Metrics[at], alpha, selfTestDraws, comparisonSeed)})
 	}
 	if len(out) == 0 {
-		return nil, Exitf(ExitBadInput, "the run %s has no suite %s", d.Run.ID, s.Name)
+		return nil, exit.BadInput("the run %s has no suite %s", d.Run.ID, s.Name)
 	}
 	return out, nil
 }
@@ -131,7 +132,7 @@ func repeatsOf(suite string, d *journal.Document) (outcomes map[string][][]bool,
 	places := map[string]int{}
 	for f, err := range d.Facts() {
 		if err != nil {
-			return nil, nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
+			return nil, nil, exit.BadInput("the run cannot be read: %w", err)
 		}
 		if f.Suite != suite || f.Quarantined || f.Outcome != eval.Pass && f.Outcome != eval.Fail {
 			continue

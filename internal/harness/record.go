@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -31,25 +32,25 @@ func (s *Session) openStore() error {
 	}
 	switch {
 	case f.Cache && f.NoContent:
-		return Exitf(ExitBadInput, "--no-content keeps answers out of files, and --cache is keeping them: choose one")
+		return exit.BadInput("--no-content keeps answers out of files, and --cache is keeping them: choose one")
 	case given == 0:
 		return nil
 	case given > 1:
-		return Exitf(ExitBadInput, "--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
+		return exit.BadInput("--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
 	case f.NoContent && f.Replay == "":
-		return Exitf(ExitBadInput, "--no-content keeps answers out of files, and recording is keeping them: choose one")
+		return exit.BadInput("--no-content keeps answers out of files, and recording is keeping them: choose one")
 	}
 	dir := cmp.Or(f.Record, f.Replay, f.ReplayOr)
 	if _, err := os.Stat(dir); err != nil && f.Replay != "" {
-		return Exitf(ExitBadInput, "there are no recorded answers: %w", err)
+		return exit.BadInput("there are no recorded answers: %w", err)
 	}
 	store, err := record.Open(dir)
 	if err != nil {
-		return Exitf(ExitBadInput, "the recorded answers cannot be read: %w", err)
+		return exit.BadInput("the recorded answers cannot be read: %w", err)
 	}
 	if f.Replay == "" {
 		if err := store.Check(); err != nil {
-			return Exitf(ExitBadInput, "answers cannot be recorded: %w", err)
+			return exit.BadInput("answers cannot be recorded: %w", err)
 		}
 	}
 	if f.Record != "" { // what is there is asked anew
@@ -69,12 +70,12 @@ func (s *Session) Record(runDir string) (err error) {
 	}
 	d, err := journal.Open(runDir)
 	if err != nil {
-		return Exitf(ExitIncomplete, "the answers cannot be recorded: %w", err)
+		return exit.Incomplete("the answers cannot be recorded: %w", err)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
 	for r, err := range d.Trials() {
 		if err != nil {
-			return Exitf(ExitIncomplete, "the answers cannot be recorded: %w", err)
+			return exit.Incomplete("the answers cannot be recorded: %w", err)
 		}
 		s.store.Put(r)
 	}
@@ -86,7 +87,7 @@ func (s *Session) Record(runDir string) (err error) {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.APIVersion, b.APIVersion))
 	})
 	if err := s.store.Save(); err != nil {
-		return Exitf(ExitIncomplete, "the answers cannot be recorded: %w", err)
+		return exit.Incomplete("the answers cannot be recorded: %w", err)
 	}
 	s.Notice(fmt.Sprintf("recorded: %s", cmp.Or(s.Flags.Record, s.Flags.ReplayOr)))
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -42,18 +43,18 @@ func Outputs(values []string) ([]Output, error) {
 		f := reports.Lookup(name)
 		switch {
 		case f == nil && strings.Contains(name, "."):
-			return nil, Exitf(ExitBadInput, "-o takes a format, and a path after it: -o %s=%s", likely(name), name)
+			return nil, exit.BadInput("-o takes a format, and a path after it: -o %s=%s", likely(name), name)
 		case f == nil:
-			return nil, Exitf(ExitBadInput, "there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
+			return nil, exit.BadInput("there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
 		case hasPath && path == "":
-			return nil, Exitf(ExitBadInput, "-o %s names no file after the =", v)
+			return nil, exit.BadInput("-o %s names no file after the =", v)
 		case !hasPath && stdout != "":
-			return nil, Exitf(ExitBadInput, "both %s and %s would go to standard output; give one of them a path: -o %s=FILE", stdout, name, name)
+			return nil, exit.BadInput("both %s and %s would go to standard output; give one of them a path: -o %s=FILE", stdout, name, name)
 		case !hasPath:
 			stdout = name
 		default:
 			if err := writable(path); err != nil {
-				return nil, Exitf(ExitBadInput, "the report %s cannot be written: %w", path, err)
+				return nil, exit.BadInput("the report %s cannot be written: %w", path, err)
 			}
 		}
 		out = append(out, Output{f, path})
@@ -106,10 +107,10 @@ func writable(path string) error {
 func OpenRun(name string) (*journal.Document, error) {
 	d, err := journal.Open(runPath(name))
 	if errors.Is(err, journal.ErrNoRun) {
-		return nil, Exitf(ExitBadInput, "there is no run %s%s", name, latest())
+		return nil, exit.BadInput("there is no run %s%s", name, latest())
 	}
 	if err != nil {
-		return nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
+		return nil, exit.BadInput("the run cannot be read: %w", err)
 	}
 	return d, nil
 }
@@ -186,7 +187,7 @@ func seenEnough(err error, what string) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
-	return Exitf(ExitIncomplete, "%s cannot be written: %w", what, err)
+	return exit.Incomplete("%s cannot be written: %w", what, err)
 }
 
 // writeFile replaces a file as a whole or not at all: a temporary file beside it takes its

@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/journal"
@@ -29,18 +30,18 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 	run, err := journal.Head(dir)
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
-		return f, nil, Exitf(ExitBadInput, "there is no run %s%s", name, latest())
+		return f, nil, exit.BadInput("there is no run %s%s", name, latest())
 	case err != nil:
-		return f, nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
+		return f, nil, exit.BadInput("the run cannot be read: %w", err)
 	case run.Flags == nil:
-		return f, nil, Exitf(ExitBadInput, "%s was exported, without the answers: rescore the run itself", name)
+		return f, nil, exit.BadInput("%s was exported, without the answers: rescore the run itself", name)
 	}
 	begun := *run.Flags
 	if begun.Unreadable != nil {
-		return f, nil, Exitf(ExitBadInput, "the run cannot be rescored: its flags cannot be read: %w", begun.Unreadable)
+		return f, nil, exit.BadInput("the run cannot be rescored: its flags cannot be read: %w", begun.Unreadable)
 	}
 	if begun.NoContent {
-		return f, nil, Exitf(ExitBadInput, "%s was run with --no-content: it keeps no answers that could be judged again", name)
+		return f, nil, exit.BadInput("%s was run with --no-content: it keeps no answers that could be judged again", name)
 	}
 	f.Rescore, f.ownService, f.ownSuites = dir, f.own(), len(files) > 0
 	f.Cases, f.Tags, f.Arms, f.Shard, f.Repeats, f.Vars = begun.Cases, begun.Tags, begun.Arms, begun.Shard, begun.Repeats, begun.Vars
@@ -59,7 +60,7 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 	for _, one := range run.Suites {
 		file := suiteFile(one)
 		if _, err := os.Stat(file); err != nil {
-			return f, nil, Exitf(ExitBadInput, "the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
+			return f, nil, exit.BadInput("the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
 		}
 		files = append(files, file)
 		if was, ref, err := interleaved(begun.Interleave); err == nil && was == one.File {
@@ -117,9 +118,9 @@ func (s *Session) openOrigin() error {
 	if service := s.Settings.Service.BaseURL; s.Flags.Emulator == "" && (service == "" || !s.oauth() && s.Settings.key == "") {
 		switch {
 		case s.embeds():
-			return Exitf(ExitBadInput, "scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+			return exit.BadInput("scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
 		case s.asksJudges():
-			return Exitf(ExitBadInput, "with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+			return exit.BadInput("with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
 		}
 	}
 	doc, err := OpenRun(s.Flags.Rescore)
@@ -128,7 +129,7 @@ func (s *Session) openOrigin() error {
 	}
 	if doc.Running {
 		_ = doc.Close() // it was only read
-		return Exitf(ExitBadInput, "%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
+		return exit.BadInput("%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
 	}
 	var files []string
 	for _, one := range s.Loaded.Suites {
@@ -183,7 +184,7 @@ func (o *origin) check(plan *runner.Plan) error {
 		}
 	}
 	if found == 0 && o.doc.Len() > 0 && plan.Size() > 0 {
-		return Exitf(ExitBadInput, "nothing that the suites ask was asked in %s: %d of its trials ask something else now, %d are new; scorers may change freely, prompts, targets and variables may not",
+		return exit.BadInput("nothing that the suites ask was asked in %s: %d of its trials ask something else now, %d are new; scorers may change freely, prompts, targets and variables may not",
 			o.doc.Run.ID, changed, added)
 	}
 	if changed+added > 0 {

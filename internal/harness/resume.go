@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -61,9 +62,9 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	w, doc, err := journal.Resume(dir)
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
-		return nil, Exitf(ExitBadInput, "there is no run %s%s", name, latest())
+		return nil, exit.BadInput("there is no run %s%s", name, latest())
 	case err != nil:
-		return nil, Exitf(ExitBadInput, "the run cannot be resumed: %w", err)
+		return nil, exit.BadInput("the run cannot be resumed: %w", err)
 	}
 	r := &Resumption{Dir: dir, doc: doc, journal: w, again: again, trust: flags.Trust, untrusted: flags.Untrusted, own: flags.own()}
 	if err := intact(doc); err != nil {
@@ -73,13 +74,13 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	r.Flags.Options = *doc.Run.Options()
 	if err := r.Flags.Unreadable; err != nil {
 		r.Close()
-		return nil, Exitf(ExitBadInput, "the run cannot be resumed: its flags cannot be read: %w", err)
+		return nil, exit.BadInput("the run cannot be resumed: its flags cannot be read: %w", err)
 	}
 	r.begun = r.Flags
 	r.merge(flags)
 	if was := doc.Run.Service.BaseURL; flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
 		r.Close()
-		return nil, Exitf(ExitBadInput, "the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere", dir, was, flags.BaseURL)
+		return nil, exit.BadInput("the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere", dir, was, flags.BaseURL)
 	}
 	return r, nil
 }
@@ -143,7 +144,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 	for i, one := range r.doc.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(snapshotDir(i))))
 		if err != nil {
-			return nil, Exitf(ExitBadInput, "the run cannot be resumed: its copy of the suite %s is gone: %w", one.Name, err)
+			return nil, exit.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", one.Name, err)
 		}
 		layers := overlay{regular.FS(snapshot)}
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
@@ -158,9 +159,9 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		s := l.take(layers, filepath.Base(one.Snapshot), one.File, opts)
 		switch changed := !l.Diags.HasErrors() && s.Hash() != one.Hash; {
 		case changed && !s.KeepsData():
-			return nil, Exitf(ExitBadInput, "the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be copied", one.Name)
+			return nil, exit.BadInput("the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be copied", one.Name)
 		case changed && !r.untrusted:
-			return nil, Exitf(ExitBadInput, "the run cannot be resumed: %s is not the copy of the suite %s with which it began; restore it, or run the suite again", filepath.Join(r.Dir, filepath.FromSlash(one.Snapshot)), one.Name)
+			return nil, exit.BadInput("the run cannot be resumed: %s is not the copy of the suite %s with which it began; restore it, or run the suite again", filepath.Join(r.Dir, filepath.FromSlash(one.Snapshot)), one.Name)
 		}
 		l.Suites = append(l.Suites, s)
 	}
@@ -176,7 +177,7 @@ func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
 	}
 	snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
 	if err != nil {
-		return Exitf(ExitBadInput, "the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
+		return exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
 	opts.Base, err = loadEarlier(overlay{regular.FS(snapshot), gitFiles{one.Dir, ref}}, filepath.Base(one.Snapshot), ref, *opts)
 	opts.BaseRef = ref
@@ -196,7 +197,7 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 	}
 	for i, s := range l.Suites {
 		if s.Hash() != r.doc.Run.Suites[i].Hash {
-			return nil, Exitf(ExitBadInput, "the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i])
+			return nil, exit.BadInput("the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i])
 		}
 	}
 	return l, nil
@@ -306,11 +307,11 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 			continue
 		}
 		if r.Flags.NoContent {
-			return nil, Exitf(ExitBadInput, "recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again")
+			return nil, exit.BadInput("recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again")
 		}
 		t, err := r.doc.Trial(place)
 		if err != nil {
-			return nil, Exitf(ExitBadInput, "the run cannot be read: %w", err)
+			return nil, exit.BadInput("the run cannot be read: %w", err)
 		}
 		todo.ids = append(todo.ids, t.ID)
 		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
@@ -439,14 +440,14 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 	w := r.journal
 	r.journal = nil // whoever carries out the plan closes it
 	if err := w.Resumed(&journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}); err != nil {
-		return Exitf(ExitIncomplete, "the run cannot be resumed: %w", errors.Join(err, w.Close()))
+		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	early, err := newSequential(&r.doc.Run, plan)
 	if err == nil && early != nil {
 		err = early.replay(r.doc, func(k journal.Known) bool { return r.settled(recorded{k, 0}) }, w)
 	}
 	if err != nil {
-		return Exitf(ExitIncomplete, "the run cannot be resumed: %w", errors.Join(err, w.Close()))
+		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
 	c.replies, c.anew = r.replies(), r.Flags.Rescore == "" || r.Flags.AskJudges

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -72,7 +73,7 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 	known, open := s.Metrics()
 	for _, m := range rule.Metrics {
 		if !open && !slices.Contains(known, m.Name) {
-			return Exitf(ExitBadInput, "%s has no metric %s; %s", s.Name, m.Name, diag.DidYouMean(m.Name, known))
+			return exit.BadInput("%s has no metric %s; %s", s.Name, m.Name, diag.DidYouMean(m.Name, known))
 		}
 	}
 	return nil
@@ -83,36 +84,36 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 	var base map[string]*compare.Side // of another run
 	for _, m := range rule.Metrics {
 		if rule.StopEarly && eval.IsRatio(m.Name) {
-			return Exitf(ExitBadInput, "the gate of %s stops early, which does not go with %s: ratios are judged at the end", suite, m.Name)
+			return exit.BadInput("the gate of %s stops early, which does not go with %s: ratios are judged at the end", suite, m.Name)
 		}
 	}
 	switch {
 	case rule.Suffix != "":
 	case rule.Arm != "":
 		if names := armNames(plan); len(names) > 0 && !slices.Contains(names, rule.Arm) {
-			return Exitf(ExitBadInput, "the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm, diag.DidYouMean(rule.Arm, names))
+			return exit.BadInput("the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm, diag.DidYouMean(rule.Arm, names))
 		}
 	default:
 		path, err := FindBaseline(rule.Run)
 		if err != nil {
-			return Exitf(ExitIncomplete, "%s is to be compared, and %w; --no-baseline runs without", suite, err)
+			return exit.Incomplete("%s is to be compared, and %w; --no-baseline runs without", suite, err)
 		}
 		d, err := journal.Open(path)
 		if err != nil {
-			return Exitf(ExitIncomplete, "%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, rule.Run, err)
+			return exit.Incomplete("%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, rule.Run, err)
 		}
 		defer d.Close() //nolint:errcheck // it was only read
 		switch {
 		case d.Running:
-			return Exitf(ExitIncomplete, "the baseline %s still goes on; --no-baseline runs without", rule.Run)
+			return exit.Incomplete("the baseline %s still goes on; --no-baseline runs without", rule.Run)
 		case d.Partial():
-			return Exitf(ExitIncomplete, "the baseline %s is not complete; --no-baseline runs without", rule.Run)
+			return exit.Incomplete("the baseline %s is not complete; --no-baseline runs without", rule.Run)
 		case d.Summary.Counts.Asked() == 0:
-			return Exitf(ExitIncomplete, "the baseline %s is blank: nothing was asked; --no-baseline runs without", rule.Run)
+			return exit.Incomplete("the baseline %s is blank: nothing was asked; --no-baseline runs without", rule.Run)
 		case len(d.Stops) > 0:
-			return Exitf(ExitIncomplete, "the baseline %s stopped early, once its own verdict was known; --no-baseline runs without", rule.Run)
+			return exit.Incomplete("the baseline %s stopped early, once its own verdict was known; --no-baseline runs without", rule.Run)
 		case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
-			return Exitf(ExitIncomplete, "the baseline %s has no suite %s; --no-baseline runs without", rule.Run, suite)
+			return exit.Incomplete("the baseline %s has no suite %s; --no-baseline runs without", rule.Run, suite)
 		}
 		rule.Path, rule.RunID = absolutePath(path), d.Run.ID
 		if base, err = baseSides(path, suite); err != nil {
@@ -124,7 +125,7 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 		return nil
 	}
 	if len(unitsOf(suite, rule, plan, nil)) == 0 && plan.Size() > 0 {
-		return Exitf(ExitBadInput, "the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
+		return exit.BadInput("the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
 	}
 	return s.checkReach(suite, rule, plan, base)
 }
@@ -152,7 +153,7 @@ func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner
 				what = "independent units (clusters count as one)"
 			}
 			if arm.units == 0 && base != nil {
-				return Exitf(ExitIncomplete, "%s on %s: no case is in the baseline as it is now (variables, scorers); name a new baseline, or --no-baseline runs without", suite, arm.name)
+				return exit.Incomplete("%s on %s: no case is in the baseline as it is now (variables, scorers); name a new baseline, or --no-baseline runs without", suite, arm.name)
 			}
 			text := fmt.Sprintf("%s on %s: %d %s can never show that the pass rate is not worse by a margin of %g; you need %d without a single flip",
 				suite, arm.name, arm.units, what, m.Margin, need)
@@ -167,7 +168,7 @@ func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner
 				s.Notice("warning: " + text)
 				continue
 			}
-			return Exitf(ExitBadInput, "%s; --no-baseline or --on-inconclusive warn runs all the same", text)
+			return exit.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
 		}
 	}
 	return nil

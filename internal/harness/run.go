@@ -13,10 +13,10 @@ import (
 	"regexp"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -54,17 +54,17 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if dir == "" {
 		dir = filepath.Join(runsDir, run.ID)
 		if err := ignoreByGit(".evalrun"); err != nil {
-			return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+			return "", exit.BadInput("the run directory cannot be made: %w", err)
 		}
 	}
 	copies := s.snapshots()
 	run.Copies = journal.CopiesOf(copies)
 	if err := s.sign(run, dir); err != nil {
-		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
 	w, err := journal.Create(dir, run, copies)
 	if err != nil {
-		return "", Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
 	expectRun(run, dir)
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
@@ -132,20 +132,20 @@ func CheckOut(dir string) error {
 	if dir == "" {
 		dir = filepath.Join(runsDir, "new")
 	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
-		return Exitf(ExitBadInput, "%s holds a run already", dir)
+		return exit.BadInput("%s holds a run already", dir)
 	}
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		switch {
 		case err == nil && !info.IsDir():
-			return Exitf(ExitBadInput, "the run directory cannot be made: %s is not a folder", at)
+			return exit.BadInput("the run directory cannot be made: %s is not a folder", at)
 		case err == nil:
 			if err := writable(filepath.Join(at, "x")); err != nil {
-				return Exitf(ExitBadInput, "the run directory cannot be made in %s: %w", at, err)
+				return exit.BadInput("the run directory cannot be made in %s: %w", at, err)
 			}
 			return nil
 		case filepath.Dir(at) == at:
-			return Exitf(ExitBadInput, "the run directory cannot be made: %w", err)
+			return exit.BadInput("the run directory cannot be made: %w", err)
 		}
 	}
 }
@@ -393,21 +393,13 @@ func (c *consumer) halt(reason eval.EndReason, message string) {
 func (c *consumer) finish() error {
 	if c.broken != nil {
 		_ = c.journal.Close() // it is broken already
-		return Exitf(ExitIncomplete, "the run stopped: %w", c.broken)
+		return exit.Incomplete("the run stopped: %w", c.broken)
 	}
 	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
 	spent := c.session.ledger.Spent()
 	c.end.Spent = &spent
 	if err := c.journal.Finish(&c.end); err != nil {
-		return Exitf(ExitIncomplete, "the run file cannot be finished: %w", err)
+		return exit.Incomplete("the run file cannot be finished: %w", err)
 	}
 	return nil
-}
-
-// ExitOfSignal is the exit code of a run that a signal ended. A terminal that goes away asks a program to end as SIGTERM does.
-func ExitOfSignal(name string) int {
-	if name == syscall.SIGTERM.String() || name == syscall.SIGHUP.String() {
-		return ExitTerminated
-	}
-	return ExitInterrupted
 }

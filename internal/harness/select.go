@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -58,14 +59,14 @@ func (l *Loaded) selectTrials(f Flags, apiVersion string) (*selection, error) {
 		}
 		doc, err := OpenRun(one.run)
 		if err != nil {
-			return nil, Exitf(ExitBadInput, "%s: %w", one.flag, err)
+			return nil, exit.BadInput("%s: %w", one.flag, err)
 		}
 		filter, err := one.filter(doc)
 		if err == nil {
 			err = doc.Close()
 		}
 		if err != nil {
-			return nil, Exitf(ExitBadInput, "%s: the run %s cannot be read: %w", one.flag, one.run, err)
+			return nil, exit.BadInput("%s: the run %s cannot be read: %w", one.flag, one.run, err)
 		}
 		*one.id = doc.Run.ID
 		filter.nothing = fmt.Sprintf(": %s %s: %s", one.flag, one.run, filter.nothing)

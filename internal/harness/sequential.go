@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -114,12 +115,12 @@ func armsOf(plan *runner.Plan, suite string) (n int) {
 func baseSides(path, suite string) (map[string]*compare.Side, error) {
 	d, err := journal.Open(path)
 	if err != nil {
-		return nil, Exitf(ExitIncomplete, "the baseline cannot be read: %w", err)
+		return nil, exit.Incomplete("the baseline cannot be read: %w", err)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
 	sides, err := sidesOf(d)
 	if err != nil {
-		return nil, Exitf(ExitIncomplete, "the baseline cannot be read: %w", err)
+		return nil, exit.Incomplete("the baseline cannot be read: %w", err)
 	}
 	out := map[string]*compare.Side{}
 	for _, s := range sides {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/suite"
@@ -46,7 +47,7 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 	m := merger{suites: l.Suites}
 	if f.Emulator != "" {
 		if f.BaseURL != "" {
-			return Settings{}, Exitf(ExitBadInput, "--emulator and --base-url name two services: choose one")
+			return Settings{}, exit.BadInput("--emulator and --base-url name two services: choose one")
 		}
 		f.BaseURL = EmulatorURL
 	}
@@ -79,16 +80,16 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 	s.Limits.Models, s.getenv = m.models(), getenv
 	var err error
 	if s.trust, err = trust.Load(getenv); err != nil {
-		return s, Exitf(ExitBadInput, "%w", err)
+		return s, exit.BadInput("%w", err)
 	}
 	if s.Prices, err = prices(&m, l, f.Prices); err != nil {
 		return s, err
 	}
 	if len(m.differ) > 0 {
-		return s, Exitf(ExitBadInput, "the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it by flags", strings.Join(m.differ, ", "))
+		return s, exit.BadInput("the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it by flags", strings.Join(m.differ, ", "))
 	}
 	if s.Limits.BudgetMoney > 0 && s.Prices == nil {
-		return s, Exitf(ExitBadInput, "a budget of money needs a price list: `prices: FILE` in the suite, or --prices FILE")
+		return s, exit.BadInput("a budget of money needs a price list: `prices: FILE` in the suite, or --prices FILE")
 	}
 	if err := s.check(); err != nil {
 		return s, err
@@ -102,7 +103,7 @@ func prices(m *merger, l *Loaded, file string) (*eval.Prices, error) {
 	if file != "" {
 		src, err := regular.ReadInput(file, maxInput)
 		if err != nil {
-			return nil, Exitf(ExitBadInput, "the price list cannot be read: %w", err)
+			return nil, exit.BadInput("the price list cannot be read: %w", err)
 		}
 		one := &Loaded{sources: map[string][]byte{file: src}}
 		p := suite.LoadPrices(file, src, &one.Diags)
@@ -127,20 +128,20 @@ func prices(m *merger, l *Loaded, file string) (*eval.Prices, error) {
 func (s *Settings) check() error {
 	switch {
 	case !slices.Contains(eval.APIVersions, s.Service.APIVersion):
-		return Exitf(ExitBadInput, "the API version is v1 or v1beta, not %q", s.Service.APIVersion)
+		return exit.BadInput("the API version is v1 or v1beta, not %q", s.Service.APIVersion)
 	case !slices.Contains(suite.AuthKinds, s.Service.Auth):
-		return Exitf(ExitBadInput, "the way to authenticate is %s, not %q", strings.Join(suite.AuthKinds, " or "), s.Service.Auth)
+		return exit.BadInput("the way to authenticate is %s, not %q", strings.Join(suite.AuthKinds, " or "), s.Service.Auth)
 	case !suite.HeaderPrefix.MatchString(s.Service.HeaderPrefix):
-		return Exitf(ExitBadInput, "%q is not the beginning of a header name", s.Service.HeaderPrefix)
+		return exit.BadInput("%q is not the beginning of a header name", s.Service.HeaderPrefix)
 	case s.Service.Project != "" && !suite.Project.MatchString(s.Service.Project):
-		return Exitf(ExitBadInput, "%q is not the id of a cloud project", s.Service.Project)
+		return exit.BadInput("%q is not the id of a cloud project", s.Service.Project)
 	case s.Service.AuthScopeBase != "" && suite.CheckScopeBase(s.Service.AuthScopeBase) != "":
-		return Exitf(ExitBadInput, "%s", suite.CheckScopeBase(s.Service.AuthScopeBase))
+		return exit.BadInput("%s", suite.CheckScopeBase(s.Service.AuthScopeBase))
 	case strings.ContainsFunc(s.key, unicode.IsControl):
-		return Exitf(ExitBadInput, "EVALRUN_API_KEY holds a line break or another control character")
+		return exit.BadInput("EVALRUN_API_KEY holds a line break or another control character")
 	case s.Service.BaseURL != "":
 		if problem := suite.CheckBaseURL(s.Service.BaseURL); problem != "" {
-			return Exitf(ExitBadInput, "%s", problem)
+			return exit.BadInput("%s", problem)
 		}
 	}
 	return nil

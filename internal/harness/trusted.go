@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
@@ -64,7 +65,7 @@ func signed(d *journal.Document, keys *trust.Keys) bool {
 // intact wants the copies of the suites to be those with which the run began.
 func intact(d *journal.Document) error {
 	if err := d.CheckCopies(); err != nil {
-		return Exitf(ExitBadInput, "the run %s cannot be used any more: %w; restore the file, or run the suite again", d.Dir, err)
+		return exit.BadInput("the run %s cannot be used any more: %w; restore the file, or run the suite again", d.Dir, err)
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (c *claims) check(how string) error {
 	if c.run.Run.Signature != "" {
 		why = "was signed by somebody else, or was moved or changed since"
 	}
-	return Exitf(ExitBadInput, "the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program, and the service is that of your own flags and environment",
+	return exit.BadInput("the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program, and the service is that of your own flags and environment",
 		c.run.Dir, why, how, strings.Join(would, ""))
 }
 

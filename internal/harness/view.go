@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -34,7 +35,7 @@ func FindRuns(named []string) ([]string, error) {
 	for _, name := range named {
 		found := runsAt(name)
 		if len(found) == 0 {
-			return nil, Exitf(ExitBadInput, "there is no run %s, and no folder of that name with runs in it%s", name, latest())
+			return nil, exit.BadInput("there is no run %s, and no folder of that name with runs in it%s", name, latest())
 		}
 		for _, path := range found {
 			add(path)

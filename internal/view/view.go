@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -80,7 +81,7 @@ func Start(o Options) (*Server, error) {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", o.Listen)
 	if err != nil {
-		return nil, harness.Exitf(harness.ExitBadInput, "the viewer cannot listen on %s: %w", o.Listen, err)
+		return nil, exit.BadInput("the viewer cannot listen on %s: %w", o.Listen, err)
 	}
 	s := &Server{
 		options: o, done: make(chan struct{}), runs: newRuns(o.Named, paths), opened: newOpenRuns(), compared: &comparisons{},

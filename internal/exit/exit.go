@@ -1,0 +1,76 @@
+// Package exit holds the exit codes of the commands, and errors that carry one.
+package exit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+)
+
+// The exit codes.
+const (
+	CodeOK           = 0
+	CodeFailed       = 1   // judged, and not good enough
+	CodeBadInput     = 2   // nothing was sent
+	CodeInconclusive = 3   // a comparison cannot decide yet, and the gate says that this fails
+	CodeIncomplete   = 4   // because of the service, the budget, or an empty selection
+	CodeInterrupted  = 130 // SIGINT
+	CodeTerminated   = 143 // SIGTERM and SIGHUP
+)
+
+// Error is an error with the exit code it means.
+type Error struct {
+	Code int
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// BadInput makes an error with CodeBadInput; the arguments are those of fmt.Errorf.
+func BadInput(format string, args ...any) error {
+	return &Error{CodeBadInput, fmt.Errorf(format, args...)}
+}
+
+// Incomplete makes an error with CodeIncomplete; the arguments are those of fmt.Errorf.
+func Incomplete(format string, args ...any) error {
+	return &Error{CodeIncomplete, fmt.Errorf(format, args...)}
+}
+
+// With gives an error an exit code.
+func With(code int, err error) error { return &Error{code, err} }
+
+// Of is the exit code that an error means: CodeOK for nil, its own, or else CodeBadInput.
+func Of(err error) int {
+	var e *Error
+	switch {
+	case err == nil:
+		return CodeOK
+	case errors.As(err, &e):
+		return e.Code
+	}
+	return CodeBadInput
+}
+
+// OfSignal is the exit code of a command that a signal ended, by the signal's name. SIGHUP, from a terminal that goes away, counts as
+// SIGTERM.
+func OfSignal(name string) int {
+	if name == syscall.SIGTERM.String() || name == syscall.SIGHUP.String() {
+		return CodeTerminated
+	}
+	return CodeInterrupted
+}
+
+// severity orders the codes: the first of several wins.
+var severity = [...]int{CodeInterrupted, CodeTerminated, CodeFailed, CodeIncomplete, CodeInconclusive, CodeOK}
+
+// Worst is the code that counts among several.
+func Worst(codes ...int) int {
+	for _, code := range severity {
+		if slices.Contains(codes, code) {
+			return code
+		}
+	}
+	return CodeOK
+}
