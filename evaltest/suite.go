@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -152,7 +153,7 @@ func (s *suiteTest) directory() (dir string, kept bool, err error) {
 // judge opens the run that has ended and has the subtests tell what is in it.
 func (s *suiteTest) judge(dir string) (err error) {
 	s.t.Helper()
-	d, err := harness.OpenRun(dir)
+	d, err := rundir.At("").Open(dir)
 	if err != nil {
 		return err
 	}

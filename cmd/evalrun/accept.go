@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -62,7 +63,7 @@ func completeCases(cmd *cobra.Command, args []string, text string) ([]string, co
 	if len(args) != 1 {
 		return completeRuns(cmd, args, text)
 	}
-	doc, err := harness.OpenRun(args[0])
+	doc, err := rundir.At("").Open(args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

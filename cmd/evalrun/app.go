@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -31,6 +32,7 @@ type app struct {
 	// resized tells the columns of standard error as they are now; optional.
 	resized func() int
 	browse  func(address string) error
+	dir     rundir.Dir // where relative paths begin
 }
 
 // version is set by the linker in releases.

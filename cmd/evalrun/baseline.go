@@ -30,7 +30,7 @@ func (a *app) baselineCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "show NAME", Short: "Report the run that has the name", Args: exactly(1),
 			RunE: func(_ *cobra.Command, args []string) error {
-				d, err := openBaseline(args[0])
+				d, err := a.openBaseline(args[0])
 				if err != nil {
 					return err
 				}
@@ -45,7 +45,7 @@ func (a *app) baselineCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "list", Short: "List the names", Args: exactly(0),
 			RunE: func(*cobra.Command, []string) error {
-				named, err := harness.Baselines()
+				named, err := a.dir.Baselines()
 				if err != nil {
 					return err
 				}
@@ -65,11 +65,11 @@ func (a *app) setCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "set NAME RUN", Short: "Name a complete run, or an exported file", Args: exactly(2), ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			before, err := harness.Baselines()
+			before, err := a.dir.Baselines()
 			if err != nil {
 				return err
 			}
-			b, err := harness.SetBaseline(args[0], args[1])
+			b, err := a.dir.SetBaseline(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func (a *app) exportCommand() *cobra.Command {
 			if out == "" {
 				return exit.BadInput("say where to: -o FILE")
 			}
-			if err := harness.Export(args[0], out); err != nil {
+			if err := harness.Export(a.dir, args[0], out); err != nil {
 				return err
 			}
 			if out != "-" {

@@ -136,7 +136,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 }
 
 func (a *app) compared(ctx context.Context, args []string, o compareOptions) (*eval.Comparison, *eval.BaselineRule, error) {
-	base, head, err := openTwo(args)
+	base, head, err := a.openTwo(args)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,15 +181,15 @@ func (a *app) chooser(ctx context.Context, base, head *journal.Document, o compa
 }
 
 // openTwo opens both sides at once, which is half of what a comparison takes. One run is both sides.
-func openTwo(names []string) (base, head *journal.Document, err error) {
+func (a *app) openTwo(names []string) (base, head *journal.Document, err error) {
 	if len(names) == 1 {
-		base, err = openBaseline(names[0])
+		base, err = a.openBaseline(names[0])
 		return base, base, err
 	}
 	var failed error
 	var opening sync.WaitGroup
-	opening.Go(func() { base, failed = openBaseline(names[0]) })
-	head, err = openBaseline(names[1])
+	opening.Go(func() { base, failed = a.openBaseline(names[0]) })
+	head, err = a.openBaseline(names[1])
 	opening.Wait()
 	if err = cmp.Or(failed, err); err == nil {
 		return base, head, nil
@@ -202,10 +202,10 @@ func openTwo(names []string) (base, head *journal.Document, err error) {
 	return nil, nil, err
 }
 
-func openBaseline(name string) (*journal.Document, error) {
-	path, err := harness.FindBaseline(name)
+func (a *app) openBaseline(name string) (*journal.Document, error) {
+	path, err := a.dir.FindBaseline(name)
 	if err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
-	return harness.OpenRun(path)
+	return a.dir.Open(path)
 }

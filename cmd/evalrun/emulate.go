@@ -47,7 +47,7 @@ func (a *app) emulateCommand() *cobra.Command {
 }
 
 func (a *app) emulate(o emulateOptions) error {
-	script, err := harness.Script(o.script)
+	script, err := harness.Script(a.dir, o.script)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -152,7 +153,7 @@ func completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return append(harness.Runs(), "latest"), cobra.ShellCompDirectiveDefault
+	return append(rundir.At("").IDs(), "latest"), cobra.ShellCompDirectiveDefault
 }
 
 // untrustedFlag is for suites of people who must not choose where the key goes.

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/history"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
 )
 
 // historyOptions are the flags of `evalrun history`.
@@ -57,11 +56,11 @@ func (a *app) history(dirs []string, o historyOptions) error {
 	}
 	if o.rebuild {
 		tell := func(what string) { fmt.Fprintf(a.err, "evalrun: left out: %s\n", diag.CleanLine(what)) }
-		if err := harness.RebuildHistory(dirs, tell); err != nil {
+		if err := a.dir.RebuildHistory(dirs, tell); err != nil {
 			return err
 		}
 	}
-	s, err := harness.OpenHistory()
+	s, err := a.dir.OpenHistory()
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (a *app) noHistory(o historyOptions) error {
 		return a.printJSON(historyView{Version: 1, Runs: []history.Run{}, Courses: []historyCourse{}})
 	}
 	hint := "it begins with the next run"
-	if n := len(harness.Runs()); n > 0 {
+	if n := len(a.dir.IDs()); n > 0 {
 		hint = "`evalrun history --rebuild` makes it from " + diag.Count(n, "run") + " below .evalrun/runs"
 	}
 	_, err := fmt.Fprintf(a.out, "no history yet: %s\n", hint)

@@ -44,7 +44,7 @@ func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 	if o.labels == "" {
 		return exit.BadInput("say what people think of the answers: --labels FILE")
 	}
-	doc, err := harness.OpenRun(run)
+	doc, err := a.dir.Open(run)
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,11 @@ func (a *app) mergeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := harness.CheckOut(f.Out); err != nil {
+			if err := a.dir.Check(f.Out); err != nil {
 				return err
 			}
 			opened := a.smallHeap()
-			dir, err := harness.Merge(args, f.Out, a.getenv)
+			dir, err := harness.Merge(a.dir, args, f.Out, a.getenv)
 			if err != nil {
 				return err
 			}

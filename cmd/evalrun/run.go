@@ -89,7 +89,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := harness.CheckOut(o.Out); err != nil {
+	if err := a.dir.Check(o.Out); err != nil {
 		return err
 	}
 	session, progress, err := a.watched(loaded, settings, o.Flags, o)
@@ -236,7 +236,7 @@ func (a *app) smallHeap() (opened func()) {
 // openRun opens a run for its reports.
 func (a *app) openRun(name string) (*journal.Document, error) {
 	defer a.smallHeap()()
-	doc, err := harness.OpenRun(name)
+	doc, err := a.dir.Open(name)
 	if err == nil {
 		harness.ApplyGate(doc)
 	}
@@ -258,7 +258,7 @@ func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, o runOpt
 	options := a.reportOptions()
 	options.Verbose = o.verbose
 	written, err := harness.WriteReports(doc, outputs, a.out, options)
-	a.explain(harness.Remember(doc)) // nothing depends on it
+	a.explain(a.dir.Remember(doc)) // nothing depends on it
 	if err != nil {
 		return exit.With(exit.Worst(doc.Gate.Exit, exit.CodeIncomplete), err)
 	}

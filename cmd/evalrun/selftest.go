@@ -44,7 +44,7 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if err != nil {
 		return err
 	}
-	doc, err := openBaseline(o.against)
+	doc, err := a.openBaseline(o.against)
 	if err != nil {
 		return err
 	}

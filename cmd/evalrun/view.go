@@ -39,7 +39,7 @@ func (a *app) viewCommand() *cobra.Command {
 func (a *app) view(named []string, o viewOptions) error {
 	signals, release := a.signals()
 	defer release()
-	server, err := view.Start(view.Options{Listen: o.listen, Named: named})
+	server, err := view.Start(view.Options{Dir: a.dir, Listen: o.listen, Named: named})
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func Accepting(name string, files []string, f Flags) (Flags, []string, error) {
 
 // Accept compares the answers of a run with the expected ones of its suites.
 func Accept(l *Loaded, f Flags) (*Acceptance, error) {
-	doc, err := OpenRun(f.Rescore)
+	doc, err := f.Dir.Open(f.Rescore)
 	if err != nil {
 		return nil, err
 	}

@@ -2,164 +2,44 @@ package harness
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// BaselinesFile names baselines; it is meant to be committed.
-const BaselinesFile = "baselines.json"
-
-// Baseline is a run that has a name.
-type Baseline struct {
-	Run   string `json:"run"`  // its id
-	Path  string `json:"path"` // of the run directory or the exported file, from where the names are
-	SetAt string `json:"setAt"`
-}
-
-// Baselines reads the names in the working directory; without the file there are none.
-func Baselines() (map[string]Baseline, error) {
-	named := map[string]Baseline{}
-	data, err := regular.ReadFile(BaselinesFile, maxInput)
-	if errors.Is(err, fs.ErrNotExist) {
-		return named, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &named)
-	}
-	if err != nil {
-		return nil, exit.BadInput("%s cannot be read: %w", BaselinesFile, err)
-	}
-	for name, b := range named {
-		if b.Path == "" {
-			return nil, exit.BadInput("%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", BaselinesFile, name, name)
-		}
-	}
-	if named == nil { // the file says null
-		named = map[string]Baseline{}
-	}
-	return named, nil
-}
-
-// SetBaseline gives a run a name. Only complete runs can be baselines.
-func SetBaseline(name, run string) (*Baseline, error) {
-	if name == "latest" {
-		return nil, exit.BadInput("latest is the newest run below %s, and no name of a baseline", runsDir)
-	}
-	if !baselineName.MatchString(name) {
-		return nil, exit.BadInput("%q is no name of a baseline: letters, digits, dot, dash and underscore", name)
-	}
-	d, err := OpenRun(run)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close() //nolint:errcheck // it was only read
-	if err := usable(d, run); err != nil {
-		return nil, err
-	}
-	named, err := Baselines()
-	if err != nil {
-		return nil, err
-	}
-	path := d.Path()
-	if here, err := os.Getwd(); err == nil {
-		if abs, err := filepath.Abs(path); err == nil {
-			if rel, err := filepath.Rel(here, abs); err == nil && !strings.HasPrefix(rel, "..") {
-				path = rel
-			}
-		}
-	}
-	b := Baseline{Run: d.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
-	named[name] = b
-	data, err := json.MarshalIndent(named, "", "  ")
-	if err == nil {
-		err = atomic.Write(BaselinesFile, 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
-	}
-	if err != nil {
-		return nil, exit.BadInput("%s cannot be written: %w", BaselinesFile, err)
-	}
-	return &b, nil
-}
-
-// usable says why a run is no baseline.
-func usable(d *journal.Document, name string) error {
-	switch {
-	case d.Running:
-		return exit.BadInput("the run %s still goes on", name)
-	case len(d.Stops) > 0:
-		return exit.BadInput("the run %s stopped early, once its verdict was known: a baseline asks all of its cases", name)
-	case d.Partial():
-		return exit.BadInput("the run %s is not complete; a baseline that lacks trials compares with nothing", name)
-	case d.Summary.Counts.Asked() == 0:
-		return exit.BadInput("the run %s is blank: nothing was asked", name)
-	}
-	return nil
-}
-
-// FindBaseline is where a baseline is: that of a name, a run by its id or directory, or a file that was exported.
-func FindBaseline(name string) (path string, err error) {
-	named, err := Baselines()
-	if err != nil {
-		return "", err
-	}
-	if b, ok := named[name]; ok {
-		return filepath.FromSlash(b.Path), nil
-	}
-	path = runPath(name)
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	var names []string
-	for n := range named {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	hint := diag.DidYouMean(name, names)
-	if len(names) == 0 {
-		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help verdicts#a-gate`)"
-	}
-	return "", fmt.Errorf("there is no baseline, run or file %s; %s", name, hint)
-}
-
 // Export writes what a comparison needs of a run to one file: a run file without prompts, answers and what may quote them.
-func Export(name, out string) error {
-	path, err := FindBaseline(name)
+func Export(at rundir.Dir, name, out string) error {
+	path, err := at.FindBaseline(name)
 	if err != nil {
 		return exit.BadInput("%w", err)
 	}
-	d, err := OpenRun(path)
+	d, err := at.Open(path)
 	if err != nil {
 		return err
 	}
 	defer d.Close() //nolint:errcheck // it was only read
-	if err := usable(d, path); err != nil {
+	if err := rundir.Usable(d, path); err != nil {
 		return err
 	}
 	if out == standard {
 		return d.Export(os.Stdout)
 	}
-	if err := writable(out); err != nil {
+	if err := rundir.Writable(at.Join(out)); err != nil {
 		return exit.BadInput("%s cannot be written: %w", out, err)
 	}
-	if err := writeFile(out, d.Export); err != nil {
+	if err := rundir.WriteFile(at.Join(out), d.Export); err != nil {
 		return exit.Incomplete("%s cannot be written: %w", out, err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -112,7 +113,7 @@ func benchRun(b *testing.B, url string, trials, concurrency int, scorers string)
 	if err != nil {
 		b.Fatal(err)
 	}
-	doc, err := OpenRun(dir)
+	doc, err := rundir.At("").Open(dir)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func BenchmarkMerge(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		if _, err := Merge(names, filepath.Join(dir, fmt.Sprint("merged", n)), func(string) string { return "" }); err != nil {
+		if _, err := Merge(rundir.At(""), names, filepath.Join(dir, fmt.Sprint("merged", n)), func(string) string { return "" }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -139,7 +139,7 @@ func (s *Session) wire() {
 		if s.emulator != nil {
 			who = "emulator " + s.Flags.Emulator + " " + strconv.FormatUint(s.Flags.Seed, 10)
 		}
-		s.service = flow.Cache(record.Cache{Dir: cacheDir, Service: who}, s.service, func(text string) { s.Notice(text) })
+		s.service = flow.Cache(record.Cache{Dir: s.Flags.Dir.Cache(), Service: who}, s.service, func(text string) { s.Notice(text) })
 	}
 	if s.origin != nil {
 		s.service = judgingAgain{s.service, s.origin.doc.Run.Models, s.Flags.AskJudges}
@@ -158,14 +158,11 @@ func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
 	}
 }
 
-// cacheDir holds the answers that --cache keeps over runs.
-var cacheDir = filepath.Join(".evalrun", "cache")
-
 // emulatorKey is the key with which a session talks to its own emulator.
 const emulatorKey = "the-embedded-emulator"
 
 func (s *Session) startEmulator() error {
-	script, err := Script(s.Flags.Emulator)
+	script, err := Script(s.Flags.Dir, s.Flags.Emulator)
 	if err != nil {
 		return err
 	}
@@ -178,11 +175,11 @@ func (s *Session) startEmulator() error {
 }
 
 // Script reads an emulator script; eval.DemoScript is the one that evalrun brings.
-func Script(path string) (*emulator.Script, error) {
+func Script(dir rundir.Dir, path string) (*emulator.Script, error) {
 	if path == eval.DemoScript {
 		return emulator.DemoScript(), nil
 	}
-	src, err := regular.ReadInput(path, maxInput)
+	src, err := regular.ReadInput(dir.Join(path), maxInput)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, exit.BadInput("the emulator's script cannot be read: there is no file %s", path)
 	}

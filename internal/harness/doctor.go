@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang/oauth"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -328,7 +329,7 @@ func (d *Doctor) models(ctx context.Context, session *Session, listed []eval.Mod
 
 // runFolder tries to write where runs are kept, in the folder above when that is not there yet.
 func (d *Doctor) runFolder() {
-	dir, err := filepath.Abs(runsDir)
+	dir, err := filepath.Abs(rundir.Runs)
 	for err == nil {
 		if _, missing := os.Stat(dir); !errors.Is(missing, os.ErrNotExist) || filepath.Dir(dir) == dir {
 			break
@@ -343,10 +344,10 @@ func (d *Doctor) runFolder() {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		d.problem("runs", exit.CodeBadInput, fmt.Sprintf("no run can be kept in %s: %v", runsDir, err), "work in a folder of your own, or name one by --out", "run-file")
+		d.problem("runs", exit.CodeBadInput, fmt.Sprintf("no run can be kept in %s: %v", rundir.Runs, err), "work in a folder of your own, or name one by --out", "run-file")
 		return
 	}
-	d.ok("runs", "they are kept in %s, which can be written", runsDir)
+	d.ok("runs", "they are kept in %s, which can be written", rundir.Runs)
 }
 
 func (d *Doctor) terminal() {

@@ -22,6 +22,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -29,6 +30,7 @@ import (
 // Flags are the choices of a command that go beyond the suites.
 type Flags struct {
 	eval.Options
+	Dir     rundir.Dir    // where relative paths begin
 	Scorers scorers.Table // kinds of a program's own, beside the built-in ones
 
 	// Trust says that a run which others made may send the key to its address and start its programs.
@@ -45,9 +47,7 @@ func (f *Flags) absolute() {
 		if *path == "" || *path == standard || path == &f.Emulator && *path == eval.DemoScript {
 			continue
 		}
-		if abs, err := filepath.Abs(*path); err == nil {
-			*path = abs
-		}
+		*path = f.Dir.Abs(*path)
 	}
 }
 
@@ -96,7 +96,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 		if file == interleave {
 			refOf = ref
 		}
-		s, err := l.load(file, refOf, opts)
+		s, err := l.load(flags.Dir, file, refOf, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -110,11 +110,12 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 }
 
 // load loads a suite, with an earlier version of it beside it when ref names one.
-func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error) {
+func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
 	if file == standard {
-		return l.standardInput(opts)
+		return l.standardInput(in, opts)
 	}
-	info, err := os.Stat(file)
+	path := in.Join(file)
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, exit.BadInput("there is no file %s", file)
@@ -125,7 +126,7 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 	}
 	// The root confines everything that the suite names, symbolic links included.
 	// The suite itself is the user's word, and may be a link to somewhere else.
-	real, err := filepath.EvalSymlinks(file)
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, exit.BadInput("%s cannot be read: %w", file, err)
 	}
@@ -149,15 +150,12 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 }
 
 // standardInput loads the suite that is on standard input, whose folder is the working directory.
-func (l *Loaded) standardInput(opts suite.Options) (*suite.Suite, error) {
+func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
 	text, err := regular.ReadInput(standard, maxInput)
 	if err != nil {
 		return nil, exit.BadInput("the suite cannot be read: %w", err)
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, exit.BadInput("the suite's folder is gone: %w", err)
-	}
+	dir := in.Abs("")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, exit.BadInput("%s cannot be read: %w", dir, err)

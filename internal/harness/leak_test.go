@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -246,7 +247,7 @@ func leakRun(t *testing.T, url string, cases, abandon int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := OpenRun(dir)
+	doc, err := rundir.At("").Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // Merge joins the runs of all shards of one plan into a run of its own, in the order of the plan, and returns its
 // directory. Shards of several plans, missing ones, one that comes twice and unfinished ones are bad input.
-func Merge(names []string, out string, getenv func(string) string) (dir string, err error) {
+func Merge(at rundir.Dir, names []string, out string, getenv func(string) string) (dir string, err error) {
 	shards := make([]*journal.Document, 0, len(names))
 	defer func() {
 		for _, d := range shards {
@@ -29,7 +30,7 @@ func Merge(names []string, out string, getenv func(string) string) (dir string, 
 		}
 	}()
 	for _, name := range names {
-		d, err := OpenRun(name)
+		d, err := at.Open(name)
 		if err != nil {
 			return "", err
 		}
@@ -42,11 +43,8 @@ func Merge(names []string, out string, getenv func(string) string) (dir string, 
 		return "", err
 	}
 	run := mergedHead(shards)
-	if dir = out; dir == "" {
-		dir = filepath.Join(runsDir, run.ID)
-		if err := ignoreByGit(".evalrun"); err != nil {
-			return "", exit.BadInput("the run directory cannot be made: %w", err)
-		}
+	if dir, err = at.Make(out, run.ID); err != nil {
+		return "", err
 	}
 	snapshots, err := copied(filepath.Join(shards[0].Dir, "suites"))
 	if err != nil {

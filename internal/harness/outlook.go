@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -38,7 +39,7 @@ func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOut
 		}
 		var base map[string]*compare.Side
 		if !rule.Within() {
-			base = plannedBase(rule.Run, one.Name, f)
+			base = plannedBase(flags.Dir, rule.Run, one.Name, f)
 		}
 		at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == eval.MetricPass })
 		if at < 0 {
@@ -60,8 +61,8 @@ func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOut
 }
 
 // plannedBase reads the arms of a baseline; what is wrong with it is a problem of the forecast, and all cases count.
-func plannedBase(name, suite string, f *Forecast) map[string]*compare.Side {
-	path, err := FindBaseline(name)
+func plannedBase(dir rundir.Dir, name, suite string, f *Forecast) map[string]*compare.Side {
+	path, err := dir.FindBaseline(name)
 	if err == nil {
 		var base map[string]*compare.Side
 		if base, err = baseSides(path, suite); err == nil && len(base) == 0 {

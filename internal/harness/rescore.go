@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -26,11 +27,11 @@ import (
 // or else those of that run as they stand now. What is selected, what variables hold and where the service is are as they
 // were there.
 func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
-	dir := runPath(name)
+	dir := f.Dir.Path(name)
 	run, err := journal.Head(dir)
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
-		return f, nil, exit.BadInput("there is no run %s%s", name, latest())
+		return f, nil, f.Dir.NoRun(name)
 	case err != nil:
 		return f, nil, exit.BadInput("the run cannot be read: %w", err)
 	case run.Flags == nil:
@@ -58,8 +59,8 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 		return f, files, nil
 	}
 	for _, one := range run.Suites {
-		file := suiteFile(one)
-		if _, err := os.Stat(file); err != nil {
+		file := suiteFile(f.Dir, one)
+		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
 			return f, nil, exit.BadInput("the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
 		}
 		files = append(files, file)
@@ -89,9 +90,9 @@ func (f *Flags) serviceOf(run *eval.Run, begun eval.Options) {
 }
 
 // suiteFile is where the suite of a run is, by the name that its user gave it if that is still good.
-func suiteFile(one eval.RunSuite) string {
+func suiteFile(dir rundir.Dir, one eval.RunSuite) string {
 	there := filepath.Join(one.Dir, filepath.Base(one.Snapshot))
-	if real, err := filepath.EvalSymlinks(one.File); err == nil && absolutePath(real) == there {
+	if real, err := filepath.EvalSymlinks(dir.Join(one.File)); err == nil && dir.Abs(real) == there {
 		return one.File
 	}
 	return there
@@ -123,7 +124,7 @@ func (s *Session) openOrigin() error {
 			return exit.BadInput("with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
 		}
 	}
-	doc, err := OpenRun(s.Flags.Rescore)
+	doc, err := s.Flags.Dir.Open(s.Flags.Rescore)
 	if err != nil {
 		return err
 	}

@@ -55,14 +55,14 @@ func (r *Resumption) find(t *runner.Planned) (k recorded, ok bool) {
 // Reopen opens a run to go on with it. What flags hold of limits wins over what the run was begun with;
 // again asks errors of a completed run too. Another process that writes to it is exit 2.
 func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
-	dir := runPath(name)
+	dir := flags.Dir.Path(name)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
 	w, doc, err := journal.Resume(dir)
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
-		return nil, exit.BadInput("there is no run %s%s", name, latest())
+		return nil, flags.Dir.NoRun(name)
 	case err != nil:
 		return nil, exit.BadInput("the run cannot be resumed: %w", err)
 	}
@@ -71,6 +71,7 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 		r.Close()
 		return nil, err
 	}
+	r.Flags.Dir = flags.Dir
 	r.Flags.Options = *doc.Run.Options()
 	if err := r.Flags.Unreadable; err != nil {
 		r.Close()

@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -94,7 +93,7 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 			return exit.BadInput("the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm, diag.DidYouMean(rule.Arm, names))
 		}
 	default:
-		path, err := FindBaseline(rule.Run)
+		path, err := s.Flags.Dir.FindBaseline(rule.Run)
 		if err != nil {
 			return exit.Incomplete("%s is to be compared, and %w; --no-baseline runs without", suite, err)
 		}
@@ -115,7 +114,7 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 		case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
 			return exit.Incomplete("the baseline %s has no suite %s; --no-baseline runs without", rule.Run, suite)
 		}
-		rule.Path, rule.RunID = absolutePath(path), d.Run.ID
+		rule.Path, rule.RunID = s.Flags.Dir.Abs(path), d.Run.ID
 		if base, err = baseSides(path, suite); err != nil {
 			return err
 		}
@@ -232,11 +231,4 @@ func unitsOf(suite string, rule *eval.BaselineRule, plan *runner.Plan, base map[
 		a.units++
 	}
 	return order
-}
-
-func absolutePath(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
 }

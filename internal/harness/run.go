@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -23,11 +21,6 @@ import (
 
 // drainTime is how long calls under way may take after the first signal.
 const drainTime = 30 * time.Second
-
-var baselineName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-
-// runsDir holds the runs that were given no directory of their own.
-var runsDir = filepath.Join(".evalrun", "runs")
 
 // Progress watches a run.
 type Progress interface {
@@ -50,12 +43,8 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", err
 	}
-	dir = s.Flags.Out
-	if dir == "" {
-		dir = filepath.Join(runsDir, run.ID)
-		if err := ignoreByGit(".evalrun"); err != nil {
-			return "", exit.BadInput("the run directory cannot be made: %w", err)
-		}
+	if dir, err = s.Flags.Dir.Make(s.Flags.Out, run.ID); err != nil {
+		return "", err
 	}
 	copies := s.snapshots()
 	run.Copies = journal.CopiesOf(copies)
@@ -66,7 +55,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
-	expectRun(run, dir)
+	s.Flags.Dir.ExpectRun(run, dir)
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	if s.answers != nil {
 		c.recorded, c.anew = s.answers.recorded, s.Flags.AskJudges
@@ -124,30 +113,6 @@ func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel co
 		return
 	}
 	cancel()
-}
-
-// CheckOut says why a run directory could not be made, before anything is asked. dir "" is the
-// default.
-func CheckOut(dir string) error {
-	if dir == "" {
-		dir = filepath.Join(runsDir, "new")
-	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
-		return exit.BadInput("%s holds a run already", dir)
-	}
-	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		switch {
-		case err == nil && !info.IsDir():
-			return exit.BadInput("the run directory cannot be made: %s is not a folder", at)
-		case err == nil:
-			if err := writable(filepath.Join(at, "x")); err != nil {
-				return exit.BadInput("the run directory cannot be made in %s: %w", at, err)
-			}
-			return nil
-		case filepath.Dir(at) == at:
-			return exit.BadInput("the run directory cannot be made: %w", err)
-		}
-	}
 }
 
 func (s *Session) head(plan *runner.Plan) *eval.Run {
@@ -235,18 +200,6 @@ func (s *Session) snapshots() map[string][]byte {
 		}
 	}
 	return out
-}
-
-// ignoreByGit keeps run directories, which hold prompts and answers, out of commits.
-func ignoreByGit(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, ".gitignore")
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	return os.WriteFile(path, []byte("*\n"), 0o600)
 }
 
 // consumer is the loop over the results.

@@ -57,7 +57,7 @@ func (l *Loaded) selectTrials(f Flags, apiVersion string) (*selection, error) {
 		if one.run == "" {
 			continue
 		}
-		doc, err := OpenRun(one.run)
+		doc, err := f.Dir.Open(one.run)
 		if err != nil {
 			return nil, exit.BadInput("%s: %w", one.flag, err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // mostCompared is how many comparisons are kept.
@@ -145,12 +146,12 @@ func (s *Server) compare(r *http.Request, base, head *run, margin float64) (*eva
 }
 
 func compareRuns(base, head *run, margin float64) (*eval.Comparison, error) {
-	before, err := harness.OpenRun(base.path)
+	before, err := rundir.At("").Open(base.path)
 	if err != nil {
 		return nil, err
 	}
 	defer before.Close() //nolint:errcheck // it was only read
-	after, err := harness.OpenRun(head.path)
+	after, err := rundir.At("").Open(head.path)
 	if err != nil {
 		return nil, err
 	}

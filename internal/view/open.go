@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -136,7 +137,7 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	if err != nil {
 		return err
 	}
-	doc, err := harness.OpenRun(r.path)
+	doc, err := rundir.At("").Open(r.path)
 	if err != nil {
 		return err
 	}

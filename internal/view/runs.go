@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -57,6 +58,7 @@ func stampOf(path string) (stamp, error) {
 
 // runs are those there are, found anew from time to time.
 type runs struct {
+	dir   rundir.Dir
 	named []string
 
 	mu     sync.Mutex
@@ -66,8 +68,8 @@ type runs struct {
 	known  map[string]summary // by key
 }
 
-func newRuns(named, paths []string) *runs {
-	return &runs{named: named, paths: paths, looked: time.Now(), byKey: map[string]*run{}, known: map[string]summary{}}
+func newRuns(dir rundir.Dir, named, paths []string) *runs {
+	return &runs{dir: dir, named: named, paths: paths, looked: time.Now(), byKey: map[string]*run{}, known: map[string]summary{}}
 }
 
 // fresh is how long a list is good.
@@ -78,7 +80,7 @@ func (rs *runs) list() []*run {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if time.Since(rs.looked) > fresh {
-		if paths, err := harness.FindRuns(rs.named); err == nil { // else what was named has gone; the rest stays
+		if paths, err := rs.dir.FindRuns(rs.named); err == nil { // else what was named has gone; the rest stays
 			rs.paths = paths
 		}
 		rs.looked = time.Now()
@@ -188,7 +190,7 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 
 // summarize reads a run for its numbers.
 func summarize(path string) summary {
-	d, err := harness.OpenRun(path)
+	d, err := rundir.At("").Open(path)
 	if err != nil {
 		return summary{State: "partial", Problem: err.Error()}
 	}

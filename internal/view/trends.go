@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/history"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // How much the page of trends shows.
@@ -46,7 +46,7 @@ func (s *Server) trends(w http.ResponseWriter, r *http.Request) {
 	for _, one := range all {
 		t.keys[one.ID] = one.Key
 	}
-	if store, err := harness.ReadHistory(); err != nil {
+	if store, err := s.options.Dir.ReadHistory(); err != nil {
 		t.warning = err.Error()
 	} else if store != nil {
 		if err := t.take(store); err != nil { // the run files tell as much
@@ -81,7 +81,7 @@ func (t *trends) takeRuns(all []*run) error {
 		if t.known[one.ID] {
 			continue
 		}
-		d, err := harness.OpenRun(one.path)
+		d, err := rundir.At("").Open(one.path)
 		if err != nil {
 			continue // the list says so
 		}

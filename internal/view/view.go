@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -41,7 +41,9 @@ const (
 type Options struct {
 	// Listen is the address to listen on, such as 127.0.0.1:0. Required.
 	Listen string
-	// Named are runs, and folders with runs, beside those that belong to the working directory. Optional.
+	// Dir is the folder whose runs and history are shown.
+	Dir rundir.Dir
+	// Named are runs, and folders with runs, that are shown too. Optional.
 	Named []string
 	// Every is how often a run that goes on is looked at. Optional: each second.
 	Every time.Duration
@@ -72,7 +74,7 @@ type Server struct {
 
 // Start serves. The error is about a run that is named and not there, or an address that cannot be listened on.
 func Start(o Options) (*Server, error) {
-	paths, err := harness.FindRuns(o.Named)
+	paths, err := o.Dir.FindRuns(o.Named)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func Start(o Options) (*Server, error) {
 		return nil, exit.BadInput("the viewer cannot listen on %s: %w", o.Listen, err)
 	}
 	s := &Server{
-		options: o, done: make(chan struct{}), runs: newRuns(o.Named, paths), opened: newOpenRuns(), compared: &comparisons{},
+		options: o, done: make(chan struct{}), runs: newRuns(o.Dir, o.Named, paths), opened: newOpenRuns(), compared: &comparisons{},
 		watchers: make(chan struct{}, mostWatchers), work: make(chan struct{}, mostWork),
 	}
 	s.hosts = newHosts(o.Listen, listener.Addr())
@@ -105,7 +107,7 @@ func Start(o Options) (*Server, error) {
 
 // RunURL is where the page of the run is that was named; where several were, or a folder, it is the list of runs.
 func (s *Server) RunURL() string {
-	if path := harness.NamedRun(s.options.Named); path != "" {
+	if path := s.options.Dir.NamedRun(s.options.Named); path != "" {
 		return s.URL + "run/" + keyOf(path) + "/"
 	}
 	return s.URL

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -235,11 +235,11 @@ func TestReadsOnly(t *testing.T) {
 // remember puts a run into the history.
 func remember(t *testing.T, id string) {
 	t.Helper()
-	d, err := harness.OpenRun(id)
+	d, err := rundir.At("").Open(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(harness.Remember(d), d.Close()); err != nil {
+	if err := errors.Join(rundir.At("").Remember(d), d.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package harness
+package rundir
 
 import (
 	"errors"
@@ -15,46 +15,46 @@ import (
 )
 
 // historyPath is where the history of the runs that began in this folder is kept.
-var historyPath = filepath.Join(".evalrun", "history.db")
+var historyPath = filepath.Join(own, "history.db")
 
 // Remember adds a run that has just ended to the history. The run file is the truth, and nothing depends on this.
-func Remember(doc *journal.Document) error {
-	err := ignoreByGit(filepath.Dir(historyPath))
+func (d Dir) Remember(doc *journal.Document) error {
+	err := ignoreByGit(d.Join(own))
 	if err == nil {
 		var s *history.Store
-		if s, err = history.Open(historyPath); err == nil {
+		if s, err = history.Open(d.Join(historyPath)); err == nil {
 			err = errors.Join(s.Add(doc), s.Close())
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("the run was not added to the history: %w", err)
 	}
-	_ = os.Remove(filepath.Join(expectedRuns, doc.Run.ID)) // mostly it is there; else there is nothing to remove
+	_ = os.Remove(filepath.Join(d.Join(expectedRuns), doc.Run.ID)) // mostly it is there; else there is nothing to remove
 	return nil
 }
 
 // expectedRuns has a file for each run that began and was not added to the history: its directory. A process that is killed between the
 // end of a run and the history adds nothing; the next look at the history does.
-var expectedRuns = filepath.Join(".evalrun", "expected-runs")
+var expectedRuns = filepath.Join(own, "expected-runs")
 
-// expectRun notes that a run begins. Nothing but the history depends on it, so its errors are no reason not to run.
-func expectRun(run *eval.Run, dir string) {
+// ExpectRun notes that a run begins. Nothing but the history depends on it, so its errors are no reason not to run.
+func (d Dir) ExpectRun(run *eval.Run, dir string) {
 	abs, err := filepath.Abs(dir)
-	if err != nil || ignoreByGit(".evalrun") != nil || os.MkdirAll(expectedRuns, 0o755) != nil {
+	if err != nil || ignoreByGit(d.Join(own)) != nil || os.MkdirAll(d.Join(expectedRuns), 0o755) != nil {
 		return
 	}
-	_ = os.WriteFile(filepath.Join(expectedRuns, run.ID), []byte(abs+"\n"), 0o600) // as above
+	_ = os.WriteFile(filepath.Join(d.Join(expectedRuns), run.ID), []byte(abs+"\n"), 0o600) // as above
 }
 
 // catchUp adds runs that ended and were not added.
-func catchUp() {
-	entries, err := os.ReadDir(expectedRuns)
+func (d Dir) catchUp() {
+	entries, err := os.ReadDir(d.Join(expectedRuns))
 	if err != nil { // mostly there is none
 		return
 	}
 	for _, e := range entries {
-		note := filepath.Join(expectedRuns, e.Name())
-		text, err := regular.ReadFile(note, maxInput)
+		note := filepath.Join(d.Join(expectedRuns), e.Name())
+		text, err := regular.ReadFile(note, maxFile)
 		if err != nil {
 			continue
 		}
@@ -66,33 +66,35 @@ func catchUp() {
 		case doc.Run.ID != e.Name():
 			_ = os.Remove(note)
 		case doc.End != nil && !doc.Running:
-			_ = Remember(doc) // at the latest the next time
+			_ = d.Remember(doc) // at the latest the next time
 		}
 		_ = doc.Close() // it was only read
 	}
 }
 
 // OpenHistory opens the history, nil when there is none yet. The caller closes it.
-func OpenHistory() (*history.Store, error) {
-	catchUp()
-	if _, err := os.Stat(historyPath); errors.Is(err, os.ErrNotExist) {
+func (d Dir) OpenHistory() (*history.Store, error) {
+	d.catchUp()
+	if _, err := os.Stat(d.Join(historyPath)); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	return history.Open(historyPath)
+	return history.Open(d.Join(historyPath))
 }
 
 // RebuildHistory makes the history again from the runs below .evalrun/runs, below dirs, and those that it knew. What cannot be
 // read is told.
-func RebuildHistory(dirs []string, tell func(string)) error {
-	for _, dir := range dirs {
+func (d Dir) RebuildHistory(dirs []string, tell func(string)) error {
+	for i, named := range dirs {
+		dir := d.Join(named)
+		dirs[i] = dir
 		if info, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || err == nil && !info.IsDir() {
 			return exit.BadInput("there is no folder %s", dir)
 		} else if err != nil {
 			return exit.BadInput("%s cannot be read: %w", dir, err)
 		}
 	}
-	if err := ignoreByGit(filepath.Dir(historyPath)); err != nil {
+	if err := ignoreByGit(d.Join(own)); err != nil {
 		return exit.BadInput("the history cannot be made: %w", err)
 	}
-	return history.Rebuild(historyPath, append([]string{runsDir}, dirs...), tell)
+	return history.Rebuild(d.Join(historyPath), append([]string{d.Join(Runs)}, dirs...), tell)
 }

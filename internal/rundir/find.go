@@ -1,4 +1,4 @@
-package harness
+package rundir
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ const (
 
 // FindRuns lists where runs are: those below .evalrun/runs, those that the history knows and that are still there, and those that
 // are named or below a folder that is. The error is that something named is no run and has none.
-func FindRuns(named []string) ([]string, error) {
+func (d Dir) FindRuns(named []string) ([]string, error) {
 	var out []string
 	seen := map[string]bool{}
 	add := func(path string) {
@@ -33,18 +33,18 @@ func FindRuns(named []string) ([]string, error) {
 		}
 	}
 	for _, name := range named {
-		found := runsAt(name)
+		found := d.runsAt(name)
 		if len(found) == 0 {
-			return nil, exit.BadInput("there is no run %s, and no folder of that name with runs in it%s", name, latest())
+			return nil, exit.BadInput("there is no run %s, and no folder of that name with runs in it%s", name, d.hint())
 		}
 		for _, path := range found {
 			add(path)
 		}
 	}
-	for _, id := range Runs() {
-		add(filepath.Join(runsDir, id))
+	for _, id := range d.IDs() {
+		add(filepath.Join(d.Join(Runs), id))
 	}
-	if s, err := ReadHistory(); err == nil && s != nil { // without it the rest is listed
+	if s, err := d.ReadHistory(); err == nil && s != nil { // without it the rest is listed
 		runs, err := s.Runs(history.Filter{Limit: mostRuns})
 		if err == nil {
 			for i := range runs {
@@ -59,11 +59,11 @@ func FindRuns(named []string) ([]string, error) {
 }
 
 // NamedRun is where the one run is that is named, as FindRuns lists it; "" when there are several, or a folder is named.
-func NamedRun(named []string) string {
+func (d Dir) NamedRun(named []string) string {
 	if len(named) != 1 {
 		return ""
 	}
-	path := runPath(named[0])
+	path := d.Path(named[0])
 	if info, err := os.Stat(path); err != nil || info.IsDir() && !isRun(path) {
 		return ""
 	}
@@ -81,8 +81,8 @@ func isRun(dir string) bool {
 }
 
 // runsAt lists the runs that a name stands for: one, or those below a folder.
-func runsAt(name string) []string {
-	path := runPath(name)
+func (d Dir) runsAt(name string) []string {
+	path := d.Path(name)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil
@@ -109,8 +109,8 @@ func runsAt(name string) []string {
 }
 
 // ReadHistory opens the history to read and changes no file, nil when there is none. The caller closes it.
-func ReadHistory() (*history.Store, error) {
-	s, err := history.OpenToRead(historyPath)
+func (d Dir) ReadHistory() (*history.Store, error) {
+	s, err := history.OpenToRead(d.Join(historyPath))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,0 +1,137 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// BaselinesFile names baselines; it is meant to be committed.
+const BaselinesFile = "baselines.json"
+
+// Baseline is a run that has a name.
+type Baseline struct {
+	Run   string `json:"run"`  // its id
+	Path  string `json:"path"` // of the run directory or the exported file, from where the names are
+	SetAt string `json:"setAt"`
+}
+
+// Baselines reads the names in the working directory; without the file there are none.
+func (d Dir) Baselines() (map[string]Baseline, error) {
+	named := map[string]Baseline{}
+	data, err := regular.ReadFile(d.Join(BaselinesFile), maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return named, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &named)
+	}
+	if err != nil {
+		return nil, exit.BadInput("%s cannot be read: %w", BaselinesFile, err)
+	}
+	for name, b := range named {
+		if b.Path == "" {
+			return nil, exit.BadInput("%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", BaselinesFile, name, name)
+		}
+	}
+	if named == nil { // the file says null
+		named = map[string]Baseline{}
+	}
+	return named, nil
+}
+
+// SetBaseline gives a run a name. Only complete runs can be baselines.
+func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
+	if name == latest {
+		return nil, exit.BadInput("latest is the newest run below %s, and no name of a baseline", Runs)
+	}
+	if !baselineName.MatchString(name) {
+		return nil, exit.BadInput("%q is no name of a baseline: letters, digits, dot, dash and underscore", name)
+	}
+	doc, err := d.Open(run)
+	if err != nil {
+		return nil, err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	if err := Usable(doc, run); err != nil {
+		return nil, err
+	}
+	named, err := d.Baselines()
+	if err != nil {
+		return nil, err
+	}
+	path := doc.Path()
+	if rel, err := filepath.Rel(d.Abs(""), Dir{}.Abs(path)); err == nil && !strings.HasPrefix(rel, "..") {
+		path = rel
+	}
+	b := Baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
+	named[name] = b
+	data, err := json.MarshalIndent(named, "", "  ")
+	if err == nil {
+		err = atomic.Write(d.Join(BaselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
+	}
+	if err != nil {
+		return nil, exit.BadInput("%s cannot be written: %w", BaselinesFile, err)
+	}
+	return &b, nil
+}
+
+// Usable says why a run is no baseline.
+func Usable(d *journal.Document, name string) error {
+	switch {
+	case d.Running:
+		return exit.BadInput("the run %s still goes on", name)
+	case len(d.Stops) > 0:
+		return exit.BadInput("the run %s stopped early, once its verdict was known: a baseline asks all of its cases", name)
+	case d.Partial():
+		return exit.BadInput("the run %s is not complete; a baseline that lacks trials compares with nothing", name)
+	case d.Summary.Counts.Asked() == 0:
+		return exit.BadInput("the run %s is blank: nothing was asked", name)
+	}
+	return nil
+}
+
+// FindBaseline is where a baseline is: that of a name, a run by its id or directory, or a file that was exported.
+func (d Dir) FindBaseline(name string) (path string, err error) {
+	named, err := d.Baselines()
+	if err != nil {
+		return "", err
+	}
+	if b, ok := named[name]; ok {
+		return d.Join(filepath.FromSlash(b.Path)), nil
+	}
+	path = d.Path(name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	var names []string
+	for n := range named {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	hint := diag.DidYouMean(name, names)
+	if len(names) == 0 {
+		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help verdicts#a-gate`)"
+	}
+	return "", fmt.Errorf("there is no baseline, run or file %s; %s", name, hint)
+}
+
+// baselineName is what names of baselines may be.
+var baselineName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// maxFile bounds the small files of a folder, in bytes.
+const maxFile = 64 << 20

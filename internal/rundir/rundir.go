@@ -1,0 +1,167 @@
+// Package rundir knows where runs, baselines, history and cache are: below .evalrun of the folder in which a command works. It finds and
+// names runs there, and writes files as a whole or not at all.
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Dir is a folder in which evalrun works: relative paths begin there. The zero value is the working directory of the process, whose paths
+// stay as the user wrote them.
+type Dir struct{ path string }
+
+// At is the folder at a path; "" is the working directory of the process.
+func At(path string) Dir {
+	if path == "" {
+		return Dir{}
+	}
+	if abs, err := filepath.Abs(path); err == nil { // what was joined once can be joined again
+		path = abs
+	}
+	return Dir{path}
+}
+
+// Join is the path of a file that the user named. Standard input and output keep their name.
+func (d Dir) Join(name string) string {
+	if d.path == "" || name == "" || name == regular.Standard || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(d.path, name)
+}
+
+// Abs is Join made absolute; "" is the folder itself.
+func (d Dir) Abs(name string) string {
+	path := d.Join(name)
+	if name == "" {
+		path = d.path
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path // the working directory is gone
+}
+
+// own holds what the user named no place for; Runs is the part of it with runs.
+const own = ".evalrun"
+
+// Runs holds the runs without a directory of their own, relative to the folder.
+var Runs = filepath.Join(own, "runs")
+
+// Cache holds the answers that --cache keeps.
+func (d Dir) Cache() string { return d.Join(filepath.Join(own, "cache")) }
+
+// Make is the directory for a new run: the one that the user named, or one below .evalrun/runs.
+func (d Dir) Make(named, id string) (string, error) {
+	if named != "" {
+		return d.Join(named), nil
+	}
+	if err := ignoreByGit(d.Join(own)); err != nil {
+		return "", exit.BadInput("the run directory cannot be made: %w", err)
+	}
+	return filepath.Join(d.Join(Runs), id), nil
+}
+
+// Check says why a run directory could not be made, before anything is sent. named "" is the default.
+func (d Dir) Check(named string) error {
+	dir := d.Join(named)
+	if named == "" {
+		dir = filepath.Join(d.Join(Runs), "new")
+	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
+		return exit.BadInput("%s holds a run already", named)
+	}
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && !info.IsDir():
+			return exit.BadInput("the run directory cannot be made: %s is not a folder", at)
+		case err == nil:
+			if err := Writable(filepath.Join(at, "x")); err != nil {
+				return exit.BadInput("the run directory cannot be made in %s: %w", at, err)
+			}
+			return nil
+		case filepath.Dir(at) == at:
+			return exit.BadInput("the run directory cannot be made: %w", err)
+		}
+	}
+}
+
+// Open opens a run by its directory, its file, its id below .evalrun/runs, or `latest`. Its gate is not applied.
+func (d Dir) Open(name string) (*journal.Document, error) {
+	doc, err := journal.Open(d.Path(name))
+	if errors.Is(err, journal.ErrNoRun) {
+		return nil, d.NoRun(name)
+	}
+	if err != nil {
+		return nil, exit.BadInput("the run cannot be read: %w", err)
+	}
+	return doc, nil
+}
+
+// Path is where a run is that was named by its directory, its file, its id, or `latest`.
+func (d Dir) Path(name string) string {
+	path := d.Join(name)
+	if _, err := os.Stat(path); err == nil || strings.ContainsAny(name, `/\`) {
+		return path
+	}
+	if name == latest {
+		name = d.latest()
+	}
+	return filepath.Join(d.Join(Runs), name)
+}
+
+// latest names the newest run below .evalrun/runs.
+const latest = "latest"
+
+// NoRun is the error of a name without a run, with the newest run as a hint.
+func (d Dir) NoRun(name string) error { return exit.BadInput("there is no run %s%s", name, d.hint()) }
+
+func (d Dir) hint() string {
+	if id := d.latest(); id != "" {
+		return fmt.Sprintf("; the latest below %s is %s", Runs, id)
+	}
+	return fmt.Sprintf("; there is none below %s", Runs)
+}
+
+// latest is the id of the newest run, "" when there is none. Ids begin with the time.
+func (d Dir) latest() string {
+	if ids := d.IDs(); len(ids) > 0 {
+		return ids[len(ids)-1]
+	}
+	return ""
+}
+
+// IDs lists the ids of the runs below .evalrun/runs, the oldest first.
+func (d Dir) IDs() []string {
+	runs := d.Join(Runs)
+	entries, err := os.ReadDir(runs)
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(runs, e.Name(), journal.FileName)); err == nil {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids
+}
+
+// ignoreByGit keeps run directories, which hold prompts and answers, out of commits.
+func ignoreByGit(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, ".gitignore")
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	return os.WriteFile(path, []byte("*\n"), 0o600)
+}

@@ -1,0 +1,57 @@
+package rundir
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/evalrun/evalrun/internal/atomic"
+)
+
+// Writable reports why a file could not be written, without changing it.
+func Writable(path string) error {
+	if info, err := os.Stat(path); err == nil {
+		if info.IsDir() {
+			return errors.New("it is a folder")
+		}
+		if !info.Mode().IsRegular() {
+			return nil
+		}
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".evalrun-*")
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
+	}
+	if err != nil {
+		var pathErr *os.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// WriteFile replaces a file as a whole or not at all: a temporary file next to it takes its
+// place once it is complete. What is no regular file, such as a pipe, is written to.
+func WriteFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(buffered(file, write), file.Close())
+	}
+	return atomic.Write(path, 0o644, write)
+}
+
+func buffered(file *os.File, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(file, 1<<16)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
