@@ -2,7 +2,7 @@ package evaltest
 
 import (
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -14,5 +14,5 @@ func Compare(base, head *journal.Document, metrics ...eval.MetricMargin) (*eval.
 	if len(metrics) > 0 {
 		rule = &eval.BaselineRule{Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail, Metrics: metrics}
 	}
-	return harness.Compare(base, head, harness.Comparing{Base: base.Dir, Head: head.Dir, Rules: func(string) *eval.BaselineRule { return rule }})
+	return verdict.Compare(base, head, verdict.Comparing{Base: base.Dir, Head: head.Dir, Rules: func(string) *eval.BaselineRule { return rule }})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -162,7 +163,7 @@ func (s *suiteTest) judge(dir string) (err error) {
 		s.t.Log("against evalrun's emulator: no model was asked, the answers come from a script")
 	}
 	if s.whole {
-		harness.ApplyGate(d)
+		verdict.Apply(d)
 	}
 	if err := s.tellCases(d); err != nil {
 		return err

@@ -335,3 +335,14 @@ func trialID(base [16]byte, equal, repeat int) string {
 	sum := sha256.Sum256(fmt.Appendf(base[:], " %d %d", equal, repeat))
 	return hex.EncodeToString(sum[:])[:16]
 }
+
+// ArmNames lists the names of the arms, each once, in the order of the suites.
+func (p *Plan) ArmNames() []string {
+	names := []string{}
+	for _, a := range p.Arms() {
+		if !slices.Contains(names, a.Name()) {
+			names = append(names, a.Name())
+		}
+	}
+	return names
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -132,7 +133,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if err != nil {
 		return err
 	}
-	return exitWith(harness.ComparisonExit(c, rule))
+	return exitWith(verdict.Exit(c, rule))
 }
 
 func (a *app) compared(ctx context.Context, args []string, o compareOptions) (*eval.Comparison, *eval.BaselineRule, error) {
@@ -142,21 +143,21 @@ func (a *app) compared(ctx context.Context, args []string, o compareOptions) (*e
 	}
 	defer base.Close() //nolint:errcheck // it was only read
 	defer head.Close() //nolint:errcheck // the same
-	rule, err := harness.RuleOf(o.rule)
+	rule, err := verdict.RuleOf(o.rule)
 	if err != nil {
 		return nil, nil, err
 	}
-	what := harness.Comparing{Base: args[0], Head: args[len(args)-1], Rules: func(string) *eval.BaselineRule { return rule }}
+	what := verdict.Comparing{Base: args[0], Head: args[len(args)-1], Rules: func(string) *eval.BaselineRule { return rule }}
 	if len(o.arms) == 2 {
 		what.HeadArm, what.BaseOf = o.arms[1], func(string) string { return o.arms[0] }
 		for i, d := range []*journal.Document{base, head} {
-			if err := harness.CheckArm(d, o.arms[i]); err != nil {
+			if err := verdict.CheckArm(d, o.arms[i]); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
 	if o.choose == "" {
-		c, err := harness.Compare(base, head, what)
+		c, err := verdict.Compare(base, head, what)
 		return c, rule, err
 	}
 	if rule != nil && len(o.rule.Metrics) == 0 {

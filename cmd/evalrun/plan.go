@@ -71,7 +71,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	if forecast.Trials == 0 {
 		return nothing(loaded, o.Flags, settings, "")
 	}
-	if forecast.Gates, err = harness.Outlooks(loaded, o.Flags, plan, forecast); err != nil {
+	if err := forecast.Outlooks(loaded, o.Flags, plan); err != nil {
 		return err
 	}
 	if o.json {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/verdict"
 )
 
 // resumeOptions are the flags of `evalrun resume`.
@@ -54,7 +55,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	defer r.Close()
 	if r.Finished() {
 		doc := r.Document()
-		harness.ApplyGate(doc)
+		verdict.Apply(doc)
 		return a.reportOf(doc, outputs, o.runOptions)
 	}
 	loaded, err := r.Load(a.getenv)

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
@@ -238,7 +239,7 @@ func (a *app) openRun(name string) (*journal.Document, error) {
 	defer a.smallHeap()()
 	doc, err := a.dir.Open(name)
 	if err == nil {
-		harness.ApplyGate(doc)
+		verdict.Apply(doc)
 	}
 	return doc, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/verdict"
 )
 
 // selfTestOptions are the flags of `evalrun selftest`.
@@ -49,7 +50,7 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 		return err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	tests, err := harness.SelfTest(loaded.Suites[0], doc, o.Flags)
+	tests, err := verdict.SelfTest(loaded.Suites[0], doc, &o.Options)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 // enoughPower is the share of unchanged candidates that a gate should let through.
 const enoughPower = 0.8
 
-func writeSelfTest(p *printer, t *harness.ArmSelfTest) {
+func writeSelfTest(p *printer, t *verdict.ArmSelfTest) {
 	p.printf("%s\n", diag.CleanLine(fmt.Sprintf("%s on %s: %d comparisons of %d cases with themselves, margin %g", t.Suite, t.Arm, t.Draws, t.Units, t.Margin)))
 	p.printf("  false alarms (regressed): %.1f %%, where %.1f %% are allowed\n", 100*t.FalseAlarms, 100*t.Alpha)
 	fine := t.Verdicts[eval.NotWorse] + t.Verdicts[eval.Improved]

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -107,31 +108,13 @@ func (c *Chooser) check(ctx context.Context, j *suite.Judge) error {
 }
 
 // Compare compares both sides, with what the judge chooses as one more metric.
-func (c *Chooser) Compare(ctx context.Context, what Comparing) (*eval.Comparison, error) {
-	what.choose = func(base, head *compare.Side) (*eval.ArmChoice, error) { return c.arm(ctx, base, head) }
-	out, err := Compare(c.base, c.head, what)
+func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*eval.Comparison, error) {
+	what.Choose = func(base, head *compare.Side) (*eval.ArmChoice, error) { return c.arm(ctx, base, head) }
+	out, err := verdict.Compare(c.base, c.head, what)
 	if err != nil {
 		return nil, err
 	}
 	return out, c.finish(out)
-}
-
-// tellChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: those that a judge cannot tell are
-// not like the rest.
-func tellChoice(arm *eval.ArmComparison, choice *eval.ArmChoice, o compare.Options) {
-	arm.Choice = choice
-	for i := range arm.Metrics {
-		m := &arm.Metrics[i]
-		if m.Name != eval.MetricChoose {
-			continue
-		}
-		if choice.Level = m.Level; m.N > 0 {
-			choice.Preference, choice.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
-		}
-		if share := float64(choice.Unjudged) / float64(max(1, choice.Pairs)); m.Gated && share > o.MaxErrors {
-			arm.Why = cmp.Or(arm.Why, fmt.Sprintf("%.1f %% of the pairs could not be judged, more than %g %%", 100*share, 100*o.MaxErrors))
-		}
-	}
 }
 
 // Close lets go of the service.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -57,6 +59,39 @@ type PromptCount struct {
 	Arm    string `json:"arm"`
 	Model  string `json:"model"`
 	Tokens int    `json:"tokens"`
+}
+
+// GateOutlook is what the gate of an arm can be expected to show, and what that takes.
+type GateOutlook struct {
+	Suite string `json:"suite"`
+	Arm   string `json:"arm"`
+	compare.Outlook
+	StopEarly bool `json:"stopEarly"`
+	Trials    int  `json:"trials"`
+	Calls     int  `json:"calls"`  // to generate
+	Tokens    int  `json:"tokens"` // of prompts and answers at their longest
+}
+
+// Outlooks adds, for each suite whose gate has a baseline, what it takes and what it can show.
+func (f *Forecast) Outlooks(l *Loaded, flags Flags, plan *runner.Plan) error {
+	arms, problems, err := verdict.Outlooks(&verdict.Checks{Options: &flags.Options, Dir: flags.Dir, Plan: plan}, l.Suites)
+	if err != nil {
+		return err
+	}
+	f.Problems = append(f.Problems, problems...)
+	f.Gates = []GateOutlook{}
+	for _, arm := range arms {
+		g := GateOutlook{Suite: arm.Suite, Arm: arm.Arm, StopEarly: arm.StopEarly, Outlook: arm.Outlook}
+		for _, a := range f.Arms {
+			if a.Suite == arm.Suite && (a.Arm == arm.Arm || a.Arm == arm.Base) {
+				g.Trials += a.Trials
+				g.Calls += a.Calls
+				g.Tokens += a.PromptTokens + a.ReplyTokens + a.MaxOutputTokens
+			}
+		}
+		f.Gates = append(f.Gates, g)
+	}
+	return nil
 }
 
 // CountPrompts yields each trial with the tokens of its prompt, or of the prompts of all turns of a live chat, each distinct prompt of a model

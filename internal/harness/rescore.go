@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -256,25 +254,6 @@ func (o judgingAgain) Model(ctx context.Context, apiVersion, id string) (*eval.M
 		}
 	}
 	return o.Service.Model(ctx, apiVersion, id)
-}
-
-// sameAnswers reports whether two runs judge the same answers.
-func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == b.AnswersOf() }
-
-// anyScorers lets cases be paired whatever their scorers are: what changed is how the same answers are judged.
-func anyScorers(sides ...*compare.Side) {
-	for _, s := range sides {
-		for i := range s.Cases {
-			s.Cases[i].Scorers = ""
-		}
-	}
-}
-
-// pair lets the cases of a baseline be paired whatever their scorers are, if it judged the same answers. A nil origin is none.
-func (o *origin) pair(base map[string]*compare.Side, run *eval.Run) {
-	if o != nil && o.doc.Run.AnswersOf() == run.AnswersOf() {
-		anyScorers(slices.Collect(maps.Values(base))...)
-	}
 }
 
 // rescoredFrom are the runs that got the answers of shards that were judged again.

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -443,9 +444,9 @@ func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, 
 	if err := w.Resumed(&journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
-	early, err := newSequential(&r.doc.Run, plan)
+	early, err := verdict.NewEarly(&r.doc.Run, plan)
 	if err == nil && early != nil {
-		err = early.replay(r.doc, func(k journal.Known) bool { return r.settled(recorded{k, 0}) }, w)
+		err = early.Replay(r.doc, func(k journal.Known) bool { return r.settled(recorded{k, 0}) }, w)
 	}
 	if err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))

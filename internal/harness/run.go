@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -35,11 +35,11 @@ type Progress interface {
 // Run carries out the plan into a new run directory and returns that. Signals end it early: the
 // first one stops and drains, the second abandons.
 func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress, signals <-chan os.Signal) (dir string, err error) {
-	if err := s.settleGates(plan); err != nil {
+	if s.gates, err = s.checks(plan).Gates(s.Loaded.Suites); err != nil {
 		return "", err
 	}
 	run := s.head(plan)
-	early, err := newSequential(run, plan)
+	early, err := verdict.NewEarly(run, plan)
 	if err != nil {
 		return "", err
 	}
@@ -62,6 +62,15 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	}
 	progress.Start(plan.Size())
 	return dir, c.carryOut(ctx, progress, signals)
+}
+
+// checks are what the gates of the session are checked with.
+func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
+	c := &verdict.Checks{Options: &s.Flags.Options, Dir: s.Flags.Dir, Plan: plan, Notice: s.Notice}
+	if s.origin != nil {
+		c.Answers = s.origin.doc.Run.AnswersOf()
+	}
+	return c
 }
 
 // carryOut asks what is to be asked and finishes the run file.
@@ -128,7 +137,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	run := &eval.Run{
 		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
 		Models: plan.Models, Flags: &kept.Options, RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()), Labels: eval.Labels{},
-		Plan: eval.RunPlan{Trials: plan.Size(), Arms: armNames(plan), Targets: plan.Targets(), Shard: plan.Shard()}, Tool: "evalrun " + s.Version,
+		Plan: eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets(), Shard: plan.Shard()}, Tool: "evalrun " + s.Version,
 	}
 	switch {
 	case s.emulator != nil:
@@ -150,16 +159,6 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 		})
 	}
 	return run
-}
-
-func armNames(plan *runner.Plan) []string {
-	names := []string{}
-	for _, a := range plan.Arms() {
-		if !slices.Contains(names, a.Name()) {
-			names = append(names, a.Name())
-		}
-	}
-	return names
 }
 
 // randomSeed orders the schedule of a run that was given no seed: the same cases should not be the first ones every night.
@@ -210,7 +209,7 @@ type consumer struct {
 	recorded func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
 	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
 	anew     bool                                  // judges are asked anew whose replies do not count
-	early    *sequential                           // of gates that stop early; nil without
+	early    *verdict.Early                        // of gates that stop early; nil without
 	last     func(*runner.Planned) bool            // trials that are sent after all others; nil: none
 	end      eval.End
 	halting  sync.Mutex // held while the run is being stopped
@@ -228,8 +227,8 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	}
 	s.ledger.Book(c.journal.Booked)
 	if c.early != nil {
-		config.Schedule, config.Skip = c.early.schedule(c.plan), c.early.skip
-		config.Hold = c.early.hold(limits.Concurrency)
+		config.Schedule, config.Skip = c.early.Schedule(c.plan), c.early.Skip
+		config.Hold = c.early.Hold(limits.Concurrency)
 	} else if c.last != nil {
 		config.Schedule = inTwo(c.plan.Trials(), c.last)
 	}
@@ -242,7 +241,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 			return
 		}
 		if c.early != nil {
-			if c.broken = c.early.observe(c.early.ofResult(&r), c.journal); c.broken != nil {
+			if c.broken = c.early.Observe(&r, c.journal); c.broken != nil {
 				return
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/verdict"
 )
 
 // mostCompared is how many comparisons are kept.
@@ -158,9 +158,9 @@ func compareRuns(base, head *run, margin float64) (*eval.Comparison, error) {
 	defer after.Close() //nolint:errcheck // the same
 	var rule *eval.BaselineRule
 	if margin > 0 {
-		if rule, err = harness.RuleOf(eval.RuleOptions{Margin: margin}); err != nil {
+		if rule, err = verdict.RuleOf(eval.RuleOptions{Margin: margin}); err != nil {
 			return nil, err
 		}
 	}
-	return harness.Compare(before, after, harness.Comparing{Base: base.ID, Head: head.ID, Rules: func(string) *eval.BaselineRule { return rule }})
+	return verdict.Compare(before, after, verdict.Comparing{Base: base.ID, Head: head.ID, Rules: func(string) *eval.BaselineRule { return rule }})
 }

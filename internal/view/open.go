@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -117,7 +117,7 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 		return s.open(ctx, r)
 	}
 	if len(news.Trials) > 0 || news.Ended {
-		harness.ApplyGate(r.doc)
+		verdict.Apply(r.doc)
 	}
 	r.next = time.Now().Add(max(s.options.Every, 20*time.Since(began)))
 	return nil
@@ -146,7 +146,7 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 		_ = doc.Close() // the first error is the one to tell
 		return err
 	}
-	harness.ApplyGate(doc)
+	verdict.Apply(doc)
 	r.doc, r.served = doc, served
 	r.epoch = fmt.Sprintf("%x.%x", at.size, at.time.UnixNano()) // that of a run that has ended stays when it is read again
 	if doc.Running {

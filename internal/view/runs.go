@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -210,7 +210,7 @@ func summarize(path string) summary {
 	case d.Partial():
 		out.State, out.Reason = "partial", string(d.End.Reason)
 	}
-	harness.ApplyGate(d)
+	verdict.Apply(d)
 	out.Exit = new(d.Gate.Exit)
 	return out
 }

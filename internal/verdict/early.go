@@ -1,4 +1,4 @@
-package harness
+package verdict
 
 import (
 	"cmp"
@@ -16,10 +16,10 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// sequential watches the suites whose gates stop early. It feeds units to each arm's test in the order of the schedule, whatever
+// Early watches the suites whose gates stop early. It feeds units to each arm's test in the order of the schedule, whatever
 // the order in which answers come: only what is complete from the beginning on counts, or slow answers would come last and look
 // like the future.
-type sequential struct {
+type Early struct {
 	seed      uint64
 	startedAt string        // when the run began: by then quarantines hold or not
 	mu        sync.Mutex    // of decided and next, which the runner asks about
@@ -67,9 +67,9 @@ type unitCase struct {
 	passed     compare.Sum
 }
 
-// newSequential is nil when no gate of the run stops early.
-func newSequential(run *eval.Run, plan *runner.Plan) (*sequential, error) {
-	q := &sequential{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
+// NewEarly is nil when no gate of the run stops early.
+func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
+	q := &Early{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
 	for i := range run.Suites {
 		g := run.Suites[i].Gate
 		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline || plan.Shard() != nil {
@@ -140,7 +140,7 @@ func unitKey(t *eval.Trial) string {
 }
 
 // rank is the place of a unit in the schedule: random, the same for every arm, fixed by the seed.
-func (q *sequential) rank(t *eval.Trial) uint64 {
+func (q *Early) rank(t *eval.Trial) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, q.seed) // a hash takes whatever comes
 	_, _ = h.Write([]byte(t.Suite + "\x00" + unitKey(t)))
@@ -153,7 +153,7 @@ func (q *sequential) rank(t *eval.Trial) uint64 {
 }
 
 // expect takes up a trial of the plan that is compared. Cases in quarantine are not.
-func (q *sequential) expect(t *runner.Planned) {
+func (q *Early) expect(t *runner.Planned) {
 	w, ok := q.suites[t.Suite]
 	if !ok || w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
 		return
@@ -187,7 +187,7 @@ func (q *sequential) expect(t *runner.Planned) {
 }
 
 // expectBase takes up a trial of an arm that others are compared with, once those are known.
-func (q *sequential) expectBase(t *runner.Planned) {
+func (q *Early) expectBase(t *runner.Planned) {
 	w, ok := q.suites[t.Suite]
 	if !ok || !w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
 		return
@@ -246,9 +246,9 @@ func (w *watchedSuite) begin() {
 	}
 }
 
-// schedule is the plan with the units of the watched suites in the order of their ranks; the arms of a case stay together, so that
+// Schedule is the plan with the units of the watched suites in the order of their ranks; the arms of a case stay together, so that
 // drift of the service meets all of them.
-func (q *sequential) schedule(plan *runner.Plan) iter.Seq[*runner.Planned] {
+func (q *Early) Schedule(plan *runner.Plan) iter.Seq[*runner.Planned] {
 	var all []*runner.Planned
 	for t := range plan.Trials() {
 		all = append(all, t)
@@ -266,8 +266,8 @@ func (q *sequential) schedule(plan *runner.Plan) iter.Seq[*runner.Planned] {
 	return slices.Values(all)
 }
 
-// skip says that a trial need not be asked any more: the verdict on its arm is known, or, of the baseline's arm, on all others.
-func (q *sequential) skip(t *runner.Planned) string {
+// Skip says that a trial need not be asked any more: the verdict on its arm is known, or, of the baseline's arm, on all others.
+func (q *Early) Skip(t *runner.Planned) string {
 	w, ok := q.suites[t.Suite]
 	if !ok {
 		return ""
@@ -282,9 +282,9 @@ func (q *sequential) skip(t *runner.Planned) string {
 	return eval.SkipEarly
 }
 
-// hold keeps the asking close to what was fed: a slow answer would otherwise let others run far ahead, and what they ask is paid and
+// Hold keeps the asking close to what was fed: a slow answer would otherwise let others run far ahead, and what they ask is paid and
 // not used when the verdict comes. Nobody waits for ever: what is missing was asked before.
-func (q *sequential) hold(ahead int) func(t *runner.Planned, stop, done <-chan struct{}) {
+func (q *Early) Hold(ahead int) func(t *runner.Planned, stop, done <-chan struct{}) {
 	return func(t *runner.Planned, stop, done <-chan struct{}) {
 		for {
 			q.mu.Lock()
@@ -305,7 +305,7 @@ func (q *sequential) hold(ahead int) func(t *runner.Planned, stop, done <-chan s
 }
 
 // far reports whether a trial stands so many units after the first that is not complete, on every arm for which it is asked.
-func (q *sequential) far(t *runner.Planned, ahead int) bool {
+func (q *Early) far(t *runner.Planned, ahead int) bool {
 	w, ok := q.suites[t.Suite]
 	if !ok {
 		return false
@@ -325,8 +325,8 @@ func (q *sequential) far(t *runner.Planned, ahead int) bool {
 	return far
 }
 
-// replay takes up what a run has so far that goes on now. A stop that was recorded is final.
-func (q *sequential) replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
+// Replay takes up what a run has so far that goes on now. A stop that was recorded is final.
+func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
 	for _, stop := range d.Stops {
 		s, ok := q.suites[stop.Suite]
 		if ok && s.rule.IsBase(stop.Arm) {

@@ -1,4 +1,4 @@
-package harness
+package verdict
 
 import (
 	"path/filepath"

@@ -1,4 +1,4 @@
-package harness
+package verdict
 
 import (
 	"cmp"
@@ -9,70 +9,59 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// GateOutlook is what the gate of an arm can be expected to do.
-type GateOutlook struct {
-	Suite string `json:"suite"`
-	Arm   string `json:"arm"`
+// ArmOutlook is what the comparison of an arm with a baseline can be expected to show.
+type ArmOutlook struct {
+	Suite, Arm string
+	Base       string // the arm of the same run with which it is compared; "" when the baseline is another run
+	StopEarly  bool
 	compare.Outlook
-	StopEarly bool `json:"stopEarly"`
-	Trials    int  `json:"trials"`
-	Calls     int  `json:"calls"`  // to generate
-	Tokens    int  `json:"tokens"` // of prompts and answers at their longest
 }
 
-// Outlooks tells, for each suite whose gate has a baseline, what it takes and what it can see.
-func Outlooks(l *Loaded, flags Flags, plan *runner.Plan, f *Forecast) ([]GateOutlook, error) {
-	out := []GateOutlook{}
-	for _, one := range l.Suites {
-		rule, err := effective(one, flags)
+// Outlooks are those of the arms of a plan whose suite compares its pass rate. Problems say which baseline a run could not use.
+func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []string, err error) {
+	for _, one := range suites {
+		rule, err := Effective(one, c.Options)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if rule == nil || flags.NoBaseline {
+		if rule == nil || c.Options.NoBaseline {
 			continue
 		}
 		var base map[string]*compare.Side
 		if !rule.Within() {
-			base = plannedBase(flags.Dir, rule.Run, one.Name, f)
+			if base, err = c.plannedBase(rule.Run, one.Name); err != nil { // all cases count
+				problems = append(problems, fmt.Sprintf("a run would stop before it asks: %s is to be compared, and %s", one.Name, err))
+			}
 		}
 		at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == eval.MetricPass })
 		if at < 0 {
 			continue
 		}
-		for _, arm := range unitsOf(one.Name, rule, plan, base) {
-			g := GateOutlook{Suite: one.Name, Arm: arm.name, StopEarly: rule.StopEarly, Outlook: compare.NewOutlook(arm.units, rule.Metrics[at], rule.Alpha, arm.single, rule.StopEarly)}
-			for _, a := range f.Arms {
-				if a.Suite == one.Name && (a.Arm == arm.name || a.Arm == rule.BaseOf(arm.name)) {
-					g.Trials += a.Trials
-					g.Calls += a.Calls
-					g.Tokens += a.PromptTokens + a.ReplyTokens + a.MaxOutputTokens
-				}
-			}
-			out = append(out, g)
+		for _, arm := range unitsOf(one.Name, rule, c.Plan, base) {
+			out = append(out, ArmOutlook{
+				Suite: one.Name, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly,
+				Outlook: compare.NewOutlook(arm.units, rule.Metrics[at], rule.Alpha, arm.single, rule.StopEarly),
+			})
 		}
 	}
-	return out, nil
+	return out, problems, nil
 }
 
-// plannedBase reads the arms of a baseline; what is wrong with it is a problem of the forecast, and all cases count.
-func plannedBase(dir rundir.Dir, name, suite string, f *Forecast) map[string]*compare.Side {
-	path, err := dir.FindBaseline(name)
-	if err == nil {
-		var base map[string]*compare.Side
-		if base, err = baseSides(path, suite); err == nil && len(base) == 0 {
-			err = fmt.Errorf("the baseline %s has no suite %s", name, suite)
-		} else if err == nil {
-			return base
-		}
+// plannedBase reads the arms of a suite in a baseline.
+func (c *Checks) plannedBase(name, suite string) (map[string]*compare.Side, error) {
+	path, err := c.Dir.FindBaseline(name)
+	if err != nil {
+		return nil, err
 	}
-	f.Problems = append(f.Problems, fmt.Sprintf("a run would stop before it asks: %s is to be compared, and %s", suite, err))
-	return nil
+	base, err := baseSides(path, suite)
+	if err == nil && len(base) == 0 {
+		err = fmt.Errorf("the baseline %s has no suite %s", name, suite)
+	}
+	return base, err
 }
 
 // ArmSelfTest is the self-test of an arm.
@@ -87,11 +76,11 @@ type ArmSelfTest struct {
 // selfTestDraws is how many comparisons a self-test draws.
 const selfTestDraws = 2000
 
-// SelfTest compares each arm of a run with itself, by the rule of the suite or that of the flags. Cases need two judged repeats.
-func SelfTest(s *suite.Suite, d *journal.Document, flags Flags) ([]ArmSelfTest, error) {
-	rule, err := effective(s, flags)
+// SelfTest compares each arm of a run with itself, by the rule of the suite or that of the options. Cases need two judged repeats.
+func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTest, error) {
+	rule, err := Effective(s, o)
 	if err == nil && rule == nil {
-		rule, err = RuleOf(flags.Rule)
+		rule, err = RuleOf(o.Rule)
 	}
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package harness
+package verdict
 
 import (
 	"cmp"
@@ -13,6 +13,11 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
+// Observe takes up a result, in whatever order they come, and writes down the verdicts that are known now.
+func (q *Early) Observe(r *eval.Result, journal *journal.Writer) error {
+	return q.observe(q.ofResult(r), journal)
+}
+
 // seen is what a result says to the tests.
 type seen struct {
 	trial    *eval.Trial
@@ -22,8 +27,7 @@ type seen struct {
 	scores   func(metric string) (float64, bool)
 }
 
-// observe takes up a result, in whatever order they come, and writes down the verdicts that are known now.
-func (q *sequential) observe(r seen, journal *journal.Writer) error {
+func (q *Early) observe(r seen, journal *journal.Writer) error {
 	w, ok := q.suites[r.trial.Suite]
 	if !ok || r.outcome == eval.Skip || r.isolated {
 		return nil
@@ -77,7 +81,7 @@ func (u *unit) take(w *watchedSuite, r seen, head bool) {
 }
 
 // decide writes down that the verdict on an arm is known.
-func (q *sequential) decide(w *watchedSuite, a *watchedArm, stop *eval.Stop, journal *journal.Writer) error {
+func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *eval.Stop, journal *journal.Writer) error {
 	if err := journal.Stopped(stop); err != nil {
 		return err
 	}
@@ -199,7 +203,7 @@ func (u *unit) differences(metrics int) []float64 {
 }
 
 // ofResult is what a result says.
-func (q *sequential) ofResult(r *eval.Result) seen {
+func (q *Early) ofResult(r *eval.Result) seen {
 	return seen{trial: &r.Trial, outcome: r.Outcome, isolated: r.Quarantine.Holds(q.startedAt), blocked: r.Response != nil && r.Response.Blocked() != "", scores: func(metric string) (float64, bool) {
 		for _, s := range r.Scores {
 			if s.Name == metric && s.Value != nil {

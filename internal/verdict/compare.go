@@ -1,4 +1,4 @@
-package harness
+package verdict
 
 import (
 	"cmp"
@@ -29,7 +29,8 @@ type Comparing struct {
 	// Base and Head are what the user called them.
 	Base, Head string
 
-	choose func(base, head *compare.Side) (*eval.ArmChoice, error) // by a judge; nil without
+	// Choose compares the answers of an arm by a judge; nil without.
+	Choose func(base, head *compare.Side) (*eval.ArmChoice, error)
 }
 
 // leastMaxErrors is the share of errors that a comparison bears at least.
@@ -56,14 +57,14 @@ func Compare(base, head *journal.Document, what Comparing) (*eval.Comparison, er
 	}
 	for _, p := range armPairs(before, after, what) {
 		var choice *eval.ArmChoice
-		if what.choose != nil && p.base != nil {
-			if choice, err = what.choose(p.base, p.head); err != nil {
+		if what.Choose != nil && p.base != nil {
+			if choice, err = what.Choose(p.base, p.head); err != nil {
 				return nil, err
 			}
 		}
 		arm := compareArm(p, base, head, what, c)
 		if choice != nil {
-			tellChoice(&arm, choice, optionsFor(what.Rules(arm.Suite), head, arm.Suite))
+			addChoice(&arm, choice, optionsFor(what.Rules(arm.Suite), head, arm.Suite))
 		}
 		c.Arms = append(c.Arms, arm)
 	}
@@ -130,6 +131,24 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 		}
 	}
 	return o
+}
+
+// addChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: those that a judge cannot tell are
+// not like the rest.
+func addChoice(arm *eval.ArmComparison, choice *eval.ArmChoice, o compare.Options) {
+	arm.Choice = choice
+	for i := range arm.Metrics {
+		m := &arm.Metrics[i]
+		if m.Name != eval.MetricChoose {
+			continue
+		}
+		if choice.Level = m.Level; m.N > 0 {
+			choice.Preference, choice.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
+		}
+		if share := float64(choice.Unjudged) / float64(max(1, choice.Pairs)); m.Gated && share > o.MaxErrors {
+			arm.Why = cmp.Or(arm.Why, fmt.Sprintf("%.1f %% of the pairs could not be judged, more than %g %%", 100*share, 100*o.MaxErrors))
+		}
+	}
 }
 
 // decideAll gives the verdicts, suite by suite, since each states its own rule.
@@ -406,4 +425,16 @@ func fillFlips(c *eval.Comparison, base, head *journal.Document) error {
 		}
 	}
 	return nil
+}
+
+// sameAnswers reports whether two runs judge the same answers.
+func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == b.AnswersOf() }
+
+// anyScorers lets cases be paired whatever their scorers are: what changed is how the same answers are judged.
+func anyScorers(sides ...*compare.Side) {
+	for _, s := range sides {
+		for i := range s.Cases {
+			s.Cases[i].Scorers = ""
+		}
+	}
 }

@@ -1,11 +1,10 @@
-package harness
+package verdict
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,56 +13,29 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Export writes what a comparison needs of a run to one file: a run file without prompts, answers and what may quote them.
-func Export(at rundir.Dir, name, out string) error {
-	path, err := at.FindBaseline(name)
-	if err != nil {
-		return exit.BadInput("%w", err)
-	}
-	d, err := at.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close() //nolint:errcheck // it was only read
-	if err := rundir.Usable(d, path); err != nil {
-		return err
-	}
-	if out == standard {
-		return d.Export(os.Stdout)
-	}
-	if err := rundir.Writable(at.Join(out)); err != nil {
-		return exit.BadInput("%s cannot be written: %w", out, err)
-	}
-	if err := rundir.WriteFile(at.Join(out), d.Export); err != nil {
-		return exit.Incomplete("%s cannot be written: %w", out, err)
-	}
-	return nil
-}
-
-// effective is the baseline rule of a suite's gate, with what the flags say instead; nil when nothing is compared.
-func effective(s *suite.Suite, f Flags) (*eval.BaselineRule, error) {
+// Effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
+func Effective(s *suite.Suite, o *eval.Options) (*eval.BaselineRule, error) {
 	var rule eval.BaselineRule
 	_, ref := s.BaseVersion()
 	switch g := s.Gate; {
 	case g != nil && g.Baseline != nil:
 		rule = *g.Baseline
 		rule.Metrics = slices.Clone(rule.Metrics)
-	case f.Baseline == "" && ref == "":
+	case o.Baseline == "" && ref == "":
 		return nil, nil
 	}
 	switch {
 	case ref != "":
 		rule.Run, rule.Arm, rule.Suffix = "", "", "@"+ref
-	case f.Baseline != "":
-		rule.Run, rule.Arm = f.Baseline, ""
+	case o.Baseline != "":
+		rule.Run, rule.Arm = o.Baseline, ""
 	}
-	err := override(&rule, f.Rule)
-	if f.Rescore != "" { // stopping early would save nothing
+	err := override(&rule, o.Rule)
+	if o.Rescore != "" { // stopping early would save nothing
 		rule.StopEarly = false
 	}
 	return &rule, err
@@ -218,8 +190,8 @@ func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
 	return rule, override(rule, r)
 }
 
-// ComparisonExit is the exit code of a comparison by a rule, nil for none.
-func ComparisonExit(c *eval.Comparison, rule *eval.BaselineRule) int {
+// Exit is the exit code of a comparison by a rule, nil for none.
+func Exit(c *eval.Comparison, rule *eval.BaselineRule) int {
 	var codes []int
 	if c.Choice != nil && c.Choice.Incomplete != "" {
 		codes = append(codes, exit.CodeIncomplete)

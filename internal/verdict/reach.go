@@ -1,8 +1,9 @@
-package harness
+package verdict
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,47 +12,58 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// settleGates makes the gates of the run from those of the suites and the flags, and checks, before anything is paid,
-// that there is something to compare with and that the cases are enough to ever show what the gate wants.
-func (s *Session) settleGates(plan *runner.Plan) error {
-	s.gates = nil
-	for _, one := range s.Loaded.Suites {
-		rule, err := effective(one, s.Flags)
-		if err != nil {
-			return err
-		}
-		gate := s.Flags.gate(one.Gate, rule)
-		if rule != nil {
-			if err := checkMetrics(one, rule); err != nil {
-				return err
-			}
-			if !s.Flags.NoBaseline {
-				if err := s.checkBaseline(one.Name, rule, plan); err != nil {
-					return err
-				}
-			}
-		}
-		s.gates = append(s.gates, gate)
-	}
-	compares := slices.ContainsFunc(s.gates, func(g *eval.GateConfig) bool { return g != nil && g.Baseline != nil })
-	if r := s.Flags.Rule; !compares && (r.Margin > 0 || r.StopEarly || len(r.Metrics) > 0) {
-		s.Notice("warning: nothing is compared, since there is no baseline: --baseline NAME")
-	}
-	if compares && s.Flags.Rule.StopEarly && plan.Shard() != nil {
-		s.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
-	}
-	return nil
+// Checks are what the gates of a run are checked with before anything is sent.
+type Checks struct {
+	Options *eval.Options
+	Dir     rundir.Dir // where baselines are named
+	Plan    *runner.Plan
+	// Answers is the run that got the answers, if they are judged again; "" otherwise.
+	Answers string
+	Notice  func(string)
 }
 
-// gate is the gate of a suite with what the flags say instead; nil when neither has a rule.
-func (f *Flags) gate(own *eval.GateConfig, baseline *eval.BaselineRule) *eval.GateConfig {
-	if baseline == nil && f.MinPassRate == nil && f.MaxErrors == nil && f.MaxBlocked == nil {
+// Gates are the gates of suites, in their order, with what the options say instead. The error says that there is nothing to compare with, or
+// that the cases are too few to ever show what a gate wants.
+func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
+	var gates []*eval.GateConfig
+	compares := false
+	for _, one := range suites {
+		rule, err := Effective(one, c.Options)
+		if err != nil {
+			return nil, err
+		}
+		if rule != nil {
+			err = checkMetrics(one, rule)
+			if err == nil && !c.Options.NoBaseline {
+				err = c.baseline(one.Name, rule)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		gate := configured(one.Gate, rule, c.Options)
+		gates = append(gates, gate)
+		compares = compares || gate != nil && gate.Baseline != nil
+	}
+	if r := c.Options.Rule; !compares && (r.Margin > 0 || r.StopEarly || len(r.Metrics) > 0) {
+		c.Notice("warning: nothing is compared, since there is no baseline: --baseline NAME")
+	}
+	if compares && c.Options.Rule.StopEarly && c.Plan.Shard() != nil {
+		c.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
+	}
+	return gates, nil
+}
+
+// configured is the gate of a suite with what the options say instead; nil when neither has a rule.
+func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.Options) *eval.GateConfig {
+	if baseline == nil && o.MinPassRate == nil && o.MaxErrors == nil && o.MaxBlocked == nil {
 		return own
 	}
 	g := &eval.GateConfig{}
@@ -59,10 +71,10 @@ func (f *Flags) gate(own *eval.GateConfig, baseline *eval.BaselineRule) *eval.Ga
 		*g = *own
 	}
 	g.Baseline = cmp.Or(baseline, g.Baseline)
-	g.PassRateMin = cmp.Or(f.MinPassRate, g.PassRateMin)
-	g.BlockedMax = cmp.Or(f.MaxBlocked, g.BlockedMax)
-	if f.MaxErrors != nil {
-		g.ErrorsMax = *f.MaxErrors
+	g.PassRateMin = cmp.Or(o.MinPassRate, g.PassRateMin)
+	g.BlockedMax = cmp.Or(o.MaxBlocked, g.BlockedMax)
+	if o.MaxErrors != nil {
+		g.ErrorsMax = *o.MaxErrors
 	}
 	return g
 }
@@ -78,8 +90,8 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 	return nil
 }
 
-// checkBaseline finds what a suite is compared with.
-func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *runner.Plan) error {
+// baseline finds what a suite is compared with.
+func (c *Checks) baseline(suite string, rule *eval.BaselineRule) error {
 	var base map[string]*compare.Side // of another run
 	for _, m := range rule.Metrics {
 		if rule.StopEarly && eval.IsRatio(m.Name) {
@@ -89,11 +101,11 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 	switch {
 	case rule.Suffix != "":
 	case rule.Arm != "":
-		if names := armNames(plan); len(names) > 0 && !slices.Contains(names, rule.Arm) {
+		if names := c.Plan.ArmNames(); len(names) > 0 && !slices.Contains(names, rule.Arm) {
 			return exit.BadInput("the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm, diag.DidYouMean(rule.Arm, names))
 		}
 	default:
-		path, err := s.Flags.Dir.FindBaseline(rule.Run)
+		path, err := c.Dir.FindBaseline(rule.Run)
 		if err != nil {
 			return exit.Incomplete("%s is to be compared, and %w; --no-baseline runs without", suite, err)
 		}
@@ -114,23 +126,25 @@ func (s *Session) checkBaseline(suite string, rule *eval.BaselineRule, plan *run
 		case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
 			return exit.Incomplete("the baseline %s has no suite %s; --no-baseline runs without", rule.Run, suite)
 		}
-		rule.Path, rule.RunID = s.Flags.Dir.Abs(path), d.Run.ID
+		rule.Path, rule.RunID = c.Dir.Abs(path), d.Run.ID
 		if base, err = baseSides(path, suite); err != nil {
 			return err
 		}
-		s.origin.pair(base, &d.Run)
+		if c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are judged
+			anyScorers(slices.Collect(maps.Values(base))...)
+		}
 	}
-	if plan.Shard() != nil { // merging compares
+	if c.Plan.Shard() != nil { // merging compares
 		return nil
 	}
-	if len(unitsOf(suite, rule, plan, nil)) == 0 && plan.Size() > 0 {
+	if len(unitsOf(suite, rule, c.Plan, nil)) == 0 && c.Plan.Size() > 0 {
 		return exit.BadInput("the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
 	}
-	return s.checkReach(suite, rule, plan, base)
+	return c.reach(suite, rule, base)
 }
 
-// checkReach says when the cases can never show what the gate wants: not even if no case differs.
-func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner.Plan, base map[string]*compare.Side) error {
+// reach says when the cases can never show what the gate wants: not even if no case differs.
+func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
 	alpha := rule.Alpha
 	if rule.StopEarly {
 		alpha -= alpha * compare.EarlyShare
@@ -139,7 +153,7 @@ func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner
 		if m.Name != eval.MetricPass {
 			continue
 		}
-		for _, arm := range unitsOf(suite, rule, plan, base) {
+		for _, arm := range unitsOf(suite, rule, c.Plan, base) {
 			need := stats.MinCasesConstant(alpha, m.Margin)
 			if arm.single {
 				need = stats.MinCasesWithoutFlip(alpha, m.Margin)
@@ -164,7 +178,7 @@ func (s *Session) checkReach(suite string, rule *eval.BaselineRule, plan *runner
 			}
 			text += fmt.Sprintf(". Add cases, or state a larger margin: %d are enough for %.2g", arm.units, leastMargin(arm, alpha))
 			if rule.OnInconclusive != eval.OnFail {
-				s.Notice("warning: " + text)
+				c.Notice("warning: " + text)
 				continue
 			}
 			return exit.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)

@@ -1,4 +1,4 @@
-package harness
+package verdict
 
 import (
 	"testing"
@@ -18,12 +18,12 @@ func BenchmarkSequentialGate(b *testing.B) {
 	defer w.Close()
 	const cases = 1 << 16
 	trials := make([]eval.Trial, cases)
-	start := func() *sequential {
+	start := func() *Early {
 		rule := &eval.BaselineRule{Alpha: 1e-300, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.01}}}
 		suite := &watchedSuite{rule: rule, arms: map[string]*watchedArm{}, closed: map[string]bool{}}
 		a := &watchedArm{suite: "s", arm: "t/p", by: map[string]*unit{}}
 		suite.arms[a.arm] = a
-		q := &sequential{suites: map[string]*watchedSuite{"s": suite}, moved: make(chan struct{})}
+		q := &Early{suites: map[string]*watchedSuite{"s": suite}, moved: make(chan struct{})}
 		for n := range trials {
 			t := &trials[n]
 			*t = eval.Trial{N: n, ID: hexID(n), CaseID: hexID(n), Suite: "s", Case: hexID(n), Arm: "t/p", Repeat: 1}

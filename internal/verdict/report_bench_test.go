@@ -1,4 +1,4 @@
-package harness
+package verdict
 
 import (
 	"io"
@@ -18,7 +18,7 @@ func BenchmarkReports(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer d.Close()
-	ApplyGate(d)
+	Apply(d)
 	for _, f := range reports.Formats() {
 		b.Run(f.Name, func(b *testing.B) {
 			for b.Loop() {

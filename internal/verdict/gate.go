@@ -1,4 +1,4 @@
-package harness
+package verdict
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// ApplyGate applies the rules of the run's suites to its outcomes, compares it with its baseline if there is one, and stores
+// Apply applies the rules of the run's suites to its outcomes, compares it with its baseline if there is one, and stores
 // the result in the document.
-func ApplyGate(d *journal.Document) {
+func Apply(d *journal.Document) {
 	comparison := withBaseline(d)
 	g := eval.Gate{Rules: []eval.GateRule{}, Comparison: comparison}
 	var codes []int
