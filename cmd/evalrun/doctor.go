@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/doctor"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
@@ -44,11 +45,11 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	if o.format != "table" && o.format != "json" {
 		return exit.BadInput("-o takes table or json, not %q", o.format)
 	}
-	doctor := harness.Doctor{Suites: suites, Flags: o.Flags, Getenv: a.getenv, Version: buildVersion(), Width: a.outWidth, Color: a.color(a.outWidth)}
-	found := doctor.Examine(ctx)
+	examined := doctor.Doctor{Suites: suites, Flags: o.Flags, Getenv: a.getenv, Version: buildVersion(), Width: a.outWidth, Color: a.color(a.outWidth)}
+	found := examined.Examine(ctx)
 	write := a.writeCheckup
 	if o.format == "json" {
-		write = func(c *harness.Checkup) error { return a.printJSON(c) }
+		write = func(c *doctor.Checkup) error { return a.printJSON(c) }
 	}
 	if err := write(found); err != nil {
 		return err
@@ -57,9 +58,9 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 }
 
 // stateColors are the colours of states of a check.
-var stateColors = map[string]string{harness.CheckOK: "32", harness.CheckWarning: "33", harness.CheckProblem: "31"}
+var stateColors = map[string]string{doctor.OK: "32", doctor.Warning: "33", doctor.Problem: "31"}
 
-func (a *app) writeCheckup(c *harness.Checkup) error {
+func (a *app) writeCheckup(c *doctor.Checkup) error {
 	p := printer{w: a.out}
 	for _, s := range c.Settings {
 		value := s.Value
@@ -84,11 +85,11 @@ func (a *app) writeCheckup(c *harness.Checkup) error {
 			p.printf("%19s", "")
 			a.hanging(&p, "do: "+check.Advice)
 		}
-		if check.Page != "" && check.State != harness.CheckOK {
+		if check.Page != "" && check.State != doctor.OK {
 			p.printf("%19sread: evalrun help %s\n", "", check.Page)
 		}
 	}
-	p.printf("\n%s, %s\n", diag.Count(counts[harness.CheckProblem], harness.CheckProblem), diag.Count(counts[harness.CheckWarning], harness.CheckWarning))
+	p.printf("\n%s, %s\n", diag.Count(counts[doctor.Problem], doctor.Problem), diag.Count(counts[doctor.Warning], doctor.Warning))
 	return p.err
 }
 

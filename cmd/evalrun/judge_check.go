@@ -9,7 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/judgecheck"
 )
 
 // judgeCheckOptions are the flags of `evalrun judge-check`.
@@ -49,7 +49,7 @@ func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 		return err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	checks, err := harness.CheckJudge(doc, o.labels)
+	checks, err := judgecheck.Check(doc, o.labels)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 // fewCases is how many cases leave much open about a judge.
 const fewCases = 50
 
-func writeJudgeCheck(p *printer, c *harness.JudgeCheck) {
+func writeJudgeCheck(p *printer, c *judgecheck.Agreement) {
 	p.printf("%s\n", diag.CleanLine(fmt.Sprintf("%s in %s, judge %s: %s of %s", c.Scorer, c.Suite, c.Judge, diag.Count(c.Answers, "labelled answer"), diag.Count(c.Cases, "case"))))
 	p.printf("  agreement: %s\n", proportion(&c.Agreement))
 	if c.Kappa == nil {
@@ -91,7 +91,7 @@ func writeJudgeCheck(p *printer, c *harness.JudgeCheck) {
 }
 
 // writeConfusion draws who said what how often: a row for each word of the people, a column for each of the judge.
-func writeConfusion(p *printer, c *harness.JudgeCheck) {
+func writeConfusion(p *printer, c *judgecheck.Agreement) {
 	const corner = "people \\ judge"
 	width := displaywidth.String(corner)
 	for _, w := range c.Words {
@@ -114,7 +114,7 @@ func writeConfusion(p *printer, c *harness.JudgeCheck) {
 	}
 }
 
-func proportion(p *harness.Proportion) string {
+func proportion(p *judgecheck.Proportion) string {
 	if p.Share == nil {
 		return "of none, so nothing is known"
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/forecast"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -196,13 +197,13 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		return nothing(loaded, o.Flags, settings, "")
 	}
 	total := 0
-	err = harness.CountPrompts(ctx, plan, session.Counter(), func(t *runner.Planned, tokens int, _ bool) error {
+	err = forecast.CountPrompts(ctx, plan, session.Counter(), func(t *runner.Planned, tokens int, _ bool) error {
 		total += tokens
 		if t.Repeat > 1 {
 			return nil
 		}
 		if o.json {
-			return a.printJSON(harness.PromptCount{Suite: t.Suite, Case: t.Case, Arm: t.Arm, Model: t.Model, Tokens: tokens})
+			return a.printJSON(forecast.PromptCount{Suite: t.Suite, Case: t.Case, Arm: t.Arm, Model: t.Model, Tokens: tokens})
 		}
 		_, err := fmt.Fprintf(a.out, "%7d  %s\n", tokens, diag.CleanLine(runner.Describe(&t.Trial)))
 		return err

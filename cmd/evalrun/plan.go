@@ -11,7 +11,9 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/forecast"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/verdict"
 )
 
 // planOptions are the flags of `evalrun plan` and `evalrun count`.
@@ -48,7 +50,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	if err != nil {
 		return err
 	}
-	var forecast *harness.Forecast
+	var f *forecast.Forecast
 	plan := harness.NewPlan(loaded, o.Flags, settings)
 	if o.count {
 		session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), a.tellNotice)
@@ -59,29 +61,30 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		if plan, err = session.Plan(ctx); err != nil {
 			return err
 		}
-		if forecast, err = harness.NewForecast(ctx, plan, settings, session.Counter()); err != nil {
+		if f, err = forecast.New(ctx, plan, &settings.Limits, settings.Prices, session.Counter()); err != nil {
 			return exit.Incomplete("the tokens could not be counted: %w", err)
 		}
 	} else {
-		forecast, err = harness.NewForecast(ctx, plan, settings, nil)
+		f, err = forecast.New(ctx, plan, &settings.Limits, settings.Prices, nil)
 		if err != nil {
 			return err
 		}
 	}
-	if forecast.Trials == 0 {
+	if f.Trials == 0 {
 		return nothing(loaded, o.Flags, settings, "")
 	}
-	if err := forecast.Outlooks(loaded, o.Flags, plan); err != nil {
+	checks := &verdict.Checks{Options: &o.Options, Dir: a.dir, Plan: plan}
+	if err := f.Outlooks(checks, loaded.Suites); err != nil {
 		return err
 	}
 	if o.json {
-		return a.printJSON(forecast)
+		return a.printJSON(f)
 	}
-	return writeForecast(a.out, forecast)
+	return writeForecast(a.out, f)
 }
 
 // writeOutlook tells what the gate of an arm can see, with how many cases.
-func writeOutlook(p *printer, g *harness.GateOutlook) {
+func writeOutlook(p *printer, g *forecast.GateOutlook) {
 	p.printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: margin %g of the pass rate at an error rate of %g, %d independent cases, %d calls, up to %s",
 		g.Suite, g.Arm, g.Margin, g.Alpha, g.Units, g.Calls, unlimited(g.Tokens))))
 	if g.Units < g.Reach {
@@ -106,7 +109,7 @@ func (a *app) printJSON(v any) error {
 	return err
 }
 
-func writeForecast(w io.Writer, f *harness.Forecast) error {
+func writeForecast(w io.Writer, f *forecast.Forecast) error {
 	p := printer{w: w}
 	for _, arm := range f.Arms {
 		if arm.Suite != f.Arms[0].Suite || f.Arms[len(f.Arms)-1].Suite != arm.Suite {

@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -132,13 +133,13 @@ func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Lo
 		if err != nil {
 			return nil, exit.BadInput("%s keeps no copy of its suite, which would name the judge: name one by --suite FILE", head.Run.ID)
 		}
-		layers := overlay{regular.FS(snapshot)}
+		files := layers.Overlay{regular.FS(snapshot)}
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
-			layers = append(layers, regular.FS(folder))
+			files = append(files, regular.FS(folder))
 		}
 		l.dirs = append(l.dirs, one.Dir)
 		opts := suite.Options{Vars: begun.Vars, Repeats: begun.Repeats, Getenv: getenv, Untrusted: begun.Untrusted || by.Flags.Untrusted, OwnBaseline: true, Dir: one.Dir}
-		l.Suites = append(l.Suites, l.take(layers, filepath.Base(one.Snapshot), one.File, opts))
+		l.Suites = append(l.Suites, l.take(files, filepath.Base(one.Snapshot), one.File, opts))
 	}
 	return l, nil
 }

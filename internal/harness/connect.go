@@ -149,6 +149,9 @@ func (s *Session) wire() {
 	}
 }
 
+// Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
+func (s *Session) Skew() (skew time.Duration, ok bool) { return s.client.Skew() }
+
 // Waiting tells who waits for what, "" when nobody does.
 func (s *Session) Waiting() string { return s.waits.String() }
 

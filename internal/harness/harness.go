@@ -10,7 +10,6 @@
 package harness
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -21,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/scorers"
@@ -162,25 +162,8 @@ func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite,
 	}
 	l.dirs = append(l.dirs, dir)
 	opts.Dir = dir
-	return l.take(inputFiles{regular.FS(root), text}, standard, standard, opts), nil
+	return l.take(layers.With{FS: regular.FS(root), Name: standard, Text: text}, standard, standard, opts), nil
 }
-
-// inputFiles are the files of a folder, and standard input beside them.
-type inputFiles struct {
-	fs.FS
-	text []byte
-}
-
-// Open opens a file, or what was on standard input.
-func (f inputFiles) Open(name string) (fs.File, error) {
-	if name == standard {
-		return &memoryFile{bytes.NewReader(f.text), name, 0o444}, nil
-	}
-	return f.FS.Open(name)
-}
-
-// ReadDir lists a folder, for globs.
-func (f inputFiles) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(f.FS, name) }
 
 // take loads a suite out of a file system, shown being how its user named it.
 func (l *Loaded) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {

@@ -5,16 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -148,9 +147,9 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		if err != nil {
 			return nil, exit.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", one.Name, err)
 		}
-		layers := overlay{regular.FS(snapshot)}
+		files := layers.Overlay{regular.FS(snapshot)}
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
-			layers = append(layers, regular.FS(folder))
+			files = append(files, regular.FS(folder))
 		}
 		l.dirs = append(l.dirs, one.Dir)
 		opts := suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted, OwnBaseline: r.Flags.ownBaseline()}
@@ -158,7 +157,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			return nil, err
 		}
 		opts.Dir, opts.Expected = one.Dir, regular.FS(snapshot)
-		s := l.take(layers, filepath.Base(one.Snapshot), one.File, opts)
+		s := l.take(files, filepath.Base(one.Snapshot), one.File, opts)
 		switch changed := !l.Diags.HasErrors() && s.Hash() != one.Hash; {
 		case changed && !s.KeepsData():
 			return nil, exit.BadInput("the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be copied", one.Name)
@@ -181,7 +180,7 @@ func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
 	if err != nil {
 		return exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
-	opts.Base, err = loadEarlier(overlay{regular.FS(snapshot), gitFiles{one.Dir, ref}}, filepath.Base(one.Snapshot), ref, *opts)
+	opts.Base, err = loadEarlier(layers.Overlay{regular.FS(snapshot), layers.Git{Dir: one.Dir, Ref: ref}}, filepath.Base(one.Snapshot), ref, *opts)
 	opts.BaseRef = ref
 	return err
 }
@@ -203,50 +202,6 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 		}
 	}
 	return l, nil
-}
-
-// overlay is several file systems, of which the first that has a file gives it.
-type overlay []fs.FS
-
-func (o overlay) Open(name string) (file fs.File, err error) {
-	for _, layer := range o {
-		if file, err = layer.Open(name); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	return file, err
-}
-
-func (o overlay) Stat(name string) (info fs.FileInfo, err error) {
-	for _, layer := range o {
-		if info, err = fs.Stat(layer, name); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	return info, err
-}
-
-// ReadDir lists what any of the file systems has in a folder.
-func (o overlay) ReadDir(name string) (out []fs.DirEntry, err error) {
-	found := false
-	for _, layer := range o {
-		entries, e := fs.ReadDir(layer, name)
-		if e != nil {
-			err = e
-			continue
-		}
-		found = true
-		for _, entry := range entries {
-			if !slices.ContainsFunc(out, func(other fs.DirEntry) bool { return other.Name() == entry.Name() }) {
-				out = append(out, entry)
-			}
-		}
-	}
-	if !found {
-		return nil, err
-	}
-	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return out, nil
 }
 
 // Settle is Settle for a run that goes on: what it has spent counts.

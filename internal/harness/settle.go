@@ -31,6 +31,9 @@ type Settings struct {
 	selection *selection // by --failed-in, --changed-since and --sample; nil without them
 }
 
+// Key is the API key, "" without one. It is a secret.
+func (s *Settings) Key() string { return s.key }
+
 // EmulatorURL stands for the embedded emulator's address until that is known.
 const EmulatorURL = "http://127.0.0.1"
 

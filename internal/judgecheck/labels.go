@@ -1,4 +1,4 @@
-package harness
+package judgecheck
 
 import (
 	"bufio"
@@ -58,7 +58,7 @@ func readLabels(file string) (*labels, error) {
 	switch cmp.Or(strings.ToLower(filepath.Ext(file)), file) {
 	case ".csv":
 		mistakes = l.readCSV(data)
-	case ".jsonl", standard:
+	case ".jsonl", regular.Standard:
 		mistakes = l.readLines(data)
 	default:
 		return nil, exit.BadInput("the labels in %s are neither .csv nor .jsonl", file)

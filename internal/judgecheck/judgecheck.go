@@ -1,4 +1,5 @@
-package harness
+// Package judgecheck measures how far judges agree with people, who labelled answers of a run.
+package judgecheck
 
 import (
 	"cmp"
@@ -13,15 +14,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// JudgeChecks say how far judges agree with people.
-type JudgeChecks struct {
-	Judges []JudgeCheck `json:"judges"`
-	Untold int          `json:"untold"` // labelled answers that no judge could tell, or that did not come
+// Report say how far judges agree with people.
+type Report struct {
+	Judges []Agreement `json:"judges"`
+	Untold int         `json:"untold"` // labelled answers that no judge could tell, or that did not come
 }
 
-// JudgeCheck says how far a judge agrees with people about the answers of a run. Intervals are at 90 % and count cases:
+// Agreement says how far a judge agrees with people about the answers of a run. Intervals are at 90 % and count cases:
 // several answers to one case are not independent.
-type JudgeCheck struct {
+type Agreement struct {
 	Suite  string `json:"suite"`
 	Scorer string `json:"scorer"` // its name, or its kind when it has none
 	Judge  string `json:"judge"`
@@ -75,8 +76,8 @@ type labelled struct {
 // checkKey is what is measured by itself.
 type checkKey struct{ suite, scorer, judge string }
 
-// CheckJudge compares the judges of a run with the labels in a file. Mistakes in the file are exit 2; nothing to compare is exit 4.
-func CheckJudge(d *journal.Document, file string) (*JudgeChecks, error) {
+// Check compares the judges of a run with the labels in a file. Mistakes in the file are exit 2; nothing to compare is exit 4.
+func Check(d *journal.Document, file string) (*Report, error) {
 	labels, err := readLabels(file)
 	if err != nil {
 		return nil, err
@@ -98,9 +99,9 @@ func CheckJudge(d *journal.Document, file string) (*JudgeChecks, error) {
 	if len(c.order) == 0 {
 		return nil, exit.Incomplete("nothing to compare: no answer that %s labels was judged", file)
 	}
-	out := &JudgeChecks{Untold: c.untold}
+	out := &Report{Untold: c.untold}
 	for _, k := range c.order {
-		out.Judges = append(out.Judges, newJudgeCheck(k, c.pairs[k], c.choices[k]))
+		out.Judges = append(out.Judges, newAgreement(k, c.pairs[k], c.choices[k]))
 	}
 	return out, nil
 }
@@ -187,8 +188,8 @@ func (c *labelCheck) unmatched(d *journal.Document) {
 	}
 }
 
-func newJudgeCheck(k checkKey, pairs []labelled, choices bool) JudgeCheck {
-	c := JudgeCheck{Suite: k.suite, Scorer: k.scorer, Judge: k.judge, Answers: len(pairs)}
+func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
+	c := Agreement{Suite: k.suite, Scorer: k.scorer, Judge: k.judge, Answers: len(pairs)}
 	agree := func(p labelled) bool { return p.people == p.said }
 	c.Agreement = newProportion(pairs, agree)
 	cases := map[string]bool{}

@@ -1,4 +1,5 @@
-package harness
+// Package doctor looks at the set-up of evalrun: which settings apply, where each comes from, and whether the service can be used with them.
+package doctor
 
 import (
 	"cmp"
@@ -18,15 +19,16 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/genlang/oauth"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // States of a Check.
 const (
-	CheckOK      = "ok"
-	CheckWarning = "warning" // it may be in the way
-	CheckProblem = "problem" // it is in the way
+	OK      = "ok"
+	Warning = "warning" // it may be in the way
+	Problem = "problem" // it is in the way
 )
 
 // Check is one thing that a Doctor has looked at. Nothing in it is a secret.
@@ -53,11 +55,10 @@ type Checkup struct {
 	Checks   []Check   `json:"checks"`
 }
 
-// Doctor looks at the set-up of evalrun: what holds, who said so, and whether the service can be used so. It asks for the service's models, and
-// for nothing that costs.
+// Doctor is what to look at. It lists the service's models, and makes no call that costs.
 type Doctor struct {
 	Suites  []string // files; may be none
-	Flags   Flags
+	Flags   harness.Flags
 	Getenv  func(string) string
 	Version string // of evalrun
 	Width   int    // of the terminal, 0 without one
@@ -72,7 +73,7 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // an answer now is worth more than a better one later
 	d.Flags.Timeout = cmp.Or(d.Flags.Timeout, doctorTimeout)
 	loaded := d.suites()
-	settings, err := Settle(loaded, d.Flags, d.Getenv)
+	settings, err := harness.Settle(loaded, d.Flags, d.Getenv)
 	if err != nil {
 		d.problem("settings", exit.CodeBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite", "running#environment")
 	} else {
@@ -102,37 +103,37 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 const doctorTimeout = 10 * time.Second
 
 func (d *Doctor) ok(name, format string, args ...any) {
-	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckOK, Text: fmt.Sprintf(format, args...)})
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: OK, Text: fmt.Sprintf(format, args...)})
 }
 
 func (d *Doctor) warning(name, text, advice, page string) {
-	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckWarning, Text: text, Advice: advice, Page: page})
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: Warning, Text: text, Advice: advice, Page: page})
 }
 
 func (d *Doctor) problem(name string, code int, text, advice, page string) {
-	d.out.Checks = append(d.out.Checks, Check{Name: name, State: CheckProblem, Text: text, Advice: advice, Page: page, exit: code})
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: Problem, Text: text, Advice: advice, Page: page, exit: code})
 }
 
 // suites reads the suites. What one with mistakes says of the service does not count.
-func (d *Doctor) suites() *Loaded {
+func (d *Doctor) suites() *harness.Loaded {
 	if len(d.Suites) == 0 {
-		return &Loaded{}
+		return &harness.Loaded{}
 	}
-	loaded, err := Load(d.Suites, d.Flags, d.Getenv)
+	loaded, err := harness.Load(d.Suites, d.Flags, d.Getenv)
 	switch {
 	case err != nil:
 		d.problem("suites", exit.CodeBadInput, err.Error(), "", "suite")
-		return &Loaded{}
+		return &harness.Loaded{}
 	case loaded.Diags.HasErrors():
 		d.problem("suites", exit.CodeBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "), "`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite")
-		return &Loaded{}
+		return &harness.Loaded{}
 	}
 	d.ok("suites", "%s without mistakes", diag.Count(len(loaded.Suites), "suite"))
 	return loaded
 }
 
 // sources tells for each setting what holds and who said so.
-func (d *Doctor) sources(l *Loaded, service eval.RunService) []Setting {
+func (d *Doctor) sources(l *harness.Loaded, service eval.RunService) []Setting {
 	f := &d.Flags
 	var out []Setting
 	for _, s := range []struct {
@@ -167,7 +168,7 @@ func (d *Doctor) sources(l *Loaded, service eval.RunService) []Setting {
 }
 
 // named reports whether there is a service to ask.
-func (d *Doctor) named(settings Settings) bool {
+func (d *Doctor) named(settings harness.Settings) bool {
 	if settings.Service.BaseURL == "" {
 		d.problem("service", exit.CodeBadInput, "no service is named", "export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block")
 		return false
@@ -176,8 +177,8 @@ func (d *Doctor) named(settings Settings) bool {
 }
 
 // credentials reports whether there is something to ask with. Of a key no more is told than its length.
-func (d *Doctor) credentials(settings Settings) bool {
-	switch key := settings.key; {
+func (d *Doctor) credentials(settings harness.Settings) bool {
+	switch key := settings.Key(); {
 	case d.Flags.Emulator != "":
 		d.ok("key", "the emulator needs none")
 	case settings.Service.Auth == suite.AuthOAuth:
@@ -192,7 +193,7 @@ func (d *Doctor) credentials(settings Settings) bool {
 }
 
 // login tells of the login that is kept in the user's folder.
-func (d *Doctor) login(settings Settings) bool {
+func (d *Doctor) login(settings harness.Settings) bool {
 	store, err := oauth.UserStore()
 	var login *oauth.Token
 	if err == nil {
@@ -254,8 +255,8 @@ func (d *Doctor) proxies() {
 }
 
 // service asks the service for its models.
-func (d *Doctor) service(ctx context.Context, loaded *Loaded, settings Settings) {
-	session, err := Connect(loaded, settings, d.Flags, d.Version, func(text string) {
+func (d *Doctor) service(ctx context.Context, loaded *harness.Loaded, settings harness.Settings) {
+	session, err := harness.Connect(loaded, settings, d.Flags, d.Version, func(text string) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
 	})
 	if err != nil {
@@ -277,7 +278,7 @@ func (d *Doctor) service(ctx context.Context, loaded *Loaded, settings Settings)
 		d.ok("service", "%s", text)
 		d.models(ctx, session, models)
 	}
-	skew, told := session.client.Skew()
+	skew, told := session.Skew()
 	switch {
 	case !told:
 	case skew.Abs() > mostSkew:
@@ -298,7 +299,7 @@ func aheadOr(skew time.Duration) string {
 }
 
 // models wants those that the suites name to be there.
-func (d *Doctor) models(ctx context.Context, session *Session, listed []eval.Model) {
+func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []eval.Model) {
 	var named, missing []string
 	for _, s := range session.Loaded.Suites {
 		for _, t := range s.Targets {
@@ -363,14 +364,14 @@ func (d *Doctor) terminal() {
 
 // emulator starts the embedded emulator and asks it, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
-	none, flags := &Loaded{}, Flags{Options: eval.Options{
+	none, flags := &harness.Loaded{}, harness.Flags{Options: eval.Options{
 		ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript},
 		LimitOptions:   eval.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
 	}}
-	settings, err := Settle(none, flags, func(string) string { return "" })
-	var session *Session
+	settings, err := harness.Settle(none, flags, func(string) string { return "" })
+	var session *harness.Session
 	if err == nil {
-		session, err = Connect(none, settings, flags, d.Version, func(string) {})
+		session, err = harness.Connect(none, settings, flags, d.Version, func(string) {})
 	}
 	if err == nil {
 		defer session.Close()

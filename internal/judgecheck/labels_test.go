@@ -1,4 +1,4 @@
-package harness
+package judgecheck
 
 import (
 	"errors"
@@ -58,7 +58,7 @@ func TestJudgeCheckNumbers(t *testing.T) {
 	add(4, failWord, passWord)
 	add(1, passWord, failWord)
 	add(36, passWord, passWord)
-	c := newJudgeCheck(checkKey{"s", "q", "j"}, pairs, false)
+	c := newAgreement(checkKey{"s", "q", "j"}, pairs, false)
 	for _, test := range []struct{ got, want float64 }{
 		{*c.Agreement.Share, 55. / 60},
 		{c.Agreement.Interval[0], 0.8385295580433538},
@@ -79,14 +79,14 @@ func TestJudgeCheckNumbers(t *testing.T) {
 	}
 	// Complete agreement is not certainty; one word alone says nothing beyond chance; several answers to a case count as one.
 	pairs = []labelled{{"a", passWord, passWord}, {"b", failWord, failWord}}
-	if c := newJudgeCheck(checkKey{}, pairs, false); *c.Kappa != 1 || c.KappaInterval[0] > 0 || c.KappaInterval[1] != 1 {
+	if c := newAgreement(checkKey{}, pairs, false); *c.Kappa != 1 || c.KappaInterval[0] > 0 || c.KappaInterval[1] != 1 {
 		t.Errorf("%+v", c)
 	}
-	if c := newJudgeCheck(checkKey{}, pairs[:1], false); c.Kappa != nil || c.FalsePass.Share != nil || c.FalsePass.Interval != [2]float64{0, 1} {
+	if c := newAgreement(checkKey{}, pairs[:1], false); c.Kappa != nil || c.FalsePass.Share != nil || c.FalsePass.Interval != [2]float64{0, 1} {
 		t.Errorf("%+v", c)
 	}
 	pairs[1].kase = "a"
-	if one := newJudgeCheck(checkKey{}, pairs, false); one.Cases != 1 || one.Agreement.Interval[0] >= c.Agreement.Interval[0] || one.Agreement.Of != 2 {
+	if one := newAgreement(checkKey{}, pairs, false); one.Cases != 1 || one.Agreement.Interval[0] >= c.Agreement.Interval[0] || one.Agreement.Of != 2 {
 		t.Errorf("%+v", one)
 	}
 }

@@ -1,4 +1,5 @@
-package harness
+// Package forecast says what a plan would send, how long that takes at the limits that are set, and what it may cost.
+package forecast
 
 import (
 	"context"
@@ -73,8 +74,8 @@ type GateOutlook struct {
 }
 
 // Outlooks adds, for each suite whose gate has a baseline, what it takes and what it can show.
-func (f *Forecast) Outlooks(l *Loaded, flags Flags, plan *runner.Plan) error {
-	arms, problems, err := verdict.Outlooks(&verdict.Checks{Options: &flags.Options, Dir: flags.Dir, Plan: plan}, l.Suites)
+func (f *Forecast) Outlooks(checks *verdict.Checks, suites []*suite.Suite) error {
+	arms, problems, err := verdict.Outlooks(checks, suites)
 	if err != nil {
 		return err
 	}
@@ -145,9 +146,8 @@ func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned)
 	return sum, nil
 }
 
-// NewForecast adds up a plan. Without a counter tokens are estimated.
-func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, counter eval.TokenCounter) (*Forecast, error) {
-	limits := settings.Limits
+// New adds up a plan within limits. prices may be nil; without a counter tokens are estimated.
+func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.Prices, counter eval.TokenCounter) (*Forecast, error) {
 	f := &Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}}
 	type key struct{ suite, arm string }
 	arms := map[key]*ArmForecast{}
@@ -168,8 +168,8 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 		a.PromptTokens += tokens
 		a.ReplyTokens += replies
 		a.MaxOutputTokens += output
-		f.LeastCost += settings.Prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
-		f.MostCost += settings.Prices.Of(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
+		f.LeastCost += prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
+		f.MostCost += prices.Of(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
 		unknown = unknown || output == 0
 		if t.MustCount(limits.CountTokens, matter) {
 			f.CountCalls += turns - 1 // later turns of a live chat are not alike
@@ -180,7 +180,7 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 		if matter && limits.CountTokens != suite.CountNever {
 			f.CountCalls += turns // of the answers
 		}
-		unjudged = f.judging(plan.Judging(t), settings.Prices) || unjudged
+		unjudged = f.judging(plan.Judging(t), prices) || unjudged
 		if references := t.References(); len(references) > 0 {
 			answers++
 			f.EmbedTokens += t.OutputLimit()
@@ -221,8 +221,8 @@ func NewForecast(ctx context.Context, plan *runner.Plan, settings Settings, coun
 	}
 	f.EmbedCalls = (answers + len(texts) + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
 	f.MaxCalls = (f.GenerateCalls + f.CountCalls + answers + len(texts) + 2*f.JudgeCalls) * limits.Attempts // each text embedded by itself, each judge asked again
-	if settings.Prices != nil {
-		f.Currency = settings.Prices.Currency
+	if prices != nil {
+		f.Currency = prices.Currency
 	}
 	f.limits(limits)
 	return f, nil
@@ -247,7 +247,7 @@ func minutes(n, perMinute int) time.Duration {
 }
 
 // limits compares the forecast with rates and budgets.
-func (f *Forecast) limits(l suite.Limits) {
+func (f *Forecast) limits(l *suite.Limits) {
 	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
 	if l.RequestsPerMinute > 0 {
 		f.LeastTime = minutes(f.calls()-1, l.RequestsPerMinute)
