@@ -89,31 +89,30 @@ func Run(t *testing.T, file string, o Options) {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	loaded, err := harness.Load([]string{file}, flags, o.Getenv)
-	if err == nil && loaded.Diags.HasErrors() {
-		err = &harness.BadFiles{Loaded: loaded}
-	}
-	var settings harness.Settings
+	job, err := harness.Load([]string{file}, flags, o.Getenv)
 	if err == nil {
-		settings, err = harness.Settle(loaded, flags, o.Getenv)
+		err = job.Bad()
+	}
+	if err == nil {
+		err = job.Settle()
 	}
 	if err != nil {
 		t.Fatal(words(err))
 	}
-	one := loaded.Suites[0]
+	one := job.Suites[0]
 	t.Run(one.Name, func(t *testing.T) {
 		t.Helper()
-		if loaded.Diags.Len() > 0 { // warnings
-			t.Log(told(loaded))
+		if job.Diags.Len() > 0 { // warnings
+			t.Log(told(&job.Files))
 		}
 		if testing.Short() && flags.Emulator == "" && flags.Replay == "" {
 			t.Skip("-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by Options.Replay, or use Options.Emulator")
 		}
-		if settings.Service.BaseURL == "" && flags.Replay == "" {
+		if job.Settings.Service.BaseURL == "" && flags.Replay == "" {
 			t.Fatal("no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
 				"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers")
 		}
-		session, err := harness.Connect(loaded, settings, flags, version(), func(text string) { t.Log(diag.Clean(text)) })
+		session, err := job.Connect(version(), func(text string) { t.Log(diag.Clean(text)) })
 		if err != nil {
 			t.Fatal(words(err))
 		}
@@ -170,15 +169,15 @@ const maxBudget = 1<<31 - 1
 func words(err error) string {
 	var mistakes *harness.BadFiles
 	if errors.As(err, &mistakes) {
-		return told(mistakes.Loaded)
+		return told(mistakes.Files)
 	}
 	return diag.Clean(err.Error())
 }
 
 // told are mistakes and warnings, on lines of their own.
-func told(l *harness.Loaded) string {
+func told(f *harness.Files) string {
 	var out bytes.Buffer
-	_ = l.Tell(&out, false) // a buffer takes everything
+	_ = f.Tell(&out, false) // a buffer takes everything
 	return "\n" + strings.TrimRight(out.String(), "\n")
 }
 

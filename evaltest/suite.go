@@ -53,7 +53,7 @@ func (s *suiteTest) run() {
 // begin begins the subtests. Those that are selected then stand still.
 func (s *suiteTest) begin() {
 	s.t.Helper()
-	plan := harness.NewPlan(s.session.Loaded, s.session.Flags, s.session.Settings)
+	plan := s.session.Job.Plan()
 	for t := range plan.Trials() {
 		if t.Repeat == 1 {
 			s.cells = append(s.cells, &cell{subtest: subtest{name: t.Case + "/" + t.Arm}, place: t.N})
@@ -61,7 +61,7 @@ func (s *suiteTest) begin() {
 		s.cells[len(s.cells)-1].repeats++
 	}
 	if len(s.cells) == 0 {
-		s.t.Fatalf("no trial is selected%s", harness.Hint(s.session.Loaded, s.session.Flags, s.session.Settings))
+		s.t.Fatalf("no trial is selected%s", s.session.Hint())
 	}
 	for _, c := range s.cells {
 		c.begin(s.t)

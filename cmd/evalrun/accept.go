@@ -86,11 +86,11 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := a.load(files, flags, false)
+	job, err := a.load(files, flags, false)
 	if err != nil {
 		return err
 	}
-	found, err := harness.Accept(loaded, flags)
+	found, err := harness.Accept(job)
 	if err != nil {
 		return err
 	}

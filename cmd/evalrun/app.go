@@ -144,21 +144,30 @@ func (a *app) reportOptions() reports.Options {
 	return reports.Options{Width: a.outWidth, Color: a.color(a.outWidth)}
 }
 
+// job is load with the settings settled.
+func (a *app) job(files []string, flags harness.Flags, quiet bool) (*harness.Job, error) {
+	job, err := a.load(files, flags, quiet)
+	if err == nil {
+		err = job.Settle()
+	}
+	return job, err
+}
+
 // load reads suites and tells mistakes and warnings; with mistakes it is an error.
-func (a *app) load(files []string, flags harness.Flags, quiet bool) (*harness.Loaded, error) {
-	l, err := harness.Load(files, flags, a.getenv)
+func (a *app) load(files []string, flags harness.Flags, quiet bool) (*harness.Job, error) {
+	job, err := harness.Load(files, flags, a.getenv)
+	if err == nil {
+		err = job.Bad()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if l.Diags.HasErrors() {
-		return nil, &harness.BadFiles{Loaded: l}
-	}
-	if l.Diags.Len() > 0 && !quiet {
-		if err := l.Tell(a.err, a.errColor()); err != nil {
+	if job.Diags.Len() > 0 && !quiet {
+		if err := job.Tell(a.err, a.errColor()); err != nil {
 			return nil, err
 		}
 	}
-	return l, nil
+	return job, nil
 }
 
 func (a *app) root() *cobra.Command {

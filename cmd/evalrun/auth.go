@@ -70,11 +70,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 		return exit.BadInput("--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help oauth#once-in-the-cloud-console`")
 	}
 	own := eval.ServiceOptions{ScopeBase: o.ScopeBase, Project: o.Project}
-	loaded, err := a.load(suites, harness.Flags{}, false)
-	if err != nil {
-		return err
-	}
-	settings, err := harness.Settle(loaded, harness.Flags{Options: eval.Options{ServiceOptions: own}}, a.getenv)
+	job, err := a.job(suites, harness.Flags{Options: eval.Options{ServiceOptions: own}}, false)
 	if err != nil {
 		return err
 	}
@@ -85,14 +81,14 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	if err != nil {
 		return exit.BadInput("%w", err)
 	}
-	if settings.Service.Project != "" {
-		client.Project = settings.Service.Project
+	if job.Settings.Service.Project != "" {
+		client.Project = job.Settings.Service.Project
 	}
 	names, err := scopeNames(o.scopes)
 	if err != nil {
 		return err
 	}
-	scopes, err := harness.LoginScopes(settings.Service.AuthScopeBase, names)
+	scopes, err := harness.LoginScopes(job.Settings.Service.AuthScopeBase, names)
 	if err != nil {
 		return err
 	}
@@ -210,11 +206,11 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return exit.Incomplete("%w", err)
 	}
 	o.Auth = "oauth"
-	settings, err := harness.Settle(&harness.Loaded{}, o.Flags, a.getenv)
+	job, err := a.job(nil, o.Flags, false)
 	if err != nil {
 		return err
 	}
-	out := loginStatus{File: store.Path, Service: settings.Service.BaseURL, Project: settings.Service.Project}
+	out := loginStatus{File: store.Path, Service: job.Settings.Service.BaseURL, Project: job.Settings.Service.Project}
 	var problem error
 	if out.Service != "" {
 		var models []eval.Model

@@ -176,8 +176,8 @@ func (a *app) chooser(ctx context.Context, base, head *journal.Document, o compa
 	if o.choose != anyJudge {
 		o.judge.Judge = o.choose
 	}
-	return harness.NewChooser(ctx, base, head, o.judge, a.getenv, func(l *harness.Loaded, settings harness.Settings, f harness.Flags) (*harness.Session, error) {
-		return harness.Connect(l, settings, f, buildVersion(), a.tellNotice)
+	return harness.NewChooser(ctx, base, head, o.judge, a.getenv, func(job *harness.Job) (*harness.Session, error) {
+		return job.Connect(buildVersion(), a.tellNotice)
 	})
 }
 

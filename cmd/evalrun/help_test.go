@@ -54,7 +54,7 @@ func TestNamedPagesExist(t *testing.T) {
 
 // The pages that a check-up names are there, too. They stand in its code without the command before them.
 func TestDoctorPagesExist(t *testing.T) {
-	code, err := os.ReadFile("../../internal/harness/doctor.go")
+	code, err := os.ReadFile("../../internal/doctor/doctor.go")
 	if err != nil {
 		t.Fatal(err)
 	}

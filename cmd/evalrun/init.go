@@ -79,9 +79,9 @@ func (a *app) init(path string, o initOptions) error {
 	if err := writeNew(path, text); err != nil {
 		return err
 	}
-	loaded, err := harness.Load([]string{path}, harness.Flags{}, a.getenv)
-	if err == nil && loaded.Diags.HasErrors() {
-		err = &harness.BadFiles{Loaded: loaded}
+	job, err := harness.Load([]string{path}, harness.Flags{}, a.getenv)
+	if err == nil {
+		err = job.Bad()
 	}
 	if err != nil { // what does not load is not left behind
 		return errors.Join(err, os.Remove(path))

@@ -64,12 +64,11 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 
 // connect opens the way to a service for a command without suites.
 func (a *app) connect(flags harness.Flags) (*harness.Session, error) {
-	none := &harness.Loaded{}
-	settings, err := harness.Settle(none, flags, a.getenv)
+	job, err := a.job(nil, flags, false)
 	if err != nil {
 		return nil, err
 	}
-	return harness.Connect(none, settings, flags, buildVersion(), a.tellNotice)
+	return job.Connect(buildVersion(), a.tellNotice)
 }
 
 // modelTable writes a line a model; in a terminal that is too narrow for it, a few lines each.
@@ -176,15 +175,11 @@ func (a *app) countCommand() *cobra.Command {
 }
 
 func (a *app) count(ctx context.Context, files []string, o planOptions) error {
-	loaded, err := a.load(files, o.Flags, false)
+	job, err := a.job(files, o.Flags, false)
 	if err != nil {
 		return err
 	}
-	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
-	if err != nil {
-		return err
-	}
-	session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), a.tellNotice)
+	session, err := job.Connect(buildVersion(), a.tellNotice)
 	if err != nil {
 		return err
 	}
@@ -194,7 +189,7 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		return err
 	}
 	if plan.Size() == 0 {
-		return nothing(loaded, o.Flags, settings, "")
+		return nothing(job, "")
 	}
 	total := 0
 	err = forecast.CountPrompts(ctx, plan, session.Counter(), func(t *runner.Planned, tokens int, _ bool) error {

@@ -42,18 +42,14 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error {
-	loaded, err := a.load(files, o.Flags, false)
-	if err != nil {
-		return err
-	}
-	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
+	job, err := a.job(files, o.Flags, false)
 	if err != nil {
 		return err
 	}
 	var f *forecast.Forecast
-	plan := harness.NewPlan(loaded, o.Flags, settings)
+	plan := job.Plan()
 	if o.count {
-		session, err := harness.Connect(loaded, settings, o.Flags, buildVersion(), a.tellNotice)
+		session, err := job.Connect(buildVersion(), a.tellNotice)
 		if err != nil {
 			return err
 		}
@@ -61,20 +57,20 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		if plan, err = session.Plan(ctx); err != nil {
 			return err
 		}
-		if f, err = forecast.New(ctx, plan, &settings.Limits, settings.Prices, session.Counter()); err != nil {
+		if f, err = forecast.New(ctx, plan, &job.Settings.Limits, job.Settings.Prices, session.Counter()); err != nil {
 			return exit.Incomplete("the tokens could not be counted: %w", err)
 		}
 	} else {
-		f, err = forecast.New(ctx, plan, &settings.Limits, settings.Prices, nil)
+		f, err = forecast.New(ctx, plan, &job.Settings.Limits, job.Settings.Prices, nil)
 		if err != nil {
 			return err
 		}
 	}
 	if f.Trials == 0 {
-		return nothing(loaded, o.Flags, settings, "")
+		return nothing(job, "")
 	}
 	checks := &verdict.Checks{Options: &o.Options, Dir: a.dir, Plan: plan}
-	if err := f.Outlooks(checks, loaded.Suites); err != nil {
+	if err := f.Outlooks(checks, job.Suites); err != nil {
 		return err
 	}
 	if o.json {

@@ -58,18 +58,17 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		verdict.Apply(doc)
 		return a.reportOf(doc, outputs, o.runOptions)
 	}
-	loaded, err := r.Load(a.getenv)
+	job, err := r.Load(a.getenv)
+	if err == nil {
+		err = job.Bad()
+	}
+	if err == nil {
+		err = r.Settle(job)
+	}
 	if err != nil {
 		return err
 	}
-	if loaded.Diags.HasErrors() {
-		return &harness.BadFiles{Loaded: loaded}
-	}
-	settings, err := r.Settle(loaded, a.getenv)
-	if err != nil {
-		return err
-	}
-	session, progress, err := a.watched(loaded, settings, r.Flags, o.runOptions)
+	session, progress, err := a.watched(job, o.runOptions)
 	if err != nil {
 		return err
 	}

@@ -82,18 +82,14 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := a.load(files, o.Flags, o.quiet)
-	if err != nil {
-		return err
-	}
-	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
+	job, err := a.job(files, o.Flags, o.quiet)
 	if err != nil {
 		return err
 	}
 	if err := a.dir.Check(o.Out); err != nil {
 		return err
 	}
-	session, progress, err := a.watched(loaded, settings, o.Flags, o)
+	session, progress, err := a.watched(job, o)
 	if err != nil {
 		return err
 	}
@@ -105,7 +101,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 		return err
 	}
 	if plan.Size() == 0 && !o.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
-		return nothing(loaded, o.Flags, settings, "; --allow-empty makes this no error")
+		return nothing(job, "; --allow-empty makes this no error")
 	}
 	a.collectLess()
 	dir, err := session.Run(ctx, plan, progress, signals)
@@ -120,9 +116,9 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 }
 
 // watched makes a session whose doings are shown.
-func (a *app) watched(l *harness.Loaded, settings harness.Settings, flags harness.Flags, o runOptions) (*harness.Session, *progress, error) {
+func (a *app) watched(job *harness.Job, o runOptions) (*harness.Session, *progress, error) {
 	progress := a.progress(o)
-	session, err := harness.Connect(l, settings, flags, buildVersion(), progress.notice)
+	session, err := job.Connect(buildVersion(), progress.notice)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -212,8 +208,8 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 }
 
 // nothing is the error of a selection without trials.
-func nothing(l *harness.Loaded, f harness.Flags, settings harness.Settings, remedy string) error {
-	return exit.Incomplete("no trial is selected%s%s", harness.Hint(l, f, settings), remedy)
+func nothing(job *harness.Job, remedy string) error {
+	return exit.Incomplete("no trial is selected%s%s", job.Hint(), remedy)
 }
 
 // reportHeap is the memory in which a run is reported, unless its index needs more: a million trials do not.
@@ -293,17 +289,13 @@ type request struct {
 }
 
 func (a *app) dryRun(files []string, o runOptions) error {
-	loaded, err := a.load(files, o.Flags, false)
+	job, err := a.job(files, o.Flags, false)
 	if err != nil {
 		return err
 	}
-	settings, err := harness.Settle(loaded, o.Flags, a.getenv)
-	if err != nil {
-		return err
-	}
-	plan := harness.NewPlan(loaded, o.Flags, settings)
+	plan := job.Plan()
 	if plan.Size() == 0 && !o.AllowEmpty {
-		return nothing(loaded, o.Flags, settings, "; --allow-empty makes this no error")
+		return nothing(job, "; --allow-empty makes this no error")
 	}
 	var last *request
 	show := func() error {

@@ -41,7 +41,7 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if o.against == "" {
 		return exit.BadInput("say which run has the repeats: --against RUN")
 	}
-	loaded, err := a.load([]string{file}, o.Flags, false)
+	job, err := a.load([]string{file}, o.Flags, false)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 		return err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	tests, err := verdict.SelfTest(loaded.Suites[0], doc, &o.Options)
+	tests, err := verdict.SelfTest(job.Suites[0], doc, &o.Options)
 	if err != nil {
 		return err
 	}

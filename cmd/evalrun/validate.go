@@ -53,15 +53,15 @@ func (a *app) annotate(files []string, f harness.Flags, format string) error {
 
 // check checks suites as validate does.
 func (a *app) check(files []string, f harness.Flags, said *diag.List) error {
-	l, err := harness.Load(files, f, a.getenv)
+	job, err := harness.Load(files, f, a.getenv)
 	if err != nil {
 		return err
 	}
-	said.Merge(l.Diags)
-	if l.Diags.HasErrors() {
+	said.Merge(job.Diags)
+	if job.Bad() != nil {
 		return exitWith(exit.CodeBadInput)
 	}
-	settings, err := harness.Settle(l, f, a.getenv)
+	err = job.Settle()
 	var other *harness.BadFiles // such as a price list
 	if errors.As(err, &other) {
 		said.Merge(other.Diags)
@@ -70,22 +70,18 @@ func (a *app) check(files []string, f harness.Flags, said *diag.List) error {
 	if err != nil || !f.Narrows() {
 		return err
 	}
-	if plan := harness.NewPlan(l, f, settings); plan.Size() == 0 && plan.Shard() == nil {
-		return nothing(l, f, settings, "")
+	if plan := job.Plan(); plan.Size() == 0 && plan.Shard() == nil {
+		return nothing(job, "")
 	}
 	return nil
 }
 
 func (a *app) validate(files []string, f harness.Flags) error {
-	l, err := a.load(files, f, false)
+	job, err := a.job(files, f, false)
 	if err != nil {
 		return err
 	}
-	settings, err := harness.Settle(l, f, a.getenv)
-	if err != nil {
-		return err
-	}
-	for _, s := range l.Suites {
+	for _, s := range job.Suites {
 		trials := 0
 		for c := range s.Outlines() {
 			trials += c.Repeats * len(c.Arms)
@@ -95,17 +91,17 @@ func (a *app) validate(files []string, f harness.Flags) error {
 			return err
 		}
 	}
-	return a.selected(l, f, settings)
+	return a.selected(job)
 }
 
 // selected tells how much the filters select, when there are any.
-func (a *app) selected(l *harness.Loaded, f harness.Flags, settings harness.Settings) error {
-	if !f.Narrows() {
+func (a *app) selected(job *harness.Job) error {
+	if !job.Flags.Narrows() {
 		return nil
 	}
-	plan := harness.NewPlan(l, f, settings)
+	plan := job.Plan()
 	if plan.Size() == 0 && plan.Shard() == nil {
-		return nothing(l, f, settings, "")
+		return nothing(job, "")
 	}
 	_, err := fmt.Fprintf(a.out, "selected: %s\n", diag.Count(plan.Size(), "trial"))
 	return err

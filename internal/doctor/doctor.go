@@ -72,18 +72,18 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	d.ok("evalrun", "%s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // an answer now is worth more than a better one later
 	d.Flags.Timeout = cmp.Or(d.Flags.Timeout, doctorTimeout)
-	loaded := d.suites()
-	settings, err := harness.Settle(loaded, d.Flags, d.Getenv)
+	job := d.suites()
+	err := job.Settle()
 	if err != nil {
 		d.problem("settings", exit.CodeBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite", "running#environment")
 	} else {
-		d.out.Settings = d.sources(loaded, settings.Service)
+		d.out.Settings = d.sources(job)
 	}
 	d.proxies()
 	if err == nil {
-		ready := d.named(settings)
-		if d.credentials(settings) && ready {
-			d.service(ctx, loaded, settings)
+		ready := d.named(job)
+		if d.credentials(job) && ready {
+			d.service(ctx, job)
 		} else {
 			d.warning("service", "it was not asked", "settle the problems above first", "")
 		}
@@ -115,25 +115,27 @@ func (d *Doctor) problem(name string, code int, text, advice, page string) {
 }
 
 // suites reads the suites. What one with mistakes says of the service does not count.
-func (d *Doctor) suites() *harness.Loaded {
+func (d *Doctor) suites() *harness.Job {
+	none := harness.NewJob(d.Flags, d.Getenv)
 	if len(d.Suites) == 0 {
-		return &harness.Loaded{}
+		return none
 	}
-	loaded, err := harness.Load(d.Suites, d.Flags, d.Getenv)
+	job, err := harness.Load(d.Suites, d.Flags, d.Getenv)
 	switch {
 	case err != nil:
 		d.problem("suites", exit.CodeBadInput, err.Error(), "", "suite")
-		return &harness.Loaded{}
-	case loaded.Diags.HasErrors():
+		return none
+	case job.Bad() != nil:
 		d.problem("suites", exit.CodeBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "), "`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite")
-		return &harness.Loaded{}
+		return none
 	}
-	d.ok("suites", "%s without mistakes", diag.Count(len(loaded.Suites), "suite"))
-	return loaded
+	d.ok("suites", "%s without mistakes", diag.Count(len(job.Suites), "suite"))
+	return job
 }
 
 // sources tells for each setting what holds and who said so.
-func (d *Doctor) sources(l *harness.Loaded, service eval.RunService) []Setting {
+func (d *Doctor) sources(job *harness.Job) []Setting {
+	service := job.Settings.Service
 	f := &d.Flags
 	var out []Setting
 	for _, s := range []struct {
@@ -148,7 +150,7 @@ func (d *Doctor) sources(l *harness.Loaded, service eval.RunService) []Setting {
 		{"authScopeBase", service.AuthScopeBase, "--auth-scope-base", f.ScopeBase, func(s *suite.Suite) string { return s.Service.AuthScopeBase }},
 	} {
 		variable := "EVALRUN_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(s.flag, "--"), "-", "_"))
-		file := slices.IndexFunc(l.Suites, func(one *suite.Suite) bool { return s.of(one) != "" })
+		file := slices.IndexFunc(job.Suites, func(one *suite.Suite) bool { return s.of(one) != "" })
 		from := "default"
 		switch {
 		case s.name == "baseUrl" && f.Emulator != "":
@@ -158,7 +160,7 @@ func (d *Doctor) sources(l *harness.Loaded, service eval.RunService) []Setting {
 		case d.Getenv(variable) != "":
 			from = variable
 		case file >= 0:
-			from = "service." + s.name + " in " + l.Suites[file].File
+			from = "service." + s.name + " in " + job.Suites[file].File
 		case s.value == "":
 			from = "not set"
 		}
@@ -168,8 +170,8 @@ func (d *Doctor) sources(l *harness.Loaded, service eval.RunService) []Setting {
 }
 
 // named reports whether there is a service to ask.
-func (d *Doctor) named(settings harness.Settings) bool {
-	if settings.Service.BaseURL == "" {
+func (d *Doctor) named(job *harness.Job) bool {
+	if job.Settings.Service.BaseURL == "" {
 		d.problem("service", exit.CodeBadInput, "no service is named", "export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block")
 		return false
 	}
@@ -177,12 +179,12 @@ func (d *Doctor) named(settings harness.Settings) bool {
 }
 
 // credentials reports whether there is something to ask with. Of a key no more is told than its length.
-func (d *Doctor) credentials(settings harness.Settings) bool {
-	switch key := settings.Key(); {
+func (d *Doctor) credentials(job *harness.Job) bool {
+	switch key := job.Settings.Key(); {
 	case d.Flags.Emulator != "":
 		d.ok("key", "the emulator needs none")
-	case settings.Service.Auth == suite.AuthOAuth:
-		return d.login(settings)
+	case job.Settings.Service.Auth == suite.AuthOAuth:
+		return d.login(job)
 	case key == "":
 		d.problem("key", exit.CodeBadInput, "EVALRUN_API_KEY is not set", "export EVALRUN_API_KEY=... (never a flag or a file: it would show), or log in and use --auth oauth", "running#environment")
 		return false
@@ -193,7 +195,7 @@ func (d *Doctor) credentials(settings harness.Settings) bool {
 }
 
 // login tells of the login that is kept in the user's folder.
-func (d *Doctor) login(settings harness.Settings) bool {
+func (d *Doctor) login(job *harness.Job) bool {
 	store, err := oauth.UserStore()
 	var login *oauth.Token
 	if err == nil {
@@ -215,7 +217,7 @@ func (d *Doctor) login(settings harness.Settings) bool {
 		d.problem("login", exit.CodeIncomplete, "its access token has expired, and there is no refresh token", "evalrun auth login --client-secrets FILE", "oauth#logging-in")
 		return false
 	}
-	project := cmp.Or(settings.Service.Project, login.Client.Project)
+	project := cmp.Or(job.Settings.Service.Project, login.Client.Project)
 	if project == "" {
 		d.problem("login", exit.CodeBadInput, "no cloud project is named", "name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project", "oauth#using-it")
 		return false
@@ -255,8 +257,8 @@ func (d *Doctor) proxies() {
 }
 
 // service asks the service for its models.
-func (d *Doctor) service(ctx context.Context, loaded *harness.Loaded, settings harness.Settings) {
-	session, err := harness.Connect(loaded, settings, d.Flags, d.Version, func(text string) {
+func (d *Doctor) service(ctx context.Context, job *harness.Job) {
+	session, err := job.Connect(d.Version, func(text string) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
 	})
 	if err != nil {
@@ -301,7 +303,7 @@ func aheadOr(skew time.Duration) string {
 // models wants those that the suites name to be there.
 func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []eval.Model) {
 	var named, missing []string
-	for _, s := range session.Loaded.Suites {
+	for _, s := range session.Suites {
 		for _, t := range s.Targets {
 			if !slices.Contains(named, t.Model) {
 				named = append(named, t.Model)
@@ -364,14 +366,15 @@ func (d *Doctor) terminal() {
 
 // emulator starts the embedded emulator and asks it, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
-	none, flags := &harness.Loaded{}, harness.Flags{Options: eval.Options{
+	flags := harness.Flags{Options: eval.Options{
 		ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript},
 		LimitOptions:   eval.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
 	}}
-	settings, err := harness.Settle(none, flags, func(string) string { return "" })
+	job := harness.NewJob(flags, func(string) string { return "" })
+	err := job.Settle()
 	var session *harness.Session
 	if err == nil {
-		session, err = harness.Connect(none, settings, flags, d.Version, func(string) {})
+		session, err = job.Connect(d.Version, func(string) {})
 	}
 	if err == nil {
 		defer session.Close()

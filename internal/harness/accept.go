@@ -64,7 +64,8 @@ func Accepting(name string, files []string, f Flags) (Flags, []string, error) {
 }
 
 // Accept compares the answers of a run with the expected ones of its suites.
-func Accept(l *Loaded, f Flags) (*Acceptance, error) {
+func Accept(j *Job) (*Acceptance, error) {
+	f := &j.Flags
 	doc, err := f.Dir.Open(f.Rescore)
 	if err != nil {
 		return nil, err
@@ -74,9 +75,9 @@ func Accept(l *Loaded, f Flags) (*Acceptance, error) {
 		return nil, exit.BadInput("%s still goes on: its answers can be accepted when it has ended", f.Rescore)
 	}
 	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Arms: eval.NewGlobs(f.Arms)}
-	plan := runner.NewPlan(l.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
+	plan := runner.NewPlan(j.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
 	g := gathering{doc: doc, there: names(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
-	for i, s := range l.Suites {
+	for i, s := range j.Suites {
 		g.dirs[s.Name] = i
 	}
 	if len(f.Cases)+len(f.Arms) > 0 && !g.any(filter) {
@@ -89,8 +90,8 @@ func Accept(l *Loaded, f Flags) (*Acceptance, error) {
 	}
 	for _, one := range g.order {
 		if p := one.proposal(); p != nil {
-			s := l.Suites[one.suite]
-			p.dir, p.name = l.dirs[one.suite], one.name
+			s := j.Suites[one.suite]
+			p.dir, p.name = j.dirs[one.suite], one.name
 			p.File, p.Folder = s.Shown(one.name), s.Shown(suite.ExpectedDir)
 			g.out.Proposals = append(g.out.Proposals, p)
 		}

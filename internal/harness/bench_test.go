@@ -83,15 +83,14 @@ func benchSession(b *testing.B, url string, trials, concurrency int, scorers str
 		Out:            filepath.Join(b.TempDir(), "run"),
 	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
-	loaded, err := Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
+	job, err := Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
+	if err == nil {
+		err = job.Settle()
+	}
 	if err != nil {
 		b.Fatal(err)
 	}
-	settings, err := Settle(loaded, flags, getenv)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := Connect(loaded, settings, flags, "bench", func(string) {})
+	s, err := job.Connect("bench", func(string) {})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -270,15 +269,14 @@ func BenchmarkResume(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		loaded, err := r.Load(getenv)
+		job, err := r.Load(getenv)
+		if err == nil {
+			err = r.Settle(job)
+		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		settings, err := r.Settle(loaded, getenv)
-		if err != nil {
-			b.Fatal(err)
-		}
-		todo, err := r.Todo(NewPlan(loaded, r.Flags, settings))
+		todo, err := r.Todo(job.Plan())
 		if err != nil || todo.Settled != trials {
 			b.Fatal(todo, err)
 		}

@@ -42,41 +42,40 @@ type Chooser struct {
 
 // NewChooser finds the judge and opens the way to it. The service is that of the head's run where none is given. It makes no call but
 // for the metadata of the judge's model.
-func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge, getenv func(string) string, connect func(*Loaded, Settings, Flags) (*Session, error)) (*Chooser, error) {
+func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge, getenv func(string) string, connect func(*Job) (*Session, error)) (*Chooser, error) {
 	for _, d := range []*journal.Document{base, head} {
 		if d.Run.Flags == nil || d.Run.Flags.NoContent {
 			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
 		}
 	}
-	loaded, err := by.load(head, getenv)
+	job, err := by.load(head, getenv)
+	if err == nil {
+		err = job.Bad()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if loaded.Diags.HasErrors() {
-		return nil, &BadFiles{loaded}
-	}
-	judge, err := by.find(loaded)
+	judge, err := by.find(job)
 	if err != nil {
 		return nil, err
 	}
-	f := by.Flags
+	f := &job.Flags
 	f.Cache = true // so that the same pair is put to the same judge once, however often it is compared
 	if getenv("EVALRUN_BASE_URL") == "" {
 		f.serviceOf(&head.Run, *head.Run.Options())
 	}
-	settings, err := Settle(loaded, f, getenv)
-	if err != nil {
+	if err := job.Settle(); err != nil {
 		return nil, err
 	}
-	if err := by.vet(head, &settings, getenv); err != nil {
+	if err := by.vet(head, &job.Settings, getenv); err != nil {
 		return nil, err
 	}
-	session, err := connect(loaded, settings, f)
+	session, err := connect(job)
 	if err != nil {
 		return nil, err
 	}
 	c := &Chooser{
-		session: session, plan: runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, settings.Service.APIVersion), base: base, head: head,
+		session: session, plan: runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, job.Settings.Service.APIVersion), base: base, head: head,
 		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}
 	c.total = eval.Choice{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
@@ -99,11 +98,11 @@ func (by *ByJudge) vet(head *journal.Document, s *Settings, getenv func(string) 
 // check asks for the judge's model, and for its price when there is a budget of money.
 func (c *Chooser) check(ctx context.Context, j *suite.Judge) error {
 	s := c.session
-	if err := c.plan.CheckJudge(ctx, j, s.service, &s.Loaded.Diags, s.Notice); err != nil {
+	if err := c.plan.CheckJudge(ctx, j, s.service, &s.Diags, s.Notice); err != nil {
 		return s.Refused(err)
 	}
-	if s.Loaded.Diags.HasErrors() {
-		return &BadFiles{s.Loaded}
+	if err := s.Bad(); err != nil {
+		return err
 	}
 	return s.priced(c.plan)
 }
@@ -122,11 +121,11 @@ func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*eval.Co
 func (c *Chooser) Close() { c.session.Close() }
 
 // load reads the suites that name the judge.
-func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Loaded, error) {
+func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Job, error) {
 	if by.Suite != "" {
 		return Load([]string{by.Suite}, by.Flags, getenv)
 	}
-	l := &Loaded{sources: map[string][]byte{}}
+	j := NewJob(by.Flags, getenv)
 	begun := head.Run.Options()
 	for i, one := range head.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(head.Path()), filepath.FromSlash(snapshotDir(i))))
@@ -137,18 +136,18 @@ func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Lo
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
 			files = append(files, regular.FS(folder))
 		}
-		l.dirs = append(l.dirs, one.Dir)
+		j.dirs = append(j.dirs, one.Dir)
 		opts := suite.Options{Vars: begun.Vars, Repeats: begun.Repeats, Getenv: getenv, Untrusted: begun.Untrusted || by.Flags.Untrusted, OwnBaseline: true, Dir: one.Dir}
-		l.Suites = append(l.Suites, l.take(files, filepath.Base(one.Snapshot), one.File, opts))
+		j.Suites = append(j.Suites, j.take(files, filepath.Base(one.Snapshot), one.File, opts))
 	}
-	return l, nil
+	return j, nil
 }
 
 // find is the judge that was named, or the only one there is: of several the one that is meant to choose.
-func (by *ByJudge) find(l *Loaded) (*suite.Judge, error) {
+func (by *ByJudge) find(j *Job) (*suite.Judge, error) {
 	var all, meant []*suite.Judge
 	var names []string
-	for _, s := range l.Suites {
+	for _, s := range j.Suites {
 		for _, j := range s.Judges {
 			all, names = append(all, j), append(names, j.Name)
 			if j.Chooses {

@@ -27,9 +27,7 @@ import (
 
 // Session is a way to the service with everything wired. Close it.
 type Session struct {
-	Settings Settings
-	Flags    Flags
-	Loaded   *Loaded
+	*Job
 	Version  string       // of evalrun
 	Notice   func(string) // what people should know while a run goes on
 	Retrying func(string) // told before each retry; optional
@@ -49,8 +47,9 @@ type Session struct {
 
 // Connect wires a session: the emulator if one is asked for, the client and its
 // decorators. It makes no call.
-func Connect(l *Loaded, settings Settings, flags Flags, version string, notice func(string)) (*Session, error) {
-	s := &Session{Settings: settings, Flags: flags, Loaded: l, Version: version, Notice: notice, stop: runner.NewStop()}
+func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
+	own := *j // with the address of its own emulator
+	s := &Session{Job: &own, Version: version, Notice: notice, stop: runner.NewStop()}
 	if err := s.openStore(); err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 		s.service = flow.Replay(s.store, nil)
 		return s, nil
 	}
-	if flags.Rescore != "" {
+	if s.Flags.Rescore != "" {
 		if err := s.openOrigin(); err != nil {
 			return nil, err
 		}
@@ -67,7 +66,7 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 			return s, s.judgeOffline()
 		}
 	}
-	if flags.Emulator != "" {
+	if s.Flags.Emulator != "" {
 		if err := s.startEmulator(); err != nil {
 			return nil, err
 		}
@@ -82,7 +81,7 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 	case s.Settings.key == "":
 		return nil, exit.BadInput("no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; `evalrun doctor` looks at the whole set-up")
 	}
-	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !l.warned(s.Settings.Service.BaseURL) {
+	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !s.warned(s.Settings.Service.BaseURL) {
 		notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
 	}
 	s.wire()
@@ -90,8 +89,8 @@ func Connect(l *Loaded, settings Settings, flags Flags, version string, notice f
 }
 
 // warned reports whether a suite of its own names the address, and was warned of.
-func (l *Loaded) warned(url string) bool {
-	return slices.ContainsFunc(l.Suites, func(s *suite.Suite) bool { return s.Service.BaseURL == url })
+func (j *Job) warned(url string) bool {
+	return slices.ContainsFunc(j.Suites, func(s *suite.Suite) bool { return s.Service.BaseURL == url })
 }
 
 // Emulated reports whether the session talks to an emulator: the embedded one, or one that said so
@@ -189,18 +188,13 @@ func Script(dir rundir.Dir, path string) (*emulator.Script, error) {
 	if err != nil {
 		return nil, exit.BadInput("the emulator's script cannot be read: %w", err)
 	}
-	l := &Loaded{sources: map[string][]byte{path: src}}
-	script := emulator.LoadScript(path, src, &l.Diags)
-	if l.Diags.HasErrors() {
-		return nil, &BadFiles{l}
+	f := &Files{sources: map[string][]byte{path: src}}
+	script := emulator.LoadScript(path, src, &f.Diags)
+	if f.Diags.HasErrors() {
+		return nil, &BadFiles{f}
 	}
 	return script, nil
 }
-
-// BadFiles is the error of files with mistakes in them; whoever shows it uses Tell.
-type BadFiles struct{ *Loaded }
-
-func (m *BadFiles) Error() string { return m.Diags.Err().Error() }
 
 // Close ends connections and the emulator.
 func (s *Session) Close() {
@@ -221,7 +215,7 @@ func (s *Session) Close() {
 // Plan makes the plan of a run and checks it against the service's models. Mistakes of the
 // suites are a *BadFiles.
 func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
-	p := NewPlan(s.Loaded, s.Flags, s.Settings)
+	p := s.Job.Plan()
 	if err := p.Err(); err != nil {
 		return nil, exit.BadInput("a file has changed since it was checked: %w", err)
 	}
@@ -234,12 +228,12 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 		}
 		defer func() { s.Retrying = nil }()
 	}
-	err := p.CheckModels(ctx, s.service, &s.Loaded.Diags, s.Notice)
+	err := p.CheckModels(ctx, s.service, &s.Diags, s.Notice)
 	if err != nil {
 		return nil, s.Refused(err)
 	}
-	if s.Loaded.Diags.HasErrors() {
-		return nil, &BadFiles{s.Loaded}
+	if err := s.Bad(); err != nil {
+		return nil, err
 	}
 	if s.answers != nil {
 		if err := s.answers.check(p); err != nil {
@@ -257,14 +251,14 @@ func (s *Session) priced(p *runner.Plan) error {
 		switch model := arm.Target.Model; {
 		case !needed || s.Settings.Prices.Knows(model):
 		case s.Settings.Prices == nil:
-			s.Loaded.Diags.Errorf(at, "`prices: FILE` in the suite, or --prices FILE", "what answers cost cannot be judged without a price list")
-			return &BadFiles{s.Loaded}
+			s.Diags.Errorf(at, "`prices: FILE` in the suite, or --prices FILE", "what answers cost cannot be judged without a price list")
+			return s.Bad()
 		default:
-			s.Loaded.Diags.Errorf(at, "add it, or narrow `arms` of the scorer", "the price list has no price for the model %s, of which the cost is judged", model)
+			s.Diags.Errorf(at, "add it, or narrow `arms` of the scorer", "the price list has no price for the model %s, of which the cost is judged", model)
 		}
 	}
-	if s.Loaded.Diags.HasErrors() {
-		return &BadFiles{s.Loaded}
+	if err := s.Bad(); err != nil {
+		return err
 	}
 	if s.Settings.Limits.BudgetMoney == 0 {
 		return nil
@@ -291,26 +285,34 @@ func (s *Session) Refused(err error) error {
 	return exit.Incomplete("%s: %w", s.Settings.Service.BaseURL, err)
 }
 
-// NewPlan makes a plan without asking the service.
-func NewPlan(l *Loaded, f Flags, settings Settings) *runner.Plan {
+// Plan makes the plan of a job without calling the service.
+func (j *Job) Plan() *runner.Plan {
+	var places *eval.Places
+	if j.Settings.selection != nil {
+		places = j.Settings.selection.places
+	}
+	return j.plan(&j.Flags, places, j.Settings.Service.APIVersion)
+}
+
+func (j *Job) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
 	shard, err := eval.ParseShard(f.Shard)
 	if err != nil { // it was checked when the flag was read
 		panic(err)
 	}
-	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Tags: eval.NewGlobs(f.Tags), Arms: eval.NewGlobs(f.Arms), Shard: shard}
-	if settings.selection != nil {
-		filter.Places = settings.selection.places
+	filter := runner.Filter{
+		Cases: eval.NewGlobs(f.Cases), Tags: eval.NewGlobs(f.Tags), Arms: eval.NewGlobs(f.Arms), Shard: shard, Places: places,
 	}
-	return runner.NewPlan(l.Suites, l.table(), filter, settings.Service.APIVersion)
+	return runner.NewPlan(j.Suites, j.table(), filter, apiVersion)
 }
 
 // Hint says which filter has left nothing, and names what it could have meant.
-func Hint(l *Loaded, f Flags, settings Settings) string {
-	if settings.selection != nil && settings.selection.nothing != "" && NewPlan(l, f, Settings{}).Size() > 0 {
-		return settings.selection.nothing
+func (j *Job) Hint() string {
+	f := &j.Flags
+	if chosen := j.Settings.selection; chosen != nil && chosen.nothing != "" && j.plan(f, nil, "").Size() > 0 {
+		return chosen.nothing
 	}
 	var cases, arms, tags []string
-	for _, s := range l.Suites {
+	for _, s := range j.Suites {
 		for c := range s.Cases() {
 			cases = append(cases, c.Name)
 			tags = append(tags, c.Tags...)

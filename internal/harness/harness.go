@@ -57,30 +57,57 @@ const maxInput = 64 << 20
 // ownBaseline reports whether the user said what is compared.
 func (f *Flags) ownBaseline() bool { return f.Baseline != "" || f.NoBaseline }
 
-// Loaded are suites with what was said about them.
-type Loaded struct {
-	Suites  []*suite.Suite
+// Files are YAML files that were read: suites, an emulator's script, a price list.
+type Files struct {
 	Diags   diag.List
-	dirs    []string          // the folders of the suites, absolute
 	sources map[string][]byte // for the source lines of messages
-	kinds   scorers.Table     // nil: the built-in ones
+}
+
+// BadFiles is the error of files with mistakes in them, which Tell shows.
+type BadFiles struct{ *Files }
+
+func (m *BadFiles) Error() string { return m.Diags.Err().Error() }
+
+// Job is suites and the settings by which they run. Load makes it, Settle settles it; from there on it can be planned, and connected to the
+// service.
+type Job struct {
+	Files
+	Suites   []*suite.Suite
+	Flags    Flags
+	Settings Settings // zero before Settle
+
+	dirs   []string      // the folders of the suites, absolute
+	kinds  scorers.Table // nil: the built-in ones
+	getenv func(string) string
+}
+
+// NewJob is a job without suites.
+func NewJob(flags Flags, getenv func(string) string) *Job {
+	return &Job{Files: Files{sources: map[string][]byte{}}, Flags: flags, getenv: getenv}
+}
+
+// Bad is the error of mistakes in the files; nil when there are none.
+func (j *Job) Bad() error {
+	if j.Diags.HasErrors() {
+		return &BadFiles{&j.Files}
+	}
+	return nil
 }
 
 // table are the kinds of scorers that the suites can name.
-func (l *Loaded) table() scorers.Table {
-	if l.kinds == nil {
+func (j *Job) table() scorers.Table {
+	if j.kinds == nil {
 		return scorers.Builtin()
 	}
-	return l.kinds
+	return j.kinds
 }
 
-// Load reads the suites. Mistakes are in Diags; the error is about files that cannot
-// be reached at all.
-func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, error) {
-	l := &Loaded{sources: map[string][]byte{}}
+// Load reads suites; there may be none. Mistakes are in Diags; the error is about files that cannot be reached at all.
+func Load(files []string, flags Flags, getenv func(string) string) (*Job, error) {
+	j := NewJob(flags, getenv)
 	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv, Untrusted: flags.Untrusted, OwnBaseline: flags.ownBaseline()}
 	var err error
-	if l.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
+	if j.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
 	names := map[string]string{}
@@ -96,23 +123,23 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 		if file == interleave {
 			refOf = ref
 		}
-		s, err := l.load(flags.Dir, file, refOf, opts)
+		s, err := j.load(flags.Dir, file, refOf, opts)
 		if err != nil {
 			return nil, err
 		}
 		if other, twice := names[s.Name]; twice && s.Name != "" {
-			l.Diags.Errorf(diag.Pos{File: file}, "rename one of them", "the suite name `%s` is taken by %s", s.Name, other)
+			j.Diags.Errorf(diag.Pos{File: file}, "rename one of them", "the suite name `%s` is taken by %s", s.Name, other)
 		}
 		names[s.Name] = file
-		l.Suites = append(l.Suites, s)
+		j.Suites = append(j.Suites, s)
 	}
-	return l, nil
+	return j, nil
 }
 
 // load loads a suite, with an earlier version of it beside it when ref names one.
-func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
+func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
 	if file == standard {
-		return l.standardInput(in, opts)
+		return j.standardInput(in, opts)
 	}
 	path := in.Join(file)
 	info, err := os.Stat(path)
@@ -138,7 +165,7 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 	if err != nil {
 		return nil, exit.BadInput("%s cannot be read: %w", file, err)
 	}
-	l.dirs = append(l.dirs, dir)
+	j.dirs = append(j.dirs, dir)
 	if ref != "" {
 		if opts.Base, err = earlier(dir, filepath.Base(real), ref, opts); err != nil {
 			return nil, err
@@ -146,11 +173,11 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 		opts.BaseRef = ref
 	}
 	opts.Dir = dir // programs run there; those of an earlier version of the suite do not
-	return l.take(regular.FS(root), filepath.Base(real), file, opts), nil
+	return j.take(regular.FS(root), filepath.Base(real), file, opts), nil
 }
 
 // standardInput loads the suite that is on standard input, whose folder is the working directory.
-func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
+func (j *Job) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
 	text, err := regular.ReadInput(standard, maxInput)
 	if err != nil {
 		return nil, exit.BadInput("the suite cannot be read: %w", err)
@@ -160,25 +187,25 @@ func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite,
 	if err != nil {
 		return nil, exit.BadInput("%s cannot be read: %w", dir, err)
 	}
-	l.dirs = append(l.dirs, dir)
+	j.dirs = append(j.dirs, dir)
 	opts.Dir = dir
-	return l.take(layers.With{FS: regular.FS(root), Name: standard, Text: text}, standard, standard, opts), nil
+	return j.take(layers.With{FS: regular.FS(root), Name: standard, Text: text}, standard, standard, opts), nil
 }
 
 // take loads a suite out of a file system, shown being how its user named it.
-func (l *Loaded) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
-	s := suite.Load(fsys, base, filepath.ToSlash(shown), l.table(), opts, &l.Diags)
+func (j *Job) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
+	s := suite.Load(fsys, base, filepath.ToSlash(shown), j.table(), opts, &j.Diags)
 	for name, text := range s.Sources() {
 		if name == base {
-			l.sources[s.File] = text
+			j.sources[s.File] = text
 		} else {
-			l.sources[s.Shown(name)] = text
+			j.sources[s.Shown(name)] = text
 		}
 	}
 	return s
 }
 
 // Tell writes mistakes and warnings with their source lines.
-func (l *Loaded) Tell(w io.Writer, color bool) error {
-	return diag.Renderer{Source: func(file string) []byte { return l.sources[file] }, Color: color}.Render(w, &l.Diags)
+func (f *Files) Tell(w io.Writer, color bool) error {
+	return diag.Renderer{Source: func(file string) []byte { return f.sources[file] }, Color: color}.Render(w, &f.Diags)
 }

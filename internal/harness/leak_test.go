@@ -211,16 +211,15 @@ func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 		Out:            filepath.Join(t.TempDir(), "run"),
 	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "leak"}[name] }
-	loaded, err := Load([]string{leakSuite(t, cases)}, flags, getenv)
+	job, err := Load([]string{leakSuite(t, cases)}, flags, getenv)
+	if err == nil {
+		err = job.Settle()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, err := Settle(loaded, flags, getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.Limits.Timeout = 30 * time.Second
-	s, err := Connect(loaded, settings, flags, "leak", func(text string) { t.Log(text) })
+	job.Settings.Limits.Timeout = 30 * time.Second
+	s, err := job.Connect("leak", func(text string) { t.Log(text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,8 +228,8 @@ func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings.Limits.Timeout = leakTimeout
-	if s, err = Connect(loaded, settings, flags, "leak", func(text string) { t.Log(text) }); err != nil {
+	job.Settings.Limits.Timeout = leakTimeout
+	if s, err = job.Connect("leak", func(text string) { t.Log(text) }); err != nil {
 		t.Fatal(err)
 	}
 	return s, plan

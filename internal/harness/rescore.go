@@ -131,7 +131,7 @@ func (s *Session) openOrigin() error {
 		return exit.BadInput("%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
 	}
 	var files []string
-	for _, one := range s.Loaded.Suites {
+	for _, one := range s.Suites {
 		files = append(files, one.File)
 	}
 	s.origin = &origin{doc: doc, notice: s.Notice, remedy: fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest"))}
@@ -143,11 +143,11 @@ func (s *Session) openOrigin() error {
 }
 
 // embeds reports whether the scorers of a suite want embeddings.
-func (s *Session) embeds() bool { return slices.ContainsFunc(s.Loaded.Suites, (*suite.Suite).Embeds) }
+func (s *Session) embeds() bool { return slices.ContainsFunc(s.Suites, (*suite.Suite).Embeds) }
 
 // asksJudges reports whether there are judges that may be asked about answers that are judged again.
 func (s *Session) asksJudges() bool {
-	return s.Flags.AskJudges && slices.ContainsFunc(s.Loaded.Suites, func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
+	return s.Flags.AskJudges && slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
 }
 
 // head tells where the answers are from.

@@ -137,11 +137,11 @@ func (r *Resumption) Document() *journal.Document {
 }
 
 // Load reads the suites as they were when the run began; images come from their folders.
-func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
+func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 	if r.Flags.NoContent {
 		return r.loadFiles(getenv)
 	}
-	l := &Loaded{sources: map[string][]byte{}}
+	j := NewJob(r.Flags, getenv)
 	for i, one := range r.doc.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(snapshotDir(i))))
 		if err != nil {
@@ -151,22 +151,22 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
 			files = append(files, regular.FS(folder))
 		}
-		l.dirs = append(l.dirs, one.Dir)
+		j.dirs = append(j.dirs, one.Dir)
 		opts := suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted, OwnBaseline: r.Flags.ownBaseline()}
 		if err := r.loadEarlier(i, &opts); err != nil {
 			return nil, err
 		}
 		opts.Dir, opts.Expected = one.Dir, regular.FS(snapshot)
-		s := l.take(files, filepath.Base(one.Snapshot), one.File, opts)
-		switch changed := !l.Diags.HasErrors() && s.Hash() != one.Hash; {
+		s := j.take(files, filepath.Base(one.Snapshot), one.File, opts)
+		switch changed := !j.Diags.HasErrors() && s.Hash() != one.Hash; {
 		case changed && !s.KeepsData():
 			return nil, exit.BadInput("the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be copied", one.Name)
 		case changed && !r.untrusted:
 			return nil, exit.BadInput("the run cannot be resumed: %s is not the copy of the suite %s with which it began; restore it, or run the suite again", filepath.Join(r.Dir, filepath.FromSlash(one.Snapshot)), one.Name)
 		}
-		l.Suites = append(l.Suites, s)
+		j.Suites = append(j.Suites, s)
 	}
-	return l, nil
+	return j, nil
 }
 
 // loadEarlier reads the earlier version of a suite that was asked beside it, as it was when the run began.
@@ -187,37 +187,41 @@ func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
 
 // loadFiles reads the suites from where they were, since a run without content keeps no copy. They must not have
 // changed.
-func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
+func (r *Resumption) loadFiles(getenv func(string) string) (*Job, error) {
 	var files []string
 	for _, one := range r.doc.Run.Suites {
 		files = append(files, filepath.Join(one.Dir, filepath.Base(one.Snapshot)))
 	}
-	l, err := Load(files, r.Flags, getenv)
+	j, err := Load(files, r.Flags, getenv)
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range l.Suites {
+	for i, s := range j.Suites {
 		if s.Hash() != r.doc.Run.Suites[i].Hash {
 			return nil, exit.BadInput("the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i])
 		}
 	}
-	return l, nil
+	return j, nil
 }
 
-// Settle is Settle for a run that goes on: what it has spent counts.
-func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, error) {
-	s, err := Settle(l, r.Flags, getenv)
-	if err != nil {
-		return s, err
+// Settle settles the job of a run that goes on: what it has spent counts.
+func (r *Resumption) Settle(j *Job) error {
+	if err := j.Settle(); err != nil {
+		return err
 	}
-	r.own = r.own.settle(getenv)
-	if err := r.vet(l, &s); err != nil {
-		return s, err
+	s := &j.Settings
+	r.own = r.own.settle(j.getenv)
+	if err := r.vet(j, s); err != nil {
+		return err
 	}
 	s.spent, s.before = r.doc.Spent, r.doc.LastCalls()
 	r.workers = r.doc.Workers()
-	if begun, err := Settle(l, r.begun, getenv); err == nil && r.workers == 0 {
-		r.workers = begun.Limits.Concurrency
+	if r.workers == 0 {
+		begun := *j
+		begun.Flags = r.begun
+		if settings, err := begun.settle(); err == nil {
+			r.workers = settings.Limits.Concurrency
+		}
 	}
 	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 { // what was under way was not written down
 		s.spent.Calls += r.workers
@@ -225,7 +229,7 @@ func (r *Resumption) Settle(l *Loaded, getenv func(string) string) (Settings, er
 	for model, u := range r.doc.Unpriced {
 		s.spent.Money += s.Prices.Of(model, &u)
 	}
-	return s, nil
+	return nil
 }
 
 // Todo compares the plan with what is recorded.

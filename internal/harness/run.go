@@ -35,7 +35,7 @@ type Progress interface {
 // Run carries out the plan into a new run directory and returns that. Signals end it early: the
 // first one stops and drains, the second abandons.
 func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress, signals <-chan os.Signal) (dir string, err error) {
-	if s.gates, err = s.checks(plan).Gates(s.Loaded.Suites); err != nil {
+	if s.gates, err = s.checks(plan).Gates(s.Suites); err != nil {
 		return "", err
 	}
 	run := s.head(plan)
@@ -155,7 +155,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, eval.RunSuite{
 			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: s.gates[i],
-			Snapshot: snapshotDir(i) + one.Base(), Dir: s.Loaded.dirs[i],
+			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i],
 		})
 	}
 	return run
@@ -188,7 +188,7 @@ func (s *Session) snapshots() map[string][]byte {
 	if s.Flags.NoContent {
 		return out
 	}
-	for i, one := range s.Loaded.Suites {
+	for i, one := range s.Suites {
 		for name, data := range one.Sources() {
 			out[snapshotDir(i)+name] = data
 		}

@@ -39,7 +39,8 @@ type trialFilter struct {
 }
 
 // selectTrials applies the filters that look at more than names; nil when none is given. A run that goes on knows its selection.
-func (l *Loaded) selectTrials(f Flags, apiVersion string) (*selection, error) {
+func (j *Job) selectTrials(apiVersion string) (*selection, error) {
+	f := j.Flags
 	out := &selection{places: f.Selected, failedIn: f.FailedIn, changedSince: f.ChangedSince}
 	if f.Selected != nil {
 		return out, nil
@@ -76,7 +77,7 @@ func (l *Loaded) selectTrials(f Flags, apiVersion string) (*selection, error) {
 		return nil, nil
 	}
 	f.Shard = "" // a shard is a part of what is selected
-	units := narrow(NewPlan(l, f, Settings{Service: eval.RunService{APIVersion: apiVersion}}), filters)
+	units := narrow(j.plan(&f, nil, apiVersion), filters)
 	if f.Sample > 0 {
 		units = sample(units, f.Sample, f.Seed)
 	}

@@ -23,8 +23,7 @@ type Settings struct {
 	Limits  suite.Limits
 	Prices  *eval.Prices // nil without a price list
 	key     string
-	trust   *trust.Keys // with which runs are signed
-	getenv  func(string) string
+	trust   *trust.Keys    // with which runs are signed
 	spent   eval.Spent     // before, by a run that is resumed
 	before  []eval.Booking // the last calls of a run that is resumed
 
@@ -44,10 +43,16 @@ const (
 	defaultAttempts    = 5
 )
 
-// Settle merges flags, environment and suites: a flag wins over a variable, a variable
-// over the files, and files must agree.
-func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
-	m := merger{suites: l.Suites}
+// Settle merges flags, environment and suites into the job's settings: a flag wins over a variable, a variable over the files, and files must
+// agree.
+func (j *Job) Settle() (err error) {
+	j.Settings, err = j.settle()
+	return err
+}
+
+func (j *Job) settle() (Settings, error) {
+	f, getenv := j.Flags, j.getenv
+	m := merger{suites: j.Suites}
 	if f.Emulator != "" {
 		if f.BaseURL != "" {
 			return Settings{}, exit.BadInput("--emulator and --base-url name two services: choose one")
@@ -80,12 +85,12 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 		},
 		key: strings.TrimSpace(getenv("EVALRUN_API_KEY")),
 	}
-	s.Limits.Models, s.getenv = m.models(), getenv
+	s.Limits.Models = m.models()
 	var err error
 	if s.trust, err = trust.Load(getenv); err != nil {
 		return s, exit.BadInput("%w", err)
 	}
-	if s.Prices, err = prices(&m, l, f.Prices); err != nil {
+	if s.Prices, err = m.prices(f.Prices); err != nil {
 		return s, err
 	}
 	if len(m.differ) > 0 {
@@ -97,18 +102,18 @@ func Settle(l *Loaded, f Flags, getenv func(string) string) (Settings, error) {
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	s.selection, err = l.selectTrials(f, s.Service.APIVersion)
+	s.selection, err = j.selectTrials(s.Service.APIVersion)
 	return s, err
 }
 
 // prices reads the price list of a run: that of the flag, or the one on which the suites agree.
-func prices(m *merger, l *Loaded, file string) (*eval.Prices, error) {
+func (m *merger) prices(file string) (*eval.Prices, error) {
 	if file != "" {
 		src, err := regular.ReadInput(file, maxInput)
 		if err != nil {
 			return nil, exit.BadInput("the price list cannot be read: %w", err)
 		}
-		one := &Loaded{sources: map[string][]byte{file: src}}
+		one := &Files{sources: map[string][]byte{file: src}}
 		p := suite.LoadPrices(file, src, &one.Diags)
 		if one.Diags.HasErrors() {
 			return nil, &BadFiles{one}
@@ -116,7 +121,7 @@ func prices(m *merger, l *Loaded, file string) (*eval.Prices, error) {
 		return p, nil
 	}
 	var out *eval.Prices
-	for _, s := range l.Suites {
+	for _, s := range m.suites {
 		switch {
 		case s.Prices == nil:
 		case out == nil:

@@ -113,7 +113,7 @@ func (s *Settings) elsewhere(own ownService) string {
 }
 
 // programsOf are the commands that the scorers of suites start.
-func programsOf(l *Loaded) []string {
+func programsOf(j *Job) []string {
 	var out []string
 	add := func(s *suite.Suite) {
 		for c := range s.Cases() {
@@ -126,7 +126,7 @@ func programsOf(l *Loaded) []string {
 			}
 		}
 	}
-	for _, s := range l.Suites {
+	for _, s := range j.Suites {
 		add(s)
 		if base, _ := s.BaseVersion(); base != nil {
 			add(base)
@@ -140,11 +140,11 @@ func programsOf(l *Loaded) []string {
 }
 
 // vet wants a run that is resumed to be the user's own, or to do nothing that needs trust.
-func (r *Resumption) vet(l *Loaded, s *Settings) error {
+func (r *Resumption) vet(j *Job, s *Settings) error {
 	if r.trust || r.untrusted || signed(r.doc, s.trust) {
 		return nil
 	}
-	c := claims{run: r.doc, programs: programsOf(l), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
+	c := claims{run: r.doc, programs: programsOf(j), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
 	if r.Flags.Emulator == "" && r.Flags.Replay == "" && r.Flags.Answers == "" {
 		c.address = s.elsewhere(r.own)
 	}
@@ -159,10 +159,10 @@ func (s *Session) vetOrigin(doc *journal.Document) error {
 	}
 	c := claims{run: doc}
 	if !s.Flags.ownSuites {
-		c.programs = programsOf(s.Loaded)
+		c.programs = programsOf(s.Job)
 	}
 	if s.Flags.Emulator == "" && (s.embeds() || s.asksJudges()) {
-		c.address = s.Settings.elsewhere(s.Flags.ownService.settle(s.Settings.getenv))
+		c.address = s.Settings.elsewhere(s.Flags.ownService.settle(s.getenv))
 	}
 	return c.check("rescoring")
 }
