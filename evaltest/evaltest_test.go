@@ -15,9 +15,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/evaltest"
-	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/scorers"
 )

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/evalrun/evalrun/clients/emulator"
+	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/evaltest"
-	"github.com/evalrun/evalrun/genlang"
-	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -91,7 +91,7 @@ func carryOut(dir, prompt string) (*journal.Document, error) {
 		return nil, err
 	}
 	defer server.Close()
-	client := genlang.New(genlang.Config{BaseURL: server.URL, Key: "any"})
+	client := generative.New(generative.Config{BaseURL: server.URL, Key: "any"})
 	defer client.Close()
 
 	plan := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")

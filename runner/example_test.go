@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing/fstest"
 
+	"github.com/evalrun/evalrun/clients/emulator"
+	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/genlang"
-	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -40,7 +40,7 @@ cases:
 		return
 	}
 	defer server.Close()
-	client := genlang.New(genlang.Config{BaseURL: server.URL, Key: "any"})
+	client := generative.New(generative.Config{BaseURL: server.URL, Key: "any"})
 	defer client.Close()
 
 	plan := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")

@@ -12,9 +12,9 @@ import (
 	"github.com/cli/browser"
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/clients/oauth"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/genlang/oauth"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )

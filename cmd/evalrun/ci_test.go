@@ -14,7 +14,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/evalrun/evalrun/genlang/emulator"
+	"github.com/evalrun/evalrun/clients/emulator"
 )
 
 // recipe is what the tests want of a workflow of GitHub.

@@ -126,7 +126,7 @@ func TestServicePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := map[string]string{
-		"genlang": "genlang", "emulator": "genlang/emulator", "oauth": "genlang/oauth", "flow": "internal/flow", "picture": "internal/picture",
+		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow", "picture": "internal/picture",
 		"runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
 	}
 	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]{2,})`").FindAllStringSubmatch(string(page), -1)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/suite"

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/genlang/emulator"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/scorers"

@@ -90,7 +90,7 @@ func TestSchemasAllow(t *testing.T) {
 		"suite":  {"../../examples/suites/*.yaml", "../../suite/testdata/ok/*.yaml", "init.yaml", "testdata/every.yaml"},
 		"part":   {"../../examples/suites/shared/*.yaml"},
 		"prices": {"../../examples/suites/prices/*.yaml"},
-		"script": {"../../genlang/emulator/*.yaml"},
+		"script": {"../../clients/emulator/*.yaml"},
 	} {
 		s := validator(t, what)
 		for _, pattern := range patterns {

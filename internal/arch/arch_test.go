@@ -37,9 +37,9 @@ var direct = map[string][]string{
 	"internal/dataset":    {"internal/tmpl"},
 	"suite":               {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset", "internal/expression", "internal/shape"},
 	"internal/secret":     {"eval"},
-	"genlang":             {"eval", "internal/secret"},
-	"genlang/emulator":    {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape"},
-	"genlang/oauth":       {"eval", "diag", "internal/secret", "internal/regular"},
+	"clients/generative":             {"eval", "internal/secret"},
+	"clients/emulator":    {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape"},
+	"clients/oauth":       {"eval", "diag", "internal/secret", "internal/regular"},
 	"journal":             {"eval", "internal/regular"},
 	"internal/record":     {"eval", "internal/regular", "internal/atomic"},
 	"internal/flow":       {"eval", "internal/record"},
@@ -48,10 +48,10 @@ var direct = map[string][]string{
 	"reports":             {"journal", "eval", "diag", "internal/stats"},
 	"history":             {"journal", "eval", "internal/stats"},
 	"runner":              {"scorers", "suite", "eval", "diag"},
-	"internal/harness":    {"internal/layers", "internal/verdict", "internal/rundir", "runner", "compare", "internal/stats", "reports", "history", "journal", "genlang", "genlang/emulator", "genlang/oauth", "internal/flow", "internal/record", "internal/trust", "internal/regular", "internal/atomic", "scorers", "suite"},
+	"internal/harness":    {"internal/layers", "internal/verdict", "internal/rundir", "runner", "compare", "internal/stats", "reports", "history", "journal", "clients/generative", "clients/emulator", "clients/oauth", "internal/flow", "internal/record", "internal/trust", "internal/regular", "internal/atomic", "scorers", "suite"},
 	"evaltest":            {"internal/harness", "reports", "journal", "scorers", "suite", "eval", "diag"},
 	"internal/view":       {"internal/verdict", "internal/rundir", "reports", "history", "journal", "eval"},
-	"cmd/evalrun":         {"internal/forecast", "internal/judgecheck", "internal/doctor", "docs", "internal/regular", "internal/view", "internal/harness", "history", "journal", "genlang/emulator", "genlang/oauth", "reports", "runner", "scorers", "suite", "eval", "diag", "internal/shape"},
+	"cmd/evalrun":         {"internal/forecast", "internal/judgecheck", "internal/doctor", "docs", "internal/regular", "internal/view", "internal/harness", "history", "journal", "clients/emulator", "clients/oauth", "reports", "runner", "scorers", "suite", "eval", "diag", "internal/shape"},
 
 	"internal/expression": {"diag"},
 	"internal/shape":      nil,
@@ -63,7 +63,7 @@ var direct = map[string][]string{
 // only says which packages may import something from outside the module.
 var only = map[string][]string{
 	"gopkg.in/yaml.v3":   {"internal/yamlnode"},
-	"net/http":           {"genlang", "genlang/emulator", "genlang/oauth", "internal/view"}, // the last serves pages on this machine, and asks nobody
+	"net/http":           {"clients/generative", "clients/emulator", "clients/oauth", "internal/view"}, // the last serves pages on this machine, and asks nobody
 	"database/sql":       {"history"},
 	"modernc.org/sqlite": {"history"},
 

@@ -10,9 +10,9 @@ import (
 	"io"
 	"slices"
 
+	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/genlang"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/runner"
@@ -44,7 +44,7 @@ func (r *givenResponse) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &probe); err == nil && len(probe.Candidates) > 0 && probe.Candidates[0].Text != nil {
 		return json.Unmarshal(data, &r.Response)
 	}
-	parsed, err := genlang.ParseReply(data)
+	parsed, err := generative.ParseReply(data)
 	if err != nil {
 		return fmt.Errorf("`response` is neither that of a run file nor a reply of the service: %w", err)
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/genlang"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -183,7 +183,7 @@ func bareTrial(ctx context.Context, client *http.Client, url string, request *ev
 	if err != nil {
 		return err
 	}
-	answer, err := genlang.ParseResponse(data)
+	answer, err := generative.ParseResponse(data)
 	if err != nil {
 		return err
 	}

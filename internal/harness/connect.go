@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/emulator"
+	"github.com/evalrun/evalrun/clients/generative"
+	"github.com/evalrun/evalrun/clients/oauth"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/genlang"
-	"github.com/evalrun/evalrun/genlang/emulator"
-	"github.com/evalrun/evalrun/genlang/oauth"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
@@ -37,7 +37,7 @@ type Session struct {
 	waits    *flow.Waits
 	stop     *runner.Stop
 	login    *oauth.Tokens // nil without OAuth
-	client   *genlang.Client
+	client   *generative.Client
 	emulator *emulator.Server
 	store    *record.Store      // of recorded answers; nil without
 	answers  source             // that were made elsewhere, or are judged again; nil without
@@ -107,11 +107,11 @@ func (s *Session) Counter() eval.TokenCounter { return s.service }
 func (s *Session) wire() {
 	settings := s.Settings
 	service, limits := settings.Service, settings.Limits
-	var tokens genlang.Tokens // a nil *oauth.Tokens in it would not be nil
+	var tokens generative.Tokens // a nil *oauth.Tokens in it would not be nil
 	if s.login != nil {
 		tokens = s.login
 	}
-	s.client = genlang.New(genlang.Config{
+	s.client = generative.New(generative.Config{
 		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
 		Key: s.Settings.key, KeyInQuery: service.Auth == suite.AuthKeyQuery, Tokens: tokens, Project: service.Project,
 		UserAgent: "evalrun/" + s.Version, Connections: limits.Concurrency, ToEmulator: s.emulator != nil,

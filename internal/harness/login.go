@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/clients/oauth"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/genlang/oauth"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/suite"
 )

@@ -5,7 +5,7 @@
 //
 // No token, code or secret stands in an error or in what is printed.
 //
-// The usual order: ReadClient, Login.Run, Store.Save; afterwards NewTokens for a genlang.Client.
+// The usual order: ReadClient, Login.Run, Store.Save; afterwards NewTokens for a generative.Client.
 package oauth
 
 import (

@@ -1,4 +1,4 @@
-package genlang
+package generative
 
 import (
 	"context"

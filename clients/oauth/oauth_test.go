@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/genlang/emulator"
 )
 
 // authServer runs the emulator's authorization server and counts what its token endpoint is asked.

@@ -1,11 +1,11 @@
-// Package genlang is the client of the generative-language REST service. One call is one
+// Package generative is the client of the generative-language REST service. One call is one
 // attempt: retries, limits and deadlines are decorators in internal/flow.
 //
 // It bounds what it reads, follows no redirect, and keeps the key out of every error. Whatever
 // can go wrong comes back as one *eval.Error.
 //
 // The usual order: New, then Model for each model, then Generate.
-package genlang
+package generative
 
 import (
 	"bytes"
