@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
 )
 
 // login hands out tokens, each until it is refused.
@@ -84,8 +85,7 @@ func TestKeyAndProxies(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.User = url.UserPassword("user", "canary-password")
-	tr := transport(1)
-	tr.Proxy = func(r *http.Request) (*url.URL, error) { return guarded(r, u) }
+	tr := wire.Transport(1, http.ProxyURL(u))
 	ask := func(base string, inQuery bool) *eval.Error {
 		c := New(Config{BaseURL: base, Key: "canary-key-0123456789", KeyInQuery: inQuery, Transport: tr})
 		_, err := c.Generate(context.Background(), &eval.Call{Request: eval.Request{Model: "m"}})
@@ -103,7 +103,7 @@ func TestKeyAndProxies(t *testing.T) {
 	}
 	t.Setenv("HTTPS_PROXY", "http://user:canary-password@proxy.invalid:1")
 	c := New(Config{BaseURL: "https://service.invalid", Key: "k"})
-	if got := c.secrets().OutOf("proxyconnect http://user:canary-password@proxy.invalid:1: no"); strings.Contains(got, "canary") {
+	if got := c.conn.Secrets().OutOf("proxyconnect http://user:canary-password@proxy.invalid:1: no"); strings.Contains(got, "canary") {
 		t.Error(got)
 	}
 }

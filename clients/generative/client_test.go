@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
 )
 
 const canary = "canary/key+with=odd&signs-0123456789"
@@ -187,7 +188,7 @@ func TestFaults(t *testing.T) {
 		}, eval.KindMalformed, `encoded as "br"`},
 		"error array in 200": {text(200, `[{"error": {"code": 503, "message": "busy"}}]`), eval.KindStatus, "busy"},
 		"many values":        {text(200, `{"candidates": [`+strings.Repeat(`{"a":1},`, 200_000)+`{}]}`), eval.KindTooLarge, "values"},
-		"too large":          {text(200, `{"candidates": "`+strings.Repeat("x", MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
+		"too large":          {text(200, `{"candidates": "`+strings.Repeat("x", wire.MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
 		"gzip bomb":          {zipped(64 << 20), eval.KindTooLarge, "larger than"},
 		"not gzip": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")

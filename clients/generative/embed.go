@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
 )
 
 // Embed asks for the vectors of texts: one alone by embedContent, several by batchEmbedContents. What
 // comes back is one vector a text, of numbers, and of one length.
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
-	ctx, release := c.room.leased(ctx)
+	ctx, release := c.conn.Lease(ctx)
 	defer release()
 	method, body := eval.MethodEmbedBatch, embedBatchBody(call)
 	if len(call.Texts) == 1 {
@@ -23,7 +24,7 @@ func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector
 		return nil, err
 	}
 	started := time.Now()
-	data, err := c.do(req)
+	data, err := c.conn.Do(req)
 	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
 	if err != nil {
 		return nil, err
@@ -62,24 +63,24 @@ func parseVectors(data []byte, n int) ([]eval.Vector, error) {
 		Embeddings []embedding     `json:"embeddings"`
 		Error      json.RawMessage `json:"error"`
 	}
-	if err := decode(data, &answer); err != nil {
+	if err := wire.Decode(data, &answer); err != nil {
 		return nil, err
 	}
 	if answer.Error != nil && string(answer.Error) != "null" {
-		return nil, errorInAnswer(data)
+		return nil, wire.ErrorIn(data)
 	}
 	if answer.Embedding != nil && len(answer.Embeddings) == 0 {
 		answer.Embeddings = []embedding{*answer.Embedding}
 	}
 	if got := len(answer.Embeddings); got != n {
-		return nil, eval.Errorf(eval.KindMalformed, "%d embeddings came for %d texts: %s", got, n, excerpt(data))
+		return nil, eval.Errorf(eval.KindMalformed, "%d embeddings came for %d texts: %s", got, n, wire.Excerpt(data))
 	}
 	out := make([]eval.Vector, n)
 	for i, e := range answer.Embeddings {
 		v, ok := e.vector()
 		switch {
 		case !ok:
-			return nil, eval.Errorf(eval.KindMalformed, "embedding %d of %d is not a list of numbers: %s", i+1, n, excerpt(data))
+			return nil, eval.Errorf(eval.KindMalformed, "embedding %d of %d is not a list of numbers: %s", i+1, n, wire.Excerpt(data))
 		case len(v) != len(answer.Embeddings[0].Values):
 			return nil, eval.Errorf(eval.KindMalformed, "embedding %d has %d values and the first one %d", i+1, len(v), len(answer.Embeddings[0].Values))
 		}

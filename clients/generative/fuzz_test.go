@@ -5,58 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
-	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
-
-// FuzzErrorBody holds that an answer with an error status is an error with words of bounded length, and a wait that is
-// neither negative nor longer than time can tell.
-func FuzzErrorBody(f *testing.F) {
-	files, _ := filepath.Glob("testdata/unary-failure-*.json")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(403, "", data)
-	}
-	for _, s := range append(
-		hostile.Strings(), `{"error":{"details":[{"retryDelay":"46.5s"},{"retryDelay":{"seconds":1e300}},{"retryDelay":"-1s"},{"retryDelay":"NaN"}]}}`,
-		`[{"error":"text","message":"more"}]`, `{"error":{"details":{"violations":[{"quotaId":"PerDay","quotaValue":0}]},"code":"x","message":[1]}}`, `{"message":"m"}`, "[]", "null",
-		`{"error":{"message":"API has not been used","details":[{"reason":"API_KEY_INVALID","links":[{"url":"http://x"}]}]}}`,
-	) {
-		f.Add(429, s, []byte(s))
-		f.Add(500, "", []byte(`{"error":{"message":`+string(eval.AppendString(nil, s))+`,"status":`+string(eval.AppendString(nil, s))+`}}`))
-	}
-	for _, s := range []string{"7", "1e300", "-5", "NaN", "Inf", "0x10", "Sat, 21 Nov 2099 00:00:00 GMT", "Sat, 21 Nov 1970 00:00:00 GMT", "1_0"} {
-		f.Add(503, s, []byte(nil))
-	}
-	f.Fuzz(func(t *testing.T, status int, header string, data []byte) {
-		status = 400 + max(0, status)%200
-		e := statusError(&http.Response{StatusCode: status, Header: http.Header{"Retry-After": {header}}}, eval.CamelKeys(data))
-		if e.Status != status || e.Kind == "" || e.Message == "" && http.StatusText(status) != "" {
-			t.Errorf("%+v", e)
-		}
-		if utf8.RuneCountInString(e.Message) > maxMessage+maxExcerpt+300 || utf8.RuneCountInString(e.Code) > 103 || !utf8.ValidString(e.Error()) {
-			t.Errorf("%d characters: %q", utf8.RuneCountInString(e.Message), e)
-		}
-		if e.RetryAfter < 0 || e.RetryAfter > 1e9*time.Second && !strings.Contains(header, "GMT") && len(header) < 20 {
-			t.Errorf("a wait of %s", e.RetryAfter)
-		}
-		if status == 429 && e.RetryAfter > maxWait && !e.Permanent {
-			t.Error("a long wait is no reason to stop")
-		}
-	})
-}
 
 // FuzzVectors holds that an answer with embeddings is an error, or one vector a text, of numbers, all of one length,
 // that are read the same when written again.

@@ -4,52 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
 )
-
-// decode reads one JSON value into v and says in an *eval.Error why it is none.
-func decode(data []byte, v any) error {
-	switch {
-	case len(bytes.TrimSpace(data)) == 0:
-		return eval.Errorf(eval.KindMalformed, "the answer is empty")
-	case !utf8.Valid(data):
-		return eval.Errorf(eval.KindMalformed, "the answer is not UTF-8: %s", excerpt(data))
-	case tooMany(data, maxValues):
-		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxValues, excerpt(data))
-	case tooDeep(data):
-		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, excerpt(data))
-	}
-	err := json.Unmarshal(data, v)
-	if err == nil {
-		return nil
-	}
-	var syntax *json.SyntaxError
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax) && isCut(data):
-		return eval.Errorf(eval.KindTruncated, "the answer was cut off after %d bytes", len(data))
-	case errors.As(err, &syntax):
-		return eval.Errorf(eval.KindMalformed, "the answer is not JSON: %s", excerpt(data))
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return eval.Errorf(eval.KindMalformed, "%s: %s", &shapeError{wrong.Field, "a " + wrong.Value}, excerpt(data))
-	}
-	return eval.Errorf(eval.KindMalformed, "the answer has another shape than expected: %s", excerpt(data))
-}
-
-// maxNesting bounds how deep an answer may nest: what is kept of it stands in a line of the run
-// file, which must be read again.
-const maxNesting = 200
-
-// maxValues bounds how many values an answer may have: each takes many times the memory of its bytes. It
-// leaves room for a hundred long vectors.
-const maxValues = 500_000
 
 // Bounds of an answer to a prompt.
 const (
@@ -58,118 +20,20 @@ const (
 	maxRatings    = 1000
 )
 
-// tooMany reports whether an answer may have too many values. Commas inside texts are counted when there are very many
-// alone.
-func tooMany(data []byte, limit int) bool {
-	if bytes.Count(data, []byte(",")) <= limit {
-		return false
-	}
-	n, inString := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case c == ',' && !inString:
-			n++
-		}
-	}
-	return n > limit
-}
-
-func tooDeep(data []byte) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > maxNesting {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
-}
-
-// isCut reports whether data is the beginning of a JSON value.
-func isCut(data []byte) bool {
-	var whole json.RawMessage
-	return errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&whole), io.ErrUnexpectedEOF)
-}
-
-// fields is a JSON object of which the known members are taken out one by one; what is
-// left is kept as it came.
-type fields map[string]json.RawMessage
-
-// take decodes a member into v and removes it; absent and null leave v alone.
-func (f fields) take(name string, v any) error {
-	raw, ok := f[name]
-	delete(f, name)
-	if !ok || string(raw) == "null" {
-		return nil
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return &shapeError{name, kindOf(raw)}
-	}
-	return nil
-}
-
-// isBareError reports whether the object is an error without the member `error` around it, as some servers send it: it has the
-// words of one, and nothing of an answer.
-func (f fields) isBareError() bool {
-	for _, name := range []string{"candidates", "promptFeedback", "usageMetadata"} {
-		if _, ok := f[name]; ok {
-			return false
-		}
-	}
-	var text word
-	_, coded := f["code"]
-	_, named := f["status"]
-	return (coded || named) && json.Unmarshal(f["message"], &text) == nil && text != ""
-}
-
-// word is a string that some servers send as a number.
-type word string
-
-func (w *word) UnmarshalJSON(data []byte) error {
-	if n := len(data); n >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 { // as good as always
-		*w = word(data[1 : n-1])
-		return nil
-	}
-	var s string
-	if json.Unmarshal(data, &s) == nil {
-		*w = word(s)
-		return nil
-	}
-	var n json.Number
-	if err := json.Unmarshal(data, &n); err != nil {
-		return err
-	}
-	*w = word(n)
-	return nil
-}
-
 type wireRating struct {
-	Category    word `json:"category"`
-	Probability word `json:"probability"`
-	Blocked     bool `json:"blocked"`
+	Category    wire.Word `json:"category"`
+	Probability wire.Word `json:"probability"`
+	Blocked     bool      `json:"blocked"`
 	extra       eval.Extra
 }
 
 // UnmarshalJSON reads a rating and keeps the fields that evalrun does not know.
 func (r *wireRating) UnmarshalJSON(data []byte) error {
-	f := fields{}
+	f := wire.Fields{}
 	if err := json.Unmarshal(data, &f); err != nil {
 		return err
 	}
-	if err := cmp.Or(f.take("category", &r.Category), f.take("probability", &r.Probability), f.take("blocked", &r.Blocked)); err != nil {
+	if err := cmp.Or(f.Take("category", &r.Category), f.Take("probability", &r.Probability), f.Take("blocked", &r.Blocked)); err != nil {
 		return err
 	}
 	r.extra = eval.NewExtra(f)
@@ -178,9 +42,9 @@ func (r *wireRating) UnmarshalJSON(data []byte) error {
 
 // plainRating is a rating without further fields.
 type plainRating struct {
-	Category    word `json:"category"`
-	Probability word `json:"probability"`
-	Blocked     bool `json:"blocked"`
+	Category    wire.Word `json:"category"`
+	Probability wire.Word `json:"probability"`
+	Blocked     bool      `json:"blocked"`
 }
 
 func ratings(in []wireRating) []eval.SafetyRating {
@@ -206,13 +70,13 @@ func plainRatings(in []plainRating) []eval.SafetyRating {
 }
 
 // readFeedback reads what the service says of the prompt, with the fields that evalrun does not know.
-func readFeedback(f fields) (*eval.PromptFeedback, error) {
+func readFeedback(f wire.Fields) (*eval.PromptFeedback, error) {
 	if f == nil {
 		return nil, nil
 	}
-	var reason word
+	var reason wire.Word
 	var rated []wireRating
-	if err := cmp.Or(f.take("blockReason", &reason), f.take("safetyRatings", &rated)); err != nil {
+	if err := cmp.Or(f.Take("blockReason", &reason), f.Take("safetyRatings", &rated)); err != nil {
 		return nil, err
 	}
 	return &eval.PromptFeedback{BlockReason: string(reason), SafetyRatings: ratings(rated), Extra: eval.NewExtra(f)}, nil
@@ -238,16 +102,16 @@ func ParseReply(data []byte) (*eval.Response, error) {
 		return ParseResponse(data)
 	}
 	var chunks []json.RawMessage
-	if err := decode(data, &chunks); err != nil {
+	if err := wire.Decode(data, &chunks); err != nil {
 		return nil, err
 	}
 	var whole assembly
 	for _, chunk := range chunks {
-		if _, err := whole.add(chunk); err != nil {
+		if _, err := whole.Add(chunk); err != nil {
 			return nil, err
 		}
 	}
-	if !whole.finished() {
+	if !whole.Finished() {
 		return nil, eval.Errorf(eval.KindTruncated, "the stream ends before its answer does")
 	}
 	return whole.response(), nil
@@ -260,8 +124,8 @@ type parsed struct {
 }
 
 func parse(data []byte) (parsed, error) {
-	if tooMany(data, maxAnswer) {
-		return parsed{}, eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxAnswer, excerpt(data))
+	if wire.TooMany(data, maxAnswer) {
+		return parsed{}, eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxAnswer, wire.Excerpt(data))
 	}
 	if out, ok := parsePlain(data); ok {
 		return out, nil
@@ -270,20 +134,20 @@ func parse(data []byte) (parsed, error) {
 }
 
 func parseCarefully(data []byte) (parsed, error) {
-	f := fields{}
-	if err := decode(data, &f); err != nil {
-		if parseErrorBody(data) != nil { // in an array, as errors of streams come
-			return parsed{}, errorInAnswer(data)
+	f := wire.Fields{}
+	if err := wire.Decode(data, &f); err != nil {
+		if wire.IsError(data) { // in an array, as errors of streams come
+			return parsed{}, wire.ErrorIn(data)
 		}
 		return parsed{}, err
 	}
-	if hasError(f["error"]) || f.isBareError() {
-		return parsed{}, errorInAnswer(data)
+	if wire.HasError(f["error"]) || f.IsBareError("candidates", "promptFeedback", "usageMetadata") {
+		return parsed{}, wire.ErrorIn(data)
 	}
 	delete(f, "error")
 	out := parsed{Response: &eval.Response{}}
 	if err := out.fill(f); err != nil {
-		return parsed{}, eval.Errorf(eval.KindMalformed, "%s: %s", err, excerpt(data))
+		return parsed{}, eval.Errorf(eval.KindMalformed, "%s: %s", err, wire.Excerpt(data))
 	}
 	return out, nil
 }
@@ -307,7 +171,7 @@ type plainResponse struct {
 		SafetyRatings []plainRating `json:"safetyRatings"`
 	} `json:"candidates"`
 	PromptFeedback *struct {
-		BlockReason   word          `json:"blockReason"`
+		BlockReason   wire.Word     `json:"blockReason"`
 		SafetyRatings []plainRating `json:"safetyRatings"`
 	} `json:"promptFeedback"`
 	UsageMetadata *wireUsage `json:"usageMetadata"`
@@ -350,42 +214,28 @@ func parsePlain(data []byte) (out parsed, ok bool) {
 	return out, true
 }
 
-// errorInAnswer is the error of an answer that says 200 and holds an error all the same.
-func errorInAnswer(data []byte) *eval.Error {
-	e := &eval.Error{Kind: eval.KindStatus}
-	if body := parseErrorBody(data); body != nil {
-		body.fill(e)
-		e.Status = body.Code
-		classify(e)
-	}
-	if e.Message == "" {
-		e.Message = strings.TrimSuffix("the answer holds an error: "+excerpt(data), ": ")
-	}
-	return e
-}
-
 // fill takes the known members out of f and keeps the others.
-func (out *parsed) fill(f fields) error {
-	var candidates []fields
-	var feedback, usage fields
+func (out *parsed) fill(f wire.Fields) error {
+	var candidates []wire.Fields
+	var feedback, usage wire.Fields
 	if err := cmp.Or(
-		f.take("candidates", &candidates),
-		f.take("promptFeedback", &feedback),
-		f.take("modelVersion", &out.ModelVersion),
+		f.Take("candidates", &candidates),
+		f.Take("promptFeedback", &feedback),
+		f.Take("modelVersion", &out.ModelVersion),
 	); err != nil {
 		return err
 	}
 	metadata := f["usageMetadata"]
-	if f.take("usageMetadata", &usage) == nil {
+	if f.Take("usageMetadata", &usage) == nil {
 		out.Usage = readUsage(usage)
 	}
-	if out.Usage == nil && hasError(metadata) { // the answer is worth more than a record that cannot be read
+	if out.Usage == nil && wire.HasError(metadata) { // the answer is worth more than a record that cannot be read
 		f["usageMetadata"] = metadata
 	}
-	candidates = slices.DeleteFunc(candidates, func(c fields) bool { return len(c) == 0 }) // null or {} is no candidate
+	candidates = slices.DeleteFunc(candidates, func(c wire.Fields) bool { return len(c) == 0 }) // null or {} is no candidate
 	out.Candidates = make([]eval.Candidate, len(candidates))
 	if len(candidates) > maxCandidates {
-		return &shapeError{"candidates", fmt.Sprintf("%d of them", len(candidates))}
+		return &wire.ShapeError{Field: "candidates", Found: fmt.Sprintf("%d of them", len(candidates))}
 	}
 	out.indexes = make([]int, len(candidates))
 	given := false
@@ -428,22 +278,22 @@ func (out *parsed) sort() {
 
 // fillCandidate reads a candidate: its text is that of all text parts but the
 // model's thoughts.
-func fillCandidate(out *eval.Candidate, f fields, index *int) error {
+func fillCandidate(out *eval.Candidate, f wire.Fields, index *int) error {
 	var content struct {
 		Parts []json.RawMessage `json:"parts"`
 	}
-	var reason word
+	var reason wire.Word
 	var rated []wireRating
-	var place number
+	var place wire.Number
 	if err := cmp.Or(
-		f.take("content", &content), f.take("finishReason", &reason),
-		f.take("safetyRatings", &rated), f.take("index", &place),
+		f.Take("content", &content), f.Take("finishReason", &reason),
+		f.Take("safetyRatings", &rated), f.Take("index", &place),
 	); err != nil {
 		return err
 	}
 	*index = int(place)
 	if len(rated) > maxRatings {
-		return &shapeError{"safetyRatings", fmt.Sprintf("%d of them", len(rated))}
+		return &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(rated))}
 	}
 	out.FinishReason, out.SafetyRatings = string(reason), ratings(rated)
 	var text strings.Builder
@@ -454,7 +304,7 @@ func fillCandidate(out *eval.Candidate, f fields, index *int) error {
 			Thought bool    `json:"thought"`
 		}
 		if err := json.Unmarshal(raw, &part); err != nil {
-			return &shapeError{"parts", kindOf(raw)}
+			return &wire.ShapeError{Field: "parts", Found: wire.KindOf(raw)}
 		}
 		if part.Text == nil || part.Thought {
 			others = append(others, raw)
@@ -468,28 +318,4 @@ func fillCandidate(out *eval.Candidate, f fields, index *int) error {
 	}
 	out.Extra = eval.NewExtra(f)
 	return nil
-}
-
-// shapeError says that a member of an answer has not the type it should have.
-type shapeError struct{ field, found string }
-
-func (e *shapeError) Error() string {
-	return fmt.Sprintf("`%s` in the answer has an unexpected shape (%s)", e.field, e.found)
-}
-
-// kindOf names the JSON type of raw.
-func kindOf(raw []byte) string {
-	switch raw = bytes.TrimSpace(raw); {
-	case len(raw) == 0:
-		return "nothing"
-	case raw[0] == '{':
-		return "an object"
-	case raw[0] == '[':
-		return "an array"
-	case raw[0] == '"':
-		return "a string"
-	case raw[0] == 't' || raw[0] == 'f':
-		return "a boolean"
-	}
-	return "a number"
 }

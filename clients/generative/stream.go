@@ -1,466 +1,27 @@
 package generative
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// maxStreamBytes is how much of a stream is read in all. What is kept of it, and each of its
-// chunks, is bounded by MaxResponseBytes.
-const maxStreamBytes = 256 << 20
-
-// lingering is how long a stream that has said its last word may take to end, so that its
-// connection can be used again.
-const lingering = 100 * time.Millisecond
-
 // stream asks for an answer in chunks and puts it together as they come.
-func (c *Client) stream(given context.Context, call *eval.Call) (*eval.Response, error) {
-	ctx, cancel := context.WithCancel(given)
-	defer cancel()
-	req, err := c.request(ctx, call, eval.MethodStream, requestBody(&call.Request, true))
-	if err != nil {
+func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	var out assembly
+	request := func(ctx context.Context) (*http.Request, error) {
+		return c.request(ctx, call, eval.MethodStream, requestBody(&call.Request, true))
+	}
+	if err := c.conn.Stream(ctx, request, &call.Timing, &out); err != nil {
 		return nil, err
 	}
-	call.Timing.StreamTiming = eval.StreamTiming{}
-	clock := stopwatch{started: time.Now(), timing: &call.Timing}
-	defer clock.stop()
-	resp, err := c.send(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
-	in, err := c.chunksOf(ctx, resp)
-	if err != nil {
-		return nil, c.streamError(req, err, 0)
-	}
-	out := assembly{}
-	patience := time.AfterFunc(time.Hour, cancel) // nothing waits so long; it is set once all is there
-	defer patience.Stop()
-	for {
-		data, err := in.next()
-		if err == nil {
-			var text bool
-			text, err = out.add(c.clean(data))
-			clock.chunk(text)
-			if err == nil {
-				err = ctx.Err() // what was read ahead does not outlive the deadline
-			}
-			if in.endless() && out.finished() {
-				patience.Reset(afterTheEnd)
-			}
-		}
-		switch {
-		case (errors.Is(err, io.EOF) || overdue(given, ctx)) && (in.ended() || out.finished()):
-			clock.stop()
-			if err := c.trailing(in, cancel); err != nil {
-				return nil, c.streamError(req, err, call.Timing.Chunks)
-			}
-			return out.response(), nil
-		case errors.Is(err, io.EOF):
-			return nil, c.streamError(req, io.ErrUnexpectedEOF, call.Timing.Chunks)
-		case err != nil:
-			return nil, c.streamError(req, err, call.Timing.Chunks)
-		}
-	}
-}
-
-// afterTheEnd is how long events are waited for after all candidates are finished: usage may still come, and
-// some servers do not close the connection.
-const afterTheEnd = time.Second
-
-// overdue reports whether waiting was ended by nobody but the stream itself.
-func overdue(given, own context.Context) bool { return own.Err() != nil && given.Err() == nil }
-
-// trailing reads what follows the end of a stream, but does not wait for it: a server that failed late says so there.
-func (c *Client) trailing(in chunks, cancel context.CancelFunc) error {
-	timer := time.AfterFunc(lingering, cancel)
-	defer timer.Stop()
-	rest, _ := io.ReadAll(io.LimitReader(in.rest(), maxTrailing)) // that the connection breaks now costs nothing
-	rest = bytes.TrimSpace(rest)
-	if len(rest) == 0 {
-		return nil
-	}
-	return c.stray(rest, in.framed())
-}
-
-// maxTrailing is how much is read of what follows a stream or stands between its events.
-const maxTrailing = 64 << 10
-
-// stray is the error of text where none belongs: an error of the service if it is one. In a stream of events, comments and empty
-// events may follow the end.
-func (c *Client) stray(text []byte, events bool) error {
-	text = c.clean(text)
-	if parseErrorBody(text) != nil {
-		return errorInAnswer(text)
-	}
-	if events {
-		err := onlyEvents(text)
-		if err == nil || eval.AsError(err).Kind == eval.KindStatus {
-			return err
-		}
-	}
-	return eval.Errorf(eval.KindMalformed, "the stream has text that is no part of an answer: %s", excerpt(text))
-}
-
-// onlyEvents reports what is wrong with text that should hold nothing but events without an error.
-func onlyEvents(text []byte) error {
-	e := newEventChunks(&bounded{}, bytes.NewReader(text))
-	for {
-		data, err := e.next()
-		switch {
-		case errors.Is(err, io.EOF) && !e.done:
-			return nil
-		case errors.Is(err, io.EOF):
-			e.done = false // a second end mark ends nothing
-		case err != nil:
-			return err
-		case parseErrorBody(data) != nil:
-			return errorInAnswer(data)
-		}
-	}
-}
-
-// streamError explains why a stream gave no answer; n chunks of it had come.
-func (c *Client) streamError(req *http.Request, err error, n int) error {
-	var syntax *json.SyntaxError
-	var stray *strayError
-	if errors.As(err, &stray) {
-		err = c.stray(stray.text, false)
-	}
-	e := &eval.Error{}
-	switch {
-	case errors.As(err, &e):
-		if n > 1 {
-			e.Message = "in chunk " + strconv.Itoa(n) + " of the stream: " + e.Message
-		}
-		return c.cleaned(e)
-	case errors.As(err, &syntax):
-		return eval.Errorf(eval.KindMalformed, "the stream is not JSON after %d chunks", n)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		if e := contextError(req.Context(), err); e != nil {
-			return e
-		}
-		return eval.Errorf(eval.KindTruncated, "the stream was cut after %d chunks", n)
-	}
-	e = eval.AsError(c.bodyError(req, err))
-	if e.Kind == eval.KindTransport {
-		e.Message += "; the stream was cut after " + strconv.Itoa(n) + " chunks"
-	}
-	return e
-}
-
-// stopwatch times a stream.
-type stopwatch struct {
-	started, last time.Time
-	gaps          time.Duration
-	timing        *eval.Timing
-	stopped       bool
-}
-
-// chunk notes the arrival of a chunk, and whether there was text in it.
-func (s *stopwatch) chunk(text bool) {
-	now := time.Now()
-	t := &s.timing.StreamTiming
-	if text && t.FirstTokenMs == 0 {
-		t.FirstTokenMs = max(eval.Milliseconds(now.Sub(s.started)), 0.001) // 0 would mean that none came
-	}
-	if t.Chunks++; t.Chunks > 1 {
-		gap := now.Sub(s.last)
-		s.gaps += gap
-		t.MaxGapMs = max(t.MaxGapMs, eval.Milliseconds(gap))
-		t.MeanGapMs = eval.Milliseconds(s.gaps / time.Duration(t.Chunks-1))
-	}
-	s.last = now
-}
-
-func (s *stopwatch) stop() {
-	if !s.stopped {
-		s.stopped = true
-		s.timing.LatencyMs = eval.Milliseconds(time.Since(s.started))
-	}
-}
-
-// chunks are the pieces of a streamed answer, each a JSON object.
-type chunks interface {
-	// next reads a piece; io.EOF after the last one.
-	next() ([]byte, error)
-	// ended reports whether the stream said itself that it was complete.
-	ended() bool
-	// endless reports whether the form has no end of its own.
-	endless() bool
-	// framed reports whether the pieces are server-sent events.
-	framed() bool
-	// rest is what follows the last piece.
-	rest() io.Reader
-}
-
-// chunksOf tells the two forms of a stream apart: a JSON array, as the service documents it, and
-// server-sent events. The first byte counts, and the media type where that says nothing.
-func (c *Client) chunksOf(ctx context.Context, resp *http.Response) (chunks, error) {
-	body, err := c.decoded(ctx, resp)
-	if err != nil {
-		return nil, err
-	}
-	limited := &bounded{in: body, all: maxStreamBytes}
-	limited.refill()
-	in := bufio.NewReaderSize(limited, 32<<10)
-	first, err := firstByte(in)
-	if err != nil {
-		return nil, err
-	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	switch {
-	case first == '[', first == '{':
-		return &jsonChunks{limit: limited, in: in, dec: json.NewDecoder(in), array: first == '['}, nil
-	case kind == "text/event-stream", isEvent(in):
-		return newEventChunks(limited, in), nil
-	}
-	beginning, _ := in.Peek(8 * maxExcerpt) // as much as there is; more than is shown, so that no key is cut
-	return nil, eval.Errorf(eval.KindMalformed, "the answer is neither JSON nor a stream of events: %s", excerpt(c.clean(beginning)))
-}
-
-// isEvent reports whether a stream begins like server-sent events: with a field, or with a comment.
-func isEvent(in *bufio.Reader) bool {
-	beginning, _ := in.Peek(len("retry:"))
-	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
-		if bytes.HasPrefix(beginning, []byte(field)) {
-			return true
-		}
-	}
-	return false
-}
-
-// firstByte skips a byte order mark and white space and looks at what follows.
-func firstByte(in *bufio.Reader) (byte, error) {
-	for {
-		b, err := in.ReadByte()
-		switch {
-		case errors.Is(err, io.EOF):
-			return 0, io.ErrUnexpectedEOF // an empty answer is a stream cut before its first chunk
-		case err != nil:
-			return 0, err
-		case strings.IndexByte("\xEF\xBB\xBF \t\r\n", b) < 0:
-			return b, in.UnreadByte()
-		}
-	}
-}
-
-// bounded ends a stream that is too long in one chunk or in all.
-type bounded struct {
-	in   io.Reader
-	left int // of the chunk
-	all  int
-}
-
-// refill allows for one more chunk.
-func (b *bounded) refill() { b.left = MaxResponseBytes }
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 || b.all <= 0 {
-		return 0, errTooLarge
-	}
-	n, err := b.in.Read(p[:min(len(p), b.left, b.all)])
-	b.left -= n
-	b.all -= n
-	return n, err
-}
-
-// jsonChunks are the elements of a JSON array, or objects one after the other.
-type jsonChunks struct {
-	limit  *bounded
-	in     io.Reader // that dec reads from
-	dec    *json.Decoder
-	array  bool
-	begun  bool
-	closed bool
-}
-
-func (j *jsonChunks) ended() bool   { return j.closed }
-func (j *jsonChunks) endless() bool { return !j.array }
-func (j *jsonChunks) framed() bool  { return false }
-
-func (j *jsonChunks) rest() io.Reader {
-	j.limit.refill()
-	return io.MultiReader(j.dec.Buffered(), j.in)
-}
-
-func (j *jsonChunks) next() ([]byte, error) {
-	j.limit.refill()
-	if j.array && !j.begun {
-		if _, err := j.dec.Token(); err != nil {
-			return nil, err
-		}
-		j.begun = true
-	}
-	if j.array && !j.dec.More() {
-		_, err := j.dec.Token() // the closing bracket, or what is there instead
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, io.ErrUnexpectedEOF
-		case err != nil:
-			return nil, err
-		}
-		j.closed = true
-		return nil, io.EOF
-	}
-	var data json.RawMessage
-	err := j.dec.Decode(&data)
-	if j.array && errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return data, err
-}
-
-// eventChunks are the data of server-sent events (WHATWG HTML, section 9.2.6).
-type eventChunks struct {
-	limit *bounded
-	lines *bufio.Scanner
-	done  bool
-}
-
-func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
-	e := &eventChunks{limit: limit, lines: bufio.NewScanner(in)}
-	e.lines.Buffer(nil, MaxResponseBytes)
-	afterCR, searched := false, 0 // how much of the line was searched for its end
-	e.lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-		skip := 0
-		if afterCR && len(data) > 0 && data[0] == '\n' { // the second half of a line's end
-			skip = 1
-		}
-		if len(data) > 0 {
-			afterCR = false
-		}
-		rest := data[skip:]
-		from := min(searched, len(rest))
-		if i := bytes.IndexAny(rest[from:], "\r\n"); i >= 0 {
-			i += from
-			searched = 0
-			afterCR = rest[i] == '\r' // what follows it may be a while in coming
-			return skip + i + 1, rest[:i:i], nil
-		}
-		if atEOF && len(rest) > 0 {
-			return len(data), rest, nil
-		}
-		searched = len(rest)
-		return skip, nil, nil
-	})
-	return e
-}
-
-// endMark is the event after which some servers say nothing more.
-const endMark = "[DONE]"
-
-func (e *eventChunks) ended() bool   { return e.done }
-func (e *eventChunks) endless() bool { return true }
-func (e *eventChunks) framed() bool  { return true }
-
-// rest is what follows the end mark, line by line.
-func (e *eventChunks) rest() io.Reader {
-	e.limit.refill()
-	var b bytes.Buffer
-	for b.Len() < maxTrailing && e.lines.Scan() {
-		b.Write(e.lines.Bytes())
-		b.WriteByte('\n')
-	}
-	return &b
-}
-
-// isField reports whether a line is one of server-sent events: a comment, one of the four fields, or another that clients
-// ignore. A line without a colon, or one whose name is no lower-case word, comes from something that failed in between.
-func isField(line []byte) bool {
-	name, _, colon := bytes.Cut(line, []byte(":"))
-	switch string(name) {
-	case "data", "event", "id", "retry":
-		return true
-	case "error":
-		return false
-	}
-	return colon && len(bytes.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")) == 0
-}
-
-// stray reads on from a line that is no field: as far as it takes to tell what it is.
-func (e *eventChunks) stray(line []byte) error {
-	text := bytes.Clone(line)
-	for !json.Valid(text) && len(text) < maxTrailing && e.lines.Scan() {
-		text = append(append(text, '\n'), e.lines.Bytes()...)
-	}
-	return &strayError{text}
-}
-
-// strayError is text outside of events.
-type strayError struct{ text []byte }
-
-func (e *strayError) Error() string { return "text outside of events" }
-
-func (e *eventChunks) next() ([]byte, error) {
-	e.limit.refill()
-	var data []byte
-	seen, name := false, ""
-	for !e.done && e.lines.Scan() {
-		line := e.lines.Bytes()
-		switch {
-		case len(line) == 0 && (seen && len(bytes.TrimSpace(data)) > 0 || name == "error"):
-			return e.event(name, data)
-		case len(line) == 0:
-			data, seen, name = nil, false, ""
-			continue
-		case !isField(line):
-			return nil, e.stray(line)
-		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		if string(field) == "event" {
-			name = string(value)
-		}
-		if string(field) != "data" {
-			continue
-		}
-		if seen {
-			data = append(data, '\n')
-		}
-		data, seen = append(data, value...), true
-		if len(data) > MaxResponseBytes {
-			return nil, errTooLarge
-		}
-	}
-	err := e.lines.Err()
-	switch {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, errTooLarge
-	case err != nil:
-		return nil, err
-	case name == "error":
-		return e.event(name, data)
-	case len(bytes.TrimSpace(data)) == 0:
-		return nil, io.EOF
-	case !json.Valid(data) && string(bytes.TrimSpace(data)) != endMark:
-		return nil, io.ErrUnexpectedEOF // it ended inside an event
-	}
-	return e.event(name, data) // the empty line after the last event is missing, as it often is
-}
-
-func (e *eventChunks) event(name string, data []byte) ([]byte, error) {
-	if name == "error" {
-		return nil, errorInAnswer(data)
-	}
-	if string(bytes.TrimSpace(data)) == endMark {
-		e.done = true
-		return nil, io.EOF
-	}
-	return data, nil
+	return out.response(), nil
 }
 
 // assembly puts an answer together from its chunks.
@@ -477,8 +38,8 @@ type growing struct {
 	parts []json.RawMessage
 }
 
-// add takes in a chunk and reports whether there was text in it.
-func (a *assembly) add(data []byte) (text bool, err error) {
+// Add takes in a chunk and reports whether there was text in it.
+func (a *assembly) Add(data []byte) (text bool, err error) {
 	chunk, err := parse(data)
 	if err != nil {
 		return false, err
@@ -486,7 +47,7 @@ func (a *assembly) add(data []byte) (text bool, err error) {
 	for i := range chunk.Candidates {
 		c := &chunk.Candidates[i]
 		if slices.Contains(chunk.indexes[:i], chunk.indexes[i]) {
-			return text, eval.Errorf(eval.KindMalformed, "two candidates have the index %d: %s", chunk.indexes[i], excerpt(data))
+			return text, eval.Errorf(eval.KindMalformed, "two candidates have the index %d: %s", chunk.indexes[i], wire.Excerpt(data))
 		}
 		text = text || c.Text != ""
 		if err := a.grow(chunk.indexes[i], c); err != nil {
@@ -541,8 +102,8 @@ func (a *assembly) keep(known, more eval.Extra) (eval.Extra, error) {
 		a.kept += len(name) + len(value) - len(known[name])
 		known[name] = value
 	}
-	if a.kept > MaxResponseBytes {
-		return nil, eval.Errorf(eval.KindTooLarge, "%s", errTooLarge)
+	if a.kept > wire.MaxResponseBytes {
+		return nil, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
 	}
 	return known, nil
 }
@@ -550,9 +111,9 @@ func (a *assembly) keep(known, more eval.Extra) (eval.Extra, error) {
 // unspecified is the finish reason of a candidate that is not finished.
 const unspecified = "FINISH_REASON_UNSPECIFIED"
 
-// finished reports whether every candidate says why it ended, or the prompt was blocked. It is
+// Finished reports whether every candidate says why it ended, or the prompt was blocked. It is
 // what tells a complete stream of events from a cut one, since events have no closing bracket.
-func (a *assembly) finished() bool {
+func (a *assembly) Finished() bool {
 	if a.head.PromptBlock() != "" {
 		return true
 	}

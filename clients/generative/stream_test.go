@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
 )
 
 func streamCall() *eval.Call {
@@ -152,8 +153,8 @@ func TestStreamFaults(t *testing.T) {
 		"many parts":                {[]string{`[{"candidates":[{"content":{"parts":[` + strings.Repeat(`{},`, 200_000) + `{}]}}]}]`}, eval.KindTooLarge, "values"},
 		"not UTF-8":                 {[]string{"[" + strings.Replace(a, "one", "\xff", 1) + "]"}, eval.KindMalformed, "UTF-8"},
 		"deep":                      {[]string{`[{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}]"}, eval.KindMalformed, "deeper"},
-		"one chunk too large":       {[]string{"[" + chunk(strings.Repeat("x", MaxResponseBytes), stop) + "]"}, eval.KindTooLarge, "larger than"},
-		"one event too large":       {[]string{"data: " + chunk(strings.Repeat("x", MaxResponseBytes), stop) + "\n\n"}, eval.KindTooLarge, "larger than"},
+		"one chunk too large":       {[]string{"[" + chunk(strings.Repeat("x", wire.MaxResponseBytes), stop) + "]"}, eval.KindTooLarge, "larger than"},
+		"one event too large":       {[]string{"data: " + chunk(strings.Repeat("x", wire.MaxResponseBytes), stop) + "\n\n"}, eval.KindTooLarge, "larger than"},
 		"an answer too large":       {[]string{"[" + strings.Repeat(chunk(strings.Repeat("x", 1<<20), "")+",", 17) + c + "]"}, eval.KindTooLarge, "larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -367,8 +368,8 @@ func TestStreamCandidates(t *testing.T) {
 
 // The beginning of a body that is shown in an error does not end in the middle of a key.
 func TestNoHalfKeyInAnExcerpt(t *testing.T) {
-	for at := range 12 {
-		_, e, _ := askStream(t, "", strings.Repeat("x", maxExcerpt-at*3)+canary+strings.Repeat("y", 5000))
+	for at := range 12 { // of 300 characters that are shown
+		_, e, _ := askStream(t, "", strings.Repeat("x", 300-at*3)+canary+strings.Repeat("y", 5000))
 		if e == nil || strings.Contains(e.Message, canary[:4]) {
 			t.Errorf("%d: %v", at, e)
 		}

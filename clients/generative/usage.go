@@ -1,47 +1,9 @@
 package generative
 
 import (
-	"encoding/json"
-	"math"
-	"strconv"
-	"strings"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
 )
-
-// number is a whole number that some servers send as text, or with a fraction of zero.
-type number int
-
-// UnmarshalJSON reads 15, "15" and 15.0.
-func (n *number) UnmarshalJSON(data []byte) error {
-	text := strings.TrimSpace(strings.Trim(string(data), `"`))
-	if text == "" || text == "null" {
-		return nil
-	}
-	if i, err := strconv.Atoi(text); err == nil {
-		*n = number(i)
-		return nil
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxTokens {
-		return &shapeError{"a number", kindOf(data)}
-	}
-	*n = number(f)
-	return nil
-}
-
-// real is a number that some servers send as text.
-type real float64
-
-// UnmarshalJSON reads 0.5 and "0.5".
-func (r *real) UnmarshalJSON(data []byte) error {
-	f, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(data), `"`)), 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		return &shapeError{"a number", kindOf(data)}
-	}
-	*r = real(f)
-	return nil
-}
 
 // maxTokens is the largest number of tokens that can be true.
 const maxTokens = 1 << 40
@@ -52,22 +14,22 @@ func plausible(n int) bool { return n >= 0 && n <= maxTokens }
 // wireUsage is the service's record of what an answer cost. Its total covers all of the others but the cached tokens, which are
 // part of the prompt.
 type wireUsage struct {
-	Prompt     number  `json:"promptTokenCount"`
-	Candidates *number `json:"candidatesTokenCount"`
-	Thoughts   number  `json:"thoughtsTokenCount"`
-	Cached     number  `json:"cachedContentTokenCount"`
-	ToolUse    number  `json:"toolUsePromptTokenCount"`
-	Total      number  `json:"totalTokenCount"`
+	Prompt     wire.Number  `json:"promptTokenCount"`
+	Candidates *wire.Number `json:"candidatesTokenCount"`
+	Thoughts   wire.Number  `json:"thoughtsTokenCount"`
+	Cached     wire.Number  `json:"cachedContentTokenCount"`
+	ToolUse    wire.Number  `json:"toolUsePromptTokenCount"`
+	Total      wire.Number  `json:"totalTokenCount"`
 }
 
 // readUsage reads the record with the fields that evalrun does not know; nil when there is none that could be true.
-func readUsage(f fields) *eval.Usage {
+func readUsage(f wire.Fields) *eval.Usage {
 	var w wireUsage
 	for name, to := range map[string]any{
 		"promptTokenCount": &w.Prompt, "candidatesTokenCount": &w.Candidates, "thoughtsTokenCount": &w.Thoughts,
 		"cachedContentTokenCount": &w.Cached, "toolUsePromptTokenCount": &w.ToolUse, "totalTokenCount": &w.Total,
 	} {
-		if f.take(name, to) != nil {
+		if f.Take(name, to) != nil {
 			return nil
 		}
 	}
@@ -129,11 +91,11 @@ func later(known, more *eval.Usage) *eval.Usage {
 // wireModel is the metadata of a model as it comes.
 type wireModel struct {
 	eval.Model
-	InputTokenLimit  number  `json:"inputTokenLimit"`
-	OutputTokenLimit number  `json:"outputTokenLimit"`
-	Temperature      *real   `json:"temperature"`
-	TopP             *real   `json:"topP"`
-	TopK             *number `json:"topK"`
+	InputTokenLimit  wire.Number  `json:"inputTokenLimit"`
+	OutputTokenLimit wire.Number  `json:"outputTokenLimit"`
+	Temperature      *wire.Real   `json:"temperature"`
+	TopP             *wire.Real   `json:"topP"`
+	TopK             *wire.Number `json:"topK"`
 }
 
 func (w *wireModel) model() eval.Model {
@@ -145,4 +107,3 @@ func (w *wireModel) model() eval.Model {
 }
 
 // hasError reports whether a decoded object holds an error.
-func hasError(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -37,7 +37,8 @@ var direct = map[string][]string{
 	"internal/dataset":    {"internal/tmpl"},
 	"suite":               {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset", "internal/expression", "internal/shape"},
 	"internal/secret":     {"eval"},
-	"clients/generative":             {"eval", "internal/secret"},
+	"internal/wire":       {"eval", "internal/secret"},
+	"clients/generative":  {"internal/wire"},
 	"clients/emulator":    {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape"},
 	"clients/oauth":       {"eval", "diag", "internal/secret", "internal/regular"},
 	"journal":             {"eval", "internal/regular"},
@@ -63,7 +64,7 @@ var direct = map[string][]string{
 // only says which packages may import something from outside the module.
 var only = map[string][]string{
 	"gopkg.in/yaml.v3":   {"internal/yamlnode"},
-	"net/http":           {"clients/generative", "clients/emulator", "clients/oauth", "internal/view"}, // the last serves pages on this machine, and asks nobody
+	"net/http":           {"internal/wire", "clients/generative", "clients/emulator", "clients/oauth", "internal/view"}, // the last serves pages on this machine, and asks nobody
 	"database/sql":       {"history"},
 	"modernc.org/sqlite": {"history"},
 

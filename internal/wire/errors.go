@@ -1,4 +1,4 @@
-package generative
+package wire
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 // maxExcerpt is how much of an unexpected body an error shows.
 const maxExcerpt = 300
 
-// excerpt is the beginning of a body for an error message, on one line.
-func excerpt(data []byte) string {
+// Excerpt is the beginning of a body for an error message, on one line.
+func Excerpt(data []byte) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(data[:min(len(data), 4*maxExcerpt)]), "\uFFFD")), " ")
 	if utf8.RuneCountInString(text) > maxExcerpt {
 		return string([]rune(text)[:maxExcerpt]) + "..."
@@ -46,18 +46,18 @@ type errorDetail struct {
 }
 
 func newErrorBody(raw []byte) *errorBody {
-	f := fields{}
+	f := Fields{}
 	if json.Unmarshal(raw, &f) != nil {
 		return nil
 	}
 	var b errorBody
-	_ = f.take("message", &b.Message) // of another type: left empty, as are the others
-	_ = f.take("status", &b.Status)
-	var code word
-	_ = f.take("code", &code)
+	_ = f.Take("message", &b.Message) // of another type: left empty, as are the others
+	_ = f.Take("status", &b.Status)
+	var code Word
+	_ = f.Take("code", &code)
 	b.Code, _ = strconv.Atoi(string(code))
 	var details []json.RawMessage
-	if f.take("details", &details) != nil {
+	if f.Take("details", &details) != nil {
 		details = []json.RawMessage{f["details"]}
 	}
 	for _, raw := range details {
@@ -68,29 +68,29 @@ func newErrorBody(raw []byte) *errorBody {
 
 func newErrorDetail(raw []byte) errorDetail {
 	var d errorDetail
-	f := fields{}
+	f := Fields{}
 	if json.Unmarshal(raw, &f) != nil {
 		return d
 	}
-	_ = f.take("reason", &d.reason) // as above
+	_ = f.Take("reason", &d.reason) // as above
 	var metadata struct {
 		ActivationURL string `json:"activationUrl"`
 	}
-	_ = f.take("metadata", &metadata)
+	_ = f.Take("metadata", &metadata)
 	var links []struct {
 		URL string `json:"url"`
 	}
-	_ = f.take("links", &links)
+	_ = f.Take("links", &links)
 	if d.help = metadata.ActivationURL; d.help == "" && len(links) > 0 {
 		d.help = links[0].URL
 	}
 	d.retryDelay = delay(f["retryDelay"])
-	var violations []fields
-	_ = f.take("violations", &violations)
+	var violations []Fields
+	_ = f.Take("violations", &violations)
 	for _, v := range violations {
-		var id, value word
-		_ = v.take("quotaId", &id)
-		_ = v.take("quotaValue", &value)
+		var id, value Word
+		_ = v.Take("quotaId", &id)
+		_ = v.Take("quotaValue", &value)
 		d.exhausted = d.exhausted || strings.Contains(string(id), "PerDay") || value == "0"
 	}
 	return d
@@ -98,12 +98,12 @@ func newErrorDetail(raw []byte) errorDetail {
 
 // delay reads a duration: "46.5s", a number of seconds, or {"seconds": 46}.
 func delay(raw []byte) time.Duration {
-	var text word
+	var text Word
 	if json.Unmarshal(raw, &text) == nil {
 		return seconds(strings.TrimSuffix(string(text), "s"))
 	}
 	var parts struct {
-		Seconds word `json:"seconds"`
+		Seconds Word `json:"seconds"`
 	}
 	if json.Unmarshal(raw, &parts) == nil {
 		return seconds(string(parts.Seconds))
@@ -150,13 +150,16 @@ func parseErrorBody(data []byte) *errorBody {
 	return newErrorBody(outer.Error)
 }
 
+// IsError reports whether a body holds an error.
+func IsError(data []byte) bool { return parseErrorBody(data) != nil }
+
 // statusError makes the typed error of an answer with an error status.
 func statusError(resp *http.Response, data []byte) *eval.Error {
 	e := &eval.Error{Kind: eval.KindStatus, Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	if body := parseErrorBody(data); body != nil {
 		body.fill(e)
 	} else {
-		e.Message = excerpt(data)
+		e.Message = Excerpt(data)
 	}
 	if e.Message == "" {
 		e.Message = http.StatusText(resp.StatusCode)
@@ -221,3 +224,20 @@ func classify(e *eval.Error) {
 		e.Kind, e.Permanent = eval.KindQuota, true
 	}
 }
+
+// ErrorIn is the error of an answer that says 200 and holds an error all the same.
+func ErrorIn(data []byte) *eval.Error {
+	e := &eval.Error{Kind: eval.KindStatus}
+	if body := parseErrorBody(data); body != nil {
+		body.fill(e)
+		e.Status = body.Code
+		classify(e)
+	}
+	if e.Message == "" {
+		e.Message = strings.TrimSuffix("the answer holds an error: "+Excerpt(data), ": ")
+	}
+	return e
+}
+
+// HasError reports whether a member `error` says that there is one.
+func HasError(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -1,4 +1,4 @@
-package generative
+package wire
 
 import (
 	"context"
@@ -67,4 +67,9 @@ func (r *roomy) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.read += n
 	return n, err
+}
+
+// Lease gives a call the right to room for a large answer; release gives back what it took.
+func (c *Conn) Lease(ctx context.Context) (leasing context.Context, release func()) {
+	return c.room.leased(ctx)
 }

@@ -1,0 +1,325 @@
+// Package wire is what the clients of all protocols share: it sends one request and reads what comes back. It bounds what it reads, follows
+// no redirect, keeps keys out of everything it returns, and makes an *eval.Error of whatever goes wrong.
+//
+// The usual order: New, then Conn.Lease, then Conn.Do or Conn.Stream for one call.
+package wire
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/secret"
+)
+
+// MaxResponseBytes is how much of a decoded answer is read.
+const MaxResponseBytes = 16 << 20
+
+// maxHeaderBytes bounds the headers of an answer.
+const maxHeaderBytes = 1 << 20
+
+// Config says how a client sends.
+type Config struct {
+	Auth        Auth
+	Secrets     []string          // that must not show in what is returned
+	UserAgent   string            // Optional
+	Connections int               // Optional: idle connections to keep; at least the concurrency
+	Transport   http.RoundTripper // Optional: replaces the HTTP transport
+}
+
+// Auth adds to a request what the service knows the caller by.
+type Auth interface {
+	// Authenticate returns the access token that it added, "" when it added none that could be replaced.
+	Authenticate(req *http.Request) (token string, err error)
+	// Renew replaces a token that the service refused; false when that is of no use, since it is new.
+	Renew(ctx context.Context, refused string) (bool, error)
+}
+
+// Conn sends the requests of one client; safe for concurrent use.
+type Conn struct {
+	cfg  Config
+	room room        // of large answers
+	fake atomic.Bool // the server said that it is the emulator
+	skew atomic.Pointer[time.Duration]
+
+	hidden atomic.Pointer[secret.Set] // the keys and the tokens that were used last
+	hiding sync.Mutex                 // held while hidden is replaced
+}
+
+// New makes a Conn. It opens no connection.
+func New(cfg Config) *Conn {
+	if cfg.Transport == nil {
+		cfg.Transport = Transport(cfg.Connections, http.ProxyFromEnvironment)
+	}
+	c := &Conn{cfg: cfg, room: make(room, largeAtOnce)}
+	c.Hide(cfg.Secrets...)
+	return c
+}
+
+// Transport keeps so many idle connections and bounds headers. proxy finds the proxy of a request, as http.ProxyFromEnvironment does; a key
+// in the query is kept from one that would see the whole address.
+func Transport(connections int, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = guarded(proxy)
+	t.MaxIdleConns = max(connections, 2)
+	t.MaxIdleConnsPerHost = t.MaxIdleConns
+	t.MaxResponseHeaderBytes = maxHeaderBytes
+	return t
+}
+
+// Close gives up idle connections.
+func (c *Conn) Close() {
+	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// Emulated reports whether an answer came from evalrun's emulator.
+func (c *Conn) Emulated() bool { return c.fake.Load() }
+
+// Skew is by how much the clock of whoever answered last is ahead of this machine's, by the Date of the answer and so to the second; false
+// when no answer told. A proxy's answer counts too.
+func (c *Conn) Skew() (time.Duration, bool) {
+	if skew := c.skew.Load(); skew != nil {
+		return *skew, true
+	}
+	return 0, false
+}
+
+// Unsendable is the error of a request that could not be made.
+func (c *Conn) Unsendable(err error) error {
+	return &eval.Error{Kind: eval.KindTransport, Message: c.Secrets().OutOf("the request cannot be made: " + err.Error()), Permanent: true}
+}
+
+// Do sends one request and reads the whole answer, keys in camelCase and secrets taken out wherever they were echoed.
+func (c *Conn) Do(req *http.Request) ([]byte, error) {
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	data, err := c.readAll(req.Context(), resp)
+	if err != nil {
+		return nil, c.bodyError(req, err)
+	}
+	return c.clean(data), nil
+}
+
+// clean takes the service's key out of what came, and writes keys in camelCase.
+func (c *Conn) clean(data []byte) []byte {
+	return eval.CamelKeys(c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
+}
+
+// send makes one round trip. An answer without an error has a status of success and a body to
+// read and close.
+func (c *Conn) send(req *http.Request) (*http.Response, error) {
+	if c.cfg.UserAgent != "" {
+		req.Header.Set("User-Agent", c.cfg.UserAgent)
+	}
+	token, err := c.cfg.Auth.Authenticate(req)
+	if err != nil {
+		return nil, err
+	}
+	// A round trip follows no redirect, on which http.Client would send the key's header and the
+	// prompt along, whatever the host.
+	resp, err := c.cfg.Transport.RoundTrip(req)
+	if err != nil {
+		return nil, c.transportError(req, err)
+	}
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		skew := time.Until(date).Round(time.Second)
+		c.skew.Store(&skew)
+	}
+	if resp.Header.Get("Server") == eval.EmulatorName {
+		c.fake.Store(true)
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return resp, nil
+	}
+	defer resp.Body.Close()    //nolint:errcheck // it was only read
+	if resp.StatusCode < 200 { // after 101 the connection is another protocol's, and no deadline ends reading from it
+		return nil, &eval.Error{Kind: eval.KindMalformed, Status: resp.StatusCode, Message: "the service answers with a status that is no answer: " + c.Secrets().OutOf(resp.Status)}
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return nil, c.redirected(resp)
+	}
+	data, _ := c.readAll(req.Context(), resp) // the status says enough if the body does not come
+	e := c.cleaned(statusError(resp, c.clean(data)))
+	if resp.StatusCode == http.StatusUnauthorized && token != "" {
+		if e.Renewed, err = c.cfg.Auth.Renew(req.Context(), token); err != nil {
+			return nil, err
+		}
+	}
+	return nil, e
+}
+
+// ErrTooLarge is the error of an answer that is larger than MaxResponseBytes.
+var ErrTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBytes)
+
+// decoded is the body of an answer as it was before it was compressed for the way.
+func (c *Conn) decoded(ctx context.Context, resp *http.Response) (io.Reader, error) {
+	encoding := strings.TrimSpace(resp.Header.Get("Content-Encoding"))
+	switch strings.ToLower(encoding) {
+	case "", "identity":
+		return &roomy{Reader: resp.Body, ctx: ctx}, nil
+	case "gzip", "x-gzip": // sent although nobody asked
+		plain, err := gzip.NewReader(resp.Body)
+		return &roomy{Reader: plain, ctx: ctx}, err
+	default:
+		return nil, eval.Errorf(eval.KindMalformed, "the answer is encoded as %q, which was not asked for", cutRunes(c.Secrets().OutOf(encoding), 50))
+	}
+}
+
+// readAll reads at most MaxResponseBytes of the decoded body.
+func (c *Conn) readAll(ctx context.Context, resp *http.Response) ([]byte, error) {
+	body, err := c.decoded(ctx, resp)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 && n <= smallAnswer {
+		b.Grow(int(n) + bytes.MinRead)
+	}
+	n, err := b.ReadFrom(io.LimitReader(body, MaxResponseBytes+1))
+	if n > MaxResponseBytes {
+		return nil, ErrTooLarge
+	}
+	return b.Bytes(), err
+}
+
+// transportError explains why no answer came, naming the address.
+func (c *Conn) transportError(req *http.Request, err error) error {
+	if e := contextError(req.Context(), err); e != nil {
+		return e
+	}
+	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.Secrets().OutOf(err.Error()))
+	var op *net.OpError
+	e.Unsent = errors.As(err, &op) && op.Op == "dial"
+	e.Permanent = isPermanent(err)
+	return e
+}
+
+// isPermanent reports whether no retry can help: the other side is not who it says it is, or
+// does not speak TLS.
+func isPermanent(err error) bool {
+	text := err.Error()
+	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") || strings.Contains(text, "server gave HTTP response to HTTPS client") ||
+		strings.Contains(text, "unsupported protocol scheme")
+}
+
+func contextError(ctx context.Context, err error) error {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return eval.Errorf(eval.KindCanceled, "canceled")
+	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return eval.Errorf(eval.KindTimeout, "no complete answer in time")
+	}
+	return nil
+}
+
+// bodyError explains why an answer could not be read to its end.
+func (c *Conn) bodyError(req *http.Request, err error) error {
+	if e := contextError(req.Context(), err); e != nil {
+		return e
+	}
+	var known *eval.Error
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.As(err, &known):
+		return c.cleaned(known)
+	case errors.Is(err, ErrTooLarge):
+		return eval.Errorf(eval.KindTooLarge, "%s", err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return eval.Errorf(eval.KindTruncated, "the answer was cut off")
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		return eval.Errorf(eval.KindMalformed, "the answer says it is gzip and is not")
+	}
+	return eval.Errorf(eval.KindTransport, "the connection to %s broke: %s", req.URL.Host, c.Secrets().OutOf(err.Error()))
+}
+
+func (c *Conn) redirected(resp *http.Response) error {
+	where := "somewhere else"
+	if u, err := resp.Location(); err == nil {
+		where = c.Secrets().OutOf(u.Scheme + "://" + u.Host + u.Path)
+	}
+	return &eval.Error{
+		Kind: eval.KindStatus, Status: resp.StatusCode, Permanent: true,
+		Message: fmt.Sprintf("the service redirects to %s; redirects are not followed, since key and prompt would go along", where),
+	}
+}
+
+// retryAfter reads the Retry-After header: seconds or a date.
+func retryAfter(h http.Header) time.Duration {
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, time.Until(t))
+	}
+	return seconds(v)
+}
+
+// Secrets takes keys, tokens and passwords of proxies out of texts.
+func (c *Conn) Secrets() *secret.Set { return c.hidden.Load() }
+
+// cleaned takes secrets out of an error that was read from an answer.
+func (c *Conn) cleaned(e *eval.Error) *eval.Error {
+	e.Message, e.Code = c.Secrets().OutOf(e.Message), c.Secrets().OutOf(e.Code)
+	return e
+}
+
+// maxHidden is how many texts are hidden at once: passwords and keys, and the last tokens, of which an
+// answer on its way may still hold one.
+const maxHidden = 12
+
+// Hide adds keys or tokens to what must not show.
+func (c *Conn) Hide(texts ...string) {
+	known := func(text string) bool {
+		set := c.hidden.Load()
+		return set != nil && slices.Contains(set.Keys(), text)
+	}
+	if !slices.ContainsFunc(texts, func(text string) bool { return !known(text) }) && c.hidden.Load() != nil {
+		return
+	}
+	c.hiding.Lock()
+	defer c.hiding.Unlock()
+	keys := append(secret.OfProxies(), c.cfg.Secrets...)
+	if set := c.hidden.Load(); set != nil {
+		keys = slices.Clone(set.Keys())
+	}
+	for _, text := range texts {
+		if keys = append(keys, text); len(keys) > maxHidden {
+			keys = slices.Delete(keys, len(keys)-3, len(keys)-2)
+		}
+	}
+	c.hidden.Store(secret.New(keys...))
+}
+
+// errKeyToProxy refuses to write a key into the log of a proxy.
+var errKeyToProxy = errors.New("the key in the query would be read by the proxy: use https, or the key in the header (auth: apiKey)")
+
+// guarded keeps a key in the query from a proxy that would see the whole address, as it does without TLS.
+func guarded(find func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(req *http.Request) (*url.URL, error) {
+		proxy, err := find(req)
+		if err != nil {
+			return nil, errors.New("the address of the proxy in the environment is not one") // the error shows it, password and all
+		}
+		if proxy != nil && req.URL.Scheme == "http" && req.URL.Query().Has("key") {
+			return nil, errKeyToProxy
+		}
+		return proxy, nil
+	}
+}

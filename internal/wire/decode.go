@@ -1,0 +1,211 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Decode reads one JSON value into v and says in an *eval.Error why it is none.
+func Decode(data []byte, v any) error {
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return eval.Errorf(eval.KindMalformed, "the answer is empty")
+	case !utf8.Valid(data):
+		return eval.Errorf(eval.KindMalformed, "the answer is not UTF-8: %s", Excerpt(data))
+	case TooMany(data, maxValues):
+		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxValues, Excerpt(data))
+	case tooDeep(data):
+		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, Excerpt(data))
+	}
+	err := json.Unmarshal(data, v)
+	if err == nil {
+		return nil
+	}
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax) && isCut(data):
+		return eval.Errorf(eval.KindTruncated, "the answer was cut off after %d bytes", len(data))
+	case errors.As(err, &syntax):
+		return eval.Errorf(eval.KindMalformed, "the answer is not JSON: %s", Excerpt(data))
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return eval.Errorf(eval.KindMalformed, "%s: %s", &ShapeError{wrong.Field, "a " + wrong.Value}, Excerpt(data))
+	}
+	return eval.Errorf(eval.KindMalformed, "the answer has another shape than expected: %s", Excerpt(data))
+}
+
+// maxNesting bounds how deep an answer may nest: what is kept of it stands in a line of the run
+// file, which must be read again.
+const maxNesting = 200
+
+// maxValues bounds how many values an answer may have: each takes many times the memory of its bytes. It
+// leaves room for a hundred long vectors.
+const maxValues = 500_000
+
+// TooMany reports whether an answer may have too many values. Commas inside texts are counted when there are very many
+// alone.
+func TooMany(data []byte, limit int) bool {
+	if bytes.Count(data, []byte(",")) <= limit {
+		return false
+	}
+	n, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case c == ',' && !inString:
+			n++
+		}
+	}
+	return n > limit
+}
+
+func tooDeep(data []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// isCut reports whether data is the beginning of a JSON value.
+func isCut(data []byte) bool {
+	var whole json.RawMessage
+	return errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&whole), io.ErrUnexpectedEOF)
+}
+
+// Fields is a JSON object of which the known members are taken out one by one; what is
+// left is kept as it came.
+type Fields map[string]json.RawMessage
+
+// Take decodes a member into v and removes it; absent and null leave v alone.
+func (f Fields) Take(name string, v any) error {
+	raw, ok := f[name]
+	delete(f, name)
+	if !ok || string(raw) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return &ShapeError{name, KindOf(raw)}
+	}
+	return nil
+}
+
+// IsBareError reports whether the object is an error without the member `error` around it, as some servers send it: it has the
+// words of one, and none of the members of an answer.
+func (f Fields) IsBareError(answer ...string) bool {
+	for _, name := range answer {
+		if _, ok := f[name]; ok {
+			return false
+		}
+	}
+	var text Word
+	_, coded := f["code"]
+	_, named := f["status"]
+	return (coded || named) && json.Unmarshal(f["message"], &text) == nil && text != ""
+}
+
+// Word is a string that some servers send as a number.
+type Word string
+
+func (w *Word) UnmarshalJSON(data []byte) error {
+	if n := len(data); n >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 { // as good as always
+		*w = Word(data[1 : n-1])
+		return nil
+	}
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		*w = Word(s)
+		return nil
+	}
+	var n json.Number
+	if err := json.Unmarshal(data, &n); err != nil {
+		return err
+	}
+	*w = Word(n)
+	return nil
+}
+
+// ShapeError says that a member of an answer has not the type it should have.
+type ShapeError struct{ Field, Found string }
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("`%s` in the answer has an unexpected shape (%s)", e.Field, e.Found)
+}
+
+// KindOf names the JSON type of raw.
+func KindOf(raw []byte) string {
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0:
+		return "nothing"
+	case raw[0] == '{':
+		return "an object"
+	case raw[0] == '[':
+		return "an array"
+	case raw[0] == '"':
+		return "a string"
+	case raw[0] == 't' || raw[0] == 'f':
+		return "a boolean"
+	}
+	return "a number"
+}
+
+// Number is a whole number that some servers send as text, or with a fraction of zero.
+type Number int
+
+// UnmarshalJSON reads 15, "15" and 15.0.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	text := strings.TrimSpace(strings.Trim(string(data), `"`))
+	if text == "" || text == "null" {
+		return nil
+	}
+	if i, err := strconv.Atoi(text); err == nil {
+		*n = Number(i)
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxNumber {
+		return &ShapeError{"a number", KindOf(data)}
+	}
+	*n = Number(f)
+	return nil
+}
+
+// maxNumber is the largest whole number that is read.
+const maxNumber = 1 << 40
+
+// Real is a number that some servers send as text.
+type Real float64
+
+// UnmarshalJSON reads 0.5 and "0.5".
+func (r *Real) UnmarshalJSON(data []byte) error {
+	f, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(data), `"`)), 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return &ShapeError{"a number", KindOf(data)}
+	}
+	*r = Real(f)
+	return nil
+}
