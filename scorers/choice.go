@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
 func choiceKind() Kind {
@@ -44,7 +45,7 @@ func compileChoice(a args) Scorer {
 				switch {
 				case !choiceLabel.MatchString(label) || strings.ContainsFunc(label, func(r rune) bool { return !inWord(r) }):
 					item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
-				case slices.ContainsFunc(of, func(l string) bool { return foldCase(l) == foldCase(label) }):
+				case slices.ContainsFunc(of, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(label) }):
 					item.Errorf("", "`%s` stands twice among the choices", label)
 				}
 				of = append(of, label)
@@ -58,7 +59,7 @@ func compileChoice(a args) Scorer {
 		return nil
 	}
 	want := textOf(is)
-	if i := slices.IndexFunc(of, func(l string) bool { return foldCase(l) == foldCase(want) }); i >= 0 {
+	if i := slices.IndexFunc(of, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(want) }); i >= 0 {
 		want = of[i]
 	} else {
 		is.Errorf("name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", want, strings.Join(of, ", "))
@@ -171,7 +172,7 @@ func alone(m mention) bool {
 func mentions(text string, of []string) []mention {
 	folded := make([]string, len(of))
 	for i, l := range of {
-		folded[i] = foldCase(l)
+		folded[i] = textmetric.FoldCase(l)
 	}
 	var out []mention
 	for start := 0; start < len(text) && len(out) <= maxMentions; {
@@ -187,7 +188,7 @@ func mentions(text string, of []string) []mention {
 		word := strings.TrimRight(text[start:end], "-’")
 		at := start + len(word)
 		word = strings.TrimLeft(word, "-’")
-		if i := slices.IndexFunc(folded, func(l string) bool { return len(word) <= 16 && l == foldCase(word) }); i >= 0 && !suffixed.MatchString(text[at:]) {
+		if i := slices.IndexFunc(folded, func(l string) bool { return len(word) <= 16 && l == textmetric.FoldCase(word) }); i >= 0 && !suffixed.MatchString(text[at:]) {
 			out = append(out, mention{of[i], of[i] == word, at - len(word), at, text[:at-len(word)], text[at:]})
 		}
 		start = end

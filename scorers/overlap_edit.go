@@ -3,12 +3,10 @@ package scorers
 import (
 	"fmt"
 	"math"
-	"slices"
 	"unicode/utf8"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -79,15 +77,15 @@ func compileLevenshtein(a args) Scorer {
 		if limit < 0 && (indel || m.Has("ratio")) {
 			return e.each(got, func(i int) (float64, string) {
 				if indel {
-					return indelRatio(text, e.folded[i]), "ratio (indel: replacing costs 2)"
+					return textmetric.IndelRatio(text, e.folded[i]), "ratio (indel: replacing costs 2)"
 				}
-				d, v := distance(text, e.folded[i])
+				d, v := textmetric.Distance(text, e.folded[i])
 				return v, fmt.Sprintf("ratio (1 - distance %d / longer length)", d)
 			})
 		}
 		best, value, which := math.MaxInt, 0.0, 0
 		for i, want := range e.folded {
-			if d, v := distance(text, want); limit >= 0 && d < best || limit < 0 && (i == 0 || v > value) {
+			if d, v := textmetric.Distance(text, want); limit >= 0 && d < best || limit < 0 && (i == 0 || v > value) {
 				best, value, which = d, v, i
 			}
 		}
@@ -133,26 +131,6 @@ func (a args) editRule(m yamlnode.Map) (limit int, least float64, indel bool) {
 	return limit, least, indel
 }
 
-// distance is the Levenshtein distance, and 1 - it / the longer length.
-func distance(a, b string) (int, float64) {
-	longer := max(utf8.RuneCountInString(a), utf8.RuneCountInString(b))
-	if longer == 0 {
-		return 0, 1
-	}
-	d := levenshtein.ComputeDistance(a, b)
-	return d, 1 - float64(d)/float64(longer)
-}
-
-// indelRatio is what python-Levenshtein calls ratio: what is left in common when characters are put in and taken out
-// only, 2 lcs / (both lengths).
-func indelRatio(a, b string) float64 {
-	x, y := []rune(a), []rune(b)
-	if len(x)+len(y) == 0 {
-		return 1
-	}
-	return 2 * float64(commonLength(places(y), len(y), x)) / float64(len(x)+len(y))
-}
-
 var jaroWinklerKeys = overlapKeys(textKeys.Keys...)
 
 func compileJaroWinkler(a args) Scorer {
@@ -169,48 +147,8 @@ func compileJaroWinkler(a args) Scorer {
 			return f
 		}
 		runes := []rune(text)
-		return e.each(got, func(i int) (float64, string) { return jaroWinkler(runes, refs[i]), "Jaro-Winkler (prefix 4 by 0.1)" })
+		return e.each(got, func(i int) (float64, string) {
+			return textmetric.JaroWinkler(runes, refs[i]), "Jaro-Winkler (prefix 4 by 0.1)"
+		})
 	})
-}
-
-func jaroWinkler(a, b []rune) float64 {
-	prefix := 0
-	for prefix < min(4, len(a), len(b)) && a[prefix] == b[prefix] {
-		prefix++
-	}
-	j := jaro(a, b)
-	return j + float64(prefix)*0.1*(1-j)
-}
-
-// jaro is the Jaro similarity: 0 without a common character, 1 for equal texts.
-func jaro(a, b []rune) float64 {
-	if slices.Equal(a, b) {
-		return 1
-	}
-	window := max(0, max(len(a), len(b))/2-1)
-	taken := make([]bool, len(b))
-	var matched []rune
-	for i, r := range a {
-		for j := max(0, i-window); j < min(len(b), i+window+1); j++ {
-			if !taken[j] && b[j] == r {
-				taken[j] = true
-				matched = append(matched, r)
-				break
-			}
-		}
-	}
-	if len(matched) == 0 {
-		return 0
-	}
-	swapped, k := 0, 0
-	for j, r := range b {
-		if taken[j] {
-			if matched[k] != r {
-				swapped++
-			}
-			k++
-		}
-	}
-	n := float64(len(matched))
-	return (n/float64(len(a)) + n/float64(len(b)) + (n-float64(swapped/2))/n) / 3
 }

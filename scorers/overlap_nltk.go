@@ -2,19 +2,10 @@ package scorers
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/textmetric"
 )
-
-// nltkBLEU is NLTK's sentence_bleu (nltk.translate.bleu_score, version 3.8) with its smoothing methods, after Chen and Cherry, "A
-// Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU", 2014.
-type nltkBLEU struct {
-	order     int
-	smoothing string
-	lowercase bool
-}
 
 var nltkSmoothings = []string{"method0", "method1", "method2", "method3", "method4", "method5", "method6", "method7"}
 
@@ -28,126 +19,15 @@ var nltkKeys = overlapKeys(
 func compileNLTKBLEU(a args) Scorer {
 	m := a.Args.Map(nltkKeys.Names()...)
 	r, ok := a.overlapRule(m)
-	b := nltkBLEU{order: bleuOrder, smoothing: "method0", lowercase: m.Get("lowercase").Bool()}
+	b := textmetric.NLTKBLEU{Order: textmetric.BLEUOrder, Smoothing: "method0", Lowercase: m.Get("lowercase").Bool()}
 	if n := m.Get("smoothing"); !n.IsZero() {
-		b.smoothing = n.Word(nltkSmoothings...)
+		b.Smoothing = n.Word(nltkSmoothings...)
 	}
 	if n := m.Get("maxOrder"); !n.IsZero() {
-		b.order = n.Int(1, 9)
+		b.Order = n.Int(1, 9)
 	}
 	if !ok {
 		return nil
 	}
-	return againstAll(r, b.order+1, b, fmt.Sprintf("BLEU (nltk, runs of 1 to %d words, smoothing %s)", b.order, b.smoothing))
-}
-
-func (b nltkBLEU) units(s string) units {
-	if b.lowercase {
-		s = lower(s)
-	}
-	return wordUnits(fields(s))
-}
-
-// score is the geometric mean of the smoothed precisions times the brevity penalty. shared goes one order further, which method5
-// looks at.
-func (b nltkBLEU) score(u units, shared []float64, refLen int) float64 {
-	if shared[0] == 0 { // an answer without words too
-		return 0
-	}
-	p := make([]precision, len(shared))
-	for i, right := range shared {
-		p[i] = precision{right, float64(max(1, u.runs(i+1)))}
-	}
-	sum := 0.0
-	for _, v := range b.smooth(p, u) {
-		sum += math.Log(v) / float64(b.order)
-	}
-	return min(1, math.Exp(1-float64(refLen)/float64(u.len()))) * math.Exp(sum)
-}
-
-// precision is how many of the answer's runs of one length are right.
-type precision struct{ right, all float64 }
-
-func (p precision) value() float64 { return p.right / p.all }
-
-// smallest is Python's sys.float_info.min, which stands for zero in method0.
-const smallest = 0x1p-1022
-
-// smooth gives the precisions of the orders 1 to b.order; p has one more.
-func (b nltkBLEU) smooth(p []precision, u units) []float64 {
-	plain := mapPrecisions(p[:b.order], precision.value)
-	switch b.smoothing {
-	case "method1":
-		return mapPrecisions(p[:b.order], func(p precision) float64 {
-			if p.right == 0 {
-				p.right = 0.1
-			}
-			return p.value()
-		})
-	case "method2":
-		rest := mapPrecisions(p[1:b.order], func(p precision) float64 { return (p.right + 1) / (p.all + 1) })
-		return append(plain[:1], rest...)
-	case "method3":
-		halved := 1.0
-		return mapPrecisions(p[:b.order], func(p precision) float64 {
-			if p.right == 0 {
-				halved *= 2
-				p.right = 1 / halved
-			}
-			return p.value()
-		})
-	case "method4":
-		return b.shortened(p, u)
-	case "method5":
-		return neighboured(plain, p[b.order].value())
-	case "method6":
-		return interpolated(p[:b.order], u)
-	case "method7":
-		return neighboured(b.shortened(p, u), p[b.order].value())
-	}
-	return mapPrecisions(p[:b.order], func(p precision) float64 { return max(p.value(), smallest) })
-}
-
-func mapPrecisions(p []precision, f func(precision) float64) []float64 {
-	out := make([]float64, len(p))
-	for i := range p {
-		out[i] = f(p[i])
-	}
-	return out
-}
-
-// shortened is method4: as method3, and short answers get less for what they lack. K is 5.
-func (b nltkBLEU) shortened(p []precision, u units) []float64 {
-	halved := 1.0
-	return mapPrecisions(p[:b.order], func(p precision) float64 {
-		if p.right == 0 && u.len() > 1 {
-			halved *= 2
-			p.right = 1 / (halved * 5 / math.Log(float64(u.len())))
-		}
-		return p.value()
-	})
-}
-
-// neighboured is method5: each precision is the mean of its own and those of the orders beside it, the one before smoothed already.
-func neighboured(p []float64, next float64) []float64 {
-	p = append(slices.Clone(p), next)
-	before := p[0] + 1
-	for i := range len(p) - 1 {
-		p[i] = (before + p[i] + p[i+1]) / 3
-		before = p[i]
-	}
-	return p[:len(p)-1]
-}
-
-// interpolated is method6: from the third order on, with what the two orders before let expect. alpha is 5.
-func interpolated(p []precision, u units) []float64 {
-	out := mapPrecisions(p, precision.value)
-	for i := 2; i < len(out); i++ {
-		expected := 0.0
-		if out[i-2] != 0 {
-			expected = out[i-1] * out[i-1] / out[i-2]
-		}
-		out[i] = (p[i].right + 5*expected) / (float64(u.runs(i+1)) + 5)
-	}
-	return out
+	return againstAll(r, b.Order+1, b, fmt.Sprintf("BLEU (nltk, runs of 1 to %d words, smoothing %s)", b.Order, b.Smoothing))
 }

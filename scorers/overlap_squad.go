@@ -3,43 +3,9 @@ package scorers
 import (
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/evalrun/evalrun/internal/textmetric"
 )
-
-// squad is the normalization of SQuAD's official script: lower case, no ASCII punctuation, no articles; the words that
-// are left.
-func squad(s string) []string {
-	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
-			return -1
-		}
-		return r
-	}, lower(s))
-	var b strings.Builder
-	b.Grow(len(s))
-	for len(s) > 0 {
-		end := strings.IndexFunc(s, func(r rune) bool { return !wordRune(r) })
-		if end < 0 {
-			end = len(s)
-		}
-		switch word := s[:end]; word {
-		case "a", "an", "the":
-			b.WriteByte(' ')
-		default:
-			b.WriteString(word)
-		}
-		next := strings.IndexFunc(s[end:], wordRune)
-		if next < 0 {
-			next = len(s) - end
-		}
-		b.WriteString(s[end : end+next])
-		s = s[end+next:]
-	}
-	return fields(b.String())
-}
-
-// wordRune is what \w stands for in Python. Combining marks are not.
-func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
 
 func compileTokenF1(a args) Scorer {
 	m := a.Args.Map(overlapKeys().Names()...)
@@ -49,20 +15,22 @@ func compileTokenF1(a args) Scorer {
 	}
 	type indexed struct {
 		words []string
-		*counts
+		*textmetric.Counts
 	}
 	index := func() []indexed {
-		return mapped(r.refs, func(s string) indexed { return indexed{squad(s), newCounts(1, wordUnits(squad(s)))} })
+		return mapped(r.refs, func(s string) indexed {
+			return indexed{textmetric.SquadWords(s), textmetric.NewCounts(1, textmetric.WordUnits(textmetric.SquadWords(s)))}
+		})
 	}
 	return compileOverlap(r, index, func(refs []indexed, got string) Finding {
-		words := squad(got)
-		u := wordUnits(words)
+		words := textmetric.SquadWords(got)
+		u := textmetric.WordUnits(words)
 		return r.each(got, func(i int) (float64, string) {
-			s := overlapOf(refs[i].shared(u)[0], len(words), len(refs[i].words))
+			s := textmetric.Overlap(refs[i].Shared(u)[0], len(words), len(refs[i].words))
 			if len(words)+len(refs[i].words) == 0 {
-				s = prf{1, 1, 1} // both are nothing but articles and punctuation
+				s = textmetric.PRF{Precision: 1, Recall: 1, F: 1} // both are nothing but articles and punctuation
 			}
-			return s.f, "F1 (squad words; " + s.String() + ")"
+			return s.F, "F1 (squad words; " + s.String() + ")"
 		})
 	})
 }
@@ -73,9 +41,9 @@ func compileExactMatch(a args) Scorer {
 		return nil
 	}
 	want := a.references(a.Args)
-	normal := mapped(want, func(s string) string { return strings.Join(squad(s), " ") })
+	normal := mapped(want, func(s string) string { return strings.Join(textmetric.SquadWords(s), " ") })
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
-		if i := slices.Index(normal, strings.Join(squad(got), " ")); i >= 0 {
+		if i := slices.Index(normal, strings.Join(textmetric.SquadWords(got), " ")); i >= 0 {
 			return yes("the answer is %s (squad): %s", quote(want[i]), quote(got))
 		}
 		return no("expected %s (squad), got %s", quoteAny(want), quote(got))

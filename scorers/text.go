@@ -8,11 +8,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -102,26 +102,9 @@ func (f fold) text(s string) string {
 		s = strings.TrimSpace(s)
 	}
 	if f.ignoreCase {
-		s = f.form(foldCase(s))
+		s = f.form(textmetric.FoldCase(s))
 	}
 	return s
-}
-
-// foldCase is full Unicode case folding. x/text swaps the two cases of Cherokee instead of
-// folding them to the capitals, as the standard has it.
-func foldCase(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		return strings.ToLower(s) // the same for ASCII, and much faster
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 0xab70 && r <= 0xabbf:
-			return r - 0xab70 + 0x13a0
-		case r >= 0x13f8 && r <= 0x13fd:
-			return r - 8
-		}
-		return r
-	}, cases.Fold().String(s))
 }
 
 func (f fold) form(s string) string {
@@ -233,7 +216,7 @@ func slight(got string, want []string) string {
 		switch {
 		case strings.TrimSpace(got) == strings.TrimSpace(w):
 			return " (they differ only in white space around them; `trim: true` ignores it)"
-		case foldCase(got) == foldCase(w):
+		case textmetric.FoldCase(got) == textmetric.FoldCase(w):
 			return " (they differ only in upper and lower case; `ignoreCase: true` ignores it)"
 		}
 	}

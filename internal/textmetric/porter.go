@@ -1,4 +1,4 @@
-package scorers
+package textmetric
 
 import "strings"
 

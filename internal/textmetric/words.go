@@ -1,4 +1,4 @@
-package scorers
+package textmetric
 
 import (
 	"strings"
@@ -31,13 +31,13 @@ func isASCII(s string) bool {
 // space is what Python splits at.
 func space(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// fields are the words between white space.
-func fields(s string) []string { return strings.FieldsFunc(s, space) }
+// Fields are the words between white space.
+func Fields(s string) []string { return strings.FieldsFunc(s, space) }
 
 // unicodeWords are the words of a text by UAX #29 that hold a letter or a number, case folded.
 func unicodeWords(s string) []string {
 	var out []string
-	rest, word, state := norm.NFC.String(foldCase(norm.NFC.String(s))), "", -1
+	rest, word, state := norm.NFC.String(FoldCase(norm.NFC.String(s))), "", -1
 	for rest != "" {
 		word, rest, state = uniseg.FirstWordInString(rest, state)
 		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
@@ -55,11 +55,14 @@ func asciiWords(s string) []string {
 // bleuTokenizers are those of sacreBLEU.
 var bleuTokenizers = map[string]func(string) []string{
 	"13a":  tokens13a,
-	"intl": func(s string) []string { return fields(international(s)) },
-	"char": func(s string) []string { return strings.Split(strings.Join(fields(s), ""), "") },
-	"zh":   func(s string) []string { return fields(western(chinese(s))) },
-	"none": fields,
+	"intl": func(s string) []string { return Fields(international(s)) },
+	"char": func(s string) []string { return strings.Split(strings.Join(Fields(s), ""), "") },
+	"zh":   func(s string) []string { return Fields(western(chinese(s))) },
+	"none": Fields,
 }
+
+// IsTokenizer reports whether sacreBLEU has a tokenizer of that name.
+func IsTokenizer(name string) bool { return bleuTokenizers[name] != nil }
 
 // tokens13a splits as mteval-v13a does.
 func tokens13a(s string) []string {
@@ -70,7 +73,7 @@ func tokens13a(s string) []string {
 			s = strings.ReplaceAll(s, e[0], e[1]) // one after the other: &amp;lt; becomes <
 		}
 	}
-	return fields(western(" " + s + " "))
+	return Fields(western(" " + s + " "))
 }
 
 func digit(b byte) bool { return b >= '0' && b <= '9' }
@@ -192,4 +195,21 @@ func chinese(s string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// FoldCase is full Unicode case folding. x/text swaps the two cases of Cherokee instead of
+// folding them to the capitals, as the standard has it.
+func FoldCase(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return strings.ToLower(s) // the same for ASCII, and much faster
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0xab70 && r <= 0xabbf:
+			return r - 0xab70 + 0x13a0
+		case r >= 0x13f8 && r <= 0x13fd:
+			return r - 8
+		}
+		return r
+	}, cases.Fold().String(s))
 }

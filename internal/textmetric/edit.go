@@ -1,0 +1,71 @@
+package textmetric
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Distance is the Levenshtein distance, and 1 - it / the longer length.
+func Distance(a, b string) (int, float64) {
+	longer := max(utf8.RuneCountInString(a), utf8.RuneCountInString(b))
+	if longer == 0 {
+		return 0, 1
+	}
+	d := levenshtein.ComputeDistance(a, b)
+	return d, 1 - float64(d)/float64(longer)
+}
+
+// IndelRatio is what python-Levenshtein calls ratio: what is left in common when characters are put in and taken out
+// only, 2 lcs / (both lengths).
+func IndelRatio(a, b string) float64 {
+	x, y := []rune(a), []rune(b)
+	if len(x)+len(y) == 0 {
+		return 1
+	}
+	return 2 * float64(commonLength(places(y), len(y), x)) / float64(len(x)+len(y))
+}
+
+// JaroWinkler is the Jaro-Winkler similarity, with a prefix of 4 by 0.1: Winkler, "String comparator metrics", 1990.
+func JaroWinkler(a, b []rune) float64 {
+	prefix := 0
+	for prefix < min(4, len(a), len(b)) && a[prefix] == b[prefix] {
+		prefix++
+	}
+	j := jaro(a, b)
+	return j + float64(prefix)*0.1*(1-j)
+}
+
+// jaro is the Jaro similarity: 0 without a common character, 1 for equal texts.
+func jaro(a, b []rune) float64 {
+	if slices.Equal(a, b) {
+		return 1
+	}
+	window := max(0, max(len(a), len(b))/2-1)
+	taken := make([]bool, len(b))
+	var matched []rune
+	for i, r := range a {
+		for j := max(0, i-window); j < min(len(b), i+window+1); j++ {
+			if !taken[j] && b[j] == r {
+				taken[j] = true
+				matched = append(matched, r)
+				break
+			}
+		}
+	}
+	if len(matched) == 0 {
+		return 0
+	}
+	swapped, k := 0, 0
+	for j, r := range b {
+		if taken[j] {
+			if matched[k] != r {
+				swapped++
+			}
+			k++
+		}
+	}
+	n := float64(len(matched))
+	return (n/float64(len(a)) + n/float64(len(b)) + (n-float64(swapped/2))/n) / 3
+}

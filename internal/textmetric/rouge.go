@@ -1,0 +1,238 @@
+package textmetric
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+const (
+	// maxCommon bounds the longest common subsequence: words of the answer times 64 words of the reference.
+	maxCommon = 200_000_000
+	// maxTable bounds the tables of Lsum: words of the answer times words of the reference.
+	maxTable = 50_000_000
+)
+
+// PRF is precision, recall and their harmonic mean.
+type PRF struct{ Precision, Recall, F float64 }
+
+// Overlap is what two texts of got and want units share.
+func Overlap(shared float64, got, want int) PRF {
+	if shared == 0 {
+		return PRF{}
+	}
+	p, r := shared/float64(got), shared/float64(want)
+	return PRF{p, r, 2 * p * r / (p + r)}
+}
+
+func (s PRF) String() string {
+	return fmt.Sprintf("precision %.3f, recall %.3f", s.Precision, s.Recall)
+}
+
+// Rouge is a measure of the family: Lin, "ROUGE: a package for automatic evaluation of summaries", 2004.
+type Rouge struct {
+	Kind       string // 1 to 4: runs of so many words; L: the longest common subsequence; Lsum: that line by line
+	Measure    string // f, precision or recall
+	Definition string // of a word: unicode, or rouge-score
+	Stem       bool   // cut English endings
+}
+
+// RougeText is a text cut for ROUGE; the lines are for Lsum only.
+type RougeText struct {
+	words  []string
+	lines  [][]string
+	counts *Counts            // of a reference
+	places map[string][]place // of a reference, for L
+}
+
+// Value is the measure that was chosen.
+func (g Rouge) Value(s PRF) float64 {
+	switch g.Measure {
+	case "precision":
+		return s.Precision
+	case "recall":
+		return s.Recall
+	}
+	return s.F
+}
+
+// Split cuts a text into words.
+func (g Rouge) Split(s string) []string {
+	if g.Definition == "unicode" {
+		return unicodeWords(s)
+	}
+	words := asciiWords(s)
+	for i, w := range words {
+		if g.Stem && len(w) > 3 {
+			words[i] = porter(w)
+		}
+	}
+	return words
+}
+
+// Cut cuts an answer.
+func (g Rouge) Cut(s string) RougeText {
+	if g.Kind != "Lsum" {
+		return RougeText{words: g.Split(s)}
+	}
+	var t RougeText
+	for line := range strings.SplitSeq(s, "\n") {
+		words := g.Split(line)
+		t.words = append(t.words, words...)
+		t.lines = append(t.lines, words)
+	}
+	return t
+}
+
+// Reference cuts a reference.
+func (g Rouge) Reference(s string) RougeText {
+	t := g.Cut(s)
+	switch g.Kind {
+	case "L":
+		t.places = places(t.words)
+	case "Lsum":
+		t.counts = NewCounts(1, WordUnits(t.words))
+	default:
+		t.counts = NewCounts(int(g.Kind[0]-'0'), WordUnits(t.words))
+	}
+	return t
+}
+
+// TooLong says that an answer takes too long to compare, and how many words the references have in all.
+func (g Rouge) TooLong(got RougeText, refs []RougeText) (words int, tooLong bool) {
+	for _, ref := range refs {
+		words += len(ref.words)
+	}
+	total := words + 64*len(refs)
+	return words, g.Kind == "L" && len(got.words)*(total/64) > maxCommon || g.Kind == "Lsum" && len(got.words)*total > maxTable
+}
+
+// Len is the number of words.
+func (t *RougeText) Len() int { return len(t.words) }
+
+// Compare compares an answer with a reference.
+func (g Rouge) Compare(got, ref RougeText) PRF {
+	switch g.Kind {
+	case "L":
+		return Overlap(float64(commonLength(ref.places, len(ref.words), got.words)), len(got.words), len(ref.words))
+	case "Lsum":
+		return Overlap(float64(unionHits(got, ref)), len(got.words), len(ref.words))
+	}
+	n := int(g.Kind[0] - '0')
+	u := WordUnits(got.words)
+	return Overlap(ref.counts.Shared(u)[n-1], u.Runs(n), len(ref.words)-n+1)
+}
+
+// place says in which of 64 units, the row's at that index, some unit stands.
+type place struct {
+	at   int
+	bits uint64
+}
+
+// places says where each unit stands.
+func places[T comparable](in []T) map[T][]place {
+	out := map[T][]place{}
+	for i, x := range in {
+		p := out[x]
+		if n := len(p); n == 0 || p[n-1].at != i/64 {
+			p = append(p, place{at: i / 64})
+		}
+		p[len(p)-1].bits |= 1 << (i % 64)
+		out[x] = p
+	}
+	return out
+}
+
+// commonLength is the length of the longest common subsequence of the n units in places and of got, 64 at a time
+// (Crochemore and others, 2001).
+func commonLength[T comparable](places map[T][]place, n int, got []T) int {
+	row := make([]uint64, (n+63)/64)
+	for i := range row {
+		row[i] = ^uint64(0)
+	}
+	for _, x := range got {
+		next := places[x]
+		carry := uint64(0)
+		for w := 0; w < len(row); w++ {
+			if carry == 0 { // nothing changes before the next place
+				if len(next) == 0 {
+					break
+				}
+				w = next[0].at
+			}
+			v, mask := row[w], uint64(0)
+			if len(next) > 0 && next[0].at == w {
+				mask, next = next[0].bits, next[1:]
+			}
+			var sum uint64
+			sum, carry = bits.Add64(v, v&mask, carry)
+			row[w] = sum | v&^mask
+		}
+	}
+	out := n
+	for i := range n {
+		out -= int(row[i/64] >> (i % 64) & 1)
+	}
+	return out
+}
+
+// unionHits is rouge-score's count for Lsum: of each line of the reference, the words in its longest common subsequence
+// with any line of the answer, each word counted at most as often as the answer and the reference have it.
+func unionHits(got, ref RougeText) int {
+	left := func(words []string) map[string]int {
+		out := map[string]int{}
+		for _, w := range words {
+			out[w]++
+		}
+		return out
+	}
+	mine, theirs := left(got.words), left(ref.words)
+	hits := 0
+	for _, line := range ref.lines {
+		in := make([]bool, len(line))
+		for _, other := range got.lines {
+			markCommon(in, line, other)
+		}
+		for i, w := range line {
+			if in[i] && mine[w] > 0 && theirs[w] > 0 {
+				mine[w]--
+				theirs[w]--
+				hits++
+			}
+		}
+	}
+	return hits
+}
+
+// markCommon marks the words of ref in a longest common subsequence, the one that rouge-score finds.
+func markCommon(in []bool, ref, got []string) {
+	const up, left, both = 0, 1, 2
+	width := len(got)
+	step := make([]byte, len(ref)*width)
+	above, row := make([]int32, width+1), make([]int32, width+1)
+	for i, w := range ref {
+		for j, x := range got {
+			switch {
+			case w == x:
+				row[j+1], step[i*width+j] = above[j]+1, both
+			case row[j] > above[j+1]:
+				row[j+1], step[i*width+j] = row[j], left
+			default:
+				row[j+1] = above[j+1]
+			}
+		}
+		above, row = row, above
+	}
+	for i, j := len(ref)-1, width-1; i >= 0 && j >= 0; {
+		switch step[i*width+j] {
+		case both:
+			in[i] = true
+			i--
+			j--
+		case left:
+			j--
+		default:
+			i--
+		}
+	}
+}
