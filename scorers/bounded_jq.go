@@ -219,7 +219,7 @@ func shallow(v any) int {
 		return len(v)
 	case []any:
 		return 16 * len(v)
-	case object:
+	case map[string]any:
 		return 48 * len(v)
 	}
 	return 0

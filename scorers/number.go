@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
@@ -60,7 +61,7 @@ func compileNumber(a args) Scorer {
 	if tolerance > 0 {
 		within = " within " + strconv.FormatFloat(tolerance, 'g', -1, 64)
 	}
-	same := numbersWithin(tolerance)
+	same := jsondiff.Within(tolerance)
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
 		value, written, ok := lastNumber(got, comma)
 		switch {

@@ -77,3 +77,16 @@ func quoteAny(texts []string) string {
 	}
 	return "one of " + quoteList(texts)
 }
+
+func fenceHint(text string) string {
+	if strings.HasPrefix(strings.TrimSpace(text), "```") {
+		return " (the answer is fenced with ```; `fence: true` reads that)"
+	}
+	return ""
+}
+
+// visibleText is a message that may show a part of an answer, on one line and shortened.
+func visibleText(s string) string {
+	s = visible(cutText(s))
+	return strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
+}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
@@ -183,7 +184,7 @@ func (v *validator) validate(value any, limit int) (f Finding) {
 	if total > 1 {
 		f.Reason = fmt.Sprintf("%d violations: %s", total, strings.Join(lines[:min(3, len(lines))], "; "))
 	}
-	if shown := min(maxDifferences, len(lines)); total > shown {
+	if shown := min(jsondiff.MaxDifferences, len(lines)); total > shown {
 		lines = append(lines[:shown], fmt.Sprintf("... and %d more", total-shown))
 	}
 	f.Diff = strings.Join(lines, "\n")
@@ -243,7 +244,7 @@ func unreadable(v any, depth int) string {
 				return why
 			}
 		}
-	case object:
+	case map[string]any:
 		for _, item := range v {
 			if why := unreadable(item, depth+1); why != "" {
 				return why

@@ -79,7 +79,7 @@ func (a args) schemaFile(node yamlnode.Node) (schemaSource, bool) {
 		src.doc = doc
 	}
 	switch src.doc.(type) {
-	case object, bool:
+	case map[string]any, bool:
 		return src, true
 	}
 	src.errorf("", "a JSON Schema is an object")
@@ -218,7 +218,7 @@ func (s schemaSource) warnOfFormat(n yamlnode.Node, format string) {
 // warnOfFormatsIn looks into a schema that came from a file, key by key in order.
 func (s schemaSource) warnOfFormatsIn(v any) {
 	switch v := v.(type) {
-	case object:
+	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if format, ok := v[key].(string); ok && key == "format" {
 				s.warnOfFormat(s.node, format)

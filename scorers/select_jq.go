@@ -173,7 +173,7 @@ func weight(v any, limit int) int {
 				break
 			}
 		}
-	case object:
+	case map[string]any:
 		for key, item := range v {
 			if w += 4 + len(key) + weight(item, limit-w); w > limit {
 				break

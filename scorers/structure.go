@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/big"
-	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -64,10 +64,10 @@ func compileJSON(a args) Scorer {
 	if problem != "" { // the node reported it
 		return nil
 	}
-	return jsonEquals(value, jsonRules{
-		ignore: ignored(m.Get("ignore")), tolerance: m.Get("tolerance").Float(0, math.MaxFloat64),
-		bags: m.Has("order") && !m.Get("order").Bool(), partial: m.Get("partial").Bool(),
-	})
+	return jsonEquals(value, jsondiff.Rules{
+		Ignore: ignored(m.Get("ignore")), Tolerance: m.Get("tolerance").Float(0, math.MaxFloat64),
+		Unordered: m.Has("order") && !m.Get("order").Bool(),
+	}, m.Get("partial").Bool())
 }
 
 func jsonValid() Scorer {
@@ -101,11 +101,8 @@ func parseJSON(text string) (value any, problem string) {
 	return nil, fmt.Sprintf("not valid JSON: it ends too early%s: %s", hint, quote(text))
 }
 
-// pointers are JSON Pointers, split into segments.
-type pointers [][]string
-
-func ignored(n yamlnode.Node) pointers {
-	var out pointers
+func ignored(n yamlnode.Node) jsondiff.Pointers {
+	var out jsondiff.Pointers
 	for _, item := range n.Items() {
 		text := item.Str()
 		if !strings.HasPrefix(text, "/") {
@@ -121,84 +118,57 @@ func ignored(n yamlnode.Node) pointers {
 	return out
 }
 
-func (ps pointers) match(path []string) bool {
-	return slices.ContainsFunc(ps, func(p []string) bool {
-		return len(p) == len(path) && fits(p, path)
-	})
-}
-
-func fits(pattern, path []string) bool {
-	for i, s := range pattern {
-		if s != "*" && s != path[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// jsonRules say how two JSON values are compared.
-type jsonRules struct {
-	ignore    pointers
-	tolerance float64 // of numbers
-	bags      bool    // arrays whatever their order
-	partial   bool
-}
-
 // maxFields bounds the fields of an answer that is compared with a value.
 const maxFields = 100_000
 
-func jsonEquals(want any, rules jsonRules) Scorer {
+func jsonEquals(want any, rules jsondiff.Rules, partial bool) Scorer {
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
 		value, problem := parseJSON(got)
 		if problem != "" {
 			return no("%s", problem)
 		}
-		left, right := positional(want), positional(value)
-		if n := rules.fields(nil, right); n > maxFields {
-			return unscored("the answer holds %d values: more than %d are too many to compare", n, maxFields)
-		}
-		if rules.bags {
-			p := &pairing{rules: rules, same: numbersWithin(rules.tolerance), left: maxPairing}
-			right = p.fit(nil, left, right).value
-		}
-		d := rules.compare(nil, left, right)
-		if d.total == 0 {
+		d, fields := rules.Compare(want, value, maxFields)
+		switch {
+		case d == nil:
+			return unscored("the answer holds %d values: more than %d are too many to compare", fields, maxFields)
+		case d.Total == 0:
 			return yes("the answer equals the expected JSON")
 		}
-		f := no("%s", d.summary())
-		if rules.partial {
-			f.Value = float64(d.equal) / float64(d.equal+d.unequal)
-			f.Reason = fmt.Sprintf("%d of %d fields match; %s", d.equal, d.equal+d.unequal, f.Reason)
+		lines := differenceLines(d)
+		summary := lines[0]
+		if d.Total > 1 {
+			summary = fmt.Sprintf("%d differences: %s", d.Total, strings.Join(lines[:min(3, len(lines))], "; "))
 		}
-		f.Diff = d.String()
+		f := no("%s", summary)
+		if partial {
+			f.Value = float64(d.Equal) / float64(d.Equal+d.Unequal)
+			f.Reason = fmt.Sprintf("%d of %d fields match; %s", d.Equal, d.Equal+d.Unequal, f.Reason)
+		}
+		f.Diff = strings.Join(lines, "\n")
+		if more := d.Total - len(lines); more > 0 {
+			f.Diff += fmt.Sprintf("\n... and %d more", more)
+		}
 		return f
 	})
 }
 
-// numbersWithin compares JSON numbers: exactly as rational numbers, or within an absolute
-// tolerance as floating-point ones.
-func numbersWithin(tolerance float64) func(a, b json.Number) bool {
-	return func(a, b json.Number) bool {
-		if a == b {
-			return true
-		}
-		fa, errA := a.Float64()
-		fb, errB := b.Float64()
-		if tolerance > 0 {
-			// 0.31 is within 0.01 of 0.3, although not in binary.
-			slack := 1e-12 * math.Max(math.Abs(fa), math.Abs(fb))
-			return errA == nil && errB == nil && math.Abs(fa-fb) <= tolerance+slack
-		}
-		if fa != fb || errA != nil || errB != nil {
-			return false
-		}
-		// Equal as floats: only large integers and long fractions need a closer look. Numbers
-		// with exponents are few enough digits apart not to.
-		if strings.ContainsAny(string(a)+string(b), "eE") {
-			return true
-		}
-		ra, okA := new(big.Rat).SetString(string(a))
-		rb, okB := new(big.Rat).SetString(string(b))
-		return okA && okB && ra.Cmp(rb) == 0
+// differenceLines is a line for each difference that is kept.
+func differenceLines(d *jsondiff.Diff) []string {
+	var lines []string
+	for _, one := range d.Differences {
+		lines = append(lines, fmt.Sprintf("%s: expected %s, got %s", pointer(one.Path), showJSON(one.Want), showJSON(one.Got)))
 	}
+	return lines
+}
+
+// showJSON is the beginning of a value as JSON.
+func showJSON(v any) string {
+	if _, missing := v.(jsondiff.Missing); missing {
+		return "nothing"
+	}
+	text, err := eval.Marshal(v)
+	if err != nil {
+		return cutText(fmt.Sprint(v))
+	}
+	return cutText(string(text))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
@@ -162,18 +163,5 @@ func foundAt(path, open []string, attrs []xml.Attr) bool {
 		}
 		path = path[:len(path)-1]
 	}
-	return len(path) == len(open) && fits(path, open)
-}
-
-func fenceHint(text string) string {
-	if strings.HasPrefix(strings.TrimSpace(text), "```") {
-		return " (the answer is fenced with ```; `fence: true` reads that)"
-	}
-	return ""
-}
-
-// visibleText is a message that may show a part of an answer, on one line and shortened.
-func visibleText(s string) string {
-	s = visible(cutText(s))
-	return strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
+	return jsondiff.Pointers{path}.Match(open)
 }

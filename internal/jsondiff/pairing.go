@@ -1,4 +1,4 @@
-package scorers
+package jsondiff
 
 import (
 	"encoding/json"
@@ -6,13 +6,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"github.com/evalrun/evalrun/eval"
 )
 
 // pairing brings the items of arrays into the order of the expected ones, so that as many fields as possible match.
 type pairing struct {
-	rules jsonRules
+	rules Rules
 	same  func(a, b json.Number) bool
 	left  int // pairs of values that may still be looked at for finding pairs of items
 }
@@ -35,7 +33,7 @@ func (f *fit) add(part fit) {
 // fit compares as go-cmp does with the same rules, but much faster.
 func (p *pairing) fit(at []string, want, got any) fit {
 	p.left--
-	if p.rules.ignore.match(at) {
+	if p.rules.Ignore.Match(at) {
 		return fit{value: got}
 	}
 	same := false
@@ -100,7 +98,7 @@ func (p *pairing) fitLists(at []string, want, got list) fit {
 	wants, gots := positions(want), positions(got)
 	all := len(want) * len(got)
 	// With a tolerance 1 may be needed for 0.9, though another 1 is expected.
-	if all > fewItems && (p.rules.tolerance == 0 || all > p.left) {
+	if all > fewItems && (p.rules.Tolerance == 0 || all > p.left) {
 		var twins map[int]int
 		twins, wants, gots = split(want, got)
 		for i, j := range twins {
@@ -198,7 +196,7 @@ func split(want, got list) (twins map[int]int, wants, gots []int) {
 
 // showAll is a value as JSON, with the keys of objects in order.
 func showAll(v any) string {
-	text, err := eval.Marshal(arrays(v))
+	text, err := json.Marshal(arrays(v))
 	if err != nil {
 		return ""
 	}

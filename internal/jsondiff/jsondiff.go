@@ -1,0 +1,216 @@
+// Package jsondiff compares two JSON values and says where they differ. Values are as encoding/json decodes them with UseNumber.
+package jsondiff
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// list is a JSON array by position. go-cmp aligns slices, in time exponential in their nesting, and
+// a JSON Pointer knows positions alone.
+type list map[int]any
+
+// object is a decoded JSON object.
+type object = map[string]any
+
+// positional turns the arrays of a JSON value into lists.
+func positional(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make(list, len(v))
+		for i, item := range v {
+			out[i] = positional(item)
+		}
+		return out
+	case object:
+		out := make(object, len(v))
+		for key, item := range v {
+			out[key] = positional(item)
+		}
+		return out
+	}
+	return v
+}
+
+// arrays is positional undone, for showing.
+func arrays(v any) any {
+	switch v := v.(type) {
+	case list:
+		out := make([]any, len(v))
+		for i := range out {
+			out[i] = arrays(v[i])
+		}
+		return out
+	case object:
+		out := make(object, len(v))
+		for key, item := range v {
+			out[key] = arrays(item)
+		}
+		return out
+	}
+	return v
+}
+
+// Rules say how two values are compared.
+type Rules struct {
+	Ignore    Pointers
+	Tolerance float64 // how far off numbers may be; 0 compares them exactly
+	Unordered bool    // arrays are compared whatever the order of their items
+}
+
+// Pointers are JSON Pointers (RFC 6901), split into segments; `*` stands for one segment.
+type Pointers [][]string
+
+// Match reports whether one of the pointers is that of a path.
+func (ps Pointers) Match(path []string) bool {
+	return slices.ContainsFunc(ps, func(p []string) bool {
+		return len(p) == len(path) && fits(p, path)
+	})
+}
+
+func fits(pattern, path []string) bool {
+	for i, s := range pattern {
+		if s != "*" && s != path[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Diff is how two values differ.
+type Diff struct {
+	Differences []Difference // the first MaxDifferences of Total
+	Total       int
+	Equal       int // fields: values that hold no others
+	Unequal     int
+}
+
+// Difference is a place at which two values differ.
+type Difference struct {
+	Path      []string
+	Want, Got any // Missing where there is none
+}
+
+// Missing is the value of a side that has none.
+type Missing struct{}
+
+// MaxDifferences is how many differences a Diff keeps.
+const MaxDifferences = 20
+
+// Compare compares two values. When got has more than maxFields fields there is no diff; fields is how many it has.
+func (r Rules) Compare(want, got any, maxFields int) (d *Diff, fields int) {
+	left, right := positional(want), positional(got)
+	if fields = r.fields(nil, right); fields > maxFields {
+		return nil, fields
+	}
+	if r.Unordered {
+		p := &pairing{rules: r, same: Within(r.Tolerance), left: maxPairing}
+		right = p.fit(nil, left, right).value
+	}
+	c := &comparison{rules: r}
+	ignored := func(p cmp.Path) bool { return r.Ignore.Match(pointer(p)) }
+	opts := cmp.Options{cmp.Reporter(c), cmp.Comparer(Within(r.Tolerance))}
+	if len(r.Ignore) > 0 {
+		opts = append(opts, cmp.FilterPath(ignored, cmp.Ignore()))
+	}
+	cmp.Equal(left, right, opts)
+	return &c.Diff, fields
+}
+
+// fields counts the values that hold no others, but for the ignored ones.
+func (r Rules) fields(at []string, v any) int {
+	if len(r.Ignore) > 0 && r.Ignore.Match(at) {
+		return 0
+	}
+	n := 0
+	switch v := v.(type) {
+	case list:
+		for i, item := range v {
+			n += r.fields(append(at, strconv.Itoa(i)), item)
+		}
+		if len(v) > 0 {
+			return n
+		}
+	case object:
+		for key, item := range v {
+			n += r.fields(append(at, key), item)
+		}
+		if len(v) > 0 {
+			return n
+		}
+	}
+	return 1
+}
+
+// comparison is a Reporter of package cmp.
+type comparison struct {
+	Diff
+	rules Rules
+	path  cmp.Path
+}
+
+// pointer is the place of a path.
+func pointer(p cmp.Path) []string {
+	var out []string
+	for _, step := range p {
+		if s, ok := step.(cmp.MapIndex); ok {
+			key := s.Key()
+			if key.Kind() == reflect.Int {
+				out = append(out, strconv.FormatInt(key.Int(), 10))
+			} else {
+				out = append(out, key.String())
+			}
+		}
+	}
+	return out
+}
+
+// PushStep goes down one step.
+func (c *comparison) PushStep(s cmp.PathStep) {
+	c.path = append(c.path, s)
+	want, got := s.Values()
+	if empty(want) && empty(got) && want.Type() == got.Type() && !c.rules.Ignore.Match(pointer(c.path)) {
+		c.Equal++
+	}
+}
+
+func empty(v reflect.Value) bool { return v.Kind() == reflect.Map && v.Len() == 0 }
+
+// PopStep goes back up.
+// PopStep goes up one step.
+func (c *comparison) PopStep() { c.path = c.path[:len(c.path)-1] }
+
+// Report takes in a pair of values.
+func (c *comparison) Report(r cmp.Result) {
+	switch {
+	case r.ByIgnore():
+		return
+	case r.Equal():
+		c.Equal++
+		return
+	}
+	place := pointer(c.path)
+	parts := [2]any{Missing{}, Missing{}}
+	fields := 1
+	want, got := c.path.Last().Values()
+	for i, v := range []reflect.Value{want, got} {
+		if !v.IsValid() {
+			continue
+		}
+		var part any
+		if v.Kind() != reflect.Interface || !v.IsNil() {
+			part = v.Interface()
+		}
+		fields = max(fields, c.rules.fields(place, part))
+		if c.Total < MaxDifferences {
+			parts[i] = arrays(part)
+		}
+	}
+	c.Unequal += fields
+	if c.Total++; c.Total <= MaxDifferences {
+		c.Differences = append(c.Differences, Difference{place, parts[0], parts[1]})
+	}
+}
