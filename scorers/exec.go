@@ -19,8 +19,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-func programKinds() []Kind {
-	return []Kind{{
+func execKind() Kind {
+	return Kind{
 		Name: "exec", Summary: "a program of your own judges the answer",
 		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env}`. `./check.sh` is a file of the suite's folder, which must be executable; a name without a slash, such as `python3`, is looked " +
 			"up in PATH. There is no shell. The program runs in the suite's folder, once for each answer. On its standard input stands a JSON object that begins with `version` (1) and `answer`, the candidate's text; `candidate`, " +
@@ -30,7 +30,7 @@ func programKinds() []Kind {
 			"everything else makes the trial an error of kind `scorer`, which shows the end of its standard error. What it started ends with it. It gets the environment without the variables of evalrun (EVALRUN_...), and `env`. " +
 			"The files of the suite's folder that the command names count as a part of the scorer. Not for suites that are not trusted (`--untrusted`).",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: shape.Either(texts, execKeys.Shape()), compile: compileExec,
-	}}
+	}
 }
 
 const (

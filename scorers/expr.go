@@ -16,8 +16,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-func expressionKinds() []Kind {
-	return []Kind{{
+func exprKind() Kind {
+	return Kind{
 		Name: "expr", Summary: "an expression over the answer, its numbers and the variables of the case",
 		Doc: "Takes an expression of expr-lang that gives true or false, or a number from 0 to 1, which passes at 1 or from the `threshold` beside the kind on. It can name `answer` (the text of the chosen candidate), " +
 			"`candidates` (a list; each has `text`, `finishReason` and `safetyRatings` with `category`, `probability` and `blocked`), `vars` (the variables of the case: texts, lists and mappings), " +
@@ -27,7 +27,7 @@ func expressionKinds() []Kind {
 			"An answer without text fails where `answer` is named. A number outside 0 to 1, a missing rating and an expression that cannot be told (`int(\"many\")`) are unscored. " +
 			fmt.Sprintf("Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.", expression.MaxText),
 		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", takes: shape.Text, compile: compileExpr,
-	}}
+	}
 }
 
 // exprEnv is what an expression can name.

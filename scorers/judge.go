@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-func judgeKinds() []Kind {
-	return []Kind{{
+func judgeKind() Kind {
+	return Kind{
 		Name: "judge", Summary: "a model that the suite names under `judges:` finds the answer good",
 		Doc: "Takes one of five questions. `rubric: TEXT`: how well the answer does what the text says. `faithfulness: {context}`: how far everything in the answer stands in the context. " +
 			"`relevance: {}`: how far the answer answers the question. These three are judged by a number from 0 to 1, or on `scale: [1, 5]`, which is mapped to that. " +
@@ -24,7 +24,7 @@ func judgeKinds() []Kind {
 			"The answer goes to the judge between fences with a code that it cannot know, and is no template. " +
 			"Only one JSON object with `reason` and `score` (or `choice`) counts; what is no such object is asked for once more, and after that, or for a score out of range, a block or a judge that cannot be asked, the score is unscored.",
 		Example: "- judge:\n    rubric: The answer names the capital of France and nothing else.\n    repeats: 3\n  threshold: 0.8", takes: judgeKeys().Shape(), compile: compileJudge,
-	}}
+	}
 }
 
 // Judgements are the replies of judges at hand while an answer is scored. What is to be asked and not there is wanted:

@@ -220,11 +220,6 @@ func signBefore(text string, start int) (sign string, begins int, glued bool) {
 	return sign, begins, false
 }
 
-// wordLetter is a letter of a script that separates words from numbers.
-func wordLetter(r rune) bool {
-	return unicode.IsLetter(r) && unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)
-}
-
 var (
 	plainDecimal  = regexp.MustCompile(`^[0-9]*(\.[0-9]+)?$`)
 	groupedComma  = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$`) // in India also by two

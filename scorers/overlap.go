@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -21,58 +22,6 @@ const referencesDoc = "Takes `to`, a text or several of which the best counts (t
 	"say from which value it passes. "
 
 const boundsDoc = "The references may have 256 kB in all; an answer of more than 2 MB, times the number of references, is unscored."
-
-func overlapKinds() []Kind {
-	return []Kind{
-		{
-			Name: "rouge", Summary: "the answer shares words with a text (ROUGE)",
-			Doc: referencesDoc + "`type` is 1 (words; the default), 2, 3 or 4 (runs of so many words), L (longest common subsequence) or Lsum (the same, line by line); `measure` is f (default), precision or recall. " +
-				"`definition: unicode` (default) finds words by the Unicode standard (UAX #29), in any script, case folded; Chinese, Japanese and Thai count mostly by character. `definition: rouge-score` does " +
-				"as Python's rouge-score: words of a-z and 0-9 only, so that a text in another script scores 0; `stem: true` then cuts English endings (Porter). ROUGE sees words, not meaning: " +
-				"a wrong number costs one word. " + boundsDoc,
-			Example: "- rouge: {to: \"The old bridge was closed at dawn.\", type: L, min: 0.6}", takes: rougeKeys.Shape(), compile: compileRouge,
-		},
-		{
-			Name: "bleu", Summary: "the answer shares runs of words with a translation (BLEU)",
-			Doc: "Takes `to`, a text or several that are right (a run of words counts when one of them has it), and `min`, the least value from 0 to 1; instead of `min` a `threshold` beside the kind may say from which " +
-				"value it passes. The value is sacreBLEU's sentence score divided by 100: `tokenize: 13a | intl | char | zh | none` (default 13a), `smoothing: exp | floor | add-k | none` (default exp), " +
-				"`effectiveOrder: true` (texts of under four words count the runs they have), `lowercase: false`. Nothing is normalized: a letter with a combining mark differs from the same in one " +
-				"code point. `definition: nltk` is NLTK's sentence_bleu over words between white space: `smoothing: method0` to `method7` (default method0, none), runs of 1 to `maxOrder` (4) words, all with the same weight, `lowercase`; what NLTK " +
-				"gives above 1 (method5 and method7 do) counts as 1, and where it fails for want of a logarithm the value is 0. BLEU is made for whole corpora, and says little about one short sentence. " + boundsDoc,
-			Example: "- bleu: {to: [\"The cat sat on the mat.\", \"A cat was sitting on the mat.\"], min: 0.4}", takes: shape.Either(bleuKeys.Shape(), nltkKeys.Shape()), compile: compileBLEU,
-		},
-		{
-			Name: "chrf", Summary: "the answer shares runs of characters with a translation (chrF, chrF++)",
-			Doc: referencesDoc + "The value is sacreBLEU's sentence chrF divided by 100: `charOrder` (6), `wordOrder` (0; 2 is chrF++), `beta` (2: recall counts twice as much), `lowercase: false`, `whitespace: false`, " +
-				"`epsSmoothing: false`. Works in every script; nothing is normalized. " + boundsDoc,
-			Example: "- chrf: {to: \"Die Katze saß auf der Matte.\", min: 0.5}", takes: chrfKeys.Shape(), compile: compileChrF,
-		},
-		{
-			Name: "gleu", Summary: "the answer shares runs of words with a text, in both directions (GLEU)",
-			Doc: referencesDoc + "The value is that of NLTK's sentence_gleu over words between white space: shared runs of 1 to `maxOrder` (4) words divided by those of the longer text. Upper and lower case differ and " +
-				"punctuation belongs to its word. " + boundsDoc,
-			Example: "- gleu: {to: \"The cat sat on the mat.\", min: 0.4}", takes: gleuKeys.Shape(), compile: compileGLEU,
-		},
-		{
-			Name: "jaroWinkler", Summary: "the answer is spelled nearly like a text: for names and short texts", Options: textOptions,
-			Doc: referencesDoc + "The value is the Jaro similarity in Unicode code points, raised by 0.1 for each of the first 4 code points that agree, as Winkler's. Texts of more than 20,000 characters are unscored. " +
-				textOptionsDoc,
-			Example: "- jaroWinkler: {to: Reykjavik, min: 0.9}\n  ignoreCase: true", takes: jaroWinklerKeys.Shape(), compile: compileJaroWinkler,
-		},
-		{
-			Name: "tokenF1", Summary: "the answer shares words with a short right answer (SQuAD F1)",
-			Doc: referencesDoc + "Both sides are normalized as SQuAD's official script does: lower case, no ASCII punctuation, no a, an, the, split at white space; the value is F1 over the words, whatever their order. " +
-				"It is made for English; a text without spaces is one word. " + boundsDoc,
-			Example: "- tokenF1: {to: [Andorra la Vella, the city of Andorra la Vella], min: 0.7}", takes: overlapKeys().Shape(), compile: compileTokenF1,
-		},
-		{
-			Name: "exactMatch", Summary: "the answer is a right answer but for case, punctuation and articles (SQuAD)",
-			Doc: "Takes a text or a list of texts. Both sides are normalized as SQuAD's official script does: lower case, no ASCII punctuation, no a, an, the, white space as one space. Passes when the whole answer is " +
-				"one of them. Made for English: `Vitamin A` matches `vitamin`.",
-			Example: "- exactMatch: [the Eiffel Tower, La tour Eiffel]", takes: texts, compile: compileExactMatch,
-		},
-	}
-}
 
 var share = shape.Number(0, 1)
 
@@ -191,4 +140,23 @@ func near(value, bound float64) string {
 		return short
 	}
 	return strconv.FormatFloat(value, 'g', -1, 64)
+}
+
+// compileOverlap makes a scorer of a comparison with indexed references, which are indexed at the first answer.
+func compileOverlap[T any](r rule, index func() T, compare func(refs T, got string) Finding) Scorer {
+	refs := sync.OnceValue(index)
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+		if f, long := r.tooLong(got); long {
+			return f
+		}
+		return compare(refs(), got)
+	})
+}
+
+func mapped[T any](texts []string, f func(string) T) []T {
+	out := make([]T, len(texts))
+	for i, t := range texts {
+		out[i] = f(t)
+	}
+	return out
 }

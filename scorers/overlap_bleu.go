@@ -3,29 +3,21 @@ package scorers
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
-// compileOverlap makes a scorer of a comparison with indexed references, which are indexed at the first answer.
-func compileOverlap[T any](r rule, index func() T, compare func(refs T, got string) Finding) Scorer {
-	refs := sync.OnceValue(index)
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
-		if f, long := r.tooLong(got); long {
-			return f
-		}
-		return compare(refs(), got)
-	})
-}
-
-func mapped[T any](texts []string, f func(string) T) []T {
-	out := make([]T, len(texts))
-	for i, t := range texts {
-		out[i] = f(t)
+func bleuKind() Kind {
+	return Kind{
+		Name: "bleu", Summary: "the answer shares runs of words with a translation (BLEU)",
+		Doc: "Takes `to`, a text or several that are right (a run of words counts when one of them has it), and `min`, the least value from 0 to 1; instead of `min` a `threshold` beside the kind may say from which " +
+			"value it passes. The value is sacreBLEU's sentence score divided by 100: `tokenize: 13a | intl | char | zh | none` (default 13a), `smoothing: exp | floor | add-k | none` (default exp), " +
+			"`effectiveOrder: true` (texts of under four words count the runs they have), `lowercase: false`. Nothing is normalized: a letter with a combining mark differs from the same in one " +
+			"code point. `definition: nltk` is NLTK's sentence_bleu over words between white space: `smoothing: method0` to `method7` (default method0, none), runs of 1 to `maxOrder` (4) words, all with the same weight, `lowercase`; what NLTK " +
+			"gives above 1 (method5 and method7 do) counts as 1, and where it fails for want of a logarithm the value is 0. BLEU is made for whole corpora, and says little about one short sentence. " + boundsDoc,
+		Example: "- bleu: {to: [\"The cat sat on the mat.\", \"A cat was sitting on the mat.\"], min: 0.4}", takes: shape.Either(bleuKeys.Shape(), nltkKeys.Shape()), compile: compileBLEU,
 	}
-	return out
 }
 
 var bleuKeys = overlapKeys(
@@ -87,40 +79,5 @@ func againstAll(r rule, order int, b bleuDefinition, what string) Scorer {
 			against = fmt.Sprintf("to %d references together, in length nearest to %s", len(r.refs), strings.TrimPrefix(against, "to "))
 		}
 		return r.judge(b.Score(u, in.counts.Shared(u), in.refs[which].Len()), what, against, got)
-	})
-}
-
-var gleuKeys = overlapKeys(shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
-
-func compileGLEU(a args) Scorer {
-	m := a.Args.Map(gleuKeys.Names()...)
-	r, ok := a.overlapRule(m)
-	order := 4
-	if n := m.Get("maxOrder"); !n.IsZero() {
-		order = n.Int(1, 9)
-	}
-	if !ok {
-		return nil
-	}
-	type indexed struct {
-		textmetric.Units
-		*textmetric.Counts
-	}
-	split := func(s string) textmetric.Units { return textmetric.WordUnits(textmetric.Fields(s)) }
-	index := func() []indexed {
-		return mapped(r.refs, func(s string) indexed { return indexed{split(s), textmetric.NewCounts(order, split(s))} })
-	}
-	what := fmt.Sprintf("GLEU (nltk, runs of 1 to %d words)", order)
-	return compileOverlap(r, index, func(refs []indexed, got string) Finding {
-		u := split(got)
-		return r.each(got, func(i int) (float64, string) {
-			right, mine, theirs := 0.0, 0, 0
-			for n, shared := range refs[i].Shared(u) {
-				right += shared
-				mine += u.Runs(n + 1)
-				theirs += refs[i].Runs(n + 1)
-			}
-			return right / float64(max(mine, theirs)), what
-		})
 	})
 }

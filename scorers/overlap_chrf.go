@@ -8,6 +8,15 @@ import (
 	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
+func chrfKind() Kind {
+	return Kind{
+		Name: "chrf", Summary: "the answer shares runs of characters with a translation (chrF, chrF++)",
+		Doc: referencesDoc + "The value is sacreBLEU's sentence chrF divided by 100: `charOrder` (6), `wordOrder` (0; 2 is chrF++), `beta` (2: recall counts twice as much), `lowercase: false`, `whitespace: false`, " +
+			"`epsSmoothing: false`. Works in every script; nothing is normalized. " + boundsDoc,
+		Example: "- chrf: {to: \"Die Katze saß auf der Matte.\", min: 0.5}", takes: chrfKeys.Shape(), compile: compileChrF,
+	}
+}
+
 var chrfKeys = overlapKeys(
 	shape.Key{Name: "charOrder", Is: shape.Int(1, 9), Doc: "The longest run of characters; 6 when not given."},
 	shape.Key{Name: "wordOrder", Is: shape.Int(0, 4), Doc: "The longest run of words: 0 when not given; 2 is chrF++."},

@@ -3,48 +3,11 @@ package scorers
 import (
 	"fmt"
 	"math"
-	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
-
-// maxEdit bounds the texts whose distance is computed: the time grows with the
-// product of their lengths.
-const maxEdit = 20_000
-
-// edits compares spellings.
-type edits struct {
-	rule
-	fold    fold
-	folded  []string
-	longest int
-	total   int // characters of all references
-}
-
-func (a args) edits(refs []string) edits {
-	e := edits{rule: rule{refs: refs, least: math.Inf(-1)}, fold: a.fold()}
-	for _, ref := range refs {
-		text := e.fold.text(ref)
-		n := utf8.RuneCountInString(text)
-		e.folded = append(e.folded, text)
-		e.longest, e.total = max(e.longest, n), e.total+n
-	}
-	return e
-}
-
-// tooLong is the finding for texts that would take too long to compare.
-func (e edits) tooLong(text, what string) (Finding, bool) {
-	n := utf8.RuneCountInString(text)
-	if longer := max(n, e.longest); longer > maxEdit {
-		return unscored("%d characters are too many for %s; at most %d", longer, what, maxEdit), true
-	}
-	if n*e.total > maxEdit*maxEdit {
-		return unscored("%d characters are too many for %s from %d references of %d in all; at most %d", n, what, len(e.refs), e.total, maxEdit*maxEdit/e.total), true
-	}
-	return Finding{}, false
-}
 
 var levenshteinKeys = shape.Block{
 	Need: []string{"to"},
@@ -129,26 +92,4 @@ func (a args) editRule(m yamlnode.Map) (limit int, least float64, indel bool) {
 		m.Key("ratio").Errorf("keep one of them", "`ratio` and `threshold` are two rules for one score")
 	}
 	return limit, least, indel
-}
-
-var jaroWinklerKeys = overlapKeys(textKeys.Keys...)
-
-func compileJaroWinkler(a args) Scorer {
-	m := a.Args.Map(jaroWinklerKeys.Names()...)
-	r, ok := a.overlapRule(m)
-	if !ok {
-		return nil
-	}
-	e := a.edits(r.refs)
-	e.least = r.least
-	refs := mapped(e.folded, func(s string) []rune { return []rune(s) })
-	return onText(e.fold, func(got, text string) Finding {
-		if f, long := e.tooLong(text, "a Jaro-Winkler similarity"); long {
-			return f
-		}
-		runes := []rune(text)
-		return e.each(got, func(i int) (float64, string) {
-			return textmetric.JaroWinkler(runes, refs[i]), "Jaro-Winkler (prefix 4 by 0.1)"
-		})
-	})
 }

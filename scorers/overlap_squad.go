@@ -1,11 +1,17 @@
 package scorers
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/evalrun/evalrun/internal/textmetric"
 )
+
+func tokenF1Kind() Kind {
+	return Kind{
+		Name: "tokenF1", Summary: "the answer shares words with a short right answer (SQuAD F1)",
+		Doc: referencesDoc + "Both sides are normalized as SQuAD's official script does: lower case, no ASCII punctuation, no a, an, the, split at white space; the value is F1 over the words, whatever their order. " +
+			"It is made for English; a text without spaces is one word. " + boundsDoc,
+		Example: "- tokenF1: {to: [Andorra la Vella, the city of Andorra la Vella], min: 0.7}", takes: overlapKeys().Shape(), compile: compileTokenF1,
+	}
+}
 
 func compileTokenF1(a args) Scorer {
 	m := a.Args.Map(overlapKeys().Names()...)
@@ -32,20 +38,5 @@ func compileTokenF1(a args) Scorer {
 			}
 			return s.F, "F1 (squad words; " + s.String() + ")"
 		})
-	})
-}
-
-func compileExactMatch(a args) Scorer {
-	if a.Args.IsMapping() {
-		a.Args.Errorf("", "`exactMatch` takes a text or a list of texts, found a mapping")
-		return nil
-	}
-	want := a.references(a.Args)
-	normal := mapped(want, func(s string) string { return strings.Join(textmetric.SquadWords(s), " ") })
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
-		if i := slices.Index(normal, strings.Join(textmetric.SquadWords(got), " ")); i >= 0 {
-			return yes("the answer is %s (squad): %s", quote(want[i]), quote(got))
-		}
-		return no("expected %s (squad), got %s", quoteAny(want), quote(got))
 	})
 }

@@ -1,12 +1,9 @@
 package scorers
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -19,10 +16,6 @@ import (
 )
 
 // shapeKinds look at the form of an answer, or for a value in it.
-func shapeKinds() []Kind {
-	return []Kind{schemaKind(), xmlKind(), numberKind(), choiceKind(), listKind(), refusalKind()}
-}
-
 func schemaKind() Kind {
 	return Kind{
 		Name: "jsonSchema", Summary: "the answer is JSON that a JSON Schema allows",
@@ -217,44 +210,4 @@ func violations(err *jsonschema.ValidationError) (lines []string, total int) {
 		total = len(lines)
 	}
 	return lines, total
-}
-
-// pointer is a JSON Pointer for showing.
-func pointer(path []string) string {
-	if len(path) == 0 {
-		return "(root)"
-	}
-	out := ""
-	for _, s := range path {
-		out += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
-	}
-	return visibleText(out)
-}
-
-// unreadable names what a validation would take too long over: the library counts with exact
-// fractions, and goes down by recursion.
-func unreadable(v any, depth int) string {
-	if depth > maxNesting {
-		return fmt.Sprintf("values nested deeper than %d", maxNesting)
-	}
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			if why := unreadable(item, depth+1); why != "" {
-				return why
-			}
-		}
-	case map[string]any:
-		for _, item := range v {
-			if why := unreadable(item, depth+1); why != "" {
-				return why
-			}
-		}
-	case json.Number:
-		_, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
-		if n, err := strconv.Atoi(cmp.Or(exponent, "0")); err != nil || n > 400 || n < -400 || len(v) > 400 {
-			return "the number " + cutText(string(v))
-		}
-	}
-	return ""
 }

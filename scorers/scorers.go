@@ -141,11 +141,6 @@ func (a args) option(key string) yamlnode.Node {
 	return yamlnode.Node{}
 }
 
-// Builtin is the table of the kinds that evalrun brings.
-func Builtin() Table {
-	return slices.Concat(textKinds(), snapshotKinds(), overlapKinds(), structureKinds(), shapeKinds(), vectorKinds(), judgeKinds(), textless(serviceKinds()), programKinds(), expressionKinds(), combinators())
-}
-
 func textless(kinds []Kind) []Kind {
 	for i := range kinds {
 		kinds[i].textless = true

@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-func structureKinds() []Kind {
-	return []Kind{{
+func jsonKind() Kind {
+	return Kind{
 		Name: "json", Summary: "the answer is JSON, and equals a value",
 		Doc: "`json: valid` passes when the whole answer is one JSON value. `json: {equals: VALUE}` compares with a value written in YAML, whatever the order of keys; " +
 			"numbers are compared exactly, or within `tolerance` (absolute). `ignore` lists JSON Pointers (RFC 6901) whose values may differ or be missing; `*` stands for one segment. " +
@@ -23,7 +23,7 @@ func structureKinds() []Kind {
 			"of unequal items do, the unequal ones are paired in their order). The reason lists each difference with its path. `partial: true` makes the value the share of fields that match; it passes at 1, or at the `threshold` beside it. " +
 			"A field is a value that holds no others; one that only the expected value or only the answer has is a field that does not match, and those under `ignore` do not count. Answers of more than 100,000 fields are not told (unscored).",
 		Example: "- json:\n    equals: {queue: billing, priority: 2}\n    ignore: [/id]\n    tolerance: 0.01", takes: shape.Either(shape.Word("valid"), shape.Bool, shape.Some(jsonKeys.Shape())), compile: compileJSON,
-	}}
+	}
 }
 
 var jsonKeys = shape.Block{Keys: []shape.Key{

@@ -72,9 +72,6 @@ func compileXML(a args) Scorer {
 	})
 }
 
-// maxNesting bounds the depth of structured answers.
-const maxNesting = 500
-
 // xmlReader reads a document by its tokens and looks for paths.
 type xmlReader struct {
 	dec     *xml.Decoder

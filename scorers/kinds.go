@@ -1,0 +1,36 @@
+package scorers
+
+import "slices"
+
+// Builtin is the table of the built-in kinds. A kind is a file and a line here; the kinds that read texts, look at the service's answer, or
+// combine others are families in one file each.
+func Builtin() Table {
+	return slices.Concat(
+		textKinds(),
+		Table{
+			snapshotKind(),
+			rougeKind(),
+			bleuKind(),
+			chrfKind(),
+			gleuKind(),
+			jaroWinklerKind(),
+			tokenF1Kind(),
+			exactMatchKind(),
+			jsonKind(),
+			schemaKind(),
+			xmlKind(),
+			numberKind(),
+			choiceKind(),
+			listKind(),
+			refusalKind(),
+			similarKind(),
+			judgeKind(),
+		},
+		textless(serviceKinds()),
+		Table{
+			execKind(),
+			exprKind(),
+		},
+		combinators(),
+	)
+}

@@ -1,0 +1,32 @@
+package scorers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/textmetric"
+)
+
+func exactMatchKind() Kind {
+	return Kind{
+		Name: "exactMatch", Summary: "the answer is a right answer but for case, punctuation and articles (SQuAD)",
+		Doc: "Takes a text or a list of texts. Both sides are normalized as SQuAD's official script does: lower case, no ASCII punctuation, no a, an, the, white space as one space. Passes when the whole answer is " +
+			"one of them. Made for English: `Vitamin A` matches `vitamin`.",
+		Example: "- exactMatch: [the Eiffel Tower, La tour Eiffel]", takes: texts, compile: compileExactMatch,
+	}
+}
+
+func compileExactMatch(a args) Scorer {
+	if a.Args.IsMapping() {
+		a.Args.Errorf("", "`exactMatch` takes a text or a list of texts, found a mapping")
+		return nil
+	}
+	want := a.references(a.Args)
+	normal := mapped(want, func(s string) string { return strings.Join(textmetric.SquadWords(s), " ") })
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+		if i := slices.Index(normal, strings.Join(textmetric.SquadWords(got), " ")); i >= 0 {
+			return yes("the answer is %s (squad): %s", quote(want[i]), quote(got))
+		}
+		return no("expected %s (squad), got %s", quoteAny(want), quote(got))
+	})
+}

@@ -1,0 +1,52 @@
+package scorers
+
+import (
+	"fmt"
+
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/textmetric"
+)
+
+func gleuKind() Kind {
+	return Kind{
+		Name: "gleu", Summary: "the answer shares runs of words with a text, in both directions (GLEU)",
+		Doc: referencesDoc + "The value is that of NLTK's sentence_gleu over words between white space: shared runs of 1 to `maxOrder` (4) words divided by those of the longer text. Upper and lower case differ and " +
+			"punctuation belongs to its word. " + boundsDoc,
+		Example: "- gleu: {to: \"The cat sat on the mat.\", min: 0.4}", takes: gleuKeys.Shape(), compile: compileGLEU,
+	}
+}
+
+var gleuKeys = overlapKeys(shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
+
+func compileGLEU(a args) Scorer {
+	m := a.Args.Map(gleuKeys.Names()...)
+	r, ok := a.overlapRule(m)
+	order := 4
+	if n := m.Get("maxOrder"); !n.IsZero() {
+		order = n.Int(1, 9)
+	}
+	if !ok {
+		return nil
+	}
+	type indexed struct {
+		textmetric.Units
+		*textmetric.Counts
+	}
+	split := func(s string) textmetric.Units { return textmetric.WordUnits(textmetric.Fields(s)) }
+	index := func() []indexed {
+		return mapped(r.refs, func(s string) indexed { return indexed{split(s), textmetric.NewCounts(order, split(s))} })
+	}
+	what := fmt.Sprintf("GLEU (nltk, runs of 1 to %d words)", order)
+	return compileOverlap(r, index, func(refs []indexed, got string) Finding {
+		u := split(got)
+		return r.each(got, func(i int) (float64, string) {
+			right, mine, theirs := 0.0, 0, 0
+			for n, shared := range refs[i].Shared(u) {
+				right += shared
+				mine += u.Runs(n + 1)
+				theirs += refs[i].Runs(n + 1)
+			}
+			return right / float64(max(mine, theirs)), what
+		})
+	})
+}

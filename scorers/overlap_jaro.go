@@ -1,0 +1,34 @@
+package scorers
+
+import "github.com/evalrun/evalrun/internal/textmetric"
+
+func jaroWinklerKind() Kind {
+	return Kind{
+		Name: "jaroWinkler", Summary: "the answer is spelled nearly like a text: for names and short texts", Options: textOptions,
+		Doc: referencesDoc + "The value is the Jaro similarity in Unicode code points, raised by 0.1 for each of the first 4 code points that agree, as Winkler's. Texts of more than 20,000 characters are unscored. " +
+			textOptionsDoc,
+		Example: "- jaroWinkler: {to: Reykjavik, min: 0.9}\n  ignoreCase: true", takes: jaroWinklerKeys.Shape(), compile: compileJaroWinkler,
+	}
+}
+
+var jaroWinklerKeys = overlapKeys(textKeys.Keys...)
+
+func compileJaroWinkler(a args) Scorer {
+	m := a.Args.Map(jaroWinklerKeys.Names()...)
+	r, ok := a.overlapRule(m)
+	if !ok {
+		return nil
+	}
+	e := a.edits(r.refs)
+	e.least = r.least
+	refs := mapped(e.folded, func(s string) []rune { return []rune(s) })
+	return onText(e.fold, func(got, text string) Finding {
+		if f, long := e.tooLong(text, "a Jaro-Winkler similarity"); long {
+			return f
+		}
+		runes := []rune(text)
+		return e.each(got, func(i int) (float64, string) {
+			return textmetric.JaroWinkler(runes, refs[i]), "Jaro-Winkler (prefix 4 by 0.1)"
+		})
+	})
+}
