@@ -224,11 +224,11 @@ type Run struct {
 	Cache  bool    `json:"cache,omitempty"`
 	Models []Model `json:"models"`
 	// Flags are what the command chose; nil in an export. Options never is.
-	Flags      *Options `json:"flags,omitempty"`
-	RandomSeed uint64   `json:"randomSeed"`
-	Labels     Labels   `json:"labels"`
-	Plan       RunPlan  `json:"plan"`
-	Tool       string   `json:"tool,omitempty"` // the version of evalrun
+	Flags      *Options          `json:"flags,omitempty"`
+	RandomSeed uint64            `json:"randomSeed"`
+	Labels     map[string]string `json:"labels"` // none can be set yet
+	Plan       RunPlan           `json:"plan"`
+	Tool       string            `json:"tool,omitempty"` // the version of evalrun
 	// Copies are the SHA-256 digests of the copies of the suites' files, by their paths inside the run directory.
 	Copies map[string]string `json:"copies,omitempty"`
 	// Signature says who wrote the head, as package internal/trust has it. Older runs have none.
@@ -245,9 +245,6 @@ func (r *Run) Options() *Options {
 
 // AnswersOf is the id of the run that got the answers: its own, unless they were judged again.
 func (r *Run) AnswersOf() string { return cmp.Or(r.RescoredFrom, r.ID) }
-
-// Labels are what a run was called by whoever started it. Nothing sets them yet.
-type Labels map[string]string
 
 // RunSuite names a suite of a run and the copy of it beside the run file.
 type RunSuite struct {

@@ -40,7 +40,7 @@ func (s sample) write(t testing.TB, folder string) string {
 	s.repeats = max(1, s.repeats)
 	started := time.Date(2026, 1, 1, 0, s.id, 0, 0, time.UTC)
 	run := eval.Run{
-		ID: fmt.Sprintf("run-%04d", s.id), StartedAt: started.Format(time.RFC3339Nano), Labels: eval.Labels{"branch": "main"},
+		ID: fmt.Sprintf("run-%04d", s.id), StartedAt: started.Format(time.RFC3339Nano), Labels: map[string]string{"branch": "main"},
 		Suites: []eval.RunSuite{{Name: "suite", File: "suite.yaml", Hash: "h1"}},
 		Models: []eval.Model{{Name: "models/svc-pro", APIVersion: "v1", Version: "001"}},
 		Plan:   eval.RunPlan{Trials: s.cases * len(s.arms) * s.repeats, Arms: s.arms},
@@ -159,7 +159,7 @@ func TestRunsAndCourses(t *testing.T) {
 	tokens := journal.Tokens{Prompt: 25, Output: 10, Total: 35}
 	want := Run{
 		ID: "run-0002", Dir: second, StartedAt: "2026-01-01T00:02:00Z", FinishedAt: "2026-01-01T00:02:01Z", Reason: eval.EndCompleted, Planned: 16,
-		Suites: []Suite{{"suite", "suite.yaml", "h1"}}, Models: []Model{{"svc-pro", "v1", "001"}}, Labels: eval.Labels{"branch": "main"},
+		Suites: []Suite{{"suite", "suite.yaml", "h1"}}, Models: []Model{{"svc-pro", "v1", "001"}}, Labels: map[string]string{"branch": "main"},
 		Arms: []Arm{
 			{Suite: "suite", Arm: "pro/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
 			{Suite: "suite", Arm: "pro-warm/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},

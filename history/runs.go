@@ -11,18 +11,18 @@ import (
 
 // Run is a run as the history knows it.
 type Run struct {
-	ID         string         `json:"id"`
-	Dir        string         `json:"dir"` // absolute; it may be gone
-	StartedAt  string         `json:"startedAt"`
-	FinishedAt string         `json:"finishedAt,omitempty"`
-	Reason     eval.EndReason `json:"reason"` // "" when the run was killed, or still went on
-	Emulator   bool           `json:"emulator"`
-	Shard      string         `json:"shard,omitempty"` // I/N, of a run that asked only a part
-	Planned    int            `json:"planned"`         // trials of its plan
-	Suites     []Suite        `json:"suites"`
-	Models     []Model        `json:"models"`
-	Labels     eval.Labels    `json:"labels"`
-	Arms       []Arm          `json:"arms"` // those that the filter lets through
+	ID         string            `json:"id"`
+	Dir        string            `json:"dir"` // absolute; it may be gone
+	StartedAt  string            `json:"startedAt"`
+	FinishedAt string            `json:"finishedAt,omitempty"`
+	Reason     eval.EndReason    `json:"reason"` // "" when the run was killed, or still went on
+	Emulator   bool              `json:"emulator"`
+	Shard      string            `json:"shard,omitempty"` // I/N, of a run that asked only a part
+	Planned    int               `json:"planned"`         // trials of its plan
+	Suites     []Suite           `json:"suites"`
+	Models     []Model           `json:"models"`
+	Labels     map[string]string `json:"labels"`
+	Arms       []Arm             `json:"arms"` // those that the filter lets through
 
 	number int64
 }

@@ -59,17 +59,3 @@ func CohenKappa(a, b []int, w Weight) (float64, bool) {
 	}
 	return 1 - seen/chance, true
 }
-
-// Accuracy is the share of equal ratings; false without ratings or for different numbers.
-func Accuracy(a, b []int) (float64, bool) {
-	if len(a) != len(b) || len(a) == 0 {
-		return 0, false
-	}
-	equal := 0
-	for i := range a {
-		if a[i] == b[i] {
-			equal++
-		}
-	}
-	return float64(equal) / float64(len(a)), true
-}

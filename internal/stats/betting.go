@@ -90,35 +90,3 @@ func logMeanExp(x []float64) float64 {
 	}
 	return top + math.Log(sum/float64(len(x)))
 }
-
-// LogENonInferiority is Betting's LogNI for pass/fail with one repeat, which depends on the
-// counts only: log of the mean over j of
-// (1-l_j(1-D))^regressed * (1+l_j*D)^(n-regressed-gained) * (1+l_j(1+D))^gained.
-// Bad input: 0, an e-value of 1.
-// Source: section A3.
-func LogENonInferiority(n, gained, regressed int, margin float64, j int) float64 {
-	if !inside(margin, 0, 1) || !pairedTable(n, gained, regressed) {
-		return 0
-	}
-	p := newProcess(-margin, j)
-	p.bet(1 / (1 - margin))
-	for i, l := range p.bets {
-		p.logs[i] = float64(regressed)*math.Log1p(-l*(1-margin)) +
-			float64(n-gained-regressed)*math.Log1p(l*margin) +
-			float64(gained)*math.Log1p(l*(1+margin))
-	}
-	return logMeanExp(p.logs)
-}
-
-// LogEAnyLoss is the log of the e-value against "no loss at all" from the discordant pairs:
-// 2^(r+g+1)*B(r+1,g+1)*P(Beta(r+1,g+1) > 1/2), a diagnostic. Nine straight regressions give
-// e = 102. Bad input: 0. Where e is too small for a float64 its logarithm stops near -745.
-// Source: Robbins' mixture over probabilities of a regression above 1/2; section A3.
-func LogEAnyLoss(regressed, gained int) float64 {
-	if regressed < 0 || gained < 0 || regressed+gained == 0 {
-		return 0
-	}
-	r, g := float64(regressed), float64(gained)
-	above := max(RegIncBeta(0.5, g+1, r+1), math.SmallestNonzeroFloat64)
-	return max((r+g+1)*math.Ln2+logBeta(r+1, g+1)+math.Log(above), math.Log(math.SmallestNonzeroFloat64))
-}

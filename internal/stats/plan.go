@@ -40,26 +40,6 @@ func SampleSizeNonInferiority(p NonInferiorityPlan) int {
 	return cases(z * z * max(0, p.Discordance) / (distance * distance))
 }
 
-// MillerPlan describes a paired comparison of means with repeats. Alpha is two-sided; Omega2
-// is the variance over cases of the difference of their expected scores, Sigma2A and
-// Sigma2B the variances within a case, KA and KB the repeats, Delta the difference to detect.
-type MillerPlan struct {
-	Alpha, Power             float64
-	Omega2, Sigma2A, Sigma2B float64
-	KA, KB                   int
-	Delta                    float64
-}
-
-// SampleSizeMiller is the number of cases that detects Delta with probability Power:
-// (z_{1-alpha/2}+z_power)^2*(omega2 + sigma2A/KA + sigma2B/KB)/delta^2, rounded up. Delta 0:
-// MaxInt32. Fewer than one repeat count as one.
-// Source: Miller, arXiv 2411.00640, section on power; section A0.
-func SampleSizeMiller(p MillerPlan) int {
-	z := zSum(p.Alpha/2, p.Power)
-	variance := p.Omega2 + p.Sigma2A/float64(max(1, p.KA)) + p.Sigma2B/float64(max(1, p.KB))
-	return cases(z * z * max(0, variance) / (p.Delta * p.Delta))
-}
-
 // MDE is the minimum detectable effect, a difference of rates or scores in [0,1]: what n
 // paired cases detect with the given power at one-sided alpha, (z_{1-alpha}+z_power)*
 // sqrt(variance/n); for pass/fail the variance is the discordance. No cases: 1.
@@ -123,6 +103,3 @@ func CasesNeeded(variance, margin, alpha, power float64) int {
 		MinCasesWithoutFlip(alpha, margin),
 	)
 }
-
-// ExtraCases is what is missing of needed cases, 0 when the suite is large enough.
-func ExtraCases(needed, n int) int { return max(0, needed-n) }

@@ -21,13 +21,22 @@ func tables(most int, f func(n, gained, regressed int)) {
 	}
 }
 
+// logE is the evidence for non-inferiority after n cases, gains and losses first.
+func logE(n, gained, regressed int, margin float64) float64 {
+	b := NewBetting(margin, 0.5, 8)
+	for i := range n {
+		b.Add(binaryDifference(i, gained, regressed))
+	}
+	return b.LogNI()
+}
+
 // TestMonotone is T3: a case that turns for the worse never helps the candidate.
 func TestMonotone(t *testing.T) {
 	type ingredients struct{ ni, beyond, worse, better, log float64 }
 	of := func(n, g, r int, margin float64) ingredients {
 		_, ni := TangoNonInferiority(n, g, r, margin)
 		m := NewMcNemar(r, g)
-		return ingredients{ni, TangoBeyond(n, g, r, margin), m.MidWorse, m.MidBetter, LogENonInferiority(n, g, r, margin, 8)}
+		return ingredients{ni, TangoBeyond(n, g, r, margin), m.MidWorse, m.MidBetter, logE(n, g, r, margin)}
 	}
 	const e = 1e-12
 	tables(30, func(n, g, r int) {
@@ -60,9 +69,6 @@ func TestSymmetry(t *testing.T) {
 		near(t, "tails", a.Worse, b.Better)
 		near(t, "mid tails", a.MidWorse, b.MidBetter)
 		near(t, "two-sided", a.MidTwoSided, b.MidTwoSided)
-		p, q := PairedTable{n - g - r, r, g, 0}, PairedTable{n - g - r, g, r, 0}
-		mirrored(NewcombePaired(p, 0.9).Corrected, NewcombePaired(q, 0.9).Corrected)
-		mirrored(NewcombeIndependent(g, n, r, n, 0.9), NewcombeIndependent(r, n, g, n, 0.9))
 	})
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 2, 7, 30} {
@@ -80,10 +86,6 @@ func TestSymmetry(t *testing.T) {
 			near(t, "worse", w1, b2)
 			near(t, "better", b1, w2)
 		}
-		v, u := WilcoxonSignedRank(d), WilcoxonSignedRank(negative)
-		near(t, "signed rank", v.Worse, u.Better)
-		near(t, "rank sum", MannWhitney(d, negative).Worse, MannWhitney(negative, d).Better)
-		near(t, "Welch", WelchT(d, negative, 0.9).Worse, WelchT(negative, d, 0.9).Better)
 		near(t, "upper Gaffke", -Gaffke(negative, -1, 0.05), mirrorGaffke(d))
 	}
 }
@@ -168,39 +170,6 @@ func TestSignFlipDraws(t *testing.T) {
 	}
 }
 
-// TestRankLimits: beyond the exact laws the normal limits take over, close to what those say.
-func TestRankLimits(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 1))
-	d, size := make([]float64, signedRankExact+20), make([]float64, signedRankExact+20)
-	statistic := 0
-	for i := range d {
-		d[i] = float64(random.IntN(21)-10) + 0.5 // ties, no zeros
-		size[i] = math.Abs(d[i])
-	}
-	ranks := doubledRanks(size)
-	for i, r := range ranks {
-		if d[i] > 0 {
-			statistic += r
-		}
-	}
-	exact, limit := exactTails(statistic, 0, signedRankLaw(ranks)), WilcoxonSignedRank(d)
-	near(t, "V", limit.Statistic, exact.Statistic)
-	check(t, "signed rank worse", limit.Worse, exact.Worse, 0.002)
-	check(t, "signed rank better", limit.Better, exact.Better, 0.002)
-	a, b := make([]float64, 60), make([]float64, 50)
-	for i := range a {
-		a[i] = float64(random.IntN(30))
-	}
-	for i := range b {
-		b[i] = float64(random.IntN(30) + 2)
-	}
-	limit = MannWhitney(a, b)
-	doubled := int(2 * limit.Statistic)
-	exact = exactTails(doubled, 50*51, rankSumLaw(doubledRanks(slices.Concat(b, a)), 50))
-	check(t, "rank sum worse", limit.Worse, exact.Worse, 0.002)
-	check(t, "rank sum better", limit.Better, exact.Better, 0.002)
-}
-
 // TestQuantiles: they invert their distribution functions, in the tails too.
 func TestQuantiles(t *testing.T) {
 	for _, p := range []float64{1e-200, 1e-15, 1e-9, 1e-4, 0.01, 0.3, 0.4999, 0.5, 0.6, 0.95, 1 - 1e-9} {
@@ -251,31 +220,25 @@ func TestDegenerate(t *testing.T) {
 	three := func(a, b, c float64) []float64 { return []float64{a, b, c} }
 	for i, a := range samples {
 		worse, better, twoSided := SignFlip(a, 1)
-		see("one sample", NewSample(a), three(worse, better, twoSided), WilcoxonSignedRank(a), WilcoxonPratt(a),
-			Holm(a), BenjaminiHochberg(a), ClusteredSE(a, make([]int, len(a))), RepeatsVariance([][]float64{a, a}, [][]float64{a, {0}}))
+		see("one sample", NewSample(a), three(worse, better, twoSided), Holm(a), BenjaminiHochberg(a))
 		for _, p := range parameters {
-			see(fmt.Sprint(a, p), MeanT(a, p), NonInferiorityT(a, p), Gaffke(a, -1, p), GaffkeNonInferiority(a, -1, p),
-				ClusteredSE(a, []int{1, 2, 3}).Interval(p))
+			see(fmt.Sprint(a, p), MeanT(a, p), NonInferiorityT(a, p), Gaffke(a, -1, p), GaffkeNonInferiority(a, -1, p))
 			b := samples[(i+3)%len(samples)]
-			ratio, sums, welch := LogRatioT(a, b, p), RatioOfSums(a, b, p), WelchT(a, b, p)
-			see("two samples", ratio, sums, welch, ratio.NonInferiority(p), sums.NonInferiority(p), sums.Worse(), welch.NonInferiority(p))
+			ratio, sums := LogRatioT(a, b, p), RatioOfSums(a, b, p)
+			see("two samples", ratio, sums, ratio.NonInferiority(p), sums.NonInferiority(p), sums.Worse())
 			sums = RatioOfSums(a, a, p)
-			see("same sample", sums, sums.Better(), LogRatioT(a, a, p), MannWhitney(a, b))
-			boot := NewBootstrap(len(a), 20, 1, func(units []int) float64 { return a[units[0]] })
-			see("bootstrap", boot, boot.Percentile(p), boot.BCa(p))
+			see("same sample", sums, sums.Better(), LogRatioT(a, a, p))
 		}
 	}
 	for _, n := range []int{-1, 0, 1, 2, 30, 1_000_000} {
 		for _, x := range []int{-1, 0, 1, n / 2, n, n + 1} {
-			see("counts", NewMcNemar(x, n-x), LogEAnyLoss(x, n-x), Discordance(n, x, 0))
+			see("counts", NewMcNemar(x, n-x), Discordance(n, x, 0))
 			for _, p := range parameters {
 				z, ni := TangoNonInferiority(n, x, n-x, p)
 				z0, ni0 := TangoNonInferiority(n, 0, x, p)
 				lo, hi := Wilson(float64(x)/float64(n), float64(n), NormalQuantile(p))
 				see(fmt.Sprint("table ", n, x, p), two(z, ni), two(z0, ni0), TangoBeyond(n, x, 0, p), Tango(n, x, 0, p), two(lo, hi),
-					ClopperPearson(x, n, p), ClopperPearsonUpper(x, n, p), Jeffreys(x, n, p), NewcombeIndependent(x, n, n-x, n, p),
-					NewcombePaired(PairedTable{x, n - x, 0, 0}, p), LogENonInferiority(n, x, 0, p, 4), MDE(n, p, 0.8, p),
-					SampleSizeNonInferiority(NonInferiorityPlan{p, 0.8, 0.1, p, 0}), SampleSizeMiller(MillerPlan{p, p, p, 0.1, 0.1, 0, n, p}),
+					MDE(n, p, 0.8, p), SampleSizeNonInferiority(NonInferiorityPlan{p, 0.8, 0.1, p, 0}),
 					CasesNeeded(p, 0.05, p, p), MinCasesConstant(p, p), MinCasesWithoutFlip(p, p))
 			}
 		}

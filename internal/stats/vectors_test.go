@@ -113,19 +113,6 @@ func proportionVectors() map[string]func(*testing.T, json.RawMessage) {
 			lo, hi := Wilson(float64(v.X)/float64(v.N), float64(v.N), critical(v.Conf))
 			nearInterval(t, Interval{lo, hi}, v.Lo, v.Hi)
 		}),
-		"clopper_pearson": each(func(t *testing.T, v one) {
-			nearInterval(t, ClopperPearson(v.X, v.N, v.Conf), v.Lo, v.Hi)
-		}),
-		"clopper_pearson_upper": each(func(t *testing.T, v one) {
-			near(t, "hi", ClopperPearsonUpper(v.X, v.N, v.Conf), v.Hi)
-		}),
-		"jeffreys": each(func(t *testing.T, v one) {
-			nearInterval(t, Jeffreys(v.X, v.N, v.Conf), v.Lo, v.Hi)
-		}),
-		"newcombe_independent": each(func(t *testing.T, v two) {
-			nearInterval(t, NewcombeIndependent(v.XA, v.NA, v.XB, v.NB, v.Conf), v.Lo, v.Hi)
-			near(t, "diff", float64(v.XB)/float64(v.NB)-float64(v.XA)/float64(v.NA), v.Diff)
-		}),
 		"fisher_exact": each(func(t *testing.T, v two) {
 			twoSided, bWorse := FisherExact(v.XA, v.NA, v.XB, v.NB)
 			near(t, "two-sided", twoSided, v.P)
@@ -147,12 +134,6 @@ func pairedVectors() map[string]func(*testing.T, json.RawMessage) {
 		N, Gained, Regressed             int
 		Conf, Diff, Lo, Hi, Margin, Z, P float64
 	}
-	type newcombe struct {
-		N11, N10, N01, N00      int
-		Conf, Diff, Lo, Hi, Phi float64
-		LoCC                    float64 `json:"lo_phi_cc"`
-		HiCC                    float64 `json:"hi_phi_cc"`
-	}
 	return map[string]func(*testing.T, json.RawMessage){
 		"mcnemar_exact": each(func(t *testing.T, v mcnemar) {
 			m := NewMcNemar(v.Regressed, v.Gained)
@@ -171,12 +152,6 @@ func pairedVectors() map[string]func(*testing.T, json.RawMessage) {
 			z, p := TangoNonInferiority(v.N, v.Gained, v.Regressed, v.Margin)
 			near(t, "z", z, v.Z)
 			near(t, "p", p, v.P)
-		}),
-		"newcombe_paired": each(func(t *testing.T, v newcombe) {
-			got := NewcombePaired(PairedTable{v.N11, v.N10, v.N01, v.N00}, v.Conf)
-			nearInterval(t, got.Plain, v.Lo, v.Hi)
-			nearInterval(t, got.Corrected, v.LoCC, v.HiCC)
-			near(t, "phi", got.Phi, v.Phi)
 		}),
 		"gate_paired_binary": each(checkGate),
 	}
@@ -205,8 +180,8 @@ func checkGate(t *testing.T, v gateVector) {
 	near(t, "better", m.MidBetter, v.Better)
 	near(t, "beyond", beyond, v.Beyond)
 	needed := CasesNeeded(Discordance(v.N, v.Gained, v.Regressed), v.Margin, v.Alpha, DefaultPower)
-	if extra := ExtraCases(needed, v.N); needed != v.Needed || extra != v.Extra {
-		t.Errorf("needed %d, extra %d", needed, extra)
+	if needed != v.Needed {
+		t.Errorf("needed %d, want %d", needed, v.Needed)
 	}
 	verdict, flags := "inconclusive", []string{}
 	switch {
@@ -247,26 +222,6 @@ func rankVectors() map[string]func(*testing.T, json.RawMessage) {
 			near(t, "worse", worse, v.Worse)
 			near(t, "better", better, v.Better)
 			near(t, "two-sided", twoSided, v.TwoSided)
-		}),
-		"wilcoxon_exact": each(func(t *testing.T, v entry) {
-			w := WilcoxonSignedRank(v.D)
-			near(t, "V", w.Statistic, v.V)
-			near(t, "worse", w.Worse, v.Worse)
-			near(t, "better", w.Better, v.Better)
-			near(t, "two-sided", w.TwoSided, v.TwoSided)
-		}),
-		"wilcoxon_exact_ties": each(func(t *testing.T, v entry) {
-			w := WilcoxonSignedRank(v.D)
-			near(t, "V", w.Statistic, v.V)
-			near(t, "zeros dropped", w.TwoSided, v.Dropped)
-			near(t, "as coin has it", w.TwoSided, v.CoinWilcoxon)
-			near(t, "Pratt", WilcoxonPratt(v.D).TwoSided, v.Pratt)
-		}),
-		"mann_whitney_exact": each(func(t *testing.T, v entry) {
-			m := MannWhitney(v.A, v.B)
-			near(t, "U", m.Statistic, v.U)
-			near(t, "b greater", m.Better, v.BGreater)
-			near(t, "two-sided", m.TwoSided, v.TwoSided)
 		}),
 	}
 }
@@ -316,17 +271,6 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 		MDE         float64
 		N           int
 	}
-	type miller struct {
-		Alpha   float64 `json:"alpha_two_sided"`
-		Power   float64
-		Omega2  float64
-		Sigma2A float64 `json:"sigma2_a"`
-		Sigma2B float64 `json:"sigma2_b"`
-		KA      int     `json:"k_a"`
-		KB      int     `json:"k_b"`
-		Delta   float64
-		N       int
-	}
 	same := func(t *testing.T, got, want int) {
 		t.Helper()
 		if got != want {
@@ -336,9 +280,6 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 	return map[string]func(*testing.T, json.RawMessage){
 		"sample_size_noninferiority": each(func(t *testing.T, v plan) {
 			same(t, SampleSizeNonInferiority(NonInferiorityPlan{v.Alpha, v.Power, v.Discordance, v.Margin, v.TrueDiff}), v.N)
-		}),
-		"sample_size_miller": each(func(t *testing.T, v miller) {
-			same(t, SampleSizeMiller(MillerPlan{v.Alpha, v.Power, v.Omega2, v.Sigma2A, v.Sigma2B, v.KA, v.KB, v.Delta}), v.N)
 		}),
 		"mde": each(func(t *testing.T, v plan) {
 			near(t, "mde", MDE(v.N, v.Alpha, v.Power, v.Discordance), v.MDE)
