@@ -35,7 +35,7 @@ func (a *app) baselineCommand() *cobra.Command {
 					return err
 				}
 				defer d.Close() //nolint:errcheck // it was only read
-				outputs, err := harness.Outputs(nil)
+				outputs, err := harness.Outputs(a.dir, withTable(nil))
 				if err == nil {
 					_, err = harness.WriteReports(d, outputs, a.out, a.reportOptions())
 				}

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 )
@@ -20,7 +21,7 @@ func (a *app) mergeCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			outputs, err := harness.Outputs(f.Reports)
+			outputs, err := harness.Outputs(a.dir, withTable(f.Reports))
 			if err != nil {
 				return err
 			}
@@ -33,11 +34,24 @@ func (a *app) mergeCommand() *cobra.Command {
 				return err
 			}
 			opened()
-			return a.report(dir, outputs, runOptions{})
+			return a.merged(dir, outputs)
 		},
 	}
 	reportFlags(cmd.Flags(), &f)
 	cmd.Flags().StringVar(&f.Out, "out", "", "run directory (default .evalrun/runs/ID)")
 	completeFormats(cmd)
 	return cmd
+}
+
+// merged reports the run that the shards have become.
+func (a *app) merged(dir string, outputs []harness.Output) error {
+	doc, err := a.openRun(dir)
+	if err != nil {
+		return exit.Incomplete("%w", err)
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	written, err := harness.WriteReports(doc, outputs, a.out, a.reportOptions())
+	a.explain(a.dir.Remember(doc)) // nothing depends on it
+	r := &evalrun.Result{Name: dir, Exit: doc.Gate.Exit, End: doc.End, Reports: written}
+	return a.ended(r, err, runOptions{})
 }

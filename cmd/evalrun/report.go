@@ -17,7 +17,7 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report RUN", Short: "Report a run that has ended, was interrupted, or still goes on", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			outputs, err := harness.Outputs(f.Reports)
+			outputs, err := harness.Outputs(a.dir, withTable(f.Reports))
 			if err != nil {
 				return err
 			}

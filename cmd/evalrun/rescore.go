@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-
-	"github.com/evalrun/evalrun/internal/harness"
 )
 
 // rescoreOptions are the flags of `evalrun rescore`.
@@ -45,10 +43,7 @@ func (a *app) rescoreCommand() *cobra.Command {
 }
 
 // rescore is `evalrun rescore`: a run whose answers are there already.
-func (a *app) rescore(ctx context.Context, name string, o rescoreOptions) (err error) {
-	var files []string
-	if o.Flags, files, err = harness.Rescoring(name, o.suites, o.Flags); err != nil {
-		return err
-	}
-	return a.run(ctx, files, o.runOptions)
+func (a *app) rescore(ctx context.Context, name string, o rescoreOptions) error {
+	o.Rescore = name
+	return a.run(ctx, o.suites, o.runOptions)
 }

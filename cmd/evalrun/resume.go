@@ -6,9 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/verdict"
 )
 
 // resumeOptions are the flags of `evalrun resume`.
@@ -44,67 +43,19 @@ func (a *app) resumeCommand() *cobra.Command {
 
 // resume is `evalrun resume` from top to bottom.
 func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
-	outputs, err := o.outputs()
-	if err != nil {
-		return err
-	}
-	r, err := a.reopen(name, o)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	if r.Finished() {
-		doc := r.Document()
-		verdict.Apply(doc)
-		return a.reportOf(doc, outputs, o.runOptions)
-	}
-	job, err := r.Load(a.getenv)
-	if err == nil {
-		err = job.Bad()
-	}
-	if err == nil {
-		err = r.Settle(job)
-	}
-	if err != nil {
-		return err
-	}
-	session, progress, err := a.watched(job, o.runOptions)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
 	signals, release := a.signals()
 	defer release()
-	plan, err := plan(ctx, session, signals)
-	if err != nil {
-		return err
-	}
-	todo, err := r.Todo(plan)
-	if err != nil {
-		return err
-	}
-	if !o.quiet {
-		a.tellTodo(todo)
-	}
-	a.collectLess()
-	err = session.Resume(ctx, r, plan, todo, progress, signals)
-	release()
-	if err == nil {
-		err = session.Record(r.Dir)
-	}
-	r.Close()
-	return a.reported(err, r.Dir, outputs, o.runOptions)
-}
-
-// reopen opens the run to go on with.
-func (a *app) reopen(name string, o resumeOptions) (*harness.Resumption, error) {
-	defer a.smallHeap()()
-	return harness.Reopen(name, o.Flags, o.errors)
+	shown := a.shown(o.runOptions, release)
+	options := a.options(nil, o.runOptions, signals)
+	options.Errors, options.Progress = o.errors, shown.event
+	shown.opened = a.smallHeap()
+	result, err := evalrun.Resume(ctx, name, options)
+	return a.ended(result, err, o.runOptions)
 }
 
 // tellTodo says what a resumed run will do.
-func (a *app) tellTodo(todo *harness.Todo) {
-	fmt.Fprintf(a.err, "%s to ask, %d to judge again, %d settled\n", diag.Count(todo.Ask, "trial"), todo.Judge, todo.Settled)
+func (a *app) tellTodo(todo *evalrun.Todo) {
+	fmt.Fprintf(a.err, "%s to ask, %d to judge again, %d settled\n", diag.Count(todo.Send, "trial"), todo.Judge, todo.Settled)
 	if todo.Twice > 0 {
 		fmt.Fprintf(a.err, "the run was killed: up to %s that were under way then may be paid twice\n", diag.Count(todo.Twice, "call"))
 	}

@@ -8,18 +8,19 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/reports"
-	"github.com/evalrun/evalrun/runner"
 )
 
 // runOptions are the flags of `evalrun run`.
@@ -67,66 +68,100 @@ func quietFlags(fs *pflag.FlagSet, o *runOptions) {
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial as it ends and of each retry, and list every case")
 }
 
-// outputs are the reports to write. The table that nobody wanted by -o is none of a quiet run's.
-func (o *runOptions) outputs() ([]harness.Output, error) {
-	out, err := harness.Outputs(o.Reports)
-	if err == nil && o.quiet && len(out) > len(o.Reports) {
-		out = out[:len(o.Reports)]
+// reports are the values of -o. A quiet run prints no table that was not wanted.
+func (o *runOptions) reports() []string {
+	if o.quiet {
+		return o.Reports
 	}
-	return out, err
+	return withTable(o.Reports)
+}
+
+// withTable adds the table where nothing else goes to standard output.
+func withTable(formats []string) []string {
+	if slices.ContainsFunc(formats, toStandard) {
+		return formats
+	}
+	return append(slices.Clone(formats), "table")
+}
+
+// toStandard reports whether a value of -o goes to standard output.
+func toStandard(format string) bool {
+	_, path, named := strings.Cut(format, "=")
+	return !named || path == regular.Standard
+}
+
+// options are the flags as package evalrun takes them.
+func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
+	layout := a.reportOptions()
+	layout.Verbose = o.verbose
+	return evalrun.Options{
+		Suites: files, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions, Gate: o.GateOptions,
+		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: o.reports(), Stdout: a.out, Layout: layout,
+		Untrusted: o.Untrusted, Trust: o.Trust, NoContent: o.NoContent,
+		Getenv: a.getenv, Version: buildVersion(), Interrupt: signals,
+	}
 }
 
 // run is `evalrun run` from top to bottom.
 func (a *app) run(ctx context.Context, files []string, o runOptions) error {
-	outputs, err := o.outputs()
-	if err != nil {
-		return err
-	}
-	job, err := a.job(files, o.Flags, o.quiet)
-	if err != nil {
-		return err
-	}
-	if err := a.dir.Check(o.Out); err != nil {
-		return err
-	}
-	session, progress, err := a.watched(job, o)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
 	signals, release := a.signals()
 	defer release()
-	plan, err := plan(ctx, session, signals)
+	shown := a.shown(o, release)
+	options := a.options(files, o, signals)
+	options.Progress = shown.event
+	job, err := evalrun.Load(ctx, options)
 	if err != nil {
 		return err
 	}
-	if plan.Size() == 0 && !o.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
-		return nothing(job, "; --allow-empty makes this no error")
+	if warnings := job.Warnings(); warnings.Len() > 0 && !o.quiet {
+		if err := job.WriteWarnings(a.err, a.errColor()); err != nil {
+			return err
+		}
 	}
-	a.collectLess()
-	dir, err := session.Run(ctx, plan, progress, signals)
-	release()
-	if dir == "" {
-		return err
-	}
-	if err == nil {
-		err = session.Record(dir)
-	}
-	return a.reported(err, dir, outputs, o)
+	result, err := evalrun.Run(ctx, job)
+	return a.ended(result, err, o)
 }
 
-// watched makes a session whose doings are shown.
-func (a *app) watched(job *harness.Job, o runOptions) (*harness.Session, *progress, error) {
-	progress := a.progress(o)
-	session, err := job.Connect(buildVersion(), progress.notice)
-	if err != nil {
-		return nil, nil, err
+// shown shows the events of a run.
+type shown struct {
+	*progress
+	app     *app
+	release func() // gives signals back
+	opened  func() // ends the saving of memory while a run file is read
+}
+
+func (a *app) shown(o runOptions, release func()) *shown {
+	return &shown{progress: a.progress(o), app: a, release: release, opened: func() {}}
+}
+
+func (s *shown) event(e evalrun.Event) {
+	switch e.Kind {
+	case evalrun.EventNotice:
+		s.notice(e.Text)
+	case evalrun.EventOpened, evalrun.EventRead:
+		s.opened()
+	case evalrun.EventResumed:
+		if !s.quiet {
+			s.app.tellTodo(e.Todo)
+		}
+	case evalrun.EventStarted:
+		s.app.collectLess()
+		s.waiting = e.Waiting
+		s.Start(e.Trials)
+	case evalrun.EventTrial:
+		s.Done(e.Result, e.Spent)
+	case evalrun.EventRetry:
+		if s.verbose {
+			s.notice(e.Text)
+		}
+	case evalrun.EventFinished:
+		s.Finish()
+	case evalrun.EventEnded:
+		s.release()
+		s.opened = s.app.smallHeap()
+	case evalrun.EventProblem:
+		s.app.explain(e.Err)
 	}
-	progress.waiting = session.Waiting
-	if o.verbose {
-		session.Retrying = progress.notice
-	}
-	return session, progress, nil
 }
 
 // runHeap is the memory from which garbage is collected as often as it takes to stay there. Large answers would otherwise leave several
@@ -143,28 +178,6 @@ func (a *app) collectLess() {
 		runtime.ReadMemStats(&m)
 		debug.SetMemoryLimit(max(runHeap, int64(2*m.HeapAlloc))) //nolint:gosec // memory has an end
 	}
-}
-
-// reported writes the reports of a run that has just ended, with err if it broke, and gives the exit code. Who
-// was interrupted learns how to go on.
-func (a *app) reported(err error, dir string, outputs []harness.Output, o runOptions) error {
-	a.explain(err) // the journal broke; what is in it can be reported all the same
-	reported := a.report(dir, outputs, o)
-	if err == nil {
-		return reported
-	}
-	a.explain(reported)
-	return exitWith(exit.Worst(exit.Of(err), exit.Of(reported)))
-}
-
-// plan asks the service about its models; a signal meanwhile ends the command.
-func plan(ctx context.Context, session *harness.Session, signals <-chan os.Signal) (*runner.Plan, error) {
-	ctx, signaled := until(ctx, signals)
-	p, err := session.Plan(ctx)
-	if code := signaled(); code != exit.CodeOK {
-		return nil, exit.With(code, errors.New("interrupted before the first call"))
-	}
-	return p, err
 }
 
 // until is a context that ends with a signal, and a function that ends it and gives the exit code that
@@ -240,41 +253,28 @@ func (a *app) openRun(name string) (*journal.Document, error) {
 	return doc, err
 }
 
-// report writes the reports of a run that has just ended and gives its exit code.
-func (a *app) report(dir string, outputs []harness.Output, o runOptions) error {
-	doc, err := a.openRun(dir)
-	if err != nil { // not bad input: something was asked
-		return exit.Incomplete("%w", err)
+// ended says where the run is and how to continue it, and gives the exit code. err is why there is no result, or what failed next to it.
+func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
+	if r == nil {
+		return err
 	}
-	return a.reportOf(doc, outputs, o)
-}
-
-// reportOf is report with the run at hand, which it closes. The history learns of the run.
-func (a *app) reportOf(doc *journal.Document, outputs []harness.Output, o runOptions) error {
-	defer doc.Close() //nolint:errcheck // it was only read
-	options := a.reportOptions()
-	options.Verbose = o.verbose
-	written, err := harness.WriteReports(doc, outputs, a.out, options)
-	a.explain(a.dir.Remember(doc)) // nothing depends on it
-	if err != nil {
-		return exit.With(exit.Worst(doc.Gate.Exit, exit.CodeIncomplete), err)
-	}
+	a.explain(err)
 	switch {
 	case !o.quiet:
-		for _, line := range written {
+		for _, line := range r.Reports {
 			fmt.Fprintln(a.err, line)
 		}
-		fmt.Fprintf(a.err, "run: %s\n", doc.Dir)
-	case doc.Gate.Exit != exit.CodeOK && !slices.ContainsFunc(outputs, harness.Output.Standard):
-		fmt.Fprintf(a.err, "evalrun: %s\n", reports.Verdict(doc))
+		fmt.Fprintf(a.err, "run: %s\n", r.Name)
+	case r.Exit != exit.CodeOK && !slices.ContainsFunc(o.reports(), toStandard):
+		fmt.Fprintf(a.err, "evalrun: %s\n", r.Verdict)
 	}
-	if doc.End != nil && doc.End.Reason == eval.EndStopped && doc.End.Message != "" {
-		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(doc.End.Message))
+	if r.End != nil && r.End.Reason == eval.EndStopped && r.End.Message != "" {
+		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(r.End.Message))
 	}
-	if doc.End == nil || doc.End.Reason != eval.EndCompleted {
-		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", doc.Dir)
+	if r.End == nil || r.End.Reason != eval.EndCompleted {
+		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", r.Name)
 	}
-	return exitWith(doc.Gate.Exit)
+	return exitWith(r.Exit)
 }
 
 // request is a line of --dry-run.

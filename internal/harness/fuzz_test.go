@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // FuzzAnswers holds that a file of answers is refused as bad input, with a line for each mistake, or that each of its
@@ -69,7 +70,7 @@ func FuzzOutputs(f *testing.F) {
 				return // a path would be tried
 			}
 		}
-		out, err := Outputs([]string{a, b})
+		out, err := Outputs(rundir.At(""), []string{a, b})
 		if err != nil {
 			var coded *exit.Error
 			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput {

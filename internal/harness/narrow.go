@@ -2,9 +2,9 @@ package harness
 
 import "github.com/evalrun/evalrun/eval"
 
-// Narrow leaves the given places of the plan and asks nothing else. It comes before Plan. What is left of a suite says nothing
+// Narrow leaves the given places of the plan and asks nothing else. It comes after Settle and before Plan. What is left of a suite says nothing
 // about the whole, so that it is not compared with a baseline.
-func (s *Session) Narrow(places *eval.Places) {
-	s.Flags.Selected, s.Settings.selection = places, &selection{places: places}
-	s.Flags.Baseline, s.Flags.NoBaseline = "", true
+func (j *Job) Narrow(places *eval.Places) {
+	j.Flags.Selected, j.Settings.selection = places, &selection{places: places}
+	j.Flags.Baseline, j.Flags.NoBaseline = "", true
 }

@@ -29,9 +29,8 @@ func (o Output) Standard() bool { return o.Path == "" }
 // standard stands for standard input or standard output where a file is named.
 const standard = regular.Standard
 
-// Outputs reads the values of -o and checks that every path can be written. Without
-// one for standard output the table goes there.
-func Outputs(values []string) ([]Output, error) {
+// Outputs reads the values of -o and checks that every path can be written.
+func Outputs(in rundir.Dir, values []string) ([]Output, error) {
 	var out []Output
 	stdout := ""
 	for _, v := range values {
@@ -52,14 +51,12 @@ func Outputs(values []string) ([]Output, error) {
 		case !hasPath:
 			stdout = name
 		default:
+			path = in.Join(path)
 			if err := rundir.Writable(path); err != nil {
 				return nil, exit.BadInput("the report %s cannot be written: %w", path, err)
 			}
 		}
 		out = append(out, Output{f, path})
-	}
-	if stdout == "" {
-		out = append(out, Output{reports.Lookup("table"), ""})
 	}
 	return out, nil
 }

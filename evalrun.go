@@ -1,0 +1,246 @@
+// Package evalrun tests prompts: it sends the cases of YAML suites to a model, scores the answers, compares runs, and says by an exit code
+// whether the result is good enough. It is the command evalrun without a terminal; both run suites the same way, with retries, limits,
+// resuming and the gate.
+//
+// The usual order: Load, then Run, then Report or Compare. Resume continues a run that was interrupted.
+//
+// Any number of runs may be in progress in one process, in any folders.
+package evalrun
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Options say what to run and how. All are optional but Suites.
+type Options struct {
+	// Dir is the folder in which relative paths begin and which has .evalrun, with runs, history and cache. "" is the working directory.
+	Dir string
+	// Suites are files. With Sources.Rescore they may be left out: then they are those of that run.
+	Suites []string
+	// Emulator answers from a script instead of a service: eval.DemoScript, or a file. It is short for Service.Emulator.
+	Emulator string
+
+	Service   eval.ServiceOptions
+	Limits    eval.LimitOptions
+	Selection eval.SelectionOptions
+	Sources   eval.SourceOptions
+	Gate      eval.GateOptions
+
+	// Vars replace variables of every case.
+	Vars map[string]string
+	// Seed is that of the sample and of what the emulator draws.
+	Seed uint64
+	// Out is the run directory; "" is one below .evalrun/runs.
+	Out string
+	// Reports are written when the run has ended, each as FORMAT=PATH, or FORMAT for Stdout.
+	Reports []string
+	// Stdout takes the reports without a path. nil discards them.
+	Stdout io.Writer
+	// Layout is how reports on Stdout look.
+	Layout reports.Options
+	// Untrusted suites can neither choose the service nor read the environment.
+	Untrusted bool
+	// Trust allows a run that somebody else made to name the service and start programs, when it is resumed or rescored.
+	Trust bool
+	// NoContent keeps prompts and answers out of all files.
+	NoContent bool
+	// Errors makes Resume send the errors of a complete run again.
+	Errors bool
+	// Scorers are custom kinds, in addition to the built-in ones.
+	Scorers []scorers.Kind
+	// Getenv replaces os.Getenv for the EVALRUN_* variables.
+	Getenv func(name string) string
+	// Version is recorded in the run file and sent as user agent.
+	Version string
+	// Progress receives what happens, from one goroutine at a time but for notices.
+	Progress func(Event)
+	// Interrupt ends a run early: after the first value no new call is made and those under way may finish, the second abandons them.
+	// Canceling the context abandons them at once. Either way Resume continues the run.
+	Interrupt <-chan os.Signal
+}
+
+// flags are the options as the harness takes them.
+func (o *Options) flags() harness.Flags {
+	f := harness.Flags{
+		Options: eval.Options{
+			ServiceOptions: o.Service, LimitOptions: o.Limits, SelectionOptions: o.Selection, SourceOptions: o.Sources, GateOptions: o.Gate,
+			Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted, NoContent: o.NoContent,
+		},
+		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust,
+	}
+	if o.Emulator != "" {
+		f.Emulator = o.Emulator
+	}
+	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers} {
+		*path = f.Dir.Join(*path)
+	}
+	return f
+}
+
+func (o *Options) getenv() func(string) string {
+	if o.Getenv != nil {
+		return o.Getenv
+	}
+	return os.Getenv
+}
+
+func (o *Options) emit(e Event) {
+	if o.Progress != nil {
+		o.Progress(e)
+	}
+}
+
+// Job is suites with the settings by which they run.
+type Job struct {
+	options Options
+	outputs []harness.Output
+	job     *harness.Job
+}
+
+// Load reads and checks suites, and settles where they are sent and within which limits: options win over the environment, the environment
+// over the suites. It sends nothing. The error lists every problem with file, line, column and a hint.
+func Load(_ context.Context, o Options) (*Job, error) {
+	outputs, err := harness.Outputs(rundir.At(o.Dir), o.Reports)
+	if err != nil {
+		return nil, err
+	}
+	flags, files := o.flags(), o.Suites
+	if flags.Rescore != "" {
+		if flags, files, err = harness.Rescoring(flags.Rescore, files, flags); err != nil {
+			return nil, err
+		}
+	}
+	if len(files) == 0 {
+		return nil, exit.BadInput("no suite is named")
+	}
+	job, err := harness.Load(files, flags, o.getenv())
+	if err == nil {
+		err = job.Bad()
+	}
+	if err == nil {
+		err = job.Settle()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Job{o, outputs, job}, nil
+}
+
+// Suites are the suites of the job, read-only.
+func (j *Job) Suites() []*suite.Suite { return j.job.Suites }
+
+// Warnings are what Load found that is no error.
+func (j *Job) Warnings() diag.List { return j.job.Diags }
+
+// WriteWarnings writes the warnings with their source lines, as the command does.
+func (j *Job) WriteWarnings(w io.Writer, color bool) error { return j.job.Tell(w, color) }
+
+// Trials yields what would be sent, in the order of the suites. It sends nothing.
+func (j *Job) Trials(yield func(*eval.Trial) bool) {
+	for t := range j.job.Plan().Trials() {
+		if !yield(&t.Trial) {
+			return
+		}
+	}
+}
+
+// Narrow leaves the trials at the given places of Trials. The rest of a suite says nothing about the whole, so that it is not compared with
+// a baseline.
+func (j *Job) Narrow(places *eval.Places) { j.job.Narrow(places) }
+
+// Result is how a run ended.
+type Result struct {
+	// Dir is the run directory, absolute, and Name the same as it was named or chosen, for commands.
+	Dir, Name string
+	// Exit is the exit code of the command: 0 the gate holds, 1 it does not, 3 it cannot be decided, 4 the run is incomplete, 130 or 143 a
+	// signal ended it. Failed trials without a gate are 1, errors 4.
+	Exit int
+	// Verdict is that in words, on one line.
+	Verdict string
+	// Counts are the outcomes of the trials.
+	Counts eval.Counts
+	// End is why the run ended; nil when that could not be written.
+	End *eval.End
+	// Reports are those written, as FORMAT: PATH.
+	Reports []string
+}
+
+// Open opens the run file. The caller closes the document.
+func (r *Result) Open() (*journal.Document, error) { return journal.Open(r.Dir) }
+
+// ExitCode is the exit code that the command gives an error of this package: 2 for bad input, 4 for a service that cannot be used, 0 for nil.
+func ExitCode(err error) int { return exit.Of(err) }
+
+// Report writes a run in one of the formats of package reports. dir is a run directory, a run file, the id of a run or `latest`.
+func Report(_ context.Context, w io.Writer, dir, format string) error {
+	f := reports.Lookup(format)
+	if f == nil {
+		return exit.BadInput("there is no report format %q; %s", format, diag.DidYouMean(format, reports.Names()))
+	}
+	doc, err := rundir.At("").Open(dir)
+	if err != nil {
+		return err
+	}
+	verdict.Apply(doc)
+	return errors.Join(f.Write(w, doc, reports.Options{}), doc.Close())
+}
+
+// CompareOptions say how two runs are compared. All are optional.
+type CompareOptions struct {
+	// Dir is as in Options.
+	Dir string
+	// Rule gives metrics a verdict; without a margin there are estimates only.
+	Rule eval.RuleOptions
+	// Suite is the only suite to compare.
+	Suite string
+}
+
+// Comparison is the outcome of Compare. Runs that cannot be compared, such as one with itself, are eval.Invalid, with the reason.
+type Comparison = eval.Comparison
+
+// Compare compares two runs arm by arm. base and head are run directories, ids, `latest`, names of baselines or exported files.
+func Compare(_ context.Context, base, head string, o CompareOptions) (*Comparison, error) {
+	rule, err := verdict.RuleOf(o.Rule)
+	if err != nil {
+		return nil, err
+	}
+	dir := rundir.At(o.Dir)
+	open := func(name string) (*journal.Document, error) {
+		path, err := dir.FindBaseline(name)
+		if err != nil {
+			return nil, exit.BadInput("%w", err)
+		}
+		return dir.Open(path)
+	}
+	before, err := open(base)
+	if err != nil {
+		return nil, err
+	}
+	defer before.Close() //nolint:errcheck // it was only read
+	after, err := open(head)
+	if err != nil {
+		return nil, err
+	}
+	defer after.Close() //nolint:errcheck // it was only read
+	if before.Run.ID == after.Run.ID {
+		side := eval.Compared{Run: before.Run.ID, StartedAt: before.Run.StartedAt}
+		return &Comparison{Base: side, Head: side, Verdict: eval.Invalid, Why: "a run is compared with itself", Arms: []eval.ArmComparison{}}, nil
+	}
+	return verdict.Compare(before, after, verdict.Comparing{
+		Base: base, Head: head, Suite: o.Suite, Rules: func(string) *eval.BaselineRule { return rule },
+	})
+}

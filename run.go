@@ -1,0 +1,234 @@
+package evalrun
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// Event is something that happens while a run is in progress. Which fields are set depends on its kind.
+type Event struct {
+	Kind EventKind
+	// Trials is how many trials are about to run, at EventStarted.
+	Trials int
+	// Waiting says what the run waits for now, "" when for nothing; it may be called until EventFinished. At EventStarted.
+	Waiting func() string
+	// Result is a trial that has ended, and Spent what the run has cost so far, at EventTrial.
+	Result *eval.Result
+	Spent  eval.Spent
+	// Text is what a person should know, at EventNotice and EventRetry.
+	Text string
+	// Todo is what is left of a run that is resumed, at EventResumed.
+	Todo *Todo
+	// Err is what failed, at EventProblem.
+	Err error
+}
+
+// EventKind says what has happened.
+type EventKind int
+
+// Kinds of events, in the order of a run.
+const (
+	EventNotice   EventKind = iota // at any time
+	EventOpened                    // a run file was opened to resume it
+	EventResumed                   // it is known what is left of the run
+	EventStarted                   // the first trial is about to run
+	EventTrial                     // a trial has ended
+	EventRetry                     // an attempt failed, and there will be another
+	EventFinished                  // no more results come
+	EventProblem                   // something failed that does not end the run
+	EventEnded                     // the run file is about to be read for the reports
+	EventRead                      // it was read
+)
+
+// Todo is what is left of a run that is resumed.
+type Todo struct {
+	Send    int      // trials to send
+	Judge   int      // recorded answers that only have to be judged again
+	Settled int      // trials that stay as they are
+	Twice   int      // calls that were under way when the run was killed: they may be made twice, at most so many
+	Dropped []string // recorded trials, by case and arm, that the suites do not have any more
+}
+
+// Run runs a job. A gate that does not hold is a Result; the error says that nothing was sent, or that the run broke off, in which case
+// there is a Result too if there is a run file.
+func Run(ctx context.Context, j *Job) (*Result, error) {
+	o := &j.options
+	if err := j.job.Flags.Dir.Check(o.Out); err != nil {
+		return nil, err
+	}
+	session, err := j.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	plan, err := o.plan(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Size() == 0 && !o.Selection.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
+		return nil, exit.Incomplete("no trial is selected%s; --allow-empty makes this no error", j.job.Hint())
+	}
+	dir, err := session.Run(ctx, plan, &watch{o, session}, o.Interrupt)
+	if dir == "" {
+		return nil, err
+	}
+	return j.end(session, dir, err)
+}
+
+// Resume continues a run: it sends what is missing, never what was judged. Suites, service and settings are those of the run; limits of the
+// options win. A run that is complete sends nothing and has the Result of its gate.
+func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
+	flags := o.flags()
+	outputs, err := harness.Outputs(flags.Dir, o.Reports)
+	if err != nil {
+		return nil, err
+	}
+	r, err := harness.Reopen(dir, flags, o.Errors)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	o.emit(Event{Kind: EventOpened})
+	j := &Job{options: o, outputs: outputs}
+	if r.Finished() {
+		doc := r.Document()
+		verdict.Apply(doc)
+		return j.report(flags.Dir, doc)
+	}
+	if j.job, err = r.Load(o.getenv()); err == nil {
+		err = j.job.Bad()
+	}
+	if err == nil {
+		err = r.Settle(j.job)
+	}
+	if err != nil {
+		return nil, err
+	}
+	session, err := j.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	plan, err := o.plan(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	todo, err := r.Todo(plan)
+	if err != nil {
+		return nil, err
+	}
+	o.emit(Event{Kind: EventResumed, Todo: &Todo{
+		Send: todo.Ask, Judge: todo.Judge, Settled: todo.Settled, Twice: todo.Twice, Dropped: todo.Dropped,
+	}})
+	err = session.Resume(ctx, r, plan, todo, &watch{&o, session}, o.Interrupt)
+	path := r.Dir
+	r.Close()
+	return j.end(session, path, err)
+}
+
+// connect opens the way to the service.
+func (j *Job) connect() (*harness.Session, error) {
+	o := &j.options
+	session, err := j.job.Connect(o.Version, func(text string) { o.emit(Event{Kind: EventNotice, Text: text}) })
+	return session, err
+}
+
+// plan calls the service about its models; an interruption meanwhile ends the run before it begins.
+func (o *Options) plan(ctx context.Context, session *harness.Session) (*runner.Plan, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	caught := make(chan os.Signal, 1)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case sig := <-o.Interrupt:
+			caught <- sig
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	plan, err := session.Plan(ctx)
+	cancel()
+	<-watched
+	select {
+	case sig := <-caught:
+		return nil, exit.With(exit.OfSignal(sig.String()), errors.New("interrupted before the first call"))
+	default:
+		return plan, err
+	}
+}
+
+// watch passes what a run says on.
+type watch struct {
+	options *Options
+	session *harness.Session
+}
+
+// Start says how many trials there are.
+func (w *watch) Start(trials int) {
+	w.session.Retrying = func(text string) { w.options.emit(Event{Kind: EventRetry, Text: text}) }
+	w.options.emit(Event{Kind: EventStarted, Trials: trials, Waiting: w.session.Waiting})
+}
+
+// Done passes a result on.
+func (w *watch) Done(r *eval.Result, spent eval.Spent) {
+	w.options.emit(Event{Kind: EventTrial, Result: r, Spent: spent})
+}
+
+// Finish says that no more results come.
+func (w *watch) Finish() { w.options.emit(Event{Kind: EventFinished}) }
+
+// end records answers, and reports a run that has just ended; broken is why it broke off, if it did.
+func (j *Job) end(session *harness.Session, dir string, broken error) (*Result, error) {
+	if broken == nil {
+		broken = session.Record(dir)
+	}
+	o := &j.options
+	in := j.job.Flags.Dir
+	o.emit(Event{Kind: EventEnded})
+	doc, err := rundir.At("").Open(dir)
+	o.emit(Event{Kind: EventRead})
+	if err != nil { // not bad input: something was sent
+		return nil, errors.Join(broken, exit.Incomplete("%w", err))
+	}
+	verdict.Apply(doc)
+	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
+	if broken != nil {
+		result.Exit = exit.Worst(result.Exit, exit.Of(broken))
+	}
+	return result, errors.Join(broken, err)
+}
+
+// report writes the reports of a run and adds it to the history. It closes the document.
+func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
+	defer doc.Close() //nolint:errcheck // it was only read
+	o := &j.options
+	stdout := o.Stdout
+	if stdout == nil {
+		stdout = io.Discard
+	}
+	written, err := harness.WriteReports(doc, j.outputs, stdout, o.Layout)
+	if problem := in.Remember(doc); problem != nil { // nothing depends on it
+		o.emit(Event{Kind: EventProblem, Err: problem})
+	}
+	result := &Result{
+		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: reports.Verdict(doc),
+		Counts: doc.Summary.Counts, End: doc.End, Reports: written,
+	}
+	if err != nil {
+		result.Exit = exit.Worst(result.Exit, exit.CodeIncomplete)
+		err = exit.With(result.Exit, err)
+	}
+	return result, err
+}
