@@ -16,7 +16,7 @@ func (r *run) chat(ctx context.Context, a *asked) error {
 	for k := len(out.Turns) + 1; k <= turns; k++ {
 		t := a.trial.turn(out.Turns)
 		out.Request = &t.Request
-		one, err := r.turn(ctx, t)
+		one, err := r.keptTurn(ctx, a, t, k)
 		if k == 1 {
 			*out.Timing = one.Timing
 		} else {
@@ -35,9 +35,6 @@ func (r *run) chat(ctx context.Context, a *asked) error {
 		}
 		if one.Block() != "" {
 			break
-		}
-		if k < turns {
-			r.keepTurn(a, &one, k)
 		}
 		if k < turns && strings.TrimSpace(one.Text()) == "" {
 			return a.inTurn(k, eval.Errorf(eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on", one.Candidates[0].FinishReason))
@@ -60,6 +57,17 @@ func (a *asked) resumeChat() {
 		}
 		out.Usage.Add(&before.Usage)
 	}
+}
+
+// keptTurn asks the k-th turn, and writes it down when the chat goes on.
+func (r *run) keptTurn(ctx context.Context, a *asked, t *Planned, k int) (eval.Turn, error) {
+	ctx, written := r.writing(ctx)
+	defer written()
+	one, err := r.turn(ctx, t)
+	if err == nil && k < a.trial.Request.Turns() && empty(&one.Response) == nil && one.Block() == "" {
+		r.keepTurn(a, &one, k)
+	}
+	return one, err
 }
 
 // keepTurn writes down the k-th turn of a chat that goes on.

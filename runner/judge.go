@@ -169,6 +169,8 @@ func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.J
 	}
 	one, first := r.replies.take(t.ID)
 	if first {
+		ctx, written := r.writing(ctx)
+		defer written()
 		r.askJudge(ctx, t, q, one, a.anew[t.ID])
 		if one.before {
 			a.known(q, t.ID)

@@ -41,6 +41,9 @@ type Config struct {
 	Anew bool
 	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
 	Keeper eval.Keeper
+	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
+	// Optional.
+	Writing func(ctx context.Context) (calling context.Context, written func())
 }
 
 // Recorded is what is known of a trial from before.
@@ -161,6 +164,7 @@ type asked struct {
 	kept   map[string]eval.Judgement // what judges replied before, by id
 	before map[string]string         // ids of questions that were answered before, by their keys
 	anew   map[string]bool           // ids of those that are asked anew
+	noted  bool                      // the answer is written down
 	denied *eval.Error               // why no more judges are asked about the answer; nil while they are
 }
 
@@ -269,9 +273,10 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 // keepAnswer writes down an answer that waits to be scored.
 func (r *run) keepAnswer(a *asked) {
 	one := &a.result
-	if r.Keeper == nil || one.Response == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
+	if r.Keeper == nil || a.noted || one.Response == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
 		return
 	}
+	a.noted = true
 	r.Keeper.KeepAnswer(&eval.Answer{
 		ID: one.ID, N: one.N, Model: one.Model, Request: one.Request, Response: one.Response, Turns: one.Turns, Usage: one.Usage, Timing: one.Timing,
 	})
@@ -361,6 +366,12 @@ func (r *run) call(ctx context.Context, a *asked) error {
 	if t.Request.Live {
 		return r.chat(ctx, a)
 	}
+	further := len(t.Judges())+len(t.References()) > 0
+	if further {
+		var written func()
+		ctx, written = r.writing(ctx)
+		defer written()
+	}
 	resp, err := r.generate(ctx, t, a.result.Timing)
 	if err != nil {
 		return err
@@ -370,7 +381,18 @@ func (r *run) call(ctx context.Context, a *asked) error {
 		return err
 	}
 	a.answered()
+	if further {
+		r.keepAnswer(a)
+	}
 	return nil
+}
+
+// writing lets a call count as under way until its answer is written down.
+func (r *run) writing(ctx context.Context) (context.Context, func()) {
+	if r.Writing == nil {
+		return ctx, func() {}
+	}
+	return r.Writing(ctx)
 }
 
 // answered makes what scorers look at of the answer that came.

@@ -363,3 +363,34 @@ func TestEmbeddingsAreLimited(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A call whose answer is not written down yet keeps its slot, so that no more calls are lost by a kill than may be under way. Counting what
+// the service did not report takes no further slot.
+func TestSlotsUntilWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		ledger := NewLedger(LedgerConfig{Concurrency: 1, Rates: Rates{TokensPerMinute: 1_000_000}, CountOutput: true})
+		s := ledger.Limit(f)
+		ctx, written := Writing(t.Context())
+		if _, err := s.Generate(ctx, &eval.Call{Request: eval.Request{Model: "m"}}); err != nil {
+			t.Fatal(err)
+		}
+		second := make(chan error, 1)
+		go func() {
+			_, err := s.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m"}})
+			second <- err
+		}()
+		synctest.Wait()
+		if n := len(f.times); n != 1 {
+			t.Errorf("%d calls were sent before the first answer was written down, want 1", n)
+		}
+		written()
+		written() // again does nothing
+		if err := <-second; err != nil {
+			t.Error(err)
+		}
+		if n := len(f.times); n != 2 {
+			t.Errorf("%d calls were sent in the end, want 2", n)
+		}
+	})
+}

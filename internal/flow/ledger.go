@@ -179,8 +179,8 @@ func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		return nil, err
 	}
 	resp, err := s.Service.Generate(ctx, call)
-	s.ledger.leave()
 	if err != nil {
+		s.ledger.leave()
 		s.ledger.settle(held, costOf(eval.AsError(err), held.reserved))
 		return nil, err
 	}
@@ -188,7 +188,29 @@ func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		resp.Usage = s.usage(ctx, call, resp)
 	}
 	s.ledger.settle(held, s.ledger.price(call.Model, resp.Usage))
+	if p, _ := ctx.Value(placeKey{}).(*place); p != nil {
+		p.leave = s.ledger.leave
+	} else {
+		s.ledger.leave()
+	}
 	return resp, nil
+}
+
+// place is the slot of a call whose answer is not written down yet.
+type place struct{ leave func() }
+
+type placeKey struct{}
+
+// Writing lets the call that is made with the context count as under way until written is called: a process that is killed loses what is
+// not written down, and that is to be no more than the calls that may be under way at once.
+func Writing(ctx context.Context) (calling context.Context, written func()) {
+	p := &place{}
+	return context.WithValue(ctx, placeKey{}, p), func() {
+		if p.leave != nil {
+			p.leave()
+			p.leave = nil
+		}
+	}
 }
 
 // price is what a call with a usage costs: one token at least, since no call is for nothing.
@@ -209,12 +231,19 @@ func costOf(e *eval.Error, reserved amount) amount {
 }
 
 func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, amount{})
+	return s.count(ctx, call, true)
+}
+
+// count counts tokens, with a slot or for a caller that has one.
+func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, error) {
+	held, err := s.ledger.admit(ctx, call.Model, &call.Timing, amount{}, slot)
 	if err != nil {
 		return 0, err
 	}
 	n, err := s.Service.CountTokens(ctx, call)
-	s.ledger.leave()
+	if slot {
+		s.ledger.leave()
+	}
 	s.ledger.settle(held, amount{})
 	return n, err
 }
@@ -243,7 +272,7 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 		for _, c := range resp.Candidates {
 			ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
 		}
-		if n, err := s.CountTokens(ctx, ask); err == nil { // without it the estimate stands
+		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate stands
 			u.OutputTokens, u.Source = n, eval.UsageCounted
 			u.TotalTokens = u.PromptTokens + u.OutputTokens + u.ToolUseTokens
 		}
@@ -251,9 +280,14 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 	return u
 }
 
-// acquire waits until a call that may cost so many tokens can be made, and counts it. The error
+// acquire takes a slot when a call that may cost so many tokens can be made, and counts it. The error
 // is of kind budget when it never can, of kind canceled when the run ends meanwhile.
 func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing, cost amount) (*entry, error) {
+	return l.admit(ctx, model, timing, cost, true)
+}
+
+// admit is acquire, with a slot or for a caller that has one.
+func (l *Ledger) admit(ctx context.Context, model string, timing *eval.Timing, cost amount, slot bool) (*entry, error) {
 	if isClosed(l.cfg.Stop) {
 		return nil, errStopped()
 	}
@@ -284,11 +318,16 @@ func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing,
 		}
 	}
 	for {
-		if !l.enter(ctx) {
+		if slot && !l.enter(ctx) {
 			return nil, errStopped()
 		}
+		leave := func() {
+			if slot {
+				l.leave()
+			}
+		}
 		if !l.paced(ctx, l.meter) { // with a slot, so that the call leaves when its time has come
-			l.leave()
+			leave()
 			return nil, errStopped()
 		}
 		held, wait, changed, err := l.try(model, meters, cost) // a caller that has to wait counts as a waiter from then on
@@ -296,7 +335,7 @@ func (l *Ledger) acquire(ctx context.Context, model string, timing *eval.Timing,
 			timing.Attempts++
 			return held, nil
 		}
-		l.leave()
+		leave()
 		if err != nil {
 			return nil, err
 		}

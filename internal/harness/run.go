@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -223,7 +224,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
-		Keeper: c,
+		Keeper: c, Writing: flow.Writing,
 	}
 	s.ledger.Book(c.journal.Booked)
 	if c.early != nil {
