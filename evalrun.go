@@ -10,6 +10,7 @@ package evalrun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -58,6 +59,8 @@ type Options struct {
 	Trust bool
 	// NoContent keeps prompts and answers out of all files.
 	NoContent bool
+	// NoHistory leaves the run out of the history of Dir.
+	NoHistory bool
 	// Errors makes Resume send the errors of a complete run again.
 	Errors bool
 	// Scorers are custom kinds, in addition to the built-in ones.
@@ -80,7 +83,7 @@ func (o *Options) flags() harness.Flags {
 			ServiceOptions: o.Service, LimitOptions: o.Limits, SelectionOptions: o.Selection, SourceOptions: o.Sources, GateOptions: o.Gate,
 			Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted, NoContent: o.NoContent,
 		},
-		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust,
+		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory,
 	}
 	if o.Emulator != "" {
 		f.Emulator = o.Emulator
@@ -109,6 +112,7 @@ type Job struct {
 	options Options
 	outputs []harness.Output
 	job     *harness.Job
+	part    bool // of what the suites have
 }
 
 // Load reads and checks suites, and settles where they are sent and within which limits: options win over the environment, the environment
@@ -137,7 +141,7 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{o, outputs, job}, nil
+	return &Job{options: o, outputs: outputs, job: job}, nil
 }
 
 // Suites are the suites of the job, read-only.
@@ -158,9 +162,21 @@ func (j *Job) Trials(yield func(*eval.Trial) bool) {
 	}
 }
 
-// Narrow leaves the trials at the given places of Trials. The rest of a suite says nothing about the whole, so that it is not compared with
-// a baseline.
-func (j *Job) Narrow(places *eval.Places) { j.job.Narrow(places) }
+// Narrow leaves the trials at the given places of Trials. A part of a suite says nothing about the whole: it is not compared with a baseline,
+// and Result.Open applies no gate to it.
+func (j *Job) Narrow(places *eval.Places) {
+	j.job.Narrow(places)
+	j.part = true
+}
+
+// Hint says which option selects nothing, and what it could have meant; "" when that is not known.
+func (j *Job) Hint() string { return j.job.Hint() }
+
+// Service is where the job sends to, as far as that is known before it runs. Its address is "" when there is none.
+func (j *Job) Service() eval.RunService { return j.job.Settings.Service }
+
+// SetOut changes Options.Out before the job runs.
+func (j *Job) SetOut(dir string) { j.options.Out, j.job.Flags.Out = dir, dir }
 
 // Result is how a run ended.
 type Result struct {
@@ -177,10 +193,28 @@ type Result struct {
 	End *eval.End
 	// Reports are those written, as FORMAT: PATH.
 	Reports []string
+
+	part bool
 }
 
-// Open opens the run file. The caller closes the document.
-func (r *Result) Open() (*journal.Document, error) { return journal.Open(r.Dir) }
+// Open opens the run, with its gate applied. The caller closes the document.
+func (r *Result) Open() (*journal.Document, error) {
+	doc, err := journal.Open(r.Dir)
+	if err == nil && !r.part {
+		verdict.Apply(doc)
+	}
+	return doc, err
+}
+
+// WriteError writes an error of this package as the command does: problems of files with their source lines and hints.
+func WriteError(w io.Writer, err error, color bool) error {
+	var bad *harness.BadFiles
+	if errors.As(err, &bad) {
+		return bad.Tell(w, color)
+	}
+	_, err = fmt.Fprintln(w, diag.Clean(err.Error()))
+	return err
+}
 
 // ExitCode is the exit code that the command gives an error of this package: 2 for bad input, 4 for a service that cannot be used, 0 for nil.
 func ExitCode(err error) int { return exit.Of(err) }

@@ -219,12 +219,14 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		stdout = io.Discard
 	}
 	written, err := harness.WriteReports(doc, j.outputs, stdout, o.Layout)
-	if problem := in.Remember(doc); problem != nil { // nothing depends on it
-		o.emit(Event{Kind: EventProblem, Err: problem})
+	if !o.NoHistory {
+		if problem := in.Remember(doc); problem != nil { // nothing depends on it
+			o.emit(Event{Kind: EventProblem, Err: problem})
+		}
 	}
 	result := &Result{
 		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: reports.Verdict(doc),
-		Counts: doc.Summary.Counts, End: doc.End, Reports: written,
+		Counts: doc.Summary.Counts, End: doc.End, Reports: written, part: j.part,
 	}
 	if err != nil {
 		result.Exit = exit.Worst(result.Exit, exit.CodeIncomplete)

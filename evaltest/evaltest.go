@@ -17,15 +17,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -82,65 +80,56 @@ type Options struct {
 // in the suite are fatal, each with its place and a hint.
 func Run(t *testing.T, file string, o Options) {
 	t.Helper()
-	flags, err := o.flags()
+	options, err := o.options(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Getenv == nil {
-		o.Getenv = os.Getenv
-	}
-	job, err := harness.Load([]string{file}, flags, o.Getenv)
-	if err == nil {
-		err = job.Bad()
-	}
-	if err == nil {
-		err = job.Settle()
-	}
+	log := t
+	options.Progress = func(e evalrun.Event) { show(log, e) }
+	job, err := evalrun.Load(t.Context(), options)
 	if err != nil {
 		t.Fatal(words(err))
 	}
-	one := job.Suites[0]
+	one := job.Suites()[0]
 	t.Run(one.Name, func(t *testing.T) {
 		t.Helper()
-		if job.Diags.Len() > 0 { // warnings
-			t.Log(told(&job.Files))
+		log = t
+		if warnings := job.Warnings(); warnings.Len() > 0 {
+			var out bytes.Buffer
+			_ = job.WriteWarnings(&out, false) // a buffer takes everything
+			t.Log("\n" + strings.TrimRight(out.String(), "\n"))
 		}
-		if testing.Short() && flags.Emulator == "" && flags.Replay == "" {
+		if testing.Short() && options.Emulator == "" && options.Sources.Replay == "" {
 			t.Skip("-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by Options.Replay, or use Options.Emulator")
 		}
-		if job.Settings.Service.BaseURL == "" && flags.Replay == "" {
+		if job.Service().BaseURL == "" && options.Sources.Replay == "" {
 			t.Fatal("no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
 				"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers")
 		}
-		session, err := job.Connect(version(), func(text string) { t.Log(diag.Clean(text)) })
-		if err != nil {
-			t.Fatal(words(err))
-		}
-		defer session.Close()
-		(&suiteTest{t: t, suite: one, session: session, options: &o}).run()
+		(&suiteTest{t: t, suite: one, job: job, options: &o}).run()
 	})
 }
 
-// flags are the options as those of the command. With -short, what was recorded is replayed.
-func (o *Options) flags() (harness.Flags, error) {
-	f := harness.Flags{Scorers: o.Scorers, Options: eval.Options{
-		ServiceOptions: eval.ServiceOptions{
+// options are those of package evalrun. With -short, what was recorded is replayed.
+func (o *Options) options(file string) (evalrun.Options, error) {
+	f := evalrun.Options{
+		Suites: []string{file}, Emulator: o.Emulator,
+		Service: eval.ServiceOptions{
 			BaseURL: o.BaseURL, APIVersion: o.APIVersion, HeaderPrefix: o.HeaderPrefix, Auth: o.Auth, Project: o.Project,
-			Emulator: o.Emulator,
 		},
-		LimitOptions: eval.LimitOptions{
+		Limits: eval.LimitOptions{
 			Concurrency: o.Concurrency, Attempts: o.Attempts, BudgetCalls: o.BudgetCalls, BudgetTokens: o.BudgetTokens, Timeout: o.Timeout,
 		},
-		SelectionOptions: eval.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
-		SourceOptions:    eval.SourceOptions{Replay: o.Replay, Record: o.Record},
-		GateOptions:      eval.GateOptions{Baseline: o.Baseline, NoBaseline: o.NoBaseline},
-		Vars:             o.Vars, Seed: o.Seed,
-	}}
+		Selection: eval.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
+		Sources:   eval.SourceOptions{Replay: o.Replay, Record: o.Record},
+		Gate:      eval.GateOptions{Baseline: o.Baseline, NoBaseline: o.NoBaseline},
+		Vars:      o.Vars, Seed: o.Seed, Scorers: o.Scorers, Getenv: o.Getenv, Version: version(), NoHistory: true,
+	}
 	if testing.Short() && f.Emulator == "" {
-		f.Replay, f.Record = cmp.Or(f.Replay, f.Record), ""
+		f.Sources.Replay, f.Sources.Record = cmp.Or(o.Replay, o.Record), ""
 	}
 	switch {
-	case f.Emulator != "" && f.Replay != "":
+	case f.Emulator != "" && f.Sources.Replay != "":
 		return f, errors.New("evaltest: Options.Emulator and Options.Replay are two places for answers to come from: choose one")
 	case o.Timeout < 0:
 		return f, fmt.Errorf("evaltest: Options.Timeout is %s, and takes a time above zero", o.Timeout)
@@ -165,20 +154,15 @@ func (o *Options) flags() (harness.Flags, error) {
 // maxBudget is the most that suites take, too.
 const maxBudget = 1<<31 - 1
 
-// words are an error as people read it: mistakes in files with their lines.
+// words are an error as people read it: problems in files with their lines.
 func words(err error) string {
-	var mistakes *harness.BadFiles
-	if errors.As(err, &mistakes) {
-		return told(mistakes.Files)
-	}
-	return diag.Clean(err.Error())
-}
-
-// told are mistakes and warnings, on lines of their own.
-func told(f *harness.Files) string {
 	var out bytes.Buffer
-	_ = f.Tell(&out, false) // a buffer takes everything
-	return "\n" + strings.TrimRight(out.String(), "\n")
+	_ = evalrun.WriteError(&out, err, false) // a buffer takes everything
+	text := strings.TrimRight(out.String(), "\n")
+	if strings.Contains(text, "\n") {
+		text = "\n" + text
+	}
+	return text
 }
 
 // version is that of the evalrun which the test is built with.

@@ -17,7 +17,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 		"Options.Timeout is -1s":               {Timeout: -time.Second},
 		"choose one":                           {Emulator: Demo, Replay: "answers"},
 	} {
-		if _, err := o.flags(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := o.options("suite.yaml"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}

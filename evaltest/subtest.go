@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 )
 
 // subtest is a subtest that begins before it is known what it tells. Only package testing knows which ones -run and -skip
@@ -55,23 +55,25 @@ func (s *subtest) tell(tell func(*testing.T)) {
 	}
 }
 
-// watch tells of each answer under -v.
-type watch struct{ t *testing.T }
-
-func (*watch) Start(int) {}
-
-func (w *watch) Done(r *eval.Result, _ eval.Spent) {
-	if !testing.Verbose() {
-		return
+// show logs notices, and each answer under -v.
+func show(t *testing.T, e evalrun.Event) {
+	switch e.Kind {
+	case evalrun.EventNotice:
+		t.Log(diag.Clean(e.Text))
+	case evalrun.EventProblem:
+		t.Log(words(e.Err))
+	case evalrun.EventTrial:
+		if !testing.Verbose() {
+			return
+		}
+		r := e.Result
+		line := fmt.Sprintf("%s %s on %s", r.Outcome, r.Case, r.Arm)
+		if r.Repeat > 1 {
+			line += fmt.Sprintf(" (repeat %d)", r.Repeat)
+		}
+		if r.Usage != nil && r.Timing != nil {
+			line += fmt.Sprintf(": %d tokens, %.0f ms", r.Usage.TotalTokens, r.Timing.LatencyMs)
+		}
+		t.Log(diag.CleanLine(line))
 	}
-	line := fmt.Sprintf("%s %s on %s", r.Outcome, r.Case, r.Arm)
-	if r.Repeat > 1 {
-		line += fmt.Sprintf(" (repeat %d)", r.Repeat)
-	}
-	if r.Usage != nil && r.Timing != nil {
-		line += fmt.Sprintf(": %d tokens, %.0f ms", r.Usage.TotalTokens, r.Timing.LatencyMs)
-	}
-	w.t.Log(diag.CleanLine(line))
 }
-
-func (*watch) Finish() {}

@@ -11,12 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -26,7 +24,7 @@ import (
 type suiteTest struct {
 	t       *testing.T
 	suite   *suite.Suite
-	session *harness.Session
+	job     *evalrun.Job
 	options *Options
 
 	cells []*cell
@@ -53,15 +51,14 @@ func (s *suiteTest) run() {
 // begin begins the subtests. Those that are selected then stand still.
 func (s *suiteTest) begin() {
 	s.t.Helper()
-	plan := s.session.Job.Plan()
-	for t := range plan.Trials() {
+	for t := range s.job.Trials {
 		if t.Repeat == 1 {
 			s.cells = append(s.cells, &cell{subtest: subtest{name: t.Case + "/" + t.Arm}, place: t.N})
 		}
 		s.cells[len(s.cells)-1].repeats++
 	}
 	if len(s.cells) == 0 {
-		s.t.Fatalf("no trial is selected%s", s.session.Hint())
+		s.t.Fatalf("no trial is selected%s", s.job.Hint())
 	}
 	for _, c := range s.cells {
 		c.begin(s.t)
@@ -93,7 +90,7 @@ func (s *suiteTest) narrow() bool {
 		}
 	}
 	if s.whole = n == len(s.cells) && (s.gate == nil || s.gate.selected); !s.whole {
-		s.session.Narrow(places)
+		s.job.Narrow(places)
 	}
 	return n > 0
 }
@@ -101,17 +98,13 @@ func (s *suiteTest) narrow() bool {
 // ask carries the run out and has the subtests tell of it.
 func (s *suiteTest) ask() {
 	s.t.Helper()
-	plan, err := s.session.Plan(s.t.Context())
-	if err != nil {
-		s.t.Fatal(words(err))
-	}
-	base, kept, err := s.directory()
+	dir, kept, err := s.directory()
 	if err != nil {
 		s.t.Fatalf("the run directory cannot be made: %s", words(err))
 	}
-	s.session.Flags.Out = base
-	dir, err := s.session.Run(s.t.Context(), plan, &watch{s.t}, nil)
-	if dir == "" {
+	s.job.SetOut(dir)
+	result, err := evalrun.Run(s.t.Context(), s.job)
+	if result == nil {
 		s.t.Fatal(words(err))
 	}
 	defer func() {
@@ -119,13 +112,10 @@ func (s *suiteTest) ask() {
 			s.t.Logf("the run is in %s", dir)
 		}
 	}()
-	if err == nil {
-		err = s.session.Record(dir)
-	}
 	if err != nil {
 		s.t.Error(words(err))
 	}
-	if err := s.judge(dir); err != nil {
+	if err := s.judge(result); err != nil {
 		s.t.Errorf("the run cannot be read: %s", words(err))
 	}
 }
@@ -152,18 +142,15 @@ func (s *suiteTest) directory() (dir string, kept bool, err error) {
 }
 
 // judge opens the run that has ended and has the subtests tell what is in it.
-func (s *suiteTest) judge(dir string) (err error) {
+func (s *suiteTest) judge(result *evalrun.Result) (err error) {
 	s.t.Helper()
-	d, err := rundir.At("").Open(dir)
+	d, err := result.Open()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if d.Run.Emulator {
 		s.t.Log("against evalrun's emulator: no model was asked, the answers come from a script")
-	}
-	if s.whole {
-		verdict.Apply(d)
 	}
 	if err := s.tellCases(d); err != nil {
 		return err

@@ -53,7 +53,7 @@ var direct = map[string][]string{
 	"runner":              {"scorers", "suite", "eval", "diag"},
 	"internal/harness":    {"internal/layers", "internal/verdict", "internal/rundir", "runner", "compare", "internal/stats", "reports", "history", "journal", "clients/generative", "clients/emulator", "clients/oauth", "internal/flow", "internal/record", "internal/trust", "internal/regular", "internal/atomic", "scorers", "suite"},
 	"evalrun":             {"internal/harness"},
-	"evaltest":            {"internal/harness", "reports", "journal", "scorers", "suite", "eval", "diag"},
+	"evaltest":            {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
 	"internal/view":       {"internal/verdict", "internal/rundir", "reports", "history", "journal", "eval"},
 	"cmd/evalrun":         {"evalrun", "internal/forecast", "internal/judgecheck", "internal/doctor", "docs", "internal/regular", "internal/view", "internal/harness", "history", "journal", "clients/emulator", "clients/oauth", "reports", "runner", "scorers", "suite", "eval", "diag", "internal/shape"},
 

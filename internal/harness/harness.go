@@ -35,6 +35,8 @@ type Flags struct {
 
 	// Trust says that a run which others made may send the key to its address and start its programs.
 	Trust bool
+	// NoHistory leaves the run out of the history.
+	NoHistory bool
 
 	onlyRecorded string     // the run of Rescore, when it has a selection: a new case is not in that
 	ownService   ownService // what the user said of the service, before the run of Rescore had its say

@@ -56,7 +56,9 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
-	s.Flags.Dir.ExpectRun(run, dir)
+	if !s.Flags.NoHistory {
+		s.Flags.Dir.ExpectRun(run, dir)
+	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	if s.answers != nil {
 		c.recorded, c.anew = s.answers.recorded, s.Flags.AskJudges

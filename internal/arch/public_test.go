@@ -1,0 +1,162 @@
+package arch
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// exportData finds the compiled form of every package of the module and of what they import.
+func exportData(t *testing.T) (files map[string]string, ours []string) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "../../...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		path, file, _ := strings.Cut(lines.Text(), " ")
+		files[path] = file
+		if strings.HasPrefix(path+"/", module) {
+			ours = append(ours, path)
+		}
+	}
+	return files, ours
+}
+
+// isPublic reports whether programs of others can import a package.
+func isPublic(path string) bool {
+	room := roomOf(path)
+	return !strings.HasPrefix(room, "internal/") && !strings.HasPrefix(room, "cmd/") && !strings.HasPrefix(room, "test/")
+}
+
+func eachPublic(t *testing.T, check func(*types.Package)) {
+	t.Helper()
+	files, ours := exportData(t)
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	for _, path := range ours {
+		if !isPublic(path) {
+			continue
+		}
+		p, err := imports.Import(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(p)
+	}
+}
+
+// TestSignaturesArePublic wants what programs of others can call to take and give nothing that they cannot name.
+func TestSignaturesArePublic(t *testing.T) {
+	eachPublic(t, func(p *types.Package) {
+		w := walk{seen: map[types.Type]bool{}}
+		for _, name := range p.Scope().Names() {
+			if obj := p.Scope().Lookup(name); obj.Exported() {
+				w.object(p.Name()+"."+name, obj)
+			}
+		}
+		for _, hidden := range w.hidden {
+			t.Errorf("%s, which other programs cannot name", hidden)
+		}
+	})
+}
+
+// walk goes through what an exported name shows.
+type walk struct {
+	seen   map[types.Type]bool
+	hidden []string
+}
+
+func (w *walk) object(at string, obj types.Object) {
+	name, isType := obj.(*types.TypeName)
+	if !isType {
+		w.typ(at, obj.Type())
+		return
+	}
+	named, ok := types.Unalias(name.Type()).(*types.Named)
+	if !ok {
+		w.typ(at, name.Type())
+		return
+	}
+	w.typ(at, named.Underlying())
+	for m := range named.Methods() {
+		if m.Exported() {
+			w.typ(at+"."+m.Name(), m.Type())
+		}
+	}
+}
+
+// typ notes the names of internal packages in a type, as far as an importer sees it.
+func (w *walk) typ(at string, t types.Type) {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		if p := t.Obj().Pkg(); p != nil && strings.HasPrefix(p.Path(), module+"internal/") {
+			w.hidden = append(w.hidden, fmt.Sprintf("%s has %s", at, t))
+		}
+		for arg := range t.TypeArgs().Types() {
+			w.typ(at, arg)
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() {
+				w.typ(at+"."+f.Name(), f.Type())
+			}
+		}
+	case *types.Signature:
+		w.tuple(at, t.Params())
+		w.tuple(at, t.Results())
+	case *types.Interface:
+		for m := range t.ExplicitMethods() {
+			if m.Exported() {
+				w.typ(at+"."+m.Name(), m.Type())
+			}
+		}
+	case *types.Map:
+		w.typ(at, t.Key())
+		w.typ(at, t.Elem())
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
+		w.typ(at, t.Elem())
+	}
+}
+
+func (w *walk) tuple(at string, vars *types.Tuple) {
+	for v := range vars.Variables() {
+		w.typ(at, v.Type())
+	}
+}
+
+// mostNames is how many names a package may export; eval holds the nouns of all others.
+var mostNames = map[string]int{"eval": 120}
+
+// TestExportedNames wants packages that can be looked over.
+func TestExportedNames(t *testing.T) {
+	files, ours := exportData(t)
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	for _, path := range ours {
+		p, err := imports.Import(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := 60
+		if n, ok := mostNames[roomOf(path)]; ok {
+			most = n
+		}
+		n := 0
+		for _, name := range p.Scope().Names() {
+			if p.Scope().Lookup(name).Exported() {
+				n++
+			}
+		}
+		if n > most {
+			t.Errorf("%s exports %d names, and may %d", path, n, most)
+		}
+	}
+}
