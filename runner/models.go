@@ -195,7 +195,7 @@ func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 			for _, text := range spec.Needs.References {
 				if e := eval.AsError(model.check(text)); e != nil && !told[text] {
 					told[text] = true
-					c.diags.Errorf(spec.Args.Pos(), "", "%s", e.Message)
+					c.diags.Errorf(spec.Pos(), "", "%s", e.Message)
 				}
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"strconv"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -140,7 +139,7 @@ type Planned struct {
 
 	scorers []*scorers.Compiled
 	derived []*suite.Metric
-	vars    tmpl.Dict
+	vars    eval.Dict
 }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
@@ -274,7 +273,7 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 	h := sha256.New()
 	var out []*scorers.Compiled
 	for _, spec := range c.ScorersFor(a) {
-		h.Write(spec.Entry.JSON(nil))
+		h.Write(spec.JSON())
 		compiled, ok := w.compiled[spec]
 		if !ok {
 			compiled = w.plan.table.Compile(spec)

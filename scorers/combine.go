@@ -37,7 +37,7 @@ var aNested = shape.Ref("nestedScorer")
 
 // nested compiles a scorer inside another.
 func (a args) nested(n yamlnode.Node) Scorer {
-	spec := suite.ParseScorer(n, a.table, true)
+	spec := suite.Nested(n, a.table)
 	if spec == nil {
 		return nil
 	}

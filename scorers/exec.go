@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -54,7 +53,7 @@ type execInput struct {
 	Arm            string               `json:"arm,omitempty"`
 	Model          string               `json:"model,omitempty"`
 	Repeat         int                  `json:"repeat,omitempty"`
-	Vars           tmpl.Dict            `json:"vars"`
+	Vars           eval.Dict            `json:"vars"`
 	Request        *eval.Request        `json:"request,omitempty"`
 	Usage          *eval.Usage          `json:"usage"`
 	Timing         *eval.Timing         `json:"timing"`
@@ -215,7 +214,7 @@ func (x execScorer) input(a *Answer) *execInput {
 		in.SafetyRatings = append(in.SafetyRatings, c.SafetyRatings...)
 	}
 	if in.Vars == nil {
-		in.Vars = tmpl.Dict{}
+		in.Vars = eval.Dict{}
 	}
 	if t := a.Trial; t != nil {
 		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat

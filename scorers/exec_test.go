@@ -12,7 +12,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -139,7 +138,7 @@ func TestExecInput(t *testing.T) {
 			Candidates:     []eval.Candidate{{Text: "no"}, {Text: "say \"hi\"\r\n\x00</b> שלום", FinishReason: "STOP", SafetyRatings: []eval.SafetyRating{{Category: "C", Probability: "LOW"}}}},
 			PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER"},
 		},
-		Usage: eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService}, Vars: tmpl.Dict{"n": "1.10", "l": tmpl.List{"a"}},
+		Usage: eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService}, Vars: eval.Dict{"n": "1.10", "l": eval.List{"a"}},
 		Request: &eval.Request{Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "ask"}}}}},
 		Trial:   &eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2},
 	}

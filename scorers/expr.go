@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expression"
 	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -118,7 +117,7 @@ func compileExpr(a args) Scorer {
 	check := exprCheck{program}
 	if program.Uses("vars") {
 		at := a.Args
-		a.needs.Tries = append(a.needs.Tries, func(vars tmpl.Dict, diags *diag.List) {
+		a.needs.Tries = append(a.needs.Tries, func(vars eval.Dict, diags *diag.List) {
 			if e := check.try(vars); e != nil {
 				at.WithDiags(diags).Errorf("variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s", diag.CleanLine(e.Error()))
 			}
@@ -132,7 +131,7 @@ var ofTypes = regexp.MustCompile(`^invalid operation: \S+ \S+ \S+( |$)`)
 
 // try evaluates the expression for the variables of a case and an answer without a word, and tells of types that do not go
 // together: that is wrong of any answer.
-func (c exprCheck) try(vars tmpl.Dict) error {
+func (c exprCheck) try(vars eval.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
 	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}))
 	if err != nil && ofTypes.MatchString(err.Error()) && strings.Contains(err.Error(), "string") {

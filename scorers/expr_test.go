@@ -7,7 +7,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -19,7 +18,7 @@ func exprAnswer() *scorers.Answer {
 	a.Response.Candidates = append(a.Response.Candidates, eval.Candidate{Text: "Rome", FinishReason: "MAX_TOKENS"})
 	a.Usage = eval.Usage{PromptTokens: 10, OutputTokens: 3, TotalTokens: 13}
 	a.Timing = eval.Timing{LatencyMs: 250, QueuedMs: 5, Attempts: 2}
-	a.Vars = tmpl.Dict{"country": "France", "n": "3", "list": tmpl.List{"Paris", "Rome"}, "deep": tmpl.Dict{"capital": "Paris"}, "quote": `say "no"`}
+	a.Vars = eval.Dict{"country": "France", "n": "3", "list": eval.List{"Paris", "Rome"}, "deep": eval.Dict{"capital": "Paris"}, "quote": `say "no"`}
 	return a
 }
 

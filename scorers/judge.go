@@ -69,7 +69,7 @@ func compileJudge(a args) Scorer {
 	if !a.Args.IsMapping() {
 		return nil
 	}
-	j := &judging{judge: a.Suite.FindJudge(m.Get("judge"), a.Args), repeats: cmp.Or(m.Get("repeats").Int(1, maxJudgeRepeats), 1), least: passMark}
+	j := &judging{judge: a.judge(m.Get("judge")), repeats: cmp.Or(m.Get("repeats").Int(1, maxJudgeRepeats), 1), least: passMark}
 	switch {
 	case m.Has("min") && a.Threshold != nil:
 		m.Key("min").Errorf("keep one of them", "`min` and `threshold` are two rules for one score")
@@ -354,4 +354,17 @@ func agreement(rulings []eval.Ruling) *float64 {
 		same += c * (c - 1)
 	}
 	return new(float64(same) / float64(n*(n-1)))
+}
+
+// judge is the judge that a scorer names.
+func (a args) judge(n yamlnode.Node) *suite.Judge {
+	j, problem, hint := a.Suite.FindJudge(n.Str())
+	if problem == "" {
+		return j
+	}
+	if n.IsZero() || a.Suite == nil || len(a.Suite.Judges) == 0 {
+		n = a.Args
+	}
+	n.Errorf(hint, "%s", problem)
+	return nil
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -37,7 +37,7 @@ type Answer struct {
 	Timing eval.Timing
 	// Request is what was asked, and Vars are the variables of the case. Both are only read.
 	Request *eval.Request
-	Vars    tmpl.Dict
+	Vars    eval.Dict
 	// Turns are those of a live chat that were answered; the rest of the Answer is the whole chat, or the turn that was chosen.
 	Turns []eval.Turn
 	// Vectors may be nil: then none are at hand.
@@ -123,6 +123,7 @@ type Table []Kind
 // args are the arguments of one scorer.
 type args struct {
 	*suite.Scorer
+	entry.YAML
 	needs    *needs // what compile finds out
 	table    Table
 	nestedIn bool       // inside another scorer
@@ -202,14 +203,15 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 		found.Stream = s.Kind
 	}
 	s.CheckBeside(outer != nil, kind.Options)
-	if s.Args.IsNull() {
-		s.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
+	yaml := s.Source.(entry.YAML)
+	if yaml.Args.IsNull() {
+		yaml.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
 		return nil
 	}
-	a := args{Scorer: s, needs: found, table: t, nestedIn: outer != nil}
+	a := args{Scorer: s, YAML: yaml, needs: found, table: t, nestedIn: outer != nil}
 	for _, key := range []string{"select", "partial"} {
-		if s.Entry.Has(key) && !t.looksAtText(s.Entry.Node) {
-			s.Entry.Key(key).Errorf("leave it out", "`%s` does not look at the text of an answer, so `%s` has no use", s.Kind, key)
+		if yaml.Entry.Has(key) && !t.looksAtText(yaml.Entry.Node) {
+			yaml.Entry.Key(key).Errorf("leave it out", "`%s` does not look at the text of an answer, so `%s` has no use", s.Kind, key)
 			return nil
 		}
 	}
@@ -225,7 +227,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 	if !kind.nests && !kind.textless {
 		scorer = selecting(a.steps, scorer)
 	}
-	return partially(s.Entry.Get("partial"), scorer)
+	return partially(yaml.Entry.Get("partial"), scorer)
 }
 
 // partially lets the scorer, and those inside it, look at the text of an answer that was blocked after a part of it, when the suite allows
@@ -253,7 +255,8 @@ type Compiled struct {
 func (t Table) Compile(s *suite.Scorer) *Compiled {
 	var reported diag.List
 	quiet := *s
-	quiet.Args, quiet.Entry = s.Args.WithDiags(&reported), s.Entry.WithDiags(&reported).Map()
+	yaml := s.Source.(entry.YAML)
+	quiet.Source = entry.YAML{Args: yaml.Args.WithDiags(&reported), Entry: yaml.Entry.WithDiags(&reported).Map()}
 	scorer, found := t.build(&quiet, nil)
 	return &Compiled{s, found, scorer}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/suite"
 )
 
 // selector picks a part of a text. It says in a finding why there is none.
@@ -29,7 +29,7 @@ func (a args) selectors() []selector {
 	}
 	var out []selector
 	for _, step := range n.Items() {
-		m := step.Map(suite.SelectStep.Names()...)
+		m := step.Map(entry.SelectStep.Names()...)
 		if !step.IsMapping() {
 			continue
 		}

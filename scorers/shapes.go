@@ -6,17 +6,17 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/suite"
 )
 
 // Shapes are what scorers look like in a suite: `scorer` in a list of scorers, `nestedScorer` inside another one, and the arguments of each
 // kind by its name.
 func (t Table) Shapes() map[string]shape.Shape {
 	out := map[string]shape.Shape{
-		"scorer":       t.entry(suite.BesideKeys),
-		"nestedScorer": t.entry(suite.NestedKeys),
+		"scorer":       t.entry(entry.BesideKeys),
+		"nestedScorer": t.entry(entry.NestedKeys),
 	}
 	for _, k := range t {
 		out[k.Name] = shape.Templates(k.arguments)

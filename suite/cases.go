@@ -21,7 +21,7 @@ type caseDef struct {
 	node     yamlnode.Map
 	name     source // without a template when rows go by their own names
 	vars     []yamlnode.Map
-	base     tmpl.Dict             // vars over those of the defaults; see finish
+	base     eval.Dict             // vars over those of the defaults; see finish
 	open     map[string]*rendering // settings with templates in them, by their keys
 	arms     eval.Globs
 	isolated *eval.Quarantine
@@ -144,7 +144,7 @@ func (l *loader) readCases() {
 
 // finish makes the variables that all cases of a definition have.
 func (def *caseDef) finish(defaults *caseDef) {
-	def.base = tmpl.Dict{}
+	def.base = eval.Dict{}
 	for _, m := range slices.Concat(defaults.vars, def.vars) {
 		maps.Copy(def.base, values(m))
 	}
@@ -152,7 +152,7 @@ func (def *caseDef) finish(defaults *caseDef) {
 
 // variant is what makes one case of a definition: a row, and what `each` and `matrix` choose.
 type variant struct {
-	vars    tmpl.Dict
+	vars    eval.Dict
 	row     *row // nil: no data file
 	chosen  []string
 	scorers []*scorerDef // of the row's scorer column
@@ -169,8 +169,8 @@ func (s *Suite) expand(def *caseDef, v variant, diags *diag.List) *Case {
 }
 
 // own are the variables of a case without those of the command line.
-func (def *caseDef) own(v variant) tmpl.Dict {
-	own := make(tmpl.Dict, len(def.base)+len(v.vars))
+func (def *caseDef) own(v variant) eval.Dict {
+	own := make(eval.Dict, len(def.base)+len(v.vars))
 	maps.Copy(own, def.base)
 	maps.Copy(own, v.vars)
 	return own
@@ -318,7 +318,7 @@ func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*S
 			}
 			if sc.Name != "" {
 				if taken[sc.Name] {
-					diags.Errorf(sc.Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
+					diags.Errorf(sc.yaml().Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
 				}
 				taken[sc.Name] = true
 				if i := slices.IndexFunc(out[:before], func(o *Scorer) bool { return o.Name == sc.Name }); i >= 0 {
@@ -335,7 +335,7 @@ func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*S
 // caseID hashes what makes a case the same from run to run: its variables and the bytes
 // of the images that its variables choose. Images that a prompt always shows
 // belong to the prompt.
-func (s *Suite) caseID(c *Case, vars tmpl.Dict) string {
+func (s *Suite) caseID(c *Case, vars eval.Dict) string {
 	h := sha256.New()
 	h.Write([]byte(vars.String()))
 	var sums []string

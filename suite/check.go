@@ -235,7 +235,7 @@ func (l *loader) checkStream(c *Case, arm Arm) {
 		if sc.Needs.Stream == "" || arm.Target.Stream {
 			continue
 		}
-		at := sc.Entry.Key(sc.Kind).Pos()
+		at := sc.At()
 		one := l.unstreamed[at]
 		if one == nil {
 			one = &unstreamed{kind: sc.Needs.Stream}
@@ -274,7 +274,7 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 		if sc == nil || d.shared || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
 			continue
 		}
-		warnings.Warnf(sc.Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)
+		warnings.Warnf(sc.yaml().Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dataset"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -37,7 +36,7 @@ type rows struct {
 // row is one of them.
 type row struct {
 	of   *rows
-	vars tmpl.Dict
+	vars eval.Dict
 	pos  diag.Pos
 	n    int // place among the rows of all files, from 0
 }
@@ -63,15 +62,15 @@ func (r *row) name() string {
 }
 
 // sizeOf is about how many bytes a value of a row has.
-func sizeOf(v tmpl.Value) (n int) {
+func sizeOf(v eval.Value) (n int) {
 	switch v := v.(type) {
 	case string:
 		n = len(v)
-	case tmpl.List:
+	case eval.List:
 		for _, item := range v {
 			n += sizeOf(item)
 		}
-	case tmpl.Dict:
+	case eval.Dict:
 		for _, item := range v {
 			n += sizeOf(item)
 		}
@@ -301,9 +300,9 @@ func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, err
 }
 
 // fileRow makes a row of a file: its path, its name and, when it holds text, that.
-func (s *Suite) fileRow(name string) (tmpl.Dict, error) {
+func (s *Suite) fileRow(name string) (eval.Dict, error) {
 	base := path.Base(name)
-	vars := tmpl.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
+	vars := eval.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
 	head, err := s.files.head(name)
 	if err != nil {
 		return nil, err
@@ -412,9 +411,9 @@ func (s *Suite) variants(def *caseDef, diags *diag.List) iter.Seq[variant] {
 	}
 }
 
-func merged(a, b tmpl.Dict) tmpl.Dict {
-	out := make(tmpl.Dict, len(a)+len(b))
-	for _, vars := range []tmpl.Dict{a, b} {
+func merged(a, b eval.Dict) eval.Dict {
+	out := make(eval.Dict, len(a)+len(b))
+	for _, vars := range []eval.Dict{a, b} {
 		for name, v := range vars {
 			out[name] = v
 		}

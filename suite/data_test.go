@@ -66,7 +66,7 @@ func told(s *suite.Suite) string {
 			fmt.Fprintf(&b, " threshold %g", *c.Threshold)
 		}
 		for _, sc := range c.Scorers {
-			fmt.Fprintf(&b, " %s", sc.Entry.JSON(nil))
+			fmt.Fprintf(&b, " %s", sc.JSON())
 		}
 		b.WriteString("\n")
 	}

@@ -118,7 +118,7 @@ func (l *checker) checkExpected(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
 		for _, named := range sc.Needs.Snapshots {
 			file := ExpectedFile(named, &eval.Trial{Suite: l.Name, Case: c.Name, Target: arm.Target.Name, Prompt: arm.Prompt.Name})
-			at := sc.Entry.Key(sc.Kind).Pos()
+			at := sc.At()
 			err := l.readExpected(file)
 			if err != nil && !l.expected.told[at] {
 				l.diags.Errorf(at, "", "the expected answer cannot be read: %s", err)

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -76,8 +77,8 @@ func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 	}
 }
 
-// FindJudge is the judge that a scorer names, or the only one where it names none: n is then absent, and mistakes go to at.
-func (s *Suite) FindJudge(n, at yamlnode.Node) *Judge {
+// FindJudge is the judge of a name, or the only one for "". Without a judge there is a problem, and a hint.
+func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	var judges []*Judge
 	if s != nil {
 		judges = s.Judges
@@ -88,19 +89,16 @@ func (s *Suite) FindJudge(n, at yamlnode.Node) *Judge {
 	}
 	switch {
 	case len(names) == 0:
-		at.Errorf("add to the suite: `judges: [{name: judge, model: svc-pro}]`", "there is no judge to ask")
-	case n.IsZero() && len(names) == 1:
-		return judges[0]
-	case n.IsZero():
-		at.Errorf("name one by `judge`: "+strings.Join(names, ", "), "the suite has %d judges, and the scorer names none", len(names))
-	default:
-		name := n.Str()
-		if i := slices.Index(names, name); i >= 0 {
-			return judges[i]
-		}
-		n.Errorf(diag.DidYouMean(name, names), "there is no judge `%s`", name)
+		return nil, "there is no judge to ask", "add to the suite: `judges: [{name: judge, model: svc-pro}]`"
+	case name == "" && len(names) == 1:
+		return judges[0], "", ""
+	case name == "":
+		return nil, fmt.Sprintf("the suite has %d judges, and the scorer names none", len(names)), "name one by `judge`: " + strings.Join(names, ", ")
 	}
-	return nil
+	if i := slices.Index(names, name); i >= 0 {
+		return judges[i], "", ""
+	}
+	return nil, fmt.Sprintf("there is no judge `%s`", name), diag.DidYouMean(name, names)
 }
 
 // AskedJudges are the judges that scorers of the suite ask.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -441,8 +440,8 @@ func (l *loader) limits(n yamlnode.Node) {
 }
 
 // values reads a set of variables.
-func values(m yamlnode.Map) tmpl.Dict {
-	out := tmpl.Dict{}
+func values(m yamlnode.Map) eval.Dict {
+	out := eval.Dict{}
 	for e := range m.Entries() {
 		out[e.Name()] = value(e.Value)
 	}
@@ -451,10 +450,10 @@ func values(m yamlnode.Map) tmpl.Dict {
 
 // value reads a variable: scalars as they are written, lists and mappings as
 // such.
-func value(n yamlnode.Node) tmpl.Value {
+func value(n yamlnode.Node) eval.Value {
 	switch {
 	case n.IsSequence():
-		list := tmpl.List{}
+		list := eval.List{}
 		for _, item := range n.Seq() {
 			list = append(list, value(item))
 		}

@@ -37,7 +37,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.Prices {
 func (l *loader) checkCost(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
 		if _, noted := l.costs[arm.Name()]; sc.Needs.Price && !noted {
-			l.costs[arm.Name()] = sc.Entry.Key(sc.Kind).Pos()
+			l.costs[arm.Name()] = sc.At()
 		}
 	}
 }

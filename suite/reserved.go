@@ -1,6 +1,12 @@
 package suite
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/evalrun/evalrun/internal/entry"
+)
 
 // Reserved reports whether a key has a meaning of its own in an entry of a `scorers` list, so that no kind can be called so.
-func Reserved(key string) bool { return key == useKey || slices.Contains(BesideKeys.Names(), key) }
+func Reserved(key string) bool {
+	return key == useKey || slices.Contains(entry.BesideKeys.Names(), key)
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -14,8 +15,7 @@ import (
 // next to them. After the suite is loaded it is only read.
 type Scorer struct {
 	Kind      string
-	Args      yamlnode.Node // under the kind's key; texts are rendered
-	Entry     yamlnode.Map  // the whole entry, for options that stand beside the kind
+	Source    any // the entry as it is written, which package scorers compiles
 	Name      string
 	Weight    float64
 	Required  bool
@@ -37,7 +37,7 @@ type Needs struct {
 	Turns      []TurnChoice // the turns that it names
 	Variables  []VariableUse
 	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
-	Tries     []func(vars tmpl.Dict, diags *diag.List)
+	Tries     []func(vars eval.Dict, diags *diag.List)
 	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
 }
 
@@ -47,30 +47,43 @@ type CandidateChoice struct {
 	Index int // from 0
 }
 
-// ParseScorer reads an entry of a scorers list; mistakes in what stands beside the kind
-// go to the node's list, and the kind's arguments are left to Kinds.Check. A
-// nested scorer (inside any, all, not) has no name, weight or arms of its own. The result
+// Pos is where the arguments of the kind are.
+func (s *Scorer) Pos() diag.Pos { return s.yaml().Args.Pos() }
+
+// At is where the kind is named.
+func (s *Scorer) At() diag.Pos { return s.yaml().Entry.Key(s.Kind).Pos() }
+
+// JSON is the entry, with what came out of templates.
+func (s *Scorer) JSON() []byte { return s.yaml().Entry.JSON(nil) }
+
+func (s *Scorer) yaml() entry.YAML { return s.Source.(entry.YAML) }
+
+// Nested reads an entry inside any, all or not, which has no name, weight or arms of its own. source is the node in which it is. The result
 // is nil when there is no kind to speak of.
-func ParseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
+func Nested(source any, kinds Kinds) *Scorer { return parseScorer(source.(yamlnode.Node), kinds, true) }
+
+// parseScorer reads an entry of a scorers list; mistakes in what stands beside the kind
+// go to the node's list, and the kind's arguments are left to Kinds.Check.
+func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	m := n.Map()
 	if !n.IsMapping() {
 		return nil
 	}
-	beside := BesideKeys
+	beside := entry.BesideKeys
 	if nested {
-		beside = NestedKeys
+		beside = entry.NestedKeys
 	}
 	kind := kindOf(m, kinds, beside.Names())
 	if kind == "" {
 		return nil
 	}
-	s := &Scorer{Kind: kind, Args: m.Get(kind), Entry: m, Weight: 1}
+	s := &Scorer{Kind: kind, Source: entry.YAML{Args: m.Get(kind), Entry: m}, Weight: 1}
 	if !nested {
 		s.Name = m.Get("name").Str()
 		s.Required = m.Get("required").Bool()
 		s.Arms = eval.NewGlobs(m.Get("arms").Strings())
 		if v := m.Get("weight"); !v.IsZero() {
-			s.Weight = v.Float(0, maxWeight)
+			s.Weight = v.Float(0, entry.MaxWeight)
 		}
 		if v := m.Get("threshold"); !v.IsZero() {
 			s.Threshold = new(v.Float(0, 1))
@@ -128,16 +141,16 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside []string) string {
 func (s *Scorer) CheckBeside(nested bool, options []string) {
 	known := append([]string{s.Kind}, options...)
 	if nested {
-		known = append(known, NestedKeys.Names()...)
+		known = append(known, entry.NestedKeys.Names()...)
 	} else {
-		known = append(known, BesideKeys.Names()...)
+		known = append(known, entry.BesideKeys.Names()...)
 	}
-	for e := range s.Entry.Entries() {
+	for e := range s.yaml().Entry.Entries() {
 		if slices.Contains(known, e.Name()) {
 			continue
 		}
 		hint := diag.DidYouMean(e.Name(), known)
-		if nested && slices.Contains(BesideKeys.Names(), e.Name()) {
+		if nested && slices.Contains(entry.BesideKeys.Names(), e.Name()) {
 			hint = "write it beside the outermost scorer"
 		}
 		e.Key.Errorf(hint, "unknown key `%s` beside `%s`", e.Name(), s.Kind)
@@ -227,7 +240,7 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 
 // checked parses an entry and has its arguments checked.
 func (s *Suite) checked(n yamlnode.Node) *Scorer {
-	sc := ParseScorer(n, s.kinds, false)
+	sc := parseScorer(n, s.kinds, false)
 	if sc != nil {
 		sc.Suite = s
 		sc.Needs = s.kinds.Check(sc)
@@ -257,6 +270,3 @@ func (d *scorerDef) expand(s *Suite, c *Case, diags *diag.List) *Scorer {
 	globs(rendered.Map().Get("arms"), "arm", s.armNames())
 	return s.checked(rendered)
 }
-
-// maxWeight keeps weighted means far from overflow.
-const maxWeight = math.MaxInt32

@@ -188,7 +188,7 @@ type Case struct {
 	Scorers    []*Scorer
 	Pos        diag.Pos
 
-	vars   tmpl.Dict
+	vars   eval.Dict
 	row    *row         // nil: no data file
 	budget *tmpl.Budget // of templates; nil: no end
 	many   bool         // one of several that a definition makes
@@ -248,7 +248,7 @@ func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 
 // Vars are the variables of the case, those of the command line included. They are not to be changed.
-func (c *Case) Vars() tmpl.Dict { return c.vars }
+func (c *Case) Vars() eval.Dict { return c.vars }
 
 // Render makes the contents of the request that arm asks for this case. The error
 // is a *diag.Mistakes; after a Load without errors it means that a file has changed

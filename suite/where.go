@@ -6,8 +6,8 @@ import (
 	"iter"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expression"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -68,9 +68,9 @@ func (f *filter) takes(r *row) (bool, error) {
 
 // lacks reports whether something on a path is not there. To an expression it would be nil, which equals nothing: a typo would
 // leave all rows out, or none.
-func lacks(v tmpl.Value, path []string) bool {
+func lacks(v eval.Value, path []string) bool {
 	for _, name := range path {
-		in, ok := v.(tmpl.Dict)
+		in, ok := v.(eval.Dict)
 		if !ok {
 			return false // which the expression tells
 		}

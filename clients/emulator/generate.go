@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
 // draws hands out random sources that depend on nothing but the seed, what is asked,
@@ -263,7 +262,7 @@ func (ru *rule) text(req *request, model string, temperature float64, rng *rand.
 		return req.prompt(), nil
 	}
 	chosen := ru.replies[pick(ru.replies, temperature, rng)]
-	vars := tmpl.Dict{
+	vars := eval.Dict{
 		"prompt": req.prompt(), "model": model,
 		"turns": strconv.Itoa(len(req.Contents)), "images": strconv.Itoa(req.images()),
 		"groups": ru.groups(req.prompt()),

@@ -222,8 +222,8 @@ func (s *Script) match(req *request, model string) (*rule, int64) {
 	return s.rules[i], s.rules[i].matches.Add(1)
 }
 
-func (r *rule) groups(prompt string) tmpl.List {
-	var out tmpl.List
+func (r *rule) groups(prompt string) eval.List {
+	var out eval.List
 	if r.re != nil {
 		for _, g := range r.re.FindStringSubmatch(prompt) {
 			out = append(out, g)

@@ -15,10 +15,10 @@ import (
 )
 
 // Schema is a JSON Schema, draft 2020-12. Only such keywords are used that draft 7 has too, since editors are slow to learn.
-type Schema map[string]any
+type Schema = map[string]any
 
 // Shape makes the Schema of a value. With templates a text that holds a template may stand for any scalar.
-type Shape func(templates bool) Schema
+type Shape = func(templates bool) Schema
 
 // Key is a key of a mapping.
 type Key struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -22,7 +23,7 @@ func FuzzData(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := tm.Render(Dict{"a": text, "l": List{text, Dict{text: text}}})
+			out, err := tm.Render(eval.Dict{"a": text, "l": eval.List{text, eval.Dict{text: text}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,10 +3,12 @@ package tmpl
 import (
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/eval"
 )
 
 func TestRender(t *testing.T) {
-	vars := Dict{"a": "A", "m": Dict{"k": "v"}, "l": List{"x", "y"}, "evil": "{{.a}}"}
+	vars := eval.Dict{"a": "A", "m": eval.Dict{"k": "v"}, "l": eval.List{"x", "y"}, "evil": "{{.a}}"}
 	for text, want := range map[string]string{
 		"plain":                                  "plain",
 		"{{.a}}!":                                "A!",
@@ -34,11 +36,11 @@ func TestRender(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	huge := List{}
+	huge := eval.List{}
 	for range 2000 {
 		huge = append(huge, strings.Repeat("x", 100))
 	}
-	vars := Dict{"a": "A", "l": huge}
+	vars := eval.Dict{"a": "A", "l": huge}
 	for text, want := range map[string]struct {
 		offset  int
 		message string
@@ -105,6 +107,6 @@ func FuzzRender(f *testing.F) {
 			}
 			return
 		}
-		_, _ = tm.Render(Dict{"a": "A", "l": List{"x", Dict{"k": "v"}}})
+		_, _ = tm.Render(eval.Dict{"a": "A", "l": eval.List{"x", eval.Dict{"k": "v"}}})
 	})
 }

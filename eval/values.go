@@ -1,4 +1,4 @@
-package tmpl
+package eval
 
 import (
 	"bytes"
@@ -21,36 +21,37 @@ type Dict map[string]Value
 func (d Dict) Plain() map[string]any {
 	out := make(map[string]any, len(d))
 	for name, v := range d {
-		out[name] = plain(v)
+		out[name] = plainValue(v)
 	}
 	return out
 }
 
-func plain(v Value) any {
+func plainValue(v Value) any {
 	switch v := v.(type) {
 	case Dict:
 		return v.Plain()
 	case List:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = plain(item)
+			out[i] = plainValue(item)
 		}
 		return out
 	}
 	return v
 }
 
-func (l List) String() string { return toJSON(l) }
-func (d Dict) String() string { return toJSON(d) }
+func (l List) String() string { return ValueJSON(l) }
+func (d Dict) String() string { return ValueJSON(d) }
 
-func toJSON(v Value) string { return string(appendJSON(nil, v)) }
+// ValueJSON is a value as JSON, with sorted keys.
+func ValueJSON(v Value) string { return string(appendValueJSON(nil, v)) }
 
 // appendJSON writes JSON as encoding/json does, without escapes for HTML. Cases are told apart by it, a hundred thousand
 // at a time, for which reflection is slow.
-func appendJSON(dst []byte, v Value) []byte {
+func appendValueJSON(dst []byte, v Value) []byte {
 	switch v := v.(type) {
 	case string:
-		return appendText(dst, v)
+		return appendVarText(dst, v)
 	case Dict:
 		if v == nil {
 			return append(dst, "null"...)
@@ -60,8 +61,8 @@ func appendJSON(dst []byte, v Value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendText(dst, key), ':')
-			dst = appendJSON(dst, v[key])
+			dst = append(appendVarText(dst, key), ':')
+			dst = appendValueJSON(dst, v[key])
 		}
 		return append(dst, '}')
 	case List:
@@ -73,23 +74,23 @@ func appendJSON(dst []byte, v Value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendJSON(dst, item)
+			dst = appendValueJSON(dst, item)
 		}
 		return append(dst, ']')
 	}
-	return appendAny(dst, v)
+	return appendVarAny(dst, v)
 }
 
-func appendText(dst []byte, s string) []byte {
+func appendVarText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return appendAny(dst, s)
+			return appendVarAny(dst, s)
 		}
 	}
 	return append(append(append(dst, '"'), s...), '"')
 }
 
-func appendAny(dst []byte, v any) []byte {
+func appendVarAny(dst []byte, v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
