@@ -32,6 +32,7 @@ import (
 var browser context.Context
 
 func TestMain(m *testing.M) {
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // programs with the race detector sleep for a second before they exit
 	os.Exit(withBrowser(m))
 }
 

@@ -26,6 +26,7 @@ import (
 var fixture string
 
 func TestMain(m *testing.M) {
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // programs with the race detector sleep for a second before they exit
 	dir, err := os.MkdirTemp("", "evaltest-*")
 	if err == nil {
 		fixture = filepath.Join(dir, "fixture.test.exe") // as Windows wants it

@@ -120,7 +120,8 @@ func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 		cmd := exec.Command(evalrun, strings.Fields(line)...)
 		cmd.Dir = dir
 		cmd.Env = []string{
-			"HOME=" + dir, "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"), "EVALRUN_API_KEY=" + canaries["key"], "GORACE=atexit_sleep_ms=0",
+			noNap,
+			"HOME=" + dir, "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"), "EVALRUN_API_KEY=" + canaries["key"],
 			"HTTP_PROXY=" + proxy, "HTTPS_PROXY=" + proxy, "EVALRUN_DEBUG=1", "GOTRACEBACK=all",
 		}
 		for _, leak := range leaks(output(t, cmd)) {
@@ -231,7 +232,7 @@ func TestCanaryInAddress(t *testing.T) {
 			}
 			cmd := exec.Command(evalrun, args...)
 			cmd.Dir = dir
-			cmd.Env = []string{"HOME=" + dir, "EVALRUN_API_KEY=" + canaries["key"], "GORACE=atexit_sleep_ms=0", "EVALRUN_CANARY=" + address}
+			cmd.Env = []string{"HOME=" + dir, "EVALRUN_API_KEY=" + canaries["key"], noNap, "EVALRUN_CANARY=" + address}
 			if !strings.Contains(line, "ADDRESS") && !strings.Contains(line, "env") {
 				cmd.Env = append(cmd.Env, "EVALRUN_BASE_URL="+address)
 			}
@@ -258,6 +259,7 @@ func TestCanaryInCrash(t *testing.T) {
 	cmd := exec.Command(evalrun, "run", "suite.yaml", "-v", "--base-url", "http://service.invalid")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 	cmd.Env = []string{
+		noNap,
 		"HOME=" + dir, "EVALRUN_API_KEY=" + canaries["key"], "GOTRACEBACK=system", "EVALRUN_DEBUG=1",
 		"HTTP_PROXY=http://" + url.UserPassword("user", canaries["password"]).String() + "@" + server.Listener.Addr().String(),
 	}

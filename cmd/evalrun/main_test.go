@@ -18,7 +18,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// noNap keeps a program with the race detector from sleeping for a second before it exits, thousands of times.
+const noNap = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for programs that get the environment of the tests
 	testscript.Main(m, map[string]func(){"evalrun": func() { os.Exit(mainCode()) }})
 }
 
@@ -32,6 +36,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("NO_COLOR", "1")
+			e.Vars = append(e.Vars, noNap)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("ROOT", repositoryRoot(t))
 			return nil
@@ -80,7 +85,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(exe, append([]string{"emulate"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME")}
+	cmd.Env = []string{noNap, "PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME")}
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
@@ -106,6 +111,7 @@ func visits(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(exe, args[2:]...)
 	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = []string{noNap}
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
@@ -158,6 +164,7 @@ func signaled(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(exe, args[5:]...)
 	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = []string{noNap}
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "NO_COLOR", "EVALRUN_API_KEY", "EVALRUN_BASE_URL"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}

@@ -29,7 +29,7 @@ func viewed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(exe, args[3:]...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME")}
+	cmd.Env = []string{noNap, "PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME")}
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())

@@ -1,0 +1,183 @@
+package evalrun_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// write puts files into a new folder.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Runs in several folders go on at once, and each keeps to its own: relative suites, scripts, reports, run directories and history.
+func TestFoldersAtOnce(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	for range 8 {
+		dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
+		running.Go(func() {
+			job, err := evalrun.Load(t.Context(), evalrun.Options{
+				Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Reports: []string{"json=report.json"},
+				Sources: eval.SourceOptions{Record: "answers"},
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			result, err := evalrun.Run(t.Context(), job)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if below := filepath.Join(dir, ".evalrun", "runs"); filepath.Dir(result.Dir) != below || result.Exit != 1 {
+				t.Errorf("exit %d and the run directory %s, want 1 and one in %s", result.Exit, result.Dir, below)
+			}
+			for _, name := range []string{"report.json", "answers/models.json", ".evalrun/history.db"} {
+				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if _, err := os.Stat(filepath.Join(here, ".evalrun")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the working directory has .evalrun: %v", err)
+	}
+}
+
+// Problems of a suite are one error with all their places, and nothing is written.
+func TestLoadReportsProblems(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"bad.yaml": strings.ReplaceAll(capitals, "equals", "equal")})
+	_, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"bad.yaml"}, Emulator: eval.DemoScript})
+	if evalrun.ExitCode(err) != 2 {
+		t.Fatalf("exit %d with %v, want 2", evalrun.ExitCode(err), err)
+	}
+	var out strings.Builder
+	if err := evalrun.WriteError(&out, err, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"bad.yaml:7:56: unknown scorer kind `equal`", "bad.yaml:8:54:", "did you mean `equals`?", "2 errors"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%d files in the folder, want the suite alone (%v)", len(entries), err)
+	}
+}
+
+// A run that is interrupted can be resumed, a complete one is not sent again, and neither is an error.
+func TestInterruptAndResume(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"suite.yaml": strings.Replace(capitals, "cases:", "limits: {concurrency: 1}\ncases:", 1), "script.yaml": script,
+	})
+	interrupt := make(chan os.Signal, 1)
+	options := evalrun.Options{
+		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Interrupt: interrupt,
+		Selection: eval.SelectionOptions{Repeats: 50},
+		Progress: func(e evalrun.Event) {
+			if e.Kind == evalrun.EventTrial && len(interrupt) == 0 {
+				interrupt <- os.Interrupt
+			}
+		},
+	}
+	job, err := evalrun.Load(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := evalrun.Run(t.Context(), job)
+	if err != nil || result.Exit != 130 || result.Counts.Skip == 0 {
+		t.Fatalf("exit %d with %+v, %v, want 130 and trials that were not sent", result.Exit, result.Counts, err)
+	}
+	sent := 0
+	options.Interrupt, options.Progress = nil, func(e evalrun.Event) {
+		if e.Kind == evalrun.EventTrial {
+			sent++
+		}
+	}
+	before := result.Counts.Asked()
+	for _, want := range []int{100 - before, 0} {
+		sent = 0
+		if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Asked() != 100 || sent != want {
+			t.Errorf("resumed: exit %d with %+v, %v and %d trials sent, want 1, 100 trials and %d", result.Exit, result.Counts, err, sent, want)
+		}
+	}
+}
+
+// A run compared with itself is an outcome and not an error.
+func TestCompareWithItself(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
+	job, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := evalrun.Run(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	c, err := evalrun.Compare(t.Context(), "run", "latest", evalrun.CompareOptions{Dir: dir})
+	if err == nil {
+		t.Errorf("latest is %s, and the run is not below .evalrun", c.Head.Run)
+	}
+	if c, err = evalrun.Compare(t.Context(), "run", "run", evalrun.CompareOptions{Dir: dir}); err != nil || c.Verdict != eval.Invalid || c.Why == "" {
+		t.Errorf("%+v, %v, want invalid and why", c, err)
+	}
+}
+
+// What cannot be run says so with the exit code of the command.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
+	load := func(o evalrun.Options) error {
+		o.Dir = dir
+		job, err := evalrun.Load(t.Context(), o)
+		if err == nil {
+			_, err = evalrun.Run(t.Context(), job)
+		}
+		return err
+	}
+	none := func(string) string { return "" }
+	for name, test := range map[string]struct {
+		options evalrun.Options
+		exit    int
+		says    string
+	}{
+		"no suite":         {evalrun.Options{}, 2, "no suite is named"},
+		"no such suite":    {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
+		"no such format":   {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
+		"no service":       {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service to ask"},
+		"nothing selected": {evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}}, 4, "did you mean france"},
+		"a dead service": {evalrun.Options{
+			Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: eval.LimitOptions{Attempts: 1},
+			Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
+		}, 4, "does not answer"},
+	} {
+		if err := load(test.options); evalrun.ExitCode(err) != test.exit || err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: exit %d with %v, want %d with %q", name, evalrun.ExitCode(err), err, test.exit, test.says)
+		}
+	}
+	if _, err := evalrun.Resume(t.Context(), "none", evalrun.Options{Dir: dir}); evalrun.ExitCode(err) != 2 {
+		t.Errorf("resuming what is not there: %v", err)
+	}
+}
