@@ -119,7 +119,8 @@ func TestInterruptAndResume(t *testing.T) {
 	before := result.Counts.Asked()
 	for _, want := range []int{100 - before, 0} {
 		sent = 0
-		if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Asked() != 100 || sent != want {
+		if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Asked() != 100 ||
+			sent != want {
 			t.Errorf("resumed: exit %d with %+v, %v and %d trials sent, want 1, 100 trials and %d", result.Exit, result.Counts, err, sent, want)
 		}
 	}
@@ -140,7 +141,8 @@ func TestCompareWithItself(t *testing.T) {
 	if err == nil {
 		t.Errorf("latest is %s, and the run is not below .evalrun", c.Head.Run)
 	}
-	if c, err = evalrun.Compare(t.Context(), "run", "run", evalrun.CompareOptions{Dir: dir}); err != nil || c.Verdict != eval.Invalid || c.Why == "" {
+	if c, err = evalrun.Compare(t.Context(), "run", "run", evalrun.CompareOptions{Dir: dir}); err != nil || c.Verdict != eval.Invalid ||
+		c.Why == "" {
 		t.Errorf("%+v, %v, want invalid and why", c, err)
 	}
 }

@@ -67,7 +67,10 @@ func TestClusters(t *testing.T) {
 		naive := simulate(t, seed, paths, func(rng *rand.Rand) outcome {
 			return outcome{drawClusters(rng, 60, r.lost, r.gained).apart().fixed(passAt(0.05), nominal, nil), 1}
 		})
-		t.Logf("60 clusters of 5: %s: %.3f, with stopEarly %.3f; control, clusters forgotten: %.3f", r.name, r.wrong(fixed), r.wrong(early), r.wrong(naive))
+		t.Logf(
+			"60 clusters of 5: %s: %.3f, with stopEarly %.3f; control, clusters forgotten: %.3f", r.name, r.wrong(fixed),
+			r.wrong(early), r.wrong(naive),
+		)
 		atMost(t, r.name, r.wrong(fixed), most(paths))
 		atMost(t, r.name+", with stopEarly", r.wrong(early), most(paths))
 		atLeast(t, "control: clusters forgotten: "+r.name, r.wrong(naive), 0.10)
@@ -90,7 +93,10 @@ func TestControlPeeking(t *testing.T) {
 	paths := pathsFor(60)
 	equal := simulate(t, 401, paths, func(rng *rand.Rand) outcome { return peeking(drawFlips(rng, 500, 0, 0.10), 0.02) })
 	worse := simulate(t, 402, paths, func(rng *rand.Rand) outcome { return peeking(drawFlips(rng, 500, 0.05, 0.12), 0.05) })
-	t.Logf("peeking every 10 of 500 cases: false regressed %.3f (design .13-.21), false not_worse %.3f (design .17-.21)", equal.regressed(), worse.notWorse())
+	t.Logf(
+		"peeking every 10 of 500 cases: false regressed %.3f (design .13-.21), false not_worse %.3f (design .17-.21)",
+		equal.regressed(), worse.notWorse(),
+	)
 	atLeast(t, "control: peeking: false regressed", equal.regressed(), 0.10)
 	atLeast(t, "control: peeking: false not_worse", worse.notWorse(), 0.10)
 }
@@ -153,8 +159,11 @@ func TestControlCompletionOrder(t *testing.T) {
 			p, _ := draw(rng)
 			return p.early(passAt(0.05))
 		})
-		t.Logf("losses in slow cases, %d workers: false not_worse %.3f in completion order (design .20 .92 .99 with 16 64 128), %.3f in the order of the schedule",
-			workers, naive.notWorse(), right.notWorse())
+		t.Logf(
+			"losses in slow cases, %d workers: false not_worse %.3f in completion order (design .20 .92 .99 with 16 64 128), %.3f in the order "+
+				"of the schedule",
+			workers, naive.notWorse(), right.notWorse(),
+		)
 		atMost(t, "false not_worse in the order of the schedule", right.notWorse(), most(paths))
 		if workers == 64 {
 			atLeast(t, "control: completion order: false not_worse", naive.notWorse(), 0.50)
@@ -229,7 +238,10 @@ func TestControlAskingAgain(t *testing.T) {
 		})
 		rates[asked] = sum.notWorse()
 	}
-	t.Logf("a loss of 10 points, margin 5: false not_worse %.3f, with failed cases asked again %.3f (design .000 and .952)", rates[1], rates[2])
+	t.Logf(
+		"a loss of 10 points, margin 5: false not_worse %.3f, with failed cases asked again %.3f (design .000 and .952)",
+		rates[1], rates[2],
+	)
 	atMost(t, "false not_worse", rates[1], most(paths))
 	atLeast(t, "control: failed cases asked again: false not_worse", rates[2], 0.5)
 }

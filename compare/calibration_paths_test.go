@@ -89,7 +89,19 @@ func (p path) cases() int { return len(p.head) }
 // sides are what Compare takes.
 func (p path) sides() (base, head *Side) {
 	metrics := []string{scored}
-	return &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: p.base}, &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: p.head}
+	return &Side{
+		Run:     "base",
+		Suite:   "s",
+		Arm:     "a",
+		Metrics: metrics,
+		Cases:   p.base,
+	}, &Side{
+		Run:     "head",
+		Suite:   "s",
+		Arm:     "a",
+		Metrics: metrics,
+		Cases:   p.head,
+	}
 }
 
 // fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.

@@ -23,7 +23,8 @@ const (
 // most, and no loss as "regressed" with 5 %: these are the promises of a gate.
 func TestExactSizes(t *testing.T) {
 	listed := map[string]float64{
-		"0.02 20": 0.049, "0.02 50": 0.056, "0.02 100": 0.052, "0.05 20": 0.055, "0.05 50": 0.051, "0.05 200": 0.051, "0.10 50": 0.052, "0.10 100": 0.058,
+		"0.02 20": 0.049, "0.02 50": 0.056, "0.02 100": 0.052, "0.05 20": 0.055, "0.05 50": 0.051, "0.05 200": 0.051,
+		"0.10 50": 0.052, "0.10 100": 0.058,
 	}
 	sizes := []int{20, 50}
 	if calibrating() {
@@ -36,7 +37,10 @@ func TestExactSizes(t *testing.T) {
 			r := regionOf(n, margin)
 			half, anyNotWorse := r.worst(margin, 0.5, r.notWorse), r.worst(margin, 1, r.notWorse)
 			some, anyRegressed := r.worst(0, 0.6, r.regressed), r.worst(0, 1, r.regressed)
-			t.Logf("%.2f %4d   %.2f %% (%.1f)  %.2f %%    %.2f %%  %.2f %%", margin, n, 100*half, 100*listed[key], 100*anyNotWorse, 100*some, 100*anyRegressed)
+			t.Logf(
+				"%.2f %4d   %.2f %% (%.1f)  %.2f %%    %.2f %%  %.2f %%", margin, n, 100*half, 100*listed[key], 100*anyNotWorse,
+				100*some, 100*anyRegressed,
+			)
 			atMost(t, key+": false not_worse", max(half, anyNotWorse), tangoWorst)
 			atMost(t, key+": false regressed", some, midWorst)
 			atMost(t, key+": false regressed, however many flip", anyRegressed, midAnywhere)
@@ -272,7 +276,10 @@ func TestMeans(t *testing.T) {
 			atMost(t, fmt.Sprint(r.name, " n=", r.n), fixed.notWorse(), bound)
 		}
 		early := simulate(t, uint64(200+i), paths, func(rng *rand.Rand) outcome { return drawn(rng).early(g) })
-		t.Logf("%-20s %3d      %.3f  (%.3f)               %.3f       %5.1f %%", r.name, r.n, fixed.notWorse(), r.design, early.notWorse(), 100*(1-early.saved()))
+		t.Logf(
+			"%-20s %3d      %.3f  (%.3f)               %.3f       %5.1f %%", r.name, r.n, fixed.notWorse(), r.design,
+			early.notWorse(), 100*(1-early.saved()),
+		)
 		atMost(t, fmt.Sprint(r.name, " n=", r.n, " with stopEarly"), early.notWorse(), bound)
 	}
 }

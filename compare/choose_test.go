@@ -67,7 +67,8 @@ func TestChoiceUnits(t *testing.T) {
 		if m.N != test.n || math.Abs(m.Head-test.head) > 1e-12 || m.N > 0 && (m.Base != 0.5 || math.Abs(m.Estimate-(m.Head-0.5)) > 1e-12) {
 			t.Errorf("%s: %+v", name, m)
 		}
-		if m.N > 0 && (m.Interval[0] < -0.5 || m.Interval[1] > 0.5 || m.Interval[0] > m.Estimate || m.Interval[1] < m.Estimate || m.Verdict != "") {
+		if m.N > 0 &&
+			(m.Interval[0] < -0.5 || m.Interval[1] > 0.5 || m.Interval[0] > m.Estimate || m.Interval[1] < m.Estimate || m.Verdict != "") {
 			t.Errorf("%s: %v", name, *m.Interval)
 		}
 	}
@@ -103,7 +104,8 @@ func TestChoiceVerdicts(t *testing.T) {
 			mirrored[i] = []float64{1 - c[0]}
 		}
 		base, head = chosenSides(alone, mirrored...)
-		if o := ofChoice(t, base, head, test.margin); math.Abs(o.Interval[0]+m.Interval[1]) > 1e-9 || math.Abs(*o.PWorse-*m.PBetter) > 0.02 || o.Gained != m.Regressed {
+		if o := ofChoice(t, base, head, test.margin); math.Abs(o.Interval[0]+m.Interval[1]) > 1e-9 || math.Abs(*o.PWorse-*m.PBetter) > 0.02 ||
+			o.Gained != m.Regressed {
 			t.Errorf("%s: mirrored %+v", name, o)
 		}
 	}

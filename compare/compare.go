@@ -85,7 +85,14 @@ type Options struct {
 // Compare compares an arm with that of a baseline. Verdicts are left to Decide.
 func Compare(base, head *Side, o Options) eval.ArmComparison {
 	p := pairUp(base, head)
-	c := eval.ArmComparison{Suite: head.Suite, BaseArm: base.Arm, HeadArm: head.Arm, Estimand: "population", Cases: p.Pairing, Metrics: []eval.MetricComparison{}}
+	c := eval.ArmComparison{
+		Suite:    head.Suite,
+		BaseArm:  base.Arm,
+		HeadArm:  head.Arm,
+		Estimand: "population",
+		Cases:    p.Pairing,
+		Metrics:  []eval.MetricComparison{},
+	}
 	m := &measure{Options: o, pairs: p.judged}
 	c.Cases.Units = len(m.units((*Case).PassRate).d)
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(p.judged)
@@ -100,7 +107,13 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 	}
 	for i, g := range o.Gated { // a metric that is nowhere is not one that did not get worse
 		if !slices.ContainsFunc(c.Metrics, func(m eval.MetricComparison) bool { return m.Name == g.Name }) {
-			c.Metrics = append(c.Metrics, eval.MetricComparison{Name: g.Name, Level: 1 - 2*o.Alpha, Gated: true, Margin: &o.Gated[i].Margin, Advice: "no case has this metric on both sides"})
+			c.Metrics = append(c.Metrics, eval.MetricComparison{
+				Name:   g.Name,
+				Level:  1 - 2*o.Alpha,
+				Gated:  true,
+				Margin: &o.Gated[i].Margin,
+				Advice: "no case has this metric on both sides",
+			})
 		}
 	}
 	c.Why = incomparable(base, head, p, o)

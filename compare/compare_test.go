@@ -100,7 +100,8 @@ func TestPairedBinaryVerdicts(t *testing.T) {
 		if !slices.Equal(m.Flags, v.Flags) && len(m.Flags)+len(v.Flags) > 0 {
 			t.Errorf("%+v: flags %v", v, m.Flags)
 		}
-		if m.Verdict == eval.Inconclusive && (m.MoreCases != v.ExtraCases || !strings.Contains(m.Advice, fmt.Sprintf("%d more cases", v.ExtraCases))) {
+		if m.Verdict == eval.Inconclusive &&
+			(m.MoreCases != v.ExtraCases || !strings.Contains(m.Advice, fmt.Sprintf("%d more cases", v.ExtraCases))) {
 			t.Errorf("%+v: %d more, %s", v, m.MoreCases, m.Advice)
 		}
 	}
@@ -163,7 +164,10 @@ func TestPairing(t *testing.T) {
 	head.Cases[2].ID = "other variables"    // another case of the same name
 	head.Cases[3].Scorers = "other scorers" // passing means something else
 	head.Cases[4].Passed, head.Cases[4].Errors = 0, 1
-	head.Cases = append(head.Cases, Case{Name: "new", ID: "new", Passed: 1, Asked: 1}, Case{Name: "sick", ID: "sick", Passed: 1, Asked: 1, Quarantined: true})
+	head.Cases = append(
+		head.Cases, Case{Name: "new", ID: "new", Passed: 1, Asked: 1},
+		Case{Name: "sick", ID: "sick", Passed: 1, Asked: 1, Quarantined: true},
+	)
 	base.Cases = append(base.Cases, Case{Name: "old", ID: "old", Passed: 1, Asked: 1}, Case{Name: "sick", ID: "sick", Failed: 1, Asked: 1})
 	p := Compare(base, head, options(0.05)).Cases
 	got := fmt.Sprint(p.Paired, p.Units, p.Changed, p.Added, p.Removed, p.Unjudged, p.Quarantined)
@@ -246,7 +250,9 @@ func TestSymmetry(t *testing.T) {
 	}
 	c := decided(head, base, options(0.05, passMargin(0.05)))
 	m, mirrored := a.Metrics[0], c.Metrics[0]
-	if m.Estimate != -mirrored.Estimate || math.Abs(m.Interval[0]+mirrored.Interval[1]) > 1e-9 || math.Abs(*m.PWorse-*mirrored.PBetter) > 1e-12 || c.Verdict != eval.Improved {
+	if m.Estimate != -mirrored.Estimate || math.Abs(m.Interval[0]+mirrored.Interval[1]) > 1e-9 ||
+		math.Abs(*m.PWorse-*mirrored.PBetter) > 1e-12 ||
+		c.Verdict != eval.Improved {
 		t.Errorf("%+v\n%+v", m, mirrored)
 	}
 }
@@ -277,7 +283,10 @@ func TestDirections(t *testing.T) {
 			c.Blocked = 1
 		}
 	}
-	a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricBlocked, Margin: 0.05}, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
+	a := decided(base, head, options(
+		0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricBlocked, Margin: 0.05},
+		eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1},
+	))
 	for _, m := range a.Metrics {
 		want := eval.Regressed
 		if m.Name == eval.MetricPass {
@@ -300,7 +309,10 @@ func TestSidesMakeTheRatio(t *testing.T) {
 		base.Cases[i].LatencyMs, base.Cases[i].Tokens = Sum{uneven, 1}, Sum{uneven, 1}
 		head.Cases[i].LatencyMs, head.Cases[i].Tokens = Sum{900 / uneven, 1}, Sum{900 / uneven, 1}
 	}
-	a := decided(base, head, options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
+	a := decided(
+		base, head,
+		options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}),
+	)
 	seen := 0
 	for _, m := range a.Metrics {
 		if !eval.IsRatio(m.Name) {

@@ -49,7 +49,12 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 		o.Reach = stats.MinCasesWithoutFlip(end, m.Margin)
 	}
 	for _, flips := range outlookFlips {
-		row := OutlookRow{Flips: flips, Needed: stats.CasesNeeded(flips, m.Margin, end, power), Smallest: stats.MDE(units, end, power, flips), Asked: 1}
+		row := OutlookRow{
+			Flips:    flips,
+			Needed:   stats.CasesNeeded(flips, m.Margin, end, power),
+			Smallest: stats.MDE(units, end, power, flips),
+			Asked:    1,
+		}
 		if early {
 			row.Asked = expectedShare(units, m, alpha, flips)
 		}

@@ -140,8 +140,10 @@ func advise(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64) {
 	need := needed(m, *m.Margin, alpha)
 	if m.MoreCases = max(0, need-m.N); m.MoreCases > 0 {
 		more := float64(m.MoreCases)
-		m.Advice = fmt.Sprintf("%d more cases, %d in all (about %.0f calls and %.0f tokens more), would tell with a power of %.0f %% if nothing changed",
-			m.MoreCases, need, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power)
+		m.Advice = fmt.Sprintf(
+			"%d more cases, %d in all (about %.0f calls and %.0f tokens more), would tell with a power of %.0f %% if nothing changed",
+			m.MoreCases, need, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power,
+		)
 		switch {
 		case m.Repeats < 0:
 			m.Advice += "; more repeats cannot resolve this, more cases can"

@@ -12,7 +12,8 @@ import (
 func TestNearest(t *testing.T) {
 	known := []string{"equals", "contains", "containsAll", "regex", "safety", "levenshtein"}
 	for word, want := range map[string]string{
-		"equal": "equals", "contans": "contains", "Regex": "regex", "levenstein": "levenshtein", "zzz": "", "safty": "safety", "contain": "contains",
+		"equal": "equals", "contans": "contains", "Regex": "regex", "levenstein": "levenshtein", "zzz": "", "safty": "safety",
+		"contain": "contains",
 	} {
 		if got := strings.Join(Nearest(word, known, 1), ""); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)
@@ -85,12 +86,14 @@ func FuzzClean(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, r := range Clean(s) {
-			if r != '\n' && r != '\t' && (unicode.Is(unicode.Cc, r) || r >= 0x202a && r <= 0x202e || r == utf8.RuneError && !strings.ContainsRune(s, r)) {
+			if r != '\n' && r != '\t' &&
+				(unicode.Is(unicode.Cc, r) || r >= 0x202a && r <= 0x202e || r == utf8.RuneError && !strings.ContainsRune(s, r)) {
 				t.Fatalf("%U stays in %q", r, s)
 			}
 		}
 		line := CleanLine(s)
-		if strings.ContainsAny(line, "\n\r\t") || strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") || !utf8.ValidString(line) {
+		if strings.ContainsAny(line, "\n\r\t") || strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") ||
+			!utf8.ValidString(line) {
 			t.Fatalf("%q", line)
 		}
 	})

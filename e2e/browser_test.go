@@ -42,9 +42,14 @@ func withBrowser(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("headless", true),                        // the shell is never anything else, and takes it; the whole browser wants a screen without it
-		chromedp.Flag("disable-ipc-flooding-protection", true)) // pages are visited faster than people do
+	allocator, stop := chromedp.NewExecAllocator(
+		context.Background(),
+		chromedp.ExecPath(path),
+		chromedp.NoSandbox,
+		chromedp.DisableGPU,
+		chromedp.Flag("headless", true), // the shell is never anything else, and takes it; the whole browser wants a screen without it
+		chromedp.Flag("disable-ipc-flooding-protection", true),
+	) // pages are visited faster than people do
 	defer stop()
 	var closeAll context.CancelFunc
 	browser, closeAll = chromedp.NewContext(allocator)
@@ -110,7 +115,10 @@ func openAt(t *testing.T, address string, width, height int64, scheme string) *t
 	}
 	call(b, network.Enable, network.EnableParams{})
 	call(b, log.Enable, cdp.Empty{})
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	call(
+		b, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}},
+	)
 	b.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(address))
 	b.wait("html[data-ready]")
 	return b
@@ -148,7 +156,10 @@ func evaluate[T any](b *tab, expression string) T {
 // visit goes to a page of the report and waits until it is there.
 func (b *tab) visit(hash, selector string) {
 	b.t.Helper()
-	evaluate[chromedp.Void](b, fmt.Sprintf(`void (document.getElementById('main').replaceChildren(), location.hash = '', location.hash = %q)`, hash))
+	evaluate[chromedp.Void](
+		b,
+		fmt.Sprintf(`void (document.getElementById('main').replaceChildren(), location.hash = '', location.hash = %q)`, hash),
+	)
 	b.wait(selector)
 }
 

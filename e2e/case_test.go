@@ -14,8 +14,9 @@ import (
 // repeatedRun asks one case 300 times on each of two arms, and one whose texts were not kept.
 func repeatedRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 	run := eval.Run{
-		ID: "r", StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Flags: &eval.Options{NoContent: true}, Suites: []eval.RunSuite{{Name: "s"}, {Name: "t"}},
-		Plan: eval.RunPlan{Trials: 700, Arms: []string{"pro/a", "pro/b"}},
+		ID: "r", StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Flags: &eval.Options{NoContent: true},
+		Suites: []eval.RunSuite{{Name: "s"}, {Name: "t"}},
+		Plan:   eval.RunPlan{Trials: 700, Arms: []string{"pro/a", "pro/b"}},
 	}
 	return run, func(yield func(*eval.Result) bool) {
 		n := 0

@@ -11,31 +11,64 @@ import (
 
 // chatRun has a live chat on two arms, of which one broke off and the other was judged, and failed.
 func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
-	run := eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: 2, Arms: []string{"pro/shop", "warm/shop"}}}
+	run := eval.Run{
+		ID:        "r",
+		StartedAt: "2026-01-01T00:00:00Z",
+		Suites:    []eval.RunSuite{{Name: "s"}},
+		Plan:      eval.RunPlan{Trials: 2, Arms: []string{"pro/shop", "warm/shop"}},
+	}
 	said := func(role, text string) eval.Content {
 		return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
 	}
 	turn := func(text string, n int) eval.Turn {
 		return eval.Turn{
-			Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP", SafetyRatings: []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: eval.Probabilities[n]}}}}},
-			Usage:    eval.Usage{PromptTokens: 10 * n, OutputTokens: n, TotalTokens: 11 * n, Source: eval.UsageService}, Timing: eval.Timing{LatencyMs: 100 * float64(n), Attempts: n},
+			Response: eval.Response{
+				Candidates: []eval.Candidate{
+					{
+						Text:          text,
+						FinishReason:  "STOP",
+						SafetyRatings: []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: eval.Probabilities[n]}},
+					},
+				},
+			},
+			Usage: eval.Usage{
+				PromptTokens: 10 * n,
+				OutputTokens: n,
+				TotalTokens:  11 * n,
+				Source:       eval.UsageService,
+			}, Timing: eval.Timing{LatencyMs: 100 * float64(n), Attempts: n},
 		}
 	}
 	return run, func(yield func(*eval.Result) bool) {
 		whole := bigTrial(6) // it fails
 		whole.Trial = eval.Trial{ID: "a", Suite: "s", Case: "kettle", Arm: "pro/shop", Repeat: 1, At: "shop.yaml:31:5"}
 		whole.Turns = []eval.Turn{turn("Which order is it?", 1), turn("It left <b>today</b>.", 2)}
-		whole.Request = &eval.Request{Live: true, Contents: []eval.Content{said("user", "Where is my kettle?"), said("model", "Which order is it?"), said("user", "It is 4711.")}}
+		whole.Request = &eval.Request{
+			Live:     true,
+			Contents: []eval.Content{said("user", "Where is my kettle?"), said("model", "Which order is it?"), said("user", "It is 4711.")},
+		}
 		whole.Response = new(whole.Turns[1].Response)
 		whole.Metrics = map[string]float64{"f1": 0.625}
 		low, high, third := 2.0, 4.0, 1.0/3
 		whole.Scores[0].Judged = &eval.Judged{Judge: "panel", Choice: "fail", Agreement: &third, Rulings: []eval.Ruling{
-			{Choice: "fail", Score: &low, Value: 0.25, Reason: "It names no day."}, {Choice: "pass", Score: &high, Value: 0.75, Reason: "It is polite."}, {Choice: "fail", Score: &low, Value: 0.25, Reason: "It is short."},
+			{
+				Choice: "fail",
+				Score:  &low,
+				Value:  0.25,
+				Reason: "It names no day.",
+			}, {Choice: "pass", Score: &high, Value: 0.75, Reason: "It is polite."}, {Choice: "fail", Score: &low, Value: 0.25, Reason: "It is short."},
 		}}
 		for i, r := range whole.Scores[0].Judged.Rulings {
 			whole.Judgements = append(whole.Judgements, eval.Judgement{
-				ID: fmt.Sprint(i), Judge: "panel", Model: "svc-pro", Repeat: i + 1, Reply: fmt.Sprintf(`{"reason": %q, "score": %g}`, r.Reason, *r.Score), FinishReason: "STOP",
-				Usage: &eval.Usage{PromptTokens: 300, OutputTokens: 20, TotalTokens: 320, Source: eval.UsageService}, Attempts: 1, LatencyMs: 800, Cached: i == 2,
+				ID: fmt.Sprint(
+					i,
+				), Judge: "panel", Model: "svc-pro", Repeat: i + 1, Reply: fmt.Sprintf(`{"reason": %q, "score": %g}`, r.Reason, *r.Score), FinishReason: "STOP",
+				Usage: &eval.Usage{
+					PromptTokens: 300,
+					OutputTokens: 20,
+					TotalTokens:  320,
+					Source:       eval.UsageService,
+				}, Attempts: 1, LatencyMs: 800, Cached: i == 2,
 			})
 		}
 		if !yield(whole) {
@@ -44,7 +77,10 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 		broken := bigTrial(100) // it errs
 		broken.Trial = eval.Trial{N: 1, ID: "b", Suite: "s", Case: "kettle", Arm: "warm/shop", Repeat: 1}
 		broken.Turns = []eval.Turn{turn("Which one?", 1)}
-		broken.Request = &eval.Request{Live: true, Contents: []eval.Content{said("user", "Where is my kettle?"), said("model", "Which one?"), said("user", "It is 4711.")}}
+		broken.Request = &eval.Request{
+			Live:     true,
+			Contents: []eval.Content{said("user", "Where is my kettle?"), said("model", "Which one?"), said("user", "It is 4711.")},
+		}
 		yield(broken)
 	}
 }
@@ -70,12 +106,16 @@ func TestChatsAndJudges(t *testing.T) {
 	is(".chat .turn > .prose", "Where is my kettle?|It is 4711.|Where is my kettle?|It is 4711.")
 	is(".reply .prose", "Which order is it?|It left <b>today</b>.|Which one?")
 	is(".turn > .note", "Not answered.")
-	is(".reply .note:last-of-type", "10 + 1 tokens (service), 100 ms|20 + 2 tokens (service), 200 ms, 2 attempts|10 + 1 tokens (service), 100 ms")
+	is(
+		".reply .note:last-of-type",
+		"10 + 1 tokens (service), 100 ms|20 + 2 tokens (service), 200 ms, 2 attempts|10 + 1 tokens (service), 100 ms",
+	)
 	is(".reply .ratings .on", "LOW|MEDIUM|LOW")
 	is(".prompt h2", "Live chat with pro/shop, warm/shop")
 	is(".scores .rulings .prose", "It names no day.|It is polite.|It is short.")
 	is(".answer > div > details summary", "What judges replied: 2 calls, 640 tokens beside the answer's")
-	if all := text(".answer"); !strings.Contains(all, "3 rulings agree on 33.3 %") || !strings.Contains(all, "asked for another trial") || !strings.Contains(all, "f10.625") {
+	if all := text(".answer"); !strings.Contains(all, "3 rulings agree on 33.3 %") || !strings.Contains(all, "asked for another trial") ||
+		!strings.Contains(all, "f10.625") {
 		t.Error(all)
 	}
 	if !evaluate[bool](b, `[...document.querySelectorAll('.answer details')].every(el => !el.open)`) {
@@ -87,7 +127,8 @@ func TestChatsAndJudges(t *testing.T) {
 	if tiles := text(".tile"); !strings.Contains(tiles, "2 calls to judges|640 tokens of judges") {
 		t.Error(tiles)
 	}
-	if all := text("section"); !strings.Contains(all, "2 calls and 640 tokens (600 prompt + 40 output) went to judges") || !strings.Contains(all, "33.3 %") {
+	if all := text("section"); !strings.Contains(all, "2 calls and 640 tokens (600 prompt + 40 output) went to judges") ||
+		!strings.Contains(all, "33.3 %") {
 		t.Error(all)
 	}
 	b.quiet()

@@ -32,12 +32,18 @@ func found(b *tab) string {
 
 func choose(b *tab, facet, word string) {
 	b.t.Helper()
-	evaluate[chromedp.Void](b, fmt.Sprintf(`void (s => { s.value = %q; s.dispatchEvent(new Event('change')); })(document.querySelector('select[name=%s]'))`, word, facet))
+	evaluate[chromedp.Void](b, fmt.Sprintf(
+		`void (s => { s.value = %q; s.dispatchEvent(new Event('change')); })(document.querySelector('select[name=%s]'))`,
+		word, facet,
+	))
 }
 
 func search(b *tab, text string) {
 	b.t.Helper()
-	evaluate[chromedp.Void](b, fmt.Sprintf(`void (s => { s.value = %q; s.dispatchEvent(new Event('input')); })(document.getElementById('search'))`, text))
+	evaluate[chromedp.Void](
+		b,
+		fmt.Sprintf(`void (s => { s.value = %q; s.dispatchEvent(new Event('input')); })(document.getElementById('search'))`, text),
+	)
 }
 
 // What filters and the search find among 50,000 trials is what the same question finds in the run.
@@ -155,7 +161,10 @@ func TestKeyboard(t *testing.T) {
 	is := func(what, expression string) {
 		t.Helper()
 		if !evaluate[bool](b, expression) {
-			t.Errorf("%s: %s is false; focus on %s, %s", what, expression, evaluate[string](b, `document.activeElement.outerHTML.slice(0, 80)`), evaluate[string](b, `location.hash`))
+			t.Errorf(
+				"%s: %s is false; focus on %s, %s", what, expression,
+				evaluate[string](b, `document.activeElement.outerHTML.slice(0, 80)`), evaluate[string](b, `location.hash`),
+			)
 		}
 	}
 	b.visit("#/", ".verdict")
@@ -169,9 +178,15 @@ func TestKeyboard(t *testing.T) {
 	press(kb.ArrowDown)
 	is("down leaves the search", `document.activeElement.id === 'grid'`)
 	press(kb.ArrowDown, kb.ArrowDown, kb.ArrowUp)
-	is("arrows choose", `document.activeElement.getAttribute('aria-activedescendant') === 'trial-1' && document.getElementById('trial-1').getAttribute('aria-selected') === 'true'`)
+	is(
+		"arrows choose",
+		`document.activeElement.getAttribute('aria-activedescendant') === 'trial-1' && document.getElementById('trial-1').getAttribute('aria-selected') === 'true'`,
+	)
 	press(kb.End)
-	is("the last row is in sight", fmt.Sprintf(`(r => r.bottom <= innerHeight && r.top > 0)(document.getElementById('trial-%d').getBoundingClientRect())`, n-1))
+	is(
+		"the last row is in sight",
+		fmt.Sprintf(`(r => r.bottom <= innerHeight && r.top > 0)(document.getElementById('trial-%d').getBoundingClientRect())`, n-1),
+	)
 	press(kb.Home)
 	first := evaluate[string](b, `document.querySelector('.rows [aria-selected] .case').textContent`)
 	press(kb.Enter)

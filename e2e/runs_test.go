@@ -35,9 +35,13 @@ func bigTrial(n int) *eval.Result {
 			N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprintf("c%d", k), Suite: "big", Case: fmt.Sprintf("case number %d", k), Arm: arm,
 			Target: target, Prompt: prompt, Model: "svc-pro", Repeat: 1, Tags: []string{[]string{"europe", "asia", "africa"}[k%3]},
 		},
-		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: fmt.Sprintf("What is the capital of country %d? Answer in one word.", k)}}}}},
-		Usage:   &eval.Usage{PromptTokens: 12, OutputTokens: 20 + k%50, TotalTokens: 32 + k%50, Source: eval.UsageEstimated},
-		Timing:  &eval.Timing{LatencyMs: 200 + float64(k*7919%1000) + 300*float64(n%2), Attempts: 1},
+		Request: &eval.Request{
+			Contents: []eval.Content{
+				{Role: "user", Parts: []eval.Part{{Text: fmt.Sprintf("What is the capital of country %d? Answer in one word.", k)}}},
+			},
+		},
+		Usage:  &eval.Usage{PromptTokens: 12, OutputTokens: 20 + k%50, TotalTokens: 32 + k%50, Source: eval.UsageEstimated},
+		Timing: &eval.Timing{LatencyMs: 200 + float64(k*7919%1000) + 300*float64(n%2), Attempts: 1},
 	}
 	answer := fmt.Sprintf("Answer %d. %s", k*7919%100_003, strings.Repeat(sentence, 1+k%4))
 	finish := "STOP"
@@ -45,7 +49,14 @@ func bigTrial(n int) *eval.Result {
 		finish = "MAX_TOKENS"
 	}
 	one, zero := 1.0, 0.0
-	score := eval.Score{Scorer: "contains", Name: "capital", Value: &one, Passed: true, Weight: 1, Reason: fmt.Sprintf("the answer contains %q", "capital")}
+	score := eval.Score{
+		Scorer: "contains",
+		Name:   "capital",
+		Value:  &one,
+		Passed: true,
+		Weight: 1,
+		Reason: fmt.Sprintf("the answer contains %q", "capital"),
+	}
 	r.Outcome = eval.Pass
 	if k%10 == 3 {
 		r.Outcome = eval.Fail
@@ -53,7 +64,10 @@ func bigTrial(n int) *eval.Result {
 		score.Diff = fmt.Sprintf("expected: Answer %d. The capital\nactual:   %s", k, answer)
 	}
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: answer, FinishReason: finish, SafetyRatings: []eval.SafetyRating{
-		{Category: "HARM_CATEGORY_HARASSMENT", Probability: eval.Probabilities[k%17/16]}, {Category: "HARM_CATEGORY_HATE_SPEECH", Probability: "NEGLIGIBLE"},
+		{
+			Category:    "HARM_CATEGORY_HARASSMENT",
+			Probability: eval.Probabilities[k%17/16],
+		}, {Category: "HARM_CATEGORY_HATE_SPEECH", Probability: "NEGLIGIBLE"},
 	}}}}
 	r.Scores = []eval.Score{score}
 	if k%100 == 50 {
@@ -66,33 +80,77 @@ func bigTrial(n int) *eval.Result {
 // hostileRun is a run in which every text that comes from outside is hostile.
 func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 	texts := append([]string{"__proto__", "constructor"}, hostile.Strings()...)
-	texts = append(texts,
-		`</script><script>alert(1)</script>`, `<!--<script>`, `]]><img src=x onerror=alert(1)>`, `<svg onload=alert(1)>`, `{{constructor.constructor('alert(1)')()}}`,
-		"\u2028alert(1)\u2029", `<link rel=stylesheet href=http://127.0.0.1:9/x.css>`, `<img src="http://127.0.0.1:9/x.png">`, `javascript:alert(1)`, `<base href=http://127.0.0.1:9/>`,
-		`<meta http-equiv=refresh content="0;url=http://127.0.0.1:9/">`, `toString`, `#/case/a/b?c`, `%`, `%zz`, "\u202eabc", "\x00\x1b[31m")
-	run := eval.Run{ID: texts[len(texts)-5], StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: `</title><script>alert(1)</script>`}}, Plan: eval.RunPlan{Trials: len(texts), Arms: texts}}
+	texts = append(
+		texts,
+		`</script><script>alert(1)</script>`,
+		`<!--<script>`,
+		`]]><img src=x onerror=alert(1)>`,
+		`<svg onload=alert(1)>`,
+		`{{constructor.constructor('alert(1)')()}}`,
+		"\u2028alert(1)\u2029",
+		`<link rel=stylesheet href=http://127.0.0.1:9/x.css>`,
+		`<img src="http://127.0.0.1:9/x.png">`,
+		`javascript:alert(1)`,
+		`<base href=http://127.0.0.1:9/>`,
+		`<meta http-equiv=refresh content="0;url=http://127.0.0.1:9/">`,
+		`toString`,
+		`#/case/a/b?c`,
+		`%`,
+		`%zz`,
+		"\u202eabc",
+		"\x00\x1b[31m",
+	)
+	run := eval.Run{
+		ID:        texts[len(texts)-5],
+		StartedAt: "2026-01-01T00:00:00Z",
+		Suites:    []eval.RunSuite{{Name: `</title><script>alert(1)</script>`}},
+		Plan:      eval.RunPlan{Trials: len(texts), Arms: texts},
+	}
 	run.Service.BaseURL = `"><script>alert(1)</script>`
 	return run, func(yield func(*eval.Result) bool) {
 		for n, text := range texts {
 			zero := 0.0
 			r := &eval.Result{
 				Trial: eval.Trial{
-					N: n, ID: text + fmt.Sprint(n), CaseID: text, Suite: run.Suites[0].Name, Case: strings.ReplaceAll(text, "\n", " ") + fmt.Sprint(n), Arm: text, Target: text, Prompt: text, Model: text, Repeat: 1,
-					Tags: []string{text}, Cluster: text, Quarantine: &eval.Quarantine{Reason: text, Owner: text, Until: "2027-01-01"},
+					N: n, ID: text + fmt.Sprint(n), CaseID: text, Suite: run.Suites[0].Name,
+					Case: strings.ReplaceAll(text, "\n", " ") + fmt.Sprint(n), Arm: text, Target: text, Prompt: text, Model: text,
+					Repeat: 1,
+					Tags:   []string{text}, Cluster: text, Quarantine: &eval.Quarantine{Reason: text, Owner: text, Until: "2027-01-01"},
 				},
 				Outcome: eval.Fail,
-				Request: &eval.Request{Contents: []eval.Content{{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}}}},
+				Request: &eval.Request{
+					Contents: []eval.Content{
+						{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}},
+					},
+				},
 				Response: &eval.Response{
-					Candidates:     []eval.Candidate{{Text: text, FinishReason: text, SafetyRatings: []eval.SafetyRating{{Category: text, Probability: text}}}},
+					Candidates: []eval.Candidate{
+						{Text: text, FinishReason: text, SafetyRatings: []eval.SafetyRating{{Category: text, Probability: text}}},
+					},
 					PromptFeedback: &eval.PromptFeedback{BlockReason: text}, ModelVersion: text,
 				},
 				Scores: []eval.Score{{Scorer: text, Name: text, Value: &zero, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
 				Usage:  &eval.Usage{Source: eval.UsageSource(text)},
 			}
 			r.At, r.Metrics = text, map[string]float64{text: 0.5}
-			r.Scores[0].Judged = &eval.Judged{Judge: text, Choice: text, Agreement: &zero, Rulings: []eval.Ruling{{Choice: text, Reason: text}, {Choice: text, Score: &zero, Reason: text}}}
+			r.Scores[0].Judged = &eval.Judged{
+				Judge:     text,
+				Choice:    text,
+				Agreement: &zero,
+				Rulings:   []eval.Ruling{{Choice: text, Reason: text}, {Choice: text, Score: &zero, Reason: text}},
+			}
 			r.Judgements = []eval.Judgement{
-				{ID: text, Judge: text, Model: text, Repeat: 1, Reply: text, FinishReason: text, BlockReason: text, Usage: &eval.Usage{Source: eval.UsageSource(text)}, Attempts: 1},
+				{
+					ID:           text,
+					Judge:        text,
+					Model:        text,
+					Repeat:       1,
+					Reply:        text,
+					FinishReason: text,
+					BlockReason:  text,
+					Usage:        &eval.Usage{Source: eval.UsageSource(text)},
+					Attempts:     1,
+				},
 				{ID: text, Judge: text, Model: text, Repeat: 2, Attempts: 1, Error: &eval.Error{Kind: eval.ErrorKind(text), Message: text}},
 			}
 			if n%2 == 1 {
@@ -123,13 +181,36 @@ func judged(d *journal.Document) {
 	d.Gate.Comparison = &eval.Comparison{
 		Base: eval.Compared{Run: "20251231-000000-abc", Name: "main"}, Head: eval.Compared{Run: d.Run.ID}, Verdict: eval.Regressed,
 		Arms: []eval.ArmComparison{{
-			Suite: "big", BaseArm: "pro/ask", HeadArm: "pro/ask", Verdict: eval.Regressed, Cases: eval.Pairing{Paired: 25000, Units: 25000, Added: []string{"one more"}},
+			Suite: "big", BaseArm: "pro/ask", HeadArm: "pro/ask", Verdict: eval.Regressed,
+			Cases: eval.Pairing{Paired: 25000, Units: 25000, Added: []string{"one more"}},
 			Metrics: []eval.MetricComparison{
-				{Name: "pass", Base: 0.945, Head: 0.89, Estimate: -0.055, Interval: interval, Level: 0.9, N: 25000, Gained: 10, Regressed: 30, Test: "paired", Gated: true, Margin: &margin, Verdict: eval.Regressed},
+				{
+					Name:      "pass",
+					Base:      0.945,
+					Head:      0.89,
+					Estimate:  -0.055,
+					Interval:  interval,
+					Level:     0.9,
+					N:         25000,
+					Gained:    10,
+					Regressed: 30,
+					Test:      "paired",
+					Gated:     true,
+					Margin:    &margin,
+					Verdict:   eval.Regressed,
+				},
 				{Name: "latency", Base: 650, Head: 700, Estimate: 1.08, Interval: &[2]float64{1.02, 1.13}, Level: 0.9, N: 25000, Test: "signed rank"},
 			},
 			Flips: []eval.Flip{
-				{Case: "case number 3", BasePassed: 1, BaseJudged: 1, HeadJudged: 1, SingleSample: true, BaseAnswer: "Answer 5. The capital is a town in the north.", HeadAnswer: "Answer 23757. The capital is a city in the north."},
+				{
+					Case:         "case number 3",
+					BasePassed:   1,
+					BaseJudged:   1,
+					HeadJudged:   1,
+					SingleSample: true,
+					BaseAnswer:   "Answer 5. The capital is a town in the north.",
+					HeadAnswer:   "Answer 23757. The capital is a city in the north.",
+				},
 				{Case: "case number 4", BaseJudged: 1, HeadPassed: 1, HeadJudged: 1, SingleSample: true},
 			},
 		}},

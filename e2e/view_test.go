@@ -105,7 +105,10 @@ func (b *tab) click(selector, until string) {
 	b.t.Helper()
 	evaluate[chromedp.Void](b, fmt.Sprintf(`void document.querySelector(%q).click()`, selector))
 	for there := false; !there && b.ctx.Err() == nil; { // while one page gives way to the other, neither answers
-		there, _ = chromedp.Run(b.ctx, chromedp.Evaluate[bool](fmt.Sprintf(`new Promise(done => requestAnimationFrame(() => done(%s)))`, until), chromedp.EvalAwaitPromise))
+		there, _ = chromedp.Run(
+			b.ctx,
+			chromedp.Evaluate[bool](fmt.Sprintf(`new Promise(done => requestAnimationFrame(() => done(%s)))`, until), chromedp.EvalAwaitPromise),
+		)
 	}
 	b.check(b.ctx.Err())
 }
@@ -121,7 +124,9 @@ func TestViewer(t *testing.T) {
 	keep(t, "20260102-000000-new", run, trials)
 	s := serve(t)
 	b := openAt(t, s.URL, 1600, 1000, "light")
-	if got := evaluate[string](b, `document.querySelector('.runs tbody').innerText`); !strings.Contains(got, "20260102-000000-new") || !strings.Contains(got, "exit 1") || !strings.Contains(got, "complete") {
+	if got := evaluate[string](b, `document.querySelector('.runs tbody').innerText`); !strings.Contains(got, "20260102-000000-new") ||
+		!strings.Contains(got, "exit 1") ||
+		!strings.Contains(got, "complete") {
 		t.Error(got)
 	}
 	b.click(".runs tbody a", ready+` && document.querySelector('.verdict') !== null`)
@@ -133,13 +138,16 @@ func TestViewer(t *testing.T) {
 	b.wait(".verdict")
 	b.click("#views a", ready+` && document.querySelector('.runs') !== null`)
 	b.click("#views a:nth-child(2)", ready+` && document.querySelector('.trend') !== null`)
-	if got := evaluate[string](b, `document.querySelector('.trend svg').getAttribute('aria-label')`); !strings.HasPrefix(got, "pass rate: 2 runs") {
+	if got := evaluate[string](b, `document.querySelector('.trend svg').getAttribute('aria-label')`); !strings.HasPrefix(
+		got, "pass rate: 2 runs",
+	) {
 		t.Error(got)
 	}
 	b.click("#views a:nth-child(3)", ready+` && document.querySelector('form') !== null`)
 	evaluate[chromedp.Void](b, `void (document.getElementById('margin').value = '0.05')`)
 	b.click("form button", ready+` && document.querySelector('.flips') !== null`)
-	if got := evaluate[string](b, `document.getElementById('main').innerText`); !strings.Contains(got, "regressed") || !strings.Contains(got, "case number 3") {
+	if got := evaluate[string](b, `document.getElementById('main').innerText`); !strings.Contains(got, "regressed") ||
+		!strings.Contains(got, "case number 3") {
 		t.Error(got)
 	}
 	b.click(".flips a", `document.querySelector('.answer') !== null`)
@@ -168,7 +176,10 @@ func TestViewerLive(t *testing.T) {
 	b := openAt(t, s.URL+"run/"+keys(t, s)[run.ID]+"/", 1600, 1000, "light")
 	b.until(`document.documentElement.dataset.watched === 'yes'`)
 	tile := func(outcome string) string {
-		return fmt.Sprintf(`[...document.querySelectorAll('.tile')].find(t => t.textContent.includes('%s')).querySelector('b').textContent`, outcome)
+		return fmt.Sprintf(
+			`[...document.querySelectorAll('.tile')].find(t => t.textContent.includes('%s')).querySelector('b').textContent`,
+			outcome,
+		)
 	}
 	if got := evaluate[string](b, tile("pass")); got != "2" {
 		t.Error(got)
@@ -179,8 +190,14 @@ func TestViewerLive(t *testing.T) {
 	evaluate[chromedp.Void](b, `void document.getElementById('search').focus()`)
 	put(7, 1, 21)
 	b.until(`document.getElementById('grid').getAttribute('aria-rowcount') === '8'`)
-	names := evaluate[[]string](b, `[...document.querySelectorAll('.rows .row')].sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex')).map(r => r.querySelector('.case').textContent + ' ' + r.querySelector('.arm').textContent)`)
-	want := []string{"case number 0 pro/ask", "case number 0 warm/ask", "case number 1 warm/ask", "case number 10 pro/ask", "case number 10 warm/ask", "case number 3 pro/ask", "case number 3 warm/ask"}
+	names := evaluate[[]string](
+		b,
+		`[...document.querySelectorAll('.rows .row')].sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex')).map(r => r.querySelector('.case').textContent + ' ' + r.querySelector('.arm').textContent)`,
+	)
+	want := []string{
+		"case number 0 pro/ask", "case number 0 warm/ask", "case number 1 warm/ask", "case number 10 pro/ask",
+		"case number 10 warm/ask", "case number 3 pro/ask", "case number 3 warm/ask",
+	}
 	if fmt.Sprint(names) != fmt.Sprint(want) {
 		t.Errorf("got  %q\nwant %q", names, want)
 	}

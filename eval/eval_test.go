@@ -55,7 +55,16 @@ func TestCamelKeys(t *testing.T) {
 func TestRequestRoundTrip(t *testing.T) {
 	zero, k := 0.0, 3
 	in := Request{
-		Contents: []Content{{Role: "user", Parts: []Part{{Text: "<a>\u2028"}, {Text: ""}, {Image: &Image{Path: "x.png", MIMEType: "image/png", SHA256: "00", Bytes: 3, Data: []byte("abc")}}}}},
+		Contents: []Content{
+			{
+				Role: "user",
+				Parts: []Part{
+					{Text: "<a>\u2028"},
+					{Text: ""},
+					{Image: &Image{Path: "x.png", MIMEType: "image/png", SHA256: "00", Bytes: 3, Data: []byte("abc")}},
+				},
+			},
+		},
 		GenerationConfig: &GenerationConfig{
 			Temperature: &zero, TopK: &k, Extra: map[string]json.RawMessage{"candidateCount": json.RawMessage("2"), "b": json.RawMessage(`"x"`)},
 		},

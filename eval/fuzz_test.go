@@ -126,7 +126,8 @@ func FuzzContents(f *testing.F) {
 		if err := json.Unmarshal(data, &out); err != nil {
 			t.Fatalf("%v\n%s", err, data)
 		}
-		if p := out[0].Parts; out[0].Role != inJSON(role) || len(p) != 3 || p[0].Text != inJSON(text) || p[1].Image.MIMEType != inJSON(text) || !bytes.Equal(p[1].Image.Data, image) {
+		if p := out[0].Parts; out[0].Role != inJSON(role) || len(p) != 3 || p[0].Text != inJSON(text) || p[1].Image.MIMEType != inJSON(text) ||
+			!bytes.Equal(p[1].Image.Data, image) {
 			t.Errorf("%+v", out)
 		}
 	})
@@ -159,7 +160,8 @@ func FuzzGenerationConfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		twice, err := Marshal(again)
-		if err != nil || !bytes.Equal(out, twice) || !reflect.DeepEqual(c.Temperature, again.Temperature) || !reflect.DeepEqual(c.TopK, again.TopK) {
+		if err != nil || !bytes.Equal(out, twice) || !reflect.DeepEqual(c.Temperature, again.Temperature) ||
+			!reflect.DeepEqual(c.TopK, again.TopK) {
 			t.Errorf("%s, then %s %v", out, twice, err)
 		}
 		if c.Temperature != nil && (math.IsNaN(*c.Temperature) || math.IsInf(*c.Temperature, 0)) {

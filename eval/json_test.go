@@ -19,13 +19,23 @@ func FuzzAppendJSON(f *testing.F) {
 			Trial: Trial{N: int(n), ID: s, Tags: []string{s, ""}, Threshold: &x}, Outcome: Outcome(s),
 			Scores: []Score{{Name: s, Value: &x, Weight: x}, {}},
 			Request: &Request{
-				Contents:         []Content{{Role: s, Parts: []Part{{Text: s}, {Image: &Image{Path: s, Data: []byte(s)}}}}},
-				GenerationConfig: &GenerationConfig{Temperature: &x, StopSequences: []string{s}, Extra: map[string]json.RawMessage{"b": json.RawMessage(`1`), "a<": json.RawMessage(`[2]`)}},
+				Contents: []Content{{Role: s, Parts: []Part{{Text: s}, {Image: &Image{Path: s, Data: []byte(s)}}}}},
+				GenerationConfig: &GenerationConfig{
+					Temperature:   &x,
+					StopSequences: []string{s},
+					Extra:         map[string]json.RawMessage{"b": json.RawMessage(`1`), "a<": json.RawMessage(`[2]`)},
+				},
 			},
 			Response: &Response{Candidates: []Candidate{{Text: s, SafetyRatings: []SafetyRating{{Category: s}}}}},
-			Turns:    []Turn{{Response: Response{Candidates: []Candidate{{Text: s}}, Usage: &Usage{}}, Usage: Usage{PromptTokens: int(n)}, Timing: Timing{LatencyMs: x}}},
-			Timing:   &Timing{StartedAt: time.Unix(n%1e9, n%1e9).UTC(), LatencyMs: x},
-			Error:    &Error{Kind: ErrorKind(s), Message: s},
+			Turns: []Turn{
+				{
+					Response: Response{Candidates: []Candidate{{Text: s}}, Usage: &Usage{}},
+					Usage:    Usage{PromptTokens: int(n)},
+					Timing:   Timing{LatencyMs: x},
+				},
+			},
+			Timing: &Timing{StartedAt: time.Unix(n%1e9, n%1e9).UTC(), LatencyMs: x},
+			Error:  &Error{Kind: ErrorKind(s), Message: s},
 		}
 		want, wantErr := Marshal(&r)
 		got, err := AppendJSON(nil, &r)

@@ -187,7 +187,14 @@ func ptr[T any](v T) *T { return &v }
 // limits and sampling defaults it gives: what is known of them without asking.
 func NamedModels() []Model {
 	model := func(id string, in, out int, methods ...string) Model {
-		return Model{Name: "models/" + id, Version: "001", DisplayName: id, InputTokenLimit: in, OutputTokenLimit: out, SupportedGenerationMethods: methods}
+		return Model{
+			Name:                       "models/" + id,
+			Version:                    "001",
+			DisplayName:                id,
+			InputTokenLimit:            in,
+			OutputTokenLimit:           out,
+			SupportedGenerationMethods: methods,
+		}
 	}
 	sampling := func(m Model, temperature, topP float64, topK int) Model {
 		m.Temperature, m.TopP, m.TopK = ptr(temperature), ptr(topP), ptr(topK)

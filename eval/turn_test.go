@@ -70,7 +70,12 @@ func TestSums(t *testing.T) {
 	if !reflect.DeepEqual(u, want) {
 		t.Errorf("got %+v, want %+v", u, want)
 	}
-	sum := Timing{QueuedMs: 1, LatencyMs: 10, Attempts: 1, StreamTiming: StreamTiming{FirstTokenMs: 5, Chunks: 3, MeanGapMs: 2, MaxGapMs: 3}} // replayed: nobody knows when it began
+	sum := Timing{
+		QueuedMs:     1,
+		LatencyMs:    10,
+		Attempts:     1,
+		StreamTiming: StreamTiming{FirstTokenMs: 5, Chunks: 3, MeanGapMs: 2, MaxGapMs: 3},
+	} // replayed: nobody knows when it began
 	for _, one := range []Timing{
 		{StartedAt: at("11:00"), QueuedMs: 2, LatencyMs: 20, Attempts: 2, StreamTiming: StreamTiming{FirstTokenMs: 7, Chunks: 5, MeanGapMs: 5, MaxGapMs: 6}},
 		{StartedAt: at("12:00"), Attempts: 1},
@@ -85,7 +90,15 @@ func TestSums(t *testing.T) {
 // A turn in a run file comes back as it was, and without its texts when they are withheld.
 func TestTurnsInARunFile(t *testing.T) {
 	r := Result{Turns: replies("canary", "canary two")}
-	r.Turns[0].Usage, r.Turns[0].Timing = Usage{PromptTokens: 1, OutputTokens: 2, TotalTokens: 3, Source: UsageService}, Timing{LatencyMs: 5, Attempts: 1}
+	r.Turns[0].Usage, r.Turns[0].Timing = Usage{
+		PromptTokens: 1,
+		OutputTokens: 2,
+		TotalTokens:  3,
+		Source:       UsageService,
+	}, Timing{
+		LatencyMs: 5,
+		Attempts:  1,
+	}
 	r.Turns[0].ModelVersion, r.Turns[0].Extra = "m", map[string]json.RawMessage{"x": json.RawMessage(`"canary"`)}
 	r.Turns[1].PromptFeedback = &PromptFeedback{BlockReason: "canary with spaces"}
 	line, err := AppendJSON(nil, &r)
@@ -97,7 +110,8 @@ func TestTurnsInARunFile(t *testing.T) {
 		t.Errorf("%v\n%+v\n%+v", err, back.Turns, r.Turns)
 	}
 	r.Withhold()
-	if line, err = AppendJSON(nil, &r); err != nil || strings.Contains(string(line), "canary") || !strings.Contains(string(line), `"modelVersion":"m"`) {
+	if line, err = AppendJSON(nil, &r); err != nil || strings.Contains(string(line), "canary") ||
+		!strings.Contains(string(line), `"modelVersion":"m"`) {
 		t.Errorf("%v %s", err, line)
 	}
 	if back.Turns[0].Text() != "canary" {

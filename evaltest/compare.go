@@ -14,5 +14,7 @@ func Compare(base, head *journal.Document, metrics ...eval.MetricMargin) (*eval.
 	if len(metrics) > 0 {
 		rule = &eval.BaselineRule{Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail, Metrics: metrics}
 	}
-	return verdict.Compare(base, head, verdict.Comparing{Base: base.Dir, Head: head.Dir, Rules: func(string) *eval.BaselineRule { return rule }})
+	return verdict.Compare(
+		base, head, verdict.Comparing{Base: base.Dir, Head: head.Dir, Rules: func(string) *eval.BaselineRule { return rule }},
+	)
 }

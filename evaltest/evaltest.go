@@ -100,11 +100,16 @@ func Run(t *testing.T, file string, o Options) {
 			t.Log("\n" + strings.TrimRight(out.String(), "\n"))
 		}
 		if testing.Short() && options.Emulator == "" && options.Sources.Replay == "" {
-			t.Skip("-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by Options.Replay, or use Options.Emulator")
+			t.Skip(
+				"-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by " +
+					"Options.Replay, or use Options.Emulator",
+			)
 		}
 		if job.Service().BaseURL == "" && options.Sources.Replay == "" {
-			t.Fatal("no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
-				"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers")
+			t.Fatal(
+				"no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
+					"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers",
+			)
 		}
 		(&suiteTest{t: t, suite: one, job: job, options: &o}).run()
 	})

@@ -89,7 +89,8 @@ func TestFixture(t *testing.T) {
 	}{
 		{"-test.run=TestOutcomes", 1, 6, []string{
 			"a quarantine of more than 90 days",
-			"--- FAIL: TestOutcomes/outcomes/the_land_of_/_the_rising_sun/pro/direct", `equals: expected "Tokyo", got "Osaka`, "| outcomes.yaml:9:11", "| actual:   Osaka", "| --- PASS: TestOutcomes", `\x1b[31m`,
+			"--- FAIL: TestOutcomes/outcomes/the_land_of_/_the_rising_sun/pro/direct", `equals: expected "Tokyo", got "Osaka`,
+			"| outcomes.yaml:9:11", "| actual:   Osaka", "| --- PASS: TestOutcomes", `\x1b[31m`,
 			"--- FAIL: TestOutcomes/outcomes/nowhere/pro/direct", "could not be judged: status: 400", "the run is in ",
 		}, "\n--- PASS"},
 		{"-test.run=TestOutcomes/outcomes/france", 0, 2, nil, "FAIL"},
@@ -97,7 +98,8 @@ func TestFixture(t *testing.T) {
 		{"-test.run=TestOutcomes/outcomes/atlantis", 0, 0, []string{"PASS"}, "FAIL"},
 		{"-test.run=TestOutcomes/elsewhere", 0, 0, []string{"PASS"}, "FAIL"},
 		{"-test.run=TestOutcomes -test.skip=TestOutcomes/outcomes/(nowhere|the) -test.v", 0, 3, []string{
-			"in quarantine until 2999-01-31 (geo-team): the wording is ambiguous", "contains: the answer does not contain", "--- SKIP: TestOutcomes/outcomes/andorra/pro/direct",
+			"in quarantine until 2999-01-31 (geo-team): the wording is ambiguous", "contains: the answer does not contain",
+			"--- SKIP: TestOutcomes/outcomes/andorra/pro/direct",
 		}, "FAIL: "},
 		{"-test.run=TestPassing -test.count=2 -test.v", 0, 4, []string{"reported: 2 pass", "--- PASS: TestPassing/passing/france_again", "reported: 2 pass", "--- PASS: TestPassing/passing/france_again"}, "#01"},
 		{"-test.run=TestPassing -test.short -test.v", 0, 0, []string{"-short asks no service: record answers by Options.Record", "--- SKIP: TestPassing/passing"}, "FAIL"},
@@ -150,14 +152,16 @@ func TestFixture(t *testing.T) {
 func TestShortReplays(t *testing.T) {
 	e, env := service(t)
 	answers := "ANSWERS=" + filepath.Join(t.TempDir(), "answers")
-	if status, out := run(t, []string{answers}, "-test.run=TestPassing", "-test.short"); status != 1 || !strings.Contains(out, "there are no recorded answers") {
+	if status, out := run(t, []string{answers}, "-test.run=TestPassing", "-test.short"); status != 1 ||
+		!strings.Contains(out, "there are no recorded answers") {
 		t.Errorf("exit status %d\n%s", status, out)
 	}
 	if status, out := run(t, append(env, answers), "-test.run=TestPassing"); status != 0 {
 		t.Fatal(out)
 	}
 	for _, offline := range [][]string{append(env, answers), {answers}} {
-		if status, out := run(t, offline, "-test.run=TestPassing", "-test.short", "-test.v"); status != 0 || !strings.Contains(out, "reported: 2 pass") {
+		if status, out := run(t, offline, "-test.run=TestPassing", "-test.short", "-test.v"); status != 0 ||
+			!strings.Contains(out, "reported: 2 pass") {
 			t.Errorf("exit status %d\n%s", status, out)
 		}
 	}
@@ -233,7 +237,8 @@ func TestEvents(t *testing.T) {
 	}
 	want := []string{
 		"pass TestOutcomes/outcomes/france/pro/direct", "pass TestOutcomes/outcomes/france/warm/direct",
-		"fail TestOutcomes/outcomes/the_land_of_/_the_rising_sun/pro/direct", "fail TestOutcomes/outcomes/the_land_of_/_the_rising_sun/warm/direct",
+		"fail TestOutcomes/outcomes/the_land_of_/_the_rising_sun/pro/direct",
+		"fail TestOutcomes/outcomes/the_land_of_/_the_rising_sun/warm/direct",
 		"fail TestOutcomes/outcomes/nowhere/pro/direct", "skip TestOutcomes/outcomes/andorra/pro/direct",
 		"fail TestOutcomes/outcomes", "fail TestOutcomes",
 	}

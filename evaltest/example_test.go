@@ -82,7 +82,9 @@ func carryOut(dir, prompt string) (*journal.Document, error) {
 	}
 	var diags diag.List
 	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-	script := emulator.LoadScript("script.yaml", []byte("rules: [{match: {text: '*capital of France*'}, reply: Paris}, {reply: 'What?'}]"), &diags)
+	script := emulator.LoadScript(
+		"script.yaml", []byte("rules: [{match: {text: '*capital of France*'}, reply: Paris}, {reply: 'What?'}]"), &diags,
+	)
 	if diags.HasErrors() {
 		return nil, diags.Err()
 	}

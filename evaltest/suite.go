@@ -202,7 +202,9 @@ func (s *suiteTest) tellCase(c *cell, repeats []*eval.Result, d *journal.Documen
 		case outcome == eval.Skip:
 			t.Skip("not asked: " + text)
 		case quarantine.Holds(d.Run.StartedAt):
-			t.Skip(diag.CleanLine(fmt.Sprintf("in quarantine until %s (%s): %s", quarantine.Until, quarantine.Owner, quarantine.Reason)) + "\n" + text)
+			t.Skip(
+				diag.CleanLine(fmt.Sprintf("in quarantine until %s (%s): %s", quarantine.Until, quarantine.Owner, quarantine.Reason)) + "\n" + text,
+			)
 		case s.gate != nil && s.whole:
 			t.Log("does not pass, and the gate decides: " + text)
 		default:

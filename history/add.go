@@ -99,8 +99,11 @@ func head(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
 	if of := run.Plan.Shard; of != nil {
 		shard = fmt.Sprintf("%d/%d", of.Index, of.Of)
 	}
-	result, err := tx.Exec("INSERT INTO run (id, dir, startedAt, started, finishedAt, reason, emulator, shard, planned, labels) VALUES (?,?,?,?,?,?,?,?,?,?)",
-		id, dir, run.StartedAt, micros(run.StartedAt), end.FinishedAt, string(end.Reason), run.Emulator, shard, run.Plan.Trials, string(labels))
+	result, err := tx.Exec(
+		"INSERT INTO run (id, dir, startedAt, started, finishedAt, reason, emulator, shard, planned, labels) VALUES (?,?,?,?,?,?,?,?,?,?)",
+		id, dir, run.StartedAt, micros(run.StartedAt), end.FinishedAt, string(end.Reason), run.Emulator, shard,
+		run.Plan.Trials, string(labels),
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -154,10 +157,15 @@ func newAdder(tx *sql.Tx, run int64) (*adder, error) {
 	a := &adder{run: run, totals: map[[2]int64]*total{}}
 	var errs [5]error
 	a.words, errs[0] = newWords(tx)
-	a.cell, errs[1] = newBatch(tx, "cell", 4, "run", "suite", "arm", "kase", "pass", "fail", "error", "skip", "latency", "prompt", "output", "tokens", "metered")
+	a.cell, errs[1] = newBatch(
+		tx, "cell", 4, "run", "suite", "arm", "kase", "pass", "fail", "error", "skip", "latency", "prompt", "output",
+		"tokens", "metered",
+	)
 	a.score, errs[2] = newBatch(tx, "score", 5, "run", "suite", "arm", "kase", "metric", "sum", "n")
-	a.total, errs[3] = newBatch(tx, "total", 3, "run", "suite", "arm", "pass", "fail", "error", "skip", "latency", "prompt", "output", "tokens", "metered",
-		"rates", "judged", "asked")
+	a.total, errs[3] = newBatch(
+		tx, "total", 3, "run", "suite", "arm", "pass", "fail", "error", "skip", "latency", "prompt", "output", "tokens",
+		"metered", "rates", "judged", "asked",
+	)
 	a.mean, errs[4] = newBatch(tx, "mean", 4, "run", "suite", "arm", "metric", "sum", "n")
 	return a, errors.Join(errs[:]...)
 }

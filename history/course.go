@@ -71,7 +71,10 @@ func (s *Store) Course(q Query) ([]Point, error) {
 	statement, args := courseOf(&q, named, isNamed)
 	points, err := collect(s, func(rows *sql.Rows, p *Point) error {
 		var c courseRow
-		err := rows.Scan(&p.RunID, &p.StartedAt, &p.Emulator, &c.pass, &c.fail, &c.error, &c.latency, &c.tokens, &c.metered, &c.sum, &c.n, &c.units)
+		err := rows.Scan(
+			&p.RunID, &p.StartedAt, &p.Emulator, &c.pass, &c.fail, &c.error, &c.latency, &c.tokens, &c.metered, &c.sum, &c.n,
+			&c.units,
+		)
 		if err == nil {
 			c.point(p, q.Metric, isNamed)
 		}

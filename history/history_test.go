@@ -142,8 +142,11 @@ func TestRunsAndCourses(t *testing.T) {
 	arms := []string{"pro/ask", "pro-warm/ask"}
 	second := sample{id: 2, cases: 4, arms: arms, repeats: 2, outcome: mixed}.write(t, folder)
 	add(t, s, second)
-	add(t, s, sample{id: 1, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) { r.Emulator = true }}.write(t, folder)) // later, but older
-	add(t, s, second)                                                                                                            // again
+	add(
+		t, s,
+		sample{id: 1, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) { r.Emulator = true }}.write(t, folder),
+	) // later, but older
+	add(t, s, second) // again
 	add(t, s, sample{id: 3, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) {
 		r.Plan.Shard = &eval.ShardOf{Shard: eval.Shard{Index: 1, Of: 2}}
 	}}.write(t, folder))
@@ -158,7 +161,8 @@ func TestRunsAndCourses(t *testing.T) {
 	rate := 2.5 / 3
 	tokens := journal.Tokens{Prompt: 25, Output: 10, Total: 35}
 	want := Run{
-		ID: "run-0002", Dir: second, StartedAt: "2026-01-01T00:02:00Z", FinishedAt: "2026-01-01T00:02:01Z", Reason: eval.EndCompleted, Planned: 16,
+		ID: "run-0002", Dir: second, StartedAt: "2026-01-01T00:02:00Z", FinishedAt: "2026-01-01T00:02:01Z",
+		Reason: eval.EndCompleted, Planned: 16,
 		Suites: []Suite{{"suite", "suite.yaml", "h1"}}, Models: []Model{{"svc-pro", "v1", "001"}}, Labels: map[string]string{"branch": "main"},
 		Arms: []Arm{
 			{Suite: "suite", Arm: "pro/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},

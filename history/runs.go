@@ -141,7 +141,10 @@ func (s *Store) fill(run *Run, f Filter) (err error) {
 		return err
 	}
 	arms, err := collect(s, func(rows *sql.Rows, a *Arm) error {
-		err := rows.Scan(&a.Suite, &a.Arm, &a.Pass, &a.Fail, &a.Error, &a.Skip, &a.Tokens.Prompt, &a.Tokens.Output, &a.Tokens.Total, &a.Rates, &a.Judged)
+		err := rows.Scan(
+			&a.Suite, &a.Arm, &a.Pass, &a.Fail, &a.Error, &a.Skip, &a.Tokens.Prompt, &a.Tokens.Output, &a.Tokens.Total, &a.Rates,
+			&a.Judged,
+		)
 		if a.Judged > 0 {
 			a.PassRate = new(a.Rates / float64(a.Judged))
 		}
@@ -162,9 +165,13 @@ CROSS JOIN word w ON w.id = m.metric ORDER BY w.text`, sqlLimit(limit), suite, a
 
 // Cases lists the cases of an arm in the last runs, in the order in which they came first; of all runs with limit 0.
 func (s *Store) Cases(suite, arm string, limit int) ([]string, error) {
-	names, err := s.texts(`SELECT w.text FROM word w WHERE w.id IN (SELECT c.kase FROM (SELECT n FROM run ORDER BY started DESC, id DESC LIMIT ?) r
+	names, err := s.texts(
+		`SELECT w.text FROM word w WHERE w.id IN (SELECT c.kase FROM (SELECT n FROM run ORDER BY started DESC, id DESC LIMIT ?) r
 CROSS JOIN cell c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text = ?) AND c.arm = (SELECT id FROM word WHERE text = ?)) ORDER BY w.id`,
-		sqlLimit(limit), suite, arm)
+		sqlLimit(limit),
+		suite,
+		arm,
+	)
 	return names, s.explain(err)
 }
 

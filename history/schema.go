@@ -108,7 +108,8 @@ type rower interface {
 // versionOf tells the version of the file, 0 for an empty one.
 func versionOf(db rower) (int, error) {
 	var app, version, tables int
-	err := db.QueryRow("SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id a, pragma_user_version v").
+	err := db.QueryRow("SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id a, "+
+		"pragma_user_version v").
 		Scan(&app, &version, &tables)
 	switch {
 	case err != nil:

@@ -69,7 +69,8 @@ func writeRun(dir string) error {
 	} {
 		r := eval.Result{
 			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "capitals", Case: one.country, Arm: "pro/direct", Repeat: 1},
-			Outcome: one.outcome, Scores: []eval.Score{one.score}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: one.capital, FinishReason: "STOP"}}},
+			Outcome: one.outcome, Scores: []eval.Score{one.score},
+			Response: &eval.Response{Candidates: []eval.Candidate{{Text: one.capital, FinishReason: "STOP"}}},
 		}
 		if err := w.Append(&r); err != nil {
 			return err

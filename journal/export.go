@@ -34,7 +34,10 @@ func (d *Document) Export(out io.Writer) error {
 		scores := r.Scores[:0]
 		for _, s := range r.Scores { // a comparison wants the named ones, and none of the words
 			if s.Name != "" {
-				scores = append(scores, eval.Score{Scorer: s.Scorer, Name: s.Name, Value: s.Value, Passed: s.Passed, Weight: s.Weight, Required: s.Required})
+				scores = append(
+					scores,
+					eval.Score{Scorer: s.Scorer, Name: s.Name, Value: s.Value, Passed: s.Passed, Weight: s.Weight, Required: s.Required},
+				)
 			}
 		}
 		r.Scores = scores

@@ -137,7 +137,8 @@ func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool)
 	for i := range d.index.entries {
 		e := &d.index.entries[i]
 		outcome := eval.Outcome(d.index.words[e.outcome])
-		if e.suite == s && e.arm == a && e.flags&(isQuarantined|isExtra) == 0 && e.latencyMs > 0 && (outcome == eval.Pass || outcome == eval.Fail) {
+		if e.suite == s && e.arm == a && e.flags&(isQuarantined|isExtra) == 0 && e.latencyMs > 0 &&
+			(outcome == eval.Pass || outcome == eval.Fail) {
 			all = append(all, e.latencyMs)
 		}
 	}

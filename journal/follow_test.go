@@ -39,7 +39,10 @@ func places(t *testing.T, d *Document, news News) (out []int) {
 
 // However a file grows, cut anywhere, who follows it knows in the end what who opens it then does, and got each trial once.
 func TestFollow(t *testing.T) {
-	whole := write(t, t.TempDir(), true, result(3, eval.Pass), result(0, eval.Fail), result(5, eval.Err), result(1, eval.Pass), result(2, eval.Skip))
+	whole := write(
+		t, t.TempDir(), true, result(3, eval.Pass), result(0, eval.Fail), result(5, eval.Err), result(1, eval.Pass),
+		result(2, eval.Skip),
+	)
 	headEnd := bytes.IndexByte(whole, '\n') + 1
 	for step := 11; step < len(whole); step = step*3 + 1 {
 		dir := t.TempDir()
@@ -74,7 +77,9 @@ func sameAsOpened(t *testing.T, d *Document, dir string) {
 	if diff := cmp.Diff(fresh.Summary, d.Summary, cmp.AllowUnexported(Arm{})); diff != "" {
 		t.Error(diff)
 	}
-	if fmt.Sprint(d.End, d.Damaged, d.Running, d.Len(), d.Partial()) != fmt.Sprint(fresh.End, fresh.Damaged, fresh.Running, fresh.Len(), fresh.Partial()) {
+	if fmt.Sprint(d.End, d.Damaged, d.Running, d.Len(), d.Partial()) != fmt.Sprint(
+		fresh.End, fresh.Damaged, fresh.Running, fresh.Len(), fresh.Partial(),
+	) {
 		t.Errorf("%+v, opened %+v", d, fresh)
 	}
 	for i := range fresh.Len() {

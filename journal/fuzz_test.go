@@ -35,7 +35,9 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, object []byte, kind string, seq int) {
 		var members map[string]json.RawMessage
-		if json.Unmarshal(object, &members) != nil || len(members) == 0 || object[0] != '{' || object[len(object)-1] != '}' || bytes.Contains(object, []byte("\n")) || seq < 0 {
+		if json.Unmarshal(object, &members) != nil || len(members) == 0 || object[0] != '{' || object[len(object)-1] != '}' ||
+			bytes.Contains(object, []byte("\n")) ||
+			seq < 0 {
 			return
 		}
 		for name := range members { // a record has no such members of its own
@@ -70,9 +72,13 @@ func FuzzLine(f *testing.F) {
 func FuzzForeign(f *testing.F) {
 	const run = `{"type":"run","version":1,"seq":0`
 	for _, s := range []string{
-		`{"type":"trial","n":0,"id":"a","case":"c","outcome":"pass","seq":1`, `{"type":"trial","n":0,"seq":1,"id":"a","case":"c"`, `{"seq":1,"type":"trial","id":"a"`,
-		`{"type":"trial","id":"a","response":{"extra":{"a":1,"seq":2}},"seq":1`, `{"type":"trial","seq":1,"response":{"extra":{"a":1,"seq":2}}`, `{"type":"end","reason":"x","spent":{"calls":1},"seq":1`,
-		`{"type":"resume","dropped":["a"],"seq":1`, `{"type":"trial","scores":[{"name":"m","value":1e308}],"usage":{"totalTokens":-1},"timing":{"latencyMs":1e300},"seq":1`, `{"type":"trial","type":"end","seq":+1`,
+		`{"type":"trial","n":0,"id":"a","case":"c","outcome":"pass","seq":1`, `{"type":"trial","n":0,"seq":1,"id":"a","case":"c"`,
+		`{"seq":1,"type":"trial","id":"a"`,
+		`{"type":"trial","id":"a","response":{"extra":{"a":1,"seq":2}},"seq":1`,
+		`{"type":"trial","seq":1,"response":{"extra":{"a":1,"seq":2}}`, `{"type":"end","reason":"x","spent":{"calls":1},"seq":1`,
+		`{"type":"resume","dropped":["a"],"seq":1`,
+		`{"type":"trial","scores":[{"name":"m","value":1e308}],"usage":{"totalTokens":-1},"timing":{"latencyMs":1e300},"seq":1`,
+		`{"type":"trial","type":"end","seq":+1`,
 		`{"type":"trial","id":"a","caseId":"b","quarantine":{"until":"2999-01-01"},"response":{"candidates":[{"text":"x","finishReason":"SAFETY"}]},"seq":1`,
 		`{"type":"stop","suite":"","arm":"","units":1,"extra":["a"],"seq":1` + "\n" + `{"type":"trial","id":"a","response":{"promptFeedback":{"blockReason":"OTHER"}},"seq":2`,
 	} {
@@ -115,7 +121,8 @@ func FuzzForeign(f *testing.F) {
 		}
 		i = 0
 		for f, err := range d.Facts() {
-			if err != nil || f.ID != all[i].ID || f.CaseID != all[i].CaseID || (f.Blocked != "") != (all[i].Response != nil && all[i].Response.Blocked() != "") {
+			if err != nil || f.ID != all[i].ID || f.CaseID != all[i].CaseID ||
+				(f.Blocked != "") != (all[i].Response != nil && all[i].Response.Blocked() != "") {
 				t.Errorf("%v: %+v of %+v", err, f, all[i])
 			}
 			i++
@@ -140,11 +147,26 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		one := 1.0
 		in := &eval.Result{
-			Trial:   eval.Trial{ID: "0123456789abcdef", CaseID: a, Suite: a, Case: b, Arm: a + "/" + b, Target: a, Prompt: b, Model: a, Repeat: 1, Tags: []string{a, b}, Cluster: b},
+			Trial: eval.Trial{
+				ID:      "0123456789abcdef",
+				CaseID:  a,
+				Suite:   a,
+				Case:    b,
+				Arm:     a + "/" + b,
+				Target:  a,
+				Prompt:  b,
+				Model:   a,
+				Repeat:  1,
+				Tags:    []string{a, b},
+				Cluster: b,
+			},
 			Outcome: eval.Err, Scores: []eval.Score{{Scorer: a, Name: b, Value: &one, Reason: a, Unscored: b, Diff: a}},
-			Request:  &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a, MIMEType: b}}}}}},
-			Response: &eval.Response{Candidates: []eval.Candidate{{Text: a, FinishReason: b, SafetyRatings: []eval.SafetyRating{{Category: a, Probability: b}}}}, ModelVersion: a},
-			Error:    &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}, SkipReason: b,
+			Request: &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a, MIMEType: b}}}}}},
+			Response: &eval.Response{
+				Candidates:   []eval.Candidate{{Text: a, FinishReason: b, SafetyRatings: []eval.SafetyRating{{Category: a, Probability: b}}}},
+				ModelVersion: a,
+			},
+			Error: &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}, SkipReason: b,
 		}
 		in.Response.Extra = map[string]json.RawMessage{a: eval.AppendString(nil, b), "seq": json.RawMessage("9")}
 		data := write(t, t.TempDir(), true, in, result(1, eval.Pass))

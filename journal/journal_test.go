@@ -72,7 +72,10 @@ func open(t *testing.T, data []byte) (*Document, error) {
 
 func TestWriteAndRead(t *testing.T) {
 	// Results come in any order and are read in the plan's; the last line of an id counts.
-	data := write(t, t.TempDir(), true, result(5, eval.Pass), result(1, eval.Err), result(0, eval.Pass), result(1, eval.Fail), result(2, eval.Skip))
+	data := write(
+		t, t.TempDir(), true, result(5, eval.Pass), result(1, eval.Err), result(0, eval.Pass), result(1, eval.Fail),
+		result(2, eval.Skip),
+	)
 	d, err := open(t, data)
 	if err != nil {
 		t.Fatal(err)
@@ -399,7 +402,8 @@ func TestOldRunFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if c := d.Summary.Counts; c != (eval.Counts{Pass: 3, Fail: 4, Skip: 1}) || len(d.Damaged) > 0 || d.End.Reason != eval.EndBudget || d.Spent.Calls != 7 {
+	if c := d.Summary.Counts; c != (eval.Counts{Pass: 3, Fail: 4, Skip: 1}) || len(d.Damaged) > 0 || d.End.Reason != eval.EndBudget ||
+		d.Spent.Calls != 7 {
 		t.Errorf("%+v %v %+v %+v", c, d.Damaged, d.End, d.Spent)
 	}
 	for r, err := range d.Trials() {

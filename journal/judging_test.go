@@ -9,7 +9,15 @@ import (
 // What judges cost is counted apart from the answers, once for each call, by the last line of a trial.
 func TestJudgingIsCounted(t *testing.T) {
 	judgement := func(id string, tokens int) eval.Judgement {
-		return eval.Judgement{ID: id, Judge: "j", Model: "m", Repeat: 1, Reply: `{"reason": "attempts\": 99", "score": 1}`, Attempts: 2, Usage: &eval.Usage{PromptTokens: tokens, OutputTokens: 1, TotalTokens: tokens + 1}}
+		return eval.Judgement{
+			ID:       id,
+			Judge:    "j",
+			Model:    "m",
+			Repeat:   1,
+			Reply:    `{"reason": "attempts\": 99", "score": 1}`,
+			Attempts: 2,
+			Usage:    &eval.Usage{PromptTokens: tokens, OutputTokens: 1, TotalTokens: tokens + 1},
+		}
 	}
 	first, cached, failed := judgement("a", 10), judgement("a", 10), judgement("b", 0)
 	cached.Cached, cached.Attempts = true, 0

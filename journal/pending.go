@@ -58,7 +58,9 @@ func (p paid) since(before paid) paid {
 
 func minus(a, b eval.Usage) eval.Usage {
 	return eval.Usage{
-		PromptTokens: max(0, a.PromptTokens-b.PromptTokens), OutputTokens: max(0, a.OutputTokens-b.OutputTokens), TotalTokens: max(0, a.TotalTokens-b.TotalTokens),
+		PromptTokens: max(
+			0, a.PromptTokens-b.PromptTokens,
+		), OutputTokens: max(0, a.OutputTokens-b.OutputTokens), TotalTokens: max(0, a.TotalTokens-b.TotalTokens),
 		CachedTokens: max(0, a.CachedTokens-b.CachedTokens), ToolUseTokens: max(0, a.ToolUseTokens-b.ToolUseTokens), Source: a.Source,
 	}
 }

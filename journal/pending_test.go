@@ -21,7 +21,14 @@ func TestPending(t *testing.T) {
 	timing := &eval.Timing{StartedAt: began, Attempts: 2}
 	usage := &eval.Usage{PromptTokens: 3, OutputTokens: 4, TotalTokens: 7, Source: eval.UsageService}
 	answer := &eval.Response{Candidates: []eval.Candidate{{Text: "kept"}}}
-	reply := &eval.Judgement{ID: "q", Judge: "j", Model: "m", Reply: "fine", Attempts: 1, Usage: &eval.Usage{TotalTokens: 10, OutputTokens: 10}}
+	reply := &eval.Judgement{
+		ID:       "q",
+		Judge:    "j",
+		Model:    "m",
+		Reply:    "fine",
+		Attempts: 1,
+		Usage:    &eval.Usage{TotalTokens: 10, OutputTokens: 10},
+	}
 	for _, err := range []error{
 		w.KeptAnswer(&eval.Answer{ID: "id-0", Model: "m", Response: answer, Usage: usage, Timing: timing}),
 		w.KeptJudgement("id-0", reply),
@@ -112,7 +119,12 @@ func TestBooked(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for i := range 3 {
-		b := eval.Booking{At: at.Add(time.Duration(i) * 40 * time.Second).Format(time.RFC3339Nano), Model: "m", Tokens: 100, Spent: eval.Spent{Calls: i + 1, Tokens: 100 * (i + 1)}}
+		b := eval.Booking{
+			At:     at.Add(time.Duration(i) * 40 * time.Second).Format(time.RFC3339Nano),
+			Model:  "m",
+			Tokens: 100,
+			Spent:  eval.Spent{Calls: i + 1, Tokens: 100 * (i + 1)},
+		}
 		if err := w.Booked(b); err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,10 @@ type caseReport struct{ tableReport }
 func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, format, args...) }
 
 func (c *caseReport) trial(r *eval.Result) {
-	c.printf("%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, diag.CleanLine(strings.ToUpper(string(r.Outcome)))), diag.CleanLine(r.Suite), diag.CleanLine(r.Case), diag.CleanLine(r.Arm), r.Repeat)
+	c.printf(
+		"%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, diag.CleanLine(strings.ToUpper(string(r.Outcome)))),
+		diag.CleanLine(r.Suite), diag.CleanLine(r.Case), diag.CleanLine(r.Arm), r.Repeat,
+	)
 	target := c.d.Run.Target(r.Suite, r.Target)
 	c.printf("  trial %s, case %s, model %s\n", diag.CleanLine(r.ID), diag.CleanLine(r.CaseID), diag.CleanLine(modelOf(r.Model, target)))
 	if r.SkipReason != "" {
@@ -103,7 +106,10 @@ func (c *caseReport) request(r *eval.Request) {
 				if p.Image.SourceSHA256 != "" {
 					resized = ", resized"
 				}
-				c.block(diag.CleanLine(content.Role), fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, resized, p.Image.SHA256))
+				c.block(
+					diag.CleanLine(content.Role),
+					fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, resized, p.Image.SHA256),
+				)
 			} else {
 				c.block(diag.CleanLine(content.Role), shownText(p.Text, p.Withheld))
 			}

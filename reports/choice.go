@@ -12,12 +12,21 @@ func (t *tableReport) choice(c *eval.ArmChoice) {
 	if c == nil {
 		return
 	}
-	t.wrapped("  ", fmt.Sprintf("choose: head is preferred in %s, base in %d, tie in %d (%d the same answer), unjudged %d", diag.Count(c.Wins, "pair"), c.Losses, c.Ties, c.Same, c.Unjudged))
+	t.wrapped("  ", fmt.Sprintf(
+		"choose: head is preferred in %s, base in %d, tie in %d (%d the same answer), unjudged %d",
+		diag.Count(c.Wins, "pair"), c.Losses, c.Ties, c.Same, c.Unjudged,
+	))
 	if c.Preference != nil {
-		t.wrapped("  ", fmt.Sprintf("preference for head: %.1f %%, %.0f %% interval %.1f to %.1f", 100**c.Preference, 100*c.Level, 100*c.Interval[0], 100*c.Interval[1]))
+		t.wrapped("  ", fmt.Sprintf(
+			"preference for head: %.1f %%, %.0f %% interval %.1f to %.1f", 100**c.Preference, 100*c.Level, 100*c.Interval[0],
+			100*c.Interval[1],
+		))
 	}
 	if f := c.FirstPlace; f.Of > 0 {
-		t.wrapped("  ", fmt.Sprintf("the answer that stood first was chosen in %d of %s (%.0f %%)", f.Chosen, diag.Count(f.Of, "ruling"), 100*float64(f.Chosen)/float64(f.Of)))
+		t.wrapped("  ", fmt.Sprintf(
+			"the answer that stood first was chosen in %d of %s (%.0f %%)", f.Chosen, diag.Count(f.Of, "ruling"),
+			100*float64(f.Chosen)/float64(f.Of),
+		))
 	}
 	for _, p := range c.Why {
 		t.wrapped("  ", fmt.Sprintf("unjudged, %s: %s", diag.Count(p.Pairs, "pair"), p.Problem))

@@ -24,8 +24,10 @@ import (
 
 // evilMarkdown are texts that become something on a page when they are not escaped.
 var evilMarkdown = []string{
-	"[click](javascript:alert(1))", "![x](http://evil.example/x.png)", "<img src=x onerror=alert(1)>", "</details><script>alert(1)</script>", "</summary></details>", "<!-- -->", "@evalrun/owners @root",
-	"#123 GH-7 owner/repo#9 deadbeefdeadbeefdeadbeefdeadbeefdeadbeef", "www.evil.example http://evil.example a@b.example mailto:a@b.example xmpp:a@b.example", "<http://evil.example>", ":tada: :+1:", "a | b | c", "\\| \\\\|", "|---|",
+	"[click](javascript:alert(1))", "![x](http://evil.example/x.png)", "<img src=x onerror=alert(1)>",
+	"</details><script>alert(1)</script>", "</summary></details>", "<!-- -->", "@evalrun/owners @root",
+	"#123 GH-7 owner/repo#9 deadbeefdeadbeefdeadbeefdeadbeefdeadbeef", "www.evil.example http://evil.example a@b.example " +
+		"mailto:a@b.example xmpp:a@b.example", "<http://evil.example>", ":tada: :+1:", "a | b | c", "\\| \\\\|", "|---|",
 	"``` ````\n```\n# heading\n", "````````````````", "`", "``a`", " ` ", "~~~\n", "    indented", "# h\n\n> q\n\n- [ ] x\n\n1. y", "[ref]: http://evil.example\n[ref]", "[^1]\n\n[^1]: note", "$`x`$ $$y$$", "/close", "\n\n<b>x</b>\n\n",
 	"a\n\n</details>\n\n# out", "*b* _i_ ~~s~~", "&lt;b&gt; &#64;x", "\r\n\r\n<div>\r\n", "\u2028<b>", "[[_TOC_]]", "<details open ontoggle=alert(1)>", "line\\\nbreak", "||", "`|`", "-", "=", "===\n---", "",
 }
@@ -108,7 +110,10 @@ func withComparison(d *journal.Document, a, b string) {
 		Base: eval.Compared{Run: a, Name: b}, Warnings: []string{a, b},
 		Arms: []eval.ArmComparison{{
 			Suite: a, HeadArm: b, Metrics: []eval.MetricComparison{{Name: a, Verdict: eval.Regressed}},
-			Flips: []eval.Flip{{Case: b, BasePassed: 1, BaseJudged: 1, HeadJudged: 1, BaseAnswer: a, HeadAnswer: b}, {Case: a, BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
+			Flips: []eval.Flip{
+				{Case: b, BasePassed: 1, BaseJudged: 1, HeadJudged: 1, BaseAnswer: a, HeadAnswer: b},
+				{Case: a, BasePassed: 1, BaseJudged: 1, HeadJudged: 1},
+			},
 		}},
 	}
 	d.Gate.Rules = append(d.Gate.Rules, eval.GateRule{Suite: a, Name: "baseline", Arm: b, Verdict: eval.Regressed, Why: a})
@@ -159,7 +164,8 @@ func TestMarkdownComparison(t *testing.T) {
 	page := markdownOf(t, d)
 	for _, want := range []string{
 		"### Compared with `one 2 (one two)`\n", "| `one two on one 2` | `one two` | 0.000 | 0.000 | +0.000 | unknown | REGRESSED |\n",
-		"<summary><code>one 2</code> on <code>one 2</code>: 0 of 1 passed, was 1 of 1 (few samples: weak evidence)</summary>\n\n```diff\n- two\n+ 2\n```\n",
+		"<summary><code>one 2</code> on <code>one 2</code>: 0 of 1 passed, was 1 of 1 (few samples: weak evidence)</summary>\n\n```diff\n- " +
+			"two\n+ 2\n```\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)
@@ -210,13 +216,30 @@ func manyArms(t *testing.T, n int, name string) *journal.Document {
 func manyFailures(t *testing.T, n int, text string) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
-	run := &eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "evals/s.yaml"}}, Plan: eval.RunPlan{Trials: n, Arms: []string{"a/b", "c/d"}}}
+	run := &eval.Run{
+		ID:        "r",
+		StartedAt: "2026-01-01T00:00:00Z",
+		Suites:    []eval.RunSuite{{Name: "s", File: "evals/s.yaml"}},
+		Plan:      eval.RunPlan{Trials: n, Arms: []string{"a/b", "c/d"}},
+	}
 	w, err := journal.Create(dir, run, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
-		r := &eval.Result{Trial: eval.Trial{N: i, ID: fmt.Sprintf("%016x", i), Suite: "s", Case: fmt.Sprintf("case %d", i/2), Arm: run.Plan.Arms[i%2], Repeat: 1, At: fmt.Sprintf("evals/s.yaml:%d:7", 10+i/2)}, Outcome: eval.Fail, Response: answered(text, "STOP")}
+		r := &eval.Result{
+			Trial: eval.Trial{
+				N:      i,
+				ID:     fmt.Sprintf("%016x", i),
+				Suite:  "s",
+				Case:   fmt.Sprintf("case %d", i/2),
+				Arm:    run.Plan.Arms[i%2],
+				Repeat: 1,
+				At:     fmt.Sprintf("evals/s.yaml:%d:7", 10+i/2),
+			},
+			Outcome:  eval.Fail,
+			Response: answered(text, "STOP"),
+		}
 		r.Scores = []eval.Score{{Scorer: "equals", Value: value(0), Reason: text}}
 		if i/2%10 == 3 {
 			r.Quarantine = &eval.Quarantine{Reason: "known", Owner: "me", Until: "2099-01-01"}
@@ -271,7 +294,8 @@ func cells(t *testing.T, d *journal.Document) [][]string {
 				t.Fatalf("a cell of %d", len(c))
 			}
 			trimmed := strings.TrimSpace(c)
-			if trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@") || strings.HasPrefix(c, "\t") || strings.ContainsFunc(strings.ReplaceAll(c, "\n", ""), unsafe) {
+			if trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@") || strings.HasPrefix(c, "\t") ||
+				strings.ContainsFunc(strings.ReplaceAll(c, "\n", ""), unsafe) {
 				t.Fatalf("a cell that is not safe: %q", c)
 			}
 		}
@@ -316,7 +340,8 @@ func TestSpreadsheetSafe(t *testing.T) {
 	}
 	long := strings.Repeat("𝄞", 40_000) // two units each
 	rows := cells(t, runOf(t, long, "b", "a/b"))
-	if got := rows[1][slices.Index(rows[0], "answer")]; len(utf16.Encode([]rune(got))) < 32_700 || !strings.HasSuffix(got, " more characters") {
+	if got := rows[1][slices.Index(rows[0], "answer")]; len(utf16.Encode([]rune(got))) < 32_700 ||
+		!strings.HasSuffix(got, " more characters") {
 		t.Error(len(got), got[len(got)-30:])
 	}
 }
@@ -377,7 +402,10 @@ func annotationsOf(t *testing.T, d *journal.Document) []string {
 
 func TestGitHub(t *testing.T) {
 	d := manyFailures(t, 100, "no: 50%, really\n::error::x")
-	d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Arm: "a/b", Value: value(0), Limit: 1}, {Suite: "s", Name: "errors", Holds: true}}}
+	d.Gate = eval.Gate{
+		Exit:  1,
+		Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Arm: "a/b", Value: value(0), Limit: 1}, {Suite: "s", Name: "errors", Holds: true}},
+	}
 	lines := annotationsOf(t, d)
 	for i, want := range map[int]string{
 		0:  "::error file=evals/s.yaml,title=evalrun%3A the gate does not hold (exit 1)::s on a/b: passRate at least 1; it is 0",

@@ -46,7 +46,8 @@ var verdictOutcome = map[eval.Verdict]eval.Outcome{
 
 // verdictWords are the verdicts as people say them.
 var verdictWords = map[eval.Verdict]string{
-	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL YET", eval.Invalid: "NOT COMPARABLE",
+	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL YET",
+	eval.Invalid: "NOT COMPARABLE",
 }
 
 func (t *tableReport) verdict(v eval.Verdict) string {
@@ -168,7 +169,10 @@ func (t *tableReport) pairing(p *eval.Pairing, stop *eval.Stop) {
 		if stop.Verdict == eval.Inconclusive {
 			what = "the pass rate could not reach the gate's any more"
 		}
-		t.wrapped("  ", fmt.Sprintf(what+" after %d of %d units, in the order of the schedule; %s were not asked, or are not used", stop.Units, stop.Of, diag.Count(p.Unused, "case")))
+		t.wrapped("  ", fmt.Sprintf(
+			what+" after %d of %d units, in the order of the schedule; %s were not asked, or are not used", stop.Units, stop.Of,
+			diag.Count(p.Unused, "case"),
+		))
 	}
 	for _, left := range []struct {
 		names []string
@@ -266,7 +270,10 @@ func (t *tableReport) flips(flips []eval.Flip) {
 		if f.HeadPassed*f.BaseJudged > f.BasePassed*f.HeadJudged {
 			word, outcome = "newly passing", eval.Pass
 		}
-		t.line("  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadJudged, f.BasePassed, f.BaseJudged, flipNote(&f))
+		t.line(
+			"  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadJudged,
+			f.BasePassed, f.BaseJudged, flipNote(&f),
+		)
 		if f.BaseAnswer != "" || f.HeadAnswer != "" {
 			t.answers(f.BaseAnswer, f.HeadAnswer)
 		}
@@ -303,7 +310,10 @@ func (t *tableReport) answers(base, head string) {
 func (t *tableReport) slices(all []eval.Slice) {
 	for _, s := range all {
 		if s.StandsOut {
-			t.wrapped("  ", fmt.Sprintf("tag %s looks worse: %+.3f (%s), n=%d; one of %d tags looked at, a hint and no verdict", s.Tag, s.Estimate, bounds(s.Interval, "%+.3f"), s.N, len(all)))
+			t.wrapped("  ", fmt.Sprintf(
+				"tag %s looks worse: %+.3f (%s), n=%d; one of %d tags looked at, a hint and no verdict", s.Tag, s.Estimate,
+				bounds(s.Interval, "%+.3f"), s.N, len(all),
+			))
 		}
 	}
 }

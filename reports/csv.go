@@ -71,14 +71,20 @@ var csvColumns = []string{
 }
 
 func csvRow(r *eval.Result, emulator bool, metrics []string) []string {
-	row := []string{cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(r.Model), strconv.Itoa(r.Repeat), cell(string(r.Outcome)), cell(why(r))}
+	row := []string{
+		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(r.Model), strconv.Itoa(r.Repeat),
+		cell(string(r.Outcome)), cell(why(r)),
+	}
 	row = append(row, csvAnswer(r.Response)...)
 	row = append(row, csvCost(r)...)
 	quarantine := ""
 	if r.Quarantine != nil {
 		quarantine = "until " + r.Quarantine.Until + ": " + r.Quarantine.Reason
 	}
-	row = append(row, cell(strings.Join(r.Tags, ", ")), cell(r.Cluster), cell(quarantine), strconv.FormatBool(emulator), cell(r.At), strconv.Itoa(r.N), cell(r.ID), cell(r.CaseID))
+	row = append(
+		row, cell(strings.Join(r.Tags, ", ")), cell(r.Cluster), cell(quarantine), strconv.FormatBool(emulator), cell(r.At),
+		strconv.Itoa(r.N), cell(r.ID), cell(r.CaseID),
+	)
 	for _, name := range metrics {
 		value := ""
 		for _, s := range r.Scores {
@@ -140,7 +146,8 @@ func cell(s string) string {
 		s, cut = s[:4*maxCell], utf8.RuneCountInString(s[4*maxCell:])
 	}
 	s = diag.Clean(strings.ReplaceAll(s, "\r\n", "\n"))
-	if rest := strings.TrimLeft(s, " \t\n\u00a0\u3000"); strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") || rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest)) {
+	if rest := strings.TrimLeft(s, " \t\n\u00a0\u3000"); strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") ||
+		rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest)) {
 		s = "'" + s
 	}
 	const room = 40 // for the mark

@@ -70,7 +70,9 @@ func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
 		for _, at := range l.Chain(d.Pos.File) {
 			lines = append(lines, "included from "+at.String())
 		}
-		_, _ = fmt.Fprintln(out, command(level, "evalrun validate", d.Pos.String(), strings.Join(lines, "\n"))) // errors stay with the writer until Flush
+		_, _ = fmt.Fprintln(
+			out, command(level, "evalrun validate", d.Pos.String(), strings.Join(lines, "\n")),
+		) // errors stay with the writer until Flush
 	}
 	for _, level := range []string{"error", "warning"} {
 		if more := told[level] - (maxAnnotations - 1); more > 0 {

@@ -20,7 +20,8 @@ func answerDiff(base, head string) []string {
 	diff := udiff.Unified("", "", base+"\n", head+"\n")
 	var out []string
 	for _, line := range strings.Split(diff, "\n") {
-		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "@@") || !strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "-") {
+		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "@@") ||
+			!strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "-") {
 			continue
 		}
 		if len(out) == maxDiffLines {

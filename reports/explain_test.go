@@ -35,12 +35,14 @@ func TestExplain(t *testing.T) {
 		{
 			[]*eval.Result{explained(eval.Fail, 1, "b\r\n\x1b[1m")},
 			eval.Fail,
-			"equals: expected a, got b  \\x1b[1m\n| s.yaml:9:5\n| FAILED   equals: expected a, got b\n| \\x1b[1m\n| expected: a\n| actual:   b\n| \\x1b[1m\n| answer 0 (STOP):\n| b\n| \\x1b[1m",
+			"equals: expected a, got b  \\x1b[1m\n| s.yaml:9:5\n| FAILED   equals: expected a, got b\n| \\x1b[1m\n| expected: a\n| actual:   " +
+				"b\n| \\x1b[1m\n| answer 0 (STOP):\n| b\n| \\x1b[1m",
 		},
 		{
 			[]*eval.Result{explained(eval.Pass, 1, "a"), explained(eval.Err, 2, "b"), explained(eval.Fail, 3, "c")},
 			eval.Fail,
-			"1 of 3 passed, 1 failed, 1 could not be judged: equals: expected a, got c\n| s.yaml:9:5\n| repeat 3\n| FAILED   equals: expected a, got c\n| expected: a\n| actual:   c\n| answer 0 (STOP):\n| c",
+			"1 of 3 passed, 1 failed, 1 could not be judged: equals: expected a, got c\n| s.yaml:9:5\n| repeat 3\n| FAILED   equals: expected " +
+				"a, got c\n| expected: a\n| actual:   c\n| answer 0 (STOP):\n| c",
 		},
 		{[]*eval.Result{explained(eval.Err, 1, "b")}, eval.Err, "timeout: too late\n| s.yaml:9:5\n| timeout: too late\n| answer 0 (STOP):\n| b"},
 		{[]*eval.Result{explained(eval.Skip, 1, "")}, eval.Skip, "the budget is spent\n| s.yaml:9:5"},

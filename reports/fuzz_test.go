@@ -24,19 +24,41 @@ import (
 func runOf(t *testing.T, a, b, arm string) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
-	run := &eval.Run{ID: "r", StartedAt: a, Replay: b, Suites: []eval.RunSuite{{Name: a, File: b}}, Models: []eval.Model{{Name: "models/m", APIVersion: "v1", Version: b}}}
+	run := &eval.Run{
+		ID:        "r",
+		StartedAt: a,
+		Replay:    b,
+		Suites:    []eval.RunSuite{{Name: a, File: b}},
+		Models:    []eval.Model{{Name: "models/m", APIVersion: "v1", Version: b}},
+	}
 	run.Plan = eval.RunPlan{Trials: 4, Arms: []string{arm}, Targets: []eval.RunTarget{{Suite: a, Name: "t", Model: "m", APIVersion: "v1"}}}
 	w, err := journal.Create(dir, run, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err, eval.Skip} {
-		r := &eval.Result{Trial: eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: a, Suite: a, Case: fmt.Sprint(b, n), Arm: arm, Target: "t", Model: "m", Repeat: 1}, Outcome: outcome}
+		r := &eval.Result{
+			Trial: eval.Trial{
+				N:      n,
+				ID:     fmt.Sprintf("%016x", n),
+				CaseID: a,
+				Suite:  a,
+				Case:   fmt.Sprint(b, n),
+				Arm:    arm,
+				Target: "t",
+				Model:  "m",
+				Repeat: 1,
+			},
+			Outcome: outcome,
+		}
 		r.Response = answered(a, b)
 		r.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{{Category: a, Probability: b}}
 		r.Response.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
 		r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a}}}}}}
-		blockedTurn := eval.Turn{Response: eval.Response{PromptFeedback: r.Response.PromptFeedback}, Usage: eval.Usage{Source: eval.UsageSource(b)}}
+		blockedTurn := eval.Turn{
+			Response: eval.Response{PromptFeedback: r.Response.PromptFeedback},
+			Usage:    eval.Usage{Source: eval.UsageSource(b)},
+		}
 		last := eval.Turn{Response: *r.Response, Usage: eval.Usage{Source: eval.UsageSource(a)}}
 		r.Turns = []eval.Turn{{Response: *answered(a, b)}, blockedTurn, last, {}}
 		r.Turns[0].Candidates[0].SafetyRatings = r.Response.Candidates[0].SafetyRatings
@@ -157,9 +179,11 @@ func FuzzJSON(f *testing.F) {
 func FuzzForeignRun(f *testing.F) {
 	const run = `{"type":"run","version":1,"plan":{"trials":1,"arms":["x"]},"seq":0`
 	for _, s := range []string{
-		`{"type":"trial","id":"a","case":"c","outcome":"error","seq":1`, `{"type":"trial","id":"a","outcome":"fail","scores":[{}],"seq":1`, `{"type":"trial","id":"a","outcome":"what","seq":1`,
+		`{"type":"trial","id":"a","case":"c","outcome":"error","seq":1`,
+		`{"type":"trial","id":"a","outcome":"fail","scores":[{}],"seq":1`, `{"type":"trial","id":"a","outcome":"what","seq":1`,
 		`{"type":"trial","id":"a","outcome":"skip","request":{"contents":[{"parts":[{"image":null},{}]}],"generationConfig":{"x":[1]}},"response":{"candidates":[]},"seq":1`,
-		`{"type":"end","reason":"::x","spent":{"money":1e308,"budgetMoney":-1},"seq":1`, `{"type":"trial","id":"a","outcome":"pass","usage":{"totalTokens":9e18},"timing":{"latencyMs":-1e308},"seq":1`,
+		`{"type":"end","reason":"::x","spent":{"money":1e308,"budgetMoney":-1},"seq":1`,
+		`{"type":"trial","id":"a","outcome":"pass","usage":{"totalTokens":9e18},"timing":{"latencyMs":-1e308},"seq":1`,
 	} {
 		f.Add([]byte(run+"\n"+s), uint8(60))
 	}

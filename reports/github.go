@@ -34,7 +34,10 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	}
 	out := bufio.NewWriter(w)
 	if d.Run.Emulator {
-		_, _ = fmt.Fprintln(out, command("notice", "evalrun", "", "against evalrun's emulator: no model was asked, the answers come from a script"))
+		_, _ = fmt.Fprintln(
+			out,
+			command("notice", "evalrun", "", "against evalrun's emulator: no model was asked, the answers come from a script"),
+		)
 	}
 	for _, list := range []*annotations{&g.errors, &g.warnings} {
 		for _, one := range list.shown {
@@ -68,8 +71,13 @@ func (a *annotations) rest() string {
 	if a.left.Total() == 0 {
 		return ""
 	}
-	return command(a.level, "evalrun: more cases", "", fmt.Sprintf("%s: %d failed, %d could not be judged; the other reports of the run name them",
-		diag.Count(a.left.Total(), "more case"), a.left.Fail, a.left.Error))
+	return command(
+		a.level,
+		"evalrun: more cases",
+		"",
+		fmt.Sprintf("%s: %d failed, %d could not be judged; the other reports of the run name them",
+			diag.Count(a.left.Total(), "more case"), a.left.Fail, a.left.Error),
+	)
 }
 
 func (g *github) list(level string) *annotations {
@@ -101,7 +109,10 @@ func (g *github) gate() {
 	}
 	if g.d.Gate.Exit != 0 {
 		list := g.list("error")
-		list.shown = append(list.shown, command("error", fmt.Sprintf("evalrun: the gate does not hold (exit %d)", g.d.Gate.Exit), where, cmp.Or(strings.Join(broken, "\n"), "there are trials that failed or could not be judged")))
+		list.shown = append(list.shown, command(
+			"error", fmt.Sprintf("evalrun: the gate does not hold (exit %d)", g.d.Gate.Exit), where,
+			cmp.Or(strings.Join(broken, "\n"), "there are trials that failed or could not be judged"),
+		))
 	}
 	if len(warned) > 0 {
 		list := g.list("warning")
@@ -166,7 +177,10 @@ func (g *github) kase(row journal.Row, level string) (string, error) {
 	if journal.Fold(row.Counts) == eval.Err {
 		word = "could not be judged"
 	}
-	return command(level, fmt.Sprintf("%s: %s (%s)", row.Case, word, tally(row.Counts)), cmp.Or(at, g.file(row.Suite)), strings.Join(lines, "\n")), nil
+	return command(
+		level, fmt.Sprintf("%s: %s (%s)", row.Case, word, tally(row.Counts)), cmp.Or(at, g.file(row.Suite)),
+		strings.Join(lines, "\n"),
+	), nil
 }
 
 // first is the first trial of a cell with an outcome that it has.

@@ -20,35 +20,74 @@ func said(role, text string) eval.Content {
 func chatRun(t *testing.T, before string, change func(*eval.Result)) *journal.Document {
 	t.Helper()
 	turn := func(text, finish string) eval.Turn {
-		return eval.Turn{Response: *answered(before+text, finish), Usage: eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService}, Timing: eval.Timing{LatencyMs: 120, Attempts: 1}}
+		return eval.Turn{
+			Response: *answered(before+text, finish),
+			Usage:    eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService},
+			Timing:   eval.Timing{LatencyMs: 120, Attempts: 1},
+		}
 	}
 	asked := func(contents ...eval.Content) *eval.Request { return &eval.Request{Live: true, Contents: contents} }
 	first, second := said("user", "Where is my kettle?"), said("user", "It is 4711.")
 	reply := func(repeat int, choice, reason string) eval.Judgement {
 		return eval.Judgement{
-			ID: choice, Judge: "panel", Model: "svc-pro", Repeat: repeat, Reply: before + `{"reason": "` + reason + `", "choice": "` + choice + `"}`, FinishReason: "STOP",
-			Usage: &eval.Usage{PromptTokens: 90, OutputTokens: 10, TotalTokens: 100, Source: eval.UsageService}, Attempts: 1, LatencyMs: 80, Cached: repeat == 2,
+			ID: choice, Judge: "panel", Model: "svc-pro", Repeat: repeat,
+			Reply: before + `{"reason": "` + reason + `", "choice": "` + choice + `"}`, FinishReason: "STOP",
+			Usage: &eval.Usage{
+				PromptTokens: 90,
+				OutputTokens: 10,
+				TotalTokens:  100,
+				Source:       eval.UsageService,
+			}, Attempts: 1, LatencyMs: 80, Cached: repeat == 2,
 		}
 	}
 	judged := eval.Result{
 		Trial: eval.Trial{ID: "a", Suite: "shop", Case: "judged", Arm: "pro/chat", Repeat: 1, At: "shop.yaml:31:5"}, Outcome: eval.Fail,
-		Request: asked(first, said("model", before+"Which order?"), second), Turns: []eval.Turn{turn("Which order?", "STOP"), turn("It left.", "STOP")},
+		Request: asked(
+			first, said("model", before+"Which order?"), second,
+		), Turns: []eval.Turn{turn("Which order?", "STOP"), turn("It left.", "STOP")},
 		Scores: []eval.Score{{
-			Scorer: "judge", Name: "helps", Value: value(0), Weight: 1, Reason: `the judge panel says no (0), agreement 0 %, at least 0.5 is expected: "It names no day."`,
-			Judged: &eval.Judged{Judge: "panel", Choice: "no", Agreement: value(0), Rulings: []eval.Ruling{{Choice: "no", Reason: "It names no day."}, {Choice: "yes", Value: 1, Reason: "It is polite."}}},
+			Scorer: "judge", Name: "helps", Value: value(0), Weight: 1,
+			Reason: `the judge panel says no (0), agreement 0 %, at least 0.5 is expected: "It names no day."`,
+			Judged: &eval.Judged{
+				Judge:     "panel",
+				Choice:    "no",
+				Agreement: value(0),
+				Rulings:   []eval.Ruling{{Choice: "no", Reason: "It names no day."}, {Choice: "yes", Value: 1, Reason: "It is polite."}},
+			},
 		}},
-		Judgements: []eval.Judgement{reply(1, "no", "It names no day."), reply(2, "yes", "It is polite.")}, Metrics: map[string]float64{"f1": 0.625},
+		Judgements: []eval.Judgement{
+			reply(1, "no", "It names no day."), reply(2, "yes", "It is polite."),
+		}, Metrics: map[string]float64{"f1": 0.625},
 	}
 	broken := eval.Result{
-		Trial: eval.Trial{N: 1, ID: "b", Suite: "shop", Case: "broken off", Arm: "pro/chat", Repeat: 1}, Outcome: eval.Err, Request: judged.Request, Turns: []eval.Turn{turn("Which order?", "STOP")},
+		Trial: eval.Trial{
+			N:      1,
+			ID:     "b",
+			Suite:  "shop",
+			Case:   "broken off",
+			Arm:    "pro/chat",
+			Repeat: 1,
+		}, Outcome: eval.Err, Request: judged.Request, Turns: []eval.Turn{turn("Which order?", "STOP")},
 		Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "turn 2: try again later"},
 	}
 	blocked := eval.Result{
-		Trial: eval.Trial{N: 2, ID: "c", Suite: "shop", Case: "blocked", Arm: "pro/chat", Repeat: 1}, Outcome: eval.Pass, Request: asked(first), Turns: []eval.Turn{turn("", "SAFETY")},
+		Trial: eval.Trial{
+			N:      2,
+			ID:     "c",
+			Suite:  "shop",
+			Case:   "blocked",
+			Arm:    "pro/chat",
+			Repeat: 1,
+		}, Outcome: eval.Pass, Request: asked(first), Turns: []eval.Turn{turn("", "SAFETY")},
 		Scores: []eval.Score{{Scorer: "blocked", Value: value(1), Passed: true, Weight: 1, Reason: "blocked (SAFETY)"}},
 	}
 	dir := t.TempDir()
-	run := eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "shop", File: "shop.yaml"}}, Plan: eval.RunPlan{Trials: 3, Arms: []string{"pro/chat"}}}
+	run := eval.Run{
+		ID:        "r",
+		StartedAt: "2026-01-01T00:00:00Z",
+		Suites:    []eval.RunSuite{{Name: "shop", File: "shop.yaml"}},
+		Plan:      eval.RunPlan{Trials: 3, Arms: []string{"pro/chat"}},
+	}
 	w, err := journal.Create(dir, &run, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +162,8 @@ func TestHTMLChats(t *testing.T) {
 			t.Errorf("%s: %+v", what, w)
 		}
 	}
-	if n := len(whole.Request.Contents); n != 2 || len(whole.Turns) != 2 || whole.Turns[1].Candidates != nil || whole.Turns[1].Usage.TotalTokens != 7 {
+	if n := len(whole.Request.Contents); n != 2 || len(whole.Turns) != 2 || whole.Turns[1].Candidates != nil ||
+		whole.Turns[1].Usage.TotalTokens != 7 {
 		t.Errorf("%d contents, %+v", n, whole.Turns[1])
 	}
 	if broken := trials[1]; broken.Response != nil || broken.Turns[0].Candidates[0].Withheld == nil {

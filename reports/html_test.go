@@ -91,7 +91,11 @@ func TestHTMLPolicy(t *testing.T) {
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	policy := html.UnescapeString(between(`<meta http-equiv="Content-Security-Policy" content="`, `"`))
-	want := "default-src 'none'; img-src data:; style-src " + hash(between("<style>", "</style>")) + "; script-src " + hash(between("<script>", "</script>")) +
+	want := "default-src 'none'; img-src data:; style-src " + hash(
+		between("<style>", "</style>"),
+	) + "; script-src " + hash(
+		between("<script>", "</script>"),
+	) +
 		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 	if policy != want {
 		t.Errorf("got  %s\nwant %s", policy, want)
@@ -117,9 +121,21 @@ func FuzzHTML(f *testing.F) {
 		}
 		r := eval.Result{
 			Trial: eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}}, Outcome: eval.Fail, Response: answered(text, text),
-			Request: &eval.Request{Contents: []eval.Content{{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}}}},
-			Scores:  []eval.Score{{Scorer: text, Value: value(0), Reason: text, Diff: text, Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}}}},
-			Turns:   []eval.Turn{{Response: *answered(text, text)}, {Response: *answered(text, text)}}, Metrics: map[string]float64{text: 1},
+			Request: &eval.Request{
+				Contents: []eval.Content{
+					{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}},
+				},
+			},
+			Scores: []eval.Score{
+				{
+					Scorer: text,
+					Value:  value(0),
+					Reason: text,
+					Diff:   text,
+					Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}},
+				},
+			},
+			Turns: []eval.Turn{{Response: *answered(text, text)}, {Response: *answered(text, text)}}, Metrics: map[string]float64{text: 1},
 			Judgements: []eval.Judgement{{ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text}}},
 		}
 		if err := w.Append(&r); err != nil {
@@ -148,7 +164,8 @@ func FuzzHTML(f *testing.F) {
 		if err := json.Unmarshal([]byte(blocks[2].data), &trials); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := trials[0].Response.Text(), strings.ToValidUTF8(text, "\ufffd"); utf8.ValidString(text) && got != want && len(want) <= 50_000 {
+		if got, want := trials[0].Response.Text(), strings.ToValidUTF8(text, "\ufffd"); utf8.ValidString(text) && got != want &&
+			len(want) <= 50_000 {
 			t.Errorf("%q became %q", want, got)
 		}
 	})
@@ -167,7 +184,11 @@ func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *
 		t.Fatal(err)
 	}
 	for n := range 2 {
-		r := eval.Result{Trial: eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: "c", Arm: "a/b"}, Outcome: eval.Pass, Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Image: &img}}}}}}
+		r := eval.Result{
+			Trial:   eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: "c", Arm: "a/b"},
+			Outcome: eval.Pass,
+			Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Image: &img}}}}},
+		}
 		if err := w.Append(&r); err != nil {
 			t.Fatal(err)
 		}

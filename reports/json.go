@@ -103,10 +103,22 @@ func newHead(d *journal.Document) jsonHead {
 	cases := newGateCases(d)
 	head := jsonHead{
 		Version: jsonVersion,
-		Run:     jsonRun{Run: d.Run, Partial: d.Partial(), Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted, Damaged: d.Damaged},
-		Summary: jsonSummary{Trials: d.Summary.Counts.Total(), Counts: d.Summary.Counts, Cut: jsonCut{d.Summary.Cut, d.Summary.PartlyBlocked}, Tokens: d.Summary.Tokens, Judging: judgingOf(d), Cases: cases.in(d.Summary.Cases)},
-		Arms:    []jsonArm{},
-		Gate:    d.Gate, Comparison: d.Gate.Comparison,
+		Run: jsonRun{
+			Run:         d.Run,
+			Partial:     d.Partial(),
+			Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
+			Damaged:     d.Damaged,
+		},
+		Summary: jsonSummary{
+			Trials:  d.Summary.Counts.Total(),
+			Counts:  d.Summary.Counts,
+			Cut:     jsonCut{d.Summary.Cut, d.Summary.PartlyBlocked},
+			Tokens:  d.Summary.Tokens,
+			Judging: judgingOf(d),
+			Cases:   cases.in(d.Summary.Cases),
+		},
+		Arms: []jsonArm{},
+		Gate: d.Gate, Comparison: d.Gate.Comparison,
 	}
 	head.Run.Copies, head.Run.Signature = nil, "" // of use to nobody but evalrun
 	if head.Gate.Rules == nil {
@@ -131,7 +143,15 @@ func newHead(d *journal.Document) jsonHead {
 }
 
 func newArm(suite string, a *journal.Arm) jsonArm {
-	out := jsonArm{Suite: suite, Arm: a.Name, Counts: a.Counts, Level: level, Tokens: a.Tokens, MeanLatencyMs: a.MeanLatencyMs, Metrics: map[string]jsonMetric{}}
+	out := jsonArm{
+		Suite:         suite,
+		Arm:           a.Name,
+		Counts:        a.Counts,
+		Level:         level,
+		Tokens:        a.Tokens,
+		MeanLatencyMs: a.MeanLatencyMs,
+		Metrics:       map[string]jsonMetric{},
+	}
 	if rate, ok := a.PassRate(); ok {
 		lo, hi := interval(rate, a.Judged)
 		out.PassRate, out.Interval = &rate, &[2]float64{lo, hi}

@@ -99,7 +99,10 @@ func (t *tableReport) judging() {
 	}
 	t.line("judging: %s, %d tokens beside those", diag.Count(j.Calls, "call"), j.Tokens.Total)
 	for _, a := range j.Agreement {
-		text := fmt.Sprintf("%s on %s: %d replies of the judge %s to each of %s agree on %.1f %%", a.Scorer, a.Arm, a.Repeats, a.Judge, diag.Count(a.Answers, "answer"), 100*a.Agreement)
+		text := fmt.Sprintf(
+			"%s on %s: %d replies of the judge %s to each of %s agree on %.1f %%", a.Scorer, a.Arm, a.Repeats, a.Judge,
+			diag.Count(a.Answers, "answer"), 100*a.Agreement,
+		)
 		if len(t.d.Run.Suites) > 1 {
 			text = a.Suite + ": " + text
 		}
@@ -116,6 +119,9 @@ func (c *caseReport) rulings(j *eval.Judged) {
 		return
 	}
 	for i, r := range j.Rulings {
-		c.printf("    judge %s, repeat %d: %s (%.3g): %s\n", diag.CleanLine(j.Judge), i+1, diag.CleanLine(r.Choice), r.Value, diag.CleanLine(r.Reason))
+		c.printf(
+			"    judge %s, repeat %d: %s (%.3g): %s\n", diag.CleanLine(j.Judge), i+1, diag.CleanLine(r.Choice), r.Value,
+			diag.CleanLine(r.Reason),
+		)
 	}
 }

@@ -41,12 +41,19 @@ func judgingOf(t *testing.T, d *journal.Document) *judging {
 func judgedRun(t *testing.T, name string, all ...[]string) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
-	w, err := journal.Create(dir, &eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: len(all), Arms: []string{"t/p"}}}, nil)
+	w, err := journal.Create(
+		dir,
+		&eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: len(all), Arms: []string{"t/p"}}},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n, choices := range all {
-		r := &eval.Result{Trial: eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1}, Outcome: eval.Pass}
+		r := &eval.Result{
+			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
+			Outcome: eval.Pass,
+		}
 		judged := &eval.Judged{Judge: name}
 		if len(choices) > 1 {
 			same := 0
@@ -84,14 +91,16 @@ func TestJudging(t *testing.T) {
 	j := judgingOf(t, d)
 	// Fleiss by hand: agreement (1 + 1/3 + 1) / 3, by chance (4/9)^2 + (5/9)^2.
 	seen, chance := 7./9, 41./81
-	if len(j.Agreement) != 1 || j.Calls != 9 || j.Tokens.Total != 45 || math.Abs(j.Agreement[0].Agreement-seen) > 1e-12 || math.Abs(*j.Agreement[0].Kappa-(seen-chance)/(1-chance)) > 1e-12 {
+	if len(j.Agreement) != 1 || j.Calls != 9 || j.Tokens.Total != 45 || math.Abs(j.Agreement[0].Agreement-seen) > 1e-12 ||
+		math.Abs(*j.Agreement[0].Kappa-(seen-chance)/(1-chance)) > 1e-12 {
 		t.Fatalf("%+v", j)
 	}
 	var b bytes.Buffer
 	if err := reports.Table(&b, d, reports.Options{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"judging: 9 calls, 45 tokens", "tone on t/p: 3 replies of the judge tone to each of 3 answers agree on 77.8 %, kappa 0.550"} {
+	for _, want := range []string{"judging: 9 calls, 45 tokens", "tone on t/p: 3 replies of the judge tone to each of 3 answers agree on " +
+		"77.8 %, kappa 0.550"} {
 		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

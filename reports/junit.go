@@ -139,8 +139,20 @@ func visible(s string) string {
 
 func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
 	name, rules := suite+" "+arm.Name, j.gate.of(suite, arm.Name)
-	j.print("\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n",
-		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt), arm.Cases.Tests+len(rules), arm.Cases.Failures+len(rules), arm.Cases.Errors, arm.Cases.Skipped, seconds(j.time(suite, arm.Name)))
+	j.print(
+		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n",
+		attr(
+			name,
+		),
+		attr(suite),
+		id,
+		timestamp(j.d.Run.StartedAt),
+		arm.Cases.Tests+len(rules),
+		arm.Cases.Failures+len(rules),
+		arm.Cases.Errors,
+		arm.Cases.Skipped,
+		seconds(j.time(suite, arm.Name)),
+	)
 	j.print("<properties>\n")
 	for _, p := range j.properties(suite, arm) {
 		p.Value = visible(p.Value)
@@ -261,7 +273,9 @@ func (j *junit) quarantined(cell journal.Row, c junitCase) error {
 			return err
 		}
 		if q := r.Quarantine; q != nil {
-			c.Skipped = &junitSkipped{Message: shorten(fmt.Sprintf("in quarantine until %s (%s): %s; %s", q.Until, q.Owner, q.Reason, tally(cell.Counts)), 500)}
+			c.Skipped = &junitSkipped{
+				Message: shorten(fmt.Sprintf("in quarantine until %s (%s): %s; %s", q.Until, q.Owner, q.Reason, tally(cell.Counts)), 500),
+			}
 			break
 		}
 	}

@@ -149,7 +149,9 @@ func (m *markdown) gate() {
 // arms is the table of arms.
 func (m *markdown) arms() {
 	several := len(m.d.Summary.Suites) > 1
-	table := m.add("| arm | pass | fail | error | skip | pass rate | 90 %% interval | tokens | latency |\n|---|--:|--:|--:|--:|--:|---|--:|--:|\n")
+	table := m.add(
+		"| arm | pass | fail | error | skip | pass rate | 90 %% interval | tokens | latency |\n|---|--:|--:|--:|--:|--:|---|--:|--:|\n",
+	)
 	shown, left := 0, 0
 	for _, s := range m.d.Summary.Suites {
 		for i := range s.Arms {
@@ -220,7 +222,10 @@ func (m *markdown) flips(c *eval.Comparison) {
 			if shown == 0 && left == 0 {
 				m.add("### Newly failing\n\n")
 			}
-			summary := fmt.Sprintf("%s on %s: %d of %d passed, was %d of %d%s", htmlCode(f.Case), htmlCode(c.Arms[i].HeadArm), f.HeadPassed, f.HeadJudged, f.BasePassed, f.BaseJudged, flipNote(&f))
+			summary := fmt.Sprintf(
+				"%s on %s: %d of %d passed, was %d of %d%s", htmlCode(f.Case), htmlCode(c.Arms[i].HeadArm), f.HeadPassed,
+				f.HeadJudged, f.BasePassed, f.BaseJudged, flipNote(&f),
+			)
 			if shown == maxFlips || !m.add("%s", details(summary, flipBody(&f))) {
 				left++
 				continue

@@ -59,14 +59,21 @@ func repeatsOf(d *journal.Document, suite string, arm *journal.Arm) *repeats {
 		r.Majority = *m
 	}
 	for k := range most {
-		r.AtLeastK, r.PassAtK, r.PassHatK = append(r.AtLeastK, atLeast[k].value()), append(r.PassAtK, at[k].value()), append(r.PassHatK, hat[k].value())
+		r.AtLeastK, r.PassAtK, r.PassHatK = append(r.AtLeastK, atLeast[k].value()), append(
+			r.PassAtK, at[k].value(),
+		), append(r.PassHatK, hat[k].value())
 	}
 	return r
 }
 
 // String tells it in one line.
 func (r *repeats) String() string {
-	parts := []string{fmt.Sprintf("of %s %d always pass, %d never, %d are flaky", diag.Count(r.StablePass+r.StableFail+r.Flaky, "case"), r.StablePass, r.StableFail, r.Flaky)}
+	parts := []string{
+		fmt.Sprintf(
+			"of %s %d always pass, %d never, %d are flaky", diag.Count(r.StablePass+r.StableFail+r.Flaky, "case"), r.StablePass,
+			r.StableFail, r.Flaky,
+		),
+	}
 	if k := len(r.PassAtK); k > 1 && r.PassAtK[k-1] != nil && r.PassHatK[k-1] != nil {
 		parts = append(parts, fmt.Sprintf("pass@%d %.3f, pass^%d %.3f", k, *r.PassAtK[k-1], k, *r.PassHatK[k-1]))
 	}

@@ -72,7 +72,16 @@ func fixture(t testing.TB) *journal.Document {
 	}
 	fail := func(r *eval.Result) {
 		r.Response = answered("Lyon", "STOP")
-		r.Scores = []eval.Score{{Scorer: "equals", Name: "exact", Value: value(0), Weight: 1, Reason: `expected "Paris", got "Lyon"`, Diff: "expected: Paris\nactual:   Lyon"}}
+		r.Scores = []eval.Score{
+			{
+				Scorer: "equals",
+				Name:   "exact",
+				Value:  value(0),
+				Weight: 1,
+				Reason: `expected "Paris", got "Lyon"`,
+				Diff:   "expected: Paris\nactual:   Lyon",
+			},
+		}
 	}
 	repeat := func(k int, change func(*eval.Result)) func(*eval.Result) {
 		return func(r *eval.Result) { change(r); r.Repeat = k }
@@ -96,11 +105,18 @@ func fixture(t testing.TB) *journal.Document {
 	})
 	add("unscored", "pro/ask", eval.Err, func(r *eval.Result) {
 		r.Response = answered("fine", "STOP")
-		r.Scores = []eval.Score{{Scorer: "safety", Weight: 1, Reason: "the answer has no safety rating", Unscored: "the answer has no safety rating"}}
+		r.Scores = []eval.Score{
+			{Scorer: "safety", Weight: 1, Reason: "the answer has no safety rating", Unscored: "the answer has no safety rating"},
+		}
 		r.Error = eval.Errorf(eval.KindUnscored, "safety: the answer has no safety rating")
 	})
 	add("blocked", "pro/ask", eval.Pass, func(r *eval.Result) {
-		r.Response = &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: "HIGH", Blocked: true}}}}
+		r.Response = &eval.Response{
+			PromptFeedback: &eval.PromptFeedback{
+				BlockReason:   "SAFETY",
+				SafetyRatings: []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: "HIGH", Blocked: true}},
+			},
+		}
 		r.Scores = []eval.Score{{Scorer: "blocked", Value: value(1), Passed: true, Weight: 1, Reason: "the prompt was blocked (SAFETY)"}}
 	})
 	add("skipped", "pro/ask", eval.Skip, func(r *eval.Result) {
@@ -302,7 +318,11 @@ func TestJUnitSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := eval.Result{Trial: eval.Trial{ID: "x", Suite: "s", Case: "every " + every.String()[:300], Arm: "a/b"}, Outcome: eval.Fail, Response: answered(every.String(), "STOP")}
+	r := eval.Result{
+		Trial:    eval.Trial{ID: "x", Suite: "s", Case: "every " + every.String()[:300], Arm: "a/b"},
+		Outcome:  eval.Fail,
+		Response: answered(every.String(), "STOP"),
+	}
 	r.Scores = []eval.Score{{Scorer: "equals", Value: value(0), Reason: every.String()[:400]}}
 	if err := w.Append(&r); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,10 @@ func TestServedGrows(t *testing.T) {
 	}
 	put := func(n int) {
 		t.Helper()
-		r := eval.Result{Trial: eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "a", Tags: []string{fmt.Sprintf("tag %d", n%3)}}, Outcome: eval.Pass}
+		r := eval.Result{
+			Trial:   eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "a", Tags: []string{fmt.Sprintf("tag %d", n%3)}},
+			Outcome: eval.Pass,
+		}
 		if err := w.Append(&r); err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,10 @@ func (t *tableReport) heading() {
 		t.wrapped("", incomplete(t.d.End))
 	}
 	if shard := t.d.Run.Plan.Shard; shard != nil {
-		t.wrapped("", fmt.Sprintf("shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of, t.d.Run.Plan.Trials, shard.Trials))
+		t.wrapped("", fmt.Sprintf(
+			"shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of,
+			t.d.Run.Plan.Trials, shard.Trials,
+		))
 	}
 	for _, line := range damage(t.d) {
 		t.line("%s", line)
@@ -349,7 +352,11 @@ func (t *tableReport) list(rows []journal.Row, arms []journal.Arm) {
 			if !ok {
 				continue
 			}
-			line := listLine{[3]string{diag.CleanLine(r.Case), diag.CleanLine(arms[i].Name), word(cell, 16)}, t.firstReason(cell), journal.Fold(cell.Counts)}
+			line := listLine{
+				[3]string{diag.CleanLine(r.Case), diag.CleanLine(arms[i].Name), word(cell, 16)},
+				t.firstReason(cell),
+				journal.Fold(cell.Counts),
+			}
 			for c := range widths {
 				widths[c] = max(widths[c], displaywidth.String(line.cells[c]))
 			}

@@ -241,7 +241,12 @@ func (t *tableReport) again(run string) []string {
 		args = append(args, "--emulator="+f.Emulator)
 	}
 	for _, flag := range []struct{ name, value string }{
-		{"--base-url", f.BaseURL}, {"--api-version", f.APIVersion}, {"--header-prefix", f.HeaderPrefix}, {"--auth", f.Auth}, {"--project", f.Project}, {"--prices", f.Prices},
+		{"--base-url", f.BaseURL},
+		{"--api-version", f.APIVersion},
+		{"--header-prefix", f.HeaderPrefix},
+		{"--auth", f.Auth},
+		{"--project", f.Project},
+		{"--prices", f.Prices},
 	} {
 		if flag.value != "" {
 			args = append(args, flag.name, flag.value)

@@ -50,7 +50,12 @@ func (t told) trial(n int) *eval.Result {
 func tableOf(t testing.TB, o reports.Options, trials ...told) string {
 	t.Helper()
 	dir := t.TempDir()
-	run := &eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "my suite.yaml"}}, Plan: eval.RunPlan{Trials: len(trials)}}
+	run := &eval.Run{
+		ID:        "r",
+		StartedAt: "2026-01-01T00:00:00Z",
+		Suites:    []eval.RunSuite{{Name: "s", File: "my suite.yaml"}},
+		Plan:      eval.RunPlan{Trials: len(trials)},
+	}
 	w, err := journal.Create(dir, run, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +105,8 @@ func TestReasonsAreGrouped(t *testing.T) {
 		},
 		"one part differs": {
 			trials: []told{fail("a", "x/p", `has: no "k": "v 1"`), fail("a", "y/p", `has: no "k": "v 1"`), fail("b", "x/p", `has: no "k": "w \" 2"...`)},
-			want:   []string{"FAIL 3 trials of 2 cases\n     has: no \"k\": \"...\"\n       a on x/p, y/p: \"v 1\"\n       b on x/p: \"w \\\" 2\"...\n"},
+			want: []string{"FAIL 3 trials of 2 cases\n     has: no \"k\": \"...\"\n       a on x/p, y/p: \"v 1\"\n       b on x/p: \"w \\\" " +
+				"2\"...\n"},
 		},
 		"several parts differ": {
 			trials: []told{fail("a", "x/p", `equals: expected "1", got "2"`), fail("b", "x/p", `equals: expected "3", got "4"`)},
@@ -170,14 +176,17 @@ func TestManyCases(t *testing.T) {
 		}
 	}
 	got := tableOf(t, reports.Options{}, few...)
-	if !strings.Contains(got, "\n case 13  FAIL") || strings.Contains(got, "\n case 12 ") || !strings.Contains(got, "\n 45 cases not listed: 45 passed\n") {
+	if !strings.Contains(got, "\n case 13  FAIL") || strings.Contains(got, "\n case 12 ") ||
+		!strings.Contains(got, "\n 45 cases not listed: 45 passed\n") {
 		t.Error(got)
 	}
-	if got := tableOf(t, reports.Options{Verbose: true}, few...); !strings.Contains(got, "\n case 12  pass") || strings.Contains(got, "not listed") {
+	if got := tableOf(t, reports.Options{Verbose: true}, few...); !strings.Contains(got, "\n case 12  pass") ||
+		strings.Contains(got, "not listed") {
 		t.Error(got)
 	}
 	got = tableOf(t, reports.Options{}, many...)
-	if lines := strings.Count(got, "\n"); lines > 120 || !strings.Contains(got, " 960 cases not listed: 60 failed, 900 passed\n") || !strings.Contains(got, " for other reasons\n") {
+	if lines := strings.Count(got, "\n"); lines > 120 || !strings.Contains(got, " 960 cases not listed: 60 failed, 900 passed\n") ||
+		!strings.Contains(got, " for other reasons\n") {
 		t.Errorf("%d lines:\n%s", lines, got)
 	}
 }
@@ -193,23 +202,32 @@ func TestExtremes(t *testing.T) {
 	}
 	trials[4].latencyMs, trials[7].latencyMs, trials[9].tokens = 4000, 5000, 900
 	got := tableOf(t, reports.Options{}, trials...)
-	if !strings.Contains(got, "\nslowest: c7 on x/p (5000 ms), c4 on x/p (4000 ms); the median is 312 ms\ncostliest: c9 on x/p (900 tokens); the median is 61 tokens\n") {
+	if !strings.Contains(
+		got,
+		"\nslowest: c7 on x/p (5000 ms), c4 on x/p (4000 ms); the median is 312 ms\ncostliest: c9 on x/p (900 tokens); the median is 61 tokens\n",
+	) {
 		t.Error(got)
 	}
 }
 
 // The commands at the end can be copied: quoted for a shell, broken at words, and left out when they cannot be shown as they are.
 func TestNextCommands(t *testing.T) {
-	trials := []told{{name: "what's $HOME?", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}}, {name: "b", arm: "y/p", outcome: eval.Pass}}
+	trials := []told{
+		{name: "what's $HOME?", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}},
+		{name: "b", arm: "y/p", outcome: eval.Pass},
+	}
 	got := tableOf(t, reports.Options{Width: 120}, trials...)
 	for _, want := range []string{
-		`  evalrun show 'it'\''s' 'what'\''s $HOME?'  `, `  evalrun run 'my suite.yaml' --failed-in 'it'\''s'  `, `  evalrun rescore 'it'\''s'  `, `  evalrun compare 'it'\''s' --margin 0.05 --arms x/p y/p  #`,
+		`  evalrun show 'it'\''s' 'what'\''s $HOME?'  `, `  evalrun run 'my suite.yaml' --failed-in 'it'\''s'  `,
+		`  evalrun rescore 'it'\''s'  `, `  evalrun compare 'it'\''s' --margin 0.05 --arms x/p y/p  #`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
-	if got := tableOf(t, reports.Options{Width: 40}, trials...); !strings.Contains(got, "  evalrun run 'my suite.yaml' \\\n    --failed-in 'it'\\''s'\n") {
+	if got := tableOf(t, reports.Options{Width: 40}, trials...); !strings.Contains(
+		got, "  evalrun run 'my suite.yaml' \\\n    --failed-in 'it'\\''s'\n",
+	) {
 		t.Error(got)
 	}
 	trials[0].name = "a\x1b[31mb"
@@ -235,7 +253,10 @@ func TestNextAfterErrors(t *testing.T) {
 		{eval.KindReplayMiss, "nothing is recorded", nil},
 		{eval.KindOverLimit, "too long", nil},
 	} {
-		got := tableOf(t, reports.Options{Width: 120}, told{name: "a", arm: "x/p", outcome: eval.Err, reasons: []string{string(test.kind) + ": " + test.reason}})
+		got := tableOf(
+			t, reports.Options{Width: 120},
+			told{name: "a", arm: "x/p", outcome: eval.Err, reasons: []string{string(test.kind) + ": " + test.reason}},
+		)
 		var steps []string
 		for line := range strings.Lines(got) {
 			if command, ok := strings.CutPrefix(line, "  evalrun "); ok && !strings.HasPrefix(command, "show") {

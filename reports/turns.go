@@ -23,8 +23,10 @@ func (c *caseReport) turns(turns []eval.Turn) {
 			how = "finish reason " + cmp.Or(t.Candidates[0].FinishReason, "unknown")
 		}
 		u := t.Usage
-		c.printf("    %d: %s, %.0f ms service, %s, %d + %d tokens (%s)\n", i+1, diag.CleanLine(how), t.Timing.LatencyMs, diag.Count(t.Timing.Attempts, "attempt"),
-			u.PromptTokens, u.OutputTokens, diag.CleanLine(string(u.Source)))
+		c.printf(
+			"    %d: %s, %.0f ms service, %s, %d + %d tokens (%s)\n", i+1, diag.CleanLine(how), t.Timing.LatencyMs,
+			diag.Count(t.Timing.Attempts, "attempt"), u.PromptTokens, u.OutputTokens, diag.CleanLine(string(u.Source)),
+		)
 		if i == len(turns)-1 {
 			break // the ratings of the last stand with the answer
 		}

@@ -22,8 +22,13 @@ func BenchmarkCSV(b *testing.B) {
 	}
 	fsys := fstest.MapFS{
 		"countries.csv": {Data: []byte(table.String())},
-		"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: q, text: \"What is the capital of {{.country}}? {{.note}}\"}]\n" +
-			"cases: [{dataset: countries.csv, name: \"{{.country}}\", scorers: [{contains: \"{{.capital}}\"}, {finishReason: STOP}]}]\n")},
+		"s.yaml": {
+			Data: []byte(
+				"version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: q, text: \"What is the capital of {{.country}}? " +
+					"{{.note}}\"}]\n" +
+					"cases: [{dataset: countries.csv, name: \"{{.country}}\", scorers: [{contains: \"{{.capital}}\"}, {finishReason: STOP}]}]\n",
+			),
+		},
 	}
 	for b.Loop() {
 		var diags diag.List

@@ -37,7 +37,10 @@ func (r *run) chat(ctx context.Context, a *asked) error {
 			break
 		}
 		if k < turns && strings.TrimSpace(one.Text()) == "" {
-			return a.inTurn(k, eval.Errorf(eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on", one.Candidates[0].FinishReason))
+			return a.inTurn(k, eval.Errorf(
+				eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on",
+				one.Candidates[0].FinishReason,
+			))
 		}
 	}
 	out.Response = new(out.Turns[len(out.Turns)-1].Response)

@@ -76,19 +76,25 @@ func TestLiveChat(t *testing.T) {
 		return r, nil
 	}).service()
 	cfg := config(f, 1)
-	r := converse(t, `{equals: reply 3}, {equals: reply 1, turn: 1}, {finishReason: MAX_TOKENS, turn: 2}, {contains: reply, turn: all}, {equals: reply 3, turn: last},
-  {not: {equals: reply 2, turn: 1}}, {latency: {max: 10ms}, turn: 1}, {latency: {max: 60ms}}`, cfg)
+	r := converse(
+		t,
+		`{equals: reply 3}, {equals: reply 1, turn: 1}, {finishReason: MAX_TOKENS, turn: 2}, {contains: reply, turn: all}, {equals: reply 3, turn: last},
+  {not: {equals: reply 2, turn: 1}}, {latency: {max: 10ms}, turn: 1}, {latency: {max: 60ms}}`,
+		cfg,
+	)
 	want := []string{"u:first a", "u:first a m:reply 1 u:second", "u:first a m:reply 1 u:second m:reply 2 u:third"}
 	if d := cmp.Diff(want, asked); d != "" {
 		t.Error(d)
 	}
-	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || spoken(r.Request.Contents) != want[2] || !r.Request.Live {
+	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || spoken(r.Request.Contents) != want[2] ||
+		!r.Request.Live {
 		t.Errorf("%+v", r)
 	}
 	if d := cmp.Diff(&eval.Usage{PromptTokens: 6, OutputTokens: 30, TotalTokens: 36, Source: eval.UsageCounted}, r.Usage); d != "" {
 		t.Error(d)
 	}
-	if r.Timing.LatencyMs != 60 || r.Timing.QueuedMs != 3 || r.Timing.FirstTokenMs != 1 || r.Timing.Attempts != 3 || r.Timing.StartedAt.IsZero() {
+	if r.Timing.LatencyMs != 60 || r.Timing.QueuedMs != 3 || r.Timing.FirstTokenMs != 1 || r.Timing.Attempts != 3 ||
+		r.Timing.StartedAt.IsZero() {
 		t.Errorf("%+v", r.Timing)
 	}
 	if r.Turns[1].Timing.LatencyMs != 20 || r.Turns[1].Usage.PromptTokens != 2 {
@@ -121,15 +127,22 @@ func TestBlockEndsTheChat(t *testing.T) {
 			}
 			return says("reply", "STOP"), nil
 		}).service()
-		r := converse(t, `{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, {contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`, config(f, 1))
-		if f.asked.Load() != 2 || len(r.Turns) != 2 || r.Outcome != eval.Fail || r.Response.Blocked() != "SAFETY" || spoken(r.Request.Contents) != "u:first a m:reply u:second" {
+		r := converse(
+			t,
+			`{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, {contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`,
+			config(f, 1),
+		)
+		if f.asked.Load() != 2 || len(r.Turns) != 2 || r.Outcome != eval.Fail || r.Response.Blocked() != "SAFETY" ||
+			spoken(r.Request.Contents) != "u:first a m:reply u:second" {
 			t.Errorf("%s: %d calls, %+v", what, f.asked.Load(), r)
 		}
 		var got []string
 		for _, s := range r.Scores {
 			got = append(got, fmt.Sprint(s.Passed))
 		}
-		if fmt.Sprint(got) != "[true true true false false false]" || r.Scores[3].Reason != "turn 3 was never answered: turn 2 was blocked (SAFETY)" || !strings.HasPrefix(r.Scores[4].Reason, "turn 2: ") {
+		if fmt.Sprint(got) != "[true true true false false false]" ||
+			r.Scores[3].Reason != "turn 3 was never answered: turn 2 was blocked (SAFETY)" ||
+			!strings.HasPrefix(r.Scores[4].Reason, "turn 2: ") {
 			t.Errorf("%s: %v %+v", what, got, r.Scores)
 		}
 	}
@@ -145,11 +158,12 @@ func TestErrorsInAChat(t *testing.T) {
 		turns      int
 		overBudget bool
 	}{
-		"status":      {err: &eval.Error{Kind: eval.KindStatus, Status: 500, Message: "oops"}, kind: eval.KindStatus, message: "turn 2: oops", turns: 1},
-		"canceled":    {err: eval.Errorf(eval.KindCanceled, "x"), kind: eval.KindTransport, message: "abandoned when the run was stopped", turns: 1},
-		"budget":      {err: eval.Errorf(eval.KindBudget, "the budget is spent"), kind: eval.KindUnscored, message: "turn 2: the budget is spent", turns: 1, overBudget: true},
-		"nothing":     {second: &eval.Response{}, kind: eval.KindNoCandidates, message: "turn 2: the answer has no candidates", turns: 2},
-		"no text":     {second: says(" \r\n", "OTHER"), kind: eval.KindNoCandidates, message: "turn 2: the answer has no text (finish reason OTHER)", turns: 2},
+		"status":   {err: &eval.Error{Kind: eval.KindStatus, Status: 500, Message: "oops"}, kind: eval.KindStatus, message: "turn 2: oops", turns: 1},
+		"canceled": {err: eval.Errorf(eval.KindCanceled, "x"), kind: eval.KindTransport, message: "abandoned when the run was stopped", turns: 1},
+		"budget":   {err: eval.Errorf(eval.KindBudget, "the budget is spent"), kind: eval.KindUnscored, message: "turn 2: the budget is spent", turns: 1, overBudget: true},
+		"nothing":  {second: &eval.Response{}, kind: eval.KindNoCandidates, message: "turn 2: the answer has no candidates", turns: 2},
+		"no text": {second: says(" \r\n", "OTHER"), kind: eval.KindNoCandidates, message: "turn 2: the answer has no text (finish reason " +
+			"OTHER)", turns: 2},
 		"grows large": {second: says(strings.Repeat("x", eval.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit, message: "turn 3: the chat has grown to", turns: 2},
 	} {
 		f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
@@ -162,7 +176,8 @@ func TestErrorsInAChat(t *testing.T) {
 			return says("reply", "STOP"), nil
 		}).service()
 		r := converse(t, "{contains: reply}", config(f, 1))
-		if r.Outcome != eval.Err || r.Error.Kind != one.kind || !strings.HasPrefix(r.Error.Message, one.message) || r.OverBudget != one.overBudget {
+		if r.Outcome != eval.Err || r.Error.Kind != one.kind || !strings.HasPrefix(r.Error.Message, one.message) ||
+			r.OverBudget != one.overBudget {
 			t.Errorf("%s: %s %+v", name, r.Outcome, r.Error)
 		}
 		if len(r.Turns) != one.turns || r.Usage == nil || r.Response != nil || r.Timing.Attempts != 2 || f.asked.Load() != 2 {
@@ -172,7 +187,8 @@ func TestErrorsInAChat(t *testing.T) {
 	first := talk(func(int, *eval.Call) (*eval.Response, error) {
 		return nil, eval.Errorf(eval.KindBudget, "the budget is spent")
 	}).service()
-	if r := converse(t, "{contains: reply}", config(first, 1)); r.Outcome != eval.Skip || !r.OverBudget || r.SkipReason != "the budget is spent" {
+	if r := converse(t, "{contains: reply}", config(first, 1)); r.Outcome != eval.Skip || !r.OverBudget ||
+		r.SkipReason != "the budget is spent" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -186,11 +202,13 @@ func TestCountingTurns(t *testing.T) {
 	}).service()
 	cfg := config(f, 1)
 	cfg.CountTokens = suite.CountAlways
-	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Pass || f.counted.Load() != 3 || fmt.Sprint(counted) != "[7 7 7]" || r.Usage.PromptTokens != 21 {
+	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Pass || f.counted.Load() != 3 || fmt.Sprint(counted) != "[7 7 7]" ||
+		r.Usage.PromptTokens != 21 {
 		t.Errorf("%d counts, %v, %+v", f.counted.Load(), counted, r.Usage)
 	}
 	f.tokens = 31_000
-	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Err || r.Error.Kind != eval.KindOverLimit || !strings.HasPrefix(r.Error.Message, "turn 1: ") {
+	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Err || r.Error.Kind != eval.KindOverLimit ||
+		!strings.HasPrefix(r.Error.Message, "turn 1: ") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -20,7 +20,10 @@ type EmbeddingModel struct {
 // that the number of bytes has to tell.
 func (m *EmbeddingModel) check(text string) error {
 	if n := eval.EstimateTokens(len(text)); m.Limit > 0 && n > m.Limit {
-		return eval.Errorf(eval.KindOverLimit, "a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens", len(text), n, m.Model, m.Limit)
+		return eval.Errorf(
+			eval.KindOverLimit, "a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens",
+			len(text), n, m.Model, m.Limit,
+		)
 	}
 	return nil
 }
@@ -204,7 +207,8 @@ func (v *vectors) divide(ctx context.Context, model EmbeddingModel, refused []*v
 // dividing reports whether an error may be that of one text among others.
 func dividing(err error) bool {
 	e := eval.AsError(err)
-	return e != nil && (e.Kind == eval.KindStatus && e.Status >= 400 && e.Status < 500 || e.Kind == eval.KindMalformed || e.Kind == eval.KindTooLarge)
+	return e != nil &&
+		(e.Kind == eval.KindStatus && e.Status >= 400 && e.Status < 500 || e.Kind == eval.KindMalformed || e.Kind == eval.KindTooLarge)
 }
 
 // settle takes account of what a batch brought: texts that failed may be asked for again, and of the vectors the

@@ -118,7 +118,9 @@ func TestEmbeddingsThatFail(t *testing.T) {
 			t.Errorf("%s: %+v", test.err.Kind, counts)
 		}
 		for _, r := range all {
-			if r.Error.Kind != test.kind || r.Response == nil || r.OverBudget != test.budget || len(r.Scores) != 2 || r.Scores[0].Unscored != r.Error.Message || !r.Scores[1].Passed {
+			if r.Error.Kind != test.kind || r.Response == nil || r.OverBudget != test.budget || len(r.Scores) != 2 ||
+				r.Scores[0].Unscored != r.Error.Message ||
+				!r.Scores[1].Passed {
 				t.Errorf("%s: %+v %v", test.err.Kind, r.Error, r.Scores)
 			}
 		}

@@ -243,7 +243,13 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 
 // judgeRequest is what is asked of a judge.
 func judgeRequest(j *suite.Judge, apiVersion string, contents []eval.Content) *eval.Request {
-	return &eval.Request{Model: j.Model, APIVersion: apiVersion, Contents: contents, GenerationConfig: j.GenerationConfig, SafetySettings: j.SafetySettings}
+	return &eval.Request{
+		Model:            j.Model,
+		APIVersion:       apiVersion,
+		Contents:         contents,
+		GenerationConfig: j.GenerationConfig,
+		SafetySettings:   j.SafetySettings,
+	}
 }
 
 // question is a question to a judge, ready to be asked. Its id is a hash of what is asked, unlike that of any trial.
@@ -252,7 +258,11 @@ func (p *Plan) question(q *scorers.Question) *Planned {
 	request := judgeRequest(q.Judge, key.apiVersion, q.Contents)
 	base := identity(request)
 	sum := sha256.Sum256(fmt.Appendf(base[:], " judge %d", q.Repeat))
-	return &Planned{Trial: eval.Trial{ID: hex.EncodeToString(sum[:])[:16], Model: q.Judge.Model, Repeat: q.Repeat}, Request: *request, Metadata: p.modelOf(key)}
+	return &Planned{
+		Trial:    eval.Trial{ID: hex.EncodeToString(sum[:])[:16], Model: q.Judge.Model, Repeat: q.Repeat},
+		Request:  *request,
+		Metadata: p.modelOf(key),
+	}
 }
 
 func (p *Plan) judgeKey(j *suite.Judge) modelKey {
@@ -266,7 +276,10 @@ func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
 		return err
 	}
 	if g := j.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
-		c.diags.Errorf(j.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens, m.OutputTokenLimit, j.Model)
+		c.diags.Errorf(
+			j.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
+			m.OutputTokenLimit, j.Model,
+		)
 	}
 	return nil
 }

@@ -96,7 +96,8 @@ func TestJudgesAreAskedOnce(t *testing.T) {
 // What is asked of a judge is the judge's: its model, version and configuration.
 func TestJudgeRequest(t *testing.T) {
 	b := newBench(func(call *eval.Call, _ string) (string, error) {
-		if call.APIVersion != "v1beta" || *call.GenerationConfig.Temperature != 0.5 || call.OutputLimit != 99 || call.PromptTokens < 100 || call.Stream {
+		if call.APIVersion != "v1beta" || *call.GenerationConfig.Temperature != 0.5 || call.OutputLimit != 99 || call.PromptTokens < 100 ||
+			call.Stream {
 			t.Errorf("%+v", call)
 		}
 		return fine, nil
@@ -135,7 +136,8 @@ func TestJudgesThatFail(t *testing.T) {
 	}{
 		{&eval.Error{Kind: eval.KindStatus, Status: 500, Message: "boom"}, false, true, "the answer could not be judged: 500: boom"},
 		{&eval.Error{Kind: eval.KindAuth, Status: 403, Message: "no"}, false, true, "403: no"},
-		{&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"}, true, false, "the answer could not be judged: the budget of 3 calls is spent"},
+		{&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"}, true, false, "the answer could not be judged: the " +
+			"budget of 3 calls is spent"},
 		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, false, false, "the run was stopped before the judge could be asked"},
 	} {
 		var n int
@@ -151,7 +153,9 @@ func TestJudgesThatFail(t *testing.T) {
 		}
 		cached, failed := 0, 0
 		for _, r := range all {
-			if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, test.message) || r.Response == nil || !othersScored(&r) || r.OverBudget != test.budget || (r.Trouble != nil) != test.trouble {
+			if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, test.message) || r.Response == nil || !othersScored(&r) ||
+				r.OverBudget != test.budget ||
+				(r.Trouble != nil) != test.trouble {
 				t.Errorf("%s: %+v", test.err.Kind, r)
 			}
 			j := r.Judgements
@@ -175,15 +179,18 @@ func TestJudgesThatFail(t *testing.T) {
 
 // othersScored reports whether the scorer beside the judge has told, and that of the judge says why it cannot.
 func othersScored(r *eval.Result) bool {
-	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "the judge `j` could not be asked: ") && r.Scores[1].Passed
+	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "the judge `j` could not be asked: ") &&
+		r.Scores[1].Passed
 }
 
 // A reply that is not among those that are recorded keeps one scorer from telling, and not the other judge, whose reply is there,
 // nor one that passes without.
 func TestJudgesThatWereNeverAsked(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	const suite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: q}]\njudges: [{name: j, model: svc-pro}]\n" +
-		"defaults: {scorers: [{judge: {rubric: new}, name: new}, {judge: {rubric: old}, name: old}, {any: [{judge: {rubric: new}}, {contains: q}]}, {contains: q}]}\ncases: [{name: c}]\n"
+	const suite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: q}]\njudges: [{name: j, model: " +
+		"svc-pro}]\n" +
+		"defaults: {scorers: [{judge: {rubric: new}, name: new}, {judge: {rubric: old}, name: old}, {any: [{judge: {rubric: new}}, " +
+		"{contains: q}]}, {contains: q}]}\ncases: [{name: c}]\n"
 	b := newBench(func(call *eval.Call, question string) (string, error) {
 		if strings.Contains(question, "\nold\n") {
 			return fine, nil
@@ -192,7 +199,8 @@ func TestJudgesThatWereNeverAsked(t *testing.T) {
 	})
 	_, all := results(t, plan(t, suite, runner.Filter{}), config(&b.fake, 1))
 	r := all[0]
-	if r.Error == nil || r.Error.Kind != eval.KindUnscored || r.Error.Message != "new: nobody asked j" || r.Trouble != nil || len(r.Scores) != 4 {
+	if r.Error == nil || r.Error.Kind != eval.KindUnscored || r.Error.Message != "new: nobody asked j" || r.Trouble != nil ||
+		len(r.Scores) != 4 {
 		t.Fatalf("%+v", r)
 	}
 	if r.Scores[0].Unscored != "nobody asked j" || r.Scores[1].Value == nil || !r.Scores[2].Passed || !r.Scores[3].Passed {
@@ -330,7 +338,8 @@ func TestJudgePromptTooLong(t *testing.T) {
 		return r, err
 	}
 	counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
-	if counts.Error != 2 || len(b.put) != 0 || !strings.Contains(all[0].Error.Message, "the prompt has 40000 tokens, and svc-pro takes at most 30720") {
+	if counts.Error != 2 || len(b.put) != 0 ||
+		!strings.Contains(all[0].Error.Message, "the prompt has 40000 tokens, and svc-pro takes at most 30720") {
 		t.Errorf("%+v %+v", counts, all[0].Error)
 	}
 }
@@ -355,10 +364,14 @@ func TestJudgesAndEmbeddings(t *testing.T) {
 
 func TestJudgeModelIsChecked(t *testing.T) {
 	for model, want := range map[string]string{
-		"svc-pro": "", "svc-prp": "the service has no model `svc-prp` (judge `j`)", "embedding-001": "(judge `j`) does not support generateContent",
+		"svc-pro": "", "svc-prp": "the service has no model `svc-prp` (judge `j`)", "embedding-001": "(judge `j`) does not support " +
+			"generateContent",
 		"svc-pro, generationConfig: {maxOutputTokens: 5000}": "maxOutputTokens 5000 is above the outputTokenLimit 2048",
 	} {
-		text := strings.Replace(judgedSuite(1), "model: svc-pro, apiVersion: v1beta, generationConfig: {temperature: 0.5, maxOutputTokens: 99}", "model: "+model, 1)
+		text := strings.Replace(
+			judgedSuite(1), "model: svc-pro, apiVersion: v1beta, generationConfig: {temperature: 0.5, maxOutputTokens: 99}",
+			"model: "+model, 1,
+		)
 		var diags diag.List
 		p := plan(t, text, runner.Filter{})
 		if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil {

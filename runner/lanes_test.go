@@ -25,7 +25,10 @@ defaults: {vars: {q: question}, scorers: [{not: {contains: "no {{.q}}"}}]}
 cases:
 `)
 	for i := range cases {
-		fmt.Fprintf(&b, "  - {name: c%d, scorers: [{expr: 'len(answer) < %d'}, {any: [{contains: a%d}, {regex: question}]}%s]}\n", i, 100+i, i, strings.Repeat(", {contains: question}", more))
+		fmt.Fprintf(
+			&b, "  - {name: c%d, scorers: [{expr: 'len(answer) < %d'}, {any: [{contains: a%d}, {regex: question}]}%s]}\n", i,
+			100+i, i, strings.Repeat(", {contains: question}", more),
+		)
 	}
 	return b.String()
 }

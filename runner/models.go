@@ -110,14 +110,18 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 				c.diags.Errorf(pos, missing.Hint, "the service has no model `%s` (%s)%s", key.id, where, missing.Words())
 				return nil, nil
 			}
-			c.notice(fmt.Sprintf("the service reports no metadata of models; limits of %s are those of the specification, if it names the model", key.id))
+			c.notice(
+				fmt.Sprintf("the service reports no metadata of models; limits of %s are those of the specification, if it names the model", key.id),
+			)
 			m = eval.NamedModel(key.id)
 		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 			return nil, e
 		case e.Kind == eval.KindReplayMiss: // nobody was asked
 			m = eval.NamedModel(key.id)
 		default:
-			c.notice(fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", key.id, e))
+			c.notice(
+				fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", key.id, e),
+			)
 			m = eval.NamedModel(key.id)
 		}
 		c.models[key] = m
@@ -128,7 +132,10 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 		}
 	}
 	if m != nil && !m.Supports(method) {
-		c.diags.Errorf(pos, fmt.Sprintf("it supports %v", m.SupportedGenerationMethods), "the model `%s` (%s) does not support %s", key.id, where, method)
+		c.diags.Errorf(
+			pos, fmt.Sprintf("it supports %v", m.SupportedGenerationMethods), "the model `%s` (%s) does not support %s", key.id,
+			where, method,
+		)
 	}
 	return m, nil
 }
@@ -176,7 +183,10 @@ func Missing(ctx context.Context, source eval.ModelSource, apiVersion, id, metho
 
 func (c *modelCheck) target(t *suite.Target, m *eval.Model) {
 	if g := t.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
-		c.diags.Errorf(t.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens, m.OutputTokenLimit, t.Model)
+		c.diags.Errorf(
+			t.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
+			m.OutputTokenLimit, t.Model,
+		)
 	}
 }
 

@@ -61,7 +61,14 @@ type Plan struct {
 
 // NewPlan counts the trials that the filter selects.
 func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersion string) *Plan {
-	p := &Plan{Suites: suites, APIVersion: apiVersion, filter: filter, table: table, models: map[modelKey]*eval.Model{}, embeddings: map[*suite.Suite]*EmbeddingModel{}}
+	p := &Plan{
+		Suites:     suites,
+		APIVersion: apiVersion,
+		filter:     filter,
+		table:      table,
+		models:     map[modelKey]*eval.Model{},
+		embeddings: map[*suite.Suite]*EmbeddingModel{},
+	}
 	n := 0
 	for _, s := range suites {
 		p.embeddings[s] = p.newEmbedding(s)
@@ -255,7 +262,8 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
 					At: c.Pos.String(),
 				},
-				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled, derived: s.Derived(), vars: c.Vars(),
+				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
+				derived: s.Derived(), vars: c.Vars(),
 			}
 			if w.whole != nil {
 				w.whole(&t.Trial)
@@ -293,7 +301,9 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 			fmt.Fprintf(h, "program %s\n", program)
 		}
 		for _, named := range compiled.Snapshots() {
-			text, there := s.Expected(suite.ExpectedFile(named, &eval.Trial{Suite: s.Name, Case: c.Name, Target: a.Target.Name, Prompt: a.Prompt.Name}))
+			text, there := s.Expected(
+				suite.ExpectedFile(named, &eval.Trial{Suite: s.Name, Case: c.Name, Target: a.Target.Name, Prompt: a.Prompt.Name}),
+			)
 			fmt.Fprintf(h, "expected %t %q\n", there, text)
 		}
 		out = append(out, compiled)

@@ -21,7 +21,8 @@ import (
 // programPlan is the plan of a suite in a folder, in which its programs run.
 func programPlan(t *testing.T, dir, scorer string) *runner.Plan {
 	t.Helper()
-	text := "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {repeats: 2}\ncases: [{name: c, vars: {q: a}, scorers: [" + scorer + "]}]\n"
+	text := "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {repeats: " +
+		"2}\ncases: [{name: c, vars: {q: a}, scorers: [" + scorer + "]}]\n"
 	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func TestProgramsRunOnce(t *testing.T) {
 	cfg.Embedder, cfg.Prices = &embedder{}, &eval.Prices{Currency: "X", Models: map[string]eval.Price{"svc-pro": {Input: 1e6, Output: 0}}}
 	counts, all := results(t, programPlan(t, dir, scorer), cfg)
 	told, err := os.ReadFile(filepath.Join(dir, "told"))
-	if err != nil || counts.Pass != 2 || strings.Count(string(told), "\n") != 2 || !strings.Contains(string(told), `"suite":"s","case":"c","arm":"t/p","model":"svc-pro","repeat":2`) {
+	if err != nil || counts.Pass != 2 || strings.Count(string(told), "\n") != 2 ||
+		!strings.Contains(string(told), `"suite":"s","case":"c","arm":"t/p","model":"svc-pro","repeat":2`) {
 		t.Errorf("%+v %s %v", counts, told, err)
 	}
 	for _, r := range all {
@@ -55,7 +57,9 @@ func TestProgramsRunOnce(t *testing.T) {
 func TestProgramFails(t *testing.T) {
 	_, all := results(t, programPlan(t, t.TempDir(), `{contains: a}, {exec: [sh, -c, 'echo "no luck" >&2; exit 7']}`), config(&fake{}, 4))
 	for _, r := range all {
-		if r.Outcome != eval.Err || r.Error.Kind != eval.KindScorer || r.Error.Message != `exec: the program "sh" ended with exit status 7; its standard error: no luck` || r.Response == nil {
+		if r.Outcome != eval.Err || r.Error.Kind != eval.KindScorer ||
+			r.Error.Message != `exec: the program "sh" ended with exit status 7; its standard error: no luck` ||
+			r.Response == nil {
 			t.Errorf("%+v", r.Error)
 		}
 	}

@@ -97,8 +97,11 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 	return func(yield func(eval.Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{
-			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), replies: newReplies(cfg.Replies), judging: make(chan struct{}, MaxWaiting), embedding: make(chan struct{}, MaxWaiting),
-			scoring: make(chan struct{}, runtime.GOMAXPROCS(0)), programs: make(chan struct{}, programsPerCPU*runtime.GOMAXPROCS(0)), results: make(chan delivery, cfg.Concurrency),
+			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), replies: newReplies(cfg.Replies),
+			judging: make(chan struct{}, MaxWaiting), embedding: make(chan struct{}, MaxWaiting),
+			scoring: make(
+				chan struct{}, runtime.GOMAXPROCS(0),
+			), programs: make(chan struct{}, programsPerCPU*runtime.GOMAXPROCS(0)), results: make(chan delivery, cfg.Concurrency),
 		}
 		finished := r.start(ctx)
 		defer func() {
@@ -273,12 +276,14 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 // keepAnswer writes down an answer that waits to be scored.
 func (r *run) keepAnswer(a *asked) {
 	one := &a.result
-	if r.Keeper == nil || a.noted || one.Response == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
+	if r.Keeper == nil || a.noted || one.Response == nil ||
+		one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
 		return
 	}
 	a.noted = true
 	r.Keeper.KeepAnswer(&eval.Answer{
-		ID: one.ID, N: one.N, Model: one.Model, Request: one.Request, Response: one.Response, Turns: one.Turns, Usage: one.Usage, Timing: one.Timing,
+		ID: one.ID, N: one.N, Model: one.Model, Request: one.Request, Response: one.Response, Turns: one.Turns, Usage: one.Usage,
+		Timing: one.Timing,
 	})
 }
 
@@ -399,7 +404,8 @@ func (r *run) writing(ctx context.Context) (context.Context, func()) {
 func (a *asked) answered() {
 	r := &a.result
 	a.answer = scorers.Answer{
-		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars, Vectors: &scorers.Vectors{}, Trial: &a.trial.Trial,
+		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars,
+		Vectors: &scorers.Vectors{}, Trial: &a.trial.Trial,
 		Judgements: &scorers.Judgements{Known: map[string]*eval.Judgement{}},
 	}
 }

@@ -38,8 +38,10 @@ const meterVariable = "$__meter"
 
 // growing are the functions whose result may be many times their input in memory, since a value may hold one part many times.
 var growing = []string{
-	"add", "ascii", "ascii_downcase", "ascii_upcase", "capture", "combinations", "explode", "flatten", "format", "fromjson", "gsub", "implode", "join",
-	"ltrim", "ltrimstr", "match", "rtrim", "rtrimstr", "scan", "split", "splits", "sub", "test", "tojson", "tostring", "transpose", "trim", "walk",
+	"add", "ascii", "ascii_downcase", "ascii_upcase", "capture", "combinations", "explode", "flatten", "format", "fromjson",
+	"gsub", "implode", "join",
+	"ltrim", "ltrimstr", "match", "rtrim", "rtrimstr", "scan", "split", "splits", "sub", "test", "tojson", "tostring",
+	"transpose", "trim", "walk",
 }
 
 // boundJQ rewrites a query so that its growing steps are metered.
@@ -114,7 +116,14 @@ func boundOperator(q *gojq.Query) {
 	case gojq.OpAdd, gojq.OpMul:
 		name := map[gojq.Operator]string{gojq.OpAdd: "__sum", gojq.OpMul: "__product"}[q.Op]
 		*q = *call(name, variable(), before.Left, before.Right)
-	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
+	case gojq.OpAssign,
+		gojq.OpModify,
+		gojq.OpUpdateAdd,
+		gojq.OpUpdateSub,
+		gojq.OpUpdateMul,
+		gojq.OpUpdateDiv,
+		gojq.OpUpdateMod,
+		gojq.OpUpdateAlt:
 		paths := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: call("path", before.Left)}}}
 		*q = *pipe(call("__fits", paths), pipe(weigh(), &before))
 	}

@@ -31,11 +31,16 @@ func TestJQMakesABoundedAmount(t *testing.T) {
 	}
 	value := map[string]any{"n": 979_000_000.0, "big": big, "list": list}
 	for _, source := range []string{
-		`"x" * .n`, `.n * "x"`, `. as $a | ("x" * $a.n)?`, `("x" * .n)? // "small"`, `reduce range(40) as $i ("x"; . + .)`, `reduce range(40) as $i ([1]; . + .) | length`,
-		`.list | add | length`, `.list | join("") | length`, `.list | tojson | length`, `"\(.list)" | length`, `.list | @json | length`, `[.list, .list] | flatten | tojson | length`,
-		`null | .[90000000] = 1 | length`, `null | setpath([90000000]; 1) | length`, `null | .[90000000] |= 1 | length`, `null | .[90000000] += 1 | length`,
-		`def f: . * .n; {n: 1e9} as $m | "x" * $m.n`, `[range(900) | . as $i | ("y" * 1000000)] | length`, `[.list[] | ascii_downcase] | length`, `.list |= map(. + "x") | .list | length`,
-		`"a" as $x | [limit(3000; repeat($x * 1000000))] | length`, `{a: ("x" * .n)} | .a | length`, `if .n > 1 then "x" * .n else . end`, `try ("x" * .n) catch "caught"`, `label $out | ("x" * .n) | break $out`,
+		`"x" * .n`, `.n * "x"`, `. as $a | ("x" * $a.n)?`, `("x" * .n)? // "small"`, `reduce range(40) as $i ("x"; . + .)`,
+		`reduce range(40) as $i ([1]; . + .) | length`,
+		`.list | add | length`, `.list | join("") | length`, `.list | tojson | length`, `"\(.list)" | length`,
+		`.list | @json | length`, `[.list, .list] | flatten | tojson | length`,
+		`null | .[90000000] = 1 | length`, `null | setpath([90000000]; 1) | length`, `null | .[90000000] |= 1 | length`,
+		`null | .[90000000] += 1 | length`,
+		`def f: . * .n; {n: 1e9} as $m | "x" * $m.n`, `[range(900) | . as $i | ("y" * 1000000)] | length`,
+		`[.list[] | ascii_downcase] | length`, `.list |= map(. + "x") | .list | length`,
+		`"a" as $x | [limit(3000; repeat($x * 1000000))] | length`, `{a: ("x" * .n)} | .a | length`,
+		`if .n > 1 then "x" * .n else . end`, `try ("x" * .n) catch "caught"`, `label $out | ("x" * .n) | break $out`,
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -52,13 +57,25 @@ func TestJQMakesABoundedAmount(t *testing.T) {
 
 // The meter changes nothing of what expressions mean.
 func TestMeteredJQ(t *testing.T) {
-	value := map[string]any{"a": []any{1.0, 2.0, map[string]any{"b": "x y"}}, "n": 3.0, "s": "text", "o": map[string]any{"k": map[string]any{"v": 1.0}}}
+	value := map[string]any{
+		"a": []any{1.0, 2.0, map[string]any{"b": "x y"}},
+		"n": 3.0,
+		"s": "text",
+		"o": map[string]any{"k": map[string]any{"v": 1.0}},
+	}
 	for _, source := range []string{
-		`.a[0] + .a[1]`, `.s + "!"`, `.s * .n`, `.n * .s`, `.s * 0`, `.o * {k: {w: 2}}`, `.n * 2`, `[(1, 2) + (10, 20)]`, `[(1, 2) * (10, 20)]`, `.a | length`, `[.a[] | numbers] | add`, `.a[2].b | split(" ") | join("-")`,
-		`.a[0] = 5 | .a`, `.a[0] += 5 | .a`, `.o.k.v |= . + 1`, `.a |= map(tojson)`, `"\(.n) and \(.s)"`, `@base64 "x\(.s)"`, `.s | @base64`, `.a | @json`, `setpath(["z"]; 1) | .z`, `def add: 7; .a | add`, `def f(x): x + 1; f(.n)`,
-		`reduce .a[0:2][] as $i (0; . + $i)`, `[foreach range(4) as $i (0; . + $i)]`, `.s | ascii_downcase | explode | implode`, `[.a[]?] | map(tostring) | sort`, `try error("x") catch . + "y"`, `{(.s): .n} | tojson`, `[.. | strings]`,
-		`null + 1`, `.missing + null`, `{} + {a: 1}`, `[1] + [2]`, `"x" * null`, `[limit(3; range(10))]`, `.a as [$p, $q] | $p + $q`, `if .n + 1 == 4 then "yes" else "no" end`, `[.a[] | select(type == "object") | .b | test("x")]`,
-		`.["s"] + .[("n", "s") | select(. == "s")]`, `-(.n + 1)`, `.a[.n - 3]`, `.a[1:(1 + 1)]`, `(.a | first) + 1`, `.x.y = 1 | .x`, `del(.a[0]) | .a`, `to_entries | map(.key) | join(",")`, `.n // 5 + 1`, `[.a[] | strings] | add // "none"`,
+		`.a[0] + .a[1]`, `.s + "!"`, `.s * .n`, `.n * .s`, `.s * 0`, `.o * {k: {w: 2}}`, `.n * 2`, `[(1, 2) + (10, 20)]`,
+		`[(1, 2) * (10, 20)]`, `.a | length`, `[.a[] | numbers] | add`, `.a[2].b | split(" ") | join("-")`,
+		`.a[0] = 5 | .a`, `.a[0] += 5 | .a`, `.o.k.v |= . + 1`, `.a |= map(tojson)`, `"\(.n) and \(.s)"`, `@base64 "x\(.s)"`,
+		`.s | @base64`, `.a | @json`, `setpath(["z"]; 1) | .z`, `def add: 7; .a | add`, `def f(x): x + 1; f(.n)`,
+		`reduce .a[0:2][] as $i (0; . + $i)`, `[foreach range(4) as $i (0; . + $i)]`, `.s | ascii_downcase | explode | implode`,
+		`[.a[]?] | map(tostring) | sort`, `try error("x") catch . + "y"`, `{(.s): .n} | tojson`, `[.. | strings]`,
+		`null + 1`, `.missing + null`, `{} + {a: 1}`, `[1] + [2]`, `"x" * null`, `[limit(3; range(10))]`,
+		`.a as [$p, $q] | $p + $q`, `if .n + 1 == 4 then "yes" else "no" end`,
+		`[.a[] | select(type == "object") | .b | test("x")]`,
+		`.["s"] + .[("n", "s") | select(. == "s")]`, `-(.n + 1)`, `.a[.n - 3]`, `.a[1:(1 + 1)]`, `(.a | first) + 1`,
+		`.x.y = 1 | .x`, `del(.a[0]) | .a`, `to_entries | map(.key) | join(",")`, `.n // 5 + 1`,
+		`[.a[] | strings] | add // "none"`,
 	} {
 		q, err := gojq.Parse(source)
 		if err != nil {

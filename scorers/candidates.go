@@ -11,16 +11,21 @@ import (
 func candidatesKind() Kind {
 	return Kind{
 		Name: "candidates", Summary: "so many candidates came, and they agree",
-		Doc: "Takes `{min, max}`, or the number alone, which must be met exactly; and `agreement: {min, by}`: the share of the candidates that have the same text as the most frequent one, which is also the value. " +
-			"`by: normalized` (default) compares without regard to case, white space and punctuation at the end; `by: exact` compares texts as they are. A candidate without text agrees with none; of a single candidate agreement is unscored. " +
+		Doc: "Takes `{min, max}`, or the number alone, which must be met exactly; and `agreement: {min, by}`: the share of the candidates " +
+			"that have the same text as the most frequent one, which is also the value. " +
+			"`by: normalized` (default) compares without regard to case, white space and punctuation at the end; `by: exact` compares texts as " +
+			"they are. A candidate without text agrees with none; of a single candidate agreement is unscored. " +
 			"It looks at all candidates, whatever `candidate` says. Several are asked for by `generationConfig: {extra: {candidateCount: 3}}`.",
-		Example: "- candidates: {min: 3, agreement: {min: 0.6}}", takes: shape.Either(shape.Int(0, math.MaxInt16), candidatesKeys.Shape()), compile: compileCandidates,
+		Example: "- candidates: {min: 3, agreement: {min: 0.6}}",
+		takes:   shape.Either(shape.Int(0, math.MaxInt16), candidatesKeys.Shape()), compile: compileCandidates,
 	}
 }
 
 var candidatesKeys = shape.Block{
 	Some: []string{"min", "max", "agreement"},
-	Keys: append([]shape.Key{{Name: "agreement", Is: agreementKeys.Shape(), Doc: "How many candidates have the same text."}}, boundsKeys.Keys...),
+	Keys: append(
+		[]shape.Key{{Name: "agreement", Is: agreementKeys.Shape(), Doc: "How many candidates have the same text."}},
+		boundsKeys.Keys...),
 }
 
 var agreementKeys = shape.Block{
@@ -93,7 +98,10 @@ func agree(a *Answer, least float64, by string) Finding {
 		return without("none of the %d candidates has a text", len(all))
 	}
 	share := float64(most) / float64(len(all))
-	return graded(share, share >= least-1e-12, "%d of %d candidates agree (%.3g, at least %g is expected): %s", most, len(all), share, least, quote(shown))
+	return graded(
+		share, share >= least-1e-12, "%d of %d candidates agree (%.3g, at least %g is expected): %s", most, len(all), share,
+		least, quote(shown),
+	)
 }
 
 // loose is a text without what does not matter to whether two say the same: case, white space, and punctuation at its end.

@@ -15,9 +15,12 @@ import (
 func choiceKind() Kind {
 	return Kind{
 		Name: "choice", Summary: "the answer chooses this letter of a multiple-choice question",
-		Doc: "Takes the letter, or `{is, of}` with the letters there are (default A, B, C, D). The letter is looked for in this order, and the first way that finds any counts: the whole answer (`B`, `(b)`, `B.`); " +
-			"a letter that is said to be the answer (`Answer: B`, `the answer is (B)`, `B is correct`, `\\boxed{B}`, and `Antwort`, `réponse`, `respuesta`, `答案` and the like); a letter that opens a line or stands in brackets (`B) Lyon`, " +
-			"`(B)`); a letter that stands alone, in the case of `of` (`A` and `I` before another word are taken for words). Letters behind `not` do not count. An answer that names none, or several in the same way, " +
+		Doc: "Takes the letter, or `{is, of}` with the letters there are (default A, B, C, D). The letter is looked for in this order, and " +
+			"the first way that finds any counts: the whole answer (`B`, `(b)`, `B.`); " +
+			"a letter that is said to be the answer (`Answer: B`, `the answer is (B)`, `B is correct`, `\\boxed{B}`, and `Antwort`, `réponse`, " +
+			"`respuesta`, `答案` and the like); a letter that opens a line or stands in brackets (`B) Lyon`, " +
+			"`(B)`); a letter that stands alone, in the case of `of` (`A` and `I` before another word are taken for words). Letters behind " +
+			"`not` do not count. An answer that names none, or several in the same way, " +
 			"fails and says so. Texts of the options are not looked at: for these use `contains`.",
 		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: shape.Either(shape.Text, choiceKeys.Shape()), compile: compileChoice,
 	}
@@ -126,10 +129,16 @@ func chosenLabels(text string, of []string) (labels []string, how string) {
 var (
 	answerWord = `(?i:answer|choice|antwort|lösung|réponse|respuesta|risposta|resposta|antwoord|ответ|答案|回答|正解|정답|الإجابة)`
 	isWord     = `(?i:is|are|would be|must be|should be|has to be|ist|lautet|est|es|è|é|это|是|は|为|為|:|：|=|-|–|—|->|→)`
-	saidBefore = regexp.MustCompile(`(?:(?:` + answerWord + `|(?i:option))\s*(?i:choice|option|letter)?(?i:\s+(?:to|for|of)\s+[^.:\n]{1,40})?[\s*_"']*` + isWord + `(?:[\s*_"':([{]|(?i:option|choice|letter|answer|clearly|therefore|definitely))*` +
-		`|(?i:\b(?:choose|pick|select|go with)\s+(?:the\s+)?(?:option|answer|choice|letter)?)[\s*_"'([{]*|\\boxed\{(?:\\text\{|\\textbf\{|\\mathrm\{)?[\s(]*|(?:^|\n)[\s*_#]*` + answerWord + `[\s*_"'([{]*)$`)
-	saidAfter   = regexp.MustCompile(`^[)\].*_"'\s]*(?i:is|ist|est|es|è)\s+(?i:definitely\s+|clearly\s+)?(?i:the\s+)?(?i:correct|right|best|answer|richtig|correcte|correcta)\b`)
-	denied      = regexp.MustCompile(`(?i)(?:\b(?:not|nor|neither|never|nicht|pas)|n['’]t(?: be)?)[\s*_"'(]*(?:option|choice|answer|letter)?[\s*_"'(]*$`)
+	saidBefore = regexp.MustCompile(
+		`(?:(?:` + answerWord + `|(?i:option))\s*(?i:choice|option|letter)?(?i:\s+(?:to|for|of)\s+[^.:\n]{1,40})?[\s*_"']*` + isWord + `(?:[\s*_"':([{]|(?i:option|choice|letter|answer|clearly|therefore|definitely))*` +
+			`|(?i:\b(?:choose|pick|select|go with)\s+(?:the\s+)?(?:option|answer|choice|letter)?)[\s*_"'([{]*|\\boxed\{(?:\\text\{|\\textbf\{|\\mathrm\{)?[\s(]*|(?:^|\n)[\s*_#]*` + answerWord + `[\s*_"'([{]*)$`,
+	)
+	saidAfter = regexp.MustCompile(
+		`^[)\].*_"'\s]*(?i:is|ist|est|es|è)\s+(?i:definitely\s+|clearly\s+)?(?i:the\s+)?(?i:correct|right|best|answer|richtig|correcte|correcta)\b`,
+	)
+	denied = regexp.MustCompile(
+		`(?i)(?:\b(?:not|nor|neither|never|nicht|pas)|n['’]t(?: be)?)[\s*_"'(]*(?:option|choice|answer|letter)?[\s*_"'(]*$`,
+	)
 	joined      = regexp.MustCompile(`^[)\]}*_"'\s]*(?:,|/|&|\+|(?i:and|or|und|oder|et|ou|y|o)\s)[\s,(*_"'\[]*(?i:and|or)?[\s(*_"'\[]*$`)
 	conjunction = regexp.MustCompile(`^ +(?i:and|or|nor|und|oder|et|ou|y|o|is|was)\b`)
 	suffixed    = regexp.MustCompile(`^'\pL`) // A's
@@ -148,7 +157,8 @@ func saidToBe(m mention) bool {
 // opens: it opens a line, with a mark behind it, or stands in brackets.
 func opens(m mention) bool {
 	after := strings.TrimLeft(m.after, "*_")
-	bracketed := strings.HasSuffix(m.before, "(") && strings.HasPrefix(after, ")") || strings.HasSuffix(m.before, "[") && strings.HasPrefix(after, "]")
+	bracketed := strings.HasSuffix(m.before, "(") && strings.HasPrefix(after, ")") ||
+		strings.HasSuffix(m.before, "[") && strings.HasPrefix(after, "]")
 	if bracketed {
 		return true
 	}
@@ -188,7 +198,8 @@ func mentions(text string, of []string) []mention {
 		word := strings.TrimRight(text[start:end], "-’")
 		at := start + len(word)
 		word = strings.TrimLeft(word, "-’")
-		if i := slices.IndexFunc(folded, func(l string) bool { return len(word) <= 16 && l == textmetric.FoldCase(word) }); i >= 0 && !suffixed.MatchString(text[at:]) {
+		if i := slices.IndexFunc(folded, func(l string) bool { return len(word) <= 16 && l == textmetric.FoldCase(word) }); i >= 0 &&
+			!suffixed.MatchString(text[at:]) {
 			out = append(out, mention{of[i], of[i] == word, at - len(word), at, text[:at-len(word)], text[at:]})
 		}
 		start = end

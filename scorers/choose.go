@@ -28,9 +28,14 @@ func (c *Choosing) Criteria() string { return c.criteria }
 
 var choosing = form{
 	given: "Two systems were asked and each gave an answer, A and B.",
-	task: "Say which of the two answers is the better one, by the criteria where they are given. Where the systems were asked in different words, each answer is one to its own question. " +
+	task: "Say which of the two answers is the better one, by the criteria where they are given. Where the systems were asked in " +
+		"different words, each answer is one to its own question. " +
 		"Which answer stands first means nothing, and neither does length for its own sake.",
-	choices: []choice{{word: wordA, meaning: "answer A is better"}, {word: wordB, meaning: "answer B is better"}, {word: wordTie, meaning: "neither is better than the other"}},
+	choices: []choice{
+		{word: wordA, meaning: "answer A is better"},
+		{word: wordB, meaning: "answer B is better"},
+		{word: wordTie, meaning: "neither is better than the other"},
+	},
 }
 
 const wordA, wordB, wordTie = "A", "B", "tie"

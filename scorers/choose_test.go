@@ -54,7 +54,10 @@ func favours(t testing.TB, word string) func(string) string {
 func always(reply string) func(string) string { return func(string) string { return reply } }
 
 func TestChoose(t *testing.T) {
-	pair := scorers.Pair{Base: scorers.Told{Question: "Which?", Answer: "base is long"}, Head: scorers.Told{Question: "Which?", Answer: "head is short"}}
+	pair := scorers.Pair{
+		Base: scorers.Told{Question: "Which?", Answer: "base is long"},
+		Head: scorers.Told{Question: "Which?", Answer: "head is short"},
+	}
 	for name, test := range map[string]struct {
 		reply          func(string) string
 		want           eval.Preferred
@@ -81,7 +84,9 @@ func TestChoose(t *testing.T) {
 		}, eval.Tie, 0, 0, 4, ""},
 	} {
 		got, asked := chosen(t, "", pair, test.reply)
-		if got.Preferred != test.want || got.Firsts != test.firsts || got.Seconds != test.others || len(asked) != test.asked || !strings.Contains(got.Why, test.why) || (got.Why == "") != (test.why == "") {
+		if got.Preferred != test.want || got.Firsts != test.firsts || got.Seconds != test.others || len(asked) != test.asked ||
+			!strings.Contains(got.Why, test.why) ||
+			(got.Why == "") != (test.why == "") {
 			t.Errorf("%s: %+v, asked %d", name, got, len(asked))
 		}
 	}
@@ -112,7 +117,9 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
 	}
 	result := func(answer string, turns ...eval.Content) scorers.Told {
-		return scorers.NewTold(&eval.Result{Request: &eval.Request{Contents: turns}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: answer}}}})
+		return scorers.NewTold(
+			&eval.Result{Request: &eval.Request{Contents: turns}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: answer}}}},
+		)
 	}
 	chat := func(reply string) []eval.Content {
 		return []eval.Content{turn("user", "hello"), turn("model", reply), turn("user", "and {{.now}}?")}
@@ -130,7 +137,8 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		if got := fenced(t, asked[0].Contents[0].Parts[0].Text); fmt.Sprint(got) != fmt.Sprint(test.want) {
 			t.Errorf("%s: %q", name, got)
 		}
-		if swapped := fenced(t, asked[1].Contents[0].Parts[0].Text); swapped["answerA"] != test.want["answerB"] || swapped["questionA"] != test.want["questionB"] {
+		if swapped := fenced(t, asked[1].Contents[0].Parts[0].Text); swapped["answerA"] != test.want["answerB"] ||
+			swapped["questionA"] != test.want["questionB"] {
 			t.Errorf("%s: %q", name, swapped)
 		}
 	}

@@ -11,8 +11,10 @@ import (
 func costKind() Kind {
 	return Kind{
 		Name: "cost", Summary: "the answer costs no more than so much",
-		Doc: "Takes `{max}` (and `min`), or the largest amount alone, in the currency of the price list: `prices: FILE` in the suite, or `--prices FILE`. Without one, or without a price for a model that is judged, nothing is asked. " +
-			"What is counted are the tokens of the prompt and of the answer, all candidates together, without attempts that failed; the reason says where the numbers come from: the service, countTokens, or an estimate from the number of bytes.",
+		Doc: "Takes `{max}` (and `min`), or the largest amount alone, in the currency of the price list: `prices: FILE` in the suite, or " +
+			"`--prices FILE`. Without one, or without a price for a model that is judged, nothing is asked. " +
+			"What is counted are the tokens of the prompt and of the answer, all candidates together, without attempts that failed; the reason " +
+			"says where the numbers come from: the service, countTokens, or an estimate from the number of bytes.",
 		Example: "- cost: {max: 0.002}", takes: shape.Either(price, costKeys.Shape()), compile: compileCost,
 	}
 }

@@ -15,7 +15,8 @@ func FuzzReadFinding(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !(got.Value >= 0 && got.Value <= 1) || got.Unscored != "" && got.Passed || len(got.Reason) > maxToldReason+3 || !utf8.ValidString(got.Reason) {
+		if !(got.Value >= 0 && got.Value <= 1) || got.Unscored != "" && got.Passed || len(got.Reason) > maxToldReason+3 ||
+			!utf8.ValidString(got.Reason) {
 			t.Errorf("%q: %+v", out, got)
 		}
 	})

@@ -135,10 +135,18 @@ func TestExecInput(t *testing.T) {
 	c := dir.compile(t, "- exec: {command: ./keep.sh, args: {limit: 3, of: [a, 1.5]}}\n  candidate: 1")
 	a := &scorers.Answer{
 		Response: &eval.Response{
-			Candidates:     []eval.Candidate{{Text: "no"}, {Text: "say \"hi\"\r\n\x00</b> שלום", FinishReason: "STOP", SafetyRatings: []eval.SafetyRating{{Category: "C", Probability: "LOW"}}}},
+			Candidates: []eval.Candidate{
+				{Text: "no"},
+				{Text: "say \"hi\"\r\n\x00</b> שלום", FinishReason: "STOP", SafetyRatings: []eval.SafetyRating{{Category: "C", Probability: "LOW"}}},
+			},
 			PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER"},
 		},
-		Usage: eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService}, Vars: eval.Dict{"n": "1.10", "l": eval.List{"a"}},
+		Usage: eval.Usage{
+			PromptTokens: 2,
+			OutputTokens: 3,
+			TotalTokens:  5,
+			Source:       eval.UsageService,
+		}, Vars: eval.Dict{"n": "1.10", "l": eval.List{"a"}},
 		Request: &eval.Request{Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "ask"}}}}},
 		Trial:   &eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2},
 	}
@@ -154,9 +162,11 @@ func TestExecInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{
-		"answer": `"say \"hi\"\r\n\u0000\u003c/b\u003e שלום"`, "candidate": "1", "finishReason": `"STOP"`, "vars": `{"l":["a"],"n":"1.10"}`, "args": `{"limit":3,"of":["a",1.5]}`,
-		"suite": `"s"`, "case": `"c"`, "arm": `"t/p"`, "repeat": "2", "promptFeedback": `{"blockReason":"OTHER"}`, "safetyRatings": `[{"category":"C","probability":"LOW"}]`,
-		"usage": `{"outputTokens":3,"promptTokens":2,"source":"service","totalTokens":5}`,
+		"answer": `"say \"hi\"\r\n\u0000\u003c/b\u003e שלום"`, "candidate": "1", "finishReason": `"STOP"`,
+		"vars": `{"l":["a"],"n":"1.10"}`, "args": `{"limit":3,"of":["a",1.5]}`,
+		"suite": `"s"`, "case": `"c"`, "arm": `"t/p"`, "repeat": "2", "promptFeedback": `{"blockReason":"OTHER"}`,
+		"safetyRatings": `[{"category":"C","probability":"LOW"}]`,
+		"usage":         `{"outputTokens":3,"promptTokens":2,"source":"service","totalTokens":5}`,
 	} {
 		if got, _ := json.Marshal(told[key]); string(got) != want {
 			t.Errorf("%s: %s, want %s", key, got, want)
@@ -225,7 +235,9 @@ func TestExecMistakes(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", entry, got, want)
 		}
 	}
-	if _, got := dir.load("- all: [exec: ./say.sh]", suite.Options{Untrusted: true}); !strings.Contains(got, "s.yaml:8:15: a suite that is not trusted cannot run programs") {
+	if _, got := dir.load("- all: [exec: ./say.sh]", suite.Options{Untrusted: true}); !strings.Contains(
+		got, "s.yaml:8:15: a suite that is not trusted cannot run programs",
+	) {
 		t.Error(got)
 	}
 }
@@ -271,8 +283,10 @@ func TestExamplePrograms(t *testing.T) {
 	for _, entry := range entries {
 		c := dir.compile(t, entry)
 		for text, want := range map[string]string{
-			"978-0-306-40615-7": "p the check digit is right", "978-0-306-40615-8": "f the check digit is 8, it should be 7", "9780306406157\n": "p the check digit is right",
-			"978-0-306": "f 13 digits are expected, 7 came", "": "f 13 digits are expected, 0 came", "It is \"978-0-306-40615-7\", שלום": "p the check digit is right",
+			"978-0-306-40615-7": "p the check digit is right", "978-0-306-40615-8": "f the check digit is 8, it should be 7",
+			"9780306406157\n": "p the check digit is right",
+			"978-0-306":       "f 13 digits are expected, 7 came", "": "f 13 digits are expected, 0 came",
+			"It is \"978-0-306-40615-7\", שלום":         "p the check digit is right",
 			"a \\ b\r\n978 0306406157 \"answer\":\"1\"": "f 13 digits are expected, 14 came",
 		} {
 			got, err := c.Score(answer(text))

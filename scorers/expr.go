@@ -18,13 +18,22 @@ import (
 func exprKind() Kind {
 	return Kind{
 		Name: "expr", Summary: "an expression over the answer, its numbers and the variables of the case",
-		Doc: "Takes an expression of expr-lang that gives true or false, or a number from 0 to 1, which passes at 1 or from the `threshold` beside the kind on. It can name `answer` (the text of the chosen candidate), " +
-			"`candidates` (a list; each has `text`, `finishReason` and `safetyRatings` with `category`, `probability` and `blocked`), `vars` (the variables of the case: texts, lists and mappings), " +
-			"`usage` (`promptTokens`, `outputTokens`, `totalTokens`), `timing` (`latencyMs`, `firstTokenMs`, `queuedMs`, `attempts`), `safety` (the probability of each category, such as `safety.HARM_CATEGORY_HARASSMENT`), " +
-			"`finishReason` and `blocked`. Any other name, and a variable that a case does not have, is a mistake before the first call; `vars.x ?? \"\"` copes with its absence. " +
-			"Write `vars.x` rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. Variables that are written as numbers are texts: `int(vars.n)`. " +
-			"An answer without text fails where `answer` is named. A number outside 0 to 1, a missing rating and an expression that cannot be told (`int(\"many\")`) are unscored. " +
-			fmt.Sprintf("Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.", expression.MaxText),
+		Doc: "Takes an expression of expr-lang that gives true or false, or a number from 0 to 1, which passes at 1 or from the `threshold` " +
+			"beside the kind on. It can name `answer` (the text of the chosen candidate), " +
+			"`candidates` (a list; each has `text`, `finishReason` and `safetyRatings` with `category`, `probability` and `blocked`), `vars` " +
+			"(the variables of the case: texts, lists and mappings), " +
+			"`usage` (`promptTokens`, `outputTokens`, `totalTokens`), `timing` (`latencyMs`, `firstTokenMs`, `queuedMs`, `attempts`), `safety` " +
+			"(the probability of each category, such as `safety.HARM_CATEGORY_HARASSMENT`), " +
+			"`finishReason` and `blocked`. Any other name, and a variable that a case does not have, is a mistake before the first call; " +
+			"`vars.x ?? \"\"` copes with its absence. " +
+			"Write `vars.x` rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. Variables that are written as " +
+			"numbers are texts: `int(vars.n)`. " +
+			"An answer without text fails where `answer` is named. A number outside 0 to 1, a missing rating and an expression that cannot be " +
+			"told (`int(\"many\")`) are unscored. " +
+			fmt.Sprintf(
+				"Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.",
+				expression.MaxText,
+			),
 		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", takes: shape.Text, compile: compileExpr,
 	}
 }
@@ -92,7 +101,10 @@ func newExprEnv(a *Answer) exprEnv {
 
 func compileExpr(a args) Scorer {
 	if !a.Args.IsScalar() {
-		a.Args.Errorf("such as `expr: len(answer) < 100`; quote it when it begins with [ or {", "`expr` takes an expression, found %s", a.Args.Describe())
+		a.Args.Errorf(
+			"such as `expr: len(answer) < 100`; quote it when it begins with [ or {", "`expr` takes an expression, found %s",
+			a.Args.Describe(),
+		)
 		return nil
 	}
 	program, err := expression.Compile(a.Args.Str(), exprEnv{}, expression.Grade)
@@ -119,7 +131,8 @@ func compileExpr(a args) Scorer {
 		at := a.Args
 		a.needs.Tries = append(a.needs.Tries, func(vars eval.Dict, diags *diag.List) {
 			if e := check.try(vars); e != nil {
-				at.WithDiags(diags).Errorf("variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s", diag.CleanLine(e.Error()))
+				at.WithDiags(diags).
+					Errorf("variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s", diag.CleanLine(e.Error()))
 			}
 		})
 	}
@@ -176,7 +189,8 @@ func (c exprCheck) ofTexts(err error) string {
 // missing tells of what the expression names and the answer does not have.
 func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 	uses := c.program.Uses
-	if f, none := noText(a); none && (uses("answer") || a.Candidate == nil && uses("finishReason") || len(a.Response.Candidates) == 0 && uses("candidates")) {
+	if f, none := noText(a); none &&
+		(uses("answer") || a.Candidate == nil && uses("finishReason") || len(a.Response.Candidates) == 0 && uses("candidates")) {
 		return f, true
 	}
 	switch {

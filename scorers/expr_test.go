@@ -18,7 +18,13 @@ func exprAnswer() *scorers.Answer {
 	a.Response.Candidates = append(a.Response.Candidates, eval.Candidate{Text: "Rome", FinishReason: "MAX_TOKENS"})
 	a.Usage = eval.Usage{PromptTokens: 10, OutputTokens: 3, TotalTokens: 13}
 	a.Timing = eval.Timing{LatencyMs: 250, QueuedMs: 5, Attempts: 2}
-	a.Vars = eval.Dict{"country": "France", "n": "3", "list": eval.List{"Paris", "Rome"}, "deep": eval.Dict{"capital": "Paris"}, "quote": `say "no"`}
+	a.Vars = eval.Dict{
+		"country": "France",
+		"n":       "3",
+		"list":    eval.List{"Paris", "Rome"},
+		"deep":    eval.Dict{"capital": "Paris"},
+		"quote":   `say "no"`,
+	}
 	return a
 }
 
@@ -61,8 +67,17 @@ func TestExpr(t *testing.T) {
 func compileExpr(t *testing.T, text string) *scorers.Compiled {
 	t.Helper()
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n" +
-		"    vars: {country: '', n: '', list: [], deep: {}, quote: '', missing: ''}\n    scorers:\n      - expr: |-\n          " + strings.ReplaceAll(text, "\n", "\n          ") + "\n")}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(
+		fstest.MapFS{
+			"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n" +
+				"    vars: {country: '', n: '', list: [], deep: {}, quote: '', missing: ''}\n    scorers:\n      - expr: |-\n          " + strings.ReplaceAll(text, "\n", "\n          ") + "\n")},
+		},
+		"s.yaml",
+		"s.yaml",
+		scorers.Builtin(),
+		suite.Options{},
+		&diags,
+	)
 	if err := diags.Err(); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

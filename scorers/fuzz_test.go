@@ -25,7 +25,8 @@ func FuzzQuote(f *testing.F) {
 		if back, err := strconv.Unquote(visible(text)); err != nil || back != string([]rune(text)) {
 			t.Errorf("%s is read as %q, was %q: %v", visible(text), back, text, err)
 		}
-		if cut := cutText(text); len(text) <= maxQuoted && cut != text || len(cut) > maxQuoted+3 || utf8.ValidString(text) && !utf8.ValidString(cut) {
+		if cut := cutText(text); len(text) <= maxQuoted && cut != text || len(cut) > maxQuoted+3 ||
+			utf8.ValidString(text) && !utf8.ValidString(cut) {
 			t.Errorf("%q", cut)
 		}
 	})

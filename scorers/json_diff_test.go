@@ -142,12 +142,14 @@ func TestJSONPartial(t *testing.T) {
 		if want := test.equal / test.all; math.Abs(*got.Value-want) > 1e-12 || got.Passed != (want >= 0.5) {
 			t.Errorf("%s of %s: %v, want %v (%s)", test.args, test.answer, *got.Value, want, got.Reason)
 		}
-		if whole := score(t, "- {json: "+test.args+"}", answer(test.answer)); whole.Passed != (test.equal == test.all) || *whole.Value != 0 && !whole.Passed {
+		if whole := score(t, "- {json: "+test.args+"}", answer(test.answer)); whole.Passed != (test.equal == test.all) ||
+			*whole.Value != 0 && !whole.Passed {
 			t.Errorf("%s of %s: %v without partial", test.args, test.answer, whole.Passed)
 		}
 	}
 	got := score(t, "- json: {equals: {a: 1, b: [x, y], c: 2}, partial: true}", answer(`{"a": 1, "b": ["x", "z"], "c": "2"}`))
-	if want := `2 of 4 fields match; 2 differences: /b/1: expected "y", got "z"; /c: expected 2, got "2"`; got.Reason != want || got.Diff != "/b/1: expected \"y\", got \"z\"\n/c: expected 2, got \"2\"" {
+	if want := `2 of 4 fields match; 2 differences: /b/1: expected "y", got "z"; /c: expected 2, got "2"`; got.Reason != want ||
+		got.Diff != "/b/1: expected \"y\", got \"z\"\n/c: expected 2, got \"2\"" {
 		t.Errorf("%s\n%s", got.Reason, got.Diff)
 	}
 }
@@ -178,7 +180,10 @@ func TestJSONIsBounded(t *testing.T) {
 		{"- json: {equals: [[[]]], order: false, ignore: /x}", deep, "f"},
 		{"- json: {order: false, equals: " + items(300, 0) + "}", items(300, 1), "f"},
 		{"- json: {order: false, tolerance: 0.5, equals: " + items(300, 0) + "}", items(300, 1), "f"},
-		{"- json: {order: false, equals: [" + items(20, 0) + strings.Repeat(","+items(20, 9), 20) + "]}", "[" + items(20, 100) + strings.Repeat(","+items(20, 300), 20) + "]", "f"},
+		{
+			"- json: {order: false, equals: [" + items(20, 0) + strings.Repeat(","+items(20, 9), 20) + "]}",
+			"[" + items(20, 100) + strings.Repeat(","+items(20, 300), 20) + "]", "f",
+		},
 		{"- json: {order: false, equals: " + items(2000, 0) + "}", items(2000, 0), "p"},
 		{"- json: {order: false, equals: " + tree(10, "1") + "}", tree(10, "2"), "f"},
 		{"- json: {order: false, equals: [" + tree(6, "1") + ", " + tree(6, "2") + "]}", "[" + tree(6, "2") + ", " + tree(6, "1") + "]", "p"},
@@ -207,7 +212,8 @@ func FuzzJSONDiff(f *testing.F) {
 	f.Add(`[1, [2, {"a": null}], {}]`, `[[2, {"a": 1}], 1]`)
 	f.Add(`{"a": {"b": [1, 2]}}`, `{"a": {"b": [2, 1, 3]}}`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if len(a) > 300 || !json.Valid([]byte(a)) || !json.Valid([]byte(b)) || len(toldPlain("- json: {equals: "+a+"}")) > 0 || strings.ContainsAny(a+b, "\n\r") {
+		if len(a) > 300 || !json.Valid([]byte(a)) || !json.Valid([]byte(b)) || len(toldPlain("- json: {equals: "+a+"}")) > 0 ||
+			strings.ContainsAny(a+b, "\n\r") {
 			return
 		}
 		inOrder := false

@@ -15,15 +15,23 @@ import (
 func judgeKind() Kind {
 	return Kind{
 		Name: "judge", Summary: "a model that the suite names under `judges:` finds the answer good",
-		Doc: "Takes one of five questions. `rubric: TEXT`: how well the answer does what the text says. `faithfulness: {context}`: how far everything in the answer stands in the context. " +
-			"`relevance: {}`: how far the answer answers the question. These three are judged by a number from 0 to 1, or on `scale: [1, 5]`, which is mapped to that. " +
-			"`factuality: {reference}`: by a choice, compared with the facts of the reference: `same` (1), `differsHarmlessly` (1), `superset` (0.6), `subset` (0.4), `disagrees` (0). " +
-			"`closedQA: {criteria, reference}` (one of them or both): by `yes` (1) or `no` (0). `values: {subset: 0.8}` beside either of these two replaces values. " +
-			"The judge sees the question: the last turn of the user, or `question: TEXT` in the mapping. The value must be at least 0.5, `min`, or the `threshold` beside the kind. " +
-			"`judge: NAME` chooses among several judges. `repeats: N` asks it so often: the value is the mean of the numbers, or that of the choice most often made (of several the lowest), and the reason tells which share of the pairs of repeats agrees. " +
+		Doc: "Takes one of five questions. `rubric: TEXT`: how well the answer does what the text says. `faithfulness: {context}`: how far " +
+			"everything in the answer stands in the context. " +
+			"`relevance: {}`: how far the answer answers the question. These three are judged by a number from 0 to 1, or on `scale: [1, 5]`, " +
+			"which is mapped to that. " +
+			"`factuality: {reference}`: by a choice, compared with the facts of the reference: `same` (1), `differsHarmlessly` (1), `superset` " +
+			"(0.6), `subset` (0.4), `disagrees` (0). " +
+			"`closedQA: {criteria, reference}` (one of them or both): by `yes` (1) or `no` (0). `values: {subset: 0.8}` beside either of these " +
+			"two replaces values. " +
+			"The judge sees the question: the last turn of the user, or `question: TEXT` in the mapping. The value must be at least 0.5, `min`, " +
+			"or the `threshold` beside the kind. " +
+			"`judge: NAME` chooses among several judges. `repeats: N` asks it so often: the value is the mean of the numbers, or that of the " +
+			"choice most often made (of several the lowest), and the reason tells which share of the pairs of repeats agrees. " +
 			"The answer goes to the judge between fences with a code that it cannot know, and is no template. " +
-			"Only one JSON object with `reason` and `score` (or `choice`) counts; what is no such object is asked for once more, and after that, or for a score out of range, a block or a judge that cannot be asked, the score is unscored.",
-		Example: "- judge:\n    rubric: The answer names the capital of France and nothing else.\n    repeats: 3\n  threshold: 0.8", takes: judgeKeys().Shape(), compile: compileJudge,
+			"Only one JSON object with `reason` and `score` (or `choice`) counts; what is no such object is asked for once more, and after " +
+			"that, or for a score out of range, a block or a judge that cannot be asked, the score is unscored.",
+		Example: "- judge:\n    rubric: The answer names the capital of France and nothing else.\n    repeats: 3\n  threshold: 0.8",
+		takes:   judgeKeys().Shape(), compile: compileJudge,
 	}
 }
 
@@ -83,7 +91,11 @@ func compileJudge(a args) Scorer {
 		return nil
 	}
 	j.form = form
-	use := suite.JudgeUse{Judge: j.judge, Bytes: len(form.text(append(slices.Clone(form.parts), part{"question", deref(form.question)}, part{"answer", ""}))), Turn: form.question == nil}
+	use := suite.JudgeUse{
+		Judge: j.judge,
+		Bytes: len(form.text(append(slices.Clone(form.parts), part{"question", deref(form.question)}, part{"answer", ""}))),
+		Turn:  form.question == nil,
+	}
 	for range j.repeats {
 		a.needs.Judges = append(a.needs.Judges, use)
 	}
@@ -318,7 +330,10 @@ func (j *judging) finding(out *eval.Judged) Finding {
 	if out.Agreement = agreement(rulings); out.Agreement != nil {
 		said += fmt.Sprintf(", agreement %.0f %%", 100**out.Agreement)
 	}
-	f := graded(value, j.passes(value), "the judge %s says %s, at least %g is expected: %s", j.judge.Name, said, j.least, quoteLong(shown.Reason))
+	f := graded(
+		value, j.passes(value), "the judge %s says %s, at least %g is expected: %s", j.judge.Name, said, j.least,
+		quoteLong(shown.Reason),
+	)
 	f.Judged = out
 	return f
 }

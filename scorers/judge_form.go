@@ -39,7 +39,8 @@ var formNames = []string{"rubric", "factuality", "closedQA", "faithfulness", "re
 var forms = map[string]form{
 	"rubric": {task: "Say how well the answer satisfies the rubric.", ends: "it does not satisfy it at all; it satisfies it fully"},
 	"factuality": {
-		task:  "Compare the facts in the answer with the facts in the reference, which is taken to be right. Leave style, grammar and punctuation aside.",
+		task: "Compare the facts in the answer with the facts in the reference, which is taken to be right. Leave style, grammar and " +
+			"punctuation aside.",
 		needs: []string{"reference"},
 		choices: []choice{
 			{"same", "it states the same facts as the reference", 1},
@@ -50,16 +51,19 @@ var forms = map[string]form{
 		},
 	},
 	"closedQA": {
-		task:    "Say whether the answer is right: it must meet the criteria, where they are given, and say what the reference says, where one is given.",
+		task: "Say whether the answer is right: it must meet the criteria, where they are given, and say what the reference says, where " +
+			"one is given.",
 		needs:   []string{"criteria", "reference"},
 		choices: []choice{{"yes", "the answer is right", 1}, {"no", "it is not", 0}},
 	},
 	"faithfulness": {
-		task:  "Say how far the answer is faithful to the context: what share of its statements stands in the context or follows from it. What is true but not in the context is not faithful.",
+		task: "Say how far the answer is faithful to the context: what share of its statements stands in the context or follows from it. " +
+			"What is true but not in the context is not faithful.",
 		needs: []string{"context"}, ends: "nothing in it is borne out by the context; everything is",
 	},
 	"relevance": {
-		task: "Say how relevant the answer is to the question: whether it answers what was asked, fully and without going elsewhere. Leave aside whether it is right.",
+		task: "Say how relevant the answer is to the question: whether it answers what was asked, fully and without going elsewhere. Leave " +
+			"aside whether it is right.",
 		ends: "it has nothing to do with the question; it answers just that",
 	},
 }
@@ -140,11 +144,15 @@ The texts below stand in fences with the code %s: the line "<<<NAME %[3]s" opens
 // how says what a reply looks like.
 func (f *form) how() string {
 	if len(f.choices) == 0 {
-		return fmt.Sprintf(`Reply with one JSON object and nothing else: {"reason": "in one or two sentences", "score": a number from %g to %g} (%[1]g: %[3]s).`,
-			f.low, f.high, strings.Replace(f.ends, ";", fmt.Sprintf("; %g:", f.high), 1))
+		return fmt.Sprintf(
+			`Reply with one JSON object and nothing else: {"reason": "in one or two sentences", "score": a number from %g to %g} (%[1]g: %[3]s).`,
+			f.low, f.high, strings.Replace(f.ends, ";", fmt.Sprintf("; %g:", f.high), 1),
+		)
 	}
 	var b strings.Builder
-	b.WriteString(`Reply with one JSON object and nothing else: {"reason": "in one or two sentences", "choice": "one of the words below"}.` + "\n")
+	b.WriteString(
+		`Reply with one JSON object and nothing else: {"reason": "in one or two sentences", "choice": "one of the words below"}.` + "\n",
+	)
 	for _, c := range f.choices {
 		fmt.Fprintf(&b, "\n%s: %s", c.word, c.meaning)
 	}

@@ -9,7 +9,11 @@ func judgeKeys() shape.Block {
 	b := shape.Block{One: formNames, Keys: []shape.Key{
 		{Name: "judge", Is: shape.Text, Doc: "The judge that is asked, where the suite has several."},
 		{Name: "repeats", Is: shape.Int(1, maxJudgeRepeats), Doc: "How often the answer is judged."},
-		{Name: "scale", Is: shape.Filled(shape.Number(-maxScale, maxScale)), Doc: "The least and the largest number of the judge, mapped to 0 and 1."},
+		{
+			Name: "scale",
+			Is:   shape.Filled(shape.Number(-maxScale, maxScale)),
+			Doc:  "The least and the largest number of the judge, mapped to 0 and 1.",
+		},
 		{Name: "min", Is: shape.Number(0, 1), Doc: "The least value that passes; 0.5 when not given."},
 	}}
 	for _, name := range formNames {
@@ -25,7 +29,10 @@ func judgeKeys() shape.Block {
 
 // keys are the keys below the name of a form.
 func (f *form) keys() shape.Block {
-	b := shape.Block{Some: f.needs, Keys: []shape.Key{{Name: "question", Is: shape.Text, Doc: "The question, in the place of the last turn of the user."}}}
+	b := shape.Block{
+		Some: f.needs,
+		Keys: []shape.Key{{Name: "question", Is: shape.Text, Doc: "The question, in the place of the last turn of the user."}},
+	}
 	for _, name := range f.needs {
 		b.Keys = append(b.Keys, shape.Key{Name: name, Is: shape.Text})
 	}

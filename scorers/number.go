@@ -17,10 +17,14 @@ import (
 func numberKind() Kind {
 	return Kind{
 		Name: "number", Summary: "the last number in the answer is this one",
-		Doc: "Takes a number, or `{is, tolerance, relative, decimal}`. The number that stands last in the answer is compared, and the reason says which it was: exactly, within `tolerance` " +
-			"(absolute) or within `relative` (a share of `is`: 0.01 is one percent); with both, the wider counts. Signs, decimals, exponents (1.5e3, 1.5 × 10^3, 10^6) and digits of every script are read. " +
-			"Currencies, units and percent signs are left out, so that `12%` is 12 and `5 million` is 5. Thousands may be separated by commas, apostrophes, underscores and no-break spaces, but not by ordinary " +
-			"spaces. `decimal: comma` (default `point`) reads `1.234` as thousands and `3,5` as a decimal, as in German. Not read: words (twelve), fractions (of 3/4 the last number is 4), " +
+		Doc: "Takes a number, or `{is, tolerance, relative, decimal}`. The number that stands last in the answer is compared, and the reason " +
+			"says which it was: exactly, within `tolerance` " +
+			"(absolute) or within `relative` (a share of `is`: 0.01 is one percent); with both, the wider counts. Signs, decimals, exponents " +
+			"(1.5e3, 1.5 × 10^3, 10^6) and digits of every script are read. " +
+			"Currencies, units and percent signs are left out, so that `12%` is 12 and `5 million` is 5. Thousands may be separated by commas, " +
+			"apostrophes, underscores and no-break spaces, but not by ordinary " +
+			"spaces. `decimal: comma` (default `point`) reads `1.234` as thousands and `3,5` as a decimal, as in German. Not read: words " +
+			"(twelve), fractions (of 3/4 the last number is 4), " +
 			"digits right behind a Latin, Greek or Cyrillic letter (CO2), and versions (1.2.3).",
 		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: shape.Either(anyNumber, numberKeys.Shape()), compile: compileNumber,
 	}
@@ -92,7 +96,9 @@ func lastNumber(text string, comma bool) (value json.Number, written string, ok 
 }
 
 // A power of ten alone, or digits with an exponent, if any.
-var numeral = regexp.MustCompile(`10\^[{(]?([+-]?[0-9]+)|(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`)
+var numeral = regexp.MustCompile(
+	`10\^[{(]?([+-]?[0-9]+)|(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`,
+)
 
 func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {
 	text = longDigits.ReplaceAllStringFunc(plainDigits(text, comma), shorterDigits)
@@ -143,7 +149,32 @@ func shorterDigits(s string) string {
 	return "x" + s
 }
 
-var superscripts = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁺", "+", "⁻", "-")
+var superscripts = strings.NewReplacer(
+	"⁰",
+	"0",
+	"¹",
+	"1",
+	"²",
+	"2",
+	"³",
+	"3",
+	"⁴",
+	"4",
+	"⁵",
+	"5",
+	"⁶",
+	"6",
+	"⁷",
+	"7",
+	"⁸",
+	"8",
+	"⁹",
+	"9",
+	"⁺",
+	"+",
+	"⁻",
+	"-",
+)
 
 // plainDigits writes digits of every script as those of ASCII, likewise signs and separators, and
 // leaves out the marks of writing direction.
@@ -188,7 +219,31 @@ func digitValue(r rune) rune {
 	return 0
 }
 
-var currencies = []string{"USD", "EUR", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "BRL", "MXN", "KRW", "RUB", "TRY", "ZAR", "Rs", "kr"}
+var currencies = []string{
+	"USD",
+	"EUR",
+	"GBP",
+	"JPY",
+	"CHF",
+	"CNY",
+	"INR",
+	"CAD",
+	"AUD",
+	"NZD",
+	"SEK",
+	"NOK",
+	"DKK",
+	"PLN",
+	"CZK",
+	"BRL",
+	"MXN",
+	"KRW",
+	"RUB",
+	"TRY",
+	"ZAR",
+	"Rs",
+	"kr",
+}
 
 // signBefore reads what stands right before digits: a sign, perhaps with a currency beside it. Digits
 // that are glued to a word are no number of their own.

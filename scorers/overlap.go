@@ -18,7 +18,8 @@ const (
 	maxCompared = 2 << 20
 )
 
-const referencesDoc = "Takes `to`, a text or several of which the best counts (the reason says which), and `min`, the least value from 0 to 1; instead of `min` a `threshold` beside the kind may " +
+const referencesDoc = "Takes `to`, a text or several of which the best counts (the reason says which), and `min`, the least value from " +
+	"0 to 1; instead of `min` a `threshold` beside the kind may " +
 	"say from which value it passes. "
 
 const boundsDoc = "The references may have 256 kB in all; an answer of more than 2 MB, times the number of references, is unscored."
@@ -92,7 +93,10 @@ func (r rule) tooLong(got string) (Finding, bool) {
 	if len(got)*len(r.refs) <= maxCompared {
 		return Finding{}, false
 	}
-	return unscored("an answer of %d bytes is too long to compare with %s; at most %d bytes", len(got), plural(len(r.refs), "reference"), maxCompared/len(r.refs)), true
+	return unscored(
+		"an answer of %d bytes is too long to compare with %s; at most %d bytes", len(got), plural(len(r.refs), "reference"),
+		maxCompared/len(r.refs),
+	), true
 }
 
 func plural(n int, noun string) string {

@@ -85,7 +85,10 @@ func (a args) editRule(m yamlnode.Map) (limit int, least float64, indel bool) {
 	case m.IsMapping() && !ruled && a.nestedIn:
 		a.Args.Errorf("such as {to: Paris, max: 2}", "`levenshtein` needs `max` or `ratio`")
 	case m.IsMapping() && !ruled && a.Threshold == nil:
-		a.Args.Errorf("such as {to: Paris, max: 2}, {to: Paris, ratio: 0.9}, or `threshold: 0.9` beside it", "`levenshtein` needs `max`, `ratio` or a threshold")
+		a.Args.Errorf(
+			"such as {to: Paris, max: 2}, {to: Paris, ratio: 0.9}, or `threshold: 0.9` beside it",
+			"`levenshtein` needs `max`, `ratio` or a threshold",
+		)
 	case m.Has("max") && a.Threshold != nil:
 		m.Key("max").Errorf("keep one of them", "`max` and `threshold` are two rules for one score")
 	case m.Has("ratio") && a.Threshold != nil:

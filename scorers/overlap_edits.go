@@ -36,7 +36,10 @@ func (e edits) tooLong(text, what string) (Finding, bool) {
 		return unscored("%d characters are too many for %s; at most %d", longer, what, maxEdit), true
 	}
 	if n*e.total > maxEdit*maxEdit {
-		return unscored("%d characters are too many for %s from %d references of %d in all; at most %d", n, what, len(e.refs), e.total, maxEdit*maxEdit/e.total), true
+		return unscored(
+			"%d characters are too many for %s from %d references of %d in all; at most %d", n, what, len(e.refs), e.total,
+			maxEdit*maxEdit/e.total,
+		), true
 	}
 	return Finding{}, false
 }

@@ -10,7 +10,8 @@ import (
 func exactMatchKind() Kind {
 	return Kind{
 		Name: "exactMatch", Summary: "the answer is a right answer but for case, punctuation and articles (SQuAD)",
-		Doc: "Takes a text or a list of texts. Both sides are normalized as SQuAD's official script does: lower case, no ASCII punctuation, no a, an, the, white space as one space. Passes when the whole answer is " +
+		Doc: "Takes a text or a list of texts. Both sides are normalized as SQuAD's official script does: lower case, no ASCII punctuation, " +
+			"no a, an, the, white space as one space. Passes when the whole answer is " +
 			"one of them. Made for English: `Vitamin A` matches `vitamin`.",
 		Example: "- exactMatch: [the Eiffel Tower, La tour Eiffel]", takes: texts, compile: compileExactMatch,
 	}

@@ -10,9 +10,12 @@ import (
 func rougeKind() Kind {
 	return Kind{
 		Name: "rouge", Summary: "the answer shares words with a text (ROUGE)",
-		Doc: referencesDoc + "`type` is 1 (words; the default), 2, 3 or 4 (runs of so many words), L (longest common subsequence) or Lsum (the same, line by line); `measure` is f (default), precision or recall. " +
-			"`definition: unicode` (default) finds words by the Unicode standard (UAX #29), in any script, case folded; Chinese, Japanese and Thai count mostly by character. `definition: rouge-score` does " +
-			"as Python's rouge-score: words of a-z and 0-9 only, so that a text in another script scores 0; `stem: true` then cuts English endings (Porter). ROUGE sees words, not meaning: " +
+		Doc: referencesDoc + "`type` is 1 (words; the default), 2, 3 or 4 (runs of so many words), L (longest common subsequence) or Lsum " +
+			"(the same, line by line); `measure` is f (default), precision or recall. " +
+			"`definition: unicode` (default) finds words by the Unicode standard (UAX #29), in any script, case folded; Chinese, Japanese and " +
+			"Thai count mostly by character. `definition: rouge-score` does " +
+			"as Python's rouge-score: words of a-z and 0-9 only, so that a text in another script scores 0; `stem: true` then cuts English " +
+			"endings (Porter). ROUGE sees words, not meaning: " +
 			"a wrong number costs one word. " + boundsDoc,
 		Example: "- rouge: {to: \"The old bridge was closed at dawn.\", type: L, min: 0.6}", takes: rougeKeys.Shape(), compile: compileRouge,
 	}
@@ -25,9 +28,17 @@ var (
 )
 
 var rougeKeys = overlapKeys(
-	shape.Key{Name: "type", Is: shape.Word(rougeTypes...), Doc: "Runs of so many words, L for the longest common subsequence, Lsum for that line by line; 1 when not given."},
+	shape.Key{
+		Name: "type",
+		Is:   shape.Word(rougeTypes...),
+		Doc:  "Runs of so many words, L for the longest common subsequence, Lsum for that line by line; 1 when not given.",
+	},
 	shape.Key{Name: "measure", Is: shape.Word(rougeMeasures...), Doc: "f when not given."},
-	shape.Key{Name: "definition", Is: shape.Word(rougeDefinitions...), Doc: "What a word is: of any script (unicode, the default), or of a-z and 0-9."},
+	shape.Key{
+		Name: "definition",
+		Is:   shape.Word(rougeDefinitions...),
+		Doc:  "What a word is: of any script (unicode, the default), or of a-z and 0-9.",
+	},
 	shape.Key{Name: "stem", Is: shape.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
 )
 
@@ -57,17 +68,22 @@ func compileRouge(a args) Scorer {
 		if g.Definition == "unicode" {
 			n.Errorf("", "there is no word in this text: every answer would score 0")
 		} else {
-			n.Warnf("leave `definition` away for texts in every script", "rouge-score finds no word of a-z and 0-9 in this text: every answer scores 0")
+			n.Warnf("leave `definition` away for texts in every script", "rouge-score finds no word of a-z and 0-9 in this text: every answer "+
+				"scores 0")
 		}
 	}
-	return compileOverlap(r, func() []textmetric.RougeText { return mapped(r.refs, g.Reference) }, func(refs []textmetric.RougeText, got string) Finding {
-		text := g.Cut(got)
-		if words, long := g.TooLong(text, refs); long {
-			return unscored("%d words are too many for ROUGE-%s against %d", text.Len(), g.Kind, words)
-		}
-		return r.each(got, func(i int) (float64, string) {
-			s := g.Compare(text, refs[i])
-			return g.Value(s), fmt.Sprintf("ROUGE-%s %s (%s words; %s)", g.Kind, g.Measure, g.Definition, s)
-		})
-	})
+	return compileOverlap(
+		r,
+		func() []textmetric.RougeText { return mapped(r.refs, g.Reference) },
+		func(refs []textmetric.RougeText, got string) Finding {
+			text := g.Cut(got)
+			if words, long := g.TooLong(text, refs); long {
+				return unscored("%d words are too many for ROUGE-%s against %d", text.Len(), g.Kind, words)
+			}
+			return r.each(got, func(i int) (float64, string) {
+				s := g.Compare(text, refs[i])
+				return g.Value(s), fmt.Sprintf("ROUGE-%s %s (%s words; %s)", g.Kind, g.Measure, g.Definition, s)
+			})
+		},
+	)
 }

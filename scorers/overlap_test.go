@@ -26,8 +26,13 @@ func quotedList(texts []string) string {
 
 // mistakes are what is wrong with an entry.
 func mistakes(entry string) string {
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
-		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    " +
+		"scorers:\n" +
+		"      " + strings.ReplaceAll(
+		entry,
+		"\n",
+		"\n      ",
+	) + "\n"
 	var diags diag.List
 	suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err != nil {
@@ -73,7 +78,8 @@ func TestSacreBLEUVectors(t *testing.T) {
 		}
 		for setting, want := range c.ChrF {
 			options := ", " + strings.NewReplacer("char=", "charOrder: ", "word=", "wordOrder: ", "beta=", "beta: ", "eps=", "epsSmoothing: ", "ws=", "whitespace: ",
-				"lc=", "lowercase: ", ",", ", ").Replace(setting)
+				"lc=", "lowercase: ", ",", ", ").
+				Replace(setting)
 			agree(t, "chrf", options, c.Hypothesis, c.References, want/100, 1e-12)
 		}
 		if len(c.BLEU) != 40 || len(c.ChrF) != 6 {
@@ -364,7 +370,9 @@ func TestOverlapOfMegabytes(t *testing.T) {
 	if got := score(t, "- exactMatch: x", answer(texts["words"])); got.Passed {
 		t.Error(got.Reason)
 	}
-	if got := score(t, "- chrf: {to: [a, b, c], min: 0}", answer(texts["words"])); !strings.Contains(got.Unscored, "3 references; at most 699050 bytes") {
+	if got := score(t, "- chrf: {to: [a, b, c], min: 0}", answer(texts["words"])); !strings.Contains(
+		got.Unscored, "3 references; at most 699050 bytes",
+	) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -381,8 +389,10 @@ func FuzzOverlap(f *testing.F) {
 		}
 		ref = string([]rune(ref)) // as a suite has it
 		for _, kind := range []string{
-			"rouge: {to: %s}", "rouge: {to: %s, type: L}", "rouge: {to: %s, type: Lsum, definition: rouge-score, stem: true}", "bleu: {to: %s}", "bleu: {to: %s, tokenize: intl}",
-			"bleu: {to: %s, tokenize: zh, smoothing: floor}", "chrf: {to: %s, wordOrder: 2}", "gleu: {to: %s}", "jaroWinkler: {to: %s}", "tokenF1: {to: %s}", "levenshtein: {to: %s}",
+			"rouge: {to: %s}", "rouge: {to: %s, type: L}", "rouge: {to: %s, type: Lsum, definition: rouge-score, stem: true}",
+			"bleu: {to: %s}", "bleu: {to: %s, tokenize: intl}",
+			"bleu: {to: %s, tokenize: zh, smoothing: floor}", "chrf: {to: %s, wordOrder: 2}", "gleu: {to: %s}",
+			"jaroWinkler: {to: %s}", "tokenF1: {to: %s}", "levenshtein: {to: %s}",
 		} {
 			entry := "- {" + fmt.Sprintf(kind, quoted(ref)) + ", threshold: 0}"
 			if mistakes(entry) != "" {

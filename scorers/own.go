@@ -115,7 +115,9 @@ func (t Table) With(own Table) (Table, error) {
 		takes := func(other Kind) bool { return slices.Contains(other.Options, k.Name) }
 		switch {
 		case !kindName.MatchString(k.Name):
-			return nil, fmt.Errorf("%q is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first", k.Name)
+			return nil, fmt.Errorf(
+				"%q is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first", k.Name,
+			)
 		case k.compile == nil:
 			return nil, fmt.Errorf("the kind of scorer `%s` does nothing: make it by scorers.New", k.Name)
 		case out.Lookup(k.Name) != nil:

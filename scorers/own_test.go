@@ -63,8 +63,22 @@ func own(t testing.TB) scorers.Table {
 func judge(t testing.TB, table scorers.Table, entry, text string) (score eval.Score, mistakes string, err error) {
 	t.Helper()
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: '{{.n}}{{.s}}'}]\ncases:\n  - name: c\n    vars: {n: 7, s: 1.10}\n    scorers:\n" +
-		"      - " + entry + "\n")}}, "s.yaml", "s.yaml", table, suite.Options{}, &diags)
+	s := suite.Load(
+		fstest.MapFS{
+			"s.yaml": {
+				Data: []byte(
+					"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: '{{.n}}{{.s}}'}]\ncases:\n  - name: c\n    vars: " +
+						"{n: 7, s: 1.10}\n    scorers:\n" +
+						"      - " + entry + "\n",
+				),
+			},
+		},
+		"s.yaml",
+		"s.yaml",
+		table,
+		suite.Options{},
+		&diags,
+	)
 	if diags.HasErrors() {
 		return score, diags.Err().Error(), nil
 	}
@@ -105,7 +119,8 @@ func TestOwnKinds(t *testing.T) {
 func TestOwnKindsThatFail(t *testing.T) {
 	table := own(t)
 	for entry, want := range map[string]string{
-		"aValue: 1": "its value is +Inf", "aValue: -1": "its value is -Inf", "aValue: 0": "its value is NaN", "panics: x": "the scorer panics failed: oh",
+		"aValue: 1": "its value is +Inf", "aValue: -1": "its value is -Inf", "aValue: 0": "its value is NaN",
+		"panics: x": "the scorer panics failed: oh",
 	} {
 		if _, mistakes, err := judge(t, table, entry, "x"); err == nil || mistakes != "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v %q", entry, err, mistakes)

@@ -14,7 +14,9 @@ func toldPlain(entry string) []string { return told(entry, suite.Options{}, nil)
 
 func TestSchemaFile(t *testing.T) {
 	files := fstest.MapFS{
-		"schemas/a.json": {Data: []byte("\ufeff{\r\n  \"$ref\": \"#/$defs/n\",\r\n\t\"$defs\": {\"n\": {\"type\": \"string\", \"format\": \"date\"}}\r\n}\r\n")},
+		"schemas/a.json": {
+			Data: []byte("\ufeff{\r\n  \"$ref\": \"#/$defs/n\",\r\n\t\"$defs\": {\"n\": {\"type\": \"string\", \"format\": \"date\"}}\r\n}\r\n"),
+		},
 		"schemas/b.yaml": {Data: []byte("$ref: '#/$defs/n'\n$defs: {n: {type: string, format: date}}\n")},
 		"s.yaml":         {},
 	}
@@ -22,7 +24,10 @@ func TestSchemaFile(t *testing.T) {
 		if name == "s.yaml" {
 			continue
 		}
-		files["s.yaml"].Data = []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n      - jsonSchema: {file: " + name + "}\n")
+		files["s.yaml"].Data = []byte(
+			"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n      - " +
+				"jsonSchema: {file: " + name + "}\n",
+		)
 		var diags diag.List
 		s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if err := diags.Err(); err != nil {
@@ -61,7 +66,10 @@ func TestSchemaFileMistakes(t *testing.T) {
 		strings.Repeat(`{"items":`, 600) + "{}" + strings.Repeat("}", 600):                       "x.json: the schema holds values nested deeper",
 		strings.Repeat("[", 100_000): "x.json:1:",
 	} {
-		checkTold(t, content[:min(len(content), 99)], "8:28: "+want, told("- jsonSchema: {file: x.json}", suite.Options{}, fstest.MapFS{"x.json": {Data: []byte(content)}}))
+		checkTold(
+			t, content[:min(len(content), 99)], "8:28: "+want,
+			told("- jsonSchema: {file: x.json}", suite.Options{}, fstest.MapFS{"x.json": {Data: []byte(content)}}),
+		)
 	}
 	for content, want := range map[string]string{
 		"":                "x.yaml: the file is empty",
@@ -71,7 +79,10 @@ func TestSchemaFileMistakes(t *testing.T) {
 		"type: strnig\n":  "x.yaml: not a JSON Schema: /type",
 		"minimum: 0o17\n": "x.yaml:1:10: `0o17` is not a number",
 	} {
-		checkTold(t, content, "8:28: "+want, told("- jsonSchema: {file: x.yaml}", suite.Options{}, fstest.MapFS{"x.yaml": {Data: []byte(content)}}))
+		checkTold(
+			t, content, "8:28: "+want,
+			told("- jsonSchema: {file: x.yaml}", suite.Options{}, fstest.MapFS{"x.yaml": {Data: []byte(content)}}),
+		)
 	}
 	for entry, want := range map[string]string{
 		"- jsonSchema: {file: y.json}":            "8:28: there is no file y.json",

@@ -136,11 +136,14 @@ func (s schemaSource) report(err error) {
 		s.errorAt(at(node, invalid.InstanceLocation), hint, "not a JSON Schema: %s: %s", pointer(invalid.InstanceLocation), visibleText(message))
 	case errors.As(err, &load):
 		s.errorAt(keyed(node, func(key, value string) bool {
-			return (key == "$ref" || key == "$dynamicRef" || key == "$schema") && !strings.HasPrefix(value, "#") && strings.HasSuffix(load.URL, strings.TrimLeft(strings.SplitN(value, "#", 2)[0], "./"))
+			return (key == "$ref" || key == "$dynamicRef" || key == "$schema") && !strings.HasPrefix(value, "#") &&
+				strings.HasSuffix(load.URL, strings.TrimLeft(strings.SplitN(value, "#", 2)[0], "./"))
 		}), "write the part under `$defs` and refer to `#/$defs/NAME`", "%s: %s", visibleText(load.URL), errRefused)
 	default:
-		s.errorAt(keyed(node, func(key, value string) bool { return key == "$ref" && strings.Contains(err.Error(), value) }), "", "not a JSON Schema: %s",
-			visibleText(strings.ReplaceAll(err.Error(), schemaURL, "")))
+		s.errorAt(
+			keyed(node, func(key, value string) bool { return key == "$ref" && strings.Contains(err.Error(), value) }), "",
+			"not a JSON Schema: %s", visibleText(strings.ReplaceAll(err.Error(), schemaURL, "")),
+		)
 	}
 }
 
@@ -194,7 +197,10 @@ func eachKeyed(n yamlnode.Node, f func(key string, value yamlnode.Node) bool) bo
 	return true
 }
 
-var formats = strings.Fields("json-pointer relative-json-pointer uuid duration period ipv4 ipv6 hostname email date time date-time uri iri uri-reference iri-reference uri-template semver regex")
+var formats = strings.Fields(
+	"json-pointer relative-json-pointer uuid duration period ipv4 ipv6 hostname email date time date-time uri iri uri-reference " +
+		"iri-reference uri-template semver regex",
+)
 
 func (s schemaSource) warnOfFormats() {
 	if s.file != "" {

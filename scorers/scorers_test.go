@@ -19,8 +19,13 @@ import (
 // compile reads one entry of a scorers list, as it would stand in a suite.
 func compile(t testing.TB, entry string) *scorers.Compiled {
 	t.Helper()
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
-		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
+		"live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
+		"      " + strings.ReplaceAll(
+		entry,
+		"\n",
+		"\n      ",
+	) + "\n"
 	var diags diag.List
 	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err != nil {
@@ -154,7 +159,9 @@ func rated(finish string, ratings ...string) *scorers.Answer {
 	a.Response.Candidates[0].FinishReason = finish
 	for _, r := range ratings {
 		category, probability, _ := strings.Cut(r, "=")
-		a.Response.Candidates[0].SafetyRatings = append(a.Response.Candidates[0].SafetyRatings, eval.SafetyRating{Category: category, Probability: probability})
+		a.Response.Candidates[0].SafetyRatings = append(
+			a.Response.Candidates[0].SafetyRatings, eval.SafetyRating{Category: category, Probability: probability},
+		)
 	}
 	return a
 }
@@ -241,11 +248,16 @@ func TestCandidates(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	turn := func(text string, tokens int) eval.Turn {
-		return eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}, {Text: text + "2"}}}, Usage: eval.Usage{OutputTokens: tokens}}
+		return eval.Turn{
+			Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}, {Text: text + "2"}}},
+			Usage:    eval.Usage{OutputTokens: tokens},
+		}
 	}
 	chat := &scorers.Answer{Turns: []eval.Turn{turn("one", 1), turn("two", 2)}, Usage: eval.Usage{OutputTokens: 3}}
 	chat.Response = &chat.Turns[1].Response
-	blocked := &scorers.Answer{Turns: []eval.Turn{turn("one", 1), {Response: eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}}}
+	blocked := &scorers.Answer{
+		Turns: []eval.Turn{turn("one", 1), {Response: eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}},
+	}
 	blocked.Response = &blocked.Turns[1].Response
 	for _, test := range []struct {
 		entry  string
@@ -306,11 +318,13 @@ func TestCombinedValues(t *testing.T) {
 func TestEmptyArgumentsAreMistakes(t *testing.T) {
 	for _, entry := range []string{
 		`- length: {max: 1, unit: ""}`, `- tokens: {max: 1, of: ""}`, `- latency: ""`, `- json: ""`, `- safety: {max: ""}`, `- finishReason: ""`,
-		`- blocked: {reason: ""}`, `- blocked: {reason: []}`, `- blocked: []`, `- blocked: NO`, `- blocked: YES`, `- blocked: 5`, `- contains: ""`,
+		`- blocked: {reason: ""}`, `- blocked: {reason: []}`, `- blocked: []`, `- blocked: NO`, `- blocked: YES`, `- blocked: 5`,
+		`- contains: ""`,
 		`- {levenshtein: {to: x, max: 1}, threshold: 0.5}`, `- length: {max: 5, characters: {max: 500}}`, `- {contains: x, normalize: ""}`,
 		`- any: [{levenshtein: {to: x}}]`, `- equals: {{.x}}`,
 	} {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
+			"live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
 		var diags diag.List
 		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if !diags.HasErrors() {
@@ -380,7 +394,8 @@ func TestLevenshteinVectors(t *testing.T) {
 		if !got.Passed || math.Abs(*got.Value-c.Similarity) > 1e-12 {
 			t.Errorf("%q %q: %v, want %v", c.A, c.B, *got.Value, c.Similarity)
 		}
-		if c.Distance > 0 && score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance-1), answer(c.A)).Passed {
+		if c.Distance > 0 &&
+			score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance-1), answer(c.A)).Passed {
 			t.Errorf("%q %q: the distance is below %d", c.A, c.B, c.Distance)
 		}
 	}
@@ -465,8 +480,13 @@ func FuzzArguments(f *testing.F) {
 		f.Add(k.Example)
 	}
 	f.Fuzz(func(t *testing.T, entry string) {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
-			"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
+			"live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
+			"      " + strings.ReplaceAll(
+			entry,
+			"\n",
+			"\n      ",
+		) + "\n"
 		var diags diag.List
 		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if diags.HasErrors() {

@@ -41,7 +41,8 @@ func (a args) selectors() []selector {
 		}
 		switch {
 		case len(ways) > 1:
-			m.Key(ways[1]).Errorf("a list applies several, one after the other: [{fence: json}, {jq: .name}]", "one way of selecting a step: %s or %s", ways[0], ways[1])
+			m.Key(ways[1]).
+				Errorf("a list applies several, one after the other: [{fence: json}, {jq: .name}]", "one way of selecting a step: %s or %s", ways[0], ways[1])
 			continue
 		case len(ways) == 0:
 			step.Errorf("such as {jq: .name}", "`select` needs jq, regex or fence")
@@ -129,8 +130,11 @@ func regexSelector(n, group yamlnode.Node) *selector {
 	var wrong *syntax.Error
 	switch {
 	case errors.As(err, &wrong):
-		n.ErrorfAt(max(0, strings.Index(pattern, wrong.Expr)), "evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",
-			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		n.ErrorfAt(
+			max(0, strings.Index(pattern, wrong.Expr)),
+			"evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "),
+		)
 		return nil
 	case err != nil:
 		n.Errorf("", "not a regular expression that can be used: %s", err)
@@ -179,7 +183,10 @@ func fenceSelector(n yamlnode.Node) *selector {
 		n.Errorf("leave `select` out to look at the whole answer", "`fence: false` selects nothing")
 	}
 	if word == "" || strings.ContainsAny(word, " \t\r\n`") {
-		n.Errorf("the word behind the opening ```, such as json; `any` is the first block whatever it is", "`%s` is not the word of a fenced block", word)
+		n.Errorf(
+			"the word behind the opening ```, such as json; `any` is the first block whatever it is",
+			"`%s` is not the word of a fenced block", word,
+		)
 		return nil
 	}
 	name := "the ```" + visibleText(word) + " block"

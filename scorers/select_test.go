@@ -76,7 +76,10 @@ func TestSelect(t *testing.T) {
 		{"- not: {not: {contains: x, select: {fence: json}}}", "x", "f"},
 		{"- any: [{contains: x}, {finishReason: STOP}]\n  select: {jq: .a}", `{}`, "p"},
 		{"- all: [{contains: x}, {finishReason: STOP}]\n  select: {jq: .a}", `{}`, "f"},
-		{"- all: [{equals: x, select: {jq: .a}}, {equals: y, select: {jq: .b}}]\n  select: {fence: any}", "```\n{\"a\": \"x\", \"b\": \"y\"}\n```", "p"},
+		{
+			"- all: [{equals: x, select: {jq: .a}}, {equals: y, select: {jq: .b}}]\n  select: {fence: any}",
+			"```\n{\"a\": \"x\", \"b\": \"y\"}\n```", "p",
+		},
 	})
 }
 
@@ -110,10 +113,12 @@ func TestSelectIsBounded(t *testing.T) {
 func TestSelectReasons(t *testing.T) {
 	for _, test := range [][3]string{
 		{"- equals: x\n  select: {jq: .a}", `{"a": "y"}`, `expected "x", got "y" (of jq .a)`},
-		{"- equals: x\n  select: [{fence: json}, {jq: .a}]", "```json\n{\"a\": \"y\"}\n```", "expected \"x\", got \"y\" (of jq .a of the ```json block)"},
+		{"- equals: x\n  select: [{fence: json}, {jq: .a}]", "```json\n{\"a\": \"y\"}\n```", "expected \"x\", got \"y\" (of jq .a of the " +
+			"```json block)"},
 		{"- equals: x\n  select: {jq: .a}", `{}`, `jq .a finds nothing in "{}"`},
 		{"- equals: x\n  select: {jq: .a}", "so\u001b[1m", `jq .a has nothing to select from: not valid JSON at byte 1: "so\x1b[1m"`},
-		{"- equals: x\n  select: {jq: .a}", "```json\n{}\n```", "jq .a has nothing to select from: not valid JSON at byte 1 (the answer is fenced with ```): \"```json\\n{}\\n```\""},
+		{"- equals: x\n  select: {jq: .a}", "```json\n{}\n```", "jq .a has nothing to select from: not valid JSON at byte 1 (the answer is " +
+			"fenced with ```): \"```json\\n{}\\n```\""},
 		{"- equals: x\n  select: {jq: '.[]'}", "3", `jq .[] cannot select from "3": cannot iterate over: number (3)`},
 		{"- equals: x\n  select: {fence: json}", "y", "the answer has no ```json block: \"y\""},
 		{"- all: [{equals: x}, {equals: z}]\n  select: {fence: any}", "y", "the answer has no fenced block (```): \"y\""},
@@ -271,7 +276,8 @@ func FuzzSelect(f *testing.F) {
 			return // what an author asks for may cost memory
 		}
 		quoted := strings.NewReplacer("'", "''", "\n", " ", "\r", " ").Replace(jq)
-		if !strings.ContainsFunc(quoted, func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e }) && len(told("- {length: {min: 1}, select: {jq: '"+quoted+"'}}", suite.Options{Untrusted: true}, nil)) == 0 {
+		if !strings.ContainsFunc(quoted, func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e }) &&
+			len(told("- {length: {min: 1}, select: {jq: '"+quoted+"'}}", suite.Options{Untrusted: true}, nil)) == 0 {
 			c := compile(t, "- length: {min: 1}\n  select: {jq: '"+quoted+"'}")
 			if got, err := c.Score(a); err != nil || got.Reason == "" {
 				t.Errorf("%q on %q: %+v %v", jq, text, got, err)

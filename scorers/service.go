@@ -18,40 +18,50 @@ func serviceKinds() []Kind {
 	return []Kind{
 		{
 			Name: "finishReason", Summary: "generation ended for this reason, or one of these",
-			Doc:     "Takes a reason or a list: STOP, MAX_TOKENS, SAFETY and what else the service sends; a value that evalrun does not know is compared as it is. An answer without a candidate fails.",
+			Doc: "Takes a reason or a list: STOP, MAX_TOKENS, SAFETY and what else the service sends; a value that evalrun does not know is " +
+				"compared as it is. An answer without a candidate fails.",
 			Example: "- finishReason: STOP", takes: finishReasons, compile: compileFinishReason,
 		},
 		{
 			Name: "safety", Summary: "the safety ratings stay within bounds",
-			Doc: "Takes `max` and `min` on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH, for one `category`, a list of them, or every rating that came. `of: prompt` reads the ratings of the prompt instead of the answer's. " +
-				"A rating that is missing or not on the scale is unscored, which makes the trial an error; with `absent: true` it passes. `absent: true` alone asks that there is no rating.",
+			Doc: "Takes `max` and `min` on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH, for one `category`, a list of them, or every rating that " +
+				"came. `of: prompt` reads the ratings of the prompt instead of the answer's. " +
+				"A rating that is missing or not on the scale is unscored, which makes the trial an error; with `absent: true` it passes. `absent: " +
+				"true` alone asks that there is no rating.",
 			Example: "- safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}", takes: safetyKeys.Shape(), compile: compileSafety,
 		},
 		{
 			Name: "blocked", Summary: "the prompt or the answer was blocked, or was not",
-			Doc: "Takes true, false, or a `reason` (one or several): a block is a blockReason of the prompt, or a finish reason of " + strings.Join(eval.BlockReasons, ", ") + ". " +
+			Doc: "Takes true, false, or a `reason` (one or several): a block is a blockReason of the prompt, or a finish reason of " + strings.Join(
+				eval.BlockReasons, ", ",
+			) + ". " +
 				"`{reason: SAFETY}` passes for a block for that reason; `by: prompt` or `by: answer` narrows it.",
 			Example: "- blocked: true", takes: shape.Either(shape.Bool, blockReasons, shape.Some(blockedKeys.Shape())), compile: compileBlocked,
 		},
 		{
 			Name: "latency", Summary: "the answer came within a time",
-			Doc:     "Takes `{max}` (and `min`), or the longest duration alone. What is measured is the service time of the attempt that was answered: waiting for limits and earlier attempts do not count.",
+			Doc: "Takes `{max}` (and `min`), or the longest duration alone. What is measured is the service time of the attempt that was " +
+				"answered: waiting for limits and earlier attempts do not count.",
 			Example: "- latency: {max: 2s}", takes: timeBounds, compile: compileLatency,
 		},
 		{
 			Name: "firstToken", Summary: "the first text of a streamed answer came within a time",
 			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first chunk that holds text. " +
-				"The target must have `stream: true`; of an answer that came in one piece it cannot be told, which is unscored. A streamed answer without text fails.",
+				"The target must have `stream: true`; of an answer that came in one piece it cannot be told, which is unscored. A streamed answer " +
+				"without text fails.",
 			Example: "- firstToken: {max: 800ms}", takes: timeBounds, compile: compileFirstToken, stream: true,
 		},
 		{
 			Name: "chunks", Summary: "a streamed answer came in so many chunks",
-			Doc:     "Takes `{min, max}`, or the largest number alone. The target must have `stream: true`; an answer that came in one piece is unscored.",
-			Example: "- chunks: {min: 2}", takes: shape.Either(shape.Int(1, math.MaxInt32), boundsKeys.Shape()), compile: compileChunks, stream: true,
+			Doc: "Takes `{min, max}`, or the largest number alone. The target must have `stream: true`; an answer that came in one piece is " +
+				"unscored.",
+			Example: "- chunks: {min: 2}", takes: shape.Either(shape.Int(1, math.MaxInt32), boundsKeys.Shape()),
+			compile: compileChunks, stream: true,
 		},
 		{
 			Name: "tokens", Summary: "the answer, the prompt or both have so many tokens",
-			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says where the number comes from: " +
+			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says where " +
+				"the number comes from: " +
 				"the service, countTokens, or an estimate from the number of bytes.",
 			Example: "- tokens: {of: output, max: 64}", takes: shape.Either(naturalNumber, tokensKeys.Shape()), compile: compileTokens,
 		},
@@ -96,7 +106,11 @@ type safetyCheck struct {
 var safetyKeys = shape.Block{
 	Some: []string{"max", "min", "absent"},
 	Keys: []shape.Key{
-		{Name: "category", Is: shape.OneOrList(shape.Suggesting(eval.Categories...)), Doc: "One category or several; every rating that came when not given."},
+		{
+			Name: "category",
+			Is:   shape.OneOrList(shape.Suggesting(eval.Categories...)),
+			Doc:  "One category or several; every rating that came when not given.",
+		},
 		{Name: "max", Is: shape.Word(eval.Probabilities...), Doc: "The highest probability that passes."},
 		{Name: "min", Is: shape.Word(eval.Probabilities...), Doc: "The lowest probability that passes."},
 		{Name: "of", Is: shape.Word("answer", "prompt"), Doc: "Whose ratings; the answer's when not given."},
@@ -309,7 +323,10 @@ func compileFirstToken(a args) Scorer {
 
 var timeKeys = shape.Block{
 	Some: []string{"min", "max"},
-	Keys: []shape.Key{{Name: "min", Is: shape.Duration, Doc: "The shortest time."}, {Name: "max", Is: shape.Duration, Doc: "The longest time."}},
+	Keys: []shape.Key{
+		{Name: "min", Is: shape.Duration, Doc: "The shortest time."},
+		{Name: "max", Is: shape.Duration, Doc: "The longest time."},
+	},
 }
 
 var timeBounds = shape.Either(shape.Duration, timeKeys.Shape())
@@ -365,7 +382,9 @@ func compileChunks(a args) Scorer {
 
 var tokensKeys = shape.Block{
 	Some: boundsKeys.Some,
-	Keys: append([]shape.Key{{Name: "of", Is: shape.Word("output", "prompt", "total"), Doc: "Which tokens; output when not given."}}, boundsKeys.Keys...),
+	Keys: append(
+		[]shape.Key{{Name: "of", Is: shape.Word("output", "prompt", "total"), Doc: "Which tokens; output when not given."}},
+		boundsKeys.Keys...),
 }
 
 func compileTokens(a args) Scorer {

@@ -23,7 +23,9 @@ func promptRated(block string, ratings ...string) *scorers.Answer {
 	a.Response.PromptFeedback = &eval.PromptFeedback{BlockReason: block}
 	for _, r := range ratings {
 		category, probability, _ := strings.Cut(r, "=")
-		a.Response.PromptFeedback.SafetyRatings = append(a.Response.PromptFeedback.SafetyRatings, eval.SafetyRating{Category: category, Probability: probability})
+		a.Response.PromptFeedback.SafetyRatings = append(
+			a.Response.PromptFeedback.SafetyRatings, eval.SafetyRating{Category: category, Probability: probability},
+		)
 	}
 	return a
 }
@@ -50,15 +52,19 @@ func TestWholeAnswerScorers(t *testing.T) {
 		{"- promptFeedback: {max: LOW}", promptRated(""), "u the prompt has no safety rating for any category"},
 		{"- promptFeedback: {max: LOW}", bare, "u the prompt has no safety rating"},
 		{"- promptFeedback: {max: LOW, absent: true}", bare, "p the prompt has no rating"},
-		{"- promptFeedback: {max: {A: LOW, B: MEDIUM}}", promptRated("", "A=LOW", "B=MEDIUM", "C=HIGH"), "p the prompt is rated LOW for a; the prompt is rated MEDIUM for b"},
-		{"- promptFeedback: {max: {A: LOW, B: LOW}}", promptRated("", "A=MEDIUM", "B=HIGH"), "f the prompt is rated MEDIUM for a, at most LOW is allowed; the prompt is rated HIGH for b, at most LOW is allowed"},
+		{"- promptFeedback: {max: {A: LOW, B: MEDIUM}}", promptRated("", "A=LOW", "B=MEDIUM", "C=HIGH"), "p the prompt is rated LOW for a; " +
+			"the prompt is rated MEDIUM for b"},
+		{"- promptFeedback: {max: {A: LOW, B: LOW}}", promptRated("", "A=MEDIUM", "B=HIGH"), "f the prompt is rated MEDIUM for a, at most " +
+			"LOW is allowed; the prompt is rated HIGH for b, at most LOW is allowed"},
 		{"- promptFeedback: {max: {A: LOW, B: LOW}}", promptRated("", "A=LOW"), "u the prompt has no safety rating for b"},
-		{"- promptFeedback: {max: {A: HIGH}, min: {A: MEDIUM}}", promptRated("", "A=LOW"), "f the prompt is rated LOW for a, at least MEDIUM is expected"},
+		{"- promptFeedback: {max: {A: HIGH}, min: {A: MEDIUM}}", promptRated("", "A=LOW"), "f the prompt is rated LOW for a, at least MEDIUM " +
+			"is expected"},
 		{"- promptFeedback: {max: {A: LOW}}", promptRated("", "A=VERY_HIGH"), "u the rating \"VERY_HIGH\" for a is not on the scale"},
 		{"- promptFeedback: {blockReason: none}", bare, "p the prompt was not blocked"},
 		{"- promptFeedback: {blockReason: none, max: {A: LOW}}", promptRated("SAFETY", "A=LOW"), "f the prompt was blocked (SAFETY)"},
 		{"- promptFeedback: {blockReason: SAFETY}", promptRated("SAFETY"), "p the prompt was blocked (SAFETY)"},
-		{"- promptFeedback: {blockReason: [SAFETY, OTHER]}", promptRated("BLOCKLIST"), "f the prompt was blocked for BLOCKLIST, expected SAFETY or OTHER"},
+		{"- promptFeedback: {blockReason: [SAFETY, OTHER]}", promptRated("BLOCKLIST"), "f the prompt was blocked for BLOCKLIST, expected " +
+			"SAFETY or OTHER"},
 		{"- promptFeedback: {blockReason: SAFETY}", bare, "f the prompt was not blocked, expected SAFETY"},
 		{"- not: {promptFeedback: {max: LOW}}", bare, "u the prompt has no"},
 
@@ -66,7 +72,8 @@ func TestWholeAnswerScorers(t *testing.T) {
 		{"- candidates: 2", several("a"), "f 1 candidate, expected exactly 2"},
 		{"- candidates: 0", several(), "p 0 candidates"},
 		{"- candidates: {min: 2, max: 3}", several("a", "b", "c", "d"), "f 4 candidates, expected 2 to 3"},
-		{"- candidates: {agreement: {min: 0.6}}", several("Paris.", " paris", "London"), "p 2 of 3 candidates agree (0.667, at least 0.6 is expected): \" paris\""},
+		{"- candidates: {agreement: {min: 0.6}}", several("Paris.", " paris", "London"), "p 2 of 3 candidates agree (0.667, at least 0.6 is " +
+			"expected): \" paris\""},
 		{"- candidates: {agreement: {min: 0.6, by: exact}}", several("Paris.", "Paris", "London"), "f 1 of 3"},
 		{"- candidates: {agreement: {min: 1}}", several("a\r\nb", "A  b\n", "\ta b!"), "p 3 of 3"},
 		{"- candidates: {agreement: {min: 1}}", several("caf\u00e9", "cafe\u0301"), "p 2 of 2"},

@@ -243,13 +243,15 @@ func TestXML(t *testing.T) {
 		{"- xml: wellFormed", mega("<"), "f"},
 		{"- not: {xml: wellFormed}", "", "f"},
 	})
-	if got := score(t, some, answer("<order><id/><items><item/></items></order>")); *got.Value < 0.66 || *got.Value > 0.67 || got.Reason != "the XML has no order/@no" {
+	if got := score(t, some, answer("<order><id/><items><item/></items></order>")); *got.Value < 0.66 || *got.Value > 0.67 ||
+		got.Reason != "the XML has no order/@no" {
 		t.Errorf("%v %s", *got.Value, got.Reason)
 	}
 }
 
 func TestSchema(t *testing.T) {
-	object := "- jsonSchema: {schema: {type: object, required: [a], properties: {a: {type: integer, minimum: 1}, d: {format: date}}, additionalProperties: false}}"
+	object := "- jsonSchema: {schema: {type: object, required: [a], properties: {a: {type: integer, minimum: 1}, d: {format: date}}, " +
+		"additionalProperties: false}}"
 	tree := "- jsonSchema: {schema: {$ref: '#/$defs/n', $defs: {n: {type: object, properties: {k: {$ref: '#/$defs/n'}}}}}}"
 	bomb := "- jsonSchema: {schema: {properties: {k: {anyOf: [{$ref: '#'}, {$ref: '#'}]}}, required: [z]}}"
 	checkShapes(t, []shapeTest{
@@ -333,34 +335,35 @@ func TestRefusal(t *testing.T) {
 // Mistakes in arguments stand at their place.
 func TestShapeMistakes(t *testing.T) {
 	for entry, want := range map[string]string{
-		"- number: twelve":                                            "8:17: expected a number",
-		"- number: {tolerance: 1}":                                    "8:17: the key `is` is missing",
-		"- number: {is: 1, tolerance: -1}":                            "8:36: -1 is out of range",
-		"- number: {is: 0, relative: 0.1}":                            "8:35: a share of 0",
-		"- number: {is: 1, decimal: dot}":                             "8:34: `dot` is not known",
-		"- number: [1, 2]":                                            "8:17: expected a number",
-		"- choice: E":                                                 "8:17: `E` is not one of the choices A, B, C, D",
-		"- choice: {is: A, of: [A, a]}":                               "8:33: `a` stands twice",
-		"- choice: {is: A, of: [A]}":                                  "8:29: `of` needs at least two",
-		"- choice: {is: A, of: [A, the first]}":                       "8:33: `the first` is not the letter",
-		"- choice: {of: [A, B]}":                                      "8:17: the key `is` is missing",
-		"- list: []":                                                  "8:15: `list` needs at least one item",
-		"- list: [a, a]":                                              "8:19: the item \"a\" stands twice",
-		"- list: [a, \"\"]":                                           "8:19: an empty item",
-		"- list: {items: [a], recall: 0}":                             "8:36: `recall: 0` always passes",
-		"- list: {items: [a], recall: 2}":                             "8:36: 2 is out of range",
-		"- list: {items: [a], oder: true}":                            "8:28: unknown key `oder`",
-		"- xml: valid":                                                "8:14: `valid` is not known",
-		"- xml: {required: [a//b]}":                                   "8:26: `a//b` is not a path",
-		"- xml: {}":                                                   "8:14: `xml` needs",
-		"- refusal: maybe":                                            "8:18: expected true or false",
-		"- refusal: {is: true, also: ['']}":                           "8:36: an empty phrase",
-		"- jsonSchema: x":                                             "8:21: expected a mapping",
-		"- jsonSchema: {schema: x}":                                   "8:30: expected a mapping",
-		"- jsonSchema: {schema: {type: strnig}}":                      "8:37: not a JSON Schema: /type",
-		"- jsonSchema: {schema: {properties: {a: {minimum: x}}}}":     "8:57: not a JSON Schema: /properties/a/minimum",
-		"- jsonSchema: {schema: {pattern: '(?=x)'}}":                  "8:40: not a JSON Schema: /pattern",
-		"- jsonSchema: {schema: {$ref: 'file:///etc/passwd'}}":        "8:37: file:///etc/passwd: references to files and addresses are not followed",
+		"- number: twelve":                                        "8:17: expected a number",
+		"- number: {tolerance: 1}":                                "8:17: the key `is` is missing",
+		"- number: {is: 1, tolerance: -1}":                        "8:36: -1 is out of range",
+		"- number: {is: 0, relative: 0.1}":                        "8:35: a share of 0",
+		"- number: {is: 1, decimal: dot}":                         "8:34: `dot` is not known",
+		"- number: [1, 2]":                                        "8:17: expected a number",
+		"- choice: E":                                             "8:17: `E` is not one of the choices A, B, C, D",
+		"- choice: {is: A, of: [A, a]}":                           "8:33: `a` stands twice",
+		"- choice: {is: A, of: [A]}":                              "8:29: `of` needs at least two",
+		"- choice: {is: A, of: [A, the first]}":                   "8:33: `the first` is not the letter",
+		"- choice: {of: [A, B]}":                                  "8:17: the key `is` is missing",
+		"- list: []":                                              "8:15: `list` needs at least one item",
+		"- list: [a, a]":                                          "8:19: the item \"a\" stands twice",
+		"- list: [a, \"\"]":                                       "8:19: an empty item",
+		"- list: {items: [a], recall: 0}":                         "8:36: `recall: 0` always passes",
+		"- list: {items: [a], recall: 2}":                         "8:36: 2 is out of range",
+		"- list: {items: [a], oder: true}":                        "8:28: unknown key `oder`",
+		"- xml: valid":                                            "8:14: `valid` is not known",
+		"- xml: {required: [a//b]}":                               "8:26: `a//b` is not a path",
+		"- xml: {}":                                               "8:14: `xml` needs",
+		"- refusal: maybe":                                        "8:18: expected true or false",
+		"- refusal: {is: true, also: ['']}":                       "8:36: an empty phrase",
+		"- jsonSchema: x":                                         "8:21: expected a mapping",
+		"- jsonSchema: {schema: x}":                               "8:30: expected a mapping",
+		"- jsonSchema: {schema: {type: strnig}}":                  "8:37: not a JSON Schema: /type",
+		"- jsonSchema: {schema: {properties: {a: {minimum: x}}}}": "8:57: not a JSON Schema: /properties/a/minimum",
+		"- jsonSchema: {schema: {pattern: '(?=x)'}}":              "8:40: not a JSON Schema: /pattern",
+		"- jsonSchema: {schema: {$ref: 'file:///etc/passwd'}}": "8:37: file:///etc/passwd: references to files and addresses are not " +
+			"followed",
 		"- jsonSchema: {schema: {$ref: other.json}}":                  "8:37: evalrun:///other.json: references",
 		"- jsonSchema: {schema: {items: {$ref: 'http://x.test/s'}}}":  "8:45: http://x.test/s: references",
 		"- jsonSchema: {schema: {$schema: 'http://x.test/s'}}":        "8:40: http://x.test/s: references",

@@ -36,9 +36,14 @@ func (t Table) entry(beside shape.Block) shape.Shape {
 	}
 	b.Keys = append(b.Keys, textKeys.Only(slices.Sorted(maps.Keys(options))...).Keys...)
 	// A slip in the name of a kind is one mistake: only where all keys are known there must be a kind among them.
-	rules := []shape.Schema{{"if": shape.Schema{"propertyNames": shape.Schema{"enum": b.Names()}}, "then": shape.Schema{"oneOf": shape.Wanting(t.Names()...)}}}
+	rules := []shape.Schema{
+		{"if": shape.Schema{"propertyNames": shape.Schema{"enum": b.Names()}}, "then": shape.Schema{"oneOf": shape.Wanting(t.Names()...)}},
+	}
 	for _, o := range slices.Sorted(maps.Keys(options)) {
-		rules = append(rules, shape.Schema{"if": shape.Schema{"required": []string{o}}, "then": shape.Schema{"anyOf": shape.Wanting(options[o]...)}})
+		rules = append(
+			rules,
+			shape.Schema{"if": shape.Schema{"required": []string{o}}, "then": shape.Schema{"anyOf": shape.Wanting(options[o]...)}},
+		)
 	}
 	return shape.Templates(func(templates bool) shape.Schema {
 		out := b.Shape()(templates)

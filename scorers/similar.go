@@ -11,9 +11,12 @@ import (
 func similarKind() Kind {
 	return Kind{
 		Name: "similar", Summary: "the answer means about the same as a text, by the cosine of their embeddings",
-		Doc: "Takes `to`, a text or several of which the nearest counts, and `min`, the least cosine similarity from -1 to 1. The value is the cosine, 0 where that is negative; " +
-			"instead of `min` a `threshold` beside the kind may say from which value it passes. The vectors come from the suite's `embedding: {model: embedding-001}`, in batches over " +
-			"trials; what a text was embedded to is remembered. A zero vector, or a service that gives no vectors, is an error and never a score. How near texts are that mean the same " +
+		Doc: "Takes `to`, a text or several of which the nearest counts, and `min`, the least cosine similarity from -1 to 1. The value is " +
+			"the cosine, 0 where that is negative; " +
+			"instead of `min` a `threshold` beside the kind may say from which value it passes. The vectors come from the suite's `embedding: " +
+			"{model: embedding-001}`, in batches over " +
+			"trials; what a text was embedded to is remembered. A zero vector, or a service that gives no vectors, is an error and never a " +
+			"score. How near texts are that mean the same " +
 			"depends on the model: look at the scores of good and bad answers before choosing `min`.",
 		Example: "- similar: {to: \"The capital of France is Paris.\", min: 0.8}", takes: similarKeys.Shape(), compile: compileSimilar,
 	}
@@ -85,7 +88,10 @@ func nearest(a *Answer, references []string, least float64) Finding {
 		}
 		c, ok := Cosine(got, want)
 		if !ok {
-			return unscored("the embeddings of %s and %s cannot be compared: one of them is zero, or they differ in length", quote(a.Candidate.Text), quote(ref))
+			return unscored(
+				"the embeddings of %s and %s cannot be compared: one of them is zero, or they differ in length",
+				quote(a.Candidate.Text), quote(ref),
+			)
 		}
 		if c > best {
 			best, of = c, ref

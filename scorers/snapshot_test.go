@@ -18,8 +18,15 @@ var snapshotTrial = &eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Target: "t", 
 
 // kept loads a suite whose case c has the scorers, and files beside it.
 func kept(list string, files fstest.MapFS, opts suite.Options) (*suite.Suite, *diag.List) {
-	all := fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    vars: {country: France, bad: '../x'}\n    scorers:\n      " +
-		strings.ReplaceAll(list, "\n", "\n      ") + "\n")}}
+	all := fstest.MapFS{
+		"s.yaml": {
+			Data: []byte(
+				"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    vars: {country: " +
+					"France, bad: '../x'}\n    scorers:\n      " +
+					strings.ReplaceAll(list, "\n", "\n      ") + "\n",
+			),
+		},
+	}
 	for name, file := range files {
 		all[name] = file
 	}
@@ -83,7 +90,8 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("%s of %.40q on %.40q: %s, want %s: %s", c.list, c.expected, c.answer, letter(got), c.want, got.Reason)
 		}
 	}
-	if got := snapshot(t, plain, nil, answer("Paris")); letter(got) != "u" || got.Reason != "there is no expected answer yet: `evalrun accept RUN` writes it" {
+	if got := snapshot(t, plain, nil, answer("Paris")); letter(got) != "u" ||
+		got.Reason != "there is no expected answer yet: `evalrun accept RUN` writes it" {
 		t.Errorf("without a file: %s %s", letter(got), got.Reason)
 	}
 }

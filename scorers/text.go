@@ -62,21 +62,27 @@ func textKinds() []Kind {
 		},
 		{
 			Name: "regex", Summary: "a regular expression (RE2) matches somewhere in the answer", Options: textOptions,
-			Doc: "Takes an expression in RE2 syntax, which runs in linear time. It matches anywhere; anchor it with `^` and `$`, or `(?m)` for lines. " +
+			Doc: "Takes an expression in RE2 syntax, which runs in linear time. It matches anywhere; anchor it with `^` and `$`, or `(?m)` for " +
+				"lines. " +
 				textOptionsDoc,
 			Example: "- regex: '(?i)\\bla vella\\b'", takes: shape.Text, compile: compileRegex,
 		},
 		{
 			Name: "length", Summary: "the answer has so many characters, words or lines",
-			Doc: "Takes `{min, max}` with `unit: characters | words | lines` (default characters), or `{words: {max: 5}}` and the like, several at once. " +
-				"Characters are Unicode code points after NFC, words are separated by white space, and a line break at the very end begins no line. An answer without text fails.",
+			Doc: "Takes `{min, max}` with `unit: characters | words | lines` (default characters), or `{words: {max: 5}}` and the like, several " +
+				"at once. " +
+				"Characters are Unicode code points after NFC, words are separated by white space, and a line break at the very end begins no " +
+				"line. An answer without text fails.",
 			Example: "- length: {words: {max: 1}}", takes: lengthKeys.Shape(), compile: compileLength, Options: []string{"trim", "normalize"},
 		},
 		{
 			Name: "levenshtein", Summary: "the answer is within an edit distance of a text", Options: textOptions,
-			Doc: "Takes `{to, max}`: the Levenshtein distance d in Unicode code points (after NFC) must be at most `max`. The value is 1 - d / length of the longer text; " +
-				"with `ratio: 0.9` among the arguments or `threshold:` beside the kind, instead of `max`, the value must reach that. `definition: indel` makes the value python-Levenshtein's `ratio`, in which " +
-				"replacing a character costs 2; the default is `length`. `to` may list several texts, of which the nearest counts. Texts of more than 20,000 characters are unscored. " + textOptionsDoc,
+			Doc: "Takes `{to, max}`: the Levenshtein distance d in Unicode code points (after NFC) must be at most `max`. The value is 1 - d / " +
+				"length of the longer text; " +
+				"with `ratio: 0.9` among the arguments or `threshold:` beside the kind, instead of `max`, the value must reach that. `definition: " +
+				"indel` makes the value python-Levenshtein's `ratio`, in which " +
+				"replacing a character costs 2; the default is `length`. `to` may list several texts, of which the nearest counts. Texts of more " +
+				"than 20,000 characters are unscored. " + textOptionsDoc,
 			Example: "- levenshtein: {to: Andorra la Vella, max: 2}", takes: levenshteinKeys.Shape(), compile: compileLevenshtein,
 		},
 	}

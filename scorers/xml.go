@@ -16,9 +16,12 @@ import (
 func xmlKind() Kind {
 	return Kind{
 		Name: "xml", Summary: "the answer is well-formed XML, with these elements",
-		Doc: "`xml: wellFormed` passes when the whole answer, but for white space around it, is one well-formed XML document. `xml: {required: [PATHS]}` wants elements in it too: `order/items/item` is the path from the " +
-			"root, by local names whatever the namespace; `*` stands for one element, and `order/@id` asks for an attribute. The value is the share of the paths that are there. `fence: true` reads the first fenced block (```) of the answer, " +
-			"when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is expanded but `&lt;` and its like. Elements nested deeper than 500 fail. Nothing is checked against a schema.",
+		Doc: "`xml: wellFormed` passes when the whole answer, but for white space around it, is one well-formed XML document. `xml: " +
+			"{required: [PATHS]}` wants elements in it too: `order/items/item` is the path from the " +
+			"root, by local names whatever the namespace; `*` stands for one element, and `order/@id` asks for an attribute. The value is the " +
+			"share of the paths that are there. `fence: true` reads the first fenced block (```) of the answer, " +
+			"when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is expanded but `&lt;` and its like. " +
+			"Elements nested deeper than 500 fail. Nothing is checked against a schema.",
 		Example: "- xml: {required: [order/id, order/items/item]}", takes: shape.Either(shape.Word("wellFormed"), shape.Some(xmlKeys.Shape())), compile: compileXML,
 	}
 }
@@ -64,7 +67,10 @@ func compileXML(a args) Scorer {
 		case err != nil:
 			return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
 		case len(missing) > 0:
-			return graded(1-float64(len(missing))/float64(len(paths)), false, "the XML has no %s", strings.Join(missing[:min(len(missing), 5)], ", "))
+			return graded(
+				1-float64(len(missing))/float64(len(paths)), false, "the XML has no %s",
+				strings.Join(missing[:min(len(missing), 5)], ", "),
+			)
 		case len(paths) > 0:
 			return yes("the answer is well-formed XML and has %s", strings.Join(paths[:min(len(paths), 5)], ", "))
 		}

@@ -13,7 +13,14 @@ import (
 
 // checkCases expands every case once and checks what only shows then.
 func (l *loader) checkCases() {
-	c := checker{loader: l, names: newCaseNames(), first: map[string]diag.Pos{}, ids: map[string]diag.Pos{}, asked: map[string]Arm{}, expected: expectations{map[string]string{}, map[diag.Pos]bool{}}}
+	c := checker{
+		loader:   l,
+		names:    newCaseNames(),
+		first:    map[string]diag.Pos{},
+		ids:      map[string]diag.Pos{},
+		asked:    map[string]Arm{},
+		expected: expectations{map[string]string{}, map[diag.Pos]bool{}},
+	}
 	l.used = map[string]bool{}
 	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
 	for _, def := range l.cases {
@@ -81,7 +88,11 @@ func (l *checker) definition(def *caseDef) {
 			c.try(&own)
 		}
 		if l.budget.Spent() {
-			own.Errorf(def.pos(), "shorten what templates repeat, or make fewer cases", "%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message, diag.Count(l.count+cases, "case"))
+			own.Errorf(
+				def.pos(), "shorten what templates repeat, or make fewer cases",
+				"%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message,
+				diag.Count(l.count+cases, "case"),
+			)
 			break
 		}
 		if own.Len() >= maxBadRows && own.HasErrors() && v.row != nil {
@@ -97,7 +108,11 @@ func (l *checker) definition(def *caseDef) {
 		own.Errorf(def.rows.node.Pos(), "", "there are no rows, so there would be no case")
 	case example != nil:
 		l.numbered = true
-		l.unused.Warnf(def.pos(), "a column that tells them apart makes better names", "%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered), example.Name, example.Pos)
+		l.unused.Warnf(
+			def.pos(), "a column that tells them apart makes better names",
+			"%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered),
+			example.Name, example.Pos,
+		)
 	}
 }
 
@@ -121,7 +136,10 @@ func (l *checker) checkGrid(def *caseDef, v variant) {
 		}
 		in := def.node.Get("matrix").Map()
 		if !in.Has(name) {
-			l.diags.Errorf(def.node.Get("each").Pos(), "choose another name for one of them", "the variable `%s` of `each` is a column of %s too", name, v.row.pos.File)
+			l.diags.Errorf(
+				def.node.Get("each").Pos(), "choose another name for one of them",
+				"the variable `%s` of `each` is a column of %s too", name, v.row.pos.File,
+			)
 			continue
 		}
 		in.Key(name).Errorf("choose another name for one of them", "the variable `%s` is a column of %s too", name, v.row.pos.File)
@@ -161,7 +179,10 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.asked[arm.Name()] = arm
 		l.checkPrompt(c, arm)
 		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
-			l.diags.Errorf(c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case", "case `%s` has no scorer for the arm %s", c.Name, arm.Name())
+			l.diags.Errorf(
+				c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case", "case `%s` has no scorer for the arm %s", c.Name,
+				arm.Name(),
+			)
 		}
 		l.checkStream(c, arm)
 		l.checkCost(c, arm)
@@ -263,7 +284,11 @@ func (l *loader) tellUnstreamed() {
 		if len(one.targets) > 1 {
 			verb = "do"
 		}
-		l.diags.Errorf(at, "add `stream: true` to the target, or narrow `arms` of the scorer", "`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind, strings.Join(one.targets, "`, `"), verb)
+		l.diags.Errorf(
+			at, "add `stream: true` to the target, or narrow `arms` of the scorer",
+			"`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind,
+			strings.Join(one.targets, "`, `"), verb,
+		)
 	}
 }
 
@@ -284,14 +309,25 @@ func (l *loader) checkArm(a Arm) {
 	image := a.Prompt.hasImage()
 	where := a.Prompt.Pos
 	if late := image && a.Prompt.Live && !a.Prompt.beginsWithImage(); late && a.Target.Model == "svc-pro-vision" {
-		l.diags.Errorf(where, "show an image in the first turn", "svc-pro-vision (target `%s`) takes prompts with an image, and the first turn of the live chat `%s` has none", a.Target.Name, a.Prompt.Name)
+		l.diags.Errorf(
+			where, "show an image in the first turn",
+			"svc-pro-vision (target `%s`) takes prompts with an image, and the first turn of the live chat `%s` has none",
+			a.Target.Name, a.Prompt.Name,
+		)
 		return
 	}
 	switch {
 	case a.Target.Model == "svc-pro" && image:
-		l.diags.Errorf(where, "send it to svc-pro-vision: narrow `targets` of the prompt", "svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name)
+		l.diags.Errorf(
+			where, "send it to svc-pro-vision: narrow `targets` of the prompt",
+			"svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name,
+		)
 	case a.Target.Model == "svc-pro-vision" && !image:
-		l.diags.Errorf(where, "send it to svc-pro: narrow `targets` of the prompt", "svc-pro-vision (target `%s`) takes prompts with an image, and the prompt `%s` has none", a.Target.Name, a.Prompt.Name)
+		l.diags.Errorf(
+			where, "send it to svc-pro: narrow `targets` of the prompt",
+			"svc-pro-vision (target `%s`) takes prompts with an image, and the prompt `%s` has none", a.Target.Name,
+			a.Prompt.Name,
+		)
 	case a.Target.Model == "svc-pro-vision" && a.Prompt.isChat():
 		l.diags.Warnf(where, "", "svc-pro-vision (target `%s`) is not made for chats such as the prompt `%s`", a.Target.Name, a.Prompt.Name)
 	}
@@ -313,7 +349,10 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
 	}
 	if size := encodedSize(contents); size > eval.MaxPromptBytes {
-		l.diags.Errorf(p.Pos, "images count in base64, a third more than their files", "case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, eval.MaxPromptBytes)
+		l.diags.Errorf(
+			p.Pos, "images count in base64, a third more than their files",
+			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, eval.MaxPromptBytes,
+		)
 	}
 	for _, content := range contents {
 		if blank(content) {

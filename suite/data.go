@@ -111,7 +111,13 @@ func (l *loader) rows(m yamlnode.Map) *rows {
 		}
 		return nil
 	}
-	r := &rows{node: n, scorers: m.Get("scorerColumn").Str(), scorersAt: m.Get("scorerColumn"), limit: m.Get("limit").Int(1, math.MaxInt32), sample: m.Get("sample").Int(1, maxSample)}
+	r := &rows{
+		node:      n,
+		scorers:   m.Get("scorerColumn").Str(),
+		scorersAt: m.Get("scorerColumn"),
+		limit:     m.Get("limit").Int(1, math.MaxInt32),
+		sample:    m.Get("sample").Int(1, maxSample),
+	}
 	r.seed = uint64(m.Get("seed").Int(0, math.MaxInt32)) //nolint:gosec // not negative
 	r.format = dataset.Format(m.Get("format").Word(datasetFormats...))
 	if v := m.Get("separator"); !v.IsZero() {
@@ -349,7 +355,10 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 	}
 	cell, ok := value.(string)
 	if !ok {
-		diags.Errorf(r.pos, "such as \"contains: Paris\"", "in the column `%s`: scorers stand in a text, and this is a list or a mapping", r.of.scorers)
+		diags.Errorf(
+			r.pos, "such as \"contains: Paris\"", "in the column `%s`: scorers stand in a text, and this is a list or a mapping",
+			r.of.scorers,
+		)
 		return nil
 	}
 	if strings.TrimSpace(cell) == "" {

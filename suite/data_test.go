@@ -83,8 +83,10 @@ func TestData(t *testing.T) {
 		{
 			name: "settings out of columns",
 			files: map[string]string{
-				"s.yaml": "defaults: {repeats: 3, scorers: [{equals: e}]}\ncases:\n  - dataset: a.csv\n    name: \"n {{.x}}\"\n    tags: [\"{{.t}}\", fixed]\n    cluster: \"{{.c}}\"\n    repeats: \"{{.r}}\"\n    threshold: \"{{.th}}\"\n    scorers: [{contains: \"{{.y}}\"}]\n",
-				"a.csv":  "\ufeffx,y,t,c,r,th\r\none,{{.x}},\"a, b\",k,2,0.5\r\ntwo,z,,,,\r\n",
+				"s.yaml": "defaults: {repeats: 3, scorers: [{equals: e}]}\ncases:\n  - dataset: a.csv\n    name: \"n {{.x}}\"\n    tags: " +
+					"[\"{{.t}}\", fixed]\n    cluster: \"{{.c}}\"\n    repeats: \"{{.r}}\"\n    threshold: \"{{.th}}\"\n    scorers: [{contains: " +
+					"\"{{.y}}\"}]\n",
+				"a.csv": "\ufeffx,y,t,c,r,th\r\none,{{.x}},\"a, b\",k,2,0.5\r\ntwo,z,,,,\r\n",
 			},
 			want: "n one: \"one\" tags [\"a\" \"b\" \"fixed\"] cluster k repeats 2 threshold 0.5 {\"equals\":\"e\"} {\"contains\":\"{{.x}}\"}\n" +
 				"n two: \"two\" tags [\"fixed\"] repeats 3 {\"equals\":\"e\"} {\"contains\":\"z\"}\n",
@@ -92,19 +94,23 @@ func TestData(t *testing.T) {
 		{
 			name: "names that are taken, and of several lines",
 			files: map[string]string{
-				"s.yaml": "cases:\n  - dataset: a.csv\n    name: \"{{.x}}\"\n    scorers: [{equals: e}]\n  - {name: last, vars: {x: l}, scorers: [{equals: e}]}\n",
-				"a.csv":  "x\nA\nA\n\"A (2)\"\nA\n\"B\nC\"\n",
+				"s.yaml": "cases:\n  - dataset: a.csv\n    name: \"{{.x}}\"\n    scorers: [{equals: e}]\n  - {name: last, vars: {x: l}, scorers: " +
+					"[{equals: e}]}\n",
+				"a.csv": "x\nA\nA\n\"A (2)\"\nA\n\"B\nC\"\n",
 			},
-			want: "A: \"A\" {\"equals\":\"e\"}\nA (2): \"A\" {\"equals\":\"e\"}\nA (2) (2): \"A (2)\" {\"equals\":\"e\"}\nA (3): \"A\" {\"equals\":\"e\"}\nB C: \"B\\nC\" {\"equals\":\"e\"}\nlast: \"l\" {\"equals\":\"e\"}\n",
+			want: "A: \"A\" {\"equals\":\"e\"}\nA (2): \"A\" {\"equals\":\"e\"}\nA (2) (2): \"A (2)\" {\"equals\":\"e\"}\nA (3): \"A\" " +
+				"{\"equals\":\"e\"}\nB C: \"B\\nC\" {\"equals\":\"e\"}\nlast: \"l\" {\"equals\":\"e\"}\n",
 			said: "s.yaml:7:11: 3 cases have the name of another case and are numbered, such as `A (2)` at a.csv:3:1\n",
 		},
 		{
 			name: "a scorer column, whose texts are data",
 			files: map[string]string{
-				"s.yaml":  "cases:\n  - dataset: a.jsonl\n    scorerColumn: s\n    scorers: [{equals: e}]\n",
-				"a.jsonl": "{\"x\":\"1\",\"s\":\"contains: '{{.x}}'\"}\n{\"x\":\"2\",\"s\":null}\n{\"x\":\"3\",\"s\":\"[{\\\"contains\\\": \\\"b\\\"}, {length: {max: 3}}]\"}\n",
+				"s.yaml": "cases:\n  - dataset: a.jsonl\n    scorerColumn: s\n    scorers: [{equals: e}]\n",
+				"a.jsonl": "{\"x\":\"1\",\"s\":\"contains: '{{.x}}'\"}\n{\"x\":\"2\",\"s\":null}\n{\"x\":\"3\",\"s\":\"[{\\\"contains\\\": " +
+					"\\\"b\\\"}, {length: {max: 3}}]\"}\n",
 			},
-			want: "a 1: \"1\" {\"equals\":\"e\"} {\"contains\":\"{{.x}}\"}\na 2: \"2\" {\"equals\":\"e\"}\na 3: \"3\" {\"equals\":\"e\"} {\"contains\":\"b\"} {\"length\":{\"max\":3}}\n",
+			want: "a 1: \"1\" {\"equals\":\"e\"} {\"contains\":\"{{.x}}\"}\na 2: \"2\" {\"equals\":\"e\"}\na 3: \"3\" {\"equals\":\"e\"} " +
+				"{\"contains\":\"b\"} {\"length\":{\"max\":3}}\n",
 		},
 		{
 			name: "a scorer column is enough",
@@ -118,10 +124,13 @@ func TestData(t *testing.T) {
 		{
 			name: "cells that are no scorers",
 			files: map[string]string{
-				"s.yaml":  "cases:\n  - dataset: a.jsonl\n    scorerColumn: s\n    scorers: [{equals: e}]\n",
-				"a.jsonl": "{\"x\":\"1\",\"s\":\"[]\"}\n{\"x\":\"2\",\"s\":{\"contains\":\"b\"}}\n{\"x\":\"3\",\"s\":\"{contains: b, arms: t/q}\"}\n{\"x\":\"4\",\"s\":\"\\n\\n{contains: b, turn: 2}\"}\n{\"x\":\"5\",\"s\":\"\\n\\nexpr: wor\"}\n",
+				"s.yaml": "cases:\n  - dataset: a.jsonl\n    scorerColumn: s\n    scorers: [{equals: e}]\n",
+				"a.jsonl": "{\"x\":\"1\",\"s\":\"[]\"}\n{\"x\":\"2\",\"s\":{\"contains\":\"b\"}}\n{\"x\":\"3\",\"s\":\"{contains: b, arms: " +
+					"t/q}\"}\n{\"x\":\"4\",\"s\":\"\\n\\n{contains: b, turn: 2}\"}\n{\"x\":\"5\",\"s\":\"\\n\\nexpr: wor\"}\n",
 			},
-			want: "a 1: \"1\" {\"equals\":\"e\"}\na 2: \"2\" {\"equals\":\"e\"}\na 3: \"3\" {\"equals\":\"e\"} {\"contains\":\"b\",\"arms\":\"t/q\"}\na 4: \"4\" {\"equals\":\"e\"} {\"contains\":\"b\",\"turn\":2}\na 5: \"5\" {\"equals\":\"e\"} {\"expr\":\"wor\"}\n",
+			want: "a 1: \"1\" {\"equals\":\"e\"}\na 2: \"2\" {\"equals\":\"e\"}\na 3: \"3\" {\"equals\":\"e\"} " +
+				"{\"contains\":\"b\",\"arms\":\"t/q\"}\na 4: \"4\" {\"equals\":\"e\"} {\"contains\":\"b\",\"turn\":2}\na 5: \"5\" " +
+				"{\"equals\":\"e\"} {\"expr\":\"wor\"}\n",
 			said: "a.jsonl:1:1: in the column `s`: the list of scorers is empty\n" +
 				"a.jsonl:2:1: in the column `s`: scorers stand in a text, and this is a list or a mapping\n" +
 				"a.jsonl:3:1: in the column `s`: `t/q` matches no arm\n" +
@@ -134,8 +143,10 @@ func TestData(t *testing.T) {
 				"s.yaml": "cases:\n  - dataset: a.csv\n    scorers: [{equals: e}, {contains: e, arms: \"{{.a}}\"}]\n",
 				"a.csv":  "x,a\n1,t/*\n2,T/*\n3,\n",
 			},
-			want: "a 1: \"1\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"t/*\"}\na 2: \"2\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"T/*\"}\na 3: \"3\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"\"}\n",
-			said: "s.yaml:7:48: `T/*` matches no arm (in the row at a.csv:3:1)\ns.yaml:7:48: the text is empty, so it matches no arm (in the row at a.csv:4:1)\n",
+			want: "a 1: \"1\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"t/*\"}\na 2: \"2\" {\"equals\":\"e\"} " +
+				"{\"contains\":\"e\",\"arms\":\"T/*\"}\na 3: \"3\" {\"equals\":\"e\"} {\"contains\":\"e\",\"arms\":\"\"}\n",
+			said: "s.yaml:7:48: `T/*` matches no arm (in the row at a.csv:3:1)\ns.yaml:7:48: the text is empty, so it matches no arm (in the " +
+				"row at a.csv:4:1)\n",
 		},
 		{
 			name: "empty cells of ids",
@@ -158,8 +169,9 @@ func TestData(t *testing.T) {
 		{
 			name: "where before limit",
 			files: map[string]string{
-				"s.yaml": "cases:\n  - dataset: a.csv\n    name: \"{{.x}}\"\n    where: int(n) > 1 and tags contains 'y'\n    limit: 2\n    scorers: [{equals: e}]\n",
-				"a.csv":  "x,n,tags\nA,1,y\nB,2,xy\nC,3,x\nD,4,y\nE,5,y\n",
+				"s.yaml": "cases:\n  - dataset: a.csv\n    name: \"{{.x}}\"\n    where: int(n) > 1 and tags contains 'y'\n    limit: 2\n    " +
+					"scorers: [{equals: e}]\n",
+				"a.csv": "x,n,tags\nA,1,y\nB,2,xy\nC,3,x\nD,4,y\nE,5,y\n",
 			},
 			want: "B: \"B\" {\"equals\":\"e\"}\nD: \"D\" {\"equals\":\"e\"}\n",
 		},
@@ -178,7 +190,8 @@ func TestData(t *testing.T) {
 				"a.jsonl": "{\"x\":\"1\",\"meta\":{\"lang\":\"en\"}}\n{\"x\":\"2\",\"meta\":{}}\n{\"x\":\"3\",\"Meta\":{}}\n",
 			},
 			want: "a 1: \"1\" {\"equals\":\"e\"}\n",
-			said: "a.jsonl:2:1: `where` cannot be told of the row: it has no `meta.lang`\na.jsonl:3:1: `where` cannot be told of the row: it has no `meta.lang`\n",
+			said: "a.jsonl:2:1: `where` cannot be told of the row: it has no `meta.lang`\na.jsonl:3:1: `where` cannot be told of the row: it " +
+				"has no `meta.lang`\n",
 		},
 		{
 			name: "where names a column of one table of several",
@@ -220,7 +233,8 @@ func TestData(t *testing.T) {
 		{
 			name: "files that are cases",
 			files: map[string]string{
-				"s.yaml":      "cases:\n  - dataset: \"d/*.txt\"\n    vars: {x: \"v\"}\n    name: \"{{.file}}\"\n    scorers: [{equals: \"{{.text}}\"}]\n  - {dataset: \"d/*.json\", format: file, scorers: [{equals: \"{{.text}}\"}], vars: {x: y}}\n",
+				"s.yaml": "cases:\n  - dataset: \"d/*.txt\"\n    vars: {x: \"v\"}\n    name: \"{{.file}}\"\n    scorers: [{equals: " +
+					"\"{{.text}}\"}]\n  - {dataset: \"d/*.json\", format: file, scorers: [{equals: \"{{.text}}\"}], vars: {x: y}}\n",
 				"d/b.txt":     "\ufeffB\r\n",
 				"d/sub/a.txt": "שלום",
 				"d/c.json":    "[",
@@ -230,9 +244,11 @@ func TestData(t *testing.T) {
 		{
 			name: "matrix",
 			files: map[string]string{
-				"s.yaml": "cases:\n  - name: \"m {{.x}}\"\n    each: [{x: a}, {x: b}]\n    matrix: {y: [1, 2], z: [\"long text of more than forty characters, to be cut\"]}\n    scorers: [{equals: \"{{.y}} {{.z}}\"}]\n",
+				"s.yaml": "cases:\n  - name: \"m {{.x}}\"\n    each: [{x: a}, {x: b}]\n    matrix: {y: [1, 2], z: [\"long text of more than forty " +
+					"characters, to be cut\"]}\n    scorers: [{equals: \"{{.y}} {{.z}}\"}]\n",
 			},
-			want: "m a [y=1, z=long text of more than forty characters…]: \"a\" {\"equals\":\"1 long text of more than forty characters, to be cut\"}\n" +
+			want: "m a [y=1, z=long text of more than forty characters…]: \"a\" {\"equals\":\"1 long text of more than forty characters, to be " +
+				"cut\"}\n" +
 				"m a [y=2, z=long text of more than forty characters…]: \"a\" {\"equals\":\"2 long text of more than forty characters, to be cut\"}\n" +
 				"m b [y=1, z=long text of more than forty characters…]: \"b\" {\"equals\":\"1 long text of more than forty characters, to be cut\"}\n" +
 				"m b [y=2, z=long text of more than forty characters…]: \"b\" {\"equals\":\"2 long text of more than forty characters, to be cut\"}\n",
@@ -243,13 +259,16 @@ func TestData(t *testing.T) {
 				"s.yaml": "cases:\n  - dataset: a.csv\n    name: \"{{.x}}\"\n    matrix: {y: [1, 2]}\n    scorers: [{equals: \"{{.y}}\"}]\n",
 				"a.csv":  "x\nA\nB\n",
 			},
-			want: "A [y=1]: \"A\" {\"equals\":\"1\"}\nA [y=2]: \"A\" {\"equals\":\"2\"}\nB [y=1]: \"B\" {\"equals\":\"1\"}\nB [y=2]: \"B\" {\"equals\":\"2\"}\n",
+			want: "A [y=1]: \"A\" {\"equals\":\"1\"}\nA [y=2]: \"A\" {\"equals\":\"2\"}\nB [y=1]: \"B\" {\"equals\":\"1\"}\nB [y=2]: \"B\" " +
+				"{\"equals\":\"2\"}\n",
 		},
 		{
 			name: "includes",
 			files: map[string]string{
-				"s.yaml":  "include: [a.part, b.part]\ndefaults: {vars: {v: own}, scorers: [{name: n, equals: own}]}\ncases:\n  - {name: c, vars: {x: \"1\"}, scorers: [{equals: \"{{.v}} {{.w}}\"}]}\n",
-				"a.part":  "include: b.part\ndefaults: {repeats: 2, vars: {v: a, w: a}, scorers: [{name: n, equals: a}, {name: k, equals: a}]}\ncases:\n  - {name: from a, vars: {x: a}}\n",
+				"s.yaml": "include: [a.part, b.part]\ndefaults: {vars: {v: own}, scorers: [{name: n, equals: own}]}\ncases:\n  - {name: c, vars: " +
+					"{x: \"1\"}, scorers: [{equals: \"{{.v}} {{.w}}\"}]}\n",
+				"a.part": "include: b.part\ndefaults: {repeats: 2, vars: {v: a, w: a}, scorers: [{name: n, equals: a}, {name: k, equals: " +
+					"a}]}\ncases:\n  - {name: from a, vars: {x: a}}\n",
 				"b.part":  "version: 1\ndefaults: {repeats: 5, vars: {w: b}, tags: [b]}\n",
 				"unknown": "",
 			},
@@ -351,8 +370,12 @@ func (v *vanishing) Open(name string) (fs.File, error) {
 func TestLargeFiles(t *testing.T) {
 	row := strings.Repeat("x", 1<<20) + "\n"
 	fsys := &vanishing{MapFS: fstest.MapFS{
-		"s.yaml": {Data: []byte(head + "cases: [{dataset: a.csv, scorers: [{equals: e}]}, {dataset: a.csv, name: first, limit: 1, scorers: [{equals: e}]}]\n")},
-		"a.csv":  {Data: []byte("x\n" + strings.Repeat(row, 17))},
+		"s.yaml": {
+			Data: []byte(
+				head + "cases: [{dataset: a.csv, scorers: [{equals: e}]}, {dataset: a.csv, name: first, limit: 1, scorers: [{equals: e}]}]\n",
+			),
+		},
+		"a.csv": {Data: []byte("x\n" + strings.Repeat(row, 17))},
 	}}
 	s, said := fromFS(fsys)
 	if said != "" || s.CaseCount() != 18 || s.KeepsData() || s.Err() != nil {
@@ -403,7 +426,13 @@ func TestOneNameForAllRows(t *testing.T) {
 
 // Files that are rows are kept no more than others.
 func TestManyFilesAreNotKept(t *testing.T) {
-	fsys := fstest.MapFS{"s.yaml": {Data: []byte(head + "cases: [{dataset: \"*.txt\", scorers: [{equals: e}], vars: {x: v}}, {dataset: \"*.yml\", scorers: [{equals: e}]}]\n")}}
+	fsys := fstest.MapFS{
+		"s.yaml": {
+			Data: []byte(
+				head + "cases: [{dataset: \"*.txt\", scorers: [{equals: e}], vars: {x: v}}, {dataset: \"*.yml\", scorers: [{equals: e}]}]\n",
+			),
+		},
+	}
 	megabyte := strings.Repeat("x", 1<<20)
 	for i := range 70 {
 		fsys[fmt.Sprintf("%d.txt", i)] = &fstest.MapFile{Data: []byte(megabyte)}

@@ -124,7 +124,10 @@ func (l *checker) checkExpected(c *Case, arm Arm) {
 				l.diags.Errorf(at, "", "the expected answer cannot be read: %s", err)
 			}
 			if kept[file] && !l.expected.told[at] {
-				l.diags.Errorf(at, "name a file for each, such as `snapshot: first.txt`", "another scorer of case `%s` keeps its answer in %s too", c.Name, file)
+				l.diags.Errorf(
+					at, "name a file for each, such as `snapshot: first.txt`",
+					"another scorer of case `%s` keeps its answer in %s too", c.Name, file,
+				)
 				err = errTwice
 			}
 			if err != nil {

@@ -51,7 +51,8 @@ func FuzzSafeName(f *testing.F) {
 		if a != b && got == safeName(b) {
 			t.Errorf("%q and %q both give %q", a, b, got)
 		}
-		if file := ExpectedFile("", &eval.Trial{Suite: "s", Case: a, Target: "t", Prompt: "p"}); path.Clean(file) != file || strings.Count(file, "/") != 3 {
+		if file := ExpectedFile("", &eval.Trial{Suite: "s", Case: a, Target: "t", Prompt: "p"}); path.Clean(file) != file ||
+			strings.Count(file, "/") != 3 {
 			t.Errorf("%q gives %q", a, file)
 		}
 	})

@@ -29,7 +29,14 @@ type files struct {
 }
 
 func newFiles(fsys fs.FS, suite string) *files {
-	return &files{fsys: fsys, suite: suite, texts: map[string][]byte{}, images: map[wish]stored{}, data: newData(), digests: map[string]string{}}
+	return &files{
+		fsys:    fsys,
+		suite:   suite,
+		texts:   map[string][]byte{},
+		images:  map[wish]stored{},
+		data:    newData(),
+		digests: map[string]string{},
+	}
 }
 
 // text reads a text file and remembers it.

@@ -14,7 +14,8 @@ import (
 // negative.
 func FuzzPrices(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings(), "currency: EUR\nmodels:\n  svc-pro: {input: 0.5, output: 1.5}\n", "currency: 1\nmodels: {m: {input: 1e308, output: -0}}", "currency: E\nmodels: {m: {input: .nan, output: .inf}}",
+		hostile.Strings(), "currency: EUR\nmodels:\n  svc-pro: {input: 0.5, output: 1.5}\n", "currency: 1\nmodels: {m: {input: 1e308, "+
+			"output: -0}}", "currency: E\nmodels: {m: {input: .nan, output: .inf}}",
 		"currency: E\nmodels: {m: &x {input: 0o7, output: 2147483647}, n: *x}", "currency: E\nmodels: {}", "models: [a]",
 	) {
 		f.Add([]byte(s))

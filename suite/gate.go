@@ -44,7 +44,9 @@ func (l *loader) gate(n yamlnode.Node) {
 		g.Baseline = baseline(rule)
 		l.checkGateArm(rule, g.Baseline.Arm)
 		if l.opts.Untrusted && g.Baseline.Run != "" && !l.opts.OwnBaseline {
-			rule.Map().Get("run").Errorf("name it by --baseline, or add --no-baseline", "a suite that is not trusted cannot name a run to compare with")
+			rule.Map().
+				Get("run").
+				Errorf("name it by --baseline, or add --no-baseline", "a suite that is not trusted cannot name a run to compare with")
 		}
 	}
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
@@ -185,7 +187,10 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 		v.Errorf("leave it out for the pass rate", "no metric is compared")
 	}
 	if margin == 0 && !m.Has("margin") && !m.Has("metrics") {
-		n.Errorf("`margin: 0.05` lets the pass rate be 5 points lower; there is no default, since nobody else can know what you can bear", "a comparison without a margin has no verdict")
+		n.Errorf(
+			"`margin: 0.05` lets the pass rate be 5 points lower; there is no default, since nobody else can know what you can bear",
+			"a comparison without a margin has no verdict",
+		)
 	}
 	return b
 }
@@ -211,7 +216,10 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 			name := item.Str()
 			switch {
 			case eval.IsRatio(name):
-				item.Errorf("`metrics: {pass: {margin: 0.05}, "+name+": {limit: 1.1}}`", "%s is compared as a ratio, and needs a limit of its own", name)
+				item.Errorf(
+					"`metrics: {pass: {margin: 0.05}, "+name+": {limit: 1.1}}`",
+					"%s is compared as a ratio, and needs a limit of its own", name,
+				)
 			case margin == 0:
 				item.Errorf("`margin: 0.05` beside `metrics`", "the metric has no margin")
 			case slices.ContainsFunc(out, func(g eval.MetricMargin) bool { return g.Name == name }):

@@ -28,7 +28,13 @@ func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
 	}
 	text := "version: 1\nname: s\ntargets: [{name: eyes, model: svc-pro-vision}]\nprompts:\n  - name: p\n    parts:\n" + parts +
 		"cases: [{name: c, vars: {file: wide.png}, scorers: [{contains: x}]}]\n"
-	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}, "wide.png": {Data: wide.Bytes()}, "x.heic": {Data: heic}, "huge.heic": {Data: append(heic, make([]byte, 4<<20)...)}, "half.png": {Data: wide.Bytes()[:200]}}
+	fsys := fstest.MapFS{
+		"s.yaml":    {Data: []byte(text)},
+		"wide.png":  {Data: wide.Bytes()},
+		"x.heic":    {Data: heic},
+		"huge.heic": {Data: append(heic, make([]byte, 4<<20)...)},
+		"half.png":  {Data: wide.Bytes()[:200]},
+	}
 	var diags diag.List
 	return suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags), &diags
 }
@@ -36,7 +42,10 @@ func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
 // A resized image is sent at the size that the service looks at, the same each time, and is the same case as
 // its file.
 func TestResize(t *testing.T) {
-	s, diags := pictures(t, "      - {image: \"{{.file}}\", resize: true, mimeType: image/png}\n      - {image: x.heic, resize: true}\n      - text: what is this?\n")
+	s, diags := pictures(
+		t,
+		"      - {image: \"{{.file}}\", resize: true, mimeType: image/png}\n      - {image: x.heic, resize: true}\n      - text: what is this?\n",
+	)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}

@@ -31,7 +31,10 @@ func (in *includer) visit(m yamlnode.Map, chain []string) {
 		}
 		for i, other := range chain {
 			if other == name {
-				item.Errorf("one of them does not need the other", "the files include each other in a circle: %s", strings.Join(append(chain[i:], name), " > "))
+				item.Errorf(
+					"one of them does not need the other", "the files include each other in a circle: %s",
+					strings.Join(append(chain[i:], name), " > "),
+				)
 				return
 			}
 		}

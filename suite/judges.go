@@ -93,7 +93,9 @@ func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	case name == "" && len(names) == 1:
 		return judges[0], "", ""
 	case name == "":
-		return nil, fmt.Sprintf("the suite has %d judges, and the scorer names none", len(names)), "name one by `judge`: " + strings.Join(names, ", ")
+		return nil, fmt.Sprintf(
+			"the suite has %d judges, and the scorer names none", len(names),
+		), "name one by `judge`: " + strings.Join(names, ", ")
 	}
 	if i := slices.Index(names, name); i >= 0 {
 		return judges[i], "", ""

@@ -23,19 +23,39 @@ var suiteBlock = shape.Block{
 	Keys: []shape.Key{
 		{Name: "version", Is: shape.Word("1"), Doc: "Always 1."},
 		{Name: "name", Is: aName, Doc: "The suite's name: letters, digits, `.`, `_` and `-`."},
-		{Name: "include", Is: shape.OneOrList(shape.Text), Doc: "Other files of the suite's folder whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite."},
+		{
+			Name: "include",
+			Is:   shape.OneOrList(shape.Text),
+			Doc:  "Other files of the suite's folder whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite.",
+		},
 		{Name: "description", Is: shape.Text, Doc: "What the suite is for."},
 		{Name: "tags", Is: shape.OneOrList(shape.Text), Doc: "Tags of every case, for --tag."},
-		{Name: "service", Is: serviceBlock.Shape(), Doc: "Where the service is. Each key is also a flag and an EVALRUN_* variable: flag before variable before file."},
+		{
+			Name: "service",
+			Is:   serviceBlock.Shape(),
+			Doc:  "Where the service is. Each key is also a flag and an EVALRUN_* variable: flag before variable before file.",
+		},
 		{Name: "stream", Is: shape.Bool, Doc: "Whether targets that do not say otherwise are asked for streams."},
 		{Name: "targets", Is: shape.List(targetBlock.Shape()), Doc: "Models with their settings: the things under test."},
 		{Name: "prompts", Is: shape.List(promptBlock.Shape()), Doc: "Templates for what is asked."},
 		{Name: "embedding", Is: embeddingBlock.Shape(), Doc: "The model behind the scorer `similar`."},
 		{Name: "judges", Is: shape.Filled(judgeBlock.Shape()), Doc: "Models that the scorer `judge` asks for verdicts. They are not under test."},
-		{Name: "scorerSets", Is: shape.Named(plainName.String(), shape.Filled(scorerItem)), Doc: "Named lists of scorers, for `- use: NAME` in a list of scorers."},
-		{Name: "defaults", Is: defaultsBlock.Shape(), Doc: "Merged into every case. A case's own value wins; scorers add up, and one of the same name replaces."},
+		{
+			Name: "scorerSets",
+			Is:   shape.Named(plainName.String(), shape.Filled(scorerItem)),
+			Doc:  "Named lists of scorers, for `- use: NAME` in a list of scorers.",
+		},
+		{
+			Name: "defaults",
+			Is:   defaultsBlock.Shape(),
+			Doc:  "Merged into every case. A case's own value wins; scorers add up, and one of the same name replaces.",
+		},
 		{Name: "cases", Is: shape.List(caseBlock.Shape()), Doc: "Sets of variables with what the answer must satisfy."},
-		{Name: "metrics", Is: shape.Some(shape.Named(plainName.String(), shape.Text)), Doc: "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`."},
+		{
+			Name: "metrics",
+			Is:   shape.Some(shape.Named(plainName.String(), shape.Text)),
+			Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
+		},
 		{Name: "limits", Is: limitsBlock.Shape(), Doc: "How fast and how much is asked."},
 		{Name: "prices", Is: shape.Text, Doc: "A price list, a YAML file of the suite's folder."},
 		{Name: "gate", Is: shape.Some(gateBlock.Shape()), Doc: "The rules that turn outcomes and verdicts into an exit code."},
@@ -43,7 +63,18 @@ var suiteBlock = shape.Block{
 }
 
 // partBlock is a file that another includes. What a run is, where it goes and what it may cost is the business of the suite alone.
-var partBlock = suiteBlock.Only("version", "name", "description", "include", "targets", "prompts", "judges", "scorerSets", "defaults", "cases")
+var partBlock = suiteBlock.Only(
+	"version",
+	"name",
+	"description",
+	"include",
+	"targets",
+	"prompts",
+	"judges",
+	"scorerSets",
+	"defaults",
+	"cases",
+)
 
 var (
 	// fromEnvironment is a text of the service block that names a variable of the environment.
@@ -53,9 +84,21 @@ var (
 
 var serviceBlock = shape.Block{Keys: []shape.Key{
 	{Name: "baseUrl", Is: webAddress, Doc: "Where the service is, without the version: https://..."},
-	{Name: "apiVersion", Is: shape.Either(shape.Word(eval.APIVersions...), fromEnvironment), Doc: "The version of the interface; v1 when not given."},
-	{Name: "headerPrefix", Is: shape.Either(shape.Matching(HeaderPrefix.String()), fromEnvironment), Doc: "The beginning of the service's header names: x-svc gives x-svc-api-key."},
-	{Name: "auth", Is: shape.Either(shape.Word(AuthKinds...), fromEnvironment), Doc: "How to authenticate: a key in a header (apiKey, the default) or in the query, or oauth. The key itself stands in EVALRUN_API_KEY."},
+	{
+		Name: "apiVersion",
+		Is:   shape.Either(shape.Word(eval.APIVersions...), fromEnvironment),
+		Doc:  "The version of the interface; v1 when not given.",
+	},
+	{
+		Name: "headerPrefix",
+		Is:   shape.Either(shape.Matching(HeaderPrefix.String()), fromEnvironment),
+		Doc:  "The beginning of the service's header names: x-svc gives x-svc-api-key.",
+	},
+	{
+		Name: "auth",
+		Is:   shape.Either(shape.Word(AuthKinds...), fromEnvironment),
+		Doc:  "How to authenticate: a key in a header (apiKey, the default) or in the query, or oauth. The key itself stands in EVALRUN_API_KEY.",
+	},
 	{Name: "project", Is: shape.Either(shape.Matching(Project.String()), fromEnvironment), Doc: "The cloud project that pays, with oauth."},
 	{Name: "authScopeBase", Is: webAddress, Doc: "The beginning of the scopes' identifiers, for `evalrun auth login`."},
 }}
@@ -147,17 +190,39 @@ var embeddingBlock = shape.Block{
 
 // Keys that cases and defaults share.
 var (
-	caseVars       = shape.Key{Name: "vars", Is: shape.Map(shape.Any), Doc: "Variables for templates: texts as they are written, lists and mappings."}
-	caseTags       = shape.Key{Name: "tags", Is: shape.OneOrList(shape.Text), Doc: "For --tag."}
-	caseArms       = shape.Key{Name: "arms", Is: globList, Doc: "Globs of the arms (`target/prompt`) that are asked; all when not given."}
-	caseCluster    = shape.Key{Name: "cluster", Is: shape.Text, Doc: "Cases of the same cluster are not independent of each other, which verdicts take into account."}
-	caseRepeats    = shape.Key{Name: "repeats", Is: shape.Templates(shape.Int(1, MaxRepeats)), Doc: "How often each arm is asked; 1 when not given."}
-	caseThreshold  = shape.Key{Name: "threshold", Is: shape.Templates(share), Doc: "The weighted mean of the scores from which a trial passes. Without it every scorer must pass."}
-	caseQuarantine = shape.Key{Name: "quarantine", Is: quarantineBlock.Shape(), Doc: "Why the case does not count in the gate, and until when."}
-	caseScorers    = shape.Key{Name: "scorers", Is: shape.Ref("scorers"), Doc: "What the answer must satisfy."}
+	caseVars = shape.Key{
+		Name: "vars",
+		Is:   shape.Map(shape.Any),
+		Doc:  "Variables for templates: texts as they are written, lists and mappings.",
+	}
+	caseTags    = shape.Key{Name: "tags", Is: shape.OneOrList(shape.Text), Doc: "For --tag."}
+	caseArms    = shape.Key{Name: "arms", Is: globList, Doc: "Globs of the arms (`target/prompt`) that are asked; all when not given."}
+	caseCluster = shape.Key{
+		Name: "cluster",
+		Is:   shape.Text,
+		Doc:  "Cases of the same cluster are not independent of each other, which verdicts take into account.",
+	}
+	caseRepeats = shape.Key{
+		Name: "repeats",
+		Is:   shape.Templates(shape.Int(1, MaxRepeats)),
+		Doc:  "How often each arm is asked; 1 when not given.",
+	}
+	caseThreshold = shape.Key{
+		Name: "threshold",
+		Is:   shape.Templates(share),
+		Doc:  "The weighted mean of the scores from which a trial passes. Without it every scorer must pass.",
+	}
+	caseQuarantine = shape.Key{
+		Name: "quarantine",
+		Is:   quarantineBlock.Shape(),
+		Doc:  "Why the case does not count in the gate, and until when.",
+	}
+	caseScorers = shape.Key{Name: "scorers", Is: shape.Ref("scorers"), Doc: "What the answer must satisfy."}
 )
 
-var defaultsBlock = shape.Block{Keys: []shape.Key{caseRepeats, caseVars, caseTags, caseArms, caseCluster, caseThreshold, caseQuarantine, caseScorers}}
+var defaultsBlock = shape.Block{
+	Keys: []shape.Key{caseRepeats, caseVars, caseTags, caseArms, caseCluster, caseThreshold, caseQuarantine, caseScorers},
+}
 
 var caseBlock = shape.Block{
 	Some: []string{"name", "dataset"},
@@ -167,7 +232,11 @@ var caseBlock = shape.Block{
 		{Name: "id", Is: shape.Text, Doc: "What makes the case the same in another run; a hash of its variables and images when not given."},
 		{Name: "inheritScorers", Is: shape.Bool, Doc: "false: the scorers of the defaults do not apply."},
 		{Name: "each", Is: shape.Filled(shape.Map(shape.Any)), Doc: "A list of sets of variables, each of which makes a case."},
-		{Name: "matrix", Is: shape.Some(shape.Map(shape.Filled(shape.Any))), Doc: "Variables with lists of values, whose combinations make a case each."},
+		{
+			Name: "matrix",
+			Is:   shape.Some(shape.Map(shape.Filled(shape.Any))),
+			Doc:  "Variables with lists of values, whose combinations make a case each.",
+		},
 	}, datasetKeys...),
 }
 
@@ -210,7 +279,11 @@ var limitsBlock = shape.Block{Keys: []shape.Key{
 	{Name: "budget", Is: budgetBlock.Shape(), Doc: "Where the run stops."},
 	{Name: "timeout", Is: shape.Duration, Doc: "Of one attempt, body included; 60s when not given."},
 	{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a request is tried; 5 when not given."},
-	{Name: "countTokens", Is: shape.Word(CountAlways, CountAuto, CountNever), Doc: "When the service is asked how many tokens a prompt has; auto when not given."},
+	{
+		Name: "countTokens",
+		Is:   shape.Word(CountAlways, CountAuto, CountNever),
+		Doc:  "When the service is asked how many tokens a prompt has; auto when not given.",
+	},
 	{Name: "models", Is: shape.Named(modelID.String(), modelLimits.Shape()), Doc: "Limits of single models."},
 }}
 
@@ -251,15 +324,27 @@ var baselineBlock = shape.Block{
 		{Name: "arm", Is: shape.Text, Doc: "An arm of this run, `target/prompt`."},
 		{Name: "margin", Is: share, Doc: "How much worse is still not worse, a difference of rates. There is no default."},
 		{Name: "alpha", Is: shape.Number(0, MaxAlpha), Doc: "How often a verdict may be wrong."},
-		{Name: "onInconclusive", Is: shape.Word(eval.OnFail, eval.OnWarn, eval.OnPass), Doc: "What an inconclusive comparison makes of the gate; fail when not given."},
-		{Name: "metrics", Is: shape.Either(shape.Filled(shape.Text), shape.Some(shape.Map(shape.Either(marginBlock.Shape(), ratioBlock.Shape())))), Doc: "The metrics that are compared: a list of names, or a margin (of latency and tokens a limit) for each. The pass rate when not given."},
+		{
+			Name: "onInconclusive",
+			Is:   shape.Word(eval.OnFail, eval.OnWarn, eval.OnPass),
+			Doc:  "What an inconclusive comparison makes of the gate; fail when not given.",
+		},
+		{
+			Name: "metrics",
+			Is:   shape.Either(shape.Filled(shape.Text), shape.Some(shape.Map(shape.Either(marginBlock.Shape(), ratioBlock.Shape())))),
+			Doc: "The metrics that are compared: a list of names, or a margin (of latency and tokens a limit) for each. The pass rate when not " +
+				"given.",
+		},
 		{Name: "stopEarly", Is: shape.Bool, Doc: "Whether the run ends as soon as the verdict is known."},
 	},
 }
 
 var (
 	marginBlock = shape.Block{Keys: []shape.Key{{Name: "margin", Is: share, Doc: "The margin of this metric."}}}
-	ratioBlock  = shape.Block{Need: []string{"limit"}, Keys: []shape.Key{{Name: "limit", Is: shape.Number(0, 100), Doc: "How many times as much is still not worse, such as 1.1."}}}
+	ratioBlock  = shape.Block{
+		Need: []string{"limit"},
+		Keys: []shape.Key{{Name: "limit", Is: shape.Number(0, 100), Doc: "How many times as much is still not worse, such as 1.1."}},
+	}
 )
 
 var pricesBlock = shape.Block{
@@ -275,7 +360,11 @@ var priceBlock = shape.Block{
 	Keys: []shape.Key{
 		{Name: "input", Is: shape.Number(0, math.MaxInt32), Doc: "Per million tokens of prompts."},
 		{Name: "output", Is: shape.Number(0, math.MaxInt32), Doc: "Per million tokens of answers."},
-		{Name: "cached", Is: shape.Number(0, math.MaxInt32), Doc: "Per million tokens of prompts that the service had in a cache; the price of input when not given."},
+		{
+			Name: "cached",
+			Is:   shape.Number(0, math.MaxInt32),
+			Doc:  "Per million tokens of prompts that the service had in a cache; the price of input when not given.",
+		},
 	},
 }
 

@@ -58,12 +58,21 @@ func (l *loader) checkTurns(c *Case, arm Arm) {
 			case slices.Contains(l.broken, p):
 			case t.Number == 0:
 				if !slices.ContainsFunc(l.arms, func(a Arm) bool { return a.Matches(sc.Arms) && a.Prompt.Live }) {
-					l.diags.Errorf(t.Pos, "add `live: true` to a prompt with turns, or remove `turn`", "no arm of this scorer is a live chat, so that there are no turns to choose from")
+					l.diags.Errorf(
+						t.Pos, "add `live: true` to a prompt with turns, or remove `turn`",
+						"no arm of this scorer is a live chat, so that there are no turns to choose from",
+					)
 				}
 			case !p.Live:
-				l.diags.Errorf(t.Pos, "narrow `arms` of the scorer, or add `live: true` to the prompt", "the prompt `%s` is no live chat, so that it has no turn %d", name, t.Number)
+				l.diags.Errorf(
+					t.Pos, "narrow `arms` of the scorer, or add `live: true` to the prompt",
+					"the prompt `%s` is no live chat, so that it has no turn %d", name, t.Number,
+				)
 			case t.Number > len(p.turns):
-				l.diags.Errorf(t.Pos, "narrow `arms` of the scorer, or name an earlier turn", "the live chat `%s` has %s, and this names turn %d", name, diag.Count(len(p.turns), "turn"), t.Number)
+				l.diags.Errorf(
+					t.Pos, "narrow `arms` of the scorer, or name an earlier turn", "the live chat `%s` has %s, and this names turn %d",
+					name, diag.Count(len(p.turns), "turn"), t.Number,
+				)
 			}
 		}
 	}

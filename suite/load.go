@@ -105,11 +105,20 @@ func (l *loader) service(n yamlnode.Node) {
 		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", m.Get("project").Str())
 	}
 	if base := l.Service.AuthScopeBase; base != "" && !scopeBase(base) {
-		m.Get("authScopeBase").Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", m.Get("authScopeBase").Str())
+		m.Get("authScopeBase").
+			Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", m.Get("authScopeBase").Str())
 	}
 	if u := l.Service.BaseURL; u != "" {
 		if problem := CheckBaseURL(u); problem != "" && strings.ContainsAny(u, "@?#") { // a password or a key
-			l.diags.Add(diag.Diagnostic{Severity: diag.Error, Pos: m.Get("baseUrl").Pos(), Message: problem, Hint: "a key belongs in EVALRUN_API_KEY", Private: true})
+			l.diags.Add(
+				diag.Diagnostic{
+					Severity: diag.Error,
+					Pos:      m.Get("baseUrl").Pos(),
+					Message:  problem,
+					Hint:     "a key belongs in EVALRUN_API_KEY",
+					Private:  true,
+				},
+			)
 		} else if problem != "" {
 			m.Get("baseUrl").Errorf("", "%s", problem)
 		} else if PlainHTTP(u) {

@@ -44,8 +44,20 @@ func TestDerivedMetrics(t *testing.T) {
 func derived(t *testing.T, text string) *suite.Metric {
 	t.Helper()
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
-		"      - {contains: x, name: precision}\n      - {contains: x, name: recall}\n      - {contains: x, name: two-words}\nmetrics:\n  f1: '" + text + "'\n")}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(
+		fstest.MapFS{
+			"s.yaml": {
+				Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
+					"      - {contains: x, name: precision}\n      - {contains: x, name: recall}\n      - {contains: x, name: two-words}\nmetrics:\n  " +
+					"f1: '" + text + "'\n"),
+			},
+		},
+		"s.yaml",
+		"s.yaml",
+		scorers.Builtin(),
+		suite.Options{},
+		&diags,
+	)
 	if err := diags.Err(); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -55,8 +67,22 @@ func derived(t *testing.T, text string) *suite.Metric {
 // Names that are templates are known only when a case is judged.
 func TestDerivedFromTemplates(t *testing.T) {
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    vars: {n: tone}\n    scorers:\n" +
-		"      - {contains: x, name: '{{.n}}'}\nmetrics: {half: tone / 2}\n")}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(
+		fstest.MapFS{
+			"s.yaml": {
+				Data: []byte(
+					"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    vars: {n: tone}\n   " +
+						" scorers:\n" +
+						"      - {contains: x, name: '{{.n}}'}\nmetrics: {half: tone / 2}\n",
+				),
+			},
+		},
+		"s.yaml",
+		"s.yaml",
+		scorers.Builtin(),
+		suite.Options{},
+		&diags,
+	)
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,8 @@ func (l *loader) turns(m yamlnode.Map) []turn {
 		case 0:
 			m.Errorf("", "a prompt needs one of text, file, turns and parts")
 		default:
-			m.Key(given[1]).Errorf("keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "))
+			m.Key(given[1]).
+				Errorf("keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "))
 		}
 		return nil
 	}

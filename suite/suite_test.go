@@ -30,7 +30,10 @@ func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 	}
 	t.Cleanup(func() { root.Close() })
 	var diags diag.List
-	s := suite.Load(root.FS(), filepath.Base(path), filepath.Base(path), scorers.Builtin(), suite.Options{Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}, &diags)
+	s := suite.Load(
+		root.FS(), filepath.Base(path), filepath.Base(path), scorers.Builtin(),
+		suite.Options{Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}, &diags,
+	)
 	var b bytes.Buffer
 	source := func(file string) []byte {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))
@@ -129,7 +132,8 @@ func TestProductExample(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, parts: [{image: \"%s\"}, {text: x}]}]\ncases: [{name: c, scorers: [{contains: x}]}]\n"
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, parts: [{image: \"%s\"}, {text: x}]}]\ncases: " +
+		"[{name: c, scorers: [{contains: x}]}]\n"
 	for _, dir := range []string{"testdata/images", "testdata/unsupported"} {
 		files, _ := filepath.Glob(dir + "/*")
 		for _, file := range files {
@@ -167,7 +171,12 @@ func TestPromptLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	suiteText := func(parts string) []byte {
-		return fmt.Appendf(nil, "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, parts: [%s{text: x}]}]\ncases: [{name: c, scorers: [{contains: x}]}]\n", parts)
+		return fmt.Appendf(
+			nil,
+			"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, parts: [%s{text: x}]}]\ncases: [{name: c, scorers: "+
+				"[{contains: x}]}]\n",
+			parts,
+		)
 	}
 	big := append(bytes.Clone(png), make([]byte, 3_200_000)...)
 	for name, test := range map[string]struct {
@@ -264,7 +273,8 @@ cases:
 
 // Mistakes that were once taken in silence.
 func TestMistakesAreTold(t *testing.T) {
-	head := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {vars: {q: x, e: \"\"}, scorers: [{contains: x}]}\n"
+	head := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {vars: {q: x, e: " +
+		"\"\"}, scorers: [{contains: x}]}\n"
 	for cases, want := range map[string]string{
 		"cases: [{name: {{.q}}}]":                     "quote a text that begins with",
 		"cases: [{name: [a]}]":                        "expected a text",
@@ -304,7 +314,8 @@ func TestPlacesInsideScalars(t *testing.T) {
 		"text: |\n      kept\n        words {{.x}}": "7:17",
 		"text: |2\n      kept {{.y}}\n      {{.x}}": "7:9",
 	} {
-		src := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts:\n  - " + text + "\n    name: p\ncases: [{name: c, vars: {y: y}, scorers: [{contains: x}]}]\n"
+		src := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts:\n  - " + text + "\n    name: p\ncases: [{name: c, vars: {y: " +
+			"y}, scorers: [{contains: x}]}]\n"
 		_, diags := fromText(src, suite.Options{})
 		var got []string
 		for _, d := range diags.Sorted() {
@@ -317,7 +328,8 @@ func TestPlacesInsideScalars(t *testing.T) {
 }
 
 func TestServiceVariables(t *testing.T) {
-	text := "version: 1\nname: s\nservice: {baseUrl: \"%s\"}\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases: [{name: c, scorers: [{contains: x}]}]\n"
+	text := "version: 1\nname: s\nservice: {baseUrl: \"%s\"}\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases: " +
+		"[{name: c, scorers: [{contains: x}]}]\n"
 	getenv := func(name string) string {
 		return map[string]string{"EVALRUN_HOST": "svc.invalid", "HOME": "/secret"}[name]
 	}

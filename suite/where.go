@@ -52,7 +52,10 @@ func (f *filter) takes(r *row) (bool, error) {
 	}
 	for _, read := range f.program.Reads() {
 		if !read.Optional && lacks(r.vars, read.Path) {
-			return false, &expression.Error{Message: fmt.Sprintf("it has no `%s`", read), Hint: fmt.Sprintf("`%s ?? \"\"` is the empty text where there is none", read)}
+			return false, &expression.Error{
+				Message: fmt.Sprintf("it has no `%s`", read),
+				Hint:    fmt.Sprintf("`%s ?? \"\"` is the empty text where there is none", read),
+			}
 		}
 	}
 	out, err := f.program.Run(r.vars.Plain())

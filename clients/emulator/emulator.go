@@ -66,7 +66,13 @@ func New(opts Options) *Emulator {
 	if opts.Script == nil {
 		opts.Script = &Script{}
 	}
-	e := &Emulator{opts: opts, auth: newAuthServer(opts.Consent, opts.TokenLifetime, opts.Project), mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
+	e := &Emulator{
+		opts:   opts,
+		auth:   newAuthServer(opts.Consent, opts.TokenLifetime, opts.Project),
+		mux:    http.NewServeMux(),
+		served: map[string]*atomic.Int64{},
+		stop:   make(chan struct{}),
+	}
 	for _, m := range eval.NamedModels() {
 		m.Description = "No model is behind this name: evalrun's emulator answers from a script."
 		e.models = append(e.models, m)
@@ -198,9 +204,19 @@ func (e *Emulator) checkKey(r *http.Request) *problem {
 	key := cmp.Or(r.Header.Get(e.opts.HeaderPrefix+"-api-key"), r.URL.Query().Get("key"))
 	switch {
 	case key == "":
-		return &problem{http.StatusForbidden, "PERMISSION_DENIED", "the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key", ""}
+		return &problem{
+			http.StatusForbidden,
+			"PERMISSION_DENIED",
+			"the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key",
+			"",
+		}
 	case e.opts.Key != "" && key != e.opts.Key:
-		return &problem{http.StatusBadRequest, "INVALID_ARGUMENT", "the API key is not valid", "API_KEY_INVALID"} // as services of this family say it
+		return &problem{
+			http.StatusBadRequest,
+			"INVALID_ARGUMENT",
+			"the API key is not valid",
+			"API_KEY_INVALID",
+		} // as services of this family say it
 	}
 	return nil
 }
@@ -210,9 +226,19 @@ func (e *Emulator) checkToken(token, project string) *problem {
 	case !e.auth.good(token):
 		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the access token is not valid, or not any more", "ACCESS_TOKEN_EXPIRED"}
 	case project == "":
-		return &problem{http.StatusForbidden, "PERMISSION_DENIED", "the request names no project: send the header " + e.opts.HeaderPrefix + "-user-project", "USER_PROJECT_MISSING"}
+		return &problem{
+			http.StatusForbidden,
+			"PERMISSION_DENIED",
+			"the request names no project: send the header " + e.opts.HeaderPrefix + "-user-project",
+			"USER_PROJECT_MISSING",
+		}
 	case e.opts.Project != "" && project != e.opts.Project:
-		return &problem{http.StatusForbidden, "PERMISSION_DENIED", "the API has not been used in project " + project + " before or it is disabled", "SERVICE_DISABLED"}
+		return &problem{
+			http.StatusForbidden,
+			"PERMISSION_DENIED",
+			"the API has not been used in project " + project + " before or it is disabled",
+			"SERVICE_DISABLED",
+		}
 	}
 	return nil
 }
@@ -289,7 +315,8 @@ func (e *Emulator) model(id string) *eval.Model {
 // anyModel is a model of which nothing is known but its name.
 func anyModel(id string) *eval.Model {
 	return &eval.Model{
-		Name: "models/" + id, Version: "001", DisplayName: id, Description: "No model is behind this name: evalrun's emulator answers from a script.",
+		Name: "models/" + id, Version: "001", DisplayName: id, Description: "No model is behind this name: evalrun's emulator answers from a " +
+			"script.",
 		InputTokenLimit: 1 << 20, OutputTokenLimit: 1 << 16,
 		SupportedGenerationMethods: []string{eval.MethodGenerate, eval.MethodCountTokens, eval.MethodEmbed},
 	}

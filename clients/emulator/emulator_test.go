@@ -231,7 +231,8 @@ rules:
 		text("{{.prompt}}"):           `"text":"{{.prompt}}"`, // what comes in is data
 		`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"user","parts":[{"text":"c"}]}]}`: `turn 3`,
 	} {
-		if _, got, _ := post(t, server, pro, body); !strings.Contains(got, want) || !strings.Contains(got, `"usageMetadata":{"promptTokenCount":`) {
+		if _, got, _ := post(t, server, pro, body); !strings.Contains(got, want) ||
+			!strings.Contains(got, `"usageMetadata":{"promptTokenCount":`) {
 			t.Errorf("%s: %s", body, got)
 		}
 	}

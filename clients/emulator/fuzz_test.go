@@ -18,9 +18,12 @@ import (
 func FuzzScript(f *testing.F) {
 	f.Add(string(demo), "hello")
 	for _, s := range append(
-		hostile.Strings(), "rules:\n  - match: {text: '*x*', regex: '(a)|b', model: 'svc-*', turns: 1, image: false}\n    reply: '{{index .groups 1}} {{.prompt}}'\n    latency: {p50: 1ms, p99: 2540400h}\n",
-		"usage: true\nrules:\n  - replies: [{text: a, weight: 1e-9}, {text: '{{.model}}'}]\n    stream: {chunks: 3, gap: 1ms}\n    faults: [{status: 429, retryAfter: 2s, rate: 0.5}, {malformed: html, first: 2, after: 1}]\n",
-		"rules: [{finishReason: SAFETY, safetyRatings: [{category: C, probability: HIGH}], blockReason: X}]", "rules: [{reply: '{{range .groups}}{{.}}{{end}}'}]", "rules: [null, {}, {reply: ''}]",
+		hostile.Strings(), "rules:\n  - match: {text: '*x*', regex: '(a)|b', model: 'svc-*', turns: 1, image: false}\n    reply: '{{index "+
+			".groups 1}} {{.prompt}}'\n    latency: {p50: 1ms, p99: 2540400h}\n",
+		"usage: true\nrules:\n  - replies: [{text: a, weight: 1e-9}, {text: '{{.model}}'}]\n    stream: {chunks: 3, gap: 1ms}\n    faults: "+
+			"[{status: 429, retryAfter: 2s, rate: 0.5}, {malformed: html, first: 2, after: 1}]\n",
+		"rules: [{finishReason: SAFETY, safetyRatings: [{category: C, probability: HIGH}], blockReason: X}]", "rules: [{reply: '{{range "+
+			".groups}}{{.}}{{end}}'}]", "rules: [null, {}, {reply: ''}]",
 	) {
 		f.Add(s, s)
 	}
@@ -73,8 +76,10 @@ func FuzzCut(f *testing.F) {
 // FuzzMethods holds that each of the methods answers whatever comes with JSON: an answer, or an error of the client's.
 func FuzzMethods(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings(), `{"content":{"parts":[{"text":"x"}]},"taskType":1}`, `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"x"}]}}]}`,
-		`{"generateContentRequest":{"contents":[]}}`, `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"!"}}]}],"generation_config":{"top_k":"3","temperature":-0}}`,
+		hostile.Strings(), `{"content":{"parts":[{"text":"x"}]},"taskType":1}`,
+		`{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"x"}]}}]}`,
+		`{"generateContentRequest":{"contents":[]}}`,
+		`{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"!"}}]}],"generation_config":{"top_k":"3","temperature":-0}}`,
 	) {
 		f.Add(s)
 		f.Add(text(s))
@@ -109,7 +114,8 @@ func FuzzLogin(f *testing.F) {
 		e.ServeHTTP(w, r)
 		if to := w.Header().Get("Location"); to != "" {
 			u, err := url.Parse(to)
-			if err != nil || u.Scheme != "http" || u.Hostname() != "127.0.0.1" && u.Hostname() != "localhost" && u.Hostname() != "::1" || strings.ContainsAny(to, "\r\n") {
+			if err != nil || u.Scheme != "http" || u.Hostname() != "127.0.0.1" && u.Hostname() != "localhost" && u.Hostname() != "::1" ||
+				strings.ContainsAny(to, "\r\n") {
 				t.Errorf("redirected to %q: %v", to, err)
 			}
 		} else if id := r.URL.Query().Get("client_id"); strings.Contains(id, "<") && strings.Contains(w.Body.String(), "There is no client "+id) {

@@ -10,9 +10,17 @@ import (
 // The tables of keys of a script: what reads it knows the keys from here, and so does the JSON Schema.
 
 var scriptBlock = shape.Block{Keys: []shape.Key{
-	{Name: "rules", Is: shape.List(ruleBlock.Shape()), Doc: "The first rule that matches answers; without a match comes a deterministic echo."},
+	{
+		Name: "rules",
+		Is:   shape.List(ruleBlock.Shape()),
+		Doc:  "The first rule that matches answers; without a match comes a deterministic echo.",
+	},
 	{Name: "usage", Is: shape.Bool, Doc: "Whether answers carry usageMetadata."},
-	{Name: "unknownFields", Is: shape.Number(0, 1), Doc: "The share of answers that are indented and carry fields that the specification does not name."},
+	{
+		Name: "unknownFields",
+		Is:   shape.Number(0, 1),
+		Doc:  "The share of answers that are indented and carry fields that the specification does not name.",
+	},
 }}
 
 var ruleBlock = shape.Block{Keys: []shape.Key{
@@ -46,7 +54,10 @@ var replyBlock = shape.Block{
 
 var ratingBlock = shape.Block{
 	Need: []string{"category", "probability"},
-	Keys: []shape.Key{{Name: "category", Is: shape.Suggesting(eval.Categories...)}, {Name: "probability", Is: shape.Suggesting(eval.Probabilities...)}},
+	Keys: []shape.Key{
+		{Name: "category", Is: shape.Suggesting(eval.Categories...)},
+		{Name: "probability", Is: shape.Suggesting(eval.Probabilities...)},
+	},
 }
 
 var streamBlock = shape.Block{Keys: []shape.Key{
@@ -56,7 +67,10 @@ var streamBlock = shape.Block{Keys: []shape.Key{
 
 var latencyBlock = shape.Block{
 	Need: []string{"p50", "p99"},
-	Keys: []shape.Key{{Name: "p50", Is: shape.Duration, Doc: "The median."}, {Name: "p99", Is: shape.Duration, Doc: "What one answer in a hundred exceeds."}},
+	Keys: []shape.Key{
+		{Name: "p50", Is: shape.Duration, Doc: "The median."},
+		{Name: "p99", Is: shape.Duration, Doc: "What one answer in a hundred exceeds."},
+	},
 }
 
 var malformations = []string{"json", "html", "empty", "type", "none", "error"}

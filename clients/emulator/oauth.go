@@ -116,7 +116,13 @@ func newToken(prefix string) string {
 // else to whoever is redirected to.
 func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	g := &grant{redirect: q.Get("redirect_uri"), challenge: q.Get("code_challenge"), state: q.Get("state"), scope: q.Get("scope"), made: time.Now()}
+	g := &grant{
+		redirect:  q.Get("redirect_uri"),
+		challenge: q.Get("code_challenge"),
+		state:     q.Get("state"),
+		scope:     q.Get("scope"),
+		made:      time.Now(),
+	}
 	switch {
 	case q.Get("client_id") != oauthClient:
 		page(w, http.StatusUnauthorized, "There is no client "+q.Get("client_id")+" here.", "")

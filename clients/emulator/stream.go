@@ -84,7 +84,14 @@ func (s *streamWriter) end() {
 }
 
 // stream sends the chunks of an answer, or misbehaves in the middle of it.
-func (e *Emulator) stream(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, answer []wireResponse, encode func(wireResponse) []byte) {
+func (e *Emulator) stream(
+	w http.ResponseWriter,
+	r *http.Request,
+	rule *rule,
+	f *fault,
+	answer []wireResponse,
+	encode func(wireResponse) []byte,
+) {
 	s := newStreamWriter(w, framingOf(r))
 	chunks := encodeChunks(answer, func(c wireResponse) []byte { return s.fit(encode(c)) })
 	stopAt := len(chunks)

@@ -44,7 +44,11 @@ func texts(t *testing.T, body string) (out []string, chunks []wireResponse) {
 
 // Both forms carry the same chunks, which join to the whole answer.
 func TestStreams(t *testing.T) {
-	server := serve(t, "usage: true\nrules: [{match: {text: even}, reply: abcdé, stream: {chunks: 3}}, {match: {text: blocked}, blockReason: SAFETY}]", nil)
+	server := serve(
+		t,
+		"usage: true\nrules: [{match: {text: even}, reply: abcdé, stream: {chunks: 3}}, {match: {text: blocked}, blockReason: SAFETY}]",
+		nil,
+	)
 	long := strings.Repeat("word ", 20) + "end"
 	for path, contentType := range map[string]string{proStream: "application/json; charset=UTF-8", proStream + "?alt=sse": "text/event-stream"} {
 		status, body, header := post(t, server, path, text(long))
@@ -59,7 +63,8 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		_, body, _ = post(t, server, path, `{"contents":[{"parts":[{"text":"even"}]}],"generationConfig":{"candidateCount":2}}`)
-		if got, chunks := texts(t, body); len(chunks) != 3 || strings.Join(got, "|") != "ab|ab|cd|cd|é|é" && strings.Join(got, "|") != "ab|ab|c|c|dé|dé" {
+		if got, chunks := texts(t, body); len(chunks) != 3 ||
+			strings.Join(got, "|") != "ab|ab|cd|cd|é|é" && strings.Join(got, "|") != "ab|ab|c|c|dé|dé" {
 			t.Errorf("%s: %q", path, got)
 		}
 		_, body, _ = post(t, server, path, `{"contents":[{"parts":[{"text":"blocked"}]}]}`)
@@ -153,7 +158,8 @@ func TestEmbeddings(t *testing.T) {
 		t.Error("the order is not that of the requests")
 	}
 	for body, want := range map[string]string{
-		of(""): "the text is empty", of(strings.Repeat("x", 4*2048+1)): "takes at most 2048", `{}`: "content.parts is required", `x`: "not the JSON",
+		of(""): "the text is empty", of(strings.Repeat("x", 4*2048+1)): "takes at most 2048", `{}`: "content.parts is required",
+		`x`: "not the JSON",
 		`{"model":"models/other","content":{"parts":[{"text":"x"}]}}`:                                    "another one than that of the path",
 		`{"content":{"parts":[{"inline_data":{"mime_type":"image/png","data":"AA=="}}]}}`:                "only text",
 		`{"model":"models/embedding-001","content":{"parts":[{"text":"a"},{"inlineData":{"data":""}}]}}`: "only text",
@@ -298,7 +304,12 @@ func TestBearerTokens(t *testing.T) {
 		return resp.StatusCode, a, string(raw)
 	}
 	exchange := func(change url.Values) (int, tokenAnswer, string) {
-		form := url.Values{"grant_type": {"authorization_code"}, "code": {code(nil).Query().Get("code")}, "redirect_uri": {"http://127.0.0.1:1/cb"}, "code_verifier": {verifier}}
+		form := url.Values{
+			"grant_type":    {"authorization_code"},
+			"code":          {code(nil).Query().Get("code")},
+			"redirect_uri":  {"http://127.0.0.1:1/cb"},
+			"code_verifier": {verifier},
+		}
 		for k, v := range change {
 			form[k] = v
 		}
@@ -308,8 +319,11 @@ func TestBearerTokens(t *testing.T) {
 		change url.Values
 		want   string
 	}{
-		"verifier": {url.Values{"code_verifier": {"wrong"}}, "invalid_grant"}, "redirect": {url.Values{"redirect_uri": {"http://127.0.0.1:2/cb"}}, "invalid_grant"},
-		"code": {url.Values{"code": {"made up"}}, "invalid_grant"}, "secret": {url.Values{"client_secret": {"x"}}, "invalid_client"}, "type": {url.Values{"grant_type": {"password"}}, "unsupported_grant_type"},
+		"verifier": {url.Values{"code_verifier": {"wrong"}}, "invalid_grant"},
+		"redirect": {url.Values{"redirect_uri": {"http://127.0.0.1:2/cb"}}, "invalid_grant"},
+		"code":     {url.Values{"code": {"made up"}}, "invalid_grant"},
+		"secret":   {url.Values{"client_secret": {"x"}}, "invalid_client"},
+		"type":     {url.Values{"grant_type": {"password"}}, "unsupported_grant_type"},
 	} {
 		if status, _, raw := exchange(test.change); status < 400 || !strings.Contains(raw, test.want) {
 			t.Errorf("%s: %d %s", name, status, raw)
@@ -323,7 +337,9 @@ func TestBearerTokens(t *testing.T) {
 		status, _ := get(t, server.URL+"/v1/models", http.Header{"Authorization": {"Bearer " + token}, "X-Svc-User-Project": {project}})
 		return status
 	}
-	if got := []int{list(first.AccessToken, "right"), list(first.AccessToken, "wrong"), list(first.AccessToken, ""), list("made-up", "right")}; fmt.Sprint(got) != "[200 403 403 401]" {
+	if got := []int{list(first.AccessToken, "right"), list(first.AccessToken, "wrong"), list(first.AccessToken, ""), list("made-up", "right")}; fmt.Sprint(
+		got,
+	) != "[200 403 403 401]" {
 		t.Error(got)
 	}
 	refresh := func(token string) (int, tokenAnswer, string) {
@@ -362,7 +378,11 @@ func TestTokensExpire(t *testing.T) {
 
 // Clients of this protocol spell things in ways that the specification does not show.
 func TestLiberties(t *testing.T) {
-	server := serve(t, "rules: [{match: {text: rated}, reply: shown, safetyRatings: [{category: HARM_CATEGORY_HARASSMENT, probability: MEDIUM}]}]", nil)
+	server := serve(
+		t,
+		"rules: [{match: {text: rated}, reply: shown, safetyRatings: [{category: HARM_CATEGORY_HARASSMENT, probability: MEDIUM}]}]",
+		nil,
+	)
 	turns := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"}]},{"role":"user","parts":[{"text":"d"}]}]`
 	tool := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{}}]},{"role":"function","parts":[{"functionResponse":{}},{"text":"sunny"}]}]`
 	for name, test := range map[string]struct {

@@ -65,7 +65,10 @@ func TestRequestOnTheWire(t *testing.T) {
 	call := &eval.Call{TrialID: "t", Request: eval.Request{
 		Model: "svc-pro", APIVersion: "v1beta",
 		Contents: []eval.Content{
-			{Role: "user", Parts: []eval.Part{{Text: "a <b> & \"c\"\n"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}}}},
+			{
+				Role:  "user",
+				Parts: []eval.Part{{Text: "a <b> & \"c\"\n"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}}},
+			},
 			{Role: "model", Parts: []eval.Part{{Text: "ready"}}},
 		},
 		GenerationConfig: &eval.GenerationConfig{Temperature: &zero, MaxOutputTokens: &limit, StopSequences: []string{"\n"}},
@@ -74,7 +77,8 @@ func TestRequestOnTheWire(t *testing.T) {
 	if _, err := c.Generate(context.Background(), call); err != nil {
 		t.Fatal(err)
 	}
-	if got.URL.Path != "/v1beta/models/svc-pro:generateContent" || got.Header.Get("x-brand-api-key") != canary || got.Header.Get("Content-Type") != "application/json" {
+	if got.URL.Path != "/v1beta/models/svc-pro:generateContent" || got.Header.Get("x-brand-api-key") != canary ||
+		got.Header.Get("Content-Type") != "application/json" {
 		t.Error(got.URL, got.Header)
 	}
 	if got.Header.Get(eval.TrialHeader) != "" {
@@ -89,7 +93,8 @@ func TestRequestOnTheWire(t *testing.T) {
 	if call.Timing.LatencyMs <= 0 {
 		t.Error("no latency")
 	}
-	if _, err := c.CountTokens(context.Background(), call); err == nil || !strings.HasPrefix(string(body), `{"contents":[`) || strings.Contains(string(body), "safety") {
+	if _, err := c.CountTokens(context.Background(), call); err == nil || !strings.HasPrefix(string(body), `{"contents":[`) ||
+		strings.Contains(string(body), "safety") {
 		t.Errorf("%v %s", err, body)
 	}
 }
@@ -388,8 +393,10 @@ func TestSnakeAndCamel(t *testing.T) {
 	camel := `{"candidates":[{"content":{"parts":[{"text":"a \"safety_ratings\": x"}]},"finishReason":"STOP","safetyRatings":[{"category":"C","probability":"LOW"}],"index":1},{"content":{"parts":[{"text":"first"}]},"index":0}],` +
 		`"promptFeedback":{"blockReason":"X"},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v","surprise":{"x":[1]}}`
 	snake := strings.NewReplacer(`"finishReason":`, `"finish_reason" : `, `"safetyRatings":`, `"safety_ratings":`, `"promptFeedback":`, `"prompt_feedback":`, `"blockReason":`, `"block_reason":`,
-		`"usageMetadata":`, `"usage_metadata":`, `"promptTokenCount":`, `"prompt_token_count":`, `"candidatesTokenCount":`, `"candidates_token_count":`,
-		`"totalTokenCount":`, `"total_token_count":`, `"modelVersion":`, `"model_version":`).Replace(camel)
+		`"usageMetadata":`, `"usage_metadata":`, `"promptTokenCount":`, `"prompt_token_count":`, `"candidatesTokenCount":`,
+		`"candidates_token_count":`,
+		`"totalTokenCount":`, `"total_token_count":`, `"modelVersion":`, `"model_version":`).
+		Replace(camel)
 	a, err := ParseResponse([]byte(camel))
 	if err != nil {
 		t.Fatal(err)
@@ -440,7 +447,14 @@ func TestCountTokens(t *testing.T) {
 			path, sent = r.URL.Path, string(data)
 			fmt.Fprint(w, body)
 		}, nil)
-		got, err := c.CountTokens(context.Background(), &eval.Call{Request: eval.Request{Model: "svc-pro", APIVersion: "v1beta", Contents: []eval.Content{{Parts: []eval.Part{{Text: "hi"}}}}, SafetySettings: []eval.SafetySetting{{}}}})
+		got, err := c.CountTokens(context.Background(), &eval.Call{
+			Request: eval.Request{
+				Model:          "svc-pro",
+				APIVersion:     "v1beta",
+				Contents:       []eval.Content{{Parts: []eval.Part{{Text: "hi"}}}},
+				SafetySettings: []eval.SafetySetting{{}},
+			},
+		})
 		if (err == nil) != (want >= 0) || err == nil && got != want {
 			t.Errorf("%s: %d %v", body, got, err)
 		}
@@ -487,7 +501,11 @@ func FuzzParseResponse(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(`{"a\"_b":1,"finish_reason":"\\"}`))
-	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"usageMetadata":{"promptTokenCount":1}}`))
+	f.Add(
+		[]byte(
+			`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"usageMetadata":{"promptTokenCount":1}}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		resp, err := ParseResponse(eval.CamelKeys(data))
 		if (resp == nil) == (err == nil) {

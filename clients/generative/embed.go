@@ -82,7 +82,10 @@ func parseVectors(data []byte, n int) ([]eval.Vector, error) {
 		case !ok:
 			return nil, eval.Errorf(eval.KindMalformed, "embedding %d of %d is not a list of numbers: %s", i+1, n, wire.Excerpt(data))
 		case len(v) != len(answer.Embeddings[0].Values):
-			return nil, eval.Errorf(eval.KindMalformed, "embedding %d has %d values and the first one %d", i+1, len(v), len(answer.Embeddings[0].Values))
+			return nil, eval.Errorf(
+				eval.KindMalformed, "embedding %d has %d values and the first one %d", i+1, len(v),
+				len(answer.Embeddings[0].Values),
+			)
 		}
 		out[i] = v
 	}

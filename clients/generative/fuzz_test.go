@@ -17,8 +17,10 @@ import (
 // that are read the same when written again.
 func FuzzVectors(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings(), `{"embedding":{"values":[1,-0.5e-300]}}`, `{"embeddings":[{"values":[1]},{"values":[2]}]}`, `{"embeddings":[{"values":[1]},{"values":[1,2]}]}`,
-		`{"embeddings":[{"values":[null]}]}`, `{"embeddings":[{"values":[1e999]}]}`, `{"error":{"message":"x"}}`, `{"embedding":{"values":[]},"error":null}`, `{"embeddings":[null],"embedding":{"values":[1]}}`,
+		hostile.Strings(), `{"embedding":{"values":[1,-0.5e-300]}}`, `{"embeddings":[{"values":[1]},{"values":[2]}]}`,
+		`{"embeddings":[{"values":[1]},{"values":[1,2]}]}`,
+		`{"embeddings":[{"values":[null]}]}`, `{"embeddings":[{"values":[1e999]}]}`, `{"error":{"message":"x"}}`,
+		`{"embedding":{"values":[]},"error":null}`, `{"embeddings":[null],"embedding":{"values":[1]}}`,
 	) {
 		f.Add([]byte(s), 1)
 		f.Add([]byte(s), 2)
@@ -84,7 +86,10 @@ func FuzzRequestBody(f *testing.F) {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		r := &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}}}}, SafetySettings: []eval.SafetySetting{{Category: a, Threshold: b}}}
+		r := &eval.Request{
+			Contents:       []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}}}},
+			SafetySettings: []eval.SafetySetting{{Category: a, Threshold: b}},
+		}
 		r.GenerationConfig = &eval.GenerationConfig{StopSequences: []string{a}, Extra: map[string]json.RawMessage{b: eval.AppendString(nil, a)}}
 		var sent struct {
 			Contents []eval.Content
@@ -100,7 +105,9 @@ func FuzzRequestBody(f *testing.F) {
 				return
 			}
 		}
-		if err := json.Unmarshal(body, &sent); err != nil || sent.Contents[0].Parts[0].Text != inJSON(b) || sent.Safety[0].Category != inJSON(a) || sent.Config.Stop[0] != inJSON(a) {
+		if err := json.Unmarshal(body, &sent); err != nil || sent.Contents[0].Parts[0].Text != inJSON(b) ||
+			sent.Safety[0].Category != inJSON(a) ||
+			sent.Config.Stop[0] != inJSON(a) {
 			t.Errorf("%v\n%s", err, body)
 		}
 		var embed struct {
@@ -110,7 +117,8 @@ func FuzzRequestBody(f *testing.F) {
 			}
 		}
 		body = embedBatchBody(&eval.EmbedCall{Model: a, Texts: []string{a, b}})
-		if err := json.Unmarshal(body, &embed); err != nil || len(embed.Requests) != 2 || embed.Requests[1].Content.Parts[0].Text != inJSON(b) || embed.Requests[0].Model != "models/"+inJSON(a) {
+		if err := json.Unmarshal(body, &embed); err != nil || len(embed.Requests) != 2 || embed.Requests[1].Content.Parts[0].Text != inJSON(b) ||
+			embed.Requests[0].Model != "models/"+inJSON(a) {
 			t.Errorf("%v\n%s", err, body)
 		}
 	})

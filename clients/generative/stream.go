@@ -73,7 +73,8 @@ func (a *assembly) grow(index int, c *eval.Candidate) error {
 	}
 	g.text.WriteString(c.Text)
 	a.kept += len(c.Text)
-	if g.Block() == "" && (g.FinishReason == "" || c.FinishReason != "" && c.FinishReason != unspecified) { // a block stays one, whatever follows
+	if g.Block() == "" &&
+		(g.FinishReason == "" || c.FinishReason != "" && c.FinishReason != unspecified) { // a block stays one, whatever follows
 		g.FinishReason = c.FinishReason
 	}
 	g.SafetyRatings = worst(g.SafetyRatings, c.SafetyRatings)

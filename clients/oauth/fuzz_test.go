@@ -42,7 +42,8 @@ func FuzzClientFile(f *testing.F) {
 	}
 	for _, s := range []string{
 		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"https://a/x","token_uri":"http://127.0.0.1:1/t","redirect_uris":["http://localhost","http://127.0.0.1:5/cb%2f"]}}`,
-		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"http://evil/","token_uri":"https://t"}}`, `{"web":{}}`, `{"installed":null}`, `{"installed":{"client_secret":["canary-secret"]}}`,
+		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"http://evil/","token_uri":"https://t"}}`,
+		`{"web":{}}`, `{"installed":null}`, `{"installed":{"client_secret":["canary-secret"]}}`,
 	} {
 		f.Add([]byte(s), "http://127.0.0.1:99999/a?b")
 	}
@@ -63,7 +64,8 @@ func FuzzClientFile(f *testing.F) {
 			t.Errorf("%+v", c)
 		}
 		if c.Redirect(redirect) == nil {
-			if u, err := url.Parse("http://" + c.host + ":1" + c.path); err != nil || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" {
+			if u, err := url.Parse("http://" + c.host + ":1" + c.path); err != nil || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" ||
+				u.RawQuery != "" {
 				t.Errorf("%q leads to %+v %v", redirect, u, err)
 			}
 		}
@@ -73,8 +75,10 @@ func FuzzClientFile(f *testing.F) {
 // FuzzTokenFile holds that a file of a login is refused, or is of a client, and is read the same when written again.
 func FuzzTokenFile(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings()[:10], `{"version":1,"client":{"clientId":"c"},"scopes":["s"],"accessToken":"a","refreshToken":"r","obtainedAt":"2026-01-01T00:00:00Z","expiry":"2026-01-01T01:00:00.5+02:00"}`,
-		`{"version":1,"client":{"clientId":"c"}}`, `{"version":2,"client":{"clientId":"c"}}`, `{"version":1,"client":null}`, `{"version":1,"expiry":"x","client":{"clientId":"c"}}`,
+		hostile.Strings()[:10],
+		`{"version":1,"client":{"clientId":"c"},"scopes":["s"],"accessToken":"a","refreshToken":"r","obtainedAt":"2026-01-01T00:00:00Z","expiry":"2026-01-01T01:00:00.5+02:00"}`,
+		`{"version":1,"client":{"clientId":"c"}}`, `{"version":2,"client":{"clientId":"c"}}`, `{"version":1,"client":null}`,
+		`{"version":1,"expiry":"x","client":{"clientId":"c"}}`,
 	) {
 		f.Add([]byte(s))
 	}
@@ -94,7 +98,9 @@ func FuzzTokenFile(f *testing.F) {
 		if err := os.WriteFile(s.Path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := s.parse(); err != nil || !reflect.DeepEqual(token.Scopes, again.Scopes) || again.AccessToken != token.AccessToken || !again.Expiry.Equal(token.Expiry) || again.Client != token.Client {
+		if again, err := s.parse(); err != nil || !reflect.DeepEqual(token.Scopes, again.Scopes) || again.AccessToken != token.AccessToken ||
+			!again.Expiry.Equal(token.Expiry) ||
+			again.Client != token.Client {
 			t.Errorf("%+v, then %+v %v", token, again, err)
 		}
 	})
@@ -104,8 +110,11 @@ func FuzzTokenFile(f *testing.F) {
 // line without what was sent.
 func FuzzTokenAnswer(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings()[:25], `{"access_token":"a","token_type":"bearer","expires_in":3600,"refresh_token":"r","scope":"a  b"}`, `{"access_token":"a","expires_in":"-1"}`, `{"access_token":"a\nb"}`, `{"access_token":"a","token_type":"mac"}`,
-		`{"error":"invalid_grant","error_description":"canary+code/is\u001b[31m ::error canary%2Bcode%2Fis"}`, `access_token=a&expires_in=1e9`, `{"access_token":"","error":"::x"}`, `{"expires_in":99999999999999999999,"access_token":"a"}`,
+		hostile.Strings()[:25], `{"access_token":"a","token_type":"bearer","expires_in":3600,"refresh_token":"r","scope":"a  b"}`,
+		`{"access_token":"a","expires_in":"-1"}`, `{"access_token":"a\nb"}`, `{"access_token":"a","token_type":"mac"}`,
+		`{"error":"invalid_grant","error_description":"canary+code/is\u001b[31m ::error canary%2Bcode%2Fis"}`,
+		`access_token=a&expires_in=1e9`, `{"access_token":"","error":"::x"}`,
+		`{"expires_in":99999999999999999999,"access_token":"a"}`,
 	) {
 		f.Add(200, "application/json", []byte(s))
 		f.Add(400, "text/plain", []byte(s))
@@ -143,7 +152,8 @@ func FuzzTokenAnswer(f *testing.F) {
 				t.Errorf("%q", text)
 			}
 		}
-		if text == "" || len([]rune(text)) > 20*maxMessage || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
+		if text == "" || len([]rune(text)) > 20*maxMessage ||
+			strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
 			t.Errorf("%q", text)
 		}
 	})
@@ -158,7 +168,11 @@ func FuzzCallback(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query, pasted string) {
 		a := &attempt{
-			Login: &Login{Client: &Client{}, Pasted: strings.NewReader(pasted), Notice: func(string) {}}, state: "the state of this login", host: "127.0.0.1:9",
+			Login: &Login{
+				Client: &Client{},
+				Pasted: strings.NewReader(pasted),
+				Notice: func(string) {},
+			}, state: "the state of this login", host: "127.0.0.1:9",
 			answers: make(chan answer), ended: make(chan struct{}),
 		}
 		close(a.ended)

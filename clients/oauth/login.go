@@ -137,9 +137,16 @@ func (a *attempt) finish(ctx context.Context) (*Token, error) {
 		return t, err
 	case <-timer.C:
 		if a.sawWrong() {
-			return nil, fmt.Errorf("%w within %s that belongs to this login: what came carried another state, as of an older tab; try again", ErrTimeout, a.Wait)
+			return nil, fmt.Errorf(
+				"%w within %s that belongs to this login: what came carried another state, as of an older tab; try again",
+				ErrTimeout, a.Wait,
+			)
 		}
-		return nil, fmt.Errorf("%w within %s: was the tab closed? Try again; and if the page there spoke of a redirect address, give the registered one by --redirect-uri", ErrTimeout, a.Wait)
+		return nil, fmt.Errorf(
+			"%w within %s: was the tab closed? Try again; and if the page there spoke of a redirect address, give the registered one by "+
+				"--redirect-uri",
+			ErrTimeout, a.Wait,
+		)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -195,7 +195,12 @@ func direct() *http.Client {
 
 // token asks the token endpoint by ask. A server that wants the secret as basic authentication says in one way or
 // another that it does not know who asks; it is asked once more that way.
-func (c *Client) token(ctx context.Context, ask func(context.Context, *oauth2.Config) (*oauth2.Token, error), redirect string, scopes []string) (*oauth2.Token, error) {
+func (c *Client) token(
+	ctx context.Context,
+	ask func(context.Context, *oauth2.Config) (*oauth2.Token, error),
+	redirect string,
+	scopes []string,
+) (*oauth2.Token, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, direct())
 	t, err := ask(ctx, c.config(redirect, scopes))
 	if c.Secret != "" && !c.SecretInHeader && asksForHeader(err) {
@@ -281,7 +286,10 @@ func (c *Client) shown(text string, sent []string) string {
 
 // hidden are the secrets of the client, of proxies, and those that were sent.
 func (c *Client) hidden(sent []string) *secret.Set {
-	all := slices.Concat(sent, secret.OfProxies(), []string{c.Secret, c.ID + ":" + c.Secret, url.QueryEscape(c.ID) + ":" + url.QueryEscape(c.Secret)})
+	all := slices.Concat(
+		sent, secret.OfProxies(),
+		[]string{c.Secret, c.ID + ":" + c.Secret, url.QueryEscape(c.ID) + ":" + url.QueryEscape(c.Secret)},
+	)
 	return secret.New(all...)
 }
 

@@ -122,13 +122,15 @@ func TestLogin(t *testing.T) {
 			t.Errorf("%s is %q, not %q", key, got, want)
 		}
 	}
-	if redirect, err := url.Parse(q.Query().Get("redirect_uri")); err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Port() == "" || redirect.Path != "" {
+	if redirect, err := url.Parse(q.Query().Get("redirect_uri")); err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Port() == "" ||
+		redirect.Path != "" {
 		t.Error(redirect, err)
 	}
 	if len(q.Query().Get("state")) < 40 || len(q.Query().Get("code_challenge")) != 43 {
 		t.Error(address)
 	}
-	if !strings.Contains(last, "You are logged in") || token.AccessToken == "" || token.RefreshToken == "" || token.Expired(time.Now()) || token.Client.Project != "emulated-project" {
+	if !strings.Contains(last, "You are logged in") || token.AccessToken == "" || token.RefreshToken == "" || token.Expired(time.Now()) ||
+		token.Client.Project != "emulated-project" {
 		t.Errorf("%s %+v", last, token)
 	}
 }
@@ -219,7 +221,8 @@ func TestLoginFailures(t *testing.T) {
 		"replayed code": {emulator.ConsentAuto, func(t *testing.T, a string) {
 			u := callback(t, a)
 			resp, err := http.PostForm(endpoint(a, "token"), url.Values{
-				"grant_type": {"authorization_code"}, "code": {u.Query().Get("code")}, "client_id": {"evalrun-emulator"}, "client_secret": {"not-a-secret"},
+				"grant_type": {"authorization_code"}, "code": {u.Query().Get("code")}, "client_id": {"evalrun-emulator"},
+				"client_secret": {"not-a-secret"},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -250,7 +253,8 @@ func TestPastedAddress(t *testing.T) {
 		fmt.Fprintf(keyboard, "what?\n\n%s\n  %s  \n", wrong.String(), good)
 		keyboard.Close()
 	}, func(l *Login) { l.Pasted = in })
-	if err != nil || token.AccessToken == "" || len(notices) != 2 || !strings.Contains(notices[0], "paste it whole") || !strings.Contains(notices[1], "wrong state") {
+	if err != nil || token.AccessToken == "" || len(notices) != 2 || !strings.Contains(notices[0], "paste it whole") ||
+		!strings.Contains(notices[1], "wrong state") {
 		t.Error(err, notices)
 	}
 }
@@ -519,7 +523,8 @@ func TestCallbackIsCleaned(t *testing.T) {
 		u.RawQuery = q.Encode()
 		page = browse(t, u.String())
 	}, nil)
-	if err == nil || strings.Contains(err.Error()+page, "not-a-secret") || strings.ContainsAny(err.Error()+page, "\x1b\u202e") || strings.Contains(page, "<script>") {
+	if err == nil || strings.Contains(err.Error()+page, "not-a-secret") || strings.ContainsAny(err.Error()+page, "\x1b\u202e") ||
+		strings.Contains(page, "<script>") {
 		t.Errorf("%v\n%s", err, page)
 	}
 	_, _, err = try(t, c, func(a string) { page = browse(t, a) }, func(l *Login) {
@@ -676,12 +681,19 @@ func TestSecretsStayOut(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(400)
-		answer, _ := json.Marshal(map[string]string{"error": "invalid_grant", "error_description": "no: " + string(body) + "\x1b[31m" + strings.Repeat("x", 1000)})
+		answer, _ := json.Marshal(
+			map[string]string{"error": "invalid_grant", "error_description": "no: " + string(body) + "\x1b[31m" + strings.Repeat("x", 1000)},
+		)
 		_, _ = w.Write(answer)
 	}))
 	defer server.Close()
 	s := &Store{filepath.Join(t.TempDir(), "token.json")}
-	login := &Token{Client: Client{ID: "c", Secret: "canary secret/1", TokenURL: server.URL}, AccessToken: "canary-access", RefreshToken: "canary refresh&2", Expiry: time.Unix(1, 0)}
+	login := &Token{
+		Client:       Client{ID: "c", Secret: "canary secret/1", TokenURL: server.URL},
+		AccessToken:  "canary-access",
+		RefreshToken: "canary refresh&2",
+		Expiry:       time.Unix(1, 0),
+	}
 	if err := s.Keep(t.Context(), login); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,11 @@ func (s *Store) Load() (*Token, error) {
 		return nil, fmt.Errorf("%s is not a file", s.Path)
 	case runtime.GOOS == "windows": // where modes say nothing
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read by others (mode %04o): whoever did has the login; log out and in again, or, if you are sure that nobody did, chmod 600 it", s.Path, info.Mode().Perm())
+		return nil, fmt.Errorf(
+			"%s can be read by others (mode %04o): whoever did has the login; log out and in again, or, if you are sure that nobody did, chmod "+
+				"600 it",
+			s.Path, info.Mode().Perm(),
+		)
 	default:
 		dir := filepath.Dir(s.Path)
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o022 != 0 {

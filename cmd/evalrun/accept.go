@@ -51,7 +51,10 @@ func (a *app) acceptCommand() *cobra.Command {
 	fs.BoolVarP(&o.showOnly, "dry-run", "n", false, "show what would change, write nothing, and exit 1 if there is something")
 	fs.StringArrayVar(&o.Cases, "case", nil, "only cases whose name fits the glob; repeat it for several")
 	fs.StringArrayVar(&o.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
-	fs.StringArrayVar(&o.suites, "suite", nil, "suite to accept the answers for (default those of the run, as they stand now); repeat it for several")
+	fs.StringArrayVar(
+		&o.suites, "suite", nil,
+		"suite to accept the answers for (default those of the run, as they stand now); repeat it for several",
+	)
 	untrustedFlag(fs, &o.Flags)
 	cmd.MarkFlagsMutuallyExclusive("yes", "dry-run")
 	cmd.ValidArgsFunction = completeCases
@@ -80,7 +83,11 @@ func completeCases(cmd *cobra.Command, args []string, text string) ([]string, co
 // accept is `evalrun accept`.
 func (a *app) accept(run string, o acceptOptions) error {
 	if ci := a.getenv("CI"); ci != "" && !strings.EqualFold(ci, "false") {
-		return exit.BadInput("answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit the folder %s", suite.ExpectedDir)
+		return exit.BadInput(
+			"answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit "+
+				"the folder %s",
+			suite.ExpectedDir,
+		)
 	}
 	flags, files, err := harness.Accepting(run, o.suites, o.Flags)
 	if err != nil {
@@ -95,14 +102,20 @@ func (a *app) accept(run string, o acceptOptions) error {
 		return err
 	}
 	if found.Changed > 0 {
-		fmt.Fprintf(a.err, "%s left out: the suites ask something else now than %s did\n", diag.Count(found.Changed, "trial"), diag.CleanLine(run))
+		fmt.Fprintf(
+			a.err, "%s left out: the suites ask something else now than %s did\n", diag.Count(found.Changed, "trial"),
+			diag.CleanLine(run),
+		)
 	}
 	if len(found.Proposals) == 0 {
 		_, err := fmt.Fprintln(a.out, nothingToAccept(found))
 		return err
 	}
 	if !o.yes && !o.showOnly && !a.canAsk() {
-		return exit.BadInput("%s to look at, and there is no terminal to ask on: --dry-run shows, and --yes accepts all", diag.Count(len(found.Proposals), "new or changed answer"))
+		return exit.BadInput(
+			"%s to look at, and there is no terminal to ask on: --dry-run shows, and --yes accepts all",
+			diag.Count(len(found.Proposals), "new or changed answer"),
+		)
 	}
 	r := review{app: a, acceptOptions: o, lines: bufio.NewScanner(a.in)}
 	for i, p := range found.Proposals {
@@ -297,7 +310,10 @@ func (r *review) end(run string, proposed int) error {
 	}
 	fmt.Fprintln(r.out)
 	if r.accepted > 0 {
-		fmt.Fprintf(r.out, "`git diff %s` shows what changed, and `evalrun rescore %s` judges the answers by it\n", diag.CleanLine(strings.Join(r.written, " ")), diag.CleanLine(run))
+		fmt.Fprintf(
+			r.out, "`git diff %s` shows what changed, and `evalrun rescore %s` judges the answers by it\n",
+			diag.CleanLine(strings.Join(r.written, " ")), diag.CleanLine(run),
+		)
 	}
 	if r.conflicts > 0 {
 		return exitWith(exit.CodeFailed)

@@ -189,8 +189,32 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("evalrun {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.rescoreCommand(), a.acceptCommand(), a.mergeCommand(), a.compareCommand(), a.baselineCommand(), a.selfTestCommand(), a.judgeCheckCommand(), a.validateCommand(), a.planCommand(), a.showCommand(), a.reportCommand(), a.historyCommand(), a.viewCommand(), a.modelsCommand(),
-		a.countCommand(), a.embedCommand(), a.authCommand(), a.emulateCommand(), a.scorersCommand(), a.schemaCommand(), a.initCommand(), a.doctorCommand(), a.manCommand(), a.versionCommand(),
+		a.runCommand(),
+		a.resumeCommand(),
+		a.rescoreCommand(),
+		a.acceptCommand(),
+		a.mergeCommand(),
+		a.compareCommand(),
+		a.baselineCommand(),
+		a.selfTestCommand(),
+		a.judgeCheckCommand(),
+		a.validateCommand(),
+		a.planCommand(),
+		a.showCommand(),
+		a.reportCommand(),
+		a.historyCommand(),
+		a.viewCommand(),
+		a.modelsCommand(),
+		a.countCommand(),
+		a.embedCommand(),
+		a.authCommand(),
+		a.emulateCommand(),
+		a.scorersCommand(),
+		a.schemaCommand(),
+		a.initCommand(),
+		a.doctorCommand(),
+		a.manCommand(),
+		a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -55,11 +55,21 @@ func (a *app) loginCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.secrets, "client-secrets", "", "the client secrets file that you downloaded (required)")
-	fs.StringVar(&o.ScopeBase, "auth-scope-base", "", "prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE, service.authScopeBase)")
-	fs.StringArrayVar(&o.scopes, "scope", nil, "retriever (the default), cloud-platform, or the whole identifier of a scope; repeat it for several")
+	fs.StringVar(
+		&o.ScopeBase, "auth-scope-base", "",
+		"prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE, service.authScopeBase)",
+	)
+	fs.StringArrayVar(
+		&o.scopes, "scope", nil,
+		"retriever (the default), cloud-platform, or the whole identifier of a scope; repeat it for several",
+	)
 	fs.StringVar(&o.Project, "project", "", "cloud project, if another one than that of the client secrets file")
 	fs.BoolVar(&o.noBrowser, "no-browser", false, "open no browser; paste the address to which one on another machine is sent")
-	fs.StringVar(&o.redirect, "redirect-uri", "", "redirect address on this machine that the client has registered, where the server wants it to the letter; the port is free (default: 127.0.0.1, with the path in the client secrets file)")
+	fs.StringVar(
+		&o.redirect, "redirect-uri", "",
+		"redirect address on this machine that the client has registered, where the server wants it to the letter; the port is free "+
+			"(default: 127.0.0.1, with the path in the client secrets file)",
+	)
 	o.Timeout = oauth.DefaultWait
 	fs.Var((*positiveDuration)(&o.Timeout), "timeout", "how long to wait for the browser")
 	return cmd
@@ -67,7 +77,10 @@ func (a *app) loginCommand() *cobra.Command {
 
 func (a *app) login(ctx context.Context, suites []string, o loginOptions) error {
 	if o.secrets == "" {
-		return exit.BadInput("--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help oauth#once-in-the-cloud-console`")
+		return exit.BadInput(
+			"--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help " +
+				"oauth#once-in-the-cloud-console`",
+		)
 	}
 	own := eval.ServiceOptions{ScopeBase: o.ScopeBase, Project: o.Project}
 	job, err := a.job(suites, harness.Flags{Options: eval.Options{ServiceOptions: own}}, false)
@@ -120,7 +133,11 @@ func (a *app) newLogin(client *oauth.Client, scopes []string, o loginOptions) *o
 		},
 	}
 	if o.noBrowser {
-		fmt.Fprintf(a.err, "On a machine with another browser than this one's, the browser ends on a page that it cannot\nopen: copy the address of that page, paste it here, and press Enter.\n\n")
+		fmt.Fprintf(
+			a.err,
+			"On a machine with another browser than this one's, the browser ends on a page that it cannot\nopen: copy the address of that page, "+
+				"paste it here, and press Enter.\n\n",
+		)
 		l.Pasted = a.in
 		return l
 	}
@@ -154,7 +171,10 @@ func scopeNames(given []string) ([]string, error) {
 		}
 		known := []string{oauth.ScopeRetriever, oauth.ScopeCloudPlatform}
 		if !oauth.IsScope(name) && !slices.Contains(known, name) {
-			return nil, exit.BadInput("there is no scope %q; %s; a scope of another kind is given by its whole identifier", name, diag.DidYouMean(name, append(known, "retriever")))
+			return nil, exit.BadInput(
+				"there is no scope %q; %s; a scope of another kind is given by its whole identifier", name,
+				diag.DidYouMean(name, append(known, "retriever")),
+			)
 		}
 		out = append(out, name)
 	}
@@ -291,7 +311,9 @@ func (a *app) logoutCommand() *cobra.Command {
 		Use: "logout", Short: "Forget the login, and revoke it where the server can", Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.logout(cmd.Context(), revokeURL) },
 	}
-	cmd.Flags().StringVar(&revokeURL, "revoke-url", "", "address of the server's revocation endpoint (default: revoke_uri of the client secrets file, if any)")
+	cmd.Flags().
+		StringVar(&revokeURL, "revoke-url", "", "address of the server's revocation endpoint (default: revoke_uri of the client secrets "+
+			"file, if any)")
 	return cmd
 }
 

@@ -51,7 +51,10 @@ func (a *app) baselineCommand() *cobra.Command {
 				}
 				for _, name := range slices.Sorted(maps.Keys(named)) {
 					b := named[name]
-					fmt.Fprintf(a.out, "%s  %s  %s  set %s\n", diag.CleanLine(name), diag.CleanLine(b.Run), diag.CleanLine(b.Path), diag.CleanLine(b.SetAt))
+					fmt.Fprintf(
+						a.out, "%s  %s  %s  set %s\n", diag.CleanLine(name), diag.CleanLine(b.Run), diag.CleanLine(b.Path),
+						diag.CleanLine(b.SetAt),
+					)
 				}
 				return nil
 			},
@@ -85,7 +88,8 @@ func (a *app) setCommand() *cobra.Command {
 func (a *app) exportCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
-		Use: "export NAME -o FILE", Short: "Write what a comparison needs, without prompts and answers, for machines that keep no runs", Args: exactly(1),
+		Use:   "export NAME -o FILE",
+		Short: "Write what a comparison needs, without prompts and answers, for machines that keep no runs", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
 				return exit.BadInput("say where to: -o FILE")

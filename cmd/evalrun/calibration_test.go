@@ -68,7 +68,8 @@ func newCalibration(t *testing.T, program string) *soak {
 	s := newSoak(t, program, calibrationScript, calibrationSuite("careful", ""))
 	for name, text := range map[string]string{
 		"equal.yaml": calibrationSuite("careful", ""), "sabotaged.yaml": calibrationSuite("careless", ""),
-		"equal-early.yaml": calibrationSuite("careful", ", stopEarly: true"), "sabotaged-early.yaml": calibrationSuite("careless", ", stopEarly: true"),
+		"equal-early.yaml":     calibrationSuite("careful", ", stopEarly: true"),
+		"sabotaged-early.yaml": calibrationSuite("careless", ", stopEarly: true"),
 	} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -106,7 +107,9 @@ type calibrationReport struct {
 func (s *soak) judged(suite, base, out string, flags ...string) calibrationReport {
 	s.t.Helper()
 	before := generated(s.t, s.url)
-	args := append([]string{"run", suite, "--base-url", s.url, "--baseline", base, "--out", out, "-q", "-o", "json=" + out + ".json"}, flags...)
+	args := append(
+		[]string{"run", suite, "--base-url", s.url, "--baseline", base, "--out", out, "-q", "-o", "json=" + out + ".json"},
+		flags...)
 	code, said := s.ends(s.command(args...))
 	data, err := os.ReadFile(filepath.Join(s.dir, out+".json"))
 	if err != nil {
@@ -176,7 +179,10 @@ func (d *drawn) independent(t *testing.T) {
 	t.Helper()
 	psi := 2 * calibrationPass * (1 - calibrationPass) * calibrationShaky
 	share, spread := d.flips/d.pairs, d.squares/d.runs/psi
-	t.Logf("runs of one prompt: %.4f of the cases flip, %.4f expected; variance of the difference %.3f times that of independent draws", share, psi, spread)
+	t.Logf(
+		"runs of one prompt: %.4f of the cases flip, %.4f expected; variance of the difference %.3f times that of independent draws",
+		share, psi, spread,
+	)
 	if slack := 5 * math.Sqrt(psi*(1-psi)/d.pairs); math.Abs(share-psi) > slack { // neighbours share a run
 		t.Errorf("%.4f of the cases flip, want %.4f +- %.4f", share, psi, slack)
 	}

@@ -16,8 +16,9 @@ import (
 // canaries are the secrets of these tests. The beginning of each is found wherever it turns up; the rest are characters
 // that are written in many ways.
 var canaries = map[string]string{
-	"key": `kEyqZ7w2Rt9bLm4/+=&"'<%k`, "password": `pAsHj6v1Ns8dXc3/+=&"'<%p`, "access": `aCcUy5g0Fo7eKb2/+=&"'<%a`, "refresh": `rEfTi4h9Gp6fJn1/+=&"'<%r`,
-	"secret": `sEcOw3k8Hq5gZv0/+=&"'<%s`, "code": `cOdPe2l7Ir4hVx9/+=&"'<%c`, "renewed": `nEwAr1m6Js3iUz8/+=&"'<%n`,
+	"key": `kEyqZ7w2Rt9bLm4/+=&"'<%k`, "password": `pAsHj6v1Ns8dXc3/+=&"'<%p`, "access": `aCcUy5g0Fo7eKb2/+=&"'<%a`,
+	"refresh": `rEfTi4h9Gp6fJn1/+=&"'<%r`,
+	"secret":  `sEcOw3k8Hq5gZv0/+=&"'<%s`, "code": `cOdPe2l7Ir4hVx9/+=&"'<%c`, "renewed": `nEwAr1m6Js3iUz8/+=&"'<%n`,
 }
 
 // encodings are the ways in which a service may write what it was sent.
@@ -50,7 +51,12 @@ func eachByte(s, format string) string {
 // needles are the beginning of a canary in every form, and whether case matters in it.
 func needles(canary string) map[string]bool {
 	begin := canary[:14]
-	out := map[string]bool{strings.ToLower(begin): false, fmt.Sprintf("%x", begin): false, eachByte(begin, "%%%02x"): false, eachByte(begin, `\u00%02x`): false}
+	out := map[string]bool{
+		strings.ToLower(begin):      false,
+		fmt.Sprintf("%x", begin):    false,
+		eachByte(begin, "%%%02x"):   false,
+		eachByte(begin, `\u00%02x`): false,
+	}
 	for _, before := range []string{"", "\x00", "\x00\x00"} {
 		one := base64.RawStdEncoding.EncodeToString([]byte(before + begin + "\x00"))
 		two := base64.RawStdEncoding.EncodeToString([]byte(strings.ReplaceAll(before, "\x00", "\xff") + begin + "\xff"))
@@ -179,14 +185,35 @@ func failures(plainHost, tlsURL string) []failure {
 	echo := body(500, 0, `{"error": {"message": QUOTED}}`)
 	out := []failure{
 		{name: "good answer", answer: body(200, 0, good)},
-		{name: "good token", answer: body(200, 0, strings.TrimSuffix(good, "}")+`, "token_type": "Bearer", "scope": QUOTED, "access_token": `+inJSON(canaries["renewed"])+"}")},
+		{
+			name: "good token",
+			answer: body(
+				200, 0,
+				strings.TrimSuffix(good, "}")+`, "token_type": "Bearer", "scope": QUOTED, "access_token": `+inJSON(canaries["renewed"])+"}",
+			),
+		},
 		{name: "html", answer: body(200, 7, "<html><p>PLAIN</p></html>")},
 		{name: "malformed", answer: body(200, 0, `{"candidates": [ALL`)},
-		{name: "types", answer: body(200, 0, `{"candidates": ALL, "totalTokens": ALL, "name": [ALL], "models": ALL, "embedding": ALL, "access_token": [ALL], "error": ALL}`)},
+		{
+			name: "types",
+			answer: body(
+				200, 0,
+				`{"candidates": ALL, "totalTokens": ALL, "name": [ALL], "models": ALL, "embedding": ALL, "access_token": [ALL], "error": ALL}`,
+			),
+		},
 		{name: "error in 200", answer: body(200, 2, `{"error": {"message": QUOTED, "status": QUOTED, "code": QUOTED}}`)},
-		{name: "stream error", answer: body(200, 0, `[{"candidates": [{"content": {"parts": [{"text": ALL}]}}]}, {"error": {"message": QUOTED}}, PLAIN`)},
+		{
+			name:   "stream error",
+			answer: body(200, 0, `[{"candidates": [{"content": {"parts": [{"text": ALL}]}}]}, {"error": {"message": QUOTED}}, PLAIN`),
+		},
 		{name: "events", answer: body(200, 3, "event: error\ndata: {\"error\": {\"message\": QUOTED}}\n\ndata: PLAIN\n\n")},
-		{name: "not enabled", answer: body(403, 0, `{"error": {"message": "API not enabled", "details": [{"reason": QUOTED, "metadata": {"activationUrl": QUOTED}}]}}`)},
+		{
+			name: "not enabled",
+			answer: body(
+				403, 0,
+				`{"error": {"message": "API not enabled", "details": [{"reason": QUOTED, "metadata": {"activationUrl": QUOTED}}]}}`,
+			),
+		},
 		{name: "spread", answer: spread},
 		{name: "headers", answer: func(w http.ResponseWriter, r *http.Request) {
 			for _, name := range []string{"X-Echo", "Retry-After", "Content-Type", "Server", "Www-Authenticate", "Set-Cookie"} {
@@ -222,7 +249,8 @@ func failures(plainHost, tlsURL string) []failure {
 	}
 	shapes := []string{
 		`{"error": {"message": QUOTED, "status": QUOTED, "code": 1, "details": [{"reason": QUOTED, "retryDelay": QUOTED}]}}`, `<h1>PLAIN</h1>`,
-		`[{"error": {"message": QUOTED}}]`, `{"error": QUOTED, "error_description": QUOTED}`, `PLAIN`, `{"message": QUOTED}`, `{"unknown": QUOTED}`,
+		`[{"error": {"message": QUOTED}}]`, `{"error": QUOTED, "error_description": QUOTED}`, `PLAIN`, `{"message": QUOTED}`,
+		`{"unknown": QUOTED}`,
 	}
 	for i, status := range []int{400, 401, 403, 404, 408, 409, 413, 429, 500, 501, 502, 503, 504} {
 		out = append(out, failure{name: strconv.Itoa(status), answer: body(status, i, shapes[i%len(shapes)])})

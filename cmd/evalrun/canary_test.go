@@ -33,7 +33,8 @@ cases: [{name: c, scorers: [{contains: hello}, {similar: {to: hello, min: 0.5}},
 // canaryCommands are the columns: what each command is given, with CALL and META as the addresses of a service that fails at
 // calls alone or at everything, QUERY and LIST the same where the key goes into the query, past the proxy.
 var canaryCommands = []string{
-	"run suite.yaml -v --base-url CALL --attempts 1 --out one -o table -o json=one.json -o jsonl=one.jsonl -o junit=one.xml -o markdown=one.md -o csv=one.csv -o github=one.txt --record kept --cache",
+	"run suite.yaml -v --base-url CALL --attempts 1 --out one -o table -o json=one.json -o jsonl=one.jsonl -o junit=one.xml -o " +
+		"markdown=one.md -o csv=one.csv -o github=one.txt --record kept --cache",
 	"resume one --errors -v -o table -o json=two.json -o junit=two.xml",
 	"show one *",
 	"run suite.yaml -v --base-url CALL --attempts 1 --out three --auth oauth -o json --record more",
@@ -95,11 +96,18 @@ func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 	proxy := cmp.Or(f.proxy, "http://"+url.UserPassword("user", canaries["password"]).String()+"@"+host)
 	tokens := direct // http is for this machine alone there
 	dir := t.TempDir()
-	client := map[string]any{"clientId": "id", "clientSecret": canaries["secret"], "project": "p", "authUrl": "https://auth.invalid", "tokenUrl": tokens + "/" + id + "/token"}
+	client := map[string]any{
+		"clientId":     "id",
+		"clientSecret": canaries["secret"],
+		"project":      "p",
+		"authUrl":      "https://auth.invalid",
+		"tokenUrl":     tokens + "/" + id + "/token",
+	}
 	write(t, dir, "suite.yaml", canarySuite)
 	write(t, dir, "text", "a text\n")
 	write(t, dir, "secrets.json", asJSON(map[string]any{"installed": map[string]any{
-		"client_id": "id", "client_secret": canaries["secret"], "project_id": "p", "auth_uri": "https://auth.invalid", "token_uri": client["tokenUrl"],
+		"client_id": "id", "client_secret": canaries["secret"], "project_id": "p", "auth_uri": "https://auth.invalid",
+		"token_uri": client["tokenUrl"],
 	}}))
 	row, _ := strconv.Atoi(id)
 	for i, line := range canaryCommands {
@@ -116,7 +124,8 @@ func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 			"obtainedAt": "2000-01-01T00:00:00Z", "expiry": expiry,
 		}))
 		line = strings.NewReplacer("CALL", proxied+"/"+id+"/call", "META", proxied+"/"+id+"/meta", "QUERY", direct+"/"+id+"/call", "LIST", direct+"/"+id+"/meta",
-			"REVOKE", tokens+"/"+id+"/revoke").Replace(line)
+			"REVOKE", tokens+"/"+id+"/revoke").
+			Replace(line)
 		cmd := exec.Command(evalrun, strings.Fields(line)...)
 		cmd.Dir = dir
 		cmd.Env = []string{
@@ -211,7 +220,8 @@ func TestCanaryInAddress(t *testing.T) {
 	evalrun := program(t)
 	secret := url.QueryEscape(canaries["key"])
 	for _, address := range []string{
-		"https://user:" + secret + "@h.invalid", "https://" + secret + "@h.invalid/v1", "https://h.invalid?key=" + secret, "https://h.invalid/#" + secret, "h.invalid?key=" + secret,
+		"https://user:" + secret + "@h.invalid", "https://" + secret + "@h.invalid/v1", "https://h.invalid?key=" + secret,
+		"https://h.invalid/#" + secret, "h.invalid?key=" + secret,
 		"https://user:" + secret + "@h .invalid", "https://user:" + secret + "%zz@h.invalid",
 	} {
 		dir := t.TempDir()
@@ -223,7 +233,8 @@ func TestCanaryInAddress(t *testing.T) {
 		}
 		for _, line := range []string{
 			"run suite.yaml --base-url ADDRESS", "run suite.yaml ", "run flow.yaml", "validate flow.yaml", "plan block.yaml", "models",
-			"run suite.yaml --dry-run", "doctor flow.yaml", "doctor --base-url ADDRESS -o json", "doctor env2.yaml", "auth logout --revoke-url ADDRESS",
+			"run suite.yaml --dry-run", "doctor flow.yaml", "doctor --base-url ADDRESS -o json", "doctor env2.yaml",
+			"auth logout --revoke-url ADDRESS",
 			"validate env0.yaml env1.yaml env2.yaml env3.yaml env4.yaml env5.yaml",
 		} {
 			args := strings.Fields(line)

@@ -38,10 +38,13 @@ func (a *app) compareCommand() *cobra.Command {
 		Long: "Pairs the cases of two runs and tells what changed, with intervals. With a margin there is a\n" +
 			"verdict, and the exit code is its: 0 improved or not worse, 1 regressed, 3 cannot tell yet, 4 not\n" +
 			"comparable. BASE is a named baseline, a run or an exported file.",
-		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --choose",
+		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun " +
+			"compare latest --arms pro/old pro/new --choose",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return exit.BadInput("compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM")
+				return exit.BadInput(
+					"compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM",
+				)
 			}
 			return nil
 		},
@@ -66,7 +69,10 @@ func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 	fs.StringVar(&o.choose, "choose", "", "ask a judge which of both answers is better; =JUDGE names one of several")
 	fs.Lookup("choose").NoOptDefVal = anyJudge
 	trustFlag(fs, &o.judge.Flags)
-	fs.StringVar(&o.judge.Criteria, "criteria", "", "with --choose: what makes an answer better (default what the suite says beside the judge)")
+	fs.StringVar(
+		&o.judge.Criteria, "criteria", "",
+		"with --choose: what makes an answer better (default what the suite says beside the judge)",
+	)
 	fs.StringVar(&o.judge.Suite, "suite", "", "with --choose: suite that names the judge (default that of HEAD, as it was)")
 	f := &o.judge.Flags
 	serviceFlags(fs, f)
@@ -87,7 +93,10 @@ func ruleFlags(fs *pflag.FlagSet, r *eval.RuleOptions) {
 // baselineFlags are the flags that compare a run with a baseline.
 func baselineFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	againstFlags(fs, f)
-	fs.StringVar(&f.Interleave, "interleave", "", "SUITE@REF: ask the arms of an earlier version of a suite (in git) side by side, and compare with them")
+	fs.StringVar(
+		&f.Interleave, "interleave", "",
+		"SUITE@REF: ask the arms of an earlier version of a suite (in git) side by side, and compare with them",
+	)
 	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "ask no more once the verdict is known")
 }
 
@@ -101,7 +110,8 @@ func againstFlags(fs *pflag.FlagSet, f *harness.Flags) {
 // twoArms makes of `--arms A B` what flags can read, --arms=A,B.
 func twoArms(args []string) []string {
 	at := slices.Index(args, "--arms")
-	if len(args) == 0 || args[0] != "compare" || at < 0 || at+2 >= len(args) || strings.Contains(args[at+1], ",") || strings.HasPrefix(args[at+2], "-") {
+	if len(args) == 0 || args[0] != "compare" || at < 0 || at+2 >= len(args) || strings.Contains(args[at+1], ",") ||
+		strings.HasPrefix(args[at+2], "-") {
 		return args
 	}
 	return slices.Concat(args[:at], []string{"--arms=" + args[at+1] + "," + args[at+2]}, args[at+3:])

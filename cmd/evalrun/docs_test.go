@@ -126,8 +126,9 @@ func TestServicePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := map[string]string{
-		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow", "picture": "internal/picture",
-		"runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
+		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow",
+		"picture": "internal/picture",
+		"runner":  "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
 	}
 	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]{2,})`").FindAllStringSubmatch(string(page), -1)
 	if len(named) < 40 {
@@ -154,26 +155,38 @@ func TestServicePage(t *testing.T) {
 }
 
 // selectDoc is said once, and not in every scorer that looks at text.
-const selectDoc = "`select` says which part of the answer is scored, beside every scorer that looks at text and beside `not`, `all` and `any`, whose scorers then all look at that part. " +
-	"`{jq: .items[0].name}` takes the answer as JSON: of a text its characters, of other values their JSON, of several results one a line, without null. `{regex: 'Total: (\\S+)', group: 1}` takes what a group of a " +
-	"regular expression (RE2) matches first; the group is a number or a name, by default 1, or the whole match when there are no groups. `{fence: json}` takes the first fenced block (```) with that word behind the fence, " +
-	"`{fence: any}` the first one there is. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`. An answer without such a part fails, and `not:` does not turn that into a pass. " +
-	"A jq expression that takes more than a million steps or ten seconds, reads or makes more than 4 MiB, or an answer nested deeper than 500, is unscored; under `--untrusted` it may only be a path, such as `.items[].name`.\n\n" +
+const selectDoc = "`select` says which part of the answer is scored, beside every scorer that looks at text and beside `not`, `all` " +
+	"and `any`, whose scorers then all look at that part. " +
+	"`{jq: .items[0].name}` takes the answer as JSON: of a text its characters, of other values their JSON, of several results one a " +
+	"line, without null. `{regex: 'Total: (\\S+)', group: 1}` takes what a group of a " +
+	"regular expression (RE2) matches first; the group is a number or a name, by default 1, or the whole match when there are no groups. " +
+	"`{fence: json}` takes the first fenced block (```) with that word behind the fence, " +
+	"`{fence: any}` the first one there is. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`. An answer " +
+	"without such a part fails, and `not:` does not turn that into a pass. " +
+	"A jq expression that takes more than a million steps or ten seconds, reads or makes more than 4 MiB, or an answer nested deeper than " +
+	"500, is unscored; under `--untrusted` it may only be a path, such as `.items[].name`.\n\n" +
 	"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n"
 
 // partialDoc is said once too.
-const partialDoc = "An answer that was blocked after some text (finish reason SAFETY, say) fails in every scorer that looks at text, and `not:` does not turn that into a pass: " +
-	"the part that came is no answer. `partial: allow`, beside such a scorer or beside `not`, `all` and `any`, scores that part all the same. An answer that was cut at its limit of tokens is scored, and marked as cut in reports.\n\n" +
+const partialDoc = "An answer that was blocked after some text (finish reason SAFETY, say) fails in every scorer that looks at text, " +
+	"and `not:` does not turn that into a pass: " +
+	"the part that came is no answer. `partial: allow`, beside such a scorer or beside `not`, `all` and `any`, scores that part all the " +
+	"same. An answer that was cut at its limit of tokens is scored, and marked as cut in reports.\n\n" +
 	"```yaml\n- contains: Once upon a time\n  partial: allow\n```\n\n"
 
 // TestScorersPage keeps docs/scorers.md what the table of kinds says.
 func TestScorersPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
-	b.WriteString("A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments, and beside that, where wanted, `name` (a metric in reports), `weight` (1), `required` (false), " +
-		"`threshold` (the value from which it passes), `arms` (globs), `candidate` (`first`, `all`, or a number from 0), `select` and, for [live chats](suite.md#live-chats), `turn` (a number from 1, `last`, or `all`).\n\n" +
-		selectDoc + partialDoc +
-		"Yes or no is 1 or 0. A text scorer fails on an answer without text, and `not:` does not turn that into a pass. Examples of answers that trip people up stand in the tests of the package.\n")
+	b.WriteString(
+		"A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments, and beside that, where wanted, `name` (a " +
+			"metric in reports), `weight` (1), `required` (false), " +
+			"`threshold` (the value from which it passes), `arms` (globs), `candidate` (`first`, `all`, or a number from 0), `select` and, for " +
+			"[live chats](suite.md#live-chats), `turn` (a number from 1, `last`, or `all`).\n\n" +
+			selectDoc + partialDoc +
+			"Yes or no is 1 or 0. A text scorer fails on an answer without text, and `not:` does not turn that into a pass. Examples of answers " +
+			"that trip people up stand in the tests of the package.\n",
+	)
 	for _, k := range scorers.Builtin() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n%s\n\n```yaml\n%s\n```\n", k.Name, strings.ToUpper(k.Summary[:1]), k.Summary[1:], k.Doc, k.Example)
 	}

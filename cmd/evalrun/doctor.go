@@ -45,7 +45,14 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	if o.format != "table" && o.format != "json" {
 		return exit.BadInput("-o takes table or json, not %q", o.format)
 	}
-	examined := doctor.Doctor{Suites: suites, Flags: o.Flags, Getenv: a.getenv, Version: buildVersion(), Width: a.outWidth, Color: a.color(a.outWidth)}
+	examined := doctor.Doctor{
+		Suites:  suites,
+		Flags:   o.Flags,
+		Getenv:  a.getenv,
+		Version: buildVersion(),
+		Width:   a.outWidth,
+		Color:   a.color(a.outWidth),
+	}
 	found := examined.Examine(ctx)
 	write := a.writeCheckup
 	if o.format == "json" {

@@ -40,7 +40,10 @@ func (a *app) emulateCommand() *cobra.Command {
 	fs.StringVar(&o.prefix, "header-prefix", eval.DefaultHeaderPrefix, "prefix of the service's headers")
 	fs.Var(vars(o.aliases), "alias", "NAME=MODEL: another name for a model; repeat it for several")
 	fs.Uint64Var(&o.seed, "seed", 0, "seed of what is drawn")
-	fs.StringVar(&o.consent, "consent", emulator.ConsentPage, "how OAuth logins are granted: page asks in the browser, auto grants, deny denies")
+	fs.StringVar(
+		&o.consent, "consent", emulator.ConsentPage,
+		"how OAuth logins are granted: page asks in the browser, auto grants, deny denies",
+	)
 	fs.Var((*positiveDuration)(&o.lifetime), "token-lifetime", "how long OAuth access tokens are good (default 1h)")
 	fs.StringVar(&o.project, "project", "", "the one cloud project in which the API is enabled (default: every one)")
 	return cmd

@@ -21,7 +21,10 @@ import (
 // serviceFlags say where the service is.
 func serviceFlags(fs *pflag.FlagSet, f *harness.Flags) {
 	addressFlags(fs, f)
-	fs.StringVar(&f.Auth, "auth", "", "apiKey, in a header, apiKeyQuery, or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY")
+	fs.StringVar(
+		&f.Auth, "auth", "",
+		"apiKey, in a header, apiKeyQuery, or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY",
+	)
 	projectFlag(fs, f)
 	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
 	fs.StringVar(&f.Emulator, "emulator", "", "ask the embedded emulator; =SCRIPT gives its answers")

@@ -102,7 +102,10 @@ func (a *app) help(root *cobra.Command, args []string) error {
 			text = page.Section(anchor)
 		}
 		if text == "" {
-			return exit.BadInput("the page %s has no section %q; %s", name, anchor, cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"))
+			return exit.BadInput(
+				"the page %s has no section %q; %s", name, anchor,
+				cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"),
+			)
 		}
 		text = comments.ReplaceAllString(text, "")
 		if command {

@@ -38,7 +38,10 @@ func (a *app) historyCommand() *cobra.Command {
 	fs.StringArrayVar(&o.suites, "suite", nil, "only suites that fit the glob; repeat it for several")
 	fs.StringArrayVar(&o.arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
 	fs.StringArrayVar(&o.cases, "case", nil, "the course of cases that fit the glob; repeat it for several")
-	fs.StringArrayVar(&o.metrics, "metric", nil, strings.Join(history.BuiltIn(), ", ")+", or the name of a scorer, as a glob; repeat it for several")
+	fs.StringArrayVar(
+		&o.metrics, "metric", nil,
+		strings.Join(history.BuiltIn(), ", ")+", or the name of a scorer, as a glob; repeat it for several",
+	)
 	o.limit = 20
 	positive(fs, &o.limit, "limit", "how many of the newest runs")
 	fs.BoolVar(&o.rebuild, "rebuild", false, "make the history again from the run directories")
@@ -190,7 +193,10 @@ func (h *historyView) checkNames() error {
 	all, err := h.store.Runs(history.Filter{})
 	if err == nil {
 		if err = fits(all); err == nil && len(h.Runs) == 0 {
-			err = exit.BadInput("no run in the history has an arm that fits %s in a suite that fits %s", strings.Join(h.o.arms, " or "), strings.Join(h.o.suites, " or "))
+			err = exit.BadInput(
+				"no run in the history has an arm that fits %s in a suite that fits %s", strings.Join(h.o.arms, " or "),
+				strings.Join(h.o.suites, " or "),
+			)
 		}
 	}
 	return err

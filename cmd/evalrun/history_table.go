@@ -97,7 +97,10 @@ func (h *historyView) drawRuns(b *bytes.Buffer, width int) {
 		if p, ok := run.PassRate(); ok {
 			rate = percent(p)
 		}
-		rows = append(rows, []string{run.ID, when(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()), noteOf(run)})
+		rows = append(
+			rows,
+			[]string{run.ID, when(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()), noteOf(run)},
+		)
 	}
 	if !slices.ContainsFunc(rows, func(r []string) bool { return r[len(r)-1] != "" }) {
 		columns = columns[:len(columns)-1]
@@ -174,7 +177,8 @@ func (h *historyView) groups() []courseGroup {
 		if c.Case != "" {
 			title = c.Suite + ": " + c.Case + " on " + c.Arm
 		}
-		if last := len(out) - 1; last >= 0 && out[last].courses[0].Suite == c.Suite && out[last].courses[0].Arm == c.Arm && out[last].courses[0].Case == c.Case {
+		if last := len(out) - 1; last >= 0 && out[last].courses[0].Suite == c.Suite && out[last].courses[0].Arm == c.Arm &&
+			out[last].courses[0].Case == c.Case {
 			out[last].courses = append(out[last].courses, c)
 			continue
 		}
@@ -190,7 +194,10 @@ func (g courseGroup) draw(b *bytes.Buffer, width int) {
 	}
 	b.WriteString(displaywidth.TruncateString(diag.CleanLine(g.title), width, "...") + "\n")
 	columns := []reports.Column{
-		{Header: "metric", Least: 10}, {Header: "course"}, {Header: "first", Optional: 2}, {Header: "last"}, {Header: "90 % interval", Optional: 1},
+		{
+			Header: "metric",
+			Least:  10,
+		}, {Header: "course"}, {Header: "first", Optional: 2}, {Header: "last"}, {Header: "90 % interval", Optional: 1},
 	}
 	rest := make([][]string, 0, len(g.courses))
 	used := 0
@@ -225,7 +232,12 @@ func (g courseGroup) draw(b *bytes.Buffer, width int) {
 // drawPoints lists the runs with the first of the metrics.
 func (g courseGroup) drawPoints(b *bytes.Buffer, width int) {
 	c := g.courses[0]
-	columns := []reports.Column{{Header: "run", Least: idWidth}, {Header: "when (UTC)", Optional: 1}, {Header: c.Metric, Least: 8}, {Header: "90 % interval", Optional: 2}}
+	columns := []reports.Column{
+		{Header: "run", Least: idWidth},
+		{Header: "when (UTC)", Optional: 1},
+		{Header: c.Metric, Least: 8},
+		{Header: "90 % interval", Optional: 2},
+	}
 	var rows [][]string
 	for i := range c.Points {
 		p := &c.Points[i]

@@ -14,12 +14,15 @@ import (
 
 // Whatever names are in it, the history fits its terminal, and commands it nothing.
 func TestHistoryFits(t *testing.T) {
-	const hostile = "::error::\x1b[2J 日本語 \u202e long, and longer than any terminal is wide, and longer still, until it has to be cut somewhere"
+	const hostile = "::error::\x1b[2J 日本語 \u202e long, and longer than any terminal is wide, and longer still, until it has to be cut " +
+		"somewhere"
 	for _, name := range []string{"short", hostile} {
 		h := historyView{o: historyOptions{}}
 		for i := range 365 {
 			h.Runs = append(h.Runs, history.Run{
-				ID: fmt.Sprintf("20260101-%06d.000-abcdef", i), StartedAt: "2026-01-01T00:00:00Z", Reason: eval.EndInterrupted, Emulator: true, Planned: 123456,
+				ID: fmt.Sprintf(
+					"20260101-%06d.000-abcdef", i,
+				), StartedAt: "2026-01-01T00:00:00Z", Reason: eval.EndInterrupted, Emulator: true, Planned: 123456,
 				Arms: []history.Arm{{Suite: name, Arm: name, Counts: eval.Counts{Pass: 123, Error: 45}, Judged: 7, Rates: 3}},
 			})
 		}

@@ -156,9 +156,15 @@ func (o *initOptions) suite(path string) (string, error) {
 	case o.model != "" && !oneLine.MatchString(o.model):
 		return "", exit.BadInput("%q is no name of a model", o.model)
 	case named != nil && !named.Supports(eval.MethodGenerate):
-		return "", exit.BadInput("the model %s does not answer prompts; it supports %s", o.model, strings.Join(named.SupportedGenerationMethods, ", "))
+		return "", exit.BadInput(
+			"the model %s does not answer prompts; it supports %s", o.model,
+			strings.Join(named.SupportedGenerationMethods, ", "),
+		)
 	case len(o.prompt) > maxFirstPrompt || !oneLine.MatchString(o.prompt):
-		return "", exit.BadInput("the prompt is longer than %d bytes or than a line: write it into a file, and let the suite name that (`file:` in the place of `text:`)", maxFirstPrompt)
+		return "", exit.BadInput(
+			"the prompt is longer than %d bytes or than a line: write it into a file, and let the suite name that (`file:` in the place of `text:`)",
+			maxFirstPrompt,
+		)
 	}
 	text := strings.ReplaceAll(firstSuite, "suite.yaml", filepath.ToSlash(filepath.Base(path)))
 	if o.model != "" {

@@ -15,7 +15,8 @@ import (
 func TestKilledMerge(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, repeats: 3000, scorers: [{contains: hello}]}]\n",
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, repeats: " +
+			"3000, scorers: [{contains: hello}]}]\n",
 	})
 	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "1/2", "--out", "one", "--concurrency", "64")
 	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "2/2", "--out", "two", "--concurrency", "64")
@@ -108,7 +109,8 @@ func TestErrorsComeLast(t *testing.T) {
 	b := newBox(t, nil, map[string]string{
 		"script.yaml": "rules: [{match: {text: \"bad*\"}, faults: [{status: 400}]}, {reply: hi}]\n",
 		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: 1}\n" +
-			"cases: [{name: bad, vars: {x: bad}, repeats: 3, scorers: [{equals: hi}]}, {name: good, vars: {x: good}, repeats: 20, scorers: [{equals: hi}]}]\n",
+			"cases: [{name: bad, vars: {x: bad}, repeats: 3, scorers: [{equals: hi}]}, {name: good, vars: {x: good}, repeats: 20, scorers: " +
+			"[{equals: hi}]}]\n",
 	})
 	b.exits(4, "run", "suite.yaml", "--emulator=script.yaml", "--out", "run", "--budget-calls", "8")
 	before := strings.Count(b.read("run/run.jsonl"), "\n")

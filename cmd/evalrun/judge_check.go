@@ -73,7 +73,12 @@ func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 const fewCases = 50
 
 func writeJudgeCheck(p *printer, c *judgecheck.Agreement) {
-	p.printf("%s\n", diag.CleanLine(fmt.Sprintf("%s in %s, judge %s: %s of %s", c.Scorer, c.Suite, c.Judge, diag.Count(c.Answers, "labelled answer"), diag.Count(c.Cases, "case"))))
+	p.printf("%s\n", diag.CleanLine(
+		fmt.Sprintf(
+			"%s in %s, judge %s: %s of %s", c.Scorer, c.Suite, c.Judge, diag.Count(c.Answers, "labelled answer"),
+			diag.Count(c.Cases, "case"),
+		),
+	))
 	p.printf("  agreement: %s\n", proportion(&c.Agreement))
 	if c.Kappa == nil {
 		p.printf("  Cohen's kappa: not defined, since both always say one and the same\n")

@@ -161,7 +161,9 @@ func TestKilledWhileJudging(t *testing.T) {
 			var l ledger
 			b := newBox(t, countingService(&l, ""), map[string]string{
 				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\njudges: [{name: j, model: m}]\nprompts: [{name: p, " + prompt + "}]\n" +
-					"limits: {concurrency: " + fmt.Sprint(workers) + ", countTokens: never}\ndefaults: {scorers: [" + scorer + "]}\ncases:\n" + cases.String(),
+					"limits: {concurrency: " + fmt.Sprint(
+					workers,
+				) + ", countTokens: never}\ndefaults: {scorers: [" + scorer + "]}\ncases:\n" + cases.String(),
 			})
 			killed := b.killAgain(&l, kills(t), 0, "run", "suite.yaml", "--out", "killed")
 			all, extra := l.all()
@@ -193,7 +195,8 @@ func TestKilledUnderABudget(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	b := newBox(t, countingService(&l, ""), map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 8, budget: {calls: 100}, countTokens: never}\n" +
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 8, " +
+			"budget: {calls: 100}, countTokens: never}\n" +
 			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
 	})
 	b.killAgain(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
@@ -216,10 +219,15 @@ func TestKilledUnderABudget(t *testing.T) {
 func TestKilledUnderABudgetOfTokens(t *testing.T) {
 	t.Parallel()
 	var l ledger
-	b := newBox(t, countingService(&l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":100,"totalTokenCount":110}`), map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 8, budget: {tokens: 8800}}\n" +
-			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
-	})
+	b := newBox(
+		t,
+		countingService(&l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":100,"totalTokenCount":110}`),
+		map[string]string{
+			"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 8, " +
+				"budget: {tokens: 8800}}\n" +
+				"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
+		},
+	)
 	b.killAgain(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
 	if all := l.sum(); all*110 > 8800 {
 		t.Errorf("%d tokens with a budget of 8800", all*110)
@@ -236,10 +244,15 @@ func (l *ledger) sum() int {
 func TestKilledUnderALimitOfTokens(t *testing.T) {
 	t.Parallel()
 	var l ledger
-	b := newBox(t, countingService(&l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":90,"totalTokenCount":100}`), map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 4, tokensPerMinute: 2000}\n" +
-			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
-	})
+	b := newBox(
+		t,
+		countingService(&l, `,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":90,"totalTokenCount":100}`),
+		map[string]string{
+			"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 4, " +
+				"tokensPerMinute: 2000}\n" +
+				"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
+		},
+	)
 	args := []string{"run", "suite.yaml", "--out", "killed"}
 	for range 4 {
 		cmd := b.command(args...)

@@ -57,7 +57,10 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 func manualPage(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"\" %s \"evalrun manual\"\n", quoteRoff(strings.ToUpper(pageName(cmd))), quoteRoff("evalrun "+cmd.Root().Version))
+	fmt.Fprintf(
+		&b, ".TH %s 1 \"\" %s \"evalrun manual\"\n", quoteRoff(strings.ToUpper(pageName(cmd))),
+		quoteRoff("evalrun "+cmd.Root().Version),
+	)
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(pageName(cmd)), roff(cmd.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.nf\n%s\n.fi\n", roff(cmd.UseLine()))
 	description := cmd.Long

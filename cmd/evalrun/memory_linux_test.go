@@ -39,8 +39,14 @@ func memoryScript() string {
 
 // memorySuite asks the small ones, then the big ones.
 func memorySuite() string {
-	return fmt.Sprintf("version: 1\nname: memory\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: %d}\n"+
-		"defaults: {scorers: [{contains: a}]}\ncases: [{name: small, repeats: %d, vars: {x: \"small\"}}, {name: big, repeats: %d, vars: {x: \"big\"}}]\n", memoryWorkers, memorySmall, memoryBig)
+	return fmt.Sprintf(
+		"version: 1\nname: memory\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: %d}\n"+
+			"defaults: {scorers: [{contains: a}]}\ncases: [{name: small, repeats: %d, vars: {x: \"small\"}}, {name: big, repeats: %d, vars: {x: "+
+			"\"big\"}}]\n",
+		memoryWorkers,
+		memorySmall,
+		memoryBig,
+	)
 }
 
 // limited is a command that may map so many KiB, which a shell says for it. Garbage is not collected, so that memory ends in the
@@ -147,7 +153,9 @@ func TestTooLittleMemory(t *testing.T) {
 // A service whose answers are as large as is read takes a bounded amount of memory at the default concurrency: only a few are in work at
 // once.
 func TestLargeAnswersTakeBoundedMemory(t *testing.T) {
-	answer := []byte(`{"candidates":[{"content":{"parts":[{"text":"` + strings.Repeat("some words ", (16<<20-300)/11) + `"}]},"finishReason":"STOP"}]}`)
+	answer := []byte(
+		`{"candidates":[{"content":{"parts":[{"text":"` + strings.Repeat("some words ", (16<<20-300)/11) + `"}]},"finishReason":"STOP"}]}`,
+	)
 	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			fmt.Fprint(w, `{"name":"models/m"}`)
@@ -156,7 +164,8 @@ func TestLargeAnswersTakeBoundedMemory(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(answer)
 	}), map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m, stream: true}]\nprompts: [{name: p, text: hello}]\n" +
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m, stream: true}]\nprompts: [{name: p, text: " +
+			"hello}]\n" +
 			"cases: [{name: c, repeats: 12, scorers: [{contains: words}, {length: {min: 1}}]}]\n",
 	})
 	b.evalrun = plainProgram(t)

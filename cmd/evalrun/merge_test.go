@@ -34,7 +34,8 @@ func TestSevenShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "version: 1\nname: s\ntargets: [{name: a, model: svc-pro}, {name: b, model: svc-pro, apiVersion: v1beta}]\nprompts: [{name: p, text: \"{{.x}}\"}]\n" +
+	text := "version: 1\nname: s\ntargets: [{name: a, model: svc-pro}, {name: b, model: svc-pro, apiVersion: v1beta}]\nprompts: [{name: " +
+		"p, text: \"{{.x}}\"}]\n" +
 		"defaults: {repeats: 2, scorers: [{contains: \"1\"}]}\ncases:\n"
 	for i := range 40 {
 		text += fmt.Sprintf("  - {name: c%d, vars: {x: \"%d\"}}\n", i, i)

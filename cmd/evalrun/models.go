@@ -79,8 +79,21 @@ func (a *app) modelTable(models []eval.Model) error {
 	p.printf("MODEL\tVERSION\tDISPLAY NAME\tINPUT\tOUTPUT\tTEMPERATURE\tTOP P\tTOP K\tMETHODS\tDESCRIPTION\n")
 	for i := range models {
 		m := &models[i]
-		p.printf("%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", diag.CleanLine(m.ID()), diag.CleanLine(m.Version), diag.CleanLine(m.DisplayName), m.InputTokenLimit, m.OutputTokenLimit,
-			optional(m.Temperature), optional(m.TopP), optional(m.TopK), diag.CleanLine(strings.Join(m.SupportedGenerationMethods, ", ")), diag.CleanLine(m.Description))
+		p.printf(
+			"%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n",
+			diag.CleanLine(m.ID()),
+			diag.CleanLine(m.Version),
+			diag.CleanLine(m.DisplayName),
+			m.InputTokenLimit,
+			m.OutputTokenLimit,
+			optional(
+				m.Temperature,
+			),
+			optional(m.TopP),
+			optional(m.TopK),
+			diag.CleanLine(strings.Join(m.SupportedGenerationMethods, ", ")),
+			diag.CleanLine(m.Description),
+		)
 	}
 	if err := errors.Join(p.err, tw.Flush()); err != nil {
 		return err

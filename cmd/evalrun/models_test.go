@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-const oneCase = "version: 1\nname: s\ntargets: [{name: t, model: my-model}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: [{equals: hi}]}]\n"
+const oneCase = "version: 1\nname: s\ntargets: [{name: t, model: my-model}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, " +
+	"scorers: [{equals: hi}]}]\n"
 
 const hi = `{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}`
 
@@ -47,7 +48,10 @@ func TestMissingModel(t *testing.T) {
 		}
 	}), map[string]string{"suite.yaml": oneCase})
 	b.exits(2, "run", "suite.yaml")
-	b.says("suite.yaml:3:28: the service has no model `my-model` (target `t`): retired in May", "version v1beta of the interface has it: set `apiVersion: v1beta`")
+	b.says(
+		"suite.yaml:3:28: the service has no model `my-model` (target `t`): retired in May",
+		"version v1beta of the interface has it: set `apiVersion: v1beta`",
+	)
 	b.exits(2, "models", "my-model")
 	b.says("retired in May", "v1beta")
 }

@@ -81,13 +81,18 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 
 // writeOutlook tells what the gate of an arm can see, with how many cases.
 func writeOutlook(p *printer, g *forecast.GateOutlook) {
-	p.printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: margin %g of the pass rate at an error rate of %g, %d independent cases, %d calls, up to %s",
-		g.Suite, g.Arm, g.Margin, g.Alpha, g.Units, g.Calls, unlimited(g.Tokens))))
+	p.printf("%s\n", diag.CleanLine(
+		fmt.Sprintf("gate of %s on %s: margin %g of the pass rate at an error rate of %g, %d independent cases, %d calls, up to %s",
+			g.Suite, g.Arm, g.Margin, g.Alpha, g.Units, g.Calls, unlimited(g.Tokens)),
+	))
 	if g.Units < g.Reach {
 		p.printf("  never: it takes %d cases even if not one of them flips\n", g.Reach)
 	}
 	for _, row := range g.Rows {
-		p.printf("  if %2.0f %% of the cases flip by chance: %d cases are needed; a loss of %.3f is seen", 100*row.Flips, row.Needed, row.Smallest)
+		p.printf(
+			"  if %2.0f %% of the cases flip by chance: %d cases are needed; a loss of %.3f is seen", 100*row.Flips, row.Needed,
+			row.Smallest,
+		)
 		if g.StopEarly {
 			p.printf("; about %.0f calls when nothing changed", row.Asked*float64(g.Calls))
 		}
@@ -152,7 +157,10 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 	}
 	switch {
 	case f.MostTime > f.LeastTime:
-		p.printf("time: from %s to %s at the limits, by the length of the answers\n", f.LeastTime.Round(time.Second), f.MostTime.Round(time.Second))
+		p.printf(
+			"time: from %s to %s at the limits, by the length of the answers\n", f.LeastTime.Round(time.Second),
+			f.MostTime.Round(time.Second),
+		)
 	case f.LeastTime > 0:
 		p.printf("time: at least %s at the limits\n", f.LeastTime.Round(time.Second))
 	default:

@@ -146,7 +146,10 @@ func (p *progress) Finish() {
 // line is the progress in words.
 func (p *progress) line() string {
 	parts := []string{
-		fmt.Sprintf("%d of %d trials: %d pass, %d fail, %d error, %d skip", p.counts.Total(), p.total, p.counts.Pass, p.counts.Fail, p.counts.Error, p.counts.Skip),
+		fmt.Sprintf(
+			"%d of %d trials: %d pass, %d fail, %d error, %d skip", p.counts.Total(), p.total, p.counts.Pass, p.counts.Fail,
+			p.counts.Error, p.counts.Skip,
+		),
 		p.cost(),
 	}
 	if rate := p.rate(); rate != "" {

@@ -68,7 +68,9 @@ func (p *progress) picture(width int) (plain, painted string) {
 	if waits == "" || width >= wideBar {
 		reserve = frame + leastBar
 	}
-	waits = displaywidth.TruncateString(waits, max(leastWait, room-reserve-len(", 59m59s left, 999.9k tokens, ")-displaywidth.String(money)), "...")
+	waits = displaywidth.TruncateString(
+		waits, max(leastWait, room-reserve-len(", 59m59s left, 999.9k tokens, ")-displaywidth.String(money)), "...",
+	)
 	texts := []string{p.left(), few(p.spent.Tokens) + " tokens", money, p.rate(), waits} // as they are shown
 	shown := make([]bool, len(texts))
 	for _, i := range []int{0, 1, 4, 2, 3} {

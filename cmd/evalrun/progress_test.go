@@ -31,7 +31,8 @@ func TestProgressLines(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			p.Finish()
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			if len(lines) != 2 || !strings.HasPrefix(lines[0], "0 of 4 trials") || lines[1] != "1 of 4 trials: 0 pass, 1 fail, 0 error, 0 skip; 7 tokens; 3.0/min; about 1m0s left" {
+			if len(lines) != 2 || !strings.HasPrefix(lines[0], "0 of 4 trials") ||
+				lines[1] != "1 of 4 trials: 0 pass, 1 fail, 0 error, 0 skip; 7 tokens; 3.0/min; about 1m0s left" {
 				t.Errorf("%q", lines)
 			}
 		})
@@ -51,7 +52,15 @@ func TestProgressBar(t *testing.T) {
 			p.Start(40)
 			time.Sleep(8 * time.Second)
 			for range 10 {
-				p.Done(&eval.Result{Outcome: eval.Fail, Timing: &eval.Timing{LatencyMs: 120}, Trial: eval.Trial{Suite: "s", Case: "c\x1b]0;x", Arm: "a/b"}, Scores: []eval.Score{{Scorer: "equals", Reason: "expected x"}}}, eval.Spent{Tokens: 12_345, Money: 0.5, Currency: "USD"})
+				p.Done(
+					&eval.Result{
+						Outcome: eval.Fail,
+						Timing:  &eval.Timing{LatencyMs: 120},
+						Trial:   eval.Trial{Suite: "s", Case: "c\x1b]0;x", Arm: "a/b"},
+						Scores:  []eval.Score{{Scorer: "equals", Reason: "expected x"}},
+					},
+					eval.Spent{Tokens: 12_345, Money: 0.5, Currency: "USD"},
+				)
 			}
 			time.Sleep(time.Second)
 			p.mu.Lock()
@@ -61,7 +70,8 @@ func TestProgressBar(t *testing.T) {
 				t.Errorf("%d columns at a width of %d: %q", w, width, plain)
 			}
 			for _, want := range map[int][]string{
-				12: nil, 60: {"25%", "10/40", "10 fail", "27s left"}, 80: {"12.3k tokens", "8 wait for"}, 120: {"[=", "0.5000 USD"}, 200: {"1.1/s", "(up to 12s)"},
+				12: nil, 60: {"25%", "10/40", "10 fail", "27s left"}, 80: {"12.3k tokens", "8 wait for"}, 120: {"[=", "0.5000 USD"},
+				200: {"1.1/s", "(up to 12s)"},
 			}[width] {
 				if !strings.Contains(plain, want) {
 					t.Errorf("width %d: no %q in %q", width, want, plain)
@@ -79,7 +89,8 @@ func TestProgressBar(t *testing.T) {
 			if !strings.HasSuffix(out.String(), "\x1b[J") {
 				t.Errorf("%q", out.String())
 			}
-			if got := out.String(); !strings.Contains(got, "\x1b[31mfail \x1b[0m") || strings.Contains(got, "\x1b]") || width > 60 && !strings.Contains(got, "120 ms  s / c\\x1b]0;x on a/b: equals: expected x") {
+			if got := out.String(); !strings.Contains(got, "\x1b[31mfail \x1b[0m") || strings.Contains(got, "\x1b]") ||
+				width > 60 && !strings.Contains(got, "120 ms  s / c\\x1b]0;x on a/b: equals: expected x") {
 				t.Errorf("%q", got)
 			}
 		})

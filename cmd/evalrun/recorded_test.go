@@ -135,7 +135,10 @@ func recordedSuite(t *testing.T, all []recording, repeats int) (dir string) {
 	}
 	dir = t.TempDir()
 	suite := "version: 1\nname: recorded\ntargets:\n" + targets.String() + "prompts: [{name: p, text: hello}]\n" +
-		fmt.Sprintf("defaults: {repeats: %d, scorers: [{finishReason: STOP}]}\ncases: [{name: c}]\nlimits: {concurrency: 8, attempts: 1}\n", repeats)
+		fmt.Sprintf(
+			"defaults: {repeats: %d, scorers: [{finishReason: STOP}]}\ncases: [{name: c}]\nlimits: {concurrency: 8, attempts: 1}\n",
+			repeats,
+		)
 	if err := os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +148,9 @@ func recordedSuite(t *testing.T, all []recording, repeats int) (dir string) {
 // Every recorded reply goes through a whole run: the journal, the reports, resume after a kill, record and replay. No answer is lost
 // and none is paid for twice.
 func TestRecordedRepliesThroughARun(t *testing.T) {
-	all := slices.DeleteFunc(recordings(t), func(r recording) bool { return strings.Contains(r.model, "api-key") || r.status == 403 }) // they end a run
+	all := slices.DeleteFunc(
+		recordings(t), func(r recording) bool { return strings.Contains(r.model, "api-key") || r.status == 403 },
+	) // they end a run
 	service := serveRecordings(t, all)
 	dir := recordedSuite(t, all, 1)
 	evalrun := program(t)
@@ -158,7 +163,10 @@ func TestRecordedRepliesThroughARun(t *testing.T) {
 			t.Fatalf("evalrun %v: exit %d, want %d (%v)\n%.3000s", args, code, want, err, text)
 		}
 	}
-	finish(1, "run", "suite.yaml", "--out", "whole", "--record", "kept", "-q", "-o", "jsonl=whole.jsonl", "-o", "junit=whole.xml", "-o", "html=whole.html", "-o", "csv=whole.csv")
+	finish(
+		1, "run", "suite.yaml", "--out", "whole", "--record", "kept", "-q", "-o", "jsonl=whole.jsonl", "-o",
+		"junit=whole.xml", "-o", "html=whole.html", "-o", "csv=whole.csv",
+	)
 	if got := service.asked(); got != len(all) {
 		t.Errorf("%d calls for %d recordings", got, len(all))
 	}

@@ -60,7 +60,10 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			found, err := reports.Cases(a.out, doc, eval.Glob(args[1]), eval.NewGlobs(arms), a.reportOptions())
 			if err == nil && !found && len(arms) > 0 {
-				return exit.BadInput("no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", args[1], strings.Join(arms, " or "))
+				return exit.BadInput(
+					"no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", args[1],
+					strings.Join(arms, " or "),
+				)
 			}
 			if err == nil && !found {
 				return exit.BadInput("the run has no case %q%s", args[1], harness.NearestCase(doc, args[1]))

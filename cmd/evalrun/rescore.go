@@ -22,11 +22,15 @@ func (a *app) rescoreCommand() *cobra.Command {
 			"--ask-judges asks them, and nobody else, within the limits and budgets. What is selected,\n" +
 			"and what --var gave, is as it was in RUN. A trial that asks something else than was recorded is\n" +
 			"not judged: it is told, and the new run is incomplete.",
-		Example: "  evalrun rescore latest\n  evalrun rescore main-run --suite stricter.yaml --out again\n  evalrun rescore main-run --ask-judges\n  evalrun compare main-run again",
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.rescore(cmd.Context(), args[0], o) },
+		Example: "  evalrun rescore latest\n  evalrun rescore main-run --suite stricter.yaml --out again\n  evalrun rescore main-run " +
+			"--ask-judges\n  evalrun compare main-run again",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.rescore(cmd.Context(), args[0], o) },
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.suites, "suite", nil, "suite to take the scorers from (default those of the run, as they stand now); repeat it for several")
+	fs.StringArrayVar(
+		&o.suites, "suite", nil,
+		"suite to take the scorers from (default those of the run, as they stand now); repeat it for several",
+	)
 	fs.BoolVar(&o.AskJudges, "ask-judges", false, "ask judges what they were not asked yet, as after a change of a rubric")
 	serviceFlags(fs, &o.Flags)
 	limitFlags(fs, &o.Flags)

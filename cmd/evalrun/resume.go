@@ -60,7 +60,10 @@ func (a *app) tellTodo(todo *evalrun.Todo) {
 		fmt.Fprintf(a.err, "the run was killed: up to %s that were under way then may be paid twice\n", diag.Count(todo.Twice, "call"))
 	}
 	if n := len(todo.Dropped); n > 0 {
-		fmt.Fprintf(a.err, "%s of the run are left out, since what they asked has changed (an image, or evalrun itself):\n", diag.Count(n, "recorded trial"))
+		fmt.Fprintf(
+			a.err, "%s of the run are left out, since what they asked has changed (an image, or evalrun itself):\n",
+			diag.Count(n, "recorded trial"),
+		)
 		for _, name := range todo.Dropped {
 			fmt.Fprintln(a.err, "  "+diag.CleanLine(name))
 		}

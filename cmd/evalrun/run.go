@@ -95,7 +95,8 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 	layout := a.reportOptions()
 	layout.Verbose = o.verbose
 	return evalrun.Options{
-		Suites: files, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions, Gate: o.GateOptions,
+		Suites: files, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions,
+		Gate: o.GateOptions,
 		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: o.reports(), Stdout: a.out, Layout: layout,
 		Untrusted: o.Untrusted, Trust: o.Trust, NoContent: o.NoContent,
 		Getenv: a.getenv, Version: buildVersion(), Interrupt: signals,

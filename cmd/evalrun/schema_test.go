@@ -120,7 +120,9 @@ func TestSchemasAllow(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range fence.FindAllSubmatch(text, -1) {
-			if name, isFile := strings.CutPrefix(string(m[1]), "yaml "); isFile && bytes.Contains(m[2], []byte("version: 1")) && bytes.Contains(m[2], []byte("cases:")) && name != "typo.yaml" {
+			if name, isFile := strings.CutPrefix(string(m[1]), "yaml "); isFile && bytes.Contains(m[2], []byte("version: 1")) &&
+				bytes.Contains(m[2], []byte("cases:")) &&
+				name != "typo.yaml" {
 				found++
 				if err := allows(t, s, jsonOf(t, m[2])); err != nil {
 					t.Errorf("%s: %s: %v", page, name, err)
@@ -209,7 +211,8 @@ func TestHints(t *testing.T) {
 // onlyLoader are mistakes that a schema cannot know, or that are not worth a rule of their own in one.
 var onlyLoader = []string{
 	// The rest of the suite.
-	"matches no (target|arm)$", "has no variable `", "there is no scorer set `", "there is no judge ", "no arm of this scorer is a live chat", "is no live chat, so that it has no turn",
+	"matches no (target|arm)$", "has no variable `", "there is no scorer set `", "there is no judge ",
+	"no arm of this scorer is a live chat", "is no live chat, so that it has no turn",
 	"has no scorer, so nothing would be judged", "^there are no (targets|prompts)$", "takes prompts with an image", "takes text alone",
 	// Files.
 	"there is no file", "has no column `", "^one.png is image/png, not",
@@ -356,7 +359,8 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 	}
 	walk(jsonOf(t, text))
 	for _, k := range scorers.Builtin() {
-		doc := "version: 1\nname: s\nprices: prices.yaml\ntargets: [{name: t, model: svc-pro, stream: true}]\njudges: [{name: judge, model: svc-pro}]\nprompts: [{name: p, text: x}]\ncases:\n- name: c\n  scorers:\n  " +
+		doc := "version: 1\nname: s\nprices: prices.yaml\ntargets: [{name: t, model: svc-pro, stream: true}]\njudges: [{name: judge, model: " +
+			"svc-pro}]\nprompts: [{name: p, text: x}]\ncases:\n- name: c\n  scorers:\n  " +
 			strings.ReplaceAll(strings.ReplaceAll(k.Example, "./check.sh", "sh"), "\n", "\n  ") + "\n"
 		if mistakes := loads(a.files, []byte(doc)); len(mistakes) > 0 {
 			t.Errorf("%s: %v", k.Name, mistakes)

@@ -68,11 +68,16 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 const enoughPower = 0.8
 
 func writeSelfTest(p *printer, t *verdict.ArmSelfTest) {
-	p.printf("%s\n", diag.CleanLine(fmt.Sprintf("%s on %s: %d comparisons of %d cases with themselves, margin %g", t.Suite, t.Arm, t.Draws, t.Units, t.Margin)))
+	p.printf("%s\n", diag.CleanLine(
+		fmt.Sprintf("%s on %s: %d comparisons of %d cases with themselves, margin %g", t.Suite, t.Arm, t.Draws, t.Units, t.Margin),
+	))
 	p.printf("  false alarms (regressed): %.1f %%, where %.1f %% are allowed\n", 100*t.FalseAlarms, 100*t.Alpha)
 	fine := t.Verdicts[eval.NotWorse] + t.Verdicts[eval.Improved]
 	p.printf("  not worse or improved: %.1f %%, cannot tell: %.1f %%\n", 100*fine, 100*t.Verdicts[eval.Inconclusive])
-	p.printf("  %.1f %% of the cases flip between two repeats; the smallest loss seen with a power of 80 %% is %.3f\n", 100*t.Flips, t.Smallest)
+	p.printf(
+		"  %.1f %% of the cases flip between two repeats; the smallest loss seen with a power of 80 %% is %.3f\n",
+		100*t.Flips, t.Smallest,
+	)
 	if fine < enoughPower {
 		p.printf("  the gate holds up %.0f %% of the candidates that changed nothing: add cases, or bear a larger margin\n", 100*(1-fine))
 	}

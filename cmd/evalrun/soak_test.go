@@ -280,7 +280,8 @@ func TestSoak(t *testing.T) {
 	samples, server, code := s.watch(cmd, runFile, every)
 	took := time.Since(started)
 	report := s.balanced("report.json", trials)
-	if code != 1 || report.Summary.Pass == 0 || report.Summary.Fail == 0 || report.Summary.Error == 0 || report.Run.Reason != "completed" || report.Run.Partial {
+	if code != 1 || report.Summary.Pass == 0 || report.Summary.Fail == 0 || report.Summary.Error == 0 || report.Run.Reason != "completed" ||
+		report.Run.Partial {
 		t.Errorf("exit %d, %s, %+v\n%.2000s", code, report.Run.Reason, report.Summary, said.String())
 	}
 	info, err := os.Stat(runFile)
@@ -293,7 +294,10 @@ func TestSoak(t *testing.T) {
 	if most := 2*soakWorkers + 30; before > most || after > most || len(early) > 0 && after > before+soakWorkers/2 {
 		t.Errorf("descriptors: at most %d at first, %d in the end", before, after)
 	}
-	t.Logf("%d trials in %s: %+v; %d samples; descriptors at most %d, then %d", trials, took.Round(time.Millisecond), report.Summary, len(samples), before, after)
+	t.Logf(
+		"%d trials in %s: %+v; %d samples; descriptors at most %d, then %d", trials, took.Round(time.Millisecond),
+		report.Summary, len(samples), before, after,
+	)
 	if !long {
 		return
 	}
@@ -305,6 +309,9 @@ func TestSoak(t *testing.T) {
 	if grows >= 1 {
 		t.Errorf("memory grows by %.2f MiB for 10,000 trials", grows)
 	}
-	t.Logf("memory: %d KiB, then %d KiB, %.3f MiB for 10,000 trials; reports included %d KiB; the emulator: %.3f MiB for 10,000 trials", warm[0].memory, warm[len(warm)-1].memory,
-		grows, samples[len(samples)-1].memory, slope(asking(server, 0.2, 0.95, whole), whole, trials))
+	t.Logf(
+		"memory: %d KiB, then %d KiB, %.3f MiB for 10,000 trials; reports included %d KiB; the emulator: %.3f MiB for 10,000 trials",
+		warm[0].memory, warm[len(warm)-1].memory, grows, samples[len(samples)-1].memory,
+		slope(asking(server, 0.2, 0.95, whole), whole, trials),
+	)
 }

@@ -31,12 +31,18 @@ func TestThrottledModelHoldsUpNoOther(t *testing.T) {
 			fmt.Fprint(w, hi)
 		}
 	}), map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: busy, model: throttled}, {name: free, model: healthy}]\nprompts: [{name: p, text: hello}]\n" +
-			"limits: {concurrency: 8, attempts: 20}\ncases: [{name: c, repeats: " + fmt.Sprint(trials) + ", scorers: [{equals: hi}]}]\n",
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: busy, model: throttled}, {name: free, model: healthy}]\nprompts: [{name: p, " +
+			"text: hello}]\n" +
+			"limits: {concurrency: 8, attempts: 20}\ncases: [{name: c, repeats: " + fmt.Sprint(
+			trials,
+		) + ", scorers: [{equals: hi}]}]\n",
 	})
 	b.exits(0, "run", "suite.yaml")
 	if healthy.Load() != trials || late.Load() > 0 {
-		t.Errorf("the healthy model got %d calls, %d of them after the throttled one had refused 40; want %d and none", healthy.Load(), late.Load(), trials)
+		t.Errorf(
+			"the healthy model got %d calls, %d of them after the throttled one had refused 40; want %d and none",
+			healthy.Load(), late.Load(), trials,
+		)
 	}
 }
 
@@ -58,8 +64,10 @@ func TestLimitedModelHoldsUpNoOther(t *testing.T) {
 			fmt.Fprint(w, hi)
 		}
 	}), map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: slow, model: slow}, {name: free, model: free}]\nprompts: [{name: p, text: hello}]\n" +
-			"limits: {concurrency: 4, models: {slow: {requestsPerMinute: 60}}}\ncases: [{name: c, repeats: 300, arms: [\"free/*\"], scorers: [{equals: hi}]}, {name: d, repeats: 3, arms: [\"slow/*\"], scorers: [{equals: hi}]}]\n",
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: slow, model: slow}, {name: free, model: free}]\nprompts: [{name: p, text: " +
+			"hello}]\n" +
+			"limits: {concurrency: 4, models: {slow: {requestsPerMinute: 60}}}\ncases: [{name: c, repeats: 300, arms: [\"free/*\"], scorers: " +
+			"[{equals: hi}]}, {name: d, repeats: 3, arms: [\"slow/*\"], scorers: [{equals: hi}]}]\n",
 	})
 	b.exits(0, "run", "suite.yaml")
 }

@@ -60,8 +60,16 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	write("script.yaml", "rules: [{reply: \"{{.prompt}}\", latency: {p50: 3ms, p99: 20ms}}]\n")
 	repeats := max(150, 25*kills(t)) // enough to go on for
 	trials := 4 * repeats
-	write("suite.yaml", "version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: "+strconv.Itoa(tortureWorkers)+"}\n"+
-		"defaults: {repeats: "+strconv.Itoa(repeats)+", scorers: [{contains: a}]}\ncases: [{name: one, vars: {x: a}}, {name: two, vars: {x: ab}}, {name: three, vars: {x: b}}, {name: four, vars: {x: ba}}]\n")
+	write(
+		"suite.yaml",
+		"version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: "+strconv.Itoa(
+			tortureWorkers,
+		)+"}\n"+
+			"defaults: {repeats: "+strconv.Itoa(
+			repeats,
+		)+", scorers: [{contains: a}]}\ncases: [{name: one, vars: {x: a}}, {name: two, vars: {x: ab}}, {name: three, vars: {x: b}}, {name: "+
+			"four, vars: {x: ba}}]\n",
+	)
 
 	server := exec.Command(evalrun, "emulate", "--script", "script.yaml")
 	server.Dir = dir

@@ -25,7 +25,8 @@ func stoppedRun(t *testing.T, calls *atomic.Int64, scorer string) *box {
 	}), map[string]string{
 		"check.sh":    "#!/bin/sh\ntouch \"$OUT\" started\necho '{\"score\": 1}'\n",
 		"prompt.tmpl": "hello {{.x}}\n",
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, file: prompt.tmpl}]\nlimits: {countTokens: never}\n" +
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, file: prompt.tmpl}]\nlimits: {countTokens: " +
+			"never}\n" +
 			"cases: [{name: c, vars: {x: y}, repeats: 10, scorers: [" + scorer + "]}]\n",
 	})
 	if err := os.Chmod(b.path("check.sh"), 0o755); err != nil {

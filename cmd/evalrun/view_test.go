@@ -92,7 +92,8 @@ func TestViewOpens(t *testing.T) {
 			t.Errorf("%v: exit %d\n%s", test.args, code, errOut.String())
 		}
 		address := strings.TrimSpace(out.String())
-		if rest, ok := strings.CutPrefix(opened, address); ok && strings.Trim(rest, "0123456789abcdef/") != strings.Trim(test.opens, "/") || !ok && opened != test.opens {
+		if rest, ok := strings.CutPrefix(opened, address); ok && strings.Trim(rest, "0123456789abcdef/") != strings.Trim(test.opens, "/") ||
+			!ok && opened != test.opens {
 			t.Errorf("%v on a terminal of %d: %s serves, %s is opened", test.args, test.width, address, opened)
 		}
 		if test.fails != strings.Contains(errOut.String(), "could not be opened (there is none)") {
@@ -106,7 +107,8 @@ func noSignals() (<-chan os.Signal, func()) { return nil, func() {} }
 func suiteFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.yaml")
-	text := "version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: [{contains: hello}]}]\n"
+	text := "version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: " +
+		"[{contains: hello}]}]\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

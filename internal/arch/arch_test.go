@@ -38,25 +38,36 @@ var direct = map[string][]string{
 	"internal/atomic":     nil,
 	"internal/trust":      {"internal/regular"},
 	"internal/dataset":    {"internal/tmpl"},
-	"suite":               {"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset", "internal/expression", "internal/shape"},
-	"internal/secret":     {"eval"},
-	"internal/wire":       {"eval", "internal/secret"},
-	"clients/generative":  {"internal/wire"},
-	"clients/emulator":    {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape"},
-	"clients/oauth":       {"eval", "diag", "internal/secret", "internal/regular"},
-	"journal":             {"eval", "internal/regular"},
-	"internal/record":     {"eval", "internal/regular", "internal/atomic"},
-	"internal/flow":       {"eval", "internal/record"},
-	"scorers":             {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape"},
-	"compare":             {"eval", "internal/stats"},
-	"reports":             {"journal", "eval", "diag", "internal/stats"},
-	"history":             {"journal", "eval", "internal/stats"},
-	"runner":              {"scorers", "suite", "eval", "diag"},
-	"internal/harness":    {"internal/layers", "internal/verdict", "internal/rundir", "runner", "compare", "internal/stats", "reports", "history", "journal", "clients/generative", "clients/emulator", "clients/oauth", "internal/flow", "internal/record", "internal/trust", "internal/regular", "internal/atomic", "scorers", "suite"},
-	"evalrun":             {"internal/harness"},
-	"evaltest":            {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
-	"internal/view":       {"internal/verdict", "internal/rundir", "reports", "history", "journal", "eval"},
-	"cmd/evalrun":         {"evalrun", "internal/forecast", "internal/judgecheck", "internal/doctor", "docs", "internal/regular", "internal/view", "internal/harness", "history", "journal", "clients/emulator", "clients/oauth", "reports", "runner", "scorers", "suite", "eval", "diag", "internal/shape"},
+	"suite": {
+		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
+		"internal/expression", "internal/shape",
+	},
+	"internal/secret":    {"eval"},
+	"internal/wire":      {"eval", "internal/secret"},
+	"clients/generative": {"internal/wire"},
+	"clients/emulator":   {"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape"},
+	"clients/oauth":      {"eval", "diag", "internal/secret", "internal/regular"},
+	"journal":            {"eval", "internal/regular"},
+	"internal/record":    {"eval", "internal/regular", "internal/atomic"},
+	"internal/flow":      {"eval", "internal/record"},
+	"scorers":            {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape"},
+	"compare":            {"eval", "internal/stats"},
+	"reports":            {"journal", "eval", "diag", "internal/stats"},
+	"history":            {"journal", "eval", "internal/stats"},
+	"runner":             {"scorers", "suite", "eval", "diag"},
+	"internal/harness": {
+		"internal/layers", "internal/verdict", "internal/rundir", "runner", "compare", "internal/stats", "reports", "history",
+		"journal", "clients/generative", "clients/emulator", "clients/oauth", "internal/flow", "internal/record",
+		"internal/trust", "internal/regular", "internal/atomic", "scorers", "suite",
+	},
+	"evalrun":       {"internal/harness"},
+	"evaltest":      {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
+	"internal/view": {"internal/verdict", "internal/rundir", "reports", "history", "journal", "eval"},
+	"cmd/evalrun": {
+		"evalrun", "internal/forecast", "internal/judgecheck", "internal/doctor", "docs", "internal/regular", "internal/view",
+		"internal/harness", "history", "journal", "clients/emulator", "clients/oauth", "reports", "runner", "scorers",
+		"suite", "eval", "diag", "internal/shape",
+	},
 
 	"internal/expression": {"diag"},
 	"internal/shape":      nil,
@@ -67,8 +78,10 @@ var direct = map[string][]string{
 
 // only says which packages may import something from outside the module.
 var only = map[string][]string{
-	"gopkg.in/yaml.v3":   {"internal/yamlnode"},
-	"net/http":           {"internal/wire", "clients/generative", "clients/emulator", "clients/oauth", "internal/view"}, // the last serves pages on this machine, and asks nobody
+	"gopkg.in/yaml.v3": {"internal/yamlnode"},
+	"net/http": {
+		"internal/wire", "clients/generative", "clients/emulator", "clients/oauth", "internal/view",
+	}, // the last serves pages on this machine, and asks nobody
 	"database/sql":       {"history"},
 	"modernc.org/sqlite": {"history"},
 

@@ -31,7 +31,8 @@ func TestKeysStandInTables(t *testing.T) {
 				if !ok || len(call.Args) == 0 {
 					return true
 				}
-				if method, ok := call.Fun.(*ast.SelectorExpr); !ok || method.Sel.Name != "Map" || isPackage(method.X, "strings") || isPackage(method.X, "shape") {
+				if method, ok := call.Fun.(*ast.SelectorExpr); !ok || method.Sel.Name != "Map" || isPackage(method.X, "strings") ||
+					isPackage(method.X, "shape") {
 					return true
 				}
 				if names, ok := call.Args[0].(*ast.CallExpr); ok && len(call.Args) == 1 {

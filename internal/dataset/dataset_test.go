@@ -34,19 +34,22 @@ func TestRead(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{"plain", dataset.CSV, "country,capital\nFrance,Paris\nSpain,Madrid\n", "2 {\"capital\":\"Paris\",\"country\":\"France\"}\n3 {\"capital\":\"Madrid\",\"country\":\"Spain\"}\n"},
+		{"plain", dataset.CSV, "country,capital\nFrance,Paris\nSpain,Madrid\n", "2 {\"capital\":\"Paris\",\"country\":\"France\"}\n3 " +
+			"{\"capital\":\"Madrid\",\"country\":\"Spain\"}\n"},
 		{"byte order mark, CRLF, no last line break", dataset.CSV, "\ufeffa,b\r\n1,\"x\r\ny\"\r\n\r\n3,4", "2 {\"a\":\"1\",\"b\":\"x\\ny\"}\n5 {\"a\":\"3\",\"b\":\"4\"}\n"},
 		{"quotes", dataset.CSV, "a,b\n\"say \"\"hi\"\", you\",\n", "2 {\"a\":\"say \\\"hi\\\", you\",\"b\":\"\"}\n"},
 		{"numbers stay as written", dataset.CSV, "a\n010\n1.10\n", "2 {\"a\":\"010\"}\n3 {\"a\":\"1.10\"}\n"},
 		{"header alone", dataset.CSV, "a,b\n", ""},
 		{"empty", dataset.CSV, "", "! line 1: the file is empty\n"},
 		{"tabs", dataset.TSV, "a\tb\n1,2\t3\n", "2 {\"a\":\"1,2\",\"b\":\"3\"}\n"},
-		{"ragged rows are told and passed over", dataset.CSV, "a,b\n1\n1,2\n1,2,3\n", "! line 2: the row has 1 cells, and the header names 2 columns\n3 {\"a\":\"1\",\"b\":\"2\"}\n! line 4: the row has 3 cells, and the header names 2 columns\n"},
+		{"ragged rows are told and passed over", dataset.CSV, "a,b\n1\n1,2\n1,2,3\n", "! line 2: the row has 1 cells, and the header names 2 " +
+			"columns\n3 {\"a\":\"1\",\"b\":\"2\"}\n! line 4: the row has 3 cells, and the header names 2 columns\n"},
 		{"twice", dataset.CSV, "a, a\n1,2\n", "! line 1: the columns 1 and 2 have the same name, \"a\"\n"},
 		{"no name", dataset.CSV, "a,,b\n1,2,3\n", "! line 1: column 2 has no name\n"},
 		{"semicolons", dataset.CSV, "a;b\n1;2\n", "! line 1: the cells seem to be separated by something else than ','\n"},
 		{"stray quote", dataset.CSV, "a,b\n1,x\"y\n", "! line 2: a quote stands inside a cell that is not quoted\n"},
-		{"open quote", dataset.CSV, "a,b\n1,2\n3,\"x\ny\n", "2 {\"a\":\"1\",\"b\":\"2\"}\n! line 3: a quoted cell does not end, or goes on after its quote\n"},
+		{"open quote", dataset.CSV, "a,b\n1,2\n3,\"x\ny\n", "2 {\"a\":\"1\",\"b\":\"2\"}\n! line 3: a quoted cell does not end, or goes on " +
+			"after its quote\n"},
 		{"not UTF-8", dataset.CSV, "a\n\xff\nx\n", "! line 2: the text is not UTF-8\n3 {\"a\":\"x\"}\n"},
 		{"UTF-16", dataset.CSV, "\xff\xfea\x00", "! line 1: the file is in UTF-16\n"},
 		{"right to left", dataset.CSV, "שם\nשלום\n", "2 {\"שם\":\"שלום\"}\n"},
@@ -137,7 +140,8 @@ func (r *rowsOf) Read(p []byte) (int, error) {
 func TestShortRowsAreNotRemembered(t *testing.T) {
 	const rows = 1_000_000
 	for format, in := range map[dataset.Format]io.Reader{
-		dataset.CSV: &rowsOf{"1\n", rows}, dataset.JSONLines: &rowsOf{"{}\n", rows}, dataset.JSON: io.MultiReader(strings.NewReader("[{}"), &rowsOf{",\n{}", rows}, strings.NewReader("]")),
+		dataset.CSV: &rowsOf{"1\n", rows}, dataset.JSONLines: &rowsOf{"{}\n", rows},
+		dataset.JSON: io.MultiReader(strings.NewReader("[{}"), &rowsOf{",\n{}", rows}, strings.NewReader("]")),
 	} {
 		heap := func() uint64 {
 			var m runtime.MemStats
@@ -166,7 +170,9 @@ func TestNestedRows(t *testing.T) {
 		return "{\"a\":" + strings.Repeat("[", n) + in + strings.Repeat("]", n) + "}\n"
 	}
 	got := read(dataset.JSONLines, nested(9000, "\""+strings.Repeat("x", 1<<20)+"\"")+nested(63, "1")+nested(64, "1"))
-	want := "! line 1: nested deeper than 64 levels\n2 " + strings.Replace(nested(63, "1"), "1", "\"1\"", 1) + "! line 3: nested deeper than 64 levels\n"
+	want := "! line 1: nested deeper than 64 levels\n2 " + strings.Replace(
+		nested(63, "1"), "1", "\"1\"", 1,
+	) + "! line 3: nested deeper than 64 levels\n"
 	if got != want {
 		t.Errorf("%q", got[:min(len(got), 1000)])
 	}

@@ -61,7 +61,10 @@ func list(in *source, yield func(Row, error) bool) {
 		return
 	}
 	if first != json.Delim('[') {
-		yield(Row{}, &Error{Line: 1, Message: "the file is not a list of objects", Hint: "write [{...}, {...}], or one object a line in a file named .jsonl"})
+		yield(
+			Row{},
+			&Error{Line: 1, Message: "the file is not a list of objects", Hint: "write [{...}, {...}], or one object a line in a file named .jsonl"},
+		)
 		return
 	}
 	for dec.More() {

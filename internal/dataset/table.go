@@ -63,7 +63,12 @@ func columnsOf(r *csv.Reader, header []string) ([]string, error) {
 		case twice:
 			return nil, &Error{line, col, fmt.Sprintf("the columns %d and %d have the same name, %q", other, i+1, name), "rename one of them"}
 		case len(header) == 1 && strings.ContainsAny(name, ";\t"):
-			return nil, &Error{line, col, "the cells seem to be separated by something else than " + comma(r.Comma), "write `separator: \";\"` beside `dataset`, or name a file with tabs .tsv"}
+			return nil, &Error{
+				line,
+				col,
+				"the cells seem to be separated by something else than " + comma(r.Comma),
+				"write `separator: \";\"` beside `dataset`, or name a file with tabs .tsv",
+			}
 		}
 		first[name] = i + 1
 		columns[i] = name
@@ -109,9 +114,19 @@ func recordError(line int, err error) error {
 	case !errors.As(err, &parse):
 		return err
 	case errors.Is(parse.Err, csv.ErrBareQuote):
-		return &Error{parse.Line, parse.Column, "a quote stands inside a cell that is not quoted", `quote the cell, and double the quotes in it: "a ""word"""`}
+		return &Error{
+			parse.Line,
+			parse.Column,
+			"a quote stands inside a cell that is not quoted",
+			`quote the cell, and double the quotes in it: "a ""word"""`,
+		}
 	case errors.Is(parse.Err, csv.ErrQuote):
-		return &Error{parse.StartLine, 0, "a quoted cell does not end, or goes on after its quote", `quotes inside a quoted cell are doubled: "a ""word"""`}
+		return &Error{
+			parse.StartLine,
+			0,
+			"a quoted cell does not end, or goes on after its quote",
+			`quotes inside a quoted cell are doubled: "a ""word"""`,
+		}
 	}
 	return &Error{parse.Line, parse.Column, parse.Err.Error(), ""}
 }

@@ -75,7 +75,10 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	job := d.suites()
 	err := job.Settle()
 	if err != nil {
-		d.problem("settings", exit.CodeBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite", "running#environment")
+		d.problem(
+			"settings", exit.CodeBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite",
+			"running#environment",
+		)
 	} else {
 		d.out.Settings = d.sources(job)
 	}
@@ -126,7 +129,10 @@ func (d *Doctor) suites() *harness.Job {
 		d.problem("suites", exit.CodeBadInput, err.Error(), "", "suite")
 		return none
 	case job.Bad() != nil:
-		d.problem("suites", exit.CodeBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "), "`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite")
+		d.problem(
+			"suites", exit.CodeBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "),
+			"`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite",
+		)
 		return none
 	}
 	d.ok("suites", "%s without mistakes", diag.Count(len(job.Suites), "suite"))
@@ -172,7 +178,10 @@ func (d *Doctor) sources(job *harness.Job) []Setting {
 // named reports whether there is a service to ask.
 func (d *Doctor) named(job *harness.Job) bool {
 	if job.Settings.Service.BaseURL == "" {
-		d.problem("service", exit.CodeBadInput, "no service is named", "export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block")
+		d.problem(
+			"service", exit.CodeBadInput, "no service is named",
+			"export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block",
+		)
 		return false
 	}
 	return true
@@ -186,7 +195,11 @@ func (d *Doctor) credentials(job *harness.Job) bool {
 	case job.Settings.Service.Auth == suite.AuthOAuth:
 		return d.login(job)
 	case key == "":
-		d.problem("key", exit.CodeBadInput, "EVALRUN_API_KEY is not set", "export EVALRUN_API_KEY=... (never a flag or a file: it would show), or log in and use --auth oauth", "running#environment")
+		d.problem(
+			"key", exit.CodeBadInput, "EVALRUN_API_KEY is not set",
+			"export EVALRUN_API_KEY=... (never a flag or a file: it would show), or log in and use --auth oauth",
+			"running#environment",
+		)
 		return false
 	default:
 		d.ok("key", "EVALRUN_API_KEY is set, %s", diag.Count(utf8.RuneCountInString(key), "character"))
@@ -214,12 +227,18 @@ func (d *Doctor) login(job *harness.Job) bool {
 	case login.RefreshToken != "":
 		state = "its access token has expired and is refreshed when it is needed"
 	default:
-		d.problem("login", exit.CodeIncomplete, "its access token has expired, and there is no refresh token", "evalrun auth login --client-secrets FILE", "oauth#logging-in")
+		d.problem(
+			"login", exit.CodeIncomplete, "its access token has expired, and there is no refresh token",
+			"evalrun auth login --client-secrets FILE", "oauth#logging-in",
+		)
 		return false
 	}
 	project := cmp.Or(job.Settings.Service.Project, login.Client.Project)
 	if project == "" {
-		d.problem("login", exit.CodeBadInput, "no cloud project is named", "name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project", "oauth#using-it")
+		d.problem(
+			"login", exit.CodeBadInput, "no cloud project is named",
+			"name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project", "oauth#using-it",
+		)
 		return false
 	}
 	d.ok("login", "somebody is logged in, for the project %s; %s", project, state)
@@ -269,7 +288,10 @@ func (d *Doctor) service(ctx context.Context, job *harness.Job) {
 	started := time.Now()
 	models, err := session.Models(ctx)
 	if e := eval.AsError(err); e != nil && e.NotFound() {
-		d.warning("service", fmt.Sprintf("%s reports no metadata of models: %s", session.Settings.Service.BaseURL, e.Message), "runs work without it, if the address is right", "")
+		d.warning(
+			"service", fmt.Sprintf("%s reports no metadata of models: %s", session.Settings.Service.BaseURL, e.Message),
+			"runs work without it, if the address is right", "",
+		)
 	} else if err != nil {
 		d.problem("service", exit.CodeIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between", "install#is-everything-right")
 	} else {
@@ -284,7 +306,10 @@ func (d *Doctor) service(ctx context.Context, job *harness.Job) {
 	switch {
 	case !told:
 	case skew.Abs() > mostSkew:
-		d.warning("clock", fmt.Sprintf("the clock of this machine is %s %s that of the service", skew.Abs(), aheadOr(skew)), "set it by a time server: logins and certificates depend on it", "")
+		d.warning(
+			"clock", fmt.Sprintf("the clock of this machine is %s %s that of the service", skew.Abs(), aheadOr(skew)),
+			"set it by a time server: logins and certificates depend on it", "",
+		)
 	default:
 		d.ok("clock", "it agrees with the service's to within %s", max(skew.Abs(), time.Second))
 	}
@@ -347,7 +372,10 @@ func (d *Doctor) runFolder() {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		d.problem("runs", exit.CodeBadInput, fmt.Sprintf("no run can be kept in %s: %v", rundir.Runs, err), "work in a folder of your own, or name one by --out", "run-file")
+		d.problem(
+			"runs", exit.CodeBadInput, fmt.Sprintf("no run can be kept in %s: %v", rundir.Runs, err),
+			"work in a folder of your own, or name one by --out", "run-file",
+		)
 		return
 	}
 	d.ok("runs", "they are kept in %s, which can be written", rundir.Runs)

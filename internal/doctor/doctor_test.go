@@ -71,7 +71,12 @@ func TestDoctor(t *testing.T) {
 			server := httptest.NewServer(test.answer)
 			defer server.Close()
 			t.Chdir(t.TempDir())
-			env := map[string]string{"EVALRUN_API_KEY": key, "EVALRUN_BASE_URL": server.URL, "HTTP_PROXY": "http://me:" + key + "@[::1]:1", "https_proxy": "http://" + key + "@ x"}
+			env := map[string]string{
+				"EVALRUN_API_KEY":  key,
+				"EVALRUN_BASE_URL": server.URL,
+				"HTTP_PROXY":       "http://me:" + key + "@[::1]:1",
+				"https_proxy":      "http://" + key + "@ x",
+			}
 			d := Doctor{Getenv: func(name string) string { return env[name] }, Version: "test"}
 			found := d.Examine(context.Background())
 			var told strings.Builder
@@ -83,7 +88,8 @@ func TestDoctor(t *testing.T) {
 					t.Errorf("no %q", want)
 				}
 			}
-			if found.Exit != test.exit || strings.Contains(told.String(), "sesame") || test.without != "" && strings.Contains(told.String(), test.without) {
+			if found.Exit != test.exit || strings.Contains(told.String(), "sesame") ||
+				test.without != "" && strings.Contains(told.String(), test.without) {
 				t.Errorf("exit %d, want %d:\n%s", found.Exit, test.exit, &told)
 			}
 			if from := found.Settings[0].From; from != "EVALRUN_BASE_URL" {

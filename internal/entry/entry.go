@@ -24,10 +24,26 @@ var BesideKeys = shape.Block{Keys: []shape.Key{
 	{Name: "required", Is: shape.Bool, Doc: "Its failure fails the trial whatever `threshold` of the case says."},
 	{Name: "threshold", Is: shape.Number(0, 1), Doc: "The value from which the score passes."},
 	{Name: "arms", Is: shape.OneOrMore(shape.Text), Doc: "Globs of the arms that are scored; all when not given."},
-	{Name: "candidate", Is: shape.Either(shape.Word("first", "all"), shape.Int(0, math.MaxInt16)), Doc: "Which candidates are scored: first (default), all, or a number from 0."},
-	{Name: "turn", Is: shape.Either(shape.Word("last", "all"), shape.Int(1, math.MaxInt16)), Doc: "Which turns of a live chat are scored: last, all, or a number from 1."},
-	{Name: "partial", Is: shape.Word("allow"), Doc: "With `allow`, the text of an answer that was blocked after a part of it is scored; without, it fails."},
-	{Name: "select", Is: shape.OneOrMore(SelectStep.Shape()), Doc: "Which part of the answer is scored. A list applies several steps, one after the other."},
+	{
+		Name: "candidate",
+		Is:   shape.Either(shape.Word("first", "all"), shape.Int(0, math.MaxInt16)),
+		Doc:  "Which candidates are scored: first (default), all, or a number from 0.",
+	},
+	{
+		Name: "turn",
+		Is:   shape.Either(shape.Word("last", "all"), shape.Int(1, math.MaxInt16)),
+		Doc:  "Which turns of a live chat are scored: last, all, or a number from 1.",
+	},
+	{
+		Name: "partial",
+		Is:   shape.Word("allow"),
+		Doc:  "With `allow`, the text of an answer that was blocked after a part of it is scored; without, it fails.",
+	},
+	{
+		Name: "select",
+		Is:   shape.OneOrMore(SelectStep.Shape()),
+		Doc:  "Which part of the answer is scored. A list applies several steps, one after the other.",
+	},
 }}
 
 // NestedKeys may stand beside a kind inside any, all and not.

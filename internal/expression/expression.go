@@ -55,7 +55,18 @@ func (w Want) takes(t reflect.Type) bool {
 		return true
 	case reflect.Bool:
 		return w != Number
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+	case reflect.Int,
+		reflect.Int8,
+		reflect.Int16,
+		reflect.Int32,
+		reflect.Int64,
+		reflect.Uint,
+		reflect.Uint8,
+		reflect.Uint16,
+		reflect.Uint32,
+		reflect.Uint64,
+		reflect.Float32,
+		reflect.Float64:
 		return w != Truth
 	}
 	return false
@@ -141,7 +152,22 @@ func options(env any, m *meter) []expr.Option {
 }
 
 // refused are functions that depend on the time or the machine, or that nobody should need.
-var refused = []string{"now", "duration", "date", "timezone", "repeat", "splitAfter", "bitand", "bitor", "bitxor", "bitnand", "bitshl", "bitshr", "bitushr", "bitnot"}
+var refused = []string{
+	"now",
+	"duration",
+	"date",
+	"timezone",
+	"repeat",
+	"splitAfter",
+	"bitand",
+	"bitor",
+	"bitxor",
+	"bitnand",
+	"bitshl",
+	"bitshr",
+	"bitushr",
+	"bitnot",
+}
 
 // machine is a compiled expression with its meter. Only one evaluation uses it at a time.
 type machine struct {
@@ -340,7 +366,13 @@ type surveyor struct {
 
 // survey walks an expression in which the library found no mistake.
 func survey(text string, n ast.Node) ([]Read, *Error) {
-	s := &surveyor{text: text, chains: map[ast.Node]*Read{}, locals: map[string]bool{}, called: map[ast.Node]bool{}, nesting: map[*ast.PredicateNode]int{}}
+	s := &surveyor{
+		text:    text,
+		chains:  map[ast.Node]*Read{},
+		locals:  map[string]bool{},
+		called:  map[ast.Node]bool{},
+		nesting: map[*ast.PredicateNode]int{},
+	}
 	ast.Walk(&n, s)
 	reads := s.reads()
 	return reads, s.mistake

@@ -220,7 +220,10 @@ func TestColumns(t *testing.T) {
 }
 
 func TestReads(t *testing.T) {
-	p, err := Compile(`let x = usage.outputTokens; x > 1 and vars.country == vars["the list"] and len(candidates) > 0 and vars?.maybe == nil and (vars.other ?? "") == "" and any(candidates, .text in vars)`, env{}, Grade)
+	p, err := Compile(
+		`let x = usage.outputTokens; x > 1 and vars.country == vars["the list"] and len(candidates) > 0 and vars?.maybe == nil and (vars.other ?? "") == "" and any(candidates, .text in vars)`,
+		env{}, Grade,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +303,8 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	var e *Error
-	if _, err = Compile(`rouge1 / 2`, map[string]any{"rouge-1": 0.0}, Number); !errors.As(err, &e) || e.Hint != "did you mean `$env[\"rouge-1\"]`?" {
+	if _, err = Compile(`rouge1 / 2`, map[string]any{"rouge-1": 0.0}, Number); !errors.As(err, &e) ||
+		e.Hint != "did you mean `$env[\"rouge-1\"]`?" {
 		t.Errorf("%+v", err)
 	}
 }

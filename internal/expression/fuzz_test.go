@@ -9,7 +9,8 @@ import (
 func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
 		`answer contains "Paris"`, `any(candidates, .text matches "a+")`, `1..1e9`, `let a = vars.x; a ?? 1`, `sum(map(1..9, # * 2)) / 0`,
-		`join(split(answer, ""), "x")`, `replace(answer, "", answer)`, `vars["é"] | len()`, `{"a": [1]}.a[0:1]`, `$env.answer`, `not`, `candidates[-1].text`, "\x00pay(1, 2)",
+		`join(split(answer, ""), "x")`, `replace(answer, "", answer)`, `vars["é"] | len()`, `{"a": [1]}.a[0:1]`, `$env.answer`,
+		`not`, `candidates[-1].text`, "\x00pay(1, 2)",
 		`reduce(candidates, #acc + #.text, "")`, `fromJSON(answer)`, `sortBy(candidates, .text)[0].text == "a"`, `if true { 1 } else { 0 }`,
 	} {
 		f.Add(s, "Paris")

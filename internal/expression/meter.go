@@ -202,7 +202,10 @@ func (m *meter) functions() []expr.Option {
 		expr.Function(matchName, m.match),
 		expr.Function(rangeName, m.span),
 		expr.Function("replace", m.replace, new(func(string, string, string) string)),
-		expr.Function("join", m.join, new(func([]string, string) string), new(func([]any, string) string), new(func([]string) string), new(func([]any) string)),
+		expr.Function(
+			"join", m.join, new(func([]string, string) string), new(func([]any, string) string), new(func([]string) string),
+			new(func([]any) string),
+		),
 	}
 }
 

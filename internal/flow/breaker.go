@@ -117,7 +117,13 @@ func (b *Breaker) enter(ctx context.Context, timing *eval.Timing) (probe bool, e
 }
 
 func gone() error {
-	return &eval.Error{Kind: eval.KindTransport, Permanent: true, Unsent: true, Gone: true, Message: fmt.Sprintf("the service gave no answer for %d attempts, and none after waiting %s twice", breakerLimit, breakerPause)}
+	return &eval.Error{
+		Kind:      eval.KindTransport,
+		Permanent: true,
+		Unsent:    true,
+		Gone:      true,
+		Message:   fmt.Sprintf("the service gave no answer for %d attempts, and none after waiting %s twice", breakerLimit, breakerPause),
+	}
 }
 
 // leave takes note of how an attempt went.

@@ -16,7 +16,10 @@ func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	answers := map[string]func() (*eval.Response, error){
 		"good": func() (*eval.Response, error) {
-			return &eval.Response{Candidates: []eval.Candidate{{Text: "fine", FinishReason: "STOP"}}, Usage: &eval.Usage{TotalTokens: 3, Source: eval.UsageService}}, nil
+			return &eval.Response{
+				Candidates: []eval.Candidate{{Text: "fine", FinishReason: "STOP"}},
+				Usage:      &eval.Usage{TotalTokens: 3, Source: eval.UsageService},
+			}, nil
 		},
 		"blocked": func() (*eval.Response, error) {
 			return &eval.Response{Candidates: []eval.Candidate{{FinishReason: "SAFETY"}}}, nil

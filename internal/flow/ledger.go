@@ -174,7 +174,10 @@ type limited struct {
 }
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, s.ledger.price(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit}))
+	held, err := s.ledger.acquire(
+		ctx, call.Model, &call.Timing,
+		s.ledger.price(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit}),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -415,7 +418,10 @@ func (l *Ledger) try(model string, meters []*meter, cost amount) (held *entry, w
 	tokens := cost.tokens
 	if b := l.cfg.BudgetTokens; b > 0 && tokens > 0 {
 		if l.spent.tokens+tokens > b {
-			return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %d tokens is spent: %d are left, and the call may cost %d", b, max(0, b-l.spent.tokens), tokens)
+			return nil, 0, nil, eval.Errorf(
+				eval.KindBudget, "the budget of %d tokens is spent: %d are left, and the call may cost %d", b,
+				max(0, b-l.spent.tokens), tokens,
+			)
 		}
 		if l.spent.tokens+l.reserved.tokens+tokens > b {
 			l.waiters++
@@ -425,7 +431,10 @@ func (l *Ledger) try(model string, meters []*meter, cost amount) (held *entry, w
 	const dust = 1e-9 // of adding up fractions
 	if b := l.cfg.BudgetMoney; b > 0 && cost.money > 0 {
 		if l.spent.money+cost.money > b+dust {
-			return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %g %s is spent: %.4f are left, and the call may cost %.4f", b, l.cfg.Prices.Currency, max(0, b-l.spent.money), cost.money)
+			return nil, 0, nil, eval.Errorf(
+				eval.KindBudget, "the budget of %g %s is spent: %.4f are left, and the call may cost %.4f", b,
+				l.cfg.Prices.Currency, max(0, b-l.spent.money), cost.money,
+			)
 		}
 		if l.spent.money+l.reserved.money+cost.money > b+dust {
 			l.waiters++

@@ -17,7 +17,10 @@ func chain(f Service, workers int, stop chan struct{}) (Service, *Waits) {
 	ledger := NewLedger(LedgerConfig{Waits: waits, Stop: stop})
 	breaker := NewBreaker(BreakerConfig{Waits: waits, Stop: stop, Notice: func(string) {}})
 	adaptive := NewAdaptive(workers, stop, waits)
-	return Retry(breaker.Protect(adaptive.Bound(ledger.Limit(f))), RetryPolicy{Attempts: 5, Quota: NewRetryQuota(), Waits: waits, Stop: stop}), waits
+	return Retry(
+		breaker.Protect(adaptive.Bound(ledger.Limit(f))),
+		RetryPolicy{Attempts: 5, Quota: NewRetryQuota(), Waits: waits, Stop: stop},
+	), waits
 }
 
 // askAll asks so many trials with so many workers and returns the errors.

@@ -97,7 +97,12 @@ func (f *Forecast) Outlooks(checks *verdict.Checks, suites []*suite.Suite) error
 
 // CountPrompts yields each trial with the tokens of its prompt, or of the prompts of all turns of a live chat, each distinct prompt of a model
 // counted once; first says that it was counted for this trial.
-func CountPrompts(ctx context.Context, plan *runner.Plan, counter eval.TokenCounter, yield func(t *runner.Planned, tokens int, first bool) error) error {
+func CountPrompts(
+	ctx context.Context,
+	plan *runner.Plan,
+	counter eval.TokenCounter,
+	yield func(t *runner.Planned, tokens int, first bool) error,
+) error {
 	known := map[[32]byte]int{}
 	tokens := 0
 	for t := range plan.Trials() {
@@ -196,7 +201,10 @@ func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *e
 		}
 		if t.Repeat == 1 {
 			if limit := t.InputLimit(); limit > 0 && tokens > limit {
-				f.Problems = append(f.Problems, fmt.Sprintf("%s: the prompt has %d tokens, and %s takes at most %d", runner.Describe(&t.Trial), tokens, t.Model, limit))
+				f.Problems = append(
+					f.Problems,
+					fmt.Sprintf("%s: the prompt has %d tokens, and %s takes at most %d", runner.Describe(&t.Trial), tokens, t.Model, limit),
+				)
 			}
 		}
 		return nil
@@ -262,7 +270,10 @@ func (f *Forecast) limits(l *suite.Limits) {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most))
 	}
 	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {
-		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %g %s may be too small: up to %.4f are possible", l.BudgetMoney, f.Currency, f.MostCost))
+		f.Problems = append(
+			f.Problems,
+			fmt.Sprintf("the budget of %g %s may be too small: up to %.4f are possible", l.BudgetMoney, f.Currency, f.MostCost),
+		)
 	}
 	if l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d tokens may be too small: up to %d are possible", l.BudgetTokens, tokens))

@@ -81,7 +81,10 @@ func Accept(j *Job) (*Acceptance, error) {
 		g.dirs[s.Name] = i
 	}
 	if len(f.Cases)+len(f.Arms) > 0 && !g.any(filter) {
-		return nil, exit.BadInput("the run has no case %s%s%s", strings.Join(f.Cases, " or "), onArms(f.Arms), NearestCase(doc, strings.Join(f.Cases, " ")))
+		return nil, exit.BadInput(
+			"the run has no case %s%s%s", strings.Join(f.Cases, " or "), onArms(f.Arms),
+			NearestCase(doc, strings.Join(f.Cases, " ")),
+		)
 	}
 	for t := range plan.Trials() {
 		if err := g.take(t); err != nil {

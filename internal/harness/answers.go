@@ -174,7 +174,10 @@ func (a *answers) check(plan *runner.Plan) error {
 			cases = append(cases, t.Case)
 		}
 		if len(t.Judges()) > 0 {
-			return exit.BadInput("%s: the answers are judged without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file, t.Case, t.Judges()[0].Name)
+			return exit.BadInput(
+				"%s: the answers are judged without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file,
+				t.Case, t.Judges()[0].Name,
+			)
 		}
 		first := -1
 		for _, i := range a.by[t.Case] {

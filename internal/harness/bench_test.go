@@ -32,7 +32,10 @@ func benchServer(b *testing.B, delay time.Duration) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodGet {
-			fmt.Fprint(w, `{"name":"models/svc-pro","inputTokenLimit":30720,"outputTokenLimit":2048,"supportedGenerationMethods":["generateContent","countTokens"]}`)
+			fmt.Fprint(
+				w,
+				`{"name":"models/svc-pro","inputTokenLimit":30720,"outputTokenLimit":2048,"supportedGenerationMethods":["generateContent","countTokens"]}`,
+			)
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -293,15 +296,31 @@ func BenchmarkMerge(b *testing.B) {
 	for i := range shards {
 		name := filepath.Join(dir, fmt.Sprint(i))
 		names = append(names, name)
-		run := eval.Run{ID: name, Plan: eval.RunPlan{Trials: trials, Arms: []string{"t/p"}, Shard: &eval.ShardOf{Shard: eval.Shard{Index: i + 1, Of: shards}, Plan: "plan", Trials: shards * trials}}}
+		run := eval.Run{
+			ID: name,
+			Plan: eval.RunPlan{
+				Trials: trials,
+				Arms:   []string{"t/p"},
+				Shard:  &eval.ShardOf{Shard: eval.Shard{Index: i + 1, Of: shards}, Plan: "plan", Trials: shards * trials},
+			},
+		}
 		w, err := journal.Create(name, &run, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for n := i; n < shards*trials; n += shards {
 			r := &eval.Result{
-				Trial: eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: "c", Arm: "t/p", Repeat: n + 1}, Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
-				Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "What is the capital of France?"}}}}}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris."}}},
+				Trial: eval.Trial{
+					N:      n,
+					ID:     fmt.Sprintf("%016x", n),
+					Suite:  "s",
+					Case:   "c",
+					Arm:    "t/p",
+					Repeat: n + 1,
+				}, Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
+				Request: &eval.Request{
+					Contents: []eval.Content{{Parts: []eval.Part{{Text: "What is the capital of France?"}}}},
+				}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris."}}},
 			}
 			if err := w.Append(r); err != nil {
 				b.Fatal(err)

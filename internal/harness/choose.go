@@ -42,7 +42,13 @@ type Chooser struct {
 
 // NewChooser finds the judge and opens the way to it. The service is that of the head's run where none is given. It makes no call but
 // for the metadata of the judge's model.
-func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge, getenv func(string) string, connect func(*Job) (*Session, error)) (*Chooser, error) {
+func NewChooser(
+	ctx context.Context,
+	base, head *journal.Document,
+	by ByJudge,
+	getenv func(string) string,
+	connect func(*Job) (*Session, error),
+) (*Chooser, error) {
 	for _, d := range []*journal.Document{base, head} {
 		if d.Run.Flags == nil || d.Run.Flags.NoContent {
 			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
@@ -137,7 +143,14 @@ func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Jo
 			files = append(files, regular.FS(folder))
 		}
 		j.dirs = append(j.dirs, one.Dir)
-		opts := suite.Options{Vars: begun.Vars, Repeats: begun.Repeats, Getenv: getenv, Untrusted: begun.Untrusted || by.Flags.Untrusted, OwnBaseline: true, Dir: one.Dir}
+		opts := suite.Options{
+			Vars:        begun.Vars,
+			Repeats:     begun.Repeats,
+			Getenv:      getenv,
+			Untrusted:   begun.Untrusted || by.Flags.Untrusted,
+			OwnBaseline: true,
+			Dir:         one.Dir,
+		}
 		j.Suites = append(j.Suites, j.take(files, filepath.Base(one.Snapshot), one.File, opts))
 	}
 	return j, nil
@@ -156,7 +169,9 @@ func (by *ByJudge) find(j *Job) (*suite.Judge, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, exit.BadInput("there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite, and name the suite by --suite FILE")
+		return nil, exit.BadInput(
+			"there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite, and name the suite by --suite FILE",
+		)
 	}
 	if by.Judge != "" {
 		if i := slices.Index(names, by.Judge); i >= 0 {
@@ -235,7 +250,14 @@ func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
 		return
 	}
 	s.store.Put(&eval.Result{
-		Trial:    eval.Trial{ID: j.ID, Suite: at.suite, Case: at.head.Name, Arm: "choose " + j.Judge + ": " + at.arms, Model: j.Model, Repeat: 10*at.repeat + i},
+		Trial: eval.Trial{
+			ID:     j.ID,
+			Suite:  at.suite,
+			Case:   at.head.Name,
+			Arm:    "choose " + j.Judge + ": " + at.arms,
+			Model:  j.Model,
+			Repeat: 10*at.repeat + i,
+		},
 		Response: j.Response(), Usage: j.Usage, Timing: &eval.Timing{LatencyMs: j.LatencyMs},
 	})
 }
@@ -287,7 +309,10 @@ func (r *pairReader) find(cases [][2]*compare.Case, base, head *compare.Side) er
 		h := after[caseKey{head.Suite, head.Arm, pair[1].Name, pair[1].ID}]
 		for repeat := 1; repeat < min(len(b), len(h)); repeat++ {
 			if b[repeat] > 0 && h[repeat] > 0 {
-				r.places = append(r.places, pairPlace{pair[0], pair[1], head.Suite, base.Arm + ", " + head.Arm, repeat, [2]int{b[repeat] - 1, h[repeat] - 1}})
+				r.places = append(
+					r.places,
+					pairPlace{pair[0], pair[1], head.Suite, base.Arm + ", " + head.Arm, repeat, [2]int{b[repeat] - 1, h[repeat] - 1}},
+				)
 			}
 		}
 	}
@@ -301,7 +326,9 @@ func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error
 		if err != nil {
 			return nil, err
 		}
-		if f.Suite != side.Suite || f.Arm != side.Arm || f.Extra || f.Stopped || f.Outcome == eval.Skip || f.Outcome == eval.Err || f.Repeat < 1 || f.Repeat > suite.MaxRepeats {
+		if f.Suite != side.Suite || f.Arm != side.Arm || f.Extra || f.Stopped || f.Outcome == eval.Skip || f.Outcome == eval.Err ||
+			f.Repeat < 1 ||
+			f.Repeat > suite.MaxRepeats {
 			continue
 		}
 		place, ok := d.Find(f.ID)

@@ -73,13 +73,19 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 	}
 	switch {
 	case s.Settings.Service.BaseURL == "":
-		return nil, exit.BadInput("no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help suite#the-service-block` tells more")
+		return nil, exit.BadInput(
+			"no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help " +
+				"suite#the-service-block` tells more",
+		)
 	case s.oauth():
 		if err := s.useLogin(); err != nil {
 			return nil, err
 		}
 	case s.Settings.key == "":
-		return nil, exit.BadInput("no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; `evalrun doctor` looks at the whole set-up")
+		return nil, exit.BadInput(
+			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; " +
+				"`evalrun doctor` looks at the whole set-up",
+		)
 	}
 	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !s.warned(s.Settings.Service.BaseURL) {
 		notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
@@ -156,7 +162,9 @@ func (s *Session) Waiting() string { return s.waits.String() }
 
 func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
 	if tell := s.Retrying; tell != nil {
-		tell(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, s.Settings.Limits.Attempts, err, wait.Round(10*time.Millisecond)))
+		tell(
+			fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, s.Settings.Limits.Attempts, err, wait.Round(10*time.Millisecond)),
+		)
 	}
 }
 
@@ -168,7 +176,9 @@ func (s *Session) startEmulator() error {
 	if err != nil {
 		return err
 	}
-	e := emulator.New(emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed, AnyModel: true})
+	e := emulator.New(
+		emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed, AnyModel: true},
+	)
 	if s.emulator, err = e.Start("127.0.0.1:0"); err != nil {
 		return exit.With(exit.CodeIncomplete, err)
 	}
@@ -254,7 +264,10 @@ func (s *Session) priced(p *runner.Plan) error {
 			s.Diags.Errorf(at, "`prices: FILE` in the suite, or --prices FILE", "what answers cost cannot be judged without a price list")
 			return s.Bad()
 		default:
-			s.Diags.Errorf(at, "add it, or narrow `arms` of the scorer", "the price list has no price for the model %s, of which the cost is judged", model)
+			s.Diags.Errorf(
+				at, "add it, or narrow `arms` of the scorer",
+				"the price list has no price for the model %s, of which the cost is judged", model,
+			)
 		}
 	}
 	if err := s.Bad(); err != nil {

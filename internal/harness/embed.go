@@ -52,7 +52,9 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) er
 	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 		return s.Refused(err)
 	default:
-		s.Notice("no metadata of the model " + model + " (" + e.Error() + "); the limits in the specification are taken, as far as it names the model")
+		s.Notice(
+			"no metadata of the model " + model + " (" + e.Error() + "); the limits in the specification are taken, as far as it names the model",
+		)
 		m = eval.NamedModel(model)
 	}
 	if m != nil && !m.Supports(eval.MethodEmbed) {
@@ -64,7 +66,10 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) er
 		case !utf8.ValidString(t.Text):
 			return exit.BadInput("%s: the text is not UTF-8", t.Where)
 		case m != nil && m.InputTokenLimit > 0 && n > m.InputTokenLimit:
-			return exit.BadInput("%s: a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens", t.Where, len(t.Text), n, model, m.InputTokenLimit)
+			return exit.BadInput(
+				"%s: a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens", t.Where,
+				len(t.Text), n, model, m.InputTokenLimit,
+			)
 		}
 	}
 	return nil

@@ -18,14 +18,21 @@ import (
 // lines answers a case.
 func FuzzAnswers(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings()[:20], `{"case":"c","text":"t"}`+"\n\r\n"+`{"case":"c","repeat":2,"response":{"candidates":[{"text":"x"}]},"usage":{"totalTokens":3}}`, "\ufeff{\"case\":\"c\",\"text\":\"\"}", `{"case":"c","text":"t"} {}`,
-		`{"case":"c","text":"t","response":{}}`, `{"case":"c","text":null,"response":null}`, `{"case":"c","response":{},"finishReason":"STOP"}`, `{"case":"c","repeat":-1,"text":""}`, `{"CASE":"c","text":"t","what":1}`, `{"case":"c","turns":["a","b"]}`, `{"case":"c","turns":[]}`, `{"case":"c","turns":["a"],"text":"b"}`, `{"case":"c","turns":["a"],"finishReason":"STOP"}`, "null",
+		hostile.Strings()[:20],
+		`{"case":"c","text":"t"}`+"\n\r\n"+`{"case":"c","repeat":2,"response":{"candidates":[{"text":"x"}]},"usage":{"totalTokens":3}}`,
+		"\ufeff{\"case\":\"c\",\"text\":\"\"}", `{"case":"c","text":"t"} {}`,
+		`{"case":"c","text":"t","response":{}}`, `{"case":"c","text":null,"response":null}`,
+		`{"case":"c","response":{},"finishReason":"STOP"}`, `{"case":"c","repeat":-1,"text":""}`,
+		`{"CASE":"c","text":"t","what":1}`, `{"case":"c","turns":["a","b"]}`, `{"case":"c","turns":[]}`,
+		`{"case":"c","turns":["a"],"text":"b"}`, `{"case":"c","turns":["a"],"finishReason":"STOP"}`, "null",
 	) {
 		f.Add([]byte(s))
 	}
 	var all []byte // a line each
 	for _, s := range hostile.Strings() {
-		all = append(append(append(all, `{"case":`...), eval.AppendString(nil, s+"x")...), `,"text":`+string(eval.AppendString(nil, string([]rune(s))))+"}\n"...)
+		all = append(
+			append(append(all, `{"case":`...), eval.AppendString(nil, s+"x")...),
+			`,"text":`+string(eval.AppendString(nil, string([]rune(s))))+"}\n"...)
 	}
 	f.Add(all)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -52,7 +59,10 @@ func FuzzAnswers(f *testing.F) {
 		}
 		for _, l := range a.lines {
 			fits := l.fits(&eval.Trial{Suite: l.Suite, Case: l.Case, Arm: l.Arm, Repeat: max(1, l.Repeat)})
-			if l.Case == "" || l.Repeat < 0 || l.Response == nil || l.Text != nil && l.Response.Text() != *l.Text || len(l.result().Turns) != len(l.Turns) || !fits || len(a.by[l.Case]) == 0 {
+			if l.Case == "" || l.Repeat < 0 || l.Response == nil || l.Text != nil && l.Response.Text() != *l.Text ||
+				len(l.result().Turns) != len(l.Turns) ||
+				!fits ||
+				len(a.by[l.Case]) == 0 {
 				t.Errorf("%+v", l)
 			}
 		}

@@ -107,7 +107,13 @@ func (j *Job) table() scorers.Table {
 // Load reads suites; there may be none. Mistakes are in Diags; the error is about files that cannot be reached at all.
 func Load(files []string, flags Flags, getenv func(string) string) (*Job, error) {
 	j := NewJob(flags, getenv)
-	opts := suite.Options{Vars: flags.Vars, Repeats: flags.Repeats, Getenv: getenv, Untrusted: flags.Untrusted, OwnBaseline: flags.ownBaseline()}
+	opts := suite.Options{
+		Vars:        flags.Vars,
+		Repeats:     flags.Repeats,
+		Getenv:      getenv,
+		Untrusted:   flags.Untrusted,
+		OwnBaseline: flags.ownBaseline(),
+	}
 	var err error
 	if j.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
 		return nil, exit.BadInput("%w", err)

@@ -94,7 +94,10 @@ func leakHijack(w http.ResponseWriter) *net.TCPConn {
 	if err != nil { // a test server of HTTP/1.1
 		panic(err)
 	}
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(benchAnswer), benchAnswer[:len(benchAnswer)/2])
+	_, _ = fmt.Fprintf(
+		conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(benchAnswer),
+		benchAnswer[:len(benchAnswer)/2],
+	)
 	return conn.(*net.TCPConn)
 }
 
@@ -128,7 +131,11 @@ func leakServer() *httptest.Server {
 			return
 		}
 		if r.Method == http.MethodGet {
-			fmt.Fprintf(w, `{"name":"models/svc-%d","inputTokenLimit":30720,"outputTokenLimit":2048,"supportedGenerationMethods":["generateContent","countTokens"]}`, j)
+			fmt.Fprintf(
+				w,
+				`{"name":"models/svc-%d","inputTokenLimit":30720,"outputTokenLimit":2048,"supportedGenerationMethods":["generateContent","countTokens"]}`,
+				j,
+			)
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
@@ -251,7 +258,8 @@ func leakRun(t *testing.T, url string, cases, abandon int) {
 		t.Fatal(err)
 	}
 	defer doc.Close()
-	if c := doc.Summary.Counts; c.Total() > cases*leakTargets || c.Error == 0 || abandon == 0 && (c.Pass == 0 || c.Skip > 0 || c.Total() < cases*leakTargets) {
+	if c := doc.Summary.Counts; c.Total() > cases*leakTargets || c.Error == 0 ||
+		abandon == 0 && (c.Pass == 0 || c.Skip > 0 || c.Total() < cases*leakTargets) {
 		t.Errorf("%d cases: %+v", cases, c)
 	}
 	t.Logf("%d attempts: %v", cases*leakTargets, watch.seen)

@@ -32,9 +32,13 @@ func (s *Session) useLogin() error {
 		service.Project = login.Client.Project
 	}
 	if service.Project == "" {
-		return exit.BadInput("no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets file names none; see `evalrun help oauth#using-it`")
+		return exit.BadInput(
+			"no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets " +
+				"file names none; see `evalrun help oauth#using-it`",
+		)
 	}
-	if base := service.AuthScopeBase; base != "" && !slices.ContainsFunc(login.Scopes, func(scope string) bool { return strings.HasPrefix(scope, base+"/") }) {
+	if base := service.AuthScopeBase; base != "" &&
+		!slices.ContainsFunc(login.Scopes, func(scope string) bool { return strings.HasPrefix(scope, base+"/") }) {
 		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
 	}
 	s.Settings.key, s.login = "", oauth.NewTokens(store, s.Notice)
@@ -68,7 +72,11 @@ func LoginScopes(base string, names []string) ([]string, error) {
 	var out []string
 	for _, name := range names {
 		if base == "" && !oauth.IsScope(name) {
-			return nil, exit.BadInput("the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or service.authScopeBase", name)
+			return nil, exit.BadInput(
+				"the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or "+
+					"service.authScopeBase",
+				name,
+			)
 		}
 		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {
 			out = append(out, scope)

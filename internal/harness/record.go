@@ -80,7 +80,9 @@ func (s *Session) Record(runDir string) (err error) {
 		s.store.Put(r)
 	}
 	for _, m := range d.Run.Models {
-		s.store.Models = slices.DeleteFunc(s.store.Models, func(old eval.Model) bool { return old.Name == m.Name && old.APIVersion == m.APIVersion })
+		s.store.Models = slices.DeleteFunc(
+			s.store.Models, func(old eval.Model) bool { return old.Name == m.Name && old.APIVersion == m.APIVersion },
+		)
 		s.store.Models = append(s.store.Models, m)
 	}
 	slices.SortFunc(s.store.Models, func(a, b eval.Model) int {

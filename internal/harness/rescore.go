@@ -117,7 +117,10 @@ func (s *Session) openOrigin() error {
 	if service := s.Settings.Service.BaseURL; s.Flags.Emulator == "" && (service == "" || !s.oauth() && s.Settings.key == "") {
 		switch {
 		case s.embeds():
-			return exit.BadInput("scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+			return exit.BadInput(
+				"scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set " +
+					"EVALRUN_API_KEY; no answer is asked for",
+			)
 		case s.asksJudges():
 			return exit.BadInput("with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
 		}
@@ -134,7 +137,11 @@ func (s *Session) openOrigin() error {
 	for _, one := range s.Suites {
 		files = append(files, one.File)
 	}
-	s.origin = &origin{doc: doc, notice: s.Notice, remedy: fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest"))}
+	s.origin = &origin{
+		doc:    doc,
+		notice: s.Notice,
+		remedy: fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest")),
+	}
 	s.answers = s.origin
 	if err := intact(doc); err != nil {
 		return err
@@ -183,8 +190,11 @@ func (o *origin) check(plan *runner.Plan) error {
 		}
 	}
 	if found == 0 && o.doc.Len() > 0 && plan.Size() > 0 {
-		return exit.BadInput("nothing that the suites ask was asked in %s: %d of its trials ask something else now, %d are new; scorers may change freely, prompts, targets and variables may not",
-			o.doc.Run.ID, changed, added)
+		return exit.BadInput(
+			"nothing that the suites ask was asked in %s: %d of its trials ask something else now, %d are new; scorers may change freely, "+
+				"prompts, targets and variables may not",
+			o.doc.Run.ID, changed, added,
+		)
 	}
 	if changed+added > 0 {
 		o.notice(fmt.Sprintf("warning: %s without an answer in %s: %d ask something else now, %d are new; `%s` asks them",
@@ -242,7 +252,10 @@ func (o judgingAgain) Generate(ctx context.Context, call *eval.Call) (*eval.Resp
 	case call.Judge != "" && o.judges:
 		return o.Service.Generate(ctx, call)
 	case call.Judge != "":
-		return nil, eval.Errorf(eval.KindReplayMiss, "the judge `%s` %s, and rescore asks no judge: `evalrun rescore RUN --ask-judges` does", call.Judge, eval.NeverAsked)
+		return nil, eval.Errorf(
+			eval.KindReplayMiss, "the judge `%s` %s, and rescore asks no judge: `evalrun rescore RUN --ask-judges` does",
+			call.Judge, eval.NeverAsked,
+		)
 	}
 	return nil, eval.Errorf(eval.KindReplayMiss, "no answer is asked for when answers are judged again")
 }

@@ -81,7 +81,10 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	r.merge(flags)
 	if was := doc.Run.Service.BaseURL; flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
 		r.Close()
-		return nil, exit.BadInput("the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere", dir, was, flags.BaseURL)
+		return nil, exit.BadInput(
+			"the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere", dir, was,
+			flags.BaseURL,
+		)
 	}
 	return r, nil
 }
@@ -152,7 +155,13 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 			files = append(files, regular.FS(folder))
 		}
 		j.dirs = append(j.dirs, one.Dir)
-		opts := suite.Options{Vars: r.Flags.Vars, Repeats: r.Flags.Repeats, Getenv: getenv, Untrusted: r.Flags.Untrusted, OwnBaseline: r.Flags.ownBaseline()}
+		opts := suite.Options{
+			Vars:        r.Flags.Vars,
+			Repeats:     r.Flags.Repeats,
+			Getenv:      getenv,
+			Untrusted:   r.Flags.Untrusted,
+			OwnBaseline: r.Flags.ownBaseline(),
+		}
 		if err := r.loadEarlier(i, &opts); err != nil {
 			return nil, err
 		}
@@ -160,9 +169,16 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 		s := j.take(files, filepath.Base(one.Snapshot), one.File, opts)
 		switch changed := !j.Diags.HasErrors() && s.Hash() != one.Hash; {
 		case changed && !s.KeepsData():
-			return nil, exit.BadInput("the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be copied", one.Name)
+			return nil, exit.BadInput(
+				"the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be "+
+					"copied",
+				one.Name,
+			)
 		case changed && !r.untrusted:
-			return nil, exit.BadInput("the run cannot be resumed: %s is not the copy of the suite %s with which it began; restore it, or run the suite again", filepath.Join(r.Dir, filepath.FromSlash(one.Snapshot)), one.Name)
+			return nil, exit.BadInput(
+				"the run cannot be resumed: %s is not the copy of the suite %s with which it began; restore it, or run the suite again",
+				filepath.Join(r.Dir, filepath.FromSlash(one.Snapshot)), one.Name,
+			)
 		}
 		j.Suites = append(j.Suites, s)
 	}
@@ -180,7 +196,9 @@ func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
 	if err != nil {
 		return exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
-	opts.Base, err = loadEarlier(layers.Overlay{regular.FS(snapshot), layers.Git{Dir: one.Dir, Ref: ref}}, filepath.Base(one.Snapshot), ref, *opts)
+	opts.Base, err = loadEarlier(
+		layers.Overlay{regular.FS(snapshot), layers.Git{Dir: one.Dir, Ref: ref}}, filepath.Base(one.Snapshot), ref, *opts,
+	)
 	opts.BaseRef = ref
 	return err
 }
@@ -268,7 +286,9 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 			continue
 		}
 		if r.Flags.NoContent {
-			return nil, exit.BadInput("recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again")
+			return nil, exit.BadInput(
+				"recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again",
+			)
 		}
 		t, err := r.doc.Trial(place)
 		if err != nil {
@@ -397,7 +417,14 @@ func (r *Resumption) failed(t *runner.Planned) bool {
 }
 
 // Resume goes on with a run. It returns when there is no more to ask, or a signal ended it.
-func (s *Session) Resume(ctx context.Context, r *Resumption, plan *runner.Plan, todo *Todo, progress Progress, signals <-chan os.Signal) error {
+func (s *Session) Resume(
+	ctx context.Context,
+	r *Resumption,
+	plan *runner.Plan,
+	todo *Todo,
+	progress Progress,
+	signals <-chan os.Signal,
+) error {
 	w := r.journal
 	r.journal = nil // whoever carries out the plan closes it
 	if err := w.Resumed(&journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}); err != nil {
@@ -452,7 +479,9 @@ func (s *Session) moved(before, now []eval.Model) {
 	for _, m := range now {
 		for _, b := range before {
 			if b.Name == m.Name && b.APIVersion == m.APIVersion && b.Version != m.Version {
-				s.Notice(fmt.Sprintf("warning: the model %s was of version %s when the run began and is of version %s now", m.ID(), b.Version, m.Version))
+				s.Notice(
+					fmt.Sprintf("warning: the model %s was of version %s when the run began and is of version %s now", m.ID(), b.Version, m.Version),
+				)
 			}
 		}
 	}

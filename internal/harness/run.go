@@ -140,7 +140,12 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	run := &eval.Run{
 		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
 		Models: plan.Models, Flags: &kept.Options, RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()), Labels: map[string]string{},
-		Plan: eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets(), Shard: plan.Shard()}, Tool: "evalrun " + s.Version,
+		Plan: eval.RunPlan{
+			Trials:  plan.Size(),
+			Arms:    plan.ArmNames(),
+			Targets: plan.Targets(),
+			Shard:   plan.Shard(),
+		}, Tool: "evalrun " + s.Version,
 	}
 	switch {
 	case s.emulator != nil:

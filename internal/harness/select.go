@@ -190,7 +190,10 @@ func failedIn(d *journal.Document) (*trialFilter, error) {
 	}
 	nothing := "nothing failed there"
 	if len(failed) > 0 {
-		nothing = fmt.Sprintf("%s there (cases of arms), and none is among those of the suites that are selected otherwise", diag.Count(len(failed), "failure"))
+		nothing = fmt.Sprintf(
+			"%s there (cases of arms), and none is among those of the suites that are selected otherwise",
+			diag.Count(len(failed), "failure"),
+		)
 	}
 	return &trialFilter{nothing: nothing, takes: func(t *eval.Trial) bool {
 		name := asked{t.Suite, t.Case, t.Arm}
@@ -228,5 +231,8 @@ func recordedIn(d *journal.Document) (*trialFilter, error) {
 		k := d.Known(i)
 		there[asked{k.Suite, k.Case, k.Arm}] = true
 	}
-	return &trialFilter{nothing: "the suites have none of its cases", takes: func(t *eval.Trial) bool { return there[asked{t.Suite, t.Case, t.Arm}] }}, nil
+	return &trialFilter{
+		nothing: "the suites have none of its cases",
+		takes:   func(t *eval.Trial) bool { return there[asked{t.Suite, t.Case, t.Arm}] },
+	}, nil
 }

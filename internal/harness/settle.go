@@ -61,27 +61,49 @@ func (j *Job) settle() (Settings, error) {
 	}
 	s := Settings{
 		Service: eval.RunService{
-			BaseURL: strings.TrimRight(pick(&m, "service.baseUrl", cmp.Or(f.BaseURL, getenv("EVALRUN_BASE_URL")), func(s *suite.Suite) string { return s.Service.BaseURL }), "/"),
+			BaseURL: strings.TrimRight(
+				pick(&m, "service.baseUrl", cmp.Or(f.BaseURL, getenv("EVALRUN_BASE_URL")), func(s *suite.Suite) string { return s.Service.BaseURL }),
+				"/",
+			),
 			APIVersion: cmp.Or(pick(&m, "service.apiVersion", cmp.Or(f.APIVersion, getenv("EVALRUN_API_VERSION")),
 				func(s *suite.Suite) string { return s.Service.APIVersion }), eval.APIVersions[0]),
 			HeaderPrefix: cmp.Or(pick(&m, "service.headerPrefix", cmp.Or(f.HeaderPrefix, getenv("EVALRUN_HEADER_PREFIX")),
 				func(s *suite.Suite) string { return s.Service.HeaderPrefix }), eval.DefaultHeaderPrefix),
 			Auth: cmp.Or(pick(&m, "service.auth", cmp.Or(f.Auth, getenv("EVALRUN_AUTH")),
 				func(s *suite.Suite) string { return s.Service.Auth }), suite.AuthKey),
-			Project:       pick(&m, "service.project", cmp.Or(f.Project, getenv("EVALRUN_PROJECT")), func(s *suite.Suite) string { return s.Service.Project }),
-			AuthScopeBase: strings.TrimRight(pick(&m, "service.authScopeBase", cmp.Or(f.ScopeBase, getenv("EVALRUN_AUTH_SCOPE_BASE")), func(s *suite.Suite) string { return s.Service.AuthScopeBase }), "/"),
+			Project: pick(
+				&m, "service.project", cmp.Or(f.Project, getenv("EVALRUN_PROJECT")),
+				func(s *suite.Suite) string { return s.Service.Project },
+			),
+			AuthScopeBase: strings.TrimRight(
+				pick(
+					&m, "service.authScopeBase", cmp.Or(f.ScopeBase, getenv("EVALRUN_AUTH_SCOPE_BASE")),
+					func(s *suite.Suite) string { return s.Service.AuthScopeBase },
+				),
+				"/",
+			),
 		},
 		Limits: suite.Limits{
-			Concurrency:       cmp.Or(pick(&m, "limits.concurrency", f.Concurrency, func(s *suite.Suite) int { return s.Limits.Concurrency }), defaultConcurrency),
+			Concurrency: cmp.Or(
+				pick(&m, "limits.concurrency", f.Concurrency, func(s *suite.Suite) int { return s.Limits.Concurrency }),
+				defaultConcurrency,
+			),
 			RequestsPerMinute: pick(&m, "limits.requestsPerMinute", f.RPM, func(s *suite.Suite) int { return s.Limits.RequestsPerMinute }),
 			TokensPerMinute:   pick(&m, "limits.tokensPerMinute", f.TPM, func(s *suite.Suite) int { return s.Limits.TokensPerMinute }),
 			BudgetTokens:      pick(&m, "limits.budget.tokens", f.BudgetTokens, func(s *suite.Suite) int { return s.Limits.BudgetTokens }),
 			BudgetCalls:       pick(&m, "limits.budget.calls", f.BudgetCalls, func(s *suite.Suite) int { return s.Limits.BudgetCalls }),
 			BudgetMoney:       pick(&m, "limits.budget.money", f.BudgetMoney, func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }),
 			BudgetTime:        pick(&m, "limits.budget.time", f.BudgetTime, func(s *suite.Suite) time.Duration { return s.Limits.BudgetTime }),
-			Timeout:           cmp.Or(pick(&m, "limits.timeout", f.Timeout, func(s *suite.Suite) time.Duration { return s.Limits.Timeout }), defaultTimeout),
-			Attempts:          cmp.Or(pick(&m, "limits.attempts", f.Attempts, func(s *suite.Suite) int { return s.Limits.Attempts }), defaultAttempts),
-			CountTokens:       cmp.Or(pick(&m, "limits.countTokens", "", func(s *suite.Suite) string { return s.Limits.CountTokens }), suite.CountAuto),
+			Timeout: cmp.Or(
+				pick(&m, "limits.timeout", f.Timeout, func(s *suite.Suite) time.Duration { return s.Limits.Timeout }),
+				defaultTimeout,
+			),
+			Attempts: cmp.Or(
+				pick(&m, "limits.attempts", f.Attempts, func(s *suite.Suite) int { return s.Limits.Attempts }), defaultAttempts,
+			),
+			CountTokens: cmp.Or(
+				pick(&m, "limits.countTokens", "", func(s *suite.Suite) string { return s.Limits.CountTokens }), suite.CountAuto,
+			),
 		},
 		key: strings.TrimSpace(getenv("EVALRUN_API_KEY")),
 	}
@@ -94,7 +116,11 @@ func (j *Job) settle() (Settings, error) {
 		return s, err
 	}
 	if len(m.differ) > 0 {
-		return s, exit.BadInput("the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it by flags", strings.Join(m.differ, ", "))
+		return s, exit.BadInput(
+			"the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it "+
+				"by flags",
+			strings.Join(m.differ, ", "),
+		)
 	}
 	if s.Limits.BudgetMoney > 0 && s.Prices == nil {
 		return s, exit.BadInput("a budget of money needs a price list: `prices: FILE` in the suite, or --prices FILE")

@@ -100,8 +100,11 @@ func (c *claims) check(how string) error {
 	if c.run.Run.Signature != "" {
 		why = "was signed by somebody else, or was moved or changed since"
 	}
-	return exit.BadInput("the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program, and the service is that of your own flags and environment",
-		c.run.Dir, why, how, strings.Join(would, ""))
+	return exit.BadInput(
+		"the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program, and the service "+
+			"is that of your own flags and environment",
+		c.run.Dir, why, how, strings.Join(would, ""),
+	)
 }
 
 // elsewhere is the address of the settings when it, or the way to authenticate, is not the user's own.

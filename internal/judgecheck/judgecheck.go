@@ -155,7 +155,10 @@ func (c *labelCheck) take(l *label, r *eval.Result, s *eval.Score) {
 		c.choices[k] = choice
 	}
 	if c.choices[k] != choice {
-		c.mistake(l, "`%s`, where other labels of `%s` are %s", l.Label, k.scorer, map[bool]string{true: "choices", false: "pass or fail"}[c.choices[k]])
+		c.mistake(
+			l, "`%s`, where other labels of `%s` are %s", l.Label, k.scorer,
+			map[bool]string{true: "choices", false: "pass or fail"}[c.choices[k]],
+		)
 		return
 	}
 	said := s.Judged.Choice

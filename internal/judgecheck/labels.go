@@ -183,7 +183,10 @@ func (l *label) choose(r *eval.Result) (score *eval.Score, problem string) {
 	}
 	switch {
 	case len(names) > 1:
-		return nil, fmt.Sprintf("several judges' scores stand with the answer to case `%s`: say which by `scorer`: %s", l.Case, strings.Join(names, ", "))
+		return nil, fmt.Sprintf(
+			"several judges' scores stand with the answer to case `%s`: say which by `scorer`: %s", l.Case,
+			strings.Join(names, ", "),
+		)
 	case score != nil || r.Outcome == eval.Err || r.Outcome == eval.Skip:
 		return score, ""
 	case l.Scorer != "":

@@ -16,8 +16,10 @@ import (
 // FuzzLabels holds that a file of labels is read, or refused with the line of each mistake.
 func FuzzLabels(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings()[:20], "case,label\nc,pass\n\"a\nb\",fail", "\ufeffCASE , Label\r\nc,same\r\n", "case,label\n\"", "case,label,repeat\nc,pass,-1\nc,pass,x\nc", `{"case":"c","label":"pass"}`,
-		`{"case":"c","label":"pass"} {}`, `{"case":"","label":"pass"}`, `{"case":"c","repeat":-1,"label":"fail"}`, "null", "case,label\n"+strings.Repeat("c,", 5000),
+		hostile.Strings()[:20], "case,label\nc,pass\n\"a\nb\",fail", "\ufeffCASE , Label\r\nc,same\r\n", "case,label\n\"",
+		"case,label,repeat\nc,pass,-1\nc,pass,x\nc", `{"case":"c","label":"pass"}`,
+		`{"case":"c","label":"pass"} {}`, `{"case":"","label":"pass"}`, `{"case":"c","repeat":-1,"label":"fail"}`, "null",
+		"case,label\n"+strings.Repeat("c,", 5000),
 	) {
 		f.Add([]byte(s), true)
 		f.Add([]byte(s), false)
@@ -39,7 +41,8 @@ func FuzzLabels(f *testing.F) {
 			return
 		}
 		for _, one := range l.all {
-			if one.Case == "" || one.Label == "" || one.Repeat < 0 || one.line < 1 || one.fits(&eval.Result{Trial: eval.Trial{Repeat: one.Repeat + 1}}) != (one.Repeat == 0 && one.Arm == "" && one.Suite == "") {
+			if one.Case == "" || one.Label == "" || one.Repeat < 0 || one.line < 1 ||
+				one.fits(&eval.Result{Trial: eval.Trial{Repeat: one.Repeat + 1}}) != (one.Repeat == 0 && one.Arm == "" && one.Suite == "") {
 				t.Errorf("%+v", one)
 			}
 		}
@@ -82,11 +85,13 @@ func TestJudgeCheckNumbers(t *testing.T) {
 	if c := newAgreement(checkKey{}, pairs, false); *c.Kappa != 1 || c.KappaInterval[0] > 0 || c.KappaInterval[1] != 1 {
 		t.Errorf("%+v", c)
 	}
-	if c := newAgreement(checkKey{}, pairs[:1], false); c.Kappa != nil || c.FalsePass.Share != nil || c.FalsePass.Interval != [2]float64{0, 1} {
+	if c := newAgreement(checkKey{}, pairs[:1], false); c.Kappa != nil || c.FalsePass.Share != nil ||
+		c.FalsePass.Interval != [2]float64{0, 1} {
 		t.Errorf("%+v", c)
 	}
 	pairs[1].kase = "a"
-	if one := newAgreement(checkKey{}, pairs, false); one.Cases != 1 || one.Agreement.Interval[0] >= c.Agreement.Interval[0] || one.Agreement.Of != 2 {
+	if one := newAgreement(checkKey{}, pairs, false); one.Cases != 1 || one.Agreement.Interval[0] >= c.Agreement.Interval[0] ||
+		one.Agreement.Of != 2 {
 		t.Errorf("%+v", one)
 	}
 }

@@ -160,7 +160,10 @@ func scale(img image.Image, size image.Point) *image.RGBA {
 	narrow := image.NewRGBA(image.Rect(0, 0, size.X, from.Dy()))
 	for y := 0; y < from.Dy(); y += band {
 		end := min(y+band, from.Dy())
-		draw.BiLinear.Scale(narrow, image.Rect(0, y, size.X, end), img, image.Rect(from.Min.X, from.Min.Y+y, from.Max.X, from.Min.Y+end), draw.Src, nil)
+		draw.BiLinear.Scale(
+			narrow, image.Rect(0, y, size.X, end), img, image.Rect(from.Min.X, from.Min.Y+y, from.Max.X, from.Min.Y+end),
+			draw.Src, nil,
+		)
 	}
 	for x := 0; x < size.X; x += band {
 		end := min(x+band, size.X)

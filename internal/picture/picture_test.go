@@ -91,7 +91,8 @@ func TestFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, format, err := image.DecodeConfig(bytes.NewReader(out))
-			if err != nil || c.Width != test.w || c.Height != test.h || outType != test.outType || "image/"+format != outType || len(out) > test.limit {
+			if err != nil || c.Width != test.w || c.Height != test.h || outType != test.outType || "image/"+format != outType ||
+				len(out) > test.limit {
 				t.Errorf("%s %s %dx%d, %d bytes, %v", outType, format, c.Width, c.Height, len(out), err)
 			}
 			again, _, err := Fit(test.data, test.mimeType, test.limit)
@@ -122,7 +123,16 @@ func withOrientation(data []byte, o byte, order binary.ByteOrder) []byte {
 // Every orientation ends with the picture upright: the red corner where it belongs.
 func TestOrientation(t *testing.T) {
 	// Where the red quadrant of the stored picture is to be seen: left or right, top or bottom.
-	want := map[byte][2]bool{1: {true, true}, 2: {false, true}, 3: {false, false}, 4: {true, false}, 5: {true, true}, 6: {false, true}, 7: {false, false}, 8: {true, false}}
+	want := map[byte][2]bool{
+		1: {true, true},
+		2: {false, true},
+		3: {false, false},
+		4: {true, false},
+		5: {true, true},
+		6: {false, true},
+		7: {false, false},
+		8: {true, false},
+	}
 	for o, at := range want {
 		for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 			data := withOrientation(asJPEG(t, quadrants(400, 200)), o, order)
@@ -210,7 +220,8 @@ func TestWhatIsNotResized(t *testing.T) {
 // All kinds of files that are decoded, small enough or not.
 func TestKinds(t *testing.T) {
 	for name, kind := range map[string]string{
-		"gopher-doc.with-alpha.lossless.webp": "image/webp", "blue-purple-pink.lossy.webp": "image/webp", "cmyk.jpeg": "image/jpeg", "16bit.png": "image/png",
+		"gopher-doc.with-alpha.lossless.webp": "image/webp", "blue-purple-pink.lossy.webp": "image/webp",
+		"cmyk.jpeg": "image/jpeg", "16bit.png": "image/png",
 	} {
 		data, err := os.ReadFile("testdata/" + name)
 		if err != nil {

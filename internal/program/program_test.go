@@ -55,14 +55,16 @@ func TestFailures(t *testing.T) {
 	}
 	_, err := sh("yes 0123456789 | head -n 5000 >&2; echo last >&2; exit 1").Output()
 	var f *Failure
-	if !errors.As(err, &f) || len(f.Complaint) > MaxComplaint+3 || !strings.HasPrefix(f.Complaint, "…") || !strings.HasSuffix(f.Complaint, "\nlast") {
+	if !errors.As(err, &f) || len(f.Complaint) > MaxComplaint+3 || !strings.HasPrefix(f.Complaint, "…") ||
+		!strings.HasSuffix(f.Complaint, "\nlast") {
 		t.Errorf("%d bytes: %v", len(f.Complaint), err)
 	}
 	file := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(file, []byte("\x00\x01no program"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&Command{Path: file, Timeout: time.Minute}).Output(); err == nil || !strings.Contains(err.Error(), "cannot be started: exec format error") {
+	if _, err := (&Command{Path: file, Timeout: time.Minute}).Output(); err == nil ||
+		!strings.Contains(err.Error(), "cannot be started: exec format error") {
 		t.Error(err)
 	}
 }

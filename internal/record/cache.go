@@ -40,7 +40,8 @@ func (c Cache) Answer(trialID string) *Answer {
 	}
 	var file cached
 	var a Answer
-	if json.Unmarshal(data, &file) != nil || sumOf(file.Answer) != file.SHA256 || json.Unmarshal(file.Answer, &a) != nil || a.ID != trialID || a.Response == nil {
+	if json.Unmarshal(data, &file) != nil || sumOf(file.Answer) != file.SHA256 || json.Unmarshal(file.Answer, &a) != nil || a.ID != trialID ||
+		a.Response == nil {
 		return nil
 	}
 	return &a

@@ -27,8 +27,11 @@ func place(t *testing.T, path string, data []byte) {
 // ones put.
 func FuzzStoreFile(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings()[:5], `{"version":1,"suite":"s","case":"c","answers":[{"id":"a","arm":"x","repeat":1,"response":{"candidates":[{"text":"t"}]},"timing":{"latencyMs":1}}]}`,
-		`{"answers":[{"id":"a","response":{}},{"id":"a","response":null}]}`, `{"answers":[{"id":"","response":{}}]}`, `{"answers":[{"id":"a","response":{},"turns":[{},{"response":{"candidates":[{"text":"t"}]}},null]}]}`, `{"version":2}`, `[{"name":"m"}]`, `{"m 0":[1,2]}`, "null",
+		hostile.Strings()[:5],
+		`{"version":1,"suite":"s","case":"c","answers":[{"id":"a","arm":"x","repeat":1,"response":{"candidates":[{"text":"t"}]},"timing":{"latencyMs":1}}]}`,
+		`{"answers":[{"id":"a","response":{}},{"id":"a","response":null}]}`, `{"answers":[{"id":"","response":{}}]}`,
+		`{"answers":[{"id":"a","response":{},"turns":[{},{"response":{"candidates":[{"text":"t"}]}},null]}]}`, `{"version":2}`,
+		`[{"name":"m"}]`, `{"m 0":[1,2]}`, "null",
 	) {
 		f.Add("s/c.json", []byte(s))
 	}
@@ -68,7 +71,9 @@ func FuzzPut(f *testing.F) {
 		f.Add(group[0], strings.Join(group, "/"))
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if name := fileName(a, b); !filepath.IsLocal(name) || strings.Count(name, "/") != 1 || len(name) > 60+20+len(a)+20 || name == fileName(a, b+"x") || name == fileName(a+"x", b) {
+		if name := fileName(a, b); !filepath.IsLocal(name) || strings.Count(name, "/") != 1 || len(name) > 60+20+len(a)+20 ||
+			name == fileName(a, b+"x") ||
+			name == fileName(a+"x", b) {
 			t.Fatal(name)
 		}
 		if len(a) > 100 { // names of files are not endless
@@ -87,7 +92,8 @@ func FuzzPut(f *testing.F) {
 			t.Fatal(err)
 		}
 		want := string([]rune(b)) // as JSON can hold it
-		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil || s.Answer(r.ID).Response.Text() != want || s.Answer(r.ID).Arm != string([]rune(a)) {
+		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil || s.Answer(r.ID).Response.Text() != want ||
+			s.Answer(r.ID).Arm != string([]rune(a)) {
 			t.Fatalf("%v", err)
 		}
 		c := Cache{Dir: filepath.Join(dir, "cache"), Service: a}
@@ -123,7 +129,8 @@ func FuzzCacheFile(f *testing.F) {
 			data = file
 		}
 		place(t, c.path("id"), data)
-		if a := c.Answer("id"); a != nil && (a.ID != "id" || a.Replay(&eval.Call{}) == nil || !sealed && !strings.Contains(string(data), `"sha256"`) && !json.Valid(data)) {
+		if a := c.Answer("id"); a != nil &&
+			(a.ID != "id" || a.Replay(&eval.Call{}) == nil || !sealed && !strings.Contains(string(data), `"sha256"`) && !json.Valid(data)) {
 			t.Errorf("%+v", a)
 		}
 	})

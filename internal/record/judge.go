@@ -11,7 +11,14 @@ func (s *Store) readJudgements(all []eval.Judgement) {
 	for i := range all {
 		j := &all[i]
 		if j.Error == nil {
-			s.byID[j.ID] = &Answer{ID: j.ID, Model: j.Model, Repeat: j.Repeat, Response: j.Response(), Usage: j.Usage, Timing: &Timing{LatencyMs: j.LatencyMs}}
+			s.byID[j.ID] = &Answer{
+				ID:       j.ID,
+				Model:    j.Model,
+				Repeat:   j.Repeat,
+				Response: j.Response(),
+				Usage:    j.Usage,
+				Timing:   &Timing{LatencyMs: j.LatencyMs},
+			}
 		}
 	}
 }

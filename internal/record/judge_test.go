@@ -36,7 +36,8 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	}
 	call := &eval.Call{}
 	fine, blocked := s.Answer("fine"), s.Answer("blocked")
-	if fine == nil || fine.Replay(call).Text() != "{}" || fine.Replay(call).Usage.TotalTokens != 7 || call.Timing.LatencyMs != 9 || call.Timing.Attempts != 0 {
+	if fine == nil || fine.Replay(call).Text() != "{}" || fine.Replay(call).Usage.TotalTokens != 7 || call.Timing.LatencyMs != 9 ||
+		call.Timing.Attempts != 0 {
 		t.Errorf("%+v", fine)
 	}
 	if blocked == nil || blocked.Replay(call).Blocked() != "SAFETY" || s.Answer("failed") != nil || s.Answer(r.ID) == nil {

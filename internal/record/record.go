@@ -97,7 +97,14 @@ const (
 
 // Open reads the folder; one that does not exist, or none, is an empty store.
 func Open(dir string) (*Store, error) {
-	s := &Store{dir: dir, files: map[string]*file{}, changed: map[string]bool{}, byID: map[string]*Answer{}, vectors: map[string]eval.Vector{}, known: map[string]eval.Vector{}}
+	s := &Store{
+		dir:     dir,
+		files:   map[string]*file{},
+		changed: map[string]bool{},
+		byID:    map[string]*Answer{},
+		vectors: map[string]eval.Vector{},
+		known:   map[string]eval.Vector{},
+	}
 	if dir == "" {
 		return s, nil
 	}
@@ -202,7 +209,16 @@ func (s *Store) Put(r *eval.Result) {
 		f = &file{Version: Version, Suite: r.Suite, Case: r.Case}
 		s.files[name] = f
 	}
-	a := Answer{ID: r.ID, Arm: r.Arm, Model: r.Model, Repeat: r.Repeat, Request: r.Request, Response: r.Response, Usage: r.Usage, Judgements: judgements(r.Judgements)}
+	a := Answer{
+		ID:         r.ID,
+		Arm:        r.Arm,
+		Model:      r.Model,
+		Repeat:     r.Repeat,
+		Request:    r.Request,
+		Response:   r.Response,
+		Usage:      r.Usage,
+		Judgements: judgements(r.Judgements),
+	}
 	if r.Timing != nil {
 		a.Timing = &Timing{r.Timing.LatencyMs, r.Timing.StreamTiming}
 	}

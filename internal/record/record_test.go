@@ -40,7 +40,12 @@ func tree(t *testing.T, dir string) map[string]string {
 // The files do not depend on the order in which answers came, and give back what was put.
 func TestFilesAreSorted(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
-	all := []*eval.Result{result("a/b ü", "x/p", 1, "one <b>"), result("a/b ü", "x/p", 2, "two"), result("a/b ü", "w/p", 1, "three"), result("a-b", "x/p", 1, "four")}
+	all := []*eval.Result{
+		result("a/b ü", "x/p", 1, "one <b>"),
+		result("a/b ü", "x/p", 2, "two"),
+		result("a/b ü", "w/p", 1, "three"),
+		result("a-b", "x/p", 1, "four"),
+	}
 	for i, dir := range dirs {
 		s, err := Open(filepath.Join(dir, "deep"))
 		if err != nil {

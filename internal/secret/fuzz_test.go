@@ -47,7 +47,8 @@ func FuzzScrub(f *testing.F) {
 		}
 		for form, text := range map[string]string{
 			"plain": whole, "query": before + url.QueryEscape(key) + after, "path": before + url.PathEscape(key) + after,
-			"json": before + string(eval.AppendString(nil, key)) + after, "json for HTML": before + string(keyQuoted) + after, "go": before + fmt.Sprintf("%q", key) + after, "hex": fmt.Sprintf("%s%x%s", before, key, after),
+			"json": before + string(eval.AppendString(nil, key)) + after, "json for HTML": before + string(keyQuoted) + after,
+			"go": before + fmt.Sprintf("%q", key) + after, "hex": fmt.Sprintf("%s%x%s", before, key, after),
 			"base64": base64.StdEncoding.EncodeToString([]byte(whole)), "base64 raw": base64.RawURLEncoding.EncodeToString([]byte(whole)),
 		} {
 			for _, got := range []string{s.OutOf(text), s.OutOfText(text)} {

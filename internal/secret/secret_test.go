@@ -18,8 +18,10 @@ func TestSecretInEveryForm(t *testing.T) {
 		}
 		for name, text := range map[string]string{
 			"plain": key, "query": "?key=" + url.QueryEscape(key), "path": url.PathEscape(key), "go": fmt.Sprintf("%q", key),
-			"json escapes": escaped.String(), "upper hex": fmt.Sprintf("%X", key), "slashes": strings.ReplaceAll(strings.ReplaceAll(key, `"`, `\"`), "/", `\/`),
-			"lower query": lowerDigits(url.QueryEscape(key)), "percent": percent.String(), "lower percent": strings.ToLower(percent.String()), "hex": fmt.Sprintf("%x", key),
+			"json escapes": escaped.String(), "upper hex": fmt.Sprintf("%X", key),
+			"slashes":     strings.ReplaceAll(strings.ReplaceAll(key, `"`, `\"`), "/", `\/`),
+			"lower query": lowerDigits(url.QueryEscape(key)), "percent": percent.String(),
+			"lower percent": strings.ToLower(percent.String()), "hex": fmt.Sprintf("%x", key),
 			"base64": base64.StdEncoding.EncodeToString([]byte(key)), "base64 at 1": base64.StdEncoding.EncodeToString([]byte(":" + key)),
 			"base64 of a pair": base64.StdEncoding.EncodeToString([]byte("us:" + key + "xyz")),
 		} {

@@ -156,7 +156,11 @@ func bounded(kind string, lo, hi float64) Schema {
 // Duration is a time with its unit.
 func Duration(templates bool) Schema {
 	return orTemplate(func() Schema {
-		return Schema{"type": "string", "pattern": `^\+?([0-9]*\.?[0-9]+\.?(ns|us|µs|μs|ms|s|m|h))+$`, "examples": []string{"500ms", "2s", "1m30s"}}
+		return Schema{
+			"type":     "string",
+			"pattern":  `^\+?([0-9]*\.?[0-9]+\.?(ns|us|µs|μs|ms|s|m|h))+$`,
+			"examples": []string{"500ms", "2s", "1m30s"},
+		}
 	})(templates)
 }
 

@@ -10,7 +10,11 @@ import (
 )
 
 func TestShapes(t *testing.T) {
-	block := Block{Need: []string{"a"}, One: []string{"b", "c"}, Keys: []Key{{Name: "a", Is: Text}, {Name: "b", Is: Bool}, {Name: "c", Is: Duration, Doc: "how long"}}}
+	block := Block{
+		Need: []string{"a"},
+		One:  []string{"b", "c"},
+		Keys: []Key{{Name: "a", Is: Text}, {Name: "b", Is: Bool}, {Name: "c", Is: Duration, Doc: "how long"}},
+	}
 	for name, test := range map[string]struct {
 		is       Shape
 		yes, not string // JSON values, separated by spaces

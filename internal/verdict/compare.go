@@ -95,10 +95,18 @@ func bothSides(base, head *journal.Document) (before, after []*compare.Side, err
 // compareArm compares an arm with that of the baseline.
 func compareArm(p armPair, base, head *journal.Document, what Comparing, c *eval.Comparison) eval.ArmComparison {
 	if p.base == nil {
-		return eval.ArmComparison{Suite: p.head.Suite, HeadArm: p.head.Arm, Metrics: []eval.MetricComparison{}, Why: "the arm is not in the baseline, which has " + strings.Join(p.others, ", ")}
+		return eval.ArmComparison{
+			Suite:   p.head.Suite,
+			HeadArm: p.head.Arm,
+			Metrics: []eval.MetricComparison{},
+			Why:     "the arm is not in the baseline, which has " + strings.Join(p.others, ", "),
+		}
 	}
 	if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "), strings.Join(b, ", ")))
+		c.Warnings = append(c.Warnings, fmt.Sprintf(
+			"%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "),
+			strings.Join(b, ", "),
+		))
 	}
 	rule := what.Rules(p.head.Suite)
 	arm := compare.Compare(p.base, p.head, optionsFor(rule, head, p.head.Suite))
@@ -113,7 +121,8 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *eval
 	if rule != nil && slices.Equal(stop.Metrics, rule.Metrics) && (stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm) {
 		arm.Stopped = stop
 	} else {
-		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its cases: another comparison cannot use it")
+		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its "+
+			"cases: another comparison cannot use it")
 	}
 	return arm
 }
@@ -235,7 +244,10 @@ func driftOf(base, head *journal.Document) []string {
 	for _, h := range head.Run.Models {
 		for _, b := range base.Run.Models {
 			if b.Name == h.Name && b.APIVersion == h.APIVersion && b.Version != h.Version {
-				out = append(out, fmt.Sprintf("the model %s was of version %s and is of version %s now: a difference may be its doing", h.ID(), b.Version, h.Version))
+				out = append(
+					out,
+					fmt.Sprintf("the model %s was of version %s and is of version %s now: a difference may be its doing", h.ID(), b.Version, h.Version),
+				)
 			}
 		}
 	}
@@ -305,14 +317,19 @@ func (r *sideReader) tagsOf(tags []string) []string {
 func (r *sideReader) add(f *journal.Facts) {
 	s, ok := r.by[[2]string{f.Suite, f.Arm}]
 	if !ok {
-		s = &sideInReading{Side: compare.Side{Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial()}, categories: map[string]int{}, metrics: map[string]int{}}
+		s = &sideInReading{
+			Side:       compare.Side{Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial()},
+			categories: map[string]int{},
+			metrics:    map[string]int{},
+		}
 		r.by[[2]string{f.Suite, f.Arm}] = s
 		r.order = append(r.order, s)
 	}
 	last := len(s.Cases) - 1
 	if last < 0 || s.Cases[last].Name != f.Case || s.Cases[last].ID != f.CaseID {
 		s.Cases = append(s.Cases, compare.Case{
-			Name: f.Case, ID: strings.Clone(f.CaseID), Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster), Tags: r.tagsOf(f.Tags), Quarantined: f.Quarantined,
+			Name: f.Case, ID: strings.Clone(f.CaseID), Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster),
+			Tags: r.tagsOf(f.Tags), Quarantined: f.Quarantined,
 		})
 		last++
 	}

@@ -49,14 +49,35 @@ func writeCases(b *testing.B, dir string, cases int) {
 		b.Fatal(err)
 	}
 	value := 0.5
-	ratings := []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: "NEGLIGIBLE"}, {Category: "HARM_CATEGORY_HATE_SPEECH", Probability: "NEGLIGIBLE"}}
+	ratings := []eval.SafetyRating{
+		{Category: "HARM_CATEGORY_HARASSMENT", Probability: "NEGLIGIBLE"},
+		{Category: "HARM_CATEGORY_HATE_SPEECH", Probability: "NEGLIGIBLE"},
+	}
 	for n := range cases {
 		r := &eval.Result{
-			Trial:   eval.Trial{N: n, ID: hexID(n), CaseID: hexID(n), ScorersHash: "same", Suite: "s", Case: hexID(n), Arm: "t/p", Repeat: 1, Tags: []string{"a", "b"}},
+			Trial: eval.Trial{
+				N:           n,
+				ID:          hexID(n),
+				CaseID:      hexID(n),
+				ScorersHash: "same",
+				Suite:       "s",
+				Case:        hexID(n),
+				Arm:         "t/p",
+				Repeat:      1,
+				Tags:        []string{"a", "b"},
+			},
 			Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Name: "good", Value: &value, Passed: true}},
-			Request:  &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "What is the capital of France? Answer in one sentence."}}}}},
-			Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris.", FinishReason: "STOP", SafetyRatings: ratings}}},
-			Usage:    &eval.Usage{PromptTokens: 10, OutputTokens: 8, TotalTokens: 18 + n%3}, Timing: &eval.Timing{LatencyMs: float64(100 + n%50), Attempts: 1},
+			Request: &eval.Request{
+				Contents: []eval.Content{{Parts: []eval.Part{{Text: "What is the capital of France? Answer in one sentence."}}}},
+			},
+			Response: &eval.Response{
+				Candidates: []eval.Candidate{{Text: "The capital of France is Paris.", FinishReason: "STOP", SafetyRatings: ratings}},
+			},
+			Usage: &eval.Usage{
+				PromptTokens: 10,
+				OutputTokens: 8,
+				TotalTokens:  18 + n%3,
+			}, Timing: &eval.Timing{LatencyMs: float64(100 + n%50), Attempts: 1},
 		}
 		if err := w.Append(r); err != nil {
 			b.Fatal(err)

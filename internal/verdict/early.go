@@ -75,7 +75,13 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline || plan.Shard() != nil {
 			continue
 		}
-		w := &watchedSuite{rule: g.Baseline, min: g.PassRateMin, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}, closed: map[string]bool{}}
+		w := &watchedSuite{
+			rule:     g.Baseline,
+			min:      g.PassRateMin,
+			arms:     map[string]*watchedArm{},
+			matchers: map[string]*sideMatcher{},
+			closed:   map[string]bool{},
+		}
 		w.alone = armsOf(plan, run.Suites[i].Name) == 1
 		if !w.rule.Within() {
 			sides, err := baseSides(w.rule.Path, run.Suites[i].Name)

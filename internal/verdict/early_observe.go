@@ -204,15 +204,21 @@ func (u *unit) differences(metrics int) []float64 {
 
 // ofResult is what a result says.
 func (q *Early) ofResult(r *eval.Result) seen {
-	return seen{trial: &r.Trial, outcome: r.Outcome, isolated: r.Quarantine.Holds(q.startedAt), blocked: r.Response != nil && r.Response.Blocked() != "", scores: func(metric string) (float64, bool) {
-		for _, s := range r.Scores {
-			if s.Name == metric && s.Value != nil {
-				return *s.Value, true
+	return seen{
+		trial:    &r.Trial,
+		outcome:  r.Outcome,
+		isolated: r.Quarantine.Holds(q.startedAt),
+		blocked:  r.Response != nil && r.Response.Blocked() != "",
+		scores: func(metric string) (float64, bool) {
+			for _, s := range r.Scores {
+				if s.Name == metric && s.Value != nil {
+					return *s.Value, true
+				}
 			}
-		}
-		value, ok := r.Metrics[metric]
-		return value, ok
-	}}
+			value, ok := r.Metrics[metric]
+			return value, ok
+		},
+	}
 }
 
 // ofFacts is what a recorded trial says.

@@ -105,10 +105,19 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTe
 			}
 		}
 		if len(steady) == 0 {
-			return nil, exit.BadInput("no case of %s on %s was judged twice in %s; record repeats first: evalrun run SUITE --repeats 5", s.Name, arm, d.Run.ID)
+			return nil, exit.BadInput(
+				"no case of %s on %s was judged twice in %s; record repeats first: evalrun run SUITE --repeats 5", s.Name, arm,
+				d.Run.ID,
+			)
 		}
 		alpha := cmp.Or(rule.Alpha, eval.DefaultAlpha)
-		out = append(out, ArmSelfTest{Suite: s.Name, Arm: arm, Margin: rule.Metrics[at].Margin, Alpha: alpha, SelfTest: compare.NewSelfTest(steady, rule.Metrics[at], alpha, selfTestDraws, comparisonSeed)})
+		out = append(out, ArmSelfTest{
+			Suite:    s.Name,
+			Arm:      arm,
+			Margin:   rule.Metrics[at].Margin,
+			Alpha:    alpha,
+			SelfTest: compare.NewSelfTest(steady, rule.Metrics[at], alpha, selfTestDraws, comparisonSeed),
+		})
 	}
 	if len(out) == 0 {
 		return nil, exit.BadInput("the run %s has no suite %s", d.Run.ID, s.Name)

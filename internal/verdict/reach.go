@@ -102,7 +102,10 @@ func (c *Checks) baseline(suite string, rule *eval.BaselineRule) error {
 	case rule.Suffix != "":
 	case rule.Arm != "":
 		if names := c.Plan.ArmNames(); len(names) > 0 && !slices.Contains(names, rule.Arm) {
-			return exit.BadInput("the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm, diag.DidYouMean(rule.Arm, names))
+			return exit.BadInput(
+				"the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm,
+				diag.DidYouMean(rule.Arm, names),
+			)
 		}
 	default:
 		path, err := c.Dir.FindBaseline(rule.Run)
@@ -166,10 +169,15 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 				what = "independent units (clusters count as one)"
 			}
 			if arm.units == 0 && base != nil {
-				return exit.Incomplete("%s on %s: no case is in the baseline as it is now (variables, scorers); name a new baseline, or --no-baseline runs without", suite, arm.name)
+				return exit.Incomplete(
+					"%s on %s: no case is in the baseline as it is now (variables, scorers); name a new baseline, or --no-baseline runs without",
+					suite, arm.name,
+				)
 			}
-			text := fmt.Sprintf("%s on %s: %d %s can never show that the pass rate is not worse by a margin of %g; you need %d without a single flip",
-				suite, arm.name, arm.units, what, m.Margin, need)
+			text := fmt.Sprintf(
+				"%s on %s: %d %s can never show that the pass rate is not worse by a margin of %g; you need %d without a single flip",
+				suite, arm.name, arm.units, what, m.Margin, need,
+			)
 			if without := stats.MinCasesWithoutFlip(rule.Alpha, m.Margin); rule.StopEarly && arm.single && without < need {
 				text += fmt.Sprintf(" (%d without stopEarly, which takes a part of the error rate)", without)
 			}

@@ -76,7 +76,10 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 		rule.Metrics = append(rule.Metrics, one)
 	}
 	if len(rule.Metrics) == 0 {
-		return exit.BadInput("a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun help verdicts#the-five-verdicts`)")
+		return exit.BadInput(
+			"a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun help " +
+				"verdicts#the-five-verdicts`)",
+		)
 	}
 	return nil
 }
@@ -149,7 +152,10 @@ func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, no
 	for _, s := range d.Summary.Suites {
 		for i := range s.Arms {
 			if s.Name == suite && !rule.IsBase(s.Arms[i].Name) {
-				c.Arms = append(c.Arms, eval.ArmComparison{Suite: suite, HeadArm: s.Arms[i].Name, Verdict: eval.Invalid, Why: err.Error(), Metrics: []eval.MetricComparison{}})
+				c.Arms = append(
+					c.Arms,
+					eval.ArmComparison{Suite: suite, HeadArm: s.Arms[i].Name, Verdict: eval.Invalid, Why: err.Error(), Metrics: []eval.MetricComparison{}},
+				)
 			}
 		}
 	}
@@ -157,7 +163,14 @@ func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, no
 }
 
 func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) (*eval.Comparison, error) {
-	what := Comparing{Suite: suite, Gate: true, NoContent: noContent, Rules: func(string) *eval.BaselineRule { return rule }, Base: rule.Name(), Head: d.Run.ID}
+	what := Comparing{
+		Suite:     suite,
+		Gate:      true,
+		NoContent: noContent,
+		Rules:     func(string) *eval.BaselineRule { return rule },
+		Base:      rule.Name(),
+		Head:      d.Run.ID,
+	}
 	if rule.Within() {
 		what.BaseOf = func(arm string) string {
 			if rule.IsBase(arm) {

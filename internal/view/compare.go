@@ -65,7 +65,10 @@ func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.draw(w, shown{Page: "run", Title: fmt.Sprintf("%s against %s", head.ID, base.ID), Data: fmt.Sprintf("/compare/%s/%s/", base.Key, head.Key)})
+	s.draw(
+		w,
+		shown{Page: "run", Title: fmt.Sprintf("%s against %s", head.ID, base.ID), Data: fmt.Sprintf("/compare/%s/%s/", base.Key, head.Key)},
+	)
 }
 
 // marginOf is the margin that a request asks for, 0 for none.
@@ -162,5 +165,8 @@ func compareRuns(base, head *run, margin float64) (*eval.Comparison, error) {
 			return nil, err
 		}
 	}
-	return verdict.Compare(before, after, verdict.Comparing{Base: base.ID, Head: head.ID, Rules: func(string) *eval.BaselineRule { return rule }})
+	return verdict.Compare(
+		before, after,
+		verdict.Comparing{Base: base.ID, Head: head.ID, Rules: func(string) *eval.BaselineRule { return rule }},
+	)
 }

@@ -60,8 +60,10 @@ func TestGuard(t *testing.T) {
 				t.Errorf("%s %s: %s, want %d", name, path, resp.Status, test.want)
 			}
 			for key, want := range map[string]string{
-				"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
-				"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "X-Frame-Options": "DENY", "Cache-Control": "no-store", "Access-Control-Allow-Origin": "",
+				"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+				"Cross-Origin-Resource-Policy": "same-origin",
+				"Cross-Origin-Opener-Policy":   "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "X-Frame-Options": "DENY",
+				"Cache-Control": "no-store", "Access-Control-Allow-Origin": "",
 			} {
 				if got := resp.Header.Get(key); got != want {
 					t.Errorf("%s %s: %s: %q", name, path, key, got)
@@ -110,7 +112,10 @@ func TestTraversal(t *testing.T) {
 	}
 	s := serve(t)
 	key := data[[]run](t, s, "/data/runs")[0].Key
-	names := append(hostile.Strings(), "..", "../secret", "../../secret", "secret", "./secret", "/etc/passwd", "..%2fsecret", `..\secret`, "r1", ".evalrun", "", "%00", "0/../../secret", "-1", "1e9", "00", "+0")
+	names := append(
+		hostile.Strings(), "..", "../secret", "../../secret", "secret", "./secret", "/etc/passwd", "..%2fsecret", `..\secret`,
+		"r1", ".evalrun", "", "%00", "0/../../secret", "-1", "1e9", "00", "+0",
+	)
 	for _, name := range names {
 		for _, pattern := range []string{"/%s", "/run/%s/", "/run/%s/data/head", "/data/runs/%s", "/run/" + key + "/data/%s", "/run/" + key + "/data/rows/%s", "/run/" + key + "/data/trials/%s", "/run/" + key + "/data/image/%s", "/compare/%s/" + key + "/", "/compare/" + key + "/%s/data/head", "/run/%s/events"} {
 			for _, written := range []string{escapeAll(name), name} {

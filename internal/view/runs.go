@@ -113,7 +113,16 @@ func (rs *runs) at(path string) *run {
 	if err != nil {
 		return nil
 	}
-	r := &run{Key: key, ID: head.ID, Suites: []string{}, StartedAt: head.StartedAt, Emulator: head.Emulator, Planned: head.Plan.Trials, path: path, stamp: now}
+	r := &run{
+		Key:       key,
+		ID:        head.ID,
+		Suites:    []string{},
+		StartedAt: head.StartedAt,
+		Emulator:  head.Emulator,
+		Planned:   head.Plan.Trials,
+		path:      path,
+		stamp:     now,
+	}
 	for i := range head.Suites {
 		r.Suites = append(r.Suites, head.Suites[i].Name)
 	}

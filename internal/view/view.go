@@ -92,11 +92,14 @@ func Start(o Options) (*Server, error) {
 	s.hosts = newHosts(o.Listen, listener.Addr())
 	s.URL, s.Warning = "http://"+s.hosts.own+"/", s.hosts.warning()
 	s.style = []byte(reports.PageStyle() + asset("view.css"))
-	s.program = []byte(reports.PageProgram(asset("load.js"), asset("live.js"), asset("runs.js"), asset("trends.js"), asset("compare.js"), asset("view.js")))
+	s.program = []byte(
+		reports.PageProgram(asset("load.js"), asset("live.js"), asset("runs.js"), asset("trends.js"), asset("compare.js"), asset("view.js")),
+	)
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler: s.guard(s.routes()), ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return s.stopped },
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 1 << 16,
 	}
 	go func() {
 		defer close(s.done)

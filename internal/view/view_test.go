@@ -29,7 +29,16 @@ func trial(n int, outcome eval.Outcome) *eval.Result {
 		value = 1
 	}
 	return &eval.Result{
-		Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprintf("case %d", n), Arm: "t/p", Repeat: 1, Tags: []string{fmt.Sprintf("tag %d", n)}},
+		Trial: eval.Trial{
+			N:      n,
+			ID:     fmt.Sprintf("%016x", n),
+			CaseID: fmt.Sprint(n),
+			Suite:  "s",
+			Case:   fmt.Sprintf("case %d", n),
+			Arm:    "t/p",
+			Repeat: 1,
+			Tags:   []string{fmt.Sprintf("tag %d", n)},
+		},
 		Outcome: outcome, Scores: []eval.Score{{Scorer: "equals", Name: "same", Value: &value, Passed: value == 1, Reason: "it is not"}},
 		Response: &eval.Response{Candidates: []eval.Candidate{{Text: fmt.Sprintf("answer %d", n)}}},
 	}
@@ -39,7 +48,8 @@ func trial(n int, outcome eval.Outcome) *eval.Result {
 func begin(t *testing.T, id string, planned int) *journal.Writer {
 	t.Helper()
 	w, err := journal.Create(filepath.Join(".evalrun", "runs", id), &eval.Run{
-		ID: id, StartedAt: "2026-01-0" + id[len(id)-1:] + "T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}}, Plan: eval.RunPlan{Trials: planned, Arms: []string{"t/p"}},
+		ID: id, StartedAt: "2026-01-0" + id[len(id)-1:] + "T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}},
+		Plan: eval.RunPlan{Trials: planned, Arms: []string{"t/p"}},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +90,10 @@ func serve(t *testing.T, named ...string) *Server {
 	return s
 }
 
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+var client = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
 
 // ask makes a request that change may change.
 func ask(t *testing.T, s *Server, path string, change func(*http.Request)) (*http.Response, string) {
@@ -202,7 +215,8 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"empty", "nowhere", "../x"} {
-		if _, err := Start(Options{Listen: "127.0.0.1:0", Named: []string{name}}); err == nil || !strings.Contains(err.Error(), "there is no run "+name) {
+		if _, err := Start(Options{Listen: "127.0.0.1:0", Named: []string{name}}); err == nil ||
+			!strings.Contains(err.Error(), "there is no run "+name) {
 			t.Error(name, err)
 		}
 	}
@@ -275,7 +289,8 @@ func TestCompare(t *testing.T) {
 	list := data[[]run](t, s, "/data/runs") // the newest first
 	at := "/compare/" + list[1].Key + "/" + list[0].Key + "/"
 	type head struct{ Comparison eval.Comparison }
-	if c := data[head](t, s, at+"data/head").Comparison; c.Base.Run != "r1" || c.Head.Run != "r2" || c.Verdict != "" || len(c.Arms[0].Flips) != 30 {
+	if c := data[head](t, s, at+"data/head").Comparison; c.Base.Run != "r1" || c.Head.Run != "r2" || c.Verdict != "" ||
+		len(c.Arms[0].Flips) != 30 {
 		t.Errorf("%+v", c)
 	}
 	for range 2 { // the second time it is known

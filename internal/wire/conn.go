@@ -151,7 +151,11 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	}
 	defer resp.Body.Close()    //nolint:errcheck // it was only read
 	if resp.StatusCode < 200 { // after 101 the connection is another protocol's, and no deadline ends reading from it
-		return nil, &eval.Error{Kind: eval.KindMalformed, Status: resp.StatusCode, Message: "the service answers with a status that is no answer: " + c.Secrets().OutOf(resp.Status)}
+		return nil, &eval.Error{
+			Kind:    eval.KindMalformed,
+			Status:  resp.StatusCode,
+			Message: "the service answers with a status that is no answer: " + c.Secrets().OutOf(resp.Status),
+		}
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return nil, c.redirected(resp)
@@ -179,7 +183,10 @@ func (c *Conn) decoded(ctx context.Context, resp *http.Response) (io.Reader, err
 		plain, err := gzip.NewReader(resp.Body)
 		return &roomy{Reader: plain, ctx: ctx}, err
 	default:
-		return nil, eval.Errorf(eval.KindMalformed, "the answer is encoded as %q, which was not asked for", cutRunes(c.Secrets().OutOf(encoding), 50))
+		return nil, eval.Errorf(
+			eval.KindMalformed, "the answer is encoded as %q, which was not asked for",
+			cutRunes(c.Secrets().OutOf(encoding), 50),
+		)
 	}
 }
 
@@ -216,7 +223,8 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 // does not speak TLS.
 func isPermanent(err error) bool {
 	text := err.Error()
-	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") || strings.Contains(text, "server gave HTTP response to HTTPS client") ||
+	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") ||
+		strings.Contains(text, "server gave HTTP response to HTTPS client") ||
 		strings.Contains(text, "unsupported protocol scheme")
 }
 

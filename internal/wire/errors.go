@@ -187,7 +187,8 @@ func (b *errorBody) fill(e *eval.Error) {
 var notEnabled = regexp.MustCompile(`(?i)\bAPI\b.*(not enabled|is disabled|not been used)`)
 
 func (b *errorBody) disabled() bool {
-	return notEnabled.MatchString(b.Message) || slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
+	return notEnabled.MatchString(b.Message) ||
+		slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
 }
 
 // enabling tells where an API is enabled.
@@ -220,7 +221,8 @@ func classify(e *eval.Error) {
 	case http.StatusTooManyRequests:
 		e.Kind = eval.KindQuota
 	}
-	if asksToWait := e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests || e.Status >= 500; asksToWait && e.RetryAfter > maxWait {
+	if asksToWait := e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests || e.Status >= 500; asksToWait &&
+		e.RetryAfter > maxWait {
 		e.Kind, e.Permanent = eval.KindQuota, true
 	}
 }

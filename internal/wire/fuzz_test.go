@@ -25,8 +25,11 @@ func FuzzErrorBody(f *testing.F) {
 		f.Add(403, "", data)
 	}
 	for _, s := range append(
-		hostile.Strings(), `{"error":{"details":[{"retryDelay":"46.5s"},{"retryDelay":{"seconds":1e300}},{"retryDelay":"-1s"},{"retryDelay":"NaN"}]}}`,
-		`[{"error":"text","message":"more"}]`, `{"error":{"details":{"violations":[{"quotaId":"PerDay","quotaValue":0}]},"code":"x","message":[1]}}`, `{"message":"m"}`, "[]", "null",
+		hostile.Strings(),
+		`{"error":{"details":[{"retryDelay":"46.5s"},{"retryDelay":{"seconds":1e300}},{"retryDelay":"-1s"},{"retryDelay":"NaN"}]}}`,
+		`[{"error":"text","message":"more"}]`,
+		`{"error":{"details":{"violations":[{"quotaId":"PerDay","quotaValue":0}]},"code":"x","message":[1]}}`, `{"message":"m"}`,
+		"[]", "null",
 		`{"error":{"message":"API has not been used","details":[{"reason":"API_KEY_INVALID","links":[{"url":"http://x"}]}]}}`,
 	) {
 		f.Add(429, s, []byte(s))

@@ -15,8 +15,10 @@ import (
 // and that the value as JSON is JSON.
 func FuzzParse(f *testing.F) {
 	for _, s := range append(
-		hostile.Strings(), "a: 1\nb: [x, 1.10, .5, +3, 0o7, 0x1F, .inf, ~]\n", "&a [*a]", "b: &x {k: v}\nc: {<<: *x, k: w}\nd: {<<: [*x, *x]}\n", "a: |\n  x\n  y\nb: >-\n  z\n",
-		"%YAML 1.2\n---\na: 'b'\n", "{{.x}}: {{y}}", "? [a]\n: b\n", "a: !!binary x", "a: 1\na: 2", "- 2001-01-01\n- yes\n- TRUE\n- 1_000\n", "a: \"\\U0001F600\\x01\"", "\ufeffa: b\r\nc: d\r\n", "?",
+		hostile.Strings(), "a: 1\nb: [x, 1.10, .5, +3, 0o7, 0x1F, .inf, ~]\n", "&a [*a]",
+		"b: &x {k: v}\nc: {<<: *x, k: w}\nd: {<<: [*x, *x]}\n", "a: |\n  x\n  y\nb: >-\n  z\n",
+		"%YAML 1.2\n---\na: 'b'\n", "{{.x}}: {{y}}", "? [a]\n: b\n", "a: !!binary x", "a: 1\na: 2",
+		"- 2001-01-01\n- yes\n- TRUE\n- 1_000\n", "a: \"\\U0001F600\\x01\"", "\ufeffa: b\r\nc: d\r\n", "?",
 	) {
 		f.Add([]byte(s))
 	}

@@ -117,7 +117,10 @@ func timeOfCommit() (time.Time, error) {
 
 // build compiles the program. Nothing of this machine goes into it: no path, no build id, no state of the working copy but the version.
 func build(version, to, system, architecture string) ([]byte, error) {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version, "-o", to, "./cmd/evalrun") //nolint:gosec // the version is the caller's
+	cmd := exec.Command(
+		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version, "-o", to,
+		"./cmd/evalrun",
+	) //nolint:gosec // the version is the caller's
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
 	if system != "" {
 		cmd.Env = append(cmd.Env, "GOOS="+system, "GOARCH="+architecture)
@@ -184,7 +187,14 @@ func writeTar(w io.Writer, folder string, files []file, at time.Time) error {
 	}
 	tw := tar.NewWriter(zw)
 	for _, f := range files {
-		header := &tar.Header{Name: path.Join(folder, f.name), Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+		header := &tar.Header{
+			Name:     path.Join(folder, f.name),
+			Mode:     int64(f.mode),
+			Size:     int64(len(f.data)),
+			ModTime:  at,
+			Typeflag: tar.TypeReg,
+			Format:   tar.FormatUSTAR,
+		}
 		err := tw.WriteHeader(header)
 		if err == nil {
 			_, err = tw.Write(f.data)

@@ -131,12 +131,19 @@ func draw(w io.Writer, title string, lines [][]span) {
 		}
 	}
 	width, height := float64(columns)*cell+2*margin, float64(len(lines))*row+bar+margin
-	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" role="img">`+"\n<title>%s</title>\n", width, height, width, height, escape(title))
+	fmt.Fprintf(
+		w,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" role="img">`+"\n<title>%s</title>\n",
+		width, height, width, height, escape(title),
+	)
 	fmt.Fprintf(w, `<rect width="%g" height="%g" rx="8" fill="#0d1117"/>`+"\n", width, height)
 	for i, color := range []string{"#ff5f57", "#febc2e", "#28c840"} {
 		fmt.Fprintf(w, `<circle cx="%g" cy="15" r="5" fill="%s"/>`+"\n", margin+float64(i)*18, color)
 	}
-	fmt.Fprintf(w, `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e6edf3">`+"\n")
+	fmt.Fprintf(
+		w,
+		`<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e6edf3">`+"\n",
+	)
 	for i, line := range lines {
 		for _, s := range line {
 			for _, at := range words.FindAllStringIndex(s.text, -1) {
