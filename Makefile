@@ -10,7 +10,7 @@ FUZZTIME ?= 60s
 BENCH    ?= .
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo test lint bench sdk consumers torture soak calibrate golden fuzz dist dist-check pictures clean compiler xmllint browser
+.PHONY: build demo check test lint bench sdk consumers torture soak calibrate golden fuzz dist dist-check pictures clean compiler xmllint browser
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -29,6 +29,12 @@ demo: build
 test: compiler xmllint browser
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 	cd e2e && GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+# For daily work: format, vet, and the tests of packages; those of whole processes are make test's.
+check:
+	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) test $$($(GO) list ./... | grep -v -e /cmd/ -e /test/)
 
 compiler:
 	@command -v $${CC:-cc} >/dev/null 2>&1 || { \

@@ -58,7 +58,7 @@ func TestDoctorPagesExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := regexp.MustCompile(`d\.(?:problem|warning)\(.*, "([^",]*)"\)`).FindAllStringSubmatch(string(code), -1)
+	pages := regexp.MustCompile(`(?s)d\.(?:problem|warning)\(.{1,600}?"([^",\n]*)",?\s*\)\n`).FindAllStringSubmatch(string(code), -1)
 	for _, m := range pages {
 		name, anchor, cut := strings.Cut(m[1], "#")
 		if p := docs.Find(name); m[1] != "" && (p == nil || cut && p.Section(anchor) == "") {
