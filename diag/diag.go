@@ -47,6 +47,8 @@ type Diagnostic struct {
 	Pos      Pos
 	Message  string // what is wrong
 	Hint     string // what to do about it; optional
+	// Placed says that the message names a place of its own, such as the row of a dataset.
+	Placed bool
 	// Private says that the source line is not shown: it may hold a secret.
 	Private bool
 }
@@ -88,6 +90,11 @@ func (l *List) Errorf(pos Pos, hint, format string, args ...any) {
 // Warnf adds an advice.
 func (l *List) Warnf(pos Pos, hint, format string, args ...any) {
 	l.Add(Diagnostic{Severity: Warning, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// PlacedErrorf adds a problem whose message names a place of its own.
+func (l *List) PlacedErrorf(pos Pos, hint, format string, args ...any) {
+	l.Add(Diagnostic{Severity: Error, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint, Placed: true})
 }
 
 // Add appends d unless the same was said already: a mistake in `defaults`

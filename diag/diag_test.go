@@ -98,3 +98,22 @@ func FuzzClean(f *testing.F) {
 		}
 	})
 }
+
+// The caret is under its column as a terminal shows the line: joined emoji take two cells, marks none.
+func TestCaretCells(t *testing.T) {
+	for before, cells := range map[string]int{
+		"ab": 2, "日本": 4, "e\u0301": 1, "👨‍👩‍👧": 2, "🇨🇭": 2, "שָׁ": 1,
+	} {
+		var l List
+		l.Errorf(Pos{File: "a", Line: 1, Col: utf8.RuneCountInString(before) + 1}, "", "wrong")
+		var b strings.Builder
+		r := Renderer{Source: func(string) []byte { return []byte(before + "X") }}
+		if err := r.Render(&b, &l); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(b.String(), "\n")
+		if got, want := lines[2], "      | "+strings.Repeat(" ", cells)+"^"; got != want {
+			t.Errorf("after %q the caret's line is %q, want %q", before, got, want)
+		}
+	}
+}

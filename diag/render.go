@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
 )
 
 // MaxShown is how many diagnostics Render prints before it only counts.
@@ -117,26 +118,9 @@ func (r Renderer) snippet(b *strings.Builder, pos Pos) {
 	after := CleanLine(string(runes[col-1 : to]))
 	fmt.Fprintf(b, "%s | %s%s%s\n", num, lead, noCommand(before+after), tail)
 	if pos.Col > 0 {
-		pad := strings.Repeat(" ", utf8.RuneCountInString(lead)+width(before))
+		pad := strings.Repeat(" ", displaywidth.String(lead+before))
 		fmt.Fprintf(b, "%s | %s%s\n", strings.Repeat(" ", len(num)), pad, r.paint("31", "^"))
 	}
-}
-
-// width counts terminal cells well enough for a caret: wide East Asian
-// characters take two, combining marks none.
-func width(s string) int {
-	n := 0
-	for _, r := range s {
-		switch {
-		case r >= 0x300 && r <= 0x36f, r == '\u200d', r >= 0xfe00 && r <= 0xfe0f:
-		case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
-			r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff:
-			n += 2
-		default:
-			n++
-		}
-	}
-	return n
 }
 
 func nthLine(src []byte, n int) (string, bool) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -139,15 +138,13 @@ func compileExpr(a args) Scorer {
 	return check
 }
 
-// ofTypes are the errors of operators between values of types that do not go together.
-var ofTypes = regexp.MustCompile(`^invalid operation: \S+ \S+ \S+( |$)`)
-
 // try evaluates the expression for the variables of a case and an answer without a word, and tells of types that do not go
 // together: that is wrong of any answer.
 func (c exprCheck) try(vars eval.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
 	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}))
-	if err != nil && ofTypes.MatchString(err.Error()) && strings.Contains(err.Error(), "string") {
+	var e *expression.RunError
+	if errors.As(err, &e) && e.OfTypes && e.OfTexts {
 		return err
 	}
 	return nil
@@ -180,7 +177,8 @@ func (c exprCheck) Score(a *Answer) Finding {
 
 // ofTexts reminds of what variables are, where one was taken for a number.
 func (c exprCheck) ofTexts(err error) string {
-	if !c.program.Uses("vars") || !strings.Contains(err.Error(), "string") {
+	var e *expression.RunError
+	if !c.program.Uses("vars") || !errors.As(err, &e) || !e.OfTexts {
 		return ""
 	}
 	return "; variables are texts, of which int(vars.x) or float(vars.x) makes numbers"

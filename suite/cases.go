@@ -276,7 +276,7 @@ func (c *Case) tell(own, diags *diag.List) {
 		return
 	}
 	for _, d := range own.Sorted() {
-		if !c.row.isNamedIn(d.Message) {
+		if !d.Placed {
 			d.Message += fmt.Sprintf(" (in the row at %s)", c.row.pos)
 		}
 		diags.Add(d)

@@ -86,11 +86,6 @@ func (r *row) missing(column string) string {
 	return fmt.Sprintf("the row at %s has no `%s`", r.pos, column)
 }
 
-// isNamedIn reports whether a message is one of missing, which names the row or its file itself.
-func (r *row) isNamedIn(message string) bool {
-	return strings.HasPrefix(message, r.pos.File+" has no column") || strings.HasPrefix(message, "the row at ")
-}
-
 // lacksScorers reports whether the column that is to hold scorers is missing.
 func (r *row) lacksScorers() bool {
 	if r == nil || r.of.scorers == "" {
@@ -346,7 +341,7 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 	}
 	value, there := r.vars[r.of.scorers]
 	if !there && r.of.isTable() { // which no other row has either
-		r.of.scorersAt.WithDiags(diags).Errorf(diag.DidYouMean(r.of.scorers, names(r.vars)), "%s", r.missing(r.of.scorers))
+		diags.PlacedErrorf(r.of.scorersAt.Pos(), diag.DidYouMean(r.of.scorers, names(r.vars)), "%s", r.missing(r.of.scorers))
 		return nil
 	}
 	if !there {

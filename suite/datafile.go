@@ -77,7 +77,7 @@ func (f *files) row(name string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > yamlnode.MaxFileBytes {
-		return nil, tooManyBytes(name, info.Size(), yamlnode.MaxFileBytes)
+		return nil, &tooManyBytes{name, info.Size(), yamlnode.MaxFileBytes}
 	}
 	in, err := f.stream(name)
 	if err != nil {

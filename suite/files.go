@@ -54,11 +54,14 @@ func (f *files) text(name string) ([]byte, error) {
 	return data, nil
 }
 
-// errTooManyBytes is wrapped by the errors of files that are longer than is read.
-var errTooManyBytes = errors.New("")
+// tooManyBytes is the error of a file that is longer than is read.
+type tooManyBytes struct {
+	name        string
+	size, limit int64
+}
 
-func tooManyBytes(name string, size, limit int64) error {
-	return fmt.Errorf("%s has %d bytes; at most %d are read%w", name, size, limit, errTooManyBytes)
+func (e *tooManyBytes) Error() string {
+	return fmt.Sprintf("%s has %d bytes; at most %d are read", e.name, e.size, e.limit)
 }
 
 // stat finds a regular file; clean is its name for the file system.
@@ -101,7 +104,7 @@ func (f *files) read(name string, limit int64) ([]byte, error) {
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	if info.Size() > limit {
-		return nil, tooManyBytes(name, info.Size(), limit)
+		return nil, &tooManyBytes{name, info.Size(), limit}
 	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {

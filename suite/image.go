@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -20,12 +19,13 @@ import (
 var errImageType = errors.New("the service takes png, jpeg, webp, heic and heif")
 
 func imageHint(err error) string {
+	var long *tooManyBytes
 	switch {
 	case errors.Is(err, errImageType):
 		return errImageType.Error()
 	case errors.Is(err, picture.ErrType):
 		return "convert it to png or jpeg"
-	case errors.Is(err, errTooManyBytes) && !strings.Contains(err.Error(), strconv.Itoa(maxSource)):
+	case errors.As(err, &long) && long.limit < maxSource: // else it is too long to be resized, too
 		return "`resize: true` beside the image brings it down"
 	}
 	return ""

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -170,20 +169,18 @@ func constant(text string) *tmpl.Template {
 	return t
 }
 
-var undefined = regexp.MustCompile(`^function "(.*)" not defined$`)
-
 func parse(s source, diags *diag.List) *tmpl.Template {
 	t, err := tmpl.Parse(s.text)
 	if err != nil {
 		var e *tmpl.Error
 		errors.As(err, &e)
 		hint := ""
-		switch m := undefined.FindStringSubmatch(e.Message); {
-		case m != nil:
-			hint = fmt.Sprintf("a variable is written with a dot: {{.%s}}", m[1])
-		case strings.HasPrefix(e.Message, "bad character U+007D"):
+		switch e.Slip {
+		case tmpl.SlipNoDot:
+			hint = fmt.Sprintf("a variable is written with a dot: {{.%s}}", e.Name)
+		case tmpl.SlipOneBrace:
 			hint = "a second } is missing"
-		case strings.HasPrefix(e.Message, "un"): // unclosed, unexpected, unterminated
+		case tmpl.SlipDelimiter:
 			hint = "to write {{ itself: {{\"{{\"}}"
 		}
 		diags.Errorf(s.pos(e.Offset), hint, "in the template: %s", e.Message)
@@ -213,26 +210,25 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	}
 	var e *tmpl.Error
 	errors.As(err, &e)
-	message, hint := e.Message, ""
 	if e.Missing != "" {
-		message, hint = c.missing(e.Missing)
+		c.missing(e.Missing, s.pos(e.Offset), diags)
 	} else {
-		message = fmt.Sprintf("case `%s`: in the template: %s", c.Name, message)
+		diags.Errorf(s.pos(e.Offset), "", "case `%s`: in the template: %s", c.Name, e.Message)
 	}
-	diags.Errorf(s.pos(e.Offset), hint, "%s", message)
 	return "", false
 }
 
-// missing says that the case has no variable of that name, and what to do.
-func (c *Case) missing(name string) (message, hint string) {
+// missing reports that the case has no variable of that name, and what to do.
+func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 	if c.row != nil {
-		return c.row.missing(name), diag.DidYouMean(name, names(c.vars))
+		diags.PlacedErrorf(at, diag.DidYouMean(name, names(c.vars)), "%s", c.row.missing(name))
+		return
 	}
-	hint = fmt.Sprintf("set it in `vars` of the case on line %d, or for all cases in `defaults`", c.Pos.Line)
+	hint := fmt.Sprintf("set it in `vars` of the case on line %d, or for all cases in `defaults`", c.Pos.Line)
 	if near := diag.Nearest(name, names(c.vars), 1); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean `%s`, or is that the slip, in the case on line %d?", near[0], c.Pos.Line)
 	}
-	return fmt.Sprintf("case `%s` has no variable `%s`", c.Name, name), hint
+	diags.Errorf(at, hint, "case `%s` has no variable `%s`", c.Name, name)
 }
 
 // names are the sorted keys of a set of variables.

@@ -25,8 +25,7 @@ func (c *Case) checkVariables(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, v := range sc.Needs.Variables {
 			if _, ok := c.vars[v.Name]; !ok && !v.Optional && !v.All {
-				message, hint := c.missing(v.Name)
-				diags.Errorf(v.Pos, hint, "%s", message)
+				c.missing(v.Name, v.Pos, diags)
 			}
 		}
 	}

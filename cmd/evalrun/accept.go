@@ -93,7 +93,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err != nil {
 		return err
 	}
-	job, err := a.load(files, flags, false)
+	job, err := a.load(files, flags)
 	if err != nil {
 		return err
 	}

@@ -145,8 +145,8 @@ func (a *app) reportOptions() reports.Options {
 }
 
 // job is load with the settings settled.
-func (a *app) job(files []string, flags harness.Flags, quiet bool) (*harness.Job, error) {
-	job, err := a.load(files, flags, quiet)
+func (a *app) job(files []string, flags harness.Flags) (*harness.Job, error) {
+	job, err := a.load(files, flags)
 	if err == nil {
 		err = job.Settle()
 	}
@@ -154,7 +154,7 @@ func (a *app) job(files []string, flags harness.Flags, quiet bool) (*harness.Job
 }
 
 // load reads suites and tells mistakes and warnings; with mistakes it is an error.
-func (a *app) load(files []string, flags harness.Flags, quiet bool) (*harness.Job, error) {
+func (a *app) load(files []string, flags harness.Flags) (*harness.Job, error) {
 	job, err := harness.Load(files, flags, a.getenv)
 	if err == nil {
 		err = job.Bad()
@@ -162,7 +162,7 @@ func (a *app) load(files []string, flags harness.Flags, quiet bool) (*harness.Jo
 	if err != nil {
 		return nil, err
 	}
-	if job.Diags.Len() > 0 && !quiet {
+	if job.Diags.Len() > 0 {
 		if err := job.Tell(a.err, a.errColor()); err != nil {
 			return nil, err
 		}

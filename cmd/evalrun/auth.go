@@ -83,7 +83,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 		)
 	}
 	own := eval.ServiceOptions{ScopeBase: o.ScopeBase, Project: o.Project}
-	job, err := a.job(suites, harness.Flags{Options: eval.Options{ServiceOptions: own}}, false)
+	job, err := a.job(suites, harness.Flags{Options: eval.Options{ServiceOptions: own}})
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return exit.Incomplete("%w", err)
 	}
 	o.Auth = "oauth"
-	job, err := a.job(nil, o.Flags, false)
+	job, err := a.job(nil, o.Flags)
 	if err != nil {
 		return err
 	}

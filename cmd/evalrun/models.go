@@ -64,7 +64,7 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 
 // connect opens the way to a service for a command without suites.
 func (a *app) connect(flags harness.Flags) (*harness.Session, error) {
-	job, err := a.job(nil, flags, false)
+	job, err := a.job(nil, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (a *app) countCommand() *cobra.Command {
 }
 
 func (a *app) count(ctx context.Context, files []string, o planOptions) error {
-	job, err := a.job(files, o.Flags, false)
+	job, err := a.job(files, o.Flags)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error {
-	job, err := a.job(files, o.Flags, false)
+	job, err := a.job(files, o.Flags)
 	if err != nil {
 		return err
 	}

@@ -290,7 +290,7 @@ type request struct {
 }
 
 func (a *app) dryRun(files []string, o runOptions) error {
-	job, err := a.job(files, o.Flags, false)
+	job, err := a.job(files, o.Flags)
 	if err != nil {
 		return err
 	}

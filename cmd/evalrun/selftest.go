@@ -41,7 +41,7 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if o.against == "" {
 		return exit.BadInput("say which run has the repeats: --against RUN")
 	}
-	job, err := a.load([]string{file}, o.Flags, false)
+	job, err := a.load([]string{file}, o.Flags)
 	if err != nil {
 		return err
 	}

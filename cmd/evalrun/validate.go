@@ -77,7 +77,7 @@ func (a *app) check(files []string, f harness.Flags, said *diag.List) error {
 }
 
 func (a *app) validate(files []string, f harness.Flags) error {
-	job, err := a.job(files, f, false)
+	job, err := a.job(files, f)
 	if err != nil {
 		return err
 	}

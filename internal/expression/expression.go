@@ -199,7 +199,7 @@ func (p *Program) Run(env any) (any, error) {
 		return nil, errTooMuch
 	}
 	if err != nil {
-		return nil, errors.New(located(p.text, p.env, err).Message)
+		return nil, newRunError(located(p.text, p.env, err).Message)
 	}
 	switch v := reflect.ValueOf(out); {
 	case !v.IsValid():
@@ -214,6 +214,24 @@ func (p *Program) Run(env any) (any, error) {
 		return v.Float(), nil
 	}
 	return out, nil
+}
+
+// RunError is why an expression could not be evaluated.
+type RunError struct {
+	Message string
+	// OfTexts says that a text was where a number or another type is needed.
+	OfTexts bool
+	// OfTypes says that an operator stood between values of types that do not go together.
+	OfTypes bool
+}
+
+func (e *RunError) Error() string { return e.Message }
+
+// ofTypes are the words of expr-lang, which has no types for its errors.
+var ofTypes = regexp.MustCompile(`^invalid operation: \S+ \S+ \S+( |$)`)
+
+func newRunError(message string) *RunError {
+	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes.MatchString(message)}
 }
 
 // Text is the expression as it was written.

@@ -13,6 +13,7 @@ import (
 // Overlay is several file systems, of which the first that has a file gives it.
 type Overlay []fs.FS
 
+// Open opens a file of the first file system that has it.
 func (o Overlay) Open(name string) (file fs.File, err error) {
 	for _, layer := range o {
 		if file, err = layer.Open(name); !errors.Is(err, fs.ErrNotExist) {
@@ -22,6 +23,7 @@ func (o Overlay) Open(name string) (file fs.File, err error) {
 	return file, err
 }
 
+// Stat describes a file of the first file system that has it.
 func (o Overlay) Stat(name string) (info fs.FileInfo, err error) {
 	for _, layer := range o {
 		if info, err = fs.Stat(layer, name); !errors.Is(err, fs.ErrNotExist) {

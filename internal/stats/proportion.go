@@ -14,7 +14,7 @@ func Wilson(p, n, z float64) (lo, hi float64) {
 	centre := p + z2/(2*n)
 	half := z * math.Sqrt(max(0, p*(1-p)/n+z2/(4*n*n)))
 	scale := 1 + z2/n
-	return clamp((centre-half)/scale, 0), clamp((centre+half)/scale, 0)
+	return clamp((centre - half) / scale), clamp((centre + half) / scale)
 }
 
 // FisherExact tests two independent groups, xa of na and xb of nb passed, given the margins.

@@ -37,7 +37,7 @@ func NormalQuantile(p float64) float64 {
 func critical(conf float64) float64 { return -NormalQuantile(tail(conf)) }
 
 // tail is the probability beyond each bound of a two-sided interval.
-func tail(conf float64) float64 { return (1 - clamp(conf, 0)) / 2 }
+func tail(conf float64) float64 { return (1 - clamp(conf)) / 2 }
 
 // RegIncBeta is the regularised incomplete beta function I_x(a,b): the probability that a
 // Beta(a,b) variable is at most x. A shape that is not positive gives the point mass of the
@@ -94,7 +94,7 @@ func lgamma(x float64) float64 {
 // BetaQuantile is the x with RegIncBeta(x,a,b) = p; p is taken into [0,1].
 // Source: bisection, which cannot leave the unit interval and ends at neighbouring floats.
 func BetaQuantile(p, a, b float64) float64 {
-	switch p = clamp(p, 0); {
+	switch p = clamp(p); {
 	case p == 0 || math.IsNaN(a+b):
 		return 0
 	case p == 1:

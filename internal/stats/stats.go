@@ -29,12 +29,12 @@ func (i Interval) Bounded() bool { return i.Lo > -math.MaxFloat64 && i.Hi < math
 // unbounded stands for "unknown" of a mean; it is finite so that JSON can carry it.
 func unbounded() Interval { return Interval{-math.MaxFloat64, math.MaxFloat64} }
 
-// clamp takes x into [lo,1]; NaN becomes lo.
-func clamp(x, lo float64) float64 {
+// clamp takes x into [0,1]; NaN becomes 0.
+func clamp(x float64) float64 {
 	if math.IsNaN(x) {
-		return lo
+		return 0
 	}
-	return min(max(x, lo), 1)
+	return min(max(x, 0), 1)
 }
 
 // probability keeps rounding from leaving [0,1]; NaN becomes 1, the p-value of no evidence.

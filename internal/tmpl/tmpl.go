@@ -38,8 +38,37 @@ const rootName = "\x00"
 type Error struct {
 	Offset  int
 	Message string
-	Missing string
+	Missing string // the variable that is not there
+	Slip    Slip   // what was probably meant
+	Name    string // of the function, with SlipNoDot
 }
+
+// Slip is a usual mistake in a template.
+type Slip int
+
+// Usual mistakes.
+const (
+	SlipNone      Slip = iota
+	SlipNoDot          // {{name}} for {{.name}}
+	SlipOneBrace       // } for }}
+	SlipDelimiter      // {{ that is meant as text
+)
+
+// slipOf recognizes a mistake by the words of text/template, which has no types for them.
+func slipOf(message string) (slip Slip, name string) {
+	switch m := undefined.FindStringSubmatch(message); {
+	case m != nil:
+		return SlipNoDot, m[1]
+	case strings.HasPrefix(message, "bad character U+007D"):
+		return SlipOneBrace, ""
+	case strings.HasPrefix(message, "unclosed"), strings.HasPrefix(message, "unexpected"), strings.HasPrefix(message, "unterminated"),
+		strings.HasPrefix(message, "unrecognized"):
+		return SlipDelimiter, ""
+	}
+	return SlipNone, ""
+}
+
+var undefined = regexp.MustCompile(`^function "(.*)" not defined$`)
 
 func (e *Error) Error() string { return e.Message }
 
@@ -169,7 +198,7 @@ func Parse(text string) (*Template, error) {
 		return nil, located(text, err)
 	}
 	if len(t.Templates()) > 1 {
-		return nil, &Error{strings.Index(text, "{{"), "a template cannot define others", ""}
+		return nil, &Error{Offset: strings.Index(text, "{{"), Message: "a template cannot define others"}
 	}
 	w := walker{out: out}
 	w.list(t.Root, true)
@@ -231,7 +260,7 @@ func (t *Template) RenderWithin(vars eval.Dict, budget *Budget) (string, error) 
 	if t.works {
 		clone, err := run.Clone()
 		if err != nil {
-			return "", &Error{0, err.Error(), ""}
+			return "", &Error{Message: err.Error()}
 		}
 		run = clone.Funcs(load.functions())
 	}
@@ -239,7 +268,7 @@ func (t *Template) RenderWithin(vars eval.Dict, budget *Budget) (string, error) 
 	budget.take(perStep*w.writes + maxWork - max(0, load.left) + w.b.Len() - len(t.text))
 	if err != nil {
 		if errors.Is(err, errTooMuch) {
-			return "", &Error{0, errTooMuch.Error(), ""}
+			return "", &Error{Message: errTooMuch.Error()}
 		}
 		return "", located(t.text, err)
 	}
@@ -271,7 +300,7 @@ var (
 func located(text string, err error) *Error {
 	m := parseError.FindStringSubmatch(err.Error())
 	if m == nil {
-		return &Error{0, err.Error(), ""}
+		return &Error{Message: err.Error()}
 	}
 	line, _ := strconv.Atoi(m[1])
 	offset := lineStart(text, line)
@@ -289,6 +318,7 @@ func located(text string, err error) *Error {
 		message = e[1]
 	}
 	out := &Error{Offset: min(offset, len(text)), Message: message}
+	out.Slip, out.Name = slipOf(message)
 	if k := noEntry.FindStringSubmatch(message); k != nil {
 		out.Missing = k[1]
 		out.Message = fmt.Sprintf("there is no variable `%s`", k[1])
@@ -316,7 +346,7 @@ type walker struct {
 
 func (w *walker) refuse(n parse.Node, format string, args ...any) {
 	if w.err == nil {
-		w.err = &Error{int(n.Position()), fmt.Sprintf(format, args...), ""}
+		w.err = &Error{Offset: int(n.Position()), Message: fmt.Sprintf(format, args...)}
 	}
 }
 

@@ -108,33 +108,9 @@ func (c *Checks) baseline(suite string, rule *eval.BaselineRule) error {
 			)
 		}
 	default:
-		path, err := c.Dir.FindBaseline(rule.Run)
-		if err != nil {
-			return exit.Incomplete("%s is to be compared, and %w; --no-baseline runs without", suite, err)
-		}
-		d, err := journal.Open(path)
-		if err != nil {
-			return exit.Incomplete("%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, rule.Run, err)
-		}
-		defer d.Close() //nolint:errcheck // it was only read
-		switch {
-		case d.Running:
-			return exit.Incomplete("the baseline %s still goes on; --no-baseline runs without", rule.Run)
-		case d.Partial():
-			return exit.Incomplete("the baseline %s is not complete; --no-baseline runs without", rule.Run)
-		case d.Summary.Counts.Asked() == 0:
-			return exit.Incomplete("the baseline %s is blank: nothing was asked; --no-baseline runs without", rule.Run)
-		case len(d.Stops) > 0:
-			return exit.Incomplete("the baseline %s stopped early, once its own verdict was known; --no-baseline runs without", rule.Run)
-		case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
-			return exit.Incomplete("the baseline %s has no suite %s; --no-baseline runs without", rule.Run, suite)
-		}
-		rule.Path, rule.RunID = c.Dir.Abs(path), d.Run.ID
-		if base, err = baseSides(path, suite); err != nil {
+		var err error
+		if base, err = c.another(suite, rule); err != nil {
 			return err
-		}
-		if c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are judged
-			anyScorers(slices.Collect(maps.Values(base))...)
 		}
 	}
 	if c.Plan.Shard() != nil { // merging compares
@@ -144,6 +120,41 @@ func (c *Checks) baseline(suite string, rule *eval.BaselineRule) error {
 		return exit.BadInput("the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
 	}
 	return c.reach(suite, rule, base)
+}
+
+// another opens the run with which a suite is compared, notes in the rule where it is, and reads the suite's arms.
+func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*compare.Side, error) {
+	path, err := c.Dir.FindBaseline(rule.Run)
+	if err != nil {
+		return nil, exit.Incomplete("%s is to be compared, and %w; --no-baseline runs without", suite, err)
+	}
+	d, err := journal.Open(path)
+	if err != nil {
+		return nil, exit.Incomplete("%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, rule.Run, err)
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	problem := ""
+	switch {
+	case d.Running:
+		problem = "still goes on"
+	case d.Partial():
+		problem = "is not complete"
+	case d.Summary.Counts.Asked() == 0:
+		problem = "is blank: nothing was asked"
+	case len(d.Stops) > 0:
+		problem = "stopped early, once its own verdict was known"
+	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
+		problem = "has no suite " + suite
+	}
+	if problem != "" {
+		return nil, exit.Incomplete("the baseline %s %s; --no-baseline runs without", rule.Run, problem)
+	}
+	rule.Path, rule.RunID = c.Dir.Abs(path), d.Run.ID
+	base, err := baseSides(path, suite)
+	if err == nil && c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are judged
+		anyScorers(slices.Collect(maps.Values(base))...)
+	}
+	return base, err
 }
 
 // reach says when the cases can never show what the gate wants: not even if no case differs.

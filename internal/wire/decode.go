@@ -131,6 +131,7 @@ func (f Fields) IsBareError(answer ...string) bool {
 // Word is a string that some servers send as a number.
 type Word string
 
+// UnmarshalJSON reads "15" and 15.
 func (w *Word) UnmarshalJSON(data []byte) error {
 	if n := len(data); n >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 { // as good as always
 		*w = Word(data[1 : n-1])

@@ -117,10 +117,10 @@ func timeOfCommit() (time.Time, error) {
 
 // build compiles the program. Nothing of this machine goes into it: no path, no build id, no state of the working copy but the version.
 func build(version, to, system, architecture string) ([]byte, error) {
-	cmd := exec.Command(
+	cmd := exec.Command( //nolint:gosec // the version is the caller's
 		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version, "-o", to,
 		"./cmd/evalrun",
-	) //nolint:gosec // the version is the caller's
+	)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
 	if system != "" {
 		cmd.Env = append(cmd.Env, "GOOS="+system, "GOARCH="+architecture)
