@@ -47,6 +47,7 @@ func (p path) apart() path {
 // TestClusters is the unit rule of section A2: with `cluster:` the rates hold, for the whole gate; without it the same data, taken
 // for independent cases, must break them.
 func TestClusters(t *testing.T) {
+	t.Parallel()
 	paths := pathsFor(60)
 	rows := []struct {
 		name         string
@@ -90,6 +91,7 @@ func peeking(p path, margin float64) outcome {
 // TestControlPeeking is section A1.4: tests of a fixed number of cases that are repeated while the cases come must err in more than
 // 10 %; the e-processes, which look after every case, are in TestSequentialRates.
 func TestControlPeeking(t *testing.T) {
+	t.Parallel()
 	paths := pathsFor(60)
 	equal := simulate(t, 401, paths, func(rng *rand.Rand) outcome { return peeking(drawFlips(rng, 500, 0, 0.10), 0.02) })
 	worse := simulate(t, 402, paths, func(rng *rand.Rand) outcome { return peeking(drawFlips(rng, 500, 0.05, 0.12), 0.05) })
@@ -135,6 +137,7 @@ func completed(p path, slow []bool, workers int, rng *rand.Rand) path {
 // they are, and the same e-process must tell more than half of the losses as "not worse" with 64 workers. In the order of the schedule
 // its promise holds, whatever the latencies.
 func TestControlCompletionOrder(t *testing.T) {
+	t.Parallel()
 	paths := pathsFor(50)
 	for _, workers := range []int{16, 64, 128} {
 		if workers != 64 && !calibrating() {
@@ -195,6 +198,7 @@ func against(base, head []bool) path {
 // TestControlBestBaseline is section A1.6: nothing changed, and against an ordinary baseline the promise holds; against the best of
 // thirty runs more than a quarter must look like a regression. So a baseline is chosen before its score is seen.
 func TestControlBestBaseline(t *testing.T) {
+	t.Parallel()
 	paths := pathsFor(200)
 	const n = 200
 	for _, of := range []int{1, 7, 30} {
@@ -221,6 +225,7 @@ func TestControlBestBaseline(t *testing.T) {
 // TestControlAskingAgain is section A1.7: asking failed cases once more hides a loss of ten points almost always, where without it the
 // gate never lets it through.
 func TestControlAskingAgain(t *testing.T) {
+	t.Parallel()
 	paths := pathsFor(200)
 	rates := map[int]float64{}
 	for _, asked := range []int{1, 2} {

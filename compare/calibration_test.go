@@ -22,6 +22,7 @@ const (
 // probability is summed. Whatever share of the cases flips, a loss as large as the margin may be told as "not worse" with 6.5 % at
 // most, and no loss as "regressed" with 5 %: these are the promises of a gate.
 func TestExactSizes(t *testing.T) {
+	t.Parallel()
 	listed := map[string]float64{
 		"0.02 20": 0.049, "0.02 50": 0.056, "0.02 100": 0.052, "0.05 20": 0.055, "0.05 50": 0.051, "0.05 200": 0.051,
 		"0.10 50": 0.052, "0.10 100": 0.058,
@@ -154,6 +155,7 @@ var sequentialRows = []sequentialRow{
 // TestSequentialRates is the table "Measured" of section A3, through Sequential, Compare and Decide as a run combines them: looking
 // after every case and testing at the end must together err no more often than alpha, and must save what makes it worth while.
 func TestSequentialRates(t *testing.T) {
+	t.Parallel()
 	t.Log("    N    D  loss  psi   not_worse    regressed    inconclusive cases used   (design in brackets)")
 	for i, r := range sequentialRows {
 		if r.n == 2000 && r.leastSaved == 0 && !calibrating() {
@@ -252,6 +254,7 @@ var scoreRows = []scoreRow{
 // TestMeans is section A1.3: means of repeats and of scores, tested by t where their skewness lets it and by Gaffke's bound
 // elsewhere. A t interval alone misses up to 60 % there.
 func TestMeans(t *testing.T) {
+	t.Parallel()
 	t.Log("scores                 n   false not_worse (design)   with stopEarly   cases used")
 	for i, r := range scoreRows {
 		if r.n > 30 && !calibrating() {

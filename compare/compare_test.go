@@ -76,6 +76,7 @@ func vectors[T any](t *testing.T, family string) []T {
 
 // Verdicts, p values and advice are those of an independent program.
 func TestPairedBinaryVerdicts(t *testing.T) {
+	t.Parallel()
 	for _, v := range vectors[struct {
 		N, Gained, Regressed int
 		Margin, Alpha        float64
@@ -109,6 +110,7 @@ func TestPairedBinaryVerdicts(t *testing.T) {
 
 // The stop index and the e-values are those of an independent program.
 func TestSequentialStops(t *testing.T) {
+	t.Parallel()
 	for _, v := range vectors[struct {
 		Name      string
 		StopAt    int `json:"stop_at"`
@@ -158,6 +160,7 @@ func TestSequentialStops(t *testing.T) {
 
 // Cases are paired by what they ask; what cannot be paired is told.
 func TestPairing(t *testing.T) {
+	t.Parallel()
 	base, head := side("base", 1, 1, 1, 1, 1, 1), side("head", 1, 1, 0, 1, 1, 1)
 	slices.Reverse(base.Cases)              // the place does not matter
 	head.Cases[0].Name = "renamed"          // nor does the name
@@ -178,6 +181,7 @@ func TestPairing(t *testing.T) {
 
 // Cases that ask the same are told apart by their names, then by their order.
 func TestPairingOfEqualCases(t *testing.T) {
+	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 1, 0, 1)
 	for i := range 3 {
 		base.Cases[i].ID, head.Cases[i].ID = "same", "same"
@@ -191,6 +195,7 @@ func TestPairingOfEqualCases(t *testing.T) {
 
 // What is not comparable has no other verdict, whatever its numbers.
 func TestInvalid(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(base, head *Side){
 		"it is the same run on both sides": func(base, head *Side) { head.Run = base.Run },
 		"the baseline is not complete":     func(base, _ *Side) { base.Partial = true },
@@ -222,6 +227,7 @@ func TestInvalid(t *testing.T) {
 
 // Degenerate data have verdicts, and no NaN anywhere (T7).
 func TestDegenerate(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{0, 1, 2, 60} {
 		for _, repeats := range []int{1, 3} {
 			for _, passed := range []int{0, repeats} {
@@ -241,6 +247,7 @@ func TestDegenerate(t *testing.T) {
 
 // The verdict does not depend on the order of the cases (T6), and swapping the sides mirrors it (T4).
 func TestSymmetry(t *testing.T) {
+	t.Parallel()
 	base, head := flipped(200, 5, 25)
 	a := decided(base, head, options(0.05, passMargin(0.05)))
 	slices.Reverse(head.Cases)
@@ -259,6 +266,7 @@ func TestSymmetry(t *testing.T) {
 
 // Repeats are averaged inside cases, and clusters are one unit each.
 func TestUnits(t *testing.T) {
+	t.Parallel()
 	base, head := side("base", 3, slices.Repeat([]int{3}, 60)...), side("head", 3, slices.Repeat([]int{3, 2}, 30)...)
 	a := decided(base, head, options(0.05, passMargin(0.05)))
 	if m := a.Metrics[0]; m.N != 60 || math.Abs(m.Estimate+1.0/6) > 1e-12 || m.Verdict != eval.Regressed {
@@ -275,6 +283,7 @@ func TestUnits(t *testing.T) {
 
 // More blocks are worse, of latency and tokens more is.
 func TestDirections(t *testing.T) {
+	t.Parallel()
 	base, head := flipped(200, 0, 0)
 	for i := range head.Cases {
 		c := &head.Cases[i]
@@ -303,6 +312,7 @@ func TestDirections(t *testing.T) {
 
 // What is shown of the two sides of a ratio makes that ratio, however uneven the cases are.
 func TestSidesMakeTheRatio(t *testing.T) {
+	t.Parallel()
 	base, head := flipped(60, 0, 0)
 	for i := range head.Cases {
 		uneven := float64(1 + i*i)
@@ -330,6 +340,7 @@ func TestSidesMakeTheRatio(t *testing.T) {
 
 // Flips over few repeats are labelled, those over many have p values.
 func TestFlips(t *testing.T) {
+	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 0, 1, 1)
 	flips := Compare(base, head, options(0.05)).Flips
 	if len(flips) != 2 || flips[0].Case != "case 0" || !flips[0].SingleSample || flips[0].P != nil || flips[1].Case != "case 1" {
@@ -344,6 +355,7 @@ func TestFlips(t *testing.T) {
 
 // A recorded stop is final; the tests at the end do not change it.
 func TestStopIsFinal(t *testing.T) {
+	t.Parallel()
 	base, head := flipped(60, 0, 6)
 	o := options(0.05, passMargin(0.05))
 	arms := []eval.ArmComparison{Compare(base, head, o)}

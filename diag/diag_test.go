@@ -10,6 +10,7 @@ import (
 )
 
 func TestNearest(t *testing.T) {
+	t.Parallel()
 	known := []string{"equals", "contains", "containsAll", "regex", "safety", "levenshtein"}
 	for word, want := range map[string]string{
 		"equal": "equals", "contans": "contains", "Regex": "regex", "levenstein": "levenshtein", "zzz": "", "safty": "safety",
@@ -25,6 +26,7 @@ func TestNearest(t *testing.T) {
 }
 
 func TestRender(t *testing.T) {
+	t.Parallel()
 	var l List
 	l.Errorf(Pos{"b.yaml", 2, 3}, "do that", "second\x1b[31m")
 	l.Warnf(Pos{"a.yaml", 1, 1}, "", "first")
@@ -60,6 +62,7 @@ c.yaml: whole file
 }
 
 func TestManyAreCounted(t *testing.T) {
+	t.Parallel()
 	var l List
 	for i := range 20_000 {
 		l.Errorf(Pos{"a", i + 1, 1}, "", "no")
@@ -74,6 +77,7 @@ func TestManyAreCounted(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
+	t.Parallel()
 	got := fmt.Sprint(Count(1, "case"), Count(2, "case"), Count(0, "retry"), Count(2, "retry"), Count(3, "pass"))
 	if got != "1 case2 cases0 retries2 retries3 passes" && got != "1 case 2 cases 0 retries 2 retries 3 passes" {
 		t.Error(got)
@@ -101,6 +105,7 @@ func FuzzClean(f *testing.F) {
 
 // The caret is under its column as a terminal shows the line: joined emoji take two cells, marks none.
 func TestCaretCells(t *testing.T) {
+	t.Parallel()
 	for before, cells := range map[string]int{
 		"ab": 2, "日本": 4, "e\u0301": 1, "👨‍👩‍👧": 2, "🇨🇭": 2, "שָׁ": 1,
 	} {

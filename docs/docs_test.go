@@ -10,6 +10,7 @@ import (
 )
 
 func TestSection(t *testing.T) {
+	t.Parallel()
 	p := Page{Text: "# T\nintro\n## What to do about \"cannot tell\"\none\n```sh\n# no heading\n```\n### deeper\ntwo\n## Next\nthree\n"}
 	for anchor, want := range map[string]string{
 		"what-to-do-about-cannot-tell": "## What to do about \"cannot tell\"\none\n```sh\n# no heading\n```\n### deeper\ntwo\n",
@@ -25,6 +26,7 @@ func TestSection(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"suite", "suite.md", "docs/suite.md"} {
 		if p := Find(name); p == nil || p.Name != "suite" || p.Title != "The suite file" {
 			t.Errorf("%s: %v", name, p)
@@ -44,6 +46,7 @@ var link = regexp.MustCompile(`\]\(([^)\s:]*)\)`)
 
 // Links between pages lead to files and sections that are there.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	for _, p := range Pages() {
 		for _, m := range link.FindAllStringSubmatch(p.Text, -1) {
 			file, anchor, _ := strings.Cut(m[1], "#")

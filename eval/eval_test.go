@@ -7,6 +7,7 @@ import (
 )
 
 func TestGlob(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		glob, text string
 		want       bool
@@ -38,6 +39,7 @@ func TestGlob(t *testing.T) {
 }
 
 func TestCamelKeys(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		`{"finish_reason": "max_tokens", "a_b": 1}`:       `{"finishReason": "max_tokens", "a_b": 1}`,
 		`{"text": "\"finish_reason\": 1"}`:                `{"text": "\"finish_reason\": 1"}`,
@@ -53,6 +55,7 @@ func TestCamelKeys(t *testing.T) {
 
 // What a run file holds can be read back, zero and unset told apart.
 func TestRequestRoundTrip(t *testing.T) {
+	t.Parallel()
 	zero, k := 0.0, 3
 	in := Request{
 		Contents: []Content{
@@ -89,6 +92,7 @@ func TestRequestRoundTrip(t *testing.T) {
 }
 
 func TestBlocks(t *testing.T) {
+	t.Parallel()
 	for reason, blocked := range map[string]bool{"SAFETY": true, "RECITATION": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true, "STOP": false, "MAX_TOKENS": false, "OTHER": false, "": false} {
 		r := Response{Candidates: []Candidate{{FinishReason: reason}}}
 		if (r.Blocked() != "") != blocked {
@@ -104,6 +108,7 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestEstimates(t *testing.T) {
+	t.Parallel()
 	contents := []Content{{Parts: []Part{{Text: "12345"}, {Image: &Image{}}}}}
 	if got := EstimatePrompt(contents); got != 2+TokensPerImage {
 		t.Error(got)
@@ -118,6 +123,7 @@ func TestEstimates(t *testing.T) {
 
 // What a target does not set is the model's, and is told to be.
 func TestSampling(t *testing.T) {
+	t.Parallel()
 	model := NamedModel("svc-pro")
 	for _, test := range []struct {
 		c    *GenerationConfig

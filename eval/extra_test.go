@@ -7,6 +7,7 @@ import (
 
 // Whatever way unknown fields come in, they are compact: a record of the run file is one line.
 func TestExtraIsCompact(t *testing.T) {
+	t.Parallel()
 	const indented = "{\n  \"a\": [\n    1,\n    \"two words\\n\"\n  ],\n  \"b\": null\n}"
 	const want = `{"a":[1,"two words\n"],"b":null}`
 	var read Extra

@@ -6,6 +6,7 @@ import (
 )
 
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		text  string
 		holds []int
@@ -42,6 +43,7 @@ func TestPlaces(t *testing.T) {
 
 // None at all is something else than all.
 func TestPlacesInJSON(t *testing.T) {
+	t.Parallel()
 	type flags struct {
 		Selected *Places `json:"selected,omitempty"`
 	}

@@ -18,6 +18,7 @@ func replies(texts ...string) []Turn {
 }
 
 func TestAfter(t *testing.T) {
+	t.Parallel()
 	r := Request{Model: "m", Live: true}
 	for _, text := range []string{"a", "b", "c"} {
 		r.Contents = append(r.Contents, Content{Role: RoleUser, Parts: []Part{{Text: text}}})
@@ -47,6 +48,7 @@ func TestAfter(t *testing.T) {
 
 // Whatever replies hold, different ones make different names.
 func TestTurnID(t *testing.T) {
+	t.Parallel()
 	if TurnID("x", nil) != "x" {
 		t.Error("the first turn has another name than its trial")
 	}
@@ -63,6 +65,7 @@ func TestTurnID(t *testing.T) {
 }
 
 func TestSums(t *testing.T) {
+	t.Parallel()
 	u := Usage{PromptTokens: 1, OutputTokens: 2, TotalTokens: 3, CachedTokens: 1, Source: UsageService}
 	u.Add(&Usage{PromptTokens: 10, OutputTokens: 20, TotalTokens: 30, ToolUseTokens: 4, Source: UsageEstimated})
 	u.Add(&Usage{PromptTokens: 100, OutputTokens: 200, TotalTokens: 300, CachedTokens: 2, Source: UsageCounted})
@@ -89,6 +92,7 @@ func TestSums(t *testing.T) {
 
 // A turn in a run file comes back as it was, and without its texts when they are withheld.
 func TestTurnsInARunFile(t *testing.T) {
+	t.Parallel()
 	r := Result{Turns: replies("canary", "canary two")}
 	r.Turns[0].Usage, r.Turns[0].Timing = Usage{
 		PromptTokens: 1,
@@ -120,6 +124,7 @@ func TestTurnsInARunFile(t *testing.T) {
 }
 
 func TestBlockOfATurn(t *testing.T) {
+	t.Parallel()
 	second := Turn{Response: Response{Candidates: []Candidate{{Text: "a"}, {FinishReason: "SAFETY"}}}}
 	if second.Block() != "" || second.Blocked() != "SAFETY" {
 		t.Error("a block of another candidate than the first ends no chat")

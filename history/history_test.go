@@ -134,6 +134,7 @@ func course(t testing.TB, s *Store, q Query) []Point {
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-4 }
 
 func TestRunsAndCourses(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	s := open(t, filepath.Join(folder, "history.db"))
 	mixed := func(kase, repeat int) eval.Outcome { // case 0: 1/2; case 1: pass; case 2: one pass, one error; case 3: skip
@@ -236,6 +237,7 @@ func TestRunsAndCourses(t *testing.T) {
 
 // A case is looked up once a run, and no table is read as a whole but that of the runs.
 func TestCourseUsesIndexes(t *testing.T) {
+	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "history.db"))
 	for _, q := range []Query{{Suite: "s", Arm: "a", Case: "c"}, {Suite: "s", Arm: "a", Case: "c", Metric: "m"}, {Suite: "s", Arm: "a", Metric: "m"}, {Suite: "s", Arm: "a"}} {
 		statement, args := courseOf(&q, q.Metric, q.Metric != "")

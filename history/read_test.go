@@ -40,6 +40,7 @@ func document(t *testing.T, dir string) *journal.Document {
 
 // Who only reads sees the same, and leaves no trace.
 func TestOpenToRead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "history.db")
 	if _, err := OpenToRead(path); !errors.Is(err, fs.ErrNotExist) {

@@ -18,6 +18,7 @@ import (
 
 // Whatever the folder is called, the history is there and nowhere else.
 func TestOddPaths(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a b?mode=ro#x%41[é")
 	run := sample{id: 1, cases: 1}.write(t, dir)
 	s := open(t, filepath.Join(dir, "history.db"))
@@ -44,6 +45,7 @@ func TestOddPaths(t *testing.T) {
 
 // What cannot be used says which file it is and what to do, and is put right by that.
 func TestUnusable(t *testing.T) {
+	t.Parallel()
 	good := func(t *testing.T, path string) { // with enough pages for damage
 		s := open(t, path)
 		add(t, s, sample{id: 9, cases: 2000}.write(t, t.TempDir()))
@@ -109,6 +111,7 @@ func TestUnusable(t *testing.T) {
 
 // A rebuilt history is the one that was, whatever was added to it from elsewhere; what is damaged is told.
 func TestRebuild(t *testing.T) {
+	t.Parallel()
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	path := filepath.Join(folder, "history.db")
 	s := open(t, path)
@@ -194,6 +197,7 @@ func writeAll(t *testing.T) (runs, path string) {
 
 // Stores that write at once, and a rebuild in the middle of that, lose nothing.
 func TestWritersAtOnce(t *testing.T) {
+	t.Parallel()
 	runs, path := writeAll(t)
 	var all sync.WaitGroup
 	for i := range writers {
@@ -214,6 +218,7 @@ func TestWritersAtOnce(t *testing.T) {
 
 // So do processes.
 func TestProcessesAtOnce(t *testing.T) {
+	t.Parallel()
 	runs, path := writeAll(t)
 	var all sync.WaitGroup
 	for i := range writers {
@@ -231,6 +236,7 @@ func TestProcessesAtOnce(t *testing.T) {
 
 // TestWriterProcess is one of the processes.
 func TestWriterProcess(t *testing.T) {
+	t.Parallel()
 	path := os.Getenv("HISTORY_PATH")
 	if path == "" {
 		t.Skip("TestProcessesAtOnce runs it")

@@ -100,6 +100,7 @@ func carryOn(dir string, on *disk) (confirmed []string, err error) {
 // Scenario R5: whichever operation fails, and while the run is being resumed too, it is told, what was confirmed is kept, and
 // once the disk is mended the run completes.
 func TestEveryOperationFails(t *testing.T) {
+	t.Parallel()
 	for _, short := range []bool{false, true} {
 		for first := int64(1); ; first++ {
 			healthy := tryFaults(t, first, short)

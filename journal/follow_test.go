@@ -39,6 +39,7 @@ func places(t *testing.T, d *Document, news News) (out []int) {
 
 // However a file grows, cut anywhere, who follows it knows in the end what who opens it then does, and got each trial once.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	whole := write(
 		t, t.TempDir(), true, result(3, eval.Pass), result(0, eval.Fail), result(5, eval.Err), result(1, eval.Pass),
 		result(2, eval.Skip),
@@ -91,6 +92,7 @@ func sameAsOpened(t *testing.T, d *Document, dir string) {
 
 // A file that was opened when its last line lacked nothing but its line break is followed on from there.
 func TestFollowUnbroken(t *testing.T) {
+	t.Parallel()
 	whole := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Fail))
 	dir := t.TempDir()
 	path := filepath.Join(dir, FileName)
@@ -114,6 +116,7 @@ func TestFollowUnbroken(t *testing.T) {
 
 // A run that is resumed says so; one that is damaged goes on; one that is replaced is an error.
 func TestFollowTrouble(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	whole := write(t, dir, true, result(0, eval.Pass), result(1, eval.Err))
 	d := followed(t, dir)

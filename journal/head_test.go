@@ -10,6 +10,7 @@ import (
 )
 
 func TestHead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, true, result(0, eval.Pass))
 	path := filepath.Join(dir, FileName)

@@ -71,6 +71,7 @@ func open(t *testing.T, data []byte) (*Document, error) {
 }
 
 func TestWriteAndRead(t *testing.T) {
+	t.Parallel()
 	// Results come in any order and are read in the plan's; the last line of an id counts.
 	data := write(
 		t, t.TempDir(), true, result(5, eval.Pass), result(1, eval.Err), result(0, eval.Pass), result(1, eval.Fail),
@@ -110,6 +111,7 @@ func TestWriteAndRead(t *testing.T) {
 }
 
 func TestFormatOfALine(t *testing.T) {
+	t.Parallel()
 	data := write(t, t.TempDir(), true, result(0, eval.Pass))
 	for i, line := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
 		want := fmt.Sprintf(`,"seq":%d,"crc":"`, i)
@@ -121,6 +123,7 @@ func TestFormatOfALine(t *testing.T) {
 
 // Cut at every byte of its last lines, the file opens, and at most the cut line is lost.
 func TestTornAtEveryByte(t *testing.T) {
+	t.Parallel()
 	data := write(t, t.TempDir(), false, result(0, eval.Pass), result(1, eval.Pass), result(2, eval.Fail))
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	start := len(lines[0])
@@ -138,6 +141,7 @@ func TestTornAtEveryByte(t *testing.T) {
 
 // Whichever bit flips, it is noticed, and costs at most the line that it is in.
 func TestEveryFlippedBitIsNoticed(t *testing.T) {
+	t.Parallel()
 	data := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Pass))
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	from, to := len(lines[0]), len(lines[0])+len(lines[1])-1
@@ -157,6 +161,7 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
@@ -185,6 +190,7 @@ func TestRefusals(t *testing.T) {
 
 // Two runs in one file are the first one, damaged; a line twice is told once.
 func TestMixedJournals(t *testing.T) {
+	t.Parallel()
 	one := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Pass))
 	two := write(t, t.TempDir(), true, result(2, eval.Fail), result(3, eval.Fail))
 	d, err := open(t, append(bytes.Clone(one), two...))
@@ -206,6 +212,7 @@ func TestMixedJournals(t *testing.T) {
 
 // A run directory that is taken away is noticed while the run goes on.
 func TestTheFileIsTakenAway(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
@@ -225,6 +232,7 @@ func TestTheFileIsTakenAway(t *testing.T) {
 }
 
 func TestNewerVersionIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := &Writer{dir: dir}
 	file, err := os.Create(filepath.Join(dir, FileName))
@@ -244,6 +252,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 }
 
 func TestWriteErrorsStay(t *testing.T) {
+	t.Parallel()
 	run := head
 	w, err := Create(t.TempDir(), &run, nil)
 	if err != nil {
@@ -264,6 +273,7 @@ func TestWriteErrorsStay(t *testing.T) {
 
 // A record with a line break would fall apart for every reader, so none is written, and the file stays good for the next one.
 func TestLineBreaksAreRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
@@ -292,6 +302,7 @@ func TestLineBreaksAreRefused(t *testing.T) {
 }
 
 func TestConcurrentAppends(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
@@ -397,6 +408,7 @@ func BenchmarkOpen(b *testing.B) {
 
 // Scenario R23: run files of earlier versions are read. This one is of 2026-11-20, before heads had copies and named targets.
 func TestOldRunFiles(t *testing.T) {
+	t.Parallel()
 	d, err := Open("testdata/old")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 // What judges cost is counted apart from the answers, once for each call, by the last line of a trial.
 func TestJudgingIsCounted(t *testing.T) {
+	t.Parallel()
 	judgement := func(id string, tokens int) eval.Judgement {
 		return eval.Judgement{
 			ID:       id,

@@ -11,6 +11,7 @@ import (
 
 // What was paid for and is not settled can be read again, and costs what it cost once, whatever follows.
 func TestPending(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
@@ -111,6 +112,7 @@ func TestPending(t *testing.T) {
 
 // Calls that were booked tell what was spent, with what was under way when the process died.
 func TestBooked(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)

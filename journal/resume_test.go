@@ -70,6 +70,7 @@ func sixPasses() []*eval.Result {
 
 // Wherever a run file is cut, it opens, has lost at most the line that was cut, and can be completed.
 func TestCutAnywhere(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := write(t, dir, true, sixPasses()...)
 	lines := bytes.SplitAfter(data, []byte("\n"))
@@ -93,6 +94,7 @@ func TestCutAnywhere(t *testing.T) {
 
 // A changed bit anywhere is found. It costs the trial in whose line it is, which is asked again.
 func TestFlippedBits(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := write(t, dir, true, sixPasses()...)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -127,6 +129,7 @@ func TestFlippedBits(t *testing.T) {
 // Of two who write to one run the second is refused; a lock that a killed process left does not
 // count.
 func TestOneWriter(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, false, result(0, eval.Pass))
 	if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o600); err != nil {
@@ -149,6 +152,7 @@ func TestOneWriter(t *testing.T) {
 
 // Trials that the plan does not have any more are gone from a resumed run.
 func TestDroppedTrials(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, false, sixPasses()...)
 	w, d, err := Resume(dir)

@@ -10,6 +10,7 @@ import (
 
 // The list of cases is bounded, counts what it leaves out, and tells of nothing, too.
 func TestCaseList(t *testing.T) {
+	t.Parallel()
 	for trials, want := range map[int]string{0: "no trials\n", 3: "\n fail  ", 406: " 3 cases not listed: 3 failed\n"} {
 		var b bytes.Buffer
 		if err := reports.CaseList(&b, manyFailures(t, trials, "\x1b[2Jx\n"), reports.Options{}); err != nil {

@@ -121,6 +121,7 @@ func withComparison(d *journal.Document, a, b string) {
 
 // Whatever a run's texts are, the page has no link, no picture, no mention and no HTML of theirs.
 func TestMarkdownIsSafe(t *testing.T) {
+	t.Parallel()
 	all := slices.Concat(evilMarkdown, hostile.Strings())
 	for i, one := range all {
 		d := runOf(t, one, all[(i+7)%len(all)], one)
@@ -132,6 +133,7 @@ func TestMarkdownIsSafe(t *testing.T) {
 
 // It is no longer than a comment may be, and says what is left out.
 func TestMarkdownIsBounded(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"日本語", "a`b", "<&\">", "\x00\u202e", "word "} {
 		d := manyFailures(t, 300, strings.Repeat(text, 2000))
 		page := markdownOf(t, d)
@@ -159,6 +161,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 
 // What got worse stands before what failed, with what changed.
 func TestMarkdownComparison(t *testing.T) {
+	t.Parallel()
 	d := fixture(t)
 	withComparison(d, "one\ntwo", "one\n2")
 	page := markdownOf(t, d)
@@ -304,6 +307,7 @@ func cells(t *testing.T, d *journal.Document) [][]string {
 }
 
 func TestCSV(t *testing.T) {
+	t.Parallel()
 	rows := cells(t, fixture(t))
 	column := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
 	if len(rows) != 16 {
@@ -329,6 +333,7 @@ func TestCSV(t *testing.T) {
 }
 
 func TestSpreadsheetSafe(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"=1+1": "'=1+1", "+x": "'+x", "-5": "'-5", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": `\x0d=1`, "\n=1": "'\n=1", "  =1": "'  =1", "＝1": "'＝1",
 		"plain": "plain", "5": "5", "a=b": "a=b", "'x": "'x", `"q", x`: `"q", x`, "a\r\nb": "a\nb", "": "", "e\u0301": "e\u0301", "- a\n- b": "'- a\n- b", "שלום": "שלום",
@@ -401,6 +406,7 @@ func annotationsOf(t *testing.T, d *journal.Document) []string {
 }
 
 func TestGitHub(t *testing.T) {
+	t.Parallel()
 	d := manyFailures(t, 100, "no: 50%, really\n::error::x")
 	d.Gate = eval.Gate{
 		Exit:  1,
@@ -442,6 +448,7 @@ func FuzzGitHub(f *testing.F) {
 
 // The head counts cases once, however many arms were asked, and trials; so does the table.
 func TestMarkdownCounts(t *testing.T) {
+	t.Parallel()
 	want := "`s`: 20 cases (2 in quarantine), 40 trials: 0 passed, 40 failed, 0 could not be judged, 0 skipped; 0 tokens.\n"
 	if page := markdownOf(t, manyFailures(t, 40, "x")); !strings.Contains(page, want) {
 		t.Errorf("no %q in %s", want, page[:300])
@@ -450,6 +457,7 @@ func TestMarkdownCounts(t *testing.T) {
 
 // Of nothing every report is whole too; xunit-viewer stumbles over white space where it expects a suite.
 func TestNothing(t *testing.T) {
+	t.Parallel()
 	d := manyFailures(t, 0, "")
 	for format, want := range map[string]string{"junit": "<testsuites></testsuites>", "csv": ",caseId\r\n", "markdown": "0 cases, 0 trials: 0 passed", "github": ""} {
 		var b bytes.Buffer

@@ -14,6 +14,7 @@ import (
 )
 
 func TestDiagnostics(t *testing.T) {
+	t.Parallel()
 	var l diag.List
 	l.Included("parts/p.yaml", diag.Pos{File: "s.yaml", Line: 3, Col: 10})
 	l.Warnf(diag.Pos{File: "s.yaml", Line: 5, Col: 2}, "", "50%% of it")
@@ -47,6 +48,7 @@ func TestDiagnostics(t *testing.T) {
 }
 
 func TestManyDiagnosticsAreCounted(t *testing.T) {
+	t.Parallel()
 	var l diag.List
 	for i := range 30 {
 		l.Errorf(diag.Pos{File: "s.yaml", Line: i + 1}, "", "no")

@@ -11,6 +11,7 @@ import (
 )
 
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	text := func(s string) *string { return &s }
 	numbers := "1\n2\n3\n4\n5\n6\n7\n8\n9"
 	for _, c := range []struct {

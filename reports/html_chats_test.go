@@ -122,6 +122,7 @@ func chatRun(t *testing.T, before string, change func(*eval.Result)) *journal.Do
 
 // Live chats, judges and derived metrics have golden files of their own in the reports that show single trials.
 func TestChatGoldens(t *testing.T) {
+	t.Parallel()
 	d := chatRun(t, "", nil)
 	for _, f := range reports.Formats() {
 		switch f.Name {
@@ -141,6 +142,7 @@ func TestChatGoldens(t *testing.T) {
 
 // A page holds each text of a chat once, and long ones are cut and counted, those of judges too.
 func TestHTMLChats(t *testing.T) {
+	t.Parallel()
 	const long = 60_000
 	var index struct{ Left struct{ Texts int } }
 	var trials []eval.Result
@@ -173,6 +175,7 @@ func TestHTMLChats(t *testing.T) {
 
 // What was withheld of chats and judges is not in the page.
 func TestHTMLChatsWithoutContent(t *testing.T) {
+	t.Parallel()
 	const secret = "a word that nobody may read "
 	d := chatRun(t, secret, (*eval.Result).Withhold)
 	for _, block := range htmlBlocks(t, htmlOf(t, d)) {

@@ -77,6 +77,7 @@ func htmlOf(t testing.TB, d *journal.Document) []byte {
 
 // The policy allows the style and the program of the page by their hashes, and images that are in it.
 func TestHTMLPolicy(t *testing.T) {
+	t.Parallel()
 	page := string(htmlOf(t, fixture(t)))
 	between := func(from, to string) string {
 		_, rest, ok1 := strings.Cut(page, from)
@@ -206,6 +207,7 @@ func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *
 
 // An image stands in the page once, when it is what was sent, and where it was.
 func TestHTMLImages(t *testing.T) {
+	t.Parallel()
 	data := []byte("\x89PNG and more")
 	sum := fmt.Sprintf("%x", sha256.Sum256(data))
 	for name, test := range map[string]struct {

@@ -87,6 +87,7 @@ func judgedRun(t *testing.T, name string, all ...[]string) *journal.Document {
 }
 
 func TestJudging(t *testing.T) {
+	t.Parallel()
 	d := judgedRun(t, "tone", []string{"a", "a", "a"}, []string{"b", "b", "a"}, []string{"b", "b", "b"})
 	j := judgingOf(t, d)
 	// Fleiss by hand: agreement (1 + 1/3 + 1) / 3, by chance (4/9)^2 + (5/9)^2.
@@ -117,6 +118,7 @@ func TestJudging(t *testing.T) {
 }
 
 func TestJudgingIsSafe(t *testing.T) {
+	t.Parallel()
 	for _, s := range hostile.Strings() {
 		var b bytes.Buffer
 		if err := reports.Table(&b, judgedRun(t, s, []string{s, "b"}), reports.Options{Width: 80}); err != nil {

@@ -175,6 +175,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 // Every format has a golden file of the run with every outcome.
 func TestGoldens(t *testing.T) {
+	t.Parallel()
 	d := fixture(t)
 	for _, f := range reports.Formats() {
 		var b bytes.Buffer
@@ -206,6 +207,7 @@ func TestGoldens(t *testing.T) {
 
 // What goes to a terminal or a log holds no control characters and no commands.
 func TestTerminalIsSafe(t *testing.T) {
+	t.Parallel()
 	d := fixture(t)
 	for _, color := range []bool{false, true} {
 		var b bytes.Buffer
@@ -252,6 +254,7 @@ type junitFile struct {
 
 // The counts of JUnit and JSON agree, and with the elements.
 func TestCountsAgree(t *testing.T) {
+	t.Parallel()
 	d := fixture(t)
 	var j, x bytes.Buffer
 	if err := reports.JSON(&j, d, reports.Options{}); err != nil {
@@ -304,6 +307,7 @@ func TestCountsAgree(t *testing.T) {
 // A JUnit file is valid by the strictest schemas, with every character of the basic plane in an
 // answer, and can be read again.
 func TestJUnitSchemas(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		t.Fatal("xmllint is missing: make test installs it (Debian's libxml2-utils)")
 	}
@@ -360,6 +364,7 @@ func TestJUnitSchemas(t *testing.T) {
 }
 
 func TestNarrowTablesStayNarrow(t *testing.T) {
+	t.Parallel()
 	d := fixture(t)
 	for width := 40; width <= 200; width += 20 {
 		var b bytes.Buffer

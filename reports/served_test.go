@@ -18,6 +18,7 @@ import (
 
 // What a server gives for each block is what the page of the report holds; its rows also tell their places in the plan.
 func TestServedIsTheReport(t *testing.T) {
+	t.Parallel()
 	d := fixture(t)
 	s, err := reports.NewServed(d)
 	if err != nil {
@@ -56,6 +57,7 @@ func TestServedIsTheReport(t *testing.T) {
 // A run that grows while it is served: each block comes with the words that are new since the one before, and the blocks before
 // it stay as they were.
 func TestServedGrows(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := journal.Create(dir, &eval.Run{ID: "r"}, nil)
 	if err != nil {

@@ -86,6 +86,7 @@ func tableOf(t testing.TB, o reports.Options, trials ...told) string {
 
 // Trials that failed for the same reason, numbers and quoted texts apart, are told once; errors stand by themselves.
 func TestReasonsAreGrouped(t *testing.T) {
+	t.Parallel()
 	fail := func(name, arm string, reasons ...string) told {
 		return told{name: name, arm: arm, outcome: eval.Fail, reasons: reasons}
 	}
@@ -164,6 +165,7 @@ func TestReasonsAreGrouped(t *testing.T) {
 
 // Of many cases the table lists those that did not pass, and with Verbose all; however many there are, it stays short.
 func TestManyCases(t *testing.T) {
+	t.Parallel()
 	var few, many []told
 	for i := range 1000 {
 		one := told{name: fmt.Sprint("case ", i), arm: "x/p", outcome: eval.Pass}
@@ -193,6 +195,7 @@ func TestManyCases(t *testing.T) {
 
 // What took much more than the rest is named, and nothing when nothing did.
 func TestExtremes(t *testing.T) {
+	t.Parallel()
 	var trials []told
 	for i := range 20 {
 		trials = append(trials, told{name: fmt.Sprint("c", i), arm: "x/p", outcome: eval.Pass, latencyMs: 300 + float64(i), tokens: 50 + i})
@@ -212,6 +215,7 @@ func TestExtremes(t *testing.T) {
 
 // The commands at the end can be copied: quoted for a shell, broken at words, and left out when they cannot be shown as they are.
 func TestNextCommands(t *testing.T) {
+	t.Parallel()
 	trials := []told{
 		{name: "what's $HOME?", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}},
 		{name: "b", arm: "y/p", outcome: eval.Pass},
@@ -238,6 +242,7 @@ func TestNextCommands(t *testing.T) {
 
 // What is offered after errors changes something: nothing is asked again that would end the same way.
 func TestNextAfterErrors(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		kind   eval.ErrorKind
 		reason string
@@ -272,6 +277,7 @@ func TestNextAfterErrors(t *testing.T) {
 
 // Wide characters, combining marks and texts from right to left keep the columns in line, and every line fits.
 func TestColumnsAlign(t *testing.T) {
+	t.Parallel()
 	var trials []told
 	for _, name := range []string{"plain", "日本語のテスト", "👩‍👩‍👧 family", "e\u0301\u0301galite\u0301", "שלום עולם", "مرحبا", strings.Repeat("長い", 100)} {
 		for _, arm := range []string{"x/p", "y/p"} {

@@ -65,6 +65,7 @@ func spoken(contents []eval.Content) string {
 
 // Each turn is a call of its own that holds the model's replies so far, and the trial is their sum.
 func TestLiveChat(t *testing.T) {
+	t.Parallel()
 	var asked, ids []string
 	f := talk(func(k int, call *eval.Call) (*eval.Response, error) {
 		asked, ids = append(asked, spoken(call.Contents)), append(ids, call.TrialID)
@@ -116,6 +117,7 @@ func TestLiveChat(t *testing.T) {
 
 // A block ends the chat: it is the answer, and what comes later was never answered.
 func TestBlockEndsTheChat(t *testing.T) {
+	t.Parallel()
 	blocks := map[string]*eval.Response{
 		"prompt": {PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}},
 		"answer": says("", "SAFETY"),
@@ -150,6 +152,7 @@ func TestBlockEndsTheChat(t *testing.T) {
 
 // What ends a chat in the middle is an error that names the turn; what was answered stays.
 func TestErrorsInAChat(t *testing.T) {
+	t.Parallel()
 	for name, one := range map[string]struct {
 		second     *eval.Response
 		err        *eval.Error
@@ -195,6 +198,7 @@ func TestErrorsInAChat(t *testing.T) {
 
 // Every turn counts its own prompt where that matters.
 func TestCountingTurns(t *testing.T) {
+	t.Parallel()
 	var counted []int
 	f := talk(func(_ int, call *eval.Call) (*eval.Response, error) {
 		counted = append(counted, call.PromptTokens)

@@ -129,6 +129,7 @@ func TestEmbeddingsThatFail(t *testing.T) {
 
 // A text that the service refuses costs the others of its batch nothing.
 func TestOneRefusedText(t *testing.T) {
+	t.Parallel()
 	e := &embedder{fail: func(call *eval.EmbedCall) error {
 		if slices.Contains(call.Texts, "question 42") {
 			return &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "not that one"}
@@ -156,6 +157,7 @@ func TestOneRefusedText(t *testing.T) {
 
 // A text that is too long is found before anything is paid for it.
 func TestTextsTooLongToEmbed(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 4*2048+1)
 	f, e := &fake{}, &embedder{}
 	cfg := config(f, 2)
@@ -193,6 +195,7 @@ func (models) Models(context.Context, string) ([]eval.Model, error) { return eva
 
 // A suite that compares embeddings names a model that can make them.
 func TestEmbeddingModelIsChecked(t *testing.T) {
+	t.Parallel()
 	for model, want := range map[string]string{
 		"embedding-001": "", "embedding-01": "the service has no model `embedding-01` (for embeddings)", "aqa-2": "the service has no model",
 	} {

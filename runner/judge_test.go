@@ -95,6 +95,7 @@ func TestJudgesAreAskedOnce(t *testing.T) {
 
 // What is asked of a judge is the judge's: its model, version and configuration.
 func TestJudgeRequest(t *testing.T) {
+	t.Parallel()
 	b := newBench(func(call *eval.Call, _ string) (string, error) {
 		if call.APIVersion != "v1beta" || *call.GenerationConfig.Temperature != 0.5 || call.OutputLimit != 99 || call.PromptTokens < 100 ||
 			call.Stream {
@@ -109,6 +110,7 @@ func TestJudgeRequest(t *testing.T) {
 }
 
 func TestJudgeIsAskedAgain(t *testing.T) {
+	t.Parallel()
 	b := newBench(func(call *eval.Call, _ string) (string, error) {
 		if len(call.Contents) == 1 {
 			return "I think it is fine.", nil
@@ -254,6 +256,7 @@ func TestLeavingWhileJudging(t *testing.T) {
 
 // After a stop no judge is asked any more; answers that came keep what there is.
 func TestStopBeforeJudging(t *testing.T) {
+	t.Parallel()
 	b := newBench(replying(fine))
 	cfg := config(&b.fake, 1)
 	generate := b.generate
@@ -274,6 +277,7 @@ func TestStopBeforeJudging(t *testing.T) {
 
 // What judges replied before is not asked again, as long as the question is the same.
 func TestRecordedJudgements(t *testing.T) {
+	t.Parallel()
 	b := newBench(replying(fine))
 	_, before := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
 	known := map[int]*eval.Result{}
@@ -310,6 +314,7 @@ func TestRecordedJudgements(t *testing.T) {
 
 // A judge's name says nothing of what it is; everything else does.
 func TestScorersHashKnowsTheJudge(t *testing.T) {
+	t.Parallel()
 	hash := func(text string) string {
 		for t := range plan(t, text, runner.Filter{}).Trials() {
 			return t.ScorersHash
@@ -327,6 +332,7 @@ func TestScorersHashKnowsTheJudge(t *testing.T) {
 
 // An answer that is too long for the judge is found before the judge is paid for it.
 func TestJudgePromptTooLong(t *testing.T) {
+	t.Parallel()
 	b := newBench(replying(fine))
 	b.tokens = 40_000
 	generate := b.generate
@@ -346,6 +352,7 @@ func TestJudgePromptTooLong(t *testing.T) {
 
 // Judges and embeddings go together, and each scorer is asked no more often than it has to be.
 func TestJudgesAndEmbeddings(t *testing.T) {
+	t.Parallel()
 	b, e := newBench(replying(fine)), &embedder{}
 	cfg := config(&b.fake, 4)
 	cfg.Embedder = e
@@ -363,6 +370,7 @@ func TestJudgesAndEmbeddings(t *testing.T) {
 }
 
 func TestJudgeModelIsChecked(t *testing.T) {
+	t.Parallel()
 	for model, want := range map[string]string{
 		"svc-pro": "", "svc-prp": "the service has no model `svc-prp` (judge `j`)", "embedding-001": "(judge `j`) does not support " +
 			"generateContent",
@@ -385,6 +393,7 @@ func TestJudgeModelIsChecked(t *testing.T) {
 
 // Replies from before that do not count are asked for anew where that is wanted, once each, and those that count are kept.
 func TestUselessRepliesAreAskedAnew(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(judgedSuite(2), "{contains: q}", "{judge: {rubric: other}, name: other}", 1)
 	b := newBench(func(_ *eval.Call, question string) (string, error) {
 		if strings.Contains(question, "\nother\n") {

@@ -12,6 +12,7 @@ import (
 
 // Places take a case of an arm with its repeats; n and id are those of the whole plan.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	ids := map[int]string{}
 	for tr := range plan(t, twoArms, runner.Filter{}).Trials() {
 		ids[tr.N] = tr.ID

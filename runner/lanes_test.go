@@ -35,6 +35,7 @@ cases:
 
 // Walks of one plan compile the same scorers at once, above the number that each remembers, while workers read them.
 func TestWalksAtOnce(t *testing.T) {
+	t.Parallel()
 	const cases = 300 // of 15 scorers of their own and one with a template
 	p := plan(t, manyScorers(cases, 13), runner.Filter{})
 	var walks sync.WaitGroup

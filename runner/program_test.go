@@ -36,6 +36,7 @@ func programPlan(t *testing.T, dir, scorer string) *runner.Plan {
 
 // A program judges each answer once, although the scorer beside it wants embeddings first, and knows which trial it is.
 func TestProgramsRunOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	scorer := `{exec: [sh, -c, 'cat >> told; echo true']}, {similar: {to: b, min: 0}}, {cost: 1}`
 	cfg := config(&fake{}, 4)
@@ -55,6 +56,7 @@ func TestProgramsRunOnce(t *testing.T) {
 
 // A program that fails is an error of the trial that keeps the answer.
 func TestProgramFails(t *testing.T) {
+	t.Parallel()
 	_, all := results(t, programPlan(t, t.TempDir(), `{contains: a}, {exec: [sh, -c, 'echo "no luck" >&2; exit 7']}`), config(&fake{}, 4))
 	for _, r := range all {
 		if r.Outcome != eval.Err || r.Error.Kind != eval.KindScorer ||
@@ -90,6 +92,7 @@ func TestProgramsAreAbandoned(t *testing.T) {
 
 // What a program is made of is part of the scorer.
 func TestProgramsCountAsScorers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	hash := func(program string) string {
 		if err := os.WriteFile(filepath.Join(dir, "x.sh"), []byte(program), 0o700); err != nil {

@@ -69,6 +69,7 @@ func config(f *fake, concurrency int) runner.Config {
 }
 
 func TestTrials(t *testing.T) {
+	t.Parallel()
 	var got []string
 	ids := map[string]bool{}
 	for tr := range plan(t, twoArms, runner.Filter{}).Trials() {
@@ -129,6 +130,7 @@ func TestStopSkipsTheRest(t *testing.T) {
 
 // An error stops before the next call when the consumer says so.
 func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
+	t.Parallel()
 	f := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) {
 		return nil, eval.Errorf(eval.KindAuth, "no")
 	}}
@@ -145,6 +147,7 @@ func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
 
 // What a kill costs is bounded: no more trials are asked than run at once while their results were not taken.
 func TestNoMoreIsAskedThanWasTaken(t *testing.T) {
+	t.Parallel()
 	for _, workers := range []int{1, 3} {
 		f := &fake{}
 		taken := int64(0)
@@ -159,6 +162,7 @@ func TestNoMoreIsAskedThanWasTaken(t *testing.T) {
 
 // A bug that one trial meets is that trial's error.
 func TestPanics(t *testing.T) {
+	t.Parallel()
 	f := &fake{generate: func(_ context.Context, call *eval.Call) (*eval.Response, error) {
 		if call.Contents[0].Parts[0].Text == "b" {
 			panic("oops")
@@ -206,6 +210,7 @@ func TestCanceling(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	none := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) { return &eval.Response{}, nil }}
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(none, 4)) {
 		if r.Outcome != eval.Err || r.Error.Kind != eval.KindNoCandidates {
@@ -225,6 +230,7 @@ func TestErrors(t *testing.T) {
 // Prompts are counted once per distinct prompt and model, and only where it matters; one over the limit
 // costs nothing and names both numbers.
 func TestCounting(t *testing.T) {
+	t.Parallel()
 	long := strings.ReplaceAll(twoArms, "vars: {q: b}", "vars: {q: "+strings.Repeat("x", 40_000)+"}")
 	f := &fake{tokens: 31_000}
 	errs := 0
@@ -285,6 +291,7 @@ func (s *source) Models(context.Context, string) ([]eval.Model, error) {
 }
 
 func TestCheckModels(t *testing.T) {
+	t.Parallel()
 	text := `version: 1
 name: s
 targets:

@@ -57,6 +57,7 @@ func TestJQMakesABoundedAmount(t *testing.T) {
 
 // The meter changes nothing of what expressions mean.
 func TestMeteredJQ(t *testing.T) {
+	t.Parallel()
 	value := map[string]any{
 		"a": []any{1.0, 2.0, map[string]any{"b": "x y"}},
 		"n": 3.0,
@@ -126,6 +127,7 @@ func all(results gojq.Iter) string {
 
 // A regular expression is bounded together with the text that it is looked for in.
 func TestBoundedPatterns(t *testing.T) {
+	t.Parallel()
 	for _, source := range []string{"(a{100}){100}{10}", "(((a{30}){30}){30}){30}", strings.Repeat("(?:a{0,900}b)", 30)} {
 		if _, err := compilePattern(source); err == nil {
 			t.Errorf("%.40s is taken", source)

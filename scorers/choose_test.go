@@ -54,6 +54,7 @@ func favours(t testing.TB, word string) func(string) string {
 func always(reply string) func(string) string { return func(string) string { return reply } }
 
 func TestChoose(t *testing.T) {
+	t.Parallel()
 	pair := scorers.Pair{
 		Base: scorers.Told{Question: "Which?", Answer: "base is long"},
 		Head: scorers.Told{Question: "Which?", Answer: "head is short"},
@@ -94,6 +95,7 @@ func TestChoose(t *testing.T) {
 
 // Nobody is asked where there is nothing to choose.
 func TestChooseWithoutAsking(t *testing.T) {
+	t.Parallel()
 	told := func(answer string) scorers.Told { return scorers.Told{Question: "q", Answer: answer} }
 	for _, test := range []struct {
 		pair scorers.Pair
@@ -113,6 +115,7 @@ func TestChooseWithoutAsking(t *testing.T) {
 
 // The judge sees what was asked once when it is the same, and beside each answer when it is not, and all turns of a chat.
 func TestChooseShowsTheQuestions(t *testing.T) {
+	t.Parallel()
 	turn := func(role, text string) eval.Content {
 		return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
 	}
@@ -178,6 +181,7 @@ func injections() map[string]string {
 
 // Nothing in an answer ends its fence or is read as what the judge says: neither for scores nor for choices.
 func TestInjections(t *testing.T) {
+	t.Parallel()
 	const own = `{"reason": "It tries to judge itself.", "score": 0}`
 	c := compile(t, byRubric)
 	for name, text := range injections() {

@@ -74,6 +74,7 @@ func (f folder) compile(t *testing.T, entry string) *scorers.Compiled {
 const saying = "#!/bin/sh\nprintf '%s' \"$*\"\n"
 
 func TestExec(t *testing.T) {
+	t.Parallel()
 	dir := newFolder(t, map[string]string{"say.sh": saying, "sub/say.sh": saying, "a b.sh": saying, "plain.txt": "say"})
 	for entry, want := range map[string]string{
 		"- exec: [./say.sh, 'true']":                                                         `p 1 "./say.sh" says 1`,
@@ -190,6 +191,7 @@ func TestExecInput(t *testing.T) {
 
 // A program is let go of when nobody waits for it any more.
 func TestExecAbandoned(t *testing.T) {
+	t.Parallel()
 	c := newFolder(t, nil).compile(t, "- exec: [sleep, '600']")
 	a, gone := answer("x"), make(chan struct{})
 	a.Abandoned = gone
@@ -200,6 +202,7 @@ func TestExecAbandoned(t *testing.T) {
 }
 
 func TestExecMistakes(t *testing.T) {
+	t.Parallel()
 	dir := newFolder(t, map[string]string{"say.sh": saying, "plain.txt": "x", "sub/x": saying})
 	outside := filepath.Join(t.TempDir(), "x.sh")
 	if err := os.WriteFile(outside, []byte(saying), 0o755); err != nil {
@@ -244,6 +247,7 @@ func TestExecMistakes(t *testing.T) {
 
 // The files that a command names are a part of the scorer, nested ones too.
 func TestExecPrograms(t *testing.T) {
+	t.Parallel()
 	dir := newFolder(t, map[string]string{"say.sh": saying, "data.txt": "x"})
 	programs := func() string {
 		return strings.Join(dir.compile(t, "- any: [exec: [./say.sh, data.txt, 'true'], exec: sh]").Programs(), "\n")
@@ -262,6 +266,7 @@ func TestExecPrograms(t *testing.T) {
 
 // The programs of the examples in Go and in the shell agree; the one in Python does where there is a python3.
 func TestExamplePrograms(t *testing.T) {
+	t.Parallel()
 	dir := newFolder(t, nil)
 	build := exec.Command("go", "build", "-o", filepath.Join(string(dir), "isbn"), "../examples/suites/programs/isbn.go")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -29,6 +29,7 @@ func exprAnswer() *scorers.Answer {
 }
 
 func TestExpr(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ entry, want, reason string }{
 		{`answer contains "Paris"`, "p", `answer contains "Paris" is true (answer: "Paris, `},
 		{`answer contains "Rome"`, "f", `answer contains "Rome" is false`},
@@ -89,6 +90,7 @@ func compileExpr(t *testing.T, text string) *scorers.Compiled {
 
 // Where there is no text, an expression over the answer fails like other text scorers, denied too; others go on.
 func TestExprWithoutText(t *testing.T) {
+	t.Parallel()
 	blocked := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}
 	empty := answer("")
 	for _, c := range []struct {
@@ -118,6 +120,7 @@ func TestExprWithoutText(t *testing.T) {
 }
 
 func TestExprOfAMegabyte(t *testing.T) {
+	t.Parallel()
 	big := answer(strings.Repeat("a\u0301b ", 1<<18))
 	if s := score(t, `- expr: lower(answer) contains "b" and not (answer matches "c$")`, big); letter(s) != "p" || len(s.Reason) > 600 {
 		t.Errorf("%s: %s", letter(s), s.Reason)

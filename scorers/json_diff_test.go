@@ -81,6 +81,7 @@ func decoded(t *testing.T, text string) (v any) {
 // The diff holds exactly what makes one value of the other, as other programs see it: applied to the first it gives
 // the second. Without arrays, which other programs shift and we compare by position, it is as long as theirs.
 func TestJSONVectors(t *testing.T) {
+	t.Parallel()
 	for _, c := range vectors[struct {
 		A, B     json.RawMessage
 		Equal    bool
@@ -107,6 +108,7 @@ func TestJSONVectors(t *testing.T) {
 }
 
 func TestJSONPartial(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		args, answer string
 		equal, all   float64
@@ -155,6 +157,7 @@ func TestJSONPartial(t *testing.T) {
 }
 
 func TestJSONIsBounded(t *testing.T) {
+	t.Parallel()
 	items := func(n, from int) string {
 		var b strings.Builder
 		for i := range n {
@@ -192,6 +195,7 @@ func TestJSONIsBounded(t *testing.T) {
 }
 
 func TestJSONMistakes(t *testing.T) {
+	t.Parallel()
 	for entry, want := range map[string]string{
 		"- json: {partial: true}":           "8:16: `partial` goes with `equals`",
 		"- json: {order: false}":            "8:16: `order` goes with `equals`",

@@ -70,6 +70,7 @@ type overlapCase struct {
 
 // Sentence BLEU and chrF as sacreBLEU computes them, in every setting.
 func TestSacreBLEUVectors(t *testing.T) {
+	t.Parallel()
 	for _, c := range vectors[overlapCase](t, "sacrebleu_sentence.json") {
 		for setting, want := range c.BLEU {
 			options := ", tokenize: " + strings.NewReplacer("tok=", "", ",smooth=", ", smoothing: ", "floor0.1", "floor", "add-k1", "add-k",
@@ -104,6 +105,7 @@ func (c nltkCase) references() []string {
 
 // GLEU as NLTK computes it.
 func TestGLEUVectors(t *testing.T) {
+	t.Parallel()
 	for _, c := range vectors[nltkCase](t, "nltk_translate.json") {
 		refs := c.references()
 		agree(t, "gleu", "", strings.Join(c.Answer, " "), refs, c.Expect["gleu_1_4"], 1e-12)
@@ -113,6 +115,7 @@ func TestGLEUVectors(t *testing.T) {
 
 // BLEU as NLTK computes it, with every smoothing of the reference values. Above 1 it is 1.
 func TestNLTKBLEUVectors(t *testing.T) {
+	t.Parallel()
 	settings := map[string]string{"bleu1": ", maxOrder: 1", "bleu2": ", maxOrder: 2", "bleu3": ", maxOrder: 3"}
 	for _, n := range []int{0, 1, 2, 3, 4, 5, 7} {
 		settings[fmt.Sprintf("bleu4_method%d", n)] = fmt.Sprintf(", smoothing: method%d", n)
@@ -133,6 +136,7 @@ func TestNLTKBLEUVectors(t *testing.T) {
 
 // What the reference values leave out: method6, computed by the formula; one word; a case that NLTK fails at.
 func TestNLTKBLEUBeyondVectors(t *testing.T) {
+	t.Parallel()
 	const trigrams = (1 + 5*(.5*.5/.8)) / (3 + 5) // one of three, and what words and pairs let expect
 	for _, c := range []struct {
 		options, answer, ref string
@@ -154,6 +158,7 @@ func TestNLTKBLEUBeyondVectors(t *testing.T) {
 
 // ROUGE as rouge-score computes it, and as ROUGE-1.5.5 did.
 func TestROUGEVectors(t *testing.T) {
+	t.Parallel()
 	check := func(metric string, stem bool, hypothesis, reference string, expect map[string]float64, tolerance float64) {
 		t.Helper()
 		for measure, short := range map[string]string{"f": "f", "precision": "p", "recall": "r"} {
@@ -180,6 +185,7 @@ func TestROUGEVectors(t *testing.T) {
 
 // Jaro-Winkler and ratios as other programs compute them.
 func TestEditRatioVectors(t *testing.T) {
+	t.Parallel()
 	for _, c := range vectors[struct {
 		A, B                           string
 		Ratio, JaroWinkler, Similarity float64
@@ -196,6 +202,7 @@ func TestEditRatioVectors(t *testing.T) {
 
 // F1 and exact match as SQuAD's script computes them.
 func TestSQuADVectors(t *testing.T) {
+	t.Parallel()
 	for _, c := range vectors[struct {
 		Gold, Answer string
 		F1           float64
@@ -209,6 +216,7 @@ func TestSQuADVectors(t *testing.T) {
 }
 
 func TestOverlapScorers(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ entry, answer, want string }{
 		{"- rouge: {to: The cat sat, min: 1}", "the CAT\r\nsat!", "p"},
 		{"- rouge: {to: The cat sat, min: 0.7, measure: recall}", "a cat", "f"},
@@ -274,6 +282,7 @@ func TestOverlapScorers(t *testing.T) {
 
 // What a reason says: the value, the definition, which reference, the bound.
 func TestOverlapReasons(t *testing.T) {
+	t.Parallel()
 	for entry, want := range map[string]string{
 		"- rouge: {to: The cat sat, min: 0.5}":                          `ROUGE-1 f 0.667 (unicode words; precision 0.667, recall 0.667) to "The cat sat", at least 0.5 is expected: "a cat sat"`,
 		"- rouge: {to: [dog, cat sat], type: L, min: 1}":                `ROUGE-L f 0.800 (unicode words; precision 0.667, recall 1.000) to reference 2 of 2, "cat sat", at least 1 is expected: "a cat sat"`,
@@ -296,6 +305,7 @@ func TestOverlapReasons(t *testing.T) {
 }
 
 func TestOverlapMistakes(t *testing.T) {
+	t.Parallel()
 	for entry, want := range map[string]string{
 		"- rouge: x":                                                 "expected a mapping",
 		"- rouge: {min: 1}":                                          "the key `to` is missing",
@@ -332,6 +342,7 @@ func TestOverlapMistakes(t *testing.T) {
 
 // A megabyte is scored, or refused with a reason, in bounded time.
 func TestOverlapOfMegabytes(t *testing.T) {
+	t.Parallel()
 	texts := map[string]string{
 		"words": strings.Repeat("The quick brown fox. ", 1<<20/21),
 		"one":   strings.Repeat("a", 1<<20),

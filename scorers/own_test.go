@@ -89,6 +89,7 @@ func judge(t testing.TB, table scorers.Table, entry, text string) (score eval.Sc
 }
 
 func TestOwnKinds(t *testing.T) {
+	t.Parallel()
 	table := own(t)
 	for _, c := range []struct{ entry, answer, reason string }{ // a reason that begins with "there is" is a pass
 		{"aText: 1.10", "text 1.10", "there is text 1.10"},
@@ -117,6 +118,7 @@ func TestOwnKinds(t *testing.T) {
 }
 
 func TestOwnKindsThatFail(t *testing.T) {
+	t.Parallel()
 	table := own(t)
 	for entry, want := range map[string]string{
 		"aValue: 1": "its value is +Inf", "aValue: -1": "its value is -Inf", "aValue: 0": "its value is NaN",
@@ -133,6 +135,7 @@ func TestOwnKindsThatFail(t *testing.T) {
 
 // Mistakes in the arguments of a kind of one's own are told as those of the built-in ones are.
 func TestOwnKindsCheckArguments(t *testing.T) {
+	t.Parallel()
 	table := own(t)
 	for entry, want := range map[string]string{
 		"aText: [x]":                       "s.yaml:9:16: expected a text, found a list",
@@ -158,6 +161,7 @@ func TestOwnKindsCheckArguments(t *testing.T) {
 }
 
 func TestOwnKindsHaveNamesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	kind := func(name string) scorers.Kind {
 		return scorers.New(name, func(string) (scorers.Func, error) { return nil, nil })
 	}

@@ -13,6 +13,7 @@ import (
 func toldPlain(entry string) []string { return told(entry, suite.Options{}, nil) }
 
 func TestSchemaFile(t *testing.T) {
+	t.Parallel()
 	files := fstest.MapFS{
 		"schemas/a.json": {
 			Data: []byte("\ufeff{\r\n  \"$ref\": \"#/$defs/n\",\r\n\t\"$defs\": {\"n\": {\"type\": \"string\", \"format\": \"date\"}}\r\n}\r\n"),
@@ -50,6 +51,7 @@ func TestSchemaFile(t *testing.T) {
 }
 
 func TestSchemaFileMistakes(t *testing.T) {
+	t.Parallel()
 	for content, want := range map[string]string{
 		"":                               "x.json:1:1: not valid JSON",
 		"{\n  \"a\": }":                  "x.json:2:8: not valid JSON",

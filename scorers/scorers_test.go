@@ -65,6 +65,7 @@ func letter(s eval.Score) string {
 }
 
 func TestTextScorers(t *testing.T) {
+	t.Parallel()
 	mega := strings.Repeat("0123456789abcdef", 1<<16)
 	for _, test := range []struct{ entry, answer, want string }{
 		{"- equals: Paris", "Paris", "p"},
@@ -167,6 +168,7 @@ func rated(finish string, ratings ...string) *scorers.Answer {
 }
 
 func TestServiceScorers(t *testing.T) {
+	t.Parallel()
 	blockedPrompt := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{
 		BlockReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "A", Probability: "HIGH"}},
 	}}}
@@ -229,6 +231,7 @@ func TestServiceScorers(t *testing.T) {
 }
 
 func TestCandidates(t *testing.T) {
+	t.Parallel()
 	a := &scorers.Answer{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "one"}, {Text: "two"}}}}
 	for entry, want := range map[string]string{
 		"- equals: one":                                           "p",
@@ -247,6 +250,7 @@ func TestCandidates(t *testing.T) {
 }
 
 func TestTurns(t *testing.T) {
+	t.Parallel()
 	turn := func(text string, tokens int) eval.Turn {
 		return eval.Turn{
 			Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}, {Text: text + "2"}}},
@@ -297,6 +301,7 @@ func TestTurns(t *testing.T) {
 
 // The value of all is the least, that of any the largest, over what could be told, in whatever order.
 func TestCombinedValues(t *testing.T) {
+	t.Parallel()
 	lev := func(to string, max int) string { return fmt.Sprintf("{levenshtein: {to: %s, max: %d}}", to, max) }
 	unknown := "{safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}}"
 	for entry, want := range map[string]float64{
@@ -316,6 +321,7 @@ func TestCombinedValues(t *testing.T) {
 
 // Arguments that would turn a check off, or into its opposite, are mistakes.
 func TestEmptyArgumentsAreMistakes(t *testing.T) {
+	t.Parallel()
 	for _, entry := range []string{
 		`- length: {max: 1, unit: ""}`, `- tokens: {max: 1, of: ""}`, `- latency: ""`, `- json: ""`, `- safety: {max: ""}`, `- finishReason: ""`,
 		`- blocked: {reason: ""}`, `- blocked: {reason: []}`, `- blocked: []`, `- blocked: NO`, `- blocked: YES`, `- blocked: 5`,
@@ -334,6 +340,7 @@ func TestEmptyArgumentsAreMistakes(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	s := func(value float64, passed bool, weight float64, required bool) eval.Score {
 		return eval.Score{Scorer: "x", Value: &value, Passed: passed, Weight: weight, Required: required}
 	}
@@ -382,6 +389,7 @@ func quoted(s string) string {
 
 // Distances and similarities as other programs compute them.
 func TestLevenshteinVectors(t *testing.T) {
+	t.Parallel()
 	for _, c := range vectors[struct {
 		A, B       string
 		Distance   int
@@ -403,6 +411,7 @@ func TestLevenshteinVectors(t *testing.T) {
 
 // Case folding as Python does it.
 func TestCaseFoldVectors(t *testing.T) {
+	t.Parallel()
 	for _, c := range vectors[struct {
 		S, Casefold, NFKC string
 		NFKCCasefold      string `json:"nfkc_casefold"`
@@ -421,6 +430,7 @@ func TestCaseFoldVectors(t *testing.T) {
 
 // Every kind has what help and documentation need, and its example is right.
 func TestTableIsComplete(t *testing.T) {
+	t.Parallel()
 	for _, k := range scorers.Builtin() {
 		if k.Summary == "" || k.Doc == "" || k.Example == "" {
 			t.Errorf("%s lacks a text", k.Name)
@@ -430,6 +440,7 @@ func TestTableIsComplete(t *testing.T) {
 }
 
 func TestReasonsArePlain(t *testing.T) {
+	t.Parallel()
 	for entry, want := range map[string]string{
 		"- equals: Paris":                         `expected "Paris", got "Lyon\u0007 \"x\""`,
 		"- length: {words: {max: 1}}":             "the answer has 2 words, expected at most 1",
@@ -447,6 +458,7 @@ func TestReasonsArePlain(t *testing.T) {
 
 // A long value in a difference is cut between characters, and not escaped for HTML.
 func TestLongJSONValuesAreCut(t *testing.T) {
+	t.Parallel()
 	got := score(t, "- json: {equals: {a: x}}", answer(`{"a":"<`+strings.Repeat("é", 200)+`"}`)).Reason
 	if !utf8.ValidString(got) || !strings.Contains(got, `got "<éé`) || !strings.HasSuffix(got, "...") || len(got) > 200 {
 		t.Errorf("%q", got)

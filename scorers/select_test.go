@@ -14,6 +14,7 @@ import (
 )
 
 func TestSelect(t *testing.T) {
+	t.Parallel()
 	equals := func(want, selection string) string { return "- {equals: " + want + ", select: " + selection + "}" }
 	fence := func(want, word string) string { return equals(want, "{fence: "+word+"}") }
 	two := "Two:\r\n```text\r\na\r\n```\r\nand\r\n``` JSON title=x\r\n{\"a\": 1}\r\n```\r\n"
@@ -84,6 +85,7 @@ func TestSelect(t *testing.T) {
 }
 
 func TestSelectIsBounded(t *testing.T) {
+	t.Parallel()
 	with := func(jq string) string { return "- contains: x\n  select: {jq: '" + jq + "'}" }
 	checkShapes(t, []shapeTest{
 		{with("def f: f; f"), "1", "u"},
@@ -111,6 +113,7 @@ func TestSelectIsBounded(t *testing.T) {
 }
 
 func TestSelectReasons(t *testing.T) {
+	t.Parallel()
 	for _, test := range [][3]string{
 		{"- equals: x\n  select: {jq: .a}", `{"a": "y"}`, `expected "x", got "y" (of jq .a)`},
 		{"- equals: x\n  select: [{fence: json}, {jq: .a}]", "```json\n{\"a\": \"y\"}\n```", "expected \"x\", got \"y\" (of jq .a of the " +
@@ -133,6 +136,7 @@ func TestSelectReasons(t *testing.T) {
 }
 
 func TestSelectOfCandidates(t *testing.T) {
+	t.Parallel()
 	a := answer(`{"n": 1}`)
 	a.Response.Candidates = append(a.Response.Candidates, eval.Candidate{Text: `{"n": 2}`, FinishReason: "STOP"})
 	for entry, want := range map[string]string{
@@ -153,6 +157,7 @@ func TestSelectOfCandidates(t *testing.T) {
 
 // What is embedded is the selected text.
 func TestSelectOfSimilar(t *testing.T) {
+	t.Parallel()
 	a := answer(`{"a": "x"}`)
 	a.Vectors = &scorers.Vectors{Known: map[string]eval.Vector{"x": {1, 0}, "y": {1, 0}}}
 	if got := score(t, "- {similar: {to: y, min: 0.9}, select: {jq: .a}}", a); !got.Passed || len(a.Vectors.Wanted) > 0 {
@@ -161,6 +166,7 @@ func TestSelectOfSimilar(t *testing.T) {
 }
 
 func TestSelectAtOnce(t *testing.T) {
+	t.Parallel()
 	c := compile(t, "- {equals: x, select: [{fence: json}, {jq: .a}, {regex: '.*'}]}")
 	s := compile(t, "- jsonSchema: {schema: {$ref: '#/$defs/a', $defs: {a: {type: string}}}}\n  select: {fence: any}")
 	var wg sync.WaitGroup
@@ -206,6 +212,7 @@ func checkTold(t *testing.T, entry, want string, got []string) {
 }
 
 func TestSelectMistakes(t *testing.T) {
+	t.Parallel()
 	for entry, want := range map[string]string{
 		"- {equals: x, select: .a}":                                      "8:29: expected a mapping",
 		"- {equals: x, select: []}":                                      "8:29: `select` needs at least one step",
@@ -242,6 +249,7 @@ func TestSelectMistakes(t *testing.T) {
 
 // A stranger's expression only goes down paths.
 func TestSelectUntrusted(t *testing.T) {
+	t.Parallel()
 	for jq, fine := range map[string]bool{
 		".": true, ".a.b[0].c?": true, ".[]": true, `.["a b"]`: true, `."x"`: true, ".a[-1]": true, ".a[1:-2]": true, "..": true, ".a, (.b | .c[])": true,
 		"1": false, ". + .": false, `"x" * 1e9`: false, ".[1e8] = 1": false, "def f: f; f": false, "[.]": false, `.["\(.)"]`: false, ".[.a]": false, ".[.a:]": false,

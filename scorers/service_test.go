@@ -40,6 +40,7 @@ func costing(model string, input, output int) *scorers.Answer {
 }
 
 func TestWholeAnswerScorers(t *testing.T) {
+	t.Parallel()
 	mega := strings.Repeat("0123456789abcdef", 1<<16)
 	bare := several("x")
 	for _, test := range []struct {
@@ -103,6 +104,7 @@ func TestWholeAnswerScorers(t *testing.T) {
 }
 
 func TestWholeAnswerMistakes(t *testing.T) {
+	t.Parallel()
 	for entry, want := range map[string]string{
 		"- promptFeedback: LOW":                               "expected a mapping",
 		"- promptFeedback: {absent: true}":                    "`promptFeedback` needs max, min or blockReason",
@@ -135,6 +137,7 @@ func TestWholeAnswerMistakes(t *testing.T) {
 }
 
 func TestNLTKReason(t *testing.T) {
+	t.Parallel()
 	got := score(t, "- bleu: {to: a cat sat, min: 1, definition: nltk, smoothing: method3, maxOrder: 3}", answer("a cat sat"))
 	if want := `BLEU 1.000 (nltk, runs of 1 to 3 words, smoothing method3) to "a cat sat", at least 1 is expected: "a cat sat"`; got.Reason != want {
 		t.Error(got.Reason)

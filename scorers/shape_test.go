@@ -26,6 +26,7 @@ func checkShapes(t *testing.T, tests []shapeTest) {
 func mega(s string) string { return strings.Repeat(s, 1<<20/len(s)) }
 
 func TestNumber(t *testing.T) {
+	t.Parallel()
 	checkShapes(t, []shapeTest{
 		{"- number: 42", "", "f"},
 		{"- number: 42", " \r\n\t", "f"},
@@ -104,6 +105,7 @@ func TestNumber(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
+	t.Parallel()
 	b := "- choice: B"
 	checkShapes(t, []shapeTest{
 		{b, "", "f"},
@@ -164,6 +166,7 @@ func TestChoice(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
+	t.Parallel()
 	set, order := "- list: [red, green, blue]", "- list: {items: [red, green, blue], order: true}"
 	checkShapes(t, []shapeTest{
 		{set, "", "f"},
@@ -209,6 +212,7 @@ func TestList(t *testing.T) {
 }
 
 func TestXML(t *testing.T) {
+	t.Parallel()
 	some := "- xml: {required: [order/id, order/items/item, order/@no]}"
 	checkShapes(t, []shapeTest{
 		{"- xml: wellFormed", "", "f"},
@@ -250,6 +254,7 @@ func TestXML(t *testing.T) {
 }
 
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	object := "- jsonSchema: {schema: {type: object, required: [a], properties: {a: {type: integer, minimum: 1}, d: {format: date}}, " +
 		"additionalProperties: false}}"
 	tree := "- jsonSchema: {schema: {$ref: '#/$defs/n', $defs: {n: {type: object, properties: {k: {$ref: '#/$defs/n'}}}}}}"
@@ -296,6 +301,7 @@ func TestSchema(t *testing.T) {
 }
 
 func TestRefusal(t *testing.T) {
+	t.Parallel()
 	is := "- refusal: true"
 	checkShapes(t, []shapeTest{
 		{is, "", "f"},
@@ -334,6 +340,7 @@ func TestRefusal(t *testing.T) {
 
 // Mistakes in arguments stand at their place.
 func TestShapeMistakes(t *testing.T) {
+	t.Parallel()
 	for entry, want := range map[string]string{
 		"- number: twelve":                                        "8:17: expected a number",
 		"- number: {tolerance: 1}":                                "8:17: the key `is` is missing",

@@ -9,6 +9,7 @@ import (
 )
 
 func TestKindsSayWhatTheyTake(t *testing.T) {
+	t.Parallel()
 	for _, k := range Builtin() {
 		if k.takes == nil {
 			t.Errorf("the JSON Schema does not know what %s takes: give the kind a shape", k.Name)

@@ -14,6 +14,7 @@ import (
 
 // The cosines are those that another program computed exactly.
 func TestCosine(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("testdata/vector_similarity.json")
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +47,7 @@ func TestCosine(t *testing.T) {
 }
 
 func TestSimilar(t *testing.T) {
+	t.Parallel()
 	known := map[string]eval.Vector{"east": {1, 0}, "north": {0, 1}, "north-east": {1, 1}, "west": {-1, 0}, "nowhere": {0, 0}, "up": {0, 0, 1}}
 	for entry, test := range map[string]struct {
 		answer string
@@ -87,6 +89,7 @@ func TestSimilar(t *testing.T) {
 
 // What streams tell: time to the first text, and chunks.
 func TestStreamScorers(t *testing.T) {
+	t.Parallel()
 	streamed := func(first float64, chunks int, text string) *scorers.Answer {
 		a := answer(text)
 		a.Timing.FirstTokenMs, a.Timing.Chunks = first, chunks

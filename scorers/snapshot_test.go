@@ -57,6 +57,7 @@ func snapshot(t *testing.T, list string, expected *string, a *scorers.Answer) ev
 }
 
 func TestSnapshot(t *testing.T) {
+	t.Parallel()
 	const plain = "- snapshot: true"
 	big := strings.Repeat("a line of text\n", 1<<16)
 	for _, c := range []struct{ list, expected, answer, want string }{
@@ -97,6 +98,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestSnapshotTells(t *testing.T) {
+	t.Parallel()
 	expected := "one\ntwo\nthree\n"
 	got := snapshot(t, "- snapshot: true", &expected, answer("one\n2\nthree"))
 	if want := "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"; got.Diff != want {
@@ -123,6 +125,7 @@ func TestSnapshotTells(t *testing.T) {
 
 // What is gathered is what the scorer looked at; without an answer there is nothing.
 func TestSnapshotsAreGathered(t *testing.T) {
+	t.Parallel()
 	blocked := answer("half a sen")
 	blocked.Response.Candidates[0].FinishReason = "SAFETY"
 	two := &scorers.Answer{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "one"}, {Text: "Paris"}}}}
@@ -170,6 +173,7 @@ func TestSnapshotsAreGathered(t *testing.T) {
 
 // Nothing but snapshots is looked at when these are gathered, least of all by a program.
 func TestOnlySnapshots(t *testing.T) {
+	t.Parallel()
 	s, diags := kept("- snapshot: true\n- equals: x\n- not: {exec: [go, version]}", nil, suite.Options{Dir: "/"})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -184,6 +188,7 @@ func TestOnlySnapshots(t *testing.T) {
 }
 
 func TestSnapshotMistakes(t *testing.T) {
+	t.Parallel()
 	for list, want := range map[string]string{
 		"- snapshot:":                                  "`snapshot` needs an argument",
 		"- snapshot: false":                            "looks at nothing",
@@ -234,6 +239,7 @@ func long(parts ...int) string {
 
 // What is expected is a part of the suite: it is in its hash, and read when it is loaded.
 func TestExpectedIsPartOfTheSuite(t *testing.T) {
+	t.Parallel()
 	files := fstest.MapFS{}
 	none, _ := kept("- snapshot: true", files, suite.Options{})
 	files["expected/s/c/t.p.txt"] = &fstest.MapFile{Data: []byte("Paris\n")}

@@ -74,6 +74,7 @@ func told(s *suite.Suite) string {
 }
 
 func TestData(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		files map[string]string
@@ -300,6 +301,7 @@ func table(n int) string {
 
 // A sample is the same for the same seed, grows with its size, and hardly changes when rows come and go.
 func TestSample(t *testing.T) {
+	t.Parallel()
 	sample := func(n, seed int, data string) []string {
 		s, said := fromFiles(map[string]string{
 			"s.yaml": fmt.Sprintf("cases:\n  - {dataset: a.csv, sample: %d, seed: %d, name: \"{{.x}}\", scorers: [{equals: e}]}\n", n, seed),
@@ -340,6 +342,7 @@ func TestSample(t *testing.T) {
 
 // The case of a row is the same one wherever the row stands.
 func TestRowsAreTheSameCases(t *testing.T) {
+	t.Parallel()
 	ids := func(data string) map[string]string {
 		s, _ := fromFiles(map[string]string{"s.yaml": "cases: [{dataset: a.csv, name: \"{{.x}}\", scorers: [{equals: e}]}]\n", "a.csv": data})
 		out := map[string]string{}
@@ -368,6 +371,7 @@ func (v *vanishing) Open(name string) (fs.File, error) {
 
 // What is too large to be kept is read again each time, and told when it cannot be.
 func TestLargeFiles(t *testing.T) {
+	t.Parallel()
 	row := strings.Repeat("x", 1<<20) + "\n"
 	fsys := &vanishing{MapFS: fstest.MapFS{
 		"s.yaml": {
@@ -407,6 +411,7 @@ func TestLargeFiles(t *testing.T) {
 
 // A name may be that of all rows: when the numbers of each were tried from the start, this would not end.
 func TestOneNameForAllRows(t *testing.T) {
+	t.Parallel()
 	const rows = 150_000
 	s, said := fromFiles(map[string]string{
 		"s.yaml": "cases: [{dataset: a.csv, name: n, scorers: [{equals: e}]}]\n",
@@ -426,6 +431,7 @@ func TestOneNameForAllRows(t *testing.T) {
 
 // Files that are rows are kept no more than others.
 func TestManyFilesAreNotKept(t *testing.T) {
+	t.Parallel()
 	fsys := fstest.MapFS{
 		"s.yaml": {
 			Data: []byte(

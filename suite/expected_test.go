@@ -12,6 +12,7 @@ import (
 )
 
 func TestExpectedFile(t *testing.T) {
+	t.Parallel()
 	hash := regexp.MustCompile(`-[0-9a-f]{12}(/|\.txt$)`)
 	for _, c := range []struct{ named, kase, target, prompt, want string }{
 		{"", "france", "pro", "direct", "expected/s/france/pro.direct.txt"},

@@ -42,6 +42,7 @@ func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
 // A resized image is sent at the size that the service looks at, the same each time, and is the same case as
 // its file.
 func TestResize(t *testing.T) {
+	t.Parallel()
 	s, diags := pictures(
 		t,
 		"      - {image: \"{{.file}}\", resize: true, mimeType: image/png}\n      - {image: x.heic, resize: true}\n      - text: what is this?\n",
@@ -72,6 +73,7 @@ func TestResize(t *testing.T) {
 }
 
 func TestImagesThatCannotBeResized(t *testing.T) {
+	t.Parallel()
 	_, diags := pictures(t, strings.Join([]string{
 		"      - {image: wide.png}", "      - {image: huge.heic, resize: true}", "      - {image: half.png, resize: true}",
 		"      - {image: half.png}", "      - {text: x, resize: true}", "      - {image: huge.heic}", "",

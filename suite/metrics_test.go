@@ -11,6 +11,7 @@ import (
 )
 
 func TestDerivedMetrics(t *testing.T) {
+	t.Parallel()
 	score := func(name string, value float64) eval.Score { return eval.Score{Name: name, Value: &value} }
 	p, r, untold := score("precision", 0.5), score("recall", 1), eval.Score{Name: "recall", Unscored: "no idea"}
 	const f1 = "2*precision*recall/(precision+recall)"
@@ -66,6 +67,7 @@ func derived(t *testing.T, text string) *suite.Metric {
 
 // Names that are templates are known only when a case is judged.
 func TestDerivedFromTemplates(t *testing.T) {
+	t.Parallel()
 	var diags diag.List
 	s := suite.Load(
 		fstest.MapFS{

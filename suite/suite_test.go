@@ -55,6 +55,7 @@ func fromText(text string, opts suite.Options) (*suite.Suite, *diag.List) {
 }
 
 func TestGoodSuites(t *testing.T) {
+	t.Parallel()
 	files, _ := filepath.Glob("testdata/ok/*.yaml")
 	examples, _ := filepath.Glob("../examples/suites/*.yaml")
 	for _, file := range append(files, examples...) {
@@ -75,6 +76,7 @@ func TestGoodSuites(t *testing.T) {
 }
 
 func TestBadSuites(t *testing.T) {
+	t.Parallel()
 	files, _ := filepath.Glob("testdata/err/*.yaml")
 	if len(files) == 0 {
 		t.Fatal("no files")
@@ -103,6 +105,7 @@ func TestBadSuites(t *testing.T) {
 }
 
 func TestProductExample(t *testing.T) {
+	t.Parallel()
 	s, _, _ := load(t, "testdata/ok/product.yaml")
 	var arms []string
 	for _, a := range s.Arms() {
@@ -132,6 +135,7 @@ func TestProductExample(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
+	t.Parallel()
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, parts: [{image: \"%s\"}, {text: x}]}]\ncases: " +
 		"[{name: c, scorers: [{contains: x}]}]\n"
 	for _, dir := range []string{"testdata/images", "testdata/unsupported"} {
@@ -162,6 +166,7 @@ func TestImages(t *testing.T) {
 }
 
 func TestPromptLimits(t *testing.T) {
+	t.Parallel()
 	var parts strings.Builder
 	for range 17 {
 		parts.WriteString("{image: a.png}, ")
@@ -196,6 +201,7 @@ func TestPromptLimits(t *testing.T) {
 
 // Identity is what a case's variables and the images they choose make it, and nothing else.
 func TestCaseID(t *testing.T) {
+	t.Parallel()
 	base := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.a}}\"}]\n"
 	id := func(cases string, opts suite.Options) string {
 		s, diags := fromText(base+"cases: ["+cases+"]\n", opts)
@@ -223,6 +229,7 @@ func TestCaseID(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
+	t.Parallel()
 	s, diags := fromText(`version: 1
 name: s
 tags: [all]
@@ -273,6 +280,7 @@ cases:
 
 // Mistakes that were once taken in silence.
 func TestMistakesAreTold(t *testing.T) {
+	t.Parallel()
 	head := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {vars: {q: x, e: " +
 		"\"\"}, scorers: [{contains: x}]}\n"
 	for cases, want := range map[string]string{
@@ -302,6 +310,7 @@ func TestMistakesAreTold(t *testing.T) {
 
 // Where a place stands inside a scalar, whatever its style.
 func TestPlacesInsideScalars(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"text: \"a {{.x}}\"":                        "5:16",
 		"text: 'it''s {{.x}}'":                      "5:20",
@@ -328,6 +337,7 @@ func TestPlacesInsideScalars(t *testing.T) {
 }
 
 func TestServiceVariables(t *testing.T) {
+	t.Parallel()
 	text := "version: 1\nname: s\nservice: {baseUrl: \"%s\"}\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases: " +
 		"[{name: c, scorers: [{contains: x}]}]\n"
 	getenv := func(name string) string {
@@ -351,6 +361,7 @@ func TestServiceVariables(t *testing.T) {
 
 // What a hostile file costs is bounded; that 10,000 honest cases load is as important.
 func TestHostileFiles(t *testing.T) {
+	t.Parallel()
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for i, c := range "bcdefgh" {
 		prev := string("abcdefgh"[i])
@@ -397,6 +408,7 @@ func TestHostileFiles(t *testing.T) {
 }
 
 func TestEncodedSizeIsWhatIsSent(t *testing.T) {
+	t.Parallel()
 	contents := []eval.Content{{Role: "user", Parts: []eval.Part{
 		{Text: "<é \"quoted\"\n\u2028 \U0001F600"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte("12345")}},
 	}}}

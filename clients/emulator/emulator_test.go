@@ -63,6 +63,7 @@ func text(s string) string {
 
 // The rules of the specification, enforced with errors as JSON.
 func TestRules(t *testing.T) {
+	t.Parallel()
 	server := serve(t, "rules: []", nil)
 	image := `{"inline_data":{"mime_type":"image/png","data":"aGk="}}`
 	for name, test := range map[string]struct {
@@ -115,6 +116,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	server := serve(t, "rules: []", func(o *Options) { o.Key = "right"; o.HeaderPrefix = "x-brand" })
 	for name, test := range map[string]struct {
 		header, key, query string
@@ -143,6 +145,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestModels(t *testing.T) {
+	t.Parallel()
 	server := serve(t, "rules: []", func(o *Options) { o.Alias = map[string]string{"brand-pro": "svc-pro"} })
 	get := func(path string) string {
 		resp, err := http.Get(server.URL + path + "?key=k")
@@ -185,6 +188,7 @@ func TestModels(t *testing.T) {
 
 // The same text is blocked under the default and passes under a higher threshold.
 func TestSafety(t *testing.T) {
+	t.Parallel()
 	server := serve(t, `
 rules:
   - {match: {text: medium}, reply: here, safetyRatings: [{category: HARM_CATEGORY_HARASSMENT, probability: MEDIUM}]}
@@ -241,6 +245,7 @@ rules:
 // Draws depend on the seed and on what is asked, not on the order of arrival; temperature 0 takes
 // the heaviest reply, and more spreads.
 func TestReplies(t *testing.T) {
+	t.Parallel()
 	script := "rules: [{replies: [{text: often, weight: 9}, {text: seldom, weight: 1}]}]"
 	share := func(seed uint64, temperature float64) (float64, string) {
 		server := serve(t, script, func(o *Options) { o.Seed = seed })
@@ -274,6 +279,7 @@ func TestReplies(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	server := serve(t, `
 rules:
   - {match: {text: seq}, reply: fine, faults: [{status: 429, retryAfter: 2s, first: 1}, {status: 503, first: 2}]}
@@ -324,6 +330,7 @@ rules:
 }
 
 func TestScriptMistakes(t *testing.T) {
+	t.Parallel()
 	var diags diag.List
 	LoadScript("s.yaml", []byte(`
 rules:

@@ -44,6 +44,7 @@ func texts(t *testing.T, body string) (out []string, chunks []wireResponse) {
 
 // Both forms carry the same chunks, which join to the whole answer.
 func TestStreams(t *testing.T) {
+	t.Parallel()
 	server := serve(
 		t,
 		"usage: true\nrules: [{match: {text: even}, reply: abcdé, stream: {chunks: 3}}, {match: {text: blocked}, blockReason: SAFETY}]",
@@ -82,6 +83,7 @@ func TestStreams(t *testing.T) {
 
 // Streams go wrong where the script says.
 func TestStreamFaults(t *testing.T) {
+	t.Parallel()
 	for fault, want := range map[string]*regexp.Regexp{
 		"{cut: true}":                       regexp.MustCompile(`(?s)^\[\{.*\}\n,\r\n\{.*\}\n,\r\n\{"candidates":\[.*[^\]\n]$`),
 		"{cut: true, after: 0}":             regexp.MustCompile(`^\[\{"candidates":\[\{"content".*[^\]]$`),
@@ -101,6 +103,7 @@ func TestStreamFaults(t *testing.T) {
 }
 
 func TestEndlessStreamEnds(t *testing.T) {
+	t.Parallel()
 	server := serve(t, "rules: [{reply: x, faults: [{endless: true}]}]", nil)
 	req, err := http.NewRequest(http.MethodPost, server.URL+proStream+"?alt=sse", strings.NewReader(`{"contents":[{"parts":[{"text":"x"}]}]}`))
 	if err != nil {
@@ -124,6 +127,7 @@ func TestEndlessStreamEnds(t *testing.T) {
 
 // Similar texts are near, the order is that of the requests, and limits are kept.
 func TestEmbeddings(t *testing.T) {
+	t.Parallel()
 	server := serve(t, "rules: []", nil)
 	one := func(body string) []float64 {
 		status, out, _ := post(t, server, "/v1/models/embedding-001:embedContent", body)
@@ -213,6 +217,7 @@ func get(t *testing.T, address string, header http.Header) (int, string) {
 }
 
 func TestModelPaging(t *testing.T) {
+	t.Parallel()
 	server := serve(t, "rules: []", func(o *Options) { o.Alias = map[string]string{"other": "svc-pro"} })
 	var names []string
 	token := ""
@@ -244,6 +249,7 @@ func TestModelPaging(t *testing.T) {
 
 // Tokens are checked: that they are good, and for which project they are used.
 func TestBearerTokens(t *testing.T) {
+	t.Parallel()
 	now := func(o *Options) { o.Consent, o.Project = ConsentAuto, "right" }
 	server := serve(t, "rules: []", now)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -367,6 +373,7 @@ func TestBearerTokens(t *testing.T) {
 }
 
 func TestTokensExpire(t *testing.T) {
+	t.Parallel()
 	a := newAuthServer(ConsentAuto, time.Hour, "")
 	g := &grant{}
 	a.access["old"] = &access{g, time.Now().Add(-time.Second)}
@@ -378,6 +385,7 @@ func TestTokensExpire(t *testing.T) {
 
 // Clients of this protocol spell things in ways that the specification does not show.
 func TestLiberties(t *testing.T) {
+	t.Parallel()
 	server := serve(
 		t,
 		"rules: [{match: {text: rated}, reply: shown, safetyRatings: [{category: HARM_CATEGORY_HARASSMENT, probability: MEDIUM}]}]",

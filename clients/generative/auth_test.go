@@ -42,6 +42,7 @@ func (l *login) Renew(_ context.Context, refused string) (bool, error) {
 // With a login, requests carry the token and the project and no key. A token that is refused is
 // replaced, and the error says so.
 func TestBearer(t *testing.T) {
+	t.Parallel()
 	tokens := &login{}
 	var got http.Header
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
@@ -110,6 +111,7 @@ func TestKeyAndProxies(t *testing.T) {
 
 // A service whose API is not enabled says where to enable it, however it says so.
 func TestAPINotEnabled(t *testing.T) {
+	t.Parallel()
 	recorded, err := os.ReadFile("testdata/unary-failure-generativelanguage-api-not-enabled.json")
 	if err != nil {
 		t.Fatal(err)

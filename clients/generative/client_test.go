@@ -54,6 +54,7 @@ func ask(t *testing.T, c *Client) (*eval.Response, *eval.Error) {
 
 // What is sent is what the specification shows.
 func TestRequestOnTheWire(t *testing.T) {
+	t.Parallel()
 	var got *http.Request
 	var body []byte
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
@@ -100,6 +101,7 @@ func TestRequestOnTheWire(t *testing.T) {
 }
 
 func TestModelNamesAreOnePathSegment(t *testing.T) {
+	t.Parallel()
 	var path string
 	c := newClient(t, func(_ http.ResponseWriter, r *http.Request) { path = r.URL.EscapedPath() }, nil)
 	_, _ = c.Generate(context.Background(), &eval.Call{Request: eval.Request{Model: "../../x?y#z"}})
@@ -110,6 +112,7 @@ func TestModelNamesAreOnePathSegment(t *testing.T) {
 
 // An answer that belongs to another protocol is no answer, and holds nobody up.
 func TestSwitchingProtocols(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -126,6 +129,7 @@ func TestSwitchingProtocols(t *testing.T) {
 
 // What is odd and harmless is taken.
 func TestHarmlessOddities(t *testing.T) {
+	t.Parallel()
 	good := `{"candidates":[{"content":{"parts":[{"text":"fine"}]},"finishReason":"STOP"}]`
 	for _, body := range []string{"\xEF\xBB\xBF" + good + "}", good + `,"error":null}`, good + `,"promptFeedback":null,"usageMetadata":null}`} {
 		resp, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }, nil))
@@ -138,6 +142,7 @@ func TestHarmlessOddities(t *testing.T) {
 // Every way in which an answer can be wrong is an error of a kind, with a cause, and never
 // a panic or a pass.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	text := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
@@ -229,6 +234,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestDeadlineCoversTheBody(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"candidates":`)
 		w.(http.Flusher).Flush()
@@ -244,6 +250,7 @@ func TestDeadlineCoversTheBody(t *testing.T) {
 }
 
 func TestWaits(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		header, body string
 		least        time.Duration
@@ -273,6 +280,7 @@ func TestWaits(t *testing.T) {
 
 // A redirect is an error: Go would send the key's header and the prompt along.
 func TestRedirects(t *testing.T) {
+	t.Parallel()
 	reached := false
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	defer other.Close()
@@ -304,6 +312,7 @@ func noKey(t *testing.T, text string) {
 
 // The key shows nowhere, whatever fails and wherever the service echoes it.
 func TestKeyNeverShows(t *testing.T) {
+	t.Parallel()
 	echo := func(status int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
@@ -339,6 +348,7 @@ func TestKeyNeverShows(t *testing.T) {
 
 // Recorded replies of a real service of this protocol.
 func TestRecordedReplies(t *testing.T) {
+	t.Parallel()
 	files, _ := filepath.Glob("testdata/unary-*.json")
 	if len(files) == 0 {
 		t.Fatal("no recordings")
@@ -390,6 +400,7 @@ func TestRecordedReplies(t *testing.T) {
 }
 
 func TestSnakeAndCamel(t *testing.T) {
+	t.Parallel()
 	camel := `{"candidates":[{"content":{"parts":[{"text":"a \"safety_ratings\": x"}]},"finishReason":"STOP","safetyRatings":[{"category":"C","probability":"LOW"}],"index":1},{"content":{"parts":[{"text":"first"}]},"index":0}],` +
 		`"promptFeedback":{"blockReason":"X"},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v","surprise":{"x":[1]}}`
 	snake := strings.NewReplacer(`"finishReason":`, `"finish_reason" : `, `"safetyRatings":`, `"safety_ratings":`, `"promptFeedback":`, `"prompt_feedback":`, `"blockReason":`, `"block_reason":`,
@@ -415,6 +426,7 @@ func TestSnakeAndCamel(t *testing.T) {
 
 // The short way through an answer finds what the careful one does.
 func TestPlainAnswers(t *testing.T) {
+	t.Parallel()
 	for _, plain := range []string{
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"promptFeedback":{"safetyRatings":[]},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v"}`,
 		`{"candidates":[{"finishReason":"SAFETY"}]}`,
@@ -440,6 +452,7 @@ func TestPlainAnswers(t *testing.T) {
 }
 
 func TestCountTokens(t *testing.T) {
+	t.Parallel()
 	for body, want := range map[string]int{`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1, `{"totalTokens":-1}`: -1, `{"totalTokens":9223372036854775807}`: -1, `{"totalTokens":"7"}`: 7, `{"totalTokens":"x"}`: -1, `{"totalTokens":7,"error":{"message":"no"}}`: -1, ``: -1} {
 		var path, sent string
 		c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
@@ -466,6 +479,7 @@ func TestCountTokens(t *testing.T) {
 
 // A list that never ends is given up.
 func TestEndlessModelPages(t *testing.T) {
+	t.Parallel()
 	n := 0
 	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
 		n++
@@ -477,6 +491,7 @@ func TestEndlessModelPages(t *testing.T) {
 }
 
 func TestModelPages(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("pageToken") {
 		case "":

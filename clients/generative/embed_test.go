@@ -16,6 +16,7 @@ import (
 
 // One text goes by embedContent, several by batchEmbedContents, as the specification shows.
 func TestEmbedOnTheWire(t *testing.T) {
+	t.Parallel()
 	var path, body string
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)
@@ -46,6 +47,7 @@ func TestEmbedOnTheWire(t *testing.T) {
 
 // What is no vector for each text is an error.
 func TestEmbedFaults(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ body, text string }{
 		"too few":       {`{"embeddings":[{"values":[1]}]}`, "1 embeddings came for 2 texts"},
 		"too many":      {`{"embeddings":[{"values":[1]},{"values":[1]},{"values":[1]}]}`, "3 embeddings came for 2 texts"},

@@ -9,6 +9,7 @@ import (
 
 // The clock of the service is read off the Date of its answers, good or bad; what is no date tells nothing.
 func TestSkew(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, date string
 		status     int

@@ -62,6 +62,7 @@ const stop = `,"finishReason":"STOP"`
 
 // All forms in which servers send a stream mean the same.
 func TestStreamForms(t *testing.T) {
+	t.Parallel()
 	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
 	bytewise := strings.Split("["+a+","+b+","+c+"]", "")
 	for name, test := range map[string]struct {
@@ -103,6 +104,7 @@ func TestStreamForms(t *testing.T) {
 
 // A stream that ends before its end, or is none, is an error and never a shorter answer.
 func TestStreamFaults(t *testing.T) {
+	t.Parallel()
 	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
 	for name, test := range map[string]struct {
 		pieces []string
@@ -174,6 +176,7 @@ func TestStreamFaults(t *testing.T) {
 
 // Reasons, ratings, usage and feedback may come in any chunk, and candidates in any order.
 func TestStreamAssembly(t *testing.T) {
+	t.Parallel()
 	got, e, timing := askStream(
 		t, "application/json",
 		`[{"promptFeedback":{"safetyRatings":[{"category":"A","probability":"LOW"}]},"usageMetadata":{"promptTokenCount":5}}`,
@@ -210,6 +213,7 @@ func TestStreamAssembly(t *testing.T) {
 
 // The recorded streams of a service of this family read as they should.
 func TestRecordedStreams(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]struct{ begins, ends, reason string }{
 		"failure-prompt-blocked-safety":                            {"", "", "blocked SAFETY"},
 		"failure-recitation-no-content":                            {"text1", "text8", "RECITATION"},
@@ -289,6 +293,7 @@ func TestStreamInFlatMemory(t *testing.T) {
 
 // An endless stream ends by its deadline, and at once when it is canceled.
 func TestEndlessStream(t *testing.T) {
+	t.Parallel()
 	begun := make(chan struct{}, 2)
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "[")
@@ -321,6 +326,7 @@ func TestEndlessStream(t *testing.T) {
 
 // A server that keeps the connection open after the last bracket does not hold up the answer.
 func TestStreamThatDoesNotClose(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "["+chunk("all", stop)+"]")
 		w.(http.Flusher).Flush()
@@ -334,6 +340,7 @@ func TestStreamThatDoesNotClose(t *testing.T) {
 
 // A key that the service spreads over chunks does not get through.
 func TestStreamWithoutTheKey(t *testing.T) {
+	t.Parallel()
 	half := len(canary) / 2
 	got, e, _ := askStream(t, "", "["+chunk("key: "+canary[:half], "")+","+chunk(canary[half:], stop)+"]")
 	if e != nil || strings.Contains(got.Text(), canary) || !strings.Contains(got.Text(), "[key]") {
@@ -370,6 +377,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // An index that is left out is 0, since zeros are left out, unless none is given; and a block stays a block.
 func TestStreamCandidates(t *testing.T) {
+	t.Parallel()
 	got, e, _ := askStream(t, "", `[{"candidates":[{"index":1,"content":{"parts":[{"text":"Lon"}]}},{"content":{"parts":[{"text":"Pa"}]}}]},`+
 		`{"candidates":[{"content":{"parts":[{"text":"ris"}]},"finishReason":"SAFETY"},{"index":1,"content":{"parts":[{"text":"don"}]},"finishReason":"STOP"}]},{"candidates":[{"index":0,"finishReason":"STOP"}]}]`)
 	if e != nil || len(got.Candidates) != 2 || got.Candidates[0].Text != "Paris" || got.Candidates[1].Text != "London" ||
@@ -380,6 +388,7 @@ func TestStreamCandidates(t *testing.T) {
 
 // The beginning of a body that is shown in an error does not end in the middle of a key.
 func TestNoHalfKeyInAnExcerpt(t *testing.T) {
+	t.Parallel()
 	for at := range 12 { // of 300 characters that are shown
 		_, e, _ := askStream(t, "", strings.Repeat("x", 300-at*3)+canary+strings.Repeat("y", 5000))
 		if e == nil || strings.Contains(e.Message, canary[:4]) {

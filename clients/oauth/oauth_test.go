@@ -110,6 +110,7 @@ func callback(t *testing.T, address string) *url.URL {
 }
 
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	var address, last string
 	token, notices, err := try(t, c, func(a string) { address, last = a, browse(t, a) }, nil)
@@ -137,6 +138,7 @@ func TestLogin(t *testing.T) {
 
 // Only the one answer that belongs to the login counts, whatever else comes.
 func TestStrayCallbacks(t *testing.T) {
+	t.Parallel()
 	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	get := func(method, address string, change func(*http.Request)) int {
 		req, err := http.NewRequest(method, address, nil)
@@ -203,6 +205,7 @@ func TestStrayCallbacks(t *testing.T) {
 
 // Each way for a login to fail has words of its own.
 func TestLoginFailures(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		consent string
 		visit   func(t *testing.T, address string)
@@ -244,6 +247,7 @@ func TestLoginFailures(t *testing.T) {
 
 // Without a browser the address to which one was sent can be pasted.
 func TestPastedAddress(t *testing.T) {
+	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	in, keyboard := io.Pipe()
 	token, notices, err := try(t, c, func(address string) {
@@ -261,6 +265,7 @@ func TestPastedAddress(t *testing.T) {
 
 // A person presses the buttons of the consent page.
 func TestConsentPage(t *testing.T) {
+	t.Parallel()
 	c, _ := authServer(t, emulator.Options{})
 	press := func(decision string) func(string) {
 		return func(address string) {
@@ -315,6 +320,7 @@ func expire(t *testing.T, s *Store) string {
 // However many workers and processes notice that a token has expired, it is refreshed once; and
 // again, since refresh tokens are for one use.
 func TestOneRefresh(t *testing.T) {
+	t.Parallel()
 	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
 	for round := range 3 {
@@ -350,6 +356,7 @@ func TestOneRefresh(t *testing.T) {
 // A token that the service refuses is replaced, once, although it has not expired; but not one that is
 // new.
 func TestRenew(t *testing.T) {
+	t.Parallel()
 	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
 	login, err := s.Load()
@@ -404,6 +411,7 @@ func slowRefresh(t *testing.T) (s *Store, asked, answer chan struct{}) {
 
 // A call that gives up does not throw away the answer that holds the only good refresh token.
 func TestRefreshOutlivesItsCallers(t *testing.T) {
+	t.Parallel()
 	s, asked, answer := slowRefresh(t)
 	tokens := NewTokens(s, func(string) {})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -432,6 +440,7 @@ func TestRefreshOutlivesItsCallers(t *testing.T) {
 
 // Logging out, or in as somebody else, while a refresh is under way is what counts in the end.
 func TestLastWordWins(t *testing.T) {
+	t.Parallel()
 	for name, act := range map[string]func(s *Store) error{
 		"logout": func(s *Store) error {
 			_, err := s.Forget(t.Context())
@@ -464,6 +473,7 @@ func TestLastWordWins(t *testing.T) {
 
 // A token that no header can hold, or of another kind, is none.
 func TestOddTokens(t *testing.T) {
+	t.Parallel()
 	for body, want := range map[string]string{
 		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`:                       "characters",
 		`{"access_token":"a","token_type":"mac"}`:                                  "another type",
@@ -489,6 +499,7 @@ func TestOddTokens(t *testing.T) {
 
 // A registered redirect address is used to the letter, but for its port.
 func TestRegisteredRedirect(t *testing.T) {
+	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	for _, bad := range []string{"https://localhost/cb", "http://evil.example/cb", "nonsense", "http://localhost/cb?x=1"} {
 		if err := c.Redirect(bad); err == nil {
@@ -512,6 +523,7 @@ func TestRegisteredRedirect(t *testing.T) {
 // What a server sends to the callback is shown without secrets and control characters, and a login that cannot be
 // kept is no login.
 func TestCallbackIsCleaned(t *testing.T) {
+	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	var page string
 	_, _, err := try(t, c, func(a string) {
@@ -537,6 +549,7 @@ func TestCallbackIsCleaned(t *testing.T) {
 
 // A refresh that is refused asks for a new login; trouble of the server does not.
 func TestRefusedRefresh(t *testing.T) {
+	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
 	login, err := s.Load()
@@ -572,6 +585,7 @@ func TestRefusedRefresh(t *testing.T) {
 
 // A server that wants the secret as basic authentication gets it, and is asked so from then on.
 func TestSecretInHeader(t *testing.T) {
+	t.Parallel()
 	var ways []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -602,6 +616,7 @@ func TestSecretInHeader(t *testing.T) {
 
 // The file is its owner's alone, whatever the umask, and is refused when it is not.
 func TestStore(t *testing.T) {
+	t.Parallel()
 	s := &Store{filepath.Join(t.TempDir(), "deep", "evalrun", "token.json")}
 	if _, err := s.Load(); !errors.Is(err, ErrNoLogin) {
 		t.Error(err)
@@ -646,6 +661,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestClientSecrets(t *testing.T) {
+	t.Parallel()
 	good := `"client_id":"c","auth_uri":"https://a.example/auth","token_uri":"https://a.example/token"`
 	for text, want := range map[string]string{
 		`{"installed":{` + good + `}}`:                                    "",
@@ -678,6 +694,7 @@ func TestClientSecrets(t *testing.T) {
 
 // Nothing that was sent to an authorization server comes back in an error, whatever it answers.
 func TestSecretsStayOut(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(400)

@@ -195,6 +195,7 @@ func (d *drawn) independent(t *testing.T) {
 // ones 5 % at most, give or take three standard errors. Each run of the unchanged prompt is the next one's baseline, since a baseline
 // that is kept would make all verdicts share its luck.
 func TestCalibratedGate(t *testing.T) {
+	t.Parallel()
 	runs := 5
 	if os.Getenv("EVALRUN_CALIBRATE") != "" {
 		runs = 300
@@ -257,6 +258,7 @@ func stopped(t *testing.T, evalrun, suite string, workers, seed int, extra map[i
 // TestCalibratedStops asks with 1, 8 and 64 workers: with one seed a run must stop at the same unit with the same verdict, however the
 // answers come in, since otherwise slow answers would have a say. One worker must ask hardly more than was used.
 func TestCalibratedStops(t *testing.T) {
+	t.Parallel()
 	evalrun := program(t)
 	seeds, suites := 1, []string{"sabotaged-early"}
 	if os.Getenv("EVALRUN_CALIBRATE") != "" {

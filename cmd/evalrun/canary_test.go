@@ -57,6 +57,7 @@ var canaryCommands = []string{
 // Scenario S1: no secret is in any output or file, whatever the service, the authorization server or the proxy does with it, at the most
 // verbose.
 func TestCanaries(t *testing.T) {
+	t.Parallel()
 	evalrun := program(t)
 	service := canaryService{}
 	server := httptest.NewUnstartedServer(service)
@@ -217,6 +218,7 @@ func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 // An address with a password or a key in it is refused, and not repeated, wherever it comes from; nor is the value of a variable that a
 // suite names.
 func TestCanaryInAddress(t *testing.T) {
+	t.Parallel()
 	evalrun := program(t)
 	secret := url.QueryEscape(canaries["key"])
 	for _, address := range []string{
@@ -256,6 +258,7 @@ func TestCanaryInAddress(t *testing.T) {
 
 // The traces of a program that is made to crash while it holds all secrets do not show them.
 func TestCanaryInCrash(t *testing.T) {
+	t.Parallel()
 	evalrun := program(t)
 	asked, done := make(chan struct{}, 1), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

@@ -121,6 +121,7 @@ func measured(s string) string { return times.ReplaceAllString(s, " ~ ") }
 
 // TestServicePage wants every test that docs/service.md names to be there.
 func TestServicePage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/service.md")
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +177,7 @@ const partialDoc = "An answer that was blocked after some text (finish reason SA
 
 // TestScorersPage keeps docs/scorers.md what the table of kinds says.
 func TestScorersPage(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
 	b.WriteString(

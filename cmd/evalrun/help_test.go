@@ -16,6 +16,7 @@ var named = regexp.MustCompile("evalrun help ([a-z][a-z/-]*)(?:#([a-z0-9_-]+))?"
 
 // Every page and section that a message of the program, or a page, names is there.
 func TestNamedPagesExist(t *testing.T) {
+	t.Parallel()
 	root := (&app{}).root()
 	n := 0
 	look := func(file, text string) {
@@ -54,6 +55,7 @@ func TestNamedPagesExist(t *testing.T) {
 
 // The pages that a check-up names are there, too. They stand in its code without the command before them.
 func TestDoctorPagesExist(t *testing.T) {
+	t.Parallel()
 	code, err := os.ReadFile("../../internal/doctor/doctor.go")
 	if err != nil {
 		t.Fatal(err)

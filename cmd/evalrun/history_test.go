@@ -14,6 +14,7 @@ import (
 
 // Whatever names are in it, the history fits its terminal, and commands it nothing.
 func TestHistoryFits(t *testing.T) {
+	t.Parallel()
 	const hostile = "::error::\x1b[2J 日本語 \u202e long, and longer than any terminal is wide, and longer still, until it has to be cut " +
 		"somewhere"
 	for _, name := range []string{"short", hostile} {
@@ -59,6 +60,7 @@ func TestHistoryFits(t *testing.T) {
 }
 
 func TestSparkline(t *testing.T) {
+	t.Parallel()
 	for want, values := range map[string][]float64{
 		"▁▂▃▄▅▆▇█": {0, 1, 2, 3, 4, 5, 6, 7},
 		"▅▅▅":      {0.5, 0.5, 0.5},

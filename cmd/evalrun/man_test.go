@@ -10,6 +10,7 @@ import (
 )
 
 func TestRoff(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"":                      "",
 		".TH evil":              `\&.TH evil`,
@@ -29,6 +30,7 @@ func TestRoff(t *testing.T) {
 
 // Each command stands in the overview, and its manual page holds all its flags.
 func TestEachCommandIsShown(t *testing.T) {
+	t.Parallel()
 	var known []string
 	for _, g := range overview {
 		known = append(known, strings.Fields(g.commands)...)
@@ -55,6 +57,7 @@ func TestEachCommandIsShown(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	info := func(module string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: module}, Settings: settings}
 	}

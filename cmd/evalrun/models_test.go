@@ -15,6 +15,7 @@ const hi = `{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"
 
 // A service needs no metadata of models: where the list is missing as well, a notice says so, and the run goes on.
 func TestServiceWithoutModels(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int64
 	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "models/my-model:generateContent") {
@@ -34,6 +35,7 @@ func TestServiceWithoutModels(t *testing.T) {
 
 // A model that is missing is reported in the service's words, with the version of the interface that has it.
 func TestMissingModel(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/v1/models":
@@ -58,6 +60,7 @@ func TestMissingModel(t *testing.T) {
 
 // Commands that list models take an error, an empty object and null for what they are.
 func TestModelsThatAreNone(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{`{"error":{"code":503,"message":"closed on Sundays","status":"UNAVAILABLE"}}`, `{}`, `null`, `[]`} {
 		b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }), nil)
 		b.exits(4, "models", "--attempts", "1")
@@ -67,6 +70,7 @@ func TestModelsThatAreNone(t *testing.T) {
 
 // The emulator takes any name for a model: it has none behind those that it knows either.
 func TestEmulatorTakesAnyModel(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase, "script.yaml": "rules: [{reply: hi}]\n"})
 	b.exits(0, "run", "suite.yaml", "--emulator=script.yaml")
 }

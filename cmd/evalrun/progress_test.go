@@ -17,6 +17,7 @@ import (
 // Where there is no terminal, or CI says so, there is a line every ten seconds, whether results come
 // or not.
 func TestProgressLines(t *testing.T) {
+	t.Parallel()
 	for _, env := range []string{"", "true"} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
@@ -41,6 +42,7 @@ func TestProgressLines(t *testing.T) {
 
 // The bar stays in one line at every width, drops what there is no room for, and comes and goes without a trace.
 func TestProgressBar(t *testing.T) {
+	t.Parallel()
 	for _, width := range []int{12, 60, 80, 120, 200} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
@@ -99,6 +101,7 @@ func TestProgressBar(t *testing.T) {
 
 // A terminal that can do nothing gets lines.
 func TestDumbTerminal(t *testing.T) {
+	t.Parallel()
 	for name, value := range map[string]string{"TERM": "dumb", "CI": "1"} {
 		a := &app{err: io.Discard, errWidth: 80, getenv: func(asked string) string { return map[string]string{name: value}[asked] }}
 		if p := a.progress(runOptions{}); p.columns != nil {
@@ -108,6 +111,7 @@ func TestDumbTerminal(t *testing.T) {
 }
 
 func TestQuietProgress(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	a := &app{err: &out, errWidth: 80, getenv: func(string) string { return "" }}
 	p := a.progress(runOptions{quiet: true})

@@ -148,6 +148,7 @@ func recordedSuite(t *testing.T, all []recording, repeats int) (dir string) {
 // Every recorded reply goes through a whole run: the journal, the reports, resume after a kill, record and replay. No answer is lost
 // and none is paid for twice.
 func TestRecordedRepliesThroughARun(t *testing.T) {
+	t.Parallel()
 	all := slices.DeleteFunc(
 		recordings(t), func(r recording) bool { return strings.Contains(r.model, "api-key") || r.status == 403 },
 	) // they end a run

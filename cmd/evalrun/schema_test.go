@@ -66,6 +66,7 @@ func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
 
 // TestSchemas keeps the schemas of docs/schemas what the tables of keys say.
 func TestSchemas(t *testing.T) {
+	t.Parallel()
 	for _, what := range schemas {
 		validator(t, what)
 		file := "../../docs/schemas/" + what + ".schema.json"
@@ -86,6 +87,7 @@ func TestSchemas(t *testing.T) {
 
 // TestSchemasAllow holds every suite, part, price list and script that there is against its schema.
 func TestSchemasAllow(t *testing.T) {
+	t.Parallel()
 	for what, patterns := range map[string][]string{
 		"suite":  {"../../examples/suites/*.yaml", "../../suite/testdata/ok/*.yaml", "init.yaml", "testdata/every.yaml"},
 		"part":   {"../../examples/suites/shared/*.yaml"},
@@ -138,6 +140,7 @@ func TestSchemasAllow(t *testing.T) {
 // TestSchemaRefuses holds suites with mistakes against the schema: it sees those of these files, and none of the others, for what they get
 // wrong only the loader can know.
 func TestSchemaRefuses(t *testing.T) {
+	t.Parallel()
 	s := validator(t, "suite")
 	files, err := filepath.Glob("../../suite/testdata/err/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -172,6 +175,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 // TestHints wants the first line of every example to name its schema, by a path relative to the file.
 func TestHints(t *testing.T) {
+	t.Parallel()
 	err := filepath.WalkDir("../../examples/suites", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
@@ -323,6 +327,7 @@ func (a *agreement) try(path string, doc []byte) {
 // TestSchemaAndLoaderAgree changes a suite with every key, and the example of every kind, at one place at a time. What the schema
 // refuses the loader must refuse; what the loader alone refuses must be something that a schema cannot know.
 func TestSchemaAndLoaderAgree(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/every.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -50,6 +50,7 @@ func program(t *testing.T) string {
 // Scenarios R1 and R2: a run that is killed again and again, while it is being resumed too, ends with every trial judged once, nothing
 // that was journaled asked again, and the report of a run that nobody disturbed.
 func TestKilledAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	evalrun := program(t)
 	dir := t.TempDir()
 	write := func(name, text string) {

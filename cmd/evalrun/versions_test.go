@@ -13,6 +13,7 @@ import (
 // TestVersionsStayReadable goes through what version 0.1 left on a disk: runs that ended, ran out of budget, were killed or are shards, an
 // exported baseline, recorded answers and the history.
 func TestVersionsStayReadable(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, nil, nil)
 	if err := os.CopyFS(b.dir, os.DirFS("testdata/versions/0.1")); err != nil {
 		t.Fatal(err)

@@ -125,6 +125,7 @@ func reaches(from, to string) bool {
 }
 
 func TestArrows(t *testing.T) {
+	t.Parallel()
 	for _, p := range packages(t) {
 		name := roomOf(p.ImportPath)
 		if _, known := direct[name]; !known {

@@ -12,6 +12,7 @@ import (
 // TestKeysStandInTables wants whoever reads a YAML file to take the keys of a mapping from a shape.Block, of which the JSON Schema is made
 // too: a key that is written at the call would be missing there.
 func TestKeysStandInTables(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{"suite", "scorers", "clients/emulator"} {
 		files, err := filepath.Glob("../../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {

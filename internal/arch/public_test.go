@@ -63,6 +63,7 @@ func eachPackage(t *testing.T, check func(*types.Package)) {
 
 // TestSignaturesArePublic wants what programs of others can call to take and give nothing that they cannot name.
 func TestSignaturesArePublic(t *testing.T) {
+	t.Parallel()
 	eachPublic(t, func(p *types.Package) {
 		w := walk{seen: map[types.Type]bool{}}
 		for _, name := range p.Scope().Names() {
@@ -146,6 +147,7 @@ var mostNames = map[string]int{"eval": 184}
 
 // TestExportedNames wants packages that can be looked over.
 func TestExportedNames(t *testing.T) {
+	t.Parallel()
 	eachPackage(t, func(p *types.Package) {
 		most := cmp.Or(mostNames[roomOf(p.Path())], 60)
 		n := 0

@@ -10,6 +10,7 @@ import (
 )
 
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report")
 	if err := os.WriteFile(filepath.Join(dir, Prefix+"left"), []byte("of a killed process"), 0o600); err != nil {

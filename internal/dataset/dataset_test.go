@@ -28,6 +28,7 @@ func read(format dataset.Format, text string) string {
 }
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		format dataset.Format
@@ -75,6 +76,7 @@ func TestRead(t *testing.T) {
 
 // A row with too few cells needs other advice than one with too many.
 func TestRaggedHints(t *testing.T) {
+	t.Parallel()
 	for row, want := range map[string]string{"1": "write a cell for every column", "1,2,3": "quote a cell that contains ','"} {
 		for _, err := range dataset.Read(strings.NewReader("a,b\n"+row), dataset.CSV, 0) {
 			var e *dataset.Error
@@ -102,6 +104,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestOpenQuotesEnd(t *testing.T) {
+	t.Parallel()
 	for format, head := range map[dataset.Format]string{
 		dataset.CSV: "a\n1\n\"", dataset.TSV: "a\n1\n", dataset.JSONLines: "{\"a\":1}\n{\"a\":\"", dataset.JSON: "[{\"a\":1},\n{\"a\":\"",
 	} {
@@ -166,6 +169,7 @@ func TestShortRowsAreNotRemembered(t *testing.T) {
 
 // Were each level of this row read again with the one around it, it would not end.
 func TestNestedRows(t *testing.T) {
+	t.Parallel()
 	nested := func(n int, in string) string {
 		return "{\"a\":" + strings.Repeat("[", n) + in + strings.Repeat("]", n) + "}\n"
 	}
@@ -179,6 +183,7 @@ func TestNestedRows(t *testing.T) {
 }
 
 func TestBrokenFiles(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("the disk is gone")
 	for format, head := range map[dataset.Format]string{dataset.CSV: "a\n1\n2", dataset.JSONLines: "{\"a\":1}\n", dataset.JSON: "[{\"a\":1},"} {
 		var last error

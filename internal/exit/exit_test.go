@@ -8,6 +8,7 @@ import (
 )
 
 func TestOf(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		err  error
 		want int
@@ -28,6 +29,7 @@ func TestOf(t *testing.T) {
 }
 
 func TestWorst(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		codes []int
 		want  int
@@ -45,6 +47,7 @@ func TestWorst(t *testing.T) {
 }
 
 func TestOfSignal(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]int{"interrupt": CodeInterrupted, "terminated": CodeTerminated, "hangup": CodeTerminated} {
 		if got := OfSignal(name); got != want {
 			t.Errorf("OfSignal(%s) = %d, want %d", name, got, want)

@@ -36,6 +36,7 @@ func sample() env {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]any{
 		`true`:                                            true,
 		`answer contains "Paris"`:                         true,
@@ -86,6 +87,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text    string
 		want    Want
@@ -131,6 +133,7 @@ func TestMistakes(t *testing.T) {
 
 // What would take very long, or very much memory, ends with an error instead.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	big := sample()
 	big.Answer = strings.Repeat("a", 1<<20)
 	for range 2000 {
@@ -175,6 +178,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestFailsWhenRun(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		`vars.country`:                   "it gives a text, not true, false or a number",
 		`vars.missing`:                   "it gives nothing, not true, false or a number",
@@ -199,6 +203,7 @@ func TestFailsWhenRun(t *testing.T) {
 
 // A map of samples makes its names known: for columns, and for what is inside `vars` only when it runs.
 func TestColumns(t *testing.T) {
+	t.Parallel()
 	known := map[string]any{"country": "", "population": "", "vars": map[string]any{}}
 	p, err := Compile(`int(population) > 5 and country != vars["first name"]`, known, Truth)
 	if err != nil {
@@ -220,6 +225,7 @@ func TestColumns(t *testing.T) {
 }
 
 func TestReads(t *testing.T) {
+	t.Parallel()
 	p, err := Compile(
 		`let x = usage.outputTokens; x > 1 and vars.country == vars["the list"] and len(candidates) > 0 and vars?.maybe == nil and (vars.other ?? "") == "" and any(candidates, .text in vars)`,
 		env{}, Grade,
@@ -254,6 +260,7 @@ func TestReads(t *testing.T) {
 }
 
 func TestGraded(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		result any
 		want   float64
@@ -266,6 +273,7 @@ func TestGraded(t *testing.T) {
 }
 
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	p, err := Compile(`sum(1..usage.outputTokens) == 6 and answer matches "P"`, env{}, Truth)
 	if err != nil {
 		t.Fatal(err)
@@ -285,6 +293,7 @@ func TestConcurrent(t *testing.T) {
 
 // Open samples let other names through, which then are there or not.
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	p, err := Compile(`known + other`, Open{"known": 0.0}, Number)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 // Scenario R24: one call a key however many ask; errors, blocks and damaged files are not used.
 func TestCache(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	answers := map[string]func() (*eval.Response, error){
 		"good": func() (*eval.Response, error) {

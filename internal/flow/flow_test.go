@@ -56,6 +56,7 @@ func failing(kind eval.ErrorKind, status int) func(int, *eval.Call) (*eval.Respo
 }
 
 func TestRetryOnlyWhatPasses(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		kind      eval.ErrorKind
 		status    int
@@ -94,6 +95,7 @@ func TestRetryOnlyWhatPasses(t *testing.T) {
 }
 
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{generate: failing(eval.KindStatus, 503)}
 		call := &eval.Call{}
@@ -111,6 +113,7 @@ func TestBackoff(t *testing.T) {
 }
 
 func TestRetryAfterIsTheLeast(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
 			if n < 3 {
@@ -130,6 +133,7 @@ func TestRetryAfterIsTheLeast(t *testing.T) {
 }
 
 func TestStopEndsWaiting(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
 		f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
@@ -175,6 +179,7 @@ func run(t *testing.T, l *Ledger, f *fake, trials, workers int, call eval.Call) 
 
 // No window of a minute holds more calls than declared, and the rate is used up.
 func TestRequestsPerMinute(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{Rates: Rates{RequestsPerMinute: 60}})
@@ -202,6 +207,7 @@ func checkWindow(t *testing.T, times []time.Time, limit int, weight func(int) in
 
 // Tokens are reserved before a call and settled after it: what was reserved too much is used.
 func TestTokensPerMinute(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
 			time.Sleep(100 * time.Millisecond)
@@ -221,6 +227,7 @@ func TestTokensPerMinute(t *testing.T) {
 }
 
 func TestOneCallLargerThanTheRate(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 10}})
 		if errs := run(t, l, &fake{}, 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
@@ -230,6 +237,7 @@ func TestOneCallLargerThanTheRate(t *testing.T) {
 }
 
 func TestBudgets(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{BudgetCalls: 7})
@@ -254,6 +262,7 @@ func TestBudgets(t *testing.T) {
 
 // What an answer cost is counted when it matters, and guessed otherwise.
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	answer := func(int, *eval.Call) (*eval.Response, error) {
 		return &eval.Response{Candidates: []eval.Candidate{{Text: "12345"}}}, nil
 	}
@@ -277,6 +286,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := Deadline(hanging{}, 3*time.Second)
 		started := time.Now()
@@ -300,6 +310,7 @@ func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, erro
 
 // Counting what an answer cost must not wait behind those who wait for that very answer to be settled.
 func TestCountingPassesWaiting(t *testing.T) {
+	t.Parallel()
 	for _, cfg := range []LedgerConfig{{BudgetTokens: 500, CountOutput: true}, {Rates: Rates{TokensPerMinute: 200}, CountOutput: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
@@ -323,6 +334,7 @@ func TestCountingPassesWaiting(t *testing.T) {
 
 // After a failed attempt a stop or a spent budget is not what the trial failed of.
 func TestTheLastRealErrorStays(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLedger(LedgerConfig{BudgetCalls: 1})
 		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}), RetryPolicy{Attempts: 5})
@@ -335,6 +347,7 @@ func TestTheLastRealErrorStays(t *testing.T) {
 
 // A spent budget is spent even when nothing is known of what a call may cost.
 func TestBudgetWithoutReservation(t *testing.T) {
+	t.Parallel()
 	f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
 		return &eval.Response{Usage: &eval.Usage{TotalTokens: 400}}, nil
 	}}
@@ -347,6 +360,7 @@ func TestBudgetWithoutReservation(t *testing.T) {
 
 // Embeddings are calls and cost tokens like any others.
 func TestEmbeddingsAreLimited(t *testing.T) {
+	t.Parallel()
 	f := &fake{}
 	l := NewLedger(LedgerConfig{BudgetTokens: 10, BudgetCalls: 5})
 	s := Retry(l.Limit(Deadline(f, time.Second)), RetryPolicy{Attempts: 3})
@@ -367,6 +381,7 @@ func TestEmbeddingsAreLimited(t *testing.T) {
 // A call whose answer is not written down yet keeps its slot, so that no more calls are lost by a kill than may be under way. Counting what
 // the service did not report takes no further slot.
 func TestSlotsUntilWritten(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		ledger := NewLedger(LedgerConfig{Concurrency: 1, Rates: Rates{TokensPerMinute: 1_000_000}, CountOutput: true})

@@ -51,6 +51,7 @@ func askAll(t *testing.T, s Service, trials, workers int) (errs []error) {
 // Scenario R9: for twenty seconds the service has too much to do and says so. All trials are answered in the end, nobody
 // comes back before the time that was asked for, and few calls are wasted.
 func TestThrottlingStorm(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const trials, workers = 500, 16
 		started := time.Now()
@@ -90,6 +91,7 @@ func TestThrottlingStorm(t *testing.T) {
 // Scenario R10: a third of the answers is 503. Every trial ends, with an answer or after five attempts, and retries stay
 // within their quota.
 func TestFlakyService(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
 			if n%10 < 3 {
@@ -112,6 +114,7 @@ func TestFlakyService(t *testing.T) {
 
 // Scenario R11: nothing answers any more. The run is given up within three openings of the circuit, after few calls.
 func TestTotalOutage(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const workers = 16
 		f := &fake{generate: failing(eval.KindTransport, 0)}
@@ -135,6 +138,7 @@ func TestTotalOutage(t *testing.T) {
 
 // A service that comes back is asked again.
 func TestOutageThatPasses(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
 		f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
@@ -159,6 +163,7 @@ func TestOutageThatPasses(t *testing.T) {
 
 // Too many calls at once are fewer the next time, and more again when all goes well.
 func TestAdaptiveConcurrency(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		running, most, refusals := 0, 0, 0
@@ -195,6 +200,7 @@ func TestAdaptiveConcurrency(t *testing.T) {
 
 // A model that waits for its own limit holds up no other.
 func TestLimitsByModel(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{Models: map[string]Rates{"slow": {RequestsPerMinute: 60}, "small": {TokensPerMinute: 100}}})
@@ -222,6 +228,7 @@ func TestLimitsByModel(t *testing.T) {
 
 // The quota of retries is spent by failures and filled by answers.
 func TestRetryQuota(t *testing.T) {
+	t.Parallel()
 	q := NewRetryQuota()
 	n := 0
 	for q.take(&eval.Error{Status: 503}) {
@@ -243,6 +250,7 @@ func TestRetryQuota(t *testing.T) {
 
 // A stop ends every kind of waiting.
 func TestStopEndsTheChain(t *testing.T) {
+	t.Parallel()
 	for name, err := range map[string]*eval.Error{
 		"breaker": {Kind: eval.KindTransport}, "pause": {Kind: eval.KindQuota, Status: 429, RetryAfter: 100 * time.Second},
 	} {

@@ -15,6 +15,7 @@ func (p *lastSpent) Done(_ *eval.Result, spent eval.Spent) { p.spent = spent }
 
 // The progress of a resumed run tells of what came since then, costs as trials; budgets stay those of the run.
 func TestResumedProgress(t *testing.T) {
+	t.Parallel()
 	var shown lastSpent
 	p := &resumedProgress{&shown, eval.Spent{Calls: 3, Tokens: 100, Money: 0.5}}
 	p.Done(&eval.Result{}, eval.Spent{Calls: 5, Tokens: 114, BudgetTokens: 200, Money: 0.75, Currency: "USD"})

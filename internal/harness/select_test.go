@@ -30,6 +30,7 @@ func units() []choice {
 }
 
 func TestSample(t *testing.T) {
+	t.Parallel()
 	before := map[string][]string{}
 	for n := 1; n <= 60; n++ {
 		got := sample(units(), n, 7)
@@ -57,6 +58,7 @@ func TestSample(t *testing.T) {
 
 // Cases that ask the same are as many as they are.
 func TestSampleOfEqualCases(t *testing.T) {
+	t.Parallel()
 	var equal []choice
 	for i := range 9 {
 		equal = append(equal, choice{place: i, repeats: 1, suite: "s", caseID: "same", ordinal: i + 1})

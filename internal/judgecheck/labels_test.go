@@ -51,6 +51,7 @@ func FuzzLabels(f *testing.F) {
 
 // The numbers of a check, worked out by hand: 60 cases, of which people failed 23.
 func TestJudgeCheckNumbers(t *testing.T) {
+	t.Parallel()
 	var pairs []labelled
 	add := func(n int, people, said string) {
 		for range n {

@@ -68,6 +68,7 @@ func noise(w, h int, alpha bool) *image.NRGBA {
 }
 
 func TestFit(t *testing.T) {
+	t.Parallel()
 	transparent := quadrants(4000, 100)
 	transparent.SetNRGBA(5, 5, color.NRGBA{})
 	for name, test := range map[string]struct {
@@ -122,6 +123,7 @@ func withOrientation(data []byte, o byte, order binary.ByteOrder) []byte {
 
 // Every orientation ends with the picture upright: the red corner where it belongs.
 func TestOrientation(t *testing.T) {
+	t.Parallel()
 	// Where the red quadrant of the stored picture is to be seen: left or right, top or bottom.
 	want := map[byte][2]bool{
 		1: {true, true},
@@ -183,6 +185,7 @@ func claimed(w, h uint32) []byte {
 }
 
 func TestWhatIsNotResized(t *testing.T) {
+	t.Parallel()
 	read := func(name string) []byte {
 		data, err := os.ReadFile("testdata/" + name)
 		if err != nil {
@@ -219,6 +222,7 @@ func TestWhatIsNotResized(t *testing.T) {
 
 // All kinds of files that are decoded, small enough or not.
 func TestKinds(t *testing.T) {
+	t.Parallel()
 	for name, kind := range map[string]string{
 		"gopher-doc.with-alpha.lossless.webp": "image/webp", "blue-purple-pink.lossy.webp": "image/webp",
 		"cmyk.jpeg": "image/jpeg", "16bit.png": "image/png",

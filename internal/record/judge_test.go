@@ -10,6 +10,7 @@ import (
 
 // What judges replied is recorded beside the answer and found under ids of its own.
 func TestJudgementsAreRecorded(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := Open(dir)
 	if err != nil {

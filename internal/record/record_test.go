@@ -39,6 +39,7 @@ func tree(t *testing.T, dir string) map[string]string {
 
 // The files do not depend on the order in which answers came, and give back what was put.
 func TestFilesAreSorted(t *testing.T) {
+	t.Parallel()
 	dirs := []string{t.TempDir(), t.TempDir()}
 	all := []*eval.Result{
 		result("a/b ü", "x/p", 1, "one <b>"),
@@ -90,6 +91,7 @@ func TestFilesAreSorted(t *testing.T) {
 
 // Errors are not answers.
 func TestErrorsAreNotRecorded(t *testing.T) {
+	t.Parallel()
 	s, err := Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +108,7 @@ func TestErrorsAreNotRecorded(t *testing.T) {
 }
 
 func TestBrokenFiles(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "[", `{"version":9}`, `{"answers":5}`} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "x.json"), []byte(text), 0o600); err != nil {
@@ -122,6 +125,7 @@ func TestBrokenFiles(t *testing.T) {
 
 // Each turn of a live chat is answered by itself, for what was said before it.
 func TestTurns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := Open(dir)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestNothingButFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(

@@ -9,6 +9,7 @@ import (
 )
 
 func TestSecretInEveryForm(t *testing.T) {
+	t.Parallel()
 	for _, key := range []string{"CANARYaB3xY9q7Wzlongkey", `k/e+y=w&i"t<h odd%`} {
 		s := New(key)
 		var escaped, percent strings.Builder

@@ -10,6 +10,7 @@ import (
 )
 
 func TestShapes(t *testing.T) {
+	t.Parallel()
 	block := Block{
 		Need: []string{"a"},
 		One:  []string{"b", "c"},

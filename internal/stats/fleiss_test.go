@@ -6,6 +6,7 @@ import (
 )
 
 func TestFleissKappa(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		rows [][]int
 		want float64

@@ -10,6 +10,7 @@ import (
 
 // TestGaffkeBySimulation checks the integral against the definition it evaluates.
 func TestGaffkeBySimulation(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, d := range [][]float64{
 		{0.3},
@@ -51,6 +52,7 @@ func TestGaffkeBySimulation(t *testing.T) {
 
 // TestGaffkeMonotone: a lower unit never raises the bound, and order does not matter.
 func TestGaffkeMonotone(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 40 {
 		d := make([]float64, 3+random.IntN(40))

@@ -32,6 +32,7 @@ func logE(n, gained, regressed int, margin float64) float64 {
 
 // TestMonotone is T3: a case that turns for the worse never helps the candidate.
 func TestMonotone(t *testing.T) {
+	t.Parallel()
 	type ingredients struct{ ni, beyond, worse, better, log float64 }
 	of := func(n, g, r int, margin float64) ingredients {
 		_, ni := TangoNonInferiority(n, g, r, margin)
@@ -58,6 +59,7 @@ func TestMonotone(t *testing.T) {
 
 // TestSymmetry is T4: exchanging the sides mirrors intervals and exchanges tails.
 func TestSymmetry(t *testing.T) {
+	t.Parallel()
 	mirrored := func(a, b Interval) {
 		t.Helper()
 		near(t, "mirrored bound", a.Lo, -b.Hi)
@@ -102,6 +104,7 @@ func mirrorGaffke(d []float64) float64 {
 // TestTangoIndependently is T5: the constrained estimate by bisection of the likelihood's
 // slope in place of the quadratic, and the statistic from it.
 func TestTangoIndependently(t *testing.T) {
+	t.Parallel()
 	z := critical(0.9)
 	tables(30, func(n, g, r int) {
 		if n == 0 {
@@ -150,6 +153,7 @@ func tangoByLikelihood(n, g, r int, d float64) float64 {
 
 // TestSignFlipDraws: more than 20 units are drawn, close to the exact law and reproducibly.
 func TestSignFlipDraws(t *testing.T) {
+	t.Parallel()
 	ones := make([]float64, 30)
 	for i := range ones {
 		if ones[i] = -1; i < 10 {
@@ -172,6 +176,7 @@ func TestSignFlipDraws(t *testing.T) {
 
 // TestQuantiles: they invert their distribution functions, in the tails too.
 func TestQuantiles(t *testing.T) {
+	t.Parallel()
 	for _, p := range []float64{1e-200, 1e-15, 1e-9, 1e-4, 0.01, 0.3, 0.4999, 0.5, 0.6, 0.95, 1 - 1e-9} {
 		near(t, fmt.Sprint("normal ", p), NormalCDF(NormalQuantile(p))/p, 1)
 		for _, df := range []float64{0.5, 1, 2.5, 9, 300, 1e5, 1e9} {
@@ -187,6 +192,7 @@ func TestQuantiles(t *testing.T) {
 // TestDegenerate is T7: nothing that a run can produce, and no nonsense, gives NaN or an
 // infinity, and no missing evidence is evidence.
 func TestDegenerate(t *testing.T) {
+	t.Parallel()
 	nan, inf := math.NaN(), math.Inf(1)
 	samples := [][]float64{
 		nil,
@@ -267,6 +273,7 @@ func TestDegenerate(t *testing.T) {
 
 // TestNoEvidence: the values that stand for "unknown".
 func TestNoEvidence(t *testing.T) {
+	t.Parallel()
 	if got := NewMcNemar(0, 0); !reflect.DeepEqual(got, McNemar{1, 1, 1, 0.5, 0.5, 1}) {
 		t.Error(got)
 	}

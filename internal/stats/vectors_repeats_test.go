@@ -29,6 +29,7 @@ func checkPassAtK(t *testing.T, v passVector) {
 }
 
 func TestPassAtK(t *testing.T) {
+	t.Parallel()
 	var file struct{ Cases json.RawMessage }
 	readVectors(t, "pass_at_k.json", &file)
 	each(checkPassAtK)(t, file.Cases)
@@ -43,6 +44,7 @@ func TestPassAtK(t *testing.T) {
 }
 
 func TestAgreement(t *testing.T) {
+	t.Parallel()
 	var file struct {
 		Cases []struct {
 			Rater1, Rater2 []int

@@ -59,6 +59,7 @@ func readVectors(t *testing.T, name string, into any) {
 }
 
 func TestVectors(t *testing.T) {
+	t.Parallel()
 	var all map[string]json.RawMessage
 	readVectors(t, "statistics.json", &all)
 	delete(all, "meta")

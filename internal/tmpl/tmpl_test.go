@@ -8,6 +8,7 @@ import (
 )
 
 func TestRender(t *testing.T) {
+	t.Parallel()
 	vars := eval.Dict{"a": "A", "m": eval.Dict{"k": "v"}, "l": eval.List{"x", "y"}, "evil": "{{.a}}"}
 	for text, want := range map[string]string{
 		"plain":                                  "plain",
@@ -36,6 +37,7 @@ func TestRender(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	huge := eval.List{}
 	for range 2000 {
 		huge = append(huge, strings.Repeat("x", 100))
@@ -79,6 +81,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestFields(t *testing.T) {
+	t.Parallel()
 	tm, err := Parse("{{.a}} {{with .b}}{{.c}}{{$.d.e}}{{end}} {{json .f.g}}")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestLines(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string][][]span{
 		"":                      {nil},
 		"a\r\nb\r\n":            {{{text: "a"}}, {{text: "b"}}},
