@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -110,7 +111,7 @@ func (o *Options) emit(e Event) {
 // Job is suites with the settings by which they run.
 type Job struct {
 	options Options
-	outputs []harness.Output
+	outputs []output.Output
 	job     *harness.Job
 	part    bool // of what the suites have
 }
@@ -118,7 +119,7 @@ type Job struct {
 // Load reads and checks suites, and settles where they are sent and within which limits: options win over the environment, the environment
 // over the suites. It sends nothing. The error lists every problem with file, line, column and a hint.
 func Load(_ context.Context, o Options) (*Job, error) {
-	outputs, err := harness.Outputs(rundir.At(o.Dir), o.Reports)
+	outputs, err := output.Parse(rundir.At(o.Dir), o.Reports)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -90,7 +91,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 // options win. A run that is complete sends nothing and has the Result of its gate.
 func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	flags := o.flags()
-	outputs, err := harness.Outputs(flags.Dir, o.Reports)
+	outputs, err := output.Parse(flags.Dir, o.Reports)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 	if stdout == nil {
 		stdout = io.Discard
 	}
-	written, err := harness.WriteReports(doc, j.outputs, stdout, o.Layout)
+	written, err := output.Write(doc, j.outputs, stdout, o.Layout)
 	if !o.NoHistory {
 		if problem := in.Remember(doc); problem != nil { // nothing depends on it
 			o.emit(Event{Kind: EventProblem, Err: problem})

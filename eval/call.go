@@ -77,6 +77,9 @@ const (
 	KindBudget       ErrorKind = "budget"       // not sent: the budget is spent; becomes a skip
 )
 
+// Judging reports whether an answer came and could not be judged.
+func (k ErrorKind) Judging() bool { return k == KindUnscored || k == KindScorer }
+
 // Error is why something could not be done, in one type for the client, the
 // decorators and the run file.
 type Error struct {

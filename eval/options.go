@@ -2,6 +2,9 @@ package eval
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -98,6 +101,26 @@ type RuleOptions struct {
 	OnInconclusive string   `json:"onInconclusive,omitempty"`
 	Metrics        []string `json:"metrics,omitempty"` // NAME or NAME=MARGIN
 	StopEarly      bool     `json:"stopEarly,omitempty"`
+}
+
+// Interleaved is the suite file of Interleave, and the version of it, as git names it, whose arms run next to the suite's own.
+func (o *GateOptions) Interleaved() (file, ref string, err error) {
+	if o.Interleave == "" {
+		return "", "", nil
+	}
+	at := strings.LastIndexByte(o.Interleave, '@')
+	if at <= 0 || !plainRef.MatchString(o.Interleave[at+1:]) {
+		return "", "", fmt.Errorf("--interleave takes SUITE@REF, such as suite.yaml@main, and not %s", o.Interleave)
+	}
+	return o.Interleave[:at], o.Interleave[at+1:], nil
+}
+
+// plainRef is a version that git cannot take for an option or a range.
+var plainRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`)
+
+// Narrows reports whether a filter is given.
+func (o *SelectionOptions) Narrows() bool {
+	return len(o.Cases)+len(o.Tags)+len(o.Arms)+o.Sample > 0 || o.FailedIn+o.ChangedSince+o.Shard != ""
 }
 
 // UnmarshalJSON reads the options of a run file. Whatever another program wrote there, the run itself stays readable.

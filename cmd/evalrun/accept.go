@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/accept"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
@@ -89,7 +90,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 			suite.ExpectedDir,
 		)
 	}
-	flags, files, err := harness.Accepting(run, o.suites, o.Flags)
+	flags, files, err := accept.Flags(run, o.suites, o.Flags)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err != nil {
 		return err
 	}
-	found, err := harness.Accept(job)
+	found, err := accept.New(job)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	return r.end(run, len(found.Proposals))
 }
 
-func nothingToAccept(found *harness.Acceptance) string {
+func nothingToAccept(found *accept.Acceptance) string {
 	if found.Compared == 0 {
 		return "nothing to accept: no answer is for a `snapshot:` scorer"
 	}
@@ -157,7 +158,7 @@ type review struct {
 }
 
 // look shows a proposal and does what the user says.
-func (r *review) look(p *harness.Proposal) error {
+func (r *review) look(p *accept.Proposal) error {
 	if len(p.Offers) > 1 {
 		return r.settle(p)
 	}
@@ -190,7 +191,7 @@ func (r *review) look(p *harness.Proposal) error {
 const maxSources = 10
 
 // settle lets the user choose among answers that contradict each other.
-func (r *review) settle(p *harness.Proposal) error {
+func (r *review) settle(p *accept.Proposal) error {
 	fmt.Fprintf(r.out, "conflict: %d different answers for one file\n", len(p.Offers))
 	var choices []string
 	for i, offer := range p.Offers {
@@ -231,7 +232,7 @@ func (r *review) settle(p *harness.Proposal) error {
 }
 
 // source says who gave an answer.
-func source(s *harness.Source) string {
+func source(s *accept.Source) string {
 	out := diag.CleanLine(fmt.Sprintf("%s / %s on %s", s.Suite, s.Case, s.Arm))
 	if s.Different > 1 {
 		out += fmt.Sprintf(" (%d repeats gave %d different answers, of which the most frequent counts)", s.Answers, s.Different)
@@ -240,7 +241,7 @@ func source(s *harness.Source) string {
 }
 
 // show draws what would change.
-func (r *review) show(p *harness.Proposal, o *harness.Offer) {
+func (r *review) show(p *accept.Proposal, o *accept.Offer) {
 	was, state := &p.Was, "changed"
 	if p.New {
 		was, state = nil, "new"
@@ -250,7 +251,7 @@ func (r *review) show(p *harness.Proposal, o *harness.Offer) {
 }
 
 // write accepts an offer.
-func (r *review) write(p *harness.Proposal, o *harness.Offer) error {
+func (r *review) write(p *accept.Proposal, o *accept.Offer) error {
 	if err := p.Accept(o); err != nil {
 		return err
 	}

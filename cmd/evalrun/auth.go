@@ -101,7 +101,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	if err != nil {
 		return err
 	}
-	scopes, err := harness.LoginScopes(job.Settings.Service.AuthScopeBase, names)
+	scopes, err := loginScopes(job.Settings.Service.AuthScopeBase, names)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 		l.Keep = store.Keep
 		token, err := l.Run(ctx)
 		if err != nil {
-			return harness.ExitOfLogin(err)
+			return exitOfLogin(err)
 		}
 		a.tellLogin(token, scopes, store)
 		return nil
@@ -351,4 +351,35 @@ func (a *app) logout(ctx context.Context, revokeURL string) error {
 	}
 	fmt.Fprintln(a.out, "The server has revoked it.")
 	return nil
+}
+
+// loginScopes are the scopes that a login asks for, by their names or identifiers.
+func loginScopes(base string, names []string) ([]string, error) {
+	if len(names) == 0 {
+		names = []string{oauth.ScopeRetriever}
+	}
+	var out []string
+	for _, name := range names {
+		if base == "" && !oauth.IsScope(name) {
+			return nil, exit.BadInput(
+				"the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or "+
+					"service.authScopeBase",
+				name,
+			)
+		}
+		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {
+			out = append(out, scope)
+		}
+	}
+	return out, nil
+}
+
+// exitOfLogin is the exit code of a login that failed: the person or the server said no, or nobody
+// answered.
+func exitOfLogin(err error) error {
+	var coded *exit.Error
+	if err == nil || errors.As(err, &coded) {
+		return err
+	}
+	return exit.With(exit.CodeIncomplete, err)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/output"
 )
 
 func (a *app) baselineCommand() *cobra.Command {
@@ -35,9 +35,9 @@ func (a *app) baselineCommand() *cobra.Command {
 					return err
 				}
 				defer d.Close() //nolint:errcheck // it was only read
-				outputs, err := harness.Outputs(a.dir, withTable(nil))
+				outputs, err := output.Parse(a.dir, withTable(nil))
 				if err == nil {
-					_, err = harness.WriteReports(d, outputs, a.out, a.reportOptions())
+					_, err = output.Write(d, outputs, a.out, a.reportOptions())
 				}
 				return err
 			},
@@ -94,7 +94,7 @@ func (a *app) exportCommand() *cobra.Command {
 			if out == "" {
 				return exit.BadInput("say where to: -o FILE")
 			}
-			if err := harness.Export(a.dir, args[0], out); err != nil {
+			if err := output.Export(a.dir, args[0], out); err != nil {
 				return err
 			}
 			if out != "-" {

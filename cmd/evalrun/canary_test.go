@@ -134,7 +134,7 @@ func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 			"HOME=" + dir, "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"), "EVALRUN_API_KEY=" + canaries["key"],
 			"HTTP_PROXY=" + proxy, "HTTPS_PROXY=" + proxy, "EVALRUN_DEBUG=1", "GOTRACEBACK=all",
 		}
-		for _, leak := range leaks(output(t, cmd)) {
+		for _, leak := range leaks(outputOf(t, cmd)) {
 			t.Errorf("%s: evalrun %s\n\t%s", f.name, line, leak)
 		}
 	}
@@ -144,7 +144,7 @@ func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 }
 
 // output runs a command and gives all that it says. A login is answered as a browser does, and what the browser shows counts too.
-func output(t *testing.T, cmd *exec.Cmd) string {
+func outputOf(t *testing.T, cmd *exec.Cmd) string {
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	stdout, err := cmd.StdoutPipe()
@@ -249,7 +249,7 @@ func TestCanaryInAddress(t *testing.T) {
 			if !strings.Contains(line, "ADDRESS") && !strings.Contains(line, "env") {
 				cmd.Env = append(cmd.Env, "EVALRUN_BASE_URL="+address)
 			}
-			for _, leak := range leaks(output(t, cmd)) {
+			for _, leak := range leaks(outputOf(t, cmd)) {
 				t.Errorf("%s: evalrun %s\n\t%s", address, line, leak)
 			}
 		}

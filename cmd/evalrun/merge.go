@@ -6,6 +6,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/output"
 )
 
 func (a *app) mergeCommand() *cobra.Command {
@@ -21,7 +22,7 @@ func (a *app) mergeCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			outputs, err := harness.Outputs(a.dir, withTable(f.Reports))
+			outputs, err := output.Parse(a.dir, withTable(f.Reports))
 			if err != nil {
 				return err
 			}
@@ -44,13 +45,13 @@ func (a *app) mergeCommand() *cobra.Command {
 }
 
 // merged reports the run that the shards have become.
-func (a *app) merged(dir string, outputs []harness.Output) error {
+func (a *app) merged(dir string, outputs []output.Output) error {
 	doc, err := a.openRun(dir)
 	if err != nil {
 		return exit.Incomplete("%w", err)
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	written, err := harness.WriteReports(doc, outputs, a.out, a.reportOptions())
+	written, err := output.Write(doc, outputs, a.out, a.reportOptions())
 	a.explain(a.dir.Remember(doc)) // nothing depends on it
 	r := &evalrun.Result{Name: dir, Exit: doc.Gate.Exit, End: doc.End, Reports: written}
 	return a.ended(r, err, runOptions{})

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -17,7 +18,7 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report RUN", Short: "Report a run that has ended, was interrupted, or still goes on", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			outputs, err := harness.Outputs(a.dir, withTable(f.Reports))
+			outputs, err := output.Parse(a.dir, withTable(f.Reports))
 			if err != nil {
 				return err
 			}
@@ -28,7 +29,7 @@ func (a *app) reportCommand() *cobra.Command {
 			defer doc.Close() //nolint:errcheck // it was only read
 			options := a.reportOptions()
 			options.Verbose = verbose
-			_, err = harness.WriteReports(doc, outputs, a.out, options)
+			_, err = output.Write(doc, outputs, a.out, options)
 			return err
 		},
 	}
@@ -66,7 +67,7 @@ func (a *app) showCommand() *cobra.Command {
 				)
 			}
 			if err == nil && !found {
-				return exit.BadInput("the run has no case %q%s", args[1], harness.NearestCase(doc, args[1]))
+				return exit.BadInput("the run has no case %q%s", args[1], output.NearestCase(doc, args[1]))
 			}
 			return err
 		},

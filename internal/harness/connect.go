@@ -246,7 +246,7 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 		return nil, err
 	}
 	if s.answers != nil {
-		if err := s.answers.check(p); err != nil {
+		if err := s.answers.Check(p); err != nil {
 			return nil, err
 		}
 	}
@@ -302,7 +302,7 @@ func (s *Session) Refused(err error) error {
 func (j *Job) Plan() *runner.Plan {
 	var places *eval.Places
 	if j.Settings.selection != nil {
-		places = j.Settings.selection.places
+		places = j.Settings.selection.Places
 	}
 	return j.plan(&j.Flags, places, j.Settings.Service.APIVersion)
 }
@@ -321,8 +321,8 @@ func (j *Job) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Pla
 // Hint says which filter has left nothing, and names what it could have meant.
 func (j *Job) Hint() string {
 	f := &j.Flags
-	if chosen := j.Settings.selection; chosen != nil && chosen.nothing != "" && j.plan(f, nil, "").Size() > 0 {
-		return chosen.nothing
+	if chosen := j.Settings.selection; chosen != nil && chosen.Nothing != "" && j.plan(f, nil, "").Size() > 0 {
+		return chosen.Nothing
 	}
 	var cases, arms, tags []string
 	for _, s := range j.Suites {

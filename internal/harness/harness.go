@@ -6,7 +6,7 @@
 // and decides to stop.
 //
 // The usual order: Load, Settle, Connect, Session.Plan, Session.Run; for a run that goes on, Reopen and
-// Session.Resume in the places of Load and Run; for one that is there already, OpenRun and WriteReports.
+// Session.Resume in the places of Load and Run; for one that is there already, package output writes reports.
 package harness
 
 import (
@@ -53,6 +53,9 @@ func (f *Flags) absolute() {
 	}
 }
 
+// standard stands for standard input or standard output where a file is named.
+const standard = regular.Standard
+
 // maxInput bounds the files that a command names, such as scripts and price lists, in bytes.
 const maxInput = 64 << 20
 
@@ -82,6 +85,9 @@ type Job struct {
 	kinds  scorers.Table // nil: the built-in ones
 	getenv func(string) string
 }
+
+// Dir is the folder of the i-th suite, absolute.
+func (j *Job) Dir(i int) string { return j.dirs[i] }
 
 // NewJob is a job without suites.
 func NewJob(flags Flags, getenv func(string) string) *Job {
@@ -119,7 +125,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		return nil, exit.BadInput("%w", err)
 	}
 	names := map[string]string{}
-	interleave, ref, err := interleaved(flags.Interleave)
+	interleave, ref, err := flags.Interleaved()
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,6 @@ package harness
 
 import (
 	"io/fs"
-	"regexp"
-	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -11,21 +9,6 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
-
-// interleaved reads --interleave: a suite file and the version of it, as git names it, whose arms are asked beside the suite's own.
-func interleaved(text string) (file, ref string, err error) {
-	if text == "" {
-		return "", "", nil
-	}
-	at := strings.LastIndexByte(text, '@')
-	if at <= 0 || !plainRef.MatchString(text[at+1:]) {
-		return "", "", exit.BadInput("--interleave takes SUITE@REF, such as suite.yaml@main, and not %s", text)
-	}
-	return text[:at], text[at+1:], nil
-}
-
-// plainRef is a version that git cannot take for an option or a range.
-var plainRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`)
 
 // earlier loads an earlier version of a suite out of the repository in whose folder it stands.
 func earlier(dir, base, ref string, opts suite.Options) (*suite.Suite, error) {

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,34 +62,3 @@ func (s *Session) refusal(e *eval.Error) string {
 
 // unauthorized is the HTTP status of a login that is not good, or no more.
 const unauthorized = 401
-
-// LoginScopes are the scopes that a login asks for, by their names or identifiers.
-func LoginScopes(base string, names []string) ([]string, error) {
-	if len(names) == 0 {
-		names = []string{oauth.ScopeRetriever}
-	}
-	var out []string
-	for _, name := range names {
-		if base == "" && !oauth.IsScope(name) {
-			return nil, exit.BadInput(
-				"the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or "+
-					"service.authScopeBase",
-				name,
-			)
-		}
-		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {
-			out = append(out, scope)
-		}
-	}
-	return out, nil
-}
-
-// ExitOfLogin is the exit code of a login that failed: the person or the server said no, or nobody
-// answered.
-func ExitOfLogin(err error) error {
-	var coded *exit.Error
-	if err == nil || errors.As(err, &coded) {
-		return err
-	}
-	return exit.With(exit.CodeIncomplete, err)
-}

@@ -136,7 +136,7 @@ func complete(names []string, shards []*journal.Document) error {
 // mergedHead is the head of the run of which the shards are parts.
 func mergedHead(shards []*journal.Document) *eval.Run {
 	run := shards[0].Run
-	run.ID = runID(time.Now().UTC())
+	run.ID = rundir.NewID(time.Now().UTC())
 	run.Plan.Trials, run.Plan.Shard = run.Plan.Shard.Trials, nil
 	run.RescoredFrom = rescoredFrom(shards)
 	options := *run.Options() // resuming the merged run resumes all of it

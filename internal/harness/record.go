@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/answers"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/journal"
@@ -16,11 +17,11 @@ import (
 func (s *Session) openStore() error {
 	f := s.Flags
 	if f.Answers != "" {
-		answers, err := readAnswers(f.Answers)
+		given, err := answers.Read(f.Answers)
 		if err != nil {
 			return err
 		}
-		s.answers = answers
+		s.answers = given
 		s.store, err = record.Open("") // what has no answer is missed
 		return err
 	}

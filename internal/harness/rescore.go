@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -62,7 +63,7 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 			return f, nil, exit.BadInput("the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
 		}
 		files = append(files, file)
-		if was, ref, err := interleaved(begun.Interleave); err == nil && was == one.File {
+		if was, ref, err := begun.Interleaved(); err == nil && was == one.File {
 			f.Interleave = file + "@" + ref
 			if f.Rule.Margin == 0 && len(f.Rule.Metrics) == 0 {
 				f.Rule.Margin, f.Rule.Metrics = begun.Rule.Margin, begun.Rule.Metrics
@@ -98,10 +99,10 @@ func suiteFile(dir rundir.Dir, one eval.RunSuite) string {
 
 // source is where answers come from that need not be asked for.
 type source interface {
-	// check compares the answers with the plan before anything is written.
-	check(plan *runner.Plan) error
-	// recorded is what there is of a trial.
-	recorded(t *runner.Planned) runner.Recorded
+	// Check compares the answers with the plan before anything is written.
+	Check(plan *runner.Plan) error
+	// Recorded is what there is of a trial.
+	Recorded(t *runner.Planned) runner.Recorded
 }
 
 // origin is a run whose answers are judged again.
@@ -167,23 +168,23 @@ func (o *origin) head(run *eval.Run, flags Flags) {
 	}
 }
 
-// check tells of trials without an answer, and of answers without a trial.
-func (o *origin) check(plan *runner.Plan) error {
-	var there map[asked]bool // made when it is wanted: mostly every trial has an answer
+// Check tells of trials without an answer, and of answers without a trial.
+func (o *origin) Check(plan *runner.Plan) error {
+	var there map[selection.Asked]bool // made when it is wanted: mostly every trial has an answer
 	found, changed, added := 0, 0, 0
 	for t := range plan.Trials() {
-		if _, ok := findTrial(o.doc, &t.Trial); ok {
+		if _, ok := selection.FindTrial(o.doc, &t.Trial); ok {
 			found++
 			continue
 		}
 		if there == nil {
-			there = map[asked]bool{}
+			there = map[selection.Asked]bool{}
 			for i := range o.doc.Len() {
 				k := o.doc.Known(i)
-				there[asked{k.Suite, k.Case, k.Arm}] = true
+				there[selection.AskedOf(k.Suite, k.Case, k.Arm)] = true
 			}
 		}
-		if there[asked{t.Suite, t.Case, t.Arm}] {
+		if there[selection.AskedOf(t.Suite, t.Case, t.Arm)] {
 			changed++
 		} else {
 			added++
@@ -206,12 +207,12 @@ func (o *origin) check(plan *runner.Plan) error {
 	return nil
 }
 
-// recorded is the answer to judge again. Without one, the trial stays what it was, and one that was not there was never asked.
-func (o *origin) recorded(t *runner.Planned) runner.Recorded {
+// Recorded is the answer to judge again. Without one, the trial stays what it was, and one that was not there was never asked.
+func (o *origin) Recorded(t *runner.Planned) runner.Recorded {
 	never := func(why string) runner.Recorded {
 		return runner.Recorded{Kept: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
 	}
-	place, ok := findTrial(o.doc, &t.Trial)
+	place, ok := selection.FindTrial(o.doc, &t.Trial)
 	if !ok {
 		return never("never asked: " + o.doc.Run.ID + " has no answer to what the suite asks now")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -45,7 +46,7 @@ type recorded struct {
 
 // find is the recorded trial that a trial of the plan is, and not one of another case that asks the same.
 func (r *Resumption) find(t *runner.Planned) (k recorded, ok bool) {
-	place, ok := findTrial(r.doc, &t.Trial)
+	place, ok := selection.FindTrial(r.doc, &t.Trial)
 	if ok {
 		k = recorded{r.doc.Known(place), place}
 	}
@@ -188,7 +189,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 // loadEarlier reads the earlier version of a suite that was asked beside it, as it was when the run began.
 func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
 	one := &r.doc.Run.Suites[i]
-	file, ref, err := interleaved(r.Flags.Interleave)
+	file, ref, err := r.Flags.Interleaved()
 	if err != nil || file != one.File {
 		return err
 	}
@@ -369,9 +370,6 @@ func (r *Resumption) settled(k recorded) bool {
 	return false
 }
 
-// rejudged are the kinds of errors of answers that came and could not be judged.
-func rejudged(kind eval.ErrorKind) bool { return kind == eval.KindUnscored || kind == eval.KindScorer }
-
 // answer is what a recorded trial has of its answer: the whole of it, which only has to be judged again, or turns of a chat.
 func (r *Resumption) answer(k recorded) (out runner.Recorded) {
 	if k.Outcome != eval.Err {
@@ -380,7 +378,7 @@ func (r *Resumption) answer(k recorded) (out runner.Recorded) {
 	t, err := r.doc.Trial(k.place)
 	switch {
 	case err != nil || t.Error == nil: // what cannot be read is sent again
-	case rejudged(t.Error.Kind) && t.Response != nil:
+	case t.Error.Kind.Judging() && t.Response != nil:
 		out.Result = t
 	default:
 		out.Turns = t.Turns
@@ -445,7 +443,7 @@ func (s *Session) Resume(
 		case ok && r.settled(k):
 			return runner.Recorded{Settled: true}
 		case s.answers != nil:
-			known := s.answers.recorded(t)
+			known := s.answers.Recorded(t)
 			if p := r.doc.Pending(t.ID); p != nil && known.Result != nil {
 				known.Result.Judgements = append(p.Judgements, known.Result.Judgements...)
 			}

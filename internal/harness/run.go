@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -61,7 +61,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	if s.answers != nil {
-		c.recorded, c.anew = s.answers.recorded, s.Flags.AskJudges
+		c.recorded, c.anew = s.answers.Recorded, s.Flags.AskJudges
 	}
 	progress.Start(plan.Size())
 	return dir, c.carryOut(ctx, progress, signals)
@@ -135,10 +135,10 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	}
 	kept.absolute()
 	if chosen := s.Settings.selection; chosen != nil {
-		kept.FailedIn, kept.ChangedSince, kept.Selected = chosen.failedIn, chosen.changedSince, chosen.places
+		kept.FailedIn, kept.ChangedSince, kept.Selected = chosen.FailedIn, chosen.ChangedSince, chosen.Places
 	}
 	run := &eval.Run{
-		ID: runID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
+		ID: rundir.NewID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
 		Models: plan.Models, Flags: &kept.Options, RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()), Labels: map[string]string{},
 		Plan: eval.RunPlan{
 			Trials:  plan.Size(),
@@ -174,14 +174,6 @@ func randomSeed() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])                        // it never fails
 	return binary.LittleEndian.Uint64(b[:]) >> 11 // JSON numbers are good for 53 bits
-}
-
-// runID is a time, for people, and a random part, since two runs may begin in the same
-// second.
-func runID(now time.Time) string {
-	var b [3]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return now.Format("20060102-150405.000-") + hex.EncodeToString(b[:])
 }
 
 // snapshotDir is where the files of the i-th suite are copied to, inside the run directory.

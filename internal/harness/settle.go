@@ -12,7 +12,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -27,7 +29,7 @@ type Settings struct {
 	spent   eval.Spent     // before, by a run that is resumed
 	before  []eval.Booking // the last calls of a run that is resumed
 
-	selection *selection // by --failed-in, --changed-since and --sample; nil without them
+	selection *selection.Selection // by --failed-in, --changed-since and --sample; nil without them
 }
 
 // Key is the API key, "" without one. It is a secret.
@@ -128,7 +130,10 @@ func (j *Job) settle() (Settings, error) {
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	s.selection, err = j.selectTrials(s.Service.APIVersion)
+	s.selection, err = selection.New(&f.Options, f.Dir, f.onlyRecorded, func() *runner.Plan {
+		f.Shard = "" // a shard is a part of what is selected
+		return j.plan(&f, nil, s.Service.APIVersion)
+	})
 	return s, err
 }
 
@@ -224,4 +229,11 @@ func pick[T comparable](m *merger, name string, given T, of func(*suite.Suite) T
 		return zero
 	}
 	return values[0]
+}
+
+// Narrow leaves the given places of the plan and asks nothing else. It comes after Settle and before Plan. What is left of a suite says nothing
+// about the whole, so that it is not compared with a baseline.
+func (j *Job) Narrow(places *eval.Places) {
+	j.Flags.Selected, j.Settings.selection = places, &selection.Selection{Places: places}
+	j.Flags.Baseline, j.Flags.NoBaseline = "", true
 }

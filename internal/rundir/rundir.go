@@ -3,11 +3,14 @@
 package rundir
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -57,6 +60,14 @@ var Runs = filepath.Join(own, "runs")
 
 // Cache holds the answers that --cache keeps.
 func (d Dir) Cache() string { return d.Join(filepath.Join(own, "cache")) }
+
+// NewID is a time, for people, and a random part, since two runs may begin in the same
+// second.
+func NewID(now time.Time) string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return now.Format("20060102-150405.000-") + hex.EncodeToString(b[:])
+}
 
 // Make is the directory for a new run: the one that the user named, or one below .evalrun/runs.
 func (d Dir) Make(named, id string) (string, error) {

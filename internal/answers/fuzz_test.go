@@ -1,4 +1,4 @@
-package harness
+package answers
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/hostile"
-	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // FuzzAnswers holds that a file of answers is refused as bad input, with a line for each mistake, or that each of its
@@ -40,7 +39,7 @@ func FuzzAnswers(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a, err := readAnswers(path)
+		a, err := Read(path)
 		if err != nil {
 			var coded *exit.Error
 			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput || !strings.Contains(err.Error(), path+":") {
@@ -65,40 +64,6 @@ func FuzzAnswers(f *testing.F) {
 				len(a.by[l.Case]) == 0 {
 				t.Errorf("%+v", l)
 			}
-		}
-	})
-}
-
-// FuzzOutputs holds that values of -o are refused as bad input, or have a format each and standard output once.
-func FuzzOutputs(f *testing.F) {
-	for _, s := range append(hostile.Strings(), "json", "json=", "junit=x.xml", "out.xml", "a.b=c", "table") {
-		f.Add(s, "table")
-	}
-	f.Fuzz(func(t *testing.T, a, b string) {
-		for _, v := range []string{a, b} {
-			if _, path, _ := strings.Cut(v, "="); path != "" {
-				return // a path would be tried
-			}
-		}
-		out, err := Outputs(rundir.At(""), []string{a, b})
-		if err != nil {
-			var coded *exit.Error
-			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput {
-				t.Error(err)
-			}
-			return
-		}
-		stdout := 0
-		for _, o := range out {
-			if o.Path == "" {
-				stdout++
-			}
-			if o.Format == nil {
-				t.Errorf("%+v", out)
-			}
-		}
-		if stdout != 1 {
-			t.Errorf("%d reports go to standard output", stdout)
 		}
 	})
 }

@@ -1,4 +1,5 @@
-package harness
+// Package accept compares the answers of a run with the files of expected answers of its suites, and writes those that a person accepts.
+package accept
 
 import (
 	"crypto/rand"
@@ -14,6 +15,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/output"
+	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -54,17 +58,17 @@ type Source struct {
 	Different        int
 }
 
-// Accepting makes of flags those for which Accept works, and lists the suites of the run as Rescoring does. Cases and arms are those that
+// Flags makes of flags those for which New works, and lists the suites of the run as Rescoring does. Cases and arms are those that
 // the flags name.
-func Accepting(name string, files []string, f Flags) (Flags, []string, error) {
+func Flags(name string, files []string, f harness.Flags) (harness.Flags, []string, error) {
 	cases, arms := f.Cases, f.Arms
-	f, files, err := Rescoring(name, files, f)
+	f, files, err := harness.Rescoring(name, files, f)
 	f.Cases, f.Arms, f.Tags, f.Shard = cases, arms, nil, "" // beyond that, the run knows what was asked
 	return f, files, err
 }
 
-// Accept compares the answers of a run with the expected ones of its suites.
-func Accept(j *Job) (*Acceptance, error) {
+// New compares the answers of a run with the expected ones of its suites.
+func New(j *harness.Job) (*Acceptance, error) {
 	f := &j.Flags
 	doc, err := f.Dir.Open(f.Rescore)
 	if err != nil {
@@ -83,7 +87,7 @@ func Accept(j *Job) (*Acceptance, error) {
 	if len(f.Cases)+len(f.Arms) > 0 && !g.any(filter) {
 		return nil, exit.BadInput(
 			"the run has no case %s%s%s", strings.Join(f.Cases, " or "), onArms(f.Arms),
-			NearestCase(doc, strings.Join(f.Cases, " ")),
+			output.NearestCase(doc, strings.Join(f.Cases, " ")),
 		)
 	}
 	for t := range plan.Trials() {
@@ -94,7 +98,7 @@ func Accept(j *Job) (*Acceptance, error) {
 	for _, one := range g.order {
 		if p := one.proposal(); p != nil {
 			s := j.Suites[one.suite]
-			p.dir, p.name = j.dirs[one.suite], one.name
+			p.dir, p.name = j.Dir(one.suite), one.name
 			p.File, p.Folder = s.Shown(one.name), s.Shown(suite.ExpectedDir)
 			g.out.Proposals = append(g.out.Proposals, p)
 		}
@@ -110,11 +114,11 @@ func onArms(arms []string) string {
 }
 
 // names are the cases of arms of a run.
-func names(d *journal.Document) map[asked]bool {
-	there := map[asked]bool{}
+func names(d *journal.Document) map[selection.Asked]bool {
+	there := map[selection.Asked]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)
-		there[asked{k.Suite, k.Case, k.Arm}] = true
+		there[selection.AskedOf(k.Suite, k.Case, k.Arm)] = true
 	}
 	return there
 }
@@ -122,7 +126,7 @@ func names(d *journal.Document) map[asked]bool {
 // gathering goes through the answers of a run.
 type gathering struct {
 	doc   *journal.Document
-	there map[asked]bool
+	there map[selection.Asked]bool
 	dirs  map[string]int          // suites by their names
 	files map[[2]string]*keptFile // by suite and name
 	order []*keptFile
@@ -132,7 +136,7 @@ type gathering struct {
 // any reports whether the run has what a filter names.
 func (g *gathering) any(filter runner.Filter) bool {
 	for one := range g.there {
-		if filter.Cases.Match(one.kase) && filter.Arms.Match(one.arm) {
+		if filter.Cases.Match(one.Case) && filter.Arms.Match(one.Arm) {
 			return true
 		}
 	}
@@ -150,7 +154,7 @@ type keptFile struct {
 
 // giver is a case of an arm with the answers that it gave.
 type giver struct {
-	asked
+	selection.Asked
 	given []*variant
 }
 
@@ -167,8 +171,8 @@ func (g *gathering) take(t *runner.Planned) error {
 	if earlier || !t.KeepsSnapshots() {
 		return nil
 	}
-	name := asked{t.Suite, t.Case, t.Arm}
-	place, ok := findTrial(g.doc, &t.Trial)
+	name := selection.AskedOf(t.Suite, t.Case, t.Arm)
+	place, ok := selection.FindTrial(g.doc, &t.Trial)
 	if !ok {
 		if g.there[name] {
 			g.out.Changed++
@@ -179,7 +183,7 @@ func (g *gathering) take(t *runner.Planned) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Response == nil || r.Error != nil && !rejudged(r.Error.Kind):
+	case r.Response == nil || r.Error != nil && !r.Error.Kind.Judging():
 		return nil
 	}
 	seen, err := t.Snapshots(r)
@@ -203,10 +207,10 @@ func (g *gathering) file(suiteName string, s *scorers.Snapshot) *keptFile {
 }
 
 // add counts an answer.
-func (k *keptFile) add(name asked, s scorers.Snapshot) {
+func (k *keptFile) add(name selection.Asked, s scorers.Snapshot) {
 	last := len(k.sources) - 1 // repeats come one after the other
-	if last < 0 || k.sources[last].asked != name {
-		k.sources = append(k.sources, &giver{asked: name})
+	if last < 0 || k.sources[last].Asked != name {
+		k.sources = append(k.sources, &giver{Asked: name})
 		last++
 	}
 	a := k.sources[last]
@@ -236,7 +240,7 @@ func (k *keptFile) proposal() *Proposal {
 			offers[most.Folded] = offer
 			p.Offers = append(p.Offers, offer)
 		}
-		offer.From = append(offer.From, Source{a.suite, a.kase, a.arm, total, len(a.given)})
+		offer.From = append(offer.From, Source{a.Suite, a.Case, a.Arm, total, len(a.given)})
 	}
 	if len(p.Offers) == 1 && p.Offers[0].Expected {
 		return nil

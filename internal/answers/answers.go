@@ -1,4 +1,5 @@
-package harness
+// Package answers reads answers from elsewhere, which are judged without a service.
+package answers
 
 import (
 	"bufio"
@@ -52,8 +53,8 @@ func (r *givenResponse) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// answers are answers that were made elsewhere, to be judged without a service.
-type answers struct {
+// Answers are answers that were made elsewhere, to be judged without a service.
+type Answers struct {
 	file  string
 	lines []answerLine
 	by    map[string][]int // lines by case
@@ -63,14 +64,14 @@ type answers struct {
 // maxAnswerLine bounds a line.
 const maxAnswerLine = 32 << 20
 
-// readAnswers reads a file of JSON lines. All mistakes are told at once.
-func readAnswers(path string) (*answers, error) {
+// Read reads a file of JSON lines. All mistakes are told at once.
+func Read(path string) (*Answers, error) {
 	file, err := regular.Input(path)
 	if err != nil {
 		return nil, exit.BadInput("the answers cannot be read: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	a := &answers{file: path, by: map[string][]int{}}
+	a := &Answers{file: path, by: map[string][]int{}}
 	var mistakes []error
 	in := bufio.NewScanner(file)
 	in.Buffer(nil, maxAnswerLine)
@@ -165,8 +166,8 @@ func (l *answerLine) fits(t *eval.Trial) bool {
 	return l.Case == t.Case && max(1, l.Repeat) == t.Repeat && (l.Suite == "" || l.Suite == t.Suite) && (l.Arm == "" || l.Arm == t.Arm)
 }
 
-// check compares the answers with the plan: one that belongs to no trial is a mistake.
-func (a *answers) check(plan *runner.Plan) error {
+// Check compares the answers with the plan: one that belongs to no trial is a mistake.
+func (a *Answers) Check(plan *runner.Plan) error {
 	var cases []string
 	var mistakes []error
 	for t := range plan.Trials() {
@@ -213,8 +214,8 @@ func (a *answers) check(plan *runner.Plan) error {
 	return nil
 }
 
-// recorded is what the answers say of a trial.
-func (a *answers) recorded(t *runner.Planned) runner.Recorded {
+// Recorded is what the answers say of a trial.
+func (a *Answers) Recorded(t *runner.Planned) runner.Recorded {
 	for _, i := range a.by[t.Case] {
 		if l := &a.lines[i]; l.fits(&t.Trial) {
 			return runner.Recorded{Result: l.result()}

@@ -1,4 +1,5 @@
-package harness
+// Package selection picks the trials of a plan by what earlier runs say of them, and by lot.
+package selection
 
 import (
 	"cmp"
@@ -11,25 +12,24 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
 
-// selection is what --failed-in, --changed-since and --sample leave of the trials that the other filters select. It
+// Selection is what --failed-in, --changed-since and --sample leave of the trials that the other filters select. It
 // stands in the run file, since the runs that it was made with may change or go away.
-type selection struct {
-	places                 *eval.Places
-	failedIn, changedSince string // the ids of those runs
-	nothing                string // which of the filters left nothing, and why; "" when something is left
+type Selection struct {
+	Places                 *eval.Places
+	FailedIn, ChangedSince string // the ids of those runs
+	Nothing                string // which of the filters left nothing, and why; "" when something is left
 }
 
-// Narrows reports whether a filter is given.
-func (f *Flags) Narrows() bool {
-	return len(f.Cases)+len(f.Tags)+len(f.Arms)+f.Sample > 0 || f.FailedIn+f.ChangedSince+f.Shard != ""
-}
+// Asked names a case of an arm.
+type Asked struct{ Suite, Case, Arm string }
 
-// asked names a case of an arm.
-type asked struct{ suite, kase, arm string }
+// AskedOf is the case of an arm.
+func AskedOf(suite, caseName, arm string) Asked { return Asked{suite, caseName, arm} }
 
 // trialFilter takes the cases of arms of which it takes a repeat.
 type trialFilter struct {
@@ -38,10 +38,10 @@ type trialFilter struct {
 	left    int    // what it and those before it have taken
 }
 
-// selectTrials applies the filters that look at more than names; nil when none is given. A run that goes on knows its selection.
-func (j *Job) selectTrials(apiVersion string) (*selection, error) {
-	f := j.Flags
-	out := &selection{places: f.Selected, failedIn: f.FailedIn, changedSince: f.ChangedSince}
+// New applies the filters that look at more than names; nil when none is given. A run that goes on knows its selection. recordedOnly is a
+// run outside of which nothing is selected, "" without. plan is the plan by names alone, in one piece.
+func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runner.Plan) (*Selection, error) {
+	out := &Selection{Places: f.Selected, FailedIn: f.FailedIn, ChangedSince: f.ChangedSince}
 	if f.Selected != nil {
 		return out, nil
 	}
@@ -51,14 +51,14 @@ func (j *Job) selectTrials(apiVersion string) (*selection, error) {
 		id        *string
 		filter    func(*journal.Document) (*trialFilter, error)
 	}{
-		{"--failed-in", f.FailedIn, &out.failedIn, failedIn},
-		{"--changed-since", f.ChangedSince, &out.changedSince, changedSince},
-		{"rescoring", f.onlyRecorded, new(string), recordedIn},
+		{"--failed-in", f.FailedIn, &out.FailedIn, failedIn},
+		{"--changed-since", f.ChangedSince, &out.ChangedSince, changedSince},
+		{"rescoring", recordedOnly, new(string), recordedIn},
 	} {
 		if one.run == "" {
 			continue
 		}
-		doc, err := f.Dir.Open(one.run)
+		doc, err := dir.Open(one.run)
 		if err != nil {
 			return nil, exit.BadInput("%s: %w", one.flag, err)
 		}
@@ -76,18 +76,17 @@ func (j *Job) selectTrials(apiVersion string) (*selection, error) {
 	if len(filters) == 0 && f.Sample == 0 {
 		return nil, nil
 	}
-	f.Shard = "" // a shard is a part of what is selected
-	units := narrow(j.plan(&f, nil, apiVersion), filters)
+	units := narrow(plan(), filters)
 	if f.Sample > 0 {
 		units = sample(units, f.Sample, f.Seed)
 	}
-	out.places = &eval.Places{}
+	out.Places = &eval.Places{}
 	for _, u := range units {
-		out.places.Add(u.place, u.repeats)
+		out.Places.Add(u.place, u.repeats)
 	}
 	for i, filter := range filters {
 		if before := i == 0 || filters[i-1].left > 0; before && filter.left == 0 {
-			out.nothing = filter.nothing
+			out.Nothing = filter.nothing
 		}
 	}
 	return out, nil
@@ -163,8 +162,8 @@ func sample(units []choice, n int, seed uint64) []choice {
 	return slices.DeleteFunc(units, func(u choice) bool { return !in[u.ordinal] })
 }
 
-// findTrial is the place in a run of the trial that a trial of a plan is: it asks the same, by the same names.
-func findTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
+// FindTrial is the place in a run of the trial that a trial of a plan is: it asks the same, by the same names.
+func FindTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 	if place, ok = d.Find(t.ID); !ok {
 		return 0, false
 	}
@@ -176,16 +175,16 @@ func findTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 // or go move the names of others, those that had another name there.
 func failedIn(d *journal.Document) (*trialFilter, error) {
 	seed := maphash.MakeSeed()
-	ids := map[asked]uint64{} // the hash of its caseId
-	failed, moved := map[asked]bool{}, map[asked]bool{}
+	ids := map[Asked]uint64{} // the hash of its caseId
+	failed, moved := map[Asked]bool{}, map[Asked]bool{}
 	for f, err := range d.Facts() {
 		if err != nil {
 			return nil, err
 		}
-		name := asked{f.Suite, f.Case, f.Arm}
+		name := Asked{f.Suite, f.Case, f.Arm}
 		ids[name] = maphash.String(seed, f.CaseID)
 		if f.Outcome == eval.Fail || f.Outcome == eval.Err {
-			failed[name], moved[asked{f.Suite, f.CaseID, f.Arm}] = true, true
+			failed[name], moved[Asked{f.Suite, f.CaseID, f.Arm}] = true, true
 		}
 	}
 	nothing := "nothing failed there"
@@ -196,11 +195,11 @@ func failedIn(d *journal.Document) (*trialFilter, error) {
 		)
 	}
 	return &trialFilter{nothing: nothing, takes: func(t *eval.Trial) bool {
-		name := asked{t.Suite, t.Case, t.Arm}
+		name := Asked{t.Suite, t.Case, t.Arm}
 		if id, there := ids[name]; there && id == maphash.String(seed, t.CaseID) {
 			return failed[name]
 		}
-		return failed[name] || moved[asked{t.Suite, t.CaseID, t.Arm}]
+		return failed[name] || moved[Asked{t.Suite, t.CaseID, t.Arm}]
 	}}, nil
 }
 
@@ -219,20 +218,20 @@ func changedSince(d *journal.Document) (*trialFilter, error) {
 		was = append(was, content(f.CaseID, f.ScorersHash))
 	}
 	return &trialFilter{nothing: "nothing that is selected has changed", takes: func(t *eval.Trial) bool {
-		place, ok := findTrial(d, t)
+		place, ok := FindTrial(d, t)
 		return !ok || was[place] != content(t.CaseID, t.ScorersHash)
 	}}, nil
 }
 
 // recordedIn takes what the run has trials of: the selection of a run whose answers are judged again.
 func recordedIn(d *journal.Document) (*trialFilter, error) {
-	there := map[asked]bool{}
+	there := map[Asked]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)
-		there[asked{k.Suite, k.Case, k.Arm}] = true
+		there[Asked{k.Suite, k.Case, k.Arm}] = true
 	}
 	return &trialFilter{
 		nothing: "the suites have none of its cases",
-		takes:   func(t *eval.Trial) bool { return there[asked{t.Suite, t.Case, t.Arm}] },
+		takes:   func(t *eval.Trial) bool { return there[Asked{t.Suite, t.Case, t.Arm}] },
 	}, nil
 }

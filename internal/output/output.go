@@ -1,10 +1,12 @@
-package harness
+// Package output reads where reports go, and writes them there.
+package output
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -26,16 +28,13 @@ type Output struct {
 // Standard reports whether it goes to standard output.
 func (o Output) Standard() bool { return o.Path == "" }
 
-// standard stands for standard input or standard output where a file is named.
-const standard = regular.Standard
-
-// Outputs reads the values of -o and checks that every path can be written.
-func Outputs(in rundir.Dir, values []string) ([]Output, error) {
+// Parse reads the values of -o and checks that every path can be written.
+func Parse(in rundir.Dir, values []string) ([]Output, error) {
 	var out []Output
 	stdout := ""
 	for _, v := range values {
 		name, path, hasPath := strings.Cut(v, "=")
-		if path == standard {
+		if path == regular.Standard {
 			path, hasPath = "", false
 		}
 		f := reports.Lookup(name)
@@ -75,9 +74,9 @@ func likely(file string) string {
 	return "json"
 }
 
-// WriteReports writes the reports, files first, so that a reader who has gone away costs
+// Write writes the reports, files first, so that a reader who has gone away costs
 // none of them. It returns the paths written.
-func WriteReports(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Options) ([]string, error) {
+func Write(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Options) ([]string, error) {
 	var written []string
 	var failed []error
 	for _, out := range outputs {
@@ -117,4 +116,30 @@ func NearestCase(d *journal.Document, name string) string {
 		return "; " + hint
 	}
 	return ""
+}
+
+// Export writes what a comparison needs of a run to one file: a run file without prompts, answers and what may quote them.
+func Export(at rundir.Dir, name, out string) error {
+	path, err := at.FindBaseline(name)
+	if err != nil {
+		return exit.BadInput("%w", err)
+	}
+	d, err := at.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	if err := rundir.Usable(d, path); err != nil {
+		return err
+	}
+	if out == regular.Standard {
+		return d.Export(os.Stdout)
+	}
+	if err := rundir.Writable(at.Join(out)); err != nil {
+		return exit.BadInput("%s cannot be written: %w", out, err)
+	}
+	if err := rundir.WriteFile(at.Join(out), d.Export); err != nil {
+		return exit.Incomplete("%s cannot be written: %w", out, err)
+	}
+	return nil
 }
