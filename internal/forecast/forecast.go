@@ -153,67 +153,105 @@ func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned)
 
 // New adds up a plan within limits. prices may be nil; without a counter tokens are estimated.
 func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.Prices, counter eval.TokenCounter) (*Forecast, error) {
-	f := &Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}}
-	type key struct{ suite, arm string }
-	arms := map[key]*ArmForecast{}
-	unknown, unjudged := false, false
-	matter := limits.TokensMatter()
-	texts := map[string]bool{} // that answers are compared with
-	answers := 0               // to be embedded
-	err := CountPrompts(ctx, plan, counter, func(t *runner.Planned, tokens int, first bool) error {
-		a, ok := arms[key{t.Suite, t.Arm}]
-		if !ok {
-			a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Stream: t.Request.Stream}
-			arms[key{t.Suite, t.Arm}] = a
-		}
-		turns := t.Request.Turns()
-		output, replies := t.OutputLimit()*turns, t.OutputLimit()*turns*(turns-1)/2
-		a.Trials++
-		a.Calls += turns
-		a.PromptTokens += tokens
-		a.ReplyTokens += replies
-		a.MaxOutputTokens += output
-		f.LeastCost += prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
-		f.MostCost += prices.Of(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
-		unknown = unknown || output == 0
-		if t.MustCount(limits.CountTokens, matter) {
-			f.CountCalls += turns - 1 // later turns of a live chat are not alike
-			if first {
-				f.CountCalls++
-			}
-		}
-		if matter && limits.CountTokens != suite.CountNever {
-			f.CountCalls += turns // of the answers
-		}
-		unjudged = f.judging(plan.Judging(t), prices) || unjudged
-		if references := t.References(); len(references) > 0 {
-			answers++
-			f.EmbedTokens += t.OutputLimit()
-			for _, text := range references {
-				if !texts[text] {
-					f.EmbedTokens += eval.EstimateTokens(len(text))
-				}
-				texts[text] = true
-			}
-		}
-		if t.Request.Live { // that of its last turn at least
-			tokens = eval.EstimatePrompt(t.Request.Contents)
-		}
-		if t.Repeat == 1 {
-			if limit := t.InputLimit(); limit > 0 && tokens > limit {
-				f.Problems = append(
-					f.Problems,
-					fmt.Sprintf("%s: the prompt has %d tokens, and %s takes at most %d", runner.Describe(&t.Trial), tokens, t.Model, limit),
-				)
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	s := &sums{
+		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
+		plan:     plan, within: limits, prices: prices, arms: map[armKey]*ArmForecast{}, texts: map[string]bool{},
+	}
+	if err := CountPrompts(ctx, plan, counter, s.trial); err != nil {
 		return nil, err
 	}
-	for _, planned := range plan.Arms() {
-		a := arms[key{planned.Suite, planned.Name()}]
+	return s.whole(), nil
+}
+
+// sums adds up the trials of a plan.
+type sums struct {
+	Forecast
+	plan   *runner.Plan
+	within *suite.Limits
+	prices *eval.Prices
+
+	arms     map[armKey]*ArmForecast
+	texts    map[string]bool // that answers are compared with
+	answers  int             // to be embedded
+	unknown  bool            // how long some answer may be
+	unjudged bool            // what judging some answer may take
+}
+
+type armKey struct{ suite, arm string }
+
+// trial adds a trial; first says that its prompt was counted for it.
+func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
+	s.generating(t, tokens)
+	s.counting(t, first)
+	s.unjudged = s.judging(s.plan.Judging(t), s.prices) || s.unjudged
+	s.embedding(t)
+	if t.Request.Live { // that of its last turn at least
+		tokens = eval.EstimatePrompt(t.Request.Contents)
+	}
+	if limit := t.InputLimit(); t.Repeat == 1 && limit > 0 && tokens > limit {
+		s.Problems = append(s.Problems, fmt.Sprintf(
+			"%s: the prompt has %d tokens, and %s takes at most %d", runner.Describe(&t.Trial), tokens, t.Model, limit,
+		))
+	}
+	return nil
+}
+
+// generating adds the calls that get answers.
+func (s *sums) generating(t *runner.Planned, tokens int) {
+	key := armKey{t.Suite, t.Arm}
+	a, ok := s.arms[key]
+	if !ok {
+		a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Stream: t.Request.Stream}
+		s.arms[key] = a
+	}
+	turns := t.Request.Turns()
+	output, replies := t.OutputLimit()*turns, t.OutputLimit()*turns*(turns-1)/2
+	a.Trials++
+	a.Calls += turns
+	a.PromptTokens += tokens
+	a.ReplyTokens += replies
+	a.MaxOutputTokens += output
+	s.LeastCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
+	s.MostCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
+	s.unknown = s.unknown || output == 0
+}
+
+// counting adds the calls that count tokens.
+func (s *sums) counting(t *runner.Planned, first bool) {
+	matter := s.within.TokensMatter()
+	turns := t.Request.Turns()
+	if t.MustCount(s.within.CountTokens, matter) {
+		s.CountCalls += turns - 1 // later turns of a live chat are not alike
+		if first {
+			s.CountCalls++
+		}
+	}
+	if matter && s.within.CountTokens != suite.CountNever {
+		s.CountCalls += turns // of the answers
+	}
+}
+
+// embedding adds the texts to embed.
+func (s *sums) embedding(t *runner.Planned) {
+	references := t.References()
+	if len(references) == 0 {
+		return
+	}
+	s.answers++
+	s.EmbedTokens += t.OutputLimit()
+	for _, text := range references {
+		if !s.texts[text] {
+			s.EmbedTokens += eval.EstimateTokens(len(text))
+		}
+		s.texts[text] = true
+	}
+}
+
+// whole adds up the arms.
+func (s *sums) whole() *Forecast {
+	f := &s.Forecast
+	for _, planned := range s.plan.Arms() {
+		a := s.arms[armKey{planned.Suite, planned.Name()}]
 		f.Arms = append(f.Arms, *a)
 		f.Trials += a.Trials
 		f.GenerateCalls += a.Calls
@@ -221,19 +259,21 @@ func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *e
 		f.ReplyTokens += a.ReplyTokens
 		f.MaxOutputTokens += a.MaxOutputTokens
 	}
-	if unknown { // a part of a sum is no sum
+	if s.unknown { // a part of a sum is no sum
 		f.MaxOutputTokens = 0
 	}
-	if unjudged {
+	if s.unjudged {
 		f.JudgeTokens = 0
 	}
-	f.EmbedCalls = (answers + len(texts) + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
-	f.MaxCalls = (f.GenerateCalls + f.CountCalls + answers + len(texts) + 2*f.JudgeCalls) * limits.Attempts // each text embedded by itself, each judge asked again
-	if prices != nil {
-		f.Currency = prices.Currency
+	embedded := s.answers + len(s.texts)
+	f.EmbedCalls = (embedded + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
+	// At most each text is embedded by itself, and each judge called again.
+	f.MaxCalls = (f.GenerateCalls + f.CountCalls + embedded + 2*f.JudgeCalls) * s.within.Attempts
+	if s.prices != nil {
+		f.Currency = s.prices.Currency
 	}
-	f.limits(limits)
-	return f, nil
+	f.limits(s.within)
+	return f
 }
 
 // judging adds what judging an answer takes; unknown says that it has no bound.

@@ -61,55 +61,7 @@ func (j *Job) settle() (Settings, error) {
 		}
 		f.BaseURL = EmulatorURL
 	}
-	s := Settings{
-		Service: eval.RunService{
-			BaseURL: strings.TrimRight(
-				pick(&m, "service.baseUrl", cmp.Or(f.BaseURL, getenv("EVALRUN_BASE_URL")), func(s *suite.Suite) string { return s.Service.BaseURL }),
-				"/",
-			),
-			APIVersion: cmp.Or(pick(&m, "service.apiVersion", cmp.Or(f.APIVersion, getenv("EVALRUN_API_VERSION")),
-				func(s *suite.Suite) string { return s.Service.APIVersion }), eval.APIVersions[0]),
-			HeaderPrefix: cmp.Or(pick(&m, "service.headerPrefix", cmp.Or(f.HeaderPrefix, getenv("EVALRUN_HEADER_PREFIX")),
-				func(s *suite.Suite) string { return s.Service.HeaderPrefix }), eval.DefaultHeaderPrefix),
-			Auth: cmp.Or(pick(&m, "service.auth", cmp.Or(f.Auth, getenv("EVALRUN_AUTH")),
-				func(s *suite.Suite) string { return s.Service.Auth }), suite.AuthKey),
-			Project: pick(
-				&m, "service.project", cmp.Or(f.Project, getenv("EVALRUN_PROJECT")),
-				func(s *suite.Suite) string { return s.Service.Project },
-			),
-			AuthScopeBase: strings.TrimRight(
-				pick(
-					&m, "service.authScopeBase", cmp.Or(f.ScopeBase, getenv("EVALRUN_AUTH_SCOPE_BASE")),
-					func(s *suite.Suite) string { return s.Service.AuthScopeBase },
-				),
-				"/",
-			),
-		},
-		Limits: suite.Limits{
-			Concurrency: cmp.Or(
-				pick(&m, "limits.concurrency", f.Concurrency, func(s *suite.Suite) int { return s.Limits.Concurrency }),
-				defaultConcurrency,
-			),
-			RequestsPerMinute: pick(&m, "limits.requestsPerMinute", f.RPM, func(s *suite.Suite) int { return s.Limits.RequestsPerMinute }),
-			TokensPerMinute:   pick(&m, "limits.tokensPerMinute", f.TPM, func(s *suite.Suite) int { return s.Limits.TokensPerMinute }),
-			BudgetTokens:      pick(&m, "limits.budget.tokens", f.BudgetTokens, func(s *suite.Suite) int { return s.Limits.BudgetTokens }),
-			BudgetCalls:       pick(&m, "limits.budget.calls", f.BudgetCalls, func(s *suite.Suite) int { return s.Limits.BudgetCalls }),
-			BudgetMoney:       pick(&m, "limits.budget.money", f.BudgetMoney, func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }),
-			BudgetTime:        pick(&m, "limits.budget.time", f.BudgetTime, func(s *suite.Suite) time.Duration { return s.Limits.BudgetTime }),
-			Timeout: cmp.Or(
-				pick(&m, "limits.timeout", f.Timeout, func(s *suite.Suite) time.Duration { return s.Limits.Timeout }),
-				defaultTimeout,
-			),
-			Attempts: cmp.Or(
-				pick(&m, "limits.attempts", f.Attempts, func(s *suite.Suite) int { return s.Limits.Attempts }), defaultAttempts,
-			),
-			CountTokens: cmp.Or(
-				pick(&m, "limits.countTokens", "", func(s *suite.Suite) string { return s.Limits.CountTokens }), suite.CountAuto,
-			),
-		},
-		key: strings.TrimSpace(getenv("EVALRUN_API_KEY")),
-	}
-	s.Limits.Models = m.models()
+	s := Settings{Service: m.service(&f.ServiceOptions, getenv), Limits: m.limits(&f.LimitOptions), key: strings.TrimSpace(getenv("EVALRUN_API_KEY"))}
 	var err error
 	if s.trust, err = trust.Load(getenv); err != nil {
 		return s, exit.BadInput("%w", err)
@@ -135,6 +87,51 @@ func (j *Job) settle() (Settings, error) {
 		return j.plan(&f, nil, s.Service.APIVersion)
 	})
 	return s, err
+}
+
+// service settles where requests are sent.
+func (m *merger) service(o *eval.ServiceOptions, getenv func(string) string) eval.RunService {
+	text := func(name, flag, variable string, of func(*suite.Service) string) string {
+		return pick(m, "service."+name, cmp.Or(flag, getenv(variable)), func(s *suite.Suite) string { return of(&s.Service) })
+	}
+	r := eval.RunService{
+		BaseURL:       text("baseUrl", o.BaseURL, "EVALRUN_BASE_URL", func(s *suite.Service) string { return s.BaseURL }),
+		APIVersion:    text("apiVersion", o.APIVersion, "EVALRUN_API_VERSION", func(s *suite.Service) string { return s.APIVersion }),
+		HeaderPrefix:  text("headerPrefix", o.HeaderPrefix, "EVALRUN_HEADER_PREFIX", func(s *suite.Service) string { return s.HeaderPrefix }),
+		Auth:          text("auth", o.Auth, "EVALRUN_AUTH", func(s *suite.Service) string { return s.Auth }),
+		Project:       text("project", o.Project, "EVALRUN_PROJECT", func(s *suite.Service) string { return s.Project }),
+		AuthScopeBase: text("authScopeBase", o.ScopeBase, "EVALRUN_AUTH_SCOPE_BASE", func(s *suite.Service) string { return s.AuthScopeBase }),
+	}
+	r.BaseURL, r.AuthScopeBase = strings.TrimRight(r.BaseURL, "/"), strings.TrimRight(r.AuthScopeBase, "/")
+	r.APIVersion = cmp.Or(r.APIVersion, eval.APIVersions[0])
+	r.HeaderPrefix, r.Auth = cmp.Or(r.HeaderPrefix, eval.DefaultHeaderPrefix), cmp.Or(r.Auth, suite.AuthKey)
+	return r
+}
+
+// limits settles what bounds the calls.
+func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
+	number := func(name string, flag int, of func(*suite.Limits) int) int {
+		return pick(m, "limits."+name, flag, func(s *suite.Suite) int { return of(&s.Limits) })
+	}
+	period := func(name string, flag time.Duration, of func(*suite.Limits) time.Duration) time.Duration {
+		return pick(m, "limits."+name, flag, func(s *suite.Suite) time.Duration { return of(&s.Limits) })
+	}
+	l := suite.Limits{
+		Concurrency:       number("concurrency", o.Concurrency, func(l *suite.Limits) int { return l.Concurrency }),
+		RequestsPerMinute: number("requestsPerMinute", o.RPM, func(l *suite.Limits) int { return l.RequestsPerMinute }),
+		TokensPerMinute:   number("tokensPerMinute", o.TPM, func(l *suite.Limits) int { return l.TokensPerMinute }),
+		BudgetTokens:      number("budget.tokens", o.BudgetTokens, func(l *suite.Limits) int { return l.BudgetTokens }),
+		BudgetCalls:       number("budget.calls", o.BudgetCalls, func(l *suite.Limits) int { return l.BudgetCalls }),
+		BudgetMoney:       pick(m, "limits.budget.money", o.BudgetMoney, func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }),
+		BudgetTime:        period("budget.time", o.BudgetTime, func(l *suite.Limits) time.Duration { return l.BudgetTime }),
+		Timeout:           period("timeout", o.Timeout, func(l *suite.Limits) time.Duration { return l.Timeout }),
+		Attempts:          number("attempts", o.Attempts, func(l *suite.Limits) int { return l.Attempts }),
+		CountTokens:       pick(m, "limits.countTokens", "", func(s *suite.Suite) string { return s.Limits.CountTokens }),
+	}
+	l.Concurrency, l.Timeout = cmp.Or(l.Concurrency, defaultConcurrency), cmp.Or(l.Timeout, defaultTimeout)
+	l.Attempts, l.CountTokens = cmp.Or(l.Attempts, defaultAttempts), cmp.Or(l.CountTokens, suite.CountAuto)
+	l.Models = m.models()
+	return l
 }
 
 // prices reads the price list of a run: that of the flag, or the one on which the suites agree.
