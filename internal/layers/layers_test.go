@@ -1,0 +1,126 @@
+package layers
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+)
+
+func names(t *testing.T, f fs.FS, dir string) []string {
+	t.Helper()
+	entries, err := fs.ReadDir(f, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func read(t *testing.T, f fs.FS, name string) string {
+	t.Helper()
+	data, err := fs.ReadFile(f, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// The first file system that has a file gives it, and folders have what any of them has.
+func TestOverlay(t *testing.T) {
+	t.Parallel()
+	o := Overlay{
+		fstest.MapFS{"a": {Data: []byte("above")}, "dir/x": {}},
+		fstest.MapFS{"a": {Data: []byte("below")}, "b": {Data: []byte("b")}, "dir/y": {}},
+	}
+	if got := read(t, o, "a") + read(t, o, "b"); got != "aboveb" {
+		t.Errorf("the files hold %q, want aboveb", got)
+	}
+	if got := names(t, o, "dir"); !slices.Equal(got, []string{"x", "y"}) {
+		t.Errorf("the folder has %v, want x and y", got)
+	}
+	for _, name := range []string{"c", "dir/z"} {
+		if _, err := o.Open(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Open(%s): %v, want that there is none", name, err)
+		}
+		if _, err := o.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Stat(%s): %v, want that there is none", name, err)
+		}
+	}
+	if _, err := o.ReadDir("none"); err == nil {
+		t.Error("a folder that none of them has is read")
+	}
+}
+
+func TestWith(t *testing.T) {
+	t.Parallel()
+	f := With{FS: fstest.MapFS{"a": {Data: []byte("a")}}, Name: "-", Text: []byte("typed")}
+	if got := read(t, f, "-") + read(t, f, "a"); got != "typeda" {
+		t.Errorf("the files hold %q, want typeda", got)
+	}
+	if got := names(t, f, "."); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("the folder has %v, want a", got)
+	}
+	if _, err := (None{}).Open("a"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the empty folder: %v", err)
+	}
+}
+
+// A version of a repository has the files as they were committed, whatever the working tree has.
+func TestGit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	put("suite.yaml", "old")
+	put("data/rows.csv", "1")
+	run("init", "-q")
+	run("add", ".")
+	run("commit", "-qm", "first")
+	run("tag", "v1")
+	put("suite.yaml", "new")
+	g := Git{Dir: dir, Ref: "v1"}
+	if err := g.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, g, "suite.yaml") + read(t, g, "data/rows.csv"); got != "old1" {
+		t.Errorf("the files hold %q, want old1", got)
+	}
+	if got := names(t, g, "data"); !slices.Equal(got, []string{"rows.csv"}) {
+		t.Errorf("the folder has %v, want rows.csv", got)
+	}
+	if _, err := g.Open("none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not in the version: %v", err)
+	}
+	if info, err := fs.Stat(g, "data"); err != nil || !info.IsDir() {
+		t.Errorf("a folder is %v, %v", info, err)
+	}
+	if err := (Git{Dir: dir, Ref: "v2"}).Check(); err == nil {
+		t.Error("there is a version v2")
+	}
+	if _, err := g.Open("../x"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a path that leads out: %v", err)
+	}
+}
