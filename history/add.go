@@ -113,13 +113,15 @@ func head(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
 	}
 	for i := range run.Suites {
 		one := &run.Suites[i]
-		if _, err := tx.Exec("INSERT INTO part (run, place, suite, file, hash) VALUES (?,?,?,?,?)", n, i, one.Name, one.File, one.Hash); err != nil {
+		const insert = "INSERT INTO part (run, place, suite, file, hash) VALUES (?,?,?,?,?)"
+		if _, err := tx.Exec(insert, n, i, one.Name, one.File, one.Hash); err != nil {
 			return 0, err
 		}
 	}
 	for i := range run.Models {
 		m := &run.Models[i]
-		if _, err := tx.Exec("INSERT INTO model (run, place, name, apiVersion, version) VALUES (?,?,?,?,?)", n, i, m.ID(), m.APIVersion, m.Version); err != nil {
+		const insert = "INSERT INTO model (run, place, name, apiVersion, version) VALUES (?,?,?,?,?)"
+		if _, err := tx.Exec(insert, n, i, m.ID(), m.APIVersion, m.Version); err != nil {
 			return 0, err
 		}
 	}

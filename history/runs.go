@@ -167,7 +167,8 @@ CROSS JOIN word w ON w.id = m.metric ORDER BY w.text`, sqlLimit(limit), suite, a
 func (s *Store) Cases(suite, arm string, limit int) ([]string, error) {
 	names, err := s.texts(
 		`SELECT w.text FROM word w WHERE w.id IN (SELECT c.kase FROM (SELECT n FROM run ORDER BY started DESC, id DESC LIMIT ?) r
-CROSS JOIN cell c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text = ?) AND c.arm = (SELECT id FROM word WHERE text = ?)) ORDER BY w.id`,
+CROSS JOIN cell c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text = ?) 
+	AND c.arm = (SELECT id FROM word WHERE text = ?)) ORDER BY w.id`,
 		sqlLimit(limit),
 		suite,
 		arm,

@@ -262,7 +262,8 @@ func (h *htmlReport) pictures(r *eval.Result) error {
 				continue
 			}
 			h.weight += len(data)
-			if err := h.json("image/"+hexOnly(p.Image.SHA256), "data:"+p.Image.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(data)); err != nil {
+			address := "data:" + p.Image.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(data)
+			if err := h.json("image/"+hexOnly(p.Image.SHA256), address); err != nil {
 				return err
 			}
 		}

@@ -140,7 +140,8 @@ func visible(s string) string {
 func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
 	name, rules := suite+" "+arm.Name, j.gate.of(suite, arm.Name)
 	j.print(
-		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n",
+		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `+
+			`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n",
 		attr(
 			name,
 		),
@@ -173,7 +174,8 @@ func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
 	}
 	for i := range rules {
 		words := ruleWords(rules[i])
-		if err := j.element(junitCase{Name: gateCase(&rules[i]), Classname: name, Time: seconds(0), Failure: &junitProblem{words, "gate", words}}); err != nil {
+		one := junitCase{Name: gateCase(&rules[i]), Classname: name, Time: seconds(0), Failure: &junitProblem{words, "gate", words}}
+		if err := j.element(one); err != nil {
 			return err
 		}
 	}

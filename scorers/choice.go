@@ -130,11 +130,14 @@ var (
 	answerWord = `(?i:answer|choice|antwort|lösung|réponse|respuesta|risposta|resposta|antwoord|ответ|答案|回答|正解|정답|الإجابة)`
 	isWord     = `(?i:is|are|would be|must be|should be|has to be|ist|lautet|est|es|è|é|это|是|は|为|為|:|：|=|-|–|—|->|→)`
 	saidBefore = regexp.MustCompile(
-		`(?:(?:` + answerWord + `|(?i:option))\s*(?i:choice|option|letter)?(?i:\s+(?:to|for|of)\s+[^.:\n]{1,40})?[\s*_"']*` + isWord + `(?:[\s*_"':([{]|(?i:option|choice|letter|answer|clearly|therefore|definitely))*` +
-			`|(?i:\b(?:choose|pick|select|go with)\s+(?:the\s+)?(?:option|answer|choice|letter)?)[\s*_"'([{]*|\\boxed\{(?:\\text\{|\\textbf\{|\\mathrm\{)?[\s(]*|(?:^|\n)[\s*_#]*` + answerWord + `[\s*_"'([{]*)$`,
+		`(?:(?:` + answerWord + `|(?i:option))\s*(?i:choice|option|letter)?(?i:\s+(?:to|for|of)\s+[^.:\n]{1,40})?[\s*_"']*` + isWord +
+			`(?:[\s*_"':([{]|(?i:option|choice|letter|answer|clearly|therefore|definitely))*` +
+			`|(?i:\b(?:choose|pick|select|go with)\s+(?:the\s+)?(?:option|answer|choice|letter)?)[\s*_"'([{]*` +
+			`|\\boxed\{(?:\\text\{|\\textbf\{|\\mathrm\{)?[\s(]*|(?:^|\n)[\s*_#]*` + answerWord + `[\s*_"'([{]*)$`,
 	)
 	saidAfter = regexp.MustCompile(
-		`^[)\].*_"'\s]*(?i:is|ist|est|es|è)\s+(?i:definitely\s+|clearly\s+)?(?i:the\s+)?(?i:correct|right|best|answer|richtig|correcte|correcta)\b`,
+		`^[)\].*_"'\s]*(?i:is|ist|est|es|è)\s+(?i:definitely\s+|clearly\s+)?` +
+			`(?i:the\s+)?(?i:correct|right|best|answer|richtig|correcte|correcta)\b`,
 	)
 	denied = regexp.MustCompile(
 		`(?i)(?:\b(?:not|nor|neither|never|nicht|pas)|n['’]t(?: be)?)[\s*_"'(]*(?:option|choice|answer|letter)?[\s*_"'(]*$`,

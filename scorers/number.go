@@ -97,7 +97,8 @@ func lastNumber(text string, comma bool) (value json.Number, written string, ok 
 
 // A power of ten alone, or digits with an exponent, if any.
 var numeral = regexp.MustCompile(
-	`10\^[{(]?([+-]?[0-9]+)|(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`,
+	`10\^[{(]?([+-]?[0-9]+)|` +
+		`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`,
 )
 
 func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {

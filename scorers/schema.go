@@ -29,7 +29,8 @@ func schemaKind() Kind {
 			"Not told (unscored): values nested deeper than 500, numbers of more than 400 characters or with exponents beyond 400, and checks " +
 			"that take too many steps: 200,000, for long answers up to a million.",
 		Example: "- jsonSchema:\n    schema:\n      type: object\n      required: [queue, priority]\n      properties:\n        queue: " +
-			"{enum: [billing, access, other]}\n        priority: {type: integer, minimum: 1, maximum: 3}", takes: schemaKeys.Shape(), compile: compileSchema,
+			"{enum: [billing, access, other]}\n        priority: {type: integer, minimum: 1, maximum: 3}",
+		takes: schemaKeys.Shape(), compile: compileSchema,
 	}
 }
 

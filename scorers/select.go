@@ -42,7 +42,10 @@ func (a args) selectors() []selector {
 		switch {
 		case len(ways) > 1:
 			m.Key(ways[1]).
-				Errorf("a list applies several, one after the other: [{fence: json}, {jq: .name}]", "one way of selecting a step: %s or %s", ways[0], ways[1])
+				Errorf(
+					"a list applies several, one after the other: [{fence: json}, {jq: .name}]", "one way of selecting a step: %s or %s",
+					ways[0], ways[1],
+				)
 			continue
 		case len(ways) == 0:
 			step.Errorf("such as {jq: .name}", "`select` needs jq, regex or fence")

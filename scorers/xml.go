@@ -22,7 +22,8 @@ func xmlKind() Kind {
 			"share of the paths that are there. `fence: true` reads the first fenced block (```) of the answer, " +
 			"when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is expanded but `&lt;` and its like. " +
 			"Elements nested deeper than 500 fail. Nothing is checked against a schema.",
-		Example: "- xml: {required: [order/id, order/items/item]}", takes: shape.Either(shape.Word("wellFormed"), shape.Some(xmlKeys.Shape())), compile: compileXML,
+		Example: "- xml: {required: [order/id, order/items/item]}",
+		takes:   shape.Either(shape.Word("wellFormed"), shape.Some(xmlKeys.Shape())), compile: compileXML,
 	}
 }
 

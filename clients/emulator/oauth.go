@@ -102,7 +102,10 @@ func (a *authServer) clientSecrets(w http.ResponseWriter, r *http.Request) {
 	}
 	reply(w, struct {
 		Installed installed `json:"installed"`
-	}{installed{oauthClient, a.project, base + "/oauth/authorize", base + "/oauth/token", base + "/oauth/revoke", oauthSecret, []string{"http://localhost"}}})
+	}{installed{
+		oauthClient, a.project, base + "/oauth/authorize", base + "/oauth/token", base + "/oauth/revoke", oauthSecret,
+		[]string{"http://localhost"},
+	}})
 }
 
 // token is a text that cannot be guessed; the prefix tells people what it is.
@@ -338,7 +341,8 @@ func (a *authServer) good(token string) bool {
 
 var consentPage = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Emulated authorization server</title>
-<style>body{font:1.1rem system-ui,sans-serif;max-width:40rem;margin:15vh auto;padding:0 1rem;color-scheme:light dark;overflow-wrap:anywhere}button{font:inherit;padding:.5em 1.5em;margin-right:1em}</style></head>
+<style>body{font:1.1rem system-ui,sans-serif;max-width:40rem;margin:15vh auto;padding:0 1rem;color-scheme:light dark;
+overflow-wrap:anywhere}button{font:inherit;padding:.5em 1.5em;margin-right:1em}</style></head>
 <body><h1>Emulated authorization server</h1><p>{{.Text}}</p>
 {{if .Ticket}}<p>Nobody has verified this application; nothing real is behind it.</p>
 <form method="post" action="/oauth/consent"><input type="hidden" name="ticket" value="{{.Ticket}}">

@@ -219,7 +219,8 @@ func (r *review) settle(p *accept.Proposal) error {
 		fmt.Fprintln(r.out, "left as it is: --case and --arm choose one of them, or ask on a terminal")
 		return nil
 	}
-	switch answer := r.ask("accept which? "+choices[0]+" to "+choices[len(choices)-1]+", [n]one, [q]uit: ", append(choices, "n", "q")...); answer {
+	question := "accept which? " + choices[0] + " to " + choices[len(choices)-1] + ", [n]one, [q]uit: "
+	switch answer := r.ask(question, append(choices, "n", "q")...); answer {
 	case "n", "q":
 		return nil
 	default:

@@ -153,7 +153,10 @@ func (d *Doctor) sources(job *harness.Job) []Setting {
 		{"headerPrefix", service.HeaderPrefix, "--header-prefix", f.HeaderPrefix, func(s *suite.Suite) string { return s.Service.HeaderPrefix }},
 		{"auth", service.Auth, "--auth", f.Auth, func(s *suite.Suite) string { return s.Service.Auth }},
 		{"project", service.Project, "--project", f.Project, func(s *suite.Suite) string { return s.Service.Project }},
-		{"authScopeBase", service.AuthScopeBase, "--auth-scope-base", f.ScopeBase, func(s *suite.Suite) string { return s.Service.AuthScopeBase }},
+		{
+			"authScopeBase", service.AuthScopeBase, "--auth-scope-base", f.ScopeBase,
+			func(s *suite.Suite) string { return s.Service.AuthScopeBase },
+		},
 	} {
 		variable := "EVALRUN_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(s.flag, "--"), "-", "_"))
 		file := slices.IndexFunc(job.Suites, func(one *suite.Suite) bool { return s.of(one) != "" })
@@ -293,7 +296,10 @@ func (d *Doctor) service(ctx context.Context, job *harness.Job) {
 			"runs work without it, if the address is right", "",
 		)
 	} else if err != nil {
-		d.problem("service", exit.CodeIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between", "install#is-everything-right")
+		d.problem(
+			"service", exit.CodeIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between",
+			"install#is-everything-right",
+		)
 	} else {
 		text := fmt.Sprintf("%s answers in %s", session.Settings.Service.BaseURL, time.Since(started).Round(time.Millisecond))
 		if session.Emulated() {

@@ -22,7 +22,7 @@ type Forecast struct {
 	GenerateCalls   int           `json:"generateCalls"` // a live chat takes one for each turn
 	EmbedCalls      int           `json:"embedCalls"`    // at least: batches that are full
 	JudgeCalls      int           `json:"judgeCalls"`    // at most, malformed replies aside: equal questions are asked once
-	JudgeTokens     int           `json:"judgeTokens"`   // at most: questions with answers as long as they may be, and replies; 0: not known, or none
+	JudgeTokens     int           `json:"judgeTokens"`   // at most, with answers as long as they may be; 0: not known, or none
 	MaxCalls        int           `json:"maxCalls"`      // every attempt of every call
 	PromptTokens    int           `json:"promptTokens"`
 	ReplyTokens     int           `json:"replyTokens"`     // at most: the model's replies in the prompts of later turns of live chats

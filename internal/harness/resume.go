@@ -105,7 +105,9 @@ func (r *Resumption) merge(f Flags) {
 	}
 	if r.untrusted {
 		to.Untrusted, to.Record, to.ReplayOr, to.Cache = true, "", "", false
-		to.BaseURL, to.APIVersion, to.HeaderPrefix, to.Auth, to.Project, to.ScopeBase = f.BaseURL, f.APIVersion, f.HeaderPrefix, f.Auth, f.Project, f.ScopeBase
+		emulator := to.Emulator
+		to.ServiceOptions = f.ServiceOptions
+		to.Emulator = emulator
 		return
 	}
 	if to.Emulator == "" { // the service is that of the run
@@ -425,7 +427,8 @@ func (s *Session) Resume(
 ) error {
 	w := r.journal
 	r.journal = nil // whoever carries out the plan closes it
-	if err := w.Resumed(&journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}); err != nil {
+	note := journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}
+	if err := w.Resumed(&note); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	early, err := verdict.NewEarly(&r.doc.Run, plan)

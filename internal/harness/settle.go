@@ -61,7 +61,8 @@ func (j *Job) settle() (Settings, error) {
 		}
 		f.BaseURL = EmulatorURL
 	}
-	s := Settings{Service: m.service(&f.ServiceOptions, getenv), Limits: m.limits(&f.LimitOptions), key: strings.TrimSpace(getenv("EVALRUN_API_KEY"))}
+	s := Settings{Service: m.service(&f.ServiceOptions, getenv), Limits: m.limits(&f.LimitOptions)}
+	s.key = strings.TrimSpace(getenv("EVALRUN_API_KEY"))
 	var err error
 	if s.trust, err = trust.Load(getenv); err != nil {
 		return s, exit.BadInput("%w", err)

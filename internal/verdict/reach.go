@@ -130,7 +130,9 @@ func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*com
 	}
 	d, err := journal.Open(path)
 	if err != nil {
-		return nil, exit.Incomplete("%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, rule.Run, err)
+		return nil, exit.Incomplete(
+			"%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, rule.Run, err,
+		)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
 	problem := ""

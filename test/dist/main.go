@@ -147,7 +147,8 @@ func commonFiles(version, work string) ([]file, error) {
 		}
 		out = append(out, file{name, data, 0o644})
 	}
-	for shell, name := range map[string]string{"bash": "evalrun.bash", "zsh": "_evalrun", "fish": "evalrun.fish", "powershell": "evalrun.ps1"} {
+	files := map[string]string{"bash": "evalrun.bash", "zsh": "_evalrun", "fish": "evalrun.fish", "powershell": "evalrun.ps1"}
+	for shell, name := range files {
 		script, err := output(program, "completion", shell)
 		if err != nil {
 			return nil, err
