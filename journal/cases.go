@@ -51,7 +51,7 @@ func cellOf(cells *[]Cell, r *digest) *Cell {
 			return c
 		}
 	}
-	*cells = append(*cells, Cell{Suite: r.suite, Case: r.kase, Arm: r.arm})
+	*cells = append(*cells, Cell{Suite: r.suite, Case: r.caseName, Arm: r.arm})
 	return &(*cells)[len(*cells)-1]
 }
 

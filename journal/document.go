@@ -328,7 +328,7 @@ type Known struct {
 // Known is what is known of a trial, by its place in the order of the plan.
 func (d *Document) Known(place int) Known {
 	e, w := &d.index.entries[place], d.index.words
-	return Known{int(e.n), e.id.String(), w[e.suite], w[e.kase], w[e.arm], eval.Outcome(w[e.outcome])}
+	return Known{int(e.n), e.id.String(), w[e.suite], w[e.caseName], w[e.arm], eval.Outcome(w[e.outcome])}
 }
 
 // Len is the number of trials in the file.
@@ -440,10 +440,10 @@ func (d *Document) Rows() iter.Seq[Row] {
 		all := d.index.entries
 		for from := 0; from < len(all); {
 			to := from
-			for to < len(all) && all[to].suite == all[from].suite && all[to].kase == all[from].kase {
+			for to < len(all) && all[to].suite == all[from].suite && all[to].caseName == all[from].caseName {
 				to++
 			}
-			row := Row{Suite: d.index.words[all[from].suite], Case: d.index.words[all[from].kase], index: &d.index, from: from, to: to}
+			row := Row{Suite: d.index.words[all[from].suite], Case: d.index.words[all[from].caseName], index: &d.index, from: from, to: to}
 			row.count()
 			if !yield(row) {
 				return

@@ -28,7 +28,7 @@ type entry struct {
 	offset                     int64
 	id                         trialID
 	n, length                  uint32
-	suite, kase, arm           uint32 // places in words
+	suite, caseName, arm       uint32 // places in words
 	outcome, errorKind         uint32 // the same
 	prompt, output, total      uint32 // tokens
 	latencyMs                  float32
@@ -66,13 +66,13 @@ func (id trialID) String() string { return strings.TrimRight(string(id[:]), "\x0
 
 // digest is what a summary needs of a result.
 type digest struct {
-	suite, kase, arm string
-	outcome          eval.Outcome
-	usage            eval.Usage
-	latencyMs        float64
-	errorKind        eval.ErrorKind
-	metrics          []metric
-	flags            flags
+	suite, caseName, arm string
+	outcome              eval.Outcome
+	usage                eval.Usage
+	latencyMs            float64
+	errorKind            eval.ErrorKind
+	metrics              []metric
+	flags                flags
 }
 
 type metric struct {
@@ -102,7 +102,7 @@ func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	e := entry{
 		offset: offset, length: clip(length), n: clip(r.n), id: newTrialID(r.id),
-		suite: x.word(r.suite), kase: x.word(r.kase), arm: x.word(r.arm), outcome: x.word(r.outcome), errorKind: x.word(r.errorKind),
+		suite: x.word(r.suite), caseName: x.word(r.caseName), arm: x.word(r.arm), outcome: x.word(r.outcome), errorKind: x.word(r.errorKind),
 		prompt: clip(r.usage.PromptTokens), output: clip(r.usage.OutputTokens), total: clip(r.usage.TotalTokens),
 		latencyMs: float32(r.latencyMs), firstMetric: clip(len(x.metrics)), metricsLength: clip(len(r.metrics)),
 	}
@@ -131,7 +131,7 @@ func (x *index) add(r *indexed, offset int64, length int, f flags) {
 // digest is what is kept of a trial.
 func (x *index) digest(e *entry) digest {
 	return digest{
-		suite: x.words[e.suite], kase: x.words[e.kase], arm: x.words[e.arm],
+		suite: x.words[e.suite], caseName: x.words[e.caseName], arm: x.words[e.arm],
 		outcome: eval.Outcome(x.words[e.outcome]), errorKind: eval.ErrorKind(x.words[e.errorKind]),
 		usage:     eval.Usage{PromptTokens: int(e.prompt), OutputTokens: int(e.output), TotalTokens: int(e.total)},
 		latencyMs: float64(e.latencyMs), metrics: x.metrics[e.firstMetric:][:e.metricsLength], flags: e.flags,

@@ -11,21 +11,21 @@ import (
 // indexed is what the index reads of a trial's line. Its strings are parts of a copy of the line: what is kept of
 // them has to be cloned.
 type indexed struct {
-	n                           int
-	id, suite, kase, arm, model string
-	outcome, errorKind          string
-	until                       string // of the quarantine
-	blocked                     bool   // the answer, or its prompt
-	partlyBlocked, cut          bool   // after some text; by the limit of tokens
-	answered                    bool   // there is an answer, or a turn of a chat
-	stopped                     bool   // never asked, since the verdict was known
-	usage                       eval.Usage
-	attempts                    int
-	latencyMs                   float64
-	startedAt                   string // when the first attempt was made
-	metrics                     []metric
-	judging                     Judging
-	judges                      []judgeUsage // of the calls to judges
+	n                               int
+	id, suite, caseName, arm, model string
+	outcome, errorKind              string
+	until                           string // of the quarantine
+	blocked                         bool   // the answer, or its prompt
+	partlyBlocked, cut              bool   // after some text; by the limit of tokens
+	answered                        bool   // there is an answer, or a turn of a chat
+	stopped                         bool   // never asked, since the verdict was known
+	usage                           eval.Usage
+	attempts                        int
+	latencyMs                       float64
+	startedAt                       string // when the first attempt was made
+	metrics                         []metric
+	judging                         Judging
+	judges                          []judgeUsage // of the calls to judges
 }
 
 // scan reads a line without decoding what stands between, the prompts and answers, which are most of it. That the
@@ -41,7 +41,7 @@ func (r *indexed) scan(data []byte) {
 		case "suite":
 			r.suite = v.String()
 		case "case":
-			r.kase = v.String()
+			r.caseName = v.String()
 		case "arm":
 			r.arm = v.String()
 		case "model":

@@ -189,18 +189,18 @@ type tally struct {
 	gated              eval.Counts
 	blocked            int
 	quarantined, cases int
-	kase               string // the last one
+	caseName           string // the last one
 }
 
 type armTally struct {
-	arm         Arm
-	suite, kase string // the case that is being added up
-	counts      eval.Counts
-	rated       eval.Counts // of the case's trials that count for the gate
-	quarantined bool
-	sums        map[string]*sum // of the case's metrics
-	metrics     map[string]*sum
-	latency     sum
+	arm             Arm
+	suite, caseName string // the case that is being added up
+	counts          eval.Counts
+	rated           eval.Counts // of the case's trials that count for the gate
+	quarantined     bool
+	sums            map[string]*sum // of the case's metrics
+	metrics         map[string]*sum
+	latency         sum
 }
 
 type sum struct {
@@ -211,9 +211,9 @@ type sum struct {
 func newTally() *tally { return &tally{byArm: map[string]*armTally{}} }
 
 func (t *tally) add(r *digest) {
-	if t.cases == 0 || t.kase != r.kase {
+	if t.cases == 0 || t.caseName != r.caseName {
 		t.cases++
-		t.kase = r.kase
+		t.caseName = r.caseName
 		if r.flags&isQuarantined != 0 {
 			t.quarantined++
 		}
@@ -229,9 +229,9 @@ func (t *tally) add(r *digest) {
 		a = &armTally{arm: Arm{Name: r.arm}, sums: map[string]*sum{}, metrics: map[string]*sum{}}
 		t.byArm[r.arm] = a
 	}
-	if a.suite != r.suite || a.kase != r.kase {
+	if a.suite != r.suite || a.caseName != r.caseName {
 		a.closeCase()
-		a.suite, a.kase, a.quarantined = r.suite, r.kase, r.flags&isQuarantined != 0
+		a.suite, a.caseName, a.quarantined = r.suite, r.caseName, r.flags&isQuarantined != 0
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)

@@ -136,7 +136,7 @@ func (g *github) cases() error {
 				list.left.Add(wanted)
 				continue
 			}
-			line, err := g.kase(row, level)
+			line, err := g.caseName(row, level)
 			if err != nil {
 				return err
 			}
@@ -146,8 +146,8 @@ func (g *github) cases() error {
 	return nil
 }
 
-// kase is the annotation of a case, with a line for each arm.
-func (g *github) kase(row journal.Row, level string) (string, error) {
+// caseName is the annotation of a case, with a line for each arm.
+func (g *github) caseName(row journal.Row, level string) (string, error) {
 	var lines []string
 	at, more := "", 0
 	for _, arm := range g.arms(row.Suite) {

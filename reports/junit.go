@@ -167,7 +167,7 @@ func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
 			continue
 		}
 		if cell, ok := row.On(arm.Name); ok {
-			if err := j.kase(cell, name); err != nil {
+			if err := j.caseName(cell, name); err != nil {
 				return err
 			}
 		}
@@ -228,8 +228,8 @@ func (j *junit) time(suite, arm string) float64 {
 	return total
 }
 
-// kase writes the trials of a case on an arm as one testcase.
-func (j *junit) kase(cell journal.Row, class string) error {
+// caseName writes the trials of a case on an arm as one testcase.
+func (j *junit) caseName(cell journal.Row, class string) error {
 	c := junitCase{Name: cell.Case, Classname: class, Time: seconds(cell.LatencyMs())}
 	outcome := journal.Fold(cell.Counts)
 	if cell.Quarantined() {

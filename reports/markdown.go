@@ -265,7 +265,7 @@ func (m *markdown) cases() error {
 				left += trials
 				continue
 			}
-			block, err := m.kase(cell.row, cell.arm, kind.outcome)
+			block, err := m.caseName(cell.row, cell.arm, kind.outcome)
 			if err != nil {
 				return err
 			}
@@ -311,8 +311,8 @@ func (m *markdown) cells(outcome eval.Outcome) func(func(armCell) bool) {
 	}
 }
 
-// kase is a case on an arm, folded up.
-func (m *markdown) kase(row journal.Row, arm string, outcome eval.Outcome) (string, error) {
+// caseName is a case on an arm, folded up.
+func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (string, error) {
 	reason := ""
 	var text strings.Builder
 	for r, err := range m.d.Read(row) {

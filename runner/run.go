@@ -112,9 +112,9 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 			<-finished
 		}()
 		for d := range r.results {
-			goOn := yield(d.result)
+			more := yield(d.result)
 			d.release()
-			if !goOn {
+			if !more {
 				return
 			}
 		}

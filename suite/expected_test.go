@@ -14,7 +14,7 @@ import (
 func TestExpectedFile(t *testing.T) {
 	t.Parallel()
 	hash := regexp.MustCompile(`-[0-9a-f]{12}(/|\.txt$)`)
-	for _, c := range []struct{ named, kase, target, prompt, want string }{
+	for _, c := range []struct{ named, caseName, target, prompt, want string }{
 		{"", "france", "pro", "direct", "expected/s/france/pro.direct.txt"},
 		{"", "v1.2_a-b", "pro", "x.y", "expected/s/v1.2_a-b/pro.x.y.txt"},
 		{"a/France.txt", "france", "pro", "direct", "expected/a/France.txt"},
@@ -30,9 +30,9 @@ func TestExpectedFile(t *testing.T) {
 		{"", "france", "a.b", "c", "expected/s/france/a.b_c-H.txt"},
 		{"", "france", "a", "b.c", "expected/s/france/a.b.c.txt"},
 	} {
-		got := ExpectedFile(c.named, &eval.Trial{Suite: "s", Case: c.kase, Target: c.target, Prompt: c.prompt})
+		got := ExpectedFile(c.named, &eval.Trial{Suite: "s", Case: c.caseName, Target: c.target, Prompt: c.prompt})
 		if hash.ReplaceAllString(got, "-H$1") != c.want {
-			t.Errorf("%q on %s/%s: %s, want %s", c.kase, c.target, c.prompt, got, c.want)
+			t.Errorf("%q on %s/%s: %s, want %s", c.caseName, c.target, c.prompt, got, c.want)
 		}
 	}
 }

@@ -152,8 +152,8 @@ func (h *historyView) read() (err error) {
 				return err
 			}
 		}
-		for _, kase := range cases {
-			if err := h.courses(arm, kase, metrics[i]); err != nil {
+		for _, caseName := range cases {
+			if err := h.courses(arm, caseName, metrics[i]); err != nil {
 				return err
 			}
 		}
@@ -262,16 +262,16 @@ func (h *historyView) cases(arm armName) ([]string, error) {
 }
 
 // courses reads the courses of an arm, or of a case on it.
-func (h *historyView) courses(arm armName, kase string, metrics []string) error {
+func (h *historyView) courses(arm armName, caseName string, metrics []string) error {
 	for _, metric := range metrics {
-		points, err := h.store.Course(history.Query{Suite: arm.suite, Arm: arm.arm, Case: kase, Metric: metric, Limit: h.o.limit})
+		points, err := h.store.Course(history.Query{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Limit: h.o.limit})
 		if err != nil {
 			return err
 		}
 		if len(points) == 0 {
 			continue
 		}
-		c := historyCourse{Suite: arm.suite, Arm: arm.arm, Case: kase, Metric: metric, Level: 0.9}
+		c := historyCourse{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
 		for _, p := range points {
 			one := historyPoint{Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N}
 			if p.Bounded {

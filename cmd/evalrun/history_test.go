@@ -27,9 +27,9 @@ func TestHistoryFits(t *testing.T) {
 				Arms: []history.Arm{{Suite: name, Arm: name, Counts: eval.Counts{Pass: 123, Error: 45}, Judged: 7, Rates: 3}},
 			})
 		}
-		for _, kase := range []string{"", name} {
+		for _, caseName := range []string{"", name} {
 			for _, metric := range []string{"pass", "latency", "tokens", name} {
-				c := historyCourse{Suite: name, Arm: name, Case: kase, Metric: metric}
+				c := historyCourse{Suite: name, Arm: name, Case: caseName, Metric: metric}
 				for i := range 365 {
 					p := historyPoint{Run: h.Runs[i].ID, StartedAt: h.Runs[i].StartedAt, Value: float64(i) / 364, N: 12345}
 					if metric != "latency" {

@@ -391,9 +391,9 @@ func (r *Resumption) answer(k recorded) (out runner.Recorded) {
 // replies are what judges replied so far, nil when none were asked.
 func (r *Resumption) replies() iter.Seq[eval.Judgement] {
 	return func(yield func(eval.Judgement) bool) {
-		goOn := true
-		r.doc.PendingJudgements(func(j eval.Judgement) bool { goOn = yield(j); return goOn })
-		if !goOn || r.doc.Summary.Judging.Replies == 0 {
+		more := true
+		r.doc.PendingJudgements(func(j eval.Judgement) bool { more = yield(j); return more })
+		if !more || r.doc.Summary.Judging.Replies == 0 {
 			return
 		}
 		for t, err := range r.doc.Trials() {

@@ -55,7 +55,7 @@ func newProportion(pairs []labelled, part func(labelled) bool) Proportion {
 	p := Proportion{Of: len(pairs), Interval: [2]float64{0, 1}}
 	cases := map[string]bool{}
 	for _, one := range pairs {
-		cases[one.kase] = true
+		cases[one.caseName] = true
 		if part(one) {
 			p.Part++
 		}
@@ -69,7 +69,7 @@ func newProportion(pairs []labelled, part func(labelled) bool) Proportion {
 
 // labelled is an answer of which people and the judge said something.
 type labelled struct {
-	kase         string
+	caseName     string
 	people, said string
 }
 
@@ -197,7 +197,7 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
 	c.Agreement = newProportion(pairs, agree)
 	cases := map[string]bool{}
 	for _, p := range pairs {
-		cases[p.kase] = true
+		cases[p.caseName] = true
 		c.Words = append(c.Words, p.people, p.said)
 	}
 	c.Cases = len(cases)

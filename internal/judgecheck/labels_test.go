@@ -90,7 +90,7 @@ func TestJudgeCheckNumbers(t *testing.T) {
 		c.FalsePass.Interval != [2]float64{0, 1} {
 		t.Errorf("%+v", c)
 	}
-	pairs[1].kase = "a"
+	pairs[1].caseName = "a"
 	if one := newAgreement(checkKey{}, pairs, false); one.Cases != 1 || one.Agreement.Interval[0] >= c.Agreement.Interval[0] ||
 		one.Agreement.Of != 2 {
 		t.Errorf("%+v", one)
