@@ -179,6 +179,10 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: exit %d with %v, want %d with %q", name, evalrun.ExitCode(err), err, test.exit, test.says)
 		}
 	}
+	err := load(evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Tags: []string{"x"}}})
+	if !errors.Is(err, evalrun.ErrNothing) {
+		t.Errorf("an empty selection: %v, want ErrNothing", err)
+	}
 	if _, err := evalrun.Resume(t.Context(), "none", evalrun.Options{Dir: dir}); evalrun.ExitCode(err) != 2 {
 		t.Errorf("resuming what is not there: %v", err)
 	}

@@ -61,6 +61,9 @@ type Todo struct {
 	Dropped []string // recorded trials, by case and arm, that the suites do not have any more
 }
 
+// ErrNothing is wrapped by the error of a job whose options select no trial. Selection.AllowEmpty makes that no error.
+var ErrNothing = errors.New("no trial is selected")
+
 // Run runs a job. A gate that does not hold is a Result; the error says that nothing was sent, or that the run broke off, in which case
 // there is a Result too if there is a run file.
 func Run(ctx context.Context, j *Job) (*Result, error) {
@@ -78,7 +81,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	if plan.Size() == 0 && !o.Selection.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
-		return nil, exit.Incomplete("no trial is selected%s; --allow-empty makes this no error", j.job.Hint())
+		return nil, exit.Incomplete("%w%s", ErrNothing, j.job.Hint())
 	}
 	dir, err := session.Run(ctx, plan, &watch{o, session}, o.Interrupt)
 	if dir == "" {

@@ -120,6 +120,9 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 		}
 	}
 	result, err := evalrun.Run(ctx, job)
+	if errors.Is(err, evalrun.ErrNothing) {
+		err = exit.Incomplete("%w; --allow-empty makes this no error", err)
+	}
 	return a.ended(result, err, o)
 }
 
