@@ -105,9 +105,8 @@ func (r *Resumption) merge(f Flags) {
 	}
 	if r.untrusted {
 		to.Untrusted, to.Record, to.ReplayOr, to.Cache = true, "", "", false
-		emulator := to.Emulator
+		f.Emulator = to.Emulator // the script is the run's
 		to.ServiceOptions = f.ServiceOptions
-		to.Emulator = emulator
 		return
 	}
 	if to.Emulator == "" { // the service is that of the run
