@@ -1,6 +1,7 @@
 package evalrun_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -185,5 +186,34 @@ func TestErrors(t *testing.T) {
 	}
 	if _, err := evalrun.Resume(t.Context(), "none", evalrun.Options{Dir: dir}); evalrun.ExitCode(err) != 2 {
 		t.Errorf("resuming what is not there: %v", err)
+	}
+}
+
+// A canceled context abandons what is under way; the run is incomplete and can be resumed.
+func TestCancelAndResume(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"suite.yaml": strings.Replace(capitals, "cases:", "limits: {concurrency: 1}\ncases:", 1), "script.yaml": script,
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	options := evalrun.Options{
+		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Selection: eval.SelectionOptions{Repeats: 50},
+		Progress: func(e evalrun.Event) {
+			if e.Kind == evalrun.EventTrial {
+				cancel()
+			}
+		},
+	}
+	job, err := evalrun.Load(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := evalrun.Run(ctx, job)
+	if err != nil || result.Exit != 4 || result.Counts.Asked() == 100 {
+		t.Fatalf("%+v, %v, want exit 4 and trials that were not sent", result, err)
+	}
+	options.Progress = nil
+	if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Asked() != 100 {
+		t.Errorf("resumed: %+v, %v, want exit 1 and 100 trials", result, err)
 	}
 }
