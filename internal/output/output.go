@@ -25,9 +25,6 @@ type Output struct {
 	Path   string // "" is standard output
 }
 
-// Standard reports whether it goes to standard output.
-func (o Output) Standard() bool { return o.Path == "" }
-
 // Parse reads the values of -o and checks that every path can be written.
 func Parse(in rundir.Dir, values []string) ([]Output, error) {
 	var out []Output
