@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,10 +29,7 @@ func write(t *testing.T, files map[string]string) string {
 // Runs in several folders go on at once, and each keeps to its own: relative suites, scripts, reports, run directories and history.
 func TestFoldersAtOnce(t *testing.T) {
 	t.Parallel()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := runsHere(t) // of make demo, if any
 	var running sync.WaitGroup
 	for range 8 {
 		dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
@@ -60,9 +58,22 @@ func TestFoldersAtOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if _, err := os.Stat(filepath.Join(here, ".evalrun")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the working directory has .evalrun: %v", err)
+	if after := runsHere(t); !slices.Equal(before, after) {
+		t.Errorf("the working directory has %v below .evalrun, and had %v", after, before)
 	}
+}
+
+// runsHere lists what is below .evalrun in the working directory.
+func runsHere(t *testing.T) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{".evalrun/runs/*", ".evalrun/expected-runs/*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	return names
 }
 
 // Problems of a suite are one error with all their places, and nothing is written.
