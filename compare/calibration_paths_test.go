@@ -89,19 +89,9 @@ func (p path) cases() int { return len(p.head) }
 // sides are what Compare takes.
 func (p path) sides() (base, head *Side) {
 	metrics := []string{scored}
-	return &Side{
-		Run:     "base",
-		Suite:   "s",
-		Arm:     "a",
-		Metrics: metrics,
-		Cases:   p.base,
-	}, &Side{
-		Run:     "head",
-		Suite:   "s",
-		Arm:     "a",
-		Metrics: metrics,
-		Cases:   p.head,
-	}
+	base = &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: p.base}
+	head = &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: p.head}
+	return base, head
 }
 
 // fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.
