@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // write puts files into a new folder.
@@ -226,5 +227,47 @@ func TestCancelAndResume(t *testing.T) {
 	options.Progress = nil
 	if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Asked() != 100 {
 		t.Errorf("resumed: %+v, %v, want exit 1 and 100 trials", result, err)
+	}
+}
+
+// Every retry is an event in a verbose run, also before the first trial; once the run file is complete, signals are the caller's again.
+func TestEventsInOrder(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"suite.yaml": capitals})
+	retries := 0
+	job, err := evalrun.Load(t.Context(), evalrun.Options{
+		Dir: dir, Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: eval.LimitOptions{Attempts: 2},
+		Layout: reports.Options{Verbose: true}, Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
+		Progress: func(e evalrun.Event) {
+			if e.Kind == evalrun.EventRetry {
+				retries++
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := evalrun.Run(t.Context(), job); err == nil || retries != 1 {
+		t.Errorf("%d retries and %v, want one and an error", retries, err)
+	}
+
+	dir = write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
+	var kinds []evalrun.EventKind
+	job, err = evalrun.Load(t.Context(), evalrun.Options{
+		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml",
+		Progress: func(e evalrun.Event) { kinds = append(kinds, e.Kind) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := evalrun.Run(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	want := []evalrun.EventKind{
+		evalrun.EventStarted, evalrun.EventTrial, evalrun.EventTrial, evalrun.EventFinished,
+		evalrun.EventWritten, evalrun.EventEnded, evalrun.EventRead,
+	}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("events %v, want %v", kinds, want)
 	}
 }

@@ -48,6 +48,7 @@ const (
 	EventRetry                     // an attempt failed, and there will be another
 	EventFinished                  // no more results come
 	EventProblem                   // something failed that does not end the run
+	EventWritten                   // the run file is as complete as it gets; recording answers and reports follow
 	EventEnded                     // the run file is about to be read for the reports
 	EventRead                      // it was read
 )
@@ -145,8 +146,14 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 func (j *Job) connect() (*harness.Session, error) {
 	o := &j.options
 	session, err := j.job.Connect(o.Version, func(text string) { o.emit(Event{Kind: EventNotice, Text: text}) })
+	if err == nil && o.Layout.Verbose { // else the first retry before the run is one notice
+		session.Retrying = o.retry
+	}
 	return session, err
 }
+
+// retry passes on that an attempt failed.
+func (o *Options) retry(text string) { o.emit(Event{Kind: EventRetry, Text: text}) }
 
 // plan calls the service about its models; an interruption meanwhile ends the run before it begins.
 func (o *Options) plan(ctx context.Context, session *harness.Session) (*runner.Plan, error) {
@@ -181,7 +188,7 @@ type watch struct {
 
 // Start says how many trials there are.
 func (w *watch) Start(trials int) {
-	w.session.Retrying = func(text string) { w.options.emit(Event{Kind: EventRetry, Text: text}) }
+	w.session.Retrying = w.options.retry
 	w.options.emit(Event{Kind: EventStarted, Trials: trials, Waiting: w.session.Waiting})
 }
 
@@ -195,10 +202,11 @@ func (w *watch) Finish() { w.options.emit(Event{Kind: EventFinished}) }
 
 // end records answers, and reports a run that has just ended; broken is why it broke off, if it did.
 func (j *Job) end(session *harness.Session, dir string, broken error) (*Result, error) {
+	o := &j.options
+	o.emit(Event{Kind: EventWritten})
 	if broken == nil {
 		broken = session.Record(dir)
 	}
-	o := &j.options
 	in := j.job.Flags.Dir
 	o.emit(Event{Kind: EventEnded})
 	doc, err := rundir.At("").Open(dir)

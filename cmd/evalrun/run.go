@@ -160,8 +160,9 @@ func (s *shown) event(e evalrun.Event) {
 		}
 	case evalrun.EventFinished:
 		s.Finish()
-	case evalrun.EventEnded:
+	case evalrun.EventWritten: // a signal ends what follows as usual
 		s.release()
+	case evalrun.EventEnded:
 		s.opened = s.app.smallHeap()
 	case evalrun.EventProblem:
 		s.app.explain(e.Err)
