@@ -18,12 +18,18 @@ build:
 # The example suites against the embedded emulator; one of them fails on purpose.
 demo: build
 	@mkdir -p $(OUT)
-	$(BIN) run $(GOOD) --emulator --out $(OUT)/run-$$(date +%s)-$$$$ -o json=$(OUT)/report.json -o junit=$(OUT)/junit.xml -o html=$(OUT)/report.html
+	@$(BIN) run $(GOOD) --emulator --out $(OUT)/run-$$(date +%s)-$$$$ -o json=$(OUT)/report.json -o junit=$(OUT)/junit.xml -o html=$(OUT)/report.html >$(OUT)/table.txt || \
+	{ code=$$?; cat $(OUT)/table.txt; exit $$code; }
+	@echo
+	@head -n 7 $(OUT)/table.txt
 	@echo
 	@echo "And one that fails on purpose, so that its exit code is 1:"
 	@echo
 	@$(BIN) run examples/suites/fails-on-purpose.yaml --emulator --out $(OUT)/failing-$$(date +%s)-$$$$ -o json=$(OUT)/failing.json -o junit=$(OUT)/failing.xml -o html=$(OUT)/failing.html; \
 	code=$$?; echo "exit $$code"; test $$code -eq 1
+	@echo
+	@echo "The demo is done: the examples pass, and the one that should fail does."
+	@echo "The whole table is in $(OUT)/table.txt, the page in $(OUT)/report.html."
 
 # All tests with the race detector, which needs a C compiler.
 test: compiler xmllint browser
