@@ -60,7 +60,7 @@ func TestChoiceUnits(t *testing.T) {
 		"repeats":           {alone, [][]float64{{1, 1, 1, 0}, {0}}, 2, 0.375},
 		"some unjudged":     {alone, [][]float64{{1}, nil, {0.5}}, 2, 0.75},
 		"clusters":          {func(i int) string { return fmt.Sprint(i / 2) }, [][]float64{{1}, {1}, {0}, {0.5}}, 2, 0.625},
-		"one large cluster": {func(i int) string { return map[bool]string{true: "big"}[i > 0] }, [][]float64{{0}, {1}, {1}, {1}}, 2, 0.5},
+		"one large cluster": {func(i int) string { return map[bool]string{true: "big"}[i > 0] }, [][]float64{{0}, {1}, {1}, {1}}, 2, 0.75},
 		"nothing":           {alone, [][]float64{nil, nil}, 0, 0},
 	} {
 		base, head := chosenSides(test.cluster, test.cases...)

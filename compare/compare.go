@@ -29,6 +29,7 @@ type Side struct {
 // Case is a case on an arm, its repeats added up.
 type Case struct {
 	Name, ID, Scorers, Cluster string
+	Request                    string // hash of what is sent, rendered; "" where a run does not tell
 	Tags                       []string
 	Quarantined                bool
 	Passed, Failed, Errors     int
@@ -65,8 +66,11 @@ func (c *Case) PassRate() (float64, bool) {
 	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
 }
 
-// blockRate is the share of the asked repeats that were blocked.
-func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.Asked}.Mean() }
+// answered are the repeats that got an answer, or were blocked.
+func (c *Case) answered() int { return c.Asked - c.Errors }
+
+// blockRate is the share of the answered repeats that were blocked.
+func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
 
 // Category counts the answers of an arm by how a safety category was rated.
 type Category struct {
@@ -93,13 +97,15 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 		Cases:    p.Pairing,
 		Metrics:  []eval.MetricComparison{},
 	}
-	m := &measure{Options: o, pairs: p.judged}
-	c.Cases.Units = len(m.units((*Case).PassRate).d)
+	m := newMeasure(o, p.judged)
+	c.Cases.Units = len(m.unitsOf(m.values(eval.MetricPass, base, head)).d)
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(p.judged)
+	c.Cases.Duplicates = m.groups.duplicates(p.judged)
 	for _, metric := range metricsOf(base, head, m.chosen()) {
 		one := m.metric(metric, base, head)
-		if i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric }); i >= 0 {
-			one.Gated, one.Margin = true, &o.Gated[i].Margin
+		if g, gated := o.gatedAs(metric); gated {
+			one.Gated, one.Margin = true, &g.Margin
+			m.withErrors(&one, p.errored, base, head)
 		}
 		if one.N > 0 || one.Gated {
 			c.Metrics = append(c.Metrics, one)
@@ -121,6 +127,21 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)
 	return c
+}
+
+// withErrors tests a metric again with each error of head at the worst value that it can have: what could not be judged must not be why
+// nothing got worse.
+func (m *measure) withErrors(c *eval.MetricComparison, errored []pair, base, head *Side) {
+	for _, p := range slices.Concat(m.pairs, errored) {
+		c.HeadErrors += p.head.Errors
+	}
+	if c.HeadErrors == 0 || c.PNonInferior == nil {
+		return
+	}
+	worst := newMeasure(m.Options, slices.Concat(m.pairs, errored))
+	worst.worst = true
+	w := worst.metric(c.Name, base, head)
+	c.PWithErrors = &[2]float64{orOne(w.PNonInferior), orOne(w.PBetter)}
 }
 
 // costs is what a case costs on average: calls and tokens.

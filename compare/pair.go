@@ -14,7 +14,8 @@ type pair struct{ base, head *Case }
 // paired is which cases are on both sides.
 type paired struct {
 	eval.Pairing
-	judged []pair // those that can be compared
+	judged  []pair // those that can be compared
+	errored []pair // judged in base, and nothing but errors in head
 }
 
 // Matcher finds the cases of a side that are the same as those of another, each once. Of several that ask the same, those
@@ -96,6 +97,9 @@ func (p *paired) add(b, h *Case) {
 	case !judgedBefore || !judgedNow:
 		p.Paired++
 		p.Unjudged = append(p.Unjudged, h.Name)
+		if judgedBefore && h.Errors > 0 {
+			p.errored = append(p.errored, pair{b, h})
+		}
 	default:
 		p.Paired++
 		p.judged = append(p.judged, pair{b, h})

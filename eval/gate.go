@@ -68,6 +68,10 @@ func (b *BaselineRule) Within() bool { return b.Arm != "" || b.Suffix != "" }
 type MetricMargin struct {
 	Name   string  `json:"name"`
 	Margin float64 `json:"margin"`
+	// Cap is what a case counts at most, of latency in milliseconds and of tokens; 0: five times the baseline's median.
+	Cap float64 `json:"cap,omitempty"`
+	// Strict says of a ratio that too few cases to tell are not borne.
+	Strict bool `json:"strict,omitempty"`
 }
 
 // What an inconclusive comparison does to the exit code.

@@ -168,7 +168,9 @@ func decideAll(arms []eval.ArmComparison, what Comparing, head *journal.Document
 			to++
 		}
 		suite := arms[from].Suite
-		whole = compare.Worse(whole, compare.Decide(arms[from:to], optionsFor(what.Rules(suite), head, suite)))
+		o := optionsFor(what.Rules(suite), head, suite)
+		whole = compare.Worse(whole, compare.Decide(arms[from:to], o))
+		compare.Advise(arms[from:to], o)
 		from = to
 	}
 	return whole
