@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // side makes an arm whose cases have these passes of so many repeats.
@@ -280,7 +281,7 @@ func TestDegenerate(t *testing.T) {
 				all := slices.Repeat([]int{passed}, n)
 				base, head := side("base", repeats, all...), side("head", repeats, all...)
 				a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
-				if _, err := eval.Marshal(a); err != nil {
+				if _, err := wirejson.Marshal(a); err != nil {
 					t.Errorf("n=%d repeats=%d passed=%d: %v", n, repeats, passed, err)
 				}
 				if (n < 52) != (a.Verdict != eval.NotWorse) {

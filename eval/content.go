@@ -8,7 +8,6 @@
 package eval
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -17,7 +16,7 @@ import (
 	"slices"
 	"strconv"
 
-	fastjson "github.com/segmentio/encoding/json"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Roles of a Content in a conversation.
@@ -91,7 +90,7 @@ func AppendContents(dst []byte, contents []Content) []byte {
 		dst = append(dst, '{')
 		if c.Role != "" {
 			dst = append(dst, `"role":`...)
-			dst = AppendString(dst, c.Role)
+			dst = wirejson.AppendString(dst, c.Role)
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `"parts":[`...)
@@ -109,56 +108,14 @@ func AppendContents(dst []byte, contents []Content) []byte {
 func (p Part) append(dst []byte) []byte {
 	if p.Image == nil {
 		dst = append(dst, `{"text":`...)
-		dst = AppendString(dst, p.Text)
+		dst = wirejson.AppendString(dst, p.Text)
 		return append(dst, '}')
 	}
 	dst = append(dst, `{"inline_data":{"mime_type":`...)
-	dst = AppendString(dst, p.Image.MIMEType)
+	dst = wirejson.AppendString(dst, p.Image.MIMEType)
 	dst = append(dst, `,"data":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, p.Image.Data)
 	return append(dst, `"}}`...)
-}
-
-// AppendString appends s as a JSON string without the HTML escapes that only
-// make a prompt longer. Invalid UTF-8 becomes U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	if plainASCII(s) {
-		dst = append(dst, '"')
-		dst = append(dst, s...)
-		return append(dst, '"')
-	}
-	quoted, err := Marshal(s)
-	if err != nil { // a string always encodes
-		panic(err)
-	}
-	return append(dst, quoted...)
-}
-
-// Marshal is json.Marshal without the escapes for HTML, which make run files and
-// prompts longer and harder to read.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// AppendJSON appends what Marshal gives in a third of the time, for what is written a million times. It takes no
-// time.Duration, which it would spell otherwise; the records of a run have none.
-func AppendJSON(dst []byte, v any) ([]byte, error) {
-	return fastjson.Append(dst, v, fastjson.SortMapKeys)
-}
-
-func plainASCII(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }
 
 // EncodedSize is the length of AppendContents in bytes, without encoding images.
@@ -238,16 +195,16 @@ func (c *GenerationConfig) AppendJSON(dst []byte) ([]byte, error) {
 		if len(dst) > opening+1 {
 			dst = append(dst, ',')
 		}
-		dst = append(AppendString(dst, name), ':')
+		dst = append(wirejson.AppendString(dst, name), ':')
 	}
 	var err error
 	if c.Temperature != nil {
 		field("temperature")
-		dst, err = AppendJSON(dst, *c.Temperature)
+		dst, err = wirejson.Append(dst, *c.Temperature)
 	}
 	if c.TopP != nil && err == nil {
 		field("topP")
-		dst, err = AppendJSON(dst, *c.TopP)
+		dst, err = wirejson.Append(dst, *c.TopP)
 	}
 	if c.TopK != nil {
 		field("topK")
@@ -259,7 +216,7 @@ func (c *GenerationConfig) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	if len(c.StopSequences) > 0 && err == nil {
 		field("stopSequences")
-		dst, err = AppendJSON(dst, c.StopSequences)
+		dst, err = wirejson.Append(dst, c.StopSequences)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
 		field(name)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Document is a run as reports see it: its head, its summary, and a cursor over its trials in
@@ -377,7 +378,7 @@ func (d *Document) json(e entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eval.Marshal(r)
+	return wirejson.Marshal(r)
 }
 
 func (d *Document) lineAt(e entry) ([]byte, error) {

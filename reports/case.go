@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -124,7 +125,7 @@ func (c *caseReport) request(r *eval.Request) {
 }
 
 func (c *caseReport) object(name string, v any) {
-	text, err := eval.Marshal(v)
+	text, err := wirejson.Marshal(v)
 	if err != nil { // it came out of a run file
 		panic(err)
 	}

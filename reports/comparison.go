@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // How much of a comparison is shown; the rest is counted.
@@ -31,7 +32,7 @@ func Comparison(w io.Writer, c *eval.Comparison, o Options) error {
 
 // ComparisonJSON writes a comparison as one JSON object.
 func ComparisonJSON(w io.Writer, c *eval.Comparison) error {
-	data, err := eval.Marshal(c)
+	data, err := wirejson.Marshal(c)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -76,7 +77,7 @@ type jsonMetric struct {
 
 // JSON writes the whole run as one JSON object, one trial a line.
 func JSON(w io.Writer, d *journal.Document, _ Options) error {
-	head, err := eval.Marshal(newHead(d))
+	head, err := wirejson.Marshal(newHead(d))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"strconv"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -330,7 +331,7 @@ func identity(r *eval.Request) [16]byte {
 		}
 		light.Contents[i].Parts = parts
 	}
-	data, err := eval.Marshal(light)
+	data, err := wirejson.Marshal(light)
 	if err != nil { // only checked values come here
 		panic(err)
 	}

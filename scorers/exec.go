@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -187,7 +188,7 @@ func (x execScorer) Score(a *Answer) Finding {
 	if x.path == "" {
 		return unscored("the program %s cannot be run: the suite does not come from a folder", quote(x.shown))
 	}
-	input, err := eval.Marshal(x.input(a))
+	input, err := wirejson.Marshal(x.input(a))
 	if err != nil { // what came as JSON
 		return Finding{Broken: err.Error()}
 	}

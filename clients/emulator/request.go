@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // maxBody bounds a request body: the largest prompt and room for the rest.
@@ -115,7 +116,7 @@ func readJSON(r *http.Request, into any) ([]byte, *problem) {
 	if len(body) > maxBody {
 		return nil, badRequest("the request is larger than %d bytes", maxBody)
 	}
-	err = json.Unmarshal(eval.CamelKeys(body), into)
+	err = json.Unmarshal(wirejson.CamelKeys(body), into)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):

@@ -18,6 +18,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // maxPages bounds the list of models.
@@ -208,7 +209,7 @@ func requestBody(r *eval.Request, whole bool) []byte {
 	}
 	if whole && len(r.SafetySettings) > 0 {
 		b = append(b, `,"safetySettings":`...)
-		b = must(eval.AppendJSON(b, r.SafetySettings))
+		b = must(wirejson.Append(b, r.SafetySettings))
 	}
 	return append(b, '}')
 }

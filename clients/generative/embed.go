@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Embed asks for the vectors of texts: one alone by embedContent, several by batchEmbedContents. What
@@ -34,9 +35,9 @@ func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector
 
 func appendEmbedRequest(b []byte, model, text string) []byte {
 	b = append(b, `{"model":`...)
-	b = eval.AppendString(b, "models/"+model)
+	b = wirejson.AppendString(b, "models/"+model)
 	b = append(b, `,"content":{"parts":[{"text":`...)
-	b = eval.AppendString(b, text)
+	b = wirejson.AppendString(b, text)
 	return append(b, `}]}}`...)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // stream asks for an answer in chunks and puts it together as they come.
@@ -143,7 +144,7 @@ func (a *assembly) response() *eval.Response {
 			if c.Extra == nil {
 				c.Extra = eval.Extra{}
 			}
-			c.Extra["parts"] = must(eval.Marshal(g.parts))
+			c.Extra["parts"] = must(wirejson.Marshal(g.parts))
 		}
 		out.Candidates = append(out.Candidates, c)
 	}

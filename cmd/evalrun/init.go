@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 //go:embed init.yaml
@@ -218,7 +219,7 @@ gate:                               # what the exit code says: 0 the gate holds,
 
 // quoteYAML is a text as a quoted scalar.
 func quoteYAML(text string) string {
-	out, err := eval.Marshal(text)
+	out, err := wirejson.Marshal(text)
 	if err != nil { // a text always encodes
 		panic(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -165,7 +166,7 @@ func bare(b *testing.B, url string, trials, concurrency int, checked string) tim
 }
 
 func bareTrial(ctx context.Context, client *http.Client, url string, request *eval.Request, checks []*scorers.Compiled) error {
-	config, err := eval.Marshal(request.GenerationConfig)
+	config, err := wirejson.Marshal(request.GenerationConfig)
 	if err != nil {
 		return err
 	}
