@@ -9,7 +9,6 @@ package eval
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
@@ -26,7 +25,7 @@ const (
 )
 
 // Content is one turn of a conversation. Role may be empty in a single-turn request. As
-// JSON it is what run files hold, with images as hash and path; AppendContents writes what is sent.
+// JSON it is what run files hold, with images as hash and path; package payload writes what is sent.
 type Content struct {
 	Role  string `json:"role,omitempty"`
 	Parts []Part `json:"parts"`
@@ -78,90 +77,6 @@ const MaxPromptBytes = 4 << 20
 
 // MaxImages is how many images one prompt may hold.
 const MaxImages = 16
-
-// AppendContents appends contents as they are sent: a JSON array with inline_data and
-// mime_type in the service's spelling, image bytes in base64 without line breaks.
-func AppendContents(dst []byte, contents []Content) []byte {
-	dst = append(dst, '[')
-	for i, c := range contents {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '{')
-		if c.Role != "" {
-			dst = append(dst, `"role":`...)
-			dst = wirejson.AppendString(dst, c.Role)
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `"parts":[`...)
-		for j, p := range c.Parts {
-			if j > 0 {
-				dst = append(dst, ',')
-			}
-			dst = p.append(dst)
-		}
-		dst = append(dst, "]}"...)
-	}
-	return append(dst, ']')
-}
-
-func (p Part) append(dst []byte) []byte {
-	if p.Image == nil {
-		dst = append(dst, `{"text":`...)
-		dst = wirejson.AppendString(dst, p.Text)
-		return append(dst, '}')
-	}
-	dst = append(dst, `{"inline_data":{"mime_type":`...)
-	dst = wirejson.AppendString(dst, p.Image.MIMEType)
-	dst = append(dst, `,"data":"`...)
-	dst = base64.StdEncoding.AppendEncode(dst, p.Image.Data)
-	return append(dst, `"}}`...)
-}
-
-// EncodedSize is the length of AppendContents in bytes, without encoding images.
-func EncodedSize(contents []Content) int {
-	images := 0
-	light := make([]Content, len(contents))
-	for i, c := range contents {
-		light[i] = Content{Role: c.Role, Parts: slices.Clone(c.Parts)}
-		for j, p := range c.Parts {
-			if p.Image != nil {
-				images += base64.StdEncoding.EncodedLen(len(p.Image.Data))
-				light[i].Parts[j].Image = &Image{MIMEType: p.Image.MIMEType}
-			}
-		}
-	}
-	return images + len(AppendContents(nil, light))
-}
-
-// TextBytes is the number of UTF-8 bytes of all texts: at least the number of
-// tokens of a prompt without images.
-func TextBytes(contents []Content) int {
-	n := 0
-	for _, p := range parts(contents) {
-		n += len(p.Text)
-	}
-	return n
-}
-
-// Images counts the images in contents.
-func Images(contents []Content) int {
-	n := 0
-	for _, p := range parts(contents) {
-		if p.Image != nil {
-			n++
-		}
-	}
-	return n
-}
-
-func parts(contents []Content) []Part {
-	var out []Part
-	for _, c := range contents {
-		out = append(out, c.Parts...)
-	}
-	return out
-}
 
 // GenerationConfig are the sampling parameters of a request. An unset field is
 // not sent; zero is.

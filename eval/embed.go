@@ -13,15 +13,6 @@ type EmbedCall struct {
 	Timing     Timing
 }
 
-// Tokens guesses how many tokens the texts are; countTokens does not cover embedding models.
-func (c *EmbedCall) Tokens() int {
-	n := 0
-	for _, text := range c.Texts {
-		n += EstimateTokens(len(text))
-	}
-	return n
-}
-
 // MaxEmbedTexts is how many texts one call may embed.
 const MaxEmbedTexts = 100
 

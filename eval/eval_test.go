@@ -93,17 +93,6 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func TestEstimates(t *testing.T) {
-	t.Parallel()
-	contents := []Content{{Parts: []Part{{Text: "12345"}, {Image: &Image{}}}}}
-	if got := EstimatePrompt(contents); got != 2+TokensPerImage {
-		t.Error(got)
-	}
-	if EstimateTokens(0) != 0 || EstimateTokens(4) != 1 || EstimateTokens(5) != 2 {
-		t.Error("bytes / 4, rounded up")
-	}
-}
-
 // What a target does not set is the model's, and is told to be.
 func TestSampling(t *testing.T) {
 	t.Parallel()

@@ -138,15 +138,6 @@ func (r *Response) Text() string {
 	return r.Candidates[0].Text
 }
 
-// textBytes is the number of UTF-8 bytes of all candidates' texts.
-func (r *Response) textBytes() int {
-	n := 0
-	for i := range r.Candidates {
-		n += len(r.Candidates[i].Text)
-	}
-	return n
-}
-
 // Model is the service's description of a model.
 type Model struct {
 	Name string `json:"name"`

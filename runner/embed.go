@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 )
 
 // EmbeddingModel is the model that gives the vectors for the scorers of a suite.
@@ -19,7 +20,7 @@ type EmbeddingModel struct {
 // check says why a text cannot be embedded, nil when it can. Embedding models do not count tokens, so
 // that the number of bytes has to tell.
 func (m *EmbeddingModel) check(text string) error {
-	if n := eval.EstimateTokens(len(text)); m.Limit > 0 && n > m.Limit {
+	if n := estimate.Tokens(len(text)); m.Limit > 0 && n > m.Limit {
 		return eval.Errorf(
 			eval.KindOverLimit, "a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens",
 			len(text), n, m.Model, m.Limit,

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -423,12 +425,12 @@ func (a *asked) failed(e *eval.Error) eval.Result {
 func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	limit := t.InputLimit()
 	if !t.MustCount(r.CountTokens, r.TokensMatter) {
-		return eval.EstimatePrompt(t.Request.Contents), nil
+		return estimate.Prompt(t.Request.Contents), nil
 	}
 	n, err := r.counts.of(ctx, r.Counter, t)
 	if err != nil {
 		if slices.Contains(uncounted, eval.AsError(err).Kind) {
-			return eval.EstimatePrompt(t.Request.Contents), nil // countTokens itself is not what is under test
+			return estimate.Prompt(t.Request.Contents), nil // countTokens itself is not what is under test
 		}
 		return 0, err
 	}
@@ -455,7 +457,7 @@ func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
 		return false
 	}
 	limit := t.InputLimit()
-	return tokensMatter || limit > 0 && (eval.Images(t.Request.Contents) > 0 || eval.TextBytes(t.Request.Contents) > limit)
+	return tokensMatter || limit > 0 && (payload.Images(t.Request.Contents) > 0 || payload.TextBytes(t.Request.Contents) > limit)
 }
 
 // counts remembers the token counts of recent prompts, so that repeats and arms that share a

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -89,7 +90,7 @@ type Question struct {
 }
 
 func newQuestion(j *suite.Judge, contents []eval.Content, repeat int) Question {
-	sum := sha256.Sum256(eval.AppendContents(fmt.Appendf(nil, "%s %d\n", j.Name, repeat), contents))
+	sum := sha256.Sum256(payload.Append(fmt.Appendf(nil, "%s %d\n", j.Name, repeat), contents))
 	return Question{hex.EncodeToString(sum[:]), j, contents, repeat}
 }
 
@@ -112,7 +113,7 @@ func (f *form) ask(parts []part) ([]eval.Content, bool) {
 		return nil, false
 	}
 	contents := []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: f.text(parts)}}}}
-	return contents, eval.EncodedSize(contents) <= eval.MaxPromptBytes
+	return contents, payload.Size(contents) <= eval.MaxPromptBytes
 }
 
 // asked is the question that was answered: that of the suite, or the last turn of the user.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 )
 
 // embedRequest is what embedContent takes, and one element of what batchEmbedContents takes.
@@ -84,7 +85,7 @@ func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
 			return wireEmbedding{}, badRequest("only text can be embedded")
 		}
 	}
-	switch n := eval.EstimateTokens(len(text)); {
+	switch n := estimate.Tokens(len(text)); {
 	case text == "":
 		return wireEmbedding{}, badRequest("the text is empty")
 	case r.Dimensions < 0 || r.Dimensions > dimensions:

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 )
 
 // draws hands out random sources that depend on nothing but the seed, what is asked,
@@ -151,7 +152,7 @@ func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, 
 			c.Index = i
 			out.Candidates = append(out.Candidates, c)
 			if c.Content != nil {
-				outputTokens += eval.EstimateTokens(len(c.Content.text()))
+				outputTokens += estimate.Tokens(len(c.Content.text()))
 			}
 		}
 	}
@@ -206,7 +207,7 @@ func shorten(text string, c config, limit int) (string, bool) {
 	if c.MaxOutputTokens != nil {
 		limit = min(limit, int(*c.MaxOutputTokens))
 	}
-	if eval.EstimateTokens(len(text)) <= limit {
+	if estimate.Tokens(len(text)) <= limit {
 		return text, false
 	}
 	end := 4 * limit

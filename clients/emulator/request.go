@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -232,7 +233,7 @@ func (r *request) tokens() int {
 	if r.SystemInstruction != nil {
 		bytes += len(r.SystemInstruction.text())
 	}
-	return eval.EstimateTokens(bytes) + eval.TokensPerImage*r.images()
+	return estimate.Tokens(bytes) + estimate.TokensPerImage*r.images()
 }
 
 func (c content) text() string {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/wire"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -202,7 +203,7 @@ func (c *Client) url(apiVersion, path string) string {
 // requestBody encodes what a request asks. Counting takes the contents alone.
 func requestBody(r *eval.Request, whole bool) []byte {
 	b := append(make([]byte, 0, 512), `{"contents":`...)
-	b = eval.AppendContents(b, r.Contents)
+	b = payload.Append(b, r.Contents)
 	if whole && r.GenerationConfig != nil {
 		b = append(b, `,"generationConfig":`...)
 		b = must(r.GenerationConfig.AppendJSON(b))

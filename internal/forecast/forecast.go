@@ -9,6 +9,8 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -108,7 +110,7 @@ func CountPrompts(
 	for t := range plan.Trials() {
 		first := false
 		if t.Repeat == 1 {
-			key := sha256.Sum256(eval.AppendContents([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
+			key := sha256.Sum256(payload.Append([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
 			n, ok := known[key]
 			if first = !ok; first {
 				var err error
@@ -131,7 +133,7 @@ func CountPrompts(
 func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned) (int, error) {
 	count := func(contents []eval.Content) (int, error) {
 		if counter == nil {
-			return eval.EstimatePrompt(contents), nil
+			return estimate.Prompt(contents), nil
 		}
 		request := t.Request
 		request.Contents = contents
@@ -186,7 +188,7 @@ func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	s.unjudged = s.judging(s.plan.Judging(t), s.prices) || s.unjudged
 	s.embedding(t)
 	if t.Request.Live { // that of its last turn at least
-		tokens = eval.EstimatePrompt(t.Request.Contents)
+		tokens = estimate.Prompt(t.Request.Contents)
 	}
 	if limit := t.InputLimit(); t.Repeat == 1 && limit > 0 && tokens > limit {
 		s.Problems = append(s.Problems, fmt.Sprintf(
@@ -241,7 +243,7 @@ func (s *sums) embedding(t *runner.Planned) {
 	s.EmbedTokens += t.OutputLimit()
 	for _, text := range references {
 		if !s.texts[text] {
-			s.EmbedTokens += eval.EstimateTokens(len(text))
+			s.EmbedTokens += estimate.Tokens(len(text))
 		}
 		s.texts[text] = true
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
@@ -170,7 +171,7 @@ func bareTrial(ctx context.Context, client *http.Client, url string, request *ev
 	if err != nil {
 		return err
 	}
-	body := append(eval.AppendContents([]byte(`{"contents":`), request.Contents), `,"generationConfig":`...)
+	body := append(payload.Append([]byte(`{"contents":`), request.Contents), `,"generationConfig":`...)
 	body = append(append(body, config...), '}')
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/models/svc-pro:generateContent", bytes.NewReader(body))
 	if err != nil {

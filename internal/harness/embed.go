@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -61,7 +62,7 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) er
 		return exit.BadInput("the model %s does not support %s; it supports %v", model, eval.MethodEmbed, m.SupportedGenerationMethods)
 	}
 	for _, t := range texts {
-		n := eval.EstimateTokens(len(t.Text))
+		n := estimate.Tokens(len(t.Text))
 		switch {
 		case !utf8.ValidString(t.Text):
 			return exit.BadInput("%s: the text is not UTF-8", t.Where)
