@@ -71,13 +71,6 @@ func (i *Image) Identity() string {
 	return i.SHA256
 }
 
-// MaxPromptBytes bounds the encoded contents of a request, text and images
-// together: the 4 MB of the service.
-const MaxPromptBytes = 4 << 20
-
-// MaxImages is how many images one prompt may hold.
-const MaxImages = 16
-
 // GenerationConfig are the sampling parameters of a request. An unset field is
 // not sent; zero is.
 type GenerationConfig struct {
@@ -166,13 +159,3 @@ type SafetySetting struct {
 	Category  string `json:"category"`
 	Threshold string `json:"threshold"`
 }
-
-// Categories and Thresholds are the values that the service's specification
-// names; others exist and pass through.
-var (
-	Categories = []string{
-		"HARM_CATEGORY_SEXUALLY_EXPLICIT", "HARM_CATEGORY_HATE_SPEECH",
-		"HARM_CATEGORY_HARASSMENT", "HARM_CATEGORY_DANGEROUS_CONTENT",
-	}
-	Thresholds = []string{"BLOCK_ONLY_HIGH"}
-)

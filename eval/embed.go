@@ -9,18 +9,9 @@ type Vector []float64
 type EmbedCall struct {
 	Model      string
 	APIVersion string
-	Texts      []string // from 1 to MaxEmbedTexts
+	Texts      []string // from 1 to service.MaxEmbedTexts
 	Timing     Timing
 }
-
-// MaxEmbedTexts is how many texts one call may embed.
-const MaxEmbedTexts = 100
-
-// MaxEmbedBytes is how long the texts of one call are together at most, unless one alone is longer.
-const MaxEmbedBytes = MaxPromptBytes / 2
-
-// DefaultEmbeddingModel embeds where a suite names no model for it.
-const DefaultEmbeddingModel = "embedding-001"
 
 // Embedder turns texts into vectors, in their order and all of one length. The error is an *Error.
 type Embedder interface {

@@ -93,26 +93,9 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// What a target does not set is the model's, and is told to be.
-func TestSampling(t *testing.T) {
+// A model may be known by several versions of the interface.
+func TestModelOfATarget(t *testing.T) {
 	t.Parallel()
-	model := NamedModel("svc-pro")
-	for _, test := range []struct {
-		c    *GenerationConfig
-		m    *Model
-		want string
-	}{
-		{nil, model, "temperature 0.9 (default), topP 1 (default), topK 1 (default)"},
-		{&GenerationConfig{Temperature: ptr(0.0)}, model, "temperature 0, topP 1 (default), topK 1 (default)"},
-		{&GenerationConfig{Temperature: ptr(0.5), TopP: ptr(0.1), TopK: ptr(3)}, model, "temperature 0.5, topP 0.1, topK 3"},
-		{&GenerationConfig{TopK: ptr(3)}, nil, "topK 3"},
-		{nil, NamedModel("embedding-001"), ""},
-		{nil, nil, ""},
-	} {
-		if got := NewSampling(test.c, test.m).String(); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
-		}
-	}
 	run := Run{Models: []Model{{Name: "models/m", APIVersion: "v1", Version: "1"}, {Name: "models/m", APIVersion: "v1beta", Version: "2"}}}
 	if m := run.Model(&RunTarget{Model: "m", APIVersion: "v1beta"}); m == nil || m.Version != "2" {
 		t.Errorf("%+v", m)

@@ -60,7 +60,7 @@ func (c *caseReport) trial(r *eval.Result) {
 	}
 	c.request(r.Request)
 	if target != nil && r.Request != nil {
-		if how := eval.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
+		if how := newSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
 			c.printf("    sampling %s\n", how)
 		}
 	}

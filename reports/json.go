@@ -62,11 +62,11 @@ type jsonArm struct {
 	Metrics       map[string]jsonMetric `json:"metrics"`
 	Repeats       *repeats              `json:"repeats,omitempty"` // of cases that were judged more than once
 	// What is under test, in runs that say so.
-	Target   string         `json:"target,omitempty"`
-	Model    string         `json:"model,omitempty"`
-	Version  string         `json:"version,omitempty"` // of the model
-	Sampling *eval.Sampling `json:"sampling,omitempty"`
-	Stream   bool           `json:"stream,omitempty"`
+	Target   string    `json:"target,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	Version  string    `json:"version,omitempty"` // of the model
+	Sampling *sampling `json:"sampling,omitempty"`
+	Stream   bool      `json:"stream,omitempty"`
 }
 
 type jsonMetric struct {
@@ -172,7 +172,7 @@ func (a *jsonArm) tell(run *eval.Run) {
 		return
 	}
 	m := run.Model(t)
-	a.Target, a.Model, a.Stream, a.Sampling = t.Name, t.Model, t.Stream, new(eval.NewSampling(t.GenerationConfig, m))
+	a.Target, a.Model, a.Stream, a.Sampling = t.Name, t.Model, t.Stream, new(newSampling(t.GenerationConfig, m))
 	if m != nil {
 		a.Version = m.Version
 	}

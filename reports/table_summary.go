@@ -103,7 +103,7 @@ func (t *tableReport) targets() {
 		if m != nil && m.Version != "" {
 			text += ", version " + m.Version
 		}
-		if how := eval.NewSampling(one.GenerationConfig, m).String(); how != "" {
+		if how := newSampling(one.GenerationConfig, m).String(); how != "" {
 			text += ", " + how
 		}
 		t.wrapped(" ", text)

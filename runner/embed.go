@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // EmbeddingModel is the model that gives the vectors for the scorers of a suite.
@@ -119,7 +120,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 		v.dropLast()
 	}
 	b := v.open[key.model]
-	if b != nil && b.bytes+len(key.text) > eval.MaxEmbedBytes {
+	if b != nil && b.bytes+len(key.text) > service.MaxEmbedBytes {
 		v.leave(ctx, b)
 		b = nil
 	}
@@ -141,7 +142,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 	}
 	b.vectors = append(b.vectors, w)
 	b.bytes += len(key.text)
-	if len(b.vectors) == eval.MaxEmbedTexts {
+	if len(b.vectors) == service.MaxEmbedTexts {
 		v.leave(ctx, b)
 	}
 	return w

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -447,7 +448,7 @@ var uncounted = []eval.ErrorKind{eval.KindStatus, eval.KindMalformed, eval.KindT
 // or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
 // limit fits; of images nothing is known.
 func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
-	if t.Metadata != nil && !t.Metadata.Supports(eval.MethodCountTokens) {
+	if t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
 		return false
 	}
 	switch mode {

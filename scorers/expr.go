@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expression"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -119,8 +120,8 @@ func compileExpr(a args) Scorer {
 			a.needs.Variables = append(a.needs.Variables, suite.VariableUse{All: true})
 		case r.Path[0] == "vars":
 			a.needs.Variables = append(a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional})
-		case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(eval.Categories, r.Path[1]):
-			a.Args.Warnf(diag.DidYouMean(r.Path[1], eval.Categories), "the service's specification names no category `%s`", r.Path[1])
+		case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(service.Categories, r.Path[1]):
+			a.Args.Warnf(diag.DidYouMean(r.Path[1], service.Categories), "the service's specification names no category `%s`", r.Path[1])
 		case r.String() == "timing.firstTokenMs":
 			a.needs.Stream = r.String()
 		}

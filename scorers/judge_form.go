@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -109,11 +110,11 @@ func (f *form) ask(parts []part) ([]eval.Content, bool) {
 	for _, p := range parts {
 		size += len(p.text)
 	}
-	if size > eval.MaxPromptBytes { // it would be hashed over and over
+	if size > service.MaxPromptBytes { // it would be hashed over and over
 		return nil, false
 	}
 	contents := []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: f.text(parts)}}}}
-	return contents, payload.Size(contents) <= eval.MaxPromptBytes
+	return contents, payload.Size(contents) <= service.MaxPromptBytes
 }
 
 // asked is the question that was answered: that of the suite, or the last turn of the user.

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
@@ -344,15 +345,15 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 	}
 	n := payload.Images(contents)
 	switch {
-	case n > eval.MaxImages:
-		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, eval.MaxImages)
+	case n > service.MaxImages:
+		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, service.MaxImages)
 	case n > 1:
 		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
 	}
-	if size := encodedSize(contents); size > eval.MaxPromptBytes {
+	if size := encodedSize(contents); size > service.MaxPromptBytes {
 		l.diags.Errorf(
 			p.Pos, "images count in base64, a third more than their files",
-			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, eval.MaxPromptBytes,
+			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, service.MaxPromptBytes,
 		)
 	}
 	for _, content := range contents {

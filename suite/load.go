@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -95,7 +96,7 @@ func (l *loader) service(n yamlnode.Node) {
 	}
 	l.Service = Service{
 		BaseURL:       l.env(m.Get("baseUrl")),
-		APIVersion:    l.envWord(m.Get("apiVersion"), eval.APIVersions),
+		APIVersion:    l.envWord(m.Get("apiVersion"), service.APIVersions),
 		HeaderPrefix:  l.env(m.Get("headerPrefix")),
 		Auth:          l.envWord(m.Get("auth"), AuthKinds),
 		Project:       l.env(m.Get("project")),
@@ -160,7 +161,7 @@ func CheckScopeBase(base string) string {
 // HeaderPrefix is what service.headerPrefix looks like.
 var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 
-func apiVersion(n yamlnode.Node) string { return n.Word(eval.APIVersions...) }
+func apiVersion(n yamlnode.Node) string { return n.Word(service.APIVersions...) }
 
 // CheckBaseURL says what is wrong with a base URL, "" when nothing is.
 func CheckBaseURL(raw string) string {
@@ -175,7 +176,7 @@ func CheckBaseURL(raw string) string {
 	case u.RawQuery != "" || u.Fragment != "":
 		return "the base URL must not hold a query or a fragment"
 	}
-	for _, version := range eval.APIVersions {
+	for _, version := range service.APIVersions {
 		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/"+version) {
 			return fmt.Sprintf("the base URL ends in /%s: leave the version out, it has a setting of its own", version)
 		}
@@ -274,7 +275,7 @@ func checkModelID(n yamlnode.Node) {
 }
 
 func (l *loader) embedding(root yamlnode.Map) {
-	l.Embedding = Embedding{Model: eval.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
+	l.Embedding = Embedding{Model: service.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
 	n := root.Get("embedding")
 	if n.IsZero() {
 		return
@@ -282,8 +283,8 @@ func (l *loader) embedding(root yamlnode.Map) {
 	m := n.Map(embeddingBlock.Names()...)
 	model := m.Need("model")
 	checkModelID(model)
-	if known := eval.NamedModel(model.Str()); known != nil && !known.Supports(eval.MethodEmbed) {
-		model.Errorf("such as "+eval.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
+	if known := service.NamedModel(model.Str()); known != nil && !known.Supports(service.MethodEmbed) {
+		model.Errorf("such as "+service.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
 	}
 	l.Embedding = Embedding{Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")), Pos: model.Pos()}
 }
@@ -344,8 +345,8 @@ func safetySettings(n yamlnode.Node) []eval.SafetySetting {
 			continue
 		}
 		category, threshold := m.Need("category"), m.Need("threshold")
-		warnUnknown(category, "category", eval.Categories)
-		warnUnknown(threshold, "threshold", eval.Thresholds)
+		warnUnknown(category, "category", service.Categories)
+		warnUnknown(threshold, "threshold", service.Thresholds)
 		if unique(seen, category, "safety category") {
 			out = append(out, eval.SafetySetting{Category: category.Str(), Threshold: threshold.Str()})
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // embedRequest is what embedContent takes, and one element of what batchEmbedContents takes.
@@ -51,8 +52,8 @@ func (e *Emulator) embedBatch(w http.ResponseWriter, r *http.Request, m *eval.Mo
 	case p != nil:
 	case len(req.Requests) == 0:
 		p = badRequest("requests is required")
-	case len(req.Requests) > eval.MaxEmbedTexts:
-		p = badRequest("%d requests in a batch; at most %d are allowed", len(req.Requests), eval.MaxEmbedTexts)
+	case len(req.Requests) > service.MaxEmbedTexts:
+		p = badRequest("%d requests in a batch; at most %d are allowed", len(req.Requests), service.MaxEmbedTexts)
 	}
 	var out struct {
 		Embeddings []wireEmbedding `json:"embeddings"`

@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // draws hands out random sources that depend on nothing but the seed, what is asked,
@@ -25,7 +26,7 @@ type draws struct {
 
 func (d *draws) source(seed uint64, r *http.Request, req *request) *rand.Rand {
 	h := fnv.New64a()
-	if trial := r.Header.Get(eval.TrialHeader); trial != "" {
+	if trial := r.Header.Get(service.TrialHeader); trial != "" {
 		_, _ = h.Write([]byte(trial))
 	} else {
 		_, _ = h.Write(req.Raw)
@@ -220,7 +221,7 @@ func shorten(text string, c config, limit int) (string, bool) {
 // withDefaults completes ratings to one per category.
 func withDefaults(given []eval.SafetyRating) []eval.SafetyRating {
 	out := slices.Clone(given)
-	for _, c := range eval.Categories {
+	for _, c := range service.Categories {
 		if !slices.ContainsFunc(out, func(r eval.SafetyRating) bool { return r.Category == c }) {
 			out = append(out, eval.SafetyRating{Category: c, Probability: "NEGLIGIBLE"})
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -36,7 +37,7 @@ type Config struct {
 	APIVersion   string // Optional, default v1: where a request names none
 	UserAgent    string // Optional
 	Connections  int    // Optional: idle connections to keep; at least the concurrency
-	ToEmulator   bool   // Optional: send eval.TrialHeader
+	ToEmulator   bool   // Optional: send service.TrialHeader
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
 }
@@ -59,10 +60,10 @@ type Client struct {
 // New makes a client. It opens no connection.
 func New(cfg Config) *Client {
 	if cfg.HeaderPrefix == "" {
-		cfg.HeaderPrefix = eval.DefaultHeaderPrefix
+		cfg.HeaderPrefix = service.DefaultHeaderPrefix
 	}
 	if cfg.APIVersion == "" {
-		cfg.APIVersion = eval.APIVersions[0]
+		cfg.APIVersion = service.APIVersions[0]
 	}
 	c := &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/")}
 	c.conn = wire.New(wire.Config{
@@ -100,7 +101,7 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if call.Stream {
 		return c.stream(ctx, call)
 	}
-	data, err := c.ask(ctx, call, eval.MethodGenerate, requestBody(&call.Request, true))
+	data, err := c.ask(ctx, call, service.MethodGenerate, requestBody(&call.Request, true))
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
-	data, err := c.ask(ctx, call, eval.MethodCountTokens, requestBody(&call.Request, false))
+	data, err := c.ask(ctx, call, service.MethodCountTokens, requestBody(&call.Request, false))
 	if err != nil {
 		return 0, err
 	}
@@ -238,7 +239,7 @@ func (c *Client) ask(ctx context.Context, call *eval.Call, method string, body [
 func (c *Client) request(ctx context.Context, call *eval.Call, method string, body []byte) (*http.Request, error) {
 	req, err := c.post(ctx, call.APIVersion, call.Model, method, body)
 	if err == nil && c.cfg.ToEmulator && call.TrialID != "" {
-		req.Header.Set(eval.TrialHeader, call.TrialID)
+		req.Header.Set(service.TrialHeader, call.TrialID)
 	}
 	return req, err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -83,7 +84,7 @@ func TestRequestOnTheWire(t *testing.T) {
 		got.Header.Get("Content-Type") != "application/json" {
 		t.Error(got.URL, got.Header)
 	}
-	if got.Header.Get(eval.TrialHeader) != "" {
+	if got.Header.Get(service.TrialHeader) != "" {
 		t.Error("the trial header is for the own emulator alone")
 	}
 	want := `{"contents":[{"role":"user","parts":[{"text":"a <b> & \"c\"\n"},{"inline_data":{"mime_type":"image/png","data":"//79/A=="}}]},` +

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -16,9 +17,9 @@ import (
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
-	method, body := eval.MethodEmbedBatch, embedBatchBody(call)
+	method, body := service.MethodEmbedBatch, embedBatchBody(call)
 	if len(call.Texts) == 1 {
-		method, body = eval.MethodEmbed, appendEmbedRequest(nil, call.Model, call.Texts[0])
+		method, body = service.MethodEmbed, appendEmbedRequest(nil, call.Model, call.Texts[0])
 	}
 	req, err := c.post(ctx, call.APIVersion, call.Model, method, body)
 	if err != nil {

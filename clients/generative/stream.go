@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -17,7 +18,7 @@ import (
 func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	var out assembly
 	request := func(ctx context.Context) (*http.Request, error) {
-		return c.request(ctx, call, eval.MethodStream, requestBody(&call.Request, true))
+		return c.request(ctx, call, service.MethodStream, requestBody(&call.Request, true))
 	}
 	if err := c.conn.Stream(ctx, request, &call.Timing, &out); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -268,7 +269,7 @@ func (s *sums) whole() *Forecast {
 		f.JudgeTokens = 0
 	}
 	embedded := s.answers + len(s.texts)
-	f.EmbedCalls = (embedded + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
+	f.EmbedCalls = (embedded + service.MaxEmbedTexts - 1) / service.MaxEmbedTexts
 	// At most each text is embedded by itself, and each judge called again.
 	f.MaxCalls = (f.GenerateCalls + f.CountCalls + embedded + 2*f.JudgeCalls) * s.within.Attempts
 	if s.prices != nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/secret"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -144,7 +145,7 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 		skew := time.Until(date).Round(time.Second)
 		c.skew.Store(&skew)
 	}
-	if resp.Header.Get("Server") == eval.EmulatorName {
+	if resp.Header.Get("Server") == service.EmulatorName {
 		c.fake.Store(true)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
