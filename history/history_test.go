@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -179,11 +180,11 @@ func TestRunsAndCourses(t *testing.T) {
 	if runs[0].ID != "run-0001" || !runs[0].Emulator || runs[2].Shard != "1/2" {
 		t.Errorf("%+v", runs)
 	}
-	some, err := s.Runs(Filter{Arms: eval.Globs{"pro-*"}, Limit: 2})
+	some, err := s.Runs(Filter{Arms: glob.Patterns{"pro-*"}, Limit: 2})
 	if err != nil || len(some) != 2 || some[0].ID != "run-0002" || len(some[0].Arms) != 1 {
 		t.Errorf("%+v %v", some, err)
 	}
-	if none, err := s.Runs(Filter{Suites: eval.Globs{"other"}}); err != nil || len(none) != 0 {
+	if none, err := s.Runs(Filter{Suites: glob.Patterns{"other"}}); err != nil || len(none) != 0 {
 		t.Error(none, err)
 	}
 

@@ -10,13 +10,14 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // Cases writes the cases whose name fits in full: the request as it was sent, every arm's answers,
 // scores, safety ratings and timing. The result says whether there was any.
-func Cases(w io.Writer, d *journal.Document, name eval.Glob, arms eval.Globs, o Options) (bool, error) {
+func Cases(w io.Writer, d *journal.Document, name glob.Pattern, arms glob.Patterns, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {
 		if !name.Match(row.Case) {

@@ -17,16 +17,18 @@ import (
 	"strconv"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Filter narrows a plan; empty lists select everything.
 type Filter struct {
-	Cases eval.Globs
-	Tags  eval.Globs
-	Arms  eval.Globs
+	Cases glob.Patterns
+	Tags  glob.Patterns
+	Arms  glob.Patterns
 	// Places are those of the only trials to take, a case of an arm with all of its repeats; nil takes all.
 	Places *eval.Places
 	Shard  eval.Shard // the zero Shard is everything
@@ -147,7 +149,7 @@ type Planned struct {
 
 	scorers []*scorers.Compiled
 	derived []*suite.Metric
-	vars    eval.Dict
+	vars    variable.Dict
 }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/variable"
 )
 
 func execKind() Kind {
@@ -61,7 +62,7 @@ type execInput struct {
 	Arm            string               `json:"arm,omitempty"`
 	Model          string               `json:"model,omitempty"`
 	Repeat         int                  `json:"repeat,omitempty"`
-	Vars           eval.Dict            `json:"vars"`
+	Vars           variable.Dict        `json:"vars"`
 	Request        *eval.Request        `json:"request,omitempty"`
 	Usage          *eval.Usage          `json:"usage"`
 	Timing         *eval.Timing         `json:"timing"`
@@ -223,7 +224,7 @@ func (x execScorer) input(a *Answer) *execInput {
 		in.SafetyRatings = append(in.SafetyRatings, c.SafetyRatings...)
 	}
 	if in.Vars == nil {
-		in.Vars = eval.Dict{}
+		in.Vars = variable.Dict{}
 	}
 	if t := a.Trial; t != nil {
 		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat

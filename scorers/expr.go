@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/variable"
 )
 
 func exprKind() Kind {
@@ -129,7 +130,7 @@ func compileExpr(a args) Scorer {
 	check := exprCheck{program}
 	if program.Uses("vars") {
 		at := a.Args
-		a.needs.Tries = append(a.needs.Tries, func(vars eval.Dict, diags *diag.List) {
+		a.needs.Tries = append(a.needs.Tries, func(vars variable.Dict, diags *diag.List) {
 			if e := check.try(vars); e != nil {
 				at.WithDiags(diags).
 					Errorf("variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s", diag.CleanLine(e.Error()))
@@ -141,7 +142,7 @@ func compileExpr(a args) Scorer {
 
 // try evaluates the expression for the variables of a case and an answer without a word, and tells of types that do not go
 // together: that is wrong of any answer.
-func (c exprCheck) try(vars eval.Dict) error {
+func (c exprCheck) try(vars variable.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
 	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}))
 	var e *expression.RunError

@@ -11,8 +11,10 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 var (
@@ -392,10 +394,10 @@ func (l *loader) addBase(arm Arm) {
 }
 
 // globs reads a list of patterns, each of which must match one of the names.
-func globs(n yamlnode.Node, what string, names []string) eval.Globs {
-	var out eval.Globs
+func globs(n yamlnode.Node, what string, names []string) glob.Patterns {
+	var out glob.Patterns
 	for _, item := range n.Items() {
-		g := eval.Glob(item.Str())
+		g := glob.Pattern(item.Str())
 		if g == "" {
 			continue
 		}
@@ -450,8 +452,8 @@ func (l *loader) limits(n yamlnode.Node) {
 }
 
 // values reads a set of variables.
-func values(m yamlnode.Map) eval.Dict {
-	out := eval.Dict{}
+func values(m yamlnode.Map) variable.Dict {
+	out := variable.Dict{}
 	for e := range m.Entries() {
 		out[e.Name()] = value(e.Value)
 	}
@@ -460,10 +462,10 @@ func values(m yamlnode.Map) eval.Dict {
 
 // value reads a variable: scalars as they are written, lists and mappings as
 // such.
-func value(n yamlnode.Node) eval.Value {
+func value(n yamlnode.Node) variable.Value {
 	switch {
 	case n.IsSequence():
-		list := eval.List{}
+		list := variable.List{}
 		for _, item := range n.Seq() {
 			list = append(list, value(item))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -18,7 +19,7 @@ import (
 // Prompt is a template for the contents of a request.
 type Prompt struct {
 	Name    string
-	Targets eval.Globs
+	Targets glob.Patterns
 	Pos     diag.Pos // of the name
 	Live    bool     // a chat whose turns are all the user's, with the model's own replies in between
 

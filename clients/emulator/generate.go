@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // draws hands out random sources that depend on nothing but the seed, what is asked,
@@ -264,7 +265,7 @@ func (ru *rule) text(req *request, model string, temperature float64, rng *rand.
 		return req.prompt(), nil
 	}
 	chosen := ru.replies[pick(ru.replies, temperature, rng)]
-	vars := eval.Dict{
+	vars := variable.Dict{
 		"prompt": req.prompt(), "model": model,
 		"turns": strconv.Itoa(len(req.Contents)), "images": strconv.Itoa(req.images()),
 		"groups": ru.groups(req.prompt()),
