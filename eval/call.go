@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -36,23 +35,6 @@ type Call struct {
 	// Anew says that an answer from before does not do, as long as there is somebody to ask.
 	Anew   bool
 	Timing Timing
-}
-
-// Generator asks a model. The error is an *Error.
-type Generator interface {
-	Generate(ctx context.Context, call *Call) (*Response, error)
-}
-
-// TokenCounter asks the service how many tokens the contents of a call are. The
-// error is an *Error.
-type TokenCounter interface {
-	CountTokens(ctx context.Context, call *Call) (int, error)
-}
-
-// ModelSource tells about models. The error is an *Error.
-type ModelSource interface {
-	Model(ctx context.Context, apiVersion, id string) (*Model, error)
-	Models(ctx context.Context, apiVersion string) ([]Model, error)
 }
 
 // ErrorKind says why a trial could not be judged.

@@ -1,8 +1,7 @@
 // Package eval holds the nouns of evalrun: what is asked (Content, Part,
 // GenerationConfig, SafetySetting), what comes back (Response, Candidate), the Model
 // that answers, and what evalrun makes of it (Trial, Score, Result, Run). What the
-// service also knows is spelled as on the wire. The small interfaces through which
-// the service is called stand here too.
+// service also knows is spelled as on the wire.
 //
 // It does no I/O and judges nothing.
 package eval

@@ -1,7 +1,5 @@
 package eval
 
-import "context"
-
 // Vector is the embedding of a text.
 type Vector []float64
 
@@ -11,9 +9,4 @@ type EmbedCall struct {
 	APIVersion string
 	Texts      []string // from 1 to service.MaxEmbedTexts
 	Timing     Timing
-}
-
-// Embedder turns texts into vectors, in their order and all of one length. The error is an *Error.
-type Embedder interface {
-	Embed(ctx context.Context, call *EmbedCall) ([]Vector, error)
 }

@@ -150,7 +150,7 @@ func TestRunsAndCourses(t *testing.T) {
 	) // later, but older
 	add(t, s, second) // again
 	add(t, s, sample{id: 3, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) {
-		r.Plan.Shard = &eval.ShardOf{Shard: eval.Shard{Index: 1, Of: 2}}
+		r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2}
 	}}.write(t, folder))
 
 	runs, err := s.Runs(Filter{})

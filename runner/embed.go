@@ -49,7 +49,7 @@ const MaxWaiting = 1024
 // is remembered. A batch leaves when it is full, after batchDelay, or when nothing more is
 // to be expected.
 type vectors struct {
-	embedder eval.Embedder
+	embedder Embedder
 	calls    sync.WaitGroup
 
 	mu    sync.Mutex
@@ -82,7 +82,7 @@ type batch struct {
 	timer   *time.Timer
 }
 
-func newVectors(embedder eval.Embedder) *vectors {
+func newVectors(embedder Embedder) *vectors {
 	return &vectors{embedder: embedder, known: map[vectorKey]*list.Element{}, order: list.New(), open: map[EmbeddingModel]*batch{}}
 }
 

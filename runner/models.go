@@ -46,7 +46,7 @@ func (p *Plan) Targets() []eval.RunTarget {
 // modelCheck asks about the models of a plan.
 type modelCheck struct {
 	*Plan
-	source eval.ModelSource
+	source ModelSource
 	diags  *diag.List
 	notice func(string)
 }
@@ -55,7 +55,7 @@ type modelCheck struct {
 // it: mistakes go to diags. The error is an *eval.Error: the service refused
 // or could not be reached. Where metadata cannot be had for another reason, the limits
 // of the specification are taken, and notice is told.
-func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *diag.List, notice func(string)) error {
+func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.List, notice func(string)) error {
 	c := modelCheck{p, source, diags, notice}
 	for _, t := range p.targets() {
 		m, err := c.ask(ctx, p.key(t), t.ModelPos, fmt.Sprintf("target `%s`", t.Name), service.MethodGenerate)
@@ -159,7 +159,7 @@ func (m *MissingModel) Words() string {
 
 // Missing looks for a model that the service says it does not have, err being what it said. Method, if any, is what the model is
 // wanted for.
-func Missing(ctx context.Context, source eval.ModelSource, apiVersion, id, method string, err *eval.Error) MissingModel {
+func Missing(ctx context.Context, source ModelSource, apiVersion, id, method string, err *eval.Error) MissingModel {
 	models, failed := source.Models(ctx, apiVersion)
 	if e := eval.AsError(failed); e != nil && e.NotFound() {
 		return MissingModel{Unlisted: true, Message: err.Message}

@@ -31,7 +31,7 @@ type Filter struct {
 	Arms  glob.Patterns
 	// Places are those of the only trials to take, a case of an arm with all of its repeats; nil takes all.
 	Places *eval.Places
-	Shard  eval.Shard // the zero Shard is everything
+	Shard  Shard // the zero Shard is everything
 }
 
 func (f Filter) takes(c *suite.Case) bool {
@@ -101,7 +101,7 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 // cutShard counts the trials of the shard, and takes down the identity of the plan of which it is one.
 func (p *Plan) cutShard() {
 	h := sha256.New()
-	of := eval.ShardOf{Shard: p.filter.Shard, Trials: p.size}
+	of := eval.ShardOf{Index: p.filter.Shard.Index, Of: p.filter.Shard.Of, Trials: p.size}
 	p.size = 0
 	w := p.walk()
 	w.whole = func(t *eval.Trial) { fmt.Fprintf(h, "%s %s %s %s\n", t.ID, t.Suite, t.CaseID, t.ScorersHash) }

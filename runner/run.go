@@ -20,9 +20,9 @@ import (
 
 // Config says how a plan is carried out.
 type Config struct {
-	Generator   eval.Generator
-	Counter     eval.TokenCounter
-	Embedder    eval.Embedder
+	Generator   Generator
+	Counter     TokenCounter
+	Embedder    Embedder
 	Concurrency int    // trials of one model under way at once; at least 1
 	CountTokens string // suite.CountAlways, CountAuto or CountNever
 	// TokensMatter says that a limit or a budget of tokens is set, so that prompts are
@@ -43,7 +43,7 @@ type Config struct {
 	// Anew has judges asked anew whose replies from before do not count.
 	Anew bool
 	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
-	Keeper eval.Keeper
+	Keeper Keeper
 	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
 	// Optional.
 	Writing func(ctx context.Context) (calling context.Context, written func())
@@ -480,7 +480,7 @@ const maxCounts = 8192
 
 func newCounts() *counts { return &counts{known: map[string]*count{}} }
 
-func (c *counts) of(ctx context.Context, counter eval.TokenCounter, t *Planned) (int, error) {
+func (c *counts) of(ctx context.Context, counter TokenCounter, t *Planned) (int, error) {
 	only := eval.Request{Model: t.Request.Model, APIVersion: t.Request.APIVersion, Contents: t.Request.Contents}
 	id := identity(&only)
 	key := string(id[:])

@@ -103,7 +103,7 @@ func (f *Forecast) Outlooks(checks *verdict.Checks, suites []*suite.Suite) error
 func CountPrompts(
 	ctx context.Context,
 	plan *runner.Plan,
-	counter eval.TokenCounter,
+	counter runner.TokenCounter,
 	yield func(t *runner.Planned, tokens int, first bool) error,
 ) error {
 	known := map[[32]byte]int{}
@@ -131,7 +131,7 @@ func CountPrompts(
 
 // countOne counts the prompt of a trial. In a live chat each turn is asked again by all later ones; the replies in between, which nobody
 // knows yet, are left out.
-func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned) (int, error) {
+func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planned) (int, error) {
 	count := func(contents []eval.Content) (int, error) {
 		if counter == nil {
 			return estimate.Prompt(contents), nil
@@ -155,7 +155,7 @@ func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned)
 }
 
 // New adds up a plan within limits. prices may be nil; without a counter tokens are estimated.
-func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.Prices, counter eval.TokenCounter) (*Forecast, error) {
+func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.Prices, counter runner.TokenCounter) (*Forecast, error) {
 	s := &sums{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
 		plan:     plan, within: limits, prices: prices, arms: map[armKey]*ArmForecast{}, texts: map[string]bool{},

@@ -303,7 +303,7 @@ func BenchmarkMerge(b *testing.B) {
 			Plan: eval.RunPlan{
 				Trials: trials,
 				Arms:   []string{"t/p"},
-				Shard:  &eval.ShardOf{Shard: eval.Shard{Index: i + 1, Of: shards}, Plan: "plan", Trials: shards * trials},
+				Shard:  &eval.ShardOf{Index: i + 1, Of: shards, Plan: "plan", Trials: shards * trials},
 			},
 		}
 		w, err := journal.Create(name, &run, nil)

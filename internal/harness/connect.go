@@ -107,7 +107,7 @@ func (s *Session) Emulated() bool {
 }
 
 // Counter counts tokens.
-func (s *Session) Counter() eval.TokenCounter { return s.service }
+func (s *Session) Counter() runner.TokenCounter { return s.service }
 
 // wire puts the decorators around the client: retry → breaker → adaptive concurrency → ledger → deadline → one
 // attempt. So every attempt is limited, counted and bounded by itself.
@@ -309,7 +309,7 @@ func (j *Job) Plan() *runner.Plan {
 }
 
 func (j *Job) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
-	shard, err := eval.ParseShard(f.Shard)
+	shard, err := runner.ParseShard(f.Shard)
 	if err != nil { // it was checked when the flag was read
 		panic(err)
 	}
