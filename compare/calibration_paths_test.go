@@ -106,7 +106,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.Stop) eval.Ve
 	o := Options{Alpha: alpha, Gated: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
 	arm := Compare(base, head, o)
 	arm.Stopped = stop
-	return Decide([]eval.ArmComparison{arm}, o)
+	return Decide([]ArmComparison{arm}, o)
 }
 
 // counts are the flips of cases that were judged once each, and belong to no cluster; false where there are others.

@@ -70,7 +70,7 @@ func TestControlAsymptotic(t *testing.T) {
 	const n, margin = 52, 0.05
 	r := newRegion(n, func(gained, regressed int) eval.Verdict {
 		p := asymptotically(n, gained, regressed, margin)
-		one := eval.MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
+		one := MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
 		decide(&one, p, nominal)
 		return one.Verdict
 	})

@@ -25,7 +25,7 @@ const indifferent = 0.5
 
 // choice compares how far head is preferred, 1 for all of a case's repeats and 0 for none, with indifference. The differences
 // lie within half of where those of other metrics do, so that they are doubled for the tests, and the margin with them.
-func (m *measure) choice(c *eval.MetricComparison, margin float64) {
+func (m *measure) choice(c *MetricComparison, margin float64) {
 	u := m.unitsOf(m.values(eval.MetricChoose, nil, nil))
 	c.N, c.Base, c.Head, c.Estimate = len(u.d), indifferent, u.mean(u.head), u.mean(u.d)
 	c.Gained, c.Regressed = u.gained, u.regressed

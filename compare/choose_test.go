@@ -22,20 +22,20 @@ func chosenSides(cluster func(i int) string, cases ...[]float64) (base, head *Si
 	return base, head
 }
 
-func ofChoice(t *testing.T, base, head *Side, margin float64) eval.MetricComparison {
+func ofChoice(t *testing.T, base, head *Side, margin float64) MetricComparison {
 	t.Helper()
 	o := Options{Alpha: 0.05, MaxErrors: 0.01}
 	if margin > 0 {
 		o.Gated = []eval.MetricMargin{{Name: eval.MetricChoose, Margin: margin}}
 	}
-	arms := []eval.ArmComparison{Compare(base, head, o)}
+	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)
 	for _, m := range arms[0].Metrics {
 		if m.Name == eval.MetricChoose {
 			return m
 		}
 	}
-	return eval.MetricComparison{}
+	return MetricComparison{}
 }
 
 func alone(int) string { return "" }

@@ -87,15 +87,15 @@ type Options struct {
 }
 
 // Compare compares an arm with that of a baseline. Verdicts are left to Decide.
-func Compare(base, head *Side, o Options) eval.ArmComparison {
+func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head)
-	c := eval.ArmComparison{
+	c := ArmComparison{
 		Suite:    head.Suite,
 		BaseArm:  base.Arm,
 		HeadArm:  head.Arm,
 		Estimand: "population",
 		Cases:    p.Pairing,
-		Metrics:  []eval.MetricComparison{},
+		Metrics:  []MetricComparison{},
 	}
 	m := newMeasure(o, p.judged)
 	c.Cases.Units = len(m.unitsOf(m.values(eval.MetricPass, base, head)).d)
@@ -112,8 +112,8 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 		}
 	}
 	for i, g := range o.Gated { // a metric that is nowhere is not one that did not get worse
-		if !slices.ContainsFunc(c.Metrics, func(m eval.MetricComparison) bool { return m.Name == g.Name }) {
-			c.Metrics = append(c.Metrics, eval.MetricComparison{
+		if !slices.ContainsFunc(c.Metrics, func(m MetricComparison) bool { return m.Name == g.Name }) {
+			c.Metrics = append(c.Metrics, MetricComparison{
 				Name:   g.Name,
 				Level:  1 - 2*o.Alpha,
 				Gated:  true,
@@ -131,7 +131,7 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 
 // withErrors tests a metric again with each error of head at the worst value that it can have: what could not be judged must not be why
 // nothing got worse.
-func (m *measure) withErrors(c *eval.MetricComparison, errored []pair, base, head *Side) {
+func (m *measure) withErrors(c *MetricComparison, errored []pair, base, head *Side) {
 	for _, p := range slices.Concat(m.pairs, errored) {
 		c.HeadErrors += p.head.Errors
 	}
@@ -207,12 +207,12 @@ func errorsOf(s *Side) (out Sum) {
 }
 
 // safety puts the categories of both sides beside each other.
-func safety(base, head []Category) []eval.CategoryComparison {
-	var out []eval.CategoryComparison
-	at := func(name string) *eval.CategoryComparison {
-		i := slices.IndexFunc(out, func(c eval.CategoryComparison) bool { return c.Category == name })
+func safety(base, head []Category) []CategoryComparison {
+	var out []CategoryComparison
+	at := func(name string) *CategoryComparison {
+		i := slices.IndexFunc(out, func(c CategoryComparison) bool { return c.Category == name })
 		if i < 0 {
-			i, out = len(out), append(out, eval.CategoryComparison{Category: name})
+			i, out = len(out), append(out, CategoryComparison{Category: name})
 		}
 		return &out[i]
 	}
@@ -225,6 +225,6 @@ func safety(base, head []Category) []eval.CategoryComparison {
 		c := at(h.Name)
 		c.HeadRated, c.HeadHigh, c.HeadBlocked = h.Rated, share(h.High, h.Rated), share(h.Blocked, h.Rated)
 	}
-	slices.SortFunc(out, func(a, b eval.CategoryComparison) int { return cmp.Compare(a.Category, b.Category) })
+	slices.SortFunc(out, func(a, b CategoryComparison) int { return cmp.Compare(a.Category, b.Category) })
 	return out
 }

@@ -56,8 +56,8 @@ func passMargin(margin float64) eval.MetricMargin {
 }
 
 // decided compares two sides and gives the verdicts.
-func decided(base, head *Side, o Options) *eval.ArmComparison {
-	arms := []eval.ArmComparison{Compare(base, head, o)}
+func decided(base, head *Side, o Options) *ArmComparison {
+	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)
 	Advise(arms, o)
 	return &arms[0]
@@ -141,7 +141,7 @@ func TestIntervalsAgreeWithVerdicts(t *testing.T) {
 			for regressed := range 8 {
 				base, head := flipped(n, gained, regressed)
 				o := options(0.05, passMargin(0.05))
-				arms := []eval.ArmComparison{Compare(base, head, o)}
+				arms := []ArmComparison{Compare(base, head, o)}
 				Decide(arms, o)
 				m := arms[0].Metrics[0]
 				lo, hi := m.Interval[0], m.Interval[1]
@@ -405,7 +405,7 @@ func TestStopIsFinal(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(60, 0, 6)
 	o := options(0.05, passMargin(0.05))
-	arms := []eval.ArmComparison{Compare(base, head, o)}
+	arms := []ArmComparison{Compare(base, head, o)}
 	arms[0].Stopped = &eval.Stop{Verdict: eval.NotWorse}
 	if v := Decide(arms, o); v != eval.NotWorse || arms[0].Metrics[0].Verdict != eval.NotWorse {
 		t.Errorf("%s", v)

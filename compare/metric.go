@@ -32,8 +32,8 @@ func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
 }
 
 // metric compares one metric, without a verdict.
-func (m *measure) metric(name string, base, head *Side) eval.MetricComparison {
-	c := eval.MetricComparison{Name: name, Level: 1 - 2*m.Alpha}
+func (m *measure) metric(name string, base, head *Side) MetricComparison {
+	c := MetricComparison{Name: name, Level: 1 - 2*m.Alpha}
 	g, _ := m.gatedAs(name)
 	switch {
 	case eval.IsRatio(name):
@@ -60,7 +60,7 @@ const (
 )
 
 // differences compares rates and scores in [0,1].
-func (m *measure) differences(c *eval.MetricComparison, u units, margin float64, better direction) {
+func (m *measure) differences(c *MetricComparison, u units, margin float64, better direction) {
 	c.N, c.Base, c.Head, c.Estimate = len(u.d), u.mean(u.base), u.mean(u.head), u.mean(u.d)
 	c.Gained, c.Regressed = u.gained, u.regressed
 	if better == lessIsBetter {
@@ -76,14 +76,14 @@ func (m *measure) differences(c *eval.MetricComparison, u units, margin float64,
 }
 
 // binary compares questions that passed or failed once, by counts: those that are gated by exact tests, where these can be computed.
-func (m *measure) binary(c *eval.MetricComparison, margin float64, better direction) {
+func (m *measure) binary(c *MetricComparison, margin float64, better direction) {
 	n, gained, regressed := c.N, c.Gained, c.Regressed
 	i := stats.Tango(n, gained, regressed, c.Level)
 	p := asymptotically(n, gained, regressed, margin)
 	c.Test = "Tango score interval, McNemar mid-p"
 	if margin > 0 && n <= stats.MostExact {
 		c.Test = "exact unconditional tests, ordered by Tango's score and McNemar's mid-p"
-		c.Asymptotic = &eval.Asymptotic{
+		c.Asymptotic = &Asymptotic{
 			Interval:     *oriented([2]float64{i.Lo, i.Hi}, better),
 			PNonInferior: p.notInferior,
 			PWorse:       p.worse,
@@ -122,7 +122,7 @@ func asymptotically(n, gained, regressed int, margin float64) tested {
 }
 
 // scores compares the means of differences in [-1,1].
-func (m *measure) scores(c *eval.MetricComparison, u units, margin float64, better direction) {
+func (m *measure) scores(c *MetricComparison, u units, margin float64, better direction) {
 	d := scaledBy(float64(better), u.d)
 	test := "sign-flip test"
 	summed := weighted(d, u.weights)
@@ -181,7 +181,7 @@ type limits struct{ none, margin float64 }
 
 // agreed is an interval that says what the tests say that decide, of a quantity of which more is better. Its bounds are computed by tests
 // that order the data in another way, or less finely, and could lie on the other side of a limit by a hair.
-func agreed(c *eval.MetricComparison, lo, hi, alpha float64, l limits) [2]float64 {
+func agreed(c *MetricComparison, lo, hi, alpha float64, l limits) [2]float64 {
 	side := func(p *float64, bound, limit float64, above bool) float64 {
 		switch {
 		case p == nil:
@@ -213,14 +213,14 @@ const fewestInSlice = 5
 
 // slices compares the pass rate among the cases with each tag. They are many and nobody planned for them: what stands
 // out after Benjamini-Hochberg is a hint, not a verdict.
-func (m *measure) slices() []eval.Slice {
+func (m *measure) slices() []Slice {
 	byTag := map[string][]pair{}
 	for _, p := range m.pairs {
 		for _, tag := range p.head.Tags {
 			byTag[tag] = append(byTag[tag], p)
 		}
 	}
-	var out []eval.Slice
+	var out []Slice
 	var ps []float64
 	for tag, pairs := range byTag {
 		if len(pairs) < fewestInSlice {
@@ -229,9 +229,9 @@ func (m *measure) slices() []eval.Slice {
 		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, pairs)
 		part.advisory = true
 		c := part.metric(eval.MetricPass, nil, nil)
-		out = append(out, eval.Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
+		out = append(out, Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
 	}
-	slices.SortFunc(out, func(a, b eval.Slice) int { return cmp.Compare(a.Tag, b.Tag) })
+	slices.SortFunc(out, func(a, b Slice) int { return cmp.Compare(a.Tag, b.Tag) })
 	for _, s := range out {
 		ps = append(ps, s.P)
 	}

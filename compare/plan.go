@@ -138,7 +138,7 @@ func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws in
 // binaryVerdict is the verdict on a pass rate by counts alone.
 func binaryVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict {
 	p := testCounts(n, gained, regressed, margin)
-	one := eval.MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
+	one := MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
 	decide(&one, p, alpha)
 	return one.Verdict
 }

@@ -37,7 +37,7 @@ func DefaultCap(metric string, base *Side) float64 {
 }
 
 // ratio compares the means of amounts, each case's at the cap at most, by their ratio: the mean of head - limit x base is to be 0 or less.
-func (m *measure) ratio(c *eval.MetricComparison, g eval.MetricMargin, base *Side) {
+func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	most := g.Cap
 	if most == 0 {
 		most = DefaultCap(c.Name, base)

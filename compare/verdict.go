@@ -18,7 +18,7 @@ const (
 
 // Decide gives the verdicts: of every gated metric, of every arm, and of the whole. An arm is not worse only when all its gated metrics
 // are; that one of them regressed, or improved, is told with Holm's correction over all metrics of all arms.
-func Decide(arms []eval.ArmComparison, o Options) eval.Verdict {
+func Decide(arms []ArmComparison, o Options) eval.Verdict {
 	decideMetrics(arms, o.Alpha)
 	whole := eval.Verdict("")
 	for i := range arms {
@@ -35,8 +35,8 @@ func Decide(arms []eval.ArmComparison, o Options) eval.Verdict {
 }
 
 // decideMetrics decides every gated metric of the arms that can be compared.
-func decideMetrics(arms []eval.ArmComparison, alpha float64) {
-	var gated []*eval.MetricComparison
+func decideMetrics(arms []ArmComparison, alpha float64) {
+	var gated []*MetricComparison
 	var worse, better []float64
 	for i := range arms {
 		for j := range arms[i].Metrics {
@@ -54,7 +54,7 @@ func decideMetrics(arms []eval.ArmComparison, alpha float64) {
 }
 
 // decideArm puts the verdicts on its metrics together.
-func (o *Options) decideArm(a *eval.ArmComparison) {
+func (o *Options) decideArm(a *ArmComparison) {
 	if a.Why != "" {
 		a.Verdict = eval.Invalid
 	}
@@ -85,7 +85,7 @@ func (o *Options) decideArm(a *eval.ArmComparison) {
 
 // stopped gives a metric the verdict that was known early. It is final, whatever the tests at the end would say of the
 // cases that were used.
-func stopped(m *eval.MetricComparison, stop *eval.Stop) {
+func stopped(m *MetricComparison, stop *eval.Stop) {
 	switch {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
@@ -108,7 +108,7 @@ func orOne(p *float64) float64 {
 }
 
 // withErrors is a p value that holds with the worst value for each error, too.
-func withErrors(m *eval.MetricComparison, p float64, which int) float64 {
+func withErrors(m *MetricComparison, p float64, which int) float64 {
 	if m.PWithErrors == nil {
 		return p
 	}
@@ -122,7 +122,7 @@ type tested struct {
 }
 
 // decide is the rule for one metric: by tests, each of which errs in one of 1/alpha cases at most.
-func decide(m *eval.MetricComparison, p tested, alpha float64) {
+func decide(m *MetricComparison, p tested, alpha float64) {
 	flags := m.Flags
 	m.Flags = nil
 	switch {
@@ -166,7 +166,7 @@ func Worse(a, b eval.Verdict) eval.Verdict {
 const power = 0.8
 
 // Advise says what it would take to know, for each metric that Decide left open.
-func Advise(arms []eval.ArmComparison, o Options) {
+func Advise(arms []ArmComparison, o Options) {
 	for i := range arms {
 		for j := range arms[i].Metrics {
 			if m := &arms[i].Metrics[j]; m.Gated {
@@ -177,7 +177,7 @@ func Advise(arms []eval.ArmComparison, o Options) {
 }
 
 // advise says what it would take to know, for a metric that is not decided.
-func advise(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64) {
+func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	switch {
 	case m.Verdict != eval.Inconclusive || m.Margin == nil || a.Stopped != nil || m.Advice != "":
 	case eval.IsRatio(m.Name):
@@ -193,7 +193,7 @@ func advise(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64) {
 
 // adviseCases says how many more cases would tell, always with the condition under which they would. Where the loss that was seen uses up
 // the margin, no number can be named.
-func adviseCases(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64) {
+func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	loss := -m.Estimate
 	if m.Name == eval.MetricBlocked {
 		loss = m.Estimate
@@ -222,7 +222,7 @@ func adviseCases(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64)
 
 // needed is how many cases it takes to show a difference of d, given how much the cases of m differ (docs/verdicts.md): by the exact power
 // of the tests where cases passed or failed once, by that of a t test elsewhere.
-func needed(m *eval.MetricComparison, d, alpha float64) int {
+func needed(m *MetricComparison, d, alpha float64) int {
 	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
 	if m.Asymptotic != nil || strings.HasPrefix(m.Test, "Tango") {
 		return stats.CasesForPower(variance, d, alpha, power)

@@ -121,8 +121,6 @@ func IsRatio(metric string) bool { return metric == MetricLatency || metric == M
 type Gate struct {
 	Exit  int        `json:"exit"`
 	Rules []GateRule `json:"rules"`
-	// Comparison is with the baseline; nil when there is none.
-	Comparison *Comparison `json:"-"`
 }
 
 // GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.

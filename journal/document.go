@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -24,13 +25,15 @@ import (
 // Document is a run as reports see it: its head, its summary, and a cursor over its trials in
 // the order of the plan. It holds an index, not the trials.
 type Document struct {
-	Dir     string
-	Run     eval.Run
-	End     *eval.End // nil: the run was killed, or is still running
-	Gate    eval.Gate // filled in by whoever applied it
-	Summary Summary
-	Damaged []string // what was found damaged and left out
-	Running bool     // somebody still writes to it
+	Dir  string
+	Run  eval.Run
+	End  *eval.End // nil: the run was killed, or is still running
+	Gate eval.Gate // filled in by whoever applied it
+	// Comparison is with the baseline of the gate, by the same; nil when there is none.
+	Comparison *compare.Comparison
+	Summary    Summary
+	Damaged    []string // what was found damaged and left out
+	Running    bool     // somebody still writes to it
 
 	// Stops are the verdicts that were known early.
 	Stops []eval.Stop

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -294,7 +295,7 @@ func newHTMLHead(d *journal.Document) htmlHead {
 	h.Title = strings.Join(names, ", ")
 	if c := h.Comparison; c != nil {
 		copied := *c
-		copied.Arms = append([]eval.ArmComparison{}, c.Arms...)
+		copied.Arms = append([]compare.ArmComparison{}, c.Arms...)
 		for i := range copied.Arms {
 			arm := &copied.Arms[i]
 			arm.Flips = slices.Clone(arm.Flips)

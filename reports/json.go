@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
@@ -20,7 +21,7 @@ type jsonHead struct {
 	Arms    []jsonArm   `json:"arms"`
 	Gate    eval.Gate   `json:"gate"`
 	// Comparison is with the baseline of the gate.
-	Comparison *eval.Comparison `json:"comparison,omitempty"`
+	Comparison *compare.Comparison `json:"comparison,omitempty"`
 }
 
 type jsonRun struct {
@@ -119,7 +120,7 @@ func newHead(d *journal.Document) jsonHead {
 			Cases:   cases.in(d.Summary.Cases),
 		},
 		Arms: []jsonArm{},
-		Gate: d.Gate, Comparison: d.Gate.Comparison,
+		Gate: d.Gate, Comparison: d.Comparison,
 	}
 	head.Run.Copies, head.Run.Signature = nil, "" // of use to nobody but evalrun
 	if head.Gate.Rules == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -35,7 +36,7 @@ func Markdown(w io.Writer, d *journal.Document, _ Options) error {
 	m.head()
 	m.gate()
 	m.arms()
-	if c := d.Gate.Comparison; c != nil {
+	if c := d.Comparison; c != nil {
 		m.comparison(c)
 	}
 	if err := m.cases(); err != nil {
@@ -172,7 +173,7 @@ func (m *markdown) arms() {
 }
 
 // comparison tells how the run stands against its baseline.
-func (m *markdown) comparison(c *eval.Comparison) {
+func (m *markdown) comparison(c *compare.Comparison) {
 	if c.NotCompared {
 		m.add("Not compared with the baseline (`--no-baseline`).\n\n")
 		return
@@ -212,7 +213,7 @@ func (m *markdown) comparison(c *eval.Comparison) {
 }
 
 // flips shows the cases that got worse, with what changed in their answers.
-func (m *markdown) flips(c *eval.Comparison) {
+func (m *markdown) flips(c *compare.Comparison) {
 	shown, left := 0, 0
 	for i := range c.Arms {
 		for _, f := range c.Arms[i].Flips {
@@ -237,7 +238,7 @@ func (m *markdown) flips(c *eval.Comparison) {
 }
 
 // flipBody is the difference of two answers.
-func flipBody(f *eval.Flip) string {
+func flipBody(f *compare.Flip) string {
 	switch {
 	case f.BaseAnswer == "" && f.HeadAnswer == "":
 		return "The answers are not known.\n"

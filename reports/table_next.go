@@ -185,10 +185,10 @@ func (t *tableReport) steps() []step {
 	if why := t.help.rescoring(c.Fail > 0); why != "" {
 		add(why, "rescore", run)
 	}
-	if arms := t.twoArms(); arms != nil && t.d.Gate.Comparison == nil {
+	if arms := t.twoArms(); arms != nil && t.d.Comparison == nil {
 		add("is the second arm worse?", append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)...)
 	}
-	if c.Pass == c.Total() && t.d.Gate.Comparison == nil {
+	if c.Pass == c.Total() && t.d.Comparison == nil {
 		next := "latest"
 		if run == t.d.Dir { // made with --out, and so may be the next one, which latest does not find
 			next = "NEXT-RUN"

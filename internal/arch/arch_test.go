@@ -59,7 +59,7 @@ var direct = map[string][]string{
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
 	"clients/oauth":   {"eval", "diag", "internal/secret", "internal/regular"},
-	"journal":         {"eval", "internal/regular"},
+	"journal":         {"compare", "eval", "internal/regular"},
 	"internal/record": {"eval", "internal/regular", "internal/atomic"},
 	"internal/flow":   {"eval", "internal/record", "internal/estimate"},
 	"scorers":         {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape"},

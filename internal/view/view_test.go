@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
@@ -288,7 +289,7 @@ func TestCompare(t *testing.T) {
 	s := serve(t)
 	list := data[[]run](t, s, "/data/runs") // the newest first
 	at := "/compare/" + list[1].Key + "/" + list[0].Key + "/"
-	type head struct{ Comparison eval.Comparison }
+	type head struct{ Comparison compare.Comparison }
 	if c := data[head](t, s, at+"data/head").Comparison; c.Base.Run != "r1" || c.Head.Run != "r2" || c.Verdict != "" ||
 		len(c.Arms[0].Flips) != 30 {
 		t.Errorf("%+v", c)

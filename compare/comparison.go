@@ -1,16 +1,6 @@
-package eval
+package compare
 
-// Verdict is what a comparison says of a metric. The zero Verdict is no verdict: nobody stated a margin.
-type Verdict string
-
-// The verdicts.
-const (
-	Improved     Verdict = "improved"     // better than the baseline
-	NotWorse     Verdict = "not_worse"    // by less than the margin worse, if at all
-	Regressed    Verdict = "regressed"    // worse than the baseline
-	Inconclusive Verdict = "inconclusive" // too few cases to tell
-	Invalid      Verdict = "invalid"      // not comparable
-)
+import "github.com/evalrun/evalrun/eval"
 
 // Comparison is a run, or some arms of it, against a baseline.
 type Comparison struct {
@@ -18,7 +8,7 @@ type Comparison struct {
 	Head Compared        `json:"head"`
 	Arms []ArmComparison `json:"arms"`
 	// Verdict is the worst of the arms', "" without a margin.
-	Verdict Verdict `json:"verdict,omitempty"`
+	Verdict eval.Verdict `json:"verdict,omitempty"`
 	// Why says what makes the comparison invalid as a whole, "" when it is not.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -37,13 +27,13 @@ type Compared struct {
 
 // ArmComparison is an arm of a suite against that of the baseline, cases paired.
 type ArmComparison struct {
-	Suite   string  `json:"suite"`
-	BaseArm string  `json:"baseArm"`
-	HeadArm string  `json:"headArm"`
-	Verdict Verdict `json:"verdict,omitempty"`
-	Why     string  `json:"why,omitempty"` // of an invalid one
+	Suite   string       `json:"suite"`
+	BaseArm string       `json:"baseArm"`
+	HeadArm string       `json:"headArm"`
+	Verdict eval.Verdict `json:"verdict,omitempty"`
+	Why     string       `json:"why,omitempty"` // of an invalid one
 	// Stopped says that the verdict was known early; the metrics are of what was used.
-	Stopped *Stop `json:"stopped,omitempty"`
+	Stopped *eval.Stop `json:"stopped,omitempty"`
 	// Estimand says what the intervals are about: `population`, of which the cases are a sample.
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
@@ -107,9 +97,9 @@ type MetricComparison struct {
 	// Needs is from how many units on a ratio within the limit can be shown; 0 of other metrics.
 	Needs int `json:"needs,omitempty"`
 	// Advisory says that there are fewer, and that the gate bears it.
-	Advisory bool     `json:"advisory,omitempty"`
-	Verdict  Verdict  `json:"verdict,omitempty"`
-	Flags    []string `json:"flags,omitempty"`
+	Advisory bool         `json:"advisory,omitempty"`
+	Verdict  eval.Verdict `json:"verdict,omitempty"`
+	Flags    []string     `json:"flags,omitempty"`
 	// Advice says in words what it would take to know.
 	Advice string `json:"advice,omitempty"`
 	// MoreCases are those that are missing for a power of 80 %, 0 when there are enough.
