@@ -13,6 +13,8 @@ type Trial struct {
 	ID          string   `json:"id"` // hash of what is asked
 	CaseID      string   `json:"caseId"`
 	ScorersHash string   `json:"scorersHash"`
+	VarsHash    string   `json:"varsHash,omitempty"`    // of the variables and images of the case; older run files do not say
+	RequestHash string   `json:"requestHash,omitempty"` // of what is sent, rendered; the same for cases that ask the same
 	Suite       string   `json:"suite"`
 	Case        string   `json:"case"`
 	Arm         string   `json:"arm"` // target/prompt

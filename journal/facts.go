@@ -15,6 +15,7 @@ import (
 type Facts struct {
 	N, Repeat                               int
 	ID, CaseID, ScorersHash                 string
+	VarsHash, RequestHash                   string
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
@@ -73,6 +74,10 @@ func (f *Facts) scan(data []byte) {
 			f.CaseID = v.String()
 		case "scorersHash":
 			f.ScorersHash = v.String()
+		case "varsHash":
+			f.VarsHash = v.String()
+		case "requestHash":
+			f.RequestHash = v.String()
 		case "repeat":
 			f.Repeat = int(v.Int())
 		case "cluster":

@@ -261,6 +261,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 			t := &Planned{
 				Trial: eval.Trial{
 					N: first + r, ID: trialID(base, equal, r+1), CaseID: c.ID, ScorersHash: hash,
+					VarsHash: c.VarsHash, RequestHash: hex.EncodeToString(base[:8]),
 					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
 					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
 					At: c.Pos.String(),

@@ -88,6 +88,8 @@ func ruleFlags(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.Var((*share)(&r.Margin), "margin", "how much lower a rate may be and still count as not worse, such as 0.05")
 	fs.Var((*share)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
 	fs.StringVar(&r.OnInconclusive, "on-inconclusive", "", "fail (default), warn or pass, when there are too few cases to tell")
+	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "the least share of the baseline's cases that must be compared (default 0.9)")
+	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "suites or arms (globs) that only the baseline may have")
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "NAME or NAME=MARGIN: a metric that must not get worse (default pass); repeat it for several")
 }
 

@@ -20,7 +20,7 @@ var direct = map[string][]string{
 	"docs":                nil,
 	"internal/hostile":    nil,
 	"internal/rundir":     {"internal/exit", "history", "journal", "internal/regular", "internal/atomic"},
-	"internal/verdict":    {"internal/rundir", "internal/exit", "runner", "compare", "internal/stats", "journal"},
+	"internal/verdict":    {"internal/selection", "glob", "internal/rundir", "internal/exit", "runner", "compare", "internal/stats", "journal"},
 	"internal/textmetric": nil,
 	"internal/jsondiff":   nil,
 	"internal/entry":      {"internal/shape", "internal/yamlnode"},
