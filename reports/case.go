@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -204,7 +206,7 @@ func (c *caseReport) score(s eval.Score) {
 	if s.Value != nil {
 		value = fmt.Sprintf("%.3g", *s.Value)
 	}
-	c.printf("  %s %s (%s): %s\n", c.paint(outcome, mark), diag.CleanLine(scoreName(s)), value, diag.CleanLine(s.Reason))
+	c.printf("  %s %s (%s): %s\n", c.paint(outcome, mark), diag.CleanLine(overview.ScoreName(s)), value, diag.CleanLine(s.Reason))
 	if s.Diff != "" {
 		for _, line := range strings.Split(s.Diff, "\n") {
 			c.printf("    %s\n", diag.CleanLine(line))

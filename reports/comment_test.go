@@ -18,6 +18,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -154,7 +155,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 			t.Error(want, rest)
 		}
 	}
-	if page := markdownOf(t, fixture(t)); strings.Contains(page, "Left out") {
+	if page := markdownOf(t, testrun.Every(t)); strings.Contains(page, "Left out") {
 		t.Error(page)
 	}
 }
@@ -162,7 +163,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 // What got worse stands before what failed, with what changed.
 func TestMarkdownComparison(t *testing.T) {
 	t.Parallel()
-	d := fixture(t)
+	d := testrun.Every(t)
 	withComparison(d, "one\ntwo", "one\n2")
 	page := markdownOf(t, d)
 	for _, want := range []string{
@@ -241,9 +242,9 @@ func manyFailures(t *testing.T, n int, text string) *journal.Document {
 				At:     fmt.Sprintf("evals/s.yaml:%d:7", 10+i/2),
 			},
 			Outcome:  eval.Fail,
-			Response: answered(text, "STOP"),
+			Response: testrun.Answered(text, "STOP"),
 		}
-		r.Scores = []eval.Score{{Scorer: "equals", Value: value(0), Reason: text}}
+		r.Scores = []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text}}
 		if i/2%10 == 3 {
 			r.Quarantine = &eval.Quarantine{Reason: "known", Owner: "me", Until: "2099-01-01"}
 		}
@@ -308,7 +309,7 @@ func cells(t *testing.T, d *journal.Document) [][]string {
 
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	rows := cells(t, fixture(t))
+	rows := cells(t, testrun.Every(t))
 	column := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
 	if len(rows) != 16 {
 		t.Fatal(len(rows))
@@ -410,7 +411,7 @@ func TestGitHub(t *testing.T) {
 	d := manyFailures(t, 100, "no: 50%, really\n::error::x")
 	d.Gate = eval.Gate{
 		Exit:  1,
-		Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Arm: "a/b", Value: value(0), Limit: 1}, {Suite: "s", Name: "errors", Holds: true}},
+		Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Arm: "a/b", Value: new(0.0), Limit: 1}, {Suite: "s", Name: "errors", Holds: true}},
 	}
 	lines := annotationsOf(t, d)
 	for i, want := range map[int]string{

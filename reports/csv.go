@@ -9,6 +9,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -73,7 +75,7 @@ var csvColumns = []string{
 func csvRow(r *eval.Result, emulator bool, metrics []string) []string {
 	row := []string{
 		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(r.Model), strconv.Itoa(r.Repeat),
-		cell(string(r.Outcome)), cell(why(r)),
+		cell(string(r.Outcome)), cell(overview.Why(r)),
 	}
 	row = append(row, csvAnswer(r.Response)...)
 	row = append(row, csvCost(r)...)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/evalrun/evalrun/diag"
@@ -16,7 +18,7 @@ const maxDiffLines = 8
 // answerDiff shows what changed between two texts, line by line: - before, + after.
 func answerDiff(base, head string) []string {
 	const most = 1 << 16 // nobody reads more, and comparing takes long
-	base, head = cutText(base, most), cutText(head, most)
+	base, head = overview.CutText(base, most), overview.CutText(head, most)
 	diff := udiff.Unified("", "", base+"\n", head+"\n")
 	var out []string
 	for _, line := range strings.Split(diff, "\n") {
@@ -32,13 +34,6 @@ func answerDiff(base, head string) []string {
 	return out
 }
 
-func cutText(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}
-
 // Bounds of a diff that is shown in full: how much of two texts is compared, how many lines are shown, and how much of each.
 const maxFullDiff, maxFullLines, maxFullLine = 1 << 20, 400, 2000
 
@@ -49,7 +44,7 @@ func Diff(w io.Writer, before, after *string, color bool) error {
 		if text == nil {
 			return ""
 		}
-		return cutText(*text, maxFullDiff) + "\n"
+		return overview.CutText(*text, maxFullDiff) + "\n"
 	}
 	lines := strings.Split(strings.TrimSuffix(udiff.Unified("", "", whole(before), whole(after)), "\n"), "\n")
 	lines = lines[min(2, len(lines)):] // which name the files
@@ -58,7 +53,7 @@ func Diff(w io.Writer, before, after *string, color bool) error {
 			_, err := fmt.Fprintf(w, "... and %s\n", diag.Count(len(lines)-i, "line"))
 			return err
 		}
-		shown := diag.Clean(cutText(line, maxFullLine))
+		shown := diag.Clean(overview.CutText(line, maxFullLine))
 		if len(line) > maxFullLine {
 			shown += "..."
 		}

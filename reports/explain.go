@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -31,7 +33,7 @@ func Explain(repeats []*eval.Result) (eval.Outcome, string) {
 			continue
 		}
 		if message == "" {
-			message = why(r)
+			message = overview.Why(r)
 		}
 		if outcome != eval.Skip {
 			account(&told, r, len(repeats))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -51,7 +52,7 @@ func runOf(t *testing.T, a, b, arm string) *journal.Document {
 			},
 			Outcome: outcome,
 		}
-		r.Response = answered(a, b)
+		r.Response = testrun.Answered(a, b)
 		r.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{{Category: a, Probability: b}}
 		r.Response.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
 		r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a}}}}}}
@@ -60,9 +61,9 @@ func runOf(t *testing.T, a, b, arm string) *journal.Document {
 			Usage:    eval.Usage{Source: eval.UsageSource(b)},
 		}
 		last := eval.Turn{Response: *r.Response, Usage: eval.Usage{Source: eval.UsageSource(a)}}
-		r.Turns = []eval.Turn{{Response: *answered(a, b)}, blockedTurn, last, {}}
+		r.Turns = []eval.Turn{{Response: *testrun.Answered(a, b)}, blockedTurn, last, {}}
 		r.Turns[0].Candidates[0].SafetyRatings = r.Response.Candidates[0].SafetyRatings
-		r.Scores = []eval.Score{{Scorer: "equals", Name: a, Value: value(0), Passed: outcome == eval.Pass, Reason: a, Diff: b + "\n" + a}}
+		r.Scores = []eval.Score{{Scorer: "equals", Name: a, Value: new(0.0), Passed: outcome == eval.Pass, Reason: a, Diff: b + "\n" + a}}
 		switch outcome {
 		case eval.Err:
 			r.Error = &eval.Error{Kind: eval.KindStatus, Code: b, Status: 500, Message: a}

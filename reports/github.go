@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -168,7 +170,7 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 			lines = append(lines, fmt.Sprintf("in quarantine until %s (%s): %s", q.Until, q.Owner, q.Reason))
 		}
 		at = r.At
-		lines = append(lines, arm.Name+": "+shorten(why(r), maxAnnotationText/maxArmsTold))
+		lines = append(lines, arm.Name+": "+shorten(overview.Why(r), maxAnnotationText/maxArmsTold))
 	}
 	if more > 0 {
 		lines = append(lines, "and on "+diag.Count(more, "more arm"))

@@ -64,13 +64,13 @@ func judgedRun(t *testing.T, name string, all ...[]string) *journal.Document {
 					}
 				}
 			}
-			judged.Agreement = value(float64(same) / float64(len(choices)*(len(choices)-1)/2))
+			judged.Agreement = new(float64(same) / float64(len(choices)*(len(choices)-1)/2))
 		}
 		for i, c := range choices {
 			judged.Rulings = append(judged.Rulings, eval.Ruling{Choice: c})
 			r.Judgements = append(r.Judgements, eval.Judgement{ID: fmt.Sprint(n, i), Judge: name, Attempts: 1, Usage: &eval.Usage{TotalTokens: 5}})
 		}
-		r.Scores = []eval.Score{{Scorer: "judge", Name: name, Value: value(1), Passed: true, Judged: judged}}
+		r.Scores = []eval.Score{{Scorer: "judge", Name: name, Value: new(1.0), Passed: true, Judged: judged}}
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)
 		}

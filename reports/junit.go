@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -53,7 +55,7 @@ const maxJUnitText = 20_000
 // folded, and one for each rule of the gate that does not hold although no failed case shows it.
 // Its counts are summary.cases of the JSON report.
 func JUnit(w io.Writer, d *journal.Document, _ Options) error {
-	j := junit{d: d, gate: newGateCases(d), out: bufio.NewWriter(w)}
+	j := junit{d: d, gate: overview.NewGateCases(d), out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)
 	j.print(xml.Header + "<testsuites>")
 	id := 0
@@ -77,7 +79,7 @@ func JUnit(w io.Writer, d *journal.Document, _ Options) error {
 
 type junit struct {
 	d    *journal.Document
-	gate gateCases
+	gate overview.GateCases
 	out  *bufio.Writer
 	enc  *xml.Encoder
 }
@@ -138,7 +140,7 @@ func visible(s string) string {
 }
 
 func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
-	name, rules := suite+" "+arm.Name, j.gate.of(suite, arm.Name)
+	name, rules := suite+" "+arm.Name, j.gate.Of(suite, arm.Name)
 	j.print(
 		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `+
 			`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n",
@@ -174,7 +176,7 @@ func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
 	}
 	for i := range rules {
 		words := ruleWords(rules[i])
-		one := junitCase{Name: gateCase(&rules[i]), Classname: name, Time: seconds(0), Failure: &junitProblem{words, "gate", words}}
+		one := junitCase{Name: overview.GateCase(&rules[i]), Classname: name, Time: seconds(0), Failure: &junitProblem{words, "gate", words}}
 		if err := j.element(one); err != nil {
 			return err
 		}
@@ -248,7 +250,7 @@ func (j *junit) caseName(cell journal.Row, class string) error {
 			continue
 		}
 		if message == "" {
-			message, kind = why(r), typeOf(r)
+			message, kind = overview.Why(r), typeOf(r)
 		}
 		account(&text, r, cell.Counts.Total())
 	}
@@ -327,7 +329,7 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 		case !s.Passed:
 			mark = "FAILED"
 		}
-		fmt.Fprintf(b, "%-8s %s: %s\n", mark, scoreName(s), s.Reason)
+		fmt.Fprintf(b, "%-8s %s: %s\n", mark, overview.ScoreName(s), s.Reason)
 		if s.Diff != "" {
 			fmt.Fprintf(b, "%s\n", s.Diff)
 		}

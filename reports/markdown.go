@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -89,7 +91,7 @@ func (m *markdown) head() {
 	}
 	m.add("%s: %s%s, %s: %d passed, %d failed, %d could not be judged, %d skipped; %d tokens.\n\n",
 		someCode(names), diag.Count(cases, "case"), note, diag.Count(c.Total(), "trial"), c.Pass, c.Fail, c.Error, c.Skip, d.Summary.Tokens.Total)
-	if words := cutAnswers(&d.Summary); words != "" {
+	if words := overview.CutAnswers(&d.Summary); words != "" {
 		m.add("%s.\n\n", words)
 	}
 	if d.Run.Emulator {
@@ -107,7 +109,7 @@ func (m *markdown) head() {
 	case d.End == nil:
 		m.add("The run was killed: it has %d of %d trials.\n\n", d.Summary.Counts.Total(), d.Run.Plan.Trials)
 	case d.End.Reason != eval.EndCompleted:
-		m.add("The run is not complete: %s\n\n", code(incomplete(d.End)))
+		m.add("The run is not complete: %s\n\n", code(overview.Incomplete(d.End)))
 	}
 	if shard := d.Run.Plan.Shard; shard != nil {
 		m.add("Shard %d of %d; the gate is applied when all are merged.\n\n", shard.Index, shard.Of)
@@ -323,7 +325,7 @@ func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (
 			continue
 		}
 		if reason == "" {
-			reason = why(r)
+			reason = overview.Why(r)
 		}
 		if account(&text, r, row.Counts.Total()); text.Len() > maxMdBlock*utf8.UTFMax {
 			break // more is not shown
@@ -350,7 +352,7 @@ func details(summary, body string) string {
 
 // inline cuts a text to what a line takes, without anything that is not shown.
 func inline(s string, most int) string {
-	s = strings.TrimSpace(diag.CleanLine(cutText(s, (most+1)*utf8.UTFMax)))
+	s = strings.TrimSpace(diag.CleanLine(overview.CutText(s, (most+1)*utf8.UTFMax)))
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most]) + "..."
 	}

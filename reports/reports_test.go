@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"flag"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,202 +13,49 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
 
-var update = flag.Bool("update", false, "renew the golden files")
-
-func value(v float64) *float64 { return &v }
-
-func answered(text, reason string) *eval.Response {
-	return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: reason}}, ModelVersion: "v1"}
-}
-
-// fixture is a run with every outcome in it.
-func fixture(t testing.TB) *journal.Document {
-	t.Helper()
-	dir := t.TempDir()
-	run := eval.Run{
-		ID: "20260101-000000-abc123", StartedAt: "2026-01-01T00:00:00Z", Emulator: true,
-		Models:  []eval.Model{{Name: "models/svc-pro", APIVersion: "v1", Version: "001", Temperature: value(0.9), TopP: value(1), TopK: new(1)}},
-		Service: eval.RunService{BaseURL: "http://127.0.0.1:1", APIVersion: "v1", HeaderPrefix: "x-svc", Auth: "apiKey"},
-		Suites:  []eval.RunSuite{{Name: "fixture", File: "fixture.yaml"}},
-		Plan: eval.RunPlan{Trials: 24, Arms: []string{"pro/ask", "pro-warm/ask"}, Targets: []eval.RunTarget{
-			{Suite: "fixture", Name: "pro", Model: "svc-pro", APIVersion: "v1", GenerationConfig: &eval.GenerationConfig{Temperature: value(0)}},
-			{Suite: "fixture", Name: "pro-warm", Model: "svc-pro", APIVersion: "v1beta", Stream: true},
-		}},
-	}
-	w, err := journal.Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	add := func(name, arm string, outcome eval.Outcome, change func(*eval.Result)) {
-		r := &eval.Result{
-			Trial: eval.Trial{
-				N: n, ID: fmt.Sprintf("%016x", n), CaseID: "c" + name, Suite: "fixture", Case: name, Arm: arm,
-				Target: strings.Split(arm, "/")[0], Prompt: "ask", Model: "svc-pro", Repeat: 1,
-			},
-			Outcome: outcome, Scores: []eval.Score{},
-			Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "Question about " + name}}}}},
-			Usage:   &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageEstimated},
-			Timing:  &eval.Timing{LatencyMs: 120, Attempts: 1},
-		}
-		n++
-		if change != nil {
-			change(r)
-		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass := func(r *eval.Result) {
-		r.Response = answered("Paris", "STOP")
-		r.Scores = []eval.Score{{Scorer: "equals", Name: "exact", Value: value(1), Passed: true, Weight: 1, Reason: `the answer is "Paris"`}}
-	}
-	fail := func(r *eval.Result) {
-		r.Response = answered("Lyon", "STOP")
-		r.Scores = []eval.Score{
-			{
-				Scorer: "equals",
-				Name:   "exact",
-				Value:  value(0),
-				Weight: 1,
-				Reason: `expected "Paris", got "Lyon"`,
-				Diff:   "expected: Paris\nactual:   Lyon",
-			},
-		}
-	}
-	repeat := func(k int, change func(*eval.Result)) func(*eval.Result) {
-		return func(r *eval.Result) { change(r); r.Repeat = k }
-	}
-	for _, arm := range run.Plan.Arms {
-		add("passes", arm, eval.Pass, pass)
-	}
-	for _, arm := range run.Plan.Arms {
-		add("fails", arm, eval.Fail, fail)
-	}
-	for k, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Pass} {
-		add("flaky", "pro/ask", outcome, repeat(k+1, map[eval.Outcome]func(*eval.Result){eval.Pass: pass, eval.Fail: fail}[outcome]))
-	}
-	add("errs", "pro/ask", eval.Err, func(r *eval.Result) {
-		r.Error = &eval.Error{Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "try again later"}
-		r.Usage = nil
-	})
-	add("errs too", "pro/ask", eval.Err, func(r *eval.Result) {
-		r.Error = &eval.Error{Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "try again later"}
-		r.Usage = nil
-	})
-	add("unscored", "pro/ask", eval.Err, func(r *eval.Result) {
-		r.Response = answered("fine", "STOP")
-		r.Scores = []eval.Score{
-			{Scorer: "safety", Weight: 1, Reason: "the answer has no safety rating", Unscored: "the answer has no safety rating"},
-		}
-		r.Error = eval.Errorf(eval.KindUnscored, "safety: the answer has no safety rating")
-	})
-	add("blocked", "pro/ask", eval.Pass, func(r *eval.Result) {
-		r.Response = &eval.Response{
-			PromptFeedback: &eval.PromptFeedback{
-				BlockReason:   "SAFETY",
-				SafetyRatings: []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: "HIGH", Blocked: true}},
-			},
-		}
-		r.Scores = []eval.Score{{Scorer: "blocked", Value: value(1), Passed: true, Weight: 1, Reason: "the prompt was blocked (SAFETY)"}}
-	})
-	add("skipped", "pro/ask", eval.Skip, func(r *eval.Result) {
-		*r = eval.Result{Trial: r.Trial, Outcome: eval.Skip, SkipReason: "the budget of 3 calls is spent", Scores: []eval.Score{}}
-	})
-	add("שלום, right to left", "pro/ask", eval.Fail, func(r *eval.Result) {
-		r.Response = answered("مرحبا 日本語 e\u0301", "STOP")
-		r.Scores = []eval.Score{{Scorer: "contains", Value: value(0), Weight: 1, Reason: `the answer does not contain "שלום": "مرحبا 日本語"`}}
-	})
-	add("hostile \x1b[31m::error::x\r\n##[command]<script>alert(1)</script> ]]> | `", "pro/ask", eval.Fail, func(r *eval.Result) {
-		r.Response = answered("::error::x\x1b]8;;http://x\a ]]> <b> \u202e\x00\ufffe\n::add-mask::y", "STOP")
-		r.Scores = []eval.Score{{Scorer: "contains", Value: value(0), Weight: 1, Reason: "::error::bad \x1b[2J ]]> \u202e"}}
-	})
-	add("huge", "pro/ask", eval.Fail, func(r *eval.Result) {
-		r.Response = answered(strings.Repeat("A long answer. ", 20_000), "MAX_TOKENS")
-		r.Scores = []eval.Score{{Scorer: "length", Value: value(0), Weight: 1, Reason: "the answer has 300000 characters, expected at most 10"}}
-	})
-	end := eval.End{
-		FinishedAt: "2026-01-01T00:00:02Z", Reason: eval.EndBudget, Message: "the budget of 3 calls is spent",
-		Spent: &eval.Spent{Calls: 3, Tokens: 120, BudgetCalls: 3, BudgetTokens: 100},
-	}
-	if err := w.Finish(&end); err != nil {
-		t.Fatal(err)
-	}
-	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	d.Dir = "night" // what commands call it
-	half := 0.5
-	d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
-		{Suite: "fixture", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.9},
-		{Suite: "fixture", Name: "passRate", Arm: "pro-warm/ask", Value: &half, Limit: 0.5, Holds: true},
-		{Suite: "fixture", Name: "errors", Limit: 0.01},
-	}}
-	return d
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s (make golden renews it):\n%s", name, d)
-	}
-}
-
 // Every format has a golden file of the run with every outcome.
 func TestGoldens(t *testing.T) {
 	t.Parallel()
-	d := fixture(t)
+	d := testrun.Every(t)
 	for _, f := range reports.Formats() {
+		if f.Name == "html" {
+			continue // it has its own in internal/page
+		}
 		var b bytes.Buffer
 		if err := f.Write(&b, d, reports.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		got := b.Bytes()
-		if f.Name == "html" {
-			got = htmlGolden(t, got)
-		}
 		if len(got) > 100_000 { // the huge answer is for the formats to cope with, not to keep
 			got = bytes.ReplaceAll(got, bytes.Repeat([]byte("A long answer. "), 20_000), []byte("[huge]"))
 		}
-		golden(t, f.Name+".golden", got)
+		testrun.Golden(t, f.Name+".golden", got)
 	}
 	for _, width := range []int{40, 60, 200} {
 		var b bytes.Buffer
 		if err := reports.Table(&b, d, reports.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, fmt.Sprintf("table-%d.golden", width), b.Bytes())
+		testrun.Golden(t, fmt.Sprintf("table-%d.golden", width), b.Bytes())
 	}
 	var b bytes.Buffer
 	if _, err := reports.Cases(&b, d, "h*", nil, reports.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "cases.golden", bytes.ReplaceAll(b.Bytes(), bytes.Repeat([]byte("A long answer. "), 20_000-1), []byte("[huge]")))
+	testrun.Golden(t, "cases.golden", bytes.ReplaceAll(b.Bytes(), bytes.Repeat([]byte("A long answer. "), 20_000-1), []byte("[huge]")))
 }
 
 // What goes to a terminal or a log holds no control characters and no commands.
 func TestTerminalIsSafe(t *testing.T) {
 	t.Parallel()
-	d := fixture(t)
+	d := testrun.Every(t)
 	for _, color := range []bool{false, true} {
 		var b bytes.Buffer
 		if err := reports.Table(&b, d, reports.Options{Color: color}); err != nil {
@@ -255,7 +102,7 @@ type junitFile struct {
 // The counts of JUnit and JSON agree, and with the elements.
 func TestCountsAgree(t *testing.T) {
 	t.Parallel()
-	d := fixture(t)
+	d := testrun.Every(t)
 	var j, x bytes.Buffer
 	if err := reports.JSON(&j, d, reports.Options{}); err != nil {
 		t.Fatal(err)
@@ -325,9 +172,9 @@ func TestJUnitSchemas(t *testing.T) {
 	r := eval.Result{
 		Trial:    eval.Trial{ID: "x", Suite: "s", Case: "every " + every.String()[:300], Arm: "a/b"},
 		Outcome:  eval.Fail,
-		Response: answered(every.String(), "STOP"),
+		Response: testrun.Answered(every.String(), "STOP"),
 	}
-	r.Scores = []eval.Score{{Scorer: "equals", Value: value(0), Reason: every.String()[:400]}}
+	r.Scores = []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: every.String()[:400]}}
 	if err := w.Append(&r); err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +186,7 @@ func TestJUnitSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for name, doc := range map[string]*journal.Document{"every": d, "fixture": fixture(t)} {
+	for name, doc := range map[string]*journal.Document{"every": d, "fixture": testrun.Every(t)} {
 		var b bytes.Buffer
 		if err := reports.JUnit(&b, doc, reports.Options{}); err != nil {
 			t.Fatal(err)
@@ -365,7 +212,7 @@ func TestJUnitSchemas(t *testing.T) {
 
 func TestNarrowTablesStayNarrow(t *testing.T) {
 	t.Parallel()
-	d := fixture(t)
+	d := testrun.Every(t)
 	for width := 40; width <= 200; width += 20 {
 		var b bytes.Buffer
 		if err := reports.Table(&b, d, reports.Options{Width: width}); err != nil {
@@ -388,8 +235,8 @@ func FuzzJUnit(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := eval.Result{Trial: eval.Trial{ID: "x", Suite: text, Case: text, Arm: text}, Outcome: eval.Fail, Response: answered(text, text)}
-		r.Scores = []eval.Score{{Scorer: text, Value: value(0), Reason: text, Diff: text}}
+		r := eval.Result{Trial: eval.Trial{ID: "x", Suite: text, Case: text, Arm: text}, Outcome: eval.Fail, Response: testrun.Answered(text, text)}
+		r.Scores = []eval.Score{{Scorer: text, Value: new(0.0), Reason: text, Diff: text}}
 		if err := w.Append(&r); err != nil {
 			t.Fatal(err)
 		}
@@ -410,4 +257,30 @@ func FuzzJUnit(f *testing.F) {
 			t.Fatalf("%v\n%s", err, b.String())
 		}
 	})
+}
+
+// Live chats, judges and derived metrics have golden files of their own in the reports that show single trials.
+func TestChatGoldens(t *testing.T) {
+	t.Parallel()
+	d := testrun.Chats(t, "", nil)
+	for _, name := range []string{"markdown", "csv"} {
+		var b bytes.Buffer
+		if err := reports.Lookup(name).Write(&b, d, reports.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		testrun.Golden(t, "chats-"+name+".golden", b.Bytes())
+	}
+}
+
+// The format html is the page of internal/page, where its golden files are.
+func TestHTMLIsThePage(t *testing.T) {
+	t.Parallel()
+	d := testrun.Every(t)
+	var got, want bytes.Buffer
+	if err := errors.Join(reports.Lookup("html").Write(&got, d, reports.Options{}), page.Write(&want, d)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want.Bytes()) {
+		t.Errorf("the format html writes %d bytes, the page has %d", got.Len(), want.Len())
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/clipperhouse/displaywidth"
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -116,7 +118,7 @@ func (t *tableReport) heading() {
 	case t.d.End == nil:
 		t.line("the run was killed: it has %d of %d trials", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
 	case t.d.End.Reason != eval.EndCompleted:
-		t.wrapped("", incomplete(t.d.End))
+		t.wrapped("", overview.Incomplete(t.d.End))
 	}
 	if shard := t.d.Run.Plan.Shard; shard != nil {
 		t.wrapped("", fmt.Sprintf(
@@ -124,42 +126,10 @@ func (t *tableReport) heading() {
 			t.d.Run.Plan.Trials, shard.Trials,
 		))
 	}
-	for _, line := range damage(t.d) {
+	for _, line := range overview.Damage(t.d) {
 		t.line("%s", line)
 	}
 	t.out.WriteString("\n")
-}
-
-// maxDamage is how many damaged places are listed; where one line is broken, often all are.
-const maxDamage = 3
-
-// damage lists the first places in which a run file is damaged, and counts the others.
-func damage(d *journal.Document) []string {
-	var out []string
-	for _, place := range d.Damaged[:min(maxDamage, len(d.Damaged))] {
-		out = append(out, "damaged: "+place)
-	}
-	if more := len(d.Damaged) - maxDamage; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more places like these", more))
-	}
-	return out
-}
-
-// incomplete says why a run ended early.
-func incomplete(end *eval.End) string {
-	what := map[eval.EndReason]string{
-		eval.EndInterrupted: "the run was interrupted",
-		eval.EndBudget:      "the run stopped: its budget is spent",
-		eval.EndMaxFailures: "the run stopped after too many failures",
-		eval.EndStopped:     "the run stopped",
-	}[end.Reason]
-	if what == "" {
-		what = "the run ended: " + string(end.Reason)
-	}
-	if end.Message != "" {
-		what += ": " + end.Message
-	}
-	return what
 }
 
 // grid makes a table in the style of the report.
@@ -408,7 +378,7 @@ func (t *tableReport) firstReason(cell journal.Row) string {
 	}
 	for r, err := range t.d.Read(cell) {
 		if err == nil && r.Outcome != eval.Pass {
-			return diag.CleanLine(why(r))
+			return diag.CleanLine(overview.Why(r))
 		}
 	}
 	return ""

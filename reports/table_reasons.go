@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
@@ -221,13 +223,13 @@ func said(a *journal.Account) (who, reason string) {
 		if a.Error != nil {
 			who = string(a.Error.Kind)
 		}
-		return who, cutText(why(&r), maxSaid)
+		return who, overview.CutText(overview.Why(&r), maxSaid)
 	}
 	var names []string
 	for _, s := range a.Scores {
-		names = append(names, scoreName(s))
+		names = append(names, overview.ScoreName(s))
 	}
-	return strings.Join(names, ", "), cutText(why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
+	return strings.Join(names, ", "), overview.CutText(overview.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
 }
 
 // maxSaid is how many bytes of a reason are looked at.
@@ -337,7 +339,7 @@ func (t *tableReport) inFull(e *example) error {
 		return err
 	}
 	if r.Outcome == eval.Err {
-		t.wrapped("     ", why(r))
+		t.wrapped("     ", overview.Why(r))
 		return nil
 	}
 	quoted := false
@@ -345,7 +347,7 @@ func (t *tableReport) inFull(e *example) error {
 		if s.Passed {
 			continue
 		}
-		t.wrapped("     ", scoreName(s)+": "+s.Reason)
+		t.wrapped("     ", overview.ScoreName(s)+": "+s.Reason)
 		quoted = quoted || strings.Contains(s.Reason, `"`) || s.Diff != ""
 		if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
 			t.differences(s.Diff)
@@ -355,14 +357,14 @@ func (t *tableReport) inFull(e *example) error {
 		return nil
 	}
 	if answer := r.Response.Text(); answer != "" {
-		t.line("     the answer: %s", diag.CleanLine(cutText(answer, 4*t.o.Width)))
+		t.line("     the answer: %s", diag.CleanLine(overview.CutText(answer, 4*t.o.Width)))
 	}
 	return nil
 }
 
 // differences shows the beginning of a diff: of texts over several lines only the lines that differ.
 func (t *tableReport) differences(diff string) {
-	lines := strings.Split(cutText(diff, 1<<16), "\n")
+	lines := strings.Split(overview.CutText(diff, 1<<16), "\n")
 	if want, got, ok := strings.Cut(diff, "\nactual:   "); ok && strings.HasPrefix(want, "expected: ") {
 		lines = answerDiff(strings.TrimPrefix(want, "expected: "), got)
 	}
@@ -371,6 +373,6 @@ func (t *tableReport) differences(diff string) {
 			t.line("       ... and %s", diag.Count(len(lines)-i, "more line"))
 			return
 		}
-		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(cutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
+		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(overview.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
@@ -65,7 +67,7 @@ func columnWidths(header []string, rows [][]string) []int {
 func armRow(a *journal.Arm) []string {
 	rate, bounds := "-", "-"
 	if p, ok := a.PassRate(); ok {
-		lo, hi := interval(p, a.Judged)
+		lo, hi := overview.Interval(p, a.Judged)
 		rate = fmt.Sprintf("%.1f %%", 100*p)
 		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Judged)
 	}
@@ -84,7 +86,7 @@ func (t *tableReport) metrics() {
 	for _, s := range t.d.Summary.Suites {
 		for _, a := range s.Arms {
 			for _, m := range a.Metrics {
-				lo, hi := interval(m.Mean, m.N)
+				lo, hi := overview.Interval(m.Mean, m.N)
 				t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, m.Mean, lo, hi, m.N))
 			}
 		}
@@ -134,7 +136,7 @@ const manyQuarantined = 0.05
 func (t *tableReport) repeats() {
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
-			if r := repeatsOf(t.d, s.Name, &s.Arms[i]); r != nil {
+			if r := overview.RepeatsOf(t.d, s.Name, &s.Arms[i]); r != nil {
 				t.wrapped("", fmt.Sprintf("%s on %s: %s", s.Name, s.Arms[i].Name, r))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -29,7 +30,7 @@ func (t told) trial(n int) *eval.Result {
 	r := &eval.Result{
 		Trial:    eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: t.name, Suite: "s", Case: t.name, Arm: t.arm, Repeat: 1},
 		Outcome:  t.outcome,
-		Response: answered("an answer", "STOP"),
+		Response: testrun.Answered("an answer", "STOP"),
 		Timing:   &eval.Timing{LatencyMs: t.latencyMs}, Usage: &eval.Usage{TotalTokens: t.tokens},
 	}
 	if t.quarantined {
@@ -41,7 +42,7 @@ func (t told) trial(n int) *eval.Result {
 			r.Error = eval.Errorf(eval.ErrorKind(scorer), "%s", text)
 			continue
 		}
-		r.Scores = append(r.Scores, eval.Score{Scorer: scorer, Value: value(0), Reason: text, Diff: t.diff})
+		r.Scores = append(r.Scores, eval.Score{Scorer: scorer, Value: new(0.0), Reason: text, Diff: t.diff})
 	}
 	return r
 }

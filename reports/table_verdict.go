@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/overview"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -20,7 +22,7 @@ func (t *tableReport) verdictOfRun() {
 	}
 	t.line("%s: %s, %s, %s, %s", trials,
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
-	if words := cutAnswers(&t.d.Summary); words != "" {
+	if words := overview.CutAnswers(&t.d.Summary); words != "" {
 		t.wrapped("", words)
 	}
 	t.gate()
@@ -32,18 +34,6 @@ func (t *tableReport) verdictOfRun() {
 		t.line("compared with %s: %s", diag.CleanLine(sideName(&c.Base)), t.verdict(c.Verdict))
 	}
 	t.out.WriteString("\n")
-}
-
-// cutAnswers counts the answers that are not whole, "" when there are none.
-func cutAnswers(s *journal.Summary) string {
-	var out []string
-	if s.Cut > 0 {
-		out = append(out, diag.Count(s.Cut, "answer")+" cut at the token limit ("+eval.CutReason+")")
-	}
-	if s.PartlyBlocked > 0 {
-		out = append(out, diag.Count(s.PartlyBlocked, "answer")+" blocked after some text")
-	}
-	return strings.Join(out, ", ")
 }
 
 // verdictLine says what the exit code means.

@@ -56,7 +56,10 @@ var direct = map[string][]string{
 	"internal/flow":      {"eval", "internal/record"},
 	"scorers":            {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape"},
 	"compare":            {"eval", "internal/stats"},
-	"reports":            {"journal", "eval", "diag", "internal/stats"},
+	"internal/overview":  {"journal", "eval", "diag", "internal/stats"},
+	"internal/page":      {"internal/overview", "journal", "eval"},
+	"internal/testrun":   {"journal", "eval"},
+	"reports":            {"internal/page", "internal/overview", "journal", "eval", "diag"},
 	"history":            {"journal", "eval", "internal/stats"},
 	"runner":             {"scorers", "suite", "eval", "diag"},
 	"internal/harness": {
@@ -67,7 +70,7 @@ var direct = map[string][]string{
 	},
 	"evalrun":       {"internal/harness", "internal/output"},
 	"evaltest":      {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
-	"internal/view": {"internal/verdict", "internal/rundir", "reports", "history", "journal", "eval"},
+	"internal/view": {"internal/verdict", "internal/rundir", "internal/page", "history", "journal", "eval"},
 	"cmd/evalrun": {
 		"internal/accept",
 		"evalrun", "internal/forecast", "internal/judgecheck", "internal/doctor", "docs", "internal/regular", "internal/view",

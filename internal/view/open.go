@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/reports"
 )
 
 // mostOpen is how many runs are kept in memory while nobody watches them.
@@ -33,7 +33,7 @@ type openRun struct {
 
 	mu     sync.Mutex // guards all below
 	doc    *journal.Document
-	served *reports.Served
+	served *page.Served
 	epoch  string
 	next   time.Time // when it may be looked at again
 }
@@ -141,7 +141,7 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	if err != nil {
 		return err
 	}
-	served, err := reports.NewServed(doc)
+	served, err := page.NewServed(doc)
 	if err != nil {
 		_ = doc.Close() // the first error is the one to tell
 		return err
@@ -181,9 +181,9 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, errOld):
 		refuse(w, http.StatusConflict, err.Error())
-	case errors.Is(err, reports.ErrNoBlock) && strings.HasPrefix(r.PathValue("block"), "image/"):
+	case errors.Is(err, page.ErrNoBlock) && strings.HasPrefix(r.PathValue("block"), "image/"):
 		answerJSON(w, []byte("null"))
-	case errors.Is(err, reports.ErrNoBlock):
+	case errors.Is(err, page.ErrNoBlock):
 		refuse(w, http.StatusNotFound, err.Error())
 	case err != nil:
 		refuse(w, http.StatusInternalServerError, err.Error())

@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/reports"
 )
 
 //go:embed pages
@@ -91,9 +91,9 @@ func Start(o Options) (*Server, error) {
 	}
 	s.hosts = newHosts(o.Listen, listener.Addr())
 	s.URL, s.Warning = "http://"+s.hosts.own+"/", s.hosts.warning()
-	s.style = []byte(reports.PageStyle() + asset("view.css"))
+	s.style = []byte(page.Style() + asset("view.css"))
 	s.program = []byte(
-		reports.PageProgram(asset("load.js"), asset("live.js"), asset("runs.js"), asset("trends.js"), asset("compare.js"), asset("view.js")),
+		page.Program(asset("load.js"), asset("live.js"), asset("runs.js"), asset("trends.js"), asset("compare.js"), asset("view.js")),
 	)
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.http = &http.Server{

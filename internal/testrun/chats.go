@@ -1,27 +1,23 @@
-package reports_test
+package testrun
 
 import (
-	"bytes"
-	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/reports"
 )
 
 func said(role, text string) eval.Content {
 	return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
 }
 
-// chatRun is a run of live chats: one that a judge found wanting, one that broke off, and one that was blocked. The texts are
+// Chats is a run of live chats: one that a judge found wanting, one that broke off, and one that was blocked. The texts are
 // said before each of the chats' own.
-func chatRun(t *testing.T, before string, change func(*eval.Result)) *journal.Document {
+func Chats(t *testing.T, before string, change func(*eval.Result)) *journal.Document {
 	t.Helper()
 	turn := func(text, finish string) eval.Turn {
 		return eval.Turn{
-			Response: *answered(before+text, finish),
+			Response: *Answered(before+text, finish),
 			Usage:    eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService},
 			Timing:   eval.Timing{LatencyMs: 120, Attempts: 1},
 		}
@@ -46,12 +42,12 @@ func chatRun(t *testing.T, before string, change func(*eval.Result)) *journal.Do
 			first, said("model", before+"Which order?"), second,
 		), Turns: []eval.Turn{turn("Which order?", "STOP"), turn("It left.", "STOP")},
 		Scores: []eval.Score{{
-			Scorer: "judge", Name: "helps", Value: value(0), Weight: 1,
+			Scorer: "judge", Name: "helps", Value: new(0.0), Weight: 1,
 			Reason: `the judge panel says no (0), agreement 0 %, at least 0.5 is expected: "It names no day."`,
 			Judged: &eval.Judged{
 				Judge:     "panel",
 				Choice:    "no",
-				Agreement: value(0),
+				Agreement: new(0.0),
 				Rulings:   []eval.Ruling{{Choice: "no", Reason: "It names no day."}, {Choice: "yes", Value: 1, Reason: "It is polite."}},
 			},
 		}},
@@ -79,7 +75,7 @@ func chatRun(t *testing.T, before string, change func(*eval.Result)) *journal.Do
 			Arm:    "pro/chat",
 			Repeat: 1,
 		}, Outcome: eval.Pass, Request: asked(first), Turns: []eval.Turn{turn("", "SAFETY")},
-		Scores: []eval.Score{{Scorer: "blocked", Value: value(1), Passed: true, Weight: 1, Reason: "blocked (SAFETY)"}},
+		Scores: []eval.Score{{Scorer: "blocked", Value: new(1.0), Passed: true, Weight: 1, Reason: "blocked (SAFETY)"}},
 	}
 	dir := t.TempDir()
 	run := eval.Run{
@@ -118,69 +114,4 @@ func chatRun(t *testing.T, before string, change func(*eval.Result)) *journal.Do
 	t.Cleanup(func() { d.Close() })
 	d.Gate = eval.Gate{Exit: 1}
 	return d
-}
-
-// Live chats, judges and derived metrics have golden files of their own in the reports that show single trials.
-func TestChatGoldens(t *testing.T) {
-	t.Parallel()
-	d := chatRun(t, "", nil)
-	for _, f := range reports.Formats() {
-		switch f.Name {
-		case "html", "markdown", "csv":
-			var b bytes.Buffer
-			if err := f.Write(&b, d, reports.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			got := b.Bytes()
-			if f.Name == "html" {
-				got = htmlGolden(t, got)
-			}
-			golden(t, "chats-"+f.Name+".golden", got)
-		}
-	}
-}
-
-// A page holds each text of a chat once, and long ones are cut and counted, those of judges too.
-func TestHTMLChats(t *testing.T) {
-	t.Parallel()
-	const long = 60_000
-	var index struct{ Left struct{ Texts int } }
-	var trials []eval.Result
-	for _, block := range htmlBlocks(t, htmlOf(t, chatRun(t, strings.Repeat("x", long), nil))) {
-		into := map[string]any{"index": &index, "trials/0": &trials}[block.id]
-		if into == nil {
-			continue
-		}
-		if err := json.Unmarshal([]byte(block.data), into); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if index.Left.Texts != 6 { // two replies and two judgements, one reply, one reply
-		t.Errorf("%d texts are cut", index.Left.Texts)
-	}
-	whole := trials[0]
-	for what, w := range map[string]*eval.Withheld{"reply": whole.Turns[0].Candidates[0].Withheld, "answer": whole.Response.Candidates[0].Withheld, "judgement": whole.Judgements[1].Withheld} {
-		if w == nil || w.Bytes <= long {
-			t.Errorf("%s: %+v", what, w)
-		}
-	}
-	if n := len(whole.Request.Contents); n != 2 || len(whole.Turns) != 2 || whole.Turns[1].Candidates != nil ||
-		whole.Turns[1].Usage.TotalTokens != 7 {
-		t.Errorf("%d contents, %+v", n, whole.Turns[1])
-	}
-	if broken := trials[1]; broken.Response != nil || broken.Turns[0].Candidates[0].Withheld == nil {
-		t.Errorf("%+v", broken.Turns)
-	}
-}
-
-// What was withheld of chats and judges is not in the page.
-func TestHTMLChatsWithoutContent(t *testing.T) {
-	t.Parallel()
-	const secret = "a word that nobody may read "
-	d := chatRun(t, secret, (*eval.Result).Withhold)
-	for _, block := range htmlBlocks(t, htmlOf(t, d)) {
-		if strings.Contains(block.data, strings.TrimSpace(secret)) || strings.Contains(block.data, "names no day") {
-			t.Errorf("%s holds what was not kept", block.id)
-		}
-	}
 }

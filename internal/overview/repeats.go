@@ -1,4 +1,4 @@
-package reports
+package overview
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// repeats says how steady the cases of an arm are that were judged more than once, and what would be said of them by other
+// Repeats says how steady the cases of an arm are that were judged more than once, and what would be said of them by other
 // ways to make one outcome of several repeats.
-type repeats struct {
+type Repeats struct {
 	journal.RepeatCounts
 	// Majority is the share of cases of which more than half of the repeats passed; a tie has failed.
 	Majority float64 `json:"majority"`
@@ -25,12 +25,12 @@ type repeats struct {
 // mostK bounds the k that are told.
 const mostK = 10
 
-// repeatsOf is nil when no case of the arm was judged more than once.
-func repeatsOf(d *journal.Document, suite string, arm *journal.Arm) *repeats {
+// RepeatsOf is nil when no case of the arm was judged more than once.
+func RepeatsOf(d *journal.Document, suite string, arm *journal.Arm) *Repeats {
 	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
 		return nil
 	}
-	r := &repeats{RepeatCounts: arm.Repeats}
+	r := &Repeats{RepeatCounts: arm.Repeats}
 	var majority mean
 	var atLeast, at, hat [mostK]mean
 	most := 0
@@ -67,7 +67,7 @@ func repeatsOf(d *journal.Document, suite string, arm *journal.Arm) *repeats {
 }
 
 // String tells it in one line.
-func (r *repeats) String() string {
+func (r *Repeats) String() string {
 	parts := []string{
 		fmt.Sprintf(
 			"of %s %d always pass, %d never, %d are flaky", diag.Count(r.StablePass+r.StableFail+r.Flaky, "case"), r.StablePass,
