@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/overview"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 

@@ -2,12 +2,10 @@ package reports_test
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
@@ -191,76 +189,45 @@ func TestMarkdownComparison(t *testing.T) {
 // manyArms is a run of one case that fails on every arm.
 func manyArms(t *testing.T, n int, name string) *journal.Document {
 	t.Helper()
-	dir := t.TempDir()
-	run := &eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: n}}
+	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: n}}
+	var trials []*eval.Result
 	for i := range n {
-		run.Plan.Arms = append(run.Plan.Arms, fmt.Sprint(i, name))
+		arm := fmt.Sprint(i, name)
+		run.Plan.Arms = append(run.Plan.Arms, arm)
+		trials = append(trials, &eval.Result{
+			Trial:   eval.Trial{N: i, ID: fmt.Sprintf("%016x", i), Suite: "s", Case: "c", Arm: arm, Repeat: 1},
+			Outcome: eval.Fail,
+		})
 	}
-	w, err := journal.Create(dir, run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, arm := range run.Plan.Arms {
-		if err := w.Append(&eval.Result{Trial: eval.Trial{N: i, ID: fmt.Sprintf("%016x", i), Suite: "s", Case: "c", Arm: arm, Repeat: 1}, Outcome: eval.Fail}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d
+	return testrun.Record(t, &run, completed, trials...)
 }
 
 // manyFailures is a run of failed cases, each at a line of its own.
 func manyFailures(t *testing.T, n int, text string) *journal.Document {
 	t.Helper()
-	dir := t.TempDir()
-	run := &eval.Run{
-		ID:        "r",
-		StartedAt: "2026-01-01T00:00:00Z",
-		Suites:    []eval.RunSuite{{Name: "s", File: "evals/s.yaml"}},
-		Plan:      eval.RunPlan{Trials: n, Arms: []string{"a/b", "c/d"}},
-	}
-	w, err := journal.Create(dir, run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	arms := []string{"a/b", "c/d"}
+	var trials []*eval.Result
 	for i := range n {
 		r := &eval.Result{
 			Trial: eval.Trial{
-				N:      i,
-				ID:     fmt.Sprintf("%016x", i),
-				Suite:  "s",
-				Case:   fmt.Sprintf("case %d", i/2),
-				Arm:    run.Plan.Arms[i%2],
-				Repeat: 1,
-				At:     fmt.Sprintf("evals/s.yaml:%d:7", 10+i/2),
+				N: i, ID: fmt.Sprintf("%016x", i), Suite: "s", Case: fmt.Sprintf("case %d", i/2), Arm: arms[i%2], Repeat: 1,
+				At: fmt.Sprintf("evals/s.yaml:%d:7", 10+i/2),
 			},
 			Outcome:  eval.Fail,
 			Response: testrun.Answered(text, "STOP"),
+			Scores:   []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text}},
 		}
-		r.Scores = []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text}}
 		if i/2%10 == 3 {
 			r.Quarantine = &eval.Quarantine{Reason: "known", Owner: "me", Until: "2099-01-01"}
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		trials = append(trials, r)
 	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d
+	return testrun.Record(t, &eval.Run{
+		ID:        "r",
+		StartedAt: "2026-01-01T00:00:00Z",
+		Suites:    []eval.RunSuite{{Name: "s", File: "evals/s.yaml"}},
+		Plan:      eval.RunPlan{Trials: n, Arms: arms},
+	}, completed, trials...)
 }
 
 func FuzzMarkdown(f *testing.F) {
@@ -274,176 +241,6 @@ func FuzzMarkdown(f *testing.F) {
 		d := runOf(t, a, b, b)
 		withComparison(d, a, b)
 		markdownOf(t, d)
-	})
-}
-
-// cells are the lines of a CSV report, read as RFC 4180 says; the first is the header.
-func cells(t *testing.T, d *journal.Document) [][]string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := reports.CSV(&b, d, reports.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	body, ok := strings.CutPrefix(b.String(), "\ufeff")
-	if !ok || !utf8.ValidString(body) || !strings.HasSuffix(body, "\r\n") {
-		t.Fatalf("%.100q", b.String())
-	}
-	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows {
-		for _, c := range row {
-			if len(utf16.Encode([]rune(c))) > 32_767 {
-				t.Fatalf("a cell of %d", len(c))
-			}
-			trimmed := strings.TrimSpace(c)
-			if trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@") || strings.HasPrefix(c, "\t") ||
-				strings.ContainsFunc(strings.ReplaceAll(c, "\n", ""), unsafe) {
-				t.Fatalf("a cell that is not safe: %q", c)
-			}
-		}
-	}
-	return rows
-}
-
-func TestCSV(t *testing.T) {
-	t.Parallel()
-	rows := cells(t, testrun.Every(t))
-	column := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
-	if len(rows) != 16 {
-		t.Fatal(len(rows))
-	}
-	for at, want := range map[int]map[string]string{
-		1:  {"suite": "fixture", "case": "passes", "arm": "pro/ask", "outcome": "pass", "reason": "", "answer": "Paris", "totalTokens": "7", "latencyMs": "120", "metric exact": "1", "emulator": "true", "firstTokenMs": ""},
-		3:  {"case": "fails", "outcome": "fail", "reason": `exact (equals): expected "Paris", got "Lyon"`, "metric exact": "0", "errorKind": ""},
-		8:  {"case": "errs", "outcome": "error", "errorKind": "status", "errorStatus": "503", "answer": "", "totalTokens": "", "metric exact": ""},
-		11: {"case": "blocked", "blocked": "SAFETY"},
-		12: {"outcome": "skip", "latencyMs": "", "reason": "the budget of 3 calls is spent"},
-	} {
-		for name, text := range want {
-			if got := column(rows[at], name); got != text {
-				t.Errorf("line %d, %s: %q, want %q", at, name, got, text)
-			}
-		}
-	}
-	huge := column(rows[15], "answer")
-	if !strings.HasPrefix(huge, "A long answer. A") || !strings.HasSuffix(huge, "... 267273 more characters") {
-		t.Errorf("%d: %s", len(huge), huge[max(0, len(huge)-60):])
-	}
-}
-
-func TestSpreadsheetSafe(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"=1+1": "'=1+1", "+x": "'+x", "-5": "'-5", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": `\x0d=1`, "\n=1": "'\n=1", "  =1": "'  =1", "＝1": "'＝1",
-		"plain": "plain", "5": "5", "a=b": "a=b", "'x": "'x", `"q", x`: `"q", x`, "a\r\nb": "a\nb", "": "", "e\u0301": "e\u0301", "- a\n- b": "'- a\n- b", "שלום": "שלום",
-	} {
-		rows := cells(t, runOf(t, in, "b", "a/b"))
-		if got := rows[1][slices.Index(rows[0], "answer")]; got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-	long := strings.Repeat("𝄞", 40_000) // two units each
-	rows := cells(t, runOf(t, long, "b", "a/b"))
-	if got := rows[1][slices.Index(rows[0], "answer")]; len(utf16.Encode([]rune(got))) < 32_700 ||
-		!strings.HasSuffix(got, " more characters") {
-		t.Error(len(got), got[len(got)-30:])
-	}
-}
-
-func FuzzCSV(f *testing.F) {
-	for _, s := range []string{"=cmd|' /C calc'!A0", "a\r\nb", "\"", "\x00", "\ufeff=1", ",;\t", strings.Repeat("é", 33_000)} {
-		f.Add(s, "b")
-	}
-	for group := range slices.Chunk(hostile.Strings(), 40) { // files each
-		f.Add(strings.Join(group, " "), group[0])
-	}
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if rows := cells(t, runOf(t, a, b, b)); len(rows) != 5 {
-			t.Fatal(len(rows))
-		}
-	})
-}
-
-// annotationsOf are the lines of a report for GitHub Actions; each is one command and nothing else.
-func annotationsOf(t *testing.T, d *journal.Document) []string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := reports.GitHub(&b, d, reports.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if b.Len() == 0 {
-		return nil
-	}
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	counts := map[string]int{}
-	for _, line := range lines {
-		if strings.ContainsFunc(line, unsafe) || strings.Contains(line, "##[") {
-			t.Fatalf("%q", line)
-		}
-		level, rest, _ := strings.Cut(strings.TrimPrefix(line, "::"), " ")
-		properties, message, ok := strings.Cut(rest, "::")
-		if !ok || !strings.HasPrefix(line, "::") || !slices.Contains([]string{"error", "warning", "notice"}, level) {
-			t.Fatalf("%q", line)
-		}
-		for _, p := range strings.Split(properties, ",") {
-			key, v, _ := strings.Cut(p, "=")
-			if !slices.Contains([]string{"file", "line", "col", "title"}, key) || strings.Contains(v, ":") {
-				t.Fatalf("%q in %q", p, line)
-			}
-		}
-		for _, shown := range strings.Split(message, "%0A") {
-			if strings.HasPrefix(strings.TrimSpace(shown), "::") {
-				t.Fatalf("a command in %q", line)
-			}
-		}
-		counts[level]++
-	}
-	if counts["error"] > 10 || counts["warning"] > 10 {
-		t.Fatal(counts)
-	}
-	return lines
-}
-
-func TestGitHub(t *testing.T) {
-	t.Parallel()
-	d := manyFailures(t, 100, "no: 50%, really\n::error::x")
-	d.Gate = eval.Gate{
-		Exit:  1,
-		Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Arm: "a/b", Value: new(0.0), Limit: 1}, {Suite: "s", Name: "errors", Holds: true}},
-	}
-	lines := annotationsOf(t, d)
-	for i, want := range map[int]string{
-		0:  "::error file=evals/s.yaml,title=evalrun%3A the gate does not hold (exit 1)::s on a/b: passRate at least 1; it is 0",
-		1:  `::error file=evals/s.yaml,line=10,col=7,title=case 0%3A failed (0 of 2 passed%2C 2 failed)::a/b: equals: no: 50%25, really%0A\x3a:error::x%0Ac/d: equals: no: 50%25, really%0A\x3a:error::x`,
-		9:  "::error title=evalrun%3A more cases::37 more cases: 37 failed, 0 could not be judged; the other reports of the run name them",
-		10: `::warning file=evals/s.yaml,line=13,col=7,title=case 3%3A failed (0 of 2 passed%2C 2 failed)::in quarantine until 2099-01-01 (me): known%0Aa/b: equals: no: 50%25, really%0A\x3a:error::x%0Ac/d: equals: no: 50%25, really%0A\x3a:error::x`,
-	} {
-		if lines[i] != want {
-			t.Errorf("line %d:\n%s\nwant\n%s", i, lines[i], want)
-		}
-	}
-	d.Gate = eval.Gate{Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Holds: true}}}
-	for _, line := range annotationsOf(t, d) { // the gate holds: nothing is an error
-		if !strings.HasPrefix(line, "::warning ") {
-			t.Error(line)
-		}
-	}
-}
-
-func FuzzGitHub(f *testing.F) {
-	for _, s := range []string{"::error::x", "a\r::set-output name=x::y", "%0A::error::", "title=x,file=y::z", "##[error]x", "C:\\a\\b.yaml:3:4", "%"} {
-		f.Add(s, "b")
-	}
-	for group := range slices.Chunk(hostile.Strings(), 40) { // files each
-		f.Add(strings.Join(group, " "), group[0])
-	}
-	f.Fuzz(func(t *testing.T, a, b string) {
-		d := runOf(t, a, b, b)
-		annotationsOf(t, d)
-		d.Gate.Exit = 0
-		annotationsOf(t, d)
 	})
 }
 

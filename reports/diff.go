@@ -5,11 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/overview"
-
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/overview"
 )
 
 // maxDiffLines is how much of two answers is shown.

@@ -9,10 +9,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/overview"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 

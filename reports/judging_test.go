@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -37,53 +38,45 @@ func judgingOf(t *testing.T, d *journal.Document) *judging {
 	return out.Summary.Judging
 }
 
-// judgedRun is a run whose answers were judged three times each, with the given choices.
+// judgedRun is a run whose answers were judged as often as there are choices for each.
 func judgedRun(t *testing.T, name string, all ...[]string) *journal.Document {
 	t.Helper()
-	dir := t.TempDir()
-	w, err := journal.Create(
-		dir,
-		&eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: len(all), Arms: []string{"t/p"}}},
-		nil,
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var trials []*eval.Result
 	for n, choices := range all {
 		r := &eval.Result{
 			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
 			Outcome: eval.Pass,
 		}
-		judged := &eval.Judged{Judge: name}
-		if len(choices) > 1 {
-			same := 0
-			for i, a := range choices {
-				for _, b := range choices[i+1:] {
-					if a == b {
-						same++
-					}
-				}
-			}
-			judged.Agreement = new(float64(same) / float64(len(choices)*(len(choices)-1)/2))
-		}
+		judged := &eval.Judged{Judge: name, Agreement: agreement(choices)}
 		for i, c := range choices {
 			judged.Rulings = append(judged.Rulings, eval.Ruling{Choice: c})
-			r.Judgements = append(r.Judgements, eval.Judgement{ID: fmt.Sprint(n, i), Judge: name, Attempts: 1, Usage: &eval.Usage{TotalTokens: 5}})
+			r.Judgements = append(r.Judgements, eval.Judgement{
+				ID: fmt.Sprint(n, i), Judge: name, Attempts: 1, Usage: &eval.Usage{TotalTokens: 5},
+			})
 		}
 		r.Scores = []eval.Score{{Scorer: "judge", Name: name, Value: new(1.0), Passed: true, Judged: judged}}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
+		trials = append(trials, r)
+	}
+	return testrun.Record(t, &eval.Run{
+		ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: len(all), Arms: []string{"t/p"}},
+	}, completed, trials...)
+}
+
+// agreement is the share of pairs of choices that are the same, nil when there is no pair.
+func agreement(choices []string) *float64 {
+	same, pairs := 0, 0
+	for i, a := range choices {
+		for _, b := range choices[i+1:] {
+			pairs++
+			if a == b {
+				same++
+			}
 		}
 	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
+	if pairs == 0 {
+		return nil
 	}
-	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d
+	return new(float64(same) / float64(pairs))
 }
 
 func TestJudging(t *testing.T) {

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/overview"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 

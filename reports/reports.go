@@ -9,10 +9,9 @@ import (
 	"io"
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/page"
-
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
 

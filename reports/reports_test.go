@@ -20,6 +20,9 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
+// completed is how runs end.
+var completed = &eval.End{Reason: eval.EndCompleted}
+
 // Every format has a golden file of the run with every outcome.
 func TestGoldens(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/overview"
-
 	"github.com/clipperhouse/displaywidth"
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/overview"
-
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 

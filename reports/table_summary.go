@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/overview"
-
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 

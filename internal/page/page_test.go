@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -129,7 +130,7 @@ func FuzzPage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		run := eval.Run{ID: text, Suites: []eval.RunSuite{{Name: text, Dir: text}}}
-		written := pageOf(t, openRun(t, t.TempDir(), &run, everywhere(text)))
+		written := pageOf(t, testrun.Record(t, &run, nil, everywhere(text)))
 		if !utf8.Valid(written) {
 			t.Error("not UTF-8")
 		}
@@ -165,41 +166,20 @@ func everywhere(text string) *eval.Result {
 			Scorer: text, Value: new(0.0), Reason: text, Diff: text,
 			Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}},
 		}},
-		Turns: []eval.Turn{{Response: *testrun.Answered(text, text)}, {Response: *testrun.Answered(text, text)}}, Metrics: map[string]float64{text: 1},
+		Turns:   []eval.Turn{{Response: *testrun.Answered(text, text)}, {Response: *testrun.Answered(text, text)}},
+		Metrics: map[string]float64{text: 1},
 		Judgements: []eval.Judgement{{
 			ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text},
 		}},
 	}
 }
 
-// openRun makes a run of trials that has not ended, and opens it.
-func openRun(t *testing.T, dir string, run *eval.Run, trials ...*eval.Result) *journal.Document {
-	t.Helper()
-	w, err := journal.Create(dir, run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range trials {
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d
-}
-
 // picture is a run whose two trials send the same image.
 func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.png"), data, 0o600); err != nil {
+	err := errors.Join(os.WriteFile(filepath.Join(dir, "a.png"), data, 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	if err != nil {
 		t.Fatal(err)
 	}
 	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s", Dir: dir}}, Flags: options}
@@ -211,7 +191,7 @@ func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *
 			Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Image: &img}}}}},
 		})
 	}
-	return openRun(t, filepath.Join(dir, "run"), &run, trials...)
+	return testrun.Record(t, &run, nil, trials...)
 }
 
 // An image is in the page once, when its file is still there and has the bytes that were sent.
@@ -232,7 +212,7 @@ func TestImages(t *testing.T) {
 		"not kept":       {&eval.Options{NoContent: true}, png("a.png", sum), data, 0},
 		"outside":        {nil, png("../a.png", sum), data, 0},
 		"gone":           {nil, png("b.png", sum), data, 0},
-		"a folder":       {nil, png("run", sum), data, 0},
+		"a folder":       {nil, png("folder", sum), data, 0},
 		"no type for it": {nil, eval.Image{Path: "a.png", MIMEType: "image/heic", SHA256: sum}, data, 0},
 		"too large":      {nil, png("a.png", largeSum), large, 0},
 	} {

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/overview"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 )
 
 // table gives lists of words numbers. What trials are filtered by is kept so: few lists, and a number a trial.
