@@ -49,7 +49,7 @@ type example struct {
 	reason string
 }
 
-// reasons tells why trials failed, one group after the other, and apart from them why others could not be judged.
+// reasons shows why trials failed, one group after the other, and apart from them why others could not be judged.
 func (t *tableReport) reasons() error {
 	t.help = newRemedies(&t.d.Run)
 	g := grouping{t: t, known: map[string]*group{}, left: map[eval.Outcome]int{}}
@@ -59,24 +59,30 @@ func (t *tableReport) reasons() error {
 		}
 	}
 	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err} {
-		all := g.of(outcome)
-		shown := min(len(all), maxGroups)
-		for _, one := range all[:shown] {
-			if err := t.group(one); err != nil {
-				return err
-			}
+		if err := t.groups(g.of(outcome), outcome, g.left[outcome]); err != nil {
+			return err
 		}
-		left := g.left[outcome]
-		for _, one := range all[shown:] {
-			left += one.trials
+	}
+	return nil
+}
+
+// groups shows the first groups of an outcome, and counts the trials of the others and those that are in no group.
+func (t *tableReport) groups(all []*group, outcome eval.Outcome, left int) error {
+	shown := min(len(all), maxGroups)
+	for _, one := range all[:shown] {
+		if err := t.group(one); err != nil {
+			return err
 		}
-		if left > 0 {
-			noun := map[eval.Outcome]string{eval.Fail: "failure", eval.Err: "error"}[outcome]
-			t.line("... and %s for other reasons", diag.Count(left, noun))
-		}
-		if shown > 0 {
-			t.out.WriteString("\n")
-		}
+	}
+	for _, one := range all[shown:] {
+		left += one.trials
+	}
+	if left > 0 {
+		noun := map[eval.Outcome]string{eval.Fail: "failure", eval.Err: "error"}[outcome]
+		t.line("... and %s for other reasons", diag.Count(left, noun))
+	}
+	if shown > 0 {
+		t.out.WriteString("\n")
 	}
 	return nil
 }
@@ -168,22 +174,24 @@ func (o *group) keep(e example) {
 	o.examples = slices.Delete(o.examples, longest, longest+1)
 }
 
+// kind is what groups of one case each have in common when they are merged.
+type kind struct {
+	who         string
+	quarantined bool
+}
+
 // of lists the groups of an outcome: those of most trials first, those in quarantine last.
 func (g *grouping) of(outcome eval.Outcome) []*group {
-	type kind struct {
-		who         string
-		quarantined bool
-	}
 	singles := map[kind]int{}
 	for _, one := range g.all {
 		if one.outcome == outcome && one.cases == 1 {
-			singles[kind{one.who, one.quarantined}]++
+			singles[one.kind()]++
 		}
 	}
 	merged := map[kind]*group{}
 	var out []*group
 	for _, one := range g.all {
-		k := kind{one.who, one.quarantined}
+		k := one.kind()
 		switch {
 		case one.outcome != outcome:
 		case one.cases > 1 || singles[k] <= maxSingles:
@@ -193,26 +201,32 @@ func (g *grouping) of(outcome eval.Outcome) []*group {
 			merged[k] = one
 			out = append(out, one)
 		default:
-			whole := merged[k]
-			whole.trials += one.trials
-			if whole.lastCase != one.lastCase {
-				whole.cases, whole.lastCase = whole.cases+1, one.lastCase
-			}
-			for _, e := range one.examples {
-				whole.keep(e)
-			}
+			merged[k].merge(one)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *group) int {
-		switch {
-		case a.quarantined != b.quarantined:
-			return map[bool]int{true: 1, false: -1}[a.quarantined]
-		case a.trials != b.trials:
-			return cmp.Compare(b.trials, a.trials)
-		}
-		return cmp.Compare(a.place, b.place)
-	})
+	slices.SortStableFunc(out, inOrder)
 	return out
+}
+
+func (o *group) kind() kind { return kind{o.who, o.quarantined} }
+
+// merge takes in a group of one case.
+func (o *group) merge(one *group) {
+	o.trials += one.trials
+	if o.lastCase != one.lastCase {
+		o.cases, o.lastCase = o.cases+1, one.lastCase
+	}
+	for _, e := range one.examples {
+		o.keep(e)
+	}
+}
+
+// inOrder compares groups by how early they are shown.
+func inOrder(a, b *group) int {
+	if a.quarantined != b.quarantined {
+		return map[bool]int{true: 1, false: -1}[a.quarantined]
+	}
+	return cmp.Or(cmp.Compare(b.trials, a.trials), cmp.Compare(a.place, b.place))
 }
 
 // said is who found what wanting in a trial, and in which words.
@@ -267,14 +281,14 @@ func (e *example) on() string {
 	return text
 }
 
-// group tells one reason with its examples.
+// group shows one reason with its examples.
 func (t *tableReport) group(o *group) error {
 	word := t.strong(o.outcome, map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
 	note := ""
 	if o.quarantined {
 		note = ", in quarantine"
 	}
-	if t.show == "" && o.outcome == eval.Fail || t.show == "" && !o.quarantined {
+	if t.show == "" && (o.outcome == eval.Fail || !o.quarantined) {
 		t.show = o.examples[0].name
 	}
 	if o.trials == o.examples[0].times { // the only one
@@ -283,6 +297,12 @@ func (t *tableReport) group(o *group) error {
 	}
 	t.line("%s %s of %s%s", word, diag.Count(o.trials, "trial"), diag.Count(o.cases, "case"), note)
 	t.wrapped("     ", o.words())
+	t.examples(o)
+	return nil
+}
+
+// examples lists the examples of a group, and counts its other cases.
+func (t *tableReport) examples(o *group) {
 	shown := map[string]bool{}
 	for i := range o.examples {
 		e := &o.examples[i]
@@ -296,7 +316,6 @@ func (t *tableReport) group(o *group) error {
 	if more := o.cases - len(shown); more > 0 {
 		t.line("       ... and %s", diag.Count(more, "more case"))
 	}
-	return nil
 }
 
 // words are the reason of a group, without what is particular to single trials.
@@ -331,7 +350,7 @@ func (o *group) own(e *example) string {
 	return strings.Join(parts, ", ")
 }
 
-// inFull tells what was wrong with one answer: each score with its reason, what differs, and what was said where no reason quotes it.
+// inFull shows what was wrong with one answer: each score with its reason, what differs, and the answer when no reason quotes it.
 func (t *tableReport) inFull(e *example) error {
 	r, err := t.d.Trial(e.place)
 	if err != nil {
@@ -343,13 +362,8 @@ func (t *tableReport) inFull(e *example) error {
 	}
 	quoted := false
 	for _, s := range r.Scores {
-		if s.Passed {
-			continue
-		}
-		t.wrapped("     ", overview.ScoreName(s)+": "+s.Reason)
-		quoted = quoted || strings.Contains(s.Reason, `"`) || s.Diff != ""
-		if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
-			t.differences(s.Diff)
+		if !s.Passed {
+			quoted = t.failure(&s) || quoted
 		}
 	}
 	if r.Response == nil || quoted {
@@ -359,6 +373,15 @@ func (t *tableReport) inFull(e *example) error {
 		t.line("     the answer: %s", diag.CleanLine(overview.CutText(answer, 4*t.o.Width)))
 	}
 	return nil
+}
+
+// failure shows a score that failed, and reports whether that quotes the answer.
+func (t *tableReport) failure(s *eval.Score) (quotes bool) {
+	t.wrapped("     ", overview.ScoreName(*s)+": "+s.Reason)
+	if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
+		t.differences(s.Diff)
+	}
+	return s.Diff != "" || strings.Contains(s.Reason, `"`)
 }
 
 // differences shows the beginning of a diff: of texts over several lines only the lines that differ.

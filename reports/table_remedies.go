@@ -38,16 +38,25 @@ func (r *remedies) note(a *journal.Account) {
 	if a.Error == nil {
 		return
 	}
-	words, useless, untold := a.Error.Message, false, false
-	for _, s := range a.Scores {
-		words += "\n" + s.Unscored
-		untold = untold || s.Unscored != ""
-		useless = useless || s.Unscored != "" && a.Judged && slices.Contains(consulting, s.Scorer)
-	}
 	switch kind := a.Error.Kind; {
 	case slices.Contains(passing, kind):
-		r.again = r.again || !r.elsewhere || untold // when there is an answer, it was its embedding that failed
-	case kind != eval.KindUnscored && kind != eval.KindScorer:
+		// When there is an answer, its embedding failed.
+		r.again = r.again || !r.elsewhere || slices.ContainsFunc(a.Scores, isUnscored)
+	case kind == eval.KindUnscored || kind == eval.KindScorer:
+		r.unscored(a)
+	}
+}
+
+// unscored looks for what helps a trial whose answer could not be scored.
+func (r *remedies) unscored(a *journal.Account) {
+	words := a.Error.Message
+	for _, s := range a.Scores {
+		words += "\n" + s.Unscored
+	}
+	useless := a.Judged && slices.ContainsFunc(a.Scores, func(s eval.Score) bool {
+		return isUnscored(s) && slices.Contains(consulting, s.Scorer)
+	})
+	switch {
 	case strings.Contains(words, eval.NothingAccepted+":"):
 		r.accept = true
 	case strings.Contains(words, eval.NeverAsked), useless && !r.judging:
@@ -58,6 +67,8 @@ func (r *remedies) note(a *journal.Account) {
 		r.mend = true
 	}
 }
+
+func isUnscored(s eval.Score) bool { return s.Unscored != "" }
 
 // rescoring is what judging again is for, "" when it would change nothing.
 func (r *remedies) rescoring(failed bool) string {
