@@ -15,7 +15,7 @@ import (
 )
 
 // Cases writes the cases whose name fits in full: the request as it was sent, every arm's answers,
-// scores, safety ratings and timing. The result says whether there was any.
+// scores, safety ratings and timing. It reports whether it found any.
 func Cases(w io.Writer, d *journal.Document, name eval.Glob, arms eval.Globs, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {
@@ -40,7 +40,7 @@ func Cases(w io.Writer, d *journal.Document, name eval.Glob, arms eval.Globs, o 
 	return found, nil
 }
 
-// caseReport writes one trial; long texts are shown whole.
+// caseReport writes one trial with its whole texts.
 type caseReport struct{ tableReport }
 
 func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, format, args...) }
@@ -58,12 +58,7 @@ func (c *caseReport) trial(r *eval.Result) {
 	if r.Error != nil {
 		c.printf("  error %s: %s\n", diag.CleanLine(string(r.Error.Kind)), diag.CleanLine(r.Error.Error()))
 	}
-	c.request(r.Request)
-	if target != nil && r.Request != nil {
-		if how := eval.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
-			c.printf("    sampling %s\n", how)
-		}
-	}
+	c.request(r.Request, target)
 	c.turns(r.Turns)
 	c.response(r.Response)
 	for _, s := range r.Scores {
@@ -72,16 +67,21 @@ func (c *caseReport) trial(r *eval.Result) {
 	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
 		c.printf("  metric %s: %.3g\n", diag.CleanLine(name), r.Metrics[name])
 	}
-	if t := r.Timing; t != nil {
+	c.cost(r.Timing, r.Usage)
+	c.printf("\n")
+}
+
+// cost writes time and tokens, where they are known.
+func (c *caseReport) cost(t *eval.Timing, u *eval.Usage) {
+	if t != nil {
 		c.printf("  time: %.0f ms service, %.0f ms waiting, %s\n", t.LatencyMs, t.QueuedMs, diag.Count(t.Attempts, "attempt"))
-		if t.Chunks > 0 {
-			c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
-		}
 	}
-	if u := r.Usage; u != nil {
+	if t != nil && t.Chunks > 0 {
+		c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
+	}
+	if u != nil {
 		c.printf("  tokens: %d prompt + %d output = %d (%s)\n", u.PromptTokens, u.OutputTokens, u.TotalTokens, diag.CleanLine(string(u.Source)))
 	}
-	c.printf("\n")
 }
 
 // modelOf names a model, with the version of the interface and whether it is streamed where that is known.
@@ -95,25 +95,14 @@ func modelOf(model string, t *eval.RunTarget) string {
 	return model
 }
 
-func (c *caseReport) request(r *eval.Request) {
+func (c *caseReport) request(r *eval.Request, target *eval.RunTarget) {
 	if r == nil {
 		return
 	}
 	c.printf("  request\n")
 	for _, content := range r.Contents {
 		for _, p := range content.Parts {
-			if p.Image != nil {
-				resized := ""
-				if p.Image.SourceSHA256 != "" {
-					resized = ", resized"
-				}
-				c.block(
-					diag.CleanLine(content.Role),
-					fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, resized, p.Image.SHA256),
-				)
-			} else {
-				c.block(diag.CleanLine(content.Role), shownText(p.Text, p.Withheld))
-			}
+			c.block(diag.CleanLine(content.Role), partText(&p))
 		}
 	}
 	if r.GenerationConfig != nil {
@@ -122,6 +111,25 @@ func (c *caseReport) request(r *eval.Request) {
 	if len(r.SafetySettings) > 0 {
 		c.object("safetySettings", r.SafetySettings)
 	}
+	if target == nil {
+		return
+	}
+	if how := eval.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
+		c.printf("    sampling %s\n", how)
+	}
+}
+
+// partText is a text, or what is known of an image.
+func partText(p *eval.Part) string {
+	img := p.Image
+	if img == nil {
+		return shownText(p.Text, p.Withheld)
+	}
+	resized := ""
+	if img.SourceSHA256 != "" {
+		resized = ", resized"
+	}
+	return fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", img.Path, img.MIMEType, img.Bytes, resized, img.SHA256)
 }
 
 func (c *caseReport) object(name string, v any) {

@@ -93,6 +93,7 @@ func Paint(color bool, outcome eval.Outcome, s string) string {
 	return "\x1b[" + colors[outcome] + "m" + s + "\x1b[0m"
 }
 
+// heading says what was run, and what a reader must know before believing a number.
 func (t *tableReport) heading() {
 	var names []string
 	for _, s := range t.d.Run.Suites {
@@ -111,14 +112,7 @@ func (t *tableReport) heading() {
 	if id := t.d.Run.RescoredFrom; id != "" {
 		t.wrapped("", "rescored: no answer was asked for, the answers are those of the run "+id)
 	}
-	switch {
-	case t.d.Running:
-		t.line("the run still goes on: %d of %d trials so far", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
-	case t.d.End == nil:
-		t.line("the run was killed: it has %d of %d trials", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
-	case t.d.End.Reason != eval.EndCompleted:
-		t.wrapped("", overview.Incomplete(t.d.End))
-	}
+	t.progress()
 	if shard := t.d.Run.Plan.Shard; shard != nil {
 		t.wrapped("", fmt.Sprintf(
 			"shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of,
@@ -129,6 +123,19 @@ func (t *tableReport) heading() {
 		t.line("%s", line)
 	}
 	t.out.WriteString("\n")
+}
+
+// progress says how far a run is that is not complete.
+func (t *tableReport) progress() {
+	has, planned := t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials
+	switch {
+	case t.d.Running:
+		t.line("the run still goes on: %d of %d trials so far", has, planned)
+	case t.d.End == nil:
+		t.line("the run was killed: it has %d of %d trials", has, planned)
+	case t.d.End.Reason != eval.EndCompleted:
+		t.wrapped("", overview.Incomplete(t.d.End))
+	}
 }
 
 // grid makes a table in the style of the report.
@@ -172,7 +179,6 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 	if all {
 		most = s.Cases
 	}
-	outcomes := []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass}
 	found := map[eval.Outcome][]journal.Row{}
 	for row := range t.d.Rows() {
 		outcome := journal.Fold(row.Counts)
@@ -184,13 +190,11 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 			found[outcome] = append(found[outcome], row)
 		}
 	}
-	for _, outcome := range outcomes {
-		for _, row := range found[outcome] {
-			if len(rows) < most {
-				rows = append(rows, row)
-			} else {
-				left.Add(outcome)
-			}
+	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
+		some := found[outcome][:min(len(found[outcome]), most-len(rows))]
+		rows = append(rows, some...)
+		for range found[outcome][len(some):] {
+			left.Add(outcome)
 		}
 	}
 	return rows, left
@@ -210,9 +214,7 @@ func (t *tableReport) suites() {
 		if len(rows) > 0 && !t.matrix(rows, s.Arms) {
 			t.list(rows, s.Arms)
 		}
-		if words := leftOut(left); words != "" {
-			t.line(" %s not listed: %s", diag.Count(left.Total(), "case"), words)
-		}
+		t.notListed(left)
 		t.out.WriteString("\n")
 	}
 	if len(t.d.Summary.Suites) == 0 {
@@ -220,8 +222,15 @@ func (t *tableReport) suites() {
 	}
 }
 
-// leftOut says what became of the cases that are not listed, "" when all are.
-func leftOut(c eval.Counts) string {
+// notListed says what became of the cases that are not listed.
+func (t *tableReport) notListed(c eval.Counts) {
+	if words := outcomes(c); words != "" {
+		t.line(" %s not listed: %s", diag.Count(c.Total(), "case"), words)
+	}
+}
+
+// outcomes counts the outcomes that there are.
+func outcomes(c eval.Counts) string {
 	var out []string
 	for _, one := range []struct {
 		n    int

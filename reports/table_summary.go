@@ -12,11 +12,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// arms draws a line per arm of every suite; columns go from the right when there is no room
-// for them.
+// arms draws a line per arm of every suite.
 func (t *tableReport) arms() {
-	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
-	const optional = 5
 	var rows [][]string
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
@@ -27,29 +24,30 @@ func (t *tableReport) arms() {
 			rows = append(rows, row)
 		}
 	}
-	over := func(n int) int {
-		total := 0
-		for _, w := range columnWidths(header[:n], rows) {
-			total += w + 2
-		}
-		return total - t.o.Width
-	}
-	n := len(header)
-	for n > len(header)-optional && over(n) > 0 {
-		n--
-	}
-	if extra := over(n); extra > 0 {
-		room := max(6, columnWidths(header[:1], rows)[0]-extra)
-		for _, r := range rows {
-			r[0] = displaywidth.TruncateString(r[0], room, "...")
-		}
-	}
-	for i := range rows {
-		rows[i] = rows[i][:n]
-	}
-	t.render(t.grid(), header[:n], rows)
+	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
+	t.render(t.grid(), t.narrow(header, rows), rows)
 	t.metrics()
 	t.out.WriteString("\n")
+}
+
+// narrow makes the rows of arms narrower until they fit: columns go from the right, then names are cut.
+func (t *tableReport) narrow(header []string, rows [][]string) []string {
+	const optional = 5
+	n := len(header)
+	for n > len(header)-optional && tooWide(header[:n], rows) > t.o.Width {
+		n--
+	}
+	room := 0
+	if extra := tooWide(header[:n], rows) - t.o.Width; extra > 0 {
+		room = max(6, columnWidths(header[:1], rows)[0]-extra)
+	}
+	for i, r := range rows {
+		if room > 0 {
+			r[0] = displaywidth.TruncateString(r[0], room, "...")
+		}
+		rows[i] = r[:n]
+	}
+	return header[:n]
 }
 
 func columnWidths(header []string, rows [][]string) []int {

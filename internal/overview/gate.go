@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// GateCases are the rules that do not hold although no failed case shows it, such as one of latency: for whom reads cases alone, each of
-// them is one more case that failed.
+// GateCases are the rules that do not hold although no failed case shows it, such as one of latency: for readers of cases alone, each
+// of them is one more case that failed.
 type GateCases struct {
 	rules []eval.GateRule
 	arms  []string // of each rule
@@ -64,7 +64,7 @@ func shown(rule *eval.GateRule, s *journal.SuiteSummary) bool {
 	case "blocked":
 		return failures > 0
 	}
-	return false // of means, latency, quarantine and a baseline no case tells
+	return false // no case shows means, latency, quarantine or a baseline
 }
 
 func armAt(s *journal.SuiteSummary, name string) int {

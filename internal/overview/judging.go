@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Judging is what judges were asked, and how far those that were asked repeatedly agree with themselves.
+// Judging counts the calls of judges, and says how far judges agree with themselves where answers were judged repeatedly.
 type Judging struct {
 	journal.Judging
 	Agreement []Agreement `json:"agreement,omitempty"`
@@ -29,27 +29,23 @@ type Agreement struct {
 	Kappa *float64 `json:"kappa"`
 }
 
-// JudgingOf is nil when no judge was asked. It reads the trials when one was.
+// JudgingOf is nil when the run called no judge. It reads the trials otherwise.
 func JudgingOf(d *journal.Document) *Judging {
 	if d.Summary.Judging == (journal.Judging{}) {
 		return nil
 	}
 	out := &Judging{Judging: d.Summary.Judging}
-	type key struct {
-		suite, arm, scorer, judge string
-		repeats                   int
-	}
-	all := map[key][]*eval.Judged{}
-	var order []key
+	all := map[judgedBy][]*eval.Judged{}
+	var order []judgedBy
 	for r, err := range d.Trials() {
-		if err != nil { // it is told where trials are listed
+		if err != nil { // the caller meets it again where it lists trials
 			continue
 		}
 		for _, s := range r.Scores {
 			if s.Judged == nil || s.Judged.Agreement == nil {
 				continue
 			}
-			k := key{r.Suite, r.Arm, cmp.Or(s.Name, s.Scorer), s.Judged.Judge, len(s.Judged.Rulings)}
+			k := judgedBy{r.Suite, r.Arm, cmp.Or(s.Name, s.Scorer), s.Judged.Judge, len(s.Judged.Rulings)}
 			if all[k] == nil {
 				order = append(order, k)
 			}
@@ -57,14 +53,24 @@ func JudgingOf(d *journal.Document) *Judging {
 		}
 	}
 	for _, k := range order {
-		one := Agreement{Suite: k.suite, Arm: k.arm, Scorer: k.scorer, Judge: k.judge, Repeats: k.repeats, Answers: len(all[k])}
-		for _, j := range all[k] {
-			one.Agreement += *j.Agreement / float64(one.Answers)
-		}
-		if kappa, ok := stats.FleissKappa(countRulings(all[k])); ok {
-			one.Kappa = &kappa
-		}
-		out.Agreement = append(out.Agreement, one)
+		out.Agreement = append(out.Agreement, agreementOf(k, all[k]))
+	}
+	return out
+}
+
+// judgedBy is what answers have in common whose agreement is one number.
+type judgedBy struct {
+	suite, arm, scorer, judge string
+	repeats                   int
+}
+
+func agreementOf(k judgedBy, all []*eval.Judged) Agreement {
+	out := Agreement{Suite: k.suite, Arm: k.arm, Scorer: k.scorer, Judge: k.judge, Repeats: k.repeats, Answers: len(all)}
+	for _, j := range all {
+		out.Agreement += *j.Agreement / float64(out.Answers)
+	}
+	if kappa, ok := stats.FleissKappa(countRulings(all)); ok {
+		out.Kappa = &kappa
 	}
 	return out
 }

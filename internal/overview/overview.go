@@ -15,6 +15,7 @@ import (
 // version is the version of the JSON report.
 const version = 1
 
+// Overview is a run without its trials, as programs read it.
 type Overview struct {
 	Version int       `json:"version"`
 	Run     Run       `json:"run"`
@@ -25,6 +26,7 @@ type Overview struct {
 	Comparison *eval.Comparison `json:"comparison,omitempty"`
 }
 
+// Run is what was run, and how it ended.
 type Run struct {
 	eval.Run
 	FinishedAt  string         `json:"finishedAt,omitempty"`
@@ -36,6 +38,7 @@ type Run struct {
 	Spent       *eval.Spent    `json:"spent,omitempty"`
 }
 
+// Summary counts over all suites and arms.
 type Summary struct {
 	Trials int `json:"trials"`
 	eval.Counts
@@ -43,15 +46,17 @@ type Summary struct {
 	// Cut counts answers that are not whole: they reached their limit of tokens, or were blocked after some text.
 	Cut     Cut                `json:"cut"`
 	Tokens  journal.Tokens     `json:"tokens"`
-	Judging *Judging           `json:"judging,omitempty"` // what judges were asked; no part of tokens
+	Judging *Judging           `json:"judging,omitempty"` // calls of judges; no part of tokens
 	Cases   journal.CaseCounts `json:"cases"`
 }
 
+// Cut counts answers by why they are not whole.
 type Cut struct {
 	MaxTokens int `json:"maxTokens"`
 	Blocked   int `json:"blocked"`
 }
 
+// Arm is a target and a prompt of a suite, with its results.
 type Arm struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
@@ -71,53 +76,65 @@ type Arm struct {
 	Stream   bool           `json:"stream,omitempty"`
 }
 
+// Metric is the mean of a named scorer or of a derived metric, over N cases.
 type Metric struct {
 	Mean     float64    `json:"mean"`
 	N        int        `json:"n"`
 	Interval [2]float64 `json:"interval"`
 }
 
+// New reads an overview from a run to which the gate was applied.
 func New(d *journal.Document) Overview {
-	cases := NewGateCases(d)
-	head := Overview{
+	out := Overview{
 		Version: version,
-		Run: Run{
-			Run:         d.Run,
-			Partial:     d.Partial(),
-			Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
-			Damaged:     d.Damaged,
-		},
-		Summary: Summary{
-			Trials:  d.Summary.Counts.Total(),
-			Counts:  d.Summary.Counts,
-			Cut:     Cut{d.Summary.Cut, d.Summary.PartlyBlocked},
-			Tokens:  d.Summary.Tokens,
-			Judging: JudgingOf(d),
-			Cases:   cases.in(d.Summary.Cases),
-		},
-		Arms: []Arm{},
-		Gate: d.Gate, Comparison: d.Gate.Comparison,
+		Run:     newRun(d),
+		Summary: newSummary(d),
+		Arms:    []Arm{},
+		Gate:    d.Gate, Comparison: d.Gate.Comparison,
 	}
-	head.Run.Copies, head.Run.Signature = nil, "" // of use to nobody but evalrun
-	if head.Gate.Rules == nil {
-		head.Gate.Rules = []eval.GateRule{}
-	}
-	if d.End != nil {
-		head.Run.FinishedAt, head.Run.Reason, head.Run.Message, head.Run.Spent = d.End.FinishedAt, d.End.Reason, d.End.Message, d.End.Spent
+	if out.Gate.Rules == nil {
+		out.Gate.Rules = []eval.GateRule{}
 	}
 	for _, one := range d.Summary.Suites {
 		for i := range one.Arms {
 			a := &one.Arms[i]
 			arm := newArm(one.Name, a)
-			arm.tell(&d.Run)
+			arm.describe(&d.Run)
 			arm.Repeats = RepeatsOf(d, one.Name, a)
-			head.Arms = append(head.Arms, arm)
+			out.Arms = append(out.Arms, arm)
 		}
 	}
-	if rate, ok := d.Summary.PassRate(); ok {
-		head.Summary.PassRate = &rate
+	return out
+}
+
+func newRun(d *journal.Document) Run {
+	out := Run{
+		Run:         d.Run,
+		Partial:     d.Partial(),
+		Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
+		Damaged:     d.Damaged,
 	}
-	return head
+	out.Copies, out.Signature = nil, "" // of use to nobody but evalrun
+	if d.End != nil {
+		out.FinishedAt, out.Reason, out.Message, out.Spent = d.End.FinishedAt, d.End.Reason, d.End.Message, d.End.Spent
+	}
+	return out
+}
+
+func newSummary(d *journal.Document) Summary {
+	s, cases := &d.Summary, NewGateCases(d)
+	out := Summary{
+		Trials:  s.Counts.Total(),
+		Counts:  s.Counts,
+		Cut:     Cut{s.Cut, s.PartlyBlocked},
+		Tokens:  s.Tokens,
+		Judging: JudgingOf(d),
+		Cases:   cases.in(s.Cases),
+	}
+	if rate, ok := s.PassRate(); ok {
+		out.PassRate = &rate
+	}
+	return out
 }
 
 func newArm(suite string, a *journal.Arm) Arm {
@@ -141,8 +158,8 @@ func newArm(suite string, a *journal.Arm) Arm {
 	return out
 }
 
-// tell adds what the run knows of the arm's target.
-func (a *Arm) tell(run *eval.Run) {
+// describe adds what the run knows of the arm's target.
+func (a *Arm) describe(run *eval.Run) {
 	name, _, _ := strings.Cut(a.Arm, "/")
 	t := run.Target(a.Suite, name)
 	if t == nil {

@@ -22,7 +22,7 @@ type Repeats struct {
 	PassHatK []*float64 `json:"passHatK"`
 }
 
-// mostK bounds the k that are told.
+// mostK bounds k.
 const mostK = 10
 
 // RepeatsOf is nil when no case of the arm was judged more than once.
@@ -30,43 +30,53 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.Arm) *Repeats {
 	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
 		return nil
 	}
-	r := &Repeats{RepeatCounts: arm.Repeats}
-	var majority mean
-	var atLeast, at, hat [mostK]mean
-	most := 0
+	var s shares
 	for row := range d.Rows() {
 		if row.Suite != suite {
 			continue
 		}
-		cell, ok := row.On(arm.Name)
-		n, c := cell.Counts.Pass+cell.Counts.Fail, cell.Counts.Pass
-		if !ok || n == 0 {
-			continue
-		}
-		majority.add(share(2*c > n))
-		most = min(mostK, max(most, n))
-		for k := 1; k <= min(n, mostK); k++ {
-			atLeast[k-1].add(share(c >= k))
-			if v, ok := stats.PassAtK(n, c, k); ok {
-				at[k-1].add(v)
-			}
-			if v, ok := stats.PassHatK(n, c, k); ok {
-				hat[k-1].add(v)
-			}
+		if cell, ok := row.On(arm.Name); ok {
+			s.add(cell.Counts.Pass+cell.Counts.Fail, cell.Counts.Pass)
 		}
 	}
-	if m := majority.value(); m != nil {
+	r := &Repeats{RepeatCounts: arm.Repeats}
+	if m := s.majority.value(); m != nil {
 		r.Majority = *m
 	}
-	for k := range most {
-		r.AtLeastK, r.PassAtK, r.PassHatK = append(r.AtLeastK, atLeast[k].value()), append(
-			r.PassAtK, at[k].value(),
-		), append(r.PassHatK, hat[k].value())
+	for k := range s.most {
+		r.AtLeastK = append(r.AtLeastK, s.atLeast[k].value())
+		r.PassAtK = append(r.PassAtK, s.at[k].value())
+		r.PassHatK = append(r.PassHatK, s.hat[k].value())
 	}
 	return r
 }
 
-// String tells it in one line.
+// shares are those of Repeats while cases are added.
+type shares struct {
+	majority         mean
+	atLeast, at, hat [mostK]mean
+	most             int // judged repeats of a case, up to mostK
+}
+
+// add adds a case of n judged repeats, c of which passed.
+func (s *shares) add(n, c int) {
+	if n == 0 {
+		return
+	}
+	s.majority.add(share(2*c > n))
+	s.most = min(mostK, max(s.most, n))
+	for k := 1; k <= min(n, mostK); k++ {
+		s.atLeast[k-1].add(share(c >= k))
+		if v, ok := stats.PassAtK(n, c, k); ok {
+			s.at[k-1].add(v)
+		}
+		if v, ok := stats.PassHatK(n, c, k); ok {
+			s.hat[k-1].add(v)
+		}
+	}
+}
+
+// String says it in one line.
 func (r *Repeats) String() string {
 	parts := []string{
 		fmt.Sprintf(

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Why is the shortest account of what became of a trial.
+// Why is the shortest account of what became of a trial, "" when it passed.
 func Why(r *eval.Result) string {
 	switch r.Outcome {
 	case eval.Err:
@@ -20,20 +21,22 @@ func Why(r *eval.Result) string {
 	case eval.Skip:
 		return r.SkipReason
 	case eval.Fail:
-		var out []string
-		for _, s := range r.Scores {
-			if !s.Passed {
-				out = append(out, ScoreName(s)+": "+s.Reason)
-			}
-		}
-		if len(out) > 0 {
-			return strings.Join(out, "; ")
-		}
-		return "the weighted mean of the scores is below the threshold"
+		return cmp.Or(strings.Join(failures(r.Scores), "; "), "the weighted mean of the scores is below the threshold")
 	}
 	return ""
 }
 
+func failures(scores []eval.Score) []string {
+	var out []string
+	for _, s := range scores {
+		if !s.Passed {
+			out = append(out, ScoreName(s)+": "+s.Reason)
+		}
+	}
+	return out
+}
+
+// ScoreName is the name of a score and its scorer, or the scorer alone.
 func ScoreName(s eval.Score) string {
 	if s.Name != "" && s.Name != s.Scorer {
 		return s.Name + " (" + s.Scorer + ")"
@@ -56,9 +59,7 @@ func CutAnswers(s *journal.Summary) string {
 // maxDamage is how many damaged places are listed; where one line is broken, often all are.
 const maxDamage = 3
 
-// damage lists the first places in which a run file is damaged, and counts the others.
-
-// Damage lists the damaged places of a run file, the first few of many.
+// Damage lists the first places where a run file is damaged, and counts the others.
 func Damage(d *journal.Document) []string {
 	var out []string
 	for _, place := range d.Damaged[:min(maxDamage, len(d.Damaged))] {
