@@ -1,7 +1,7 @@
 package reports_test
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,62 +27,86 @@ var evilMarkdown = []string{
 	"</details><script>alert(1)</script>", "</summary></details>", "<!-- -->", "@evalrun/owners @root",
 	"#123 GH-7 owner/repo#9 deadbeefdeadbeefdeadbeefdeadbeefdeadbeef", "www.evil.example http://evil.example a@b.example " +
 		"mailto:a@b.example xmpp:a@b.example", "<http://evil.example>", ":tada: :+1:", "a | b | c", "\\| \\\\|", "|---|",
-	"``` ````\n```\n# heading\n", "````````````````", "`", "``a`", " ` ", "~~~\n", "    indented", "# h\n\n> q\n\n- [ ] x\n\n1. y", "[ref]: http://evil.example\n[ref]", "[^1]\n\n[^1]: note", "$`x`$ $$y$$", "/close", "\n\n<b>x</b>\n\n",
-	"a\n\n</details>\n\n# out", "*b* _i_ ~~s~~", "&lt;b&gt; &#64;x", "\r\n\r\n<div>\r\n", "\u2028<b>", "[[_TOC_]]", "<details open ontoggle=alert(1)>", "line\\\nbreak", "||", "`|`", "-", "=", "===\n---", "",
+	"``` ````\n```\n# heading\n", "````````````````", "`", "``a`", " ` ", "~~~\n", "    indented", "# h\n\n> q\n\n- [ ] x\n\n1. y",
+	"[ref]: http://evil.example\n[ref]", "[^1]\n\n[^1]: note", "$`x`$ $$y$$", "/close", "\n\n<b>x</b>\n\n",
+	"a\n\n</details>\n\n# out", "*b* _i_ ~~s~~", "&lt;b&gt; &#64;x", "\r\n\r\n<div>\r\n", "\u2028<b>", "[[_TOC_]]",
+	"<details open ontoggle=alert(1)>", "line\\\nbreak", "||", "`|`", "-", "=", "===\n---", "",
 }
 
-// markdownOf is the report of a document, parsed; it fails for what stands in it and is not the report's own.
+// markdownOf is the report of a document; it fails for elements that are not the report's own.
 func markdownOf(t *testing.T, d *journal.Document) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := reports.Markdown(&b, d, reports.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	page := b.Bytes()
-	if len(page) > 60_000 || !utf8.Valid(page) {
+	page := written(t, "markdown", d, reports.Options{})
+	if len(page) > 60_000 || !utf8.ValidString(page) {
 		t.Fatalf("%d bytes", len(page))
 	}
-	doc := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser().Parse(text.NewReader(page))
-	columns, open := 0, 0
-	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.Document, *ast.Paragraph, *ast.Heading, *ast.List, *ast.ListItem, *ast.TextBlock, *ast.FencedCodeBlock, *east.Table, *east.TableCell:
-		case *east.TableHeader:
-			columns = n.ChildCount()
-		case *east.TableRow:
-			if n.ChildCount() != columns {
-				return ast.WalkStop, fmt.Errorf("a row of %d cells in a table of %d", n.ChildCount(), columns)
-			}
-		case *ast.CodeSpan:
-			return ast.WalkSkipChildren, nil
-		case *ast.Emphasis:
-			words, ok := n.FirstChild().(*ast.Text)
-			if !ok || !slices.Contains([]string{"does not hold", "warning", "NOT COMPARABLE"}, string(words.Segment.Value(page))) {
-				return ast.WalkStop, fmt.Errorf("emphasis in\n%s", page)
-			}
-		case *ast.Text:
-			if words := string(n.Segment.Value(page)); strings.ContainsAny(words, "@#<>`[]\\") || strings.Contains(words, "www") || strings.Contains(words, "://") {
-				return ast.WalkStop, fmt.Errorf("text outside of code: %s", words)
-			}
-		case *ast.HTMLBlock:
-			block := string(n.Lines().Value(page))
-			open += strings.Count(block, "<details>") - strings.Count(block, "</details>")
-			return ast.WalkContinue, ownHTML(block)
-		default:
-			return ast.WalkStop, fmt.Errorf("a %s: %s", n.Kind(), page)
-		}
-		return ast.WalkContinue, nil
-	})
-	if err != nil {
+	p := parsedPage{page: []byte(page)}
+	doc := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser().Parse(text.NewReader(p.page))
+	if err := ast.Walk(doc, p.visit); err != nil {
 		t.Fatalf("%v\n%s", err, page)
 	}
-	if open != 0 {
-		t.Fatalf("%d details are not closed:\n%s", open, page)
+	if p.open != 0 {
+		t.Fatalf("%d details are not closed:\n%s", p.open, page)
 	}
-	return b.String()
+	return page
+}
+
+// parsedPage is a Markdown report that is walked through.
+type parsedPage struct {
+	page    []byte
+	columns int // of the current table
+	open    int // details that are not closed
+}
+
+func (p *parsedPage) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	if _, ok := n.(*ast.CodeSpan); ok {
+		return ast.WalkSkipChildren, nil
+	}
+	return ast.WalkContinue, p.check(n)
+}
+
+// check is an error for an element that a report does not have.
+func (p *parsedPage) check(n ast.Node) error {
+	switch n := n.(type) {
+	case *ast.Document, *ast.Paragraph, *ast.Heading, *ast.List, *ast.ListItem, *ast.TextBlock, *ast.FencedCodeBlock,
+		*east.Table, *east.TableCell:
+		return nil
+	case *east.TableHeader:
+		p.columns = n.ChildCount()
+		return nil
+	case *east.TableRow:
+		if n.ChildCount() != p.columns {
+			return fmt.Errorf("a row of %d cells in a table of %d", n.ChildCount(), p.columns)
+		}
+		return nil
+	case *ast.Emphasis:
+		return p.emphasis(n)
+	case *ast.Text:
+		return plainText(string(n.Segment.Value(p.page)))
+	case *ast.HTMLBlock:
+		block := string(n.Lines().Value(p.page))
+		p.open += strings.Count(block, "<details>") - strings.Count(block, "</details>")
+		return ownHTML(block)
+	}
+	return fmt.Errorf("a %s", n.Kind())
+}
+
+func (p *parsedPage) emphasis(n *ast.Emphasis) error {
+	words, ok := n.FirstChild().(*ast.Text)
+	if !ok || !slices.Contains([]string{"does not hold", "warning", "NOT COMPARABLE"}, string(words.Segment.Value(p.page))) {
+		return errors.New("emphasis")
+	}
+	return nil
+}
+
+func plainText(words string) error {
+	if strings.ContainsAny(words, "@#<>`[]\\") || strings.Contains(words, "www") || strings.Contains(words, "://") {
+		return fmt.Errorf("text outside of code: %s", words)
+	}
+	return nil
 }
 
 // ownHTML is an error for a block of HTML that has more than the report's own elements.
@@ -158,16 +182,17 @@ func TestMarkdownIsBounded(t *testing.T) {
 	}
 }
 
-// What got worse stands before what failed, with what changed.
+// What got worse comes before what failed, with what changed.
 func TestMarkdownComparison(t *testing.T) {
 	t.Parallel()
 	d := testrun.Every(t)
 	withComparison(d, "one\ntwo", "one\n2")
 	page := markdownOf(t, d)
 	for _, want := range []string{
-		"### Compared with `one 2 (one two)`\n", "| `one two on one 2` | `one two` | 0.000 | 0.000 | +0.000 | unknown | REGRESSED |\n",
-		"<summary><code>one 2</code> on <code>one 2</code>: 0 of 1 passed, was 1 of 1 (few samples: weak evidence)</summary>\n\n```diff\n- " +
-			"two\n+ 2\n```\n",
+		"### Compared with `one 2 (one two)`\n",
+		"| `one two on one 2` | `one two` | 0.000 | 0.000 | +0.000 | unknown | REGRESSED |\n",
+		"<summary><code>one 2</code> on <code>one 2</code>: 0 of 1 passed, was 1 of 1 (few samples: weak evidence)</summary>\n\n" +
+			"```diff\n- two\n+ 2\n```\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)
@@ -257,13 +282,15 @@ func TestMarkdownCounts(t *testing.T) {
 func TestNothing(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 0, "")
-	for format, want := range map[string]string{"junit": "<testsuites></testsuites>", "csv": ",caseId\r\n", "markdown": "0 cases, 0 trials: 0 passed", "github": ""} {
-		var b bytes.Buffer
-		if err := reports.Lookup(format).Write(&b, d, reports.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(b.String(), want) || want == "" && b.Len() > 0 {
-			t.Errorf("%s: %q", format, b.String())
+	for format, want := range map[string]string{
+		"junit":    "<testsuites></testsuites>",
+		"csv":      ",caseId\r\n",
+		"markdown": "0 cases, 0 trials: 0 passed",
+		"github":   "",
+	} {
+		got := written(t, format, d, reports.Options{})
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", format, got, want)
 		}
 	}
 }

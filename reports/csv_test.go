@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"bytes"
 	"encoding/csv"
 	"slices"
 	"strings"
@@ -18,13 +17,10 @@ import (
 // cells are the lines of a CSV report, read as RFC 4180 says; the first is the header.
 func cells(t *testing.T, d *journal.Document) [][]string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := reports.CSV(&b, d, reports.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	body, ok := strings.CutPrefix(b.String(), "\ufeff")
+	file := written(t, "csv", d, reports.Options{})
+	body, ok := strings.CutPrefix(file, "\ufeff")
 	if !ok || !utf8.ValidString(body) || !strings.HasSuffix(body, "\r\n") {
-		t.Fatalf("%.100q", b.String())
+		t.Fatalf("%.100q", file)
 	}
 	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
 	if err != nil {
@@ -35,14 +31,18 @@ func cells(t *testing.T, d *journal.Document) [][]string {
 			if len(utf16.Encode([]rune(c))) > 32_767 {
 				t.Fatalf("a cell of %d", len(c))
 			}
-			trimmed := strings.TrimSpace(c)
-			if trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@") || strings.HasPrefix(c, "\t") ||
-				strings.ContainsFunc(strings.ReplaceAll(c, "\n", ""), unsafe) {
+			if isFormula(c) || strings.ContainsFunc(strings.ReplaceAll(c, "\n", ""), unsafe) {
 				t.Fatalf("a cell that is not safe: %q", c)
 			}
 		}
 	}
 	return rows
+}
+
+// isFormula reports whether a spreadsheet may take a cell for a formula.
+func isFormula(c string) bool {
+	trimmed := strings.TrimSpace(c)
+	return trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@") || strings.HasPrefix(c, "\t")
 }
 
 func TestCSV(t *testing.T) {
@@ -53,9 +53,15 @@ func TestCSV(t *testing.T) {
 		t.Fatal(len(rows))
 	}
 	for at, want := range map[int]map[string]string{
-		1:  {"suite": "fixture", "case": "passes", "arm": "pro/ask", "outcome": "pass", "reason": "", "answer": "Paris", "totalTokens": "7", "latencyMs": "120", "metric exact": "1", "emulator": "true", "firstTokenMs": ""},
-		3:  {"case": "fails", "outcome": "fail", "reason": `exact (equals): expected "Paris", got "Lyon"`, "metric exact": "0", "errorKind": ""},
-		8:  {"case": "errs", "outcome": "error", "errorKind": "status", "errorStatus": "503", "answer": "", "totalTokens": "", "metric exact": ""},
+		1: {
+			"suite": "fixture", "case": "passes", "arm": "pro/ask", "outcome": "pass", "reason": "", "answer": "Paris", "totalTokens": "7",
+			"latencyMs": "120", "metric exact": "1", "emulator": "true", "firstTokenMs": "",
+		},
+		3: {"case": "fails", "outcome": "fail", "reason": `exact (equals): expected "Paris", got "Lyon"`, "metric exact": "0", "errorKind": ""},
+		8: {
+			"case": "errs", "outcome": "error", "errorKind": "status", "errorStatus": "503", "answer": "", "totalTokens": "",
+			"metric exact": "",
+		},
 		11: {"case": "blocked", "blocked": "SAFETY"},
 		12: {"outcome": "skip", "latencyMs": "", "reason": "the budget of 3 calls is spent"},
 	} {
@@ -74,8 +80,10 @@ func TestCSV(t *testing.T) {
 func TestSpreadsheetSafe(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"=1+1": "'=1+1", "+x": "'+x", "-5": "'-5", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": `\x0d=1`, "\n=1": "'\n=1", "  =1": "'  =1", "＝1": "'＝1",
-		"plain": "plain", "5": "5", "a=b": "a=b", "'x": "'x", `"q", x`: `"q", x`, "a\r\nb": "a\nb", "": "", "e\u0301": "e\u0301", "- a\n- b": "'- a\n- b", "שלום": "שלום",
+		"=1+1": "'=1+1", "+x": "'+x", "-5": "'-5", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": `\x0d=1`, "\n=1": "'\n=1",
+		"  =1": "'  =1", "＝1": "'＝1", "- a\n- b": "'- a\n- b",
+		"plain": "plain", "5": "5", "a=b": "a=b", "'x": "'x", `"q", x`: `"q", x`, "a\r\nb": "a\nb", "": "", "e\u0301": "e\u0301",
+		"שלום": "שלום",
 	} {
 		rows := cells(t, runOf(t, in, "b", "a/b"))
 		if got := rows[1][slices.Index(rows[0], "answer")]; got != want {

@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -15,36 +14,14 @@ import (
 // annotationsOf are the lines of a report for GitHub Actions; each is one command and nothing else.
 func annotationsOf(t *testing.T, d *journal.Document) []string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := reports.GitHub(&b, d, reports.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if b.Len() == 0 {
+	file := written(t, "github", d, reports.Options{})
+	if file == "" {
 		return nil
 	}
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(file, "\n"), "\n")
 	counts := map[string]int{}
 	for _, line := range lines {
-		if strings.ContainsFunc(line, unsafe) || strings.Contains(line, "##[") {
-			t.Fatalf("%q", line)
-		}
-		level, rest, _ := strings.Cut(strings.TrimPrefix(line, "::"), " ")
-		properties, message, ok := strings.Cut(rest, "::")
-		if !ok || !strings.HasPrefix(line, "::") || !slices.Contains([]string{"error", "warning", "notice"}, level) {
-			t.Fatalf("%q", line)
-		}
-		for _, p := range strings.Split(properties, ",") {
-			key, v, _ := strings.Cut(p, "=")
-			if !slices.Contains([]string{"file", "line", "col", "title"}, key) || strings.Contains(v, ":") {
-				t.Fatalf("%q in %q", p, line)
-			}
-		}
-		for _, shown := range strings.Split(message, "%0A") {
-			if strings.HasPrefix(strings.TrimSpace(shown), "::") {
-				t.Fatalf("a command in %q", line)
-			}
-		}
-		counts[level]++
+		counts[levelOf(t, line)]++
 	}
 	if counts["error"] > 10 || counts["warning"] > 10 {
 		t.Fatal(counts)
@@ -52,19 +29,45 @@ func annotationsOf(t *testing.T, d *journal.Document) []string {
 	return lines
 }
 
+// levelOf is the level of an annotation, which it checks.
+func levelOf(t *testing.T, line string) string {
+	t.Helper()
+	level, rest, _ := strings.Cut(strings.TrimPrefix(line, "::"), " ")
+	properties, message, ok := strings.Cut(rest, "::")
+	if !ok || !strings.HasPrefix(line, "::") || !slices.Contains([]string{"error", "warning", "notice"}, level) {
+		t.Fatalf("%q", line)
+	}
+	for _, p := range strings.Split(properties, ",") {
+		key, v, _ := strings.Cut(p, "=")
+		if !slices.Contains([]string{"file", "line", "col", "title"}, key) || strings.Contains(v, ":") {
+			t.Fatalf("%q in %q", p, line)
+		}
+	}
+	harmless(t, strings.ReplaceAll(message, "%0A", "\n"))
+	if strings.ContainsFunc(line, unsafe) || strings.Contains(line, "##[") {
+		t.Fatalf("%q", line)
+	}
+	return level
+}
+
 func TestGitHub(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 100, "no: 50%, really\n::error::x")
 	d.Gate = eval.Gate{
-		Exit:  1,
-		Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Arm: "a/b", Value: new(0.0), Limit: 1}, {Suite: "s", Name: "errors", Holds: true}},
+		Exit: 1,
+		Rules: []eval.GateRule{
+			{Suite: "s", Name: "passRate", Arm: "a/b", Value: new(0.0), Limit: 1},
+			{Suite: "s", Name: "errors", Holds: true},
+		},
 	}
+	const reasons = `a/b: equals: no: 50%25, really%0A\x3a:error::x%0Ac/d: equals: no: 50%25, really%0A\x3a:error::x`
 	lines := annotationsOf(t, d)
 	for i, want := range map[int]string{
-		0:  "::error file=evals/s.yaml,title=evalrun%3A the gate does not hold (exit 1)::s on a/b: passRate at least 1; it is 0",
-		1:  `::error file=evals/s.yaml,line=10,col=7,title=case 0%3A failed (0 of 2 passed%2C 2 failed)::a/b: equals: no: 50%25, really%0A\x3a:error::x%0Ac/d: equals: no: 50%25, really%0A\x3a:error::x`,
-		9:  "::error title=evalrun%3A more cases::37 more cases: 37 failed, 0 could not be judged; the other reports of the run name them",
-		10: `::warning file=evals/s.yaml,line=13,col=7,title=case 3%3A failed (0 of 2 passed%2C 2 failed)::in quarantine until 2099-01-01 (me): known%0Aa/b: equals: no: 50%25, really%0A\x3a:error::x%0Ac/d: equals: no: 50%25, really%0A\x3a:error::x`,
+		0: "::error file=evals/s.yaml,title=evalrun%3A the gate does not hold (exit 1)::s on a/b: passRate at least 1; it is 0",
+		1: `::error file=evals/s.yaml,line=10,col=7,title=case 0%3A failed (0 of 2 passed%2C 2 failed)::` + reasons,
+		9: "::error title=evalrun%3A more cases::37 more cases: 37 failed, 0 could not be judged; the other reports of the run name them",
+		10: `::warning file=evals/s.yaml,line=13,col=7,title=case 3%3A failed (0 of 2 passed%2C 2 failed)::` +
+			`in quarantine until 2099-01-01 (me): known%0A` + reasons,
 	} {
 		if lines[i] != want {
 			t.Errorf("line %d:\n%s\nwant\n%s", i, lines[i], want)
@@ -79,7 +82,9 @@ func TestGitHub(t *testing.T) {
 }
 
 func FuzzGitHub(f *testing.F) {
-	for _, s := range []string{"::error::x", "a\r::set-output name=x::y", "%0A::error::", "title=x,file=y::z", "##[error]x", "C:\\a\\b.yaml:3:4", "%"} {
+	for _, s := range []string{
+		"::error::x", "a\r::set-output name=x::y", "%0A::error::", "title=x,file=y::z", "##[error]x", "C:\\a\\b.yaml:3:4", "%",
+	} {
 		f.Add(s, "b")
 	}
 	for group := range slices.Chunk(hostile.Strings(), 40) { // files each
