@@ -147,8 +147,7 @@ func cell(s string) string {
 		s, cut = s[:4*maxCell], utf8.RuneCountInString(s[4*maxCell:])
 	}
 	s = diag.Clean(strings.ReplaceAll(s, "\r\n", "\n"))
-	if rest := strings.TrimLeft(s, " \t\n\u00a0\u3000"); strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") ||
-		rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest)) {
+	if isFormula(s) {
 		s = "'" + s
 	}
 	const room = 40 // for the mark
@@ -162,6 +161,12 @@ func cell(s string) string {
 		return s
 	}
 	return s[:end] + "... " + strconv.Itoa(utf8.RuneCountInString(s[end:])+cut) + " more characters"
+}
+
+// isFormula reports whether a spreadsheet may take a text for a formula.
+func isFormula(s string) bool {
+	rest := strings.TrimLeft(s, " \t\n\u00a0\u3000")
+	return strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") || rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest))
 }
 
 func firstRune(s string) rune {

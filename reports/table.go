@@ -204,22 +204,25 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 func (t *tableReport) suites() {
 	for i := range t.d.Summary.Suites {
 		s := &t.d.Summary.Suites[i]
-		if s.Cases == 1 && len(s.Arms) == 1 && s.Counts.Skip == 0 { // it is told above
-			continue
+		if s.Cases > 1 || len(s.Arms) > 1 || s.Counts.Skip > 0 { // else its one case is shown above
+			t.suite(s)
 		}
-		if len(t.d.Summary.Suites) > 1 {
-			t.line("%s", diag.CleanLine(s.Name))
-		}
-		rows, left := t.order(s)
-		if len(rows) > 0 && !t.matrix(rows, s.Arms) {
-			t.list(rows, s.Arms)
-		}
-		t.notListed(left)
-		t.out.WriteString("\n")
 	}
 	if len(t.d.Summary.Suites) == 0 {
 		t.line("no trials\n")
 	}
+}
+
+func (t *tableReport) suite(s *journal.SuiteSummary) {
+	if len(t.d.Summary.Suites) > 1 {
+		t.line("%s", diag.CleanLine(s.Name))
+	}
+	rows, left := t.order(s)
+	if len(rows) > 0 && !t.matrix(rows, s.Arms) {
+		t.list(rows, s.Arms)
+	}
+	t.notListed(left)
+	t.out.WriteString("\n")
 }
 
 // notListed says what became of the cases that are not listed.
@@ -303,21 +306,28 @@ func word(cell journal.Row, width int) string {
 	if cell.Counts.Total() > 1 {
 		text += fmt.Sprintf(" %d/%d", cell.Counts.Pass, cell.Counts.Total())
 	}
-	if cell.PartlyBlocked() > 0 {
-		text += " (blocked after text)"
-	}
-	if cell.Cut() > 0 {
-		text += " (cut)"
-	}
-	if cell.Quarantined() {
-		return text + " (quarantine)"
-	}
-	if kinds := cell.ErrorKinds(); outcome == eval.Err && len(kinds) == 1 {
+	text += notes(cell)
+	if kinds := cell.ErrorKinds(); outcome == eval.Err && len(kinds) == 1 && !cell.Quarantined() {
 		if long := text + " " + diag.CleanLine(string(kinds[0])); displaywidth.String(long) <= width {
 			text = long
 		}
 	}
 	return text
+}
+
+// notes are what a reader should know of the answers in a cell.
+func notes(cell journal.Row) string {
+	out := ""
+	if cell.PartlyBlocked() > 0 {
+		out += " (blocked after text)"
+	}
+	if cell.Cut() > 0 {
+		out += " (cut)"
+	}
+	if cell.Quarantined() {
+		out += " (quarantine)"
+	}
+	return out
 }
 
 // list draws one line per case and arm, with the reason in what room there is.

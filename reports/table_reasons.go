@@ -40,6 +40,7 @@ type group struct {
 
 // example is a case that failed for one reason in the same words, on one or several arms.
 type example struct {
+	group  *group
 	label  string // of the case
 	name   string // of the case
 	arms   []string
@@ -102,7 +103,6 @@ func (g *grouping) row(row journal.Row) error {
 	}
 	quarantined := row.Quarantined()
 	var found []*example
-	groups := map[*example]*group{}
 	for a, err := range g.t.d.Accounts(row) {
 		if err != nil {
 			return err
@@ -114,21 +114,27 @@ func (g *grouping) row(row journal.Row) error {
 			g.left[a.Outcome]++
 			continue
 		}
-		at := slices.IndexFunc(found, func(e *example) bool { return groups[e] == one && e.reason == reason })
+		at := slices.IndexFunc(found, func(e *example) bool { return e.group == one && e.reason == reason })
 		if at < 0 {
 			at = len(found)
-			found = append(found, &example{label: g.t.label(row), name: row.Case, repeat: a.Repeat, place: a.Place, reason: reason})
-			groups[found[at]] = one
+			found = append(found, &example{
+				group: one, label: g.t.label(row), name: row.Case, repeat: a.Repeat, place: a.Place, reason: reason,
+			})
 		}
-		found[at].times++
-		if !slices.Contains(found[at].arms, a.Arm) {
-			found[at].arms = append(found[at].arms, a.Arm)
-		}
+		found[at].count(a.Arm)
 	}
 	for _, e := range found {
-		groups[e].add(e)
+		e.group.add(e)
 	}
 	return nil
+}
+
+// count counts a trial on an arm.
+func (e *example) count(arm string) {
+	e.times++
+	if !slices.Contains(e.arms, arm) {
+		e.arms = append(e.arms, arm)
+	}
 }
 
 // group is the one to which a trial belongs, nil when there are too many.

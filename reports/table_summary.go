@@ -158,15 +158,19 @@ func (t *tableReport) budget(s *eval.Spent) {
 		t.line("budget: %d of %d calls", s.Calls, s.BudgetCalls)
 	}
 	if s.BudgetTokens > 0 {
-		over := ""
-		if s.Tokens > s.BudgetTokens {
-			over = fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
-		}
-		if rest := s.Tokens - t.d.Summary.Tokens.Total - t.d.Summary.Judging.Tokens.Total; rest > 0 && over == "" {
-			over = fmt.Sprintf(", %d of them for embeddings and calls that gave no answer", rest)
-		}
-		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, over))
+		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, t.tokensNote(s)))
 	}
+}
+
+// tokensNote says where tokens went that no answer shows.
+func (t *tableReport) tokensNote(s *eval.Spent) string {
+	if s.Tokens > s.BudgetTokens {
+		return fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
+	}
+	if rest := s.Tokens - t.d.Summary.Tokens.Total - t.d.Summary.Judging.Tokens.Total; rest > 0 {
+		return fmt.Sprintf(", %d of them for embeddings and calls that gave no answer", rest)
+	}
+	return ""
 }
 
 // duration is how long the run was worked on.

@@ -13,8 +13,8 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// told is a trial in a few words: outcome, and the reason of each scorer that failed, or the error.
-type told struct {
+// brief is a trial in a few words: outcome, and the reason of each scorer that failed, or the error.
+type brief struct {
 	name, arm   string
 	outcome     eval.Outcome
 	reasons     []string // scorer: reason
@@ -24,7 +24,7 @@ type told struct {
 	tokens      int
 }
 
-func (t told) trial(n int) *eval.Result {
+func (t brief) trial(n int) *eval.Result {
 	r := &eval.Result{
 		Trial:    eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: t.name, Suite: "s", Case: t.name, Arm: t.arm, Repeat: 1},
 		Outcome:  t.outcome,
@@ -46,7 +46,7 @@ func (t told) trial(n int) *eval.Result {
 }
 
 // tableOf draws the table of a run of one suite, whose trials follow the order of the plan.
-func tableOf(t testing.TB, o reports.Options, trials ...told) string {
+func tableOf(t testing.TB, o reports.Options, trials ...brief) string {
 	t.Helper()
 	var all []*eval.Result
 	for n, one := range trials {
@@ -65,92 +65,97 @@ func tableOf(t testing.TB, o reports.Options, trials ...told) string {
 	return written(t, "table", d, o)
 }
 
-// Trials that failed for the same reason, numbers and quoted texts apart, are told once; errors stand by themselves.
+// fails is a case that failed on an arm, for the reasons of scorers.
+func fails(name, arm string, reasons ...string) brief {
+	return brief{name: name, arm: arm, outcome: eval.Fail, reasons: reasons}
+}
+
+// reasonTables are trials, and what the table has of them.
+var reasonTables = map[string]struct {
+	trials  []brief
+	want    []string
+	without []string
+}{
+	"alone": {
+		trials:  []brief{fails("a", "x/p", `equals: expected "1", got "2"`)},
+		want:    []string{"FAIL a on x/p\n     equals: expected \"1\", got \"2\"\n"},
+		without: []string{"the answer:"},
+	},
+	"a reason without an excerpt": {
+		trials: []brief{fails("a", "x/p", "length: the answer has 9 characters")},
+		want:   []string{"     length: the answer has 9 characters\n     the answer: an answer\n"},
+	},
+	"one part differs": {
+		trials: []brief{
+			fails("a", "x/p", `has: no "k": "v 1"`), fails("a", "y/p", `has: no "k": "v 1"`),
+			fails("b", "x/p", `has: no "k": "w \" 2"...`),
+		},
+		want: []string{
+			"FAIL 3 trials of 2 cases\n     has: no \"k\": \"...\"\n" +
+				"       a on x/p, y/p: \"v 1\"\n       b on x/p: \"w \\\" 2\"...\n",
+		},
+	},
+	"several parts differ": {
+		trials: []brief{fails("a", "x/p", `equals: expected "1", got "2"`), fails("b", "x/p", `equals: expected "3", got "4"`)},
+		want:   []string{"     equals: expected \"...\", got \"...\"\n       a on x/p: expected \"1\", got \"2\"\n"},
+	},
+	"the same words": {
+		trials: []brief{fails("a", "x/p", "length: too long"), fails("b", "x/p", "length: too long"), fails("b", "x/p", "length: too long")},
+		want:   []string{"FAIL 3 trials of 2 cases\n     length: too long\n       a on x/p\n       b on x/p (2 trials)\n"},
+	},
+	"two scorers": {
+		trials: []brief{
+			fails("a", "x/p", `has: no "1"`, "length: 5 of 3"), fails("b", "x/p", `has: no "2"`, "length: 7 of 3"),
+			fails("c", "x/p", "length: 9 of 3"),
+		},
+		want: []string{
+			"FAIL 2 trials of 2 cases\n     has: no \"...\"; length: N of 3\n       a on x/p: \"1\", 5\n       b on x/p: \"2\", 7\n",
+			"FAIL c on x/p\n     length: 9 of 3\n",
+		},
+	},
+	"the shortest examples": {
+		trials: []brief{
+			fails("a", "x/p", `has: "aaaa"`), fails("b", "x/p", `has: "bbbbb"`), fails("c", "x/p", `has: "c"`),
+			fails("d", "x/p", `has: "dd"`), fails("e", "x/p", `has: "eeeee"`),
+		},
+		want: []string{"       a on x/p: \"aaaa\"\n       c on x/p: \"c\"\n       d on x/p: \"dd\"\n       ... and 2 more cases\n"},
+	},
+	"free texts": {
+		trials: []brief{
+			fails("a", "x/p", "judge: too vague"), fails("b", "x/p", "judge: wrong tone"), fails("c", "x/p", "judge: rude"),
+			fails("d", "x/p", "judge: not to the point"),
+		},
+		want: []string{"FAIL 4 trials of 4 cases\n     judge: a reason of its own for each\n       a on x/p: judge: too vague\n"},
+	},
+	"errors are no failures": {
+		trials: []brief{
+			fails("a", "x/p", "timeout: after 60s"),
+			{name: "b", arm: "x/p", outcome: eval.Err, reasons: []string{"timeout: after 60s"}},
+			{name: "c", arm: "x/p", outcome: eval.Err, reasons: []string{"timeout: after 61s"}},
+		},
+		want: []string{"FAIL a on x/p\n", "\n\nERROR 2 trials of 2 cases\n     timeout: after Ns\n       b on x/p: 60\n       c on x/p: 61\n"},
+	},
+	"quarantine comes last": {
+		trials: []brief{
+			{name: "a", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}, quarantined: true},
+			{name: "b", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}, quarantined: true},
+			fails("c", "x/p", "has: no"),
+		},
+		want: []string{"FAIL c on x/p\n     has: no\n     the answer: an answer\nFAIL 2 trials of 2 cases, in quarantine\n"},
+	},
+	"lines that differ": {
+		trials: []brief{{
+			name: "a", arm: "x/p", outcome: eval.Fail, reasons: []string{"equals: expected ..."},
+			diff: "expected: one\ntwo\nthree\nactual:   one\n2\nthree",
+		}},
+		want: []string{"     equals: expected ...\n       - two\n       + 2\n"},
+	},
+}
+
+// Trials that failed for the same reason, numbers and quoted texts apart, are shown once; errors are apart from them.
 func TestReasonsAreGrouped(t *testing.T) {
 	t.Parallel()
-	fail := func(name, arm string, reasons ...string) told {
-		return told{name: name, arm: arm, outcome: eval.Fail, reasons: reasons}
-	}
-	for name, tt := range map[string]struct {
-		trials  []told
-		want    []string
-		without []string
-	}{
-		"alone": {
-			trials:  []told{fail("a", "x/p", `equals: expected "1", got "2"`)},
-			want:    []string{"FAIL a on x/p\n     equals: expected \"1\", got \"2\"\n"},
-			without: []string{"the answer:"},
-		},
-		"a reason without an excerpt": {
-			trials: []told{fail("a", "x/p", "length: the answer has 9 characters")},
-			want:   []string{"     length: the answer has 9 characters\n     the answer: an answer\n"},
-		},
-		"one part differs": {
-			trials: []told{
-				fail("a", "x/p", `has: no "k": "v 1"`), fail("a", "y/p", `has: no "k": "v 1"`),
-				fail("b", "x/p", `has: no "k": "w \" 2"...`),
-			},
-			want: []string{
-				"FAIL 3 trials of 2 cases\n     has: no \"k\": \"...\"\n" +
-					"       a on x/p, y/p: \"v 1\"\n       b on x/p: \"w \\\" 2\"...\n",
-			},
-		},
-		"several parts differ": {
-			trials: []told{fail("a", "x/p", `equals: expected "1", got "2"`), fail("b", "x/p", `equals: expected "3", got "4"`)},
-			want:   []string{"     equals: expected \"...\", got \"...\"\n       a on x/p: expected \"1\", got \"2\"\n"},
-		},
-		"the same words": {
-			trials: []told{fail("a", "x/p", "length: too long"), fail("b", "x/p", "length: too long"), fail("b", "x/p", "length: too long")},
-			want:   []string{"FAIL 3 trials of 2 cases\n     length: too long\n       a on x/p\n       b on x/p (2 trials)\n"},
-		},
-		"two scorers": {
-			trials: []told{
-				fail("a", "x/p", `has: no "1"`, "length: 5 of 3"), fail("b", "x/p", `has: no "2"`, "length: 7 of 3"),
-				fail("c", "x/p", "length: 9 of 3"),
-			},
-			want: []string{
-				"FAIL 2 trials of 2 cases\n     has: no \"...\"; length: N of 3\n       a on x/p: \"1\", 5\n       b on x/p: \"2\", 7\n",
-				"FAIL c on x/p\n     length: 9 of 3\n",
-			},
-		},
-		"the shortest examples": {
-			trials: []told{
-				fail("a", "x/p", `has: "aaaa"`), fail("b", "x/p", `has: "bbbbb"`), fail("c", "x/p", `has: "c"`),
-				fail("d", "x/p", `has: "dd"`), fail("e", "x/p", `has: "eeeee"`),
-			},
-			want: []string{"       a on x/p: \"aaaa\"\n       c on x/p: \"c\"\n       d on x/p: \"dd\"\n       ... and 2 more cases\n"},
-		},
-		"free texts": {
-			trials: []told{
-				fail("a", "x/p", "judge: too vague"), fail("b", "x/p", "judge: wrong tone"), fail("c", "x/p", "judge: rude"),
-				fail("d", "x/p", "judge: not to the point"),
-			},
-			want: []string{"FAIL 4 trials of 4 cases\n     judge: a reason of its own for each\n       a on x/p: judge: too vague\n"},
-		},
-		"errors are no failures": {
-			trials: []told{
-				fail("a", "x/p", "timeout: after 60s"),
-				{name: "b", arm: "x/p", outcome: eval.Err, reasons: []string{"timeout: after 60s"}},
-				{name: "c", arm: "x/p", outcome: eval.Err, reasons: []string{"timeout: after 61s"}},
-			},
-			want: []string{"FAIL a on x/p\n", "\n\nERROR 2 trials of 2 cases\n     timeout: after Ns\n       b on x/p: 60\n       c on x/p: 61\n"},
-		},
-		"quarantine comes last": {
-			trials: []told{
-				{name: "a", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}, quarantined: true},
-				{name: "b", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}, quarantined: true},
-				fail("c", "x/p", "has: no"),
-			},
-			want: []string{"FAIL c on x/p\n     has: no\n     the answer: an answer\nFAIL 2 trials of 2 cases, in quarantine\n"},
-		},
-		"lines that differ": {
-			trials: []told{{
-				name: "a", arm: "x/p", outcome: eval.Fail, reasons: []string{"equals: expected ..."},
-				diff: "expected: one\ntwo\nthree\nactual:   one\n2\nthree",
-			}},
-			want: []string{"     equals: expected ...\n       - two\n       + 2\n"},
-		},
-	} {
+	for name, tt := range reasonTables {
 		t.Run(name, func(t *testing.T) {
 			got := tableOf(t, reports.Options{}, tt.trials...)
 			missing(t, got, tt.want...)
@@ -182,9 +187,9 @@ func present(t *testing.T, table string, unwanted ...string) {
 // Of many cases the table lists those that did not pass, and with Verbose all; however many there are, it stays short.
 func TestManyCases(t *testing.T) {
 	t.Parallel()
-	var many []told
+	var many []brief
 	for i := range 1000 {
-		one := told{name: fmt.Sprint("case ", i), arm: "x/p", outcome: eval.Pass}
+		one := brief{name: fmt.Sprint("case ", i), arm: "x/p", outcome: eval.Pass}
 		if i%10 == 3 {
 			one.outcome, one.reasons = eval.Fail, []string{fmt.Sprintf("judge %d: thinks %x", i/100, i)}
 		}
@@ -207,9 +212,9 @@ func TestManyCases(t *testing.T) {
 // What took much more than the rest is named, and nothing when nothing did.
 func TestExtremes(t *testing.T) {
 	t.Parallel()
-	var trials []told
+	var trials []brief
 	for i := range 20 {
-		trials = append(trials, told{name: fmt.Sprint("c", i), arm: "x/p", outcome: eval.Pass, latencyMs: 300 + float64(i), tokens: 50 + i})
+		trials = append(trials, brief{name: fmt.Sprint("c", i), arm: "x/p", outcome: eval.Pass, latencyMs: 300 + float64(i), tokens: 50 + i})
 	}
 	present(t, tableOf(t, reports.Options{}, trials...), "slowest", "costliest")
 	trials[4].latencyMs, trials[7].latencyMs, trials[9].tokens = 4000, 5000, 900
@@ -221,7 +226,7 @@ func TestExtremes(t *testing.T) {
 // The commands at the end can be copied: quoted for a shell, broken at words, and left out when they cannot be shown as they are.
 func TestNextCommands(t *testing.T) {
 	t.Parallel()
-	trials := []told{
+	trials := []brief{
 		{name: "what's $HOME?", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}},
 		{name: "b", arm: "y/p", outcome: eval.Pass},
 	}
@@ -255,7 +260,7 @@ func TestNextAfterErrors(t *testing.T) {
 	} {
 		got := tableOf(
 			t, reports.Options{Width: 120},
-			told{name: "a", arm: "x/p", outcome: eval.Err, reasons: []string{string(test.kind) + ": " + test.reason}},
+			brief{name: "a", arm: "x/p", outcome: eval.Err, reasons: []string{string(test.kind) + ": " + test.reason}},
 		)
 		var steps []string
 		for line := range strings.Lines(got) {
@@ -273,12 +278,12 @@ func TestNextAfterErrors(t *testing.T) {
 // Wide characters, combining marks and texts from right to left keep the columns in line, and every line fits.
 func TestColumnsAlign(t *testing.T) {
 	t.Parallel()
-	var trials []told
+	var trials []brief
 	for _, name := range []string{
 		"plain", "日本語のテスト", "👩‍👩‍👧 family", "e\u0301\u0301galite\u0301", "שלום עולם", "مرحبا", strings.Repeat("長い", 100),
 	} {
 		for _, arm := range []string{"x/p", "y/p"} {
-			trials = append(trials, told{name: name, arm: arm, outcome: eval.Fail, reasons: []string{fmt.Sprintf("has: no %q", name)}})
+			trials = append(trials, brief{name: name, arm: arm, outcome: eval.Fail, reasons: []string{fmt.Sprintf("has: no %q", name)}})
 		}
 	}
 	for width := 60; width <= 200; width += 10 {

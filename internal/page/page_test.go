@@ -134,23 +134,26 @@ func FuzzPage(f *testing.F) {
 		if !utf8.Valid(written) {
 			t.Error("not UTF-8")
 		}
-		data := blocks(t, written)
-		begun, ended := bytes.Count(written, []byte("<script")), bytes.Count(written, []byte("</script>"))
-		if len(data) != 4 || begun != 5 || ended != 5 {
-			t.Errorf("%d blocks, %d scripts, %d ends of scripts", len(data), begun, ended)
-		}
-		if bytes.Count(written, []byte("</title>")) != 1 || bytes.Count(written, []byte("<!--")) != 0 {
-			t.Errorf("the page has markup of the data")
-		}
+		contained(t, written)
 		var trials []eval.Result
-		if err := json.Unmarshal([]byte(data[2].data), &trials); err != nil {
-			t.Fatal(err)
-		}
+		decode(t, written, "trials/0", &trials)
 		whole := utf8.ValidString(text) && len(text) <= 50_000
 		if got := trials[0].Response.Text(); whole && got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	})
+}
+
+// contained fails for a page of one block of trials that has elements of its data.
+func contained(t *testing.T, page []byte) {
+	t.Helper()
+	begun, ended := bytes.Count(page, []byte("<script")), bytes.Count(page, []byte("</script>"))
+	if n := len(blocks(t, page)); n != 4 || begun != 5 || ended != 5 {
+		t.Errorf("%d blocks, %d scripts, %d ends of scripts, want 4, 5, 5", n, begun, ended)
+	}
+	if bytes.Count(page, []byte("</title>")) != 1 || bytes.Count(page, []byte("<!--")) != 0 {
+		t.Errorf("the page has markup of the data")
+	}
 }
 
 // everywhere is a trial all of whose texts are one.

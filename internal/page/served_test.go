@@ -106,23 +106,22 @@ func newsOf(t *testing.T, s *page.Served, n int) (b news) {
 	return b
 }
 
-// A run that grows while it is served: each block comes with the words that are new since the one before, and the blocks before
-// it stay as they were.
-func TestServedGrows(t *testing.T) {
-	t.Parallel()
+// grown is a run with one trial to which five were added, one at a time.
+func grown(t *testing.T) *page.Served {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := journal.Create(dir, &eval.Run{ID: "r"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
+	t.Cleanup(func() { w.Close() })
 	run := growing{t, w}
 	run.put(5)
 	d, err := journal.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	t.Cleanup(func() { d.Close() })
 	s, err := page.NewServed(d)
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +136,14 @@ func TestServedGrows(t *testing.T) {
 			t.Fatalf("%v, %d blocks, want %d", err, s.Blocks(), n+2)
 		}
 	}
+	return s
+}
+
+// A run that grows while it is served: each block comes with the words that are new since the one before, and the blocks before
+// it stay as they were.
+func TestServedGrows(t *testing.T) {
+	t.Parallel()
+	s := grown(t)
 	words := []string{}
 	for n := range s.Blocks() {
 		b := newsOf(t, s, n)

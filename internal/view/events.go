@@ -41,10 +41,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	v := watcher{run: opened, mark: cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"))}
 	tick := time.NewTicker(s.options.Every)
 	defer tick.Stop()
-	for over := false; !over && out.err == nil; {
-		if over = s.tell(r, &v, out); over {
-			break
-		}
+	for out.err == nil && !s.sendNews(r, &v, out) {
 		select {
 		case <-tick.C:
 		case <-r.Context().Done():
@@ -53,15 +50,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watcher is somebody who watches a run.
+// watcher is a reader that watches a run.
 type watcher struct {
 	run  *openRun
 	mark string
 	head []byte // that was sent last
 }
 
-// tell sends what is new. Nothing more comes after the end.
-func (s *Server) tell(r *http.Request, v *watcher, out *stream) (over bool) {
+// sendNews sends what is new, and reports whether the run has ended for this reader.
+func (s *Server) sendNews(r *http.Request, v *watcher, out *stream) (ended bool) {
 	for more := true; more && out.err == nil; {
 		var sent []event
 		var err error
@@ -70,16 +67,16 @@ func (s *Server) tell(r *http.Request, v *watcher, out *stream) (over bool) {
 		}
 		for _, e := range sent {
 			out.send(e)
-			over = over || e.name != "news"
+			ended = ended || e.name != "news"
 		}
 	}
 	if time.Since(out.last) > alive {
 		out.put([]byte(":\n\n"))
 	}
-	return over
+	return ended
 }
 
-// news gathers what a watcher does not have; more says that there is more than that.
+// news gathers what a watcher does not have, and reports whether there is more.
 func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err error) {
 	if err := s.use(r.Context(), v.run); err != nil {
 		return nil, false, err
@@ -90,7 +87,8 @@ func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err
 		return []event{{name: "again", data: []byte("{}")}}, false, nil
 	}
 	blocks := v.run.served.Blocks()
-	for ; has < blocks && len(sent) < mostAtOnce; has++ {
+	last := min(blocks, has+mostAtOnce)
+	for ; has < last; has++ {
 		block, err := v.run.served.News(has)
 		if err != nil {
 			return nil, false, err
@@ -98,13 +96,20 @@ func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err
 		v.mark = v.run.mark(has + 1)
 		sent = append(sent, event{v.mark, "news", fmt.Appendf(nil, `{"block":%s}`, block)})
 	}
-	if has < blocks {
+	if last < blocks {
 		return sent, true, nil
 	}
+	state, err := v.state()
+	return append(sent, state...), false, err
+}
+
+// state is the head of the run, when it is another than the watcher has, and its end.
+func (v *watcher) state() ([]event, error) {
 	head, err := v.run.served.Block("head")
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	var sent []event
 	if !bytes.Equal(head, v.head) {
 		v.head = head
 		sent = append(sent, event{v.mark, "news", fmt.Appendf(nil, `{"head":%s}`, head)})
@@ -112,7 +117,7 @@ func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err
 	if !v.run.doc.Running {
 		sent = append(sent, event{v.mark, "end", []byte("{}")})
 	}
-	return sent, false, nil
+	return sent, nil
 }
 
 // event is one that is sent.

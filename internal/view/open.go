@@ -98,7 +98,7 @@ func (s *Server) use(ctx context.Context, r *openRun) error {
 	return err
 }
 
-// refresh takes up what the run has got since, not more often than is good for the machine.
+// refresh takes up what is new in the run, not more often than is good for the machine.
 func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	if r.doc == nil {
 		return s.open(ctx, r)
@@ -107,20 +107,28 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	if began.Before(r.next) {
 		return nil
 	}
+	if !r.grow() {
+		_ = r.doc.Close() // it was only read
+		r.doc, r.served = nil, nil
+		return s.open(ctx, r)
+	}
+	r.next = time.Now().Add(max(s.options.Every, 20*time.Since(began)))
+	return nil
+}
+
+// grow takes up what the run file has got; false when the run is better read again.
+func (r *openRun) grow() bool {
 	news, err := r.doc.Follow()
 	if err == nil && len(news.Trials) > 0 {
 		err = r.served.Grow(news.Trials)
 	}
 	if err != nil || news.Resumed || r.served.Scattered() {
-		_ = r.doc.Close() // it was only read
-		r.doc, r.served = nil, nil
-		return s.open(ctx, r)
+		return false
 	}
 	if len(news.Trials) > 0 || news.Ended {
 		verdict.Apply(r.doc)
 	}
-	r.next = time.Now().Add(max(s.options.Every, 20*time.Since(began)))
-	return nil
+	return true
 }
 
 var errGone = errors.New("the reader has gone away")
