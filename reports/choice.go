@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// choice tells what a judge chose between the answers of two arms.
+// choice shows what a judge chose between the answers of two arms.
 func (t *tableReport) choice(c *eval.ArmChoice) {
 	if c == nil {
 		return
@@ -33,7 +33,7 @@ func (t *tableReport) choice(c *eval.ArmChoice) {
 	}
 }
 
-// judgeOfChoice tells who chose, and what that cost.
+// judgeOfChoice shows which judge chose, and what that cost.
 func (t *tableReport) judgeOfChoice(c *eval.Choice) {
 	if c == nil {
 		return

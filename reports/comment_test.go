@@ -142,7 +142,7 @@ func withComparison(d *journal.Document, a, b string) {
 	d.Gate.Rules = append(d.Gate.Rules, eval.GateRule{Suite: a, Name: "baseline", Arm: b, Verdict: eval.Regressed, Why: a})
 }
 
-// Whatever a run's texts are, the page has no link, no picture, no mention and no HTML of theirs.
+// No text of a run becomes a link, a picture, a mention or HTML.
 func TestMarkdownIsSafe(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(evilMarkdown, hostile.Strings())
@@ -269,7 +269,7 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// The head counts cases once, however many arms were asked, and trials; so does the table.
+// The head counts cases once, however many arms it has, and trials; so does the table.
 func TestMarkdownCounts(t *testing.T) {
 	t.Parallel()
 	want := "`s`: 20 cases (2 in quarantine), 40 trials: 0 passed, 40 failed, 0 could not be judged, 0 skipped; 0 tokens.\n"

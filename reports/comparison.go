@@ -321,7 +321,7 @@ func (t *tableReport) answers(base, head string) {
 	}
 }
 
-// slices shows the tags among whose cases something stands out.
+// slices shows the tags whose cases differ from the rest.
 func (t *tableReport) slices(all []eval.Slice) {
 	for _, s := range all {
 		if s.StandsOut {

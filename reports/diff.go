@@ -16,7 +16,7 @@ const maxDiffLines = 8
 
 // answerDiff shows what changed between two texts, line by line: - before, + after.
 func answerDiff(base, head string) []string {
-	const most = 1 << 16 // nobody reads more, and comparing takes long
+	const most = 1 << 16 // no reader needs more, and comparing takes long
 	base, head = overview.CutText(base, most), overview.CutText(head, most)
 	diff := udiff.Unified("", "", base+"\n", head+"\n")
 	var out []string

@@ -164,7 +164,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// FuzzForeignRun holds that every report of a run file that somebody else has written, with right checksums, is an
+// FuzzForeignRun holds that every report of a run file of another program, with right checksums, is an
 // error or is well-formed.
 func FuzzForeignRun(f *testing.F) {
 	const run = `{"type":"run","version":1,"plan":{"trials":1,"arms":["x"]},"seq":0`

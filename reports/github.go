@@ -20,7 +20,7 @@ import (
 const (
 	maxAnnotations    = 10
 	maxAnnotationText = 2000 // code points
-	maxArmsTold       = 5    // of a case, in one annotation
+	maxArmsListed     = 5    // of a case, in one annotation
 )
 
 // GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each at its line of
@@ -111,7 +111,7 @@ func (g *github) gate() {
 	}
 }
 
-// rules are those that do not hold, and those that hold with a warning.
+// rules are the rules that do not hold, and the rules that hold with a warning.
 func (g *github) rules() (broken, warned []string) {
 	if g.d.Partial() && g.d.Gate.Exit != 0 {
 		broken = append(broken, "not every trial of the plan was judged")
@@ -158,7 +158,7 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 	var lines []string
 	at, more := "", 0
 	for cell, name := range g.unpassed(row) {
-		if len(lines) == maxArmsTold {
+		if len(lines) == maxArmsListed {
 			more++
 			continue
 		}
@@ -170,7 +170,7 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 			lines = append(lines, fmt.Sprintf("in quarantine until %s (%s): %s", q.Until, q.Owner, q.Reason))
 		}
 		at = r.At
-		lines = append(lines, name+": "+shorten(overview.Why(r), maxAnnotationText/maxArmsTold))
+		lines = append(lines, name+": "+shorten(overview.Why(r), maxAnnotationText/maxArmsListed))
 	}
 	if more > 0 {
 		lines = append(lines, "and on "+diag.Count(more, "more arm"))

@@ -34,7 +34,7 @@ func JSON(w io.Writer, d *journal.Document, _ Options) error {
 	return out.Flush()
 }
 
-// JSONLines writes one trial a line, in the order of the plan. Each says by itself when no model was asked.
+// JSONLines writes one trial a line, in the order of the plan. Each line says when its answer comes from the emulator.
 func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	for line, err := range d.Lines() {

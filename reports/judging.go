@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 )
 
-// judging tells what judges were asked.
+// judging shows what judges cost, and how far they agree with themselves.
 func (t *tableReport) judging() {
 	j := overview.JudgingOf(t.d)
 	if j == nil {
@@ -30,7 +30,7 @@ func (t *tableReport) judging() {
 	}
 }
 
-// rulings tells what a judge said each time, when it was asked several times.
+// rulings shows each ruling of a judge that ruled several times.
 func (c *caseReport) rulings(j *eval.Judged) {
 	if j == nil || len(j.Rulings) < 2 {
 		return

@@ -30,7 +30,7 @@ const (
 // baseline, and the cases that failed, each folded up with its reasons and answers. It has 60,000 characters at most, and says
 // what is left out.
 //
-// Every text of the run stands in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
+// Every text of the run is in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
 func Markdown(w io.Writer, d *journal.Document, _ Options) error {
 	m := markdown{d: d}
 	m.head()
@@ -53,7 +53,7 @@ type markdown struct {
 	left []string // what there was no room for
 }
 
-// add writes a piece that stands by itself; false when there is no room for it.
+// add writes a whole piece; false when there is no room for it.
 func (m *markdown) add(format string, args ...any) bool {
 	text := fmt.Sprintf(format, args...)
 	if m.out.Len()+len(text) > maxMarkdown-markdownSpare {
@@ -184,7 +184,7 @@ func (m *markdown) arms() {
 	m.missing(left, "arm")
 }
 
-// cases shows those that failed, then those that could not be judged, on each arm.
+// cases shows failed cases, then unjudged ones, on each arm.
 func (m *markdown) cases() error {
 	failed, err := m.casesOf(eval.Fail, "Failed")
 	if err != nil {

@@ -99,7 +99,7 @@ type junitFile struct {
 	} `xml:"testsuite"`
 }
 
-// counts are those that the suites state, and those of their elements.
+// counts are the numbers that the suites state, and the numbers of their elements.
 func (f *junitFile) counts() (stated, counted journal.CaseCounts) {
 	for _, s := range f.Suites {
 		stated.Tests += s.Tests

@@ -78,7 +78,7 @@ func (t *tableReport) line(format string, args ...any) {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// colours of outcomes: those that can be read on light and dark ground.
+// colors of outcomes can be read on light and dark ground.
 var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "36"}
 
 func (t *tableReport) paint(outcome eval.Outcome, s string) string {
@@ -232,7 +232,7 @@ func (t *tableReport) notListed(c eval.Counts) {
 	}
 }
 
-// outcomes counts the outcomes that there are.
+// outcomes counts each outcome that occurs.
 func outcomes(c eval.Counts) string {
 	var out []string
 	for _, one := range []struct {
@@ -246,8 +246,8 @@ func outcomes(c eval.Counts) string {
 	return strings.Join(out, ", ")
 }
 
-// matrix draws the arms as columns; false when they do not fit, or when there is one only and a
-// reason to tell beside it.
+// matrix draws the arms as columns; false when they do not fit, or when the only arm needs a column
+// for reasons.
 func (t *tableReport) matrix(rows []journal.Row, arms []journal.Arm) bool {
 	if len(arms) == 1 && arms[0].Counts.Pass < arms[0].Counts.Total() {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// What makes it worth a word that some trials took much more than others.
+// When it is worth a line that some trials took much more than others.
 const (
 	fewMeasures = 10
 	outstanding = 2   // times the median
@@ -23,7 +23,7 @@ const (
 	manyLines   = 40 // of a report, after which its verdict is said again at its end
 )
 
-// extremes names the slowest and the costliest trials, where they stand out.
+// extremes names the slowest and the costliest trials, where they differ much from the rest.
 func (t *tableReport) extremes() {
 	before := t.out.Len()
 	t.extreme("slowest", slowEnough, "%.0f ms", func(m journal.Measure) float64 { return m.LatencyMs })
@@ -176,7 +176,7 @@ func (t *tableReport) completing(run string) []step {
 	switch {
 	case t.unfinished():
 		all = append(all, step{[]string{"resume", run}, "asks what is missing"})
-	case t.help.again:
+	case t.help.retry:
 		all = append(all, step{[]string{"resume", run, "--errors"}, "asks the errors again"})
 	}
 	if t.help.accept {
@@ -195,7 +195,7 @@ func (t *tableReport) improving(run string) []step {
 	if t.show != "" {
 		all = append(all, step{[]string{"show", run, t.show}, "one case in full"})
 	}
-	if args := t.again(run); failed && args != nil {
+	if args := t.rerun(run); failed && args != nil {
 		all = append(all, step{args, "after a change: only what failed"})
 	}
 	if why := t.help.rescoring(failed); why != "" {
@@ -246,8 +246,8 @@ func (t *tableReport) twoArms() []string {
 	return []string{arms[0].Name, arms[1].Name}
 }
 
-// again is the command that runs what failed once more, against the same service; nil when the run sent no requests.
-func (t *tableReport) again(run string) []string {
+// rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests.
+func (t *tableReport) rerun(run string) []string {
 	f := t.d.Run.Options()
 	if t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || f.Unreadable != nil { // another program wrote the file
 		return nil

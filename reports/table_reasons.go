@@ -15,11 +15,11 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much of what failed is told; the rest is counted.
+// How much of what failed is shown; the rest is counted.
 const (
 	maxGroups   = 8    // of failures, and of errors
-	maxExamples = 3    // of a group: those that say it shortest
-	maxKnown    = 1000 // groups that are told apart: texts that are all different add up to nothing
+	maxExamples = 3    // of a group: the shortest
+	maxKnown    = 1000 // groups that are kept apart: texts that are all different add up to nothing
 	maxSingles  = 3    // groups of one case with the same scorers, before they become one
 	maxDiff     = 6    // lines
 )
@@ -67,7 +67,7 @@ func (t *tableReport) reasons() error {
 	return nil
 }
 
-// groups shows the first groups of an outcome, and counts the trials of the others and those that are in no group.
+// groups shows the first groups of an outcome, and counts the trials of the others and the trials in no group.
 func (t *tableReport) groups(all []*group, outcome eval.Outcome, left int) error {
 	shown := min(len(all), maxGroups)
 	for _, one := range all[:shown] {
@@ -96,7 +96,7 @@ type grouping struct {
 	left  map[eval.Outcome]int // trials that are in no group
 }
 
-// row takes in the trials of a case. Those that say the same in the same words are one example.
+// row takes in the trials of a case. Trials with the same words are one example.
 func (g *grouping) row(row journal.Row) error {
 	if row.Counts.Fail+row.Counts.Error == 0 {
 		return nil
@@ -165,7 +165,7 @@ func (o *group) add(e *example) {
 	o.keep(*e)
 }
 
-// keep keeps the shortest examples, the earlier ones of those that are as long.
+// keep keeps the shortest examples, and the earlier ones of the same length.
 func (o *group) keep(e example) {
 	o.examples = append(o.examples, e)
 	if len(o.examples) <= maxExamples {
@@ -275,7 +275,7 @@ func (t *tableReport) label(row journal.Row) string {
 	return diag.CleanLine(row.Case)
 }
 
-// on names the arms of an example, and how many repeats it stands for.
+// on names the arms of an example, and counts its repeats.
 func (e *example) on() string {
 	text := diag.CleanLine(some(e.arms))
 	switch {

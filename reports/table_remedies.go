@@ -10,13 +10,13 @@ import (
 
 // remedies are what helps against the errors of a run: each is a command that would change something.
 type remedies struct {
-	again     bool // asking again
-	accept    bool // accepting answers that nobody has accepted yet
-	askJudges bool // asking judges what they were not asked
+	retry     bool // retrying
+	accept    bool // accepting answers
+	askJudges bool // calling judges that were not called
 	mend      bool // a change of the suite's scorers
 
-	elsewhere bool // the answers come from there: none is asked for again
-	judging   bool // judges may be asked again
+	elsewhere bool // the answers come from another run: no retry changes them
+	judging   bool // judges may be called again
 }
 
 func newRemedies(run *eval.Run) remedies {
@@ -30,7 +30,7 @@ var passing = []eval.ErrorKind{
 	eval.KindMalformed, eval.KindTruncated, eval.KindTooLarge, eval.KindNoCandidates,
 }
 
-// consulting are the scorers that ask judges: by themselves, or through those inside.
+// consulting are the scorers that call judges: by themselves, or through scorers inside.
 var consulting = []string{"judge", "any", "all", "not"}
 
 // note looks for what helps against the error of a trial.
@@ -41,7 +41,7 @@ func (r *remedies) note(a *journal.Account) {
 	switch kind := a.Error.Kind; {
 	case slices.Contains(passing, kind):
 		// When there is an answer, its embedding failed.
-		r.again = r.again || !r.elsewhere || slices.ContainsFunc(a.Scores, isUnscored)
+		r.retry = r.retry || !r.elsewhere || slices.ContainsFunc(a.Scores, isUnscored)
 	case kind == eval.KindUnscored || kind == eval.KindScorer:
 		r.unscored(a)
 	}
@@ -62,7 +62,7 @@ func (r *remedies) unscored(a *journal.Account) {
 	case strings.Contains(words, eval.NeverAsked), useless && !r.judging:
 		r.askJudges = true
 	case useless:
-		r.again = true
+		r.retry = true
 	default:
 		r.mend = true
 	}

@@ -90,7 +90,7 @@ func (t *tableReport) metrics() {
 	}
 }
 
-// targets tells what each target is: its model, and how answers are drawn.
+// targets shows the model and the sampling of each target.
 func (t *tableReport) targets() {
 	for i := range t.d.Run.Plan.Targets {
 		one := &t.d.Run.Plan.Targets[i]
@@ -109,7 +109,7 @@ func (t *tableReport) targets() {
 	}
 }
 
-// closing tells what the run took, how steady its cases are, and what its targets are.
+// closing shows what the run took, how steady its cases are, and what its targets are.
 func (t *tableReport) closing() {
 	if n := t.d.Summary.Stopped; n > 0 {
 		t.line("%s saved: the verdict was known", diag.Count(n, "call"))
@@ -126,10 +126,10 @@ func (t *tableReport) closing() {
 	t.targets()
 }
 
-// manyQuarantined is the share of cases in quarantine from which on it is worth a word.
+// manyQuarantined is the share of cases in quarantine from which on it is worth a warning.
 const manyQuarantined = 0.05
 
-// repeats tells how steady the cases are that were asked more than once, and which do not count.
+// repeats shows how steady repeated cases are, and counts the cases in quarantine.
 func (t *tableReport) repeats() {
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {

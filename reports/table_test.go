@@ -184,7 +184,7 @@ func present(t *testing.T, table string, unwanted ...string) {
 	}
 }
 
-// Of many cases the table lists those that did not pass, and with Verbose all; however many there are, it stays short.
+// Of many cases the table lists the ones that did not pass, and with Verbose all; of very many it stays short.
 func TestManyCases(t *testing.T) {
 	t.Parallel()
 	var many []brief
@@ -240,7 +240,7 @@ func TestNextCommands(t *testing.T) {
 	present(t, got, "evalrun show")
 }
 
-// What is offered after errors changes something: nothing is asked again that would end the same way.
+// What is offered after errors changes something: no command repeats what would end the same way.
 func TestNextAfterErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -114,7 +114,7 @@ func newRun(d *journal.Document) Run {
 		Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
 		Damaged:     d.Damaged,
 	}
-	out.Copies, out.Signature = nil, "" // of use to nobody but evalrun
+	out.Copies, out.Signature = nil, "" // of use to evalrun alone
 	if d.End != nil {
 		out.FinishedAt, out.Reason, out.Message, out.Spent = d.End.FinishedAt, d.End.Reason, d.End.Message, d.End.Spent
 	}

@@ -13,7 +13,7 @@ import (
 // ways to make one outcome of several repeats.
 type Repeats struct {
 	journal.RepeatCounts
-	// Majority is the share of cases of which more than half of the repeats passed; a tie has failed.
+	// Majority is the share of cases with more than half of their repeats passed; a tie has failed.
 	Majority float64 `json:"majority"`
 	// AtLeastK, PassAtK and PassHatK are by k, from 1: the share of cases with k passes or more; the chance that of k
 	// repeats drawn one or more passes (Chen 2021), and that all do (tau-bench). null: no case was judged so often.

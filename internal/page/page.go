@@ -25,7 +25,7 @@ import (
 
 // How much of a run the page holds; it says what is left out.
 const (
-	mostTrials  = 200_000  // of more, those that passed are left out
+	mostTrials  = 200_000  // of more, passed ones are left out
 	mostText    = 50_000   // bytes of a prompt or an answer
 	mostDetails = 96 << 20 // bytes of compressed details, after which texts are cut to lateText
 	lateText    = 300
@@ -190,7 +190,7 @@ func (h *report) cut(r *eval.Result) {
 }
 
 // flush writes the trials that are gathered as two blocks: their rows, which are all read at once, and their details,
-// which are read when somebody wants to see them.
+// which are read when a reader opens them.
 func (h *report) flush() error {
 	n := len(h.rows.Repeat)
 	if n == 0 {

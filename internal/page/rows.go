@@ -43,7 +43,7 @@ type tables struct {
 	Suite    *table `json:"suite"`
 	Arm      *table `json:"arm"`
 	Tag      *table `json:"tag"`
-	Scorer   *table `json:"scorer"` // those that failed, or gave no score
+	Scorer   *table `json:"scorer"` // scorers that failed, or gave no score
 	Error    *table `json:"error"`
 	Finish   *table `json:"finish"`
 	Category *table `json:"category"`

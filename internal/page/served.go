@@ -45,7 +45,7 @@ type servedImage struct {
 	image *eval.Image
 }
 
-// mostGrown is how many small blocks are added before a run is better read again.
+// mostGrown is how many small blocks are added before reading the run again is cheaper.
 const mostGrown = 1000
 
 // mostServedImages is how many images are found again.
@@ -128,7 +128,7 @@ func (s *Served) Grow(fresh []journal.Mark) error {
 // Blocks is the number of blocks so far. Blocks never change.
 func (s *Served) Blocks() int { return len(s.blocks) }
 
-// Scattered reports whether there are so many small blocks that the run had better be read again.
+// Scattered reports whether reading the run again is cheaper than many small blocks.
 func (s *Served) Scattered() bool { return s.grown > mostGrown }
 
 // add takes in a trial.

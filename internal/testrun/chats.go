@@ -48,9 +48,11 @@ func said(role, text string) eval.Content {
 	return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
 }
 
-func live(contents ...eval.Content) *eval.Request { return &eval.Request{Live: true, Contents: contents} }
+func live(contents ...eval.Content) *eval.Request {
+	return &eval.Request{Live: true, Contents: contents}
+}
 
-// request is that of two turns, of which the first was answered.
+// request is that of two turns; the first has an answer.
 func (c *chats) request() *eval.Request {
 	return live(said("user", "Where is my kettle?"), said("model", c.before+"Which order?"), said("user", "It is 4711."))
 }

@@ -17,9 +17,9 @@ const (
 	reconnectMs = 2000
 )
 
-// events tells of a run that goes on as server-sent events: `news` has the head of the run and a block of trials that are
-// new, `again` says that the page had better be read again, `end` that the run has ended. Each has an id that says how much
-// the reader has then: who comes back with it misses nothing.
+// events reports the progress of a run as server-sent events: `news` has the head of the run or a block of new trials, `again`
+// makes the page read the run again, `end` says that the run has ended. Each has an id that says how much the reader has then:
+// a reader that comes back with it misses nothing.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if !ok {
@@ -138,7 +138,7 @@ func (o *stream) send(e event) {
 	o.put(fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", e.id, e.name, e.data))
 }
 
-// put writes within a time of its own: a stream goes on for as long as the run does.
+// put sets a deadline for each write: a stream lasts as long as the run does.
 func (o *stream) put(data []byte) {
 	if o.err != nil {
 		return

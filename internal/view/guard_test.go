@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
-// Only this machine asks, under the server's own names, and only to read.
+// Only this machine may send requests, under the server's own names, and only to read.
 func TestGuard(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))

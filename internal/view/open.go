@@ -17,13 +17,13 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// mostOpen is how many runs are kept in memory while nobody watches them.
+// mostOpen is how many runs are kept in memory without a watcher.
 const mostOpen = 4
 
 // openRuns are the runs that are shown.
 type openRuns struct {
 	mu  sync.Mutex
-	all []*openRun // the one that was asked for last comes last
+	all []*openRun // the one that was opened last comes last
 }
 
 // openRun is a run that is shown. Its rows are in blocks that do not change while its epoch stays.
@@ -55,7 +55,7 @@ func (o *openRuns) take(r *run) *openRun {
 	return one
 }
 
-// leave lets go of a run. Of those that nobody uses the last few stay open.
+// leave lets go of a run. The last few without users stay open.
 func (o *openRuns) leave(one *openRun) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	}
 	served, err := page.NewServed(doc)
 	if err != nil {
-		_ = doc.Close() // the first error is the one to tell
+		_ = doc.Close() // the first error is the one to report
 		return err
 	}
 	verdict.Apply(doc)
@@ -164,17 +164,17 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	return nil
 }
 
-// mark is how much of a run somebody has: so many blocks of an epoch.
+// mark says how much of a run a reader has: a number of blocks of an epoch.
 func (r *openRun) mark(blocks int) string { return fmt.Sprintf("%s-%d", r.epoch, blocks) }
 
-// blocksOf is how many blocks a mark says that somebody has; false when it is one of another epoch.
+// blocksOf is the number of blocks in a mark; false when it is of another epoch.
 func (r *openRun) blocksOf(mark string) (int, bool) {
 	epoch, text, _ := strings.Cut(mark, "-")
 	n, err := strconv.Atoi(text)
 	return n, epoch == r.epoch && err == nil && n >= 0 && n <= r.served.Blocks()
 }
 
-// markHeader tells with the index which epoch it is of, and how many blocks there are.
+// markHeader is the header with the mark of an index.
 const markHeader = "Evalrun-Mark"
 
 // block answers with a block of a run.

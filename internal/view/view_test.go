@@ -95,7 +95,7 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// ask makes a request that change may change.
+// ask sends a request that change may change.
 func ask(t *testing.T, s *Server, path string, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -254,7 +254,7 @@ func ids(t *testing.T, s *Server) string {
 	return strings.Join(out, " ")
 }
 
-// Nothing that the server is asked for makes or changes a file.
+// No request makes or changes a file.
 func TestReadsOnly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass), trial(1, eval.Fail))
@@ -349,7 +349,7 @@ func TestMargins(t *testing.T) {
 	}
 }
 
-// A run whose file is replaced or goes on is read again.
+// A run whose file is replaced or resumed is read again.
 func TestChanged(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
