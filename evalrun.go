@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -245,7 +246,7 @@ type CompareOptions struct {
 }
 
 // Comparison is the outcome of Compare. Runs that cannot be compared, such as one with itself, are eval.Invalid, with the reason.
-type Comparison = eval.Comparison
+type Comparison = compare.Comparison
 
 // Compare compares two runs arm by arm. base and head are run directories, ids, `latest`, names of baselines or exported files.
 func Compare(_ context.Context, base, head string, o CompareOptions) (*Comparison, error) {
@@ -272,8 +273,10 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 	}
 	defer after.Close() //nolint:errcheck // it was only read
 	if before.Run.ID == after.Run.ID {
-		side := eval.Compared{Run: before.Run.ID, StartedAt: before.Run.StartedAt}
-		return &Comparison{Base: side, Head: side, Verdict: eval.Invalid, Why: "a run is compared with itself", Arms: []eval.ArmComparison{}}, nil
+		side := compare.Compared{Run: before.Run.ID, StartedAt: before.Run.StartedAt}
+		return &Comparison{
+			Base: side, Head: side, Verdict: eval.Invalid, Why: "a run is compared with itself", Arms: []compare.ArmComparison{},
+		}, nil
 	}
 	return verdict.Compare(before, after, verdict.Comparing{
 		Base: base, Head: head, Suite: o.Suite, Rules: func(string) *eval.BaselineRule { return rule },

@@ -96,11 +96,33 @@ func (p path) sides() (base, head *Side) {
 
 // fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.
 func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.Stop) eval.Verdict {
+	if gained, regressed, counted := p.counts(); counted && g.Name == eval.MetricPass { // the same, without an interval
+		if stop != nil {
+			return stop.Verdict
+		}
+		return binaryVerdict(p.cases(), gained, regressed, g.Margin, alpha)
+	}
 	base, head := p.sides()
 	o := Options{Alpha: alpha, Gated: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
 	arm := Compare(base, head, o)
 	arm.Stopped = stop
-	return Decide([]eval.ArmComparison{arm}, o)
+	return Decide([]ArmComparison{arm}, o)
+}
+
+// counts are the flips of cases that were judged once each, and belong to no cluster; false where there are others.
+func (p path) counts() (gained, regressed int, ok bool) {
+	for i := range p.head {
+		b, h := &p.base[i], &p.head[i]
+		switch {
+		case b.Passed+b.Failed != 1 || h.Passed+h.Failed != 1 || h.Cluster != "" || h.Request != "":
+			return 0, 0, false
+		case h.Passed > b.Passed:
+			gained++
+		case h.Passed < b.Passed:
+			regressed++
+		}
+	}
+	return gained, regressed, true
 }
 
 // outcome is a verdict and the share of the cases that it took.

@@ -25,20 +25,14 @@ const indifferent = 0.5
 
 // choice compares how far head is preferred, 1 for all of a case's repeats and 0 for none, with indifference. The differences
 // lie within half of where those of other metrics do, so that they are doubled for the tests, and the margin with them.
-func (m *measure) choice(c *eval.MetricComparison, margin float64) {
-	u := m.unitsOf(func(*Case) (float64, bool) { return indifferent, true }, func(c *Case) (float64, bool) { return c.Chosen.Mean() })
-	c.N, c.Base, c.Head, c.Estimate = len(u.d), indifferent, mean(u.head), mean(u.d)
+func (m *measure) choice(c *MetricComparison, margin float64) {
+	u := m.unitsOf(m.values(eval.MetricChoose, nil, nil))
+	c.N, c.Base, c.Head, c.Estimate = len(u.d), indifferent, u.mean(u.head), u.mean(u.d)
 	c.Gained, c.Regressed = u.gained, u.regressed
 	if c.N == 0 {
 		return
 	}
-	doubled := make([]float64, len(u.d))
-	for i, d := range u.d {
-		doubled[i] = 2 * d
-	}
-	m.scores(c, doubled, 2*margin, 1)
+	u.d = scaledBy(2, u.d)
+	m.scores(c, u, 2*margin, moreIsBetter)
 	c.Interval[0], c.Interval[1] = c.Interval[0]/2, c.Interval[1]/2
-	if u.clustered {
-		c.Test += ", clusters as units"
-	}
 }

@@ -22,20 +22,20 @@ func chosenSides(cluster func(i int) string, cases ...[]float64) (base, head *Si
 	return base, head
 }
 
-func ofChoice(t *testing.T, base, head *Side, margin float64) eval.MetricComparison {
+func ofChoice(t *testing.T, base, head *Side, margin float64) MetricComparison {
 	t.Helper()
 	o := Options{Alpha: 0.05, MaxErrors: 0.01}
 	if margin > 0 {
 		o.Gated = []eval.MetricMargin{{Name: eval.MetricChoose, Margin: margin}}
 	}
-	arms := []eval.ArmComparison{Compare(base, head, o)}
+	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)
 	for _, m := range arms[0].Metrics {
 		if m.Name == eval.MetricChoose {
 			return m
 		}
 	}
-	return eval.MetricComparison{}
+	return MetricComparison{}
 }
 
 func alone(int) string { return "" }
@@ -60,7 +60,7 @@ func TestChoiceUnits(t *testing.T) {
 		"repeats":           {alone, [][]float64{{1, 1, 1, 0}, {0}}, 2, 0.375},
 		"some unjudged":     {alone, [][]float64{{1}, nil, {0.5}}, 2, 0.75},
 		"clusters":          {func(i int) string { return fmt.Sprint(i / 2) }, [][]float64{{1}, {1}, {0}, {0.5}}, 2, 0.625},
-		"one large cluster": {func(i int) string { return map[bool]string{true: "big"}[i > 0] }, [][]float64{{0}, {1}, {1}, {1}}, 2, 0.5},
+		"one large cluster": {func(i int) string { return map[bool]string{true: "big"}[i > 0] }, [][]float64{{0}, {1}, {1}, {1}}, 2, 0.75},
 		"nothing":           {alone, [][]float64{nil, nil}, 0, 0},
 	} {
 		base, head := chosenSides(test.cluster, test.cases...)

@@ -29,6 +29,7 @@ type Side struct {
 // Case is a case on an arm, its repeats added up.
 type Case struct {
 	Name, ID, Scorers, Cluster string
+	Request                    string // hash of what is sent, rendered; "" where a run does not tell
 	Tags                       []string
 	Quarantined                bool
 	Passed, Failed, Errors     int
@@ -65,8 +66,11 @@ func (c *Case) PassRate() (float64, bool) {
 	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
 }
 
-// blockRate is the share of the asked repeats that were blocked.
-func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.Asked}.Mean() }
+// answered are the repeats that got an answer, or were blocked.
+func (c *Case) answered() int { return c.Asked - c.Errors }
+
+// blockRate is the share of the answered repeats that were blocked.
+func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
 
 // Category counts the answers of an arm by how a safety category was rated.
 type Category struct {
@@ -83,31 +87,33 @@ type Options struct {
 }
 
 // Compare compares an arm with that of a baseline. Verdicts are left to Decide.
-func Compare(base, head *Side, o Options) eval.ArmComparison {
+func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head)
-	c := eval.ArmComparison{
+	c := ArmComparison{
 		Suite:    head.Suite,
 		BaseArm:  base.Arm,
 		HeadArm:  head.Arm,
 		Estimand: "population",
 		Cases:    p.Pairing,
-		Metrics:  []eval.MetricComparison{},
+		Metrics:  []MetricComparison{},
 	}
-	m := &measure{Options: o, pairs: p.judged}
-	c.Cases.Units = len(m.units((*Case).PassRate).d)
+	m := newMeasure(o, p.judged)
+	c.Cases.Units = len(m.unitsOf(m.values(eval.MetricPass, base, head)).d)
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(p.judged)
+	c.Cases.Duplicates = m.groups.duplicates(p.judged)
 	for _, metric := range metricsOf(base, head, m.chosen()) {
 		one := m.metric(metric, base, head)
-		if i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric }); i >= 0 {
-			one.Gated, one.Margin = true, &o.Gated[i].Margin
+		if g, gated := o.gatedAs(metric); gated {
+			one.Gated, one.Margin = true, &g.Margin
+			m.withErrors(&one, p.errored, base, head)
 		}
 		if one.N > 0 || one.Gated {
 			c.Metrics = append(c.Metrics, one)
 		}
 	}
 	for i, g := range o.Gated { // a metric that is nowhere is not one that did not get worse
-		if !slices.ContainsFunc(c.Metrics, func(m eval.MetricComparison) bool { return m.Name == g.Name }) {
-			c.Metrics = append(c.Metrics, eval.MetricComparison{
+		if !slices.ContainsFunc(c.Metrics, func(m MetricComparison) bool { return m.Name == g.Name }) {
+			c.Metrics = append(c.Metrics, MetricComparison{
 				Name:   g.Name,
 				Level:  1 - 2*o.Alpha,
 				Gated:  true,
@@ -121,6 +127,21 @@ func Compare(base, head *Side, o Options) eval.ArmComparison {
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)
 	return c
+}
+
+// withErrors tests a metric again with each error of head at the worst value that it can have: what could not be judged must not be why
+// nothing got worse.
+func (m *measure) withErrors(c *MetricComparison, errored []pair, base, head *Side) {
+	for _, p := range slices.Concat(m.pairs, errored) {
+		c.HeadErrors += p.head.Errors
+	}
+	if c.HeadErrors == 0 || c.PNonInferior == nil {
+		return
+	}
+	worst := newMeasure(m.Options, slices.Concat(m.pairs, errored))
+	worst.worst = true
+	w := worst.metric(c.Name, base, head)
+	c.PWithErrors = &[2]float64{orOne(w.PNonInferior), orOne(w.PBetter)}
 }
 
 // costs is what a case costs on average: calls and tokens.
@@ -186,12 +207,12 @@ func errorsOf(s *Side) (out Sum) {
 }
 
 // safety puts the categories of both sides beside each other.
-func safety(base, head []Category) []eval.CategoryComparison {
-	var out []eval.CategoryComparison
-	at := func(name string) *eval.CategoryComparison {
-		i := slices.IndexFunc(out, func(c eval.CategoryComparison) bool { return c.Category == name })
+func safety(base, head []Category) []CategoryComparison {
+	var out []CategoryComparison
+	at := func(name string) *CategoryComparison {
+		i := slices.IndexFunc(out, func(c CategoryComparison) bool { return c.Category == name })
 		if i < 0 {
-			i, out = len(out), append(out, eval.CategoryComparison{Category: name})
+			i, out = len(out), append(out, CategoryComparison{Category: name})
 		}
 		return &out[i]
 	}
@@ -204,6 +225,6 @@ func safety(base, head []Category) []eval.CategoryComparison {
 		c := at(h.Name)
 		c.HeadRated, c.HeadHigh, c.HeadBlocked = h.Rated, share(h.High, h.Rated), share(h.Blocked, h.Rated)
 	}
-	slices.SortFunc(out, func(a, b eval.CategoryComparison) int { return cmp.Compare(a.Category, b.Category) })
+	slices.SortFunc(out, func(a, b CategoryComparison) int { return cmp.Compare(a.Category, b.Category) })
 	return out
 }

@@ -13,187 +13,149 @@ import (
 type measure struct {
 	Options
 	pairs    []pair
+	groups   groups
+	worst    bool // errors of head count as the worst value
 	advisory bool // one of many that nobody decides by
 }
 
-// value is what a case says of a metric, false when it says nothing.
-type value func(*Case) (float64, bool)
-
-func named(side *Side, metric string) value {
-	at := slices.Index(side.Metrics, metric)
-	return func(c *Case) (float64, bool) {
-		if at >= len(c.Metrics) {
-			return 0, false
-		}
-		return c.Metrics[at].Mean()
-	}
+func newMeasure(o Options, pairs []pair) *measure {
+	return &measure{Options: o, pairs: pairs, groups: groupsOf(pairs)}
 }
 
-// units are the differences, head minus base, of the independent units: cases, or clusters of them.
-type units struct {
-	base, head         []float64 // of the units
-	d                  []float64
-	clustered, repeats bool
-	gained, regressed  int  // cases
-	binary             bool // every case says 0 or 1
-}
-
-// units averages a metric inside cases, and cases inside clusters.
-func (m *measure) units(of value) units { return m.unitsOf(of, of) }
-
-func (m *measure) unitsOf(ofBase, ofHead value) units {
-	u := units{binary: true}
-	type sums struct{ base, head Sum }
-	clusters := map[string]*sums{}
-	var order []*sums
-	for _, p := range m.pairs {
-		b, okBase := ofBase(p.base)
-		h, okHead := ofHead(p.head)
-		if !okBase || !okHead {
-			continue
-		}
-		u.binary = u.binary && (b == 0 || b == 1) && (h == 0 || h == 1)
-		u.repeats = u.repeats || max(p.base.Passed+p.base.Failed, p.head.Passed+p.head.Failed) > 1
-		switch {
-		case h > b:
-			u.gained++
-		case h < b:
-			u.regressed++
-		}
-		s, known := clusters[p.head.Cluster]
-		if p.head.Cluster == "" || !known {
-			s = &sums{}
-			order = append(order, s)
-		}
-		if p.head.Cluster != "" {
-			clusters[p.head.Cluster], u.clustered = s, true
-		}
-		s.base.Add(b)
-		s.head.Add(h)
+// gatedAs is how a metric is gated; false when it is not.
+func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
+	i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric })
+	if i < 0 {
+		return eval.MetricMargin{}, false
 	}
-	for _, s := range order {
-		b, _ := s.base.Mean()
-		h, _ := s.head.Mean()
-		u.base, u.head, u.d = append(u.base, b), append(u.head, h), append(u.d, h-b)
-	}
-	return u
-}
-
-func mean(x []float64) float64 {
-	total := 0.0
-	for _, v := range x {
-		total += v
-	}
-	return total / float64(max(1, len(x)))
-}
-
-// geometricMean is that of positive numbers, 0 of none.
-func geometricMean(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	logs := make([]float64, len(x))
-	for i, v := range x {
-		logs[i] = math.Log(v)
-	}
-	return math.Exp(mean(logs))
+	return o.Gated[i], true
 }
 
 // metric compares one metric, without a verdict.
-func (m *measure) metric(name string, base, head *Side) eval.MetricComparison {
-	c := eval.MetricComparison{Name: name, Level: 1 - 2*m.Alpha}
-	margin := 0.0
-	if i := slices.IndexFunc(m.Gated, func(g eval.MetricMargin) bool { return g.Name == name }); i >= 0 {
-		margin = m.Gated[i].Margin
-	}
-	if name == eval.MetricChoose && m.chosen() {
-		m.choice(&c, margin)
-		return c
-	}
-	switch name {
-	case eval.MetricLatency:
-		m.latency(&c, margin)
-	case eval.MetricTokens:
-		m.tokens(&c, margin)
-	case eval.MetricBlocked:
-		m.differences(&c, m.units((*Case).blockRate), margin, -1)
-	case eval.MetricPass:
-		m.differences(&c, m.units((*Case).PassRate), margin, 1)
-		c.Repeats = m.repeatsNeeded(margin)
+func (m *measure) metric(name string, base, head *Side) MetricComparison {
+	c := MetricComparison{Name: name, Level: 1 - 2*m.Alpha}
+	g, _ := m.gatedAs(name)
+	switch {
+	case eval.IsRatio(name):
+		m.ratio(&c, g, base)
+	case name == eval.MetricChoose:
+		m.choice(&c, g.Margin)
+	case name == eval.MetricBlocked:
+		m.differences(&c, m.unitsOf(m.values(name, base, head)), g.Margin, lessIsBetter)
 	default:
-		m.differences(&c, m.unitsOf(named(base, name), named(head, name)), margin, 1)
+		m.differences(&c, m.unitsOf(m.values(name, base, head)), g.Margin, moreIsBetter)
+	}
+	if name == eval.MetricPass && !m.worst {
+		c.Repeats = m.repeatsNeeded(g.Margin)
 	}
 	return c
 }
 
-// differences compares rates and scores in [0,1]. good is 1 when more is better, -1 when less is.
-func (m *measure) differences(c *eval.MetricComparison, u units, margin, good float64) {
-	c.N, c.Base, c.Head, c.Estimate = len(u.d), mean(u.base), mean(u.head), mean(u.d)
+// direction is whether more or less of a metric is better.
+type direction float64
+
+const (
+	moreIsBetter direction = 1
+	lessIsBetter direction = -1
+)
+
+// differences compares rates and scores in [0,1].
+func (m *measure) differences(c *MetricComparison, u units, margin float64, better direction) {
+	c.N, c.Base, c.Head, c.Estimate = len(u.d), u.mean(u.base), u.mean(u.head), u.mean(u.d)
 	c.Gained, c.Regressed = u.gained, u.regressed
-	if good < 0 {
+	if better == lessIsBetter {
 		c.Gained, c.Regressed = u.regressed, u.gained
 	}
-	if c.N == 0 {
-		return
+	switch {
+	case c.N == 0:
+	case u.binary:
+		m.binary(c, margin, better)
+	default:
+		m.scores(c, u, margin, better)
 	}
-	if u.binary && !u.clustered && !u.repeats {
-		m.binary(c, margin, good)
-		return
+}
+
+// binary compares questions that passed or failed once, by counts: those that are gated by exact tests, where these can be computed.
+func (m *measure) binary(c *MetricComparison, margin float64, better direction) {
+	n, gained, regressed := c.N, c.Gained, c.Regressed
+	i := stats.Tango(n, gained, regressed, c.Level)
+	p := asymptotically(n, gained, regressed, margin)
+	c.Test = "Tango score interval, McNemar mid-p"
+	if margin > 0 && n <= stats.MostExact {
+		c.Test = "exact unconditional tests, ordered by Tango's score and McNemar's mid-p"
+		c.Asymptotic = &Asymptotic{
+			Interval:     *oriented([2]float64{i.Lo, i.Hi}, better),
+			PNonInferior: p.notInferior,
+			PWorse:       p.worse,
+			PBetter:      p.better,
+		}
+		i = stats.ExactInterval(n, gained, regressed, c.Level)
+		p = testCounts(n, gained, regressed, margin)
 	}
-	d := u.d
-	if good < 0 {
-		d = negated(d)
+	c.PWorse, c.PBetter = &p.worse, &p.better
+	if margin > 0 {
+		p.notInferior = max(p.notInferior, reach(margin, float64(n)))
+		c.PNonInferior = &p.notInferior
+		if stats.TangoBeyond(n, gained, regressed, margin) <= m.Alpha {
+			c.Flags = append(c.Flags, beyondMargin)
+		}
 	}
-	m.scores(c, d, margin, good)
+	c.Interval = oriented(agreed(c, i.Lo, i.Hi, m.Alpha, limits{0, -margin}), better)
+}
+
+// testCounts tests cases that passed or failed once as a gate does.
+func testCounts(n, gained, regressed int, margin float64) tested {
+	p := asymptotically(n, gained, regressed, margin)
+	if n <= stats.MostExact {
+		p.notInferior = stats.ExactNonInferiority(n, gained, regressed, margin)
+		p.worse, p.better = stats.ExactWorse(n, gained, regressed), stats.ExactWorse(n, regressed, gained)
+	}
+	p.notInferior = max(p.notInferior, reach(margin, float64(n)))
+	return p
+}
+
+// asymptotically are Tango's test and McNemar's mid-p, which keep to their level where cases are many.
+func asymptotically(n, gained, regressed int, margin float64) tested {
+	mid := stats.NewMcNemar(regressed, gained)
+	_, notInferior := stats.TangoNonInferiority(n, gained, regressed, margin)
+	return tested{notInferior: notInferior, worse: mid.MidWorse, better: mid.MidBetter, tests: 1}
+}
+
+// scores compares the means of differences in [-1,1].
+func (m *measure) scores(c *MetricComparison, u units, margin float64, better direction) {
+	d := scaledBy(float64(better), u.d)
+	test := "sign-flip test"
+	summed := weighted(d, u.weights)
+	var worse, improved float64
+	if flipping(d) > m.mostFlipping() {
+		test = "t test"
+		_, worse, improved, _ = stats.PairedT(residuals(d, u.weights, u.mean(d)))
+	} else {
+		worse, improved, _ = stats.SignFlip(summed, m.Seed)
+	}
+	worse = max(worse, atMostZero(scaledBy(-1, d), u.weights, -1))
+	improved = max(improved, atMostZero(d, u.weights, -1))
+	c.PWorse, c.PBetter = &worse, &improved
+	c.Test = "Gaffke bound, " + test // few, skewed, or all the same: the t interval would be too short
+	if stats.UseT(residuals(d, u.weights, u.mean(d))) {
+		c.Test = "t interval, " + test
+	}
 	if u.clustered {
 		c.Test += ", clusters as units"
 	}
-}
-
-// binary compares cases that passed or failed once, by counts.
-func (m *measure) binary(c *eval.MetricComparison, margin, good float64) {
-	c.Test = "Tango score interval, McNemar mid-p"
-	i := stats.Tango(c.N, c.Gained, c.Regressed, c.Level)
-	c.Interval = oriented(i.Lo, i.Hi, good)
-	mc := stats.NewMcNemar(c.Regressed, c.Gained)
-	c.PWorse, c.PBetter = &mc.MidWorse, &mc.MidBetter
 	if margin > 0 {
-		_, p := stats.TangoNonInferiority(c.N, c.Gained, c.Regressed, margin)
+		shifted := make([]float64, len(d))
+		for i := range d {
+			shifted[i] = d[i] + margin
+		}
+		p := max(atMostZero(shifted, u.weights, margin-1), reach(margin, effective(u.weights)))
 		c.PNonInferior = &p
-		if stats.TangoBeyond(c.N, c.Gained, c.Regressed, margin) <= m.Alpha {
+		if atMostZero(scaledBy(-1, shifted), u.weights, -1-margin) <= m.Alpha {
 			c.Flags = append(c.Flags, beyondMargin)
 		}
 	}
-}
-
-// scores compares the means of differences in [-1,1], of which more is better.
-func (m *measure) scores(c *eval.MetricComparison, d []float64, margin, good float64) {
-	test := "sign-flip test"
-	var worse, better float64
-	if flipping(d) > m.mostFlipping() {
-		test = "t test"
-		_, worse, better, _ = stats.PairedT(d)
-	} else {
-		worse, better, _ = stats.SignFlip(d, m.Seed)
-	}
-	c.PWorse, c.PBetter = &worse, &better
-	var p float64
-	if stats.UseT(d) {
-		c.Test = "t interval, " + test
-		i := stats.MeanT(d, c.Level)
-		c.Interval = oriented(max(-1, i.Lo), min(1, i.Hi), good)
-		p = stats.NonInferiorityT(d, margin)
-		if beyond := stats.NonInferiorityT(negated(d), -margin); margin > 0 && beyond <= m.Alpha {
-			c.Flags = append(c.Flags, beyondMargin)
-		}
-	} else { // few, skewed, or all the same: the t interval would be too short
-		c.Test = "Gaffke bound, " + test
-		c.Interval = oriented(stats.Gaffke(d, -1, m.Alpha), -stats.Gaffke(negated(d), -1, m.Alpha), good)
-		p = stats.GaffkeNonInferiority(d, -1, margin)
-	}
-	if margin > 0 {
-		c.PNonInferior = &p
-	}
+	lo, hi := lowerBound(d, u.weights, m.Alpha), -lowerBound(scaledBy(-1, d), u.weights, m.Alpha)
+	c.Interval = oriented(agreed(c, lo, hi, m.Alpha, limits{0, -margin}), better)
 }
 
 // flipping is how many units differ at all.
@@ -214,64 +176,33 @@ func (m *measure) mostFlipping() int {
 	return 1000
 }
 
-func negated(d []float64) []float64 {
-	out := make([]float64, len(d))
-	for i, x := range d {
-		out[i] = -x
+// limits are where a verdict changes: at no change, and at the margin.
+type limits struct{ none, margin float64 }
+
+// agreed is an interval that says what the tests say that decide, of a quantity of which more is better. Its bounds are computed by tests
+// that order the data in another way, or less finely, and could lie on the other side of a limit by a hair.
+func agreed(c *MetricComparison, lo, hi, alpha float64, l limits) [2]float64 {
+	side := func(p *float64, bound, limit float64, above bool) float64 {
+		switch {
+		case p == nil:
+			return bound
+		case (*p <= alpha) == above:
+			return max(bound, limit)
+		}
+		return min(bound, limit)
 	}
-	return out
+	lo = side(c.PBetter, lo, l.none, true)
+	lo = side(c.PNonInferior, lo, l.margin, true) // of too few cases, no improvement is shown either
+	hi = side(c.PWorse, hi, l.none, false)
+	return [2]float64{lo, max(lo, hi)}
 }
 
 // oriented is an interval of how much better, as one of the difference.
-func oriented(lo, hi, good float64) *[2]float64 {
-	if good < 0 {
-		return &[2]float64{-hi, -lo}
+func oriented(i [2]float64, better direction) *[2]float64 {
+	if better == lessIsBetter {
+		return &[2]float64{-i[1], -i[0]}
 	}
-	return &[2]float64{lo, hi}
-}
-
-// latency compares service times by the geometric mean of the cases' ratios, which is the ratio of the geometric means that are shown
-// with it.
-func (m *measure) latency(c *eval.MetricComparison, limit float64) {
-	u := m.units(func(c *Case) (float64, bool) { return c.LatencyMs.Mean() })
-	var a, b []float64
-	for i := range u.base {
-		if u.base[i] > 0 && u.head[i] > 0 {
-			a, b = append(a, u.base[i]), append(b, u.head[i])
-		}
-	}
-	c.N, c.Base, c.Head, c.Test = len(a), geometricMean(a), geometricMean(b), "t on logarithms of ratios"
-	if c.N == 0 {
-		return
-	}
-	ratioTests(c, stats.LogRatioT(a, b, c.Level), limit)
-}
-
-// tokens compares what cases cost by the ratio of the sums.
-func (m *measure) tokens(c *eval.MetricComparison, limit float64) {
-	u := m.units(func(c *Case) (float64, bool) { return c.Tokens.Mean() })
-	c.N, c.Base, c.Head, c.Test = len(u.d), mean(u.base), mean(u.head), "t on the ratio of sums"
-	if c.N == 0 || c.Base == 0 {
-		c.N = 0
-		return
-	}
-	ratioTests(c, stats.RatioOfSums(u.base, u.head, c.Level), limit)
-}
-
-// ratioTests fills in the estimate and the p values of a ratio, of which less is better.
-func ratioTests(c *eval.MetricComparison, r stats.Ratio, limit float64) {
-	if c.Estimate = r.Estimate; r.SE > 0 {
-		c.Interval = &[2]float64{r.Interval.Lo, r.Interval.Hi}
-	}
-	better, worse := r.Better(), r.Worse()
-	c.PBetter, c.PWorse = &better, &worse
-	if limit > 0 {
-		p := r.NonInferiority(limit)
-		if r.SE == 0 && r.Estimate < limit { // no unit differs from the others: as with Gaffke's bound, it takes enough of them
-			p = math.Pow(max(0, 2-limit), float64(r.N))
-		}
-		c.PNonInferior = &p
-	}
+	return &i
 }
 
 // fdr is the share of false discoveries among the slices that stand out.
@@ -282,24 +213,25 @@ const fewestInSlice = 5
 
 // slices compares the pass rate among the cases with each tag. They are many and nobody planned for them: what stands
 // out after Benjamini-Hochberg is a hint, not a verdict.
-func (m *measure) slices() []eval.Slice {
+func (m *measure) slices() []Slice {
 	byTag := map[string][]pair{}
 	for _, p := range m.pairs {
 		for _, tag := range p.head.Tags {
 			byTag[tag] = append(byTag[tag], p)
 		}
 	}
-	var out []eval.Slice
+	var out []Slice
 	var ps []float64
 	for tag, pairs := range byTag {
 		if len(pairs) < fewestInSlice {
 			continue
 		}
-		part := measure{m.Options, pairs, true}
+		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, pairs)
+		part.advisory = true
 		c := part.metric(eval.MetricPass, nil, nil)
-		out = append(out, eval.Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
+		out = append(out, Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
 	}
-	slices.SortFunc(out, func(a, b eval.Slice) int { return cmp.Compare(a.Tag, b.Tag) })
+	slices.SortFunc(out, func(a, b Slice) int { return cmp.Compare(a.Tag, b.Tag) })
 	for _, s := range out {
 		ps = append(ps, s.P)
 	}

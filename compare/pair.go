@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
@@ -13,8 +12,9 @@ type pair struct{ base, head *Case }
 
 // paired is which cases are on both sides.
 type paired struct {
-	eval.Pairing
-	judged []pair // those that can be compared
+	Pairing
+	judged  []pair // those that can be compared
+	errored []pair // judged in base, and nothing but errors in head
 }
 
 // Matcher finds the cases of a side that are the same as those of another, each once. Of several that ask the same, those
@@ -96,6 +96,9 @@ func (p *paired) add(b, h *Case) {
 	case !judgedBefore || !judgedNow:
 		p.Paired++
 		p.Unjudged = append(p.Unjudged, h.Name)
+		if judgedBefore && h.Errors > 0 {
+			p.errored = append(p.errored, pair{b, h})
+		}
 	default:
 		p.Paired++
 		p.judged = append(p.judged, pair{b, h})
@@ -106,14 +109,14 @@ func (p *paired) add(b, h *Case) {
 const enoughRepeats = 5
 
 // flips lists the cases whose outcome, that of most of their repeats, is another one, the worse ones first.
-func flips(pairs []pair) []eval.Flip {
-	var out []eval.Flip
+func flips(pairs []pair) []Flip {
+	var out []Flip
 	var ps []float64
 	var tested []int
 	for _, p := range pairs {
 		before, _ := p.base.PassRate()
 		after, _ := p.head.PassRate()
-		f := eval.Flip{
+		f := Flip{
 			Case: p.head.Name, BasePassed: p.base.Passed, BaseJudged: p.base.Passed + p.base.Failed,
 			HeadPassed: p.head.Passed, HeadJudged: p.head.Passed + p.head.Failed, BaseTrial: p.base.Trial, HeadTrial: p.head.Trial,
 		}
@@ -139,10 +142,10 @@ func flips(pairs []pair) []eval.Flip {
 			out[tested[i]].P = &p
 		}
 	}
-	slices.SortStableFunc(out, func(a, b eval.Flip) int { return cmp.Compare(change(a), change(b)) })
+	slices.SortStableFunc(out, func(a, b Flip) int { return cmp.Compare(change(a), change(b)) })
 	return out
 }
 
-func change(f eval.Flip) float64 {
+func change(f Flip) float64 {
 	return float64(f.HeadPassed)/float64(f.HeadJudged) - float64(f.BasePassed)/float64(f.BaseJudged)
 }

@@ -25,6 +25,8 @@ type OutlookRow struct {
 	Flips float64 `json:"flips"`
 	// Needed is how many units it takes to be told not worse with a power of 80 % when nothing changed.
 	Needed int `json:"needed"`
+	// Holds is the probability with which the gate holds on the arm when nothing changed.
+	Holds float64 `json:"holds"`
 	// Smallest is the smallest loss that is seen with a power of 80 % in the units there are.
 	Smallest float64 `json:"smallest"`
 	// Asked is the share of the units that an early stop asks when nothing changed; 1 without.
@@ -32,7 +34,7 @@ type OutlookRow struct {
 }
 
 // outlookFlips are from a model that hardly varies to one that varies much.
-var outlookFlips = []float64{0.03, 0.1, 0.2}
+var outlookFlips = []float64{0.05, 0.1, 0.2}
 
 // paths is how many runs are drawn for an expectation.
 const paths = 40
@@ -45,15 +47,18 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 		end -= alpha * EarlyShare
 	}
 	o := Outlook{Units: units, Margin: m.Margin, Alpha: alpha, Reach: stats.MinCasesConstant(end, m.Margin)}
-	if single {
-		o.Reach = stats.MinCasesWithoutFlip(end, m.Margin)
-	}
+	tables := stats.NewNotWorseTables(units, m.Margin, end)
 	for _, flips := range outlookFlips {
 		row := OutlookRow{
 			Flips:    flips,
-			Needed:   stats.CasesNeeded(flips, m.Margin, end, power),
+			Needed:   stats.CasesForPower(flips, m.Margin, end, power),
+			Holds:    tables.Probability(0, flips),
 			Smallest: stats.MDE(units, end, power, flips),
 			Asked:    1,
+		}
+		if !single { // repeats and clusters are tested as means
+			row.Needed = max(o.Reach, stats.CasesNeeded(flips, m.Margin, end, power))
+			row.Holds = stats.PowerOfMean(units, flips, m.Margin, end)
 		}
 		if early {
 			row.Asked = expectedShare(units, m, alpha, flips)
@@ -102,6 +107,7 @@ func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws in
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a simulation
 	t := SelfTest{Draws: draws, Units: len(outcomes), Verdicts: map[eval.Verdict]float64{}}
 	flipped := 0
+	verdicts := map[[2]int]eval.Verdict{} // exact tests take a moment, and few tables come up
 	for range draws {
 		gained, regressed := 0, 0
 		for range outcomes {
@@ -116,7 +122,12 @@ func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws in
 			}
 		}
 		flipped += gained + regressed
-		t.Verdicts[binaryVerdict(len(outcomes), gained, regressed, m.Margin, alpha)] += 1 / float64(draws)
+		v, known := verdicts[[2]int{gained, regressed}]
+		if !known {
+			v = binaryVerdict(len(outcomes), gained, regressed, m.Margin, alpha)
+			verdicts[[2]int{gained, regressed}] = v
+		}
+		t.Verdicts[v] += 1 / float64(draws)
 	}
 	t.FalseAlarms = t.Verdicts[eval.Regressed]
 	t.Flips = float64(flipped) / float64(draws*len(outcomes))
@@ -126,10 +137,8 @@ func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws in
 
 // binaryVerdict is the verdict on a pass rate by counts alone.
 func binaryVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict {
-	one := eval.MetricComparison{N: n, Gained: gained, Regressed: regressed}
-	m := &measure{Options: Options{Alpha: alpha}}
-	one.Level = 1 - 2*alpha
-	m.binary(&one, margin, 1)
-	decide(&one, orOne(one.PWorse), alpha)
+	p := testCounts(n, gained, regressed, margin)
+	one := MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
+	decide(&one, p, alpha)
 	return one.Verdict
 }

@@ -16,55 +16,76 @@ const (
 	beyondMargin      = "beyond_margin"       // worse by more than the margin
 )
 
-// Decide gives the verdicts: of every gated metric, of every arm, and of the whole. An arm is not worse only when all
-// its gated metrics are; that one of them regressed is told with Holm's correction over all metrics of all arms.
-func Decide(arms []eval.ArmComparison, o Options) eval.Verdict {
-	var gated []*eval.MetricComparison
-	var worse []float64
-	for i := range arms {
-		a := &arms[i]
-		for j := range a.Metrics {
-			if m := &a.Metrics[j]; m.Gated && a.Why == "" {
-				gated = append(gated, m)
-				worse = append(worse, orOne(m.PWorse))
-			}
-		}
-	}
-	for i, p := range stats.Holm(worse) {
-		decide(gated[i], p, o.Alpha)
-	}
+// Decide gives the verdicts: of every gated metric, of every arm, and of the whole. An arm is not worse only when all its gated metrics
+// are; that one of them regressed, or improved, is told with Holm's correction over all metrics of all arms.
+func Decide(arms []ArmComparison, o Options) eval.Verdict {
+	decideMetrics(arms, o.Alpha)
 	whole := eval.Verdict("")
 	for i := range arms {
 		a := &arms[i]
-		if a.Verdict = ""; len(o.Gated) == 0 {
-			if len(a.Metrics) == 0 && a.Why != "" { // nothing to show
-				a.Verdict, whole = eval.Invalid, eval.Invalid
-			}
-			continue
-		}
-		if a.Why != "" {
+		switch a.Verdict = ""; {
+		case len(o.Gated) > 0:
+			o.decideArm(a)
+		case len(a.Metrics) == 0 && a.Why != "": // nothing to show
 			a.Verdict = eval.Invalid
-		}
-		for j := range a.Metrics {
-			if m := &a.Metrics[j]; m.Gated {
-				switch {
-				case a.Why != "":
-					m.Verdict = eval.Invalid
-				case a.Stopped != nil:
-					stopped(m, a.Stopped)
-				}
-				advise(m, a, o.Alpha)
-				a.Verdict = Worse(a.Verdict, m.Verdict)
-			}
 		}
 		whole = Worse(whole, a.Verdict)
 	}
 	return whole
 }
 
+// decideMetrics decides every gated metric of the arms that can be compared.
+func decideMetrics(arms []ArmComparison, alpha float64) {
+	var gated []*MetricComparison
+	var worse, better []float64
+	for i := range arms {
+		for j := range arms[i].Metrics {
+			if m := &arms[i].Metrics[j]; m.Gated && arms[i].Why == "" {
+				gated = append(gated, m)
+				worse = append(worse, orOne(m.PWorse))
+				better = append(better, withErrors(m, orOne(m.PBetter), 1))
+			}
+		}
+	}
+	worse, better = stats.Holm(worse), stats.Holm(better)
+	for i, m := range gated {
+		decide(m, tested{withErrors(m, orOne(m.PNonInferior), 0), worse[i], better[i], len(gated)}, alpha)
+	}
+}
+
+// decideArm puts the verdicts on its metrics together.
+func (o *Options) decideArm(a *ArmComparison) {
+	if a.Why != "" {
+		a.Verdict = eval.Invalid
+	}
+	borne := eval.Verdict("")
+	for i := range a.Metrics {
+		m := &a.Metrics[i]
+		if !m.Gated {
+			continue
+		}
+		switch {
+		case a.Why != "":
+			m.Verdict = eval.Invalid
+		case a.Stopped != nil:
+			stopped(m, a.Stopped)
+		}
+		g, _ := o.gatedAs(m.Name)
+		m.Advisory = m.Verdict == eval.Inconclusive && m.N < m.Needs && !g.Strict
+		if m.Advisory {
+			borne = m.Verdict
+			continue
+		}
+		a.Verdict = Worse(a.Verdict, m.Verdict)
+	}
+	if a.Verdict == "" {
+		a.Verdict = borne
+	}
+}
+
 // stopped gives a metric the verdict that was known early. It is final, whatever the tests at the end would say of the
 // cases that were used.
-func stopped(m *eval.MetricComparison, stop *eval.Stop) {
+func stopped(m *MetricComparison, stop *eval.Stop) {
 	switch {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
@@ -76,7 +97,7 @@ func stopped(m *eval.MetricComparison, stop *eval.Stop) {
 	default:
 		return
 	}
-	m.Test, m.Flags = "betting e-process; the interval is that of a fixed number of cases", nil
+	m.Test, m.Flags = "betting e-process, with its interval, which holds whenever a run stops", nil
 }
 
 func orOne(p *float64) float64 {
@@ -86,28 +107,48 @@ func orOne(p *float64) float64 {
 	return *p
 }
 
+// withErrors is a p value that holds with the worst value for each error, too.
+func withErrors(m *MetricComparison, p float64, which int) float64 {
+	if m.PWithErrors == nil {
+		return p
+	}
+	return max(p, m.PWithErrors[which])
+}
+
+// tested are the p values of a metric: not inferior, with each error at its worst, and worse and better, each corrected for so many tests.
+type tested struct {
+	notInferior, worse, better float64
+	tests                      int
+}
+
 // decide is the rule for one metric: by tests, each of which errs in one of 1/alpha cases at most.
-func decide(m *eval.MetricComparison, worse, alpha float64) {
-	var flags []string
-	switch ni := orOne(m.PNonInferior); {
+func decide(m *MetricComparison, p tested, alpha float64) {
+	flags := m.Flags
+	m.Flags = nil
+	switch {
 	case m.N == 0:
 		m.Verdict = eval.Invalid
-	case ni <= alpha && orOne(m.PBetter) <= alpha:
+	case p.notInferior <= alpha && p.better <= alpha:
 		m.Verdict = eval.Improved
-	case ni <= alpha:
+	case p.notInferior <= alpha:
 		m.Verdict = eval.NotWorse
 		if orOne(m.PWorse) <= alpha {
-			flags = []string{worseWithinMargin}
+			m.Flags = []string{worseWithinMargin}
 		}
-	case worse <= alpha:
+	case orOne(m.PNonInferior) <= alpha:
+		m.Verdict = eval.Inconclusive
+		m.Advice = fmt.Sprintf("%d head errors: not worse only if what could not be judged is like the rest", m.HeadErrors)
+	case p.worse <= alpha:
 		m.Verdict = eval.Regressed
-		if slices.Contains(m.Flags, beyondMargin) {
-			flags = []string{beyondMargin}
+		if slices.Contains(flags, beyondMargin) {
+			m.Flags = []string{beyondMargin}
 		}
 	default:
 		m.Verdict = eval.Inconclusive
+		if orOne(m.PWorse) <= alpha {
+			m.Advice = fmt.Sprintf("worse on its own, but not among %d tests (Holm)", p.tests)
+		}
 	}
-	m.Flags = flags
 }
 
 // order is from the best verdict to the worst.
@@ -124,48 +165,68 @@ func Worse(a, b eval.Verdict) eval.Verdict {
 // power is the share of the cases in which an equal candidate is told to be not worse, for which suites are sized.
 const power = 0.8
 
-// advise says what it would take to know, for a metric that is not decided.
-func advise(m *eval.MetricComparison, a *eval.ArmComparison, alpha float64) {
-	if m.Verdict != eval.Inconclusive || m.Margin == nil || a.Stopped != nil {
-		return
-	}
-	if eval.IsRatio(m.Name) {
-		m.Advice = fmt.Sprintf("the interval reaches beyond %g: more cases would shorten it", *m.Margin)
-		return
-	}
-	loss := m.Estimate
-	if m.Name == eval.MetricBlocked {
-		loss = -loss
-	}
-	need := needed(m, *m.Margin, alpha)
-	if m.MoreCases = max(0, need-m.N); m.MoreCases > 0 {
-		more := float64(m.MoreCases)
-		m.Advice = fmt.Sprintf(
-			"%d more cases, %d in all (about %.0f calls and %.0f tokens more), would tell with a power of %.0f %% if nothing changed",
-			m.MoreCases, need, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power,
-		)
-		switch {
-		case m.Repeats < 0:
-			m.Advice += "; more repeats cannot resolve this, more cases can"
-		case m.Repeats > 0:
-			m.Advice += fmt.Sprintf("; so would %d repeats of each case", m.Repeats)
-		}
-		return
-	}
-	room := math.Abs(*m.Margin + loss)
-	words := []string{fmt.Sprintf("the suite is large enough; the candidate looks worse by %.3f", -loss)}
-	if room > 1e-3 {
-		if n := needed(m, room, alpha); n > m.N {
-			m.MoreCases = n - m.N
-			words = append(words, fmt.Sprintf("%d cases would tell on which side of the margin that is", n))
+// Advise says what it would take to know, for each metric that Decide left open.
+func Advise(arms []ArmComparison, o Options) {
+	for i := range arms {
+		for j := range arms[i].Metrics {
+			if m := &arms[i].Metrics[j]; m.Gated {
+				advise(m, &arms[i], o.Alpha)
+			}
 		}
 	}
-	m.Advice = strings.Join(words, "; ")
 }
 
-// needed is how many cases it takes to show a difference of d, given how much the cases of m differ (docs/verdicts.md).
-func needed(m *eval.MetricComparison, d, alpha float64) int {
+// advise says what it would take to know, for a metric that is not decided.
+func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
+	switch {
+	case m.Verdict != eval.Inconclusive || m.Margin == nil || a.Stopped != nil || m.Advice != "":
+	case eval.IsRatio(m.Name):
+		m.Advice = fmt.Sprintf("the interval reaches beyond %g: more cases would shorten it", *m.Margin)
+		if m.N < m.Needs {
+			m.MoreCases = m.Needs - m.N
+			m.Advice = fmt.Sprintf("a ratio of %g at most takes %d cases even if none differs", *m.Margin, m.Needs)
+		}
+	default:
+		adviseCases(m, a, alpha)
+	}
+}
+
+// adviseCases says how many more cases would tell, always with the condition under which they would. Where the loss that was seen uses up
+// the margin, no number can be named.
+func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
+	loss := -m.Estimate
+	if m.Name == eval.MetricBlocked {
+		loss = m.Estimate
+	}
+	if loss >= *m.Margin {
+		m.Advice = fmt.Sprintf("the loss seen, %.3f, is as large as the margin: look at the cases that got worse", loss)
+		return
+	}
+	need := needed(m, *m.Margin, alpha)
+	if m.MoreCases = max(0, need-m.N); m.MoreCases == 0 {
+		m.Advice = fmt.Sprintf("the suite is large enough if nothing changed; the candidate looks worse by %.3f", loss)
+		return
+	}
+	more := float64(m.MoreCases)
+	m.Advice = fmt.Sprintf(
+		"%d more cases, %d in all (about %.0f calls and %.0f tokens more), would tell with a power of %.0f %% if nothing changed",
+		m.MoreCases, need, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power,
+	)
+	switch {
+	case m.Repeats < 0:
+		m.Advice += "; more repeats cannot resolve this, more cases can"
+	case m.Repeats > 0:
+		m.Advice += fmt.Sprintf("; so would %d repeats of each case", m.Repeats)
+	}
+}
+
+// needed is how many cases it takes to show a difference of d, given how much the cases of m differ (docs/verdicts.md): by the exact power
+// of the tests where cases passed or failed once, by that of a t test elsewhere.
+func needed(m *MetricComparison, d, alpha float64) int {
 	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
+	if m.Asymptotic != nil || strings.HasPrefix(m.Test, "Tango") {
+		return stats.CasesForPower(variance, d, alpha, power)
+	}
 	if strings.HasPrefix(m.Test, "t ") && m.Interval != nil { // the half width of a t interval tells the standard deviation
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
@@ -173,5 +234,5 @@ func needed(m *eval.MetricComparison, d, alpha float64) int {
 	} else if m.Name == eval.MetricChoose { // whose differences are halves
 		variance /= 4
 	}
-	return stats.CasesNeeded(variance, d, alpha, power)
+	return max(stats.CasesNeeded(variance, d, alpha, power), stats.MinCasesConstant(alpha, d))
 }

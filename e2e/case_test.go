@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -85,10 +86,10 @@ func TestEmptyRuns(t *testing.T) {
 	for name, change := range map[string]func(*journal.Document){
 		"empty": nil,
 		"not compared": func(d *journal.Document) {
-			d.Gate.Comparison = &eval.Comparison{NotCompared: true}
+			d.Comparison = &compare.Comparison{NotCompared: true}
 		},
 		"not comparable": func(d *journal.Document) {
-			d.Gate.Comparison = &eval.Comparison{Verdict: eval.Invalid, Why: "the baseline is gone", Arms: []eval.ArmComparison{{HeadArm: "a/b"}}}
+			d.Comparison = &compare.Comparison{Verdict: eval.Invalid, Why: "the baseline is gone", Arms: []compare.ArmComparison{{HeadArm: "a/b"}}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/journal"
@@ -178,12 +179,12 @@ func judged(d *journal.Document) {
 		{Suite: "big", Name: "errors", Value: &low, Limit: 0.02, Holds: true},
 		{Suite: "big", Name: "baseline", Arm: "pro/ask", Verdict: eval.Regressed, Why: "the pass rate is worse"},
 	}}
-	d.Gate.Comparison = &eval.Comparison{
-		Base: eval.Compared{Run: "20251231-000000-abc", Name: "main"}, Head: eval.Compared{Run: d.Run.ID}, Verdict: eval.Regressed,
-		Arms: []eval.ArmComparison{{
+	d.Comparison = &compare.Comparison{
+		Base: compare.Compared{Run: "20251231-000000-abc", Name: "main"}, Head: compare.Compared{Run: d.Run.ID}, Verdict: eval.Regressed,
+		Arms: []compare.ArmComparison{{
 			Suite: "big", BaseArm: "pro/ask", HeadArm: "pro/ask", Verdict: eval.Regressed,
-			Cases: eval.Pairing{Paired: 25000, Units: 25000, Added: []string{"one more"}},
-			Metrics: []eval.MetricComparison{
+			Cases: compare.Pairing{Paired: 25000, Units: 25000, Added: []string{"one more"}},
+			Metrics: []compare.MetricComparison{
 				{
 					Name:      "pass",
 					Base:      0.945,
@@ -201,7 +202,7 @@ func judged(d *journal.Document) {
 				},
 				{Name: "latency", Base: 650, Head: 700, Estimate: 1.08, Interval: &[2]float64{1.02, 1.13}, Level: 0.9, N: 25000, Test: "signed rank"},
 			},
-			Flips: []eval.Flip{
+			Flips: []compare.Flip{
 				{
 					Case:         "case number 3",
 					BasePassed:   1,

@@ -22,11 +22,3 @@ func (a *Answer) Withhold() {
 	r.Withhold()
 	a.Request, a.Response, a.Turns, a.Usage = r.Request, r.Response, r.Turns, r.Usage
 }
-
-// Keeper writes down what was paid for before its trial is settled. Its methods are called by several workers at once; each worker goes
-// on when they return.
-type Keeper interface {
-	KeepAnswer(a *Answer)
-	// KeepJudgement takes what a judge replied about the answer of a trial.
-	KeepJudgement(trialID string, j *Judgement)
-}

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -36,23 +35,6 @@ type Call struct {
 	// Anew says that an answer from before does not do, as long as there is somebody to ask.
 	Anew   bool
 	Timing Timing
-}
-
-// Generator asks a model. The error is an *Error.
-type Generator interface {
-	Generate(ctx context.Context, call *Call) (*Response, error)
-}
-
-// TokenCounter asks the service how many tokens the contents of a call are. The
-// error is an *Error.
-type TokenCounter interface {
-	CountTokens(ctx context.Context, call *Call) (int, error)
-}
-
-// ModelSource tells about models. The error is an *Error.
-type ModelSource interface {
-	Model(ctx context.Context, apiVersion, id string) (*Model, error)
-	Models(ctx context.Context, apiVersion string) ([]Model, error)
 }
 
 // ErrorKind says why a trial could not be judged.
@@ -179,23 +161,6 @@ type Usage struct {
 	Extra Extra `json:"extra,omitempty"`
 }
 
-// Usage is what the call cost, with an estimate of what the service did not report: the prompt, the output, or both. The output of an
-// answer without text is no estimate.
-func (c *Call) Usage(r *Response) *Usage {
-	if r.Usage != nil && r.Usage.Source != "" {
-		return r.Usage
-	}
-	u := Usage{PromptTokens: c.PromptTokens, OutputTokens: EstimateOutput(r), Source: UsageEstimated}
-	if known := r.Usage; known != nil {
-		u = *known
-		if u.OutputTokens, u.Source = EstimateOutput(r), UsageEstimated; u.OutputTokens == 0 {
-			u.Source = UsageService
-		}
-	}
-	u.TotalTokens = max(u.TotalTokens, u.PromptTokens+u.OutputTokens+u.ToolUseTokens)
-	return &u
-}
-
 // withheld is the usage without what the service may have added.
 func (u *Usage) withheld() *Usage {
 	if u == nil || u.Extra == nil {
@@ -213,19 +178,5 @@ type UsageSource string
 const (
 	UsageService   UsageSource = "service"   // the answer carried usageMetadata
 	UsageCounted   UsageSource = "counted"   // countTokens on the output
-	UsageEstimated UsageSource = "estimated" // EstimateTokens
+	UsageEstimated UsageSource = "estimated" // guessed from the length of the text
 )
-
-// EstimateTokens guesses the tokens of n UTF-8 bytes: a quarter, rounded up.
-func EstimateTokens(n int) int { return (n + 3) / 4 }
-
-// TokensPerImage is the fixed estimate for an image.
-const TokensPerImage = 258
-
-// EstimatePrompt guesses the tokens of contents.
-func EstimatePrompt(contents []Content) int {
-	return EstimateTokens(TextBytes(contents)) + TokensPerImage*Images(contents)
-}
-
-// EstimateOutput guesses the tokens of an answer.
-func EstimateOutput(r *Response) int { return EstimateTokens(r.textBytes()) }

@@ -1,23 +1,20 @@
 // Package eval holds the nouns of evalrun: what is asked (Content, Part,
 // GenerationConfig, SafetySetting), what comes back (Response, Candidate), the Model
 // that answers, and what evalrun makes of it (Trial, Score, Result, Run). What the
-// service also knows is spelled as on the wire. The small interfaces through which
-// the service is called stand here too.
+// service also knows is spelled as on the wire.
 //
 // It does no I/O and judges nothing.
 package eval
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 
-	fastjson "github.com/segmentio/encoding/json"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Roles of a Content in a conversation.
@@ -27,7 +24,7 @@ const (
 )
 
 // Content is one turn of a conversation. Role may be empty in a single-turn request. As
-// JSON it is what run files hold, with images as hash and path; AppendContents writes what is sent.
+// JSON it is what run files hold, with images as hash and path; package payload writes what is sent.
 type Content struct {
 	Role  string `json:"role,omitempty"`
 	Parts []Part `json:"parts"`
@@ -73,139 +70,6 @@ func (i *Image) Identity() string {
 	return i.SHA256
 }
 
-// MaxPromptBytes bounds the encoded contents of a request, text and images
-// together: the 4 MB of the service.
-const MaxPromptBytes = 4 << 20
-
-// MaxImages is how many images one prompt may hold.
-const MaxImages = 16
-
-// AppendContents appends contents as they are sent: a JSON array with inline_data and
-// mime_type in the service's spelling, image bytes in base64 without line breaks.
-func AppendContents(dst []byte, contents []Content) []byte {
-	dst = append(dst, '[')
-	for i, c := range contents {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '{')
-		if c.Role != "" {
-			dst = append(dst, `"role":`...)
-			dst = AppendString(dst, c.Role)
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `"parts":[`...)
-		for j, p := range c.Parts {
-			if j > 0 {
-				dst = append(dst, ',')
-			}
-			dst = p.append(dst)
-		}
-		dst = append(dst, "]}"...)
-	}
-	return append(dst, ']')
-}
-
-func (p Part) append(dst []byte) []byte {
-	if p.Image == nil {
-		dst = append(dst, `{"text":`...)
-		dst = AppendString(dst, p.Text)
-		return append(dst, '}')
-	}
-	dst = append(dst, `{"inline_data":{"mime_type":`...)
-	dst = AppendString(dst, p.Image.MIMEType)
-	dst = append(dst, `,"data":"`...)
-	dst = base64.StdEncoding.AppendEncode(dst, p.Image.Data)
-	return append(dst, `"}}`...)
-}
-
-// AppendString appends s as a JSON string without the HTML escapes that only
-// make a prompt longer. Invalid UTF-8 becomes U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	if plainASCII(s) {
-		dst = append(dst, '"')
-		dst = append(dst, s...)
-		return append(dst, '"')
-	}
-	quoted, err := Marshal(s)
-	if err != nil { // a string always encodes
-		panic(err)
-	}
-	return append(dst, quoted...)
-}
-
-// Marshal is json.Marshal without the escapes for HTML, which make run files and
-// prompts longer and harder to read.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// AppendJSON appends what Marshal gives in a third of the time, for what is written a million times. It takes no
-// time.Duration, which it would spell otherwise; the records of a run have none.
-func AppendJSON(dst []byte, v any) ([]byte, error) {
-	return fastjson.Append(dst, v, fastjson.SortMapKeys)
-}
-
-func plainASCII(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
-// EncodedSize is the length of AppendContents in bytes, without encoding images.
-func EncodedSize(contents []Content) int {
-	images := 0
-	light := make([]Content, len(contents))
-	for i, c := range contents {
-		light[i] = Content{Role: c.Role, Parts: slices.Clone(c.Parts)}
-		for j, p := range c.Parts {
-			if p.Image != nil {
-				images += base64.StdEncoding.EncodedLen(len(p.Image.Data))
-				light[i].Parts[j].Image = &Image{MIMEType: p.Image.MIMEType}
-			}
-		}
-	}
-	return images + len(AppendContents(nil, light))
-}
-
-// TextBytes is the number of UTF-8 bytes of all texts: at least the number of
-// tokens of a prompt without images.
-func TextBytes(contents []Content) int {
-	n := 0
-	for _, p := range parts(contents) {
-		n += len(p.Text)
-	}
-	return n
-}
-
-// Images counts the images in contents.
-func Images(contents []Content) int {
-	n := 0
-	for _, p := range parts(contents) {
-		if p.Image != nil {
-			n++
-		}
-	}
-	return n
-}
-
-func parts(contents []Content) []Part {
-	var out []Part
-	for _, c := range contents {
-		out = append(out, c.Parts...)
-	}
-	return out
-}
-
 // GenerationConfig are the sampling parameters of a request. An unset field is
 // not sent; zero is.
 type GenerationConfig struct {
@@ -238,16 +102,16 @@ func (c *GenerationConfig) AppendJSON(dst []byte) ([]byte, error) {
 		if len(dst) > opening+1 {
 			dst = append(dst, ',')
 		}
-		dst = append(AppendString(dst, name), ':')
+		dst = append(wirejson.AppendString(dst, name), ':')
 	}
 	var err error
 	if c.Temperature != nil {
 		field("temperature")
-		dst, err = AppendJSON(dst, *c.Temperature)
+		dst, err = wirejson.Append(dst, *c.Temperature)
 	}
 	if c.TopP != nil && err == nil {
 		field("topP")
-		dst, err = AppendJSON(dst, *c.TopP)
+		dst, err = wirejson.Append(dst, *c.TopP)
 	}
 	if c.TopK != nil {
 		field("topK")
@@ -259,7 +123,7 @@ func (c *GenerationConfig) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	if len(c.StopSequences) > 0 && err == nil {
 		field("stopSequences")
-		dst, err = AppendJSON(dst, c.StopSequences)
+		dst, err = wirejson.Append(dst, c.StopSequences)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
 		field(name)
@@ -294,13 +158,3 @@ type SafetySetting struct {
 	Category  string `json:"category"`
 	Threshold string `json:"threshold"`
 }
-
-// Categories and Thresholds are the values that the service's specification
-// names; others exist and pass through.
-var (
-	Categories = []string{
-		"HARM_CATEGORY_SEXUALLY_EXPLICIT", "HARM_CATEGORY_HATE_SPEECH",
-		"HARM_CATEGORY_HARASSMENT", "HARM_CATEGORY_DANGEROUS_CONTENT",
-	}
-	Thresholds = []string{"BLOCK_ONLY_HIGH"}
-)

@@ -1,7 +1,5 @@
 package eval
 
-import "context"
-
 // Vector is the embedding of a text.
 type Vector []float64
 
@@ -9,29 +7,6 @@ type Vector []float64
 type EmbedCall struct {
 	Model      string
 	APIVersion string
-	Texts      []string // from 1 to MaxEmbedTexts
+	Texts      []string // from 1 to service.MaxEmbedTexts
 	Timing     Timing
-}
-
-// Tokens guesses how many tokens the texts are; countTokens does not cover embedding models.
-func (c *EmbedCall) Tokens() int {
-	n := 0
-	for _, text := range c.Texts {
-		n += EstimateTokens(len(text))
-	}
-	return n
-}
-
-// MaxEmbedTexts is how many texts one call may embed.
-const MaxEmbedTexts = 100
-
-// MaxEmbedBytes is how long the texts of one call are together at most, unless one alone is longer.
-const MaxEmbedBytes = MaxPromptBytes / 2
-
-// DefaultEmbeddingModel embeds where a suite names no model for it.
-const DefaultEmbeddingModel = "embedding-001"
-
-// Embedder turns texts into vectors, in their order and all of one length. The error is an *Error.
-type Embedder interface {
-	Embed(ctx context.Context, call *EmbedCall) ([]Vector, error)
 }

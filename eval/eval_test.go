@@ -2,56 +2,10 @@ package eval
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
-
-func TestGlob(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		glob, text string
-		want       bool
-	}{
-		{"pro", "pro", true},
-		{"pro", "pro2", false},
-		{"pro*", "pro", true},
-		{"pro*", "pro-warm/direct", true},
-		{"*/direct", "a/b/direct", true},
-		{"*", "", true},
-		{"", "", true},
-		{"", "x", false},
-		{"a*b*c", "aXbYc", true},
-		{"a*b*c", "acb", false},
-		{"*a", "aa", true},
-		{"a*a", "a", false},
-		{"[x]", "[x]", true},
-		{"?", "x", false},
-		{"**", "anything", true},
-		{"*France*", "the France of", true},
-	} {
-		if got := Glob(test.glob).Match(test.text); got != test.want {
-			t.Errorf("%q on %q: %v", test.glob, test.text, got)
-		}
-	}
-	if !(Globs{}).Match("x") || !(Globs{"a", "x"}).Match("x") || (Globs{"a"}).Match("x") {
-		t.Error("globs are alternatives")
-	}
-}
-
-func TestCamelKeys(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		`{"finish_reason": "max_tokens", "a_b": 1}`:       `{"finishReason": "max_tokens", "a_b": 1}`,
-		`{"text": "\"finish_reason\": 1"}`:                `{"text": "\"finish_reason\": 1"}`,
-		`{"x": ["finish_reason", "y"], "top_p" : 1}`:      `{"x": ["finish_reason", "y"], "topP" : 1}`,
-		`{"text": "ends with a backslash \\", "top_k":1}`: `{"text": "ends with a backslash \\", "topK":1}`,
-		`{"broken`: `{"broken`,
-	} {
-		if got := string(CamelKeys([]byte(in))); got != want {
-			t.Errorf("%s: %s", in, got)
-		}
-	}
-}
 
 // What a run file holds can be read back, zero and unset told apart.
 func TestRequestRoundTrip(t *testing.T) {
@@ -72,7 +26,7 @@ func TestRequestRoundTrip(t *testing.T) {
 			Temperature: &zero, TopK: &k, Extra: map[string]json.RawMessage{"candidateCount": json.RawMessage("2"), "b": json.RawMessage(`"x"`)},
 		},
 	}
-	data, err := Marshal(in)
+	data, err := wirejson.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +39,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Marshal(out)
+	again, err := wirejson.Marshal(out)
 	if err != nil || string(again) != want {
 		t.Errorf("%s %v", again, err)
 	}
@@ -107,40 +61,9 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func TestEstimates(t *testing.T) {
+// A model may be known by several versions of the interface.
+func TestModelOfATarget(t *testing.T) {
 	t.Parallel()
-	contents := []Content{{Parts: []Part{{Text: "12345"}, {Image: &Image{}}}}}
-	if got := EstimatePrompt(contents); got != 2+TokensPerImage {
-		t.Error(got)
-	}
-	if EstimateTokens(0) != 0 || EstimateTokens(4) != 1 || EstimateTokens(5) != 2 {
-		t.Error("bytes / 4, rounded up")
-	}
-	if got := string(AppendString(nil, strings.Repeat("a", 3)+"\xff")); got != `"aaa\ufffd"` {
-		t.Error(got)
-	}
-}
-
-// What a target does not set is the model's, and is told to be.
-func TestSampling(t *testing.T) {
-	t.Parallel()
-	model := NamedModel("svc-pro")
-	for _, test := range []struct {
-		c    *GenerationConfig
-		m    *Model
-		want string
-	}{
-		{nil, model, "temperature 0.9 (default), topP 1 (default), topK 1 (default)"},
-		{&GenerationConfig{Temperature: ptr(0.0)}, model, "temperature 0, topP 1 (default), topK 1 (default)"},
-		{&GenerationConfig{Temperature: ptr(0.5), TopP: ptr(0.1), TopK: ptr(3)}, model, "temperature 0.5, topP 0.1, topK 3"},
-		{&GenerationConfig{TopK: ptr(3)}, nil, "topK 3"},
-		{nil, NamedModel("embedding-001"), ""},
-		{nil, nil, ""},
-	} {
-		if got := NewSampling(test.c, test.m).String(); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
-		}
-	}
 	run := Run{Models: []Model{{Name: "models/m", APIVersion: "v1", Version: "1"}, {Name: "models/m", APIVersion: "v1beta", Version: "2"}}}
 	if m := run.Model(&RunTarget{Model: "m", APIVersion: "v1beta"}); m == nil || m.Version != "2" {
 		t.Errorf("%+v", m)

@@ -3,6 +3,8 @@ package eval
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Whatever way unknown fields come in, they are compact: a record of the run file is one line.
@@ -23,7 +25,7 @@ func TestExtraIsCompact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, x := range map[string]Extra{"read": read, "made": NewExtra(fields), "config": config.Extra, "joined": NewExtra(nil).Join(read)} {
-		line, err := AppendJSON(nil, x)
+		line, err := wirejson.Append(nil, x)
 		if err != nil || string(line) != want {
 			t.Errorf("%s: got %s, %v; want %s", name, line, err, want)
 		}

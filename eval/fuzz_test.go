@@ -3,138 +3,16 @@ package eval
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/wirejson"
+
 	"github.com/evalrun/evalrun/internal/hostile"
 )
-
-// FuzzGlob holds that a glob matches what the regular expression with .* for each star does.
-func FuzzGlob(f *testing.F) {
-	for _, pair := range [][2]string{{"a*b*c", "aXbYc"}, {"*a*a", "aa"}, {"**", ""}, {"a*a", "a"}, {"*ab*ab", "ababab"}} {
-		f.Add(pair[0], pair[1])
-	}
-	for _, s := range hostile.Strings() {
-		f.Add(s, s)
-		f.Add("*"+s+"*", "x"+s)
-	}
-	f.Fuzz(func(t *testing.T, glob, text string) {
-		glob, text = strings.ToValidUTF8(glob, "?"), strings.ToValidUTF8(text, "?")
-		want := regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(glob), `\*`, `.*`) + `$`).MatchString(text)
-		if got := Glob(glob).Match(text); got != want {
-			t.Errorf("%q on %q: %v", glob, text, got)
-		}
-	})
-}
-
-// FuzzParseShard holds that a shard that is read is one of its parts, and that every trial is in exactly one part.
-func FuzzParseShard(f *testing.F) {
-	for _, s := range append(hostile.Strings(), "1/4", "10000/10000", "1/10001", "0/1", "2/1", "+1/+2", "01/2", " 1/2", "1/2/3", "-1/-2") {
-		f.Add(s, uint64(12345))
-	}
-	f.Fuzz(func(t *testing.T, text string, hash uint64) {
-		s, err := ParseShard(text)
-		if err != nil || text == "" {
-			if s != (Shard{}) {
-				t.Error(s)
-			}
-			return
-		}
-		if s.Index < 1 || s.Index > s.Of || s.Of > maxShards {
-			t.Errorf("%q: %+v", text, s)
-		}
-		if again, err := ParseShard(fmt.Sprintf("%d/%d", s.Index, s.Of)); err != nil || again != s {
-			t.Errorf("%q: %+v %v", text, again, err)
-		}
-		n := 0
-		for i := range s.Of {
-			if (Shard{i + 1, s.Of}).Takes(fmt.Sprintf("%016x", hash)) {
-				n++
-			}
-		}
-		if n != 1 {
-			t.Errorf("%d of %d shards take the trial", n, s.Of)
-		}
-	})
-}
-
-// FuzzCamelKeys holds that known keys of a JSON text get their other spelling, all else stays, and doing it twice is
-// doing it once.
-func FuzzCamelKeys(f *testing.F) {
-	for _, s := range []string{`{"finish_reason":"a","x":["top_p"],"top_p" : {"top_k":1}}`, `{"text":"\"finish_reason\": 1","a\\":"\\","mime_type":0}`, `{"a":"finish_reason"  ,"b":"\\\"top_p\":1"}`} {
-		f.Add([]byte(s))
-	}
-	for _, s := range hostile.Strings() {
-		f.Add(AppendString([]byte(`{"top_p":`), s))
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		out := CamelKeys(bytes.Clone(data))
-		if again := CamelKeys(bytes.Clone(out)); !bytes.Equal(again, out) {
-			t.Errorf("%s, then %s", out, again)
-		}
-		if !json.Valid(data) {
-			return
-		}
-		// One token after the other, so that keys that come twice do not matter.
-		in, got := json.NewDecoder(bytes.NewReader(data)), json.NewDecoder(bytes.NewReader(out))
-		for {
-			a, err1 := in.Token()
-			b, err2 := got.Token()
-			if (err1 == nil) != (err2 == nil) {
-				t.Fatalf("%s: %v, %v", out, err1, err2)
-			}
-			if err1 != nil {
-				return
-			}
-			if key, ok := a.(string); ok && a != b && b == snakeNames[key] {
-				continue
-			}
-			if a != b {
-				t.Fatalf("%v became %v in %s", a, b, out)
-			}
-		}
-	})
-}
-
-// FuzzContents holds that the contents of a request are JSON, as long as was foretold, and decode to the texts.
-func FuzzContents(f *testing.F) {
-	for _, s := range hostile.Strings() {
-		f.Add(s, s, []byte(s))
-	}
-	f.Fuzz(func(t *testing.T, role, text string, image []byte) {
-		in := []Content{{Role: role, Parts: []Part{{Text: text}, {Image: &Image{MIMEType: text, Data: image}}, {}}}}
-		data := AppendContents(nil, in)
-		if EncodedSize(in) != len(data) {
-			t.Errorf("%d bytes, foretold were %d", len(data), EncodedSize(in))
-		}
-		var out []struct {
-			Role  string `json:"role"`
-			Parts []struct {
-				Text  string `json:"text"`
-				Image *struct {
-					MIMEType string `json:"mime_type"`
-					Data     []byte `json:"data"`
-				} `json:"inline_data"`
-			} `json:"parts"`
-		}
-		if err := json.Unmarshal(data, &out); err != nil {
-			t.Fatalf("%v\n%s", err, data)
-		}
-		if p := out[0].Parts; out[0].Role != inJSON(role) || len(p) != 3 || p[0].Text != inJSON(text) || p[1].Image.MIMEType != inJSON(text) ||
-			!bytes.Equal(p[1].Image.Data, image) {
-			t.Errorf("%+v", out)
-		}
-	})
-}
-
-// inJSON is a text as JSON can hold it.
-func inJSON(s string) string { return string([]rune(s)) }
 
 // FuzzGenerationConfig holds that a config that is read is written so that it is read the same, unless it has a known
 // field in another case, which encoding/json takes for the field.
@@ -152,14 +30,14 @@ func FuzzGenerationConfig(f *testing.F) {
 				return
 			}
 		}
-		out, err := Marshal(c)
+		out, err := wirejson.Marshal(c)
 		if err != nil || !json.Valid(out) {
 			t.Fatalf("%s %v", out, err)
 		}
 		if err := json.Unmarshal(out, &again); err != nil {
 			t.Fatal(err)
 		}
-		twice, err := Marshal(again)
+		twice, err := wirejson.Marshal(again)
 		if err != nil || !bytes.Equal(out, twice) || !reflect.DeepEqual(c.Temperature, again.Temperature) ||
 			!reflect.DeepEqual(c.TopK, again.TopK) {
 			t.Errorf("%s, then %s %v", out, twice, err)

@@ -68,6 +68,10 @@ func (b *BaselineRule) Within() bool { return b.Arm != "" || b.Suffix != "" }
 type MetricMargin struct {
 	Name   string  `json:"name"`
 	Margin float64 `json:"margin"`
+	// Cap is what a case counts at most, of latency in milliseconds and of tokens; 0: five times the baseline's median.
+	Cap float64 `json:"cap,omitempty"`
+	// Strict says of a ratio that too few cases to tell are not borne.
+	Strict bool `json:"strict,omitempty"`
 }
 
 // What an inconclusive comparison does to the exit code.
@@ -117,8 +121,6 @@ func IsRatio(metric string) bool { return metric == MetricLatency || metric == M
 type Gate struct {
 	Exit  int        `json:"exit"`
 	Rules []GateRule `json:"rules"`
-	// Comparison is with the baseline; nil when there is none.
-	Comparison *Comparison `json:"-"`
 }
 
 // GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // FuzzAppendJSON holds the fast encoder to the standard one, byte by byte, for all that a record can hold.
@@ -37,8 +39,8 @@ func FuzzAppendJSON(f *testing.F) {
 			Timing: &Timing{StartedAt: time.Unix(n%1e9, n%1e9).UTC(), LatencyMs: x},
 			Error:  &Error{Kind: ErrorKind(s), Message: s},
 		}
-		want, wantErr := Marshal(&r)
-		got, err := AppendJSON(nil, &r)
+		want, wantErr := wirejson.Marshal(&r)
+		got, err := wirejson.Append(nil, &r)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("%v, want %v", err, wantErr)
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Options are what a command chose for a run beyond its suites. The head of a run file records them; none is a secret. A zero value was
@@ -133,8 +135,8 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON spells times in nanoseconds, as every version has done, which AppendJSON alone would not.
+// MarshalJSON spells times in nanoseconds, as every version has done, which wirejson.Append alone would not.
 func (o Options) MarshalJSON() ([]byte, error) {
 	type plain Options
-	return Marshal(plain(o))
+	return wirejson.Marshal(plain(o))
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/wirejson"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -23,7 +25,7 @@ func TestOptionsAreFlat(t *testing.T) {
 	}
 	run := Run{Flags: &o}
 	for name, encode := range map[string]func(any) ([]byte, error){
-		"Marshal": Marshal, "AppendJSON": func(v any) ([]byte, error) { return AppendJSON(nil, v) },
+		"Marshal": wirejson.Marshal, "Append": func(v any) ([]byte, error) { return wirejson.Append(nil, v) },
 	} {
 		data, err := encode(run)
 		if err != nil {

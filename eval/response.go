@@ -138,15 +138,6 @@ func (r *Response) Text() string {
 	return r.Candidates[0].Text
 }
 
-// textBytes is the number of UTF-8 bytes of all candidates' texts.
-func (r *Response) textBytes() int {
-	n := 0
-	for i := range r.Candidates {
-		n += len(r.Candidates[i].Text)
-	}
-	return n
-}
-
 // Model is the service's description of a model.
 type Model struct {
 	Name string `json:"name"`
@@ -170,53 +161,4 @@ func (m *Model) ID() string { return strings.TrimPrefix(m.Name, "models/") }
 // given the benefit of the doubt.
 func (m *Model) Supports(method string) bool {
 	return len(m.SupportedGenerationMethods) == 0 || slices.Contains(m.SupportedGenerationMethods, method)
-}
-
-// Methods of the service by their names in Model.SupportedGenerationMethods.
-const (
-	MethodGenerate    = "generateContent"
-	MethodStream      = "streamGenerateContent"
-	MethodCountTokens = "countTokens"
-	MethodEmbed       = "embedContent"
-	MethodEmbedBatch  = "batchEmbedContents"
-)
-
-func ptr[T any](v T) *T { return &v }
-
-// NamedModels are the seven models that the service's specification names, with the
-// limits and sampling defaults it gives: what is known of them without asking.
-func NamedModels() []Model {
-	model := func(id string, in, out int, methods ...string) Model {
-		return Model{
-			Name:                       "models/" + id,
-			Version:                    "001",
-			DisplayName:                id,
-			InputTokenLimit:            in,
-			OutputTokenLimit:           out,
-			SupportedGenerationMethods: methods,
-		}
-	}
-	sampling := func(m Model, temperature, topP float64, topK int) Model {
-		m.Temperature, m.TopP, m.TopK = ptr(temperature), ptr(topP), ptr(topK)
-		return m
-	}
-	return []Model{
-		sampling(model("chat-bison-001", 4096, 1024, "generateMessage", "countMessageTokens"), 0.25, 0.95, 40),
-		sampling(model("text-bison-001", 8196, 1024, "generateText", "countTextTokens", "createTunedTextModel"), 0.7, 0.95, 40),
-		model("embedding-gecko-001", 1024, 1, "embedText", "countTextTokens"),
-		sampling(model("svc-pro", 30720, 2048, MethodGenerate, MethodCountTokens), 0.9, 1, 1),
-		sampling(model("svc-pro-vision", 12288, 4096, MethodGenerate, MethodCountTokens), 0.4, 1, 32),
-		model("embedding-001", 2048, 1, MethodEmbed),
-		sampling(model("aqa", 7168, 1024, "generateAnswer"), 0.2, 1, 40),
-	}
-}
-
-// NamedModel is the entry of NamedModels with the given id, nil when it is not
-// among them.
-func NamedModel(id string) *Model {
-	models := NamedModels()
-	if i := slices.IndexFunc(models, func(m Model) bool { return m.ID() == id }); i >= 0 {
-		return &models[i]
-	}
-	return nil
 }

@@ -279,6 +279,14 @@ type RunPlan struct {
 	Shard *ShardOf `json:"shard,omitempty"`
 }
 
+// ShardOf tells of what a run is a shard.
+type ShardOf struct {
+	Index  int    `json:"index"` // from 1
+	Of     int    `json:"of"`
+	Plan   string `json:"plan"`   // hash of all trials of the plan, which its shards share
+	Trials int    `json:"trials"` // of the whole plan
+}
+
 // EndReason says why a run ended.
 type EndReason string
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 func replies(texts ...string) []Turn {
@@ -105,7 +107,7 @@ func TestTurnsInARunFile(t *testing.T) {
 	}
 	r.Turns[0].ModelVersion, r.Turns[0].Extra = "m", map[string]json.RawMessage{"x": json.RawMessage(`"canary"`)}
 	r.Turns[1].PromptFeedback = &PromptFeedback{BlockReason: "canary with spaces"}
-	line, err := AppendJSON(nil, &r)
+	line, err := wirejson.Append(nil, &r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,7 @@ func TestTurnsInARunFile(t *testing.T) {
 		t.Errorf("%v\n%+v\n%+v", err, back.Turns, r.Turns)
 	}
 	r.Withhold()
-	if line, err = AppendJSON(nil, &r); err != nil || strings.Contains(string(line), "canary") ||
+	if line, err = wirejson.Append(nil, &r); err != nil || strings.Contains(string(line), "canary") ||
 		!strings.Contains(string(line), `"modelVersion":"m"`) {
 		t.Errorf("%v %s", err, line)
 	}

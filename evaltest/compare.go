@@ -1,6 +1,7 @@
 package evaltest
 
 import (
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -9,7 +10,7 @@ import (
 // Compare compares two runs case by case, as `evalrun compare` does, each arm with the one of the same name. Metrics with a
 // margin get a verdict, with an error rate of eval.DefaultAlpha; without any there are estimates only. Both documents stay open.
 // The error is about run files that cannot be read: runs that cannot be compared are eval.Invalid, with the reason.
-func Compare(base, head *journal.Document, metrics ...eval.MetricMargin) (*eval.Comparison, error) {
+func Compare(base, head *journal.Document, metrics ...eval.MetricMargin) (*compare.Comparison, error) {
 	var rule *eval.BaselineRule
 	if len(metrics) > 0 {
 		rule = &eval.BaselineRule{Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail, Metrics: metrics}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -91,7 +92,7 @@ func head(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
 	if doc.End != nil {
 		end = *doc.End
 	}
-	labels, err := eval.Marshal(run.Labels)
+	labels, err := wirejson.Marshal(run.Labels)
 	if err != nil {
 		return 0, err
 	}

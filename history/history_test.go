@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -149,7 +150,7 @@ func TestRunsAndCourses(t *testing.T) {
 	) // later, but older
 	add(t, s, second) // again
 	add(t, s, sample{id: 3, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) {
-		r.Plan.Shard = &eval.ShardOf{Shard: eval.Shard{Index: 1, Of: 2}}
+		r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2}
 	}}.write(t, folder))
 
 	runs, err := s.Runs(Filter{})
@@ -179,11 +180,11 @@ func TestRunsAndCourses(t *testing.T) {
 	if runs[0].ID != "run-0001" || !runs[0].Emulator || runs[2].Shard != "1/2" {
 		t.Errorf("%+v", runs)
 	}
-	some, err := s.Runs(Filter{Arms: eval.Globs{"pro-*"}, Limit: 2})
+	some, err := s.Runs(Filter{Arms: glob.Patterns{"pro-*"}, Limit: 2})
 	if err != nil || len(some) != 2 || some[0].ID != "run-0002" || len(some[0].Arms) != 1 {
 		t.Errorf("%+v %v", some, err)
 	}
-	if none, err := s.Runs(Filter{Suites: eval.Globs{"other"}}); err != nil || len(none) != 0 {
+	if none, err := s.Runs(Filter{Suites: glob.Patterns{"other"}}); err != nil || len(none) != 0 {
 		t.Error(none, err)
 	}
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -88,7 +89,7 @@ func (r *Run) PassRate() (float64, bool) {
 
 // Filter chooses runs: those with an arm of a suite that fits. No pattern at all fits everything.
 type Filter struct {
-	Suites, Arms eval.Globs
+	Suites, Arms glob.Patterns
 	Limit        int // of the newest runs; 0: all
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -101,7 +101,7 @@ func TestUnusable(t *testing.T) {
 			if err := Rebuild(path, []string{folder}, func(string) {}); err != nil {
 				t.Fatal(err)
 			}
-			runs, err := open(t, path).Runs(Filter{Suites: eval.Globs{"suite"}, Arms: eval.Globs{"pro/ask"}})
+			runs, err := open(t, path).Runs(Filter{Suites: glob.Patterns{"suite"}, Arms: glob.Patterns{"pro/ask"}})
 			if err != nil || len(runs) == 0 || runs[0].ID != "run-0001" {
 				t.Error(runs, err)
 			}

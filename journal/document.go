@@ -16,20 +16,24 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Document is a run as reports see it: its head, its summary, and a cursor over its trials in
 // the order of the plan. It holds an index, not the trials.
 type Document struct {
-	Dir     string
-	Run     eval.Run
-	End     *eval.End // nil: the run was killed, or is still running
-	Gate    eval.Gate // filled in by whoever applied it
-	Summary Summary
-	Damaged []string // what was found damaged and left out
-	Running bool     // somebody still writes to it
+	Dir  string
+	Run  eval.Run
+	End  *eval.End // nil: the run was killed, or is still running
+	Gate eval.Gate // filled in by whoever applied it
+	// Comparison is with the baseline of the gate, by the same; nil when there is none.
+	Comparison *compare.Comparison
+	Summary    Summary
+	Damaged    []string // what was found damaged and left out
+	Running    bool     // somebody still writes to it
 
 	// Stops are the verdicts that were known early.
 	Stops []eval.Stop
@@ -377,7 +381,7 @@ func (d *Document) json(e entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eval.Marshal(r)
+	return wirejson.Marshal(r)
 }
 
 func (d *Document) lineAt(e entry) ([]byte, error) {

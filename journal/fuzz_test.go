@@ -16,6 +16,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // sealed is a line with the checksum that it must have.
@@ -28,7 +29,7 @@ func sealed(body []byte) []byte {
 // without the frame.
 func FuzzLine(f *testing.F) {
 	for _, s := range hostile.Strings() {
-		f.Add([]byte(`{"text":`+string(eval.AppendString(nil, s))+`}`), "trial", 7)
+		f.Add([]byte(`{"text":`+string(wirejson.AppendString(nil, s))+`}`), "trial", 7)
 	}
 	for _, s := range []string{`{"a":{"b":1,"seq":5}}`, `{"a":"\",\"seq\":3"}`, `{"a":[{"type":"end"}],"n":0}`, `{"x":{"crc":"00000000"}}`} {
 		f.Add([]byte(s), "end", 0)
@@ -168,13 +169,13 @@ func FuzzRoundTrip(f *testing.F) {
 			},
 			Error: &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}, SkipReason: b,
 		}
-		in.Response.Extra = map[string]json.RawMessage{a: eval.AppendString(nil, b), "seq": json.RawMessage("9")}
+		in.Response.Extra = map[string]json.RawMessage{a: wirejson.AppendString(nil, b), "seq": json.RawMessage("9")}
 		data := write(t, t.TempDir(), true, in, result(1, eval.Pass))
 		d, err := open(t, data)
 		if err != nil || len(d.Damaged) > 0 || d.End == nil || bytes.Count(data, []byte("\n")) != 4 {
 			t.Fatalf("%v\n%s", err, data)
 		}
-		plain, err := eval.Marshal(in)
+		plain, err := wirejson.Marshal(in)
 		if err != nil {
 			t.Fatal(err)
 		}

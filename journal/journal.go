@@ -27,6 +27,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // lockName is the file that a writer locks while it writes.
@@ -364,7 +365,7 @@ func (w *Writer) write(kind string, record any) error {
 func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
 	b = append(append(append(b, typePrefix...), kind...), '"')
 	opening := len(b)
-	b, err := eval.AppendJSON(b, record)
+	b, err := wirejson.Append(b, record)
 	if err != nil {
 		return nil, fmt.Errorf("a %s record cannot be written: %w", kind, err)
 	}

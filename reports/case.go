@@ -10,13 +10,15 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // Cases writes the cases whose name fits in full: the request as it was sent, every arm's answers,
 // scores, safety ratings and timing. It reports whether it found any.
-func Cases(w io.Writer, d *journal.Document, name eval.Glob, arms eval.Globs, o Options) (bool, error) {
+func Cases(w io.Writer, d *journal.Document, name glob.Pattern, arms glob.Patterns, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {
 		if !name.Match(row.Case) {
@@ -114,7 +116,7 @@ func (c *caseReport) request(r *eval.Request, target *eval.RunTarget) {
 	if target == nil {
 		return
 	}
-	if how := eval.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
+	if how := overview.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
 		c.printf("    sampling %s\n", how)
 	}
 }
@@ -133,7 +135,7 @@ func partText(p *eval.Part) string {
 }
 
 func (c *caseReport) object(name string, v any) {
-	text, err := eval.Marshal(v)
+	text, err := wirejson.Marshal(v)
 	if err != nil { // it came out of a run file
 		panic(err)
 	}

@@ -3,12 +3,12 @@ package reports
 import (
 	"fmt"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 )
 
 // choice shows what a judge chose between the answers of two arms.
-func (t *tableReport) choice(c *eval.ArmChoice) {
+func (t *tableReport) choice(c *compare.ArmChoice) {
 	if c == nil {
 		return
 	}
@@ -34,7 +34,7 @@ func (t *tableReport) choice(c *eval.ArmChoice) {
 }
 
 // judgeOfChoice shows which judge chose, and what that cost.
-func (t *tableReport) judgeOfChoice(c *eval.Choice) {
+func (t *tableReport) judgeOfChoice(c *compare.Choice) {
 	if c == nil {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/testrun"
@@ -129,11 +130,11 @@ func ownHTML(block string) error {
 
 // withComparison gives a document a baseline from which it differs, with the same texts.
 func withComparison(d *journal.Document, a, b string) {
-	d.Gate.Comparison = &eval.Comparison{
-		Base: eval.Compared{Run: a, Name: b}, Warnings: []string{a, b},
-		Arms: []eval.ArmComparison{{
-			Suite: a, HeadArm: b, Metrics: []eval.MetricComparison{{Name: a, Verdict: eval.Regressed}},
-			Flips: []eval.Flip{
+	d.Comparison = &compare.Comparison{
+		Base: compare.Compared{Run: a, Name: b}, Warnings: []string{a, b},
+		Arms: []compare.ArmComparison{{
+			Suite: a, HeadArm: b, Metrics: []compare.MetricComparison{{Name: a, Verdict: eval.Regressed}},
+			Flips: []compare.Flip{
 				{Case: b, BasePassed: 1, BaseJudged: 1, HeadJudged: 1, BaseAnswer: a, HeadAnswer: b},
 				{Case: a, BasePassed: 1, BaseJudged: 1, HeadJudged: 1},
 			},
@@ -201,11 +202,11 @@ func TestMarkdownComparison(t *testing.T) {
 	if strings.Index(page, "### Newly failing") > strings.Index(page, "### Failed") {
 		t.Error(page)
 	}
-	d.Gate.Comparison = &eval.Comparison{NotCompared: true}
+	d.Comparison = &compare.Comparison{NotCompared: true}
 	if page := markdownOf(t, d); !strings.Contains(page, "Not compared with the baseline (`--no-baseline`).") {
 		t.Error(page)
 	}
-	d.Gate.Comparison = &eval.Comparison{Why: "blank"}
+	d.Comparison = &compare.Comparison{Why: "blank"}
 	if page := markdownOf(t, d); !strings.Contains(page, "**NOT COMPARABLE**: `blank`") {
 		t.Error(page)
 	}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // How much of a comparison is shown; the rest is counted.
@@ -19,7 +21,7 @@ const (
 )
 
 // Comparison writes a comparison of two runs for people: the verdicts, a line per metric, and the cases that changed.
-func Comparison(w io.Writer, c *eval.Comparison, o Options) error {
+func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
@@ -30,8 +32,8 @@ func Comparison(w io.Writer, c *eval.Comparison, o Options) error {
 }
 
 // ComparisonJSON writes a comparison as one JSON object.
-func ComparisonJSON(w io.Writer, c *eval.Comparison) error {
-	data, err := eval.Marshal(c)
+func ComparisonJSON(w io.Writer, c *compare.Comparison) error {
+	data, err := wirejson.Marshal(c)
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (t *tableReport) verdict(v eval.Verdict) string {
 	return t.paint(verdictOutcome[v], verdictWords[v])
 }
 
-func (t *tableReport) comparison(c *eval.Comparison) {
+func (t *tableReport) comparison(c *compare.Comparison) {
 	if c.NotCompared {
 		t.line("not compared with the baseline (--no-baseline)")
 		return
@@ -82,7 +84,7 @@ func (t *tableReport) comparison(c *eval.Comparison) {
 }
 
 // sideName is what the user called a run, with its id.
-func sideName(c *eval.Compared) string {
+func sideName(c *compare.Compared) string {
 	switch {
 	case c.Name == "":
 		return c.Run
@@ -92,7 +94,7 @@ func sideName(c *eval.Compared) string {
 	return c.Name + " (" + c.Run + ")"
 }
 
-func (t *tableReport) armComparison(a *eval.ArmComparison) {
+func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	t.out.WriteString("\n")
 	name := a.HeadArm
 	if a.BaseArm != a.HeadArm && a.BaseArm != "" {
@@ -119,7 +121,7 @@ func (t *tableReport) armComparison(a *eval.ArmComparison) {
 	t.safety(a.Safety)
 }
 
-func (t *tableReport) metricTable(metrics []eval.MetricComparison) {
+func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
 	var body [][]string
 	for i := range metrics {
 		body = append(body, t.metricRow(&metrics[i]))
@@ -158,7 +160,7 @@ func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]stri
 }
 
 // pairing says which cases are compared, and which are not.
-func (t *tableReport) pairing(p *eval.Pairing, stop *eval.Stop) {
+func (t *tableReport) pairing(p *compare.Pairing, stop *eval.Stop) {
 	judged := p.Paired - len(p.Unjudged)
 	words := diag.Count(judged, "case") + " compared"
 	if judged < p.Paired {
@@ -207,7 +209,7 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func (t *tableReport) metricRow(m *eval.MetricComparison) []string {
+func (t *tableReport) metricRow(m *compare.MetricComparison) []string {
 	row := []string{diag.CleanLine(m.Name), amount(m, m.Base), amount(m, m.Head)}
 	if eval.IsRatio(m.Name) {
 		row = append(row, fmt.Sprintf("x %.3f", m.Estimate), bounds(m.Interval, "%.3f"))
@@ -221,7 +223,7 @@ func (t *tableReport) metricRow(m *eval.MetricComparison) []string {
 	return append(row, fmt.Sprint(m.N), verdict)
 }
 
-func amount(m *eval.MetricComparison, x float64) string {
+func amount(m *compare.MetricComparison, x float64) string {
 	switch m.Name {
 	case eval.MetricLatency:
 		return fmt.Sprintf("%.0f ms", x)
@@ -239,7 +241,7 @@ func bounds(i *[2]float64, format string) string {
 }
 
 // metricWords says what a verdict rests on, and what it would take to have one.
-func (t *tableReport) metricWords(m *eval.MetricComparison) {
+func (t *tableReport) metricWords(m *compare.MetricComparison) {
 	text := m.Name + ": " + marginWords(m)
 	if m.N > 0 && !eval.IsRatio(m.Name) {
 		text += fmt.Sprintf(", %d gained, %d regressed", m.Gained, m.Regressed)
@@ -264,7 +266,7 @@ func (t *tableReport) metricWords(m *eval.MetricComparison) {
 	}
 }
 
-func marginWords(m *eval.MetricComparison) string {
+func marginWords(m *compare.MetricComparison) string {
 	switch {
 	case m.Margin == nil:
 		return ""
@@ -275,7 +277,7 @@ func marginWords(m *eval.MetricComparison) string {
 }
 
 // flips shows the cases whose outcome changed, with both answers.
-func (t *tableReport) flips(flips []eval.Flip) {
+func (t *tableReport) flips(flips []compare.Flip) {
 	for i, f := range flips {
 		if i == maxFlips {
 			t.line("  and %d more cases whose outcome changed", len(flips)-i)
@@ -296,7 +298,7 @@ func (t *tableReport) flips(flips []eval.Flip) {
 }
 
 // flipNote says how much a case that changed proves by itself.
-func flipNote(f *eval.Flip) string {
+func flipNote(f *compare.Flip) string {
 	switch {
 	case f.SingleSample:
 		return " (one sample each: no evidence by itself)"
@@ -322,7 +324,7 @@ func (t *tableReport) answers(base, head string) {
 }
 
 // slices shows the tags whose cases differ from the rest.
-func (t *tableReport) slices(all []eval.Slice) {
+func (t *tableReport) slices(all []compare.Slice) {
 	for _, s := range all {
 		if s.StandsOut {
 			t.wrapped("  ", fmt.Sprintf(
@@ -334,7 +336,7 @@ func (t *tableReport) slices(all []eval.Slice) {
 }
 
 // safety shows the categories that were rated or blocked otherwise.
-func (t *tableReport) safety(all []eval.CategoryComparison) {
+func (t *tableReport) safety(all []compare.CategoryComparison) {
 	for _, c := range all {
 		if c.BaseHigh != c.HeadHigh || c.BaseBlocked != c.HeadBlocked {
 			t.wrapped("  ", fmt.Sprintf("%s: rated MEDIUM or higher in %.1f %% of %d answers, was %.1f %% of %d; blocked %.1f %%, was %.1f %%",

@@ -4,14 +4,14 @@ import (
 	"bufio"
 	"io"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // JSON writes the whole run as one JSON object, one trial a line.
 func JSON(w io.Writer, d *journal.Document, _ Options) error {
-	head, err := eval.Marshal(overview.New(d))
+	head, err := wirejson.Marshal(overview.New(d))
 	if err != nil {
 		return err
 	}

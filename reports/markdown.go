@@ -36,7 +36,7 @@ func Markdown(w io.Writer, d *journal.Document, _ Options) error {
 	m.head()
 	m.gate()
 	m.arms()
-	if c := d.Gate.Comparison; c != nil {
+	if c := d.Comparison; c != nil {
 		m.comparison(c)
 	}
 	if err := m.cases(); err != nil {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 )
 
 // comparison says how the run compares with its baseline.
-func (m *markdown) comparison(c *eval.Comparison) {
+func (m *markdown) comparison(c *compare.Comparison) {
 	if c.NotCompared {
 		m.add("Not compared with the baseline (`--no-baseline`).\n\n")
 		return
@@ -30,7 +31,7 @@ func (m *markdown) comparison(c *eval.Comparison) {
 }
 
 // metrics is the table of compared metrics.
-func (m *markdown) metrics(c *eval.Comparison) {
+func (m *markdown) metrics(c *compare.Comparison) {
 	shown, left := 0, 0
 	table := m.add("| arm | metric | base | head | difference | interval | verdict |\n|---|---|--:|--:|--:|---|---|\n")
 	for i := range c.Arms {
@@ -47,7 +48,7 @@ func (m *markdown) metrics(c *eval.Comparison) {
 	m.missing(left, "compared metric")
 }
 
-func metricCells(a *eval.ArmComparison, metric *eval.MetricComparison) string {
+func metricCells(a *compare.ArmComparison, metric *compare.MetricComparison) string {
 	var t tableReport
 	row := t.metricRow(metric) // metric, base, head, difference, interval, n, verdict
 	cells := []string{cellCode(a.Suite + " on " + a.HeadArm), cellCode(metric.Name), row[1], row[2], row[3], row[4], row[6]}
@@ -55,7 +56,7 @@ func metricCells(a *eval.ArmComparison, metric *eval.MetricComparison) string {
 }
 
 // flips shows the cases that got worse, with what changed in their answers.
-func (m *markdown) flips(c *eval.Comparison) {
+func (m *markdown) flips(c *compare.Comparison) {
 	shown, left := 0, 0
 	for i := range c.Arms {
 		for _, f := range c.Arms[i].Flips {
@@ -75,7 +76,7 @@ func (m *markdown) flips(c *eval.Comparison) {
 	m.missing(left, "newly failing case")
 }
 
-func flipSummary(f *eval.Flip, arm string) string {
+func flipSummary(f *compare.Flip, arm string) string {
 	return fmt.Sprintf(
 		"%s on %s: %d of %d passed, was %d of %d%s", htmlCode(f.Case), htmlCode(arm), f.HeadPassed, f.HeadJudged, f.BasePassed,
 		f.BaseJudged, flipNote(f),
@@ -83,7 +84,7 @@ func flipSummary(f *eval.Flip, arm string) string {
 }
 
 // flipBody is the difference of two answers.
-func flipBody(f *eval.Flip) string {
+func flipBody(f *compare.Flip) string {
 	switch {
 	case f.BaseAnswer == "" && f.HeadAnswer == "":
 		return "The answers are not known.\n"

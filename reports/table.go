@@ -39,7 +39,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	if err := t.reasons(); err != nil {
 		return err
 	}
-	if c := d.Gate.Comparison; c != nil && !c.NotCompared {
+	if c := d.Comparison; c != nil && !c.NotCompared {
 		t.comparison(c)
 		t.out.WriteString("\n")
 	}

@@ -206,7 +206,7 @@ func (t *tableReport) improving(run string) []step {
 
 // comparing are the commands that compare arms, or the run with the next one, unless it was compared already.
 func (t *tableReport) comparing(run string) []step {
-	if t.d.Gate.Comparison != nil {
+	if t.d.Comparison != nil {
 		return nil
 	}
 	var all []step

@@ -102,7 +102,7 @@ func (t *tableReport) targets() {
 		if m != nil && m.Version != "" {
 			text += ", version " + m.Version
 		}
-		if how := eval.NewSampling(one.GenerationConfig, m).String(); how != "" {
+		if how := overview.NewSampling(one.GenerationConfig, m).String(); how != "" {
 			text += ", " + how
 		}
 		t.wrapped(" ", text)

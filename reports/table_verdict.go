@@ -26,7 +26,7 @@ func (t *tableReport) verdictOfRun() {
 		t.wrapped("", words)
 	}
 	t.gate()
-	switch c := t.d.Gate.Comparison; {
+	switch c := t.d.Comparison; {
 	case c == nil:
 	case c.NotCompared:
 		t.comparison(c)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // chat asks the turns of a live chat, one after the other, until the last is answered or one is blocked. What was answered is in the
@@ -86,8 +88,8 @@ func (r *run) keepTurn(a *asked, one *eval.Turn, k int) {
 
 // turn makes the call of one turn. Its timing is told with an error too.
 func (r *run) turn(ctx context.Context, t *Planned) (one eval.Turn, err error) {
-	if size := eval.EncodedSize(t.Request.Contents); size > eval.MaxPromptBytes { // by the replies: the rest was checked with the suite
-		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, eval.MaxPromptBytes)
+	if size := payload.Size(t.Request.Contents); size > service.MaxPromptBytes { // by the replies: the rest was checked with the suite
+		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
 	}
 	resp, err := r.generate(ctx, t, &one.Timing)
 	if err == nil {

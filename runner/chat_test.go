@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -167,7 +168,7 @@ func TestErrorsInAChat(t *testing.T) {
 		"nothing":  {second: &eval.Response{}, kind: eval.KindNoCandidates, message: "turn 2: the answer has no candidates", turns: 2},
 		"no text": {second: says(" \r\n", "OTHER"), kind: eval.KindNoCandidates, message: "turn 2: the answer has no text (finish reason " +
 			"OTHER)", turns: 2},
-		"grows large": {second: says(strings.Repeat("x", eval.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit, message: "turn 3: the chat has grown to", turns: 2},
+		"grows large": {second: says(strings.Repeat("x", service.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit, message: "turn 3: the chat has grown to", turns: 2},
 	} {
 		f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
 			switch {

@@ -12,7 +12,7 @@ import (
 )
 
 // CheckJudge asks for the metadata of a judge's model, as CheckModels does for those that a plan asks.
-func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source eval.ModelSource, diags *diag.List, notice func(string)) error {
+func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source ModelSource, diags *diag.List, notice func(string)) error {
 	return (&modelCheck{p, source, diags, notice}).judge(ctx, j)
 }
 

@@ -43,7 +43,7 @@ func TestChoose(t *testing.T) {
 		p := plan(t, judgedSuite(1), runner.Filter{})
 		places, calls := map[int]bool{}, 0
 		for one := range p.Choose(t.Context(), config(&b.fake, workers), choosing(), pairsOf(20)) {
-			if one.Preferred != eval.Win || one.Err != nil || one.Firsts != 1 || one.Seconds != 1 || len(one.Judgements) != 2 || places[one.Place] {
+			if one.Preferred != scorers.Win || one.Err != nil || one.Firsts != 1 || one.Seconds != 1 || len(one.Judgements) != 2 || places[one.Place] {
 				t.Fatalf("%+v", one)
 			}
 			places[one.Place] = true

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // EmbeddingModel is the model that gives the vectors for the scorers of a suite.
@@ -19,7 +21,7 @@ type EmbeddingModel struct {
 // check says why a text cannot be embedded, nil when it can. Embedding models do not count tokens, so
 // that the number of bytes has to tell.
 func (m *EmbeddingModel) check(text string) error {
-	if n := eval.EstimateTokens(len(text)); m.Limit > 0 && n > m.Limit {
+	if n := estimate.Tokens(len(text)); m.Limit > 0 && n > m.Limit {
 		return eval.Errorf(
 			eval.KindOverLimit, "a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens",
 			len(text), n, m.Model, m.Limit,
@@ -47,7 +49,7 @@ const MaxWaiting = 1024
 // is remembered. A batch leaves when it is full, after batchDelay, or when nothing more is
 // to be expected.
 type vectors struct {
-	embedder eval.Embedder
+	embedder Embedder
 	calls    sync.WaitGroup
 
 	mu    sync.Mutex
@@ -80,7 +82,7 @@ type batch struct {
 	timer   *time.Timer
 }
 
-func newVectors(embedder eval.Embedder) *vectors {
+func newVectors(embedder Embedder) *vectors {
 	return &vectors{embedder: embedder, known: map[vectorKey]*list.Element{}, order: list.New(), open: map[EmbeddingModel]*batch{}}
 }
 
@@ -118,7 +120,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 		v.dropLast()
 	}
 	b := v.open[key.model]
-	if b != nil && b.bytes+len(key.text) > eval.MaxEmbedBytes {
+	if b != nil && b.bytes+len(key.text) > service.MaxEmbedBytes {
 		v.leave(ctx, b)
 		b = nil
 	}
@@ -140,7 +142,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 	}
 	b.vectors = append(b.vectors, w)
 	b.bytes += len(key.text)
-	if len(b.vectors) == eval.MaxEmbedTexts {
+	if len(b.vectors) == service.MaxEmbedTexts {
 		v.leave(ctx, b)
 	}
 	return w

@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -79,7 +80,7 @@ func embeddingsInBatches(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for _, call := range e.calls {
-		if len(call) > eval.MaxEmbedTexts {
+		if len(call) > service.MaxEmbedTexts {
 			t.Errorf("%d texts in a call", len(call))
 		}
 		for _, text := range call {
@@ -185,13 +186,15 @@ func TestTextsTooLongToEmbed(t *testing.T) {
 type models struct{}
 
 func (models) Model(_ context.Context, _, id string) (*eval.Model, error) {
-	if m := eval.NamedModel(id); m != nil {
+	if m := service.NamedModel(id); m != nil {
 		return m, nil
 	}
 	return nil, &eval.Error{Kind: eval.KindStatus, Status: 404, Message: "no such model"}
 }
 
-func (models) Models(context.Context, string) ([]eval.Model, error) { return eval.NamedModels(), nil }
+func (models) Models(context.Context, string) ([]eval.Model, error) {
+	return service.NamedModels(), nil
+}
 
 // A suite that compares embeddings names a model that can make them.
 func TestEmbeddingModelIsChecked(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 )
 
 // generate makes the call for the request of a trial, or of one turn of it. The response has a usage, and timing is filled in whatever
@@ -20,7 +21,7 @@ func (r *run) generate(ctx context.Context, t *Planned, timing *eval.Timing) (*e
 	if err != nil {
 		return nil, err
 	}
-	resp.Usage = call.Usage(resp)
+	resp.Usage = estimate.Usage(call, resp)
 	return resp, nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -236,7 +238,7 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 		e.Message = "of the judge: " + e.Message
 		return e
 	}
-	resp.Usage = call.Usage(resp)
+	resp.Usage = estimate.Usage(call, resp)
 	j.Take(resp)
 	return nil
 }
@@ -271,7 +273,7 @@ func (p *Plan) judgeKey(j *suite.Judge) modelKey {
 
 // judge checks the model of a judge.
 func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
-	m, err := c.ask(ctx, c.judgeKey(j), j.ModelPos, fmt.Sprintf("judge `%s`", j.Name), eval.MethodGenerate)
+	m, err := c.ask(ctx, c.judgeKey(j), j.ModelPos, fmt.Sprintf("judge `%s`", j.Name), service.MethodGenerate)
 	if err != nil || m == nil {
 		return err
 	}

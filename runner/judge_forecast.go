@@ -1,6 +1,8 @@
 package runner
 
-import "github.com/evalrun/evalrun/eval"
+import (
+	"github.com/evalrun/evalrun/internal/estimate"
+)
 
 // Judging is what judging the answer to a trial takes with one judge, malformed replies aside.
 type Judging struct {
@@ -24,9 +26,9 @@ func (p *Plan) Judging(t *Planned) []Judging {
 		if use.EachTurn {
 			calls *= t.Request.Turns()
 		}
-		prompt := eval.EstimateTokens(use.Bytes) + answer
+		prompt := estimate.Tokens(use.Bytes) + answer
 		if turns := t.Request.Contents; use.Turn && len(turns) > 0 {
-			prompt += eval.EstimatePrompt(turns[len(turns)-1:])
+			prompt += estimate.Prompt(turns[len(turns)-1:])
 		}
 		asked := Planned{Request: *judgeRequest(use.Judge, "", nil), Metadata: p.modelOf(p.judgeKey(use.Judge))}
 		reply := asked.OutputLimit()

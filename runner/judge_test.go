@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -149,7 +150,7 @@ func TestJudgesThatFail(t *testing.T) {
 			}
 			return "", test.err
 		})
-		counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{Cases: eval.Globs{"c0"}}), config(&b.fake, 1))
+		counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{Cases: glob.Patterns{"c0"}}), config(&b.fake, 1))
 		if counts.Error != 2 {
 			t.Fatalf("%s: %+v", test.err.Kind, counts)
 		}

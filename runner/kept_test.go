@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -26,8 +27,8 @@ func TestPlaces(t *testing.T) {
 		arms   int
 	}{
 		{runner.Filter{Places: places}, []int{2, 3, 8, 9, 10, 11}, 2},
-		{runner.Filter{Places: places, Arms: eval.Globs{"one/*"}}, []int{8, 9}, 1},
-		{runner.Filter{Places: places, Cases: eval.Globs{"b"}}, nil, 0},
+		{runner.Filter{Places: places, Arms: glob.Patterns{"one/*"}}, []int{8, 9}, 1},
+		{runner.Filter{Places: places, Cases: glob.Patterns{"b"}}, nil, 0},
 		{runner.Filter{Places: &eval.Places{}}, nil, 0},
 	} {
 		p := plan(t, twoArms, test.filter)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -45,7 +46,7 @@ func (p *Plan) Targets() []eval.RunTarget {
 // modelCheck asks about the models of a plan.
 type modelCheck struct {
 	*Plan
-	source eval.ModelSource
+	source ModelSource
 	diags  *diag.List
 	notice func(string)
 }
@@ -54,10 +55,10 @@ type modelCheck struct {
 // it: mistakes go to diags. The error is an *eval.Error: the service refused
 // or could not be reached. Where metadata cannot be had for another reason, the limits
 // of the specification are taken, and notice is told.
-func (p *Plan) CheckModels(ctx context.Context, source eval.ModelSource, diags *diag.List, notice func(string)) error {
+func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.List, notice func(string)) error {
 	c := modelCheck{p, source, diags, notice}
 	for _, t := range p.targets() {
-		m, err := c.ask(ctx, p.key(t), t.ModelPos, fmt.Sprintf("target `%s`", t.Name), eval.MethodGenerate)
+		m, err := c.ask(ctx, p.key(t), t.ModelPos, fmt.Sprintf("target `%s`", t.Name), service.MethodGenerate)
 		if err != nil {
 			return err
 		}
@@ -113,16 +114,16 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 			c.notice(
 				fmt.Sprintf("the service reports no metadata of models; limits of %s are those of the specification, if it names the model", key.id),
 			)
-			m = eval.NamedModel(key.id)
+			m = service.NamedModel(key.id)
 		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 			return nil, e
 		case e.Kind == eval.KindReplayMiss: // nobody was asked
-			m = eval.NamedModel(key.id)
+			m = service.NamedModel(key.id)
 		default:
 			c.notice(
 				fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", key.id, e),
 			)
-			m = eval.NamedModel(key.id)
+			m = service.NamedModel(key.id)
 		}
 		c.models[key] = m
 		if m != nil {
@@ -158,7 +159,7 @@ func (m *MissingModel) Words() string {
 
 // Missing looks for a model that the service says it does not have, err being what it said. Method, if any, is what the model is
 // wanted for.
-func Missing(ctx context.Context, source eval.ModelSource, apiVersion, id, method string, err *eval.Error) MissingModel {
+func Missing(ctx context.Context, source ModelSource, apiVersion, id, method string, err *eval.Error) MissingModel {
 	models, failed := source.Models(ctx, apiVersion)
 	if e := eval.AsError(failed); e != nil && e.NotFound() {
 		return MissingModel{Unlisted: true, Message: err.Message}
@@ -170,7 +171,7 @@ func Missing(ctx context.Context, source eval.ModelSource, apiVersion, id, metho
 		}
 	}
 	missing := MissingModel{Message: err.Message, Hint: diag.DidYouMean(id, ids)}
-	for _, version := range eval.APIVersions {
+	for _, version := range service.APIVersions {
 		if version == apiVersion {
 			continue
 		}
@@ -194,7 +195,7 @@ func (c *modelCheck) target(t *suite.Target, m *eval.Model) {
 // with.
 func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 	model := c.embeddings[s]
-	m, err := c.ask(ctx, modelKey{model.APIVersion, model.Model}, s.Embedding.Pos, "for embeddings", eval.MethodEmbed)
+	m, err := c.ask(ctx, modelKey{model.APIVersion, model.Model}, s.Embedding.Pos, "for embeddings", service.MethodEmbed)
 	if err != nil || m == nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 // newEmbedding is the embedding model of a suite, with the limit that the specification gives.
 func (p *Plan) newEmbedding(s *suite.Suite) *EmbeddingModel {
 	m := &EmbeddingModel{Model: s.Embedding.Model, APIVersion: cmp.Or(s.Embedding.APIVersion, p.APIVersion)}
-	if known := eval.NamedModel(m.Model); known != nil {
+	if known := service.NamedModel(m.Model); known != nil {
 		m.Limit = known.InputTokenLimit
 	}
 	return m
@@ -230,5 +231,5 @@ func (p *Plan) modelOf(key modelKey) *eval.Model {
 	if m, asked := p.models[key]; asked {
 		return m
 	}
-	return eval.NamedModel(key.id)
+	return service.NamedModel(key.id)
 }

@@ -17,18 +17,21 @@ import (
 	"strconv"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Filter narrows a plan; empty lists select everything.
 type Filter struct {
-	Cases eval.Globs
-	Tags  eval.Globs
-	Arms  eval.Globs
+	Cases glob.Patterns
+	Tags  glob.Patterns
+	Arms  glob.Patterns
 	// Places are those of the only trials to take, a case of an arm with all of its repeats; nil takes all.
 	Places *eval.Places
-	Shard  eval.Shard // the zero Shard is everything
+	Shard  Shard // the zero Shard is everything
 }
 
 func (f Filter) takes(c *suite.Case) bool {
@@ -98,7 +101,7 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 // cutShard counts the trials of the shard, and takes down the identity of the plan of which it is one.
 func (p *Plan) cutShard() {
 	h := sha256.New()
-	of := eval.ShardOf{Shard: p.filter.Shard, Trials: p.size}
+	of := eval.ShardOf{Index: p.filter.Shard.Index, Of: p.filter.Shard.Of, Trials: p.size}
 	p.size = 0
 	w := p.walk()
 	w.whole = func(t *eval.Trial) { fmt.Fprintf(h, "%s %s %s %s\n", t.ID, t.Suite, t.CaseID, t.ScorersHash) }
@@ -146,7 +149,7 @@ type Planned struct {
 
 	scorers []*scorers.Compiled
 	derived []*suite.Metric
-	vars    eval.Dict
+	vars    variable.Dict
 }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
@@ -330,7 +333,7 @@ func identity(r *eval.Request) [16]byte {
 		}
 		light.Contents[i].Parts = parts
 	}
-	data, err := eval.Marshal(light)
+	data, err := wirejson.Marshal(light)
 	if err != nil { // only checked values come here
 		panic(err)
 	}

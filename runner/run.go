@@ -11,15 +11,18 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Config says how a plan is carried out.
 type Config struct {
-	Generator   eval.Generator
-	Counter     eval.TokenCounter
-	Embedder    eval.Embedder
+	Generator   Generator
+	Counter     TokenCounter
+	Embedder    Embedder
 	Concurrency int    // trials of one model under way at once; at least 1
 	CountTokens string // suite.CountAlways, CountAuto or CountNever
 	// TokensMatter says that a limit or a budget of tokens is set, so that prompts are
@@ -40,7 +43,7 @@ type Config struct {
 	// Anew has judges asked anew whose replies from before do not count.
 	Anew bool
 	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
-	Keeper eval.Keeper
+	Keeper Keeper
 	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
 	// Optional.
 	Writing func(ctx context.Context) (calling context.Context, written func())
@@ -423,12 +426,12 @@ func (a *asked) failed(e *eval.Error) eval.Result {
 func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	limit := t.InputLimit()
 	if !t.MustCount(r.CountTokens, r.TokensMatter) {
-		return eval.EstimatePrompt(t.Request.Contents), nil
+		return estimate.Prompt(t.Request.Contents), nil
 	}
 	n, err := r.counts.of(ctx, r.Counter, t)
 	if err != nil {
 		if slices.Contains(uncounted, eval.AsError(err).Kind) {
-			return eval.EstimatePrompt(t.Request.Contents), nil // countTokens itself is not what is under test
+			return estimate.Prompt(t.Request.Contents), nil // countTokens itself is not what is under test
 		}
 		return 0, err
 	}
@@ -445,7 +448,7 @@ var uncounted = []eval.ErrorKind{eval.KindStatus, eval.KindMalformed, eval.KindT
 // or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
 // limit fits; of images nothing is known.
 func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
-	if t.Metadata != nil && !t.Metadata.Supports(eval.MethodCountTokens) {
+	if t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
 		return false
 	}
 	switch mode {
@@ -455,7 +458,7 @@ func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
 		return false
 	}
 	limit := t.InputLimit()
-	return tokensMatter || limit > 0 && (eval.Images(t.Request.Contents) > 0 || eval.TextBytes(t.Request.Contents) > limit)
+	return tokensMatter || limit > 0 && (payload.Images(t.Request.Contents) > 0 || payload.TextBytes(t.Request.Contents) > limit)
 }
 
 // counts remembers the token counts of recent prompts, so that repeats and arms that share a
@@ -477,7 +480,7 @@ const maxCounts = 8192
 
 func newCounts() *counts { return &counts{known: map[string]*count{}} }
 
-func (c *counts) of(ctx context.Context, counter eval.TokenCounter, t *Planned) (int, error) {
+func (c *counts) of(ctx context.Context, counter TokenCounter, t *Planned) (int, error) {
 	only := eval.Request{Model: t.Request.Model, APIVersion: t.Request.APIVersion, Contents: t.Request.Contents}
 	id := identity(&only)
 	key := string(id[:])

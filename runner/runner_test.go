@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -83,7 +84,7 @@ func TestTrials(t *testing.T) {
 		t.Error(got)
 	}
 	// The same trial has the same id under a filter, although an equal one was left out before it.
-	for tr := range plan(t, twoArms, runner.Filter{Cases: eval.Globs{"again"}}).Trials() {
+	for tr := range plan(t, twoArms, runner.Filter{Cases: glob.Patterns{"again"}}).Trials() {
 		if !ids[tr.ID] {
 			t.Errorf("%v has another id under a filter", tr.Trial)
 		}

@@ -115,7 +115,7 @@ func boundOperator(q *gojq.Query) {
 	switch q.Op {
 	case gojq.OpAdd, gojq.OpMul:
 		name := map[gojq.Operator]string{gojq.OpAdd: "__sum", gojq.OpMul: "__product"}[q.Op]
-		*q = *call(name, variable(), before.Left, before.Right)
+		*q = *call(name, meterQuery(), before.Left, before.Right)
 	case gojq.OpAssign,
 		gojq.OpModify,
 		gojq.OpUpdateAdd,
@@ -154,9 +154,9 @@ func call(name string, args ...*gojq.Query) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}}}
 }
 
-func variable() *gojq.Query { return call(meterVariable) }
+func meterQuery() *gojq.Query { return call(meterVariable) }
 
-func weigh() *gojq.Query { return call("__weigh", variable()) }
+func weigh() *gojq.Query { return call("__weigh", meterQuery()) }
 
 func pipe(left, right *gojq.Query) *gojq.Query {
 	return &gojq.Query{Left: left, Op: gojq.OpPipe, Right: right}

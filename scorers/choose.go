@@ -67,10 +67,20 @@ func conversation(contents []eval.Content) string {
 	return strings.Join(turns, "\n\n")
 }
 
+// Preferred is which of two answers a judge chose. The zero Preferred is none: the judge gave no ruling that counts.
+type Preferred string
+
+// What a judge can come to over both orders of two answers.
+const (
+	Win  Preferred = "win"  // the answer of head
+	Loss Preferred = "loss" // that of base
+	Tie  Preferred = "tie"  // neither, or in each order another one
+)
+
 // Choice is what a judge comes to.
 type Choice struct {
 	// Preferred is which answer is: Win for head, Loss for base, Tie, "" for none: then Why says why.
-	Preferred eval.Preferred
+	Preferred Preferred
 	Why       string
 	// Firsts and Seconds are how often the answer that stood first, or second, was chosen.
 	Firsts, Seconds int
@@ -84,7 +94,7 @@ func (c *Choosing) Choose(p Pair, replies *Judgements) Choice {
 	case strings.TrimSpace(p.Base.Answer) == "" || strings.TrimSpace(p.Head.Answer) == "":
 		return Choice{Why: "one of the answers has no text"}
 	case p.Base.Answer == p.Head.Answer:
-		return Choice{Preferred: eval.Tie, Same: true}
+		return Choice{Preferred: Tie, Same: true}
 	}
 	first, problem := c.order(p.Base, p.Head, replies)
 	second, other := c.order(p.Head, p.Base, replies)
@@ -100,11 +110,11 @@ func (c *Choosing) Choose(p Pair, replies *Judgements) Choice {
 	switch {
 	case first == "" || second == "":
 	case first == wordB && second == wordA:
-		out.Preferred = eval.Win
+		out.Preferred = Win
 	case first == wordA && second == wordB:
-		out.Preferred = eval.Loss
+		out.Preferred = Loss
 	default:
-		out.Preferred = eval.Tie
+		out.Preferred = Tie
 	}
 	return out
 }

@@ -61,16 +61,16 @@ func TestChoose(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		reply          func(string) string
-		want           eval.Preferred
+		want           scorers.Preferred
 		firsts, others int
 		asked          int
 		why            string
 	}{
-		"head":              {favours(t, "short"), eval.Win, 1, 1, 2, ""},
-		"base":              {favours(t, "long"), eval.Loss, 1, 1, 2, ""},
-		"neither":           {favours(t, "is"), eval.Tie, 0, 0, 2, ""},
-		"always the first":  {always(pick("A")), eval.Tie, 2, 0, 2, ""},
-		"always the second": {always(pick("B")), eval.Tie, 0, 2, 2, ""},
+		"head":              {favours(t, "short"), scorers.Win, 1, 1, 2, ""},
+		"base":              {favours(t, "long"), scorers.Loss, 1, 1, 2, ""},
+		"neither":           {favours(t, "is"), scorers.Tie, 0, 0, 2, ""},
+		"always the first":  {always(pick("A")), scorers.Tie, 2, 0, 2, ""},
+		"always the second": {always(pick("B")), scorers.Tie, 0, 2, 2, ""},
 		"no JSON":           {always("A"), "", 0, 0, 4, "replied twice with no JSON object"},
 		"a score":           {always(`{"reason": "x", "score": 1}`), "", 0, 0, 2, "a key \"score\""},
 		"another letter":    {always(pick("C")), "", 0, 0, 2, `the choice "C" is not among`},
@@ -82,7 +82,7 @@ func TestChoose(t *testing.T) {
 		}, "", 1, 0, 3, "no JSON object"},
 		"malformed at first only": {func(q string) string {
 			return map[bool]string{true: "hm", false: pick("tie")}[strings.Contains(q, "<<<answerA")]
-		}, eval.Tie, 0, 0, 4, ""},
+		}, scorers.Tie, 0, 0, 4, ""},
 	} {
 		got, asked := chosen(t, "", pair, test.reply)
 		if got.Preferred != test.want || got.Firsts != test.firsts || got.Seconds != test.others || len(asked) != test.asked ||
@@ -101,8 +101,8 @@ func TestChooseWithoutAsking(t *testing.T) {
 		pair scorers.Pair
 		want scorers.Choice
 	}{
-		{scorers.Pair{Base: told("x"), Head: told("x")}, scorers.Choice{Preferred: eval.Tie, Same: true}},
-		{scorers.Pair{Base: scorers.Told{Question: "other", Answer: "x"}, Head: told("x")}, scorers.Choice{Preferred: eval.Tie, Same: true}},
+		{scorers.Pair{Base: told("x"), Head: told("x")}, scorers.Choice{Preferred: scorers.Tie, Same: true}},
+		{scorers.Pair{Base: scorers.Told{Question: "other", Answer: "x"}, Head: told("x")}, scorers.Choice{Preferred: scorers.Tie, Same: true}},
 		{scorers.Pair{Base: told(""), Head: told("x")}, scorers.Choice{Why: "one of the answers has no text"}},
 		{scorers.Pair{Base: told("x"), Head: told(" \r\n")}, scorers.Choice{Why: "one of the answers has no text"}},
 		{scorers.Pair{Base: told("x"), Head: told(strings.Repeat("y", 5<<20))}, scorers.Choice{Why: "the answers are too long for a judge"}},
@@ -217,7 +217,7 @@ func TestInjections(t *testing.T) {
 		}
 		for _, p := range []scorers.Pair{{Base: scorers.Told{Answer: "x"}, Head: scorers.Told{Answer: text}}, {Base: scorers.Told{Answer: text}, Head: scorers.Told{Answer: "x", Question: text}}} {
 			got, asked := chosen(t, text, p, always(pick("A")))
-			if got.Preferred != eval.Tie || len(asked) != 2 {
+			if got.Preferred != scorers.Tie || len(asked) != 2 {
 				t.Errorf("%s: %+v", name, got)
 			}
 			for i, q := range asked {

@@ -14,8 +14,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/variable"
 )
 
 func execKind() Kind {
@@ -60,7 +62,7 @@ type execInput struct {
 	Arm            string               `json:"arm,omitempty"`
 	Model          string               `json:"model,omitempty"`
 	Repeat         int                  `json:"repeat,omitempty"`
-	Vars           eval.Dict            `json:"vars"`
+	Vars           variable.Dict        `json:"vars"`
 	Request        *eval.Request        `json:"request,omitempty"`
 	Usage          *eval.Usage          `json:"usage"`
 	Timing         *eval.Timing         `json:"timing"`
@@ -187,7 +189,7 @@ func (x execScorer) Score(a *Answer) Finding {
 	if x.path == "" {
 		return unscored("the program %s cannot be run: the suite does not come from a folder", quote(x.shown))
 	}
-	input, err := eval.Marshal(x.input(a))
+	input, err := wirejson.Marshal(x.input(a))
 	if err != nil { // what came as JSON
 		return Finding{Broken: err.Error()}
 	}
@@ -222,7 +224,7 @@ func (x execScorer) input(a *Answer) *execInput {
 		in.SafetyRatings = append(in.SafetyRatings, c.SafetyRatings...)
 	}
 	if in.Vars == nil {
-		in.Vars = eval.Dict{}
+		in.Vars = variable.Dict{}
 	}
 	if t := a.Trial; t != nil {
 		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat

@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // folder is a suite's folder with programs in it.
@@ -147,7 +148,7 @@ func TestExecInput(t *testing.T) {
 			OutputTokens: 3,
 			TotalTokens:  5,
 			Source:       eval.UsageService,
-		}, Vars: eval.Dict{"n": "1.10", "l": eval.List{"a"}},
+		}, Vars: variable.Dict{"n": "1.10", "l": variable.List{"a"}},
 		Request: &eval.Request{Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "ask"}}}}},
 		Trial:   &eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2},
 	}

@@ -10,8 +10,10 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expression"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/variable"
 )
 
 func exprKind() Kind {
@@ -119,8 +121,8 @@ func compileExpr(a args) Scorer {
 			a.needs.Variables = append(a.needs.Variables, suite.VariableUse{All: true})
 		case r.Path[0] == "vars":
 			a.needs.Variables = append(a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional})
-		case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(eval.Categories, r.Path[1]):
-			a.Args.Warnf(diag.DidYouMean(r.Path[1], eval.Categories), "the service's specification names no category `%s`", r.Path[1])
+		case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(service.Categories, r.Path[1]):
+			a.Args.Warnf(diag.DidYouMean(r.Path[1], service.Categories), "the service's specification names no category `%s`", r.Path[1])
 		case r.String() == "timing.firstTokenMs":
 			a.needs.Stream = r.String()
 		}
@@ -128,7 +130,7 @@ func compileExpr(a args) Scorer {
 	check := exprCheck{program}
 	if program.Uses("vars") {
 		at := a.Args
-		a.needs.Tries = append(a.needs.Tries, func(vars eval.Dict, diags *diag.List) {
+		a.needs.Tries = append(a.needs.Tries, func(vars variable.Dict, diags *diag.List) {
 			if e := check.try(vars); e != nil {
 				at.WithDiags(diags).
 					Errorf("variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s", diag.CleanLine(e.Error()))
@@ -140,7 +142,7 @@ func compileExpr(a args) Scorer {
 
 // try evaluates the expression for the variables of a case and an answer without a word, and tells of types that do not go
 // together: that is wrong of any answer.
-func (c exprCheck) try(vars eval.Dict) error {
+func (c exprCheck) try(vars variable.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
 	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}))
 	var e *expression.RunError

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -106,8 +107,8 @@ func feedbackChecks(m yamlnode.Map) []safetyCheck {
 				n.Errorf("", "`%s` names no category", bound)
 			}
 			for e := range n.Map().Entries() {
-				if !slices.Contains(eval.Categories, e.Name()) {
-					e.Key.Warnf(diag.DidYouMean(e.Name(), eval.Categories), "the service's specification names no category `%s`", e.Name())
+				if !slices.Contains(service.Categories, e.Name()) {
+					e.Key.Warnf(diag.DidYouMean(e.Name(), service.Categories), "the service's specification names no category `%s`", e.Name())
 				}
 				set(of(e.Name()), e.Value)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -224,7 +225,7 @@ func (j *judging) score(a *Answer) Finding {
 	}
 	contents, ok := j.contents(a)
 	if !ok {
-		return unscored("the answer is too long for a judge: with all that goes with it more than %d bytes", eval.MaxPromptBytes)
+		return unscored("the answer is too long for a judge: with all that goes with it more than %d bytes", service.MaxPromptBytes)
 	}
 	out := &eval.Judged{Judge: j.judge.Name}
 	pending, problems := false, ""

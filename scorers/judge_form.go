@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -89,7 +91,7 @@ type Question struct {
 }
 
 func newQuestion(j *suite.Judge, contents []eval.Content, repeat int) Question {
-	sum := sha256.Sum256(eval.AppendContents(fmt.Appendf(nil, "%s %d\n", j.Name, repeat), contents))
+	sum := sha256.Sum256(payload.Append(fmt.Appendf(nil, "%s %d\n", j.Name, repeat), contents))
 	return Question{hex.EncodeToString(sum[:]), j, contents, repeat}
 }
 
@@ -108,11 +110,11 @@ func (f *form) ask(parts []part) ([]eval.Content, bool) {
 	for _, p := range parts {
 		size += len(p.text)
 	}
-	if size > eval.MaxPromptBytes { // it would be hashed over and over
+	if size > service.MaxPromptBytes { // it would be hashed over and over
 		return nil, false
 	}
 	contents := []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: f.text(parts)}}}}
-	return contents, eval.EncodedSize(contents) <= eval.MaxPromptBytes
+	return contents, payload.Size(contents) <= service.MaxPromptBytes
 }
 
 // asked is the question that was answered: that of the suite, or the last turn of the user.

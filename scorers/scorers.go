@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Answer is what a scorer looks at: the whole response, and in it the candidate that
@@ -37,7 +38,7 @@ type Answer struct {
 	Timing eval.Timing
 	// Request is what was asked, and Vars are the variables of the case. Both are only read.
 	Request *eval.Request
-	Vars    eval.Dict
+	Vars    variable.Dict
 	// Turns are those of a live chat that were answered; the rest of the Answer is the whole chat, or the turn that was chosen.
 	Turns []eval.Turn
 	// Vectors may be nil: then none are at hand.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -108,7 +109,7 @@ var safetyKeys = shape.Block{
 	Keys: []shape.Key{
 		{
 			Name: "category",
-			Is:   shape.OneOrList(shape.Suggesting(eval.Categories...)),
+			Is:   shape.OneOrList(shape.Suggesting(service.Categories...)),
 			Doc:  "One category or several; every rating that came when not given.",
 		},
 		{Name: "max", Is: shape.Word(eval.Probabilities...), Doc: "The highest probability that passes."},
@@ -130,8 +131,8 @@ func compileSafety(a args) Scorer {
 		absent:   m.Get("absent").Bool(),
 	}
 	for _, n := range m.Get("category").Items() {
-		if !slices.Contains(eval.Categories, n.Str()) {
-			n.Warnf(diag.DidYouMean(n.Str(), eval.Categories), "the service's specification names no category `%s`", n.Str())
+		if !slices.Contains(service.Categories, n.Str()) {
+			n.Warnf(diag.DidYouMean(n.Str(), service.Categories), "the service's specification names no category `%s`", n.Str())
 		}
 	}
 	if !m.Has("max") && !m.Has("min") && !c.absent {

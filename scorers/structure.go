@@ -8,9 +8,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -176,7 +176,7 @@ func showJSON(v any) string {
 	if _, missing := v.(jsondiff.Missing); missing {
 		return "nothing"
 	}
-	text, err := eval.Marshal(v)
+	text, err := wirejson.Marshal(v)
 	if err != nil {
 		return cutText(fmt.Sprint(v))
 	}

@@ -11,8 +11,10 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // caseDef is a case, the cases of a data file, or the defaults of all cases, as the file says it.
@@ -21,9 +23,9 @@ type caseDef struct {
 	node     yamlnode.Map
 	name     source // without a template when rows go by their own names
 	vars     []yamlnode.Map
-	base     eval.Dict             // vars over those of the defaults; see finish
+	base     variable.Dict         // vars over those of the defaults; see finish
 	open     map[string]*rendering // settings with templates in them, by their keys
-	arms     eval.Globs
+	arms     glob.Patterns
 	isolated *eval.Quarantine
 	scorers  [][]*scorerDef // in layers, of which a later one replaces scorers of the same name
 	alone    bool           // inheritScorers: false
@@ -144,7 +146,7 @@ func (l *loader) readCases() {
 
 // finish makes the variables that all cases of a definition have.
 func (def *caseDef) finish(defaults *caseDef) {
-	def.base = eval.Dict{}
+	def.base = variable.Dict{}
 	for _, m := range slices.Concat(defaults.vars, def.vars) {
 		maps.Copy(def.base, values(m))
 	}
@@ -152,7 +154,7 @@ func (def *caseDef) finish(defaults *caseDef) {
 
 // variant is what makes one case of a definition: a row, and what `each` and `matrix` choose.
 type variant struct {
-	vars    eval.Dict
+	vars    variable.Dict
 	row     *row // nil: no data file
 	chosen  []string
 	scorers []*scorerDef // of the row's scorer column
@@ -169,8 +171,8 @@ func (s *Suite) expand(def *caseDef, v variant, diags *diag.List) *Case {
 }
 
 // own are the variables of a case without those of the command line.
-func (def *caseDef) own(v variant) eval.Dict {
-	own := make(eval.Dict, len(def.base)+len(v.vars))
+func (def *caseDef) own(v variant) variable.Dict {
+	own := make(variable.Dict, len(def.base)+len(v.vars))
 	maps.Copy(own, def.base)
 	maps.Copy(own, v.vars)
 	return own
@@ -232,9 +234,9 @@ func (s *Suite) name(c *Case, def *caseDef, v variant, diags *diag.List) {
 		c.Name = strings.Join(strings.Fields(c.Name), " ")
 	}
 	var added []string
-	for _, variable := range v.chosen {
-		if def.name.t == nil || !slices.ContainsFunc(def.name.t.Fields(), func(f tmpl.Field) bool { return f.Name == variable }) {
-			added = append(added, variable+"="+shortened(v.vars[variable]))
+	for _, chosen := range v.chosen {
+		if def.name.t == nil || !slices.ContainsFunc(def.name.t.Fields(), func(f tmpl.Field) bool { return f.Name == chosen }) {
+			added = append(added, chosen+"="+shortened(v.vars[chosen]))
 		}
 	}
 	if len(added) > 0 {
@@ -335,7 +337,7 @@ func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*S
 // caseID hashes what makes a case the same from run to run: its variables and the bytes
 // of the images that its variables choose. Images that a prompt always shows
 // belong to the prompt.
-func (s *Suite) caseID(c *Case, vars eval.Dict) string {
+func (s *Suite) caseID(c *Case, vars variable.Dict) string {
 	h := sha256.New()
 	h.Write([]byte(vars.String()))
 	var sums []string

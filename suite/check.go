@@ -8,6 +8,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
@@ -341,17 +343,17 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 	if !ok || slices.Contains(l.broken, p) {
 		return
 	}
-	n := eval.Images(contents)
+	n := payload.Images(contents)
 	switch {
-	case n > eval.MaxImages:
-		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, eval.MaxImages)
+	case n > service.MaxImages:
+		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, service.MaxImages)
 	case n > 1:
 		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
 	}
-	if size := encodedSize(contents); size > eval.MaxPromptBytes {
+	if size := encodedSize(contents); size > service.MaxPromptBytes {
 		l.diags.Errorf(
 			p.Pos, "images count in base64, a third more than their files",
-			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, eval.MaxPromptBytes,
+			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, service.MaxPromptBytes,
 		)
 	}
 	for _, content := range contents {
@@ -366,9 +368,9 @@ func blank(c eval.Content) bool {
 	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Image != nil || strings.TrimSpace(p.Text) != "" })
 }
 
-// encodedSize is eval.EncodedSize for contents whose images were not loaded.
+// encodedSize is payload.Size for contents whose images were not loaded.
 func encodedSize(contents []eval.Content) int {
-	size := eval.EncodedSize(contents)
+	size := payload.Size(contents)
 	for _, c := range contents {
 		for _, p := range c.Parts {
 			if p.Image != nil {

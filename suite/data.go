@@ -13,9 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/dataset"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // rows are the cases of data files: one a row, read anew each time they are asked for.
@@ -36,7 +37,7 @@ type rows struct {
 // row is one of them.
 type row struct {
 	of   *rows
-	vars eval.Dict
+	vars variable.Dict
 	pos  diag.Pos
 	n    int // place among the rows of all files, from 0
 }
@@ -62,15 +63,15 @@ func (r *row) name() string {
 }
 
 // sizeOf is about how many bytes a value of a row has.
-func sizeOf(v eval.Value) (n int) {
+func sizeOf(v variable.Value) (n int) {
 	switch v := v.(type) {
 	case string:
 		n = len(v)
-	case eval.List:
+	case variable.List:
 		for _, item := range v {
 			n += sizeOf(item)
 		}
-	case eval.Dict:
+	case variable.Dict:
 		for _, item := range v {
 			n += sizeOf(item)
 		}
@@ -148,7 +149,7 @@ func (l *loader) dataFiles(n yamlnode.Node) []string {
 		}
 		return []string{name}
 	}
-	names, err := l.files.glob(eval.Glob(name))
+	names, err := l.files.glob(glob.Pattern(name))
 	switch {
 	case err != nil:
 		n.Errorf("", "%s", err)
@@ -301,9 +302,9 @@ func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, err
 }
 
 // fileRow makes a row of a file: its path, its name and, when it holds text, that.
-func (s *Suite) fileRow(name string) (eval.Dict, error) {
+func (s *Suite) fileRow(name string) (variable.Dict, error) {
 	base := path.Base(name)
-	vars := eval.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
+	vars := variable.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
 	head, err := s.files.head(name)
 	if err != nil {
 		return nil, err
@@ -415,9 +416,9 @@ func (s *Suite) variants(def *caseDef, diags *diag.List) iter.Seq[variant] {
 	}
 }
 
-func merged(a, b eval.Dict) eval.Dict {
-	out := make(eval.Dict, len(a)+len(b))
-	for _, vars := range []eval.Dict{a, b} {
+func merged(a, b variable.Dict) variable.Dict {
+	out := make(variable.Dict, len(a)+len(b))
+	for _, vars := range []variable.Dict{a, b} {
 		for name, v := range vars {
 			out[name] = v
 		}

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -172,7 +172,7 @@ func (d *data) digest(w io.Writer) {
 }
 
 // globRoot is the folder below which a glob can match.
-func globRoot(g eval.Glob) string {
+func globRoot(g glob.Pattern) string {
 	head, _, _ := strings.Cut(string(g), "*")
 	if i := strings.LastIndexByte(head, '/'); i >= 0 {
 		return path.Clean(head[:i])
@@ -181,8 +181,8 @@ func globRoot(g eval.Glob) string {
 }
 
 // glob lists the files that match, in the order of their names; those whose names begin with a dot are left out.
-func (f *files) glob(g eval.Glob) ([]string, error) {
-	clean := eval.Glob(strings.TrimPrefix(string(g), "./"))
+func (f *files) glob(g glob.Pattern) ([]string, error) {
+	clean := glob.Pattern(strings.TrimPrefix(string(g), "./"))
 	root := globRoot(clean)
 	if !fs.ValidPath(root) || strings.ContainsAny(string(g), "\x00\\") {
 		return nil, fmt.Errorf("%s is not a path inside the suite's folder", g)

@@ -5,13 +5,13 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // choice is one of the sets of variables that `each` and `matrix` make of a case.
 type choice struct {
-	vars   eval.Dict
+	vars   variable.Dict
 	chosen []string // the variables in the order of the file
 }
 
@@ -28,7 +28,7 @@ func (l *loader) grid(def *caseDef) []choice {
 	for e := range def.node.Get("vars").Map().Entries() {
 		taken[e.Name()] = "vars"
 	}
-	out := []choice{{vars: eval.Dict{}}}
+	out := []choice{{vars: variable.Dict{}}}
 	if !each.IsZero() {
 		out = eachOf(each, taken)
 	}
@@ -52,7 +52,7 @@ func (l *loader) grid(def *caseDef) []choice {
 func eachOf(n yamlnode.Node, taken map[string]string) []choice {
 	var out []choice
 	for _, item := range n.Seq() {
-		one := choice{vars: eval.Dict{}}
+		one := choice{vars: variable.Dict{}}
 		for e := range item.Map().Entries() {
 			if taken[e.Name()] == "vars" {
 				e.Key.Errorf("leave it out there", "the variable `%s` stands in `vars` too", e.Name())
@@ -97,7 +97,7 @@ func times(before []choice, e yamlnode.Entry) []choice {
 const maxShown = 40
 
 // shortened is a value on one line for the name of a case.
-func shortened(v eval.Value) string {
+func shortened(v variable.Value) string {
 	text := []rune(strings.Join(strings.Fields(fmt.Sprint(v)), " "))
 	if len(text) > maxShown {
 		return string(text[:maxShown-1]) + "…"

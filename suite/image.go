@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/picture"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 var errImageType = errors.New("the service takes png, jpeg, webp, heic and heif")
@@ -84,7 +85,7 @@ func (f *files) image(w wish, load bool) (*stored, error) {
 }
 
 func (f *files) readImage(w wish, sourceType string, load bool) (*stored, error) {
-	limit := int64(eval.MaxPromptBytes)
+	limit := int64(service.MaxPromptBytes)
 	if w.limit > 0 {
 		limit = maxSource
 	}
@@ -145,7 +146,7 @@ func imageType(name string, data []byte) (string, error) {
 	if found == "" {
 		found, _, _ = strings.Cut(mimetype.Detect(data).String(), ";")
 	}
-	if !slices.Contains(eval.ImageTypes, found) {
+	if !slices.Contains(service.ImageTypes, found) {
 		return "", imageTypeError{name, found}
 	}
 	return found, nil

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
@@ -86,7 +87,7 @@ var serviceBlock = shape.Block{Keys: []shape.Key{
 	{Name: "baseUrl", Is: webAddress, Doc: "Where the service is, without the version: https://..."},
 	{
 		Name: "apiVersion",
-		Is:   shape.Either(shape.Word(eval.APIVersions...), fromEnvironment),
+		Is:   shape.Either(shape.Word(service.APIVersions...), fromEnvironment),
 		Doc:  "The version of the interface; v1 when not given.",
 	},
 	{
@@ -108,7 +109,7 @@ var targetBlock = shape.Block{
 	Keys: []shape.Key{
 		{Name: "name", Is: aName, Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
 		{Name: "model", Is: aModel, Doc: "The model's id, without `models/`."},
-		{Name: "apiVersion", Is: shape.Word(eval.APIVersions...), Doc: "The version of the interface for this target."},
+		{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
 		{Name: "stream", Is: shape.Bool, Doc: "Whether answers are asked for as streams, with the time to the first token."},
 		{Name: "generationConfig", Is: configBlock.Shape(), Doc: "As the service has it. What is not given is not sent."},
 		{Name: "safetySettings", Is: shape.List(safetyBlock.Shape()), Doc: "From which probability on the service blocks, by category."},
@@ -120,7 +121,7 @@ var judgeBlock = shape.Block{
 	Keys: []shape.Key{
 		{Name: "name", Is: aName, Doc: "The judge's name, by which a scorer asks it where there are several."},
 		{Name: "model", Is: aModel, Doc: "The model's id, without `models/`."},
-		{Name: "apiVersion", Is: shape.Word(eval.APIVersions...), Doc: "The version of the interface for this judge."},
+		{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this judge."},
 		{Name: "generationConfig", Is: configBlock.Shape(), Doc: "As the service has it. What is not given is not sent."},
 		{Name: "safetySettings", Is: shape.List(safetyBlock.Shape()), Doc: "From which probability on the service blocks, by category."},
 		{Name: "choose", Is: chooseBlock.Shape(), Doc: "That `evalrun compare --choose` asks this judge, and by what it chooses."},
@@ -142,8 +143,8 @@ var configBlock = shape.Block{Keys: []shape.Key{
 var safetyBlock = shape.Block{
 	Need: []string{"category", "threshold"},
 	Keys: []shape.Key{
-		{Name: "category", Is: shape.Suggesting(eval.Categories...)},
-		{Name: "threshold", Is: shape.Suggesting(eval.Thresholds...)},
+		{Name: "category", Is: shape.Suggesting(service.Categories...)},
+		{Name: "threshold", Is: shape.Suggesting(service.Thresholds...)},
 	},
 }
 
@@ -183,8 +184,8 @@ var partOfPrompt = shape.Block{
 var embeddingBlock = shape.Block{
 	Need: []string{"model"},
 	Keys: []shape.Key{
-		{Name: "model", Is: aModel, Doc: "The model's id; " + eval.DefaultEmbeddingModel + " when there is no such block."},
-		{Name: "apiVersion", Is: shape.Word(eval.APIVersions...), Doc: "The version of the interface for this model."},
+		{Name: "model", Is: aModel, Doc: "The model's id; " + service.DefaultEmbeddingModel + " when there is no such block."},
+		{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this model."},
 	},
 }
 

@@ -11,7 +11,10 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 var (
@@ -95,7 +98,7 @@ func (l *loader) service(n yamlnode.Node) {
 	}
 	l.Service = Service{
 		BaseURL:       l.env(m.Get("baseUrl")),
-		APIVersion:    l.envWord(m.Get("apiVersion"), eval.APIVersions),
+		APIVersion:    l.envWord(m.Get("apiVersion"), service.APIVersions),
 		HeaderPrefix:  l.env(m.Get("headerPrefix")),
 		Auth:          l.envWord(m.Get("auth"), AuthKinds),
 		Project:       l.env(m.Get("project")),
@@ -160,7 +163,7 @@ func CheckScopeBase(base string) string {
 // HeaderPrefix is what service.headerPrefix looks like.
 var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 
-func apiVersion(n yamlnode.Node) string { return n.Word(eval.APIVersions...) }
+func apiVersion(n yamlnode.Node) string { return n.Word(service.APIVersions...) }
 
 // CheckBaseURL says what is wrong with a base URL, "" when nothing is.
 func CheckBaseURL(raw string) string {
@@ -175,7 +178,7 @@ func CheckBaseURL(raw string) string {
 	case u.RawQuery != "" || u.Fragment != "":
 		return "the base URL must not hold a query or a fragment"
 	}
-	for _, version := range eval.APIVersions {
+	for _, version := range service.APIVersions {
 		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/"+version) {
 			return fmt.Sprintf("the base URL ends in /%s: leave the version out, it has a setting of its own", version)
 		}
@@ -274,7 +277,7 @@ func checkModelID(n yamlnode.Node) {
 }
 
 func (l *loader) embedding(root yamlnode.Map) {
-	l.Embedding = Embedding{Model: eval.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
+	l.Embedding = Embedding{Model: service.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
 	n := root.Get("embedding")
 	if n.IsZero() {
 		return
@@ -282,8 +285,8 @@ func (l *loader) embedding(root yamlnode.Map) {
 	m := n.Map(embeddingBlock.Names()...)
 	model := m.Need("model")
 	checkModelID(model)
-	if known := eval.NamedModel(model.Str()); known != nil && !known.Supports(eval.MethodEmbed) {
-		model.Errorf("such as "+eval.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
+	if known := service.NamedModel(model.Str()); known != nil && !known.Supports(service.MethodEmbed) {
+		model.Errorf("such as "+service.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
 	}
 	l.Embedding = Embedding{Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")), Pos: model.Pos()}
 }
@@ -344,8 +347,8 @@ func safetySettings(n yamlnode.Node) []eval.SafetySetting {
 			continue
 		}
 		category, threshold := m.Need("category"), m.Need("threshold")
-		warnUnknown(category, "category", eval.Categories)
-		warnUnknown(threshold, "threshold", eval.Thresholds)
+		warnUnknown(category, "category", service.Categories)
+		warnUnknown(threshold, "threshold", service.Thresholds)
 		if unique(seen, category, "safety category") {
 			out = append(out, eval.SafetySetting{Category: category.Str(), Threshold: threshold.Str()})
 		}
@@ -391,10 +394,10 @@ func (l *loader) addBase(arm Arm) {
 }
 
 // globs reads a list of patterns, each of which must match one of the names.
-func globs(n yamlnode.Node, what string, names []string) eval.Globs {
-	var out eval.Globs
+func globs(n yamlnode.Node, what string, names []string) glob.Patterns {
+	var out glob.Patterns
 	for _, item := range n.Items() {
-		g := eval.Glob(item.Str())
+		g := glob.Pattern(item.Str())
 		if g == "" {
 			continue
 		}
@@ -449,8 +452,8 @@ func (l *loader) limits(n yamlnode.Node) {
 }
 
 // values reads a set of variables.
-func values(m yamlnode.Map) eval.Dict {
-	out := eval.Dict{}
+func values(m yamlnode.Map) variable.Dict {
+	out := variable.Dict{}
 	for e := range m.Entries() {
 		out[e.Name()] = value(e.Value)
 	}
@@ -459,10 +462,10 @@ func values(m yamlnode.Map) eval.Dict {
 
 // value reads a variable: scalars as they are written, lists and mappings as
 // such.
-func value(n yamlnode.Node) eval.Value {
+func value(n yamlnode.Node) variable.Value {
 	switch {
 	case n.IsSequence():
-		list := eval.List{}
+		list := variable.List{}
 		for _, item := range n.Seq() {
 			list = append(list, value(item))
 		}

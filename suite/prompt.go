@@ -10,6 +10,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -17,7 +19,7 @@ import (
 // Prompt is a template for the contents of a request.
 type Prompt struct {
 	Name    string
-	Targets eval.Globs
+	Targets glob.Patterns
 	Pos     diag.Pos // of the name
 	Live    bool     // a chat whose turns are all the user's, with the model's own replies in between
 
@@ -313,7 +315,7 @@ func (l *loader) parts(n yamlnode.Node) []part {
 // images are checked but their bytes are not kept; Image.Bytes tells how many there are.
 func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]eval.Content, bool) {
 	out, fine := p.renderAt(c, files, diags, load, resizedBytes)
-	if !fine || !p.resizes() || encodedSize(out) <= eval.MaxPromptBytes {
+	if !fine || !p.resizes() || encodedSize(out) <= service.MaxPromptBytes {
 		return out, fine
 	}
 	var again diag.List // nothing that was not told already
@@ -376,7 +378,7 @@ func (one part) picture(name string, c *Case, files *files, diags *diag.List, lo
 }
 
 // resizedBytes is what one resized image may have: room for some text is left beside it.
-const resizedBytes = (eval.MaxPromptBytes - 64<<10) / 4 * 3
+const resizedBytes = (service.MaxPromptBytes - 64<<10) / 4 * 3
 
 func (p *Prompt) resizes() bool {
 	for one := range p.templates {
@@ -390,7 +392,7 @@ func (p *Prompt) resizes() bool {
 // share divides what contents may hold among the images that are resized: those with fewer bytes than their part
 // leave the rest to the others.
 func (p *Prompt) share(contents []eval.Content) int {
-	room := eval.MaxPromptBytes - encodedSize(contents)
+	room := service.MaxPromptBytes - encodedSize(contents)
 	var sizes []int
 	for i, t := range p.turns {
 		for j, one := range t.parts {

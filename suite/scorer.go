@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Scorer is an entry of a `scorers` list: a kind with its arguments, and what is written
@@ -20,7 +21,7 @@ type Scorer struct {
 	Weight    float64
 	Required  bool
 	Threshold *float64 // the value from which the score passes; nil: the kind's own rule
-	Arms      eval.Globs
+	Arms      glob.Patterns
 	Candidate CandidateChoice
 	Turn      TurnChoice
 	Suite     *Suite // to which it belongs; nil in none
@@ -37,7 +38,7 @@ type Needs struct {
 	Turns      []TurnChoice // the turns that it names
 	Variables  []VariableUse
 	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
-	Tries     []func(vars eval.Dict, diags *diag.List)
+	Tries     []func(vars variable.Dict, diags *diag.List)
 	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
 }
 
@@ -81,7 +82,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	if !nested {
 		s.Name = m.Get("name").Str()
 		s.Required = m.Get("required").Bool()
-		s.Arms = eval.NewGlobs(m.Get("arms").Strings())
+		s.Arms = glob.New(m.Get("arms").Strings())
 		if v := m.Get("weight"); !v.IsZero() {
 			s.Weight = v.Float(0, entry.MaxWeight)
 		}

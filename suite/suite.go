@@ -22,8 +22,10 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Suite is a checked suite file.
@@ -141,7 +143,7 @@ func (a Arm) Name() string {
 func (a Arm) plain() string { return a.Target.Name + "/" + a.Prompt.Name }
 
 // Matches reports whether globs name the arm. Those of an earlier version are named along with the suite's own.
-func (a Arm) Matches(globs eval.Globs) bool {
+func (a Arm) Matches(globs glob.Patterns) bool {
 	return globs.Match(a.plain()) || a.base != nil && globs.Match(a.Name())
 }
 
@@ -188,7 +190,7 @@ type Case struct {
 	Scorers    []*Scorer
 	Pos        diag.Pos
 
-	vars   eval.Dict
+	vars   variable.Dict
 	row    *row         // nil: no data file
 	budget *tmpl.Budget // of templates; nil: no end
 	many   bool         // one of several that a definition makes
@@ -248,7 +250,7 @@ func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 
 // Vars are the variables of the case, those of the command line included. They are not to be changed.
-func (c *Case) Vars() eval.Dict { return c.vars }
+func (c *Case) Vars() variable.Dict { return c.vars }
 
 // Render makes the contents of the request that arm asks for this case. The error
 // is a *diag.Mistakes; after a Load without errors it means that a file has changed

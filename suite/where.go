@@ -6,9 +6,9 @@ import (
 	"iter"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expression"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // filter is an expression over the columns of a row: `where`.
@@ -71,9 +71,9 @@ func (f *filter) takes(r *row) (bool, error) {
 
 // lacks reports whether something on a path is not there. To an expression it would be nil, which equals nothing: a typo would
 // leave all rows out, or none.
-func lacks(v eval.Value, path []string) bool {
+func lacks(v variable.Value, path []string) bool {
 	for _, name := range path {
-		in, ok := v.(eval.Dict)
+		in, ok := v.(variable.Dict)
 		if !ok {
 			return false // which the expression tells
 		}

@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // embedRequest is what embedContent takes, and one element of what batchEmbedContents takes.
@@ -50,8 +52,8 @@ func (e *Emulator) embedBatch(w http.ResponseWriter, r *http.Request, m *eval.Mo
 	case p != nil:
 	case len(req.Requests) == 0:
 		p = badRequest("requests is required")
-	case len(req.Requests) > eval.MaxEmbedTexts:
-		p = badRequest("%d requests in a batch; at most %d are allowed", len(req.Requests), eval.MaxEmbedTexts)
+	case len(req.Requests) > service.MaxEmbedTexts:
+		p = badRequest("%d requests in a batch; at most %d are allowed", len(req.Requests), service.MaxEmbedTexts)
 	}
 	var out struct {
 		Embeddings []wireEmbedding `json:"embeddings"`
@@ -84,7 +86,7 @@ func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
 			return wireEmbedding{}, badRequest("only text can be embedded")
 		}
 	}
-	switch n := eval.EstimateTokens(len(text)); {
+	switch n := estimate.Tokens(len(text)); {
 	case text == "":
 		return wireEmbedding{}, badRequest("the text is empty")
 	case r.Dimensions < 0 || r.Dimensions > dimensions:

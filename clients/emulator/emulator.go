@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // Options set up an emulator. The zero value serves an echo to any key.
@@ -53,7 +54,10 @@ type Emulator struct {
 }
 
 // methods that are counted, in the order of the statistics.
-var methods = []string{eval.MethodGenerate, eval.MethodStream, eval.MethodCountTokens, eval.MethodEmbed, eval.MethodEmbedBatch, "models"}
+var methods = []string{
+	service.MethodGenerate, service.MethodStream, service.MethodCountTokens, service.MethodEmbed,
+	service.MethodEmbedBatch, "models",
+}
 
 // Methods are the names under which calls are counted.
 func Methods() []string { return slices.Clone(methods) }
@@ -61,7 +65,7 @@ func Methods() []string { return slices.Clone(methods) }
 // New makes an emulator.
 func New(opts Options) *Emulator {
 	if opts.HeaderPrefix == "" {
-		opts.HeaderPrefix = eval.DefaultHeaderPrefix
+		opts.HeaderPrefix = service.DefaultHeaderPrefix
 	}
 	if opts.Script == nil {
 		opts.Script = &Script{}
@@ -73,7 +77,7 @@ func New(opts Options) *Emulator {
 		served: map[string]*atomic.Int64{},
 		stop:   make(chan struct{}),
 	}
-	for _, m := range eval.NamedModels() {
+	for _, m := range service.NamedModels() {
 		m.Description = "No model is behind this name: evalrun's emulator answers from a script."
 		e.models = append(e.models, m)
 	}
@@ -94,7 +98,7 @@ func New(opts Options) *Emulator {
 
 // ServeHTTP serves one request.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Server", eval.EmulatorName)
+	w.Header().Set("Server", service.EmulatorName)
 	if r.Header.Get("Origin") != "" && !strings.HasPrefix(r.URL.Path, "/oauth/") { // a client in a browser
 		allowOrigin(w, r)
 		if r.Method == http.MethodOptions {
@@ -187,7 +191,7 @@ func (e *Emulator) authorized(next http.HandlerFunc) http.HandlerFunc {
 		switch {
 		case p != nil:
 			fail(w, p)
-		case !slices.Contains(eval.APIVersions, r.PathValue("version")):
+		case !slices.Contains(service.APIVersions, r.PathValue("version")):
 			fail(w, notFound("there is no version %q", r.PathValue("version")))
 		default:
 			next(w, r)
@@ -318,7 +322,7 @@ func anyModel(id string) *eval.Model {
 		Name: "models/" + id, Version: "001", DisplayName: id, Description: "No model is behind this name: evalrun's emulator answers from a " +
 			"script.",
 		InputTokenLimit: 1 << 20, OutputTokenLimit: 1 << 16,
-		SupportedGenerationMethods: []string{eval.MethodGenerate, eval.MethodCountTokens, eval.MethodEmbed},
+		SupportedGenerationMethods: []string{service.MethodGenerate, service.MethodCountTokens, service.MethodEmbed},
 	}
 }
 
@@ -326,10 +330,10 @@ func anyModel(id string) *eval.Model {
 // batches.
 func supports(m *eval.Model, method string) bool {
 	switch method {
-	case eval.MethodStream:
-		method = eval.MethodGenerate
-	case eval.MethodEmbedBatch:
-		method = eval.MethodEmbed
+	case service.MethodStream:
+		method = service.MethodGenerate
+	case service.MethodEmbedBatch:
+		method = service.MethodEmbed
 	}
 	return m.Supports(method)
 }
@@ -353,15 +357,15 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 		real = to
 	}
 	switch method {
-	case eval.MethodGenerate:
+	case service.MethodGenerate:
 		e.generate(w, r, m, real, false)
-	case eval.MethodStream:
+	case service.MethodStream:
 		e.generate(w, r, m, real, true)
-	case eval.MethodCountTokens:
+	case service.MethodCountTokens:
 		e.countTokens(w, r)
-	case eval.MethodEmbed:
+	case service.MethodEmbed:
 		e.embedOne(w, r, m)
-	case eval.MethodEmbedBatch:
+	case service.MethodEmbedBatch:
 		e.embedBatch(w, r, m)
 	default:
 		fail(w, notFound("the method %s is not emulated", method))

@@ -13,6 +13,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // draws hands out random sources that depend on nothing but the seed, what is asked,
@@ -24,7 +27,7 @@ type draws struct {
 
 func (d *draws) source(seed uint64, r *http.Request, req *request) *rand.Rand {
 	h := fnv.New64a()
-	if trial := r.Header.Get(eval.TrialHeader); trial != "" {
+	if trial := r.Header.Get(service.TrialHeader); trial != "" {
 		_, _ = h.Write([]byte(trial))
 	} else {
 		_, _ = h.Write(req.Raw)
@@ -151,7 +154,7 @@ func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, 
 			c.Index = i
 			out.Candidates = append(out.Candidates, c)
 			if c.Content != nil {
-				outputTokens += eval.EstimateTokens(len(c.Content.text()))
+				outputTokens += estimate.Tokens(len(c.Content.text()))
 			}
 		}
 	}
@@ -206,7 +209,7 @@ func shorten(text string, c config, limit int) (string, bool) {
 	if c.MaxOutputTokens != nil {
 		limit = min(limit, int(*c.MaxOutputTokens))
 	}
-	if eval.EstimateTokens(len(text)) <= limit {
+	if estimate.Tokens(len(text)) <= limit {
 		return text, false
 	}
 	end := 4 * limit
@@ -219,7 +222,7 @@ func shorten(text string, c config, limit int) (string, bool) {
 // withDefaults completes ratings to one per category.
 func withDefaults(given []eval.SafetyRating) []eval.SafetyRating {
 	out := slices.Clone(given)
-	for _, c := range eval.Categories {
+	for _, c := range service.Categories {
 		if !slices.ContainsFunc(out, func(r eval.SafetyRating) bool { return r.Category == c }) {
 			out = append(out, eval.SafetyRating{Category: c, Probability: "NEGLIGIBLE"})
 		}
@@ -262,7 +265,7 @@ func (ru *rule) text(req *request, model string, temperature float64, rng *rand.
 		return req.prompt(), nil
 	}
 	chosen := ru.replies[pick(ru.replies, temperature, rng)]
-	vars := eval.Dict{
+	vars := variable.Dict{
 		"prompt": req.prompt(), "model": model,
 		"turns": strconv.Itoa(len(req.Contents)), "images": strconv.Itoa(req.images()),
 		"groups": ru.groups(req.prompt()),

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
@@ -55,7 +56,7 @@ var replyBlock = shape.Block{
 var ratingBlock = shape.Block{
 	Need: []string{"category", "probability"},
 	Keys: []shape.Key{
-		{Name: "category", Is: shape.Suggesting(eval.Categories...)},
+		{Name: "category", Is: shape.Suggesting(service.Categories...)},
 		{Name: "probability", Is: shape.Suggesting(eval.Probabilities...)},
 	},
 }

@@ -15,10 +15,13 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // maxBody bounds a request body: the largest prompt and room for the rest.
-const maxBody = eval.MaxPromptBytes + 1<<20
+const maxBody = service.MaxPromptBytes + 1<<20
 
 // request is what a client sends, as far as the emulator looks at it. Unknown fields are
 // ignored.
@@ -115,7 +118,7 @@ func readJSON(r *http.Request, into any) ([]byte, *problem) {
 	if len(body) > maxBody {
 		return nil, badRequest("the request is larger than %d bytes", maxBody)
 	}
-	err = json.Unmarshal(eval.CamelKeys(body), into)
+	err = json.Unmarshal(wirejson.CamelKeys(body), into)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
@@ -178,7 +181,7 @@ func (r *request) checkImages() *problem {
 			case p.InlineData != nil:
 				images++
 				size += len(p.InlineData.Data)
-				if !slices.Contains(eval.ImageTypes, p.InlineData.MimeType) {
+				if !slices.Contains(service.ImageTypes, p.InlineData.MimeType) {
 					return badRequest("contents[%d].parts[%d]: the image type %q is not supported", i, j, p.InlineData.MimeType)
 				}
 				if !isBase64(p.InlineData.Data) {
@@ -189,11 +192,11 @@ func (r *request) checkImages() *problem {
 			}
 		}
 	}
-	if images > eval.MaxImages {
-		return badRequest("%d images; at most %d are allowed", images, eval.MaxImages)
+	if images > service.MaxImages {
+		return badRequest("%d images; at most %d are allowed", images, service.MaxImages)
 	}
-	if size > eval.MaxPromptBytes {
-		return badRequest("the prompt has %d bytes; at most %d are allowed", size, eval.MaxPromptBytes)
+	if size > service.MaxPromptBytes {
+		return badRequest("the prompt has %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
 	}
 	return nil
 }
@@ -231,7 +234,7 @@ func (r *request) tokens() int {
 	if r.SystemInstruction != nil {
 		bytes += len(r.SystemInstruction.text())
 	}
-	return eval.EstimateTokens(bytes) + eval.TokensPerImage*r.images()
+	return estimate.Tokens(bytes) + estimate.TokensPerImage*r.images()
 }
 
 func (c content) text() string {

@@ -12,8 +12,10 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Script says how an emulator answers: the first rule that matches; without a match the
@@ -25,7 +27,7 @@ type Script struct {
 }
 
 type rule struct {
-	model, glob   eval.Glob
+	model, glob   glob.Pattern
 	re            *regexp.Regexp
 	image         *bool
 	turns         int
@@ -127,10 +129,10 @@ func readRule(n yamlnode.Node) *rule {
 func (r *rule) readMatch(n yamlnode.Node) {
 	m := n.Map(matchBlock.Names()...)
 	if v := m.Get("model"); !v.IsZero() {
-		r.model, r.anyModel = eval.Glob(v.Str()), false
+		r.model, r.anyModel = glob.Pattern(v.Str()), false
 	}
 	if v := m.Get("text"); !v.IsZero() {
-		r.glob, r.any = eval.Glob(v.Str()), false
+		r.glob, r.any = glob.Pattern(v.Str()), false
 	}
 	if v := m.Get("regex"); !v.IsZero() {
 		re, err := regexp.Compile(v.Str())
@@ -222,8 +224,8 @@ func (s *Script) match(req *request, model string) (*rule, int64) {
 	return s.rules[i], s.rules[i].matches.Add(1)
 }
 
-func (r *rule) groups(prompt string) eval.List {
-	var out eval.List
+func (r *rule) groups(prompt string) variable.List {
+	var out variable.List
 	if r.re != nil {
 		for _, g := range r.re.FindStringSubmatch(prompt) {
 			out = append(out, g)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // framing is how the chunks of a stream are held together: as a JSON array, the documented form, or as
@@ -137,7 +138,7 @@ func (e *Emulator) breakStream(s *streamWriter, r *http.Request, f *fault, next 
 	}
 }
 
-func quoted(s string) string { return string(eval.AppendString(nil, s)) }
+func quoted(s string) string { return string(wirejson.AppendString(nil, s)) }
 
 // wordsAChunk is how many words a chunk holds when the script does not say how many chunks there are.
 const wordsAChunk = 4

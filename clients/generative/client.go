@@ -17,7 +17,10 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // maxPages bounds the list of models.
@@ -34,7 +37,7 @@ type Config struct {
 	APIVersion   string // Optional, default v1: where a request names none
 	UserAgent    string // Optional
 	Connections  int    // Optional: idle connections to keep; at least the concurrency
-	ToEmulator   bool   // Optional: send eval.TrialHeader
+	ToEmulator   bool   // Optional: send service.TrialHeader
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
 }
@@ -57,10 +60,10 @@ type Client struct {
 // New makes a client. It opens no connection.
 func New(cfg Config) *Client {
 	if cfg.HeaderPrefix == "" {
-		cfg.HeaderPrefix = eval.DefaultHeaderPrefix
+		cfg.HeaderPrefix = service.DefaultHeaderPrefix
 	}
 	if cfg.APIVersion == "" {
-		cfg.APIVersion = eval.APIVersions[0]
+		cfg.APIVersion = service.APIVersions[0]
 	}
 	c := &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/")}
 	c.conn = wire.New(wire.Config{
@@ -98,7 +101,7 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if call.Stream {
 		return c.stream(ctx, call)
 	}
-	data, err := c.ask(ctx, call, eval.MethodGenerate, requestBody(&call.Request, true))
+	data, err := c.ask(ctx, call, service.MethodGenerate, requestBody(&call.Request, true))
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +112,7 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
-	data, err := c.ask(ctx, call, eval.MethodCountTokens, requestBody(&call.Request, false))
+	data, err := c.ask(ctx, call, service.MethodCountTokens, requestBody(&call.Request, false))
 	if err != nil {
 		return 0, err
 	}
@@ -201,14 +204,14 @@ func (c *Client) url(apiVersion, path string) string {
 // requestBody encodes what a request asks. Counting takes the contents alone.
 func requestBody(r *eval.Request, whole bool) []byte {
 	b := append(make([]byte, 0, 512), `{"contents":`...)
-	b = eval.AppendContents(b, r.Contents)
+	b = payload.Append(b, r.Contents)
 	if whole && r.GenerationConfig != nil {
 		b = append(b, `,"generationConfig":`...)
 		b = must(r.GenerationConfig.AppendJSON(b))
 	}
 	if whole && len(r.SafetySettings) > 0 {
 		b = append(b, `,"safetySettings":`...)
-		b = must(eval.AppendJSON(b, r.SafetySettings))
+		b = must(wirejson.Append(b, r.SafetySettings))
 	}
 	return append(b, '}')
 }
@@ -236,7 +239,7 @@ func (c *Client) ask(ctx context.Context, call *eval.Call, method string, body [
 func (c *Client) request(ctx context.Context, call *eval.Call, method string, body []byte) (*http.Request, error) {
 	req, err := c.post(ctx, call.APIVersion, call.Model, method, body)
 	if err == nil && c.cfg.ToEmulator && call.TrialID != "" {
-		req.Header.Set(eval.TrialHeader, call.TrialID)
+		req.Header.Set(service.TrialHeader, call.TrialID)
 	}
 	return req, err
 }

@@ -20,7 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 const canary = "canary/key+with=odd&signs-0123456789"
@@ -82,7 +84,7 @@ func TestRequestOnTheWire(t *testing.T) {
 		got.Header.Get("Content-Type") != "application/json" {
 		t.Error(got.URL, got.Header)
 	}
-	if got.Header.Get(eval.TrialHeader) != "" {
+	if got.Header.Get(service.TrialHeader) != "" {
 		t.Error("the trial header is for the own emulator alone")
 	}
 	want := `{"contents":[{"role":"user","parts":[{"text":"a <b> & \"c\"\n"},{"inline_data":{"mime_type":"image/png","data":"//79/A=="}}]},` +
@@ -358,7 +360,7 @@ func TestRecordedReplies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := ParseResponse(eval.CamelKeys(data))
+		resp, err := ParseResponse(wirejson.CamelKeys(data))
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "unary-"), ".json")
 		switch name {
 		case "failure-api-key", "failure-unknown-model", "failure-generativelanguage-api-not-enabled":
@@ -412,7 +414,7 @@ func TestSnakeAndCamel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ParseResponse(eval.CamelKeys([]byte(snake)))
+	b, err := ParseResponse(wirejson.CamelKeys([]byte(snake)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -522,12 +524,12 @@ func FuzzParseResponse(f *testing.F) {
 		),
 	)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		resp, err := ParseResponse(eval.CamelKeys(data))
+		resp, err := ParseResponse(wirejson.CamelKeys(data))
 		if (resp == nil) == (err == nil) {
 			t.Errorf("%v %v", resp, err)
 		}
-		if plain, ok := parsePlain(eval.CamelKeys(data)); ok { // both ways agree
-			careful, err := parseCarefully(eval.CamelKeys(data))
+		if plain, ok := parsePlain(wirejson.CamelKeys(data)); ok { // both ways agree
+			careful, err := parseCarefully(wirejson.CamelKeys(data))
 			if d := cmp.Diff(careful.Response, plain.Response); err != nil || d != "" {
 				t.Errorf("%v %s", err, d)
 			}

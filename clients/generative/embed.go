@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Embed asks for the vectors of texts: one alone by embedContent, several by batchEmbedContents. What
@@ -15,9 +17,9 @@ import (
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
-	method, body := eval.MethodEmbedBatch, embedBatchBody(call)
+	method, body := service.MethodEmbedBatch, embedBatchBody(call)
 	if len(call.Texts) == 1 {
-		method, body = eval.MethodEmbed, appendEmbedRequest(nil, call.Model, call.Texts[0])
+		method, body = service.MethodEmbed, appendEmbedRequest(nil, call.Model, call.Texts[0])
 	}
 	req, err := c.post(ctx, call.APIVersion, call.Model, method, body)
 	if err != nil {
@@ -34,9 +36,9 @@ func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector
 
 func appendEmbedRequest(b []byte, model, text string) []byte {
 	b = append(b, `{"model":`...)
-	b = eval.AppendString(b, "models/"+model)
+	b = wirejson.AppendString(b, "models/"+model)
 	b = append(b, `,"content":{"parts":[{"text":`...)
-	b = eval.AppendString(b, text)
+	b = wirejson.AppendString(b, text)
 	return append(b, `}]}}`...)
 }
 

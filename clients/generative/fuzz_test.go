@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // FuzzVectors holds that an answer with embeddings is an error, or one vector a text, of numbers, all of one length,
@@ -90,7 +91,7 @@ func FuzzRequestBody(f *testing.F) {
 			Contents:       []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}}}},
 			SafetySettings: []eval.SafetySetting{{Category: a, Threshold: b}},
 		}
-		r.GenerationConfig = &eval.GenerationConfig{StopSequences: []string{a}, Extra: map[string]json.RawMessage{b: eval.AppendString(nil, a)}}
+		r.GenerationConfig = &eval.GenerationConfig{StopSequences: []string{a}, Extra: map[string]json.RawMessage{b: wirejson.AppendString(nil, a)}}
 		var sent struct {
 			Contents []eval.Content
 			Safety   []eval.SafetySetting `json:"safetySettings"`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Bounds of an answer to a prompt.
@@ -97,7 +98,7 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 // ParseReply decodes a reply of the service that was kept in a file: the answer to generateContent, or the array of a stream, in either
 // spelling of its keys. The error is an *eval.Error; the reply of a failed call is one.
 func ParseReply(data []byte) (*eval.Response, error) {
-	data = eval.CamelKeys(bytes.TrimSpace(data))
+	data = wirejson.CamelKeys(bytes.TrimSpace(data))
 	if len(data) == 0 || data[0] != '[' {
 		return ParseResponse(data)
 	}
@@ -182,7 +183,7 @@ type plainResponse struct {
 // that is not known. Anything else is left to the careful way, which also finds the words for what is
 // wrong.
 func parsePlain(data []byte) (out parsed, ok bool) {
-	if !utf8.Valid(data) || !eval.HasOnlyKeys(data, plainKeys) {
+	if !utf8.Valid(data) || !wirejson.HasOnlyKeys(data, plainKeys) {
 		return out, false
 	}
 	var w plainResponse
@@ -314,7 +315,7 @@ func fillCandidate(out *eval.Candidate, f wire.Fields, index *int) error {
 	}
 	out.Text = text.String()
 	if len(others) > 0 {
-		f["parts"] = must(eval.Marshal(others))
+		f["parts"] = must(wirejson.Marshal(others))
 	}
 	out.Extra = eval.NewExtra(f)
 	return nil

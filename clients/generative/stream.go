@@ -9,14 +9,16 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // stream asks for an answer in chunks and puts it together as they come.
 func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	var out assembly
 	request := func(ctx context.Context) (*http.Request, error) {
-		return c.request(ctx, call, eval.MethodStream, requestBody(&call.Request, true))
+		return c.request(ctx, call, service.MethodStream, requestBody(&call.Request, true))
 	}
 	if err := c.conn.Stream(ctx, request, &call.Timing, &out); err != nil {
 		return nil, err
@@ -143,7 +145,7 @@ func (a *assembly) response() *eval.Response {
 			if c.Extra == nil {
 				c.Extra = eval.Extra{}
 			}
-			c.Extra["parts"] = must(eval.Marshal(g.parts))
+			c.Extra["parts"] = must(wirejson.Marshal(g.parts))
 		}
 		out.Candidates = append(out.Candidates, c)
 	}

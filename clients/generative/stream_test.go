@@ -19,6 +19,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 func streamCall() *eval.Call {
@@ -51,7 +52,7 @@ func askStream(t *testing.T, contentType string, pieces ...string) (*eval.Respon
 }
 
 func chunk(text, rest string) string {
-	return `{"candidates":[{"content":{"role":"model","parts":[{"text":` + string(eval.AppendString(nil, text)) + `}]}` + rest + `}]}`
+	return `{"candidates":[{"content":{"role":"model","parts":[{"text":` + string(wirejson.AppendString(nil, text)) + `}]}` + rest + `}]}`
 }
 
 func extra(name, value string) map[string]json.RawMessage {

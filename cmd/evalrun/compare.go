@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
@@ -146,7 +147,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	return exitWith(verdict.Exit(c, rule))
 }
 
-func (a *app) compared(ctx context.Context, args []string, o compareOptions) (*eval.Comparison, *eval.BaselineRule, error) {
+func (a *app) compared(ctx context.Context, args []string, o compareOptions) (*compare.Comparison, *eval.BaselineRule, error) {
 	base, head, err := a.openTwo(args)
 	if err != nil {
 		return nil, nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // embedOptions are the flags of `evalrun embed`.
@@ -34,7 +35,7 @@ func (a *app) embedCommand() *cobra.Command {
 	}
 	serviceFlags(cmd.Flags(), &o.Flags)
 	limitFlags(cmd.Flags(), &o.Flags)
-	cmd.Flags().StringVar(&o.model, "model", eval.DefaultEmbeddingModel, "model that makes the vectors")
+	cmd.Flags().StringVar(&o.model, "model", service.DefaultEmbeddingModel, "model that makes the vectors")
 	cmd.Flags().BoolVar(&o.whole, "whole", false, "take each file as one text")
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -37,7 +38,7 @@ func (a *app) emulateCommand() *cobra.Command {
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
 	fs.StringVar(&o.script, "script", eval.DemoScript, "script of answers")
 	fs.StringVar(&o.key, "key", "", "the one good API key (default: any key is good, none is not)")
-	fs.StringVar(&o.prefix, "header-prefix", eval.DefaultHeaderPrefix, "prefix of the service's headers")
+	fs.StringVar(&o.prefix, "header-prefix", service.DefaultHeaderPrefix, "prefix of the service's headers")
 	fs.Var(vars(o.aliases), "alias", "NAME=MODEL: another name for a model; repeat it for several")
 	fs.Uint64Var(&o.seed, "seed", 0, "seed of what is drawn")
 	fs.StringVar(
@@ -56,7 +57,7 @@ func (a *app) emulate(o emulateOptions) error {
 	}
 	for alias, model := range o.aliases {
 		id := strings.TrimPrefix(model, "models/")
-		if eval.NamedModel(id) == nil {
+		if service.NamedModel(id) == nil {
 			return exit.BadInput("--alias %s=%s: the emulator has no such model", alias, model)
 		}
 		o.aliases[alias] = id

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -175,7 +176,7 @@ type shardFlag string
 func (f *shardFlag) String() string { return string(*f) }
 func (f *shardFlag) Type() string   { return "I/N" }
 func (f *shardFlag) Set(s string) error {
-	if shard, err := eval.ParseShard(s); err != nil || shard.Of == 0 {
+	if shard, err := runner.ParseShard(s); err != nil || shard.Of == 0 {
 		return fmt.Errorf("it takes a part of a whole, such as 1/4")
 	}
 	*f = shardFlag(s)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/history"
 	"github.com/evalrun/evalrun/internal/exit"
 )
@@ -133,7 +133,7 @@ type armName struct{ suite, arm string }
 
 // read asks for runs and courses.
 func (h *historyView) read() (err error) {
-	filter := history.Filter{Suites: eval.NewGlobs(h.o.suites), Arms: eval.NewGlobs(h.o.arms), Limit: h.o.limit}
+	filter := history.Filter{Suites: glob.New(h.o.suites), Arms: glob.New(h.o.arms), Limit: h.o.limit}
 	if h.Runs, err = h.store.Runs(filter); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (h *historyView) checkNames() error {
 // unknown is the error of a pattern that fits nothing.
 func unknown(what string, patterns, known []string) error {
 	for _, p := range patterns {
-		if !slices.ContainsFunc(known, eval.Glob(p).Match) {
+		if !slices.ContainsFunc(known, glob.Pattern(p).Match) {
 			slices.Sort(known)
 			hint := diag.DidYouMean(p, slices.Compact(known))
 			if hint != "" {
@@ -231,7 +231,7 @@ func (h *historyView) metrics(arms []armName) ([][]string, error) {
 			all = append(all, history.NamedMetric(name))
 		}
 		known = append(known, all...)
-		out[i] = slices.DeleteFunc(all, func(m string) bool { return !eval.NewGlobs(h.o.metrics).Match(m) })
+		out[i] = slices.DeleteFunc(all, func(m string) bool { return !glob.New(h.o.metrics).Match(m) })
 	}
 	if len(arms) == 0 {
 		return out, nil
@@ -250,7 +250,7 @@ func (h *historyView) cases(arm armName) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			fitting = slices.DeleteFunc(all, func(name string) bool { return !eval.Glob(p).Match(name) })
+			fitting = slices.DeleteFunc(all, func(name string) bool { return !glob.Pattern(p).Match(name) })
 		}
 		for _, name := range fitting {
 			if !slices.Contains(out, name) {

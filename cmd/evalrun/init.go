@@ -18,9 +18,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 //go:embed init.yaml
@@ -95,7 +96,7 @@ func (a *app) init(path string, o initOptions) error {
 	if err := a.initSchema(filepath.Join(filepath.Dir(path), schemaFile)); err != nil {
 		return err
 	}
-	if o.model == "" || eval.NamedModel(o.model) != nil {
+	if o.model == "" || service.NamedModel(o.model) != nil {
 		p.printf("try it:    evalrun run %s --emulator\n", diag.CleanLine(file))
 	} else {
 		p.printf("the emulator has no model %s; it has %s\n", diag.CleanLine(o.model), firstModel)
@@ -151,11 +152,11 @@ var oneLine = regexp.MustCompile(`^[^\pC]*$`)
 // holds of every good answer, and show where more goes.
 func (o *initOptions) suite(path string) (string, error) {
 	o.model = strings.TrimPrefix(o.model, "models/")
-	named := eval.NamedModel(o.model)
+	named := service.NamedModel(o.model)
 	switch {
 	case o.model != "" && !oneLine.MatchString(o.model):
 		return "", exit.BadInput("%q is no name of a model", o.model)
-	case named != nil && !named.Supports(eval.MethodGenerate):
+	case named != nil && !named.Supports(service.MethodGenerate):
 		return "", exit.BadInput(
 			"the model %s does not answer prompts; it supports %s", o.model,
 			strings.Join(named.SupportedGenerationMethods, ", "),
@@ -218,7 +219,7 @@ gate:                               # what the exit code says: 0 the gate holds,
 
 // quoteYAML is a text as a quoted scalar.
 func quoteYAML(text string) string {
-	out, err := eval.Marshal(text)
+	out, err := wirejson.Marshal(text)
 	if err != nil { // a text always encodes
 		panic(err)
 	}

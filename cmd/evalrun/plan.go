@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/forecast"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // planOptions are the flags of `evalrun plan` and `evalrun count`.
@@ -103,7 +103,7 @@ func writeOutlook(p *printer, g *forecast.GateOutlook) {
 func (a *app) tellNotice(text string) { fmt.Fprintln(a.err, text) }
 
 func (a *app) printJSON(v any) error {
-	line, err := eval.Marshal(v)
+	line, err := wirejson.Marshal(v)
 	if err == nil {
 		_, err = fmt.Fprintf(a.out, "%s\n", line)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/output"
@@ -59,7 +59,7 @@ func (a *app) showCommand() *cobra.Command {
 			if len(args) == 1 {
 				return reports.CaseList(a.out, doc, a.reportOptions())
 			}
-			found, err := reports.Cases(a.out, doc, eval.Glob(args[1]), eval.NewGlobs(arms), a.reportOptions())
+			found, err := reports.Cases(a.out, doc, glob.Pattern(args[1]), glob.New(arms), a.reportOptions())
 			if err == nil && !found && len(arms) > 0 {
 				return exit.BadInput(
 					"no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", args[1],

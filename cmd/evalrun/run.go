@@ -20,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -307,7 +308,7 @@ func (a *app) dryRun(files []string, o runOptions) error {
 		if last == nil {
 			return nil
 		}
-		line, err := eval.Marshal(last)
+		line, err := wirejson.Marshal(last)
 		if err == nil {
 			_, err = fmt.Fprintf(a.out, "%s\n", line)
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
@@ -78,7 +78,7 @@ func New(j *harness.Job) (*Acceptance, error) {
 	if doc.Running {
 		return nil, exit.BadInput("%s still goes on: its answers can be accepted when it has ended", f.Rescore)
 	}
-	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Arms: eval.NewGlobs(f.Arms)}
+	filter := runner.Filter{Cases: glob.New(f.Cases), Arms: glob.New(f.Arms)}
 	plan := runner.NewPlan(j.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
 	g := gathering{doc: doc, there: names(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
 	for i, s := range j.Suites {

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // FuzzAnswers holds that a file of answers is refused as bad input, with a line for each mistake, or that each of its
@@ -30,8 +31,8 @@ func FuzzAnswers(f *testing.F) {
 	var all []byte // a line each
 	for _, s := range hostile.Strings() {
 		all = append(
-			append(append(all, `{"case":`...), eval.AppendString(nil, s+"x")...),
-			`,"text":`+string(eval.AppendString(nil, string([]rune(s))))+"}\n"...)
+			append(append(all, `{"case":`...), wirejson.AppendString(nil, s+"x")...),
+			`,"text":`+string(wirejson.AppendString(nil, string([]rune(s))))+"}\n"...)
 	}
 	f.Add(all)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -14,7 +14,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Format is how the rows of a file are written.
@@ -34,7 +34,7 @@ const MaxRow = 16 << 20
 // Row is one row.
 type Row struct {
 	Line int // where it begins, from 1
-	Vars eval.Dict
+	Vars variable.Dict
 }
 
 // Error is what is wrong with a file at a line. Col is 0 where it is not known.

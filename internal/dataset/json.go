@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // lines reads an object a line; empty lines are passed over.
@@ -120,7 +120,7 @@ func beginning(dec *json.Decoder) int64 {
 
 // object reads the values of a row: texts as they are, numbers and truth values as they are written, null as the
 // empty text that an empty cell of a table is.
-func object(raw []byte, line int) (eval.Dict, error) {
+func object(raw []byte, line int) (variable.Dict, error) {
 	raw = bytes.TrimSpace(raw)
 	switch {
 	case !utf8.Valid(raw):
@@ -134,18 +134,18 @@ func object(raw []byte, line int) (eval.Dict, error) {
 	if err != nil {
 		return nil, err
 	}
-	return value.(eval.Dict), nil
+	return value.(variable.Dict), nil
 }
 
 // maxDepth is how deep lists and objects may nest: each is read again with each that holds it.
 const maxDepth = 64
 
-func value(v gjson.Result, line, depth int) (out eval.Value, err error) {
+func value(v gjson.Result, line, depth int) (out variable.Value, err error) {
 	switch {
 	case depth > maxDepth && (v.IsObject() || v.IsArray()):
 		return nil, &Error{line, 0, fmt.Sprintf("nested deeper than %d levels", maxDepth), ""}
 	case v.IsObject():
-		dict := eval.Dict{}
+		dict := variable.Dict{}
 		v.ForEach(func(key, item gjson.Result) bool {
 			name := strings.Clone(key.String())
 			if _, twice := dict[name]; twice {
@@ -157,9 +157,9 @@ func value(v gjson.Result, line, depth int) (out eval.Value, err error) {
 		})
 		return dict, err
 	case v.IsArray():
-		items := eval.List{}
+		items := variable.List{}
 		v.ForEach(func(_, item gjson.Result) bool {
-			var one eval.Value
+			var one variable.Value
 			one, err = value(item, line, depth+1)
 			items = append(items, one)
 			return err == nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // table reads records of which the first names the columns.
@@ -92,7 +92,7 @@ func rowOf(r *csv.Reader, columns, record []string) (Row, error) {
 		}
 		return Row{}, &Error{line, 0, fmt.Sprintf("the row has %d cells, and the header names %d columns", len(record), len(columns)), hint}
 	}
-	vars := make(eval.Dict, len(columns))
+	vars := make(variable.Dict, len(columns))
 	for i, cell := range record {
 		if !utf8.ValidString(cell) {
 			return Row{}, notUTF8(r.FieldPos(i))

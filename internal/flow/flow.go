@@ -13,12 +13,13 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Service is what the decorators wrap: the client, or another decorator.
+// Service is what the decorators wrap: the client, or another decorator. Its errors are of type *eval.Error.
 type Service interface {
-	eval.Generator
-	eval.TokenCounter
-	eval.Embedder
-	eval.ModelSource
+	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
+	CountTokens(ctx context.Context, call *eval.Call) (int, error)
+	Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error)
+	Model(ctx context.Context, apiVersion, id string) (*eval.Model, error)
+	Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
 }
 
 // Deadline bounds each attempt, body included.

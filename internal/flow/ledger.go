@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 )
 
 // LedgerConfig are the limits that a Ledger keeps. Zero is unlimited.
@@ -253,7 +254,7 @@ func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, er
 
 // Embed costs what its texts are estimated to be: the answer tells no usage.
 func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
-	cost := s.ledger.price(call.Model, &eval.Usage{PromptTokens: call.Tokens()})
+	cost := s.ledger.price(call.Model, &eval.Usage{PromptTokens: estimate.Texts(call.Texts)})
 	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, cost)
 	if err != nil {
 		return nil, err
@@ -269,7 +270,7 @@ func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector
 
 // usage counts or estimates what the service did not report of an answer's cost.
 func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
-	u := call.Usage(resp)
+	u := estimate.Usage(call, resp)
 	if s.ledger.cfg.CountOutput && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
 		ask := &eval.Call{Request: eval.Request{Model: call.Model, APIVersion: call.APIVersion}, TrialID: call.TrialID}
 		for _, c := range resp.Candidates {

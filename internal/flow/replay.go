@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/record"
 )
 
@@ -44,7 +45,7 @@ func (r *replay) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	if r.next != nil && r.store.Answer(call.TrialID) == nil {
 		return r.next.CountTokens(ctx, call)
 	}
-	return eval.EstimatePrompt(call.Contents), nil
+	return estimate.Prompt(call.Contents), nil
 }
 
 func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {

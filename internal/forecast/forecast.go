@@ -9,6 +9,9 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -100,7 +103,7 @@ func (f *Forecast) Outlooks(checks *verdict.Checks, suites []*suite.Suite) error
 func CountPrompts(
 	ctx context.Context,
 	plan *runner.Plan,
-	counter eval.TokenCounter,
+	counter runner.TokenCounter,
 	yield func(t *runner.Planned, tokens int, first bool) error,
 ) error {
 	known := map[[32]byte]int{}
@@ -108,7 +111,7 @@ func CountPrompts(
 	for t := range plan.Trials() {
 		first := false
 		if t.Repeat == 1 {
-			key := sha256.Sum256(eval.AppendContents([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
+			key := sha256.Sum256(payload.Append([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
 			n, ok := known[key]
 			if first = !ok; first {
 				var err error
@@ -128,10 +131,10 @@ func CountPrompts(
 
 // countOne counts the prompt of a trial. In a live chat each turn is asked again by all later ones; the replies in between, which nobody
 // knows yet, are left out.
-func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned) (int, error) {
+func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planned) (int, error) {
 	count := func(contents []eval.Content) (int, error) {
 		if counter == nil {
-			return eval.EstimatePrompt(contents), nil
+			return estimate.Prompt(contents), nil
 		}
 		request := t.Request
 		request.Contents = contents
@@ -152,7 +155,7 @@ func countOne(ctx context.Context, counter eval.TokenCounter, t *runner.Planned)
 }
 
 // New adds up a plan within limits. prices may be nil; without a counter tokens are estimated.
-func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.Prices, counter eval.TokenCounter) (*Forecast, error) {
+func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.Prices, counter runner.TokenCounter) (*Forecast, error) {
 	s := &sums{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
 		plan:     plan, within: limits, prices: prices, arms: map[armKey]*ArmForecast{}, texts: map[string]bool{},
@@ -186,7 +189,7 @@ func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	s.unjudged = s.judging(s.plan.Judging(t), s.prices) || s.unjudged
 	s.embedding(t)
 	if t.Request.Live { // that of its last turn at least
-		tokens = eval.EstimatePrompt(t.Request.Contents)
+		tokens = estimate.Prompt(t.Request.Contents)
 	}
 	if limit := t.InputLimit(); t.Repeat == 1 && limit > 0 && tokens > limit {
 		s.Problems = append(s.Problems, fmt.Sprintf(
@@ -241,7 +244,7 @@ func (s *sums) embedding(t *runner.Planned) {
 	s.EmbedTokens += t.OutputLimit()
 	for _, text := range references {
 		if !s.texts[text] {
-			s.EmbedTokens += eval.EstimateTokens(len(text))
+			s.EmbedTokens += estimate.Tokens(len(text))
 		}
 		s.texts[text] = true
 	}
@@ -266,7 +269,7 @@ func (s *sums) whole() *Forecast {
 		f.JudgeTokens = 0
 	}
 	embedded := s.answers + len(s.texts)
-	f.EmbedCalls = (embedded + eval.MaxEmbedTexts - 1) / eval.MaxEmbedTexts
+	f.EmbedCalls = (embedded + service.MaxEmbedTexts - 1) / service.MaxEmbedTexts
 	// At most each text is embedded by itself, and each judge called again.
 	f.MaxCalls = (f.GenerateCalls + f.CountCalls + embedded + 2*f.JudgeCalls) * s.within.Attempts
 	if s.prices != nil {

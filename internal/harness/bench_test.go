@@ -17,7 +17,9 @@ import (
 
 	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -165,11 +167,11 @@ func bare(b *testing.B, url string, trials, concurrency int, checked string) tim
 }
 
 func bareTrial(ctx context.Context, client *http.Client, url string, request *eval.Request, checks []*scorers.Compiled) error {
-	config, err := eval.Marshal(request.GenerationConfig)
+	config, err := wirejson.Marshal(request.GenerationConfig)
 	if err != nil {
 		return err
 	}
-	body := append(eval.AppendContents([]byte(`{"contents":`), request.Contents), `,"generationConfig":`...)
+	body := append(payload.Append([]byte(`{"contents":`), request.Contents), `,"generationConfig":`...)
 	body = append(append(body, config...), '}')
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/models/svc-pro:generateContent", bytes.NewReader(body))
 	if err != nil {
@@ -301,7 +303,7 @@ func BenchmarkMerge(b *testing.B) {
 			Plan: eval.RunPlan{
 				Trials: trials,
 				Arms:   []string{"t/p"},
-				Shard:  &eval.ShardOf{Shard: eval.Shard{Index: i + 1, Of: shards}, Plan: "plan", Trials: shards * trials},
+				Shard:  &eval.ShardOf{Index: i + 1, Of: shards, Plan: "plan", Trials: shards * trials},
 			},
 		}
 		w, err := journal.Create(name, &run, nil)

@@ -37,7 +37,7 @@ type Chooser struct {
 	plan       *runner.Plan
 	choosing   *scorers.Choosing
 	base, head *journal.Document
-	total      eval.Choice
+	total      compare.Choice
 }
 
 // NewChooser finds the judge and opens the way to it. The service is that of the head's run where none is given. It makes no call but
@@ -84,7 +84,7 @@ func NewChooser(
 		session: session, plan: runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, job.Settings.Service.APIVersion), base: base, head: head,
 		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}
-	c.total = eval.Choice{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
+	c.total = compare.Choice{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
 	if err := c.check(ctx, judge); err != nil {
 		session.Close()
 		return nil, err
@@ -114,8 +114,8 @@ func (c *Chooser) check(ctx context.Context, j *suite.Judge) error {
 }
 
 // Compare compares both sides, with what the judge chooses as one more metric.
-func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*eval.Comparison, error) {
-	what.Choose = func(base, head *compare.Side) (*eval.ArmChoice, error) { return c.arm(ctx, base, head) }
+func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare.Comparison, error) {
+	what.Choose = func(base, head *compare.Side) (*compare.ArmChoice, error) { return c.arm(ctx, base, head) }
 	out, err := verdict.Compare(c.base, c.head, what)
 	if err != nil {
 		return nil, err
@@ -189,13 +189,13 @@ func (by *ByJudge) find(j *Job) (*suite.Judge, error) {
 }
 
 // arm chooses between the answers of an arm and those of the baseline's, and notes with each case how far head is preferred.
-func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*eval.ArmChoice, error) {
+func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmChoice, error) {
 	cases := compare.Pairs(base, head)
 	r := pairReader{chooser: c}
 	if r.err = r.find(cases, base, head); r.err != nil {
 		return nil, r.err
 	}
-	out := &eval.ArmChoice{}
+	out := &compare.ArmChoice{}
 	limits := c.session.Settings.Limits
 	cfg := runner.Config{
 		Generator: c.session.service, Counter: c.session.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
@@ -214,13 +214,15 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*eval.ArmC
 }
 
 // take takes up what came of a pair.
-func (c *Chooser) take(one *runner.Chosen, out *eval.ArmChoice, r *pairReader) {
+func (c *Chooser) take(one *runner.Chosen, out *compare.ArmChoice, r *pairReader) {
 	at := &r.places[one.Place]
-	out.Add(one.Preferred, one.Why)
 	if one.Same {
 		out.Same++
 	}
-	if one.Preferred != "" {
+	if one.Preferred == "" {
+		out.AddUnjudged(one.Why)
+	} else {
+		out.AddJudged(worth[one.Preferred])
 		out.FirstPlace.Chosen += one.Firsts
 		out.FirstPlace.Of += one.Firsts + one.Seconds
 		at.head.Chosen.Add(worth[one.Preferred])
@@ -241,7 +243,7 @@ func (c *Chooser) take(one *runner.Chosen, out *eval.ArmChoice, r *pairReader) {
 }
 
 // worth is what a pair counts for head.
-var worth = map[eval.Preferred]float64{eval.Win: 1, eval.Tie: 0.5, eval.Loss: 0}
+var worth = map[scorers.Preferred]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
 
 // record keeps a reply for --record.
 func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
@@ -263,7 +265,7 @@ func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
 }
 
 // finish fills in what the whole comparison says of the judge.
-func (c *Chooser) finish(to *eval.Comparison) error {
+func (c *Chooser) finish(to *compare.Comparison) error {
 	c.total.Emulator = c.session.Emulated()
 	to.Choice = &c.total
 	if c.session.store == nil || c.session.offline() {

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/clients/oauth"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
@@ -106,7 +107,7 @@ func (s *Session) Emulated() bool {
 }
 
 // Counter counts tokens.
-func (s *Session) Counter() eval.TokenCounter { return s.service }
+func (s *Session) Counter() runner.TokenCounter { return s.service }
 
 // wire puts the decorators around the client: retry → breaker → adaptive concurrency → ledger → deadline → one
 // attempt. So every attempt is limited, counted and bounded by itself.
@@ -308,12 +309,12 @@ func (j *Job) Plan() *runner.Plan {
 }
 
 func (j *Job) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
-	shard, err := eval.ParseShard(f.Shard)
+	shard, err := runner.ParseShard(f.Shard)
 	if err != nil { // it was checked when the flag was read
 		panic(err)
 	}
 	filter := runner.Filter{
-		Cases: eval.NewGlobs(f.Cases), Tags: eval.NewGlobs(f.Tags), Arms: eval.NewGlobs(f.Arms), Shard: shard, Places: places,
+		Cases: glob.New(f.Cases), Tags: glob.New(f.Tags), Arms: glob.New(f.Arms), Shard: shard, Places: places,
 	}
 	return runner.NewPlan(j.Suites, j.table(), filter, apiVersion)
 }
@@ -339,7 +340,7 @@ func (j *Job) Hint() string {
 		given, exists []string
 	}{{"--case", f.Cases, cases}, {"--arm", f.Arms, arms}, {"--tag", f.Tags, tags}} {
 		for _, g := range set.given {
-			if slices.ContainsFunc(set.exists, eval.Glob(g).Match) {
+			if slices.ContainsFunc(set.exists, glob.Pattern(g).Match) {
 				continue
 			}
 			if near := diag.Nearest(g, set.exists, 1); len(near) > 0 && near[0] != g {

@@ -5,7 +5,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -44,24 +46,24 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) er
 	switch e := eval.AsError(err); {
 	case e == nil:
 	case e.NotFound():
-		if err, unlisted := s.noModel(ctx, model, eval.MethodEmbed, e); !unlisted {
+		if err, unlisted := s.noModel(ctx, model, service.MethodEmbed, e); !unlisted {
 			return err
 		}
 		s.Notice("the service reports no metadata of models; limits of " + model + " are those of the specification, if it names the model")
-		m = eval.NamedModel(model)
+		m = service.NamedModel(model)
 	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 		return s.Refused(err)
 	default:
 		s.Notice(
 			"no metadata of the model " + model + " (" + e.Error() + "); the limits in the specification are taken, as far as it names the model",
 		)
-		m = eval.NamedModel(model)
+		m = service.NamedModel(model)
 	}
-	if m != nil && !m.Supports(eval.MethodEmbed) {
-		return exit.BadInput("the model %s does not support %s; it supports %v", model, eval.MethodEmbed, m.SupportedGenerationMethods)
+	if m != nil && !m.Supports(service.MethodEmbed) {
+		return exit.BadInput("the model %s does not support %s; it supports %v", model, service.MethodEmbed, m.SupportedGenerationMethods)
 	}
 	for _, t := range texts {
-		n := eval.EstimateTokens(len(t.Text))
+		n := estimate.Tokens(len(t.Text))
 		switch {
 		case !utf8.ValidString(t.Text):
 			return exit.BadInput("%s: the text is not UTF-8", t.Where)
@@ -111,7 +113,7 @@ func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error)
 // batchOf is how many of the texts go into one call.
 func batchOf(texts []Text) int {
 	n, size := 0, 0
-	for n < len(texts) && n < eval.MaxEmbedTexts && (n == 0 || size+len(texts[n].Text) <= eval.MaxEmbedBytes) {
+	for n < len(texts) && n < service.MaxEmbedTexts && (n == 0 || size+len(texts[n].Text) <= service.MaxEmbedBytes) {
 		size += len(texts[n].Text)
 		n++
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/selection"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -104,8 +105,8 @@ func (m *merger) service(o *eval.ServiceOptions, getenv func(string) string) eva
 		AuthScopeBase: text("authScopeBase", o.ScopeBase, "EVALRUN_AUTH_SCOPE_BASE", func(s *suite.Service) string { return s.AuthScopeBase }),
 	}
 	r.BaseURL, r.AuthScopeBase = strings.TrimRight(r.BaseURL, "/"), strings.TrimRight(r.AuthScopeBase, "/")
-	r.APIVersion = cmp.Or(r.APIVersion, eval.APIVersions[0])
-	r.HeaderPrefix, r.Auth = cmp.Or(r.HeaderPrefix, eval.DefaultHeaderPrefix), cmp.Or(r.Auth, suite.AuthKey)
+	r.APIVersion = cmp.Or(r.APIVersion, service.APIVersions[0])
+	r.HeaderPrefix, r.Auth = cmp.Or(r.HeaderPrefix, service.DefaultHeaderPrefix), cmp.Or(r.Auth, suite.AuthKey)
 	return r
 }
 
@@ -164,7 +165,7 @@ func (m *merger) prices(file string) (*eval.Prices, error) {
 
 func (s *Settings) check() error {
 	switch {
-	case !slices.Contains(eval.APIVersions, s.Service.APIVersion):
+	case !slices.Contains(service.APIVersions, s.Service.APIVersion):
 		return exit.BadInput("the API version is v1 or v1beta, not %q", s.Service.APIVersion)
 	case !slices.Contains(suite.AuthKinds, s.Service.Auth):
 		return exit.BadInput("the way to authenticate is %s, not %q", strings.Join(suite.AuthKinds, " or "), s.Service.Auth)

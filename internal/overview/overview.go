@@ -7,6 +7,7 @@ package overview
 import (
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
@@ -23,7 +24,7 @@ type Overview struct {
 	Arms    []Arm     `json:"arms"`
 	Gate    eval.Gate `json:"gate"`
 	// Comparison is with the baseline of the gate.
-	Comparison *eval.Comparison `json:"comparison,omitempty"`
+	Comparison *compare.Comparison `json:"comparison,omitempty"`
 }
 
 // Run is what was run, and how it ended.
@@ -69,11 +70,11 @@ type Arm struct {
 	Metrics       map[string]Metric `json:"metrics"`
 	Repeats       *Repeats          `json:"repeats,omitempty"` // of cases that were judged more than once
 	// What is under test, in runs that say so.
-	Target   string         `json:"target,omitempty"`
-	Model    string         `json:"model,omitempty"`
-	Version  string         `json:"version,omitempty"` // of the model
-	Sampling *eval.Sampling `json:"sampling,omitempty"`
-	Stream   bool           `json:"stream,omitempty"`
+	Target   string    `json:"target,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	Version  string    `json:"version,omitempty"` // of the model
+	Sampling *Sampling `json:"sampling,omitempty"`
+	Stream   bool      `json:"stream,omitempty"`
 }
 
 // Metric is the mean of a named scorer or of a derived metric, over N cases.
@@ -90,7 +91,7 @@ func New(d *journal.Document) Overview {
 		Run:     newRun(d),
 		Summary: newSummary(d),
 		Arms:    []Arm{},
-		Gate:    d.Gate, Comparison: d.Gate.Comparison,
+		Gate:    d.Gate, Comparison: d.Comparison,
 	}
 	if out.Gate.Rules == nil {
 		out.Gate.Rules = []eval.GateRule{}
@@ -166,7 +167,7 @@ func (a *Arm) describe(run *eval.Run) {
 		return
 	}
 	m := run.Model(t)
-	a.Target, a.Model, a.Stream, a.Sampling = t.Name, t.Model, t.Stream, new(eval.NewSampling(t.GenerationConfig, m))
+	a.Target, a.Model, a.Stream, a.Sampling = t.Name, t.Model, t.Stream, new(NewSampling(t.GenerationConfig, m))
 	if m != nil {
 		a.Version = m.Version
 	}

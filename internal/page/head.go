@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
@@ -35,12 +36,12 @@ func newHead(d *journal.Document) head {
 }
 
 // cutComparison is a copy of a comparison whose answers have no more than the page shows.
-func cutComparison(c *eval.Comparison) *eval.Comparison {
+func cutComparison(c *compare.Comparison) *compare.Comparison {
 	if c == nil {
 		return nil
 	}
 	copied := *c
-	copied.Arms = append([]eval.ArmComparison{}, c.Arms...)
+	copied.Arms = append([]compare.ArmComparison{}, c.Arms...)
 	for i := range copied.Arms {
 		arm := &copied.Arms[i]
 		arm.Flips = slices.Clone(arm.Flips)

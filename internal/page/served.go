@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -229,9 +230,9 @@ func (s *Served) index() ([]byte, error) {
 }
 
 // Compared gives the head block with another comparison than that of the run's gate.
-func (s *Served) Compared(c *eval.Comparison) ([]byte, error) {
+func (s *Served) Compared(c *compare.Comparison) ([]byte, error) {
 	with := *s.doc
-	with.Gate.Comparison = c
+	with.Comparison = c
 	return json.Marshal(newHead(&with))
 }
 

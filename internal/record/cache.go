@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Cache keeps answers over runs, a file each, by the id of the trial. It is a convenience: what is damaged or cannot be
@@ -52,11 +53,11 @@ func (c Cache) Put(trialID string, resp *eval.Response, timing *eval.Timing) err
 	if len(resp.Candidates) == 0 || resp.Blocked() != "" {
 		return nil
 	}
-	answer, err := eval.Marshal(Answer{ID: trialID, Response: resp, Usage: resp.Usage, Timing: &Timing{timing.LatencyMs, timing.StreamTiming}})
+	answer, err := wirejson.Marshal(Answer{ID: trialID, Response: resp, Usage: resp.Usage, Timing: &Timing{timing.LatencyMs, timing.StreamTiming}})
 	if err != nil {
 		return err
 	}
-	data, err := eval.Marshal(cached{answer, sumOf(answer)})
+	data, err := wirejson.Marshal(cached{answer, sumOf(answer)})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // place writes a file.
@@ -111,7 +112,7 @@ func FuzzPut(f *testing.F) {
 
 // FuzzCacheFile holds that a file of the cache is no answer, or one of its trial with the checksum it has.
 func FuzzCacheFile(f *testing.F) {
-	good, err := eval.Marshal(Answer{ID: "id", Response: &eval.Response{}})
+	good, err := wirejson.Marshal(Answer{ID: "id", Response: &eval.Response{}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func FuzzCacheFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, sealed bool) {
 		c := Cache{Dir: t.TempDir(), Service: "s"}
 		if sealed && json.Valid(data) {
-			file, err := eval.Marshal(cached{data, sumOf(data)})
+			file, err := wirejson.Marshal(cached{data, sumOf(data)})
 			if err != nil {
 				t.Fatal(err)
 			}

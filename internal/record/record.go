@@ -24,6 +24,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Version is the format of the files.
@@ -266,7 +267,7 @@ func (s *Store) write(name string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	plain, err := eval.Marshal(v)
+	plain, err := wirejson.Marshal(v)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // plausible reports whether a text can be a key: printable ASCII of some length and variety.
@@ -47,7 +47,7 @@ func FuzzScrub(f *testing.F) {
 		}
 		for form, text := range map[string]string{
 			"plain": whole, "query": before + url.QueryEscape(key) + after, "path": before + url.PathEscape(key) + after,
-			"json": before + string(eval.AppendString(nil, key)) + after, "json for HTML": before + string(keyQuoted) + after,
+			"json": before + string(wirejson.AppendString(nil, key)) + after, "json for HTML": before + string(keyQuoted) + after,
 			"go": before + fmt.Sprintf("%q", key) + after, "hex": fmt.Sprintf("%s%x%s", before, key, after),
 			"base64": base64.StdEncoding.EncodeToString([]byte(whole)), "base64 raw": base64.RawURLEncoding.EncodeToString([]byte(whole)),
 		} {
@@ -82,7 +82,7 @@ func clean(t *testing.T, what, key, text string) {
 func FuzzEscapes(f *testing.F) {
 	for _, s := range append(hostile.Strings(), `"a\u0022\u0041\\u0042\n\/\u005c"`, `"\ud83d\ude00\u007f"`, `"\\\\u0041"`) {
 		f.Add([]byte(s))
-		f.Add(eval.AppendString(nil, s))
+		f.Add(wirejson.AppendString(nil, s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		out := plainEscapes(data)

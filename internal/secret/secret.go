@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Set are the secrets that must not show.
@@ -72,7 +72,7 @@ func formsOf(key string) []string {
 	for i := range len(key) {
 		fmt.Fprintf(&percent, "%%%02x", key[i])
 	}
-	inJSON, inGo := string(eval.AppendString(nil, key)), strconv.Quote(key)
+	inJSON, inGo := string(wirejson.AppendString(nil, key)), strconv.Quote(key)
 	forHTML, _ := json.Marshal(key) // a string always encodes
 	forms := []string{
 		key, string(forHTML[1 : len(forHTML)-1]), url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], inGo[1 : len(inGo)-1],

@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // Wilson is the score interval for a proportion p observed on n independent units, z being
 // the normal quantile of each bound (Wilson, JASA 22, 1927; section A2). For a mean of values
@@ -44,6 +47,20 @@ func FisherExact(xa, na, xb, nb int) (twoSided, bWorse float64) {
 	return probability(twoSided), probability(bWorse)
 }
 
-func logChoose(n, k int) float64 {
-	return lgamma(float64(n)+1) - lgamma(float64(k)+1) - lgamma(float64(n-k)+1)
+func logChoose(n, k int) float64 { return logFactorial(n) - logFactorial(k) - logFactorial(n-k) }
+
+// logFactorials are the logarithms of the factorials of numbers that occur often: sums over tables ask for them without end.
+var logFactorials = sync.OnceValue(func() []float64 {
+	out := make([]float64, 4096)
+	for i := range out {
+		out[i] = lgamma(float64(i) + 1)
+	}
+	return out
+})
+
+func logFactorial(n int) float64 {
+	if known := logFactorials(); n >= 0 && n < len(known) {
+		return known[n]
+	}
+	return lgamma(float64(n) + 1)
 }

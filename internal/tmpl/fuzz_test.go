@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // FuzzData holds that what a variable holds comes out as it is and is not rendered, and that it can be read again when
@@ -23,7 +23,7 @@ func FuzzData(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := tm.Render(eval.Dict{"a": text, "l": eval.List{text, eval.Dict{text: text}}})
+			out, err := tm.Render(variable.Dict{"a": text, "l": variable.List{text, variable.Dict{text: text}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 	"text/template"
 	"text/template/parse"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Bounds on one rendering: on what it writes, how often, and how many bytes its functions take in and
@@ -108,13 +108,13 @@ func (w *work) functions() template.FuncMap {
 	}
 }
 
-func (w *work) json(v eval.Value) (string, error) {
+func (w *work) json(v variable.Value) (string, error) {
 	if s, ok := v.(string); ok { // escaping may make it six times as long
 		if err := w.charge(6 * len(s)); err != nil {
 			return "", err
 		}
 	}
-	out := eval.ValueJSON(v)
+	out := variable.JSON(v)
 	return out, w.charge(len(out))
 }
 
@@ -133,19 +133,19 @@ var allowed = []string{
 	"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len",
 }
 
-func (w *work) split(sep, in string) (eval.List, error) {
+func (w *work) split(sep, in string) (variable.List, error) {
 	const perItem = 64 // bytes, of an item beside its text
 	if err := w.charge(len(in) + perItem*(1+strings.Count(in, sep))); err != nil {
 		return nil, err
 	}
-	var out eval.List
+	var out variable.List
 	for s := range strings.SplitSeq(in, sep) {
 		out = append(out, s)
 	}
 	return out, nil
 }
 
-func (w *work) join(sep string, list eval.List) (string, error) {
+func (w *work) join(sep string, list variable.List) (string, error) {
 	var b strings.Builder
 	for i, v := range list {
 		if i > 0 {
@@ -160,16 +160,16 @@ func (w *work) join(sep string, list eval.List) (string, error) {
 }
 
 // index is stricter than the built-in one, for which a missing key is no error.
-func index(v eval.Value, keys ...eval.Value) (eval.Value, error) {
+func index(v variable.Value, keys ...variable.Value) (variable.Value, error) {
 	for _, k := range keys {
 		switch in := v.(type) {
-		case eval.Dict:
+		case variable.Dict:
 			next, ok := in[fmt.Sprint(k)]
 			if !ok {
 				return nil, fmt.Errorf("no key %q", fmt.Sprint(k))
 			}
 			v = next
-		case eval.List:
+		case variable.List:
 			i, err := strconv.Atoi(fmt.Sprint(k))
 			if err != nil || i < 0 || i >= len(in) {
 				return nil, fmt.Errorf("no item %v in a list of %d", k, len(in))
@@ -245,10 +245,10 @@ func (b *Budget) take(bytes int) {
 var ErrBudget = &Error{Message: "the templates of the suite render too much together"}
 
 // Render fills in the variables. The error is an *Error.
-func (t *Template) Render(vars eval.Dict) (string, error) { return t.RenderWithin(vars, nil) }
+func (t *Template) Render(vars variable.Dict) (string, error) { return t.RenderWithin(vars, nil) }
 
 // RenderWithin is Render within a budget.
-func (t *Template) RenderWithin(vars eval.Dict, budget *Budget) (string, error) {
+func (t *Template) RenderWithin(vars variable.Dict, budget *Budget) (string, error) {
 	if t.t == nil {
 		return t.text, nil
 	}
@@ -461,7 +461,7 @@ func (w *walker) arg(n parse.Node, root bool) {
 	}
 }
 
-// noMethods refuses the names that would be methods of eval.List and eval.Dict rather than variables.
+// noMethods refuses the names that would be methods of variable.List and variable.Dict rather than variables.
 func (w *walker) noMethods(n parse.Node, names []string) {
 	for _, method := range []string{"String", "Plain"} {
 		if slices.Contains(names, method) {

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/variable"
 )
 
 func TestRender(t *testing.T) {
 	t.Parallel()
-	vars := eval.Dict{"a": "A", "m": eval.Dict{"k": "v"}, "l": eval.List{"x", "y"}, "evil": "{{.a}}"}
+	vars := variable.Dict{"a": "A", "m": variable.Dict{"k": "v"}, "l": variable.List{"x", "y"}, "evil": "{{.a}}"}
 	for text, want := range map[string]string{
 		"plain":                                  "plain",
 		"{{.a}}!":                                "A!",
@@ -38,11 +38,11 @@ func TestRender(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	huge := eval.List{}
+	huge := variable.List{}
 	for range 2000 {
 		huge = append(huge, strings.Repeat("x", 100))
 	}
-	vars := eval.Dict{"a": "A", "l": huge}
+	vars := variable.Dict{"a": "A", "l": huge}
 	for text, want := range map[string]struct {
 		offset  int
 		message string
@@ -110,6 +110,6 @@ func FuzzRender(f *testing.F) {
 			}
 			return
 		}
-		_, _ = tm.Render(eval.Dict{"a": "A", "l": eval.List{"x", eval.Dict{"k": "v"}}})
+		_, _ = tm.Render(variable.Dict{"a": "A", "l": variable.List{"x", variable.Dict{"k": "v"}}})
 	})
 }

@@ -30,7 +30,7 @@ type Comparing struct {
 	Base, Head string
 
 	// Choose compares the answers of an arm by a judge; nil without.
-	Choose func(base, head *compare.Side) (*eval.ArmChoice, error)
+	Choose func(base, head *compare.Side) (*compare.ArmChoice, error)
 }
 
 // leastMaxErrors is the share of errors that a comparison bears at least.
@@ -40,10 +40,10 @@ const leastMaxErrors = 0.01
 const comparisonSeed = 1
 
 // Compare compares a run with a baseline, suite by suite and arm by arm. The error is about run files that cannot be read.
-func Compare(base, head *journal.Document, what Comparing) (*eval.Comparison, error) {
-	c := &eval.Comparison{
-		Base: eval.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
-		Head: eval.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt}, Arms: []eval.ArmComparison{},
+func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison, error) {
+	c := &compare.Comparison{
+		Base: compare.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
+		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt}, Arms: []compare.ArmComparison{},
 	}
 	before, after, err := bothSides(base, head)
 	if err != nil {
@@ -56,7 +56,7 @@ func Compare(base, head *journal.Document, what Comparing) (*eval.Comparison, er
 		c.Warnings = append(c.Warnings, "both sides are the same answers, judged at two times: what changed are the scorers")
 	}
 	for _, p := range armPairs(before, after, what) {
-		var choice *eval.ArmChoice
+		var choice *compare.ArmChoice
 		if what.Choose != nil && p.base != nil {
 			if choice, err = what.Choose(p.base, p.head); err != nil {
 				return nil, err
@@ -93,12 +93,12 @@ func bothSides(base, head *journal.Document) (before, after []*compare.Side, err
 }
 
 // compareArm compares an arm with that of the baseline.
-func compareArm(p armPair, base, head *journal.Document, what Comparing, c *eval.Comparison) eval.ArmComparison {
+func compareArm(p armPair, base, head *journal.Document, what Comparing, c *compare.Comparison) compare.ArmComparison {
 	if p.base == nil {
-		return eval.ArmComparison{
+		return compare.ArmComparison{
 			Suite:   p.head.Suite,
 			HeadArm: p.head.Arm,
-			Metrics: []eval.MetricComparison{},
+			Metrics: []compare.MetricComparison{},
 			Why:     "the arm is not in the baseline, which has " + strings.Join(p.others, ", "),
 		}
 	}
@@ -144,7 +144,7 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 
 // addChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: those that a judge cannot tell are
 // not like the rest.
-func addChoice(arm *eval.ArmComparison, choice *eval.ArmChoice, o compare.Options) {
+func addChoice(arm *compare.ArmComparison, choice *compare.ArmChoice, o compare.Options) {
 	arm.Choice = choice
 	for i := range arm.Metrics {
 		m := &arm.Metrics[i]
@@ -161,14 +161,16 @@ func addChoice(arm *eval.ArmComparison, choice *eval.ArmChoice, o compare.Option
 }
 
 // decideAll gives the verdicts, suite by suite, since each states its own rule.
-func decideAll(arms []eval.ArmComparison, what Comparing, head *journal.Document) (whole eval.Verdict) {
+func decideAll(arms []compare.ArmComparison, what Comparing, head *journal.Document) (whole eval.Verdict) {
 	for from := 0; from < len(arms); {
 		to := from
 		for to < len(arms) && arms[to].Suite == arms[from].Suite {
 			to++
 		}
 		suite := arms[from].Suite
-		whole = compare.Worse(whole, compare.Decide(arms[from:to], optionsFor(what.Rules(suite), head, suite)))
+		o := optionsFor(what.Rules(suite), head, suite)
+		whole = compare.Worse(whole, compare.Decide(arms[from:to], o))
+		compare.Advise(arms[from:to], o)
 		from = to
 	}
 	return whole
@@ -413,7 +415,7 @@ const (
 const shownFlips = 20
 
 // fillFlips adds the answers of cases whose outcome changed.
-func fillFlips(c *eval.Comparison, base, head *journal.Document) error {
+func fillFlips(c *compare.Comparison, base, head *journal.Document) error {
 	answer := func(d *journal.Document, id string) (string, error) {
 		place, ok := d.Find(id)
 		if !ok {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
@@ -14,7 +15,7 @@ import (
 // the result in the document.
 func Apply(d *journal.Document) {
 	comparison := withBaseline(d)
-	g := eval.Gate{Rules: []eval.GateRule{}, Comparison: comparison}
+	g := eval.Gate{Rules: []eval.GateRule{}}
 	var codes []int
 	for i := range d.Summary.Suites {
 		if d.Run.Plan.Shard != nil { // merging applies it
@@ -41,7 +42,7 @@ func Apply(d *journal.Document) {
 		codes = append(codes, exit.OfSignal(d.End.Signal))
 	}
 	g.Exit = exit.Worst(codes...)
-	d.Gate = g
+	d.Gate, d.Comparison = g, comparison
 }
 
 // gateConfig are the rules of a suite of the run, nil when it states none.
@@ -135,7 +136,7 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 }
 
 // baseline adds the verdicts of the comparison, one for each arm.
-func (r *rulings) baseline(rule *eval.BaselineRule, c *eval.Comparison) {
+func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 	add := func(arm string, v eval.Verdict, why string) {
 		r.rules = append(r.rules, eval.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
@@ -163,7 +164,7 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *eval.Comparison) {
 }
 
 // decisive says which metric of an arm its verdict comes from, with how much it changed; "" when nothing is wrong with any.
-func decisive(a *eval.ArmComparison) string {
+func decisive(a *compare.ArmComparison) string {
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
 		switch {

@@ -103,9 +103,9 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 }
 
 // withBaseline compares each suite of a run with the baseline that its gate names; nil when none names one.
-func withBaseline(d *journal.Document) *eval.Comparison {
+func withBaseline(d *journal.Document) *compare.Comparison {
 	options := d.Run.Options()
-	whole := &eval.Comparison{Head: eval.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}, Arms: []eval.ArmComparison{}}
+	whole := &compare.Comparison{Head: compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}, Arms: []compare.ArmComparison{}}
 	gated := false
 	for i := range d.Run.Suites {
 		one := &d.Run.Suites[i]
@@ -126,12 +126,12 @@ func withBaseline(d *journal.Document) *eval.Comparison {
 }
 
 // merge adds the comparison of another suite.
-func merge(whole, one *eval.Comparison) {
+func merge(whole, one *compare.Comparison) {
 	switch {
 	case whole.Base.Name == "":
 		whole.Base = one.Base
 	case !slices.Contains(strings.Split(whole.Base.Name, ", "), one.Base.Name):
-		whole.Base = eval.Compared{Name: whole.Base.Name + ", " + one.Base.Name}
+		whole.Base = compare.Compared{Name: whole.Base.Name + ", " + one.Base.Name}
 	}
 	whole.Arms = append(whole.Arms, one.Arms...)
 	for _, warning := range one.Warnings {
@@ -143,18 +143,20 @@ func merge(whole, one *eval.Comparison) {
 }
 
 // compareSuite compares a suite with its baseline. Whatever is wrong makes its arms invalid.
-func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) *eval.Comparison {
+func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) *compare.Comparison {
 	c, err := compareWith(d, suite, rule, noContent)
 	if err == nil {
 		return c
 	}
-	c = &eval.Comparison{Base: eval.Compared{Name: rule.Name()}, Verdict: eval.Invalid}
+	c = &compare.Comparison{Base: compare.Compared{Name: rule.Name()}, Verdict: eval.Invalid}
 	for _, s := range d.Summary.Suites {
 		for i := range s.Arms {
 			if s.Name == suite && !rule.IsBase(s.Arms[i].Name) {
 				c.Arms = append(
 					c.Arms,
-					eval.ArmComparison{Suite: suite, HeadArm: s.Arms[i].Name, Verdict: eval.Invalid, Why: err.Error(), Metrics: []eval.MetricComparison{}},
+					compare.ArmComparison{
+						Suite: suite, HeadArm: s.Arms[i].Name, Verdict: eval.Invalid, Why: err.Error(), Metrics: []compare.MetricComparison{},
+					},
 				)
 			}
 		}
@@ -162,7 +164,7 @@ func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, no
 	return c
 }
 
-func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) (*eval.Comparison, error) {
+func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) (*compare.Comparison, error) {
 	what := Comparing{
 		Suite:     suite,
 		Gate:      true,
@@ -204,7 +206,7 @@ func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
 }
 
 // Exit is the exit code of a comparison by a rule, nil for none.
-func Exit(c *eval.Comparison, rule *eval.BaselineRule) int {
+func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
 	var codes []int
 	if c.Choice != nil && c.Choice.Incomplete != "" {
 		codes = append(codes, exit.CodeIncomplete)

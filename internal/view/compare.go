@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
@@ -22,7 +23,7 @@ type comparisons struct {
 
 type compared struct {
 	of compareKey
-	c  *eval.Comparison
+	c  *compare.Comparison
 }
 
 // compareKey says what was compared, as it was then.
@@ -32,7 +33,7 @@ type compareKey struct {
 	margin           float64
 }
 
-func (cs *comparisons) find(key compareKey) *eval.Comparison {
+func (cs *comparisons) find(key compareKey) *compare.Comparison {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for _, one := range cs.all {
@@ -43,7 +44,7 @@ func (cs *comparisons) find(key compareKey) *eval.Comparison {
 	return nil
 }
 
-func (cs *comparisons) keep(key compareKey, c *eval.Comparison) {
+func (cs *comparisons) keep(key compareKey, c *compare.Comparison) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if cs.all = append(cs.all, compared{key, c}); len(cs.all) > mostCompared {
@@ -124,7 +125,7 @@ func (s *Server) comparisonBlock(w http.ResponseWriter, r *http.Request) {
 }
 
 // compare compares two runs, unless that was done.
-func (s *Server) compare(r *http.Request, base, head *run, margin float64) (*eval.Comparison, error) {
+func (s *Server) compare(r *http.Request, base, head *run, margin float64) (*compare.Comparison, error) {
 	key := compareKey{base: base.Key, head: head.Key, margin: margin}
 	var err error
 	if key.baseWas, err = stampOf(base.path); err != nil {
@@ -148,7 +149,7 @@ func (s *Server) compare(r *http.Request, base, head *run, margin float64) (*eva
 	return c, err
 }
 
-func compareRuns(base, head *run, margin float64) (*eval.Comparison, error) {
+func compareRuns(base, head *run, margin float64) (*compare.Comparison, error) {
 	before, err := rundir.At("").Open(base.path)
 	if err != nil {
 		return nil, err

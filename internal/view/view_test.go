@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
@@ -321,7 +322,7 @@ func TestCompare(t *testing.T) {
 	s := serve(t)
 	list := data[[]run](t, s, "/data/runs") // the newest first
 	at := "/compare/" + list[1].Key + "/" + list[0].Key + "/"
-	type head struct{ Comparison eval.Comparison }
+	type head struct{ Comparison compare.Comparison }
 	c := data[head](t, s, at+"data/head").Comparison
 	got := fmt.Sprintf("%s to %s: %q, %d flips", c.Base.Run, c.Head.Run, c.Verdict, len(c.Arms[0].Flips))
 	if want := `r1 to r2: "", 30 flips`; got != want {

@@ -23,6 +23,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/secret"
+	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // MaxResponseBytes is how much of a decoded answer is read.
@@ -120,7 +122,7 @@ func (c *Conn) Do(req *http.Request) ([]byte, error) {
 
 // clean takes the service's key out of what came, and writes keys in camelCase.
 func (c *Conn) clean(data []byte) []byte {
-	return eval.CamelKeys(c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
+	return wirejson.CamelKeys(c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
 }
 
 // send makes one round trip. An answer without an error has a status of success and a body to
@@ -143,7 +145,7 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 		skew := time.Until(date).Round(time.Second)
 		c.skew.Store(&skew)
 	}
-	if resp.Header.Get("Server") == eval.EmulatorName {
+	if resp.Header.Get("Server") == service.EmulatorName {
 		c.fake.Store(true)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {

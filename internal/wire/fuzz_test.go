@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // FuzzErrorBody holds that an answer with an error status is an error with words of bounded length, and a wait that is
@@ -33,14 +33,14 @@ func FuzzErrorBody(f *testing.F) {
 		`{"error":{"message":"API has not been used","details":[{"reason":"API_KEY_INVALID","links":[{"url":"http://x"}]}]}}`,
 	) {
 		f.Add(429, s, []byte(s))
-		f.Add(500, "", []byte(`{"error":{"message":`+string(eval.AppendString(nil, s))+`,"status":`+string(eval.AppendString(nil, s))+`}}`))
+		f.Add(500, "", []byte(`{"error":{"message":`+string(wirejson.AppendString(nil, s))+`,"status":`+string(wirejson.AppendString(nil, s))+`}}`))
 	}
 	for _, s := range []string{"7", "1e300", "-5", "NaN", "Inf", "0x10", "Sat, 21 Nov 2099 00:00:00 GMT", "Sat, 21 Nov 1970 00:00:00 GMT", "1_0"} {
 		f.Add(503, s, []byte(nil))
 	}
 	f.Fuzz(func(t *testing.T, status int, header string, data []byte) {
 		status = 400 + max(0, status)%200
-		e := statusError(&http.Response{StatusCode: status, Header: http.Header{"Retry-After": {header}}}, eval.CamelKeys(data))
+		e := statusError(&http.Response{StatusCode: status, Header: http.Header{"Retry-After": {header}}}, wirejson.CamelKeys(data))
 		if e.Status != status || e.Kind == "" || e.Message == "" && http.StatusText(status) != "" {
 			t.Errorf("%+v", e)
 		}

@@ -1,41 +1,12 @@
-package eval
+package overview
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/eval"
 )
-
-// RunTarget is a target of a run, as its suite gave it.
-type RunTarget struct {
-	Suite            string            `json:"suite"`
-	Name             string            `json:"name"`
-	Model            string            `json:"model"`
-	APIVersion       string            `json:"apiVersion"`
-	Stream           bool              `json:"stream,omitempty"`
-	GenerationConfig *GenerationConfig `json:"generationConfig,omitempty"`
-	SafetySettings   []SafetySetting   `json:"safetySettings,omitempty"`
-}
-
-// Target finds a target, nil in runs that name none.
-func (r *Run) Target(suite, name string) *RunTarget {
-	for i := range r.Plan.Targets {
-		if t := &r.Plan.Targets[i]; t.Suite == suite && t.Name == name {
-			return t
-		}
-	}
-	return nil
-}
-
-// Model finds the metadata of the target's model, nil when there are none.
-func (r *Run) Model(t *RunTarget) *Model {
-	for i := range r.Models {
-		if m := &r.Models[i]; m.ID() == t.Model && m.APIVersion == t.APIVersion {
-			return m
-		}
-	}
-	return nil
-}
 
 // Sampling is how the answers of a target are drawn: by what its generation config sets, and by the
 // model's defaults where it sets nothing. Nil is not known.
@@ -48,7 +19,7 @@ type Sampling struct {
 }
 
 // NewSampling joins a generation config and a model's metadata; either may be nil.
-func NewSampling(c *GenerationConfig, m *Model) Sampling {
+func NewSampling(c *eval.GenerationConfig, m *eval.Model) Sampling {
 	var s Sampling
 	if c != nil {
 		s.Temperature, s.TopP, s.TopK = c.Temperature, c.TopP, c.TopK
@@ -68,10 +39,10 @@ func NewSampling(c *GenerationConfig, m *Model) Sampling {
 	return s
 }
 
-// String tells what is known, such as "temperature 0, topP 1 (default)".
+// String says what is known, such as "temperature 0, topP 1 (default)".
 func (s Sampling) String() string {
 	var out []string
-	tell := func(name string, value any) {
+	add := func(name string, value any) {
 		text := fmt.Sprintf("%s %v", name, value)
 		if slices.Contains(s.Defaults, name) {
 			text += " (default)"
@@ -79,13 +50,13 @@ func (s Sampling) String() string {
 		out = append(out, text)
 	}
 	if s.Temperature != nil {
-		tell("temperature", *s.Temperature)
+		add("temperature", *s.Temperature)
 	}
 	if s.TopP != nil {
-		tell("topP", *s.TopP)
+		add("topP", *s.TopP)
 	}
 	if s.TopK != nil {
-		tell("topK", *s.TopK)
+		add("topK", *s.TopK)
 	}
 	return strings.Join(out, ", ")
 }

@@ -1,4 +1,5 @@
-package eval
+// Package variable is what the variables of cases and templates hold.
+package variable
 
 import (
 	"bytes"
@@ -40,18 +41,18 @@ func plainValue(v Value) any {
 	return v
 }
 
-func (l List) String() string { return ValueJSON(l) }
-func (d Dict) String() string { return ValueJSON(d) }
+func (l List) String() string { return JSON(l) }
+func (d Dict) String() string { return JSON(d) }
 
-// ValueJSON is a value as JSON, with sorted keys.
-func ValueJSON(v Value) string { return string(appendValueJSON(nil, v)) }
+// JSON is a value as JSON, with sorted keys.
+func JSON(v Value) string { return string(appendValue(nil, v)) }
 
-// appendJSON writes JSON as encoding/json does, without escapes for HTML. Cases are told apart by it, a hundred thousand
+// appendValue writes JSON as encoding/json does, without escapes for HTML. Cases are told apart by it, a hundred thousand
 // at a time, for which reflection is slow.
-func appendValueJSON(dst []byte, v Value) []byte {
+func appendValue(dst []byte, v Value) []byte {
 	switch v := v.(type) {
 	case string:
-		return appendVarText(dst, v)
+		return appendText(dst, v)
 	case Dict:
 		if v == nil {
 			return append(dst, "null"...)
@@ -61,8 +62,8 @@ func appendValueJSON(dst []byte, v Value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendVarText(dst, key), ':')
-			dst = appendValueJSON(dst, v[key])
+			dst = append(appendText(dst, key), ':')
+			dst = appendValue(dst, v[key])
 		}
 		return append(dst, '}')
 	case List:
@@ -74,23 +75,23 @@ func appendValueJSON(dst []byte, v Value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendValueJSON(dst, item)
+			dst = appendValue(dst, item)
 		}
 		return append(dst, ']')
 	}
-	return appendVarAny(dst, v)
+	return appendAny(dst, v)
 }
 
-func appendVarText(dst []byte, s string) []byte {
+func appendText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return appendVarAny(dst, s)
+			return appendAny(dst, s)
 		}
 	}
 	return append(append(append(dst, '"'), s...), '"')
 }
 
-func appendVarAny(dst []byte, v any) []byte {
+func appendAny(dst []byte, v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

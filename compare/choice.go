@@ -1,14 +1,4 @@
-package eval
-
-// Preferred is which of two answers a judge chose. The zero Preferred is none: the judge gave no ruling that counts.
-type Preferred string
-
-// What a judge can come to over both orders of two answers.
-const (
-	Win  Preferred = "win"  // the answer of head
-	Loss Preferred = "loss" // that of base
-	Tie  Preferred = "tie"  // neither, or in each order another one
-)
+package compare
 
 // Choice tells of a judge that chose between the answers of both sides of a comparison.
 type Choice struct {
@@ -54,20 +44,24 @@ type ChoiceProblem struct {
 // maxProblems bounds the reasons that are kept apart.
 const maxProblems = 20
 
-// Add takes up a pair: what came of it, or the problem.
-func (c *ChoiceCounts) Add(p Preferred, problem string) {
+// AddJudged takes up a pair by what it counts for head: 1 when head was preferred, 0 when base was, and half of a tie.
+func (c *ChoiceCounts) AddJudged(worth float64) {
 	c.Pairs++
-	switch p {
-	case Win:
+	switch worth {
+	case 1:
 		c.Wins++
-	case Loss:
+	case 0:
 		c.Losses++
-	case Tie:
-		c.Ties++
 	default:
-		c.Unjudged++
-		c.problem(problem, 1)
+		c.Ties++
 	}
+}
+
+// AddUnjudged takes up a pair that was not judged, with the problem.
+func (c *ChoiceCounts) AddUnjudged(problem string) {
+	c.Pairs++
+	c.Unjudged++
+	c.problem(problem, 1)
 }
 
 func (c *ChoiceCounts) problem(problem string, pairs int) {

@@ -1,16 +1,6 @@
-package eval
+package compare
 
-// Verdict is what a comparison says of a metric. The zero Verdict is no verdict: nobody stated a margin.
-type Verdict string
-
-// The verdicts.
-const (
-	Improved     Verdict = "improved"     // better than the baseline
-	NotWorse     Verdict = "not_worse"    // by less than the margin worse, if at all
-	Regressed    Verdict = "regressed"    // worse than the baseline
-	Inconclusive Verdict = "inconclusive" // too few cases to tell
-	Invalid      Verdict = "invalid"      // not comparable
-)
+import "github.com/evalrun/evalrun/eval"
 
 // Comparison is a run, or some arms of it, against a baseline.
 type Comparison struct {
@@ -18,7 +8,7 @@ type Comparison struct {
 	Head Compared        `json:"head"`
 	Arms []ArmComparison `json:"arms"`
 	// Verdict is the worst of the arms', "" without a margin.
-	Verdict Verdict `json:"verdict,omitempty"`
+	Verdict eval.Verdict `json:"verdict,omitempty"`
 	// Why says what makes the comparison invalid as a whole, "" when it is not.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -37,13 +27,13 @@ type Compared struct {
 
 // ArmComparison is an arm of a suite against that of the baseline, cases paired.
 type ArmComparison struct {
-	Suite   string  `json:"suite"`
-	BaseArm string  `json:"baseArm"`
-	HeadArm string  `json:"headArm"`
-	Verdict Verdict `json:"verdict,omitempty"`
-	Why     string  `json:"why,omitempty"` // of an invalid one
+	Suite   string       `json:"suite"`
+	BaseArm string       `json:"baseArm"`
+	HeadArm string       `json:"headArm"`
+	Verdict eval.Verdict `json:"verdict,omitempty"`
+	Why     string       `json:"why,omitempty"` // of an invalid one
 	// Stopped says that the verdict was known early; the metrics are of what was used.
-	Stopped *Stop `json:"stopped,omitempty"`
+	Stopped *eval.Stop `json:"stopped,omitempty"`
 	// Estimand says what the intervals are about: `population`, of which the cases are a sample.
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
@@ -66,6 +56,8 @@ type Pairing struct {
 	Added    []string `json:"added,omitempty"`
 	Removed  []string `json:"removed,omitempty"`
 	Unused   int      `json:"unused,omitempty"` // not asked, or not used, since the verdict was known
+	// Duplicates are the names of cases that sent one and the same request: each list counts as one case that was asked several times.
+	Duplicates [][]string `json:"duplicates,omitempty"`
 	// CallsPerCase and TokensPerCase are what a case costs on the head's side, on average.
 	CallsPerCase  float64 `json:"callsPerCase"`
 	TokensPerCase float64 `json:"tokensPerCase"`
@@ -77,7 +69,7 @@ type Pairing struct {
 // estimate is a ratio, head to base.
 type MetricComparison struct {
 	Name string `json:"name"`
-	// Base and Head are the means whose difference or ratio Estimate is: geometric ones of latency.
+	// Base and Head are the means over cases whose difference or ratio Estimate is: of ratios, of amounts up to Cap.
 	Base     float64 `json:"base"`
 	Head     float64 `json:"head"`
 	Estimate float64 `json:"estimate"`
@@ -95,14 +87,33 @@ type MetricComparison struct {
 	PNonInferior *float64 `json:"pNonInferior,omitempty"`
 	PWorse       *float64 `json:"pWorse,omitempty"`
 	PBetter      *float64 `json:"pBetter,omitempty"`
-	Verdict      Verdict  `json:"verdict,omitempty"`
-	Flags        []string `json:"flags,omitempty"`
+	// Asymptotic are the tests of large numbers, where exact ones decide.
+	Asymptotic *Asymptotic `json:"asymptotic,omitempty"`
+	// HeadErrors are trials of head that could not be judged; PWithErrors are PNonInferior and PBetter with the worst value for each.
+	HeadErrors  int         `json:"headErrors,omitempty"`
+	PWithErrors *[2]float64 `json:"pWithErrors,omitempty"`
+	// Cap is what a case counts at most, of latency in milliseconds and of tokens; nil of other metrics.
+	Cap *float64 `json:"cap,omitempty"`
+	// Needs is from how many units on a ratio within the limit can be shown; 0 of other metrics.
+	Needs int `json:"needs,omitempty"`
+	// Advisory says that there are fewer, and that the gate bears it.
+	Advisory bool         `json:"advisory,omitempty"`
+	Verdict  eval.Verdict `json:"verdict,omitempty"`
+	Flags    []string     `json:"flags,omitempty"`
 	// Advice says in words what it would take to know.
 	Advice string `json:"advice,omitempty"`
 	// MoreCases are those that are missing for a power of 80 %, 0 when there are enough.
 	MoreCases int `json:"moreCases,omitempty"`
 	// Repeats are how many of each case would do in the place of more cases; -1: no number of repeats would.
 	Repeats int `json:"repeats,omitempty"`
+}
+
+// Asymptotic are Tango's interval and test, and McNemar's mid-p.
+type Asymptotic struct {
+	Interval     [2]float64 `json:"interval"`
+	PNonInferior float64    `json:"pNonInferior"`
+	PWorse       float64    `json:"pWorse"`
+	PBetter      float64    `json:"pBetter"`
 }
 
 // Flip is a case whose outcome changed.

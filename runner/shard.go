@@ -1,4 +1,4 @@
-package eval
+package runner
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 
 // Shard is a part of a plan: every trial belongs to exactly one of so many. The zero Shard has all trials.
 type Shard struct {
-	Index int `json:"index"` // from 1
-	Of    int `json:"of"`
+	Index int // from 1
+	Of    int
 }
 
 // maxShards bounds how many parts a plan is cut into.
@@ -40,11 +40,4 @@ func (s Shard) Takes(id string) bool {
 		panic(err)
 	}
 	return int(hash%uint64(s.Of)) == s.Index-1 //nolint:gosec // both are small
-}
-
-// ShardOf tells of what a run is a shard.
-type ShardOf struct {
-	Shard
-	Plan   string `json:"plan"`   // hash of all trials of the plan, which its shards share
-	Trials int    `json:"trials"` // of the whole plan
 }

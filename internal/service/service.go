@@ -1,7 +1,8 @@
-package eval
+// Package service is what is known of the service without asking: its methods, models, limits and words, and the names by which
+// evalrun's own emulator is known. Clients, suites and the emulator share it.
+package service
 
-// What is known of the service and of evalrun's own emulator, in one place for those who ask and those who
-// answer.
+// Names in headers.
 const (
 	// DefaultHeaderPrefix begins the service's own headers: x-svc-api-key.
 	DefaultHeaderPrefix = "x-svc"

@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/internal/stats"
+)
+
+// Tests of a weighted mean of independent units whose values are bounded below. Weights are those of clusters, with the mean 1; the tests
+// hold for the sizes that the clusters have.
+
+// atMostZero is the p of the hypothesis that the mean is 0 or less, where no value lies below floor, which is negative. It is Student's
+// where the units are many and even enough (stats.UseT), and Gaffke's bound elsewhere. Student's test has seen no rare loss that it was not
+// shown, so it must also be unlikely that one of the size of floor, often enough to make the mean 0, was missed.
+func atMostZero(x, weights []float64, floor float64) float64 {
+	mean := weightedMean(x, weights)
+	if e := residuals(x, weights, mean); stats.UseT(e) {
+		p := stats.NonInferiorityT(e, 0)
+		if mean > 0 {
+			p = max(p, math.Pow(floor/(floor-mean), effective(weights)))
+		}
+		return p
+	}
+	largest := slices.Max(weights)
+	scaled := make([]float64, len(x))
+	for i := range x {
+		scaled[i] = weights[i] / largest * x[i]
+	}
+	return stats.GaffkeNonInferiority(rounded(scaled, floor), floor, 0)
+}
+
+// lowerBound is the largest number that atMostZero says, with error alpha, the mean of d in [-1,1] lies above.
+func lowerBound(d, weights []float64, alpha float64) float64 {
+	mean := weightedMean(d, weights)
+	e := residuals(d, weights, mean)
+	if stats.UseT(e) {
+		missed := (1 + mean) * (1 - math.Pow(alpha, 1/effective(weights)))
+		return max(-1, min(stats.MeanT(e, 1-2*alpha).Lo, mean-missed))
+	}
+	if slices.Max(weights) == slices.Min(weights) {
+		return stats.Gaffke(rounded(d, -1), -1, alpha)
+	}
+	shifted := make([]float64, len(d))
+	return bisect(-1, mean, func(bound float64) bool {
+		for i := range d {
+			shifted[i] = d[i] - bound
+		}
+		return atMostZero(shifted, weights, -1-bound) <= alpha
+	})
+}
+
+// bisect finds where holds, true at lo or below and false at hi, turns, to 1e-5 of the distance; it returns the side that holds.
+func bisect(lo, hi float64, holds func(float64) bool) float64 {
+	for tolerance := 1e-5 * (hi - lo); hi-lo > tolerance; {
+		if mid := (lo + hi) / 2; holds(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// manyUnits is from how many units on Gaffke's bound, whose cost grows with the number of different values, takes them rounded down.
+const manyUnits = 2000
+
+// rounded makes many values few, on the safe side.
+func rounded(x []float64, floor float64) []float64 {
+	if len(x) < manyUnits {
+		return x
+	}
+	const steps = 500
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = max(floor, math.Floor(v*steps+1e-9)/steps)
+	}
+	return out
+}
+
+// effective is the number of units that counts when none may hide a loss: one over the largest one's share.
+func effective(weights []float64) float64 {
+	if len(weights) == 0 {
+		return 0
+	}
+	return float64(len(weights)) / slices.Max(weights)
+}
+
+func weightedMean(x, weights []float64) float64 {
+	total := 0.0
+	for i, v := range x {
+		total += weights[i] * v
+	}
+	return total / float64(max(1, len(x)))
+}
+
+// residuals are weighted deviations from the mean, around the mean: their standard error is that of a mean over cases in clusters.
+//
+// Source: Miller 2024, arXiv 2411.00640, with G/(G-1); docs/verdicts.md.
+func residuals(x, weights []float64, mean float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = mean + weights[i]*(v-mean)
+	}
+	return out
+}
+
+// scaledBy is x by a factor.
+func scaledBy(factor float64, x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = factor * v
+	}
+	return out
+}
+
+// weighted is x with the weights of its units: sums of clusters, but for a factor.
+func weighted(x, weights []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = weights[i] * v
+	}
+	return out
+}

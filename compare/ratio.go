@@ -1,0 +1,130 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+)
+
+// capFactor makes the default cap of a ratio from the baseline's median. What lies above counts as the cap: a mean without a bound can hide
+// any loss in answers that were not seen.
+const capFactor = 5
+
+// amount is what a case costs: milliseconds or tokens.
+func amount(metric string, c *Case) Sum {
+	if metric == eval.MetricLatency {
+		return c.LatencyMs
+	}
+	return c.Tokens
+}
+
+// DefaultCap is the cap of a ratio metric where a gate states none: five times the median over the cases of the baseline. 0 means that the
+// baseline has nothing of it.
+func DefaultCap(metric string, base *Side) float64 {
+	var all []float64
+	for i := range base.Cases {
+		if v, ok := amount(metric, &base.Cases[i]).Mean(); ok && !base.Cases[i].Quarantined {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return capFactor * (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+}
+
+// ratio compares the means of amounts, each case's at the cap at most, by their ratio: the mean of head - limit x base is to be 0 or less.
+func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
+	most := g.Cap
+	if most == 0 {
+		most = DefaultCap(c.Name, base)
+	}
+	u := m.unitsOf(m.capped(c.Name, most))
+	c.N, c.Base, c.Head, c.Test = len(u.d), u.mean(u.base), u.mean(u.head), "means of capped amounts, bounded"
+	if c.N == 0 || c.Base == 0 {
+		c.N = 0
+		return
+	}
+	c.Estimate, c.Cap = c.Head/c.Base, &most
+	test := ratioTest{u, most}
+	better, worse := test.below(1), test.above(1)
+	c.PBetter, c.PWorse = &better, &worse
+	if g.Margin > 1 {
+		c.Needs = RatioNeeds(c.Base, most, g.Margin, m.Alpha)
+		p := max(test.below(g.Margin), reach(gain(c.Base, most, g.Margin), effective(u.weights)))
+		c.PNonInferior = &p
+	}
+	i := test.interval(c.Estimate, m.Alpha)
+	c.Interval = oriented(agreed(c, -i[1], -i[0], m.Alpha, limits{-1, -g.Margin}), lessIsBetter)
+	if u.clustered {
+		c.Test += ", clusters as units"
+	}
+}
+
+// capped are the amounts of both sides, as shares of the cap. Errors of head count as the cap where the worst is measured.
+func (m *measure) capped(metric string, most float64) (ofBase, ofHead value) {
+	ofBase = func(c *Case) (float64, bool) {
+		v, ok := amount(metric, c).Mean()
+		return min(v, most), ok
+	}
+	return ofBase, func(c *Case) (float64, bool) {
+		s := amount(metric, c)
+		v, ok := s.Mean()
+		if !m.worst || c.Errors == 0 {
+			return min(v, most), ok
+		}
+		return Sum{float64(s.N)*min(v, most) + float64(c.Errors)*most, s.N + c.Errors}.Mean()
+	}
+}
+
+// gain is by how much head - limit x base lies below 0 when nothing changed, as a share of the distance to its worst value.
+func gain(base, most, limit float64) float64 {
+	room := (limit - 1) * base
+	return room / (room + most)
+}
+
+// RatioNeeds is how many units it takes to show a ratio within limit when nothing changed and all cases cost the same.
+func RatioNeeds(base, most, limit, alpha float64) int {
+	return stats.MinCasesConstant(alpha, gain(base, most, limit))
+}
+
+// ratioTest tests the ratio of the means of units, none of which is above most.
+type ratioTest struct {
+	units
+	most float64
+}
+
+// below is the p of the hypothesis that the ratio is limit or more.
+func (t ratioTest) below(limit float64) float64 {
+	x := make([]float64, len(t.d))
+	for i := range x {
+		x[i] = (limit*t.base[i] - t.head[i]) / t.most
+	}
+	return atMostZero(x, t.weights, -1)
+}
+
+// above is the p of the hypothesis that the ratio is limit or less.
+func (t ratioTest) above(limit float64) float64 {
+	x := make([]float64, len(t.d))
+	for i := range x {
+		x[i] = (t.head[i] - limit*t.base[i]) / t.most
+	}
+	return atMostZero(x, t.weights, -max(limit, 1e-9))
+}
+
+// interval is every ratio that neither test rejects.
+func (t ratioTest) interval(estimate, alpha float64) [2]float64 {
+	top := 2 * (estimate + 1)
+	for ; t.below(top) > alpha && top < 1e6; top *= 2 {
+	}
+	hi := -bisect(-top, -estimate, func(r float64) bool { return t.below(-r) <= alpha })
+	lo := bisect(0, estimate, func(r float64) bool { return t.above(r) <= alpha })
+	return [2]float64{lo, hi}
+}
+
+// reach is the probability that so many units all miss a loss of the whole range that a share of them has: below it nothing is ever
+// "not worse", on any route.
+func reach(share, units float64) float64 { return math.Pow(1-min(share, 1), units) }

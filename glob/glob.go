@@ -1,0 +1,51 @@
+// Package glob matches names with patterns in which only the star is special.
+package glob
+
+import (
+	"slices"
+	"strings"
+)
+
+// Pattern is a pattern in which `*` matches any characters, `/` included, and
+// nothing else is special.
+type Pattern string
+
+// Match reports whether the whole of s fits the pattern.
+func (p Pattern) Match(s string) bool {
+	head, rest, star := strings.Cut(string(p), "*")
+	if !star {
+		return s == head
+	}
+	if !strings.HasPrefix(s, head) {
+		return false
+	}
+	s = s[len(head):]
+	for {
+		part, after, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], after
+	}
+}
+
+// Patterns are alternatives; none at all match everything.
+type Patterns []Pattern
+
+// New makes patterns of texts.
+func New(texts []string) Patterns {
+	var out Patterns
+	for _, t := range texts {
+		out = append(out, Pattern(t))
+	}
+	return out
+}
+
+// Match reports whether any pattern fits, or there is none.
+func (ps Patterns) Match(s string) bool {
+	return len(ps) == 0 || slices.ContainsFunc(ps, func(p Pattern) bool { return p.Match(s) })
+}

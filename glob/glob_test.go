@@ -1,0 +1,35 @@
+package glob
+
+import "testing"
+
+func TestGlob(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		glob, text string
+		want       bool
+	}{
+		{"pro", "pro", true},
+		{"pro", "pro2", false},
+		{"pro*", "pro", true},
+		{"pro*", "pro-warm/direct", true},
+		{"*/direct", "a/b/direct", true},
+		{"*", "", true},
+		{"", "", true},
+		{"", "x", false},
+		{"a*b*c", "aXbYc", true},
+		{"a*b*c", "acb", false},
+		{"*a", "aa", true},
+		{"a*a", "a", false},
+		{"[x]", "[x]", true},
+		{"?", "x", false},
+		{"**", "anything", true},
+		{"*France*", "the France of", true},
+	} {
+		if got := Pattern(test.glob).Match(test.text); got != test.want {
+			t.Errorf("%q on %q: %v", test.glob, test.text, got)
+		}
+	}
+	if !(Patterns{}).Match("x") || !(Patterns{"a", "x"}).Match("x") || (Patterns{"a"}).Match("x") {
+		t.Error("globs are alternatives")
+	}
+}

@@ -1,0 +1,53 @@
+// Package estimate guesses how many tokens texts, prompts and answers are, where the service does not say.
+package estimate
+
+import (
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+)
+
+// Tokens guesses the tokens of n UTF-8 bytes: a quarter, rounded up.
+func Tokens(n int) int { return (n + 3) / 4 }
+
+// TokensPerImage is the fixed estimate for an image.
+const TokensPerImage = 258
+
+// Prompt guesses the tokens of contents.
+func Prompt(contents []eval.Content) int {
+	return Tokens(payload.TextBytes(contents)) + TokensPerImage*payload.Images(contents)
+}
+
+// output guesses the tokens of an answer.
+func output(r *eval.Response) int {
+	n := 0
+	for i := range r.Candidates {
+		n += len(r.Candidates[i].Text)
+	}
+	return Tokens(n)
+}
+
+// Usage is what a call cost, with an estimate of what the service did not report: the prompt, the output, or both. The output of an
+// answer without text is no estimate.
+func Usage(c *eval.Call, r *eval.Response) *eval.Usage {
+	if r.Usage != nil && r.Usage.Source != "" {
+		return r.Usage
+	}
+	u := eval.Usage{PromptTokens: c.PromptTokens, OutputTokens: output(r), Source: eval.UsageEstimated}
+	if known := r.Usage; known != nil {
+		u = *known
+		if u.OutputTokens, u.Source = output(r), eval.UsageEstimated; u.OutputTokens == 0 {
+			u.Source = eval.UsageService
+		}
+	}
+	u.TotalTokens = max(u.TotalTokens, u.PromptTokens+u.OutputTokens+u.ToolUseTokens)
+	return &u
+}
+
+// Texts guesses the tokens of texts to embed; countTokens does not cover embedding models.
+func Texts(texts []string) int {
+	n := 0
+	for _, text := range texts {
+		n += Tokens(len(text))
+	}
+	return n
+}

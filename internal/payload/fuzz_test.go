@@ -1,0 +1,44 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// FuzzContents holds that the contents of a request are JSON, as long as was foretold, and decode to the texts.
+func FuzzContents(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		f.Add(s, s, []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, role, text string, image []byte) {
+		in := []eval.Content{{Role: role, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{MIMEType: text, Data: image}}, {}}}}
+		data := Append(nil, in)
+		if Size(in) != len(data) {
+			t.Errorf("%d bytes, foretold were %d", len(data), Size(in))
+		}
+		var out []struct {
+			Role  string `json:"role"`
+			Parts []struct {
+				Text  string `json:"text"`
+				Image *struct {
+					MIMEType string `json:"mime_type"`
+					Data     []byte `json:"data"`
+				} `json:"inline_data"`
+			} `json:"parts"`
+		}
+		if err := json.Unmarshal(data, &out); err != nil {
+			t.Fatalf("%v\n%s", err, data)
+		}
+		if p := out[0].Parts; out[0].Role != inJSON(role) || len(p) != 3 || p[0].Text != inJSON(text) || p[1].Image.MIMEType != inJSON(text) ||
+			!bytes.Equal(p[1].Image.Data, image) {
+			t.Errorf("%+v", out)
+		}
+	})
+}
+
+// inJSON is a text as JSON can hold it.
+func inJSON(s string) string { return string([]rune(s)) }

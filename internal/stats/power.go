@@ -1,0 +1,76 @@
+package stats
+
+import "math"
+
+// NotWorseTables are the outcomes of n paired cases that are told not worse within margin at one-sided alpha: by the exact test for up to
+// MostExact pairs, by Tango's above, and never where (1-margin)^n is above alpha.
+type NotWorseTables struct {
+	n     int
+	tails tails
+}
+
+// NewNotWorseTables finds the least statistic that the exact test rejects at.
+// Source: section C4, C5, C9.
+func NewNotWorseTables(n int, margin, alpha float64) NotWorseTables {
+	if n <= 0 || !inside(margin, 0, 1) || n < MinCasesConstant(alpha, margin) {
+		return NotWorseTables{n: n}
+	}
+	least := NormalQuantile(1 - alpha)
+	if n <= MostExact {
+		lo, hi := 0.0, 2*least+5
+		for range 14 {
+			if mid := (lo + hi) / 2; tangoTailsFrom(n, -margin, mid).most(n, -margin, coarse) <= alpha {
+				hi = mid
+			} else {
+				lo = mid
+			}
+		}
+		least = hi
+	}
+	return NotWorseTables{n, tangoTailsFrom(n, -margin, least)}
+}
+
+// Probability is that of being told not worse when a share psi of the cases flips and the difference of the pass rates is d.
+func (t NotWorseTables) Probability(d, psi float64) float64 {
+	if t.tails == nil {
+		return 0
+	}
+	return probability(t.tails.probability(t.n, d, max(psi, math.Abs(d))))
+}
+
+// CasesForPower is the smallest number of paired cases, each asked once, that are told not worse within margin with probability power when
+// nothing changed and a share psi of them flips all the same. The power rises with n but for small steps back, so it is the number that
+// a bisection finds. No margin: MaxInt32.
+// Source: section C9.
+func CasesForPower(psi, margin, alpha, power float64) int {
+	enough := func(n int) bool { return NewNotWorseTables(n, margin, alpha).Probability(0, psi) >= power }
+	lo := MinCasesConstant(alpha, margin) - 1
+	hi := max(lo+1, CasesNeeded(psi, margin, alpha, power))
+	if hi >= manyCases/2 {
+		return manyCases
+	}
+	for !enough(hi) {
+		lo, hi = hi, hi+hi/4+1
+	}
+	for hi-lo > max(1, hi/200) {
+		if mid := (lo + hi) / 2; enough(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// PowerOfMean is the probability with which a mean of so many differences, of which a share psi is 1 or -1 and the others 0, is told not
+// worse within margin when nothing changed, by the normal approximation; 0 where (1-margin)^n is above alpha.
+// Source: section A2.
+func PowerOfMean(n int, psi, margin, alpha float64) float64 {
+	if n < MinCasesConstant(alpha, margin) {
+		return 0
+	}
+	if psi <= 0 {
+		return 1
+	}
+	return NormalCDF(margin*math.Sqrt(float64(n)/psi) - NormalQuantile(1-alpha))
+}

@@ -1,0 +1,196 @@
+package stats
+
+import "math"
+
+// MostExact is the largest number of pairs for which the exact tests are computed; above it the asymptotic ones keep to their level.
+const MostExact = 500
+
+// Exact unconditional tests of paired pass/fail. A table of n pairs has so many gained and regressed cases; a statistic orders the
+// tables, and the p-value is the probability of a table at least as extreme as the one seen, at the discordance (the share of cases that
+// flip) for which that probability is largest. So the level holds whatever the discordance is.
+//
+// Of tables with the same number m of flips, the extreme ones are those with many gained cases: tails[m] is the smallest such number,
+// m+1 where no table is extreme.
+//
+// Source: Barnard, Biometrika 34, 1947; for paired tables Sidik, Statistics in Medicine 22, 2003; section C5.
+type tails []int
+
+// ExactNonInferiority is the p of the hypothesis that the pass rate of B is lower by margin or more, by the tables that Tango's statistic
+// puts at or above the one seen. Bad input, and margins outside of (-1,1): 1.
+func ExactNonInferiority(n, gained, regressed int, margin float64) float64 {
+	if !pairedTable(n, gained, regressed) || !inside(margin, -1, 1) {
+		return 1
+	}
+	return tangoTails(n, gained, regressed, -margin).most(n, -margin, fine)
+}
+
+// ExactWorse is the p of the hypothesis that B is not worse, by the tables whose mid-p of McNemar is at or below the one seen. The p of
+// the hypothesis that B is not better is ExactWorse with gained and regressed exchanged. Bad input: 1.
+func ExactWorse(n, gained, regressed int) float64 {
+	if !pairedTable(n, gained, regressed) || regressed == 0 {
+		return 1
+	}
+	return midTails(n, NewMcNemar(regressed, gained).MidWorse).most(n, 0, fine)
+}
+
+// ExactInterval is every difference that neither of the two exact tests by Tango's statistic rejects. No pairs: [-1,1].
+func ExactInterval(n, gained, regressed int, conf float64) Interval {
+	if !pairedTable(n, gained, regressed) {
+		return Interval{-1, 1}
+	}
+	alpha := tail(conf)
+	start := Tango(n, gained, regressed, conf)
+	return Interval{
+		Lo: exactBound(n, gained, regressed, start.Lo, alpha),
+		Hi: -exactBound(n, regressed, gained, -start.Hi, alpha),
+	}
+}
+
+// exactBound is the smallest difference that the test of "at most this" does not reject. It lies near that of the asymptotic test.
+func exactBound(n, gained, regressed int, near, alpha float64) float64 {
+	rejected := func(d float64) bool { return tangoTails(n, gained, regressed, d).most(n, d, coarse) <= alpha }
+	out, in := near, float64(gained-regressed)/float64(n)
+	for step := 0.01; out > -1 && !rejected(out); step *= 2 {
+		in, out = out, max(-1, out-step)
+	}
+	for in-out > 1e-4 {
+		if mid := (in + out) / 2; rejected(mid) {
+			out = mid
+		} else {
+			in = mid
+		}
+	}
+	return out
+}
+
+// tangoTails are the tables on which Tango's statistic for a difference d is at or above that of the one seen.
+func tangoTails(n, gained, regressed int, d float64) tails {
+	return tangoTailsFrom(n, d, tangoZ(float64(n), float64(gained), float64(regressed), d))
+}
+
+func tangoTailsFrom(n int, d, least float64) tails {
+	least -= 1e-9 * max(1, math.Abs(least))
+	return newTails(n, func(g, r int) bool { return tangoZ(float64(n), float64(g), float64(r), d) >= least })
+}
+
+// midTails are the tables whose mid-p is at most p, counted by regressed cases.
+func midTails(n int, p float64) tails {
+	return newTails(n, func(r, g int) bool { return NewMcNemar(r, g).MidWorse <= p*(1+1e-9) })
+}
+
+// newTails finds the limits for a statistic that rises with the first count and falls with the second, so that the limits never fall.
+func newTails(n int, extreme func(first, second int) bool) tails {
+	out := make(tails, n+1)
+	k := 0
+	for m := range out {
+		for k <= m && !extreme(k, m-k) {
+			k++
+		}
+		out[m] = k
+	}
+	return out
+}
+
+// Steps per standard deviation of the number of flips, in which the discordance is searched.
+const (
+	coarse = 1.0
+	fine   = 3.0
+)
+
+// most is the largest probability of the tables over all discordances, at a difference d. The probability is smooth on the scale of a
+// standard deviation of arcsin(sqrt(discordance)), which is 1/(2*sqrt(n)) everywhere; the best step is refined.
+func (t tails) most(n int, d, perDeviation float64) float64 {
+	from := math.Asin(math.Sqrt(math.Abs(d)))
+	width := math.Pi/2 - from
+	steps := int(math.Ceil(width * 2 * math.Sqrt(float64(n)) * perDeviation))
+	at := func(x float64) float64 {
+		root := math.Sin(from + width*min(max(x/float64(steps), 0), 1))
+		return t.probability(n, d, max(root*root, math.Abs(d)))
+	}
+	best, where := 0.0, 0.0
+	for i := range steps + 1 {
+		if p := at(float64(i)); p > best {
+			best, where = p, float64(i)
+		}
+	}
+	if perDeviation < fine {
+		return best
+	}
+	lo, hi := where-1, where+1
+	for range 20 { // golden section
+		a, b := hi-(hi-lo)/math.Phi, lo+(hi-lo)/math.Phi
+		pa, pb := at(a), at(b)
+		best = max(best, pa, pb)
+		if pa < pb {
+			lo = a
+		} else {
+			hi = b
+		}
+	}
+	return probability(best)
+}
+
+// probability is that of the tables when a share psi of the cases flips and the difference is d, the sum over the number of flips.
+func (t tails) probability(n int, d, psi float64) float64 {
+	if psi <= 0 {
+		return indicator(t[0] == 0)
+	}
+	share := clamp((psi + d) / 2 / psi) // of the flips, those that count as extreme ones
+	centre, spread := float64(n)*psi, 7*math.Sqrt(float64(n)*psi*(1-psi))+7
+	from, to := max(0, int(centre-spread)), min(n, int(centre+spread))
+	flips, extreme := newBinomial(psi), newBinomial(share)
+	upper := extreme.atLeast(from, t[from])
+	sum := 0.0
+	for m := from; ; m++ {
+		sum += flips.at(n, m) * upper
+		if m == to {
+			return sum
+		}
+		upper += share * extreme.at(m, t[m]-1) // of m+1, the same limit
+		for k := t[m]; k < t[m+1]; k++ {
+			upper -= extreme.at(m+1, k)
+		}
+		for k := t[m+1]; k < t[m]; k++ {
+			upper += extreme.at(m+1, k)
+		}
+	}
+}
+
+// binomial are the probabilities of numbers of successes.
+type binomial struct{ yes, no float64 } // logarithms
+
+func newBinomial(p float64) binomial { return binomial{math.Log(p), math.Log1p(-p)} }
+
+// at is the probability of k successes among m.
+func (b binomial) at(m, k int) float64 {
+	if k < 0 || k > m {
+		return 0
+	}
+	return math.Exp(logChoose(m, k) + logTimes(k, b.yes) + logTimes(m-k, b.no))
+}
+
+// atLeast is the probability of k successes or more.
+func (b binomial) atLeast(m, k int) float64 {
+	switch {
+	case k <= 0:
+		return 1
+	case k > m:
+		return 0
+	}
+	return RegIncBeta(math.Exp(b.yes), float64(k), float64(m-k+1))
+}
+
+// logTimes is n times a logarithm, 0 for none of them.
+func logTimes(n int, log float64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return float64(n) * log
+}
+
+func indicator(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

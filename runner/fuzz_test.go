@@ -1,0 +1,39 @@
+package runner
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// FuzzParseShard holds that a shard that is read is one of its parts, and that every trial is in exactly one part.
+func FuzzParseShard(f *testing.F) {
+	for _, s := range append(hostile.Strings(), "1/4", "10000/10000", "1/10001", "0/1", "2/1", "+1/+2", "01/2", " 1/2", "1/2/3", "-1/-2") {
+		f.Add(s, uint64(12345))
+	}
+	f.Fuzz(func(t *testing.T, text string, hash uint64) {
+		s, err := ParseShard(text)
+		if err != nil || text == "" {
+			if s != (Shard{}) {
+				t.Error(s)
+			}
+			return
+		}
+		if s.Index < 1 || s.Index > s.Of || s.Of > maxShards {
+			t.Errorf("%q: %+v", text, s)
+		}
+		if again, err := ParseShard(fmt.Sprintf("%d/%d", s.Index, s.Of)); err != nil || again != s {
+			t.Errorf("%q: %+v %v", text, again, err)
+		}
+		n := 0
+		for i := range s.Of {
+			if (Shard{i + 1, s.Of}).Takes(fmt.Sprintf("%016x", hash)) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d of %d shards take the trial", n, s.Of)
+		}
+	})
+}

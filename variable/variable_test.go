@@ -1,0 +1,32 @@
+package variable_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// FuzzJSON holds the writer without reflection to encoding/json: by what it writes, cases are told apart.
+func FuzzJSON(f *testing.F) {
+	for _, s := range append(hostile.Strings(), "", "plain", `"\`, "<a>&", "\x7f\u2028") {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if s == "a" || s == "b" {
+			return // the key would come twice
+		}
+		v := variable.Dict{s: s, "b": variable.List{s, variable.Dict{}, variable.List(nil)}, "a": variable.Dict(nil)}
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(map[string]any{s: s, "b": []any{s, map[string]any{}, nil}, "a": nil}); err != nil {
+			t.Fatal(err)
+		}
+		if got := variable.JSON(v) + "\n"; got != want.String() {
+			t.Errorf("got %s, want %s", got, want.String())
+		}
+	})
+}
