@@ -1,4 +1,4 @@
-package reports
+package overview
 
 import (
 	"slices"
@@ -8,15 +8,16 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// gateCases are the rules that do not hold although no failed case shows it, such as one of latency: for whom reads cases alone, each of
-// them is one more case that failed.
-type gateCases struct {
+// GateCases are the rules that do not hold although no failed case shows it, such as one of latency: for readers of cases alone, each
+// of them is one more case that failed.
+type GateCases struct {
 	rules []eval.GateRule
 	arms  []string // of each rule
 }
 
-func newGateCases(d *journal.Document) gateCases {
-	var g gateCases
+// NewGateCases finds them in a run to which the gate was applied.
+func NewGateCases(d *journal.Document) GateCases {
+	var g GateCases
 	for _, s := range d.Summary.Suites {
 		for _, rule := range d.Gate.Rules {
 			if rule.Suite == s.Name && !rule.Holds && len(s.Arms) > 0 && !shown(&rule, &s) {
@@ -28,8 +29,8 @@ func newGateCases(d *journal.Document) gateCases {
 	return g
 }
 
-// of lists the rules that are with an arm.
-func (g *gateCases) of(suite, arm string) []eval.GateRule {
+// Of lists the rules that are with an arm.
+func (g *GateCases) Of(suite, arm string) []eval.GateRule {
 	var out []eval.GateRule
 	for i, rule := range g.rules {
 		if rule.Suite == suite && g.arms[i] == arm {
@@ -40,7 +41,7 @@ func (g *gateCases) of(suite, arm string) []eval.GateRule {
 }
 
 // in adds them to the counts of cases.
-func (g *gateCases) in(c journal.CaseCounts) journal.CaseCounts {
+func (g *GateCases) in(c journal.CaseCounts) journal.CaseCounts {
 	c.Tests += len(g.rules)
 	c.Failures += len(g.rules)
 	return c
@@ -63,14 +64,14 @@ func shown(rule *eval.GateRule, s *journal.SuiteSummary) bool {
 	case "blocked":
 		return failures > 0
 	}
-	return false // of means, latency, quarantine and a baseline no case tells
+	return false // no case shows means, latency, quarantine or a baseline
 }
 
 func armAt(s *journal.SuiteSummary, name string) int {
 	return slices.IndexFunc(s.Arms, func(a journal.Arm) bool { return a.Name == name })
 }
 
-// gateCase names the case of a rule.
-func gateCase(rule *eval.GateRule) string {
+// GateCase names the case of a rule.
+func GateCase(rule *eval.GateRule) string {
 	return strings.TrimSpace("gate: " + rule.Name + " " + rule.Arm)
 }

@@ -1,4 +1,4 @@
-package reports
+package overview
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// repeats says how steady the cases of an arm are that were judged more than once, and what would be said of them by other
+// Repeats says how steady the cases of an arm are that were judged more than once, and what would be said of them by other
 // ways to make one outcome of several repeats.
-type repeats struct {
+type Repeats struct {
 	journal.RepeatCounts
-	// Majority is the share of cases of which more than half of the repeats passed; a tie has failed.
+	// Majority is the share of cases with more than half of their repeats passed; a tie has failed.
 	Majority float64 `json:"majority"`
 	// AtLeastK, PassAtK and PassHatK are by k, from 1: the share of cases with k passes or more; the chance that of k
 	// repeats drawn one or more passes (Chen 2021), and that all do (tau-bench). null: no case was judged so often.
@@ -22,52 +22,62 @@ type repeats struct {
 	PassHatK []*float64 `json:"passHatK"`
 }
 
-// mostK bounds the k that are told.
+// mostK bounds k.
 const mostK = 10
 
-// repeatsOf is nil when no case of the arm was judged more than once.
-func repeatsOf(d *journal.Document, suite string, arm *journal.Arm) *repeats {
+// RepeatsOf is nil when no case of the arm was judged more than once.
+func RepeatsOf(d *journal.Document, suite string, arm *journal.Arm) *Repeats {
 	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
 		return nil
 	}
-	r := &repeats{RepeatCounts: arm.Repeats}
-	var majority mean
-	var atLeast, at, hat [mostK]mean
-	most := 0
+	var s shares
 	for row := range d.Rows() {
 		if row.Suite != suite {
 			continue
 		}
-		cell, ok := row.On(arm.Name)
-		n, c := cell.Counts.Pass+cell.Counts.Fail, cell.Counts.Pass
-		if !ok || n == 0 {
-			continue
-		}
-		majority.add(share(2*c > n))
-		most = min(mostK, max(most, n))
-		for k := 1; k <= min(n, mostK); k++ {
-			atLeast[k-1].add(share(c >= k))
-			if v, ok := stats.PassAtK(n, c, k); ok {
-				at[k-1].add(v)
-			}
-			if v, ok := stats.PassHatK(n, c, k); ok {
-				hat[k-1].add(v)
-			}
+		if cell, ok := row.On(arm.Name); ok {
+			s.add(cell.Counts.Pass+cell.Counts.Fail, cell.Counts.Pass)
 		}
 	}
-	if m := majority.value(); m != nil {
+	r := &Repeats{RepeatCounts: arm.Repeats}
+	if m := s.majority.value(); m != nil {
 		r.Majority = *m
 	}
-	for k := range most {
-		r.AtLeastK, r.PassAtK, r.PassHatK = append(r.AtLeastK, atLeast[k].value()), append(
-			r.PassAtK, at[k].value(),
-		), append(r.PassHatK, hat[k].value())
+	for k := range s.most {
+		r.AtLeastK = append(r.AtLeastK, s.atLeast[k].value())
+		r.PassAtK = append(r.PassAtK, s.at[k].value())
+		r.PassHatK = append(r.PassHatK, s.hat[k].value())
 	}
 	return r
 }
 
-// String tells it in one line.
-func (r *repeats) String() string {
+// shares are those of Repeats while cases are added.
+type shares struct {
+	majority         mean
+	atLeast, at, hat [mostK]mean
+	most             int // judged repeats of a case, up to mostK
+}
+
+// add adds a case of n judged repeats, c of which passed.
+func (s *shares) add(n, c int) {
+	if n == 0 {
+		return
+	}
+	s.majority.add(share(2*c > n))
+	s.most = min(mostK, max(s.most, n))
+	for k := 1; k <= min(n, mostK); k++ {
+		s.atLeast[k-1].add(share(c >= k))
+		if v, ok := stats.PassAtK(n, c, k); ok {
+			s.at[k-1].add(v)
+		}
+		if v, ok := stats.PassHatK(n, c, k); ok {
+			s.hat[k-1].add(v)
+		}
+	}
+}
+
+// String says it in one line.
+func (r *Repeats) String() string {
 	parts := []string{
 		fmt.Sprintf(
 			"of %s %d always pass, %d never, %d are flaky", diag.Count(r.StablePass+r.StableFail+r.Flaky, "case"), r.StablePass,

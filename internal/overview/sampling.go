@@ -1,4 +1,4 @@
-package reports
+package overview
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// sampling is how the answers of a target are drawn: by what its generation config sets, and by the
+// Sampling is how the answers of a target are drawn: by what its generation config sets, and by the
 // model's defaults where it sets nothing. Nil is not known.
-type sampling struct {
+type Sampling struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"topP,omitempty"`
 	TopK        *int     `json:"topK,omitempty"`
@@ -18,9 +18,9 @@ type sampling struct {
 	Defaults []string `json:"defaults,omitempty"`
 }
 
-// newSampling joins a generation config and a model's metadata; either may be nil.
-func newSampling(c *eval.GenerationConfig, m *eval.Model) sampling {
-	var s sampling
+// NewSampling joins a generation config and a model's metadata; either may be nil.
+func NewSampling(c *eval.GenerationConfig, m *eval.Model) Sampling {
+	var s Sampling
 	if c != nil {
 		s.Temperature, s.TopP, s.TopK = c.Temperature, c.TopP, c.TopK
 	}
@@ -39,10 +39,10 @@ func newSampling(c *eval.GenerationConfig, m *eval.Model) sampling {
 	return s
 }
 
-// String tells what is known, such as "temperature 0, topP 1 (default)".
-func (s sampling) String() string {
+// String says what is known, such as "temperature 0, topP 1 (default)".
+func (s Sampling) String() string {
 	var out []string
-	tell := func(name string, value any) {
+	add := func(name string, value any) {
 		text := fmt.Sprintf("%s %v", name, value)
 		if slices.Contains(s.Defaults, name) {
 			text += " (default)"
@@ -50,13 +50,13 @@ func (s sampling) String() string {
 		out = append(out, text)
 	}
 	if s.Temperature != nil {
-		tell("temperature", *s.Temperature)
+		add("temperature", *s.Temperature)
 	}
 	if s.TopP != nil {
-		tell("topP", *s.TopP)
+		add("topP", *s.TopP)
 	}
 	if s.TopK != nil {
-		tell("topK", *s.TopK)
+		add("topK", *s.TopK)
 	}
 	return strings.Join(out, ", ")
 }

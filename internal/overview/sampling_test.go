@@ -1,4 +1,4 @@
-package reports
+package overview
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// What a target does not set is the model's, and is told to be.
+// What a target does not set is the model's, and is marked so.
 func TestSampling(t *testing.T) {
 	t.Parallel()
 	model := service.NamedModel("svc-pro")
@@ -23,7 +23,7 @@ func TestSampling(t *testing.T) {
 		{nil, service.NamedModel("embedding-001"), ""},
 		{nil, nil, ""},
 	} {
-		if got := newSampling(test.c, test.m).String(); got != test.want {
+		if got := NewSampling(test.c, test.m).String(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
 	}

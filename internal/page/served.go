@@ -1,9 +1,8 @@
-package reports
+package page
 
 import (
 	"bytes"
 	"compress/flate"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,22 +19,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// PageStyle is the style of the HTML report.
-func PageStyle() string { return htmlAsset("app.css") }
-
-// PageProgram is the program of the HTML report for a server of the same page: load is its function of that name, which
-// gives what a block holds, and more is what comes after.
-func PageProgram(load string, more ...string) string { return htmlProgram(load, more...) }
-
 // Served is a run as the page of the HTML report reads it, block by block, for a server. It holds the rows of the table
-// compressed, and of the trials where they stand. It is not for concurrent use.
+// compressed, and of the trials where they are in the run file. It is not for concurrent use.
 type Served struct {
 	doc    *journal.Document
-	tables htmlTables
+	tables tables
 	blocks []servedBlock
-	left   htmlLeft
+	left   left
 	images map[string]servedImage // by hash
-	rows   htmlRows               // of the block that is being filled
+	rows   columns                // of the block that is being filled
 	marks  []journal.Mark         // the same
 	bytes  int                    // of their lines
 	grown  int                    // blocks that were added by Grow
@@ -54,7 +46,7 @@ type servedImage struct {
 	image *eval.Image
 }
 
-// mostGrown is how many small blocks are added before a run is better read anew.
+// mostGrown is how many small blocks are added before reading the run again is cheaper.
 const mostGrown = 1000
 
 // mostServedImages is how many images are found again.
@@ -62,8 +54,8 @@ const mostServedImages = 10_000
 
 // NewServed reads a run once, in the order of the plan. The document stays the caller's, who closes it last.
 func NewServed(d *journal.Document) (*Served, error) {
-	s := &Served{doc: d, tables: newHTMLTables(), images: map[string]servedImage{}}
-	passes := (&htmlReport{d: d}).passes()
+	s := &Served{doc: d, tables: newTables(), images: map[string]servedImage{}}
+	room := roomForPasses(d)
 	marks := slices.Collect(d.Marks())
 	for len(marks) > 0 {
 		some := marks[:together(marks)]
@@ -73,11 +65,9 @@ func NewServed(d *journal.Document) (*Served, error) {
 			return nil, err
 		}
 		for i, r := range results {
-			if r.Outcome == eval.Pass {
-				if passes--; passes < 0 {
-					s.left.Passes++
-					continue
-				}
+			if room.leaves(r) {
+				s.left.Passes++
+				continue
 			}
 			if err := s.add(r, some[i]); err != nil {
 				return nil, err
@@ -136,10 +126,10 @@ func (s *Served) Grow(fresh []journal.Mark) error {
 	return err
 }
 
-// Blocks is the number of blocks so far. Those that there are do not change.
+// Blocks is the number of blocks so far. Blocks never change.
 func (s *Served) Blocks() int { return len(s.blocks) }
 
-// Scattered reports whether there are so many small blocks that the run had better be read anew.
+// Scattered reports whether reading the run again is cheaper than many small blocks.
 func (s *Served) Scattered() bool { return s.grown > mostGrown }
 
 // add takes in a trial.
@@ -149,33 +139,28 @@ func (s *Served) add(r *eval.Result, m journal.Mark) error {
 	s.rows.N = append(s.rows.N, r.N)
 	s.marks = append(s.marks, m)
 	s.bytes += m.Bytes()
-	if s.left.Texts += cutTexts(r); len(s.marks) == htmlPerBlock || s.bytes > htmlBlock {
+	if s.left.Texts += cutTexts(r); len(s.marks) == blockTrials || s.bytes > blockBytes {
 		return s.flush()
 	}
 	return nil
 }
 
-// cutTexts cuts a trial as in a report, and gives how many texts that were.
+// cutTexts cuts a trial as in a report, and returns how many texts it cut.
 func cutTexts(r *eval.Result) int {
-	var h htmlReport
-	h.cut(r)
-	return h.left.Texts
+	c := cutter{most: mostText}
+	c.result(r)
+	return c.texts
 }
 
 // remember notes where the images of a request are.
 func (s *Served) remember(r *eval.Result) {
-	if r.Request == nil {
-		return
-	}
-	for _, c := range r.Request.Contents {
-		for _, p := range c.Parts {
-			if p.Image == nil || !slices.Contains(htmlImageTypes, p.Image.MIMEType) {
-				continue
-			}
-			hash := hexOnly(p.Image.SHA256)
-			if _, known := s.images[hash]; !known && hash == p.Image.SHA256 && len(s.images) < mostServedImages {
-				s.images[hash] = servedImage{r.Suite, p.Image}
-			}
+	for img := range images(r.Request) {
+		if !slices.Contains(imageTypes, img.MIMEType) {
+			continue
+		}
+		hash := hexOnly(img.SHA256)
+		if _, known := s.images[hash]; !known && hash == img.SHA256 && len(s.images) < mostServedImages {
+			s.images[hash] = servedImage{r.Suite, img}
 		}
 	}
 }
@@ -196,45 +181,62 @@ func (s *Served) flush() error {
 	_, _ = z.Write(rows) // a bytes.Buffer takes everything
 	_ = z.Close()
 	s.blocks = append(s.blocks, servedBlock{slices.Clip(s.marks), bytes.Clone(b.Bytes()), s.tables.lengths()})
-	s.rows, s.marks, s.bytes = htmlRows{}, nil, 0
+	s.rows, s.marks, s.bytes = columns{}, nil, 0
 	return nil
 }
 
-// ErrNoBlock is returned by Block when there is none of that name.
+// ErrNoBlock is returned by Block when no block has that name.
 var ErrNoBlock = errors.New("there is no such block")
 
 // Block gives a block as JSON by the name that the page has for it: head, index, rows/N, trials/N or image/HASH.
 func (s *Served) Block(name string) ([]byte, error) {
+	switch name {
+	case "head":
+		return json.Marshal(newHead(s.doc))
+	case "index":
+		return s.index()
+	}
 	kind, of, _ := strings.Cut(name, "/")
-	n, err := strconv.Atoi(of)
-	inside := err == nil && n >= 0 && n < len(s.blocks) && of == strconv.Itoa(n)
-	switch {
-	case name == "head":
-		return json.Marshal(newHTMLHead(s.doc))
-	case name == "index":
-		sizes := []int{}
-		for _, b := range s.blocks {
-			sizes = append(sizes, len(b.marks))
-		}
-		return json.Marshal(htmlIndex{sizes, s.tables, s.left})
-	case kind == "rows" && inside:
-		return io.ReadAll(flate.NewReader(bytes.NewReader(s.blocks[n].rows)))
-	case kind == "trials" && inside:
-		return s.trials(&s.blocks[n])
-	case kind == "image":
+	if kind == "image" {
 		return s.image(of)
 	}
+	b := s.numbered(of)
+	switch {
+	case b == nil:
+		return nil, ErrNoBlock
+	case kind == "rows":
+		return io.ReadAll(flate.NewReader(bytes.NewReader(b.rows)))
+	case kind == "trials":
+		return s.trials(b)
+	}
 	return nil, ErrNoBlock
+}
+
+// numbered finds a block of trials by its number, written in the one way that the page writes it; nil when there is none.
+func (s *Served) numbered(text string) *servedBlock {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n >= len(s.blocks) || text != strconv.Itoa(n) {
+		return nil
+	}
+	return &s.blocks[n]
+}
+
+func (s *Served) index() ([]byte, error) {
+	sizes := []int{}
+	for _, b := range s.blocks {
+		sizes = append(sizes, len(b.marks))
+	}
+	return json.Marshal(index{sizes, s.tables, s.left})
 }
 
 // Compared gives the head block with another comparison than that of the run's gate.
 func (s *Served) Compared(c *compare.Comparison) ([]byte, error) {
 	with := *s.doc
 	with.Comparison = c
-	return json.Marshal(newHTMLHead(&with))
+	return json.Marshal(newHead(&with))
 }
 
-// News gives a block to who has all before it: its rows, and the lists that are new in the tables.
+// News gives a block for a page that has all before it: its rows, and the lists that are new in the tables.
 func (s *Served) News(n int) ([]byte, error) {
 	rows, err := s.Block(fmt.Sprintf("rows/%d", n))
 	if err != nil {
@@ -245,7 +247,7 @@ func (s *Served) News(n int) ([]byte, error) {
 		from = s.blocks[n-1].until
 	}
 	lists := map[string][][]string{}
-	for i, name := range htmlFacets {
+	for i, name := range facets {
 		lists[name] = append([][]string{}, s.tables.all()[i].lists[from[i]:s.blocks[n].until[i]]...)
 	}
 	return json.Marshal(map[string]any{"rows": json.RawMessage(rows), "lists": lists})
@@ -272,15 +274,15 @@ func (s *Served) trials(b *servedBlock) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// image reads an image that a trial was asked with, as the address of its data.
+// image reads an image that a trial sent, as the address of its data.
 func (s *Served) image(hash string) ([]byte, error) {
 	found, ok := s.images[hash]
-	if !ok || newHTMLHead(s.doc).NoContent {
+	if !ok || newHead(s.doc).NoContent {
 		return nil, ErrNoBlock
 	}
-	data, err := s.doc.Image(found.suite, found.image, htmlImage)
+	data, err := s.doc.Image(found.suite, found.image, mostImage)
 	if err != nil {
 		return nil, ErrNoBlock
 	}
-	return json.Marshal("data:" + found.image.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(data))
+	return json.Marshal(address(found.image, data))
 }
