@@ -254,19 +254,12 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 		return nil, err
 	}
 	dir := rundir.At(o.Dir)
-	open := func(name string) (*journal.Document, error) {
-		path, err := dir.FindBaseline(name)
-		if err != nil {
-			return nil, exit.BadInput("%w", err)
-		}
-		return dir.Open(path)
-	}
-	before, err := open(base)
+	before, err := dir.OpenBaseline(base)
 	if err != nil {
 		return nil, err
 	}
 	defer before.Close() //nolint:errcheck // it was only read
-	after, err := open(head)
+	after, err := dir.OpenBaseline(head)
 	if err != nil {
 		return nil, err
 	}

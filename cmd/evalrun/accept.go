@@ -3,21 +3,18 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/accept"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/reports"
-	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // acceptOptions are the flags of `evalrun accept`.
@@ -56,45 +53,22 @@ func (a *app) acceptCommand() *cobra.Command {
 		&o.suites, "suite", nil,
 		"suite to accept the answers for (default those of the run, as they stand now); repeat it for several",
 	)
-	untrustedFlag(fs, &o.Flags)
+	flags.Untrusted(fs, &o.Flags)
 	cmd.MarkFlagsMutuallyExclusive("yes", "dry-run")
-	cmd.ValidArgsFunction = completeCases
+	cmd.ValidArgsFunction = flags.CompleteCases
 	return cmd
-}
-
-// completeCases completes the first argument with the runs there are, the second with the cases of that run.
-func completeCases(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
-	if len(args) != 1 {
-		return completeRuns(cmd, args, text)
-	}
-	doc, err := rundir.At("").Open(args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer doc.Close() //nolint:errcheck // it was only read
-	return offered(text, func(yield func(string) bool) {
-		for row := range doc.Rows() {
-			if !yield(row.Case) {
-				return
-			}
-		}
-	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // accept is `evalrun accept`.
 func (a *app) accept(run string, o acceptOptions) error {
-	if ci := a.getenv("CI"); ci != "" && !strings.EqualFold(ci, "false") {
-		return exit.BadInput(
-			"answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit "+
-				"the folder %s",
-			suite.ExpectedDir,
-		)
+	if err := accept.ByPerson(a.getenv); err != nil {
+		return err
 	}
-	flags, files, err := accept.Flags(run, o.suites, o.Flags)
+	f, files, err := accept.Flags(run, o.suites, o.Flags)
 	if err != nil {
 		return err
 	}
-	job, err := a.load(files, flags)
+	job, err := a.load(files, f)
 	if err != nil {
 		return err
 	}
@@ -112,7 +86,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 		_, err := fmt.Fprintln(a.out, nothingToAccept(found))
 		return err
 	}
-	if !o.yes && !o.showOnly && !a.canAsk() {
+	if !o.yes && !o.showOnly && !term.Interactive(a.in) {
 		return exit.BadInput(
 			"%s to look at, and there is no terminal to ask on: --dry-run shows, and --yes accepts all",
 			diag.Count(len(found.Proposals), "new or changed answer"),
@@ -138,12 +112,6 @@ func nothingToAccept(found *accept.Acceptance) string {
 		return "nothing to accept: no answer is for a `snapshot:` scorer"
 	}
 	return fmt.Sprintf("nothing to accept: %s compared, what is expected stays", diag.Count(found.Compared, "answer"))
-}
-
-// canAsk reports whether somebody is there to answer.
-func (a *app) canAsk() bool {
-	f, ok := a.in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // review goes through the proposals with the user.
@@ -214,7 +182,7 @@ func (r *review) settle(p *accept.Proposal) error {
 	if r.showOnly {
 		return nil
 	}
-	if !r.canAsk() {
+	if !term.Interactive(r.in) {
 		r.conflicts++
 		fmt.Fprintln(r.out, "left as it is: --case and --arm choose one of them, or ask on a terminal")
 		return nil
@@ -243,12 +211,12 @@ func source(s *accept.Source) string {
 
 // show draws what would change.
 func (r *review) show(p *accept.Proposal, o *accept.Offer) {
-	was, state := &p.Was, "changed"
+	state := "changed"
 	if p.New {
-		was, state = nil, "new"
+		state = "new"
 	}
 	fmt.Fprintf(r.out, "%s (%s)\n", diag.CleanLine(p.File), state)
-	_ = reports.Diff(r.out, was, &o.Text, r.color(r.outWidth)) // a stream that is gone ends the program elsewhere
+	_ = p.Diff(r.out, o, r.color(r.outWidth)) // a stream that is gone ends the program elsewhere
 }
 
 // write accepts an offer.

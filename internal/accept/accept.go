@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -56,6 +58,27 @@ type Source struct {
 	Suite, Case, Arm string
 	Answers          int // how many it gave, of which Different are different
 	Different        int
+}
+
+// ByPerson is the error of accepting where no person looks.
+func ByPerson(getenv func(string) string) error {
+	if ci := getenv("CI"); ci == "" || strings.EqualFold(ci, "false") {
+		return nil
+	}
+	return exit.BadInput(
+		"answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit "+
+			"the folder %s",
+		suite.ExpectedDir,
+	)
+}
+
+// Diff draws what an offer would change.
+func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
+	was := &p.Was
+	if p.New {
+		was = nil
+	}
+	return reports.Diff(w, was, &o.Text, color)
 }
 
 // Flags makes of flags those for which New works, and lists the suites of the run as Rescoring does. Cases and arms are those that

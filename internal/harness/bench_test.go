@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -286,58 +285,6 @@ func BenchmarkResume(b *testing.B) {
 		r.Close()
 	}
 	b.ReportMetric(trials*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
-}
-
-// BenchmarkMerge joins ten shards of 100,000 trials.
-func BenchmarkMerge(b *testing.B) {
-	const shards, trials = 10, 100_000
-	dir := b.TempDir()
-	var names []string
-	for i := range shards {
-		name := filepath.Join(dir, fmt.Sprint(i))
-		names = append(names, name)
-		run := eval.Run{
-			ID: name,
-			Plan: eval.RunPlan{
-				Trials: trials,
-				Arms:   []string{"t/p"},
-				Shard:  &eval.ShardOf{Shard: eval.Shard{Index: i + 1, Of: shards}, Plan: "plan", Trials: shards * trials},
-			},
-		}
-		w, err := journal.Create(name, &run, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for n := i; n < shards*trials; n += shards {
-			r := &eval.Result{
-				Trial: eval.Trial{
-					N:      n,
-					ID:     fmt.Sprintf("%016x", n),
-					Suite:  "s",
-					Case:   "c",
-					Arm:    "t/p",
-					Repeat: n + 1,
-				}, Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
-				Request: &eval.Request{
-					Contents: []eval.Content{{Parts: []eval.Part{{Text: "What is the capital of France?"}}}},
-				}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris."}}},
-			}
-			if err := w.Append(r); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	n := 0
-	for b.Loop() {
-		n++
-		if _, err := Merge(rundir.At(""), names, filepath.Join(dir, fmt.Sprint("merged", n)), func(string) string { return "" }); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(shards*trials*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
 
 // peakProgress measures live memory now and then.

@@ -94,7 +94,7 @@ func NewChooser(
 
 // vet wants the address to which pairs are sent to be the user's own, or that of a run that the user made.
 func (by *ByJudge) vet(head *journal.Document, s *Settings, getenv func(string) string) error {
-	if by.Flags.Trust || by.Flags.Emulator != "" || s.Service.BaseURL == EmulatorURL || signed(head, s.trust) {
+	if by.Flags.Trust || by.Flags.Emulator != "" || s.Service.BaseURL == EmulatorURL || s.trust.Signed(head) {
 		return nil
 	}
 	own := by.Flags.own()

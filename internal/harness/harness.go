@@ -94,6 +94,11 @@ func NewJob(flags Flags, getenv func(string) string) *Job {
 	return &Job{Files: Files{sources: map[string][]byte{}}, Flags: flags, getenv: getenv}
 }
 
+// Nothing is the error of a selection without trials; remedy follows what the options select.
+func (j *Job) Nothing(remedy string) error {
+	return exit.Incomplete("no trial is selected%s%s", j.Hint(), remedy)
+}
+
 // Bad is the error of mistakes in the files; nil when there are none.
 func (j *Job) Bad() error {
 	if j.Diags.HasErrors() {

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/selection"
+	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -144,7 +145,7 @@ func (s *Session) openOrigin() error {
 		remedy: fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest")),
 	}
 	s.answers = s.origin
-	if err := intact(doc); err != nil {
+	if err := trust.Intact(doc); err != nil {
 		return err
 	}
 	return s.vetOrigin(doc)
@@ -268,15 +269,4 @@ func (o judgingAgain) Model(ctx context.Context, apiVersion, id string) (*eval.M
 		}
 	}
 	return o.Service.Model(ctx, apiVersion, id)
-}
-
-// rescoredFrom are the runs that got the answers of shards that were judged again.
-func rescoredFrom(shards []*journal.Document) string {
-	var ids []string
-	for _, d := range shards {
-		if id := d.Run.RescoredFrom; id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return strings.Join(ids, ", ")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/selection"
+	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -68,7 +69,7 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 		return nil, exit.BadInput("the run cannot be resumed: %w", err)
 	}
 	r := &Resumption{Dir: dir, doc: doc, journal: w, again: again, trust: flags.Trust, untrusted: flags.Untrusted, own: flags.own()}
-	if err := intact(doc); err != nil {
+	if err := trust.Intact(doc); err != nil {
 		r.Close()
 		return nil, err
 	}
