@@ -82,7 +82,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	if plan.Size() == 0 && !o.Selection.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
-		return nil, exit.Incomplete("%w%s", ErrNothing, j.job.Hint())
+		return nil, j.nothing()
 	}
 	dir, err := session.Run(ctx, plan, &watch{o, session}, o.Interrupt)
 	if dir == "" {

@@ -64,11 +64,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err := accept.ByPerson(a.getenv); err != nil {
 		return err
 	}
-	f, files, err := accept.Flags(run, o.suites, o.Flags)
-	if err != nil {
-		return err
-	}
-	job, err := a.load(files, f)
+	job, err := a.loaded(accept.Load(run, o.suites, o.Flags, a.getenv))
 	if err != nil {
 		return err
 	}

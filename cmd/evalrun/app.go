@@ -155,7 +155,10 @@ func (a *app) job(files []string, flags harness.Flags) (*harness.Job, error) {
 
 // load reads suites and tells mistakes and warnings; with mistakes it is an error.
 func (a *app) load(files []string, flags harness.Flags) (*harness.Job, error) {
-	job, err := harness.Load(files, flags, a.getenv)
+	return a.loaded(harness.Load(files, flags, a.getenv))
+}
+
+func (a *app) loaded(job *harness.Job, err error) (*harness.Job, error) {
 	if err == nil {
 		err = job.Bad()
 	}

@@ -81,13 +81,14 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 	return reports.Diff(w, was, &o.Text, color)
 }
 
-// Flags makes of flags those for which New works, and lists the suites of the run as Rescoring does. Cases and arms are those that
-// the flags name.
-func Flags(name string, files []string, f harness.Flags) (harness.Flags, []string, error) {
+// Load loads a job for New: the suites in files, or else those of the run as they are now. Cases and arms are those that the flags name.
+func Load(name string, files []string, f harness.Flags, getenv func(string) string) (*harness.Job, error) {
 	cases, arms := f.Cases, f.Arms
-	f, files, err := harness.Rescoring(name, files, f)
-	f.Cases, f.Arms, f.Tags, f.Shard = cases, arms, nil, "" // beyond that, the run knows what was asked
-	return f, files, err
+	j, err := harness.LoadRescored(name, files, f, getenv)
+	if err == nil {
+		j.Flags.Cases, j.Flags.Arms, j.Flags.Tags, j.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows what was asked
+	}
+	return j, err
 }
 
 // New compares the answers of a run with the expected ones of its suites.

@@ -130,11 +130,11 @@ func (s *Session) vetOrigin(doc *journal.Document) error {
 		return nil
 	}
 	c := claims{run: doc}
-	if !s.Flags.ownSuites {
+	if !s.rescored.ownSuites {
 		c.programs = programsOf(s.Job)
 	}
 	if s.Flags.Emulator == "" && (s.embeds() || s.asksJudges()) {
-		c.address = s.Settings.elsewhere(s.Flags.ownService.settle(s.getenv))
+		c.address = s.Settings.elsewhere(s.rescored.ownService.settle(s.getenv))
 	}
 	return c.check("rescoring")
 }
