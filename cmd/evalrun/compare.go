@@ -84,8 +84,8 @@ func twoArms(args []string) []string {
 	return slices.Concat(args[:at], []string{"--arms=" + args[at+1] + "," + args[at+2]}, args[at+3:])
 }
 
-// compare is `evalrun compare` from top to bottom.
-func (a *app) compare(ctx context.Context, args []string, o compareOptions) error {
+// check wants flags and arguments that go together.
+func (o *compareOptions) check(args []string) error {
 	if o.format != "table" && o.format != "json" {
 		return exit.BadInput("-o takes table or json")
 	}
@@ -98,7 +98,15 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if o.choose == "" && (o.Judge.Criteria != "" || o.Judge.Suite != "" || o.Judge.Flags.Record != "" || o.Judge.Flags.Replay != "") {
 		return exit.BadInput("--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
 	}
-	o.Choose, o.Getenv, o.Connect = o.choose != "", a.getenv, a.dial
+	return nil
+}
+
+// compare is `evalrun compare` from top to bottom.
+func (a *app) compare(ctx context.Context, args []string, o compareOptions) error {
+	if err := o.check(args); err != nil {
+		return err
+	}
+	o.Choose, o.Judge.Getenv, o.Judge.Connect = o.choose != "", a.getenv, a.dial
 	if o.choose != anyJudge {
 		o.Judge.Judge = o.choose
 	}

@@ -100,24 +100,46 @@ func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
 }
 
 func writeForecast(w io.Writer, f *forecast.Forecast) error {
-	p := term.Printer{W: w}
-	for _, arm := range f.Arms {
-		if arm.Suite != f.Arms[0].Suite || f.Arms[len(f.Arms)-1].Suite != arm.Suite {
-			p.Printf("%s: ", arm.Suite)
-		}
-		model := arm.Model
-		if arm.APIVersion != f.Arms[0].APIVersion || f.Arms[len(f.Arms)-1].APIVersion != arm.APIVersion {
-			model += " " + arm.APIVersion
-		}
-		if arm.Stream {
-			model += ", streamed"
-		}
-		trials := diag.Count(arm.Trials, "trial")
-		if arm.Calls > arm.Trials {
-			trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
-		}
-		p.Printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+	p := &term.Printer{W: w}
+	for i := range f.Arms {
+		writeArm(p, f, &f.Arms[i])
 	}
+	writeCalls(p, f)
+	writeTokens(p, f)
+	if f.Currency != "" {
+		p.Printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
+	}
+	writeTime(p, f)
+	for i := range f.Gates {
+		writeOutlook(p, &f.Gates[i])
+	}
+	for _, problem := range f.Problems {
+		p.Printf("note: %s\n", problem)
+	}
+	return p.Err
+}
+
+// writeArm writes the part of an arm; suite and version of the interface where arms differ in them.
+func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) {
+	first, last := &f.Arms[0], &f.Arms[len(f.Arms)-1]
+	if arm.Suite != first.Suite || last.Suite != arm.Suite {
+		p.Printf("%s: ", arm.Suite)
+	}
+	model := arm.Model
+	if arm.APIVersion != first.APIVersion || last.APIVersion != arm.APIVersion {
+		model += " " + arm.APIVersion
+	}
+	if arm.Stream {
+		model += ", streamed"
+	}
+	trials := diag.Count(arm.Trials, "trial")
+	if arm.Calls > arm.Trials {
+		trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
+	}
+	p.Printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+}
+
+func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	p.Printf("trials: %d\n", f.Trials)
 	embed := ""
 	if f.EmbedCalls > 0 {
@@ -127,6 +149,9 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 		embed += fmt.Sprintf("up to %d to judge, ", f.JudgeCalls)
 	}
 	p.Printf("calls: %d to generate, %d to count, %sat most %d with every retry\n", f.GenerateCalls, f.CountCalls, embed, f.MaxCalls)
+}
+
+func writeTokens(p *term.Printer, f *forecast.Forecast) {
 	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
 	if f.Counted {
 		how = "counted by the service"
@@ -141,9 +166,9 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 	if f.JudgeCalls > 0 {
 		p.Printf("judging: up to %s, estimated\n", unlimited(f.JudgeTokens))
 	}
-	if f.Currency != "" {
-		p.Printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
-	}
+}
+
+func writeTime(p *term.Printer, f *forecast.Forecast) {
 	switch {
 	case f.MostTime > f.LeastTime:
 		p.Printf(
@@ -155,13 +180,6 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 	default:
 		p.Printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
 	}
-	for i := range f.Gates {
-		writeOutlook(&p, &f.Gates[i])
-	}
-	for _, problem := range f.Problems {
-		p.Printf("note: %s\n", problem)
-	}
-	return p.Err
 }
 
 func unlimited(n int) string {

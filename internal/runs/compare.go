@@ -19,10 +19,8 @@ type CompareOptions struct {
 	Rule eval.RuleOptions
 	Arms []string // none, or those of base and head
 
-	Choose  bool // by a judge, whose choices are one more metric
-	Judge   harness.ByJudge
-	Getenv  func(string) string
-	Connect func(*harness.Job) (*harness.Session, error)
+	Choose bool // by a judge, whose choices are one more metric
+	Judge  harness.ByJudge
 }
 
 // Comparison is what came of comparing.
@@ -70,7 +68,7 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (
 	if rule != nil && len(o.Rule.Metrics) == 0 {
 		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: eval.MetricChoose, Margin: o.Rule.Margin})
 	}
-	chooser, err := harness.NewChooser(ctx, base, head, o.Judge, o.Getenv, o.Connect)
+	chooser, err := harness.NewChooser(ctx, base, head, o.Judge)
 	if err != nil {
 		return nil, err
 	}
