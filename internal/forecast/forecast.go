@@ -98,7 +98,9 @@ func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, s
 }
 
 // CountPrompts reports how many tokens the prompt of each case on each arm has, and returns those of all trials, repeats included.
-func CountPrompts(ctx context.Context, plan *runner.Plan, counter eval.TokenCounter, report func(PromptCount) error) (total int, err error) {
+func CountPrompts(
+	ctx context.Context, plan *runner.Plan, counter eval.TokenCounter, report func(PromptCount) error,
+) (total int, err error) {
 	err = eachPrompt(ctx, plan, counter, func(t *runner.Planned, tokens int, _ bool) error {
 		total += tokens
 		if t.Repeat > 1 {

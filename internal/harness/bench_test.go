@@ -22,19 +22,21 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-const benchAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"The capital of France is Paris."}]},"finishReason":"STOP","index":0,` +
-	`"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"},{"category":"HARM_CATEGORY_HATE_SPEECH","probability":"NEGLIGIBLE"}]}],` +
+const benchAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"The capital of France is Paris."}]},` +
+	`"finishReason":"STOP","index":0,"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"},` +
+	`{"category":"HARM_CATEGORY_HATE_SPEECH","probability":"NEGLIGIBLE"}]}],` +
 	`"promptFeedback":{"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"}]}}`
+
+// modelData is metadata of a model, whose name is to be filled in.
+const modelData = `{"name":"models/%s","inputTokenLimit":30720,"outputTokenLimit":2048,` +
+	`"supportedGenerationMethods":["generateContent","countTokens"]}`
 
 // benchServer answers after a delay.
 func benchServer(b *testing.B, delay time.Duration) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodGet {
-			fmt.Fprint(
-				w,
-				`{"name":"models/svc-pro","inputTokenLimit":30720,"outputTokenLimit":2048,"supportedGenerationMethods":["generateContent","countTokens"]}`,
-			)
+			fmt.Fprintf(w, modelData, "svc-pro")
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -204,7 +206,12 @@ func BenchmarkThroughput(b *testing.B) {
 		name        string
 		concurrency int
 		scorers     string
-	}{{"concurrency=1", 1, threeScorers}, {"concurrency=16", 16, threeScorers}, {"concurrency=128", 128, threeScorers}, {"concurrency=128/scorers=6", 128, sixScorers}} {
+	}{
+		{"concurrency=1", 1, threeScorers},
+		{"concurrency=16", 16, threeScorers},
+		{"concurrency=128", 128, threeScorers},
+		{"concurrency=128/scorers=6", 128, sixScorers},
+	} {
 		b.Run(load.name, func(b *testing.B) {
 			url := benchServer(b, 0)
 			const trials = 10_000
