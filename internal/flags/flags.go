@@ -28,6 +28,7 @@ func Service(fs *pflag.FlagSet, f *harness.Flags) {
 	Seed(fs, f)
 }
 
+// Seed is the seed of what is drawn.
 func Seed(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.Uint64Var(&f.Seed, "seed", 0, "seed of --sample, and of what the emulator draws (default 0)")
 }
@@ -39,6 +40,7 @@ func Address(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "prefix of the service's headers (EVALRUN_HEADER_PREFIX; default x-svc)")
 }
 
+// Project names the cloud project.
 func Project(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringVar(&f.Project, "project", "", "cloud project, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
 }
@@ -90,6 +92,7 @@ func Gate(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "nothing selected is no error")
 }
 
+// Reports names reports and where they go.
 func Reports(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringArrayVarP(&f.Reports, "report", "o", nil,
 		"FORMAT[=PATH], repeatable: "+strings.Join(reports.Names(), ", ")+"; without PATH to standard output (default table)")

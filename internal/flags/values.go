@@ -40,7 +40,11 @@ func (p *Duration) String() string {
 	}
 	return time.Duration(*p).String()
 }
+
+// Type is what help calls the value.
 func (p *Duration) Type() string { return "duration" }
+
+// Set takes a time.
 func (p *Duration) Set(s string) error {
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {
@@ -67,7 +71,11 @@ func (f *shardFlag) Set(s string) error {
 type Vars map[string]string
 
 func (v Vars) String() string { return "" }
-func (v Vars) Type() string   { return "K=V" }
+
+// Type is what help calls the value.
+func (v Vars) Type() string { return "K=V" }
+
+// Set takes a variable; the last value of one counts.
 func (v Vars) Set(s string) error {
 	name, value, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
