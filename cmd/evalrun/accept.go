@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/accept"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/runs"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
@@ -61,14 +61,14 @@ func (a *app) acceptCommand() *cobra.Command {
 
 // accept is `evalrun accept`.
 func (a *app) accept(run string, o acceptOptions) error {
-	if err := accept.ByPerson(a.getenv); err != nil {
+	if err := runs.AcceptedByPerson(a.getenv); err != nil {
 		return err
 	}
-	job, err := a.loaded(accept.Load(run, o.suites, o.Flags, a.getenv))
+	job, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Flags, a.getenv))
 	if err != nil {
 		return err
 	}
-	found, err := accept.New(job)
+	found, err := runs.NewAcceptance(job)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	return r.end(run, len(found.Proposals))
 }
 
-func nothingToAccept(found *accept.Acceptance) string {
+func nothingToAccept(found *runs.Acceptance) string {
 	if found.Compared == 0 {
 		return "nothing to accept: no answer is for a `snapshot:` scorer"
 	}
@@ -122,7 +122,7 @@ type review struct {
 }
 
 // look shows a proposal and does what the user says.
-func (r *review) look(p *accept.Proposal) error {
+func (r *review) look(p *runs.Proposal) error {
 	if len(p.Offers) > 1 {
 		return r.settle(p)
 	}
@@ -155,7 +155,7 @@ func (r *review) look(p *accept.Proposal) error {
 const maxSources = 10
 
 // settle lets the user choose among answers that contradict each other.
-func (r *review) settle(p *accept.Proposal) error {
+func (r *review) settle(p *runs.Proposal) error {
 	fmt.Fprintf(r.out, "conflict: %d different answers for one file\n", len(p.Offers))
 	var choices []string
 	for i, offer := range p.Offers {
@@ -197,7 +197,7 @@ func (r *review) settle(p *accept.Proposal) error {
 }
 
 // source says who gave an answer.
-func source(s *accept.Source) string {
+func source(s *runs.Source) string {
 	out := diag.CleanLine(fmt.Sprintf("%s / %s on %s", s.Suite, s.Case, s.Arm))
 	if s.Different > 1 {
 		out += fmt.Sprintf(" (%d repeats gave %d different answers, of which the most frequent counts)", s.Answers, s.Different)
@@ -206,7 +206,7 @@ func source(s *accept.Source) string {
 }
 
 // show draws what would change.
-func (r *review) show(p *accept.Proposal, o *accept.Offer) {
+func (r *review) show(p *runs.Proposal, o *runs.Offer) {
 	state := "changed"
 	if p.New {
 		state = "new"
@@ -216,7 +216,7 @@ func (r *review) show(p *accept.Proposal, o *accept.Offer) {
 }
 
 // write accepts an offer.
-func (r *review) write(p *accept.Proposal, o *accept.Offer) error {
+func (r *review) write(p *runs.Proposal, o *runs.Offer) error {
 	if err := p.Accept(o); err != nil {
 		return err
 	}

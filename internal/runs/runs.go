@@ -1,5 +1,5 @@
-// Package runs is what commands do with runs that are there: report them, show their cases, compare them, name them as baselines, merge
-// shards, follow their history.
+// Package runs is what commands do with runs that are there: report them, show their cases, compare them, name them as baselines, accept
+// their answers, merge shards, follow their history.
 package runs
 
 import (

@@ -1,5 +1,4 @@
-// Package accept compares the answers of a run with the files of expected answers of its suites, and writes those that a person accepts.
-package accept
+package runs
 
 import (
 	"crypto/rand"
@@ -60,8 +59,8 @@ type Source struct {
 	Different        int
 }
 
-// ByPerson is the error of accepting where no person looks.
-func ByPerson(getenv func(string) string) error {
+// AcceptedByPerson is the error of accepting where no person looks.
+func AcceptedByPerson(getenv func(string) string) error {
 	if ci := getenv("CI"); ci == "" || strings.EqualFold(ci, "false") {
 		return nil
 	}
@@ -81,8 +80,8 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 	return reports.Diff(w, was, &o.Text, color)
 }
 
-// Load loads a job for New: the suites in files, or else those of the run as they are now. Cases and arms are those that the flags name.
-func Load(name string, files []string, f harness.Flags, getenv func(string) string) (*harness.Job, error) {
+// LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run as they are now. Cases and arms are those that the flags name.
+func LoadAccepting(name string, files []string, f harness.Flags, getenv func(string) string) (*harness.Job, error) {
 	cases, arms := f.Cases, f.Arms
 	j, err := harness.LoadRescored(name, files, f, getenv)
 	if err == nil {
@@ -91,8 +90,8 @@ func Load(name string, files []string, f harness.Flags, getenv func(string) stri
 	return j, err
 }
 
-// New compares the answers of a run with the expected ones of its suites.
-func New(j *harness.Job) (*Acceptance, error) {
+// NewAcceptance compares the answers of a run with the expected ones of its suites.
+func NewAcceptance(j *harness.Job) (*Acceptance, error) {
 	f := &j.Flags
 	doc, err := f.Dir.Open(f.Rescore)
 	if err != nil {
@@ -104,7 +103,7 @@ func New(j *harness.Job) (*Acceptance, error) {
 	}
 	filter := runner.Filter{Cases: eval.NewGlobs(f.Cases), Arms: eval.NewGlobs(f.Arms)}
 	plan := runner.NewPlan(j.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
-	g := gathering{doc: doc, there: names(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
+	g := gathering{doc: doc, there: askedIn(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
 	for i, s := range j.Suites {
 		g.dirs[s.Name] = i
 	}
@@ -137,8 +136,8 @@ func onArms(arms []string) string {
 	return " on an arm that fits " + strings.Join(arms, " or ")
 }
 
-// names are the cases of arms of a run.
-func names(d *journal.Document) map[selection.Asked]bool {
+// askedIn are the cases of arms of a run.
+func askedIn(d *journal.Document) map[selection.Asked]bool {
 	there := map[selection.Asked]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)
