@@ -82,7 +82,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	if plan.Size() == 0 && !o.Selection.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
-		return nil, exit.Incomplete("%w%s", ErrNothing, j.job.Hint())
+		return nil, j.nothing()
 	}
 	dir, err := session.Run(ctx, plan, &watch{o, session}, o.Interrupt)
 	if dir == "" {
@@ -136,7 +136,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	o.emit(Event{Kind: EventResumed, Todo: &Todo{
 		Send: todo.Ask, Judge: todo.Judge, Settled: todo.Settled, Twice: todo.Twice, Dropped: todo.Dropped,
 	}})
-	err = session.Resume(ctx, r, plan, todo, &watch{&o, session}, o.Interrupt)
+	err = session.Resume(ctx, todo, &watch{&o, session}, o.Interrupt)
 	path := r.Dir
 	r.Close()
 	return j.end(session, path, err)

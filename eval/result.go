@@ -311,6 +311,17 @@ type End struct {
 	Spent      *Spent    `json:"spent,omitempty"`
 }
 
+// Completed reports whether every trial had its turn. A run without an end did not complete.
+func (e *End) Completed() bool { return e != nil && e.Reason == EndCompleted }
+
+// Stopped is why the run ended itself early; "" when it did not.
+func (e *End) Stopped() string {
+	if e == nil || e.Reason != EndStopped {
+		return ""
+	}
+	return e.Message
+}
+
 // Spent is what a run has cost against its budget. A zero budget is none.
 type Spent struct {
 	Calls        int `json:"calls"` // HTTP attempts, those for metadata left out

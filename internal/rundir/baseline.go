@@ -105,6 +105,15 @@ func Usable(d *journal.Document, name string) error {
 	return nil
 }
 
+// OpenBaseline opens a baseline by what FindBaseline takes. The caller closes it.
+func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
+	path, err := d.FindBaseline(name)
+	if err != nil {
+		return nil, exit.BadInput("%w", err)
+	}
+	return d.Open(path)
+}
+
 // FindBaseline is where a baseline is: that of a name, a run by its id or directory, or a file that was exported.
 func (d Dir) FindBaseline(name string) (path string, err error) {
 	named, err := d.Baselines()

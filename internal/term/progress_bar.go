@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ const (
 
 // draw puts the bar on the terminal in the place of the one that stands there, with one write and none when nothing has changed, so that it
 // does not flicker.
-func (p *progress) draw() {
+func (p *Progress) draw() {
 	columns := p.columns()
 	plain, painted := p.picture(columns - len("^C ")) // a terminal echoes a Ctrl-C, and a full line would begin the next one
 	if plain == p.drawn {
@@ -39,7 +39,7 @@ func (p *progress) draw() {
 }
 
 // erasure takes the bar away, over as many lines as it has now.
-func (p *progress) erasure() string {
+func (p *Progress) erasure() string {
 	if p.drawn == "" {
 		return ""
 	}
@@ -52,7 +52,7 @@ func (p *progress) erasure() string {
 
 // picture is the bar in so many columns, plain and painted: the counts, then as much as there is room for of the time left, what was
 // spent, what is waited for and the rate. The bar itself takes what is left over, and makes room for what is waited for.
-func (p *progress) picture(width int) (plain, painted string) {
+func (p *Progress) picture(width int) (plain, painted string) {
 	plain, painted = p.tally()
 	if displaywidth.String(plain) > width { // nobody reads a terminal as narrow as that
 		plain = displaywidth.TruncateString(plain, max(0, width), "")
@@ -95,7 +95,7 @@ func (p *progress) picture(width int) (plain, painted string) {
 }
 
 // tally is the counts, plain and painted.
-func (p *progress) tally() (plain, painted string) {
+func (p *Progress) tally() (plain, painted string) {
 	plain = fmt.Sprintf("%d/%d", p.counts.Total(), p.total)
 	painted = plain
 	for _, c := range []struct {
@@ -125,7 +125,7 @@ func few(n int) string {
 }
 
 // bar is the bar itself with the percentage before it, in frame more columns.
-func (p *progress) bar(size int) string {
+func (p *Progress) bar(size int) string {
 	bar := progressbar.NewOptions(p.total,
 		progressbar.OptionSetWriter(io.Discard),
 		progressbar.OptionSetWidth(size),
@@ -140,6 +140,6 @@ func (p *progress) bar(size int) string {
 	return fmt.Sprintf("%3d%% [%s ", 100*p.counts.Total()/p.total, strings.TrimRight(drawn, " "))
 }
 
-func (p *progress) paint(outcome eval.Outcome, text string) string {
-	return reports.Paint(p.color, outcome, text)
+func (p *Progress) paint(outcome eval.Outcome, text string) string {
+	return reports.Paint(p.Color, outcome, text)
 }

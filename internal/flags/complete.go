@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"iter"
@@ -9,14 +9,16 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// completeSelection completes the flags that choose trials: from the runs there are, and from the suites that the command names.
-func completeSelection(cmd *cobra.Command) {
+// CompleteSelection completes the flags that choose trials: from the runs there are, and from the suites that the command names.
+func CompleteSelection(cmd *cobra.Command) {
 	for _, flag := range []string{"failed-in", "changed-since"} {
 		completeFlag(cmd, flag, func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-			return completeRuns(cmd, nil, text)
+			return CompleteRuns(cmd, nil, text)
 		})
 	}
 	for flag, names := range map[string]func(*suite.Suite) iter.Seq[string]{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
@@ -93,4 +95,45 @@ func offered(text string, names iter.Seq[string]) []string {
 		}
 	}
 	return out
+}
+
+// CompleteFormats completes -o with the report formats.
+func CompleteFormats(cmd *cobra.Command) {
+	err := cmd.RegisterFlagCompletionFunc("report", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var out []string
+		for _, f := range reports.Formats() {
+			out = append(out, f.Name+"\t"+f.Summary)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil { // the flag was added a moment ago
+		panic(err)
+	}
+}
+
+// CompleteRuns completes the first argument with the runs there are.
+func CompleteRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return append(rundir.At("").IDs(), "latest"), cobra.ShellCompDirectiveDefault
+}
+
+// CompleteCases completes the first argument with the runs there are, the second with the cases of that run.
+func CompleteCases(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return CompleteRuns(cmd, args, text)
+	}
+	doc, err := rundir.At("").Open(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	return offered(text, func(yield func(string) bool) {
+		for row := range doc.Rows() {
+			if !yield(row.Case) {
+				return
+			}
+		}
+	}), cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,10 +1,10 @@
-// Package accept compares the answers of a run with the files of expected answers of its suites, and writes those that a person accepts.
-package accept
+package runs
 
 import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -58,17 +59,39 @@ type Source struct {
 	Different        int
 }
 
-// Flags makes of flags those for which New works, and lists the suites of the run as Rescoring does. Cases and arms are those that
-// the flags name.
-func Flags(name string, files []string, f harness.Flags) (harness.Flags, []string, error) {
-	cases, arms := f.Cases, f.Arms
-	f, files, err := harness.Rescoring(name, files, f)
-	f.Cases, f.Arms, f.Tags, f.Shard = cases, arms, nil, "" // beyond that, the run knows what was asked
-	return f, files, err
+// AcceptedByPerson is the error of accepting where no person looks.
+func AcceptedByPerson(getenv func(string) string) error {
+	if ci := getenv("CI"); ci == "" || strings.EqualFold(ci, "false") {
+		return nil
+	}
+	return exit.BadInput(
+		"answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit "+
+			"the folder %s",
+		suite.ExpectedDir,
+	)
 }
 
-// New compares the answers of a run with the expected ones of its suites.
-func New(j *harness.Job) (*Acceptance, error) {
+// Diff draws what an offer would change.
+func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
+	was := &p.Was
+	if p.New {
+		was = nil
+	}
+	return reports.Diff(w, was, &o.Text, color)
+}
+
+// LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run as they are now. Cases and arms are those that the flags name.
+func LoadAccepting(name string, files []string, f harness.Flags, getenv func(string) string) (*harness.Job, error) {
+	cases, arms := f.Cases, f.Arms
+	j, err := harness.LoadRescored(name, files, f, getenv)
+	if err == nil {
+		j.Flags.Cases, j.Flags.Arms, j.Flags.Tags, j.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows what was asked
+	}
+	return j, err
+}
+
+// NewAcceptance compares the answers of a run with the expected ones of its suites.
+func NewAcceptance(j *harness.Job) (*Acceptance, error) {
 	f := &j.Flags
 	doc, err := f.Dir.Open(f.Rescore)
 	if err != nil {
@@ -80,7 +103,7 @@ func New(j *harness.Job) (*Acceptance, error) {
 	}
 	filter := runner.Filter{Cases: glob.New(f.Cases), Arms: glob.New(f.Arms)}
 	plan := runner.NewPlan(j.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
-	g := gathering{doc: doc, there: names(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
+	g := gathering{doc: doc, there: askedIn(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
 	for i, s := range j.Suites {
 		g.dirs[s.Name] = i
 	}
@@ -113,8 +136,8 @@ func onArms(arms []string) string {
 	return " on an arm that fits " + strings.Join(arms, " or ")
 }
 
-// names are the cases of arms of a run.
-func names(d *journal.Document) map[selection.Asked]bool {
+// askedIn are the cases of arms of a run.
+func askedIn(d *journal.Document) map[selection.Asked]bool {
 	there := map[selection.Asked]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)

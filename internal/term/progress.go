@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -21,14 +21,20 @@ const (
 	drawEvery = 100 * time.Millisecond
 )
 
-// progress shows how a run goes on standard error: a bar on a terminal, a line now and then
+// Verbosity is how much a run shows of itself, and how.
+type Verbosity struct {
+	Color          bool
+	Quiet, Verbose bool
+}
+
+// Progress shows how a run goes on standard error: a bar on a terminal, a line now and then
 // elsewhere.
-type progress struct {
-	w              io.Writer
-	columns        func() int // of the terminal, as it is now; nil: there is none
-	color          bool
-	quiet, verbose bool
-	waiting        func() string // who waits for what; optional
+type Progress struct {
+	Verbosity
+	Waiting func() string // who waits for what; optional
+
+	w       io.Writer
+	columns func() int // of the terminal, as it is now; nil: there is none
 
 	mu      sync.Mutex
 	drawn   string // the bar that stands on the terminal, without colours
@@ -40,21 +46,18 @@ type progress struct {
 	ticking sync.WaitGroup
 }
 
-func (a *app) progress(o runOptions) *progress {
-	p := &progress{w: a.err, color: a.errColor(), quiet: o.quiet, verbose: o.verbose, ended: make(chan struct{})}
-	if a.errWidth > 0 && a.getenv("CI") == "" && a.getenv("TERM") != "dumb" { // else it is a log, even where it claims to be a terminal
-		p.columns = a.errColumns
-	}
-	return p
+// NewProgress shows a run on w. columns is the width of the terminal behind w, nil where there is none.
+func NewProgress(w io.Writer, columns func() int, how Verbosity) *Progress {
+	return &Progress{w: w, columns: columns, Verbosity: how, ended: make(chan struct{})}
 }
 
 // Start begins to show.
-func (p *progress) Start(trials int) {
+func (p *Progress) Start(trials int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total, p.started = trials, time.Now()
 	switch {
-	case p.quiet || trials == 0:
+	case p.Quiet || trials == 0:
 	case p.columns == nil:
 		p.ticking.Go(func() { p.tick(lineEvery, func() { p.print(p.line()) }) })
 	default:
@@ -64,7 +67,7 @@ func (p *progress) Start(trials int) {
 }
 
 // tick tells the progress until the run has ended.
-func (p *progress) tick(every time.Duration, tell func()) {
+func (p *Progress) tick(every time.Duration, tell func()) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -80,12 +83,12 @@ func (p *progress) tick(every time.Duration, tell func()) {
 }
 
 // Done counts a result.
-func (p *progress) Done(r *eval.Result, spent eval.Spent) {
+func (p *Progress) Done(r *eval.Result, spent eval.Spent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts.Add(r.Outcome)
 	p.spent = spent
-	if p.verbose && !p.quiet {
+	if p.Verbose && !p.Quiet {
 		p.print(p.trial(r))
 	}
 }
@@ -94,7 +97,7 @@ func (p *progress) Done(r *eval.Result, spent eval.Spent) {
 const longestLine = 300
 
 // trial tells what became of a trial: outcome, time, case, arm, and why it did not pass.
-func (p *progress) trial(r *eval.Result) string {
+func (p *Progress) trial(r *eval.Result) string {
 	took := ""
 	if r.Timing != nil {
 		took = fmt.Sprintf("%.0f ms", r.Timing.LatencyMs)
@@ -112,7 +115,7 @@ func (p *progress) trial(r *eval.Result) string {
 }
 
 // print writes a line above the bar.
-func (p *progress) print(line string) {
+func (p *Progress) print(line string) {
 	fmt.Fprint(p.w, p.erasure()+line+"\n")
 	if p.drawn != "" {
 		p.drawn = ""
@@ -120,9 +123,9 @@ func (p *progress) print(line string) {
 	}
 }
 
-// notice tells something that cannot wait for the report.
-func (p *progress) notice(text string) {
-	if p.quiet {
+// Notice tells something that cannot wait for the report.
+func (p *Progress) Notice(text string) {
+	if p.Quiet {
 		return
 	}
 	p.mu.Lock()
@@ -131,7 +134,7 @@ func (p *progress) notice(text string) {
 }
 
 // Finish takes the bar away, once it has shown where the run ended.
-func (p *progress) Finish() {
+func (p *Progress) Finish() {
 	close(p.ended)
 	p.ticking.Wait()
 	p.mu.Lock()
@@ -144,7 +147,7 @@ func (p *progress) Finish() {
 }
 
 // line is the progress in words.
-func (p *progress) line() string {
+func (p *Progress) line() string {
 	parts := []string{
 		fmt.Sprintf(
 			"%d of %d trials: %d pass, %d fail, %d error, %d skip", p.counts.Total(), p.total, p.counts.Pass, p.counts.Fail,
@@ -165,7 +168,7 @@ func (p *progress) line() string {
 }
 
 // cost is what was spent so far.
-func (p *progress) cost() string {
+func (p *Progress) cost() string {
 	text := fmt.Sprintf("%d tokens", p.spent.Tokens)
 	if p.spent.Currency != "" {
 		text += fmt.Sprintf(", %.4f %s", p.spent.Money, p.spent.Currency)
@@ -174,7 +177,7 @@ func (p *progress) cost() string {
 }
 
 // rate is how many trials come in a second, or in a minute when these are few.
-func (p *progress) rate() string {
+func (p *Progress) rate() string {
 	seconds := time.Since(p.started).Seconds()
 	switch perSecond := float64(p.counts.Total()) / seconds; {
 	case p.counts.Total() == 0 || seconds <= 0:
@@ -187,7 +190,7 @@ func (p *progress) rate() string {
 }
 
 // left is how long the rest takes if it goes on like this, "" when that is not known yet.
-func (p *progress) left() string {
+func (p *Progress) left() string {
 	done := p.counts.Total()
 	if done == 0 || done >= p.total {
 		return ""
@@ -196,9 +199,9 @@ func (p *progress) left() string {
 	return rest.Round(time.Second).String() + " left"
 }
 
-func (p *progress) waits() string {
-	if p.waiting == nil {
+func (p *Progress) waits() string {
+	if p.Waiting == nil {
 		return ""
 	}
-	return diag.CleanLine(p.waiting())
+	return diag.CleanLine(p.Waiting())
 }

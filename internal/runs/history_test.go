@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestHistoryFits(t *testing.T) {
 	const hostile = "::error::\x1b[2J 日本語 \u202e long, and longer than any terminal is wide, and longer still, until it has to be cut " +
 		"somewhere"
 	for _, name := range []string{"short", hostile} {
-		h := historyView{o: historyOptions{}}
+		h := History{}
 		for i := range 365 {
 			h.Runs = append(h.Runs, history.Run{
 				ID: fmt.Sprintf(

@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -22,8 +23,16 @@ const (
 	idWidth      = 26  // of a run; it begins with the time
 )
 
+// Write writes the history for people, when all of it is known.
+func (h *History) Write(screen term.Screen) error {
+	var b bytes.Buffer
+	h.draw(&b, screen.Width)
+	_, err := b.WriteTo(screen)
+	return err
+}
+
 // draw writes the history for people.
-func (h *historyView) draw(b *bytes.Buffer, width int) {
+func (h *History) draw(b *bytes.Buffer, width int) {
 	if width <= 0 {
 		width = historyWidth
 	}
@@ -31,7 +40,7 @@ func (h *historyView) draw(b *bytes.Buffer, width int) {
 		b.WriteString("no runs in the history yet\n")
 		return
 	}
-	if len(h.o.cases) == 0 {
+	if len(h.o.Cases) == 0 {
 		h.drawRuns(b, width)
 	}
 	groups := h.groups()
@@ -46,10 +55,10 @@ func (h *historyView) draw(b *bytes.Buffer, width int) {
 }
 
 // close says what the tables do not.
-func (h *historyView) close(b *bytes.Buffer, width int) {
+func (h *History) close(b *bytes.Buffer, width int) {
 	var notes []string
-	if len(h.Courses) == 0 && len(h.o.cases) > 0 {
-		notes = append(notes, "no run tells that of "+strings.Join(h.o.cases, ", "))
+	if len(h.Courses) == 0 && len(h.o.Cases) > 0 {
+		notes = append(notes, "no run tells that of "+strings.Join(h.o.Cases, ", "))
 	}
 	if h.more > 0 {
 		notes = append(notes, fmt.Sprintf("... and %d more; --suite, --arm and --case choose, and -o json tells all", h.more))
@@ -67,14 +76,14 @@ func (h *historyView) close(b *bytes.Buffer, width int) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		for _, line := range wrapWords(diag.CleanLine(note), width) {
+		for _, line := range term.Wrap(diag.CleanLine(note), width) {
 			b.WriteString(line + "\n")
 		}
 	}
 }
 
 // drawRuns lists the runs.
-func (h *historyView) drawRuns(b *bytes.Buffer, width int) {
+func (h *History) drawRuns(b *bytes.Buffer, width int) {
 	columns := []reports.Column{
 		{Header: "run", Least: idWidth},
 		{Header: "when (UTC)", Optional: 4}, // the run's name tells it too
@@ -90,7 +99,7 @@ func (h *historyView) drawRuns(b *bytes.Buffer, width int) {
 		run := &h.Runs[i]
 		c := run.Counts()
 		trials := fmt.Sprint(c.Total())
-		if len(h.o.suites)+len(h.o.arms) == 0 && c.Total() < run.Planned {
+		if len(h.o.Suites)+len(h.o.Arms) == 0 && c.Total() < run.Planned {
 			trials = fmt.Sprintf("%d of %d", c.Total(), run.Planned)
 		}
 		rate := "-"
@@ -169,7 +178,7 @@ type courseGroup struct {
 }
 
 // groups puts the courses of an arm, or of a case on it, together.
-func (h *historyView) groups() []courseGroup {
+func (h *History) groups() []courseGroup {
 	var out []courseGroup
 	for i := range h.Courses {
 		c := &h.Courses[i]

@@ -1,4 +1,4 @@
-package harness
+package runs
 
 import (
 	"cmp"
@@ -14,15 +14,61 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Merge joins the runs of all shards of one plan into a run of its own, in the order of the plan, and returns its
+// Merged is what came of joining shards.
+type Merged struct {
+	Name    string // of the run directory
+	Exit    int
+	End     *eval.End
+	Reports []string
+	Problem error // with the history, on which nothing depends
+}
+
+// Merging says how shards are joined.
+type Merging struct {
+	Out     string   // run directory; "" is one below .evalrun/runs
+	Formats []string // of the reports
+	Screen  term.Screen
+	Getenv  func(string) string
+}
+
+// Merge joins the shards of one plan into a run, applies its gate and reports it. With an error there is a result too if there is a run.
+func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
+	outputs, err := output.Parse(f.Dir, o.Formats)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Check(o.Out); err != nil {
+		return nil, err
+	}
+	dir, err := f.merge(shards, o)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := f.open(dir)
+	if err != nil {
+		return nil, exit.Incomplete("%w", err)
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	written, err := output.Write(doc, outputs, o.Screen, layout(o.Screen))
+	return &Merged{Name: dir, Exit: doc.Gate.Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
+}
+
+func (f Folder) merge(shards []string, o Merging) (dir string, err error) {
+	defer f.opening()()
+	return merge(f.Dir, shards, o.Out, o.Getenv)
+}
+
+// merge joins the runs of all shards of one plan into a run of its own, in the order of the plan, and returns its
 // directory. Shards of several plans, missing ones, one that comes twice and unfinished ones are bad input.
-func Merge(at rundir.Dir, names []string, out string, getenv func(string) string) (dir string, err error) {
+func merge(at rundir.Dir, names []string, out string, getenv func(string) string) (dir string, err error) {
 	shards := make([]*journal.Document, 0, len(names))
 	defer func() {
 		for _, d := range shards {
@@ -35,7 +81,7 @@ func Merge(at rundir.Dir, names []string, out string, getenv func(string) string
 			return "", err
 		}
 		shards = append(shards, d)
-		if err := cmp.Or(checkShard(name, d, shards[0]), intact(d)); err != nil {
+		if err := cmp.Or(checkShard(name, d, shards[0]), trust.Intact(d)); err != nil {
 			return "", err
 		}
 	}
@@ -55,8 +101,8 @@ func Merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	if err != nil {
 		return "", exit.BadInput("%w", err)
 	}
-	if !slices.ContainsFunc(shards, func(d *journal.Document) bool { return !signed(d, keys) }) {
-		if err := sign(run, dir, keys); err != nil {
+	if !slices.ContainsFunc(shards, func(d *journal.Document) bool { return !keys.Signed(d) }) {
+		if err := keys.SignRun(run, dir); err != nil {
 			return "", exit.BadInput("the run directory cannot be made: %w", err)
 		}
 	}
@@ -196,4 +242,15 @@ func copyInOrder(w *journal.Writer, shards []*journal.Document) (counts eval.Cou
 		counts.Add(least.Outcome)
 		next[first]++
 	}
+}
+
+// rescoredFrom are the runs that got the answers of shards that were judged again.
+func rescoredFrom(shards []*journal.Document) string {
+	var ids []string
+	for _, d := range shards {
+		if id := d.Run.RescoredFrom; id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return strings.Join(ids, ", ")
 }
