@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"reflect"
 	"regexp"
@@ -21,7 +20,7 @@ import (
 // sealed is a line with the checksum that it must have.
 func sealed(body []byte) []byte {
 	body = bytes.Clone(body)
-	return fmt.Appendf(body, `,"crc":"%08x"}`, crc32.Checksum(body, castagnoli))
+	return fmt.Appendf(body, `,"crc":"%08x"}`, checksum(body))
 }
 
 // FuzzLine holds that what frames a line is read as encoding/json reads it, and that its content is the same JSON
