@@ -18,6 +18,7 @@ var direct = map[string][]string{
 	"internal/stats":      nil,
 	"internal/arch":       nil,
 	"docs":                nil,
+	"internal/expect":     nil,
 	"internal/hostile":    nil,
 	"internal/rundir":     {"internal/exit", "history", "journal", "internal/regular", "internal/atomic"},
 	"internal/verdict":    {"internal/rundir", "internal/exit", "runner", "compare", "internal/stats", "journal"},
