@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,11 +53,10 @@ type Emulator struct {
 	stop   chan struct{}
 }
 
-// methods that are counted, in the order of the statistics.
-var methods = []string{eval.MethodGenerate, eval.MethodStream, eval.MethodCountTokens, eval.MethodEmbed, eval.MethodEmbedBatch, "models"}
-
-// Methods are the names under which calls are counted.
-func Methods() []string { return slices.Clone(methods) }
+// Methods lists the methods that are counted by Served, in the order of the statistics.
+func Methods() []string {
+	return []string{eval.MethodGenerate, eval.MethodStream, eval.MethodCountTokens, eval.MethodEmbed, eval.MethodEmbedBatch, "models"}
+}
 
 // New makes an emulator.
 func New(opts Options) *Emulator {
@@ -77,7 +77,7 @@ func New(opts Options) *Emulator {
 		m.Description = "No model is behind this name: evalrun's emulator answers from a script."
 		e.models = append(e.models, m)
 	}
-	for _, m := range methods {
+	for _, m := range Methods() {
 		e.served[m] = new(atomic.Int64)
 	}
 	e.draws.seen = map[uint64]uint64{}
@@ -204,21 +204,16 @@ func (e *Emulator) checkKey(r *http.Request) *problem {
 	key := cmp.Or(r.Header.Get(e.opts.HeaderPrefix+"-api-key"), r.URL.Query().Get("key"))
 	switch {
 	case key == "":
-		return &problem{
-			http.StatusForbidden,
-			"PERMISSION_DENIED",
-			"the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key",
-			"",
-		}
-	case e.opts.Key != "" && key != e.opts.Key:
-		return &problem{
-			http.StatusBadRequest,
-			"INVALID_ARGUMENT",
-			"the API key is not valid",
-			"API_KEY_INVALID",
-		} // as services of this family say it
+		return denied("the request has no API key: send the header "+e.opts.HeaderPrefix+"-api-key or the query parameter key", "")
+	case e.opts.Key != "" && key != e.opts.Key: // as services of this family say it
+		return &problem{http.StatusBadRequest, "INVALID_ARGUMENT", "the API key is not valid", "API_KEY_INVALID"}
 	}
 	return nil
+}
+
+// denied is the problem of a request that may not be made.
+func denied(message, reason string) *problem {
+	return &problem{http.StatusForbidden, "PERMISSION_DENIED", message, reason}
 }
 
 func (e *Emulator) checkToken(token, project string) *problem {
@@ -226,19 +221,9 @@ func (e *Emulator) checkToken(token, project string) *problem {
 	case !e.auth.good(token):
 		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the access token is not valid, or not any more", "ACCESS_TOKEN_EXPIRED"}
 	case project == "":
-		return &problem{
-			http.StatusForbidden,
-			"PERMISSION_DENIED",
-			"the request names no project: send the header " + e.opts.HeaderPrefix + "-user-project",
-			"USER_PROJECT_MISSING",
-		}
+		return denied("the request names no project: send the header "+e.opts.HeaderPrefix+"-user-project", "USER_PROJECT_MISSING")
 	case e.opts.Project != "" && project != e.opts.Project:
-		return &problem{
-			http.StatusForbidden,
-			"PERMISSION_DENIED",
-			"the API has not been used in project " + project + " before or it is disabled",
-			"SERVICE_DISABLED",
-		}
+		return denied("the API has not been used in project "+project+" before or it is disabled", "SERVICE_DISABLED")
 	}
 	return nil
 }
@@ -254,25 +239,11 @@ func (e *Emulator) listModels(w http.ResponseWriter, r *http.Request) {
 			models = append(models, *m)
 		}
 	}
-	query := r.URL.Query()
-	size, from := defaultPage, 0
-	var err error
-	if v := cmp.Or(query.Get("pageSize"), query.Get("page_size")); v != "" {
-		if size, err = strconv.Atoi(v); err != nil || size < 0 {
-			fail(w, badRequest("pageSize must be a number that is not negative"))
-			return
-		}
+	from, to, p := pageOf(r.URL.Query(), len(models))
+	if p != nil {
+		fail(w, p)
+		return
 	}
-	if v := cmp.Or(query.Get("pageToken"), query.Get("page_token")); v != "" {
-		if from, err = strconv.Atoi(strings.TrimPrefix(v, "from-")); err != nil || from < 0 || from > len(models) {
-			fail(w, badRequest("the pageToken is not one that was handed out"))
-			return
-		}
-	}
-	if size == 0 {
-		size = defaultPage
-	}
-	to := min(len(models), from+size)
 	out := struct {
 		Models []eval.Model `json:"models"`
 		Next   string       `json:"nextPageToken,omitempty"`
@@ -281,6 +252,23 @@ func (e *Emulator) listModels(w http.ResponseWriter, r *http.Request) {
 		out.Next = "from-" + strconv.Itoa(to)
 	}
 	reply(w, out)
+}
+
+// pageOf is the part of n models that a request wants.
+func pageOf(query url.Values, n int) (from, to int, p *problem) {
+	size := 0
+	var err error
+	if v := cmp.Or(query.Get("pageSize"), query.Get("page_size")); v != "" {
+		if size, err = strconv.Atoi(v); err != nil || size < 0 {
+			return 0, 0, badRequest("pageSize must be a number that is not negative")
+		}
+	}
+	if v := cmp.Or(query.Get("pageToken"), query.Get("page_token")); v != "" {
+		if from, err = strconv.Atoi(strings.TrimPrefix(v, "from-")); err != nil || from < 0 || from > n {
+			return 0, 0, badRequest("the pageToken is not one that was handed out")
+		}
+	}
+	return from, min(n, from+cmp.Or(size, defaultPage)), nil
 }
 
 func (e *Emulator) getModel(w http.ResponseWriter, r *http.Request) {
@@ -348,15 +336,13 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 	if n, ok := e.served[method]; ok {
 		n.Add(1)
 	}
-	real := id
-	if to, ok := e.opts.Alias[id]; ok {
-		real = to
-	}
 	switch method {
-	case eval.MethodGenerate:
-		e.generate(w, r, m, real, false)
-	case eval.MethodStream:
-		e.generate(w, r, m, real, true)
+	case eval.MethodGenerate, eval.MethodStream:
+		real := id
+		if to, ok := e.opts.Alias[id]; ok {
+			real = to
+		}
+		e.generate(w, r, m, real, method == eval.MethodStream)
 	case eval.MethodCountTokens:
 		e.countTokens(w, r)
 	case eval.MethodEmbed:
