@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -20,9 +21,7 @@ func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -69,9 +68,7 @@ func runsHere(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{".evalrun/runs/*", ".evalrun/expected-runs/*"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		names = append(names, found...)
 	}
 	return names
@@ -86,9 +83,7 @@ func TestLoadReportsProblems(t *testing.T) {
 		t.Fatalf("exit %d with %v, want 2", evalrun.ExitCode(err), err)
 	}
 	var out strings.Builder
-	if err := evalrun.WriteError(&out, err, false); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, evalrun.WriteError(&out, err, false))
 	for _, want := range []string{"bad.yaml:7:56: unknown scorer kind `equal`", "bad.yaml:8:54:", "did you mean `equals`?", "2 errors"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
@@ -116,9 +111,7 @@ func TestInterruptAndResume(t *testing.T) {
 		},
 	}
 	job, err := evalrun.Load(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	result, err := evalrun.Run(t.Context(), job)
 	if err != nil || result.Exit != 130 || result.Counts.Skip == 0 {
 		t.Fatalf("exit %d with %+v, %v, want 130 and trials that were not sent", result.Exit, result.Counts, err)
@@ -144,9 +137,7 @@ func TestCompareWithItself(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
 	job, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := evalrun.Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +208,7 @@ func TestCancelAndResume(t *testing.T) {
 		},
 	}
 	job, err := evalrun.Load(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	result, err := evalrun.Run(ctx, job)
 	if err != nil || result.Exit != 4 || result.Counts.Asked() == 100 {
 		t.Fatalf("%+v, %v, want exit 4 and trials that were not sent", result, err)
@@ -244,9 +233,7 @@ func TestEventsInOrder(t *testing.T) {
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := evalrun.Run(t.Context(), job); err == nil || retries != 1 {
 		t.Errorf("%d retries and %v, want one and an error", retries, err)
 	}
@@ -257,9 +244,7 @@ func TestEventsInOrder(t *testing.T) {
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml",
 		Progress: func(e evalrun.Event) { kinds = append(kinds, e.Kind) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := evalrun.Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}

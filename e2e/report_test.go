@@ -8,6 +8,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 const bigTrials = 50_000
@@ -272,9 +274,7 @@ func TestHostile(t *testing.T) {
 // axe-core finds nothing serious, in either scheme.
 func TestAccessible(t *testing.T) {
 	axe, err := os.ReadFile("testdata/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	run, trials := bigRun(400)
 	path := record(t, run, trials, judged)
 	chatRun, chatTrials := chatRun()

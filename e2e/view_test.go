@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/view"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -23,19 +24,13 @@ func keep(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Re
 	t.Helper()
 	run.ID = id
 	w, err := journal.Create(filepath.Join(".evalrun", "runs", id), &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var counts eval.Counts
 	for r := range trials {
 		counts.Add(r.Outcome)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Append(r))
 	}
-	if err := w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}))
 }
 
 // better are trials of which none fails.
@@ -53,9 +48,7 @@ func better(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Re
 func serve(t *testing.T) *view.Server {
 	t.Helper()
 	s, err := view.Start(view.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -66,18 +59,12 @@ func keys(t *testing.T, s *view.Server) map[string]string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"data/runs", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	var list []struct{ Key, ID string }
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.NewDecoder(resp.Body).Decode(&list))
 	out := map[string]string{}
 	for _, one := range list {
 		out[one.ID] = one.Key
@@ -160,15 +147,11 @@ func TestViewerLive(t *testing.T) {
 	run, _ := bigRun(40)
 	run.ID = "20260101-000000-live"
 	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	put := func(places ...int) {
 		t.Helper()
 		for _, n := range places {
-			if err := w.Append(bigTrial(n)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.Append(bigTrial(n)))
 		}
 	}
 	put(0, 20)
@@ -219,9 +202,7 @@ func TestViewerLive(t *testing.T) {
 		}
 	}
 	put(rest...)
-	if err := w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}))
 	b.until(`document.documentElement.dataset.watched === 'ended' && !document.getElementById('main').innerText.includes('Still running')`)
 	if got := evaluate[string](b, tile("fail")); got != "4" {
 		t.Error(got)
@@ -262,9 +243,7 @@ func TestViewerHostile(t *testing.T) {
 // axe-core finds nothing serious in the pages of the viewer, and nothing is wider than the screen.
 func TestViewerAccessible(t *testing.T) {
 	axe, err := os.ReadFile("testdata/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(100)
 	keep(t, "20260101-000000-old", run, better(trials))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -50,16 +51,12 @@ func (s sample) write(t testing.TB, folder string) string {
 	}
 	dir := filepath.Join(folder, run.ID)
 	w, err := journal.Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	n := 0
 	for k := range s.cases {
 		for _, arm := range s.arms {
 			for repeat := range s.repeats {
-				if err := w.Append(s.trial(n, k, repeat, arm)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, w.Append(s.trial(n, k, repeat, arm)))
 				n++
 			}
 		}
@@ -70,9 +67,7 @@ func (s sample) write(t testing.TB, folder string) string {
 	} else {
 		err = w.Finish(&end)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return dir
 }
 
@@ -100,18 +95,14 @@ func (s sample) trial(n, kase, repeat int, arm string) *eval.Result {
 func open(t testing.TB, path string) *Store {
 	t.Helper()
 	s, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
 func add(t testing.TB, s *Store, dir string) {
 	t.Helper()
-	if err := addDir(s, dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, addDir(s, dir))
 }
 
 func addDir(s *Store, dir string) error {
@@ -125,9 +116,7 @@ func addDir(s *Store, dir string) error {
 func course(t testing.TB, s *Store, q Query) []Point {
 	t.Helper()
 	points, err := s.Course(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return points
 }
 
@@ -245,9 +234,7 @@ func TestCourseUsesIndexes(t *testing.T) {
 			var id, parent, unused int
 			return rows.Scan(&id, &parent, &unused, text)
 		}, "EXPLAIN QUERY PLAN "+statement, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text := strings.Join(plan, "\n")
 		want := "SEARCH c USING PRIMARY KEY (run=? AND suite=? AND arm=?"
 		if q.Case != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -49,9 +50,7 @@ func FuzzLine(f *testing.F) {
 		}
 		data := sealed(fmt.Appendf(append([]byte(`{"type":"`+kind+`",`), object[1:len(object)-1]...), `,"seq":%d`, seq))
 		var want line
-		if err := json.Unmarshal(data, &want); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(data, &want))
 		got, err := check(data)
 		if err != nil || got.Type != want.Type || *got.Seq != *want.Seq || got.Type != kind || *got.Seq != seq {
 			t.Fatalf("%v %+v, want %+v", err, got, want)
@@ -174,13 +173,9 @@ func FuzzRoundTrip(f *testing.F) {
 			t.Fatalf("%v\n%s", err, data)
 		}
 		plain, err := eval.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var want eval.Result // as JSON can hold it
-		if err := json.Unmarshal(plain, &want); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(plain, &want))
 		out, err := d.Trial(0)
 		if err != nil || !reflect.DeepEqual(out, &want) {
 			t.Errorf("%v %s", err, cmp.Diff(&want, out))

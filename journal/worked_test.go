@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // A run took what its sessions took, however long it lay there between them.
@@ -38,9 +39,7 @@ func TestWorked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			w, err := Create(dir, &eval.Run{ID: "r", StartedAt: at(0)}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for _, line := range c.lines {
 				switch line := line.(type) {
 				case *eval.Result:
@@ -50,13 +49,9 @@ func TestWorked(t *testing.T) {
 				case *Resumed:
 					err = w.Resumed(line)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.Close())
 			if got := followed(t, dir).Worked(); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}

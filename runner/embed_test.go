@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -201,9 +202,7 @@ func TestEmbeddingModelIsChecked(t *testing.T) {
 	} {
 		var diags diag.List
 		p := plan(t, similarSuite(1)+"embedding: {model: "+model+"}\n", runner.Filter{})
-		if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, p.CheckModels(t.Context(), models{}, &diags, func(string) {}))
 		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", model, err)
 		}

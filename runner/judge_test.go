@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -382,9 +383,7 @@ func TestJudgeModelIsChecked(t *testing.T) {
 		)
 		var diags diag.List
 		p := plan(t, text, runner.Filter{})
-		if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, p.CheckModels(t.Context(), models{}, &diags, func(string) {}))
 		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", model, err)
 		}

@@ -14,15 +14,14 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func serve(t *testing.T, script string, change func(*Options)) *httptest.Server {
 	t.Helper()
 	var diags diag.List
 	o := Options{Script: LoadScript("script.yaml", []byte(script), &diags)}
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	if change != nil {
 		change(&o)
 	}
@@ -35,14 +34,10 @@ func serve(t *testing.T, script string, change func(*Options)) *httptest.Server 
 func post(t *testing.T, server *httptest.Server, path, body string) (int, string, http.Header) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, server.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.Header.Set("x-svc-api-key", "k")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -129,14 +124,10 @@ func TestKeys(t *testing.T) {
 		"query":        {"x-brand-api-key", "", "?key=right", 200},
 	} {
 		req, err := http.NewRequest(http.MethodGet, server.URL+"/v1/models/svc-pro"+test.query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		req.Header.Set(test.header, test.key)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != test.status {
 			t.Errorf("%s: %d, want %d", name, resp.StatusCode, test.status)
@@ -149,9 +140,7 @@ func TestModels(t *testing.T) {
 	server := serve(t, "rules: []", func(o *Options) { o.Alias = map[string]string{"brand-pro": "svc-pro"} })
 	get := func(path string) string {
 		resp, err := http.Get(server.URL + path + "?key=k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer resp.Body.Close()
 		data, _ := io.ReadAll(resp.Body)
 		return string(data)
@@ -321,9 +310,7 @@ rules:
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+pro+"?key=k", strings.NewReader(text("hang")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := http.DefaultClient.Do(req); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 const proStream = "/v1beta/models/svc-pro:streamGenerateContent"
@@ -106,20 +107,14 @@ func TestEndlessStreamEnds(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: [{reply: x, faults: [{endless: true}]}]", nil)
 	req, err := http.NewRequest(http.MethodPost, server.URL+proStream+"?alt=sse", strings.NewReader(`{"contents":[{"parts":[{"text":"x"}]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.Header.Set("x-svc-api-key", "k")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	buf := make([]byte, 4096)
 	for read := 0; read < 4096; {
 		n, err := resp.Body.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		read += n
 	}
 	resp.Body.Close() // the server's handler ends with it, or the test hangs in Close
@@ -194,16 +189,12 @@ func dot(a, b []float64) float64 {
 func get(t *testing.T, address string, header http.Header) (int, string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for k, v := range header {
 		req.Header[k] = v
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	var b strings.Builder
 	buf := make([]byte, 1<<16)
@@ -264,9 +255,7 @@ func TestBearerTokens(t *testing.T) {
 			q[k] = v
 		}
 		resp, err := client.Get(server.URL + "/oauth/authorize?" + q.Encode())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
 		u, err := resp.Location()
 		if err != nil {
@@ -297,14 +286,10 @@ func TestBearerTokens(t *testing.T) {
 			}
 		}
 		resp, err := client.PostForm(server.URL+"/oauth/token", form)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer resp.Body.Close()
 		var raw json.RawMessage
-		if err := json.NewDecoder(resp.Body).Decode(&raw); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.NewDecoder(resp.Body).Decode(&raw))
 		var a tokenAnswer
 		_ = json.Unmarshal(raw, &a)
 		return resp.StatusCode, a, string(raw)
@@ -363,9 +348,7 @@ func TestBearerTokens(t *testing.T) {
 	}
 	_, third, _ := exchange(nil)
 	resp, err := client.PostForm(server.URL+"/oauth/revoke", url.Values{"token": {third.AccessToken}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != 200 || list(third.AccessToken, "right") != 401 {
 		t.Error("a revoked token is good")
@@ -420,15 +403,11 @@ func TestLiberties(t *testing.T) {
 		}
 	}
 	req, err := http.NewRequest(http.MethodOptions, server.URL+pro, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.Header.Set("Origin", "https://page.example")
 	req.Header.Set("Access-Control-Request-Headers", "x-svc-api-key,content-type")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Headers") != "x-svc-api-key,content-type" {
 		t.Error(resp.StatusCode, resp.Header)

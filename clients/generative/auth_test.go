@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
@@ -82,9 +83,7 @@ func TestKeyAndProxies(t *testing.T) {
 	}))
 	defer proxied.Close()
 	u, err := url.Parse(proxied.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	u.User = url.UserPassword("user", "canary-password")
 	tr := wire.Transport(1, http.ProxyURL(u))
 	ask := func(base string, inQuery bool) *eval.Error {
@@ -113,9 +112,7 @@ func TestKeyAndProxies(t *testing.T) {
 func TestAPINotEnabled(t *testing.T) {
 	t.Parallel()
 	recorded, err := os.ReadFile("testdata/unary-failure-generativelanguage-api-not-enabled.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for body, want := range map[string]string{
 		string(recorded): "enable it at https://console.developers.google.com/apis/api/generativelanguage.googleapis.com/overview?project=12345678,",
 		`{"error":{"code":403,"message":"off","details":[{"reason":"SERVICE_DISABLED","metadata":{"activationUrl":"https://console.example/on"}}]}}`: "enable it at https://console.example/on,",

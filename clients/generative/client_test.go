@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
@@ -355,9 +356,7 @@ func TestRecordedReplies(t *testing.T) {
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp, err := ParseResponse(eval.CamelKeys(data))
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "unary-"), ".json")
 		switch name {
@@ -409,13 +408,9 @@ func TestSnakeAndCamel(t *testing.T) {
 		`"totalTokenCount":`, `"total_token_count":`, `"modelVersion":`, `"model_version":`).
 		Replace(camel)
 	a, err := ParseResponse([]byte(camel))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	b, err := ParseResponse(eval.CamelKeys([]byte(snake)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if d := cmp.Diff(a, b); d != "" {
 		t.Error(d)
 	}
@@ -436,9 +431,7 @@ func TestPlainAnswers(t *testing.T) {
 			t.Fatalf("not plain: %s", plain)
 		}
 		slow, err := ParseResponse([]byte(strings.TrimSuffix(plain, "}") + `,"other":1}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		slow.Extra = nil
 		if d := cmp.Diff(slow, fast.Response); d != "" {
 			t.Error(d)
@@ -510,9 +503,7 @@ func FuzzParseResponse(f *testing.F) {
 	files, _ := filepath.Glob("testdata/unary-*.json")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.OK(f, err)
 		f.Add(data)
 	}
 	f.Add([]byte(`{"a\"_b":1,"finish_reason":"\\"}`))

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
@@ -229,9 +230,7 @@ func TestRecordedStreams(t *testing.T) {
 		"success-url-context":                                      {"\nThe", "", "STOP"},
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", "streaming-"+name+".txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got, e, timing := askStream(t, "text/event-stream", string(data))
 		if e != nil {
 			t.Errorf("%s: %s", name, e)
@@ -249,9 +248,7 @@ func TestRecordedStreams(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile("testdata/streaming-failure-image-rejected.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, e, _ := askStream(t, "application/json", string(data)); e == nil || e.Code != "INVALID_ARGUMENT" {
 		t.Error(e)
 	}
@@ -275,9 +272,7 @@ func TestStreamInFlatMemory(t *testing.T) {
 			}, nil)
 			call := streamCall()
 			resp, err := c.Generate(context.Background(), call)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			runtime.GC()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
@@ -352,9 +347,7 @@ func FuzzStream(f *testing.F) {
 	files, _ := filepath.Glob("testdata/streaming-*.txt")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.OK(f, err)
 		f.Add(data)
 	}
 	f.Add([]byte("[" + chunk("a", "") + "," + chunk("b", stop) + "]"))
@@ -413,9 +406,7 @@ func BenchmarkStream(b *testing.B) {
 		for b.Loop() {
 			for range n {
 				var r plainResponse
-				if err := json.Unmarshal([]byte(one), &r); err != nil {
-					b.Fatal(err)
-				}
+				expect.OK(b, json.Unmarshal([]byte(one), &r))
 			}
 		}
 		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "chunks/s")

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -84,9 +85,7 @@ func FuzzTokenFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &Store{filepath.Join(t.TempDir(), "token.json")}
-		if err := os.WriteFile(s.Path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(s.Path, data, 0o600))
 		token, err := s.parse()
 		if err != nil {
 			return
@@ -95,9 +94,7 @@ func FuzzTokenFile(f *testing.F) {
 		if err != nil || token.Client.ID == "" || token.Expired(token.Expiry.Add(-time.Hour*24*365)) && token.Expiry.After(token.ObtainedAt) {
 			t.Fatalf("%+v %v", token, err)
 		}
-		if err := os.WriteFile(s.Path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(s.Path, text, 0o600))
 		if again, err := s.parse(); err != nil || !reflect.DeepEqual(token.Scopes, again.Scopes) || again.AccessToken != token.AccessToken ||
 			!again.Expiry.Equal(token.Expiry) ||
 			again.Client != token.Client {

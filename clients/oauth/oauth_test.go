@@ -19,6 +19,7 @@ import (
 
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // authServer runs the emulator's authorization server and counts what its token endpoint is asked.
@@ -34,14 +35,10 @@ func authServer(t *testing.T, o emulator.Options) (c *Client, asked *atomic.Int6
 	}))
 	t.Cleanup(server.Close)
 	resp, err := http.Get(server.URL + "/emulator/client-secrets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if c, err = parseClient(data); err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +95,10 @@ func endpoint(address, name string) string {
 func callback(t *testing.T, address string) *url.URL {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	resp.Body.Close()
 	u, err := resp.Location()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return u
 }
 
@@ -142,9 +135,7 @@ func TestStrayCallbacks(t *testing.T) {
 	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	get := func(method, address string, change func(*http.Request)) int {
 		req, err := http.NewRequest(method, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if change != nil {
 			change(req)
 		}
@@ -227,9 +218,7 @@ func TestLoginFailures(t *testing.T) {
 				"grant_type": {"authorization_code"}, "code": {u.Query().Get("code")}, "client_id": {"evalrun-emulator"},
 				"client_secret": {"not-a-secret"},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			resp.Body.Close()
 			browse(t, u.String())
 		}, nil, "it may have expired or been used before"},
@@ -293,13 +282,9 @@ func TestConsentPage(t *testing.T) {
 func stored(t *testing.T, c *Client) *Store {
 	t.Helper()
 	token, _, err := try(t, c, func(a string) { browse(t, a) }, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s := &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
-	if err := s.Keep(t.Context(), token); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Keep(t.Context(), token))
 	return s
 }
 
@@ -307,13 +292,9 @@ func stored(t *testing.T, c *Client) *Store {
 func expire(t *testing.T, s *Store) string {
 	t.Helper()
 	token, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	token.Expiry = time.Now().Add(-time.Minute)
-	if err := s.Keep(t.Context(), token); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Keep(t.Context(), token))
 	return token.AccessToken
 }
 
@@ -360,18 +341,12 @@ func TestRenew(t *testing.T) {
 	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
 	login, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	login.ObtainedAt = time.Now().Add(-time.Minute)
-	if err := s.Keep(t.Context(), login); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Keep(t.Context(), login))
 	tokens := NewTokens(s, func(string) {})
 	old, err := tokens.Token(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	before := asked.Load()
 	var wg sync.WaitGroup
 	for range 10 {
@@ -403,9 +378,7 @@ func slowRefresh(t *testing.T) (s *Store, asked, answer chan struct{}) {
 	}))
 	t.Cleanup(server.Close)
 	s = &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
-	if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)}))
 	return s, asked, answer
 }
 
@@ -486,9 +459,7 @@ func TestOddTokens(t *testing.T) {
 			fmt.Fprint(w, body)
 		}))
 		s := &Store{filepath.Join(t.TempDir(), "token.json")}
-		if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}))
 		_, err := NewTokens(s, func(string) {}).Token(t.Context())
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "strconv")) {
 			t.Errorf("%s: %v", body, err)
@@ -506,9 +477,7 @@ func TestRegisteredRedirect(t *testing.T) {
 			t.Error(bad)
 		}
 	}
-	if err := c.Redirect("http://localhost:1/call%20back"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Redirect("http://localhost:1/call%20back"))
 	var redirect string
 	token, _, err := try(t, c, func(a string) {
 		u, _ := url.Parse(a)
@@ -553,12 +522,8 @@ func TestRefusedRefresh(t *testing.T) {
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
 	login, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := login.Revoke(t.Context(), c.RevokeURL); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, login.Revoke(t.Context(), c.RevokeURL))
 	expire(t, s)
 	_, err = NewTokens(s, func(string) {}).Token(t.Context())
 	if e := eval.AsError(err); e == nil || e.Kind != eval.KindAuth || !strings.Contains(e.Message, "log in again") {
@@ -571,9 +536,7 @@ func TestRefusedRefresh(t *testing.T) {
 	} {
 		server := httptest.NewServer(serve)
 		login.Client.TokenURL = server.URL
-		if err := s.Keep(t.Context(), login); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Keep(t.Context(), login))
 		expire(t, s)
 		_, err := NewTokens(s, func(string) {}).Token(t.Context())
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindTransport || strings.Contains(e.Message, login.RefreshToken) {
@@ -600,9 +563,7 @@ func TestSecretInHeader(t *testing.T) {
 	}))
 	defer server.Close()
 	s := &Store{filepath.Join(t.TempDir(), "token.json")}
-	if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", Secret: "s3cret", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Keep(t.Context(), &Token{Client: Client{ID: "c", Secret: "s3cret", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}))
 	for range 2 {
 		if _, err := NewTokens(s, func(string) {}).Token(t.Context()); err != nil {
 			t.Fatal(err)
@@ -621,33 +582,23 @@ func TestStore(t *testing.T) {
 	if _, err := s.Load(); !errors.Is(err, ErrNoLogin) {
 		t.Error(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(s.Path), 0o755))
 	token := &Token{Client: Client{ID: "c"}, Scopes: scopes, AccessToken: "a", RefreshToken: "r"}
-	if err := s.Keep(t.Context(), token); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Keep(t.Context(), token))
 	for path, want := range map[string]os.FileMode{s.Path: 0o600, filepath.Dir(s.Path): 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v %v", path, info.Mode(), err)
 		}
 	}
 	for _, mode := range []os.FileMode{0o640, 0o604, 0o666} {
-		if err := os.Chmod(s.Path, mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chmod(s.Path, mode))
 		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), "can be read by others") {
 			t.Errorf("%o: %v", mode, err)
 		}
 	}
 	for text, want := range map[string]string{"": "damaged", "{": "damaged", "{}": "damaged", `{"version":9,"client":{"clientId":"c"}}`: "version 9"} {
-		if err := os.WriteFile(s.Path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(s.Path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(s.Path, []byte(text), 0o600))
+		expect.OK(t, os.Chmod(s.Path, 0o600))
 		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "log in again") {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -711,9 +662,7 @@ func TestSecretsStayOut(t *testing.T) {
 		RefreshToken: "canary refresh&2",
 		Expiry:       time.Unix(1, 0),
 	}
-	if err := s.Keep(t.Context(), login); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Keep(t.Context(), login))
 	_, err := NewTokens(s, func(string) {}).Token(t.Context())
 	if err == nil || strings.Contains(err.Error(), "canary") || len(err.Error()) > 600 {
 		t.Error(err)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // TestKeysStandInTables wants whoever reads a YAML file to take the keys of a mapping from a shape.Block, of which the JSON Schema is made
@@ -24,9 +26,7 @@ func TestKeysStandInTables(t *testing.T) {
 			}
 			fset := token.NewFileSet()
 			code, err := parser.ParseFile(fset, file, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			ast.Inspect(code, func(n ast.Node) bool {
 				call, ok := n.(*ast.CallExpr)
 				if !ok || len(call.Args) == 0 {

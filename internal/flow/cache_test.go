@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/record"
 )
 
@@ -62,22 +63,16 @@ func TestCache(t *testing.T) {
 		t.Fatal(files)
 	}
 	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for at := range data { // each damage is found
 		bad := append([]byte{}, data...)
 		bad[at] ^= 1
-		if err := os.WriteFile(files[0], bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(files[0], bad, 0o600))
 		if a := (record.Cache{Dir: dir}).Answer("good"); a != nil && a.Response.Text() != "fine" {
 			t.Errorf("byte %d: %+v", at, a.Response)
 		}
 	}
-	if err := os.WriteFile(files[0], data[:len(data)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(files[0], data[:len(data)/2], 0o600))
 	if _, err := ask("good"); err != nil || asked["good"] != 2 {
 		t.Error(err, asked)
 	}

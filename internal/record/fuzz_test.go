@@ -9,18 +9,15 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
 // place writes a file.
 func place(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 }
 
 // FuzzStoreFile holds that a file of answers is refused, or that all its answers can be replayed and new
@@ -81,25 +78,19 @@ func FuzzPut(f *testing.F) {
 		}
 		dir := filepath.Join(t.TempDir(), "store")
 		s, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r := result(b, a, 1, b)
 		r.Suite, r.ID = a, "0123456789abcdef"
 		s.Put(r)
 		s.PutVector(a, b, eval.Vector{1, 0.5})
-		if err := s.Save(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Save())
 		want := string([]rune(b)) // as JSON can hold it
 		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil || s.Answer(r.ID).Response.Text() != want ||
 			s.Answer(r.ID).Arm != string([]rune(a)) {
 			t.Fatalf("%v", err)
 		}
 		c := Cache{Dir: filepath.Join(dir, "cache"), Service: a}
-		if err := c.Put(b, r.Response, r.Timing); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.Put(b, r.Response, r.Timing))
 		if got := c.Answer(b); b == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
 			t.Errorf("%+v", got)
 		}
@@ -112,9 +103,7 @@ func FuzzPut(f *testing.F) {
 // FuzzCacheFile holds that a file of the cache is no answer, or one of its trial with the checksum it has.
 func FuzzCacheFile(f *testing.F) {
 	good, err := eval.Marshal(Answer{ID: "id", Response: &eval.Response{}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	for _, s := range append(hostile.Strings()[:20], string(good), `{"id":"other","response":{}}`, `{"id":"id"}`, "null") {
 		f.Add([]byte(s), true)
 	}
@@ -123,9 +112,7 @@ func FuzzCacheFile(f *testing.F) {
 		c := Cache{Dir: t.TempDir(), Service: "s"}
 		if sealed && json.Valid(data) {
 			file, err := eval.Marshal(cached{data, sumOf(data)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			data = file
 		}
 		place(t, c.path("id"), data)

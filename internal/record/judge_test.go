@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // What judges replied is recorded beside the answer and found under ids of its own.
@@ -13,9 +14,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := result("c", "x/p", 1, "an answer")
 	r.Error = eval.Errorf(eval.KindUnscored, "one of three")
 	r.Judgements = []eval.Judgement{
@@ -24,9 +23,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 		{ID: "failed", Error: eval.Errorf(eval.KindStatus, "500")},
 	}
 	s.Put(r)
-	if err := s.Save(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Save())
 	for _, text := range tree(t, dir) {
 		if strings.Contains(text, "cached") || strings.Contains(text, "500") {
 			t.Error(text)

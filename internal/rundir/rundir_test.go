@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -14,19 +15,11 @@ import (
 func newRun(t *testing.T, d Dir, named, id string) string {
 	t.Helper()
 	dir, err := d.Make(named, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w, err := journal.Create(dir, &eval.Run{ID: id, StartedAt: "2026-01-02T03:04:05Z", Plan: eval.RunPlan{Trials: 1}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Outcome: eval.Pass}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Outcome: eval.Pass}))
+	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	return dir
 }
 
@@ -65,13 +58,9 @@ func TestFoldersAreApart(t *testing.T) {
 	}
 
 	doc, err := one.Open("latest")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer doc.Close()
-	if err := one.Remember(doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, one.Remember(doc))
 	for d, want := range map[Dir]bool{one: true, other: false} {
 		store, err := d.OpenHistory()
 		if err != nil || (store != nil) != want {
@@ -104,9 +93,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
 	newRun(t, d, "taken", "r")
-	if err := os.WriteFile(d.Join("file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(d.Join("file"), nil, 0o600))
 	for named, want := range map[string]string{
 		"": "", "new": "", "new/deep/er": "", "taken": "holds a run already", "file": "is not a folder", "file/below": "is not a folder",
 	} {

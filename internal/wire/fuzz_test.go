@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -19,9 +20,7 @@ func FuzzErrorBody(f *testing.F) {
 	files, _ := filepath.Glob("../../clients/generative/testdata/unary-failure-*.json")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.OK(f, err)
 		f.Add(403, "", data)
 	}
 	for _, s := range append(

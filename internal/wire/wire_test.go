@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // bearer is an Auth with one token, which the service refuses once.
@@ -80,9 +81,7 @@ func TestDo(t *testing.T) {
 			ctx, release := c.Lease(t.Context())
 			defer release()
 			req, err := request(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			data, err := c.Do(req)
 			if test.kind == "" {
 				if err != nil || string(data) != test.want {
