@@ -42,7 +42,8 @@ func FuzzClientFile(f *testing.F) {
 		f.Add([]byte(s), "http://localhost/"+s)
 	}
 	for _, s := range []string{
-		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"https://a/x","token_uri":"http://127.0.0.1:1/t","redirect_uris":["http://localhost","http://127.0.0.1:5/cb%2f"]}}`,
+		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"https://a/x","token_uri":"http://127.0.0.1:1/t",` +
+			`"redirect_uris":["http://localhost","http://127.0.0.1:5/cb%2f"]}}`,
 		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"http://evil/","token_uri":"https://t"}}`,
 		`{"web":{}}`, `{"installed":null}`, `{"installed":{"client_secret":["canary-secret"]}}`,
 	} {
@@ -65,12 +66,18 @@ func FuzzClientFile(f *testing.F) {
 			t.Errorf("%+v", c)
 		}
 		if c.Redirect(redirect) == nil {
-			if u, err := url.Parse("http://" + c.host + ":1" + c.path); err != nil || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" ||
-				u.RawQuery != "" {
-				t.Errorf("%q leads to %+v %v", redirect, u, err)
-			}
+			staysLocal(t, redirect, "http://"+c.host+":1"+c.path)
 		}
 	})
+}
+
+// staysLocal wants the address that a redirect leads to be one of this machine.
+func staysLocal(t *testing.T, redirect, address string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" {
+		t.Errorf("%q leads to %+v %v", redirect, u, err)
+	}
 }
 
 // FuzzTokenFile holds that a file of a login is refused, or is of a client, and is read the same when written again.

@@ -110,22 +110,31 @@ func TestLogin(t *testing.T) {
 	if err != nil || len(notices) > 0 {
 		t.Fatal(err, notices)
 	}
-	q, _ := url.Parse(address)
-	for key, want := range map[string]string{"response_type": "code", "client_id": "evalrun-emulator", "code_challenge_method": "S256", "scope": scopes[0], "access_type": "offline"} {
-		if got := q.Query().Get(key); got != want {
-			t.Errorf("%s is %q, not %q", key, got, want)
-		}
-	}
-	if redirect, err := url.Parse(q.Query().Get("redirect_uri")); err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Port() == "" ||
-		redirect.Path != "" {
-		t.Error(redirect, err)
-	}
-	if len(q.Query().Get("state")) < 40 || len(q.Query().Get("code_challenge")) != 43 {
-		t.Error(address)
-	}
+	checkAuthorization(t, address)
 	if !strings.Contains(last, "You are logged in") || token.AccessToken == "" || token.RefreshToken == "" || token.Expired(time.Now()) ||
 		token.Client.Project != "emulated-project" {
 		t.Errorf("%s %+v", last, token)
+	}
+}
+
+// checkAuthorization wants the parameters of RFC 6749 and RFC 7636 in the address to which the browser is sent.
+func checkAuthorization(t *testing.T, address string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	expect.OK(t, err)
+	q := u.Query()
+	for key, want := range map[string]string{
+		"response_type": "code", "client_id": "evalrun-emulator", "code_challenge_method": "S256", "scope": scopes[0],
+		"access_type": "offline",
+	} {
+		expect.Same(t, key, q.Get(key), want)
+	}
+	redirect, err := url.Parse(q.Get("redirect_uri"))
+	if err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Port() == "" || redirect.Path != "" {
+		t.Error(redirect, err)
+	}
+	if len(q.Get("state")) < 40 || len(q.Get("code_challenge")) != 43 {
+		t.Error(address)
 	}
 }
 

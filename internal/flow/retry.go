@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"time"
 
@@ -173,11 +172,11 @@ func passing(e *eval.Error) bool {
 	return false
 }
 
-// passingStatus reports whether an HTTP status is of a fault that passes.
+// passingStatus reports whether an HTTP status is of a fault that passes: request timeout, internal error, bad gateway,
+// unavailable, gateway timeout.
 func passingStatus(status int) bool {
 	switch status {
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
-		http.StatusGatewayTimeout:
+	case 408, 500, 502, 503, 504:
 		return true
 	}
 	return false

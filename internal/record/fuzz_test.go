@@ -61,17 +61,19 @@ func FuzzStoreFile(f *testing.F) {
 	})
 }
 
-// FuzzPut holds that an answer of whatever texts stands below the folder, in a file of its case alone, and is read as
+// FuzzPut holds that an answer of whatever texts is kept below the folder, in a file of its case alone, and is read as
 // it was put, in the cache too.
 func FuzzPut(f *testing.F) {
 	for group := range slices.Chunk(hostile.Strings(), 20) { // files each
 		f.Add(group[0], strings.Join(group, "/"))
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if name := fileName(a, b); !filepath.IsLocal(name) || strings.Count(name, "/") != 1 || len(name) > 60+20+len(a)+20 ||
-			name == fileName(a, b+"x") ||
-			name == fileName(a+"x", b) {
+		name := fileName(a, b)
+		if !filepath.IsLocal(name) || strings.Count(name, "/") != 1 || len(name) > 60+20+len(a)+20 {
 			t.Fatal(name)
+		}
+		if name == fileName(a, b+"x") || name == fileName(a+"x", b) {
+			t.Fatalf("%s is the file of two cases", name)
 		}
 		if len(a) > 100 { // names of files are not endless
 			return
@@ -85,19 +87,26 @@ func FuzzPut(f *testing.F) {
 		s.PutVector(a, b, eval.Vector{1, 0.5})
 		expect.OK(t, s.Save())
 		want := string([]rune(b)) // as JSON can hold it
-		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil || s.Answer(r.ID).Response.Text() != want ||
-			s.Answer(r.ID).Arm != string([]rune(a)) {
-			t.Fatalf("%v", err)
+		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil {
+			t.Fatal(err)
 		}
-		c := Cache{Dir: filepath.Join(dir, "cache"), Service: a}
-		expect.OK(t, c.Put(b, r.Response, r.Timing))
-		if got := c.Answer(b); b == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
-			t.Errorf("%+v", got)
-		}
-		if (Cache{Dir: c.Dir, Service: a + "x"}).Answer(b) != nil || c.Answer(b+"x") != nil {
-			t.Error("another one's answer is used")
-		}
+		expect.Same(t, "the text", s.Answer(r.ID).Response.Text(), want)
+		expect.Same(t, "the arm", s.Answer(r.ID).Arm, string([]rune(a)))
+		fuzzCache(t, Cache{Dir: filepath.Join(dir, "cache"), Service: a}, b, r)
 	})
+}
+
+// fuzzCache puts the answer to a key into a cache, which must give it back, and to no other key or service.
+func fuzzCache(t *testing.T, c Cache, key string, r *eval.Result) {
+	t.Helper()
+	expect.OK(t, c.Put(key, r.Response, r.Timing))
+	want := string([]rune(key))
+	if got := c.Answer(key); key == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
+		t.Errorf("%+v", got)
+	}
+	if (Cache{Dir: c.Dir, Service: c.Service + "x"}).Answer(key) != nil || c.Answer(key+"x") != nil {
+		t.Error("another one's answer is used")
+	}
 }
 
 // FuzzCacheFile holds that a file of the cache is no answer, or one of its trial with the checksum it has.
