@@ -109,35 +109,44 @@ func TestFollowTrouble(t *testing.T) {
 	dir := t.TempDir()
 	whole := write(t, dir, true, result(0, eval.Pass), result(1, eval.Err))
 	d := followed(t, dir)
+	follow := func() News {
+		t.Helper()
+		news, err := d.Follow()
+		expect.OK(t, err)
+		return news
+	}
 	w, old, err := Resume(dir)
 	expect.OK(t, err)
 	expect.OK(t, old.Close(), w.Resumed(&Resumed{}), w.Append(result(1, eval.Pass)), w.Append(result(2, eval.Pass)))
-	if news, err := d.Follow(); err != nil || !news.Resumed || news.Ended || !d.Running {
-		t.Error(news, err)
+	if news := follow(); !news.Resumed || news.Ended || !d.Running {
+		t.Error(news)
 	}
 	expect.OK(t, w.Append(result(1, eval.Fail))) // the last line of an id counts
-	if news, err := d.Follow(); err != nil || news.Resumed || fmt.Sprint(places(t, d, news)) != "[1]" || d.Len() != 3 {
-		t.Error(news, err)
+	if news := follow(); news.Resumed || fmt.Sprint(places(t, d, news)) != "[1]" || d.Len() != 3 {
+		t.Error(news)
 	}
 	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
-	if news, err := d.Follow(); err != nil || !news.Ended {
-		t.Error(news, err)
+	if news := follow(); !news.Ended {
+		t.Error(news)
 	}
 	sameAsOpened(t, d, dir)
-	file, err := os.OpenFile(filepath.Join(dir, FileName), os.O_APPEND|os.O_WRONLY, 0)
-	expect.OK(t, err)
-	if _, err := file.WriteString("what is this\n" + string(whole)); err != nil { // another run begins
-		t.Fatal(err)
-	}
-	expect.OK(t, file.Close())
+	appendTo(t, filepath.Join(dir, FileName), "what is this\n"+string(whole)) // another run begins
 	for range 2 {
-		if _, err := d.Follow(); err != nil || len(d.Damaged) != 2 {
-			t.Error(d.Damaged, err)
-		}
+		follow()
+		expect.Same(t, "damaged lines", len(d.Damaged), 2)
 	}
 	sameAsOpened(t, d, dir)
 	expect.OK(t, os.Truncate(filepath.Join(dir, FileName), 10))
 	if _, err := d.Follow(); !errors.Is(err, ErrReplaced) {
 		t.Error(err)
 	}
+}
+
+// appendTo adds text to a file.
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	expect.OK(t, err)
+	_, err = file.WriteString(text)
+	expect.OK(t, err, file.Close())
 }

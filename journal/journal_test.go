@@ -73,25 +73,21 @@ func TestWriteAndRead(t *testing.T) {
 	var got []string
 	for r, err := range d.Trials() {
 		expect.OK(t, err)
-		got = append(got, fmt.Sprint(r.N, r.Outcome))
-		if r.Request.Contents[0].Parts[0].Text != "<question>\u2028" {
-			t.Errorf("%q", r.Request.Contents[0].Parts[0].Text)
-		}
+		got = append(got, fmt.Sprintf("%d %s", r.N, r.Outcome))
+		expect.Same(t, "the prompt", r.Request.Contents[0].Parts[0].Text, "<question>\u2028")
 	}
-	if fmt.Sprint(got) != "[0 pass 1 fail 2 skip 5 pass]" && fmt.Sprint(got) != "[0pass 1fail 2skip 5pass]" {
-		t.Error(got)
-	}
+	expect.Same(t, "the trials", got, []string{"0 pass", "1 fail", "2 skip", "5 pass"})
 	if bytes.Contains(data, []byte(`\u003c`)) {
 		t.Error("the run file is escaped for HTML")
 	}
 	arm := d.Summary.Suites[0].Arms[0]
 	rate, ok := arm.PassRate()
-	if !ok || rate != 0.75 || arm.Judged != 2 || arm.Cases != (CaseCounts{3, 1, 0, 1}) || d.Summary.Cases != arm.Cases {
+	if !ok || rate != 0.75 || arm.Judged != 2 {
 		t.Errorf("%v %+v", rate, arm)
 	}
-	if m := arm.Metrics; len(m) != 1 || m[0].Mean != 0.5 || m[0].N != 3 {
-		t.Errorf("%+v", m)
-	}
+	expect.Same(t, "cases of the arm", arm.Cases, CaseCounts{3, 1, 0, 1})
+	expect.Same(t, "cases", d.Summary.Cases, arm.Cases)
+	expect.Same(t, "metrics", arm.Metrics, []Metric{{"metric", 0.5, 3}})
 	if d.End.Reason != eval.EndCompleted || !d.Partial() {
 		t.Error("a run with skips is partial")
 	}

@@ -29,40 +29,14 @@ func TestPending(t *testing.T) {
 		Attempts: 1,
 		Usage:    &eval.Usage{TotalTokens: 10, OutputTokens: 10},
 	}
-	for _, err := range []error{
+	expect.OK(
+		t,
 		w.KeptAnswer(&eval.Answer{ID: "id-0", Model: "m", Response: answer, Usage: usage, Timing: timing}),
 		w.KeptJudgement("id-0", reply),
 		w.KeptAnswer(&eval.Answer{ID: "id-1", N: 1, Model: "m", Turn: 1, Response: answer, Usage: usage, Timing: timing}),
 		w.KeptAnswer(&eval.Answer{ID: "id-1", N: 1, Model: "m", Turn: 2, Response: answer, Usage: usage, Timing: timing}),
-	} {
-		expect.OK(t, err)
-	}
-	check := func(calls, tokens int, pending ...string) {
-		t.Helper()
-		d, err := Open(dir)
-		expect.OK(t, err)
-		defer d.Close()
-		if d.Spent.Calls != calls || d.Spent.Tokens != tokens {
-			t.Errorf("spent %+v, want %d calls and %d tokens", d.Spent, calls, tokens)
-		}
-		for _, id := range []string{"id-0", "id-1"} {
-			p, want := d.Pending(id), false
-			for _, one := range pending {
-				want = want || one == id
-			}
-			if (p != nil) != want {
-				t.Errorf("%s: pending is %v, want %t", id, p, want)
-			}
-			switch {
-			case p == nil:
-			case id == "id-0" && (p.Response.Text() != "kept" || len(p.Judgements) != 1 || p.Judgements[0].Reply != "fine" || !p.Judgements[0].Noted):
-				t.Errorf("%+v", p)
-			case id == "id-1" && (len(p.Turns) != 2 || p.Response != nil):
-				t.Errorf("%+v", p)
-			}
-		}
-	}
-	check(2+1+2+2, 7+10+7+7, "id-0", "id-1")
+	)
+	checkPending(t, dir, 2+1+2+2, 7+10+7+7, "id-0", "id-1")
 
 	settled := result(0, eval.Pass)
 	settled.Response, settled.Timing, settled.Usage = answer, timing, usage
@@ -70,7 +44,7 @@ func TestPending(t *testing.T) {
 	noted.Noted = true
 	settled.Judgements = []eval.Judgement{noted}
 	expect.OK(t, w.Append(settled))
-	check(2+1+2+2, 7+10+7+7, "id-1")
+	checkPending(t, dir, 2+1+2+2, 7+10+7+7, "id-1")
 
 	// A chat that broke off and goes on later costs what its turns cost beyond those that were counted.
 	chat := result(1, eval.Err)
@@ -78,10 +52,8 @@ func TestPending(t *testing.T) {
 	chat.Timing, chat.Usage = &eval.Timing{StartedAt: began, Attempts: 4}, &eval.Usage{TotalTokens: 14, PromptTokens: 6, OutputTokens: 8}
 	whole := result(1, eval.Pass)
 	whole.Timing, whole.Usage = &eval.Timing{StartedAt: began, Attempts: 5}, &eval.Usage{TotalTokens: 20, PromptTokens: 9, OutputTokens: 11}
-	for _, r := range []*eval.Result{chat, whole} {
-		expect.OK(t, w.Append(r))
-	}
-	check(2+1+5, 7+10+20)
+	expect.OK(t, w.Append(chat), w.Append(whole))
+	checkPending(t, dir, 2+1+5, 7+10+20)
 	expect.OK(t, w.Close())
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	expect.OK(t, err)
@@ -91,6 +63,31 @@ func TestPending(t *testing.T) {
 		expect.OK(t, err)
 		_ = d.Close()
 	}
+}
+
+// checkPending wants what the run in a directory has spent, and which of the two trials of TestPending are pending.
+func checkPending(t *testing.T, dir string, calls, tokens int, want ...string) {
+	t.Helper()
+	d, err := Open(dir)
+	expect.OK(t, err)
+	defer d.Close()
+	if d.Spent.Calls != calls || d.Spent.Tokens != tokens {
+		t.Errorf("spent %+v, want %d calls and %d tokens", d.Spent, calls, tokens)
+	}
+	var got []string
+	if p := d.Pending("id-0"); p != nil {
+		got = append(got, "id-0")
+		if p.Response.Text() != "kept" || len(p.Judgements) != 1 || p.Judgements[0].Reply != "fine" || !p.Judgements[0].Noted {
+			t.Errorf("id-0: %+v", p)
+		}
+	}
+	if p := d.Pending("id-1"); p != nil {
+		got = append(got, "id-1")
+		if len(p.Turns) != 2 || p.Response != nil {
+			t.Errorf("id-1: %+v", p)
+		}
+	}
+	expect.Same(t, "pending trials", got, want)
 }
 
 // Calls that were booked tell what was spent, with what was under way when the process died.

@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
@@ -347,103 +344,6 @@ func TestKeyNeverShows(t *testing.T) {
 	noKey(t, resp.Text())
 }
 
-// Recorded replies of a real service of this protocol.
-func TestRecordedReplies(t *testing.T) {
-	t.Parallel()
-	files, _ := filepath.Glob("testdata/unary-*.json")
-	if len(files) == 0 {
-		t.Fatal("no recordings")
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		expect.OK(t, err)
-		resp, err := ParseResponse(eval.CamelKeys(data))
-		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "unary-"), ".json")
-		switch name {
-		case "failure-api-key", "failure-unknown-model", "failure-generativelanguage-api-not-enabled":
-			var e *eval.Error
-			if !errors.As(err, &e) || e.Message == "" || e.Code == "" {
-				t.Errorf("%s: %v", name, err)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		switch name {
-		case "failure-finish-reason-safety":
-			if resp.Blocked() != "SAFETY" || resp.Candidates[0].SafetyRatings[0].Probability != "NEGLIGIBLE" || resp.Usage.TotalTokens != 27 {
-				t.Errorf("%s: %+v", name, resp)
-			}
-		case "failure-only-prompt-feedback":
-			if resp.Blocked() != "" || len(resp.Candidates) != 0 {
-				t.Errorf("%s: %+v", name, resp)
-			}
-		case "failure-with-message-no-content":
-			if resp.Candidates[0].FinishReason != "OTHER" || resp.Text() != "" || resp.Candidates[0].Extra["finishMessage"] == nil {
-				t.Errorf("%s: %+v", name, resp)
-			}
-		default:
-			if strings.HasPrefix(name, "success") && !strings.Contains(name, "function-call") && resp.Text() == "" {
-				t.Errorf("%s has no text", name)
-			}
-			if resp.Usage == nil || resp.Usage.TotalTokens == 0 {
-				t.Errorf("%s has no usage", name)
-			}
-		}
-		if strings.Contains(name, "thought-summary") && strings.Contains(resp.Text(), "**") {
-			t.Errorf("%s: thoughts are in the text: %.80s", name, resp.Text())
-		}
-	}
-}
-
-func TestSnakeAndCamel(t *testing.T) {
-	t.Parallel()
-	camel := `{"candidates":[{"content":{"parts":[{"text":"a \"safety_ratings\": x"}]},"finishReason":"STOP","safetyRatings":[{"category":"C","probability":"LOW"}],"index":1},{"content":{"parts":[{"text":"first"}]},"index":0}],` +
-		`"promptFeedback":{"blockReason":"X"},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v","surprise":{"x":[1]}}`
-	snake := strings.NewReplacer(`"finishReason":`, `"finish_reason" : `, `"safetyRatings":`, `"safety_ratings":`, `"promptFeedback":`, `"prompt_feedback":`, `"blockReason":`, `"block_reason":`,
-		`"usageMetadata":`, `"usage_metadata":`, `"promptTokenCount":`, `"prompt_token_count":`, `"candidatesTokenCount":`,
-		`"candidates_token_count":`,
-		`"totalTokenCount":`, `"total_token_count":`, `"modelVersion":`, `"model_version":`).
-		Replace(camel)
-	a, err := ParseResponse([]byte(camel))
-	expect.OK(t, err)
-	b, err := ParseResponse(eval.CamelKeys([]byte(snake)))
-	expect.OK(t, err)
-	if d := cmp.Diff(a, b); d != "" {
-		t.Error(d)
-	}
-	if a.Text() != "first" || a.Candidates[1].Text != `a "safety_ratings": x` || string(a.Extra["surprise"]) != `{"x":[1]}` {
-		t.Errorf("%+v", a)
-	}
-}
-
-// The short way through an answer finds what the careful one does.
-func TestPlainAnswers(t *testing.T) {
-	t.Parallel()
-	for _, plain := range []string{
-		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"promptFeedback":{"safetyRatings":[]},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v"}`,
-		`{"candidates":[{"finishReason":"SAFETY"}]}`,
-	} {
-		fast, ok := parsePlain([]byte(plain))
-		if !ok {
-			t.Fatalf("not plain: %s", plain)
-		}
-		slow, err := ParseResponse([]byte(strings.TrimSuffix(plain, "}") + `,"other":1}`))
-		expect.OK(t, err)
-		slow.Extra = nil
-		if d := cmp.Diff(slow, fast.Response); d != "" {
-			t.Error(d)
-		}
-	}
-	for _, other := range []string{`null`, `[]`, `{}`, `{"candidates":[]}`, `{"candidates":[{}]}`, `{"candidates":"x"}`, `{"candidates":[{"finishReason":5}]}`, `{"candidates":[{"content":{"parts":[{}]},"finishReason":"STOP"}]}`, `{"candidates":[{"finishReason":"STOP"}]} {}`, "{\"candidates\":[{\"finishReason\":\"\xff\"}]}"} {
-		if _, ok := parsePlain([]byte(other)); ok {
-			t.Errorf("plain: %s", other)
-		}
-	}
-}
-
 func TestCountTokens(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]int{`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1, `{"totalTokens":-1}`: -1, `{"totalTokens":9223372036854775807}`: -1, `{"totalTokens":"7"}`: 7, `{"totalTokens":"x"}`: -1, `{"totalTokens":7,"error":{"message":"no"}}`: -1, ``: -1} {
@@ -497,31 +397,4 @@ func TestModelPages(t *testing.T) {
 	if err != nil || len(models) != 2 || models[0].InputTokenLimit != 5 || models[1].ID() != "b" {
 		t.Errorf("%+v %v", models, err)
 	}
-}
-
-func FuzzParseResponse(f *testing.F) {
-	files, _ := filepath.Glob("testdata/unary-*.json")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		expect.OK(f, err)
-		f.Add(data)
-	}
-	f.Add([]byte(`{"a\"_b":1,"finish_reason":"\\"}`))
-	f.Add(
-		[]byte(
-			`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"usageMetadata":{"promptTokenCount":1}}`,
-		),
-	)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		resp, err := ParseResponse(eval.CamelKeys(data))
-		if (resp == nil) == (err == nil) {
-			t.Errorf("%v %v", resp, err)
-		}
-		if plain, ok := parsePlain(eval.CamelKeys(data)); ok { // both ways agree
-			careful, err := parseCarefully(eval.CamelKeys(data))
-			if d := cmp.Diff(careful.Response, plain.Response); err != nil || d != "" {
-				t.Errorf("%v %s", err, d)
-			}
-		}
-	})
 }

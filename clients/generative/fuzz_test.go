@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -41,24 +41,29 @@ func FuzzVectors(f *testing.F) {
 			Embeddings []values `json:"embeddings"`
 		}
 		for _, v := range got {
-			if len(v) == 0 || len(v) != len(got[0]) || len(v) > maxDimensions {
-				t.Errorf("%d vectors, one of %d values", len(got), len(v))
-			}
-			for _, x := range v {
-				if math.IsNaN(x) || math.IsInf(x, 0) {
-					t.Error(x)
-				}
-			}
+			checkVector(t, v, len(got[0]))
 			again.Embeddings = append(again.Embeddings, values{v})
 		}
 		text, err := json.Marshal(again)
-		if err != nil || len(got) != n {
-			t.Fatal(err, len(got))
-		}
-		if second, err := parseVectors(text, n); err != nil || !reflect.DeepEqual(got, second) {
-			t.Errorf("%v, then %v %v", got, second, err)
-		}
+		expect.OK(t, err)
+		expect.Same(t, "the number of vectors", len(got), n)
+		second, err := parseVectors(text, n)
+		expect.OK(t, err)
+		expect.Same(t, "the vectors, read again", second, got)
 	})
+}
+
+// checkVector wants a vector of n numbers.
+func checkVector(t *testing.T, v eval.Vector, n int) {
+	t.Helper()
+	if len(v) == 0 || len(v) != n || len(v) > maxDimensions {
+		t.Errorf("a vector has %d values, another %d", len(v), n)
+	}
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			t.Error(x)
+		}
+	}
 }
 
 // FuzzModels holds that a list of models is read or is an error that says of which kind it is, and that a page that

@@ -344,10 +344,7 @@ func TestStreamWithoutTheKey(t *testing.T) {
 }
 
 func FuzzStream(f *testing.F) {
-	files, _ := filepath.Glob("testdata/streaming-*.txt")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		expect.OK(f, err)
+	for _, data := range recordings(f, "streaming-*.txt") {
 		f.Add(data)
 	}
 	f.Add([]byte("[" + chunk("a", "") + "," + chunk("b", stop) + "]"))

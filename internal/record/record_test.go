@@ -4,10 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
@@ -46,22 +45,13 @@ func TestFilesAreSorted(t *testing.T) {
 		result("a/b ü", "w/p", 1, "three"),
 		result("a-b", "x/p", 1, "four"),
 	}
-	for i, dir := range dirs {
-		s, err := Open(filepath.Join(dir, "deep"))
-		expect.OK(t, err)
-		for k := range all {
-			if i == 1 {
-				k = len(all) - 1 - k
-			}
-			s.Put(all[k])
-		}
-		s.PutVector("e", "text", eval.Vector{1, 0.5})
-		expect.OK(t, s.Save())
-	}
+	putAll(t, dirs[0], all)
+	backwards := slices.Clone(all)
+	slices.Reverse(backwards)
+	putAll(t, dirs[1], backwards)
 	first := tree(t, dirs[0])
-	if d := cmp.Diff(first, tree(t, dirs[1])); d != "" || len(first) != 4 {
-		t.Errorf("%d files\n%s", len(first), d)
-	}
+	expect.Same(t, "the files", tree(t, dirs[1]), first)
+	expect.Same(t, "the number of files", len(first), 4)
 	s, err := Open(filepath.Join(dirs[0], "deep"))
 	expect.OK(t, err)
 	for _, r := range all {
@@ -69,15 +59,30 @@ func TestFilesAreSorted(t *testing.T) {
 			t.Errorf("%s: %+v", r.ID, a)
 		}
 	}
-	if s.Answer("another") != nil || cmp.Diff(s.Vector("e", "text"), eval.Vector{1, 0.5}) != "" || s.Vector("f", "text") != nil {
-		t.Error("what was not put is there, or the other way round")
+	if s.Answer("another") != nil || s.Vector("f", "text") != nil {
+		t.Error("what was not put is there")
 	}
-	// A new answer takes the place of the old one to the same arm and repeat.
+	expect.Same(t, "the vector", s.Vector("e", "text"), eval.Vector{1, 0.5})
+	// A new answer replaces the old one to the same arm and repeat.
 	s.Put(result("a/b ü", "x/p", 1, "anew"))
 	expect.OK(t, s.Save())
-	if s, err = Open(filepath.Join(dirs[0], "deep")); err != nil || s.Answer(all[0].ID) != nil || s.Answer("a/b üx/panew") == nil {
-		t.Error(err)
+	s, err = Open(filepath.Join(dirs[0], "deep"))
+	expect.OK(t, err)
+	if s.Answer(all[0].ID) != nil || s.Answer("a/b üx/panew") == nil {
+		t.Error("the old answer is there, or the new one is not")
 	}
+}
+
+// putAll records answers and a vector in a folder below dir.
+func putAll(t *testing.T, dir string, all []*eval.Result) {
+	t.Helper()
+	s, err := Open(filepath.Join(dir, "deep"))
+	expect.OK(t, err)
+	for _, r := range all {
+		s.Put(r)
+	}
+	s.PutVector("e", "text", eval.Vector{1, 0.5})
+	expect.OK(t, s.Save())
 }
 
 // Errors are not answers.

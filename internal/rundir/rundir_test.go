@@ -28,12 +28,9 @@ func TestFoldersAreApart(t *testing.T) {
 	t.Parallel()
 	one, other := At(t.TempDir()), At(t.TempDir())
 	dir := newRun(t, one, "", "20260102-030405")
-	if want := one.Abs(".evalrun/runs/20260102-030405"); dir != want {
-		t.Errorf("the run is in %s, want %s", dir, want)
-	}
-	if got := one.IDs(); len(got) != 1 || len(other.IDs()) != 0 {
-		t.Errorf("runs %v in one folder and %v in the other, want one and none", got, other.IDs())
-	}
+	expect.Same(t, "the directory", dir, one.Abs(".evalrun/runs/20260102-030405"))
+	expect.Same(t, "runs in one folder", len(one.IDs()), 1)
+	expect.Same(t, "runs in the other folder", len(other.IDs()), 0)
 	for _, name := range []string{"latest", "20260102-030405", ".evalrun/runs/20260102-030405", dir} {
 		d, err := one.Open(name)
 		if err != nil {
@@ -46,13 +43,11 @@ func TestFoldersAreApart(t *testing.T) {
 		t.Errorf("Open(latest) without runs: %v", err)
 	}
 
-	if _, err := one.SetBaseline("main", "latest"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := one.SetBaseline("main", "latest")
+	expect.OK(t, err)
 	path, err := one.FindBaseline("main")
-	if err != nil || path != filepath.Join(dir, journal.FileName) {
-		t.Errorf("FindBaseline(main) = %s, %v, want the file in %s", path, err, dir)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "the baseline", path, filepath.Join(dir, journal.FileName))
 	if _, err := other.FindBaseline("main"); err == nil {
 		t.Error("the other folder has that baseline too")
 	}
@@ -61,15 +56,20 @@ func TestFoldersAreApart(t *testing.T) {
 	expect.OK(t, err)
 	defer doc.Close()
 	expect.OK(t, one.Remember(doc))
-	for d, want := range map[Dir]bool{one: true, other: false} {
-		store, err := d.OpenHistory()
-		if err != nil || (store != nil) != want {
-			t.Errorf("OpenHistory in %v: %v, %v, want a history: %v", d, store, err, want)
-		}
-		if store != nil {
-			_ = store.Close() // it was only read
-		}
+	expect.Same(t, "a history in one folder", hasHistory(t, one), true)
+	expect.Same(t, "a history in the other folder", hasHistory(t, other), false)
+}
+
+// hasHistory reports whether a folder has a history.
+func hasHistory(t *testing.T, d Dir) bool {
+	t.Helper()
+	store, err := d.OpenHistory()
+	expect.OK(t, err)
+	if store == nil {
+		return false
 	}
+	expect.OK(t, store.Close())
+	return true
 }
 
 func TestJoin(t *testing.T) {
