@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,9 +165,7 @@ func TestViewerLive(t *testing.T) {
 			outcome,
 		)
 	}
-	if got := evaluate[string](b, tile("pass")); got != "2" {
-		t.Error(got)
-	}
+	expect.Same(t, "passes at first", evaluate[string](b, tile("pass")), "2")
 	put(6, 3)
 	b.until(tile("fail") + ` === '1' && ` + tile("pass") + ` === '3'`)
 	b.visit("#/cases?sort=case", "#grid")
@@ -175,18 +174,16 @@ func TestViewerLive(t *testing.T) {
 	b.until(`document.getElementById('grid').getAttribute('aria-rowcount') === '8'`)
 	names := evaluate[[]string](
 		b,
-		`[...document.querySelectorAll('.rows .row')].sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex')).map(r => r.querySelector('.case').textContent + ' ' + r.querySelector('.arm').textContent)`,
+		`[...document.querySelectorAll('.rows .row')]
+		.sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex'))
+		.map(r => r.querySelector('.case').textContent + ' ' + r.querySelector('.arm').textContent)`,
 	)
 	want := []string{
 		"case number 0 pro/ask", "case number 0 warm/ask", "case number 1 warm/ask", "case number 10 pro/ask",
 		"case number 10 warm/ask", "case number 3 pro/ask", "case number 3 warm/ask",
 	}
-	if fmt.Sprint(names) != fmt.Sprint(want) {
-		t.Errorf("got  %q\nwant %q", names, want)
-	}
-	if got := evaluate[string](b, `document.activeElement.id`); got != "search" {
-		t.Errorf("the focus went to %q", got)
-	}
+	expect.Same(t, "the rows", names, want)
+	expect.Same(t, "the focus", evaluate[string](b, `document.activeElement.id`), "search")
 	b.visit("#/case/big/case%20number%2010", ".answer")
 	if got := evaluate[[]string](b, `[...document.querySelectorAll('.answer h2')].map(a => a.textContent)`); len(got) != 2 {
 		t.Errorf("%q", got)
@@ -195,18 +192,14 @@ func TestViewerLive(t *testing.T) {
 		t.Error(got)
 	}
 	b.visit("#/", ".verdict")
-	var rest []int
 	for n := range 40 {
-		if n != 0 && n != 20 && n != 6 && n != 3 && n != 7 && n != 1 && n != 21 {
-			rest = append(rest, n)
+		if !slices.Contains([]int{0, 20, 6, 3, 7, 1, 21}, n) {
+			put(n)
 		}
 	}
-	put(rest...)
 	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}))
 	b.until(`document.documentElement.dataset.watched === 'ended' && !document.getElementById('main').innerText.includes('Still running')`)
-	if got := evaluate[string](b, tile("fail")); got != "4" {
-		t.Error(got)
-	}
+	expect.Same(t, "failures at last", evaluate[string](b, tile("fail")), "4")
 	b.own(s)
 }
 
