@@ -169,11 +169,14 @@ func TestErrors(t *testing.T) {
 		exit    int
 		says    string
 	}{
-		"no suite":         {evalrun.Options{}, 2, "no suite is named"},
-		"no such suite":    {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
-		"no such format":   {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
-		"no service":       {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service to ask"},
-		"nothing selected": {evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}}, 4, "did you mean france"},
+		"no suite":       {evalrun.Options{}, 2, "no suite is named"},
+		"no such suite":  {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
+		"no such format": {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
+		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service to ask"},
+		"nothing selected": {
+			evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}},
+			4, "did you mean france",
+		},
 		"a dead service": {evalrun.Options{
 			Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: eval.LimitOptions{Attempts: 1},
 			Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
@@ -183,7 +186,9 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: exit %d with %v, want %d with %q", name, evalrun.ExitCode(err), err, test.exit, test.says)
 		}
 	}
-	err := load(evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Tags: []string{"x"}}})
+	err := load(
+		evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Tags: []string{"x"}}},
+	)
 	if !errors.Is(err, evalrun.ErrNothing) {
 		t.Errorf("an empty selection: %v, want ErrNothing", err)
 	}

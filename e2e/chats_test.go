@@ -56,7 +56,9 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 				Score:  &low,
 				Value:  0.25,
 				Reason: "It names no day.",
-			}, {Choice: "pass", Score: &high, Value: 0.75, Reason: "It is polite."}, {Choice: "fail", Score: &low, Value: 0.25, Reason: "It is short."},
+			}, {
+				Choice: "pass", Score: &high, Value: 0.75, Reason: "It is polite.",
+			}, {Choice: "fail", Score: &low, Value: 0.25, Reason: "It is short."},
 		}}
 		for i, r := range whole.Scores[0].Judged.Rulings {
 			whole.Judgements = append(whole.Judgements, eval.Judgement{

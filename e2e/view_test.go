@@ -188,8 +188,9 @@ func TestViewerLive(t *testing.T) {
 	if got := evaluate[[]string](b, `[...document.querySelectorAll('.answer h2')].map(a => a.textContent)`); len(got) != 2 {
 		t.Errorf("%q", got)
 	}
-	if got := evaluate[string](b, `document.getElementById('main').innerText`); !strings.Contains(got, "Answer "+fmt.Sprint(10*7919%100_003)) {
-		t.Error(got)
+	shown := evaluate[string](b, `document.getElementById('main').innerText`)
+	if !strings.Contains(shown, "Answer "+fmt.Sprint(10*7919%100_003)) {
+		t.Error(shown)
 	}
 	b.visit("#/", ".verdict")
 	for n := range 40 {
@@ -221,7 +222,11 @@ func TestViewerHostile(t *testing.T) {
 	} {
 		b := openAt(t, s.URL+path, 1600, 1000, "light")
 		b.until(until)
-		if foreign := evaluate[int](b, `[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.src || [...el.attributes].some(a => a.name.startsWith('on'))).length`); foreign != 0 {
+		if foreign := evaluate[int](
+			b,
+			`[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.src || `+
+				`[...el.attributes].some(a => a.name.startsWith('on'))).length`,
+		); foreign != 0 {
 			t.Errorf("%s: %d scripts or listeners in the page", path, foreign)
 		}
 		if strings.Contains(path, "/") {
@@ -252,7 +257,12 @@ func TestViewerAccessible(t *testing.T) {
 					t.Errorf("%s: %d wide on a screen of %d", path, got, width)
 				}
 				evaluate[chromedp.Void](b, string(axe)+"\n;0")
-				for _, problem := range evaluate[[]string](b, `axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
+				for _, problem := range evaluate[[]string](
+					b,
+					`axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : `+
+						`r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + `+
+						`v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
+				) {
 					t.Errorf("%s, %s, %d: %s", path, scheme, width, problem)
 				}
 			}

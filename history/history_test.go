@@ -74,7 +74,14 @@ func (s sample) write(t testing.TB, folder string) string {
 // trial is one line of the run.
 func (s sample) trial(n, kase, repeat int, arm string) *eval.Result {
 	r := &eval.Result{
-		Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "suite", Case: fmt.Sprintf("case %d", kase), Arm: arm, Repeat: repeat + 1},
+		Trial: eval.Trial{
+			N:      n,
+			ID:     fmt.Sprintf("%016x", n),
+			Suite:  "suite",
+			Case:   fmt.Sprintf("case %d", kase),
+			Arm:    arm,
+			Repeat: repeat + 1,
+		},
 		Outcome: s.outcome(kase, repeat), Scores: []eval.Score{},
 	}
 	switch r.Outcome {
@@ -253,7 +260,12 @@ func checkPoints(t *testing.T, s *Store) {
 func TestCourseUsesIndexes(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "history.db"))
-	for _, q := range []Query{{Suite: "s", Arm: "a", Case: "c"}, {Suite: "s", Arm: "a", Case: "c", Metric: "m"}, {Suite: "s", Arm: "a", Metric: "m"}, {Suite: "s", Arm: "a"}} {
+	for _, q := range []Query{
+		{Suite: "s", Arm: "a", Case: "c"},
+		{Suite: "s", Arm: "a", Case: "c", Metric: "m"},
+		{Suite: "s", Arm: "a", Metric: "m"},
+		{Suite: "s", Arm: "a"},
+	} {
 		statement, args := courseOf(&q, q.Metric, q.Metric != "")
 		plan, err := collect(s, func(rows *sql.Rows, text *string) error {
 			var id, parent, unused int

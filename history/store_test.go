@@ -86,7 +86,8 @@ func TestUnusable(t *testing.T) {
 				}
 				_ = s.Close()
 			}
-			if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "evalrun history --rebuild") {
+			if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "evalrun history --rebuild") {
 				t.Fatal(err)
 			}
 			expect.OK(t, Rebuild(path, []string{folder}, func(string) {}))
@@ -120,7 +121,10 @@ func TestRebuild(t *testing.T) {
 	}
 	expect.OK(t, s.Close())
 	var told []string
-	expect.OK(t, Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { told = append(told, m) }))
+	expect.OK(
+		t,
+		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { told = append(told, m) }),
+	)
 	if len(told) != 1 || !strings.Contains(told[0], "broken") {
 		t.Error(told)
 	}

@@ -90,7 +90,9 @@ func TestFlippedBits(t *testing.T) {
 		at, bit := rng.IntN(len(bad)), byte(1)<<rng.IntN(8)
 		bad[at] ^= bit
 		path := filepath.Join(t.TempDir(), FileName)
-		for name, content := range map[string][]byte{path: bad, filepath.Join(filepath.Dir(path), headName): read(t, filepath.Join(dir, headName))} {
+		for name, content := range map[string][]byte{
+			path: bad, filepath.Join(filepath.Dir(path), headName): read(t, filepath.Join(dir, headName)),
+		} {
 			expect.OK(t, os.WriteFile(name, content, 0o600))
 		}
 		d, err := Open(path)
@@ -139,7 +141,12 @@ func TestDroppedTrials(t *testing.T) {
 	w, d, err := Resume(dir)
 	expect.OK(t, err)
 	d.Close()
-	expect.OK(t, w.Resumed(&Resumed{Dropped: []string{result(3, eval.Pass).ID}}), w.Append(result(7, eval.Fail)), w.Finish(&eval.End{Reason: eval.EndCompleted}))
+	expect.OK(
+		t,
+		w.Resumed(&Resumed{Dropped: []string{result(3, eval.Pass).ID}}),
+		w.Append(result(7, eval.Fail)),
+		w.Finish(&eval.End{Reason: eval.EndCompleted}),
+	)
 	d, err = Open(dir)
 	expect.OK(t, err)
 	defer d.Close()

@@ -26,15 +26,24 @@ func TestWorked(t *testing.T) {
 		lines []any
 		want  time.Duration
 	}{
-		"nothing yet":       {nil, 0},
-		"one session":       {[]any{answer(time.Second), end(2 * time.Second)}, 2 * time.Second},
-		"still goes on":     {[]any{answer(time.Second)}, 1500 * time.Millisecond},
-		"resumed":           {[]any{end(time.Second), resume(time.Hour), end(time.Hour + 2*time.Second)}, 3 * time.Second},
-		"killed":            {[]any{answer(2 * time.Second), answer(time.Second), resume(time.Hour), end(time.Hour + time.Second)}, 3500 * time.Millisecond},
+		"nothing yet":   {nil, 0},
+		"one session":   {[]any{answer(time.Second), end(2 * time.Second)}, 2 * time.Second},
+		"still goes on": {[]any{answer(time.Second)}, 1500 * time.Millisecond},
+		"resumed":       {[]any{end(time.Second), resume(time.Hour), end(time.Hour + 2*time.Second)}, 3 * time.Second},
+		"killed": {
+			[]any{answer(2 * time.Second), answer(time.Second), resume(time.Hour), end(time.Hour + time.Second)},
+			3500 * time.Millisecond,
+		},
 		"killed, no answer": {[]any{resume(time.Hour), end(time.Hour + time.Second)}, time.Second},
-		"killed twice":      {[]any{answer(0), resume(time.Hour), answer(time.Hour), resume(2 * time.Hour), end(2*time.Hour + time.Second)}, 2 * time.Second},
-		"recorded answers":  {[]any{answer(-time.Hour), resume(time.Hour), answer(0), resume(2 * time.Hour), end(2*time.Hour + time.Second)}, time.Second},
-		"no times":          {[]any{&eval.End{Reason: eval.EndCompleted}}, 0},
+		"killed twice": {
+			[]any{answer(0), resume(time.Hour), answer(time.Hour), resume(2 * time.Hour), end(2*time.Hour + time.Second)},
+			2 * time.Second,
+		},
+		"recorded answers": {
+			[]any{answer(-time.Hour), resume(time.Hour), answer(0), resume(2 * time.Hour), end(2*time.Hour + time.Second)},
+			time.Second,
+		},
+		"no times": {[]any{&eval.End{Reason: eval.EndCompleted}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -132,7 +132,8 @@ func TestBlockEndsTheChat(t *testing.T) {
 		}).service()
 		r := converse(
 			t,
-			`{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, {contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`,
+			`{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, `+
+				`{contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`,
 			config(f, 1),
 		)
 		if f.asked.Load() != 2 || len(r.Turns) != 2 || r.Outcome != eval.Fail || r.Response.Blocked() != "SAFETY" ||
@@ -248,7 +249,10 @@ prompts: [{name: p, live: true, turns: [{user: hello}]}]
 cases: [{name: a, scorers: [{contains: "a"}]}]
 `
 	ids := map[string]bool{}
-	for _, one := range []string{text, strings.Replace(text, "live: true, ", "", 1), strings.Replace(text, "user: hello", "user: hello}, {user: hello", 1)} {
+	for _, one := range []string{
+		text, strings.Replace(text, "live: true, ", "", 1),
+		strings.Replace(text, "user: hello", "user: hello}, {user: hello", 1),
+	} {
 		for tr := range plan(t, one, runner.Filter{}).Trials() {
 			ids[tr.ID] = true
 		}

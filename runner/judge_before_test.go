@@ -39,7 +39,11 @@ func TestRecordedJudgements(t *testing.T) {
 	if len(b.put) != 1 || all[0].Judgements[0].Reply != fine || all[0].Judgements[1].Reply != poor {
 		t.Errorf("%d questions, %+v", len(b.put), all[0].Judgements)
 	}
-	for _, change := range [][2]string{{"temperature: 0.5", "temperature: 0.4"}, {"rubric: good", "rubric: better"}, {"apiVersion: v1beta", "apiVersion: v1"}} {
+	for _, change := range [][2]string{
+		{"temperature: 0.5", "temperature: 0.4"},
+		{"rubric: good", "rubric: better"},
+		{"apiVersion: v1beta", "apiVersion: v1"},
+	} {
 		all, b = again(strings.Replace(judgedSuite(1), change[0], change[1], 1), func(*eval.Result) {})
 		if len(b.put) != 2 || *all[0].Scores[0].Value != 0 {
 			t.Errorf("%s: %d questions, %+v", change[1], len(b.put), all[0].Scores)

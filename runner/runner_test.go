@@ -317,7 +317,9 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 		t.Errorf("%q %v", got, src.asked)
 	}
 
-	for kind, fatal := range map[eval.ErrorKind]bool{eval.KindAuth: true, eval.KindTransport: true, eval.KindStatus: false, eval.KindMalformed: false} {
+	for kind, fatal := range map[eval.ErrorKind]bool{
+		eval.KindAuth: true, eval.KindTransport: true, eval.KindStatus: false, eval.KindMalformed: false,
+	} {
 		notices := 0
 		p := plan(t, twoArms, runner.Filter{})
 		err := p.CheckModels(t.Context(), &source{err: eval.Errorf(kind, "x")}, &diag.List{}, func(string) { notices++ })

@@ -86,7 +86,10 @@ func FuzzMethods(f *testing.F) {
 	}
 	e := New(Options{})
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, path := range []string{"svc-pro:generateContent", "svc-pro:countTokens", "svc-pro:streamGenerateContent", "embedding-001:embedContent", "embedding-001:batchEmbedContents"} {
+		for _, path := range []string{
+			"svc-pro:generateContent", "svc-pro:countTokens", "svc-pro:streamGenerateContent",
+			"embedding-001:embedContent", "embedding-001:batchEmbedContents",
+		} {
 			w := httptest.NewRecorder()
 			e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/models/"+path+"?key=k", strings.NewReader(body)))
 			if w.Code != 200 && w.Code != 400 || !json.Valid(w.Body.Bytes()) {

@@ -143,7 +143,11 @@ func TestStreamFaults(t *testing.T) {
 func TestEndlessStreamEnds(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: [{reply: x, faults: [{endless: true}]}]", nil)
-	req, err := http.NewRequest(http.MethodPost, server.URL+proStream+"?alt=sse", strings.NewReader(`{"contents":[{"parts":[{"text":"x"}]}]}`))
+	req, err := http.NewRequest(
+		http.MethodPost,
+		server.URL+proStream+"?alt=sse",
+		strings.NewReader(`{"contents":[{"parts":[{"text":"x"}]}]}`),
+	)
 	expect.OK(t, err)
 	req.Header.Set("x-svc-api-key", "k")
 	resp, err := http.DefaultClient.Do(req)
@@ -265,29 +269,71 @@ func TestLiberties(t *testing.T) {
 		"rules: [{match: {text: rated}, reply: shown, safetyRatings: [{category: HARM_CATEGORY_HARASSMENT, probability: MEDIUM}]}]",
 		nil,
 	)
-	turns := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"}]},{"role":"user","parts":[{"text":"d"}]}]`
-	tool := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{}}]},{"role":"function","parts":[{"functionResponse":{}},{"text":"sunny"}]}]`
+	turns := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model",` +
+		`"parts":[{"text":"c"}]},{"role":"user","parts":[{"text":"d"}]}]`
+	tool := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{}}]},` +
+		`{"role":"function","parts":[{"functionResponse":{}},{"text":"sunny"}]}]`
 	for name, test := range map[string]struct {
 		path, body string
 		status     int
 		want       string
 	}{
-		"query parameters":  {pro + "?alt=json&$alt=json%3Benum-encoding%3Dint&prettyPrint=false", text("x"), 200, `"finishReason":"STOP"`},
-		"unknown fields":    {pro, `{"contents":[{"parts":[{"text":"x","thought":false}]}],"tools":[{"functionDeclarations":[]}],"cachedContent":""}`, 200, `"text":"x"`},
-		"chunks as turns":   {pro, `{"contents":` + turns + `}`, 200, `"text":"d"`},
-		"role function":     {pro, `{"contents":` + tool + `}`, 200, `"text":"sunny"`},
-		"two user turns":    {pro, `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]}]}`, 400, "alternate"},
-		"enum names":        {pro, `{"contents":[{"parts":[{"text":"rated"}]}],"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_NONE"}]}`, 200, `"text":"shown"`},
-		"enum numbers":      {pro, `{"contents":[{"parts":[{"text":"rated"}]}],"safety_settings":[{"category":7,"threshold":4}]}`, 200, `"text":"shown"`},
-		"unknown enums":     {pro, `{"contents":[{"parts":[{"text":"rated"}]}],"safetySettings":[{"category":"HARM_CATEGORY_OTHER","threshold":99}]}`, 200, `"finishReason":"SAFETY"`},
-		"numbers as text":   {pro, `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":"1","candidateCount":2.0}}`, 200, `"MAX_TOKENS","index":1`},
+		"query parameters": {pro + "?alt=json&$alt=json%3Benum-encoding%3Dint&prettyPrint=false", text("x"), 200, `"finishReason":"STOP"`},
+		"unknown fields": {
+			pro,
+			`{"contents":[{"parts":[{"text":"x","thought":false}]}],"tools":[{"functionDeclarations":[]}],"cachedContent":""}`,
+			200, `"text":"x"`,
+		},
+		"chunks as turns": {pro, `{"contents":` + turns + `}`, 200, `"text":"d"`},
+		"role function":   {pro, `{"contents":` + tool + `}`, 200, `"text":"sunny"`},
+		"two user turns": {
+			pro, `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]}]}`, 400,
+			"alternate",
+		},
+		"enum names": {
+			pro,
+			`{"contents":[{"parts":[{"text":"rated"}]}],"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_NONE"}]}`,
+			200, `"text":"shown"`,
+		},
+		"enum numbers": {
+			pro, `{"contents":[{"parts":[{"text":"rated"}]}],"safety_settings":[{"category":7,"threshold":4}]}`, 200,
+			`"text":"shown"`,
+		},
+		"unknown enums": {
+			pro,
+			`{"contents":[{"parts":[{"text":"rated"}]}],"safetySettings":[{"category":"HARM_CATEGORY_OTHER","threshold":99}]}`,
+			200, `"finishReason":"SAFETY"`,
+		},
+		"numbers as text": {
+			pro,
+			`{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":"1","candidateCount":2.0}}`,
+			200, `"MAX_TOKENS","index":1`,
+		},
 		"more than the cap": {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":8192}}`, 200, `"STOP"`},
-		"no number":         {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":"many"}}`, 400, "not a whole number"},
-		"wrong type":        {pro, `{"contents":{"parts":[]}}`, 400, "contents cannot be a object"},
-		"base64url":         {vision, `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"_-8"}},{"text":"x"}]}]}`, 200, `"text":"x"`},
-		"count, wrapped":    {"/v1beta/models/svc-pro:countTokens", `{"generateContentRequest":{"model":"models/svc-pro","contents":[{"parts":[{"text":"12345678"}]}],"systemInstruction":{"parts":[{"text":"1234"}]}}}`, 200, `"totalTokens":3`},
-		"count, snake case": {"/v1beta/models/svc-pro:countTokens", `{"generate_content_request":{"contents":[{"parts":[{"text":"12345678"}]}]}}`, 200, `"totalTokens":2`},
-		"dimensions":        {"/v1beta/models/embedding-001:embedContent", `{"content":{"parts":[{"text":"x"}]},"taskType":"CLUSTERING","outputDimensionality":1}`, 200, `{"embedding":{"values":[1]}}`},
+		"no number": {
+			pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":"many"}}`, 400,
+			"not a whole number",
+		},
+		"wrong type": {pro, `{"contents":{"parts":[]}}`, 400, "contents cannot be a object"},
+		"base64url": {
+			vision, `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"_-8"}},{"text":"x"}]}]}`,
+			200, `"text":"x"`,
+		},
+		"count, wrapped": {
+			"/v1beta/models/svc-pro:countTokens",
+			`{"generateContentRequest":{"model":"models/svc-pro","contents":[{"parts":[{"text":"12345678"}]}],` +
+				`"systemInstruction":{"parts":[{"text":"1234"}]}}}`,
+			200, `"totalTokens":3`,
+		},
+		"count, snake case": {
+			"/v1beta/models/svc-pro:countTokens",
+			`{"generate_content_request":{"contents":[{"parts":[{"text":"12345678"}]}]}}`, 200, `"totalTokens":2`,
+		},
+		"dimensions": {
+			"/v1beta/models/embedding-001:embedContent",
+			`{"content":{"parts":[{"text":"x"}]},"taskType":"CLUSTERING","outputDimensionality":1}`, 200,
+			`{"embedding":{"values":[1]}}`,
+		},
 	} {
 		if status, body, _ := post(t, server, test.path, test.body); status != test.status || !strings.Contains(body, test.want) {
 			t.Errorf("%s: %d %s", name, status, body)

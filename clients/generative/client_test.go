@@ -83,7 +83,8 @@ func TestRequestOnTheWire(t *testing.T) {
 	if got.Header.Get(eval.TrialHeader) != "" {
 		t.Error("the trial header is for the own emulator alone")
 	}
-	want := `{"contents":[{"role":"user","parts":[{"text":"a <b> & \"c\"\n"},{"inline_data":{"mime_type":"image/png","data":"//79/A=="}}]},` +
+	want := `{"contents":[{"role":"user","parts":[{"text":"a <b> & \"c\"\n"},{"inline_data":{"mime_type":"image/png",` +
+		`"data":"//79/A=="}}]},` +
 		`{"role":"model","parts":[{"text":"ready"}]}],"generationConfig":{"temperature":0,"maxOutputTokens":5,"stopSequences":["\n"]},` +
 		`"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_ONLY_HIGH"}]}`
 	if d := cmp.Diff(want, string(body)); d != "" {
@@ -129,7 +130,10 @@ func TestSwitchingProtocols(t *testing.T) {
 func TestHarmlessOddities(t *testing.T) {
 	t.Parallel()
 	good := `{"candidates":[{"content":{"parts":[{"text":"fine"}]},"finishReason":"STOP"}]`
-	for _, body := range []string{"\xEF\xBB\xBF" + good + "}", good + `,"error":null}`, good + `,"promptFeedback":null,"usageMetadata":null}`} {
+	for _, body := range []string{
+		"\xEF\xBB\xBF" + good + "}", good + `,"error":null}`,
+		good + `,"promptFeedback":null,"usageMetadata":null}`,
+	} {
 		resp, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }, nil))
 		if e != nil || resp.Text() != "fine" {
 			t.Errorf("%q: %v", body, e)
@@ -176,15 +180,21 @@ func TestFaults(t *testing.T) {
 		"error in 200":    {text(200, `{"error": {"code": 500, "message": "boom", "status": "INTERNAL"}}`), eval.KindStatus, "boom"},
 		"500 html":        {text(500, "<html>"+strings.Repeat("x", 1000)), eval.KindStatus, "500: <html>xxx"},
 		"500 empty":       {text(500, ""), eval.KindStatus, "500: Internal Server Error"},
-		"400 object":      {text(400, `{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}`), eval.KindStatus, "400 INVALID_ARGUMENT: no"},
-		"400 array":       {text(400, `[{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}]`), eval.KindStatus, "400 INVALID_ARGUMENT: no"},
-		"400 text":        {text(400, `{"error": "plain"}`), eval.KindStatus, "400: plain"},
-		"400 message":     {text(400, `{"message": "plain"}`), eval.KindStatus, "400: plain"},
-		"400 odd types":   {text(400, `{"error": {"code": "x", "message": "odd", "details": {}}}`), eval.KindStatus, "400: odd"},
-		"401":             {text(401, `{}`), eval.KindAuth, "401"},
-		"403":             {text(403, `{"error": {"message": "API not enabled"}}`), eval.KindAuth, "API not enabled"},
-		"key invalid":     {text(400, `{"error": {"message": "bad key", "details": [{"reason": "API_KEY_INVALID"}]}}`), eval.KindAuth, "bad key"},
-		"429":             {text(429, `{"error": {"message": "slow down", "status": "RESOURCE_EXHAUSTED"}}`), eval.KindQuota, "slow down"},
+		"400 object": {
+			text(400, `{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}`), eval.KindStatus,
+			"400 INVALID_ARGUMENT: no",
+		},
+		"400 array": {
+			text(400, `[{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}]`), eval.KindStatus,
+			"400 INVALID_ARGUMENT: no",
+		},
+		"400 text":      {text(400, `{"error": "plain"}`), eval.KindStatus, "400: plain"},
+		"400 message":   {text(400, `{"message": "plain"}`), eval.KindStatus, "400: plain"},
+		"400 odd types": {text(400, `{"error": {"code": "x", "message": "odd", "details": {}}}`), eval.KindStatus, "400: odd"},
+		"401":           {text(401, `{}`), eval.KindAuth, "401"},
+		"403":           {text(403, `{"error": {"message": "API not enabled"}}`), eval.KindAuth, "API not enabled"},
+		"key invalid":   {text(400, `{"error": {"message": "bad key", "details": [{"reason": "API_KEY_INVALID"}]}}`), eval.KindAuth, "bad key"},
+		"429":           {text(429, `{"error": {"message": "slow down", "status": "RESOURCE_EXHAUSTED"}}`), eval.KindQuota, "slow down"},
 		"400, wait long": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(400)
@@ -301,7 +311,10 @@ func TestRedirects(t *testing.T) {
 
 func noKey(t *testing.T, text string) {
 	t.Helper()
-	for _, form := range []string{canary, url.QueryEscape(canary), url.PathEscape(canary), strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(canary)), "=")} {
+	for _, form := range []string{
+		canary, url.QueryEscape(canary), url.PathEscape(canary),
+		strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(canary)), "="),
+	} {
 		if strings.Contains(text, form) {
 			t.Errorf("the key shows in %s", text)
 		}
@@ -346,7 +359,11 @@ func TestKeyNeverShows(t *testing.T) {
 
 func TestCountTokens(t *testing.T) {
 	t.Parallel()
-	for body, want := range map[string]int{`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1, `{"totalTokens":-1}`: -1, `{"totalTokens":9223372036854775807}`: -1, `{"totalTokens":"7"}`: 7, `{"totalTokens":"x"}`: -1, `{"totalTokens":7,"error":{"message":"no"}}`: -1, ``: -1} {
+	for body, want := range map[string]int{
+		`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1,
+		`{"totalTokens":-1}`: -1, `{"totalTokens":9223372036854775807}`: -1, `{"totalTokens":"7"}`: 7,
+		`{"totalTokens":"x"}`: -1, `{"totalTokens":7,"error":{"message":"no"}}`: -1, ``: -1,
+	} {
 		var path, sent string
 		c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 			data, _ := io.ReadAll(r.Body)

@@ -39,7 +39,8 @@ func TestEmbedOnTheWire(t *testing.T) {
 	if err != nil || cmp.Diff([]eval.Vector{{1, 2}, {3, 0.004}}, got) != "" || call.Timing.LatencyMs <= 0 {
 		t.Error(got, err)
 	}
-	want := `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"a"}]}},{"model":"models/embedding-001","content":{"parts":[{"text":"b"}]}}]}`
+	want := `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"a"}]}},` +
+		`{"model":"models/embedding-001","content":{"parts":[{"text":"b"}]}}]}`
 	if path != "/v1beta/models/embedding-001:batchEmbedContents" || body != want || !json.Valid([]byte(body)) {
 		t.Error(path, body)
 	}

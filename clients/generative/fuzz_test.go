@@ -69,7 +69,10 @@ func checkVector(t *testing.T, v eval.Vector, n int) {
 // FuzzModels holds that a list of models is read or is an error that says of which kind it is, and that a page that
 // comes again and again ends.
 func FuzzModels(f *testing.F) {
-	for _, s := range append(hostile.Strings(), `{"models":[{"name":"models/a","input_token_limit":5,"temperature":0}]}`, `{"models":[],"nextPageToken":"x"}`, `{"models":[{"topK":"1"}]}`, `{"models":null}`) {
+	for _, s := range append(
+		hostile.Strings(), `{"models":[{"name":"models/a","input_token_limit":5,"temperature":0}]}`,
+		`{"models":[],"nextPageToken":"x"}`, `{"models":[{"topK":"1"}]}`, `{"models":null}`,
+	) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -122,7 +125,8 @@ func FuzzRequestBody(f *testing.F) {
 			}
 		}
 		body = embedBatchBody(&eval.EmbedCall{Model: a, Texts: []string{a, b}})
-		if err := json.Unmarshal(body, &embed); err != nil || len(embed.Requests) != 2 || embed.Requests[1].Content.Parts[0].Text != inJSON(b) ||
+		if err := json.Unmarshal(body, &embed); err != nil || len(embed.Requests) != 2 ||
+			embed.Requests[1].Content.Parts[0].Text != inJSON(b) ||
 			embed.Requests[0].Model != "models/"+inJSON(a) {
 			t.Errorf("%v\n%s", err, body)
 		}

@@ -86,13 +86,16 @@ func recordings(t testing.TB, pattern string) map[string][]byte {
 
 func TestSnakeAndCamel(t *testing.T) {
 	t.Parallel()
-	camel := `{"candidates":[{"content":{"parts":[{"text":"a \"safety_ratings\": x"}]},"finishReason":"STOP","safetyRatings":[{"category":"C","probability":"LOW"}],"index":1},{"content":{"parts":[{"text":"first"}]},"index":0}],` +
-		`"promptFeedback":{"blockReason":"X"},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v","surprise":{"x":[1]}}`
-	snake := strings.NewReplacer(`"finishReason":`, `"finish_reason" : `, `"safetyRatings":`, `"safety_ratings":`, `"promptFeedback":`, `"prompt_feedback":`, `"blockReason":`, `"block_reason":`,
-		`"usageMetadata":`, `"usage_metadata":`, `"promptTokenCount":`, `"prompt_token_count":`, `"candidatesTokenCount":`,
-		`"candidates_token_count":`,
-		`"totalTokenCount":`, `"total_token_count":`, `"modelVersion":`, `"model_version":`).
-		Replace(camel)
+	camel := `{"candidates":[{"content":{"parts":[{"text":"a \"safety_ratings\": x"}]},"finishReason":"STOP",` +
+		`"safetyRatings":[{"category":"C","probability":"LOW"}],"index":1},{"content":{"parts":[{"text":"first"}]},"index":0}],` +
+		`"promptFeedback":{"blockReason":"X"},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,` +
+		`"totalTokenCount":3},"modelVersion":"v","surprise":{"x":[1]}}`
+	snake := strings.NewReplacer(
+		`"finishReason":`, `"finish_reason" : `, `"safetyRatings":`, `"safety_ratings":`, `"promptFeedback":`, `"prompt_feedback":`,
+		`"blockReason":`, `"block_reason":`, `"usageMetadata":`, `"usage_metadata":`, `"promptTokenCount":`, `"prompt_token_count":`,
+		`"candidatesTokenCount":`, `"candidates_token_count":`, `"totalTokenCount":`, `"total_token_count":`,
+		`"modelVersion":`, `"model_version":`,
+	).Replace(camel)
 	a, err := ParseResponse([]byte(camel))
 	expect.OK(t, err)
 	b, err := ParseResponse(eval.CamelKeys([]byte(snake)))
@@ -109,7 +112,9 @@ func TestSnakeAndCamel(t *testing.T) {
 func TestPlainAnswers(t *testing.T) {
 	t.Parallel()
 	for _, plain := range []string{
-		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","index":0,"safetyRatings":[{"category":"C","probability":"LOW"}]}],"promptFeedback":{"safetyRatings":[]},"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v"}`,
+		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","index":0,` +
+			`"safetyRatings":[{"category":"C","probability":"LOW"}]}],"promptFeedback":{"safetyRatings":[]},` +
+			`"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"v"}`,
 		`{"candidates":[{"finishReason":"SAFETY"}]}`,
 	} {
 		fast, ok := parsePlain([]byte(plain))
@@ -123,7 +128,12 @@ func TestPlainAnswers(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	for _, other := range []string{`null`, `[]`, `{}`, `{"candidates":[]}`, `{"candidates":[{}]}`, `{"candidates":"x"}`, `{"candidates":[{"finishReason":5}]}`, `{"candidates":[{"content":{"parts":[{}]},"finishReason":"STOP"}]}`, `{"candidates":[{"finishReason":"STOP"}]} {}`, "{\"candidates\":[{\"finishReason\":\"\xff\"}]}"} {
+	for _, other := range []string{
+		`null`, `[]`, `{}`, `{"candidates":[]}`, `{"candidates":[{}]}`, `{"candidates":"x"}`,
+		`{"candidates":[{"finishReason":5}]}`,
+		`{"candidates":[{"content":{"parts":[{}]},"finishReason":"STOP"}]}`,
+		`{"candidates":[{"finishReason":"STOP"}]} {}`, "{\"candidates\":[{\"finishReason\":\"\xff\"}]}",
+	} {
 		if _, ok := parsePlain([]byte(other)); ok {
 			t.Errorf("plain: %s", other)
 		}

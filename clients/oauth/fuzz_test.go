@@ -84,7 +84,8 @@ func staysLocal(t *testing.T, redirect, address string) {
 func FuzzTokenFile(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings()[:10],
-		`{"version":1,"client":{"clientId":"c"},"scopes":["s"],"accessToken":"a","refreshToken":"r","obtainedAt":"2026-01-01T00:00:00Z","expiry":"2026-01-01T01:00:00.5+02:00"}`,
+		`{"version":1,"client":{"clientId":"c"},"scopes":["s"],"accessToken":"a","refreshToken":"r",`+
+			`"obtainedAt":"2026-01-01T00:00:00Z","expiry":"2026-01-01T01:00:00.5+02:00"}`,
 		`{"version":1,"client":{"clientId":"c"}}`, `{"version":2,"client":{"clientId":"c"}}`, `{"version":1,"client":null}`,
 		`{"version":1,"expiry":"x","client":{"clientId":"c"}}`,
 	) {

@@ -212,8 +212,11 @@ func TestLoginFailures(t *testing.T) {
 		change  func(*Login)
 		want    string
 	}{
-		"denied":     {emulator.ConsentDeny, func(t *testing.T, a string) { browse(t, a) }, nil, "access was denied in the browser"},
-		"closed tab": {emulator.ConsentAuto, func(*testing.T, string) {}, func(l *Login) { l.Wait = 50 * time.Millisecond }, "was the tab closed?"},
+		"denied": {emulator.ConsentDeny, func(t *testing.T, a string) { browse(t, a) }, nil, "access was denied in the browser"},
+		"closed tab": {
+			emulator.ConsentAuto, func(*testing.T, string) {}, func(l *Login) { l.Wait = 50 * time.Millisecond },
+			"was the tab closed?",
+		},
 		"wrong state": {emulator.ConsentAuto, func(t *testing.T, a string) {
 			u := callback(t, a)
 			q := u.Query()
@@ -231,7 +234,10 @@ func TestLoginFailures(t *testing.T) {
 			resp.Body.Close()
 			browse(t, u.String())
 		}, nil, "it may have expired or been used before"},
-		"unknown scope": {emulator.ConsentAuto, func(t *testing.T, a string) { browse(t, a) }, func(l *Login) { l.Scopes = []string{"https://x/auth/other"} }, "invalid_scope"},
+		"unknown scope": {
+			emulator.ConsentAuto, func(t *testing.T, a string) { browse(t, a) },
+			func(l *Login) { l.Scopes = []string{"https://x/auth/other"} }, "invalid_scope",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := authServer(t, emulator.Options{Consent: test.consent})
@@ -387,7 +393,13 @@ func slowRefresh(t *testing.T) (s *Store, asked, answer chan struct{}) {
 	}))
 	t.Cleanup(server.Close)
 	s = &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
-	expect.OK(t, s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)}))
+	expect.OK(
+		t,
+		s.Keep(
+			t.Context(),
+			&Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)},
+		),
+	)
 	return s, asked, answer
 }
 
@@ -468,7 +480,13 @@ func TestOddTokens(t *testing.T) {
 			fmt.Fprint(w, body)
 		}))
 		s := &Store{filepath.Join(t.TempDir(), "token.json")}
-		expect.OK(t, s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}))
+		expect.OK(
+			t,
+			s.Keep(
+				t.Context(),
+				&Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)},
+			),
+		)
 		_, err := NewTokens(s, func(string) {}).Token(t.Context())
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "strconv")) {
 			t.Errorf("%s: %v", body, err)
@@ -572,7 +590,18 @@ func TestSecretInHeader(t *testing.T) {
 	}))
 	defer server.Close()
 	s := &Store{filepath.Join(t.TempDir(), "token.json")}
-	expect.OK(t, s.Keep(t.Context(), &Token{Client: Client{ID: "c", Secret: "s3cret", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}))
+	expect.OK(
+		t,
+		s.Keep(
+			t.Context(),
+			&Token{
+				Client:       Client{ID: "c", Secret: "s3cret", TokenURL: server.URL},
+				AccessToken:  "old",
+				RefreshToken: "r",
+				Expiry:       time.Unix(1, 0),
+			},
+		),
+	)
 	for range 2 {
 		if _, err := NewTokens(s, func(string) {}).Token(t.Context()); err != nil {
 			t.Fatal(err)
@@ -605,7 +634,9 @@ func TestStore(t *testing.T) {
 			t.Errorf("%o: %v", mode, err)
 		}
 	}
-	for text, want := range map[string]string{"": "damaged", "{": "damaged", "{}": "damaged", `{"version":9,"client":{"clientId":"c"}}`: "version 9"} {
+	for text, want := range map[string]string{
+		"": "damaged", "{": "damaged", "{}": "damaged", `{"version":9,"client":{"clientId":"c"}}`: "version 9",
+	} {
 		expect.OK(t, os.WriteFile(s.Path, []byte(text), 0o600))
 		expect.OK(t, os.Chmod(s.Path, 0o600))
 		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "log in again") {

@@ -25,7 +25,8 @@ func place(t *testing.T, path string, data []byte) {
 func FuzzStoreFile(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings()[:5],
-		`{"version":1,"suite":"s","case":"c","answers":[{"id":"a","arm":"x","repeat":1,"response":{"candidates":[{"text":"t"}]},"timing":{"latencyMs":1}}]}`,
+		`{"version":1,"suite":"s","case":"c","answers":[{"id":"a","arm":"x","repeat":1,`+
+			`"response":{"candidates":[{"text":"t"}]},"timing":{"latencyMs":1}}]}`,
 		`{"answers":[{"id":"a","response":{}},{"id":"a","response":null}]}`, `{"answers":[{"id":"","response":{}}]}`,
 		`{"answers":[{"id":"a","response":{},"turns":[{},{"response":{"candidates":[{"text":"t"}]}},null]}]}`, `{"version":2}`,
 		`[{"name":"m"}]`, `{"m 0":[1,2]}`, "null",
