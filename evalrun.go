@@ -163,8 +163,8 @@ func (j *Job) Trials(yield func(*eval.Trial) bool) {
 	}
 }
 
-// Narrow leaves the trials at the given places of Trials. A part of a suite says nothing about the whole: it is not compared with a baseline,
-// and Result.Open applies no gate to it.
+// Narrow leaves the trials at the given places of Trials. A part of a suite says nothing about the whole: it is not
+// compared with a baseline, and Result.Open applies no gate to it.
 func (j *Job) Narrow(places *eval.Places) {
 	j.job.Narrow(places)
 	j.part = true
@@ -217,7 +217,8 @@ func WriteError(w io.Writer, err error, color bool) error {
 	return err
 }
 
-// ExitCode is the exit code that the command gives an error of this package: 2 for bad input, 4 for a service that cannot be used, 0 for nil.
+// ExitCode is the exit code that the command gives an error of this package: 2 for bad input, 4 for a service that cannot
+// be used, 0 for nil.
 func ExitCode(err error) int { return exit.Of(err) }
 
 // Report writes a run in one of the formats of package reports. dir is a run directory, a run file, the id of a run or `latest`.

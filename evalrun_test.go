@@ -230,7 +230,8 @@ func TestEventsInOrder(t *testing.T) {
 	dir := write(t, map[string]string{"suite.yaml": capitals})
 	retries := 0
 	job, err := evalrun.Load(t.Context(), evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: eval.LimitOptions{Attempts: 2},
+		Dir: dir, Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"},
+		Limits: eval.LimitOptions{Attempts: 2},
 		Layout: reports.Options{Verbose: true}, Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
 		Progress: func(e evalrun.Event) {
 			if e.Kind == evalrun.EventRetry {

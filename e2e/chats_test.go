@@ -64,7 +64,8 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 			whole.Judgements = append(whole.Judgements, eval.Judgement{
 				ID: fmt.Sprint(
 					i,
-				), Judge: "panel", Model: "svc-pro", Repeat: i + 1, Reply: fmt.Sprintf(`{"reason": %q, "score": %g}`, r.Reason, *r.Score), FinishReason: "STOP",
+				), Judge: "panel", Model: "svc-pro", Repeat: i + 1,
+				Reply: fmt.Sprintf(`{"reason": %q, "score": %g}`, r.Reason, *r.Score), FinishReason: "STOP",
 				Usage: &eval.Usage{
 					PromptTokens: 300,
 					OutputTokens: 20,

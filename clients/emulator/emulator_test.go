@@ -113,7 +113,10 @@ func TestRules(t *testing.T) {
 			pro, `{"contents":[{"parts":[{"text":"one two"}]}],"generationConfig":{"stopSequences":[" "]}}`, 200,
 			`"text":"one"}`,
 		},
-		"characters intact": {pro, `{"contents":[{"parts":[{"text":"ééééé"}]}],"generationConfig":{"maxOutputTokens":1}}`, 200, `"text":"éé"}`},
+		"characters intact": {
+			pro, `{"contents":[{"parts":[{"text":"ééééé"}]}],"generationConfig":{"maxOutputTokens":1}}`,
+			200, `"text":"éé"}`,
+		},
 	} {
 		status, body, _ := post(t, server, test.path, test.body)
 		if status != test.status || !strings.Contains(body, test.want) {

@@ -114,7 +114,8 @@ func TestAPINotEnabled(t *testing.T) {
 	recorded, err := os.ReadFile("testdata/unary-failure-generativelanguage-api-not-enabled.json")
 	expect.OK(t, err)
 	for body, want := range map[string]string{
-		string(recorded): "enable it at https://console.developers.google.com/apis/api/generativelanguage.googleapis.com/overview?project=12345678,",
+		string(recorded): "enable it at https://console.developers.google.com/apis/api/" +
+			"generativelanguage.googleapis.com/overview?project=12345678,",
 		`{"error":{"code":403,"message":"off","details":[{"reason":"SERVICE_DISABLED",` +
 			`"metadata":{"activationUrl":"https://console.example/on"}}]}}`: "enable it at https://console.example/on,",
 		`{"error":{"code":403,"message":"API not enabled"}}`:                   "enable it in the cloud console",
