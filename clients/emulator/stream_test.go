@@ -264,20 +264,11 @@ func TestModelPaging(t *testing.T) {
 // Clients of this protocol spell things in ways that the specification does not show.
 func TestLiberties(t *testing.T) {
 	t.Parallel()
-	server := serve(
-		t,
-		"rules: [{match: {text: rated}, reply: shown, safetyRatings: [{category: HARM_CATEGORY_HARASSMENT, probability: MEDIUM}]}]",
-		nil,
-	)
 	turns := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model",` +
 		`"parts":[{"text":"c"}]},{"role":"user","parts":[{"text":"d"}]}]`
 	tool := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{}}]},` +
 		`{"role":"function","parts":[{"functionResponse":{}},{"text":"sunny"}]}]`
-	for name, test := range map[string]struct {
-		path, body string
-		status     int
-		want       string
-	}{
+	exchanges{
 		"query parameters": {pro + "?alt=json&$alt=json%3Benum-encoding%3Dint&prettyPrint=false", text("x"), 200, `"finishReason":"STOP"`},
 		"unknown fields": {
 			pro,
@@ -290,6 +281,18 @@ func TestLiberties(t *testing.T) {
 			pro, `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]}]}`, 400,
 			"alternate",
 		},
+	}.run(t, serve(t, "rules: []", nil))
+}
+
+// Values may be spelled in several ways.
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	server := serve(
+		t,
+		"rules: [{match: {text: rated}, reply: shown, safetyRatings: [{category: HARM_CATEGORY_HARASSMENT, probability: MEDIUM}]}]",
+		nil,
+	)
+	exchanges{
 		"enum names": {
 			pro,
 			`{"contents":[{"parts":[{"text":"rated"}]}],"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_NONE"}]}`,
@@ -334,11 +337,29 @@ func TestLiberties(t *testing.T) {
 			`{"content":{"parts":[{"text":"x"}]},"taskType":"CLUSTERING","outputDimensionality":1}`, 200,
 			`{"embedding":{"values":[1]}}`,
 		},
-	} {
+	}.run(t, server)
+}
+
+// exchanges are requests, by what is special about them, and their answers.
+type exchanges map[string]struct {
+	path, body string
+	status     int
+	want       string
+}
+
+func (all exchanges) run(t *testing.T, server *httptest.Server) {
+	t.Helper()
+	for name, test := range all {
 		if status, body, _ := post(t, server, test.path, test.body); status != test.status || !strings.Contains(body, test.want) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
+}
+
+// Pages of other sites may send requests, as those of the service may.
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	server := serve(t, "rules: []", nil)
 	req, err := http.NewRequest(http.MethodOptions, server.URL+pro, nil)
 	expect.OK(t, err)
 	req.Header.Set("Origin", "https://page.example")

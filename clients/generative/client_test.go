@@ -143,43 +143,30 @@ func TestHarmlessOddities(t *testing.T) {
 
 // Every way in which an answer can be wrong is an error of a kind, with a cause, and never
 // a panic or a pass.
-func TestFaults(t *testing.T) {
+func TestUselessAnswers(t *testing.T) {
 	t.Parallel()
-	text := func(status int, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-			fmt.Fprint(w, body)
-		}
-	}
-	zipped := func(size int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			z := gzip.NewWriter(w)
-			for range size >> 20 {
-				_, _ = z.Write(bytes.Repeat([]byte(" "), 1<<20))
-			}
-			_ = z.Close()
-		}
-	}
-	for name, test := range map[string]struct {
-		serve http.HandlerFunc
-		kind  eval.ErrorKind
-		text  string
-	}{
-		"html":            {text(200, "<html>Bad gateway</html>"), eval.KindMalformed, "not JSON: <html>"},
-		"empty":           {text(200, ""), eval.KindMalformed, "empty"},
-		"null":            {text(200, "null"), "", ""},
-		"cut":             {text(200, `{"candidates": [{"content": {"parts": [{"te`), eval.KindTruncated, "cut off after"},
-		"array":           {text(200, `[]`), eval.KindMalformed, "shape"},
-		"candidates text": {text(200, `{"candidates": "none"}`), eval.KindMalformed, "candidates"},
-		"parts object":    {text(200, `{"candidates": [{"content": {"parts": {"text": "x"}}}]}`), eval.KindMalformed, "content"},
-		"text number":     {text(200, `{"candidates": [{"content": {"parts": [{"text": 5}]}}]}`), eval.KindMalformed, "parts"},
-		"ratings text":    {text(200, `{"candidates": [{"safetyRatings": "low"}]}`), eval.KindMalformed, "safetyRatings"},
-		"deep":            {text(200, strings.Repeat(`{"a":`, 20000)+"1"+strings.Repeat("}", 20000)), eval.KindMalformed, ""},
-		"two values":      {text(200, `{} {}`), eval.KindMalformed, ""},
-		"error in 200":    {text(200, `{"error": {"code": 500, "message": "boom", "status": "INTERNAL"}}`), eval.KindStatus, "boom"},
-		"500 html":        {text(500, "<html>"+strings.Repeat("x", 1000)), eval.KindStatus, "500: <html>xxx"},
-		"500 empty":       {text(500, ""), eval.KindStatus, "500: Internal Server Error"},
+	faults{
+		"html":               {text(200, "<html>Bad gateway</html>"), eval.KindMalformed, "not JSON: <html>"},
+		"empty":              {text(200, ""), eval.KindMalformed, "empty"},
+		"null":               {text(200, "null"), "", ""},
+		"cut":                {text(200, `{"candidates": [{"content": {"parts": [{"te`), eval.KindTruncated, "cut off after"},
+		"array":              {text(200, `[]`), eval.KindMalformed, "shape"},
+		"candidates text":    {text(200, `{"candidates": "none"}`), eval.KindMalformed, "candidates"},
+		"parts object":       {text(200, `{"candidates": [{"content": {"parts": {"text": "x"}}}]}`), eval.KindMalformed, "content"},
+		"text number":        {text(200, `{"candidates": [{"content": {"parts": [{"text": 5}]}}]}`), eval.KindMalformed, "parts"},
+		"ratings text":       {text(200, `{"candidates": [{"safetyRatings": "low"}]}`), eval.KindMalformed, "safetyRatings"},
+		"deep":               {text(200, strings.Repeat(`{"a":`, 20000)+"1"+strings.Repeat("}", 20000)), eval.KindMalformed, ""},
+		"two values":         {text(200, `{} {}`), eval.KindMalformed, ""},
+		"error in 200":       {text(200, `{"error": {"code": 500, "message": "boom", "status": "INTERNAL"}}`), eval.KindStatus, "boom"},
+		"error array in 200": {text(200, `[{"error": {"code": 503, "message": "busy"}}]`), eval.KindStatus, "busy"},
+	}.run(t)
+}
+
+func TestErrorStatuses(t *testing.T) {
+	t.Parallel()
+	faults{
+		"500 html":  {text(500, "<html>"+strings.Repeat("x", 1000)), eval.KindStatus, "500: <html>xxx"},
+		"500 empty": {text(500, ""), eval.KindStatus, "500: Internal Server Error"},
 		"400 object": {
 			text(400, `{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}`), eval.KindStatus,
 			"400 INVALID_ARGUMENT: no",
@@ -200,14 +187,19 @@ func TestFaults(t *testing.T) {
 			w.WriteHeader(400)
 			fmt.Fprint(w, `{"error": {"message": "bad"}}`)
 		}, eval.KindStatus, "bad"},
+	}.run(t)
+}
+
+func TestBrokenAnswers(t *testing.T) {
+	t.Parallel()
+	faults{
 		"encoded": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "br")
 			fmt.Fprint(w, "\x0b\x02\x80")
 		}, eval.KindMalformed, `encoded as "br"`},
-		"error array in 200": {text(200, `[{"error": {"code": 503, "message": "busy"}}]`), eval.KindStatus, "busy"},
-		"many values":        {text(200, `{"candidates": [`+strings.Repeat(`{"a":1},`, 200_000)+`{}]}`), eval.KindTooLarge, "values"},
-		"too large":          {text(200, `{"candidates": "`+strings.Repeat("x", wire.MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
-		"gzip bomb":          {zipped(64 << 20), eval.KindTooLarge, "larger than"},
+		"many values": {text(200, `{"candidates": [`+strings.Repeat(`{"a":1},`, 200_000)+`{}]}`), eval.KindTooLarge, "values"},
+		"too large":   {text(200, `{"candidates": "`+strings.Repeat("x", wire.MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
+		"gzip bomb":   {zipped(64 << 20), eval.KindTooLarge, "larger than"},
 		"not gzip": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			fmt.Fprint(w, `{"candidates": []}`)
@@ -222,7 +214,19 @@ func TestFaults(t *testing.T) {
 				w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("y", 30))
 			}
 		}, eval.KindTransport, ""},
-	} {
+	}.run(t)
+}
+
+// faults are what services send instead of answers, and the errors that come of it; "" is an answer without candidates.
+type faults map[string]struct {
+	serve http.HandlerFunc
+	kind  eval.ErrorKind
+	text  string
+}
+
+func (all faults) run(t *testing.T) {
+	t.Helper()
+	for name, test := range all {
 		t.Run(name, func(t *testing.T) {
 			resp, e := ask(t, newClient(t, test.serve, nil))
 			if test.kind == "" {
@@ -238,6 +242,26 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%s: %.200s; want %s: %s", e.Kind, e, test.kind, test.text)
 			}
 		})
+	}
+}
+
+// text answers with a status and a body.
+func text(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+// zipped answers with white space that is small while it is compressed.
+func zipped(size int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		for range size >> 20 {
+			_, _ = z.Write(bytes.Repeat([]byte(" "), 1<<20))
+		}
+		_ = z.Close()
 	}
 }
 
