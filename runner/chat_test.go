@@ -124,31 +124,35 @@ func TestBlockEndsTheChat(t *testing.T) {
 		"answer": says("", "SAFETY"),
 	}
 	for what, blocked := range blocks {
-		f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
-			if k == 2 {
-				return blocked, nil
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
+				if k == 2 {
+					return blocked, nil
+				}
+				return says("reply", "STOP"), nil
+			}).service()
+			r := converse(
+				t,
+				`{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, `+
+					`{contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`,
+				config(f, 1),
+			)
+			expect.Same(t, "calls", f.asked.Load(), 2)
+			expect.Same(t, "turns", len(r.Turns), 2)
+			expect.Same(t, "the outcome", r.Outcome, eval.Fail)
+			expect.Same(t, "the block", r.Response.Blocked(), "SAFETY")
+			expect.Same(t, "the request", spoken(r.Request.Contents), "u:first a m:reply u:second")
+			var got []bool
+			for _, s := range r.Scores {
+				got = append(got, s.Passed)
 			}
-			return says("reply", "STOP"), nil
-		}).service()
-		r := converse(
-			t,
-			`{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, `+
-				`{contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`,
-			config(f, 1),
-		)
-		if f.asked.Load() != 2 || len(r.Turns) != 2 || r.Outcome != eval.Fail || r.Response.Blocked() != "SAFETY" ||
-			spoken(r.Request.Contents) != "u:first a m:reply u:second" {
-			t.Errorf("%s: %d calls, %+v", what, f.asked.Load(), r)
-		}
-		var got []string
-		for _, s := range r.Scores {
-			got = append(got, fmt.Sprint(s.Passed))
-		}
-		if fmt.Sprint(got) != "[true true true false false false]" ||
-			r.Scores[3].Reason != "turn 3 was never answered: turn 2 was blocked (SAFETY)" ||
-			!strings.HasPrefix(r.Scores[4].Reason, "turn 2: ") {
-			t.Errorf("%s: %v %+v", what, got, r.Scores)
-		}
+			expect.Same(t, "the scores", got, []bool{true, true, true, false, false, false})
+			expect.Same(t, "a reason", r.Scores[3].Reason, "turn 3 was never answered: turn 2 was blocked (SAFETY)")
+			if !strings.HasPrefix(r.Scores[4].Reason, "turn 2: ") {
+				t.Errorf("%+v", r.Scores[4])
+			}
+		})
 	}
 }
 
@@ -195,11 +199,16 @@ func TestErrorsInAChat(t *testing.T) {
 				return says("reply", "STOP"), nil
 			}).service()
 			r := converse(t, "{contains: reply}", config(f, 1))
-			if r.Outcome != eval.Err || r.Error.Kind != one.kind || !strings.HasPrefix(r.Error.Message, one.message) ||
-				r.OverBudget != one.overBudget {
-				t.Errorf("%s %+v", r.Outcome, r.Error)
+			expect.Same(t, "the outcome", r.Outcome, eval.Err)
+			expect.Same(t, "the kind", r.Error.Kind, one.kind)
+			if !strings.HasPrefix(r.Error.Message, one.message) {
+				t.Error(r.Error)
 			}
-			if len(r.Turns) != one.turns || r.Usage == nil || r.Response != nil || r.Timing.Attempts != 2 || f.asked.Load() != 2 {
+			expect.Same(t, "over budget", r.OverBudget, one.overBudget)
+			expect.Same(t, "turns", len(r.Turns), one.turns)
+			expect.Same(t, "attempts", r.Timing.Attempts, 2)
+			expect.Same(t, "calls", f.asked.Load(), 2)
+			if r.Usage == nil || r.Response != nil {
 				t.Errorf("%+v", r)
 			}
 		})

@@ -119,12 +119,18 @@ func TestEmbeddingsThatFail(t *testing.T) {
 			t.Errorf("%s: %+v", test.err.Kind, counts)
 		}
 		for _, r := range all {
-			if r.Error.Kind != test.kind || r.Response == nil || r.OverBudget != test.budget || len(r.Scores) != 2 ||
-				r.Scores[0].Unscored != r.Error.Message ||
-				!r.Scores[1].Passed {
-				t.Errorf("%s: %+v %v", test.err.Kind, r.Error, r.Scores)
-			}
+			checkUnembedded(t, &r)
+			expect.Same(t, "the kind", r.Error.Kind, test.kind)
+			expect.Same(t, "over budget", r.OverBudget, test.budget)
 		}
+	}
+}
+
+// checkUnembedded wants a trial with its answer, whose first score could not be had and whose second one could.
+func checkUnembedded(t *testing.T, r *eval.Result) {
+	t.Helper()
+	if r.Response == nil || len(r.Scores) != 2 || r.Scores[0].Unscored != r.Error.Message || !r.Scores[1].Passed {
+		t.Errorf("%+v %v", r.Error, r.Scores)
 	}
 }
 
