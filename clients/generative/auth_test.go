@@ -58,16 +58,17 @@ func TestBearer(t *testing.T) {
 		cfg.Tokens, cfg.Project, cfg.Key, cfg.HeaderPrefix = tokens, "my-project", "", "x-other"
 	})
 	_, e := ask(t, c)
-	if e == nil || e.Kind != eval.KindAuth || !e.Renewed || strings.Contains(e.Error(), "canary") || tokens.renewed != 1 {
+	if e == nil || e.Kind != eval.KindAuth || !e.Renewed || strings.Contains(e.Error(), "canary") {
 		t.Errorf("%+v", e)
 	}
+	expect.Same(t, "renewals", tokens.renewed, 1)
 	resp, e := ask(t, c)
-	if e != nil || resp.Text() != "you sent Bearer [key]" {
-		t.Errorf("%+v %v", resp, e)
+	if e != nil {
+		t.Fatal(e)
 	}
-	if got.Get("X-Other-User-Project") != "my-project" || got.Get("X-Other-Api-Key") != "" || got.Get("X-Svc-Api-Key") != "" {
-		t.Error(got)
-	}
+	expect.Same(t, "the answer", resp.Text(), "you sent Bearer [key]")
+	expect.Same(t, "the project", got.Get("X-Other-User-Project"), "my-project")
+	expect.Same(t, "the key", got.Get("X-Other-Api-Key")+got.Get("X-Svc-Api-Key"), "")
 	tokens.err = eval.Errorf(eval.KindAuth, "log in again")
 	if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || e.Renewed {
 		t.Errorf("%+v", e)
