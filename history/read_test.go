@@ -33,7 +33,15 @@ func document(t *testing.T, dir string) *journal.Document {
 	return d
 }
 
-// Who only reads sees the same, and leaves no trace.
+// runsIn is how many runs a history has.
+func runsIn(t *testing.T, s *Store) int {
+	t.Helper()
+	runs, err := s.Runs(Filter{})
+	expect.OK(t, err)
+	return len(runs)
+}
+
+// A reader sees the same, and leaves no trace.
 func TestOpenToRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -47,28 +55,18 @@ func TestOpenToRead(t *testing.T) {
 	before := listing(t, dir)
 	r, err := OpenToRead(path)
 	expect.OK(t, err)
-	if runs, err := r.Runs(Filter{}); err != nil || len(runs) != 1 {
-		t.Error(runs, err)
-	}
+	expect.Same(t, "runs", runsIn(t, r), 1)
 	if err := r.Add(document(t, sample{id: 2, cases: 3}.write(t, t.TempDir()))); err == nil {
 		t.Error("it was written to")
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	if after := listing(t, dir); after != before {
-		t.Errorf("before\n%s\nafter\n%s", before, after)
-	}
+	expect.OK(t, r.Close())
+	expect.Same(t, "the folder", listing(t, dir), before)
 	writer := open(t, path) // what somebody has written and still holds open is seen as well
 	add(t, writer, sample{id: 2, cases: 3}.write(t, t.TempDir()))
 	r, err = OpenToRead(path)
 	expect.OK(t, err)
-	if runs, err := r.Runs(Filter{}); err != nil || len(runs) != 2 {
-		t.Error(runs, err)
-	}
-	if err := errors.Join(r.Close(), writer.Close()); err != nil {
-		t.Error(err)
-	}
+	expect.Same(t, "runs with those of a writer", runsIn(t, r), 2)
+	expect.OK(t, r.Close(), writer.Close())
 	for _, spoilt := range []string{"", "no database"} {
 		expect.OK(t, os.WriteFile(path, []byte(spoilt), 0o600))
 		if _, err := OpenToRead(path); !errors.Is(err, ErrUnusable) {

@@ -111,10 +111,10 @@ func TestRebuild(t *testing.T) {
 	add(t, s, sample{id: 7, cases: 3}.write(t, elsewhere))
 	gone := sample{id: 8, cases: 3}.write(t, elsewhere)
 	add(t, s, gone)
-	if err := errors.Join(os.RemoveAll(gone), os.MkdirAll(filepath.Join(folder, "runs", "broken"), 0o755),
-		os.WriteFile(filepath.Join(folder, "runs", "broken", journal.FileName), []byte("nonsense\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(
+		t, os.RemoveAll(gone), os.MkdirAll(filepath.Join(folder, "runs", "broken"), 0o755),
+		os.WriteFile(filepath.Join(folder, "runs", "broken", journal.FileName), []byte("nonsense\n"), 0o600),
+	)
 	before, err := s.Runs(Filter{})
 	if err != nil || len(before) != 5 {
 		t.Fatal(before, err)

@@ -113,11 +113,10 @@ func FuzzRequestBody(f *testing.F) {
 				return
 			}
 		}
-		if err := json.Unmarshal(body, &sent); err != nil || sent.Contents[0].Parts[0].Text != inJSON(b) ||
-			sent.Safety[0].Category != inJSON(a) ||
-			sent.Config.Stop[0] != inJSON(a) {
-			t.Errorf("%v\n%s", err, body)
-		}
+		expect.OK(t, json.Unmarshal(body, &sent))
+		expect.Same(t, "the text", sent.Contents[0].Parts[0].Text, inJSON(b))
+		expect.Same(t, "the category", sent.Safety[0].Category, inJSON(a))
+		expect.Same(t, "the stop sequence", sent.Config.Stop[0], inJSON(a))
 		var embed struct {
 			Requests []struct {
 				Model   string
@@ -125,10 +124,11 @@ func FuzzRequestBody(f *testing.F) {
 			}
 		}
 		body = embedBatchBody(&eval.EmbedCall{Model: a, Texts: []string{a, b}})
-		if err := json.Unmarshal(body, &embed); err != nil || len(embed.Requests) != 2 ||
-			embed.Requests[1].Content.Parts[0].Text != inJSON(b) ||
-			embed.Requests[0].Model != "models/"+inJSON(a) {
-			t.Errorf("%v\n%s", err, body)
+		expect.OK(t, json.Unmarshal(body, &embed))
+		if len(embed.Requests) != 2 {
+			t.Fatalf("%s", body)
 		}
+		expect.Same(t, "the second text", embed.Requests[1].Content.Parts[0].Text, inJSON(b))
+		expect.Same(t, "the model", embed.Requests[0].Model, "models/"+inJSON(a))
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -103,10 +102,11 @@ func FuzzTokenFile(f *testing.F) {
 			t.Fatalf("%+v %v", token, err)
 		}
 		expect.OK(t, os.WriteFile(s.Path, text, 0o600))
-		if again, err := s.parse(); err != nil || !reflect.DeepEqual(token.Scopes, again.Scopes) || again.AccessToken != token.AccessToken ||
-			!again.Expiry.Equal(token.Expiry) ||
-			again.Client != token.Client {
-			t.Errorf("%+v, then %+v %v", token, again, err)
+		again, err := s.parse()
+		expect.OK(t, err)
+		expect.Same(t, "scopes, read again", again.Scopes, token.Scopes)
+		if again.AccessToken != token.AccessToken || !again.Expiry.Equal(token.Expiry) || again.Client != token.Client {
+			t.Errorf("%+v, then %+v", token, again)
 		}
 	})
 }
@@ -151,17 +151,22 @@ func FuzzTokenAnswer(f *testing.F) {
 			}
 			return
 		}
-		text := c.explain(err, code).Error()
-		for _, secret := range []string{code, url.QueryEscape(code), "canary-secret"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%q", text)
-			}
-		}
-		if text == "" || len([]rune(text)) > 20*maxMessage ||
-			strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
+		checkExplained(t, c.explain(err, code).Error(), code, url.QueryEscape(code), "canary-secret")
+	})
+}
+
+// checkExplained wants an error in one line of bounded length, without secrets.
+func checkExplained(t *testing.T, text string, secrets ...string) {
+	t.Helper()
+	for _, secret := range secrets {
+		if strings.Contains(text, secret) {
 			t.Errorf("%q", text)
 		}
-	})
+	}
+	if text == "" || len([]rune(text)) > 20*maxMessage ||
+		strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
+		t.Errorf("%q", text)
+	}
 }
 
 // FuzzCallback holds that no request of a browser, and nothing that is pasted, ends a login whose state it does not
