@@ -175,12 +175,7 @@ func (l *Ledger) attempt(ctx context.Context, model string, meters []*meter, cos
 	if slot && !l.enter(ctx, l.slots) {
 		return nil, errStopped()
 	}
-	var held *entry
-	var room room
-	err := errStopped()
-	if l.paced(ctx, l.meter) { // with a slot, so that the call leaves when its time has come
-		held, room, err = l.try(model, meters, cost)
-	}
+	held, room, err := l.pacedTry(ctx, model, meters, cost) // with a slot, so that the call leaves when its time has come
 	if held != nil {
 		return held, nil
 	}
@@ -191,6 +186,14 @@ func (l *Ledger) attempt(ctx context.Context, model string, meters []*meter, cos
 		return nil, err
 	}
 	return nil, l.await(ctx, room)
+}
+
+// pacedTry is try, once the meter of all calls lets the next one through.
+func (l *Ledger) pacedTry(ctx context.Context, model string, meters []*meter, cost amount) (*entry, room, error) {
+	if !l.paced(ctx, l.meter) {
+		return nil, room{}, errStopped()
+	}
+	return l.try(model, meters, cost)
 }
 
 // enter takes a slot, when one is free; false when the run ends meanwhile.
