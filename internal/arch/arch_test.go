@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 const module = "github.com/evalrun/evalrun/"
@@ -18,6 +20,7 @@ var direct = map[string][]string{
 	"internal/stats":      nil,
 	"internal/arch":       nil,
 	"docs":                nil,
+	"internal/expect":     nil,
 	"internal/hostile":    nil,
 	"internal/rundir":     {"internal/exit", "history", "journal", "internal/regular", "internal/atomic"},
 	"internal/verdict":    {"internal/selection", "glob", "internal/rundir", "internal/exit", "runner", "compare", "internal/stats", "journal"},
@@ -116,9 +119,7 @@ type pkg struct {
 func packages(t *testing.T) []pkg {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Doc,Imports", "../../...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var all []pkg
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p pkg

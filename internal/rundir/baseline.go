@@ -80,14 +80,18 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	}
 	b := Baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
 	named[name] = b
-	data, err := json.MarshalIndent(named, "", "  ")
-	if err == nil {
-		err = atomic.Write(d.Join(BaselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
-	}
-	if err != nil {
+	if err := d.writeBaselines(named); err != nil {
 		return nil, exit.BadInput("%s cannot be written: %w", BaselinesFile, err)
 	}
 	return &b, nil
+}
+
+func (d Dir) writeBaselines(named map[string]Baseline) error {
+	data, err := json.MarshalIndent(named, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomic.Write(d.Join(BaselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 }
 
 // Usable says why a run is no baseline.
