@@ -18,9 +18,7 @@ func keys(t *testing.T, env map[string]string) *Keys {
 }
 
 func TestOwnKey(t *testing.T) {
-	config, dir, other := t.TempDir(), t.TempDir(), t.TempDir()
-	t.Setenv("XDG_CONFIG_HOME", config)
-	t.Setenv("HOME", config)
+	dir, other := ownConfig(t), t.TempDir()
 	k := keys(t, nil)
 	if k.Verify("", []byte("head"), dir) || k.Verify("00", []byte("head"), dir) {
 		t.Error("nothing was signed yet")
@@ -47,15 +45,35 @@ func TestOwnKey(t *testing.T) {
 	if !k.Verify(s, []byte("head"), link) {
 		t.Error("a link to the folder is another folder")
 	}
-	path := k.path
-	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info.Mode(), err)
+}
+
+// ownConfig lets keys be made in an empty folder, and returns another folder to sign for.
+func ownConfig(t *testing.T) string {
+	t.Helper()
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	t.Setenv("HOME", config)
+	return t.TempDir()
+}
+
+func TestOwnKeyIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" { // files have no modes
+		return
 	}
-	if err := os.Chmod(path, 0o644); err != nil {
+	dir := ownConfig(t)
+	k := keys(t, nil)
+	s := k.Sign([]byte("head"), dir)
+	info, err := os.Stat(k.path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if runtime.GOOS != "windows" && (k.Verify(s, []byte("head"), dir) || k.Sign([]byte("head"), dir) != "") {
+	if got := info.Mode().Perm(); got != 0o600 {
+		t.Errorf("got a key of mode %v, want 0600", got)
+	}
+	if err := os.Chmod(k.path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if k.Verify(s, []byte("head"), dir) || k.Sign([]byte("head"), dir) != "" {
 		t.Error("a key that others can read is used")
 	}
 }
