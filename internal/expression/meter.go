@@ -124,15 +124,7 @@ type payer struct{}
 func (payer) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
-		switch n.Operator {
-		case "matches":
-			patch(node, matchName, n.Left, n.Right)
-		case "..":
-			patch(node, rangeName, n.Left, n.Right)
-		case "+", "==", "!=", "<", ">", "<=", ">=", "in", "contains", "startsWith", "endsWith":
-			pay(&n.Left, payName, 1)
-			pay(&n.Right, payName, 1)
-		}
+		payOperator(node, n)
 	case *ast.SliceNode:
 		pay(&n.Node, payName, 1)
 	case *ast.CallNode:
@@ -141,6 +133,18 @@ func (payer) Visit(node *ast.Node) {
 		}
 	case *ast.BuiltinNode:
 		builtIn(n)
+	}
+}
+
+func payOperator(node *ast.Node, n *ast.BinaryNode) {
+	switch n.Operator {
+	case "matches":
+		patch(node, matchName, n.Left, n.Right)
+	case "..":
+		patch(node, rangeName, n.Left, n.Right)
+	case "+", "==", "!=", "<", ">", "<=", ">=", "in", "contains", "startsWith", "endsWith":
+		pay(&n.Left, payName, 1)
+		pay(&n.Right, payName, 1)
 	}
 }
 
