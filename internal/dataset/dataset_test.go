@@ -210,13 +210,7 @@ func FuzzRead(f *testing.F) {
 		for _, format := range []dataset.Format{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
 			last := 0
 			for row, err := range dataset.Read(strings.NewReader(string(data)), format, 0) {
-				line := row.Line
-				var e *dataset.Error
-				if errors.As(err, &e) {
-					line = e.Line
-				} else if err != nil || row.Vars == nil {
-					t.Fatalf("%s: %v %v", format, row, err)
-				}
+				line := lineOf(t, row, err)
 				if line < last || line > 1+strings.Count(string(data), "\n") {
 					t.Fatalf("%s: line %d after %d", format, line, last)
 				}
@@ -224,4 +218,17 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// lineOf is the line of a row, or of the mistake in it.
+func lineOf(t *testing.T, row dataset.Row, err error) int {
+	t.Helper()
+	var e *dataset.Error
+	if errors.As(err, &e) {
+		return e.Line
+	}
+	if err != nil || row.Vars == nil {
+		t.Fatalf("%v %v", row, err)
+	}
+	return row.Line
 }

@@ -214,8 +214,8 @@ func (n Node) Float(lo, hi float64) float64 {
 		return 0
 	}
 	text := n.resolve().Value
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || !jsonNumber.MatchString(text) && !decimalPoint.MatchString(text) {
+	v, ok := finite(text)
+	if !ok {
 		n.Errorf("", "`%s` is not a number", text)
 		return 0
 	}
@@ -224,6 +224,15 @@ func (n Node) Float(lo, hi float64) float64 {
 		return 0
 	}
 	return v
+}
+
+// finite reads a number as JSON or YAML writes it.
+func finite(text string) (v float64, ok bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, false
+	}
+	return v, jsonNumber.MatchString(text) || decimalPoint.MatchString(text)
 }
 
 var decimalPoint = regexp.MustCompile(`^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
@@ -390,6 +399,12 @@ func (n Node) entries() []Entry {
 		first[name] = key.Pos().Line
 		own = append(own, Entry{key, value})
 	}
+	return append(own, inherited(merged, first)...)
+}
+
+// inherited are the entries of merged mappings under keys that were not seen first elsewhere.
+func inherited(merged []Node, first map[string]int) []Entry {
+	var out []Entry
 	for _, m := range merged {
 		if !m.IsMapping() {
 			m.Errorf("", "`<<` takes a mapping, found %s", m.Describe())
@@ -398,11 +413,11 @@ func (n Node) entries() []Entry {
 		for _, e := range m.entries() {
 			if _, taken := first[e.Name()]; !taken {
 				first[e.Name()] = e.Key.Pos().Line
-				own = append(own, e)
+				out = append(out, e)
 			}
 		}
 	}
-	return own
+	return out
 }
 
 // Entries are the pairs in file order.
