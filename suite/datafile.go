@@ -189,14 +189,14 @@ func (f *files) glob(g eval.Glob) ([]string, error) {
 	}
 	var out []string
 	err := fs.WalkDir(f.fsys, root, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case name != root && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-		case !entry.IsDir() && clean.Match(name):
+		}
+		hidden := name != root && strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case hidden && entry.IsDir():
+			return fs.SkipDir
+		case !hidden && !entry.IsDir() && clean.Match(name):
 			out = append(out, name)
 		}
 		return nil

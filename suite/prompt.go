@@ -64,7 +64,7 @@ func (l *loader) prompts() {
 		targets[i] = t.Name
 	}
 	for _, item := range l.items("prompts", "there are no prompts", "write at least one") {
-		m := item.Map(promptBlock.Names()...)
+		m := item.Map(promptBlock().Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -86,32 +86,20 @@ func (l *loader) prompts() {
 	}
 }
 
-var promptForms = []string{"text", "file", "turns", "parts"}
+func promptForms() []string { return []string{"text", "file", "turns", "parts"} }
 
 // turns reads the one form in which a prompt is written.
 func (l *loader) turns(m yamlnode.Map) []turn {
-	var given []string
-	for _, form := range promptForms {
-		if m.Has(form) {
-			given = append(given, form)
-		}
-	}
-	if len(given) != 1 {
-		switch len(given) {
-		case 0:
-			m.Errorf("", "a prompt needs one of text, file, turns and parts")
-		default:
-			m.Key(given[1]).
-				Errorf("keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "))
-		}
+	form := formOf(m)
+	if form == "" {
 		return nil
 	}
-	body := m.Get(given[0])
+	body := m.Get(form)
 	live := m.Get("live").Bool()
-	if live && given[0] != "turns" {
-		m.Key("live").Errorf("list the user's turns under `turns`", "`live` is for a prompt with turns, and this one has %s", given[0])
+	if live && form != "turns" {
+		m.Key("live").Errorf("list the user's turns under `turns`", "`live` is for a prompt with turns, and this one has %s", form)
 	}
-	switch given[0] {
+	switch form {
 	case "file":
 		return single(l.filePart(body))
 	case "turns":
@@ -120,6 +108,21 @@ func (l *loader) turns(m yamlnode.Map) []turn {
 		return single(l.parts(body)...)
 	}
 	return single(l.textPart(body))
+}
+
+// formOf is the one key that has what a prompt says.
+func formOf(m yamlnode.Map) string {
+	given := slices.DeleteFunc(promptForms(), func(form string) bool { return !m.Has(form) })
+	switch len(given) {
+	case 0:
+		m.Errorf("", "a prompt needs one of text, file, turns and parts")
+		return ""
+	case 1:
+		return given[0]
+	}
+	m.Key(given[1]).
+		Errorf("keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "))
+	return ""
 }
 
 func single(parts ...part) []turn { return []turn{{eval.RoleUser, parts}} }
@@ -236,11 +239,10 @@ func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(v
 
 // chat reads a list of turns: user and model in alternation, the user's last; in a live chat the user's alone.
 func (l *loader) chat(n yamlnode.Node, live bool) []turn {
-	var out []turn
-	unknown := false // a role that was reported already
+	c := chat{loader: l, live: live}
 	items := n.Seq()
 	for _, item := range items {
-		m := item.Map(turnBlock.Names()...)
+		m := item.Map(turnBlock().Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -249,42 +251,63 @@ func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 			continue
 		}
 		for e := range m.Entries() {
-			if e.Name() != eval.RoleUser && e.Name() != eval.RoleModel {
-				unknown = true
-				continue
-			}
-			if live && e.Name() == eval.RoleModel {
-				e.Key.Errorf("remove it: the model's own reply comes there", "a live chat lists the turns of the user alone")
-				continue
-			}
-			if !live && len(out) > 0 && out[len(out)-1].role == e.Name() {
-				e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", e.Name())
-			}
-			if len(out) == 0 && e.Name() == eval.RoleModel {
-				e.Key.Errorf("", "the first turn is the user's")
-			}
-			t := turn{role: e.Name()}
-			if e.Value.IsSequence() {
-				t.parts = l.parts(e.Value)
-			} else {
-				t.parts = []part{l.textPart(e.Value)}
-			}
-			out = append(out, t)
+			c.read(e)
 		}
 	}
 	if len(items) == 0 && n.IsSequence() {
 		n.Errorf("", "there are no turns")
 	}
-	if len(out) > 0 && !unknown && out[len(out)-1].role != eval.RoleUser {
+	if len(c.turns) > 0 && !c.unknown && c.last() != eval.RoleUser {
 		items[len(items)-1].Errorf("end with the turn that the model shall answer", "the last turn is the user's")
 	}
-	return out
+	return c.turns
+}
+
+// chat are the turns that were read.
+type chat struct {
+	*loader
+	live    bool
+	turns   []turn
+	unknown bool // a role that was reported already
+}
+
+// last is the role of the last turn, "" when there is none.
+func (c *chat) last() string {
+	if len(c.turns) == 0 {
+		return ""
+	}
+	return c.turns[len(c.turns)-1].role
+}
+
+func (c *chat) read(e yamlnode.Entry) {
+	role := e.Name()
+	if role != eval.RoleUser && role != eval.RoleModel {
+		c.unknown = true
+		return
+	}
+	if c.live && role == eval.RoleModel {
+		e.Key.Errorf("remove it: the model's own reply comes there", "a live chat lists the turns of the user alone")
+		return
+	}
+	if !c.live && c.last() == role {
+		e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", role)
+	}
+	if len(c.turns) == 0 && role == eval.RoleModel {
+		e.Key.Errorf("", "the first turn is the user's")
+	}
+	t := turn{role: role}
+	if e.Value.IsSequence() {
+		t.parts = c.parts(e.Value)
+	} else {
+		t.parts = []part{c.textPart(e.Value)}
+	}
+	c.turns = append(c.turns, t)
 }
 
 func (l *loader) parts(n yamlnode.Node) []part {
 	var out []part
 	for _, item := range n.Seq() {
-		m := item.Map(partOfPrompt.Names()...)
+		m := item.Map(partOfPrompt().Names()...)
 		if !item.IsMapping() {
 			continue
 		}
