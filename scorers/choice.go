@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 func choiceKind() Kind {
@@ -22,47 +23,36 @@ func choiceKind() Kind {
 			"`(B)`); a letter that stands alone, in the case of `of` (`A` and `I` before another word are taken for words). Letters behind " +
 			"`not` do not count. An answer that names none, or several in the same way, " +
 			"fails and says so. Texts of the options are not looked at: for these use `contains`.",
-		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: shape.Either(shape.Text, choiceKeys.Shape()), compile: compileChoice,
+		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: shape.Either(shape.Text, choiceKeys().Shape()), compile: compileChoice,
 	}
 }
 
 var choiceLabel = regexp.MustCompile(`^[\pL\pN]{1,3}$`)
 
-var choiceKeys = shape.Block{
-	Need: []string{"is"},
-	Keys: []shape.Key{
-		{Name: "is", Is: shape.Text, Doc: "The letter."},
-		{Name: "of", Is: shape.Filled(shape.Text), Doc: "The letters there are; A, B, C, D when not given."},
-	},
+func choiceKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"is"},
+		Keys: []shape.Key{
+			{Name: "is", Is: shape.Text, Doc: "The letter."},
+			{Name: "of", Is: shape.Filled(shape.Text), Doc: "The letters there are; A, B, C, D when not given."},
+		},
+	}
 }
 
 func compileChoice(a args) Scorer {
 	is, of := a.Args, []string{"A", "B", "C", "D"}
 	if a.Args.IsMapping() {
-		m := a.Args.Map(choiceKeys.Names()...)
+		m := a.Args.Map(choiceKeys().Names()...)
 		is = m.Need("is")
 		if n := m.Get("of"); !n.IsZero() {
-			of = nil
-			for _, item := range n.Items() {
-				label := textOf(item)
-				switch {
-				case !choiceLabel.MatchString(label) || strings.ContainsFunc(label, func(r rune) bool { return !inWord(r) }):
-					item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
-				case slices.ContainsFunc(of, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(label) }):
-					item.Errorf("", "`%s` stands twice among the choices", label)
-				}
-				of = append(of, label)
-			}
-			if len(of) < 2 {
-				n.Errorf("", "`of` needs at least two letters")
-			}
+			of = labelsOf(n)
 		}
 	}
 	if is.IsZero() {
 		return nil
 	}
 	want := textOf(is)
-	if i := slices.IndexFunc(of, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(want) }); i >= 0 {
+	if i := foldedIndex(of, want); i >= 0 {
 		want = of[i]
 	} else {
 		is.Errorf("name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", want, strings.Join(of, ", "))
@@ -79,6 +69,30 @@ func compileChoice(a args) Scorer {
 		}
 		return no("the answer chooses %s (%s), expected %s: %s", chosen[0], how, want, quote(got))
 	})
+}
+
+// labelsOf reads the letters of the choices.
+func labelsOf(n yamlnode.Node) []string {
+	var of []string
+	for _, item := range n.Items() {
+		label := textOf(item)
+		switch {
+		case !choiceLabel.MatchString(label) || strings.ContainsFunc(label, func(r rune) bool { return !inWord(r) }):
+			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
+		case foldedIndex(of, label) >= 0:
+			item.Errorf("", "`%s` stands twice among the choices", label)
+		}
+		of = append(of, label)
+	}
+	if len(of) < 2 {
+		n.Errorf("", "`of` needs at least two letters")
+	}
+	return of
+}
+
+// foldedIndex is where a label is in a list, whatever its case: -1 if it is not.
+func foldedIndex(labels []string, label string) int {
+	return slices.IndexFunc(labels, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(label) })
 }
 
 // mention is a place where one of the letters stands by itself.
@@ -98,29 +112,28 @@ func chosenLabels(text string, of []string) (labels []string, how string) {
 	if len(found) > maxMentions {
 		return []string{fmt.Sprintf("%d letters", maxMentions), "more"}, "standing alone"
 	}
-	ways := []struct {
-		how  string
-		test func(m mention) bool
+	for _, way := range []struct {
+		how   string
+		test  func(m mention) bool
+		joins bool // the next label counts as well: B or C
 	}{
-		{"the whole answer", func(m mention) bool { return onlyMarks(m.before) && onlyMarks(m.after) }},
-		{"said to be the answer", saidToBe},
-		{"at the start of a line or in brackets", opens},
-		{"standing alone", alone},
-	}
-	for _, way := range ways {
+		{"the whole answer", func(m mention) bool { return onlyMarks(m.before) && onlyMarks(m.after) }, false},
+		{"said to be the answer", saidToBe, true},
+		{"at the start of a line or in brackets", opens, false},
+		{"standing alone", alone, false},
+	} {
 		for i, m := range found {
 			if !way.test(m) || denied.MatchString(tailOf(m.before)) {
 				continue
 			}
-			how = way.how
 			labels = append(labels, m.label)
-			if way.how == "said to be the answer" && i+1 < len(found) && joined.MatchString(text[m.end:found[i+1].start]) {
-				labels = append(labels, found[i+1].label) // B or C
+			if way.joins && i+1 < len(found) && joined.MatchString(text[m.end:found[i+1].start]) {
+				labels = append(labels, found[i+1].label)
 			}
 		}
-		if how != "" {
+		if len(labels) > 0 {
 			slices.Sort(labels)
-			return slices.Compact(labels), how
+			return slices.Compact(labels), way.how
 		}
 	}
 	return nil, ""

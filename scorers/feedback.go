@@ -17,24 +17,28 @@ func promptFeedbackKind() Kind {
 			"mapping from categories to probabilities; and `blockReason`: a reason, several, or `none`. " +
 			"A rating that is missing or not on the scale is unscored; with `absent: true` it passes. The answer does not matter.",
 		Example: "- promptFeedback:\n    max: {HARM_CATEGORY_HARASSMENT: LOW, HARM_CATEGORY_HATE_SPEECH: NEGLIGIBLE}\n    blockReason: none",
-		takes:   feedbackKeys.Shape(), compile: compilePromptFeedback,
+		takes:   feedbackKeys().Shape(), compile: compilePromptFeedback,
 	}
 }
 
-var feedbackKeys = shape.Block{
-	Some: []string{"max", "min", "blockReason"},
-	Keys: []shape.Key{
-		{Name: "max", Is: feedbackBound, Doc: "The highest probability: of every category, or of each."},
-		{Name: "min", Is: feedbackBound, Doc: "The lowest probability: of every category, or of each."},
-		{Name: "blockReason", Is: shape.Either(shape.Word("none"), blockReasons), Doc: "Why the prompt is blocked, or none."},
-		{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
-	},
+func feedbackKeys() shape.Block {
+	return shape.Block{
+		Some: []string{"max", "min", "blockReason"},
+		Keys: []shape.Key{
+			{Name: "max", Is: feedbackBound(), Doc: "The highest probability: of every category, or of each."},
+			{Name: "min", Is: feedbackBound(), Doc: "The lowest probability: of every category, or of each."},
+			{Name: "blockReason", Is: shape.Either(shape.Word("none"), blockReasons()), Doc: "Why the prompt is blocked, or none."},
+			{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
+		},
+	}
 }
 
-var feedbackBound = shape.Either(shape.Word(eval.Probabilities...), shape.Some(shape.Map(shape.Word(eval.Probabilities...))))
+func feedbackBound() shape.Shape {
+	return shape.Either(shape.Word(eval.Probabilities...), shape.Some(shape.Map(shape.Word(eval.Probabilities...))))
+}
 
 func compilePromptFeedback(a args) Scorer {
-	m := a.Args.Map(feedbackKeys.Names()...)
+	m := a.Args.Map(feedbackKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}

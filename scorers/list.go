@@ -11,11 +11,11 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
-var listOptions = []string{"ignoreCase", "normalize"}
+func listOptions() []string { return []string{"ignoreCase", "normalize"} }
 
 func listKind() Kind {
 	return Kind{
-		Name: "list", Summary: "the answer lists these items", Options: listOptions,
+		Name: "list", Summary: "the answer lists these items", Options: listOptions(),
 		Doc: "Takes a list of texts, or `{items, order, recall}`. The answer's items are those of a JSON array; else the lines with bullets, " +
 			"numbers or letters before them, when there are any; else the lines, when there are several; " +
 			"else what commas, semicolons and a last `and` (in other languages their own, such as `und`, `、`, `،`) separate. A line or a " +
@@ -28,7 +28,7 @@ func listKind() Kind {
 			"the longest run in order. " +
 			"Options beside it: `ignoreCase: true`, `normalize: nfc | nfkc | none` (default nfc).",
 		Example: "- list: {items: [red, green, blue], order: true}\n  ignoreCase: true",
-		takes:   shape.Either(texts, listKeys.Shape()), compile: compileList,
+		takes:   shape.Either(texts(), listKeys().Shape()), compile: compileList,
 	}
 }
 
@@ -44,13 +44,15 @@ type listCheck struct {
 	recall  float64 // NaN: the lists must be equal
 }
 
-var listKeys = shape.Block{
-	Need: []string{"items"},
-	Keys: append([]shape.Key{
-		{Name: "items", Is: texts, Doc: "What is to be listed."},
-		{Name: "order", Is: shape.Bool, Doc: "The order matters."},
-		{Name: "recall", Is: share, Doc: "The share of the items that must be there, whatever else is."},
-	}, textKeys.Only(listOptions...).Keys...),
+func listKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"items"},
+		Keys: append([]shape.Key{
+			{Name: "items", Is: texts(), Doc: "What is to be listed."},
+			{Name: "order", Is: shape.Bool, Doc: "The order matters."},
+			{Name: "recall", Is: share(), Doc: "The share of the items that must be there, whatever else is."},
+		}, textKeys().Only(listOptions()...).Keys...),
+	}
 }
 
 func compileList(a args) Scorer {
@@ -58,7 +60,7 @@ func compileList(a args) Scorer {
 	c.fold.trim = true
 	items := a.Args
 	if a.Args.IsMapping() {
-		m := a.Args.Map(listKeys.Names()...)
+		m := a.Args.Map(listKeys().Names()...)
 		items = m.Need("items")
 		c.ordered = m.Get("order").Bool()
 		if v := m.Get("recall"); !v.IsZero() {

@@ -26,26 +26,28 @@ func numberKind() Kind {
 			"spaces. `decimal: comma` (default `point`) reads `1.234` as thousands and `3,5` as a decimal, as in German. Not read: words " +
 			"(twelve), fractions (of 3/4 the last number is 4), " +
 			"digits right behind a Latin, Greek or Cyrillic letter (CO2), and versions (1.2.3).",
-		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: shape.Either(anyNumber, numberKeys.Shape()), compile: compileNumber,
+		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: shape.Either(anyNumber(), numberKeys().Shape()), compile: compileNumber,
 	}
 }
 
-var anyNumber = shape.Number(-math.MaxFloat64, math.MaxFloat64)
+func anyNumber() shape.Shape { return shape.Number(-math.MaxFloat64, math.MaxFloat64) }
 
-var numberKeys = shape.Block{
-	Need: []string{"is"},
-	Keys: []shape.Key{
-		{Name: "is", Is: anyNumber, Doc: "The number."},
-		{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off it may be."},
-		{Name: "relative", Is: shape.Number(0, math.MaxInt32), Doc: "How far off it may be, as a share of `is`."},
-		{Name: "decimal", Is: shape.Word("point", "comma"), Doc: "How decimals are written; point when not given."},
-	},
+func numberKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"is"},
+		Keys: []shape.Key{
+			{Name: "is", Is: anyNumber(), Doc: "The number."},
+			{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off it may be."},
+			{Name: "relative", Is: shape.Number(0, math.MaxInt32), Doc: "How far off it may be, as a share of `is`."},
+			{Name: "decimal", Is: shape.Word("point", "comma"), Doc: "How decimals are written; point when not given."},
+		},
+	}
 }
 
 func compileNumber(a args) Scorer {
 	is, tolerance, comma := a.Args, 0.0, false
 	if a.Args.IsMapping() {
-		m := a.Args.Map(numberKeys.Names()...)
+		m := a.Args.Map(numberKeys().Names()...)
 		is = m.Need("is")
 		tolerance = m.Get("tolerance").Float(0, math.MaxFloat64)
 		comma = m.Get("decimal").Word("point", "comma") == "comma"
@@ -220,30 +222,32 @@ func digitValue(r rune) rune {
 	return 0
 }
 
-var currencies = []string{
-	"USD",
-	"EUR",
-	"GBP",
-	"JPY",
-	"CHF",
-	"CNY",
-	"INR",
-	"CAD",
-	"AUD",
-	"NZD",
-	"SEK",
-	"NOK",
-	"DKK",
-	"PLN",
-	"CZK",
-	"BRL",
-	"MXN",
-	"KRW",
-	"RUB",
-	"TRY",
-	"ZAR",
-	"Rs",
-	"kr",
+func currencies() []string {
+	return []string{
+		"USD",
+		"EUR",
+		"GBP",
+		"JPY",
+		"CHF",
+		"CNY",
+		"INR",
+		"CAD",
+		"AUD",
+		"NZD",
+		"SEK",
+		"NOK",
+		"DKK",
+		"PLN",
+		"CZK",
+		"BRL",
+		"MXN",
+		"KRW",
+		"RUB",
+		"TRY",
+		"ZAR",
+		"Rs",
+		"kr",
+	}
 }
 
 // signBefore reads what stands right before digits: a sign, perhaps with a currency beside it. Digits
@@ -257,7 +261,7 @@ func signBefore(text string, start int) (sign string, begins int, glued bool) {
 	} else {
 		begins = start
 		word := strings.TrimRightFunc(text[max(0, at-8):at], unicode.IsLetter)
-		if letters := text[max(0, at-8):at][len(word):]; slices.Contains(currencies, letters) {
+		if letters := text[max(0, at-8):at][len(word):]; slices.Contains(currencies(), letters) {
 			at -= len(letters)
 			begins = at
 		} else if wordLetter(r) {

@@ -17,43 +17,45 @@ func rougeKind() Kind {
 			"as Python's rouge-score: words of a-z and 0-9 only, so that a text in another script scores 0; `stem: true` then cuts English " +
 			"endings (Porter). ROUGE sees words, not meaning: " +
 			"a wrong number costs one word. " + boundsDoc,
-		Example: "- rouge: {to: \"The old bridge was closed at dawn.\", type: L, min: 0.6}", takes: rougeKeys.Shape(), compile: compileRouge,
+		Example: "- rouge: {to: \"The old bridge was closed at dawn.\", type: L, min: 0.6}", takes: rougeKeys().Shape(), compile: compileRouge,
 	}
 }
 
-var (
-	rougeTypes       = []string{"1", "2", "3", "4", "L", "Lsum"}
-	rougeMeasures    = []string{"f", "precision", "recall"}
-	rougeDefinitions = []string{"unicode", "rouge-score"}
-)
+func rougeTypes() []string { return []string{"1", "2", "3", "4", "L", "Lsum"} }
 
-var rougeKeys = overlapKeys(
-	shape.Key{
-		Name: "type",
-		Is:   shape.Word(rougeTypes...),
-		Doc:  "Runs of so many words, L for the longest common subsequence, Lsum for that line by line; 1 when not given.",
-	},
-	shape.Key{Name: "measure", Is: shape.Word(rougeMeasures...), Doc: "f when not given."},
-	shape.Key{
-		Name: "definition",
-		Is:   shape.Word(rougeDefinitions...),
-		Doc:  "What a word is: of any script (unicode, the default), or of a-z and 0-9.",
-	},
-	shape.Key{Name: "stem", Is: shape.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
-)
+func rougeMeasures() []string { return []string{"f", "precision", "recall"} }
+
+func rougeDefinitions() []string { return []string{"unicode", "rouge-score"} }
+
+func rougeKeys() shape.Block {
+	return overlapKeys(
+		shape.Key{
+			Name: "type",
+			Is:   shape.Word(rougeTypes()...),
+			Doc:  "Runs of so many words, L for the longest common subsequence, Lsum for that line by line; 1 when not given.",
+		},
+		shape.Key{Name: "measure", Is: shape.Word(rougeMeasures()...), Doc: "f when not given."},
+		shape.Key{
+			Name: "definition",
+			Is:   shape.Word(rougeDefinitions()...),
+			Doc:  "What a word is: of any script (unicode, the default), or of a-z and 0-9.",
+		},
+		shape.Key{Name: "stem", Is: shape.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
+	)
+}
 
 func compileRouge(a args) Scorer {
-	m := a.Args.Map(rougeKeys.Names()...)
+	m := a.Args.Map(rougeKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	g := textmetric.Rouge{Kind: "1", Measure: "f", Definition: "unicode", Stem: m.Get("stem").Bool()}
 	if n := m.Get("type"); !n.IsZero() {
-		g.Kind = n.Word(rougeTypes...)
+		g.Kind = n.Word(rougeTypes()...)
 	}
 	if n := m.Get("measure"); !n.IsZero() {
-		g.Measure = n.Word(rougeMeasures...)
+		g.Measure = n.Word(rougeMeasures()...)
 	}
 	if n := m.Get("definition"); !n.IsZero() {
-		g.Definition = n.Word(rougeDefinitions...)
+		g.Definition = n.Word(rougeDefinitions()...)
 	}
 	if g.Stem && g.Definition == "unicode" {
 		m.Key("stem").Errorf("write `definition: rouge-score` beside it", "`stem` cuts English endings only")

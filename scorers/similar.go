@@ -18,7 +18,7 @@ func similarKind() Kind {
 			"trials; what a text was embedded to is remembered. A zero vector, or a service that gives no vectors, is an error and never a " +
 			"score. How near texts are that mean the same " +
 			"depends on the model: look at the scores of good and bad answers before choosing `min`.",
-		Example: "- similar: {to: \"The capital of France is Paris.\", min: 0.8}", takes: similarKeys.Shape(), compile: compileSimilar,
+		Example: "- similar: {to: \"The capital of France is Paris.\", min: 0.8}", takes: similarKeys().Shape(), compile: compileSimilar,
 	}
 }
 
@@ -43,16 +43,18 @@ func (v *Vectors) of(text string) eval.Vector {
 	return known
 }
 
-var similarKeys = shape.Block{
-	Need: []string{"to"},
-	Keys: []shape.Key{
-		{Name: "to", Is: texts, Doc: "A text to compare with, or several."},
-		{Name: "min", Is: shape.Number(-1, 1), Doc: "The least cosine that passes; or write `threshold` beside the kind."},
-	},
+func similarKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"to"},
+		Keys: []shape.Key{
+			{Name: "to", Is: texts(), Doc: "A text to compare with, or several."},
+			{Name: "min", Is: shape.Number(-1, 1), Doc: "The least cosine that passes; or write `threshold` beside the kind."},
+		},
+	}
 }
 
 func compileSimilar(a args) Scorer {
-	m := a.Args.Map(similarKeys.Names()...)
+	m := a.Args.Map(similarKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
