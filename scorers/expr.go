@@ -202,15 +202,23 @@ func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 		return unscored("the answer was not streamed: set `stream: true` on the target"), true
 	}
 	for _, r := range c.program.Reads() {
-		if _, ok := r.Value(env); ok || r.Optional || len(r.Path) == 1 {
-			continue
+		if f, none := missingRead(r, env); none {
+			return f, true
 		}
-		switch r.Path[0] {
-		case "safety":
-			return unscored("the answer has no rating for %s", quote(r.Path[1])), true
-		case "vars":
-			return unscored("the case has no variable %s", quote(strings.Join(r.Path[1:], "."))), true
-		}
+	}
+	return Finding{}, false
+}
+
+// missingRead is for a rating or a variable that is not there.
+func missingRead(r expression.Read, env exprEnv) (Finding, bool) {
+	if _, ok := r.Value(env); ok || r.Optional || len(r.Path) == 1 {
+		return Finding{}, false
+	}
+	switch r.Path[0] {
+	case "safety":
+		return unscored("the answer has no rating for %s", quote(r.Path[1])), true
+	case "vars":
+		return unscored("the case has no variable %s", quote(strings.Join(r.Path[1:], "."))), true
 	}
 	return Finding{}, false
 }

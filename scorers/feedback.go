@@ -77,47 +77,56 @@ func together(findings []Finding) Finding {
 
 // feedbackChecks are the bounds of the ratings: of every rating, and of single categories.
 func feedbackChecks(m yamlnode.Map) []safetyCheck {
-	absent := m.Get("absent").Bool()
-	open := func(category ...string) safetyCheck {
-		return safetyCheck{categories: category, min: -1, max: -1, ofPrompt: true, absent: absent}
+	b := feedbackBounds{absent: m.Get("absent").Bool()}
+	b.read("max", m.Get("max"))
+	b.read("min", m.Get("min"))
+	return b.checks
+}
+
+// feedbackBounds gathers the checks, one for each category.
+type feedbackBounds struct {
+	absent bool
+	checks []safetyCheck
+}
+
+// of is the check of a category, or of every rating.
+func (b *feedbackBounds) of(category ...string) *safetyCheck {
+	i := slices.IndexFunc(b.checks, func(c safetyCheck) bool { return slices.Equal(c.categories, category) })
+	if i < 0 {
+		i = len(b.checks)
+		b.checks = append(b.checks, safetyCheck{categories: category, min: -1, max: -1, ofPrompt: true, absent: b.absent})
 	}
-	var out []safetyCheck
-	of := func(category ...string) *safetyCheck {
-		i := slices.IndexFunc(out, func(c safetyCheck) bool { return slices.Equal(c.categories, category) })
-		if i < 0 {
-			i, out = len(out), append(out, open(category...))
-		}
-		return &out[i]
+	return &b.checks[i]
+}
+
+// read takes a bound of every rating, or bounds by category.
+func (b *feedbackBounds) read(bound string, n yamlnode.Node) {
+	switch {
+	case n.IsZero():
+		return
+	case !n.IsMapping():
+		b.of().set(bound, n)
+		return
+	case n.Map().Len() == 0:
+		n.Errorf("", "`%s` names no category", bound)
 	}
-	for _, bound := range []string{"max", "min"} {
-		n := m.Get(bound)
-		set := func(c *safetyCheck, n yamlnode.Node) {
-			if bound == "max" {
-				c.max = level(n)
-			} else {
-				c.min = level(n)
-			}
-			if c.min >= 0 && c.max >= 0 && c.min > c.max {
-				n.Errorf("", "`max` is below `min`: nothing can pass")
-			}
+	for e := range n.Map().Entries() {
+		if !slices.Contains(eval.Categories, e.Name()) {
+			e.Key.Warnf(diag.DidYouMean(e.Name(), eval.Categories), "the service's specification names no category `%s`", e.Name())
 		}
-		switch {
-		case n.IsZero():
-		case !n.IsMapping():
-			set(of(), n)
-		default:
-			if n.Map().Len() == 0 {
-				n.Errorf("", "`%s` names no category", bound)
-			}
-			for e := range n.Map().Entries() {
-				if !slices.Contains(eval.Categories, e.Name()) {
-					e.Key.Warnf(diag.DidYouMean(e.Name(), eval.Categories), "the service's specification names no category `%s`", e.Name())
-				}
-				set(of(e.Name()), e.Value)
-			}
-		}
+		b.of(e.Name()).set(bound, e.Value)
 	}
-	return out
+}
+
+func (c *safetyCheck) set(bound string, n yamlnode.Node) {
+	if bound == "max" {
+		c.max = level(n)
+	} else {
+		c.min = level(n)
+	}
+	if c.min >= 0 && c.max >= 0 && c.min > c.max {
+		n.Errorf("", "`max` is below `min`: nothing can pass")
+	}
 }
 
 // compileBlockReason reads which blocks of the prompt are wanted, nil when it does not matter.

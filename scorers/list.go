@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 func listOptions() []string { return []string{"ignoreCase", "normalize"} }
@@ -69,6 +70,12 @@ func compileList(a args) Scorer {
 			}
 		}
 	}
+	c.read(items)
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return c.check(got) })
+}
+
+// read takes the items that are wanted.
+func (c *listCheck) read(items yamlnode.Node) {
 	for _, n := range items.Items() {
 		text := textOf(n)
 		key := c.key(text)
@@ -87,34 +94,13 @@ func compileList(a args) Scorer {
 	case len(c.items) > maxItems:
 		items.Errorf("", "%d items; at most %d", len(c.items), maxItems)
 	}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return c.check(got) })
 }
 
 // key is the form in which items are compared.
 func (c *listCheck) key(item string) string { return bareItem(c.fold.text(item)) }
 
 func (c *listCheck) check(got string) Finding {
-	var places []int // of the items found, in the order of the answer
-	var others []string
-	seen := map[string]bool{}
-	for _, item := range listedItems(got) {
-		key := c.key(item)
-		if seen[key] || key == "" {
-			continue
-		}
-		seen[key] = true
-		if at, wanted := c.place[key]; wanted {
-			places = append(places, at)
-		} else {
-			others = append(others, item)
-		}
-	}
-	var missing []string
-	for _, item := range c.items {
-		if !seen[c.key(item)] {
-			missing = append(missing, item)
-		}
-	}
+	places, missing, others := c.compare(listedItems(got))
 	found := len(places)
 	if c.ordered {
 		found = longestRising(places)
@@ -129,6 +115,29 @@ func (c *listCheck) check(got string) Finding {
 	}
 	union := len(c.items) + len(places) - found + len(others)
 	return graded(float64(found)/float64(union), found == union, "%s: %s", told, quote(got))
+}
+
+// compare finds the places of the wanted items, in the order of the answer, those that are missing, and the others.
+func (c *listCheck) compare(items []string) (places []int, missing, others []string) {
+	seen := map[string]bool{}
+	for _, item := range items {
+		key := c.key(item)
+		if seen[key] || key == "" {
+			continue
+		}
+		seen[key] = true
+		if at, wanted := c.place[key]; wanted {
+			places = append(places, at)
+		} else {
+			others = append(others, item)
+		}
+	}
+	for _, item := range c.items {
+		if !seen[c.key(item)] {
+			missing = append(missing, item)
+		}
+	}
+	return places, missing, others
 }
 
 func (c *listCheck) told(present, inOrder int, missing []string) string {

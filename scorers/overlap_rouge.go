@@ -5,6 +5,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 func rougeKind() Kind {
@@ -47,32 +48,12 @@ func rougeKeys() shape.Block {
 func compileRouge(a args) Scorer {
 	m := a.Args.Map(rougeKeys().Names()...)
 	r, ok := a.overlapRule(m)
-	g := textmetric.Rouge{Kind: "1", Measure: "f", Definition: "unicode", Stem: m.Get("stem").Bool()}
-	if n := m.Get("type"); !n.IsZero() {
-		g.Kind = n.Word(rougeTypes()...)
-	}
-	if n := m.Get("measure"); !n.IsZero() {
-		g.Measure = n.Word(rougeMeasures()...)
-	}
-	if n := m.Get("definition"); !n.IsZero() {
-		g.Definition = n.Word(rougeDefinitions()...)
-	}
-	if g.Stem && g.Definition == "unicode" {
-		m.Key("stem").Errorf("write `definition: rouge-score` beside it", "`stem` cuts English endings only")
-	}
+	g := rougeOf(m)
 	if !ok || g.Kind == "" || g.Definition == "" {
 		return nil
 	}
 	for _, n := range m.Get("to").Items() {
-		if len(g.Split(textOf(n))) > 0 {
-			continue
-		}
-		if g.Definition == "unicode" {
-			n.Errorf("", "there is no word in this text: every answer would score 0")
-		} else {
-			n.Warnf("leave `definition` away for texts in every script", "rouge-score finds no word of a-z and 0-9 in this text: every answer "+
-				"scores 0")
-		}
+		checkWords(g, n)
 	}
 	return compileOverlap(
 		r,
@@ -88,4 +69,35 @@ func compileRouge(a args) Scorer {
 			})
 		},
 	)
+}
+
+// rougeOf reads which ROUGE is meant.
+func rougeOf(m yamlnode.Map) textmetric.Rouge {
+	g := textmetric.Rouge{Kind: "1", Measure: "f", Definition: "unicode", Stem: m.Get("stem").Bool()}
+	if n := m.Get("type"); !n.IsZero() {
+		g.Kind = n.Word(rougeTypes()...)
+	}
+	if n := m.Get("measure"); !n.IsZero() {
+		g.Measure = n.Word(rougeMeasures()...)
+	}
+	if n := m.Get("definition"); !n.IsZero() {
+		g.Definition = n.Word(rougeDefinitions()...)
+	}
+	if g.Stem && g.Definition == "unicode" {
+		m.Key("stem").Errorf("write `definition: rouge-score` beside it", "`stem` cuts English endings only")
+	}
+	return g
+}
+
+// checkWords reports a reference without a word.
+func checkWords(g textmetric.Rouge, n yamlnode.Node) {
+	if len(g.Split(textOf(n))) > 0 {
+		return
+	}
+	if g.Definition == "unicode" {
+		n.Errorf("", "there is no word in this text: every answer would score 0")
+		return
+	}
+	n.Warnf("leave `definition` away for texts in every script", "rouge-score finds no word of a-z and 0-9 in this text: every answer "+
+		"scores 0")
 }

@@ -100,10 +100,7 @@ func nearest(a *Answer, references []string, least float64) Finding {
 		}
 	}
 	if missing {
-		if a.Vectors != nil && a.Vectors.Refused != "" {
-			return unscored("%s", a.Vectors.Refused)
-		}
-		return unscored("the embeddings are not at hand")
+		return a.Vectors.missing()
 	}
 	bound := ""
 	if !math.IsInf(least, 0) {
@@ -111,6 +108,14 @@ func nearest(a *Answer, references []string, least float64) Finding {
 	}
 	// The tolerance is for a cosine of 1 that comes out a little below.
 	return graded(max(0, best), best >= least-1e-12, "similarity %.3f to %s%s: %s", best, quote(of), bound, quote(a.Candidate.Text))
+}
+
+// missing is why there are no embeddings.
+func (v *Vectors) missing() Finding {
+	if v != nil && v.Refused != "" {
+		return unscored("%s", v.Refused)
+	}
+	return unscored("the embeddings are not at hand")
 }
 
 // Cosine is the cosine of the angle between two vectors, a·b / (|a| |b|), from -1 to 1; false when it

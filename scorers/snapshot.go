@@ -45,27 +45,35 @@ func compileSnapshot(a args) Scorer {
 		return nil
 	}
 	a.needs.Snapshots = append(a.needs.Snapshots, named)
-	home, f := a.Suite, a.fold()
-	return Func(func(a *Answer) Finding {
-		if missing, ok := noText(a); ok {
-			return missing
-		}
-		if a.Trial == nil || home == nil {
-			return unscored("of which trial the answer is, is not known")
-		}
-		s := Snapshot{File: suite.ExpectedFile(named, a.Trial), Got: suite.PlainLines(a.Candidate.Text)}
-		s.Want, s.Exists = home.Expected(s.File)
-		s.Folded = f.text(s.Got)
-		s.Same = s.Exists && s.Folded == f.text(s.Want)
-		acceptable := strings.TrimSpace(s.Got) != "" && a.Candidate.Block() == ""
-		switch {
-		case acceptable && a.Snapshots != nil:
-			*a.Snapshots = append(*a.Snapshots, s)
-		case !acceptable && !s.Exists:
-			return unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
-		}
-		return s.finding(f)
-	})
+	c := snapshotCheck{named, a.Suite, a.fold()}
+	return Func(c.score)
+}
+
+type snapshotCheck struct {
+	named string
+	home  *suite.Suite
+	fold  fold
+}
+
+func (c snapshotCheck) score(a *Answer) Finding {
+	if missing, ok := noText(a); ok {
+		return missing
+	}
+	if a.Trial == nil || c.home == nil {
+		return unscored("of which trial the answer is, is not known")
+	}
+	s := Snapshot{File: suite.ExpectedFile(c.named, a.Trial), Got: suite.PlainLines(a.Candidate.Text)}
+	s.Want, s.Exists = c.home.Expected(s.File)
+	s.Folded = c.fold.text(s.Got)
+	s.Same = s.Exists && s.Folded == c.fold.text(s.Want)
+	acceptable := strings.TrimSpace(s.Got) != "" && a.Candidate.Block() == ""
+	switch {
+	case acceptable && a.Snapshots != nil:
+		*a.Snapshots = append(*a.Snapshots, s)
+	case !acceptable && !s.Exists:
+		return unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
+	}
+	return s.finding(c.fold)
 }
 
 func (s *Snapshot) finding(f fold) Finding {
