@@ -51,24 +51,31 @@ func compileChoice(a args) Scorer {
 	if is.IsZero() {
 		return nil
 	}
-	want := textOf(is)
-	if i := foldedIndex(of, want); i >= 0 {
-		want = of[i]
+	c := choiceCheck{textOf(is), of}
+	if i := foldedIndex(of, c.want); i >= 0 {
+		c.want = of[i]
 	} else {
-		is.Errorf("name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", want, strings.Join(of, ", "))
+		is.Errorf("name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", c.want, strings.Join(of, ", "))
 	}
-	return onText(fold{normalize: "nfc"}, func(got, text string) Finding {
-		chosen, how := chosenLabels(text, of)
-		switch {
-		case how == "":
-			return no("the answer names none of %s, expected %s: %s", strings.Join(of, ", "), want, quote(got))
-		case len(chosen) > 1:
-			return no("the answer names %s (%s), which is ambiguous; expected %s: %s", strings.Join(chosen, " and "), how, want, quote(got))
-		case chosen[0] == want:
-			return yes("the answer chooses %s (%s)", want, how)
-		}
-		return no("the answer chooses %s (%s), expected %s: %s", chosen[0], how, want, quote(got))
-	})
+	return onText(fold{normalize: "nfc"}, c.check)
+}
+
+type choiceCheck struct {
+	want string
+	of   []string
+}
+
+func (c choiceCheck) check(got, text string) Finding {
+	chosen, how := chosenLabels(text, c.of)
+	switch {
+	case how == "":
+		return no("the answer names none of %s, expected %s: %s", strings.Join(c.of, ", "), c.want, quote(got))
+	case len(chosen) > 1:
+		return no("the answer names %s (%s), which is ambiguous; expected %s: %s", strings.Join(chosen, " and "), how, c.want, quote(got))
+	case chosen[0] == c.want:
+		return yes("the answer chooses %s (%s)", c.want, how)
+	}
+	return no("the answer chooses %s (%s), expected %s: %s", chosen[0], how, c.want, quote(got))
 }
 
 // labelsOf reads the letters of the choices.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -111,9 +110,7 @@ func (b *feedbackBounds) read(bound string, n yamlnode.Node) {
 		n.Errorf("", "`%s` names no category", bound)
 	}
 	for e := range n.Map().Entries() {
-		if !slices.Contains(eval.Categories, e.Name()) {
-			e.Key.Warnf(diag.DidYouMean(e.Name(), eval.Categories), "the service's specification names no category `%s`", e.Name())
-		}
+		warnUnknownCategory(e.Key, e.Name())
 		b.of(e.Name()).set(bound, e.Value)
 	}
 }
@@ -124,7 +121,7 @@ func (c *safetyCheck) set(bound string, n yamlnode.Node) {
 	} else {
 		c.min = level(n)
 	}
-	if c.min >= 0 && c.max >= 0 && c.min > c.max {
+	if c.contradicts() {
 		n.Errorf("", "`max` is below `min`: nothing can pass")
 	}
 }

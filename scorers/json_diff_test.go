@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,20 +42,21 @@ func change(t *testing.T, v any, path []string, want, got string) any {
 		}
 		return decoded(t, got)
 	}
-	key := strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])
+	path = slices.Concat([]string{strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])}, path[1:])
 	switch v := v.(type) {
 	case map[string]any:
-		changeKey(t, v, key, path[1:], want, got)
+		changeKey(t, v, path, want, got)
 		return v
 	case []any:
-		return changeItem(t, v, key, path[1:], want, got)
+		return changeItem(t, v, path, want, got)
 	}
-	t.Errorf("%v has no part %s", v, key)
+	t.Errorf("%v has no part %s", v, path[0])
 	return v
 }
 
-func changeKey(t *testing.T, v map[string]any, key string, rest []string, want, got string) {
+func changeKey(t *testing.T, v map[string]any, path []string, want, got string) {
 	t.Helper()
+	key, rest := path[0], path[1:]
 	item, there := v[key]
 	switch {
 	case len(rest) == 0 && got == "nothing":
@@ -66,8 +68,9 @@ func changeKey(t *testing.T, v map[string]any, key string, rest []string, want, 
 	}
 }
 
-func changeItem(t *testing.T, v []any, key string, rest []string, want, got string) []any {
+func changeItem(t *testing.T, v []any, path []string, want, got string) []any {
 	t.Helper()
+	key, rest := path[0], path[1:]
 	i, err := strconv.Atoi(key)
 	switch {
 	case err != nil || i > len(v):

@@ -117,13 +117,7 @@ func TestJudgeIsAskedAgain(t *testing.T) {
 		if letter(s) != "p" || len(asked) != 2 {
 			t.Fatalf("%.50q: %s after %d, %s", reply, letter(s), len(asked), s.Reason)
 		}
-		turns := asked[1].Contents
-		if len(turns) != 3 || turns[0].Parts[0].Text != asked[0].Contents[0].Parts[0].Text || turns[1].Role != eval.RoleModel || turns[2].Role != eval.RoleUser ||
-			strings.TrimSpace(turns[1].Parts[0].Text) == "" ||
-			len(turns[1].Parts[0].Text) > 4096 ||
-			!strings.Contains(turns[2].Parts[0].Text, `"score": a number from 0 to 1`) {
-			t.Errorf("%.50q: asked again: %+v", reply, turns)
-		}
+		quotesReply(t, asked)
 		s, asked = judged(t, compile(t, byRubric), answer("Paris"), short)
 		if letter(s) != "u" || len(asked) != 2 || !strings.Contains(s.Reason, "replied twice with no JSON object") || len(s.Reason) > 1000 {
 			t.Errorf("%.50q: %s after %d, %s", reply, letter(s), len(asked), s.Reason)
@@ -148,6 +142,24 @@ func TestJudgeThatIsBlocked(t *testing.T) {
 }
 
 // Several repeats: the mean of numbers, the most frequent choice, and how far they agree.
+// quotesReply wants a second question that goes on from the first: with the reply, and with what is asked for.
+func quotesReply(t *testing.T, asked []scorers.Question) {
+	t.Helper()
+	turns := asked[1].Contents
+	if len(turns) != 3 || turns[1].Role != eval.RoleModel || turns[2].Role != eval.RoleUser {
+		t.Fatalf("asked again: %+v", turns)
+	}
+	if turns[0].Parts[0].Text != asked[0].Contents[0].Parts[0].Text {
+		t.Error("the question is another one")
+	}
+	if quoted := turns[1].Parts[0].Text; strings.TrimSpace(quoted) == "" || len(quoted) > 4096 {
+		t.Errorf("the reply is quoted as %q", quoted)
+	}
+	if !strings.Contains(turns[2].Parts[0].Text, `"score": a number from 0 to 1`) {
+		t.Errorf("asked for %q", turns[2].Parts[0].Text)
+	}
+}
+
 func TestJudgeRepeats(t *testing.T) {
 	t.Parallel()
 	score := func(v float64) string { return fmt.Sprintf(`{"reason": "r%g", "score": %[1]g}`, v) }
@@ -170,17 +182,31 @@ func TestJudgeRepeats(t *testing.T) {
 	} {
 		s, asked := judged(t, compile(t, test.entry), answer("Paris"), test.replies...)
 		got := fmt.Sprintf("%s %.4g", letter(s), *s.Value)
-		if got != test.want || math.Abs(*s.Judged.Agreement-test.agree) > 1e-12 || len(s.Judged.Rulings) != len(test.replies) ||
-			len(asked) != len(test.replies) ||
-			!strings.Contains(s.Reason, test.reason) {
+		if got != test.want || math.Abs(*s.Judged.Agreement-test.agree) > 1e-12 || !strings.Contains(s.Reason, test.reason) {
 			t.Errorf("%s %v: %s, %+v, %s", test.entry, test.replies, got, s.Judged, s.Reason)
 		}
-		for i, q := range asked {
-			if q.Repeat != i+1 || i > 0 && (q.Key == asked[i-1].Key || q.Contents[0].Parts[0].Text != asked[0].Contents[0].Parts[0].Text) {
-				t.Errorf("%d: %+v", i, q)
-			}
+		if n := len(test.replies); len(s.Judged.Rulings) != n || len(asked) != n {
+			t.Errorf("%s: %d rulings and %d questions, want %d", test.entry, len(s.Judged.Rulings), len(asked), n)
 		}
+		areRepeats(t, asked)
 	}
+}
+
+// areRepeats wants one question several times, with keys of their own.
+func areRepeats(t *testing.T, asked []scorers.Question) {
+	t.Helper()
+	keys := map[string]bool{}
+	for i, q := range asked {
+		if keys[q.Key] || q.Repeat != i+1 || q.Contents[0].Parts[0].Text != asked[0].Contents[0].Parts[0].Text {
+			t.Errorf("%d: %+v", i, q)
+		}
+		keys[q.Key] = true
+	}
+}
+
+func TestRepeatsThatDoNotCount(t *testing.T) {
+	t.Parallel()
+	score := func(v float64) string { return fmt.Sprintf(`{"reason": "r%g", "score": %[1]g}`, v) }
 	// One that does not count leaves the whole untold.
 	if s, _ := judged(t, compile(t, "- judge: {rubric: x, repeats: 3}"), answer("Paris"), score(1), score(7), score(1)); letter(s) != "u" {
 		t.Errorf("%+v", s)

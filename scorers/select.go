@@ -126,8 +126,8 @@ func untold(format string, args ...any) (string, *Finding) {
 }
 
 func regexSelector(n, group yamlnode.Node) *selector {
-	pattern := textOf(n)
-	compiled, ok := patternAt(n, pattern)
+	source := textOf(n)
+	compiled, ok := patternAt(n, source)
 	if !ok {
 		return nil
 	}
@@ -136,23 +136,26 @@ func regexSelector(n, group yamlnode.Node) *selector {
 	if !ok {
 		return nil
 	}
-	name := "/" + written(pattern) + "/"
+	name := "/" + written(source) + "/"
 	if at > 0 && re.NumSubexp() > 1 {
 		name = fmt.Sprintf("group %d of %s", at, name)
 	}
-	return &selector{name, func(text string) (string, *Finding) {
-		if why := compiled.tooMuch(text, true); why != "" {
-			return untold("%s", why)
-		}
-		m := re.FindStringSubmatchIndex(text)
-		switch {
-		case m == nil:
-			return missing("the selection /%s/ does not match %s", written(pattern), quote(text))
-		case m[2*at] == m[2*at+1]: // it took no part, too
-			return missing("the selection, %s, is empty in %s", name, quote(text[m[0]:m[1]]))
-		}
-		return text[m[2*at]:m[2*at+1]], nil
-	}}
+	return &selector{name, func(text string) (string, *Finding) { return compiled.selectGroup(text, at, name) }}
+}
+
+// selectGroup is what a group matches in a text.
+func (p *pattern) selectGroup(text string, at int, name string) (string, *Finding) {
+	if why := p.tooMuch(text, true); why != "" {
+		return untold("%s", why)
+	}
+	m := p.re.FindStringSubmatchIndex(text)
+	switch {
+	case m == nil:
+		return missing("the selection /%s/ does not match %s", written(p.re.String()), quote(text))
+	case m[2*at] == m[2*at+1]: // it took no part, too
+		return missing("the selection, %s, is empty in %s", name, quote(text[m[0]:m[1]]))
+	}
+	return text[m[2*at]:m[2*at+1]], nil
 }
 
 func fenceSelector(n yamlnode.Node) *selector {

@@ -78,24 +78,29 @@ func compileFinishReason(a args) Scorer {
 		a.Args.Errorf("such as `finishReason: STOP`", "`finishReason` takes a reason or a list of them")
 		return nil
 	}
-	want := a.Args.Strings()
+	want := finishReasonCheck(a.Args.Strings())
 	if len(want) == 0 && a.Args.IsSequence() || slices.Contains(want, "") {
 		a.Args.Errorf("", "`finishReason` needs at least one reason")
 	}
-	return Func(func(a *Answer) Finding {
-		if a.Candidate == nil {
-			f, _ := noText(a)
-			return f
-		}
-		got := a.Candidate.FinishReason
-		switch {
-		case slices.Contains(want, got):
-			return yes("finish reason %s", got)
-		case got == "":
-			return no("the answer has no finish reason, expected %s", strings.Join(want, " or "))
-		}
-		return no("finish reason %s, expected %s", got, strings.Join(want, " or "))
-	})
+	return want
+}
+
+// finishReasonCheck are the reasons that are wanted.
+type finishReasonCheck []string
+
+func (want finishReasonCheck) Score(a *Answer) Finding {
+	if a.Candidate == nil {
+		f, _ := noText(a)
+		return f
+	}
+	got := a.Candidate.FinishReason
+	switch {
+	case slices.Contains(want, got):
+		return yes("finish reason %s", got)
+	case got == "":
+		return no("the answer has no finish reason, expected %s", strings.Join(want, " or "))
+	}
+	return no("finish reason %s, expected %s", got, strings.Join(want, " or "))
 }
 
 type safetyCheck struct {
@@ -134,18 +139,25 @@ func compileSafety(a args) Scorer {
 		absent:   m.Get("absent").Bool(),
 	}
 	for _, n := range m.Get("category").Items() {
-		if !slices.Contains(eval.Categories, n.Str()) {
-			n.Warnf(diag.DidYouMean(n.Str(), eval.Categories), "the service's specification names no category `%s`", n.Str())
-		}
+		warnUnknownCategory(n, n.Str())
 	}
 	if !m.Has("max") && !m.Has("min") && !c.absent {
 		a.Args.Errorf("such as {max: LOW}", "`safety` needs max, min or absent")
 	}
-	if c.min >= 0 && c.max >= 0 && c.min > c.max {
+	if c.contradicts() {
 		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
 	}
 	return c
 }
+
+func warnUnknownCategory(n yamlnode.Node, name string) {
+	if !slices.Contains(eval.Categories, name) {
+		n.Warnf(diag.DidYouMean(name, eval.Categories), "the service's specification names no category `%s`", name)
+	}
+}
+
+// contradicts reports whether no rating can be within the bounds.
+func (c safetyCheck) contradicts() bool { return c.min >= 0 && c.max >= 0 && c.min > c.max }
 
 func level(n yamlnode.Node) int {
 	if n.IsZero() {
@@ -261,18 +273,22 @@ func compileBlocked(a args) Scorer {
 		}
 	case a.Args.IsSequence():
 		c.reasons = reasons(a.Args)
-	case a.Args.IsBool():
-		c.want = a.Args.Bool()
 	default:
-		if text := a.Args.Str(); text == "true" || text == "false" {
-			c.want = a.Args.Bool() // out of a template
-		} else if reasonWord.MatchString(text) {
-			c.reasons = []string{text}
-		} else {
-			a.Args.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)
-		}
+		c.readScalar(a.Args)
 	}
 	return c
+}
+
+// readScalar takes true, false or a reason.
+func (c *blockCheck) readScalar(n yamlnode.Node) {
+	switch text := n.Str(); {
+	case n.IsBool(), text == "true", text == "false": // the latter out of a template
+		c.want = n.Bool()
+	case reasonWord.MatchString(text):
+		c.reasons = []string{text}
+	default:
+		n.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)
+	}
 }
 
 // reasonWord is what a reason for a block looks like; YES and NO are older spellings of a boolean.
@@ -349,19 +365,7 @@ func timeBounds() shape.Shape { return shape.Either(shape.Duration, timeKeys().S
 
 // withinTime reads the bounds of a time and returns what compares a number of milliseconds with them.
 func withinTime(a args) func(ms float64) Finding {
-	var shortest, longest time.Duration
-	if a.Args.IsMapping() {
-		m := a.Args.Map(timeKeys().Names()...)
-		shortest, longest = m.Get("min").Duration(), m.Get("max").Duration()
-		if m.Len() == 0 {
-			a.Args.Errorf("such as {max: 2s}", "`%s` needs max or min", a.Kind)
-		}
-		if longest > 0 && shortest > longest {
-			m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
-		}
-	} else {
-		longest = a.Args.Duration()
-	}
+	shortest, longest := timeBoundsOf(a)
 	return func(ms float64) Finding {
 		got := time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
 		switch {
@@ -372,6 +376,22 @@ func withinTime(a args) func(ms float64) Finding {
 		}
 		return yes("%s", got)
 	}
+}
+
+// timeBoundsOf reads the bounds of a time: a mapping, or the longest one alone.
+func timeBoundsOf(a args) (shortest, longest time.Duration) {
+	if !a.Args.IsMapping() {
+		return 0, a.Args.Duration()
+	}
+	m := a.Args.Map(timeKeys().Names()...)
+	shortest, longest = m.Get("min").Duration(), m.Get("max").Duration()
+	if m.Len() == 0 {
+		a.Args.Errorf("such as {max: 2s}", "`%s` needs max or min", a.Kind)
+	}
+	if longest > 0 && shortest > longest {
+		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+	}
+	return shortest, longest
 }
 
 func compileChunks(a args) Scorer {

@@ -38,37 +38,43 @@ func xmlKeys() shape.Block {
 }
 
 func compileXML(a args) Scorer {
-	var paths []string
-	fence := false
+	var x xmlCheck
 	if a.Args.IsScalar() {
 		a.Args.Word("wellFormed")
 	} else {
 		m := a.Args.Map(xmlKeys().Names()...)
-		fence = m.Get("fence").Bool()
+		x.fence = m.Get("fence").Bool()
 		if m.IsMapping() && m.Len() == 0 {
 			a.Args.Errorf("`xml: wellFormed` asks for any XML", "`xml` needs `required` or `fence`")
 		}
-		paths = xmlPaths(m.Get("required"))
+		x.paths = xmlPaths(m.Get("required"))
 	}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
-		text := got
-		if fence {
-			text = unfenced(got)
-		}
-		missing, err := readXML(strings.TrimSpace(text), paths)
-		switch {
-		case err != nil:
-			return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
-		case len(missing) > 0:
-			return graded(
-				1-float64(len(missing))/float64(len(paths)), false, "the XML has no %s",
-				strings.Join(missing[:min(len(missing), 5)], ", "),
-			)
-		case len(paths) > 0:
-			return yes("the answer is well-formed XML and has %s", strings.Join(paths[:min(len(paths), 5)], ", "))
-		}
-		return yes("the answer is well-formed XML")
-	})
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return x.check(got) })
+}
+
+type xmlCheck struct {
+	paths []string // of elements that must be there
+	fence bool     // the XML may be in a fenced block
+}
+
+func (x xmlCheck) check(got string) Finding {
+	text := got
+	if x.fence {
+		text = unfenced(got)
+	}
+	missing, err := readXML(strings.TrimSpace(text), x.paths)
+	switch {
+	case err != nil:
+		return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
+	case len(missing) > 0:
+		return graded(
+			1-float64(len(missing))/float64(len(x.paths)), false, "the XML has no %s",
+			strings.Join(missing[:min(len(missing), 5)], ", "),
+		)
+	case len(x.paths) > 0:
+		return yes("the answer is well-formed XML and has %s", strings.Join(x.paths[:min(len(x.paths), 5)], ", "))
+	}
+	return yes("the answer is well-formed XML")
 }
 
 // xmlPaths are the elements that must be there.
