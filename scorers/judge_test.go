@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/google/go-cmp/cmp"
 )
 
 // judged scores an answer, giving the replies to the judge's questions in their order; the last one is given again.
@@ -298,12 +299,17 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 		if s.Reason != plain.Reason || *s.Value != 0 {
 			t.Errorf("%q: %s", text, s.Reason)
 		}
-		q := asked[0].Contents[0].Parts[0].Text
-		if got := fenced(t, q); len(got) != 3 || got["answer"] != text || got["reference"] != "a {{reference}}" || got["question"] != "which?" {
-			t.Errorf("%q: %q", text, got)
+		want := map[string]string{"answer": text, "reference": "a {{reference}}", "question": "which?"}
+		if diff := cmp.Diff(want, fenced(t, asked[0].Contents[0].Parts[0].Text)); diff != "" {
+			t.Errorf("texts in fences (-want +got):\n%s", diff)
 		}
 	}
-	// An answer that holds the code that it would have got gets another one.
+}
+
+// An answer that holds the code that it would have got gets another one.
+func TestCodesOfFences(t *testing.T) {
+	t.Parallel()
+	c := compile(t, "- judge: {factuality: {reference: 'a {{\"{{\"}}reference}}', question: \"which?\"}}")
 	_, asked := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
 	code := opening.FindStringSubmatch(asked[0].Contents[0].Parts[0].Text)[1]
 	_, again := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)

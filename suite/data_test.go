@@ -238,18 +238,7 @@ func TestOneNameForAllRows(t *testing.T) {
 // Files that are rows are kept no more than others.
 func TestManyFilesAreNotKept(t *testing.T) {
 	t.Parallel()
-	fsys := fstest.MapFS{
-		"s.yaml": {
-			Data: []byte(
-				head + "cases: [{dataset: \"*.txt\", scorers: [{equals: e}], vars: {x: v}}, {dataset: \"*.yml\", scorers: [{equals: e}]}]\n",
-			),
-		},
-	}
-	megabyte := strings.Repeat("x", 1<<20)
-	for i := range 70 {
-		fsys[fmt.Sprintf("%d.txt", i)] = &fstest.MapFile{Data: []byte(megabyte)}
-	}
-	fsys["9.yml"] = &fstest.MapFile{Data: []byte("- x: " + megabyte)}
+	fsys := seventyMegabytes()
 	s, said := fromFS(fsys)
 	if said != "" {
 		t.Fatal(said)
@@ -266,10 +255,24 @@ func TestManyFilesAreNotKept(t *testing.T) {
 	if changed, _ := fromFS(fsys); changed.Hash() == hash {
 		t.Error("the hash does not see a file that is not kept")
 	}
-	if s.CaseCount() != 71 {
-		t.Errorf("%d cases, want 71", s.CaseCount())
+	if n := len(slices.Collect(s.Outlines())); n != 71 || s.CaseCount() != 71 || s.Err() != nil {
+		t.Errorf("%d outlines and %d cases (%v), want 71", n, s.CaseCount(), s.Err())
 	}
-	if n := len(slices.Collect(s.Outlines())); n != 71 || s.Err() != nil {
-		t.Error(n, s.Err())
+}
+
+// seventyMegabytes is a suite with a case for each of many large files.
+func seventyMegabytes() fstest.MapFS {
+	fsys := fstest.MapFS{
+		"s.yaml": {
+			Data: []byte(
+				head + "cases: [{dataset: \"*.txt\", scorers: [{equals: e}], vars: {x: v}}, {dataset: \"*.yml\", scorers: [{equals: e}]}]\n",
+			),
+		},
 	}
+	megabyte := strings.Repeat("x", 1<<20)
+	for i := range 70 {
+		fsys[fmt.Sprintf("%d.txt", i)] = &fstest.MapFile{Data: []byte(megabyte)}
+	}
+	fsys["9.yml"] = &fstest.MapFile{Data: []byte("- x: " + megabyte)}
+	return fsys
 }

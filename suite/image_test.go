@@ -51,13 +51,7 @@ func TestResize(t *testing.T) {
 		t.Fatal(diags.Err())
 	}
 	first, second := shown(t, s), shown(t, s)
-	c, format, err := image.DecodeConfig(bytes.NewReader(first.Data))
-	if err != nil || "image/"+format != first.MIMEType {
-		t.Errorf("got %s, want %s (%v)", format, first.MIMEType, err)
-	}
-	if c.Width != 3072 || c.Height != 1536 || first.Bytes != len(first.Data) {
-		t.Errorf("%+v of %d bytes", c, first.Bytes)
-	}
+	hasSize(t, first, image.Pt(3072, 1536))
 	if first.SHA256 != second.SHA256 || !bytes.Equal(first.Data, second.Data) {
 		t.Error("another image the second time")
 	}
@@ -103,5 +97,16 @@ func TestImagesThatCannotBeResized(t *testing.T) {
 		if !slices.ContainsFunc(said, func(d diag.Diagnostic) bool { return strings.HasPrefix(d.Pos.String()+": "+d.Message, want) }) {
 			t.Errorf("not said: %s\n%v", want, err)
 		}
+	}
+}
+
+func hasSize(t *testing.T, img *eval.Image, want image.Point) {
+	t.Helper()
+	c, format, err := image.DecodeConfig(bytes.NewReader(img.Data))
+	if err != nil || "image/"+format != img.MIMEType {
+		t.Errorf("got %s, want %s (%v)", format, img.MIMEType, err)
+	}
+	if got := image.Pt(c.Width, c.Height); got != want || img.Bytes != len(img.Data) {
+		t.Errorf("got %v of %d bytes, want %v", got, img.Bytes, want)
 	}
 }

@@ -17,11 +17,18 @@ func TestSecretInEveryForm(t *testing.T) {
 			if !strings.Contains(got, "[key]") || strings.Contains(got, key) || strings.Contains(got, text) {
 				t.Errorf("%s: %s", name, got)
 			}
-			if got := s.OutOf(text); name != "json escapes" && name != "slashes" && !strings.Contains(got, "[key]") {
+			if name == "json escapes" || name == "slashes" {
+				continue // errors are no JSON
+			}
+			if got := s.OutOf(text); !strings.Contains(got, "[key]") {
 				t.Errorf("%s in an error: %s", name, got)
 			}
 		}
 	}
+}
+
+func TestOtherEscapesStay(t *testing.T) {
+	t.Parallel()
 	if got := string(New("longenoughkey").OutOfAnswer([]byte(`"a\u0022\u0041\\u0042\n"`))); got != `"a\"A\\u0042\n"` {
 		t.Error(got)
 	}
