@@ -134,8 +134,8 @@ func chosenLabels(text string, of []string) (labels []string, how string) {
 				continue
 			}
 			labels = append(labels, m.label)
-			if way.joins && i+1 < len(found) && joined.MatchString(text[m.end:found[i+1].start]) {
-				labels = append(labels, found[i+1].label)
+			if way.joins {
+				labels = append(labels, joinedLabel(text, found[i:])...)
 			}
 		}
 		if len(labels) > 0 {
@@ -144,6 +144,14 @@ func chosenLabels(text string, of []string) (labels []string, how string) {
 		}
 	}
 	return nil, ""
+}
+
+// joinedLabel is the second of the mentions, if the text joins it to the first.
+func joinedLabel(text string, found []mention) []string {
+	if len(found) > 1 && joined.MatchString(text[found[0].end:found[1].start]) {
+		return []string{found[1].label}
+	}
+	return nil
 }
 
 var (

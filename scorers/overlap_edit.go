@@ -111,7 +111,14 @@ func (a args) checkEditRule(m yamlnode.Map) {
 		m.Key("ratio").Errorf("keep one of them", "`max` and `ratio` are two rules for one score")
 	case given != "" && a.Threshold != nil:
 		m.Key(given).Errorf("keep one of them", "`%s` and `threshold` are two rules for one score", given)
-	case given != "" || !m.IsMapping():
+	case given == "" && m.IsMapping():
+		a.needsEditRule()
+	}
+}
+
+// needsEditRule reports that there is none: a nested scorer has no threshold of its own.
+func (a args) needsEditRule() {
+	switch {
 	case a.nestedIn:
 		a.Args.Errorf("such as {to: Paris, max: 2}", "`levenshtein` needs `max` or `ratio`")
 	case a.Threshold == nil:

@@ -187,8 +187,17 @@ func (f *files) glob(g eval.Glob) ([]string, error) {
 	if !fs.ValidPath(root) || strings.ContainsAny(string(g), "\x00\\") {
 		return nil, fmt.Errorf("%s is not a path inside the suite's folder", g)
 	}
-	var out []string
-	err := fs.WalkDir(f.fsys, root, func(name string, entry fs.DirEntry, err error) error {
+	out, err := f.matching(root, clean)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, explain(string(g), err)
+	}
+	f.data.globs[string(g)] = out
+	return out, nil
+}
+
+// matching are the files below a folder that match; hidden ones are left out.
+func (f *files) matching(root string, g eval.Glob) (out []string, err error) {
+	err = fs.WalkDir(f.fsys, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -196,14 +205,10 @@ func (f *files) glob(g eval.Glob) ([]string, error) {
 		switch {
 		case hidden && entry.IsDir():
 			return fs.SkipDir
-		case !hidden && !entry.IsDir() && clean.Match(name):
+		case !hidden && !entry.IsDir() && g.Match(name):
 			out = append(out, name)
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, explain(string(g), err)
-	}
-	f.data.globs[string(g)] = out
-	return out, nil
+	return out, err
 }

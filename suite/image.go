@@ -167,18 +167,8 @@ func imageType(name string, data []byte) (string, error) {
 // heifType tells image/heic and image/heif by the brands of the file, the major one first; ""
 // for anything else, AVIF included, which shares the container and is another type.
 func heifType(data []byte) string {
-	if len(data) < 16 || string(data[4:8]) != "ftyp" {
-		return ""
-	}
-	size := int(binary.BigEndian.Uint32(data))
-	if size < 16 || size > len(data) {
-		return ""
-	}
-	brands := []string{string(data[8:12])}
-	for i := 16; i+4 <= size; i += 4 {
-		brands = append(brands, string(data[i:i+4]))
-	}
-	if slices.Contains(brands, "avif") || slices.Contains(brands, "avis") {
+	brands := brandsOf(data)
+	if len(brands) == 0 || slices.Contains(brands, "avif") || slices.Contains(brands, "avis") {
 		return ""
 	}
 	types := make([]string, len(brands))
@@ -189,6 +179,22 @@ func heifType(data []byte) string {
 		return "image/heic"
 	}
 	return cmp.Or(types...)
+}
+
+// brandsOf are the brands of an ISO base media file, the major one first; none for anything else.
+func brandsOf(data []byte) []string {
+	if len(data) < 16 || string(data[4:8]) != "ftyp" {
+		return nil
+	}
+	size := int(binary.BigEndian.Uint32(data))
+	if size < 16 || size > len(data) {
+		return nil
+	}
+	brands := []string{string(data[8:12])}
+	for i := 16; i+4 <= size; i += 4 {
+		brands = append(brands, string(data[i:i+4]))
+	}
+	return brands
 }
 
 // brandType is the type of a brand of ISO base media files (ISO/IEC 23008-12, annex B and section 10) that the service

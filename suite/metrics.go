@@ -36,7 +36,7 @@ func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 		return 0, false, nil
 	}
 	out, err := m.program.Run(named)
-	if number, isNumber := out.(float64); isNumber && (math.IsNaN(number) || math.IsInf(number, 0)) {
+	if isInfinite(out) {
 		return 0, false, nil
 	}
 	if err == nil {
@@ -46,6 +46,12 @@ func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 		return 0, false, fmt.Errorf("the metric %s: %w", m.Name, err)
 	}
 	return value, true, nil
+}
+
+// isInfinite reports whether something was divided by zero.
+func isInfinite(v any) bool {
+	number, is := v.(float64)
+	return is && (math.IsNaN(number) || math.IsInf(number, 0))
 }
 
 // lacks reports whether a score is missing that the metric cannot do without.

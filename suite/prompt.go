@@ -254,10 +254,10 @@ func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 			c.read(e)
 		}
 	}
-	if len(items) == 0 && n.IsSequence() {
+	switch {
+	case len(items) == 0 && n.IsSequence():
 		n.Errorf("", "there are no turns")
-	}
-	if len(c.turns) > 0 && !c.unknown && c.last() != eval.RoleUser {
+	case c.last() == eval.RoleModel && !c.unknown:
 		items[len(items)-1].Errorf("end with the turn that the model shall answer", "the last turn is the user's")
 	}
 	return c.turns
@@ -285,15 +285,8 @@ func (c *chat) read(e yamlnode.Entry) {
 		c.unknown = true
 		return
 	}
-	if c.live && role == eval.RoleModel {
-		e.Key.Errorf("remove it: the model's own reply comes there", "a live chat lists the turns of the user alone")
+	if !c.fits(e, role) {
 		return
-	}
-	if !c.live && c.last() == role {
-		e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", role)
-	}
-	if len(c.turns) == 0 && role == eval.RoleModel {
-		e.Key.Errorf("", "the first turn is the user's")
 	}
 	t := turn{role: role}
 	if e.Value.IsSequence() {
@@ -302,6 +295,23 @@ func (c *chat) read(e yamlnode.Entry) {
 		t.parts = []part{c.textPart(e.Value)}
 	}
 	c.turns = append(c.turns, t)
+}
+
+// fits reports a role that is out of turn; of a live chat it takes the user's turns alone.
+func (c *chat) fits(e yamlnode.Entry, role string) bool {
+	if c.live {
+		if role == eval.RoleModel {
+			e.Key.Errorf("remove it: the model's own reply comes there", "a live chat lists the turns of the user alone")
+		}
+		return role == eval.RoleUser
+	}
+	if c.last() == role {
+		e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", role)
+	}
+	if len(c.turns) == 0 && role == eval.RoleModel {
+		e.Key.Errorf("", "the first turn is the user's")
+	}
+	return true
 }
 
 func (l *loader) parts(n yamlnode.Node) []part {
@@ -359,7 +369,7 @@ func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, li
 			case !part.image:
 				content.Parts = append(content.Parts, eval.Part{Text: text})
 			default:
-				img := part.picture(text, c, files, diags, load, limit)
+				img := part.picture(part.wishWithin(text, limit), c, files, diags, load)
 				if img == nil {
 					fine = false
 					continue
@@ -373,26 +383,25 @@ func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, li
 }
 
 // wish is what a part asks of an image when there is room for it.
-func (one part) wish(name string) wish {
+func (one part) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
+
+// wishWithin is the image of a part, which has at most limit bytes if it may be resized.
+func (one part) wishWithin(name string, limit int) wish {
 	if one.resize {
-		return wish{name, resizedBytes}
+		return wish{name, limit}
 	}
 	return wish{name: name}
 }
 
 // picture reads the image of a part; nil when something is wrong with it.
-func (one part) picture(name string, c *Case, files *files, diags *diag.List, load bool, limit int) *stored {
-	w := one.wish(name)
-	if one.resize {
-		w.limit = limit
-	}
+func (one part) picture(w wish, c *Case, files *files, diags *diag.List, load bool) *stored {
 	img, err := files.image(w, load)
 	if err != nil {
 		diags.Errorf(one.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
 		return nil
 	}
 	if want := one.mimeType; !want.IsZero() && want.Str() != img.sourceType {
-		want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", name, img.sourceType, want.Str())
+		want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", w.name, img.sourceType, want.Str())
 		return nil
 	}
 	return img
