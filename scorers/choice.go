@@ -154,9 +154,12 @@ func joinedLabel(text string, found []mention) []string {
 	return nil
 }
 
-var (
+const (
 	answerWord = `(?i:answer|choice|antwort|lösung|réponse|respuesta|risposta|resposta|antwoord|ответ|答案|回答|正解|정답|الإجابة)`
 	isWord     = `(?i:is|are|would be|must be|should be|has to be|ist|lautet|est|es|è|é|это|是|は|为|為|:|：|=|-|–|—|->|→)`
+)
+
+var (
 	saidBefore = regexp.MustCompile(
 		`(?:(?:` + answerWord + `|(?i:option))\s*(?i:choice|option|letter)?(?i:\s+(?:to|for|of)\s+[^.:\n]{1,40})?[\s*_"']*` + isWord +
 			`(?:[\s*_"':([{]|(?i:option|choice|letter|answer|clearly|therefore|definitely))*` +
