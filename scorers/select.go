@@ -39,7 +39,7 @@ func (a args) selectors() []selector {
 
 // selector reads one step, nil if it is invalid.
 func (a args) selector(step yamlnode.Node) *selector {
-	m := step.Map(entry.SelectStep().Names()...)
+	m := step.Map(entry.SelectStep.Names()...)
 	if !step.IsMapping() {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 // kind by its name.
 func (t Table) Shapes() map[string]shape.Shape {
 	out := map[string]shape.Shape{
-		"scorer":       t.entry(entry.BesideKeys()),
-		"nestedScorer": t.entry(entry.NestedKeys()),
+		"scorer":       t.entry(entry.BesideKeys),
+		"nestedScorer": t.entry(entry.NestedKeys),
 	}
 	for _, k := range t {
 		out[k.Name] = shape.Templates(k.arguments)

@@ -115,8 +115,9 @@ func (l *loader) readDefaults() {
 }
 
 func (l *loader) readCases() {
+	keys := caseBlock().Names()
 	for _, item := range l.items("cases", "there are no cases", "write at least one") {
-		m := item.Map(caseBlock().Names()...)
+		m := item.Map(keys...)
 		if !item.IsMapping() {
 			continue
 		}

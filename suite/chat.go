@@ -8,9 +8,9 @@ import (
 // chat reads a list of turns: user and model in alternation, the user's last; in a live chat the user's alone.
 func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 	c := chat{loader: l, live: live}
-	items := n.Seq()
+	items, keys := n.Seq(), turnBlock().Names()
 	for _, item := range items {
-		m := item.Map(turnBlock().Names()...)
+		m := item.Map(keys...)
 		if !item.IsMapping() {
 			continue
 		}

@@ -94,7 +94,7 @@ func (r *row) lacksScorers() bool {
 func (l *loader) rows(m yamlnode.Map) *rows {
 	n := m.Get("dataset")
 	if n.IsZero() {
-		for _, key := range datasetKeys() {
+		for _, key := range datasetKeys {
 			if m.Has(key.Name) {
 				m.Key(key.Name).Errorf("it stands beside `dataset: FILE`", "`%s` is about a dataset, and the case has none", key.Name)
 			}

@@ -291,28 +291,26 @@ func caseBlock() shape.Block {
 				Is:   shape.Some(shape.Map(shape.Filled(shape.Any))),
 				Doc:  "Variables with lists of values, whose combinations make a case each.",
 			},
-		}, datasetKeys()...),
+		}, datasetKeys...),
 	}
 }
 
 func datasetFormats() []string { return []string{"csv", "tsv", "jsonl", "json", "yaml", "file"} }
 
-// datasetKeys are those of a case that is made of a data file.
-func datasetKeys() []shape.Key {
-	return []shape.Key{
-		{
-			Name: "dataset",
-			Is:   shape.Text,
-			Doc:  "A file of the suite's folder (.csv .tsv .jsonl .json .yaml), or a glob of files: one case a row.",
-		},
-		{Name: "format", Is: shape.Word(datasetFormats()...), Doc: "How the dataset is read, when its name does not tell."},
-		{Name: "separator", Is: shape.Text, Doc: "The character between the cells of a .csv file, when it is no comma."},
-		{Name: "where", Is: shape.Text, Doc: "Which rows are cases."},
-		{Name: "limit", Is: whole(), Doc: "Only so many rows, the first ones."},
-		{Name: "sample", Is: shape.Int(1, maxSample), Doc: "Only so many rows, drawn by `seed`."},
-		{Name: "seed", Is: shape.Int(0, math.MaxInt32), Doc: "Another seed draws another sample."},
-		{Name: "scorerColumn", Is: shape.Text, Doc: "The column with scorers of the row, such as `contains: Paris`."},
-	}
+// datasetKeys are those of a case that is made of a data file. Every case is looked through for them.
+var datasetKeys = []shape.Key{
+	{
+		Name: "dataset",
+		Is:   shape.Text,
+		Doc:  "A file of the suite's folder (.csv .tsv .jsonl .json .yaml), or a glob of files: one case a row.",
+	},
+	{Name: "format", Is: shape.Word(datasetFormats()...), Doc: "How the dataset is read, when its name does not tell."},
+	{Name: "separator", Is: shape.Text, Doc: "The character between the cells of a .csv file, when it is no comma."},
+	{Name: "where", Is: shape.Text, Doc: "Which rows are cases."},
+	{Name: "limit", Is: whole(), Doc: "Only so many rows, the first ones."},
+	{Name: "sample", Is: shape.Int(1, maxSample), Doc: "Only so many rows, drawn by `seed`."},
+	{Name: "seed", Is: shape.Int(0, math.MaxInt32), Doc: "Another seed draws another sample."},
+	{Name: "scorerColumn", Is: shape.Text, Doc: "The column with scorers of the row, such as `contains: Paris`."},
 }
 
 func quarantineBlock() shape.Block {

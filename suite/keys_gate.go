@@ -18,12 +18,12 @@ func atMost() shape.Block {
 
 func gateBlock() shape.Block {
 	return shape.Block{Keys: []shape.Key{
-		{Name: "passRate", Is: atLeast().Shape(), Doc: "The least share() of cases that pass, on every arm."},
-		{Name: "errors", Is: atMost().Shape(), Doc: "The largest share() of trials that could not be judged; 0 when not given."},
-		{Name: "blocked", Is: atMost().Shape(), Doc: "The largest share() of answers that were blocked."},
+		{Name: "passRate", Is: atLeast().Shape(), Doc: "The least share of cases that pass, on every arm."},
+		{Name: "errors", Is: atMost().Shape(), Doc: "The largest share of trials that could not be judged; 0 when not given."},
+		{Name: "blocked", Is: atMost().Shape(), Doc: "The largest share of answers that were blocked."},
 		{Name: "mean", Is: shape.Some(shape.Map(atLeast().Shape())), Doc: "The least mean of named scorers."},
 		{Name: "latency", Is: percentileBlock().Shape(), Doc: "The longest time that 95 % of the answers take."},
-		{Name: "maxQuarantined", Is: share(), Doc: "The largest share() of cases in quarantine."},
+		{Name: "maxQuarantined", Is: share(), Doc: "The largest share of cases in quarantine."},
 		{Name: "baseline", Is: baselineBlock().Shape(), Doc: "What the run is compared with."},
 	}}
 }

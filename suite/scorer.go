@@ -70,9 +70,9 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	if !n.IsMapping() {
 		return nil
 	}
-	beside := entry.BesideKeys()
+	beside := entry.BesideKeys
 	if nested {
-		beside = entry.NestedKeys()
+		beside = entry.NestedKeys
 	}
 	kind := kindOf(m, kinds, beside.Names())
 	if kind == "" {
@@ -143,16 +143,16 @@ func reportNoKind(m yamlnode.Map, known, beside []string) {
 func (s *Scorer) CheckBeside(nested bool, options []string) {
 	known := append([]string{s.Kind}, options...)
 	if nested {
-		known = append(known, entry.NestedKeys().Names()...)
+		known = append(known, entry.NestedKeys.Names()...)
 	} else {
-		known = append(known, entry.BesideKeys().Names()...)
+		known = append(known, entry.BesideKeys.Names()...)
 	}
 	for e := range s.yaml().Entry.Entries() {
 		if slices.Contains(known, e.Name()) {
 			continue
 		}
 		hint := diag.DidYouMean(e.Name(), known)
-		if nested && slices.Contains(entry.BesideKeys().Names(), e.Name()) {
+		if nested && slices.Contains(entry.BesideKeys.Names(), e.Name()) {
 			hint = "write it beside the outermost scorer"
 		}
 		e.Key.Errorf(hint, "unknown key `%s` beside `%s`", e.Name(), s.Kind)

@@ -37,7 +37,10 @@ func TestRead(t *testing.T) {
 	}{
 		{"plain", dataset.CSV, "country,capital\nFrance,Paris\nSpain,Madrid\n", "2 {\"capital\":\"Paris\",\"country\":\"France\"}\n3 " +
 			"{\"capital\":\"Madrid\",\"country\":\"Spain\"}\n"},
-		{"byte order mark, CRLF, no last line break", dataset.CSV, "\ufeffa,b\r\n1,\"x\r\ny\"\r\n\r\n3,4", "2 {\"a\":\"1\",\"b\":\"x\\ny\"}\n5 {\"a\":\"3\",\"b\":\"4\"}\n"},
+		{
+			"byte order mark, CRLF, no last line break", dataset.CSV, "\ufeffa,b\r\n1,\"x\r\ny\"\r\n\r\n3,4",
+			"2 {\"a\":\"1\",\"b\":\"x\\ny\"}\n5 {\"a\":\"3\",\"b\":\"4\"}\n",
+		},
 		{"quotes", dataset.CSV, "a,b\n\"say \"\"hi\"\", you\",\n", "2 {\"a\":\"say \\\"hi\\\", you\",\"b\":\"\"}\n"},
 		{"numbers stay as written", dataset.CSV, "a\n010\n1.10\n", "2 {\"a\":\"010\"}\n3 {\"a\":\"1.10\"}\n"},
 		{"header alone", dataset.CSV, "a,b\n", ""},
@@ -55,8 +58,16 @@ func TestRead(t *testing.T) {
 		{"UTF-16", dataset.CSV, "\xff\xfea\x00", "! line 1: the file is in UTF-16\n"},
 		{"right to left", dataset.CSV, "שם\nשלום\n", "2 {\"שם\":\"שלום\"}\n"},
 
-		{"lines", dataset.JSONLines, "\ufeff{\"a\":\"x\",\"n\":1.10,\"t\":true,\"z\":null}\n\n{\"l\":[1,{\"k\":\"v\"}],\"e\":[]}", "1 {\"a\":\"x\",\"n\":\"1.10\",\"t\":\"true\",\"z\":\"\"}\n3 {\"e\":[],\"l\":[\"1\",{\"k\":\"v\"}]}\n"},
-		{"bad lines", dataset.JSONLines, "{\"a\":1}\n{\"a\":\n[1]\n{\"a\":1,\"a\":2}\n{\"a\":2} {}\n{\"a\":3}\r\n", "1 {\"a\":\"1\"}\n! line 2: this is not JSON\n! line 3: a row is an object: {\"column\": \"value\"}\n! line 4: the key \"a\" stands twice in an object\n! line 5: this is not JSON\n6 {\"a\":\"3\"}\n"},
+		{
+			"lines", dataset.JSONLines, "\ufeff{\"a\":\"x\",\"n\":1.10,\"t\":true,\"z\":null}\n\n{\"l\":[1,{\"k\":\"v\"}],\"e\":[]}",
+			"1 {\"a\":\"x\",\"n\":\"1.10\",\"t\":\"true\",\"z\":\"\"}\n3 {\"e\":[],\"l\":[\"1\",{\"k\":\"v\"}]}\n",
+		},
+		{
+			"bad lines", dataset.JSONLines, "{\"a\":1}\n{\"a\":\n[1]\n{\"a\":1,\"a\":2}\n{\"a\":2} {}\n{\"a\":3}\r\n",
+			"1 {\"a\":\"1\"}\n! line 2: this is not JSON\n" +
+				"! line 3: a row is an object: {\"column\": \"value\"}\n" +
+				"! line 4: the key \"a\" stands twice in an object\n! line 5: this is not JSON\n6 {\"a\":\"3\"}\n",
+		},
 		{"no lines", dataset.JSONLines, "", ""},
 
 		{"list", dataset.JSON, "[\n {\"a\": 1},\n\n {\"a\":\n 2}]\n", "2 {\"a\":\"1\"}\n4 {\"a\":\"2\"}\n"},
@@ -185,7 +196,9 @@ func TestNestedRows(t *testing.T) {
 func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
-	for format, head := range map[dataset.Format]string{dataset.CSV: "a\n1\n2", dataset.JSONLines: "{\"a\":1}\n", dataset.JSON: "[{\"a\":1},"} {
+	for format, head := range map[dataset.Format]string{
+		dataset.CSV: "a\n1\n2", dataset.JSONLines: "{\"a\":1}\n", dataset.JSON: "[{\"a\":1},",
+	} {
 		var last error
 		for _, err := range dataset.Read(io.MultiReader(strings.NewReader(head), failing{broken}), format, 0) {
 			last = err

@@ -18,50 +18,44 @@ type YAML struct {
 const MaxWeight = math.MaxInt32
 
 // BesideKeys may stand beside every kind of scorer; those of a nested scorer are fewer.
-func BesideKeys() shape.Block {
-	return shape.Block{Keys: []shape.Key{
-		{Name: "name", Is: shape.Text, Doc: "Makes the score a named metric, which reports aggregate and gates can compare."},
-		{Name: "weight", Is: shape.Number(0, MaxWeight), Doc: "What the score counts for under the case's `threshold`; 1 when not given."},
-		{Name: "required", Is: shape.Bool, Doc: "Its failure fails the trial whatever `threshold` of the case says."},
-		{Name: "threshold", Is: shape.Number(0, 1), Doc: "The value from which the score passes."},
-		{Name: "arms", Is: shape.OneOrMore(shape.Text), Doc: "Globs of the arms that are scored; all when not given."},
-		{
-			Name: "candidate",
-			Is:   shape.Either(shape.Word("first", "all"), shape.Int(0, math.MaxInt16)),
-			Doc:  "Which candidates are scored: first (default), all, or a number from 0.",
-		},
-		{
-			Name: "turn",
-			Is:   shape.Either(shape.Word("last", "all"), shape.Int(1, math.MaxInt16)),
-			Doc:  "Which turns of a live chat are scored: last, all, or a number from 1.",
-		},
-		{
-			Name: "partial",
-			Is:   shape.Word("allow"),
-			Doc:  "With `allow`, the text of an answer that was blocked after a part of it is scored; without, it fails.",
-		},
-		{
-			Name: "select",
-			Is:   shape.OneOrMore(SelectStep().Shape()),
-			Doc:  "Which part of the answer is scored. A list applies several steps, one after the other.",
-		},
-	}}
-}
+var BesideKeys = shape.Block{Keys: []shape.Key{
+	{Name: "name", Is: shape.Text, Doc: "Makes the score a named metric, which reports aggregate and gates can compare."},
+	{Name: "weight", Is: shape.Number(0, MaxWeight), Doc: "What the score counts for under the case's `threshold`; 1 when not given."},
+	{Name: "required", Is: shape.Bool, Doc: "Its failure fails the trial whatever `threshold` of the case says."},
+	{Name: "threshold", Is: shape.Number(0, 1), Doc: "The value from which the score passes."},
+	{Name: "arms", Is: shape.OneOrMore(shape.Text), Doc: "Globs of the arms that are scored; all when not given."},
+	{
+		Name: "candidate",
+		Is:   shape.Either(shape.Word("first", "all"), shape.Int(0, math.MaxInt16)),
+		Doc:  "Which candidates are scored: first (default), all, or a number from 0.",
+	},
+	{
+		Name: "turn",
+		Is:   shape.Either(shape.Word("last", "all"), shape.Int(1, math.MaxInt16)),
+		Doc:  "Which turns of a live chat are scored: last, all, or a number from 1.",
+	},
+	{
+		Name: "partial",
+		Is:   shape.Word("allow"),
+		Doc:  "With `allow`, the text of an answer that was blocked after a part of it is scored; without, it fails.",
+	},
+	{
+		Name: "select",
+		Is:   shape.OneOrMore(SelectStep.Shape()),
+		Doc:  "Which part of the answer is scored. A list applies several steps, one after the other.",
+	},
+}}
 
 // NestedKeys may stand beside a kind inside any, all and not.
-func NestedKeys() shape.Block {
-	return BesideKeys().Only("candidate", "turn", "select", "partial")
-}
+var NestedKeys = BesideKeys.Only("candidate", "turn", "select", "partial")
 
 // SelectStep picks a part of an answer.
-func SelectStep() shape.Block {
-	return shape.Block{
-		One: []string{"jq", "regex", "fence"},
-		Keys: []shape.Key{
-			{Name: "jq", Is: shape.Text, Doc: "A jq expression over the answer as JSON, such as .items[0].name"},
-			{Name: "regex", Is: shape.Text, Doc: "A regular expression (RE2); see `group`."},
-			{Name: "group", Is: shape.Text, Doc: "The group of `regex` that is taken: a number or a name."},
-			{Name: "fence", Is: shape.Text, Doc: "The first fenced block with this word behind the fence, or `any`."},
-		},
-	}
+var SelectStep = shape.Block{
+	One: []string{"jq", "regex", "fence"},
+	Keys: []shape.Key{
+		{Name: "jq", Is: shape.Text, Doc: "A jq expression over the answer as JSON, such as .items[0].name"},
+		{Name: "regex", Is: shape.Text, Doc: "A regular expression (RE2); see `group`."},
+		{Name: "group", Is: shape.Text, Doc: "The group of `regex` that is taken: a number or a name."},
+		{Name: "fence", Is: shape.Text, Doc: "The first fenced block with this word behind the fence, or `any`."},
+	},
 }

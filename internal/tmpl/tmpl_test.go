@@ -99,7 +99,9 @@ func TestFields(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
-	for _, s := range []string{"{{.a}}", "{{range .l}}{{.}}{{end}}", "{{", "}}", "{{/* c */}}", "{{with $x := .a}}{{$x}}{{end}}", "{{break}}"} {
+	for _, s := range []string{
+		"{{.a}}", "{{range .l}}{{.}}{{end}}", "{{", "}}", "{{/* c */}}", "{{with $x := .a}}{{$x}}{{end}}", "{{break}}",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
