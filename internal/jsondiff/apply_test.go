@@ -352,6 +352,7 @@ func TestNumbersAreEqualByValue(t *testing.T) {
 		{0, "0.1", "0.1000000000000000055511151231257827", false},
 		{0, "123456789012345678901234567890", "123456789012345678901234567891", false},
 		{0, "1", "1.0000000000000001", false},
+		{0, "1e2", "2e2", false},
 		{0, "1e400", "2e400", false},
 		{0, "1e400", "1e400", true},
 		{0.1, "1", "1.1", true},
@@ -419,5 +420,20 @@ func TestLargeListsInAnotherOrderAreEqual(t *testing.T) {
 	d, fields := Rules{Unordered: true}.Compare(want, got, 100_000)
 	if diff := cmp.Diff(&Diff{Equal: 9000}, d); diff != "" || fields != 9000 {
 		t.Errorf("%d fields (-want +got):\n%s", fields, diff)
+	}
+}
+
+// Each item is paired once, however often it occurs.
+func TestEqualItemsOfLargeListsAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	want, got := []any{}, []any{}
+	for i := range 60 {
+		want = append(want, json.Number(strconv.Itoa(i%3)))
+		got = append(got, json.Number(strconv.Itoa(i%2)))
+	}
+	d, _ := Rules{Unordered: true}.Compare(want, got, 1000)
+	if d.Equal != 40 || d.Unequal != 20 || d.Total != 20 {
+		t.Errorf("20 each of 0, 1, 2 and 30 each of 0, 1: %d equal, %d not, %d differences, want 40, 20, 20",
+			d.Equal, d.Unequal, d.Total)
 	}
 }
