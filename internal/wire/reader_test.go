@@ -25,6 +25,7 @@ var streams = map[string]struct {
 	"comments":                      {": hello\n\ndata: {\"a\":1}\n:\n\n:ping\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
 	"other fields":                  {"id: 1\nevent: delta\nretry: 5\ndata: {\"a\":1}\nx-other: 2\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
 	"data of several lines":         {"data: {\"a\":\ndata: 1}\n\ndata: {\"b\":\"end\"}\n\n", []string{"{\"a\":\n1}", `{"b":"end"}`}},
+	"data of several lines, CRLF":   {"data: {\"a\":\r\ndata: 1}\r\n\r\ndata: {\"b\":\"end\"}\r\n\r\n", []string{"{\"a\":\n1}", `{"b":"end"}`}},
 	"a byte order mark":             {"\ufeffdata: {\"a\":1}\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
 	"empty events":                  {"\n\ndata:\n\ndata: {\"a\":1}\n\nevent: ping\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
 	"no line behind the last":       {"data: {\"a\":1}\n\ndata: {\"b\":\"end\"}", []string{`{"a":1}`, `{"b":"end"}`}},
