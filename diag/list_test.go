@@ -103,13 +103,14 @@ func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
 	l.Included("b", Pos{"a", 2, 3})
 	l.Included("b", Pos{"z", 9, 9}) // the first time counts
 	l.Included("c", Pos{"b", 4, 5})
-	l.Errorf(Pos{"c", 1, 1}, "", "wrong")
-	want := "c:1:1: wrong\n  included from b:4:5\n  included from a:2:3\n"
+	l.Included("d", Pos{"c", 6, 7})
+	l.Errorf(Pos{"d", 1, 1}, "", "wrong")
+	want := "d:1:1: wrong\n  included from c:6:7\n  included from b:4:5\n  included from a:2:3\n"
 	if diff := cmp.Diff(want, rendered(t, Renderer{}, &l)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	l.Included("a", Pos{"c", 6, 7})
-	if n := len(l.Chain("c")); n == 0 || n > 4 {
+	l.Included("a", Pos{"d", 8, 9})
+	if n := len(l.Chain("c")); n == 0 || n > 5 {
 		t.Errorf("files that include each other: %d steps", n)
 	}
 }

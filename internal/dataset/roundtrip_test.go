@@ -260,3 +260,36 @@ func TestValuesOfObjects(t *testing.T) {
 		}
 	}
 }
+
+// The bound is on a row: a file of many rows may be larger.
+func TestAFileMayBeLargerThanTheLongestRow(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", dataset.MaxRow/4)
+	for format, parts := range map[dataset.Format][2]string{
+		dataset.CSV: {"a\n", text + "\n"}, dataset.TSV: {"a\n", text + "\n"}, dataset.JSONLines: {"", `{"a":"` + text + "\"}\n"},
+		dataset.JSON: {"[{}", `,{"a":"` + text + "\"}\n"},
+	} {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			in := []io.Reader{strings.NewReader(parts[0])}
+			for range 6 {
+				in = append(in, strings.NewReader(parts[1]))
+			}
+			if format == dataset.JSON {
+				in = append(in, strings.NewReader("]"))
+			}
+			n := 0
+			for row, err := range dataset.Read(io.MultiReader(in...), format, 0) {
+				if err != nil {
+					t.Fatalf("after %d rows: %v", n, err)
+				}
+				if row.Vars["a"] != nil {
+					n++
+				}
+			}
+			if n != 6 {
+				t.Errorf("got %d rows, want 6", n)
+			}
+		})
+	}
+}
