@@ -194,7 +194,10 @@ func TestColoursAreEscapesAlone(t *testing.T) {
 // A word with one slip, of whatever kind, is recognized among the keys of a suite.
 func TestOneSlipIsRecognized(t *testing.T) {
 	t.Parallel()
-	known := []string{"version", "name", "service", "targets", "prompts", "scorers", "defaults", "description", "generationConfig", "threshold"}
+	known := []string{
+		"version", "name", "service", "targets", "prompts", "scorers", "defaults", "description", "generationConfig",
+		"threshold",
+	}
 	for _, word := range known {
 		for i := range len(word) {
 			slips := []string{word[:i] + word[i+1:], word[:i] + "x" + word[i:], word[:i] + "x" + word[i+1:]}

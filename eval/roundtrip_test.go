@@ -32,14 +32,19 @@ func (f *filler) fill(v reflect.Value) {
 	switch v.Interface().(type) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(f.random.Int64N(2e9), f.random.Int64N(1e9)).UTC()))
-		return
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)))
-		return
 	case Extra:
-		v.Set(reflect.ValueOf(Extra{"unknown": json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`), "other_field": json.RawMessage(`1e3`)}))
-		return
+		deep := json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)
+		v.Set(reflect.ValueOf(Extra{"unknown": deep, "other_field": json.RawMessage(`1e3`)}))
+	default:
+		f.parts(v)
+		f.scalar(v)
 	}
+}
+
+// parts fills what holds other values.
+func (f *filler) parts(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -63,6 +68,11 @@ func (f *filler) fill(v reflect.Value) {
 			f.fill(value)
 			v.SetMapIndex(key, value)
 		}
+	}
+}
+
+func (f *filler) scalar(v reflect.Value) {
+	switch v.Kind() {
 	case reflect.String:
 		v.SetString(fmt.Sprintf("%s <&>\"\\\n\u2028é日本👍🏽 %d", f.text, f.random.IntN(1e6)))
 	case reflect.Bool:
@@ -164,7 +174,9 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 // The zero value of a noun is read back as itself too: nothing is made of what was never set.
 func TestUnsetFieldsStayUnset(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &Stop{}, &Judgement{}} {
+	for _, v := range []any{
+		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &Stop{}, &Judgement{},
+	} {
 		line, err := AppendJSON(nil, v)
 		if err != nil {
 			t.Fatal(err)
@@ -233,9 +245,8 @@ func TestUnknownFieldsOfAConfigAreKept(t *testing.T) {
 	}
 }
 
-// With --no-content nothing that was sent, came back or was said of an answer stays in a record; hashes and lengths do.
-func TestWithheldRecordsHoldNoContent(t *testing.T) {
-	t.Parallel()
+// withContent is a result with content in every text of a request, an answer or a judge; what the suite says is there without.
+func withContent() *Result {
 	r := filled[Result](9, secretText)
 	r.Trial = Trial{Case: "c", Suite: "s"}
 	r.SkipReason, r.Metrics = "", map[string]float64{"closeness": 0.5}
@@ -261,6 +272,13 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 	for i := range r.Turns {
 		r.Turns[i].Usage.Source = UsageService
 	}
+	return r
+}
+
+// With --no-content nothing that was sent, came back or was said of an answer stays in a record; hashes and lengths do.
+func TestWithheldRecordsHoldNoContent(t *testing.T) {
+	t.Parallel()
+	r := withContent()
 	before, err := Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +293,8 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 	if i := strings.Index(string(text), secretText); i >= 0 {
 		t.Errorf("content is left: %s", text[max(0, i-80):min(len(text), i+80)])
 	}
-	if got := kept.Request.Contents[0].Parts[0].Withheld; got == nil || got.Bytes != len(r.Request.Contents[0].Parts[0].Text) || len(got.SHA256) != 64 {
+	if got := kept.Request.Contents[0].Parts[0].Withheld; got == nil ||
+		got.Bytes != len(r.Request.Contents[0].Parts[0].Text) || len(got.SHA256) != 64 {
 		t.Errorf("of a text %+v is kept, want its hash and length", got)
 	}
 	after, err := Marshal(r)

@@ -89,7 +89,8 @@ func TestWhatAGateDoesNotSay(t *testing.T) {
 	if len(said) > 0 {
 		t.Fatal(said)
 	}
-	if g := s.Gate; *g.PassRateMin != 0.5 || g.ErrorsMax != 0 || g.BlockedMax != nil || g.MaxQuarantined != nil || g.Baseline != nil || len(g.Means) > 0 {
+	if g := s.Gate; *g.PassRateMin != 0.5 || g.ErrorsMax != 0 || g.BlockedMax != nil || g.MaxQuarantined != nil ||
+		g.Baseline != nil || len(g.Means) > 0 {
 		t.Errorf("got %+v, want the pass rate and no errors", g)
 	}
 	s, said = loaded(with("gate: {errors: {max: 0.25}}"))
@@ -108,7 +109,9 @@ func TestWhatAGateDoesNotSay(t *testing.T) {
 // Limits that a suite does not give stay open for flags and defaults.
 func TestLimitsAreThoseThatAreGiven(t *testing.T) {
 	t.Parallel()
-	s, said := loaded(with("limits: {concurrency: 3, budget: {calls: 7}, timeout: 1m30s, countTokens: never, models: {m: {requestsPerMinute: 60}}}"))
+	s, said := loaded(
+		with("limits: {concurrency: 3, budget: {calls: 7}, timeout: 1m30s, countTokens: never, models: {m: {requestsPerMinute: 60}}}"),
+	)
 	if len(said) > 0 {
 		t.Fatal(said)
 	}

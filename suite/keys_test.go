@@ -60,106 +60,109 @@ func TestTheSuiteOfTheTablesLoads(t *testing.T) {
 	}
 }
 
+// wrongValues are blocks with a value of a wrong type or out of its range, which is marked, and what is said of it.
+var wrongValues = []struct{ block, want string }{
+	{"version: «2", "this evalrun reads suites of version 1, not 2"},
+	{"version: «[1]", "expected a text, found a list"},
+	{"name: «[s]", "expected a text, found a list"},
+	{"name: «a b", "is not a name"},
+	{"description: «{a: b}", "expected a text, found a mapping"},
+	{"tags: «{a: b}", "expected a text, found a mapping"},
+	{"tags: [«[a]]", "expected a text, found a list"},
+	{"tags: [a, «~]", "expected a text, found nothing"},
+	{"stream: «1", "expected true or false, found the number 1"},
+	{"service: «[a]", "expected a mapping, found a list"},
+	{"service: {baseUrl: «[a]}", "expected a text, found a list"},
+	{"service: {baseUrl: «ftp://x}", "the base URL must begin with https:// or http://"},
+	{"service: {apiVersion: «v2}", "`v2` is not known here"},
+	{"service: {headerPrefix: «'x svc'}", "is not the beginning of a header name"},
+	{"service: {auth: «apikey}", "`apikey` is not known here"},
+	{"targets: «{name: t}", "expected a list, found a mapping"},
+	{"targets: [«t]", "expected a mapping, found \"t\""},
+	{"targets: [{name: «t/u, model: m}]", "is not a name"},
+	{"targets: [{name: t, model: «models/m}]", "is not a model id"},
+	{"targets: [{name: t, model: m, apiVersion: «v9}]", "`v9` is not known here"},
+	{"targets: [{name: t, model: m, stream: «maybe}]", "expected true or false, found \"maybe\""},
+	{"targets: [{name: t, model: m, generationConfig: «7}]", "expected a mapping, found the number 7"},
+	{"targets: [{name: t, model: m, generationConfig: {temperature: «hot}}]", "expected a number, found \"hot\""},
+	{"targets: [{name: t, model: m, generationConfig: {temperature: «-1}}]", "-1 is out of range: at least 0"},
+	{"targets: [{name: t, model: m, generationConfig: {topP: «1.5}}]", "1.5 is out of range: between 0 and 1"},
+	{"targets: [{name: t, model: m, generationConfig: {topK: «1.5}}]", "`1.5` is not a whole number"},
+	{"targets: [{name: t, model: m, generationConfig: {maxOutputTokens: «0}}]", "0 is out of range: at least 1"},
+	{"targets: [{name: t, model: m, generationConfig: {stopSequences: «x}}]", "expected a list, found \"x\""},
+	{"targets: [{name: t, model: m, generationConfig: {extra: «x}}]", "expected a mapping, found \"x\""},
+	{"targets: [{name: t, model: m, safetySettings: «x}]", "expected a list, found \"x\""},
+	{"targets: [{name: t, model: m, safetySettings: [«x]}]", "expected a mapping, found \"x\""},
+	{"prompts: «hello", "expected a list, found \"hello\""},
+	{"prompts: [«hello]", "expected a mapping, found \"hello\""},
+	{"prompts: [{name: «'', text: x}]", "is not a name"},
+	{"prompts: [{name: p, text: «[x]}]", "expected a text, found a list"},
+	{"prompts: [{name: p, turns: «x}]", "expected a list, found \"x\""},
+	{"prompts: [{name: p, turns: [«x]}]", "expected a mapping, found \"x\""},
+	{"prompts: [{name: p, parts: [{text: «~}]}]", "expected a text, found nothing"},
+	{"prompts: [{name: p, targets: [«x], text: y}]", "matches no target"},
+	{"cases: «c", "expected a list, found \"c\""},
+	{"cases: [«c]", "expected a mapping, found \"c\""},
+	{"cases: [{name: «[c], scorers: [{contains: x}]}]", "expected a text, found a list"},
+	{"cases: [{name: c, vars: «[a], scorers: [{contains: x}]}]", "expected a mapping, found a list"},
+	{"cases: [{name: c, tags: «{a: b}, scorers: [{contains: x}]}]", "expected a text, found a mapping"},
+	{"cases: [{name: c, arms: [«x], scorers: [{contains: x}]}]", "matches no arm"},
+	{"cases: [{name: c, repeats: «0, scorers: [{contains: x}]}]", "0 is out of range"},
+	{"cases: [{name: c, repeats: «many, scorers: [{contains: x}]}]", "expected a whole number, found \"many\""},
+	{"cases: [{name: c, threshold: «2, scorers: [{contains: x}]}]", "2 is out of range: between 0 and 1"},
+	{"cases: [{name: c, inheritScorers: «no, scorers: [{contains: x}]}]", "expected true or false, found \"no\""},
+	{"cases: [{name: c, scorers: «x}]", "expected a list, found \"x\""},
+	{"cases: [{name: c, scorers: [«x]}]", "expected a mapping, found \"x\""},
+	{"cases: [{name: c, scorers: [{contains: x, weight: «-1}]}]", "-1 is out of range: at least 0"},
+	{"cases: [{name: c, scorers: [{contains: x, required: «1}]}]", "expected true or false, found the number 1"},
+	{"cases: [{name: c, scorers: [{contains: x, threshold: «1.1}]}]", "1.1 is out of range: between 0 and 1"},
+	{"cases: [{name: c, quarantine: {reason: r, owner: o, until: «soon}, scorers: [{contains: x}]}]", "`soon` is not a day"},
+	{"cases: [{name: c, each: «{a: b}, scorers: [{contains: x}]}]", "expected a list, found a mapping"},
+	{"cases: [{name: c, matrix: «[a], scorers: [{contains: x}]}]", "expected a mapping, found a list"},
+	{"limits: «8", "expected a mapping, found the number 8"},
+	{"limits: {concurrency: «0}", "0 is out of range"},
+	{"limits: {concurrency: «lots}", "expected a whole number, found \"lots\""},
+	{"limits: {requestsPerMinute: «1.5}", "`1.5` is not a whole number"},
+	{"limits: {tokensPerMinute: «-5}", "-5 is out of range"},
+	{"limits: {budget: «5}", "expected a mapping, found the number 5"},
+	{"limits: {budget: {calls: «0}}", "0 is out of range"},
+	{"limits: {budget: {tokens: «all}}", "expected a whole number, found \"all\""},
+	{"limits: {budget: {time: «60}}", "`60` is not a duration"},
+	{"limits: {timeout: «-1s}", "`-1s` is not above zero"},
+	{"limits: {attempts: «[5]}", "expected a whole number, found a list"},
+	{"limits: {countTokens: «sometimes}", "`sometimes` is not known here"},
+	{"gate: «strict", "expected a mapping, found \"strict\""},
+	{"gate: {passRate: «0.9}", "expected a mapping, found the number 0.9"},
+	{"gate: {passRate: {min: «90}}", "90 is out of range: between 0 and 1"},
+	{"gate: {errors: {max: «-0.1}}", "-0.1 is out of range: between 0 and 1"},
+	{"gate: {latency: {p95: «2}}", "`2` is not a duration"},
+	{"gate: {baseline: {run: main, margin: «5}}", "5 is out of range: between 0 and 1"},
+	{"gate: {baseline: {run: main, margin: 0.1, onInconclusive: «ignore}}", "`ignore` is not known here"},
+	{"metrics: «[a]", "expected a mapping, found a list"},
+	{"embedding: «e", "expected a mapping, found \"e\""},
+	{"embedding: {model: «'a b'}", "is not a model id"},
+	{"judges: «j", "expected a list, found \"j\""},
+	{"defaults: «[a]", "expected a mapping, found a list"},
+	{"defaults: {repeats: «1.5}", "`1.5` is not a whole number"},
+	{"scorerSets: «[a]", "expected a mapping, found a list"},
+	{"prices: «[a]", "expected a text, found a list"},
+	{"include: «{a: b}", "expected a text, found a mapping"},
+}
+
 // Each key reports a value of a wrong type or out of its range where the value is, with what it takes.
 func TestEachKeyReportsAWrongValueAtItsPlace(t *testing.T) {
 	t.Parallel()
-	for block, want := range map[string]string{
-		"version: «2":                                          "this evalrun reads suites of version 1, not 2",
-		"version: «[1]":                                        "expected a text, found a list",
-		"name: «[s]":                                           "expected a text, found a list",
-		"name: «a b":                                           "is not a name",
-		"description: «{a: b}":                                 "expected a text, found a mapping",
-		"tags: «{a: b}":                                        "expected a text, found a mapping",
-		"tags: [«[a]]":                                         "expected a text, found a list",
-		"tags: [a, «~]":                                        "expected a text, found nothing",
-		"stream: «1":                                           "expected true or false, found the number 1",
-		"service: «[a]":                                        "expected a mapping, found a list",
-		"service: {baseUrl: «[a]}":                             "expected a text, found a list",
-		"service: {baseUrl: «ftp://x}":                         "the base URL must begin with https:// or http://",
-		"service: {apiVersion: «v2}":                           "`v2` is not known here",
-		"service: {headerPrefix: «'x svc'}":                    "is not the beginning of a header name",
-		"service: {auth: «apikey}":                             "`apikey` is not known here",
-		"targets: «{name: t}":                                  "expected a list, found a mapping",
-		"targets: [«t]":                                        "expected a mapping, found \"t\"",
-		"targets: [{name: «t/u, model: m}]":                    "is not a name",
-		"targets: [{name: t, model: «models/m}]":               "is not a model id",
-		"targets: [{name: t, model: m, apiVersion: «v9}]":      "`v9` is not known here",
-		"targets: [{name: t, model: m, stream: «maybe}]":       "expected true or false, found \"maybe\"",
-		"targets: [{name: t, model: m, generationConfig: «7}]": "expected a mapping, found the number 7",
-		"targets: [{name: t, model: m, generationConfig: {temperature: «hot}}]":   "expected a number, found \"hot\"",
-		"targets: [{name: t, model: m, generationConfig: {temperature: «-1}}]":    "-1 is out of range: at least 0",
-		"targets: [{name: t, model: m, generationConfig: {topP: «1.5}}]":          "1.5 is out of range: between 0 and 1",
-		"targets: [{name: t, model: m, generationConfig: {topK: «1.5}}]":          "`1.5` is not a whole number",
-		"targets: [{name: t, model: m, generationConfig: {maxOutputTokens: «0}}]": "0 is out of range: at least 1",
-		"targets: [{name: t, model: m, generationConfig: {stopSequences: «x}}]":   "expected a list, found \"x\"",
-		"targets: [{name: t, model: m, generationConfig: {extra: «x}}]":           "expected a mapping, found \"x\"",
-		"targets: [{name: t, model: m, safetySettings: «x}]":                      "expected a list, found \"x\"",
-		"targets: [{name: t, model: m, safetySettings: [«x]}]":                    "expected a mapping, found \"x\"",
-		"prompts: «hello":                              "expected a list, found \"hello\"",
-		"prompts: [«hello]":                            "expected a mapping, found \"hello\"",
-		"prompts: [{name: «'', text: x}]":              "is not a name",
-		"prompts: [{name: p, text: «[x]}]":             "expected a text, found a list",
-		"prompts: [{name: p, turns: «x}]":              "expected a list, found \"x\"",
-		"prompts: [{name: p, turns: [«x]}]":            "expected a mapping, found \"x\"",
-		"prompts: [{name: p, parts: [{text: «~}]}]":    "expected a text, found nothing",
-		"prompts: [{name: p, targets: [«x], text: y}]": "matches no target",
-		"cases: «c":   "expected a list, found \"c\"",
-		"cases: [«c]": "expected a mapping, found \"c\"",
-		"cases: [{name: «[c], scorers: [{contains: x}]}]":                                               "expected a text, found a list",
-		"cases: [{name: c, vars: «[a], scorers: [{contains: x}]}]":                                      "expected a mapping, found a list",
-		"cases: [{name: c, tags: «{a: b}, scorers: [{contains: x}]}]":                                   "expected a text, found a mapping",
-		"cases: [{name: c, arms: [«x], scorers: [{contains: x}]}]":                                      "matches no arm",
-		"cases: [{name: c, repeats: «0, scorers: [{contains: x}]}]":                                     "0 is out of range",
-		"cases: [{name: c, repeats: «many, scorers: [{contains: x}]}]":                                  "expected a whole number, found \"many\"",
-		"cases: [{name: c, threshold: «2, scorers: [{contains: x}]}]":                                   "2 is out of range: between 0 and 1",
-		"cases: [{name: c, inheritScorers: «no, scorers: [{contains: x}]}]":                             "expected true or false, found \"no\"",
-		"cases: [{name: c, scorers: «x}]":                                                               "expected a list, found \"x\"",
-		"cases: [{name: c, scorers: [«x]}]":                                                             "expected a mapping, found \"x\"",
-		"cases: [{name: c, scorers: [{contains: x, weight: «-1}]}]":                                     "-1 is out of range: at least 0",
-		"cases: [{name: c, scorers: [{contains: x, required: «1}]}]":                                    "expected true or false, found the number 1",
-		"cases: [{name: c, scorers: [{contains: x, threshold: «1.1}]}]":                                 "1.1 is out of range: between 0 and 1",
-		"cases: [{name: c, quarantine: {reason: r, owner: o, until: «soon}, scorers: [{contains: x}]}]": "`soon` is not a day",
-		"cases: [{name: c, each: «{a: b}, scorers: [{contains: x}]}]":                                   "expected a list, found a mapping",
-		"cases: [{name: c, matrix: «[a], scorers: [{contains: x}]}]":                                    "expected a mapping, found a list",
-		"limits: «8":                                                          "expected a mapping, found the number 8",
-		"limits: {concurrency: «0}":                                           "0 is out of range",
-		"limits: {concurrency: «lots}":                                        "expected a whole number, found \"lots\"",
-		"limits: {requestsPerMinute: «1.5}":                                   "`1.5` is not a whole number",
-		"limits: {tokensPerMinute: «-5}":                                      "-5 is out of range",
-		"limits: {budget: «5}":                                                "expected a mapping, found the number 5",
-		"limits: {budget: {calls: «0}}":                                       "0 is out of range",
-		"limits: {budget: {tokens: «all}}":                                    "expected a whole number, found \"all\"",
-		"limits: {budget: {time: «60}}":                                       "`60` is not a duration",
-		"limits: {timeout: «-1s}":                                             "`-1s` is not above zero",
-		"limits: {attempts: «[5]}":                                            "expected a whole number, found a list",
-		"limits: {countTokens: «sometimes}":                                   "`sometimes` is not known here",
-		"gate: «strict":                                                       "expected a mapping, found \"strict\"",
-		"gate: {passRate: «0.9}":                                              "expected a mapping, found the number 0.9",
-		"gate: {passRate: {min: «90}}":                                        "90 is out of range: between 0 and 1",
-		"gate: {errors: {max: «-0.1}}":                                        "-0.1 is out of range: between 0 and 1",
-		"gate: {latency: {p95: «2}}":                                          "`2` is not a duration",
-		"gate: {baseline: {run: main, margin: «5}}":                           "5 is out of range: between 0 and 1",
-		"gate: {baseline: {run: main, margin: 0.1, onInconclusive: «ignore}}": "`ignore` is not known here",
-		"metrics: «[a]":                                                       "expected a mapping, found a list",
-		"embedding: «e":                                                       "expected a mapping, found \"e\"",
-		"embedding: {model: «'a b'}":                                          "is not a model id",
-		"judges: «j":                                                          "expected a list, found \"j\"",
-		"defaults: «[a]":                                                      "expected a mapping, found a list",
-		"defaults: {repeats: «1.5}":                                           "`1.5` is not a whole number",
-		"scorerSets: «[a]":                                                    "expected a mapping, found a list",
-		"prices: «[a]":                                                        "expected a text, found a list",
-		"include: «{a: b}":                                                    "expected a text, found a mapping",
-	} {
-		t.Run(block, func(t *testing.T) {
+	for _, test := range wrongValues {
+		t.Run(test.block, func(t *testing.T) {
 			t.Parallel()
-			text, pos := marked(with(block))
+			text, pos := marked(with(test.block))
 			_, said := loaded(text)
 			for _, d := range said {
-				if d.Severity == diag.Error && d.Pos == pos && strings.Contains(d.Message, want) {
+				if d.Severity == diag.Error && d.Pos == pos && strings.Contains(d.Message, test.want) {
 					return
 				}
 			}
-			t.Errorf("got %v, want a problem at %s with %q", said, pos, want)
+			t.Errorf("got %v, want a problem at %s with %q", said, pos, test.want)
 		})
 	}
 }
@@ -345,9 +348,7 @@ func TestFilesOutsideOfTheFolderAreRefused(t *testing.T) {
 	}
 }
 
-func TestDefaultsOfCases(t *testing.T) {
-	t.Parallel()
-	const defaults = `defaults:
+const defaults = `defaults:
   repeats: 3
   vars: {a: da, b: db}
   tags: [d]
@@ -355,30 +356,57 @@ func TestDefaultsOfCases(t *testing.T) {
   threshold: 0.5
   scorers: [{contains: x, name: n}, {contains: y}]
 `
-	type seen struct {
-		Tags      []string
-		Repeats   int
-		Cluster   string
-		Threshold float64
-		Scorers   []string
-		Text      string
-	}
-	for name, test := range map[string]struct {
-		entry string
-		want  seen
-	}{
-		"nothing of its own":        {"{name: c}", seen{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da db"}},
-		"a variable":                {"{name: c, vars: {b: own}}", seen{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da own"}},
-		"an empty variable":         {"{name: c, vars: {b: ''}}", seen{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da "}},
-		"a scorer more":             {"{name: c, scorers: [{equals: z}]}", seen{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains ", "equals "}, "da db"}},
-		"a scorer of the same name": {"{name: c, scorers: [{equals: z, name: n}]}", seen{[]string{"d"}, 3, "dc", 0.5, []string{"contains ", "equals n"}, "da db"}},
-		"its scorers alone":         {"{name: c, inheritScorers: false, scorers: [{equals: z}]}", seen{[]string{"d"}, 3, "dc", 0.5, []string{"equals "}, "da db"}},
-		"single values":             {"{name: c, repeats: 1, cluster: own, threshold: 0}", seen{[]string{"d"}, 1, "own", 0, []string{"contains n", "contains "}, "da db"}},
-		"tags of its own":           {"{name: c, tags: [own]}", seen{[]string{"own"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da db"}},
-	} {
+
+// expanded is what a case is after its defaults.
+type expanded struct {
+	Tags      []string
+	Repeats   int
+	Cluster   string
+	Threshold float64
+	Scorers   []string
+	Text      string
+}
+
+// defaultsOf are cases, and what the defaults make of them.
+var defaultsOf = map[string]struct {
+	entry string
+	want  expanded
+}{
+	"nothing of its own": {"{name: c}", expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da db"}},
+	"a variable": {
+		"{name: c, vars: {b: own}}", expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da own"},
+	},
+	"an empty variable": {"{name: c, vars: {b: ''}}", expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da "}},
+	"a scorer more": {
+		"{name: c, scorers: [{equals: z}]}",
+		expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains ", "equals "}, "da db"},
+	},
+	"a scorer of the same name": {
+		"{name: c, scorers: [{equals: z, name: n}]}",
+		expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains ", "equals n"}, "da db"},
+	},
+	"its scorers alone": {
+		"{name: c, inheritScorers: false, scorers: [{equals: z}]}",
+		expanded{[]string{"d"}, 3, "dc", 0.5, []string{"equals "}, "da db"},
+	},
+	"single values": {
+		"{name: c, repeats: 1, cluster: own, threshold: 0}",
+		expanded{[]string{"d"}, 1, "own", 0, []string{"contains n", "contains "}, "da db"},
+	},
+	"tags of its own": {
+		"{name: c, tags: [own]}", expanded{[]string{"own"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da db"},
+	},
+}
+
+func TestDefaultsOfCases(t *testing.T) {
+	t.Parallel()
+	for name, test := range defaultsOf {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text := strings.Replace(with(`prompts: [{name: p, text: "{{.a}} {{.b}}"}]`), "cases: [{name: c, scorers: [{contains: x}]}]", defaults+"cases: ["+test.entry+"]", 1)
+			text := strings.Replace(
+				with(`prompts: [{name: p, text: "{{.a}} {{.b}}"}]`), "cases: [{name: c, scorers: [{contains: x}]}]",
+				defaults+"cases: ["+test.entry+"]", 1,
+			)
 			s, said := loaded(text)
 			if len(said) > 0 {
 				t.Fatal(said)
@@ -388,7 +416,7 @@ func TestDefaultsOfCases(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := seen{c.Tags, c.Repeats, c.Cluster, *c.Threshold, nil, contents[0].Parts[0].Text}
+				got := expanded{c.Tags, c.Repeats, c.Cluster, *c.Threshold, nil, contents[0].Parts[0].Text}
 				for _, sc := range c.Scorers {
 					got.Scorers = append(got.Scorers, sc.Kind+" "+sc.Name)
 				}

@@ -37,7 +37,10 @@ func rows(t *testing.T, r io.Reader, format dataset.Format, comma rune) []map[st
 
 // cell is a text that a file has to quote, or looks like something else.
 func cell(random *rand.Rand) string {
-	parts := []string{"a", "", " ", ",", ";", "\t", "|", `"`, `""`, "\n", "007", "1.10", "null", "é", "e\u0301", "日本", "👍🏽", "שלום", "{{.x}}", "'", "=1+1", "#"}
+	parts := []string{
+		"a", "", " ", ",", ";", "\t", "|", `"`, `""`, "\n", "007", "1.10", "null", "é", "e\u0301", "日本", "👍🏽", "שלום",
+		"{{.x}}", "'", "=1+1", "#",
+	}
 	var b strings.Builder
 	for range random.IntN(5) {
 		b.WriteString(parts[random.IntN(len(parts))])

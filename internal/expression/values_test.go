@@ -156,7 +156,9 @@ func TestAProgramRunsAgainAfterItWasStopped(t *testing.T) {
 // Mistakes are found where they stand, counted in bytes, behind characters of any width.
 func TestMistakesAreAtTheirByte(t *testing.T) {
 	t.Parallel()
-	for _, before := range []string{"", `text == "" or `, `"日本" == text or `, `"👍🏽" == text or `, "\n\n  ", `"e` + "\u0301" + `" == text or `} {
+	for _, before := range []string{
+		"", `text == "" or `, `"日本" == text or `, `"👍🏽" == text or `, "\n\n  ", `"e` + "\u0301" + `" == text or `,
+	} {
 		text := before + "txt == \"\""
 		_, err := Compile(text, map[string]any{"text": ""}, Truth)
 		var e *Error

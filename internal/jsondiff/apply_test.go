@@ -376,14 +376,22 @@ func TestIgnoredPlacesDoNotCount(t *testing.T) {
 		want, got string
 		counts    Diff
 	}{
-		"one that differs":          {Pointers{{"id"}}, false, `{"id":1,"a":1}`, `{"id":2,"a":1}`, Diff{Equal: 1}},
-		"one that is missing":       {Pointers{{"id"}}, false, `{"id":1,"a":1}`, `{"a":1}`, Diff{Equal: 1}},
-		"one too many":              {Pointers{{"id"}}, false, `{"a":1}`, `{"id":{"x":[1,2]},"a":1}`, Diff{Equal: 1}},
-		"an empty object":           {Pointers{{"id"}}, false, `{"id":{},"a":1}`, `{"id":{},"a":1}`, Diff{Equal: 1}},
-		"in each item":              {Pointers{{"*", "id"}}, false, `[{"id":1,"a":1},{"id":2,"a":2}]`, `[{"id":3,"a":1},{"id":4,"a":2}]`, Diff{Equal: 2}},
-		"in each item of any order": {Pointers{{"*", "id"}}, true, `[{"id":1,"a":1},{"id":2,"a":2}]`, `[{"id":3,"a":2},{"id":4,"a":1}]`, Diff{Equal: 2}},
-		"the whole value":           {Pointers{{}}, false, `{"a":1}`, `[2]`, Diff{}},
-		"a key of the same name":    {Pointers{{"id"}}, false, `{"x":{"id":1}}`, `{"x":{"id":1}}`, Diff{Equal: 1}},
+		"one that differs":    {Pointers{{"id"}}, false, `{"id":1,"a":1}`, `{"id":2,"a":1}`, Diff{Equal: 1}},
+		"one that is missing": {Pointers{{"id"}}, false, `{"id":1,"a":1}`, `{"a":1}`, Diff{Equal: 1}},
+		"one too many":        {Pointers{{"id"}}, false, `{"a":1}`, `{"id":{"x":[1,2]},"a":1}`, Diff{Equal: 1}},
+		"an empty object":     {Pointers{{"id"}}, false, `{"id":{},"a":1}`, `{"id":{},"a":1}`, Diff{Equal: 1}},
+		"in each item": {
+			Pointers{{"*", "id"}},
+			false, `[{"id":1,"a":1},{"id":2,"a":2}]`, `[{"id":3,"a":1},{"id":4,"a":2}]`,
+			Diff{Equal: 2},
+		},
+		"in each item of any order": {
+			Pointers{{"*", "id"}},
+			true, `[{"id":1,"a":1},{"id":2,"a":2}]`, `[{"id":3,"a":2},{"id":4,"a":1}]`,
+			Diff{Equal: 2},
+		},
+		"the whole value":        {Pointers{{}}, false, `{"a":1}`, `[2]`, Diff{}},
+		"a key of the same name": {Pointers{{"id"}}, false, `{"x":{"id":1}}`, `{"x":{"id":1}}`, Diff{Equal: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -62,7 +62,10 @@ func TestAFailureSaysWhatTheProgramSaid(t *testing.T) {
 // Variables of evalrun, the key among them, stay with evalrun in whatever case they are written.
 func TestProgramsDoNotGetVariablesOfEvalrun(t *testing.T) {
 	t.Parallel()
-	all := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "evalrun_api_key=x", "Evalrun_Trust_Key=x", "MY_EVALRUN_API_KEY=y", "EVALRUNNER=z", "EVALRUN_=x", "=C:=C:\\"}
+	all := []string{
+		"PATH=/bin", "EVALRUN_API_KEY=x", "evalrun_api_key=x", "Evalrun_Trust_Key=x", "MY_EVALRUN_API_KEY=y",
+		"EVALRUNNER=z", "EVALRUN_=x", "=C:=C:\\",
+	}
 	before := append([]string{}, all...)
 	want := []string{"PATH=/bin", "MY_EVALRUN_API_KEY=y", "EVALRUNNER=z", "=C:=C:\\"}
 	if diff := cmp.Diff(want, Environment(all)); diff != "" {

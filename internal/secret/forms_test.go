@@ -47,10 +47,13 @@ func TestNoFormOfAKeyShowsInErrors(t *testing.T) {
 			"itself": key, "query": url.QueryEscape(key), "path": url.PathEscape(key), "JSON": strings.Trim(string(inJSON), `"`),
 			"JSON without HTML": strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(plain.String()), `"`), `"`),
 			"Go":                fmt.Sprintf("%q", key), "hex": hex.EncodeToString([]byte(key)), "HEX": fmt.Sprintf("%X", key),
-			"basic": base64.StdEncoding.EncodeToString([]byte("user:" + key)), "basic for addresses": base64.URLEncoding.EncodeToString([]byte(":" + key)),
+			"basic": base64.StdEncoding.EncodeToString([]byte("user:" + key)), "basic for addresses": base64.URLEncoding.EncodeToString(
+				[]byte(":" + key),
+			),
 		} {
 			got := s.OutOf("Get \"https://x.invalid/" + form + "\": refused")
-			if strings.Contains(got, form) || !strings.Contains(got, "[key]") || !strings.HasPrefix(got, "Get ") || !strings.HasSuffix(got, ": refused") {
+			if strings.Contains(got, form) || !strings.Contains(got, "[key]") || !strings.HasPrefix(got, "Get ") ||
+				!strings.HasSuffix(got, ": refused") {
 				t.Errorf("%s of %q: %q", name, key, got)
 			}
 		}

@@ -43,7 +43,10 @@ func TestADocumentNamesItsDraftAndItsParts(t *testing.T) {
 func TestADocumentIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	document := func() string {
-		block := Block{Some: []string{"x", "y"}, Keys: []Key{{Name: "x", Is: Matching("^[a-z0-9]+$")}, {Name: "y", Is: Word("1", "b")}, {Name: "z", Is: Bool}}}
+		block := Block{
+			Some: []string{"x", "y"},
+			Keys: []Key{{Name: "x", Is: Matching("^[a-z0-9]+$")}, {Name: "y", Is: Word("1", "b")}, {Name: "z", Is: Bool}},
+		}
 		return string(Document("t", Templates(block.Shape()), map[string]Shape{"a": Text, "b": Duration, "c": List(Ref("a"))}))
 	}
 	first := document()
@@ -61,11 +64,14 @@ func TestBoundsThatAreNone(t *testing.T) {
 		is   Shape
 		want Schema
 	}{
-		"both":          {Int(-3, 7), Schema{"type": "integer", "minimum": -3.0, "maximum": 7.0}},
-		"at least":      {Int(0, 1<<31-1), Schema{"type": "integer", "minimum": 0.0}},
-		"at most":       {Number(-1<<31, 2.5), Schema{"type": "number", "maximum": 2.5}},
-		"neither":       {Number(-1e300, 1e300), Schema{"type": "number"}},
-		"with template": {Templates(Int(1, 2)), Schema{"anyOf": []Schema{{"type": "integer", "minimum": 1.0, "maximum": 2.0}, {"$ref": "#/$defs/template"}}}},
+		"both":     {Int(-3, 7), Schema{"type": "integer", "minimum": -3.0, "maximum": 7.0}},
+		"at least": {Int(0, 1<<31-1), Schema{"type": "integer", "minimum": 0.0}},
+		"at most":  {Number(-1<<31, 2.5), Schema{"type": "number", "maximum": 2.5}},
+		"neither":  {Number(-1e300, 1e300), Schema{"type": "number"}},
+		"with template": {
+			Templates(Int(1, 2)),
+			Schema{"anyOf": []Schema{{"type": "integer", "minimum": 1.0, "maximum": 2.0}, {"$ref": "#/$defs/template"}}},
+		},
 	} {
 		if diff := cmp.Diff(test.want, test.is(false)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -38,7 +38,7 @@ func eachText(t *testing.T, test func(t *testing.T, text func() string)) {
 				}
 				return b.String()
 			}
-			for range 150 {
+			for range 60 {
 				test(t, text)
 			}
 		})
@@ -112,12 +112,10 @@ func TestATextIsItsOwnBestAnswer(t *testing.T) {
 	t.Parallel()
 	eachText(t, func(t *testing.T, text func() string) {
 		s := text()
+		_, similarity := Distance(s, s)
 		want := map[string]bool{"distance": true, "indel": true, "Jaro-Winkler": true}
-		got := map[string]bool{}
-		for name, measure := range similarities() {
-			if want[name] {
-				got[name] = measure(s, s) == 1
-			}
+		got := map[string]bool{
+			"distance": similarity == 1, "indel": IndelRatio(s, s) == 1, "Jaro-Winkler": JaroWinkler([]rune(s), []rune(s)) == 1,
 		}
 		for tokenizer := range bleuTokenizers {
 			b := BLEU{Tokenize: tokenizer, Smoothing: "exp", Effective: true}

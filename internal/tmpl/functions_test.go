@@ -131,7 +131,9 @@ func TestUsualSlipsAreRecognized(t *testing.T) {
 func TestOtherFunctionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"printf", "print", "println", "html", "js", "urlquery", "call", "slice", "env", "exec"} {
-		for _, form := range []string{"{{X .a}}", "{{.a | X}}", "{{if X .a}}{{end}}", "{{with $x := X .a}}{{end}}", "{{range split (X .a) .a}}{{end}}", "{{json (X .a)}}"} {
+		for _, form := range []string{
+			"{{X .a}}", "{{.a | X}}", "{{if X .a}}{{end}}", "{{with $x := X .a}}{{end}}", "{{range split (X .a) .a}}{{end}}", "{{json (X .a)}}",
+		} {
 			text := strings.ReplaceAll(form, "X", name)
 			if out, e := rendered(t, text); e == nil {
 				t.Errorf("%s renders to %q, want an error", text, out)

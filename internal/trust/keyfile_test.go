@@ -29,7 +29,9 @@ func TestAFileThatIsNoKeySignsNothing(t *testing.T) {
 		t.Fatal("a good key signs nothing")
 	}
 	for name, text := range map[string]string{
-		"empty": "", "short": goodKey[:62], "no digits": strings.Repeat("zz", 32), "an odd digit": goodKey + "0", "long": strings.Repeat("00", 1<<10),
+		"empty": "", "short": goodKey[:62], "no digits": strings.Repeat("zz", 32), "an odd digit": goodKey + "0", "long": strings.Repeat(
+			"00", 1<<10,
+		),
 	} {
 		k := keyed(t, text)
 		if s := k.Sign([]byte("head"), dir); s != "" {
@@ -96,7 +98,8 @@ func TestWhatIsSignedCannotChange(t *testing.T) {
 func TestKeysOfNobodyVerifyNothing(t *testing.T) {
 	t.Parallel()
 	k := &Keys{}
-	if s := k.Sign([]byte("head"), "/x"); s != "" || k.Verify(s, []byte("head"), "/x") || k.Verify(strings.Repeat("0", 64), []byte("head"), "/x") {
+	if s := k.Sign([]byte("head"), "/x"); s != "" || k.Verify(s, []byte("head"), "/x") ||
+		k.Verify(strings.Repeat("0", 64), []byte("head"), "/x") {
 		t.Errorf("it signs %q", s)
 	}
 }
@@ -104,7 +107,8 @@ func TestKeysOfNobodyVerifyNothing(t *testing.T) {
 func TestASharedKeyIsLongEnoughToBeSecret(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{
-		"": true, "   ": true, "short": false, strings.Repeat("x", 15): false, " " + strings.Repeat("x", 15) + "\n": false, strings.Repeat("x", 16): true,
+		"": true, "   ": true, "short": false,
+		strings.Repeat("x", 15): false, " " + strings.Repeat("x", 15) + "\n": false, strings.Repeat("x", 16): true,
 	} {
 		_, err := Load(func(string) string { return value })
 		if (err == nil) != want {

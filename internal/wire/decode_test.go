@@ -54,7 +54,8 @@ func TestAnAnswerCutAnywhereIsTruncated(t *testing.T) {
 	t.Parallel()
 	const data = `{"a":[1.5e3,true,"x\u00e9\"]}"],"b":{"c":null},"d":"日本"}`
 	for i := 1; i < len(data); i++ {
-		if i == strings.Index(data, "日")+1 || i == strings.Index(data, "日")+2 || i == strings.Index(data, "本")+1 || i == strings.Index(data, "本")+2 {
+		if i == strings.Index(data, "日")+1 || i == strings.Index(data, "日")+2 || i == strings.Index(data, "本")+1 ||
+			i == strings.Index(data, "本")+2 {
 			continue // inside a character it is no UTF-8
 		}
 		var v any

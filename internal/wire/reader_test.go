@@ -17,17 +17,26 @@ var streams = map[string]struct {
 	body string
 	want []string
 }{
-	"events":                        {"data: {\"a\":1}\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
-	"events with CRLF":              {"data: {\"a\":1}\r\n\r\ndata: {\"b\":\"end\"}\r\n\r\n", []string{`{"a":1}`, `{"b":"end"}`}},
-	"events with CR":                {"data: {\"a\":1}\r\rdata: {\"b\":\"end\"}\r\r", []string{`{"a":1}`, `{"b":"end"}`}},
-	"ends of lines that change":     {"data: {\"a\":1}\r\n\ndata: {\"b\":\"end\"}\n\r\n", []string{`{"a":1}`, `{"b":"end"}`}},
-	"no space behind the colon":     {"data:{\"a\":1}\n\ndata:{\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
-	"comments":                      {": hello\n\ndata: {\"a\":1}\n:\n\n:ping\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
-	"other fields":                  {"id: 1\nevent: delta\nretry: 5\ndata: {\"a\":1}\nx-other: 2\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
-	"data of several lines":         {"data: {\"a\":\ndata: 1}\n\ndata: {\"b\":\"end\"}\n\n", []string{"{\"a\":\n1}", `{"b":"end"}`}},
-	"data of several lines, CRLF":   {"data: {\"a\":\r\ndata: 1}\r\n\r\ndata: {\"b\":\"end\"}\r\n\r\n", []string{"{\"a\":\n1}", `{"b":"end"}`}},
-	"a byte order mark":             {"\ufeffdata: {\"a\":1}\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
-	"empty events":                  {"\n\ndata:\n\ndata: {\"a\":1}\n\nevent: ping\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
+	"events":                    {"data: {\"a\":1}\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
+	"events with CRLF":          {"data: {\"a\":1}\r\n\r\ndata: {\"b\":\"end\"}\r\n\r\n", []string{`{"a":1}`, `{"b":"end"}`}},
+	"events with CR":            {"data: {\"a\":1}\r\rdata: {\"b\":\"end\"}\r\r", []string{`{"a":1}`, `{"b":"end"}`}},
+	"ends of lines that change": {"data: {\"a\":1}\r\n\ndata: {\"b\":\"end\"}\n\r\n", []string{`{"a":1}`, `{"b":"end"}`}},
+	"no space behind the colon": {"data:{\"a\":1}\n\ndata:{\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
+	"comments": {
+		": hello\n\ndata: {\"a\":1}\n:\n\n:ping\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`},
+	},
+	"other fields": {
+		"id: 1\nevent: delta\nretry: 5\ndata: {\"a\":1}\nx-other: 2\n\ndata: {\"b\":\"end\"}\n\n",
+		[]string{`{"a":1}`, `{"b":"end"}`},
+	},
+	"data of several lines": {"data: {\"a\":\ndata: 1}\n\ndata: {\"b\":\"end\"}\n\n", []string{"{\"a\":\n1}", `{"b":"end"}`}},
+	"data of several lines, CRLF": {
+		"data: {\"a\":\r\ndata: 1}\r\n\r\ndata: {\"b\":\"end\"}\r\n\r\n", []string{"{\"a\":\n1}", `{"b":"end"}`},
+	},
+	"a byte order mark": {"\ufeffdata: {\"a\":1}\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`}},
+	"empty events": {
+		"\n\ndata:\n\ndata: {\"a\":1}\n\nevent: ping\n\ndata: {\"b\":\"end\"}\n\n", []string{`{"a":1}`, `{"b":"end"}`},
+	},
 	"no line behind the last":       {"data: {\"a\":1}\n\ndata: {\"b\":\"end\"}", []string{`{"a":1}`, `{"b":"end"}`}},
 	"an end mark":                   {"data: {\"a\":1}\n\ndata: [DONE]\n\n", []string{`{"a":1}`}},
 	"comments behind the end mark":  {"data: {\"a\":1}\n\ndata: [DONE]\n\n: bye\n\n", []string{`{"a":1}`}},
@@ -119,20 +128,26 @@ func TestStreamsThatAreNoAnswer(t *testing.T) {
 		kind        eval.ErrorKind
 		says        string
 	}{
-		"nothing":                       {"", "", eval.KindTruncated, "the stream was cut"},
-		"white space":                   {" \r\n\t ", "", eval.KindTruncated, "the stream was cut"},
-		"a page":                        {"<html><body>Bad gateway", "", eval.KindMalformed, "neither JSON nor a stream of events: <html>"},
-		"a page instead of events":      {"<html>Bad gateway</html>", sse, eval.KindMalformed, "no part of an answer"},
-		"a page between events":         {"data: {\"a\":1}\n\n<html>Bad gateway</html>\n", sse, eval.KindMalformed, "<html>Bad gateway"},
-		"an error event":                {"event: error\ndata: {\"error\":{\"code\":429,\"message\":\"slow down\"}}\n\n", sse, eval.KindQuota, "slow down"},
+		"nothing":                  {"", "", eval.KindTruncated, "the stream was cut"},
+		"white space":              {" \r\n\t ", "", eval.KindTruncated, "the stream was cut"},
+		"a page":                   {"<html><body>Bad gateway", "", eval.KindMalformed, "neither JSON nor a stream of events: <html>"},
+		"a page instead of events": {"<html>Bad gateway</html>", sse, eval.KindMalformed, "no part of an answer"},
+		"a page between events":    {"data: {\"a\":1}\n\n<html>Bad gateway</html>\n", sse, eval.KindMalformed, "<html>Bad gateway"},
+		"an error event": {
+			"event: error\ndata: {\"error\":{\"code\":429,\"message\":\"slow down\"}}\n\n", sse, eval.KindQuota,
+			"slow down",
+		},
 		"an error event without a line": {"event: error\ndata: {\"error\":{\"code\":503,\"message\":\"busy\"}}", sse, eval.KindStatus, "busy"},
 		"an error between events":       {"data: {\"a\":1}\n\n{\"error\":{\"code\":500,\"message\":\"oh\"}}\n", sse, eval.KindStatus, "oh"},
 		"an error over several lines":   {"data: {\"a\":1}\n\n{\"error\":\n{\"code\":401,\n\"message\":\"no\"}}\n", sse, eval.KindAuth, "no"},
-		"an error behind the end mark":  {"data: {\"a\":1}\n\ndata: [DONE]\n\ndata: {\"error\":{\"code\":500,\"message\":\"late\"}}\n\n", sse, eval.KindStatus, "late"},
-		"text behind an array":          {`[{"b":"end"}] trailing`, "", eval.KindMalformed, "no part of an answer: trailing"},
-		"an error behind an array":      {`[{"b":"end"}]{"error":{"code":429,"message":"late"}}`, "", eval.KindQuota, "late"},
-		"no comma in an array":          {`[{"a":1} {"b":"end"}]`, "", eval.KindMalformed, "not JSON after 1 chunks"},
-		"events that end in an event":   {"data: {\"a\":1}\n\ndata: {\"b\":\"e", sse, eval.KindTruncated, "cut after 1 chunks"},
+		"an error behind the end mark": {
+			"data: {\"a\":1}\n\ndata: [DONE]\n\ndata: {\"error\":{\"code\":500,\"message\":\"late\"}}\n\n", sse,
+			eval.KindStatus, "late",
+		},
+		"text behind an array":        {`[{"b":"end"}] trailing`, "", eval.KindMalformed, "no part of an answer: trailing"},
+		"an error behind an array":    {`[{"b":"end"}]{"error":{"code":429,"message":"late"}}`, "", eval.KindQuota, "late"},
+		"no comma in an array":        {`[{"a":1} {"b":"end"}]`, "", eval.KindMalformed, "not JSON after 1 chunks"},
+		"events that end in an event": {"data: {\"a\":1}\n\ndata: {\"b\":\"e", sse, eval.KindTruncated, "cut after 1 chunks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,8 +169,10 @@ func TestPiecesOverTheBoundAreTooLarge(t *testing.T) {
 			strings.NewReader("data: "), strings.NewReader(giant[:MaxResponseBytes/2]),
 			strings.NewReader("\ndata: "), strings.NewReader(giant[:MaxResponseBytes/2]), strings.NewReader("\n\n"),
 		),
-		"an item of an array": io.MultiReader(strings.NewReader("[\""), strings.NewReader(giant), strings.NewReader(giant), strings.NewReader("\"]")),
-		"a comment":           io.MultiReader(strings.NewReader(":"), strings.NewReader(giant), strings.NewReader("\n\n")),
+		"an item of an array": io.MultiReader(
+			strings.NewReader("[\""), strings.NewReader(giant), strings.NewReader(giant), strings.NewReader("\"]"),
+		),
+		"a comment": io.MultiReader(strings.NewReader(":"), strings.NewReader(giant), strings.NewReader("\n\n")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

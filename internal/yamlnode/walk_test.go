@@ -102,16 +102,20 @@ func TestOffsetFindsAByteOfAText(t *testing.T) {
 func TestAnchorsAliasesAndMergeKeys(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ src, want string }{
-		"an alias is a value":                 {"a: &x [1, 2]\nb: *x\n", `{"a":[1,2],"b":[1,2]}`},
-		"an alias of an alias's part":         {"a: &x {b: &y 1}\nc: *y\nd: *x\n", `{"a":{"b":1},"c":1,"d":{"b":1}}`},
-		"an anchor that is given again":       {"a: &x 1\nb: *x\nc: &x 2\nd: *x\n", `{"a":1,"b":1,"c":2,"d":2}`},
-		"a merged key":                        {"a: &x {k: 1}\nb: {<<: *x, l: 2}\n", `{"a":{"k":1},"b":{"l":2,"k":1}}`},
-		"an own key wins over a merged one":   {"a: &x {k: 1}\nb: {<<: *x, k: 2}\n", `{"a":{"k":1},"b":{"k":2}}`},
-		"an own key before the merge wins":    {"a: &x {k: 1}\nb: {k: 2, <<: *x}\n", `{"a":{"k":1},"b":{"k":2}}`},
-		"of several merged the first wins":    {"a: &x {k: 1}\nb: &y {k: 2, l: 3}\nc: {<<: [*x, *y]}\n", `{"a":{"k":1},"b":{"k":2,"l":3},"c":{"k":1,"l":3}}`},
-		"a merged mapping that merges itself": {"a: &x {k: 1}\nb: &y {<<: *x, l: 2}\nc: {<<: *y}\n", `{"a":{"k":1},"b":{"l":2,"k":1},"c":{"l":2,"k":1}}`},
-		"a mapping written into the merge":    {"b: {<<: {k: 1}, l: 2}\n", `{"b":{"l":2,"k":1}}`},
-		"a quoted << is a key like others":    {"b: {\"<<\": 1}\n", `{"b":{"\u003c\u003c":1}}`},
+		"an alias is a value":               {"a: &x [1, 2]\nb: *x\n", `{"a":[1,2],"b":[1,2]}`},
+		"an alias of an alias's part":       {"a: &x {b: &y 1}\nc: *y\nd: *x\n", `{"a":{"b":1},"c":1,"d":{"b":1}}`},
+		"an anchor that is given again":     {"a: &x 1\nb: *x\nc: &x 2\nd: *x\n", `{"a":1,"b":1,"c":2,"d":2}`},
+		"a merged key":                      {"a: &x {k: 1}\nb: {<<: *x, l: 2}\n", `{"a":{"k":1},"b":{"l":2,"k":1}}`},
+		"an own key wins over a merged one": {"a: &x {k: 1}\nb: {<<: *x, k: 2}\n", `{"a":{"k":1},"b":{"k":2}}`},
+		"an own key before the merge wins":  {"a: &x {k: 1}\nb: {k: 2, <<: *x}\n", `{"a":{"k":1},"b":{"k":2}}`},
+		"of several merged the first wins": {
+			"a: &x {k: 1}\nb: &y {k: 2, l: 3}\nc: {<<: [*x, *y]}\n", `{"a":{"k":1},"b":{"k":2,"l":3},"c":{"k":1,"l":3}}`,
+		},
+		"a merged mapping that merges itself": {
+			"a: &x {k: 1}\nb: &y {<<: *x, l: 2}\nc: {<<: *y}\n", `{"a":{"k":1},"b":{"l":2,"k":1},"c":{"l":2,"k":1}}`,
+		},
+		"a mapping written into the merge": {"b: {<<: {k: 1}, l: 2}\n", `{"b":{"l":2,"k":1}}`},
+		"a quoted << is a key like others": {"b: {\"<<\": 1}\n", `{"b":{"\u003c\u003c":1}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,16 +134,22 @@ func TestMappingsReportTheirKeys(t *testing.T) {
 		src  string
 		want []string
 	}{
-		"twice":                          {"name: a\ntext: b\nname: c\n", []string{"f.yaml:3:1: duplicate key `name`, first on line 1"}},
-		"three times":                    {"name: a\nname: b\nname: c\n", []string{"f.yaml:2:1: duplicate key `name`, first on line 1", "f.yaml:3:1: duplicate key `name`, first on line 1"}},
-		"twice in quotes and without":    {"name: a\n\"name\": b\n", []string{"f.yaml:2:1: duplicate key `name`, first on line 1"}},
-		"unknown":                        {"nmae: a\n", []string{"f.yaml:1:1: unknown key `nmae`"}},
-		"unknown by a merge":             {"<<: {nmae: a}\n", []string{"f.yaml:1:6: unknown key `nmae`"}},
-		"a list for a key":               {"? [a]\n: b\n", []string{"f.yaml:1:3: expected a key, found a list"}},
-		"a merge of a text":              {"<<: x\n", []string{"f.yaml:1:5: `<<` takes a mapping, found \"x\""}},
-		"composed and decomposed differ": {"{\"e\\u0301\": 1, \"\\u00e9\": 2}\n", []string{"f.yaml:1:2: unknown key `e\u0301`", "f.yaml:1:16: unknown key `é`"}},
-		"none":                           {"[a]\n", []string{"f.yaml:1:1: expected a mapping, found a list"}},
-		"several at once":                {"text: 1\nx: 1\ny: 1\n", []string{"f.yaml:2:1: unknown key `x`", "f.yaml:3:1: unknown key `y`"}},
+		"twice": {"name: a\ntext: b\nname: c\n", []string{"f.yaml:3:1: duplicate key `name`, first on line 1"}},
+		"three times": {
+			"name: a\nname: b\nname: c\n",
+			[]string{"f.yaml:2:1: duplicate key `name`, first on line 1", "f.yaml:3:1: duplicate key `name`, first on line 1"},
+		},
+		"twice in quotes and without": {"name: a\n\"name\": b\n", []string{"f.yaml:2:1: duplicate key `name`, first on line 1"}},
+		"unknown":                     {"nmae: a\n", []string{"f.yaml:1:1: unknown key `nmae`"}},
+		"unknown by a merge":          {"<<: {nmae: a}\n", []string{"f.yaml:1:6: unknown key `nmae`"}},
+		"a list for a key":            {"? [a]\n: b\n", []string{"f.yaml:1:3: expected a key, found a list"}},
+		"a merge of a text":           {"<<: x\n", []string{"f.yaml:1:5: `<<` takes a mapping, found \"x\""}},
+		"composed and decomposed differ": {
+			"{\"e\\u0301\": 1, \"\\u00e9\": 2}\n",
+			[]string{"f.yaml:1:2: unknown key `e\u0301`", "f.yaml:1:16: unknown key `é`"},
+		},
+		"none":            {"[a]\n", []string{"f.yaml:1:1: expected a mapping, found a list"}},
+		"several at once": {"text: 1\nx: 1\ny: 1\n", []string{"f.yaml:2:1: unknown key `x`", "f.yaml:3:1: unknown key `y`"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
