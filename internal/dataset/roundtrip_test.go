@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dataset"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // rows reads a file that must have no problem.
@@ -253,9 +253,9 @@ func TestAReaderCanStopAtAnyRow(t *testing.T) {
 func TestValuesOfObjects(t *testing.T) {
 	t.Parallel()
 	const line = `{"n":1.10,"big":12345678901234567890,"exp":1E+2,"t":true,"z":null,"e":"","l":[1,[true]],"o":{"k":0.0},"u":"\ud83d\udc4d"}`
-	want := eval.Dict{
+	want := variable.Dict{
 		"n": "1.10", "big": "12345678901234567890", "exp": "1E+2", "t": "true", "z": "", "e": "",
-		"l": eval.List{"1", eval.List{"true"}}, "o": eval.Dict{"k": "0.0"}, "u": "👍",
+		"l": variable.List{"1", variable.List{"true"}}, "o": variable.Dict{"k": "0.0"}, "u": "👍",
 	}
 	for row, err := range dataset.Read(strings.NewReader(line), dataset.JSONLines, 0) {
 		if diff := cmp.Diff(want, row.Vars); diff != "" || err != nil {

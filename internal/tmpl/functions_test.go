@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/variable"
 )
 
-var values = eval.Dict{
+var values = variable.Dict{
 	"a": "A", "empty": "", "zero": "0", "no": "false", "two words": "x", "größe": "9",
-	"l": eval.List{"x", "y", "z"}, "none": eval.List{}, "m": eval.Dict{"k": "v", "deep": eval.Dict{"l": eval.List{"1", "2"}}},
+	"l": variable.List{"x", "y", "z"}, "none": variable.List{}, "m": variable.Dict{"k": "v", "deep": variable.Dict{"l": variable.List{"1", "2"}}},
 	"quote": "say \"hi\" \\ <b>&amp;\n\ttab\u2028", "wide": "é日本👍🏽", "spaces": " \t x \u00a0\n", "csv": "a,b,,c",
 }
 
@@ -209,7 +209,7 @@ func TestATemplateRendersConcurrently(t *testing.T) {
 		wg.Go(func() {
 			for _, x := range []string{"a,b", "c", "é,日本"} {
 				want := strings.ToUpper(x) + ` "` + strings.ReplaceAll(x, ",", `""`) + `"`
-				if got, err := tm.Render(eval.Dict{"x": x}); err != nil || got != want {
+				if got, err := tm.Render(variable.Dict{"x": x}); err != nil || got != want {
 					t.Errorf("got %q, %v, want %q", got, err, want)
 				}
 			}

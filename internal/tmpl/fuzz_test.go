@@ -20,16 +20,16 @@ func FuzzData(f *testing.F) {
 			return
 		}
 		vars := variable.Dict{"a": text, "l": variable.List{text, variable.Dict{text: text}}}
-		if got := rendered(t, "<{{.a}}>", vars); got != "<"+text+">" {
+		if got := renderedWith(t, "<{{.a}}>", vars); got != "<"+text+">" {
 			t.Errorf("%q", got)
 		}
 		want := string([]rune(text))
-		checkJSON(t, rendered(t, "{{json .a}}", vars), want)
-		checkJSON(t, rendered(t, "{{.l}}", vars), []any{want, map[string]any{want: want}})
+		checkJSON(t, renderedWith(t, "{{json .a}}", vars), want)
+		checkJSON(t, renderedWith(t, "{{.l}}", vars), []any{want, map[string]any{want: want}})
 	})
 }
 
-func rendered(t *testing.T, template string, vars variable.Dict) string {
+func renderedWith(t *testing.T, template string, vars variable.Dict) string {
 	t.Helper()
 	tm, err := Parse(template)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // outcome is what a caller goes by.
@@ -329,7 +330,7 @@ func TestSkewIsTheClockOfTheAnswer(t *testing.T) {
 
 func TestOnlyTheEmulatorIsEmulated(t *testing.T) {
 	t.Parallel()
-	for server, want := range map[string]bool{"": false, "nginx": false, eval.EmulatorName: true} {
+	for server, want := range map[string]bool{"": false, "nginx": false, service.EmulatorName: true} {
 		c := cannedConn(canned{header: header("Server", server), body: strings.NewReader("{}")})
 		if _, e := do(t, c, t.Context()); e != nil || c.Emulated() != want {
 			t.Errorf("%q: %v, %v, want %v", server, e, c.Emulated(), want)
