@@ -91,6 +91,34 @@ func RatioNeeds(base, most, limit, alpha float64) int {
 	return stats.MinCasesConstant(alpha, gain(base, most, limit))
 }
 
+// RatioOutlook is what a limit of latency or tokens takes, before anything was asked.
+type RatioOutlook struct {
+	Metric string  `json:"metric"`
+	Limit  float64 `json:"limit"`
+	Cap    float64 `json:"cap"`    // what a case counts at most
+	Needed int     `json:"needed"` // units, when nothing changes and all cases cost the same
+}
+
+// NewRatioOutlook is false when the baseline has nothing of the metric.
+func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlook, bool) {
+	out := RatioOutlook{Metric: g.Name, Limit: g.Margin, Cap: g.Cap}
+	if out.Cap == 0 {
+		out.Cap = DefaultCap(g.Name, base)
+	}
+	var all Sum
+	for i := range base.Cases {
+		if v, ok := amount(g.Name, &base.Cases[i]).Mean(); ok {
+			all.Add(min(v, out.Cap))
+		}
+	}
+	mean, ok := all.Mean()
+	if !ok || mean == 0 {
+		return out, false
+	}
+	out.Needed = RatioNeeds(mean, out.Cap, g.Margin, alpha)
+	return out, true
+}
+
 // ratioTest tests the ratio of the means of units, none of which is above most.
 type ratioTest struct {
 	units

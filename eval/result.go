@@ -13,8 +13,6 @@ type Trial struct {
 	ID          string   `json:"id"` // hash of what is asked
 	CaseID      string   `json:"caseId"`
 	ScorersHash string   `json:"scorersHash"`
-	VarsHash    string   `json:"varsHash,omitempty"`    // of the variables and images of the case; older run files do not say
-	RequestHash string   `json:"requestHash,omitempty"` // of what is sent, rendered; the same for cases that ask the same
 	Suite       string   `json:"suite"`
 	Case        string   `json:"case"`
 	Arm         string   `json:"arm"` // target/prompt
@@ -29,6 +27,10 @@ type Trial struct {
 	Quarantine *Quarantine `json:"quarantine,omitempty"`
 	// At is where the case stands, as file:line:col or file:line; older run files do not say.
 	At string `json:"at,omitempty"`
+	// VarsHash is of the variables and images of the case, RequestHash of what is sent, rendered: the same for cases that ask the same.
+	// Older run files do not say.
+	VarsHash    string `json:"varsHash,omitempty"`
+	RequestHash string `json:"requestHash,omitempty"`
 }
 
 // Quarantine says why a case is kept out of the gate, and for how long.

@@ -135,7 +135,7 @@ func TestServicePage(t *testing.T) {
 	dirs := map[string]string{
 		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow",
 		"picture": "internal/picture",
-		"runner":  "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
+		"overview": "internal/overview", "runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
 	}
 	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]{2,})`").FindAllStringSubmatch(string(page), -1)
 	if len(named) < 40 {

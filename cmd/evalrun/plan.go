@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,22 +82,51 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 
 // writeOutlook tells what the gate of an arm can see, with how many cases.
 func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
-	p.Printf("%s\n", diag.CleanLine(
-		fmt.Sprintf("gate of %s on %s: margin %g of the pass rate at an error rate of %g, %d independent cases, %d calls, up to %s",
-			g.Suite, g.Arm, g.Margin, g.Alpha, g.Units, g.Calls, unlimited(g.Tokens)),
-	))
+	margin := ""
+	if g.Margin > 0 {
+		margin = fmt.Sprintf("margin %g of the pass rate at an error rate of %g, ", g.Margin, g.Alpha)
+	}
+	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: %s%d independent cases, %d calls, up to %s",
+		g.Suite, g.Arm, margin, g.Units, g.Calls, unlimited(g.Tokens))))
 	if g.Units < g.Reach {
 		p.Printf("  never: it takes %d cases even if not one of them flips\n", g.Reach)
 	}
 	for _, row := range g.Rows {
 		p.Printf(
-			"  if %2.0f %% of the cases flip by chance: %d cases are needed; a loss of %.3f is seen", 100*row.Flips, row.Needed,
-			row.Smallest,
+			"  if %2.0f %% of the cases flip by chance: %d cases are needed; the gate holds in %.0f %% of the runs when nothing changed; "+
+				"a loss of %.3f is seen",
+			100*row.Flips, row.Needed, 100*row.Holds, row.Smallest,
 		)
 		if g.StopEarly {
 			p.Printf("; about %.0f calls when nothing changed", row.Asked*float64(g.Calls))
 		}
 		p.Printf("\n")
+	}
+	for _, r := range g.Ratios {
+		p.Printf("  %s x %g at most: a case counts %.0f at most; %d cases are needed even if nothing changes\n", r.Metric, r.Limit, r.Cap, r.Needed)
+	}
+}
+
+// writeGates tells of all gates, and how often all of them hold together.
+func writeGates(p *term.Printer, gates []forecast.GateOutlook) {
+	together := map[float64]float64{}
+	for i := range gates {
+		writeOutlook(p, &gates[i])
+		for _, row := range gates[i].Rows {
+			if _, known := together[row.Flips]; !known {
+				together[row.Flips] = 1
+			}
+			together[row.Flips] *= row.Holds
+		}
+	}
+	if len(gates) < 2 {
+		return
+	}
+	for _, flips := range slices.Sorted(maps.Keys(together)) {
+		p.Printf(
+			"all %d gates hold together in %.0f %% of the runs when nothing changed, if %.0f %% flip by chance\n", len(gates),
+			100*together[flips], 100*flips,
+		)
 	}
 }
 
@@ -110,9 +141,7 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 		p.Printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
 	}
 	writeTime(p, f)
-	for i := range f.Gates {
-		writeOutlook(p, &f.Gates[i])
-	}
+	writeGates(p, f.Gates)
 	for _, problem := range f.Problems {
 		p.Printf("note: %s\n", problem)
 	}

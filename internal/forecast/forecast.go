@@ -72,10 +72,11 @@ type GateOutlook struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
 	compare.Outlook
-	StopEarly bool `json:"stopEarly"`
-	Trials    int  `json:"trials"`
-	Calls     int  `json:"calls"`  // to generate
-	Tokens    int  `json:"tokens"` // of prompts and answers at their longest
+	Ratios    []compare.RatioOutlook `json:"ratios,omitempty"`
+	StopEarly bool                   `json:"stopEarly"`
+	Trials    int                    `json:"trials"`
+	Calls     int                    `json:"calls"`  // to generate
+	Tokens    int                    `json:"tokens"` // of prompts and answers at their longest
 }
 
 // Outlooks adds, for each suite whose gate has a baseline, what it takes and what it can show.
@@ -87,7 +88,7 @@ func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, s
 	f.Problems = append(f.Problems, problems...)
 	f.Gates = []GateOutlook{}
 	for _, arm := range arms {
-		g := GateOutlook{Suite: arm.Suite, Arm: arm.Arm, StopEarly: arm.StopEarly, Outlook: arm.Outlook}
+		g := GateOutlook{Suite: arm.Suite, Arm: arm.Arm, StopEarly: arm.StopEarly, Outlook: arm.Outlook, Ratios: arm.Ratios}
 		for _, a := range f.Arms {
 			if a.Suite == arm.Suite && (a.Arm == arm.Arm || a.Arm == arm.Base) {
 				g.Trials += a.Trials

@@ -15,10 +15,28 @@ import (
 
 // ArmOutlook is what the comparison of an arm with a baseline can be expected to show.
 type ArmOutlook struct {
-	Suite, Arm string
-	Base       string // the arm of the same run with which it is compared; "" when the baseline is another run
-	StopEarly  bool
-	compare.Outlook
+	Suite, Arm      string
+	Base            string // the arm of the same run with which it is compared; "" when the baseline is another run
+	StopEarly       bool
+	compare.Outlook                        // of the pass rate, where the gate compares it
+	Ratios          []compare.RatioOutlook `json:"ratios,omitempty"`
+}
+
+// outlook is that of the metrics of which something is known before.
+func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook {
+	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly}
+	for _, m := range rule.Metrics {
+		switch {
+		case m.Name == eval.MetricPass:
+			out.Outlook = compare.NewOutlook(arm.Effective, m, rule.Alpha, arm.Single, rule.StopEarly)
+		case eval.IsRatio(m.Name):
+			if ratio, ok := compare.NewRatioOutlook(m, arm.base, rule.Alpha); ok {
+				out.Ratios = append(out.Ratios, ratio)
+			}
+		}
+	}
+	out.Units, out.Alpha = arm.Effective, rule.Alpha
+	return out
 }
 
 // Outlooks are those of the arms of a plan whose suite compares its pass rate. Problems say which baseline a run could not use.
@@ -37,15 +55,10 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 				problems = append(problems, fmt.Sprintf("a run would stop before it asks: %s is to be compared, and %s", one.Name, err))
 			}
 		}
-		at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == eval.MetricPass })
-		if at < 0 {
-			continue
-		}
 		for _, arm := range c.previews(one.Name, rule, base) {
-			out = append(out, ArmOutlook{
-				Suite: one.Name, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly,
-				Outlook: compare.NewOutlook(arm.Effective, rule.Metrics[at], rule.Alpha, arm.Single, rule.StopEarly),
-			})
+			if o := arm.outlook(one.Name, rule); len(o.Rows)+len(o.Ratios) > 0 {
+				out = append(out, o)
+			}
 		}
 	}
 	return out, problems, nil

@@ -174,6 +174,9 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 		if why := arm.Why(rule.LeastPaired()); why != "" {
 			return exit.Incomplete("%s on %s: %s; --no-baseline runs without", suite, arm.name, why)
 		}
+		for _, r := range arm.outlook(suite, rule).Ratios {
+			c.Notice(fmt.Sprintf("%s on %s: %s of a case count %.0f at most", suite, arm.name, r.Metric, r.Cap))
+		}
 		for _, m := range rule.Metrics {
 			if text := arm.tooFew(suite, m, alpha); text != "" && rule.OnInconclusive == eval.OnFail {
 				return exit.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
@@ -191,22 +194,33 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 	if eval.IsRatio(m.Name) || arm.Effective >= need {
 		return ""
 	}
-	what := "cases"
+	what := diag.Count(arm.Effective, "case")
 	if arm.Clustered {
-		what = "independent units (by the share of the largest cluster)"
+		what = fmt.Sprintf("%d independent units (by the share of the largest cluster)", arm.Effective)
 	}
 	metric := "pass rate"
 	if m.Name != eval.MetricPass {
 		metric = m.Name
 	}
 	text := fmt.Sprintf(
-		"%s on %s: %d %s can never show that the %s is not worse by a margin of %g; you need %d without a single flip",
-		suite, arm.name, arm.Effective, what, metric, m.Margin, need,
+		"%s on %s: %s can never show that the %s is not worse by a margin of %g; you need %d without a single flip",
+		suite, arm.name, what, metric, m.Margin, need,
 	)
+	if n := len(arm.Duplicates); n > 0 {
+		text += fmt.Sprintf("; %s ask the same as another, which counts once", diag.Count(duplicates(arm.Duplicates), "case"))
+	}
 	if n := len(arm.Added) + len(arm.Changed); n > 0 {
 		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)
 	}
 	return text + fmt.Sprintf(". Add cases, or state a larger margin: %d are enough for %.2g", arm.Effective, leastMargin(arm.Effective, alpha))
+}
+
+// duplicates is how many cases ask what another one asks already.
+func duplicates(groups [][]string) (n int) {
+	for _, names := range groups {
+		n += len(names) - 1
+	}
+	return n
 }
 
 // leastMargin is the smallest margin, in hundredths, that so many units can show.
