@@ -3,6 +3,8 @@ package harness
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,7 +25,7 @@ func (s *site) shards(of int, prefix string, o eval.Options) (names []string) {
 	return names
 }
 
-// trialsOfRun are the trials of a run in the order of its file, without what differs from run to run.
+// trialsOfRun are the trials of a run in the order of the plan, without what differs from run to run.
 func (s *site) trialsOfRun(name string) (out []string) {
 	s.Helper()
 	for r, err := range s.open(name).Trials() {
@@ -53,6 +55,14 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 	}
 	if diff := cmp.Diff(s.trialsOfRun("whole"), s.trialsOfRun("merged")); diff != "" {
 		t.Errorf("trials (-whole +merged):\n%s", diff)
+	}
+	var places []int // in the order of the lines
+	for _, n := range regexp.MustCompile(`(?m)^{"type":"trial","n":(\d+),`).FindAllStringSubmatch(s.read("merged/run.jsonl"), -1) {
+		place, _ := strconv.Atoi(n[1]) // digits
+		places = append(places, place)
+	}
+	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, places); diff != "" {
+		t.Errorf("order of the lines (-want +got):\n%s", diff)
 	}
 	whole, merged := s.open("whole"), s.open("merged")
 	if merged.Partial() || merged.Run.Plan.Shard != nil || merged.Run.Plan.Trials != 12 || merged.Spent.Calls != whole.Spent.Calls {

@@ -89,10 +89,11 @@ func TestRunEndsEarlyWithItsReason(t *testing.T) {
 		limits eval.LimitOptions
 		want   eval.EndReason
 		says   string
+		most   int // calls, with those that are under way when the run is stopped
 	}{
-		"failures":    {`rules: [{reply: wrong}]`, eval.LimitOptions{MaxFailures: 2}, eval.EndMaxFailures, "2"},
-		"a lost key":  {`rules: [{reply: x, faults: [{status: 401}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY"},
-		"a forbidden": {`rules: [{reply: x, faults: [{status: 403}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY"},
+		"failures":   {`rules: [{reply: wrong}]`, eval.LimitOptions{MaxFailures: 2}, eval.EndMaxFailures, "2", 4},
+		"a lost key": {`rules: [{reply: x, faults: [{status: 401}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},
+		"no access":  {`rules: [{reply: x, faults: [{status: 403}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},
 	} {
 		s := newSite(t, test.script)
 		s.write("s.yaml", fourSuite)
@@ -101,6 +102,9 @@ func TestRunEndsEarlyWithItsReason(t *testing.T) {
 		doc := s.open("run")
 		if doc.End.Reason != test.want || !strings.Contains(doc.End.Message, test.says) || doc.Summary.Counts.Skip == 0 || !doc.Partial() {
 			t.Errorf("%s: %+v, want an incomplete run that ended for %s with %q", name, doc.End, test.want, test.says)
+		}
+		if got := s.generated(); got > int64(test.most) {
+			t.Errorf("%s: %d generate calls of 20 trials, want at most %d", name, got, test.most)
 		}
 	}
 }
