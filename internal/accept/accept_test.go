@@ -288,7 +288,7 @@ func TestAcceptWritesInsideTheFolderOrNothing(t *testing.T) {
 		"a folder for the file": {
 			func(f *folder, _ string) error { return os.MkdirAll(f.at.Join("expected/s/france/t.p.txt/x"), 0o755) }, "x",
 		},
-		"a very long answer":    {func(*folder, string) error { return nil }, long},
+		"a very long answer": {func(*folder, string) error { return nil }, long},
 	} {
 		f, outside := newFolder(t, capitals), t.TempDir()
 		if name != "a link of the folder" {

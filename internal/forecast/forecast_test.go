@@ -230,6 +230,12 @@ func TestForecastOfJudges(t *testing.T) {
 	if len(budget.Problems) != 1 || !strings.Contains(budget.Problems[0], "8") {
 		t.Errorf("problems %q, want that 8 calls are possible", budget.Problems)
 	}
+	tokens := 2*(1+100) + base.JudgeTokens // judging is part of what a budget of tokens pays
+	for budget, problems := range map[int]int{tokens: 0, tokens - 1: 1} {
+		if f := forecastOf(t, judged("abcd", 100, 50), suite.Limits{BudgetTokens: budget}, nil); len(f.Problems) != problems {
+			t.Errorf("a budget of %d tokens: problems %q, want %d", budget, f.Problems, problems)
+		}
+	}
 	unknown := strings.Replace(judged("abcd", 100, 50), "svc-pro, generationConfig: {maxOutputTokens: 100}", "other", 1)
 	if f := forecastOf(t, unknown, suite.Limits{}, nil); f.JudgeTokens != 0 || f.JudgeCalls != 6 {
 		t.Errorf("answers without a bound: %d tokens of judging in %d calls, want no sum and 6", f.JudgeTokens, f.JudgeCalls)
