@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -257,6 +258,14 @@ func TestAcceptRefuses(t *testing.T) {
 	f := newFolder(t, capitals)
 	f.run("run", parisMadrid, evalrun.Options{})
 	f.run("run-private", parisMadrid, evalrun.Options{NoContent: true})
+	running, err := journal.Create(f.at.Join("run-now"), &eval.Run{
+		ID: "now", Flags: &eval.Options{},
+		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Snapshot: "suites/0/s.yaml"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
 	for _, test := range []struct {
 		run       string
 		selection eval.SelectionOptions
@@ -264,6 +273,7 @@ func TestAcceptRefuses(t *testing.T) {
 	}{
 		{"nothing", eval.SelectionOptions{}, "nothing"},
 		{"run-private", eval.SelectionOptions{}, "--no-content"},
+		{"run-now", eval.SelectionOptions{}, "run-now"},
 		{"run", eval.SelectionOptions{Cases: []string{"franse"}}, "`france`"},
 		{"run", eval.SelectionOptions{Cases: []string{"france"}, Arms: []string{"u/*"}}, "u/*"},
 	} {

@@ -158,6 +158,9 @@ func TestModelsOfSuitesAreLookedUp(t *testing.T) {
 	if c == nil || found.Exit != exit.CodeBadInput || !strings.Contains(c.Text, "svc-prro") || !strings.Contains(c.Text, "svc-pro`") {
 		t.Errorf("exit %d with %+v, want svc-prro to be missing, and svc-pro as the hint", found.Exit, found.Checks)
 	}
+	if c := found.the("models", OK); c != nil {
+		t.Errorf("%q, although one is missing", c.Text)
+	}
 }
 
 // Each setting says where it comes from, and a flag hides a variable, which hides a suite.

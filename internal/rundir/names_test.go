@@ -160,6 +160,13 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
+	blank, err := journal.Create(d.Join("blank"), &eval.Run{ID: "blank"}, nil)
+	if err == nil {
+		err = blank.Finish(whole)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := d.SetBaseline("main", "good"); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +175,7 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 		t.Fatalf("%s, %v, want a path that is good on another machine", before, err)
 	}
 	for name, run := range map[string]string{
-		"a": "gone", "b": "skipped", "c": "budget", "d": "running", "latest": "good", "a b": "good", "../x": "good", "": "good", "e/f": "good",
+		"a": "gone", "b": "skipped", "c": "budget", "d": "running", "e": "blank", "latest": "good", "a b": "good", "../x": "good", "": "good", "e/f": "good",
 	} {
 		_, err := d.SetBaseline(name, run)
 		badInput(t, err)
