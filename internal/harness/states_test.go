@@ -291,3 +291,40 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 		t.Errorf("outcomes without content (-want +got):\n%s", diff)
 	}
 }
+
+// What was answered and could not be scored is judged again and not generated again; a live chat continues with its next turn.
+func TestResumeKeepsAnswersAndTurns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "")
+	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: say x1, min: 0.1}}", 1))
+	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 4, Concurrency: 1}}, "s.yaml")
+	if c := s.open("run").Summary.Counts; c.Error == 0 || c.Pass > 0 {
+		t.Fatalf("%+v, want answers that no budget is left to judge", c)
+	}
+	generated := s.generated()
+	todo, err := s.resume("run", Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100}}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.open("run").Summary.Counts; s.generated() != 4 || todo.Judge != int(generated) || c.Pass+c.Fail != 4 {
+		t.Errorf("%+v, %+v and %d generate calls in all, want 4 judged trials and 4 calls", todo, c, s.generated())
+	}
+
+	s.write("chat.yaml", `version: 1
+name: chat
+targets: [{name: t, model: svc-pro}]
+prompts: [{name: p, live: true, turns: [{user: one}, {user: two}, {user: three}]}]
+cases: [{name: c, scorers: [{contains: three}]}]
+`)
+	before := s.generated()
+	s.run("chat", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2}}, "chat.yaml")
+	if got := s.outcomes("chat")["c#1"]; got != eval.Err || s.generated() != before+2 {
+		t.Fatalf("the chat is %s after %d calls, want an error after 2 turns", got, s.generated()-before)
+	}
+	if _, err := s.resume("chat", Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.outcomes("chat")["c#1"]; got != eval.Pass || s.generated() != before+3 {
+		t.Errorf("the chat is %s after %d calls in all, want a pass after 3", got, s.generated()-before)
+	}
+}
