@@ -290,45 +290,56 @@ func TestForecastOfAPromptThatIsTooLong(t *testing.T) {
 	}
 }
 
+// gateOf is the outlook of the arm t/new, which a gate compares with t/old, over 60 cases with prompts of 8 and 4 bytes.
+func gateOf(t *testing.T, margin, alpha float64, early bool) GateOutlook {
+	t.Helper()
+	var cases strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&cases, "  - {name: c%d, vars: {x: %d}}\n", i, i+1000)
+	}
+	plan := planOf(t, `targets: [{name: t, model: svc-pro, generationConfig: {maxOutputTokens: 10}}]
+prompts: [{name: old, text: "{{.x}}"}, {name: new, text: "{{.x}}{{.x}}"}, {name: other, text: "{{.x}} "}]
+defaults: {scorers: [{contains: x}]}
+`+fmt.Sprintf("gate: {baseline: {arm: t/old, margin: %g, alpha: %g, stopEarly: %v}}\n", margin, alpha, early)+"cases:\n"+cases.String())
+	f, err := New(t.Context(), plan, &suite.Limits{Attempts: 1}, nil, nil)
+	if err == nil {
+		err = f.Outlooks(&verdict.Checks{Options: &eval.Options{}, Dir: rundir.At(t.TempDir()), Plan: plan}, plan.Suites)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Gates) != 2 || f.Gates[0].Arm != "t/new" || f.Gates[1].Arm != "t/other" {
+		t.Fatalf("gates %+v, want those of t/new and t/other", f.Gates)
+	}
+	return f.Gates[0]
+}
+
 // The outlook of a gate has the costs of both arms, and the cases that a margin takes: z²·(1-margin)/margin without a single flip.
 func TestOutlookOfAGate(t *testing.T) {
 	t.Parallel()
 	z := map[float64]float64{0.05: 1.6448536269514722, 0.01: 2.3263478740408408} // of the normal distribution, one-sided
-	for _, test := range []struct {
-		margin, alpha float64
-		early         bool
-	}{{0.05, 0.05, false}, {0.1, 0.05, false}, {0.05, 0.01, false}, {0.1, 0.05, true}} {
-		var cases strings.Builder
-		for i := range 60 {
-			fmt.Fprintf(&cases, "  - {name: c%d, vars: {x: %d}}\n", i, i+1000)
+	for _, test := range []struct{ margin, alpha float64 }{{0.05, 0.05}, {0.1, 0.05}, {0.05, 0.01}} {
+		g := gateOf(t, test.margin, test.alpha, false)
+		if want := 60*(1+2) + 120*10; g.Trials != 120 || g.Calls != 120 || g.Tokens != want || g.Units != 60 {
+			t.Errorf("%+v: %+v, want 120 trials and calls, %d tokens, 60 units", test, g, want)
 		}
-		text := `targets: [{name: t, model: svc-pro, generationConfig: {maxOutputTokens: 10}}]
-prompts: [{name: old, text: "{{.x}}"}, {name: new, text: "{{.x}}{{.x}}"}, {name: beside, text: "{{.x}} "}]
-defaults: {scorers: [{contains: x}]}
-` + fmt.Sprintf("gate: {baseline: {arm: t/old, margin: %g, alpha: %g, stopEarly: %v}}\n", test.margin, test.alpha, test.early) +
-			"cases:\n" + cases.String()
-		plan := planOf(t, text)
-		f, err := New(t.Context(), plan, &suite.Limits{Attempts: 1}, nil, nil)
-		if err == nil {
-			err = f.Outlooks(&verdict.Checks{Options: &eval.Options{}, Dir: rundir.At(t.TempDir()), Plan: plan}, plan.Suites)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(f.Gates) != 2 || f.Gates[0].Arm != "t/new" || f.Gates[1].Arm != "t/beside" {
-			t.Fatalf("gates %+v, want those of t/new and t/beside", f.Gates)
-		}
-		g := f.Gates[0] // prompts of 4 and 8 bytes
-		if g.Trials != 120 || g.Calls != 120 || g.Tokens != 60*(1+2)+120*10 || g.Units != 60 || g.StopEarly != test.early {
-			t.Errorf("%+v: %+v, want 120 trials and calls, %d tokens, 60 units", test, g, 60*(1+2)+120*10)
-		}
-		if row := g.Rows[0]; test.early && row.Asked >= 1 || !test.early && row.Asked != 1 {
-			t.Errorf("%+v: a share of %g of the cases runs, want less than all only with an early stop", test, row.Asked)
-		}
-		want := int(math.Ceil(z[test.alpha] * z[test.alpha] * (1 - test.margin) / test.margin))
-		if !test.early && g.Reach != want || test.early && g.Reach < want { // looking often takes more
+		if want := int(math.Ceil(z[test.alpha] * z[test.alpha] * (1 - test.margin) / test.margin)); g.Reach != want {
 			t.Errorf("%+v: it takes %d cases, want %d", test, g.Reach, want)
 		}
+		for _, row := range g.Rows {
+			if row.Asked != 1 {
+				t.Errorf("%+v: a share of %g of the cases runs, want all", test, row.Asked)
+			}
+		}
+	}
+}
+
+// With an early stop fewer cases are expected to run, and looking often takes no fewer cases to show the same.
+func TestOutlookOfAnEarlyStop(t *testing.T) {
+	t.Parallel()
+	whole, early := gateOf(t, 0.1, 0.05, false), gateOf(t, 0.1, 0.05, true)
+	if !early.StopEarly || early.Reach < whole.Reach || early.Rows[0].Asked >= 1 || early.Tokens != whole.Tokens {
+		t.Errorf("%+v, want what it takes without an early stop or more, %+v, and a smaller share of the cases", early, whole)
 	}
 }
 

@@ -56,14 +56,6 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 	if diff := cmp.Diff(s.trialsOfRun("whole"), s.trialsOfRun("merged")); diff != "" {
 		t.Errorf("trials (-whole +merged):\n%s", diff)
 	}
-	var places []int // in the order of the lines
-	for _, n := range regexp.MustCompile(`(?m)^{"type":"trial","n":(\d+),`).FindAllStringSubmatch(s.read("merged/run.jsonl"), -1) {
-		place, _ := strconv.Atoi(n[1]) // digits
-		places = append(places, place)
-	}
-	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, places); diff != "" {
-		t.Errorf("order of the lines (-want +got):\n%s", diff)
-	}
 	whole, merged := s.open("whole"), s.open("merged")
 	if merged.Partial() || merged.Run.Plan.Shard != nil || merged.Run.Plan.Trials != 12 || merged.Spent.Calls != whole.Spent.Calls {
 		t.Errorf("plan %+v and %d calls, want one whole of 12 trials and %d calls", merged.Run.Plan, merged.Spent.Calls, whole.Spent.Calls)
@@ -82,6 +74,25 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 	}
 	if got := s.calls(); got != calls {
 		t.Errorf("%d calls were made, want none", got-calls)
+	}
+}
+
+// The lines of a merged run are in the order of the plan.
+func TestMergeWritesInTheOrderOfThePlan(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
+	names := s.shards(3, "shard", eval.Options{SelectionOptions: eval.SelectionOptions{Repeats: 3}})
+	if _, err := Merge(s.at, names, "merged", s.getenv); err != nil {
+		t.Fatal(err)
+	}
+	var places []int
+	for _, n := range regexp.MustCompile(`(?m)^{"type":"trial","n":(\d+),`).FindAllStringSubmatch(s.read("merged/run.jsonl"), -1) {
+		place, _ := strconv.Atoi(n[1]) // digits
+		places = append(places, place)
+	}
+	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, places); diff != "" {
+		t.Errorf("order of the lines (-want +got):\n%s", diff)
 	}
 }
 

@@ -3,14 +3,17 @@ package harness
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // ranFour is a site with a whole run of fourSuite in the directory run. One call at a time leaves nothing under way between two lines.
@@ -226,11 +229,35 @@ func TestResumeOfARunInProgressIsRefused(t *testing.T) {
 	}
 }
 
-// Limits that are given now win over those of the run, and what was spent before counts.
-func TestResumeTakesNewLimitsAndOldSpending(t *testing.T) {
+// New limits win over those of the run, and those over the suite's.
+func TestResumeTakesNewLimits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
-	s.write("s.yaml", strings.Replace(fourSuite, "\ntargets", "\nlimits: {timeout: 7s}\ntargets", 1))
+	s.write("s.yaml", strings.Replace(fourSuite, "\ntargets", "\nlimits: {timeout: 7s, attempts: 2}\ntargets", 1))
+	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
+	r, err := Reopen("run", Flags{Dir: s.at, Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100, Concurrency: 5}}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	j, err := r.Load(s.getenv)
+	if err == nil {
+		err = r.Settle(j)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := suite.Limits{Concurrency: 5, BudgetCalls: 100, Timeout: 7 * time.Second, Attempts: 3, CountTokens: suite.CountAuto}
+	if diff := cmp.Diff(want, j.Settings.Limits); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What a run has spent counts when it is resumed.
+func TestResumeCountsWhatWasSpent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1}}, "s.yaml")
 	if end := s.open("run").End; end.Reason != eval.EndBudget || s.generated() != 2 {
 		t.Fatalf("the run ended for %s after %d calls, want the budget and 2", end.Reason, s.generated())
@@ -242,19 +269,7 @@ func TestResumeTakesNewLimitsAndOldSpending(t *testing.T) {
 	if _, err := s.resume("run", more, false); err != nil || s.generated() != 3 {
 		t.Errorf("with a budget of 3: %v and %d calls in all, want 3", err, s.generated())
 	}
-	more.BudgetCalls, more.Concurrency = 100, 5
-	r, err := Reopen("run", Flags{Dir: s.at, Options: more.Options}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := r.Load(s.getenv)
-	if err == nil {
-		err = r.Settle(j)
-	}
-	r.Close()
-	if l := j.Settings.Limits; err != nil || l.Concurrency != 5 || l.BudgetCalls != 100 || l.Timeout.Seconds() != 7 {
-		t.Errorf("%v, %+v, want 5 calls at once, 100 in all and the suite's 7 seconds", err, l)
-	}
+	more.BudgetCalls = 100
 	if _, err := s.resume("run", more, false); err != nil || s.generated() != 4 {
 		t.Errorf("with a budget of 100: %v and %d calls in all, want 4", err, s.generated())
 	}
@@ -292,8 +307,8 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 	}
 }
 
-// What was answered and could not be scored is judged again and not generated again; a live chat continues with its next turn.
-func TestResumeKeepsAnswersAndTurns(t *testing.T) {
+// An answer that could not be scored is judged again and not generated again.
+func TestResumeJudgesKeptAnswers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: say x1, min: 0.1}}", 1))
@@ -309,7 +324,12 @@ func TestResumeKeepsAnswersAndTurns(t *testing.T) {
 	if c := s.open("run").Summary.Counts; s.generated() != 4 || todo.Judge != int(generated) || c.Pass+c.Fail != 4 {
 		t.Errorf("%+v, %+v and %d generate calls in all, want 4 judged trials and 4 calls", todo, c, s.generated())
 	}
+}
 
+// A live chat continues with the turn that is missing, after a spent budget and after a kill.
+func TestResumeContinuesAChatWithItsNextTurn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "")
 	s.write("chat.yaml", `version: 1
 name: chat
 targets: [{name: t, model: svc-pro}]
@@ -326,5 +346,18 @@ cases: [{name: c, scorers: [{contains: three}]}]
 	}
 	if got := s.outcomes("chat")["c#1"]; got != eval.Pass || s.generated() != before+3 {
 		t.Errorf("the chat is %s after %d calls in all, want a pass after 3", got, s.generated()-before)
+	}
+	s.run("killed", eval.Options{}, "chat.yaml")
+	lines := strings.SplitAfter(s.read("killed/run.jsonl"), "\n")
+	second := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, `{"type":"answer"`) && strings.Contains(line, `"turn":2`)
+	})
+	s.keep("killed", second+1, "")
+	before = s.generated()
+	if _, err := s.resume("killed", Flags{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.outcomes("killed")["c#1"]; got != eval.Pass || s.generated() != before+1 {
+		t.Errorf("the killed chat is %s after %d more calls, want a pass after 1", got, s.generated()-before)
 	}
 }

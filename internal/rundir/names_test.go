@@ -149,12 +149,11 @@ func TestRunsStayOutOfCommits(t *testing.T) {
 // Only a complete run with something in it becomes a baseline, and what has names keeps them.
 func TestBaselinesAreCompleteRuns(t *testing.T) {
 	t.Parallel()
-	d, outside := At(t.TempDir()), At(t.TempDir())
+	d := At(t.TempDir())
 	whole := &eval.End{Reason: eval.EndCompleted}
 	endedRun(t, d, "good", eval.Pass, whole)
 	endedRun(t, d, "skipped", eval.Skip, whole)
 	endedRun(t, d, "budget", eval.Pass, &eval.End{Reason: eval.EndBudget})
-	endedRun(t, outside, "far", eval.Fail, whole)
 	w, err := journal.Create(d.Join("running"), &eval.Run{ID: "running", Plan: eval.RunPlan{Trials: 1}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +174,8 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 		t.Fatalf("%s, %v, want a path that is good on another machine", before, err)
 	}
 	for name, run := range map[string]string{
-		"a": "gone", "b": "skipped", "c": "budget", "d": "running", "e": "blank", "latest": "good", "a b": "good", "../x": "good", "": "good", "e/f": "good",
+		"a": "gone", "b": "skipped", "c": "budget", "d": "running", "e": "blank", // which cannot be one
+		"latest": "good", "a b": "good", "../x": "good", "": "good", "e/f": "good", // names that cannot be one's
 	} {
 		_, err := d.SetBaseline(name, run)
 		badInput(t, err)
@@ -183,8 +183,19 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 	if after, err := os.ReadFile(d.Join(BaselinesFile)); err != nil || string(after) != string(before) {
 		t.Errorf("refused names have changed the file: %v\n%s", err, cmp.Diff(string(before), string(after)))
 	}
-	if _, err := d.SetBaseline("release-1.0_x", outside.Join("far")); err != nil {
-		t.Fatal(err)
+}
+
+// A baseline is found by its name, its run or its file, in this folder or another one.
+func TestFindBaseline(t *testing.T) {
+	t.Parallel()
+	d, outside := At(t.TempDir()), At(t.TempDir())
+	whole := &eval.End{Reason: eval.EndCompleted}
+	endedRun(t, d, "good", eval.Pass, whole)
+	endedRun(t, outside, "far", eval.Fail, whole)
+	for name, run := range map[string]string{"main": "good", "release-1.0_x": outside.Join("far")} {
+		if _, err := d.SetBaseline(name, run); err != nil {
+			t.Fatal(err)
+		}
 	}
 	want := map[string]string{
 		"main": d.Join("good/run.jsonl"), "release-1.0_x": outside.Join("far/run.jsonl"), "good": d.Join("good"), "far": "",
@@ -325,7 +336,7 @@ func TestHistoryCatchesUp(t *testing.T) {
 	badInput(t, d.RebuildHistory([]string{"nowhere"}, func(string) {}), "nowhere")
 }
 
-// A file is replaced as a whole: a report that breaks off leaves the old one, and nothing beside it.
+// A file is replaced as a whole: a report that breaks off leaves the old one, and no other file.
 func TestWriteFileReplacesAsAWhole(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
