@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // connected is a session without suites.
@@ -50,7 +51,7 @@ func TestEmbedKeepsTheOrderOverBatches(t *testing.T) {
 		t.Errorf("texts (-want +got):\n%s", diff)
 	}
 	stats := s.service.Stats()
-	if calls := stats[eval.MethodEmbed] + stats[eval.MethodEmbedBatch]; calls != 3 || len(vectors) != 201 {
+	if calls := stats[service.MethodEmbed] + stats[service.MethodEmbedBatch]; calls != 3 || len(vectors) != 201 {
 		t.Errorf("%d calls and %d different vectors, want 3 and 201", calls, len(vectors))
 	}
 }
@@ -69,7 +70,7 @@ func TestEmbedRefusesBeforeItSends(t *testing.T) {
 		{"embedding-001", "\xff", []string{"a.txt:2", "UTF-8"}},
 		{"embedding-001", strings.Repeat("x", 4*2048+1), []string{"a.txt:2", "2049", "2048"}},
 		{"embeding-001", "fine", []string{"embeding-001", "embedding-001"}},
-		{"svc-pro", "fine", []string{"svc-pro", eval.MethodEmbed}},
+		{"svc-pro", "fine", []string{"svc-pro", service.MethodEmbed}},
 	} {
 		err := session.Embed(t.Context(), test.model, []Text{good, {Where: "a.txt:2", Text: test.bad}}, func(string, eval.Vector) error {
 			t.Errorf("%s: a vector came", test.model)
@@ -77,7 +78,7 @@ func TestEmbedRefusesBeforeItSends(t *testing.T) {
 		})
 		s.refused(err, exit.CodeBadInput, test.says...)
 	}
-	if stats := s.service.Stats(); stats[eval.MethodEmbed]+stats[eval.MethodEmbedBatch] != 0 {
+	if stats := s.service.Stats(); stats[service.MethodEmbed]+stats[service.MethodEmbedBatch] != 0 {
 		t.Errorf("calls were made: %v", stats)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -183,7 +184,7 @@ func (s *site) calls() (n int64) {
 }
 
 // generated is how many generate calls the service has had.
-func (s *site) generated() int64 { return s.service.Stats()[eval.MethodGenerate] }
+func (s *site) generated() int64 { return s.service.Stats()[service.MethodGenerate] }
 
 // open reads a run.
 func (s *site) open(name string) *journal.Document {
