@@ -314,16 +314,16 @@ defaults: {scorers: [{contains: x}]}
 	return f.Gates[0]
 }
 
-// The outlook of a gate has the costs of both arms, and the cases that a margin takes: z²·(1-margin)/margin without a single flip.
+// The outlook of a gate has the costs of both arms, and the cases that a margin takes without a single flip: the least n with
+// (1-margin)ⁿ at most alpha.
 func TestOutlookOfAGate(t *testing.T) {
 	t.Parallel()
-	z := map[float64]float64{0.05: 1.6448536269514722, 0.01: 2.3263478740408408} // of the normal distribution, one-sided
 	for _, test := range []struct{ margin, alpha float64 }{{0.05, 0.05}, {0.1, 0.05}, {0.05, 0.01}} {
 		g := gateOf(t, test.margin, test.alpha, false)
 		if want := 60*(1+2) + 120*10; g.Trials != 120 || g.Calls != 120 || g.Tokens != want || g.Units != 60 {
 			t.Errorf("%+v: %+v, want 120 trials and calls, %d tokens, 60 units", test, g, want)
 		}
-		if want := int(math.Ceil(z[test.alpha] * z[test.alpha] * (1 - test.margin) / test.margin)); g.Reach != want {
+		if want := int(math.Ceil(math.Log(test.alpha) / math.Log1p(-test.margin))); g.Reach != want {
 			t.Errorf("%+v: it takes %d cases, want %d", test, g.Reach, want)
 		}
 		for _, row := range g.Rows {
