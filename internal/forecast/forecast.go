@@ -250,11 +250,14 @@ func (s *sums) embedding(t *runner.Planned) {
 	}
 }
 
-// whole adds up the arms.
+// whole adds up the arms. An arm of the plan may have no trial in a shard.
 func (s *sums) whole() *Forecast {
 	f := &s.Forecast
 	for _, planned := range s.plan.Arms() {
-		a := s.arms[armKey{planned.Suite, planned.Name()}]
+		a, ok := s.arms[armKey{planned.Suite, planned.Name()}]
+		if !ok {
+			continue
+		}
 		f.Arms = append(f.Arms, *a)
 		f.Trials += a.Trials
 		f.GenerateCalls += a.Calls

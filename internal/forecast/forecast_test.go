@@ -25,13 +25,19 @@ import (
 // planOf plans a suite.
 func planOf(t *testing.T, text string) *runner.Plan {
 	t.Helper()
+	return filtered(t, text, runner.Filter{})
+}
+
+// filtered plans what a filter takes of a suite.
+func filtered(t *testing.T, text string, filter runner.Filter) *runner.Plan {
+	t.Helper()
 	var diags diag.List
 	files := fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\n" + text)}}
 	s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
-	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
+	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), filter, "v1")
 }
 
 // forecastOf adds up a suite within limits; the defaults are 8 calls at once and 5 attempts.
@@ -77,6 +83,37 @@ func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, forecastOf(t, twoArms, suite.Limits{}, dollar), near); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// shardOf adds up the part of a suite that a shard has, within the default limits.
+func shardOf(t *testing.T, text string, shard runner.Shard) *Forecast {
+	t.Helper()
+	limits := suite.Limits{Concurrency: 8, Attempts: 5, CountTokens: suite.CountAuto}
+	f, err := New(t.Context(), filtered(t, text, runner.Filter{Shard: shard}), &limits, dollar, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// An arm without a trial in a shard has no part in its forecast: here 2 trials on 2 arms are cut into 4 shards.
+func TestForecastOfAShardWithoutAnArm(t *testing.T) {
+	t.Parallel()
+	trials := map[string]int{}
+	for i := range 4 {
+		for _, a := range shardOf(t, `targets: [{name: one, model: svc-pro}, {name: two, model: svc-pro}]
+prompts: [{name: p, text: abcd}]
+cases: [{name: c, scorers: [{contains: x}]}]
+`, runner.Shard{Index: i + 1, Of: 4}).Arms {
+			if a.Trials == 0 {
+				t.Errorf("shard %d has the arm %s without a trial", i+1, a.Arm)
+			}
+			trials[a.Arm] += a.Trials
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"one/p": 1, "two/p": 1}, trials); diff != "" {
+		t.Errorf("trials of arms in all shards (-want +got):\n%s", diff)
 	}
 }
 
