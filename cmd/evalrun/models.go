@@ -207,13 +207,13 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 	total := 0
 	err = forecast.CountPrompts(ctx, plan, session.Counter(), func(t *runner.Planned, tokens int, _ bool) error {
 		total += tokens
-		if t.Repeat > 1 {
+		if !t.First {
 			return nil
 		}
 		if o.json {
 			return a.printJSON(forecast.PromptCount{Suite: t.Suite, Case: t.Case, Arm: t.Arm, Model: t.Model, Tokens: tokens})
 		}
-		_, err := fmt.Fprintf(a.out, "%7d  %s\n", tokens, diag.CleanLine(runner.Describe(&t.Trial)))
+		_, err := fmt.Fprintf(a.out, "%7d  %s\n", tokens, diag.CleanLine(runner.DescribeCase(&t.Trial)))
 		return err
 	})
 	if err != nil {

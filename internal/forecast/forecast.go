@@ -110,7 +110,7 @@ func CountPrompts(
 	tokens := 0
 	for t := range plan.Trials() {
 		first := false
-		if t.Repeat == 1 {
+		if t.First {
 			key := sha256.Sum256(payload.Append([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
 			n, ok := known[key]
 			if first = !ok; first {
@@ -191,9 +191,9 @@ func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	if t.Request.Live { // that of its last turn at least
 		tokens = estimate.Prompt(t.Request.Contents)
 	}
-	if limit := t.InputLimit(); t.Repeat == 1 && limit > 0 && tokens > limit {
+	if limit := t.InputLimit(); t.First && limit > 0 && tokens > limit {
 		s.Problems = append(s.Problems, fmt.Sprintf(
-			"%s: the prompt has %d tokens, and %s takes at most %d", runner.Describe(&t.Trial), tokens, t.Model, limit,
+			"%s: the prompt has %d tokens, and %s takes at most %d", runner.DescribeCase(&t.Trial), tokens, t.Model, limit,
 		))
 	}
 	return nil

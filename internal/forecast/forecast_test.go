@@ -117,6 +117,51 @@ cases: [{name: c, scorers: [{contains: x}]}]
 	}
 }
 
+// The shards of a plan add up to the plan, however they cut the repeats of a case.
+func TestForecastsOfShardsAddUp(t *testing.T) {
+	t.Parallel()
+	whole := forecastOf(t, twoArms, suite.Limits{}, dollar)
+	for _, of := range []int{1, 2, 3, 5, 12} {
+		sum := &Forecast{}
+		for i := range of {
+			f := shardOf(t, twoArms, runner.Shard{Index: i + 1, Of: of})
+			sum.Trials += f.Trials
+			sum.GenerateCalls += f.GenerateCalls
+			sum.PromptTokens += f.PromptTokens
+			sum.MaxOutputTokens += f.MaxOutputTokens
+			sum.LeastCost += f.LeastCost
+			sum.MostCost += f.MostCost
+		}
+		want := &Forecast{
+			Trials: whole.Trials, GenerateCalls: whole.GenerateCalls, PromptTokens: whole.PromptTokens,
+			MaxOutputTokens: whole.MaxOutputTokens, LeastCost: whole.LeastCost, MostCost: whole.MostCost,
+		}
+		if diff := cmp.Diff(want, sum, near); diff != "" {
+			t.Errorf("%d shards (-whole +sum):\n%s", of, diff)
+		}
+	}
+}
+
+// A prompt that is too long is one problem of each shard that sends it.
+func TestForecastOfAShardWithALongPrompt(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("abcd", 40_000)
+	for i := range 4 {
+		f := shardOf(t, `targets: [{name: t, model: svc-pro}]
+prompts: [{name: p, text: "`+long+`"}]
+cases: [{name: c, repeats: 5, scorers: [{contains: x}]}]
+`, runner.Shard{Index: i + 1, Of: 4})
+		if want := min(1, f.Trials); len(f.Problems) != want {
+			t.Errorf("shard %d with %d trials: problems %q, want %d", i+1, f.Trials, f.Problems, want)
+		}
+		for _, problem := range f.Problems {
+			if !strings.HasPrefix(problem, "s / c on t/p: the prompt has 40000 tokens") {
+				t.Errorf("shard %d: %q, want the case with its tokens", i+1, problem)
+			}
+		}
+	}
+}
+
 // Where tokens matter each distinct prompt of a model is counted once, and each answer: 2 prompts and 12 answers. A rate of n a minute
 // spaces calls by a minute/n, and the tokens of the first minute are free.
 func TestForecastOfRates(t *testing.T) {
