@@ -315,7 +315,7 @@ func (a *app) dryRun(files []string, o runOptions) error {
 		return err
 	}
 	for t := range plan.Trials() {
-		if t.Repeat > 1 {
+		if !t.First {
 			last.Repeats++
 			continue
 		}

@@ -171,7 +171,7 @@ func (a *Answers) Check(plan *runner.Plan) error {
 	var cases []string
 	var mistakes []error
 	for t := range plan.Trials() {
-		if t.Repeat == 1 {
+		if t.First {
 			cases = append(cases, t.Case)
 		}
 		if len(t.Judges()) > 0 {
