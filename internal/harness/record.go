@@ -25,23 +25,18 @@ func (s *Session) openStore() error {
 		s.store, err = record.Open("") // what has no answer is missed
 		return err
 	}
-	given := 0
-	for _, dir := range []string{f.Record, f.Replay, f.ReplayOr} {
-		if dir != "" {
-			given++
-		}
-	}
+	given := slices.DeleteFunc([]string{f.Record, f.Replay, f.ReplayOr}, func(dir string) bool { return dir == "" })
 	switch {
 	case f.Cache && f.NoContent:
 		return exit.BadInput("--no-content keeps answers out of files, and --cache is keeping them: choose one")
-	case given == 0:
+	case len(given) == 0:
 		return nil
-	case given > 1:
+	case len(given) > 1:
 		return exit.BadInput("--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
 	case f.NoContent && f.Replay == "":
 		return exit.BadInput("--no-content keeps answers out of files, and recording is keeping them: choose one")
 	}
-	dir := cmp.Or(f.Record, f.Replay, f.ReplayOr)
+	dir := given[0]
 	if _, err := os.Stat(dir); err != nil && f.Replay != "" {
 		return exit.BadInput("there are no recorded answers: %w", err)
 	}
