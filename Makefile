@@ -98,7 +98,7 @@ calibrate:
 
 # Renew what golden tests compare with; look at the difference before you commit it.
 golden:
-	$(GO) test ./suite ./reports ./cmd/evalrun -update
+	$(GO) test ./suite ./reports ./internal/page ./cmd/evalrun -update
 
 fuzz:
 	@set -e; for pkg in $$($(GO) list ./...); do \

@@ -37,8 +37,10 @@ type Options struct {
 	// Emulator answers from a script instead of a service: eval.DemoScript, or a file. It is short for Service.Emulator.
 	Emulator string
 
-	Service   eval.ServiceOptions
-	Limits    eval.LimitOptions
+	Service eval.ServiceOptions
+	Limits  eval.LimitOptions
+	// Selection selects trials. Those at Selection.Selected, places of Trials, are a part that says nothing about the whole: it is not compared
+	// with a baseline, and Result.Open applies no gate to it.
 	Selection eval.SelectionOptions
 	Sources   eval.SourceOptions
 	Gate      eval.GateOptions
@@ -90,6 +92,9 @@ func (o *Options) flags() harness.Flags {
 	if o.Emulator != "" {
 		f.Emulator = o.Emulator
 	}
+	if f.Selected != nil {
+		f.Baseline, f.NoBaseline = "", true
+	}
 	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers} {
 		*path = f.Dir.Join(*path)
 	}
@@ -124,16 +129,16 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags, files := o.flags(), o.Suites
-	if flags.Rescore != "" {
-		if flags, files, err = harness.Rescoring(flags.Rescore, files, flags); err != nil {
-			return nil, err
-		}
+	flags := o.flags()
+	var job *harness.Job
+	switch {
+	case flags.Rescore != "":
+		job, err = harness.LoadRescored(flags.Rescore, o.Suites, flags, o.getenv())
+	case len(o.Suites) == 0:
+		err = exit.BadInput("no suite is named")
+	default:
+		job, err = harness.Load(o.Suites, flags, o.getenv())
 	}
-	if len(files) == 0 {
-		return nil, exit.BadInput("no suite is named")
-	}
-	job, err := harness.Load(files, flags, o.getenv())
 	if err == nil {
 		err = job.Bad()
 	}
@@ -143,7 +148,7 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{options: o, outputs: outputs, job: job}, nil
+	return &Job{options: o, outputs: outputs, job: job, part: o.Selection.Selected != nil}, nil
 }
 
 // Suites are the suites of the job, read-only.
@@ -164,21 +169,19 @@ func (j *Job) Trials(yield func(*eval.Trial) bool) {
 	}
 }
 
-// Narrow leaves the trials at the given places of Trials. A part of a suite says nothing about the whole: it is not compared with a baseline,
-// and Result.Open applies no gate to it.
-func (j *Job) Narrow(places *eval.Places) {
-	j.job.Narrow(places)
-	j.part = true
+// Empty is nil, unless the options select no trial: then it wraps ErrNothing and says which of them selects nothing, and what it could have
+// meant.
+func (j *Job) Empty() error {
+	if j.job.Plan().Size() > 0 {
+		return nil
+	}
+	return j.nothing()
 }
 
-// Hint says which option selects nothing, and what it could have meant; "" when that is not known.
-func (j *Job) Hint() string { return j.job.Hint() }
+func (j *Job) nothing() error { return exit.Incomplete("%w%s", ErrNothing, j.job.Hint()) }
 
 // Service is where the job sends to, as far as that is known before it runs. Its address is "" when there is none.
 func (j *Job) Service() eval.RunService { return j.job.Settings.Service }
-
-// SetOut changes Options.Out before the job runs.
-func (j *Job) SetOut(dir string) { j.options.Out, j.job.Flags.Out = dir, dir }
 
 // Result is how a run ended.
 type Result struct {
@@ -255,19 +258,12 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 		return nil, err
 	}
 	dir := rundir.At(o.Dir)
-	open := func(name string) (*journal.Document, error) {
-		path, err := dir.FindBaseline(name)
-		if err != nil {
-			return nil, exit.BadInput("%w", err)
-		}
-		return dir.Open(path)
-	}
-	before, err := open(base)
+	before, err := dir.OpenBaseline(base)
 	if err != nil {
 		return nil, err
 	}
 	defer before.Close() //nolint:errcheck // it was only read
-	after, err := open(head)
+	after, err := dir.OpenBaseline(head)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -20,9 +21,7 @@ func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -69,9 +68,7 @@ func runsHere(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{".evalrun/runs/*", ".evalrun/expected-runs/*"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		names = append(names, found...)
 	}
 	return names
@@ -86,9 +83,7 @@ func TestLoadReportsProblems(t *testing.T) {
 		t.Fatalf("exit %d with %v, want 2", evalrun.ExitCode(err), err)
 	}
 	var out strings.Builder
-	if err := evalrun.WriteError(&out, err, false); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, evalrun.WriteError(&out, err, false))
 	for _, want := range []string{"bad.yaml:7:56: unknown scorer kind `equal`", "bad.yaml:8:54:", "did you mean `equals`?", "2 errors"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
@@ -116,9 +111,7 @@ func TestInterruptAndResume(t *testing.T) {
 		},
 	}
 	job, err := evalrun.Load(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	result, err := evalrun.Run(t.Context(), job)
 	if err != nil || result.Exit != 130 || result.Counts.Skip == 0 {
 		t.Fatalf("exit %d with %+v, %v, want 130 and trials that were not sent", result.Exit, result.Counts, err)
@@ -144,9 +137,7 @@ func TestCompareWithItself(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
 	job, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := evalrun.Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +169,14 @@ func TestErrors(t *testing.T) {
 		exit    int
 		says    string
 	}{
-		"no suite":         {evalrun.Options{}, 2, "no suite is named"},
-		"no such suite":    {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
-		"no such format":   {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
-		"no service":       {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service to ask"},
-		"nothing selected": {evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}}, 4, "did you mean france"},
+		"no suite":       {evalrun.Options{}, 2, "no suite is named"},
+		"no such suite":  {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
+		"no such format": {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
+		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service to ask"},
+		"nothing selected": {
+			evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}},
+			4, "did you mean france",
+		},
 		"a dead service": {evalrun.Options{
 			Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: eval.LimitOptions{Attempts: 1},
 			Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
@@ -192,7 +186,9 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: exit %d with %v, want %d with %q", name, evalrun.ExitCode(err), err, test.exit, test.says)
 		}
 	}
-	err := load(evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Tags: []string{"x"}}})
+	err := load(
+		evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Tags: []string{"x"}}},
+	)
 	if !errors.Is(err, evalrun.ErrNothing) {
 		t.Errorf("an empty selection: %v, want ErrNothing", err)
 	}
@@ -217,9 +213,7 @@ func TestCancelAndResume(t *testing.T) {
 		},
 	}
 	job, err := evalrun.Load(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	result, err := evalrun.Run(ctx, job)
 	if err != nil || result.Exit != 4 || result.Counts.Asked() == 100 {
 		t.Fatalf("%+v, %v, want exit 4 and trials that were not sent", result, err)
@@ -236,7 +230,8 @@ func TestEventsInOrder(t *testing.T) {
 	dir := write(t, map[string]string{"suite.yaml": capitals})
 	retries := 0
 	job, err := evalrun.Load(t.Context(), evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: eval.LimitOptions{Attempts: 2},
+		Dir: dir, Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"},
+		Limits: eval.LimitOptions{Attempts: 2},
 		Layout: reports.Options{Verbose: true}, Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
 		Progress: func(e evalrun.Event) {
 			if e.Kind == evalrun.EventRetry {
@@ -244,9 +239,7 @@ func TestEventsInOrder(t *testing.T) {
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := evalrun.Run(t.Context(), job); err == nil || retries != 1 {
 		t.Errorf("%d retries and %v, want one and an error", retries, err)
 	}
@@ -257,9 +250,7 @@ func TestEventsInOrder(t *testing.T) {
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml",
 		Progress: func(e evalrun.Event) { kinds = append(kinds, e.Kind) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := evalrun.Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	if plan.Size() == 0 && !o.Selection.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
-		return nil, exit.Incomplete("%w%s", ErrNothing, j.job.Hint())
+		return nil, j.nothing()
 	}
 	dir, err := session.Run(ctx, plan, &watch{o, session}, o.Interrupt)
 	if dir == "" {
@@ -111,15 +111,26 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 		verdict.Apply(doc)
 		return j.report(flags.Dir, doc)
 	}
-	if j.job, err = r.Load(o.getenv()); err == nil {
+	if err := j.reload(r); err != nil {
+		return nil, err
+	}
+	return j.resume(ctx, r)
+}
+
+// reload reads the suites of a run again and settles where they are sent.
+func (j *Job) reload(r *harness.Resumption) (err error) {
+	if j.job, err = r.Load(j.options.getenv()); err == nil {
 		err = j.job.Bad()
 	}
 	if err == nil {
 		err = r.Settle(j.job)
 	}
-	if err != nil {
-		return nil, err
-	}
+	return err
+}
+
+// resume sends what is missing of a run, and closes it.
+func (j *Job) resume(ctx context.Context, r *harness.Resumption) (*Result, error) {
+	o := &j.options
 	session, err := j.connect()
 	if err != nil {
 		return nil, err
@@ -136,7 +147,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	o.emit(Event{Kind: EventResumed, Todo: &Todo{
 		Send: todo.Ask, Judge: todo.Judge, Settled: todo.Settled, Twice: todo.Twice, Dropped: todo.Dropped,
 	}})
-	err = session.Resume(ctx, r, plan, todo, &watch{&o, session}, o.Interrupt)
+	err = session.Resume(ctx, todo, &watch{o, session}, o.Interrupt)
 	path := r.Dir
 	r.Close()
 	return j.end(session, path, err)

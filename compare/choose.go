@@ -9,7 +9,7 @@ import (
 // Pairs are the cases that Compare compares: each of base with that of head.
 func Pairs(base, head *Side) [][2]*Case {
 	var out [][2]*Case
-	for _, p := range pairUp(base, head).judged {
+	for _, p := range pairUp(base, head, nil).judged {
 		out = append(out, [2]*Case{p.base, p.head})
 	}
 	return out

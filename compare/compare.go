@@ -10,6 +10,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -29,7 +30,8 @@ type Side struct {
 // Case is a case on an arm, its repeats added up.
 type Case struct {
 	Name, ID, Scorers, Cluster string
-	Request                    string // hash of what is sent, rendered; "" where a run does not tell
+	Vars                       string // hash of its variables, and
+	Request                    string // of what is sent, rendered; both "" where a run does not tell
 	Tags                       []string
 	Quarantined                bool
 	Passed, Failed, Errors     int
@@ -84,12 +86,20 @@ type Options struct {
 	Gated     []eval.MetricMargin // the metrics that get a verdict; none: estimates only
 	MaxErrors float64             // share of errors above which a side is not comparable
 	Seed      uint64              // of the resampling tests
+	// Stopped is the early stop of head's arm that this comparison is to answer; nil for most.
+	Stopped *eval.Stop
+	// MinPaired is the least share of the baseline's cases that must be compared, of those that head was to ask; 0 is none.
+	MinPaired float64
+	// Selected says which cases of the baseline head was to ask, by their names and tags there; nil: all.
+	Selected func(*Case) bool
 }
 
 // Compare compares an arm with that of a baseline. Verdicts are left to Decide.
 func Compare(base, head *Side, o Options) ArmComparison {
-	p := pairUp(base, head)
+	p := pairUp(base, head, o.Selected)
+	p.Pairing.MinPaired = o.MinPaired
 	c := ArmComparison{
+		Stopped:  o.Stopped,
 		Suite:    head.Suite,
 		BaseArm:  base.Arm,
 		HeadArm:  head.Arm,
@@ -181,6 +191,9 @@ func incomparable(base, head *Side, p paired, o Options) string {
 	case len(p.judged) == 0:
 		return "no case was judged on both sides"
 	}
+	if why := tooFew(&p.Pairing, o.MinPaired); why != "" {
+		return why
+	}
 	before, after := errorsOf(base), errorsOf(head)
 	for _, side := range []struct {
 		name string
@@ -194,6 +207,18 @@ func incomparable(base, head *Side, p paired, o Options) string {
 		return "one side has far more errors than the other: what could not be judged is not like the rest"
 	}
 	return ""
+}
+
+// tooFew says that too few cases of the baseline are compared, and what bears it; "" when they are enough.
+func tooFew(p *Pairing, minPaired float64) string {
+	share, ok := Sum{float64(p.Compared), p.Of}.Mean()
+	if !ok || share >= minPaired {
+		return ""
+	}
+	return fmt.Sprintf(
+		"%d of %d cases of the baseline are compared, less than %g %%: --min-paired %.2f bears it",
+		p.Compared, p.Of, 100*minPaired, math.Floor(100*share)/100,
+	)
 }
 
 func errorsOf(s *Side) (out Sum) {

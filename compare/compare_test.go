@@ -192,7 +192,7 @@ func TestSequentialStops(t *testing.T) {
 		}
 		s := NewSequential([]eval.MetricMargin{passMargin(v.Margin)}, v.Alpha/EarlyShare, 1)
 		for i := range v.N {
-			stop := s.Feed([]float64{next(i)})
+			stop := s.Feed([]float64{next(i)}, 1)
 			if stop == nil {
 				continue
 			}
@@ -212,7 +212,7 @@ func TestPairing(t *testing.T) {
 	slices.Reverse(base.Cases)              // the place does not matter
 	head.Cases[0].Name = "renamed"          // nor does the name
 	head.Cases[2].ID = "other variables"    // another case of the same name
-	head.Cases[3].Scorers = "other scorers" // passing means something else
+	base.Cases[1].Scorers, head.Cases[3].Scorers = "scorers", "other scorers" // passing means something else
 	head.Cases[4].Passed, head.Cases[4].Errors = 0, 1
 	head.Cases = append(
 		head.Cases, Case{Name: "new", ID: "new", Passed: 1, Asked: 1},

@@ -49,13 +49,22 @@ type ArmComparison struct {
 
 // Pairing says which cases are compared.
 type Pairing struct {
-	Paired   int      `json:"paired"`
-	Units    int      `json:"units"`              // independent ones: clusters, where cases have them
-	Unjudged []string `json:"unjudged,omitempty"` // paired, but on one side there is no pass and no fail
-	Changed  []string `json:"changed,omitempty"`  // the same name, but other variables or scorers
-	Added    []string `json:"added,omitempty"`
-	Removed  []string `json:"removed,omitempty"`
-	Unused   int      `json:"unused,omitempty"` // not asked, or not used, since the verdict was known
+	Paired int `json:"paired"`
+	Units  int `json:"units"` // independent ones: clusters, where cases have them
+	// Compared of Of cases of the baseline are among them: of those not in quarantine that the run was to ask. An early stop takes none away.
+	Compared int `json:"compared"`
+	Of       int `json:"of"`
+	// MinPaired is the least share of them that a verdict takes; 0: no verdict was asked for.
+	MinPaired float64 `json:"minPaired,omitempty"`
+	// Unselected are cases of the baseline that the run was not to ask.
+	Unselected int `json:"unselected,omitempty"`
+	// PassedBefore are those that were removed, changed or quarantined and had passed.
+	PassedBefore []string `json:"passedBefore,omitempty"`
+	Unjudged     []string `json:"unjudged,omitempty"` // paired, but on one side there is no pass and no fail
+	Changed      []string `json:"changed,omitempty"`  // the same name, but other variables or scorers
+	Added        []string `json:"added,omitempty"`
+	Removed      []string `json:"removed,omitempty"`
+	Unused       int      `json:"unused,omitempty"` // not asked, or not used, since the verdict was known
 	// Duplicates are the names of cases that sent one and the same request: each list counts as one case that was asked several times.
 	Duplicates [][]string `json:"duplicates,omitempty"`
 	// CallsPerCase and TokensPerCase are what a case costs on the head's side, on average.
@@ -76,6 +85,8 @@ type MetricComparison struct {
 	// Interval is nil when nothing is known: too few cases, or ratios that are all the same.
 	Interval *[2]float64 `json:"interval"`
 	Level    float64     `json:"level"` // of the interval, such as 0.9
+	// Anytime says that the interval holds although the run stopped early, and that the estimate is biased away from zero.
+	Anytime bool `json:"anytime,omitempty"`
 	N        int         `json:"n"`     // units
 	// Gained and Regressed are cases that went from failing to passing, and back.
 	Gained    int    `json:"gained"`

@@ -45,10 +45,24 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	default:
 		m.differences(&c, m.unitsOf(m.values(name, base, head)), g.Margin, moreIsBetter)
 	}
+	if m.Stopped != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricChoose {
+		m.anytime(&c, base, head)
+	}
 	if name == eval.MetricPass && !m.worst {
 		c.Repeats = m.repeatsNeeded(g.Margin)
 	}
 	return c
+}
+
+// anytime gives a metric of an arm that stopped early the interval of the betting process, which holds whenever a run stops. The estimate
+// is biased away from zero: a run stops where luck has added to what is there.
+func (m *measure) anytime(c *MetricComparison, base, head *Side) {
+	u := m.unitsOf(m.values(c.Name, base, head))
+	weights := scaledBy(1/slices.Max(u.weights), u.weights)
+	lower := func(sign float64) float64 {
+		return stats.BettingLower(scaledBy(sign, u.d), weights, m.Stopped.Alpha, bets)
+	}
+	c.Interval, c.Level, c.Anytime = &[2]float64{lower(1), -lower(-1)}, 1-2*m.Stopped.Alpha, true
 }
 
 // direction is whether more or less of a metric is better.

@@ -13,7 +13,8 @@ type pair struct{ base, head *Case }
 // paired is which cases are on both sides.
 type paired struct {
 	Pairing
-	judged  []pair // those that can be compared
+	all     []pair // those that mean the same
+	judged  []pair // those of them that can be compared
 	errored []pair // judged in base, and nothing but errors in head
 }
 
@@ -53,46 +54,82 @@ func (m *Matcher) Match(id, name string) *Case {
 	return found
 }
 
-// pairUp pairs cases by what they ask.
-func pairUp(base, head *Side) paired {
+// SameAs reports whether a case of a baseline is compared with one that has these scorers and variables: neither is in quarantine, and
+// both mean the same. What a run does not tell counts as the same.
+func (c *Case) SameAs(scorers, vars string, quarantined bool) bool {
+	return !c.Quarantined && !quarantined && alike(c.Scorers, scorers) && alike(c.Vars, vars)
+}
+
+func alike(a, b string) bool { return a == b || a == "" || b == "" }
+
+// pairUp pairs cases by what they ask. selected says which of base head was to ask; nil is all.
+func pairUp(base, head *Side, selected func(*Case) bool) paired {
 	var p paired
+	expected := func(b *Case) bool { return !b.Quarantined && (selected == nil || selected(b)) }
 	m := NewMatcher(base)
-	byName := map[string]bool{}
+	byName := map[string]*Case{}
 	for i := range base.Cases {
-		byName[base.Cases[i].Name] = true
+		b := &base.Cases[i]
+		byName[b.Name] = b
+		if expected(b) {
+			p.Of++
+		}
 	}
 	changed := map[string]bool{}
 	for i := range head.Cases {
 		h := &head.Cases[i]
 		b := m.Match(h.ID, h.Name)
-		switch {
-		case b == nil && byName[h.Name]:
-			p.Changed = append(p.Changed, h.Name)
+		switch before := byName[h.Name]; {
+		case b == nil && before != nil:
+			p.lose(&p.Changed, before)
 			changed[h.Name] = true
 		case b == nil:
 			p.Added = append(p.Added, h.Name)
 		default:
-			p.add(b, h)
+			p.add(b, h, expected(b))
 		}
 	}
 	for i := range base.Cases {
-		if b := &base.Cases[i]; !m.taken[b] && !changed[b.Name] {
-			p.Removed = append(p.Removed, b.Name)
+		switch b := &base.Cases[i]; {
+		case m.taken[b] || changed[b.Name]:
+		case expected(b):
+			p.lose(&p.Removed, b)
+		case !b.Quarantined:
+			p.Unselected++
 		}
 	}
 	return p
 }
 
-func (p *paired) add(b, h *Case) {
+// lose lists a case of base that cannot be compared any more.
+func (p *paired) lose(list *[]string, b *Case) {
+	*list = append(*list, b.Name)
+	if rate, ok := b.PassRate(); ok && rate > 0.5 && !b.Quarantined {
+		p.PassedBefore = append(p.PassedBefore, b.Name)
+	}
+}
+
+// add takes up a case that asks the same on both sides. expected says that it counts for the share that is compared.
+func (p *paired) add(b, h *Case, expected bool) {
 	_, judgedBefore := b.PassRate()
 	_, judgedNow := h.PassRate()
 	switch {
+	case h.Quarantined && !b.Quarantined:
+		p.lose(&p.Quarantined, b)
+		return
+	case h.Quarantined || b.Quarantined:
+		p.Quarantined = append(p.Quarantined, h.Name)
+		return
+	case !b.SameAs(h.Scorers, h.Vars, h.Quarantined): // passing means something else
+		p.lose(&p.Changed, b)
+		return
+	case expected:
+		p.Compared++
+	}
+	p.all = append(p.all, pair{b, h})
+	switch {
 	case h.Unused > 0 && h.Asked == 0 || b.Unused > 0 && b.Asked == 0:
 		p.Unused++
-	case h.Quarantined:
-		p.Quarantined = append(p.Quarantined, h.Name)
-	case b.Scorers != h.Scorers: // passing means something else
-		p.Changed = append(p.Changed, h.Name)
 	case !judgedBefore || !judgedNow:
 		p.Paired++
 		p.Unjudged = append(p.Unjudged, h.Name)

@@ -40,15 +40,15 @@ func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Se
 	return s
 }
 
-// Feed takes the next unit: by metric the difference, head minus base, or NaN when there is none. It returns a stop when the verdict is
-// known, nil otherwise.
-func (s *Sequential) Feed(d []float64) *eval.Stop {
+// Feed takes the next unit: by metric the difference, head minus base, or NaN when there is none, and its weight, of clusters the size
+// over that of the largest. It returns a stop when the verdict is known, nil otherwise.
+func (s *Sequential) Feed(d []float64, weight float64) *eval.Stop {
 	s.fed++
 	for i, x := range d {
 		if s.metrics[i].Name == eval.MetricBlocked { // more of them is worse
 			x = -x
 		}
-		s.bets[i].Add(x)
+		s.bets[i].Add(x, weight)
 	}
 	stop := &eval.Stop{Units: s.fed, Alpha: s.alpha, LogE: map[string]float64{}}
 	all := true

@@ -24,6 +24,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -110,9 +111,7 @@ func openAt(t *testing.T, address string, width, height int64, scheme string) *t
 			b.trouble = append(b.trouble, fmt.Sprintf("console: %s", e.Type))
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	call(b, network.Enable, network.EnableParams{})
 	call(b, log.Enable, cdp.Empty{})
 	call(
@@ -187,35 +186,23 @@ func record(t *testing.T, run eval.Run, trials func(yield func(*eval.Result) boo
 	t.Helper()
 	dir := t.TempDir()
 	w, err := journal.Create(filepath.Join(dir, "run"), &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var counts eval.Counts
 	for r := range trials {
 		counts.Add(r.Outcome)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Append(r))
 	}
-	if err := w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}))
 	d, err := journal.Open(filepath.Join(dir, "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	if change != nil {
 		change(d)
 	}
 	path := filepath.Join(dir, "report.html")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(reports.HTML(file, d, reports.Options{}), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, reports.HTML(file, d, reports.Options{}), file.Close())
 	return path
 }
 

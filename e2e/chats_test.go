@@ -51,18 +51,14 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 		whole.Metrics = map[string]float64{"f1": 0.625}
 		low, high, third := 2.0, 4.0, 1.0/3
 		whole.Scores[0].Judged = &eval.Judged{Judge: "panel", Choice: "fail", Agreement: &third, Rulings: []eval.Ruling{
-			{
-				Choice: "fail",
-				Score:  &low,
-				Value:  0.25,
-				Reason: "It names no day.",
-			}, {Choice: "pass", Score: &high, Value: 0.75, Reason: "It is polite."}, {Choice: "fail", Score: &low, Value: 0.25, Reason: "It is short."},
+			{Choice: "fail", Score: &low, Value: 0.25, Reason: "It names no day."},
+			{Choice: "pass", Score: &high, Value: 0.75, Reason: "It is polite."},
+			{Choice: "fail", Score: &low, Value: 0.25, Reason: "It is short."},
 		}}
 		for i, r := range whole.Scores[0].Judged.Rulings {
 			whole.Judgements = append(whole.Judgements, eval.Judgement{
-				ID: fmt.Sprint(
-					i,
-				), Judge: "panel", Model: "svc-pro", Repeat: i + 1, Reply: fmt.Sprintf(`{"reason": %q, "score": %g}`, r.Reason, *r.Score), FinishReason: "STOP",
+				ID: fmt.Sprint(i), Judge: "panel", Model: "svc-pro", Repeat: i + 1,
+				Reply: fmt.Sprintf(`{"reason": %q, "score": %g}`, r.Reason, *r.Score), FinishReason: "STOP",
 				Usage: &eval.Usage{
 					PromptTokens: 300,
 					OutputTokens: 20,

@@ -8,6 +8,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 const bigTrials = 50_000
@@ -180,7 +182,8 @@ func TestKeyboard(t *testing.T) {
 	press(kb.ArrowDown, kb.ArrowDown, kb.ArrowUp)
 	is(
 		"arrows choose",
-		`document.activeElement.getAttribute('aria-activedescendant') === 'trial-1' && document.getElementById('trial-1').getAttribute('aria-selected') === 'true'`,
+		`document.activeElement.getAttribute('aria-activedescendant') === 'trial-1' && `+
+			`document.getElementById('trial-1').getAttribute('aria-selected') === 'true'`,
 	)
 	press(kb.End)
 	is(
@@ -196,7 +199,10 @@ func TestKeyboard(t *testing.T) {
 	b.until(fmt.Sprintf(`document.querySelector('h1').textContent !== %q && document.querySelector('.answer') !== null`, first))
 	press(kb.Escape)
 	b.wait("#grid")
-	is("escape goes back to the same table", `document.getElementById('search').value === 'number 13' && document.activeElement.id === 'grid'`)
+	is(
+		"escape goes back to the same table",
+		`document.getElementById('search').value === 'number 13' && document.activeElement.id === 'grid'`,
+	)
 	press(kb.Escape)
 	b.wait(".verdict")
 	for range 60 { // the tab key comes everywhere and gets stuck nowhere
@@ -263,7 +269,11 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	b.visit("#/", ".verdict")
-	if scripts := evaluate[int](b, `[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.type || [...el.attributes].some(a => a.name.startsWith('on'))).length`); scripts != 1 {
+	if scripts := evaluate[int](
+		b,
+		`[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.type || `+
+			`[...el.attributes].some(a => a.name.startsWith('on'))).length`,
+	); scripts != 1 {
 		t.Errorf("%d scripts in the page, want its own alone", scripts)
 	}
 	b.quiet()
@@ -272,9 +282,7 @@ func TestHostile(t *testing.T) {
 // axe-core finds nothing serious, in either scheme.
 func TestAccessible(t *testing.T) {
 	axe, err := os.ReadFile("testdata/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	run, trials := bigRun(400)
 	path := record(t, run, trials, judged)
 	chatRun, chatTrials := chatRun()
@@ -296,7 +304,12 @@ func (b *tab) accessible(axe string, all []reportPage) {
 	for _, p := range all {
 		b.visit(p.hash, p.selector)
 		b.unfold()
-		for _, problem := range evaluate[[]string](b, `axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
+		for _, problem := range evaluate[[]string](
+			b,
+			`axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : `+
+				`r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + `+
+				`v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
+		) {
 			b.t.Errorf("%s: %s", p.name, problem)
 		}
 	}

@@ -110,62 +110,67 @@ func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 	run.Service.BaseURL = `"><script>alert(1)</script>`
 	return run, func(yield func(*eval.Result) bool) {
 		for n, text := range texts {
-			zero := 0.0
-			r := &eval.Result{
-				Trial: eval.Trial{
-					N: n, ID: text + fmt.Sprint(n), CaseID: text, Suite: run.Suites[0].Name,
-					Case: strings.ReplaceAll(text, "\n", " ") + fmt.Sprint(n), Arm: text, Target: text, Prompt: text, Model: text,
-					Repeat: 1,
-					Tags:   []string{text}, Cluster: text, Quarantine: &eval.Quarantine{Reason: text, Owner: text, Until: "2027-01-01"},
-				},
-				Outcome: eval.Fail,
-				Request: &eval.Request{
-					Contents: []eval.Content{
-						{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}},
-					},
-				},
-				Response: &eval.Response{
-					Candidates: []eval.Candidate{
-						{Text: text, FinishReason: text, SafetyRatings: []eval.SafetyRating{{Category: text, Probability: text}}},
-					},
-					PromptFeedback: &eval.PromptFeedback{BlockReason: text}, ModelVersion: text,
-				},
-				Scores: []eval.Score{{Scorer: text, Name: text, Value: &zero, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
-				Usage:  &eval.Usage{Source: eval.UsageSource(text)},
-			}
-			r.At, r.Metrics = text, map[string]float64{text: 0.5}
-			r.Scores[0].Judged = &eval.Judged{
-				Judge:     text,
-				Choice:    text,
-				Agreement: &zero,
-				Rulings:   []eval.Ruling{{Choice: text, Reason: text}, {Choice: text, Score: &zero, Reason: text}},
-			}
-			r.Judgements = []eval.Judgement{
-				{
-					ID:           text,
-					Judge:        text,
-					Model:        text,
-					Repeat:       1,
-					Reply:        text,
-					FinishReason: text,
-					BlockReason:  text,
-					Usage:        &eval.Usage{Source: eval.UsageSource(text)},
-					Attempts:     1,
-				},
-				{ID: text, Judge: text, Model: text, Repeat: 2, Attempts: 1, Error: &eval.Error{Kind: eval.ErrorKind(text), Message: text}},
-			}
-			if n%2 == 1 {
-				r.Request.Live = true
-				r.Turns = []eval.Turn{{Response: *r.Response, Usage: *r.Usage}, {Response: *r.Response, Usage: *r.Usage}}
-			}
-			if n%3 == 1 {
-				r.Outcome, r.Error = eval.Err, &eval.Error{Kind: eval.ErrorKind(text), Message: text}
-			}
-			if !yield(r) {
+			if !yield(hostileTrial(n, text, run.Suites[0].Name)) {
 				return
 			}
 		}
 	}
+}
+
+// hostileTrial is the n-th trial of a suite, in which every text is the same.
+func hostileTrial(n int, text, suite string) *eval.Result {
+	zero := 0.0
+	r := &eval.Result{
+		Trial: eval.Trial{
+			N: n, ID: text + fmt.Sprint(n), CaseID: text, Suite: suite,
+			Case: strings.ReplaceAll(text, "\n", " ") + fmt.Sprint(n), Arm: text, Target: text, Prompt: text, Model: text,
+			Repeat: 1,
+			Tags:   []string{text}, Cluster: text, Quarantine: &eval.Quarantine{Reason: text, Owner: text, Until: "2027-01-01"},
+		},
+		Outcome: eval.Fail,
+		Request: &eval.Request{
+			Contents: []eval.Content{
+				{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}},
+			},
+		},
+		Response: &eval.Response{
+			Candidates: []eval.Candidate{
+				{Text: text, FinishReason: text, SafetyRatings: []eval.SafetyRating{{Category: text, Probability: text}}},
+			},
+			PromptFeedback: &eval.PromptFeedback{BlockReason: text}, ModelVersion: text,
+		},
+		Scores: []eval.Score{{Scorer: text, Name: text, Value: &zero, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
+		Usage:  &eval.Usage{Source: eval.UsageSource(text)},
+	}
+	r.At, r.Metrics = text, map[string]float64{text: 0.5}
+	r.Scores[0].Judged = &eval.Judged{
+		Judge:     text,
+		Choice:    text,
+		Agreement: &zero,
+		Rulings:   []eval.Ruling{{Choice: text, Reason: text}, {Choice: text, Score: &zero, Reason: text}},
+	}
+	r.Judgements = []eval.Judgement{
+		{
+			ID:           text,
+			Judge:        text,
+			Model:        text,
+			Repeat:       1,
+			Reply:        text,
+			FinishReason: text,
+			BlockReason:  text,
+			Usage:        &eval.Usage{Source: eval.UsageSource(text)},
+			Attempts:     1,
+		},
+		{ID: text, Judge: text, Model: text, Repeat: 2, Attempts: 1, Error: &eval.Error{Kind: eval.ErrorKind(text), Message: text}},
+	}
+	if n%2 == 1 {
+		r.Request.Live = true
+		r.Turns = []eval.Turn{{Response: *r.Response, Usage: *r.Usage}, {Response: *r.Response, Usage: *r.Usage}}
+	}
+	if n%3 == 1 {
+		r.Outcome, r.Error = eval.Err, &eval.Error{Kind: eval.ErrorKind(text), Message: text}
+	}
+	return r
 }
 
 // judged gives a run a gate and a comparison, for what they look like.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/view"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -23,19 +25,13 @@ func keep(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Re
 	t.Helper()
 	run.ID = id
 	w, err := journal.Create(filepath.Join(".evalrun", "runs", id), &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var counts eval.Counts
 	for r := range trials {
 		counts.Add(r.Outcome)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Append(r))
 	}
-	if err := w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}))
 }
 
 // better are trials of which none fails.
@@ -53,9 +49,7 @@ func better(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Re
 func serve(t *testing.T) *view.Server {
 	t.Helper()
 	s, err := view.Start(view.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -66,18 +60,12 @@ func keys(t *testing.T, s *view.Server) map[string]string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"data/runs", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	var list []struct{ Key, ID string }
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.NewDecoder(resp.Body).Decode(&list))
 	out := map[string]string{}
 	for _, one := range list {
 		out[one.ID] = one.Key
@@ -160,15 +148,11 @@ func TestViewerLive(t *testing.T) {
 	run, _ := bigRun(40)
 	run.ID = "20260101-000000-live"
 	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	put := func(places ...int) {
 		t.Helper()
 		for _, n := range places {
-			if err := w.Append(bigTrial(n)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.Append(bigTrial(n)))
 		}
 	}
 	put(0, 20)
@@ -181,9 +165,7 @@ func TestViewerLive(t *testing.T) {
 			outcome,
 		)
 	}
-	if got := evaluate[string](b, tile("pass")); got != "2" {
-		t.Error(got)
-	}
+	expect.Same(t, "passes at first", evaluate[string](b, tile("pass")), "2")
 	put(6, 3)
 	b.until(tile("fail") + ` === '1' && ` + tile("pass") + ` === '3'`)
 	b.visit("#/cases?sort=case", "#grid")
@@ -192,40 +174,33 @@ func TestViewerLive(t *testing.T) {
 	b.until(`document.getElementById('grid').getAttribute('aria-rowcount') === '8'`)
 	names := evaluate[[]string](
 		b,
-		`[...document.querySelectorAll('.rows .row')].sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex')).map(r => r.querySelector('.case').textContent + ' ' + r.querySelector('.arm').textContent)`,
+		`[...document.querySelectorAll('.rows .row')]
+		.sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex'))
+		.map(r => r.querySelector('.case').textContent + ' ' + r.querySelector('.arm').textContent)`,
 	)
 	want := []string{
 		"case number 0 pro/ask", "case number 0 warm/ask", "case number 1 warm/ask", "case number 10 pro/ask",
 		"case number 10 warm/ask", "case number 3 pro/ask", "case number 3 warm/ask",
 	}
-	if fmt.Sprint(names) != fmt.Sprint(want) {
-		t.Errorf("got  %q\nwant %q", names, want)
-	}
-	if got := evaluate[string](b, `document.activeElement.id`); got != "search" {
-		t.Errorf("the focus went to %q", got)
-	}
+	expect.Same(t, "the rows", names, want)
+	expect.Same(t, "the focus", evaluate[string](b, `document.activeElement.id`), "search")
 	b.visit("#/case/big/case%20number%2010", ".answer")
 	if got := evaluate[[]string](b, `[...document.querySelectorAll('.answer h2')].map(a => a.textContent)`); len(got) != 2 {
 		t.Errorf("%q", got)
 	}
-	if got := evaluate[string](b, `document.getElementById('main').innerText`); !strings.Contains(got, "Answer "+fmt.Sprint(10*7919%100_003)) {
-		t.Error(got)
+	shown := evaluate[string](b, `document.getElementById('main').innerText`)
+	if !strings.Contains(shown, "Answer "+fmt.Sprint(10*7919%100_003)) {
+		t.Error(shown)
 	}
 	b.visit("#/", ".verdict")
-	var rest []int
 	for n := range 40 {
-		if n != 0 && n != 20 && n != 6 && n != 3 && n != 7 && n != 1 && n != 21 {
-			rest = append(rest, n)
+		if !slices.Contains([]int{0, 20, 6, 3, 7, 1, 21}, n) {
+			put(n)
 		}
 	}
-	put(rest...)
-	if err := w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}))
 	b.until(`document.documentElement.dataset.watched === 'ended' && !document.getElementById('main').innerText.includes('Still running')`)
-	if got := evaluate[string](b, tile("fail")); got != "4" {
-		t.Error(got)
-	}
+	expect.Same(t, "failures at last", evaluate[string](b, tile("fail")), "4")
 	b.own(s)
 }
 
@@ -247,7 +222,11 @@ func TestViewerHostile(t *testing.T) {
 	} {
 		b := openAt(t, s.URL+path, 1600, 1000, "light")
 		b.until(until)
-		if foreign := evaluate[int](b, `[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.src || [...el.attributes].some(a => a.name.startsWith('on'))).length`); foreign != 0 {
+		if foreign := evaluate[int](
+			b,
+			`[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.src || `+
+				`[...el.attributes].some(a => a.name.startsWith('on'))).length`,
+		); foreign != 0 {
 			t.Errorf("%s: %d scripts or listeners in the page", path, foreign)
 		}
 		if strings.Contains(path, "/") {
@@ -262,9 +241,7 @@ func TestViewerHostile(t *testing.T) {
 // axe-core finds nothing serious in the pages of the viewer, and nothing is wider than the screen.
 func TestViewerAccessible(t *testing.T) {
 	axe, err := os.ReadFile("testdata/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(100)
 	keep(t, "20260101-000000-old", run, better(trials))
@@ -280,7 +257,12 @@ func TestViewerAccessible(t *testing.T) {
 					t.Errorf("%s: %d wide on a screen of %d", path, got, width)
 				}
 				evaluate[chromedp.Void](b, string(axe)+"\n;0")
-				for _, problem := range evaluate[[]string](b, `axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
+				for _, problem := range evaluate[[]string](
+					b,
+					`axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : `+
+						`r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + `+
+						`v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
+				) {
 					t.Errorf("%s, %s, %d: %s", path, scheme, width, problem)
 				}
 			}

@@ -103,6 +103,8 @@ type RuleOptions struct {
 	OnInconclusive string   `json:"onInconclusive,omitempty"`
 	Metrics        []string `json:"metrics,omitempty"` // NAME or NAME=MARGIN
 	StopEarly      bool     `json:"stopEarly,omitempty"`
+	MinPaired      *float64 `json:"minPaired,omitempty"`
+	AllowRemoved   []string `json:"allowRemoved,omitempty"` // globs of suites and arms
 }
 
 // Interleaved is the suite file of Interleave, and the version of it, as git names it, whose arms run next to the suite's own.

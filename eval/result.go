@@ -13,6 +13,8 @@ type Trial struct {
 	ID          string   `json:"id"` // hash of what is asked
 	CaseID      string   `json:"caseId"`
 	ScorersHash string   `json:"scorersHash"`
+	VarsHash    string   `json:"varsHash,omitempty"`    // of the variables and images of the case; older run files do not say
+	RequestHash string   `json:"requestHash,omitempty"` // of what is sent, rendered; the same for cases that ask the same
 	Suite       string   `json:"suite"`
 	Case        string   `json:"case"`
 	Arm         string   `json:"arm"` // target/prompt
@@ -307,6 +309,17 @@ type End struct {
 	Signal     string    `json:"signal,omitempty"`
 	Counts     Counts    `json:"counts"`
 	Spent      *Spent    `json:"spent,omitempty"`
+}
+
+// Completed reports whether every trial had its turn. A run without an end did not complete.
+func (e *End) Completed() bool { return e != nil && e.Reason == EndCompleted }
+
+// Stopped is why the run ended itself early; "" when it did not.
+func (e *End) Stopped() string {
+	if e == nil || e.Reason != EndStopped {
+		return ""
+	}
+	return e.Message
 }
 
 // Spent is what a run has cost against its budget. A zero budget is none.

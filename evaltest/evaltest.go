@@ -111,7 +111,7 @@ func Run(t *testing.T, file string, o Options) {
 					"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers",
 			)
 		}
-		(&suiteTest{t: t, suite: one, job: job, options: &o}).run()
+		(&suiteTest{t: t, suite: one, job: job, load: options, options: &o}).run()
 	})
 }
 

@@ -25,6 +25,7 @@ type suiteTest struct {
 	t       *testing.T
 	suite   *suite.Suite
 	job     *evalrun.Job
+	load    evalrun.Options // of the job
 	options *Options
 
 	cells []*cell
@@ -58,7 +59,7 @@ func (s *suiteTest) begin() {
 		s.cells[len(s.cells)-1].repeats++
 	}
 	if len(s.cells) == 0 {
-		s.t.Fatalf("no trial is selected%s", s.job.Hint())
+		s.t.Fatal(words(s.job.Empty()))
 	}
 	for _, c := range s.cells {
 		c.begin(s.t)
@@ -90,7 +91,7 @@ func (s *suiteTest) narrow() bool {
 		}
 	}
 	if s.whole = n == len(s.cells) && (s.gate == nil || s.gate.selected); !s.whole {
-		s.job.Narrow(places)
+		s.load.Selection.Selected = places
 	}
 	return n > 0
 }
@@ -102,8 +103,12 @@ func (s *suiteTest) ask() {
 	if err != nil {
 		s.t.Fatalf("the run directory cannot be made: %s", words(err))
 	}
-	s.job.SetOut(dir)
-	result, err := evalrun.Run(s.t.Context(), s.job)
+	s.load.Out = dir
+	job, err := evalrun.Load(s.t.Context(), s.load) // again, since testing has chosen the subtests meanwhile
+	if err != nil {
+		s.t.Fatal(words(err))
+	}
+	result, err := evalrun.Run(s.t.Context(), job)
 	if result == nil {
 		s.t.Fatal(words(err))
 	}

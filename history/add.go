@@ -77,7 +77,7 @@ func remove(tx *sql.Tx, id string) error {
 	if err != nil {
 		return err
 	}
-	for _, table := range perRun {
+	for _, table := range perRun() {
 		if _, err := tx.Exec("DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // a name of ours
 			return err
 		}
@@ -112,21 +112,26 @@ func head(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return n, parts(tx, run, n)
+}
+
+// parts inserts the suites and models of the run with a number.
+func parts(tx *sql.Tx, run *eval.Run, n int64) error {
 	for i := range run.Suites {
 		one := &run.Suites[i]
 		const insert = "INSERT INTO part (run, place, suite, file, hash) VALUES (?,?,?,?,?)"
 		if _, err := tx.Exec(insert, n, i, one.Name, one.File, one.Hash); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	for i := range run.Models {
 		m := &run.Models[i]
 		const insert = "INSERT INTO model (run, place, name, apiVersion, version) VALUES (?,?,?,?,?)"
 		if _, err := tx.Exec(insert, n, i, m.ID(), m.APIVersion, m.Version); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }
 
 // micros is a time of a run file as a number to sort by, 0 when it is none.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -15,14 +16,10 @@ func BenchmarkAdd(b *testing.B) {
 	dir := sample{id: 1, cases: 10_000}.write(b, folder)
 	add(b, s, dir)
 	d, err := journal.Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer d.Close()
 	for b.Loop() {
-		if err := s.Add(d); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, s.Add(d))
 	}
 }
 
@@ -38,15 +35,11 @@ func year(b *testing.B) *Store {
 		return s
 	}
 	d, err := journal.Open(sample{id: 1, cases: 10_000}.write(b, b.TempDir()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer d.Close()
 	for i := range 365 {
 		d.Run.ID = "run-" + string(rune('a'+i/26)) + string(rune('a'+i%26))
-		if err := s.Add(d); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, s.Add(d))
 	}
 	return s
 }

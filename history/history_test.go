@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -51,16 +52,12 @@ func (s sample) write(t testing.TB, folder string) string {
 	}
 	dir := filepath.Join(folder, run.ID)
 	w, err := journal.Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	n := 0
 	for k := range s.cases {
 		for _, arm := range s.arms {
 			for repeat := range s.repeats {
-				if err := w.Append(s.trial(n, k, repeat, arm)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, w.Append(s.trial(n, k, repeat, arm)))
 				n++
 			}
 		}
@@ -71,16 +68,21 @@ func (s sample) write(t testing.TB, folder string) string {
 	} else {
 		err = w.Finish(&end)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return dir
 }
 
 // trial is one line of the run.
 func (s sample) trial(n, kase, repeat int, arm string) *eval.Result {
 	r := &eval.Result{
-		Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "suite", Case: fmt.Sprintf("case %d", kase), Arm: arm, Repeat: repeat + 1},
+		Trial: eval.Trial{
+			N:      n,
+			ID:     fmt.Sprintf("%016x", n),
+			Suite:  "suite",
+			Case:   fmt.Sprintf("case %d", kase),
+			Arm:    arm,
+			Repeat: repeat + 1,
+		},
 		Outcome: s.outcome(kase, repeat), Scores: []eval.Score{},
 	}
 	switch r.Outcome {
@@ -101,18 +103,14 @@ func (s sample) trial(n, kase, repeat int, arm string) *eval.Result {
 func open(t testing.TB, path string) *Store {
 	t.Helper()
 	s, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
 func add(t testing.TB, s *Store, dir string) {
 	t.Helper()
-	if err := addDir(s, dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, addDir(s, dir))
 }
 
 func addDir(s *Store, dir string) error {
@@ -126,9 +124,7 @@ func addDir(s *Store, dir string) error {
 func course(t testing.TB, s *Store, q Query) []Point {
 	t.Helper()
 	points, err := s.Course(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return points
 }
 
@@ -152,7 +148,15 @@ func TestRunsAndCourses(t *testing.T) {
 	add(t, s, sample{id: 3, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) {
 		r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2}
 	}}.write(t, folder))
+	checkRuns(t, s, second)
+	checkFilters(t, s)
+	checkCourses(t, s)
+	checkPoints(t, s)
+}
 
+// checkRuns wants the three runs of TestRunsAndCourses, the oldest first; the second is in a directory.
+func checkRuns(t *testing.T, s *Store, second string) {
+	t.Helper()
 	runs, err := s.Runs(Filter{})
 	if err != nil || len(runs) != 3 {
 		t.Fatal(len(runs), err)
@@ -162,7 +166,7 @@ func TestRunsAndCourses(t *testing.T) {
 	counts := eval.Counts{Pass: 4, Fail: 1, Error: 1, Skip: 2}
 	rate := 2.5 / 3
 	tokens := journal.Tokens{Prompt: 25, Output: 10, Total: 35}
-	want := Run{
+	expect.Same(t, "the second run", run, Run{
 		ID: "run-0002", Dir: second, StartedAt: "2026-01-01T00:02:00Z", FinishedAt: "2026-01-01T00:02:01Z",
 		Reason: eval.EndCompleted, Planned: 16,
 		Suites: []Suite{{"suite", "suite.yaml", "h1"}}, Models: []Model{{"svc-pro", "v1", "001"}}, Labels: map[string]string{"branch": "main"},
@@ -170,24 +174,30 @@ func TestRunsAndCourses(t *testing.T) {
 			{Suite: "suite", Arm: "pro/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
 			{Suite: "suite", Arm: "pro-warm/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
 		},
-	}
-	if d := cmp.Diff(want, run, cmp.AllowUnexported(Run{})); d != "" {
-		t.Error(d)
-	}
+	}, cmp.AllowUnexported(Run{}))
 	if rate, ok := run.PassRate(); !ok || !near(rate, 2.5/3) || run.Tokens() != 70 || run.Counts().Total() != 16 {
 		t.Error(rate, ok, run.Tokens(), run.Counts())
 	}
 	if runs[0].ID != "run-0001" || !runs[0].Emulator || runs[2].Shard != "1/2" {
 		t.Errorf("%+v", runs)
 	}
+}
+
+// checkFilters wants runs of some arms, and none of a suite that there is not.
+func checkFilters(t *testing.T, s *Store) {
+	t.Helper()
 	some, err := s.Runs(Filter{Arms: glob.Patterns{"pro-*"}, Limit: 2})
 	if err != nil || len(some) != 2 || some[0].ID != "run-0002" || len(some[0].Arms) != 1 {
 		t.Errorf("%+v %v", some, err)
 	}
-	if none, err := s.Runs(Filter{Suites: glob.Patterns{"other"}}); err != nil || len(none) != 0 {
-		t.Error(none, err)
-	}
+	none, err := s.Runs(Filter{Suites: glob.Patterns{"other"}})
+	expect.OK(t, err)
+	expect.Same(t, "runs of another suite", len(none), 0)
+}
 
+// checkCourses wants the course of each metric over the runs of TestRunsAndCourses; the shard is no point of it.
+func checkCourses(t *testing.T, s *Store) {
+	t.Helper()
 	for _, c := range []struct {
 		kase, metric string
 		value        float64
@@ -207,7 +217,7 @@ func TestRunsAndCourses(t *testing.T) {
 		{"case 0", "closeness", 0.625, 2, true},
 	} {
 		points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: c.kase, Metric: c.metric})
-		if len(points) != 2 || points[0].RunID != "run-0001" || !points[0].Emulator { // the shard is no point
+		if len(points) != 2 || points[0].RunID != "run-0001" || !points[0].Emulator {
 			t.Fatalf("%+v: %+v", c, points)
 		}
 		p := points[1]
@@ -219,36 +229,50 @@ func TestRunsAndCourses(t *testing.T) {
 			t.Errorf("%+v: %+v", c, p)
 		}
 	}
-	if points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: "case 3"}); len(points) != 1 {
-		t.Errorf("a case that was never asked has a pass rate: %+v", points)
+}
+
+// checkPoints wants the runs that a course goes through, and the names of what has one.
+func checkPoints(t *testing.T, s *Store) {
+	t.Helper()
+	for what, c := range map[string]struct {
+		query Query
+		want  []string
+	}{
+		"a case that was never sent": {Query{Case: "case 3"}, []string{"run-0001"}},
+		"the last point":             {Query{Limit: 1}, []string{"run-0002"}},
+		"an unknown metric":          {Query{Metric: "unknown"}, nil},
+	} {
+		c.query.Suite, c.query.Arm = "suite", "pro/ask"
+		var got []string
+		for _, p := range course(t, s, c.query) {
+			got = append(got, p.RunID)
+		}
+		expect.Same(t, what, got, c.want)
 	}
-	if points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Limit: 1}); len(points) != 1 || points[0].RunID != "run-0002" {
-		t.Errorf("%+v", points)
-	}
-	if points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Metric: "unknown"}); len(points) != 0 {
-		t.Errorf("%+v", points)
-	}
-	if names, err := s.Metrics("suite", "pro/ask", 0); err != nil || cmp.Diff([]string{"closeness", "latency"}, names) != "" {
-		t.Error(names, err)
-	}
-	if names, err := s.Cases("suite", "pro/ask", 2); err != nil || cmp.Diff([]string{"case 0", "case 1", "case 2", "case 3"}, names) != "" {
-		t.Error(names, err)
-	}
+	names, err := s.Metrics("suite", "pro/ask", 0)
+	expect.OK(t, err)
+	expect.Same(t, "metrics", names, []string{"closeness", "latency"})
+	names, err = s.Cases("suite", "pro/ask", 2)
+	expect.OK(t, err)
+	expect.Same(t, "cases", names, []string{"case 0", "case 1", "case 2", "case 3"})
 }
 
 // A case is looked up once a run, and no table is read as a whole but that of the runs.
 func TestCourseUsesIndexes(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "history.db"))
-	for _, q := range []Query{{Suite: "s", Arm: "a", Case: "c"}, {Suite: "s", Arm: "a", Case: "c", Metric: "m"}, {Suite: "s", Arm: "a", Metric: "m"}, {Suite: "s", Arm: "a"}} {
+	for _, q := range []Query{
+		{Suite: "s", Arm: "a", Case: "c"},
+		{Suite: "s", Arm: "a", Case: "c", Metric: "m"},
+		{Suite: "s", Arm: "a", Metric: "m"},
+		{Suite: "s", Arm: "a"},
+	} {
 		statement, args := courseOf(&q, q.Metric, q.Metric != "")
 		plan, err := collect(s, func(rows *sql.Rows, text *string) error {
 			var id, parent, unused int
 			return rows.Scan(&id, &parent, &unused, text)
 		}, "EXPLAIN QUERY PLAN "+statement, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text := strings.Join(plan, "\n")
 		want := "SEARCH c USING PRIMARY KEY (run=? AND suite=? AND arm=?"
 		if q.Case != "" {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -15,14 +16,10 @@ import (
 func listing(t *testing.T, dir string) (out string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		out += fmt.Sprintln(e.Name(), info.Size(), info.ModTime())
 	}
 	return out
@@ -31,14 +28,20 @@ func listing(t *testing.T, dir string) (out string) {
 func document(t *testing.T, dir string) *journal.Document {
 	t.Helper()
 	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
 
-// Who only reads sees the same, and leaves no trace.
+// runsIn is how many runs a history has.
+func runsIn(t *testing.T, s *Store) int {
+	t.Helper()
+	runs, err := s.Runs(Filter{})
+	expect.OK(t, err)
+	return len(runs)
+}
+
+// A reader sees the same, and leaves no trace.
 func TestOpenToRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -48,42 +51,24 @@ func TestOpenToRead(t *testing.T) {
 	}
 	s := open(t, path)
 	add(t, s, sample{id: 1, cases: 3}.write(t, t.TempDir()))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	before := listing(t, dir)
 	r, err := OpenToRead(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if runs, err := r.Runs(Filter{}); err != nil || len(runs) != 1 {
-		t.Error(runs, err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "runs", runsIn(t, r), 1)
 	if err := r.Add(document(t, sample{id: 2, cases: 3}.write(t, t.TempDir()))); err == nil {
 		t.Error("it was written to")
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	if after := listing(t, dir); after != before {
-		t.Errorf("before\n%s\nafter\n%s", before, after)
-	}
+	expect.OK(t, r.Close())
+	expect.Same(t, "the folder", listing(t, dir), before)
 	writer := open(t, path) // what somebody has written and still holds open is seen as well
 	add(t, writer, sample{id: 2, cases: 3}.write(t, t.TempDir()))
 	r, err = OpenToRead(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if runs, err := r.Runs(Filter{}); err != nil || len(runs) != 2 {
-		t.Error(runs, err)
-	}
-	if err := errors.Join(r.Close(), writer.Close()); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "runs with those of a writer", runsIn(t, r), 2)
+	expect.OK(t, r.Close(), writer.Close())
 	for _, spoilt := range []string{"", "no database"} {
-		if err := os.WriteFile(path, []byte(spoilt), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(spoilt), 0o600))
 		if _, err := OpenToRead(path); !errors.Is(err, ErrUnusable) {
 			t.Errorf("%q: %v", spoilt, err)
 		}
@@ -93,13 +78,9 @@ func TestOpenToRead(t *testing.T) {
 // A history in memory knows arms, and no cases.
 func TestInMemory(t *testing.T) {
 	s, err := InMemory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer s.Close()
-	if err := s.Summarize(document(t, sample{id: 1, cases: 3}.write(t, t.TempDir()))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Summarize(document(t, sample{id: 1, cases: 3}.write(t, t.TempDir()))))
 	runs, err := s.Runs(Filter{})
 	if err != nil || len(runs) != 1 || len(runs[0].Arms) == 0 {
 		t.Fatal(runs, err)

@@ -165,19 +165,7 @@ func (r *rebuild) take(known []string) error {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err != nil:
-				r.tell(err.Error())
-				return nil
-			case entry.IsDir() || entry.Name() != journal.FileName:
-				return nil
-			}
-			return r.add(filepath.Dir(path))
-		})
-		if err != nil {
+		if err := filepath.WalkDir(dir, r.visit); err != nil {
 			return err
 		}
 	}
@@ -189,6 +177,20 @@ func (r *rebuild) take(known []string) error {
 		}
 	}
 	return nil
+}
+
+// visit adds the run whose file is at a path. What cannot be read is reported and left out.
+func (r *rebuild) visit(path string, entry fs.DirEntry, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		r.tell(err.Error())
+		return nil
+	case entry.IsDir() || entry.Name() != journal.FileName:
+		return nil
+	}
+	return r.add(filepath.Dir(path))
 }
 
 // add takes up one run, if it is new or has changed.

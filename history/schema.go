@@ -66,8 +66,8 @@ CREATE TABLE mean (                   -- the means by case of an arm's metric ad
 ) WITHOUT ROWID;
 `}
 
-// perRun lists the tables with rows of a run, beside run itself.
-var perRun = []string{"part", "model", "cell", "score", "total", "mean"}
+// perRun lists the tables with rows of a run, next to run itself.
+func perRun() []string { return []string{"part", "model", "cell", "score", "total", "mean"} }
 
 // foreign is the error of migrate for a file that is not ours to write to; it reads on after the name of the file.
 type foreign string

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -23,20 +24,14 @@ func TestOddPaths(t *testing.T) {
 	run := sample{id: 1, cases: 1}.write(t, dir)
 	s := open(t, filepath.Join(dir, "history.db"))
 	add(t, s, run)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Error(m) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
+	expect.OK(t, Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Error(m) }))
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 3 { // the run, the history and its lock
 		t.Error(entries, err)
 	}
 	moved := dir + " moved" // runs below the history move with it
-	if err := os.Rename(dir, moved); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Rename(dir, moved))
 	runs, err := open(t, filepath.Join(moved, "history.db")).Runs(Filter{})
 	if err != nil || len(runs) != 1 || runs[0].Dir != filepath.Join(moved, "run-0001") {
 		t.Error(runs, err)
@@ -49,18 +44,14 @@ func TestUnusable(t *testing.T) {
 	good := func(t *testing.T, path string) { // with enough pages for damage
 		s := open(t, path)
 		add(t, s, sample{id: 9, cases: 2000}.write(t, t.TempDir()))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 	}
 	sqlTo := func(t *testing.T, path, statement string) {
 		db, err := connect(path, true)
 		if err == nil {
 			_, err = db.Exec(statement)
 		}
-		if err = errors.Join(err, db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err, db.Close())
 	}
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"text": func(t *testing.T, path string) {
@@ -95,12 +86,11 @@ func TestUnusable(t *testing.T) {
 				}
 				_ = s.Close()
 			}
-			if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "evalrun history --rebuild") {
+			if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "evalrun history --rebuild") {
 				t.Fatal(err)
 			}
-			if err := Rebuild(path, []string{folder}, func(string) {}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, Rebuild(path, []string{folder}, func(string) {}))
 			runs, err := open(t, path).Runs(Filter{Suites: glob.Patterns{"suite"}, Arms: glob.Patterns{"pro/ask"}})
 			if err != nil || len(runs) == 0 || runs[0].ID != "run-0001" {
 				t.Error(runs, err)
@@ -121,28 +111,25 @@ func TestRebuild(t *testing.T) {
 	add(t, s, sample{id: 7, cases: 3}.write(t, elsewhere))
 	gone := sample{id: 8, cases: 3}.write(t, elsewhere)
 	add(t, s, gone)
-	if err := errors.Join(os.RemoveAll(gone), os.MkdirAll(filepath.Join(folder, "runs", "broken"), 0o755),
-		os.WriteFile(filepath.Join(folder, "runs", "broken", journal.FileName), []byte("nonsense\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(
+		t, os.RemoveAll(gone), os.MkdirAll(filepath.Join(folder, "runs", "broken"), 0o755),
+		os.WriteFile(filepath.Join(folder, "runs", "broken", journal.FileName), []byte("nonsense\n"), 0o600),
+	)
 	before, err := s.Runs(Filter{})
 	if err != nil || len(before) != 5 {
 		t.Fatal(before, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	var told []string
-	if err := Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { told = append(told, m) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(
+		t,
+		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { told = append(told, m) }),
+	)
 	if len(told) != 1 || !strings.Contains(told[0], "broken") {
 		t.Error(told)
 	}
 	after, err := open(t, path).Runs(Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, runs := range [][]Run{before, after} {
 		for i := range runs {
 			runs[i].number = 0
@@ -245,7 +232,5 @@ func TestWriterProcess(t *testing.T) {
 	if _, err := fmt.Sscan(os.Getenv("HISTORY_WRITER"), &writer); err != nil {
 		t.Fatal(err)
 	}
-	if err := addMany(path, os.Getenv("HISTORY_RUNS"), writer); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, addMany(path, os.Getenv("HISTORY_RUNS"), writer))
 }

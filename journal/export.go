@@ -29,18 +29,7 @@ func (d *Document) Export(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		r.Withhold()
-		r.Request, r.Judgements = nil, nil
-		scores := r.Scores[:0]
-		for _, s := range r.Scores { // a comparison wants the named ones, and none of the words
-			if s.Name != "" {
-				scores = append(
-					scores,
-					eval.Score{Scorer: s.Scorer, Name: s.Name, Value: s.Value, Passed: s.Passed, Weight: s.Weight, Required: s.Required},
-				)
-			}
-		}
-		r.Scores = scores
+		withhold(r)
 		if err := w.write("trial", r); err != nil {
 			return err
 		}
@@ -51,6 +40,24 @@ func (d *Document) Export(out io.Writer) error {
 		}
 	}
 	return w.out.Flush()
+}
+
+// withhold leaves out of a result what an export is to be without. Of the scores a comparison wants the named ones, and
+// none of the words.
+func withhold(r *eval.Result) {
+	r.Withhold()
+	r.Request, r.Judgements = nil, nil
+	scores := r.Scores[:0]
+	for _, s := range r.Scores {
+		if s.Name == "" {
+			continue
+		}
+		scores = append(
+			scores,
+			eval.Score{Scorer: s.Scorer, Name: s.Name, Value: s.Value, Passed: s.Passed, Weight: s.Weight, Required: s.Required},
+		)
+	}
+	r.Scores = scores
 }
 
 // lineWriter writes the lines of a run file.

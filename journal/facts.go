@@ -15,6 +15,7 @@ import (
 type Facts struct {
 	N, Repeat                               int
 	ID, CaseID, ScorersHash                 string
+	VarsHash, RequestHash                   string
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
@@ -73,6 +74,10 @@ func (f *Facts) scan(data []byte) {
 			f.CaseID = v.String()
 		case "scorersHash":
 			f.ScorersHash = v.String()
+		case "varsHash":
+			f.VarsHash = v.String()
+		case "requestHash":
+			f.RequestHash = v.String()
 		case "repeat":
 			f.Repeat = int(v.Int())
 		case "cluster":
@@ -101,19 +106,22 @@ func (f *Facts) response(key, v gjson.Result) bool {
 		}
 	case "candidates":
 		v.ForEach(func(_, c gjson.Result) bool {
-			c.ForEach(func(key, v gjson.Result) bool {
-				switch key.Str {
-				case "finishReason":
-					if reason := v.String(); f.Blocked == "" && eval.IsBlock(reason) {
-						f.Blocked = reason
-					}
-				case "safetyRatings":
-					v.ForEach(f.rating)
-				}
-				return true
-			})
+			c.ForEach(f.candidate)
 			return true
 		})
+	}
+	return true
+}
+
+// candidate reads a block and the ratings of one candidate.
+func (f *Facts) candidate(key, v gjson.Result) bool {
+	switch key.Str {
+	case "finishReason":
+		if reason := v.String(); f.Blocked == "" && eval.IsBlock(reason) {
+			f.Blocked = reason
+		}
+	case "safetyRatings":
+		v.ForEach(f.rating)
 	}
 	return true
 }
@@ -136,9 +144,7 @@ func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool)
 	}
 	for i := range d.index.entries {
 		e := &d.index.entries[i]
-		outcome := eval.Outcome(d.index.words[e.outcome])
-		if e.suite == s && e.arm == a && e.flags&(isQuarantined|isExtra) == 0 && e.latencyMs > 0 &&
-			(outcome == eval.Pass || outcome == eval.Fail) {
+		if e.suite == s && e.arm == a && d.index.isTimed(e) {
 			all = append(all, e.latencyMs)
 		}
 	}
@@ -148,4 +154,13 @@ func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool)
 	slices.Sort(all)
 	rank := int(math.Ceil(q * float64(len(all))))
 	return float64(all[max(0, rank-1)]), true
+}
+
+// isTimed reports whether the service time of a trial counts for its arm.
+func (x *index) isTimed(e *entry) bool {
+	if e.flags&(isQuarantined|isExtra) != 0 || e.latencyMs <= 0 {
+		return false
+	}
+	outcome := eval.Outcome(x.words[e.outcome])
+	return outcome == eval.Pass || outcome == eval.Fail
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // disk is one whose n-th operation fails, and every later one, until it is mended.
@@ -151,9 +152,7 @@ func tryFaults(t *testing.T, first int64, short bool) (healthy bool) {
 func checkWhole(t *testing.T, dir string) {
 	t.Helper()
 	doc, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer doc.Close()
 	if c := doc.Summary.Counts; c.Pass != 6 || c.Total() != 6 || doc.Partial() || doc.Running {
 		t.Errorf("%s: %+v, partial %t, damaged %v", dir, c, doc.Partial(), doc.Damaged)

@@ -47,7 +47,7 @@ type News struct {
 }
 
 // Follow takes up what was written to the run file since it was opened, or followed last. A line that is not yet
-// written to its end is left for the next time. Whoever calls it sees to it that nobody else uses the document.
+// written to its end is left for the next time. The caller keeps others from using the document meanwhile.
 func (d *Document) Follow() (News, error) {
 	var news News
 	info, err := d.file.Stat()
@@ -57,12 +57,40 @@ func (d *Document) Follow() (News, error) {
 	if d.size = info.Size(); d.size < d.whole {
 		return news, ErrReplaced
 	}
-	before, damaged, end, lines := len(d.index.entries), len(d.Damaged), d.End, d.lines
+	before, damaged, lines := len(d.index.entries), len(d.Damaged), d.lines
+	if news.Resumed, err = d.readOn(); err != nil {
+		return news, err
+	}
+	running := d.Running
+	d.Running = d.End == nil && isLocked(d.Dir)
+	news.Ended = running && !d.Running
+	if d.lines == lines && len(d.Damaged) == damaged {
+		return news, nil
+	}
+	if !news.Resumed {
+		news.Trials = d.index.marks(before)
+	}
+	d.index.sort()
+	d.index.byID = nil
+	d.Summary = summarize(&d.index, d.Run.Plan)
+	return news, nil
+}
+
+// marks are where the trials are that were taken in from a place on.
+func (x *index) marks(from int) (out []Mark) {
+	for _, e := range x.entries[from:] {
+		out = append(out, Mark{e.offset, e.length})
+	}
+	return out
+}
+
+// readOn takes in the whole lines that are new, and reports whether the run was resumed among them.
+func (d *Document) readOn() (resumed bool, err error) {
 	r := newReader(io.NewSectionReader(d.file, d.whole, d.size-d.whole))
 	for !d.over {
 		data, err := readLine(r, maxLine)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return news, err
+			return resumed, err
 		}
 		if !bytes.HasSuffix(data, []byte("\n")) {
 			break
@@ -72,28 +100,22 @@ func (d *Document) Follow() (News, error) {
 			d.whole++
 			continue
 		}
-		at := len(d.index.entries)
-		if err := d.line(d.lines+1, data); errors.Is(err, errRest) {
-			d.over = true
-		} else if err != nil {
-			return news, fmt.Errorf("the run file: %w", err)
+		did, err := d.further(data)
+		if err != nil {
+			return resumed, fmt.Errorf("the run file: %w", err)
 		}
-		news.Resumed = news.Resumed || end != nil && d.End == nil || len(d.index.entries) < at
-		end = d.End
+		resumed = resumed || did
 	}
-	running := d.Running
-	d.Running = d.End == nil && isLocked(d.Dir)
-	news.Ended = running && !d.Running
-	if d.lines == lines && len(d.Damaged) == damaged {
-		return news, nil
+	return resumed, nil
+}
+
+// further takes in one more line, and reports whether it resumed the run.
+func (d *Document) further(data []byte) (resumed bool, err error) {
+	trials, end := len(d.index.entries), d.End
+	if err := d.line(d.lines+1, data); errors.Is(err, errRest) {
+		d.over = true
+	} else if err != nil {
+		return false, err
 	}
-	if !news.Resumed {
-		for _, e := range d.index.entries[before:] {
-			news.Trials = append(news.Trials, Mark{e.offset, e.length})
-		}
-	}
-	d.index.sort()
-	d.index.byID = nil
-	d.Summary = summarize(&d.index, d.Run.Plan)
-	return news, nil
+	return end != nil && d.End == nil || len(d.index.entries) < trials, nil
 }

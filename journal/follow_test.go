@@ -11,15 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // followed opens the run in dir and closes it with the test.
 func followed(t *testing.T, dir string) *Document {
 	t.Helper()
 	d, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -29,9 +28,7 @@ func places(t *testing.T, d *Document, news News) (out []int) {
 	t.Helper()
 	for _, m := range news.Trials {
 		r, err := d.Marked(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		out = append(out, r.N)
 	}
 	return out
@@ -49,16 +46,12 @@ func TestFollow(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, FileName)
 		at := headEnd
-		if err := os.WriteFile(path, whole[:at], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, whole[:at], 0o600))
 		d := followed(t, dir)
 		var got []int
 		for at < len(whole) {
 			at = min(at+step, len(whole))
-			if err := os.WriteFile(path, whole[:at], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(path, whole[:at], 0o600))
 			news, err := d.Follow()
 			if err != nil || news.Resumed {
 				t.Fatal(news, err)
@@ -97,16 +90,12 @@ func TestFollowUnbroken(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, FileName)
 	second := bytes.IndexByte(whole[bytes.IndexByte(whole, '\n')+1:], '\n') + bytes.IndexByte(whole, '\n') + 1
-	if err := os.WriteFile(path, whole[:second], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, whole[:second], 0o600))
 	d := followed(t, dir)
 	if d.Len() != 1 {
 		t.Fatal(d.Len())
 	}
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, whole, 0o600))
 	news, err := d.Follow()
 	if err != nil || fmt.Sprint(places(t, d, news)) != "[1]" {
 		t.Error(news, err)
@@ -120,49 +109,44 @@ func TestFollowTrouble(t *testing.T) {
 	dir := t.TempDir()
 	whole := write(t, dir, true, result(0, eval.Pass), result(1, eval.Err))
 	d := followed(t, dir)
+	follow := func() News {
+		t.Helper()
+		news, err := d.Follow()
+		expect.OK(t, err)
+		return news
+	}
 	w, old, err := Resume(dir)
-	if err != nil {
-		t.Fatal(err)
+	expect.OK(t, err)
+	expect.OK(t, old.Close(), w.Resumed(&Resumed{}), w.Append(result(1, eval.Pass)), w.Append(result(2, eval.Pass)))
+	if news := follow(); !news.Resumed || news.Ended || !d.Running {
+		t.Error(news)
 	}
-	if err := errors.Join(old.Close(), w.Resumed(&Resumed{}), w.Append(result(1, eval.Pass)), w.Append(result(2, eval.Pass))); err != nil {
-		t.Fatal(err)
+	expect.OK(t, w.Append(result(1, eval.Fail))) // the last line of an id counts
+	if news := follow(); news.Resumed || fmt.Sprint(places(t, d, news)) != "[1]" || d.Len() != 3 {
+		t.Error(news)
 	}
-	if news, err := d.Follow(); err != nil || !news.Resumed || news.Ended || !d.Running {
-		t.Error(news, err)
-	}
-	if err := w.Append(result(1, eval.Fail)); err != nil { // the last line of an id counts
-		t.Fatal(err)
-	}
-	if news, err := d.Follow(); err != nil || news.Resumed || fmt.Sprint(places(t, d, news)) != "[1]" || d.Len() != 3 {
-		t.Error(news, err)
-	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
-	if news, err := d.Follow(); err != nil || !news.Ended {
-		t.Error(news, err)
+	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
+	if news := follow(); !news.Ended {
+		t.Error(news)
 	}
 	sameAsOpened(t, d, dir)
-	file, err := os.OpenFile(filepath.Join(dir, FileName), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString("what is this\n" + string(whole)); err != nil { // another run begins
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	appendTo(t, filepath.Join(dir, FileName), "what is this\n"+string(whole)) // another run begins
 	for range 2 {
-		if _, err := d.Follow(); err != nil || len(d.Damaged) != 2 {
-			t.Error(d.Damaged, err)
-		}
+		follow()
+		expect.Same(t, "damaged lines", len(d.Damaged), 2)
 	}
 	sameAsOpened(t, d, dir)
-	if err := os.Truncate(filepath.Join(dir, FileName), 10); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Truncate(filepath.Join(dir, FileName), 10))
 	if _, err := d.Follow(); !errors.Is(err, ErrReplaced) {
 		t.Error(err)
 	}
+}
+
+// appendTo adds text to a file.
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	expect.OK(t, err)
+	_, err = file.WriteString(text)
+	expect.OK(t, err, file.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"reflect"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -22,7 +22,7 @@ import (
 // sealed is a line with the checksum that it must have.
 func sealed(body []byte) []byte {
 	body = bytes.Clone(body)
-	return fmt.Appendf(body, `,"crc":"%08x"}`, crc32.Checksum(body, castagnoli))
+	return fmt.Appendf(body, `,"crc":"%08x"}`, checksum(body))
 }
 
 // FuzzLine holds that what frames a line is read as encoding/json reads it, and that its content is the same JSON
@@ -35,37 +35,43 @@ func FuzzLine(f *testing.F) {
 		f.Add([]byte(s), "end", 0)
 	}
 	f.Fuzz(func(t *testing.T, object []byte, kind string, seq int) {
-		var members map[string]json.RawMessage
-		if json.Unmarshal(object, &members) != nil || len(members) == 0 || object[0] != '{' || object[len(object)-1] != '}' ||
-			bytes.Contains(object, []byte("\n")) ||
-			seq < 0 {
+		if seq < 0 || !isRecord(object) {
 			return
-		}
-		for name := range members { // a record has no such members of its own
-			if strings.EqualFold(name, "type") || strings.EqualFold(name, "seq") {
-				return
-			}
 		}
 		if kind != "run" && kind != "end" && kind != "resume" {
 			kind = "trial"
 		}
 		data := sealed(fmt.Appendf(append([]byte(`{"type":"`+kind+`",`), object[1:len(object)-1]...), `,"seq":%d`, seq))
 		var want line
-		if err := json.Unmarshal(data, &want); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(data, &want))
 		got, err := check(data)
-		if err != nil || got.Type != want.Type || *got.Seq != *want.Seq || got.Type != kind || *got.Seq != seq {
-			t.Fatalf("%v %+v, want %+v", err, got, want)
+		expect.OK(t, err)
+		expect.Same(t, "the line", got, want)
+		expect.Same(t, "the frame", got, line{kind, &seq})
+		var inner []byte
+		if kind == "trial" {
+			inner = object
 		}
-		if inner := content(data); kind == "trial" && !bytes.Equal(inner, object) || kind != "trial" && inner != nil {
-			t.Errorf("%s, want %s", inner, object)
-		}
+		expect.Same(t, "the content", content(data), inner)
 		data[len(data)/2] ^= 1
 		if _, err := check(data); err == nil {
 			t.Error("a changed line passes")
 		}
 	})
+}
+
+// isRecord reports whether data may be a record: an object on one line, without members that a frame has.
+func isRecord(data []byte) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil || len(members) == 0 || bytes.Contains(data, []byte("\n")) {
+		return false
+	}
+	for name := range members {
+		if strings.EqualFold(name, "type") || strings.EqualFold(name, "seq") {
+			return false
+		}
+	}
+	return data[0] == '{' && data[len(data)-1] == '}'
 }
 
 // FuzzForeign holds that a file of lines with whatever members, but right checksums, is read or refused, that a trial's
@@ -80,8 +86,10 @@ func FuzzForeign(f *testing.F) {
 		`{"type":"resume","dropped":["a"],"seq":1`,
 		`{"type":"trial","scores":[{"name":"m","value":1e308}],"usage":{"totalTokens":-1},"timing":{"latencyMs":1e300},"seq":1`,
 		`{"type":"trial","type":"end","seq":+1`,
-		`{"type":"trial","id":"a","caseId":"b","quarantine":{"until":"2999-01-01"},"response":{"candidates":[{"text":"x","finishReason":"SAFETY"}]},"seq":1`,
-		`{"type":"stop","suite":"","arm":"","units":1,"extra":["a"],"seq":1` + "\n" + `{"type":"trial","id":"a","response":{"promptFeedback":{"blockReason":"OTHER"}},"seq":2`,
+		`{"type":"trial","id":"a","caseId":"b","quarantine":{"until":"2999-01-01"},` +
+			`"response":{"candidates":[{"text":"x","finishReason":"SAFETY"}]},"seq":1`,
+		`{"type":"stop","suite":"","arm":"","units":1,"extra":["a"],"seq":1` + "\n" +
+			`{"type":"trial","id":"a","response":{"promptFeedback":{"blockReason":"OTHER"}},"seq":2`,
 	} {
 		f.Add([]byte(run + "\n" + s))
 	}
@@ -101,37 +109,52 @@ func FuzzForeign(f *testing.F) {
 			}
 			all = append(all, r)
 		}
-		i := 0
-		for text, err := range d.Lines() {
-			var r eval.Result
-			if err != nil || json.Unmarshal(text, &r) != nil {
-				t.Fatalf("%v: %s", err, text)
-			}
-			if diff := cmp.Diff(all[i], &r); diff != "" {
-				t.Errorf("%s\n%s", text, diff)
-			}
-			i++
+		sameLines(t, d, all)
+		if d.Summary.Counts.Total() > len(all) {
+			t.Errorf("%d trials, %+v", len(all), d.Summary.Counts)
 		}
-		if i != len(all) || d.Summary.Counts.Total() > len(all) {
-			t.Errorf("%d lines, %d trials, %+v", i, len(all), d.Summary.Counts)
-		}
-		for _, key := range keysOfFacts.FindAll(data, -1) { // evalrun's own lines spell each in one way, and once
-			if name := string(key); !slices.Contains(spelled, name) || bytes.Count(data, key) > bytes.Count(data, []byte("\n"))+1 {
-				return
-			}
-		}
-		i = 0
-		for f, err := range d.Facts() {
-			if err != nil || f.ID != all[i].ID || f.CaseID != all[i].CaseID ||
-				(f.Blocked != "") != (all[i].Response != nil && all[i].Response.Blocked() != "") {
-				t.Errorf("%v: %+v of %+v", err, f, all[i])
-			}
-			i++
-		}
-		if err := d.Export(io.Discard); err != nil {
-			t.Error(err)
+		if spelledOnce(data) {
+			sameFacts(t, d, all)
+			expect.OK(t, d.Export(io.Discard))
 		}
 	})
+}
+
+// sameLines wants the lines of a document to be its trials.
+func sameLines(t *testing.T, d *Document, all []*eval.Result) {
+	t.Helper()
+	i := 0
+	for text, err := range d.Lines() {
+		var r eval.Result
+		expect.OK(t, err, json.Unmarshal(text, &r))
+		expect.Same(t, string(text), &r, all[i])
+		i++
+	}
+	expect.Same(t, "the number of lines", i, len(all))
+}
+
+// spelledOnce reports whether the keys that Facts reads are spelled as evalrun spells them, and are in each line once.
+func spelledOnce(data []byte) bool {
+	for _, key := range keysOfFacts.FindAll(data, -1) {
+		if name := string(key); !slices.Contains(spelled, name) || bytes.Count(data, key) > bytes.Count(data, []byte("\n"))+1 {
+			return false
+		}
+	}
+	return true
+}
+
+// sameFacts wants the facts of a document to be those of its trials.
+func sameFacts(t *testing.T, d *Document, all []*eval.Result) {
+	t.Helper()
+	i := 0
+	for f, err := range d.Facts() {
+		expect.OK(t, err)
+		blocked := all[i].Response != nil && all[i].Response.Blocked() != ""
+		if f.ID != all[i].ID || f.CaseID != all[i].CaseID || (f.Blocked != "") != blocked {
+			t.Errorf("%+v of %+v", f, all[i])
+		}
+		i++
+	}
 }
 
 // keysOfFacts are the keys that Facts reads, in whatever spelling the standard decoder takes, and how they are spelled.
@@ -176,13 +199,9 @@ func FuzzRoundTrip(f *testing.F) {
 			t.Fatalf("%v\n%s", err, data)
 		}
 		plain, err := wirejson.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var want eval.Result // as JSON can hold it
-		if err := json.Unmarshal(plain, &want); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(plain, &want))
 		out, err := d.Trial(0)
 		if err != nil || !reflect.DeepEqual(out, &want) {
 			t.Errorf("%v %s", err, cmp.Diff(&want, out))

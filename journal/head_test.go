@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func TestHead(t *testing.T) {
@@ -15,9 +16,7 @@ func TestHead(t *testing.T) {
 	write(t, dir, true, result(0, eval.Pass))
 	path := filepath.Join(dir, FileName)
 	d, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	for _, name := range []string{dir, path} {
 		if run, err := Head(name); err != nil || run.ID != d.Run.ID {
@@ -30,15 +29,11 @@ func TestHead(t *testing.T) {
 	// what is damaged is read from the copy beside it
 	data := read(t, path)
 	data[20] ^= 1
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 	if run, err := Head(dir); err != nil || run.ID != d.Run.ID {
 		t.Errorf("a damaged head: %v, %v", run, err)
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, nil, 0o600))
 	if _, err := Head(dir); err == nil {
 		t.Error("an empty file has a head")
 	}

@@ -12,31 +12,14 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Image reads an image that a request held from the folder of its suite, if it is there still, is of at most so many
+// Image reads an image that a request held from the folder of its suite, if it is there still, is of at most most
 // bytes, and is the same by its hash: run files hold no images. Of one that was resized the whole is read.
 func (d *Document) Image(suite string, img *eval.Image, most int64) ([]byte, error) {
 	at := slices.IndexFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Name == suite })
 	if at < 0 || d.Run.Suites[at].Dir == "" {
 		return nil, errors.New("the run does not say where its images are")
 	}
-	root, err := os.OpenRoot(d.Run.Suites[at].Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close() //nolint:errcheck // it was only read
-	info, err := root.Stat(img.Path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > most { // a pipe would keep us waiting
-		return nil, fmt.Errorf("not a file of at most %d bytes", most)
-	}
-	file, err := root.Open(img.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(file, most))
+	data, err := readBelow(d.Run.Suites[at].Dir, img.Path, most)
 	if err != nil {
 		return nil, err
 	}
@@ -45,4 +28,26 @@ func (d *Document) Image(suite string, img *eval.Image, most int64) ([]byte, err
 		return nil, errors.New("the image has changed since")
 	}
 	return data, nil
+}
+
+// readBelow reads a file of at most most bytes in a folder, which no link leads out of.
+func readBelow(dir, path string, most int64) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	info, err := root.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most { // a pipe would keep us waiting
+		return nil, fmt.Errorf("not a file of at most %d bytes", most)
+	}
+	file, err := root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.LimitReader(file, most))
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func result(n int, outcome eval.Outcome) *eval.Result {
@@ -34,35 +35,25 @@ func write(t *testing.T, dir string, finish bool, results ...*eval.Result) []byt
 	t.Helper()
 	run := head
 	w, err := Create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte("version: 1")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, r := range results {
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Append(r))
 	}
 	if finish {
 		err = w.Finish(&eval.End{Reason: eval.EndCompleted})
 	} else {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return data
 }
 
 func open(t *testing.T, data []byte) (*Document, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), FileName)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 	d, err := Open(path)
 	if err == nil {
 		t.Cleanup(func() { d.Close() })
@@ -78,33 +69,25 @@ func TestWriteAndRead(t *testing.T) {
 		result(2, eval.Skip),
 	)
 	d, err := open(t, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got []string
 	for r, err := range d.Trials() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, fmt.Sprint(r.N, r.Outcome))
-		if r.Request.Contents[0].Parts[0].Text != "<question>\u2028" {
-			t.Errorf("%q", r.Request.Contents[0].Parts[0].Text)
-		}
+		expect.OK(t, err)
+		got = append(got, fmt.Sprintf("%d %s", r.N, r.Outcome))
+		expect.Same(t, "the prompt", r.Request.Contents[0].Parts[0].Text, "<question>\u2028")
 	}
-	if fmt.Sprint(got) != "[0 pass 1 fail 2 skip 5 pass]" && fmt.Sprint(got) != "[0pass 1fail 2skip 5pass]" {
-		t.Error(got)
-	}
+	expect.Same(t, "the trials", got, []string{"0 pass", "1 fail", "2 skip", "5 pass"})
 	if bytes.Contains(data, []byte(`\u003c`)) {
 		t.Error("the run file is escaped for HTML")
 	}
 	arm := d.Summary.Suites[0].Arms[0]
 	rate, ok := arm.PassRate()
-	if !ok || rate != 0.75 || arm.Judged != 2 || arm.Cases != (CaseCounts{3, 1, 0, 1}) || d.Summary.Cases != arm.Cases {
+	if !ok || rate != 0.75 || arm.Judged != 2 {
 		t.Errorf("%v %+v", rate, arm)
 	}
-	if m := arm.Metrics; len(m) != 1 || m[0].Mean != 0.5 || m[0].N != 3 {
-		t.Errorf("%+v", m)
-	}
+	expect.Same(t, "cases of the arm", arm.Cases, CaseCounts{3, 1, 0, 1})
+	expect.Same(t, "cases", d.Summary.Cases, arm.Cases)
+	expect.Same(t, "metrics", arm.Metrics, []Metric{{"metric", 0.5, 3}})
 	if d.End.Reason != eval.EndCompleted || !d.Partial() {
 		t.Error("a run with skips is partial")
 	}
@@ -165,15 +148,11 @@ func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := Create(dir, &run, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second writer: %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	if _, err := Create(dir, &run, nil); err == nil || !strings.Contains(err.Error(), "holds a run already") {
 		t.Errorf("over an old run: %v", err)
 	}
@@ -194,9 +173,7 @@ func TestMixedJournals(t *testing.T) {
 	one := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Pass))
 	two := write(t, t.TempDir(), true, result(2, eval.Fail), result(3, eval.Fail))
 	d, err := open(t, append(bytes.Clone(one), two...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if d.Summary.Counts != (eval.Counts{Pass: 2}) || len(d.Damaged) == 0 || !d.Partial() {
 		t.Errorf("%+v %v", d.Summary.Counts, d.Damaged)
 	}
@@ -216,15 +193,11 @@ func TestTheFileIsTakenAway(t *testing.T) {
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := w.stillThere(); err != nil {
 		t.Error(err)
 	}
-	if err := os.Remove(filepath.Join(dir, FileName)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(filepath.Join(dir, FileName)))
 	if err := w.stillThere(); err == nil {
 		t.Error("nobody noticed")
 	}
@@ -236,16 +209,10 @@ func TestNewerVersionIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	w := &Writer{dir: dir}
 	file, err := os.Create(filepath.Join(dir, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w.file = file
-	if err := w.write("run", &eval.Run{Version: Version + 1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.write("run", &eval.Run{Version: Version + 1}))
+	expect.OK(t, file.Close())
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "version 2") {
 		t.Error(err)
 	}
@@ -255,12 +222,8 @@ func TestWriteErrorsStay(t *testing.T) {
 	t.Parallel()
 	run := head
 	w, err := Create(t.TempDir(), &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, w.file.Close())
 	for range 2 {
 		if err := w.Append(result(0, eval.Pass)); err == nil || !strings.Contains(err.Error(), "cannot be written") {
 			t.Error(err)
@@ -277,9 +240,7 @@ func TestLineBreaksAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	broken := result(0, eval.Pass)
 	broken.Response = &eval.Response{Extra: eval.Extra{"a": []byte("{\n}")}}
 	if err := w.Append(broken); err == nil || !strings.Contains(err.Error(), "line break") {
@@ -288,13 +249,9 @@ func TestLineBreaksAreRefused(t *testing.T) {
 	if err := w.Append(result(1, eval.Pass)); err != nil {
 		t.Error(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	d, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	if d.Len() != 1 || len(d.Damaged) > 0 {
 		t.Errorf("got %d trials, damaged %q; want 1 and none", d.Len(), d.Damaged)
@@ -306,9 +263,7 @@ func TestConcurrentAppends(t *testing.T) {
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
@@ -320,13 +275,9 @@ func TestConcurrentAppends(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := w.Finish(&eval.End{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{}))
 	d, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	if d.Summary.Counts.Pass != 800 || len(d.Damaged) != 0 {
 		t.Errorf("%+v %v", d.Summary.Counts, d.Damaged)
@@ -342,9 +293,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		for _, err := range d.Trials() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 		}
 	})
 }
@@ -352,20 +301,14 @@ func FuzzOpen(f *testing.F) {
 func BenchmarkAppend(b *testing.B) {
 	run := head
 	w, err := Create(b.TempDir(), &run, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	r := result(0, eval.Pass)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := w.Append(r); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, w.Append(r))
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, w.Close())
 }
 
 // BenchmarkOpen reads the index of a run of 100,000 trials.
@@ -373,28 +316,20 @@ func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	const trials = 100_000
 	for n := range trials {
 		r := result(n, eval.Pass)
 		r.ID = fmt.Sprintf("%016x", n)
-		if err := w.Append(r); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, w.Append(r))
 	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	var before, after runtime.MemStats
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		d, err := Open(dir)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		if d.Summary.Counts.Pass != trials {
@@ -410,9 +345,7 @@ func BenchmarkOpen(b *testing.B) {
 func TestOldRunFiles(t *testing.T) {
 	t.Parallel()
 	d, err := Open("testdata/old")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	if c := d.Summary.Counts; c != (eval.Counts{Pass: 3, Fail: 4, Skip: 1}) || len(d.Damaged) > 0 || d.End.Reason != eval.EndBudget ||
 		d.Spent.Calls != 7 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // What judges cost is counted apart from the answers, once for each call, by the last line of a trial.
@@ -28,9 +29,7 @@ func TestJudgingIsCounted(t *testing.T) {
 	two.Judgements = []eval.Judgement{cached}
 	again.Judgements = []eval.Judgement{first, judgement("b", 20)}
 	d, err := open(t, write(t, t.TempDir(), false, one, two))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := Judging{Replies: 2, Calls: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
 	if d.Summary.Judging != want || d.Summary.Tokens.Total != 6 || d.Spent.Calls != 7 || d.Spent.Tokens != 6+11 {
 		t.Errorf("%+v, spent %+v", d.Summary, d.Spent)
@@ -39,9 +38,7 @@ func TestJudgingIsCounted(t *testing.T) {
 		t.Errorf("%+v", d.Unpriced)
 	}
 	d, err = open(t, write(t, t.TempDir(), true, one, two, again))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want = Judging{Replies: 3, Calls: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
 	if d.Summary.Judging != want {
 		t.Errorf("%+v", d.Summary.Judging)

@@ -154,8 +154,8 @@ func (d *Document) spendPending() {
 	}
 }
 
-// Pending is what the run file has of a trial that is not settled: its answer, if it is whole, or turns of a chat, and replies of judges. It
-// is nil when there is nothing, or when it cannot be read.
+// Pending is what the run file has of a trial that is not settled: its answer, if it is whole, or turns of a chat, and
+// replies of judges. It is nil when there is nothing, or when it cannot be read.
 func (d *Document) Pending(id string) *eval.Result {
 	p := d.pending[newTrialID(id)]
 	if p == nil {
@@ -169,19 +169,25 @@ func (d *Document) Pending(id string) *eval.Result {
 		}
 		out.Response, out.Turns, out.Usage, out.Timing, out.Request = a.Response, a.Turns, a.Usage, a.Timing, a.Request
 	}
-	for i, line := range p.turns {
-		var a eval.Answer
-		if d.decode(line, &a) != nil || a.Turn != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
-			break
-		}
-		out.Turns = append(out.Turns, eval.Turn{Response: *a.Response, Usage: *a.Usage, Timing: *a.Timing})
-	}
+	out.Turns = append(out.Turns, d.pendingTurns(p)...)
 	for _, line := range p.judgements {
 		var j judgementLine
 		if d.decode(line, &j) == nil {
 			j.Noted = true
 			out.Judgements = append(out.Judgements, j.Judgement)
 		}
+	}
+	return out
+}
+
+// pendingTurns are the turns of a chat up to the first that is missing or cannot be read.
+func (d *Document) pendingTurns(p *pending) (out []eval.Turn) {
+	for i, line := range p.turns {
+		var a eval.Answer
+		if d.decode(line, &a) != nil || a.Turn != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
+			break
+		}
+		out = append(out, eval.Turn{Response: *a.Response, Usage: *a.Usage, Timing: *a.Timing})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // What was paid for and is not settled can be read again, and costs what it cost once, whatever follows.
@@ -15,9 +16,7 @@ func TestPending(t *testing.T) {
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	timing := &eval.Timing{StartedAt: began, Attempts: 2}
 	usage := &eval.Usage{PromptTokens: 3, OutputTokens: 4, TotalTokens: 7, Source: eval.UsageService}
@@ -30,54 +29,22 @@ func TestPending(t *testing.T) {
 		Attempts: 1,
 		Usage:    &eval.Usage{TotalTokens: 10, OutputTokens: 10},
 	}
-	for _, err := range []error{
+	expect.OK(
+		t,
 		w.KeptAnswer(&eval.Answer{ID: "id-0", Model: "m", Response: answer, Usage: usage, Timing: timing}),
 		w.KeptJudgement("id-0", reply),
 		w.KeptAnswer(&eval.Answer{ID: "id-1", N: 1, Model: "m", Turn: 1, Response: answer, Usage: usage, Timing: timing}),
 		w.KeptAnswer(&eval.Answer{ID: "id-1", N: 1, Model: "m", Turn: 2, Response: answer, Usage: usage, Timing: timing}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	check := func(calls, tokens int, pending ...string) {
-		t.Helper()
-		d, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		if d.Spent.Calls != calls || d.Spent.Tokens != tokens {
-			t.Errorf("spent %+v, want %d calls and %d tokens", d.Spent, calls, tokens)
-		}
-		for _, id := range []string{"id-0", "id-1"} {
-			p, want := d.Pending(id), false
-			for _, one := range pending {
-				want = want || one == id
-			}
-			if (p != nil) != want {
-				t.Errorf("%s: pending is %v, want %t", id, p, want)
-			}
-			switch {
-			case p == nil:
-			case id == "id-0" && (p.Response.Text() != "kept" || len(p.Judgements) != 1 || p.Judgements[0].Reply != "fine" || !p.Judgements[0].Noted):
-				t.Errorf("%+v", p)
-			case id == "id-1" && (len(p.Turns) != 2 || p.Response != nil):
-				t.Errorf("%+v", p)
-			}
-		}
-	}
-	check(2+1+2+2, 7+10+7+7, "id-0", "id-1")
+	)
+	checkPending(t, dir, 2+1+2+2, 7+10+7+7, "id-0", "id-1")
 
 	settled := result(0, eval.Pass)
 	settled.Response, settled.Timing, settled.Usage = answer, timing, usage
 	noted := *reply
 	noted.Noted = true
 	settled.Judgements = []eval.Judgement{noted}
-	if err := w.Append(settled); err != nil {
-		t.Fatal(err)
-	}
-	check(2+1+2+2, 7+10+7+7, "id-1")
+	expect.OK(t, w.Append(settled))
+	checkPending(t, dir, 2+1+2+2, 7+10+7+7, "id-1")
 
 	// A chat that broke off and goes on later costs what its turns cost beyond those that were counted.
 	chat := result(1, eval.Err)
@@ -85,29 +52,42 @@ func TestPending(t *testing.T) {
 	chat.Timing, chat.Usage = &eval.Timing{StartedAt: began, Attempts: 4}, &eval.Usage{TotalTokens: 14, PromptTokens: 6, OutputTokens: 8}
 	whole := result(1, eval.Pass)
 	whole.Timing, whole.Usage = &eval.Timing{StartedAt: began, Attempts: 5}, &eval.Usage{TotalTokens: 20, PromptTokens: 9, OutputTokens: 11}
-	for _, r := range []*eval.Result{chat, whole} {
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check(2+1+5, 7+10+20)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Append(chat), w.Append(whole))
+	checkPending(t, dir, 2+1+5, 7+10+20)
+	expect.OK(t, w.Close())
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i := len(data) - 1; i > len(data)-400; i-- { // torn anywhere, it can be read
-		if err := os.WriteFile(filepath.Join(dir, FileName), data[:i], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, FileName), data[:i], 0o600))
 		d, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		_ = d.Close()
 	}
+}
+
+// checkPending wants what the run in a directory has spent, and which of the two trials of TestPending are pending.
+func checkPending(t *testing.T, dir string, calls, tokens int, want ...string) {
+	t.Helper()
+	d, err := Open(dir)
+	expect.OK(t, err)
+	defer d.Close()
+	if d.Spent.Calls != calls || d.Spent.Tokens != tokens {
+		t.Errorf("spent %+v, want %d calls and %d tokens", d.Spent, calls, tokens)
+	}
+	var got []string
+	if p := d.Pending("id-0"); p != nil {
+		got = append(got, "id-0")
+		if p.Response.Text() != "kept" || len(p.Judgements) != 1 || p.Judgements[0].Reply != "fine" || !p.Judgements[0].Noted {
+			t.Errorf("id-0: %+v", p)
+		}
+	}
+	if p := d.Pending("id-1"); p != nil {
+		got = append(got, "id-1")
+		if len(p.Turns) != 2 || p.Response != nil {
+			t.Errorf("id-1: %+v", p)
+		}
+	}
+	expect.Same(t, "pending trials", got, want)
 }
 
 // Calls that were booked tell what was spent, with what was under way when the process died.
@@ -116,9 +96,7 @@ func TestBooked(t *testing.T) {
 	dir := t.TempDir()
 	run := head
 	w, err := Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for i := range 3 {
 		b := eval.Booking{
@@ -127,20 +105,12 @@ func TestBooked(t *testing.T) {
 			Tokens: 100,
 			Spent:  eval.Spent{Calls: i + 1, Tokens: 100 * (i + 1)},
 		}
-		if err := w.Booked(b); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Booked(b))
 	}
-	if err := w.Append(result(0, eval.Pass)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Append(result(0, eval.Pass)))
+	expect.OK(t, w.Close())
 	d, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	if d.Spent.Calls != 3 || d.Spent.Tokens != 300 || !d.Booked() || len(d.LastCalls()) != 2 {
 		t.Errorf("spent %+v, booked %t, %d calls of the last minute", d.Spent, d.Booked(), len(d.LastCalls()))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // resumed goes on with a copy of a run directory: it asks what is missing and finishes.
@@ -16,37 +17,25 @@ func resumed(t *testing.T, source string, data []byte) *Document {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{FileName: data, headName: read(t, filepath.Join(source, headName))} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	w, d, err := Resume(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	have := map[string]bool{}
 	for place := range d.Len() {
 		k := d.Known(place)
 		have[k.ID] = true
 	}
-	if err := w.Resumed(&Resumed{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Resumed(&Resumed{}))
 	for n := range 6 {
 		if r := result(n, eval.Pass); !have[r.ID] {
-			if err := w.Append(r); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.Append(r))
 		}
 	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	whole, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { whole.Close() })
 	return whole
 }
@@ -54,9 +43,7 @@ func resumed(t *testing.T, source string, data []byte) *Document {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return data
 }
 
@@ -103,10 +90,10 @@ func TestFlippedBits(t *testing.T) {
 		at, bit := rng.IntN(len(bad)), byte(1)<<rng.IntN(8)
 		bad[at] ^= bit
 		path := filepath.Join(t.TempDir(), FileName)
-		for name, content := range map[string][]byte{path: bad, filepath.Join(filepath.Dir(path), headName): read(t, filepath.Join(dir, headName))} {
-			if err := os.WriteFile(name, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+		for name, content := range map[string][]byte{
+			path: bad, filepath.Join(filepath.Dir(path), headName): read(t, filepath.Join(dir, headName)),
+		} {
+			expect.OK(t, os.WriteFile(name, content, 0o600))
 		}
 		d, err := Open(path)
 		if err != nil {
@@ -132,13 +119,9 @@ func TestOneWriter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, false, result(0, eval.Pass))
-	if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, lockName), nil, 0o600))
 	w, d, err := Resume(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, _, err := Resume(dir); !errors.Is(err, ErrLocked) {
 		t.Error(err)
 	}
@@ -156,17 +139,16 @@ func TestDroppedTrials(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, false, sixPasses()...)
 	w, d, err := Resume(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	d.Close()
-	if err := errors.Join(w.Resumed(&Resumed{Dropped: []string{result(3, eval.Pass).ID}}), w.Append(result(7, eval.Fail)), w.Finish(&eval.End{Reason: eval.EndCompleted})); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(
+		t,
+		w.Resumed(&Resumed{Dropped: []string{result(3, eval.Pass).ID}}),
+		w.Append(result(7, eval.Fail)),
+		w.Finish(&eval.End{Reason: eval.EndCompleted}),
+	)
 	d, err = Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	if c := d.Summary.Counts; c.Pass != 5 || c.Fail != 1 {
 		t.Errorf("%+v", c)

@@ -28,7 +28,7 @@ type indexed struct {
 	judges                          []judgeUsage // of the calls to judges
 }
 
-// scan reads a line without decoding what stands between, the prompts and answers, which are most of it. That the
+// scan reads a line without decoding what is between, the prompts and answers, which are most of it. That the
 // line is JSON was checked before.
 func (r *indexed) scan(data []byte) {
 	*r = indexed{metrics: r.metrics[:0], judges: r.judges[:0]}
@@ -36,44 +36,67 @@ func (r *indexed) scan(data []byte) {
 		switch key.Str {
 		case "n":
 			r.n = int(v.Int())
-		case "id":
-			r.id = v.String()
-		case "suite":
-			r.suite = v.String()
-		case "case":
-			r.caseName = v.String()
-		case "arm":
-			r.arm = v.String()
-		case "model":
-			r.model = v.String()
-		case "outcome":
-			r.outcome = v.String()
-		case "scores":
-			v.ForEach(r.score)
-		case "metrics":
-			v.ForEach(r.derived)
-		case "usage":
-			v.ForEach(r.tokens)
-		case "timing":
-			r.attempts, r.latencyMs, r.startedAt = int(v.Get("attempts").Int()), v.Get("latencyMs").Float(), v.Get("startedAt").String()
-		case "response":
-			r.answered = true
-			r.blocked, r.partlyBlocked = blocked(v)
-			r.cut = r.cut || strings.Contains(v.Raw, cutMark)
-		case "turns":
-			r.answered = true
-			r.cut = r.cut || strings.Contains(v.Raw, cutMark)
-		case "judgements":
-			v.ForEach(r.judgement)
 		case "skipReason":
 			r.stopped = v.Str == eval.SkipEarly
 		case "quarantine":
 			r.until = v.Get("until").String()
 		case "error":
 			r.errorKind = v.Get("kind").String()
+		default:
+			if text := r.text(key.Str); text != nil {
+				*text = v.String()
+			} else {
+				r.part(key.Str, v)
+			}
 		}
 		return true
 	})
+}
+
+// text is where a text of the line is kept, nil for what is none.
+func (r *indexed) text(key string) *string {
+	switch key {
+	case "id":
+		return &r.id
+	case "suite":
+		return &r.suite
+	case "case":
+		return &r.caseName
+	case "arm":
+		return &r.arm
+	case "model":
+		return &r.model
+	case "outcome":
+		return &r.outcome
+	}
+	return nil
+}
+
+// part reads a part of the line that has parts of its own.
+func (r *indexed) part(key string, v gjson.Result) {
+	switch key {
+	case "scores":
+		v.ForEach(r.score)
+	case "metrics":
+		v.ForEach(r.derived)
+	case "usage":
+		v.ForEach(r.tokens)
+	case "judgements":
+		v.ForEach(r.judgement)
+	case "timing":
+		r.attempts, r.latencyMs, r.startedAt = int(v.Get("attempts").Int()), v.Get("latencyMs").Float(), v.Get("startedAt").String()
+	case "response":
+		r.blocked, r.partlyBlocked = blocked(v)
+		r.answer(v)
+	case "turns":
+		r.answer(v)
+	}
+}
+
+// answer notes that the trial has an answer, or turns of a chat, and whether it was cut.
+func (r *indexed) answer(v gjson.Result) {
+	r.answered = true
+	r.cut = r.cut || strings.Contains(v.Raw, cutMark)
 }
 
 // mayBeBlocked looks for what a block cannot be without: most answers have none of it, and are not looked into.

@@ -30,7 +30,7 @@ func Signable(run *eval.Run) ([]byte, error) {
 
 // withoutFrame is a line without its number and checksum.
 func withoutFrame(line []byte) []byte {
-	if at := bytes.LastIndex(line, seqPrefix); at >= 0 {
+	if at := bytes.LastIndex(line, []byte(seqPrefix)); at >= 0 {
 		return line[:at]
 	}
 	return line
@@ -77,29 +77,36 @@ type ErrCopies struct{ File, Problem string }
 
 func (e *ErrCopies) Error() string { return e.File + " " + e.Problem }
 
-// CheckCopies compares the copies of the suites with their digests in the head. The error is an *ErrCopies, or of reading. Runs of
-// versions that kept no digests are left to their hashes.
+// CheckCopies compares the copies of the suites with their digests in the head. The error is an *ErrCopies, or of
+// reading. Runs of versions that kept no digests are left to their hashes.
 func (d *Document) CheckCopies() error {
 	if d.Run.Copies == nil {
 		return nil
 	}
-	root := d.Dir
 	for name, want := range d.Run.Copies {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		if !fs.ValidPath(name) || !strings.HasPrefix(name, copiesDir+"/") {
-			return &ErrCopies{file, "is no path of a copy"}
-		}
-		got, err := sumOf(file)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return &ErrCopies{file, "is gone"}
-		case err != nil:
+		if err := checkCopy(d.Dir, name, want); err != nil {
 			return err
-		case got != want:
-			return &ErrCopies{file, "has changed since the run began"}
 		}
 	}
-	return d.noOtherCopies(root)
+	return d.noOtherCopies(d.Dir)
+}
+
+// checkCopy compares one copy with its digest.
+func checkCopy(root, name, want string) error {
+	file := filepath.Join(root, filepath.FromSlash(name))
+	if !fs.ValidPath(name) || !strings.HasPrefix(name, copiesDir+"/") {
+		return &ErrCopies{file, "is no path of a copy"}
+	}
+	got, err := sumOf(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &ErrCopies{file, "is gone"}
+	case err != nil:
+		return err
+	case got != want:
+		return &ErrCopies{file, "has changed since the run began"}
+	}
+	return nil
 }
 
 // copiesDir is where copies of suites are in a run directory.

@@ -94,11 +94,24 @@ type Arm struct {
 	Metrics       []Metric // by name
 }
 
-// RepeatCounts tells how steady cases are that were judged more than once.
+// RepeatCounts says how steady cases are that were judged more than once.
 type RepeatCounts struct {
 	StablePass int `json:"stablePass"` // every repeat passed
 	StableFail int `json:"stableFail"` // none did
 	Flaky      int `json:"flaky"`
+}
+
+// count adds a case with its outcome.
+func (c *CaseCounts) count(o eval.Outcome) {
+	c.Tests++
+	switch o {
+	case eval.Fail:
+		c.Failures++
+	case eval.Err:
+		c.Errors++
+	case eval.Skip:
+		c.Skipped++
+	}
 }
 
 // PassRate is pass/(pass+fail) by case, repeats averaged inside, without cases in quarantine; false when nothing was judged.
@@ -147,18 +160,9 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 	var order []string
 	for i := range x.entries {
 		r := x.digest(&x.entries[i])
-		s.Counts.Add(r.outcome)
-		s.Tokens.add(r.usage)
+		s.add(&r)
 		if at := x.entries[i].judging; at > 0 {
 			s.Judging.add(x.judging[at-1])
-		}
-		for _, one := range []struct {
-			flag flags
-			n    *int
-		}{{isStopped, &s.Stopped}, {isPartlyBlocked, &s.PartlyBlocked}, {isCut, &s.Cut}} {
-			if r.flags&one.flag != 0 {
-				*one.n++
-			}
 		}
 		t, ok := suites[r.suite]
 		if !ok {
@@ -169,18 +173,41 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 		t.add(&r)
 	}
 	for _, name := range order {
-		t := suites[name]
-		one := SuiteSummary{Name: name, Arms: t.arms(plan.Arms), Gated: t.gated, Blocked: t.blocked, Quarantined: t.quarantined, Cases: t.cases}
-		for _, a := range one.Arms {
-			one.Counts.Pass += a.Counts.Pass
-			one.Counts.Fail += a.Counts.Fail
-			one.Counts.Error += a.Counts.Error
-			one.Counts.Skip += a.Counts.Skip
-			s.Cases.add(a.Cases)
+		one := suites[name].summary(name, plan.Arms)
+		for i := range one.Arms {
+			s.Cases.add(one.Arms[i].Cases)
 		}
 		s.Suites = append(s.Suites, one)
 	}
 	return s
+}
+
+// add takes in one trial.
+func (s *Summary) add(r *digest) {
+	s.Counts.Add(r.outcome)
+	s.Tokens.add(r.usage)
+	if r.flags&isStopped != 0 {
+		s.Stopped++
+	}
+	if r.flags&isPartlyBlocked != 0 {
+		s.PartlyBlocked++
+	}
+	if r.flags&isCut != 0 {
+		s.Cut++
+	}
+}
+
+// summary closes the tally of a suite.
+func (t *tally) summary(name string, arms []string) SuiteSummary {
+	out := SuiteSummary{Name: name, Arms: t.arms(arms), Gated: t.gated, Blocked: t.blocked, Quarantined: t.quarantined, Cases: t.cases}
+	for i := range out.Arms {
+		c := &out.Arms[i].Counts
+		out.Counts.Pass += c.Pass
+		out.Counts.Fail += c.Fail
+		out.Counts.Error += c.Error
+		out.Counts.Skip += c.Skip
+	}
+	return out
 }
 
 // tally adds up trials that come case by case.
@@ -210,6 +237,7 @@ type sum struct {
 
 func newTally() *tally { return &tally{byArm: map[string]*armTally{}} }
 
+// add takes in one trial.
 func (t *tally) add(r *digest) {
 	if t.cases == 0 || t.caseName != r.caseName {
 		t.cases++
@@ -229,6 +257,11 @@ func (t *tally) add(r *digest) {
 		a = &armTally{arm: Arm{Name: r.arm}, sums: map[string]*sum{}, metrics: map[string]*sum{}}
 		t.byArm[r.arm] = a
 	}
+	a.add(r)
+}
+
+// add takes in one trial, which begins a case when it is of another one than the last.
+func (a *armTally) add(r *digest) {
 	if a.suite != r.suite || a.caseName != r.caseName {
 		a.closeCase()
 		a.suite, a.caseName, a.quarantined = r.suite, r.caseName, r.flags&isQuarantined != 0
@@ -270,6 +303,7 @@ func addTo(sums map[string]*sum, name string, value float64) {
 	s.n++
 }
 
+// closeCase adds the case that was added up to its arm.
 func (a *armTally) closeCase() {
 	if a.counts.Total() == 0 {
 		return
@@ -281,19 +315,11 @@ func (a *armTally) closeCase() {
 	if a.counts.Pass+a.counts.Fail > 1 {
 		a.arm.Repeats.add(a.counts)
 	}
-	a.arm.Cases.Tests++
 	outcome := Fold(a.counts)
 	if a.quarantined {
 		outcome = eval.Skip
 	}
-	switch outcome {
-	case eval.Fail:
-		a.arm.Cases.Failures++
-	case eval.Err:
-		a.arm.Cases.Errors++
-	case eval.Skip:
-		a.arm.Cases.Skipped++
-	}
+	a.arm.Cases.count(outcome)
 	a.counts, a.rated = eval.Counts{}, eval.Counts{}
 	for name, s := range a.sums {
 		addTo(a.metrics, name, s.value/float64(s.n))

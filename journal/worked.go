@@ -9,8 +9,8 @@ type sessions struct {
 	until  time.Time     // when it ended, as far as is known
 }
 
-// Worked is how long the run was worked on: what passed between a death or an end and going on does not count. A session that was killed took until its last
-// answer. It is 0 when the times cannot be read.
+// Worked is how long the run was worked on: what passed between a death or an end and going on does not count. A session
+// that was killed took until its last answer. It is 0 when the times cannot be read.
 func (d *Document) Worked() time.Duration {
 	s, began := &d.sessions, d.sessions.began
 	if began.IsZero() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // A run took what its sessions took, however long it lay there between them.
@@ -25,22 +26,29 @@ func TestWorked(t *testing.T) {
 		lines []any
 		want  time.Duration
 	}{
-		"nothing yet":       {nil, 0},
-		"one session":       {[]any{answer(time.Second), end(2 * time.Second)}, 2 * time.Second},
-		"still goes on":     {[]any{answer(time.Second)}, 1500 * time.Millisecond},
-		"resumed":           {[]any{end(time.Second), resume(time.Hour), end(time.Hour + 2*time.Second)}, 3 * time.Second},
-		"killed":            {[]any{answer(2 * time.Second), answer(time.Second), resume(time.Hour), end(time.Hour + time.Second)}, 3500 * time.Millisecond},
+		"nothing yet":   {nil, 0},
+		"one session":   {[]any{answer(time.Second), end(2 * time.Second)}, 2 * time.Second},
+		"still goes on": {[]any{answer(time.Second)}, 1500 * time.Millisecond},
+		"resumed":       {[]any{end(time.Second), resume(time.Hour), end(time.Hour + 2*time.Second)}, 3 * time.Second},
+		"killed": {
+			[]any{answer(2 * time.Second), answer(time.Second), resume(time.Hour), end(time.Hour + time.Second)},
+			3500 * time.Millisecond,
+		},
 		"killed, no answer": {[]any{resume(time.Hour), end(time.Hour + time.Second)}, time.Second},
-		"killed twice":      {[]any{answer(0), resume(time.Hour), answer(time.Hour), resume(2 * time.Hour), end(2*time.Hour + time.Second)}, 2 * time.Second},
-		"recorded answers":  {[]any{answer(-time.Hour), resume(time.Hour), answer(0), resume(2 * time.Hour), end(2*time.Hour + time.Second)}, time.Second},
-		"no times":          {[]any{&eval.End{Reason: eval.EndCompleted}}, 0},
+		"killed twice": {
+			[]any{answer(0), resume(time.Hour), answer(time.Hour), resume(2 * time.Hour), end(2*time.Hour + time.Second)},
+			2 * time.Second,
+		},
+		"recorded answers": {
+			[]any{answer(-time.Hour), resume(time.Hour), answer(0), resume(2 * time.Hour), end(2*time.Hour + time.Second)},
+			time.Second,
+		},
+		"no times": {[]any{&eval.End{Reason: eval.EndCompleted}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			w, err := Create(dir, &eval.Run{ID: "r", StartedAt: at(0)}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for _, line := range c.lines {
 				switch line := line.(type) {
 				case *eval.Result:
@@ -50,13 +58,9 @@ func TestWorked(t *testing.T) {
 				case *Resumed:
 					err = w.Resumed(line)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.Close())
 			if got := followed(t, dir).Worked(); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}

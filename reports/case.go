@@ -11,12 +11,13 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // Cases writes the cases whose name fits in full: the request as it was sent, every arm's answers,
-// scores, safety ratings and timing. The result says whether there was any.
+// scores, safety ratings and timing. It reports whether it found any.
 func Cases(w io.Writer, d *journal.Document, name glob.Pattern, arms glob.Patterns, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {
@@ -41,7 +42,7 @@ func Cases(w io.Writer, d *journal.Document, name glob.Pattern, arms glob.Patter
 	return found, nil
 }
 
-// caseReport writes one trial; long texts are shown whole.
+// caseReport writes one trial with its whole texts.
 type caseReport struct{ tableReport }
 
 func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, format, args...) }
@@ -59,12 +60,7 @@ func (c *caseReport) trial(r *eval.Result) {
 	if r.Error != nil {
 		c.printf("  error %s: %s\n", diag.CleanLine(string(r.Error.Kind)), diag.CleanLine(r.Error.Error()))
 	}
-	c.request(r.Request)
-	if target != nil && r.Request != nil {
-		if how := newSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
-			c.printf("    sampling %s\n", how)
-		}
-	}
+	c.request(r.Request, target)
 	c.turns(r.Turns)
 	c.response(r.Response)
 	for _, s := range r.Scores {
@@ -73,16 +69,21 @@ func (c *caseReport) trial(r *eval.Result) {
 	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
 		c.printf("  metric %s: %.3g\n", diag.CleanLine(name), r.Metrics[name])
 	}
-	if t := r.Timing; t != nil {
+	c.cost(r.Timing, r.Usage)
+	c.printf("\n")
+}
+
+// cost writes time and tokens, where they are known.
+func (c *caseReport) cost(t *eval.Timing, u *eval.Usage) {
+	if t != nil {
 		c.printf("  time: %.0f ms service, %.0f ms waiting, %s\n", t.LatencyMs, t.QueuedMs, diag.Count(t.Attempts, "attempt"))
-		if t.Chunks > 0 {
-			c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
-		}
 	}
-	if u := r.Usage; u != nil {
+	if t != nil && t.Chunks > 0 {
+		c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
+	}
+	if u != nil {
 		c.printf("  tokens: %d prompt + %d output = %d (%s)\n", u.PromptTokens, u.OutputTokens, u.TotalTokens, diag.CleanLine(string(u.Source)))
 	}
-	c.printf("\n")
 }
 
 // modelOf names a model, with the version of the interface and whether it is streamed where that is known.
@@ -96,25 +97,14 @@ func modelOf(model string, t *eval.RunTarget) string {
 	return model
 }
 
-func (c *caseReport) request(r *eval.Request) {
+func (c *caseReport) request(r *eval.Request, target *eval.RunTarget) {
 	if r == nil {
 		return
 	}
 	c.printf("  request\n")
 	for _, content := range r.Contents {
 		for _, p := range content.Parts {
-			if p.Image != nil {
-				resized := ""
-				if p.Image.SourceSHA256 != "" {
-					resized = ", resized"
-				}
-				c.block(
-					diag.CleanLine(content.Role),
-					fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", p.Image.Path, p.Image.MIMEType, p.Image.Bytes, resized, p.Image.SHA256),
-				)
-			} else {
-				c.block(diag.CleanLine(content.Role), shownText(p.Text, p.Withheld))
-			}
+			c.block(diag.CleanLine(content.Role), partText(&p))
 		}
 	}
 	if r.GenerationConfig != nil {
@@ -123,6 +113,25 @@ func (c *caseReport) request(r *eval.Request) {
 	if len(r.SafetySettings) > 0 {
 		c.object("safetySettings", r.SafetySettings)
 	}
+	if target == nil {
+		return
+	}
+	if how := overview.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
+		c.printf("    sampling %s\n", how)
+	}
+}
+
+// partText is a text, or what is known of an image.
+func partText(p *eval.Part) string {
+	img := p.Image
+	if img == nil {
+		return shownText(p.Text, p.Withheld)
+	}
+	resized := ""
+	if img.SourceSHA256 != "" {
+		resized = ", resized"
+	}
+	return fmt.Sprintf("[image %s, %s, %d bytes%s, sha256 %.12s]", img.Path, img.MIMEType, img.Bytes, resized, img.SHA256)
 }
 
 func (c *caseReport) object(name string, v any) {
@@ -206,7 +215,7 @@ func (c *caseReport) score(s eval.Score) {
 	if s.Value != nil {
 		value = fmt.Sprintf("%.3g", *s.Value)
 	}
-	c.printf("  %s %s (%s): %s\n", c.paint(outcome, mark), diag.CleanLine(scoreName(s)), value, diag.CleanLine(s.Reason))
+	c.printf("  %s %s (%s): %s\n", c.paint(outcome, mark), diag.CleanLine(overview.ScoreName(s)), value, diag.CleanLine(s.Reason))
 	if s.Diff != "" {
 		for _, line := range strings.Split(s.Diff, "\n") {
 			c.printf("    %s\n", diag.CleanLine(line))

@@ -25,26 +25,29 @@ func CaseList(w io.Writer, d *journal.Document, o Options) error {
 			t.line("%s", diag.CleanLine(s.Name))
 		}
 		rows, _ := t.order(s)
-		var left eval.Counts
-		for n, row := range rows {
-			outcome := journal.Fold(row.Counts)
-			if n >= maxListed {
-				left.Add(outcome)
-				continue
-			}
-			note := ""
-			if row.Counts.Total() > 1 {
-				note = " (" + tally(row.Counts) + ")"
-			}
-			t.line(" %s %s%s", t.paint(outcome, fmt.Sprintf("%-5s", outcome)), diag.CleanLine(row.Case), note)
-		}
-		if words := leftOut(left); words != "" {
-			t.line(" %s not listed: %s", diag.Count(left.Total(), "case"), words)
-		}
+		t.names(rows)
 	}
 	if len(d.Summary.Suites) == 0 {
 		t.line("no trials")
 	}
 	_, err := w.Write(t.out.Bytes())
 	return err
+}
+
+// names lists the first cases, and counts the others.
+func (t *tableReport) names(rows []journal.Row) {
+	var left eval.Counts
+	for n, row := range rows {
+		outcome := journal.Fold(row.Counts)
+		if n >= maxListed {
+			left.Add(outcome)
+			continue
+		}
+		note := ""
+		if row.Counts.Total() > 1 {
+			note = " (" + tally(row.Counts) + ")"
+		}
+		t.line(" %s %s%s", t.paint(outcome, fmt.Sprintf("%-5s", outcome)), diag.CleanLine(row.Case), note)
+	}
+	t.notListed(left)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// choice tells what a judge chose between the answers of two arms.
+// choice shows what a judge chose between the answers of two arms.
 func (t *tableReport) choice(c *compare.ArmChoice) {
 	if c == nil {
 		return
@@ -33,7 +33,7 @@ func (t *tableReport) choice(c *compare.ArmChoice) {
 	}
 }
 
-// judgeOfChoice tells who chose, and what that cost.
+// judgeOfChoice shows which judge chose, and what that cost.
 func (t *tableReport) judgeOfChoice(c *compare.Choice) {
 	if c == nil {
 		return

@@ -109,16 +109,7 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 		t.wrapped("  ", a.Why)
 	}
 	t.pairing(&a.Cases, a.Stopped)
-	var body [][]string
-	level := 0.9
-	for i := range a.Metrics {
-		level = a.Metrics[i].Level
-		body = append(body, t.metricRow(&a.Metrics[i]))
-	}
-	if len(body) > 0 {
-		header, rows := t.fold([]string{"metric", "base", "head", "difference", fmt.Sprintf("%.0f %% interval", 100*level), "n", "verdict"}, body)
-		t.render(t.grid(), header, rows)
-	}
+	t.metricTable(a.Metrics)
 	for i := range a.Metrics {
 		if m := &a.Metrics[i]; m.Gated {
 			t.metricWords(m)
@@ -128,6 +119,19 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	t.flips(a.Flips)
 	t.slices(a.Slices)
 	t.safety(a.Safety)
+}
+
+func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
+	var body [][]string
+	for i := range metrics {
+		body = append(body, t.metricRow(&metrics[i]))
+	}
+	if len(body) == 0 {
+		return
+	}
+	interval := fmt.Sprintf("%.0f %% interval", 100*metrics[len(metrics)-1].Level)
+	header, rows := t.fold([]string{"metric", "base", "head", "difference", interval, "n", "verdict"}, body)
+	t.render(t.grid(), header, rows)
 }
 
 // foldable are the columns of a comparison that go when there is no room, in this order: n, head, base.
@@ -166,16 +170,7 @@ func (t *tableReport) pairing(p *compare.Pairing, stop *eval.Stop) {
 		words += ", " + diag.Count(p.Units, "independent unit")
 	}
 	t.line("  %s", words)
-	if stop != nil {
-		what := "the verdict was known"
-		if stop.Verdict == eval.Inconclusive {
-			what = "the pass rate could not reach the gate's any more"
-		}
-		t.wrapped("  ", fmt.Sprintf(
-			what+" after %d of %d units, in the order of the schedule; %s were not asked, or are not used", stop.Units, stop.Of,
-			diag.Count(p.Unused, "case"),
-		))
-	}
+	t.stopped(stop, p.Unused)
 	for _, left := range []struct {
 		names []string
 		what  string
@@ -190,6 +185,21 @@ func (t *tableReport) pairing(p *compare.Pairing, stop *eval.Stop) {
 			t.wrapped("  ", fmt.Sprintf("%s %s: %s", diag.Count(len(left.names), "case"), left.what, some(left.names)))
 		}
 	}
+}
+
+// stopped says why not all units of a schedule are compared.
+func (t *tableReport) stopped(stop *eval.Stop, unused int) {
+	if stop == nil {
+		return
+	}
+	what := "the verdict was known"
+	if stop.Verdict == eval.Inconclusive {
+		what = "the pass rate could not reach the gate's any more"
+	}
+	t.wrapped("  ", fmt.Sprintf(
+		"%s after %d of %d units, in the order of the schedule; %s were not asked, or are not used", what, stop.Units, stop.Of,
+		diag.Count(unused, "case"),
+	))
 }
 
 func some(names []string) string {
@@ -232,12 +242,7 @@ func bounds(i *[2]float64, format string) string {
 
 // metricWords says what a verdict rests on, and what it would take to have one.
 func (t *tableReport) metricWords(m *compare.MetricComparison) {
-	text := m.Name + ": "
-	if m.Margin != nil && eval.IsRatio(m.Name) {
-		text += fmt.Sprintf("at most x %g", *m.Margin)
-	} else if m.Margin != nil {
-		text += fmt.Sprintf("margin %g", *m.Margin)
-	}
+	text := m.Name + ": " + marginWords(m)
 	if m.N > 0 && !eval.IsRatio(m.Name) {
 		text += fmt.Sprintf(", %d gained, %d regressed", m.Gained, m.Regressed)
 	}
@@ -259,6 +264,16 @@ func (t *tableReport) metricWords(m *compare.MetricComparison) {
 	if m.Advice != "" {
 		t.wrapped("  ", "to know more: "+m.Advice+" (evalrun help verdicts#what-to-do-about-cannot-tell)")
 	}
+}
+
+func marginWords(m *compare.MetricComparison) string {
+	switch {
+	case m.Margin == nil:
+		return ""
+	case eval.IsRatio(m.Name):
+		return fmt.Sprintf("at most x %g", *m.Margin)
+	}
+	return fmt.Sprintf("margin %g", *m.Margin)
 }
 
 // flips shows the cases whose outcome changed, with both answers.
@@ -308,7 +323,7 @@ func (t *tableReport) answers(base, head string) {
 	}
 }
 
-// slices shows the tags among whose cases something stands out.
+// slices shows the tags whose cases differ from the rest.
 func (t *tableReport) slices(all []compare.Slice) {
 	for _, s := range all {
 		if s.StandsOut {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -21,8 +22,8 @@ const maxCell = 32_767
 const byteOrderMark = "\ufeff"
 
 // CSV writes one trial a line for spreadsheets, by RFC 4180: a header, then the trials in the order of the plan. A column named
-// `metric NAME` holds the values of that scorer or derived metric. Texts that a spreadsheet would take for a formula begin with an apostrophe, long
-// ones are cut; numbers are numbers.
+// `metric NAME` holds the values of that scorer or derived metric. Texts that a spreadsheet would take for a formula begin with
+// an apostrophe, long ones are cut; numbers are numbers.
 func CSV(w io.Writer, d *journal.Document, _ Options) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return err
@@ -73,7 +74,7 @@ var csvColumns = []string{
 func csvRow(r *eval.Result, emulator bool, metrics []string) []string {
 	row := []string{
 		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(r.Model), strconv.Itoa(r.Repeat),
-		cell(string(r.Outcome)), cell(why(r)),
+		cell(string(r.Outcome)), cell(overview.Why(r)),
 	}
 	row = append(row, csvAnswer(r.Response)...)
 	row = append(row, csvCost(r)...)
@@ -146,8 +147,7 @@ func cell(s string) string {
 		s, cut = s[:4*maxCell], utf8.RuneCountInString(s[4*maxCell:])
 	}
 	s = diag.Clean(strings.ReplaceAll(s, "\r\n", "\n"))
-	if rest := strings.TrimLeft(s, " \t\n\u00a0\u3000"); strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") ||
-		rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest)) {
+	if isFormula(s) {
 		s = "'" + s
 	}
 	const room = 40 // for the mark
@@ -161,6 +161,12 @@ func cell(s string) string {
 		return s
 	}
 	return s[:end] + "... " + strconv.Itoa(utf8.RuneCountInString(s[end:])+cut) + " more characters"
+}
+
+// isFormula reports whether a spreadsheet may take a text for a formula.
+func isFormula(s string) bool {
+	rest := strings.TrimLeft(s, " \t\n\u00a0\u3000")
+	return strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") || rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest))
 }
 
 func firstRune(s string) rune {

@@ -19,7 +19,7 @@ type jsonDiagnostics struct {
 	Diagnostics []jsonDiagnostic `json:"diagnostics"`
 }
 
-// jsonDiagnostic is a mistake or an advice. Lines and columns count from 1, columns in code points; what is not known is left out.
+// jsonDiagnostic is an error or a warning. Lines and columns count from 1, columns in code points; unknown ones are left out.
 type jsonDiagnostic struct {
 	Severity     string      `json:"severity"`
 	File         string      `json:"file,omitempty"`
@@ -57,10 +57,10 @@ func DiagnosticsJSON(w io.Writer, files []string, l *diag.List) error {
 // DiagnosticsGitHub writes what is said about files as workflow commands for GitHub Actions, as many of each level as GitHub shows.
 func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
 	out := bufio.NewWriter(w)
-	told := map[string]int{}
+	counts := map[string]int{}
 	for _, d := range l.Sorted() {
 		level := severity(d)
-		if told[level]++; told[level] >= maxAnnotations {
+		if counts[level]++; counts[level] >= maxAnnotations {
 			continue
 		}
 		lines := []string{d.Message}
@@ -75,7 +75,7 @@ func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
 		) // errors stay with the writer until Flush
 	}
 	for _, level := range []string{"error", "warning"} {
-		if more := told[level] - (maxAnnotations - 1); more > 0 {
+		if more := counts[level] - (maxAnnotations - 1); more > 0 {
 			_, _ = fmt.Fprintln(out, command(level, "evalrun validate: more", "", diag.Count(more, "more "+level)+"; `evalrun validate` shows them"))
 		}
 	}

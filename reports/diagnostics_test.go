@@ -40,7 +40,8 @@ func TestDiagnostics(t *testing.T) {
 	}
 	text, _ := json.Marshal(got)
 	want = `{"diagnostics":[{"message":"no place","severity":"error"},` +
-		`{"col":1,"file":"parts/p.yaml","hint":"try ` + "`name`" + `","includedFrom":[{"col":10,"file":"s.yaml","line":3}],"line":1,"message":"unknown key ` + "`nmae`" + `","severity":"error"},` +
+		`{"col":1,"file":"parts/p.yaml","hint":"try ` + "`name`" + `","includedFrom":[{"col":10,"file":"s.yaml","line":3}],` +
+		`"line":1,"message":"unknown key ` + "`nmae`" + `","severity":"error"},` +
 		`{"col":2,"file":"s.yaml","line":5,"message":"50% of it","severity":"warning"}],"files":["s.yaml"],"version":1}`
 	if d := cmp.Diff(want, string(text)); d != "" {
 		t.Error(d)

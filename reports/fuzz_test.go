@@ -16,76 +16,67 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
 
-// runOf makes a run in which every text is one of two; the arm is told apart.
+// runOf makes a run in which every text is one of two, but that of the arm.
 func runOf(t *testing.T, a, b, arm string) *journal.Document {
 	t.Helper()
-	dir := t.TempDir()
-	run := &eval.Run{
+	var trials []*eval.Result
+	for n, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err, eval.Skip} {
+		r := trialOf(a, b, outcome)
+		r.Trial = eval.Trial{
+			N: n, ID: fmt.Sprintf("%016x", n), CaseID: a, Suite: a, Case: fmt.Sprint(b, n), Arm: arm, Target: "t", Model: "m", Repeat: 1,
+		}
+		trials = append(trials, r)
+	}
+	target := eval.RunTarget{Suite: a, Name: "t", Model: "m", APIVersion: "v1"}
+	d := testrun.Record(t, &eval.Run{
 		ID:        "r",
 		StartedAt: a,
 		Replay:    b,
 		Suites:    []eval.RunSuite{{Name: a, File: b}},
 		Models:    []eval.Model{{Name: "models/m", APIVersion: "v1", Version: b}},
-	}
-	run.Plan = eval.RunPlan{Trials: 4, Arms: []string{arm}, Targets: []eval.RunTarget{{Suite: a, Name: "t", Model: "m", APIVersion: "v1"}}}
-	w, err := journal.Create(dir, run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err, eval.Skip} {
-		r := &eval.Result{
-			Trial: eval.Trial{
-				N:      n,
-				ID:     fmt.Sprintf("%016x", n),
-				CaseID: a,
-				Suite:  a,
-				Case:   fmt.Sprint(b, n),
-				Arm:    arm,
-				Target: "t",
-				Model:  "m",
-				Repeat: 1,
-			},
-			Outcome: outcome,
-		}
-		r.Response = answered(a, b)
-		r.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{{Category: a, Probability: b}}
-		r.Response.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
-		r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a}}}}}}
-		blockedTurn := eval.Turn{
-			Response: eval.Response{PromptFeedback: r.Response.PromptFeedback},
-			Usage:    eval.Usage{Source: eval.UsageSource(b)},
-		}
-		last := eval.Turn{Response: *r.Response, Usage: eval.Usage{Source: eval.UsageSource(a)}}
-		r.Turns = []eval.Turn{{Response: *answered(a, b)}, blockedTurn, last, {}}
-		r.Turns[0].Candidates[0].SafetyRatings = r.Response.Candidates[0].SafetyRatings
-		r.Scores = []eval.Score{{Scorer: "equals", Name: a, Value: value(0), Passed: outcome == eval.Pass, Reason: a, Diff: b + "\n" + a}}
-		switch outcome {
-		case eval.Err:
-			r.Error = &eval.Error{Kind: eval.KindStatus, Code: b, Status: 500, Message: a}
-		case eval.Skip:
-			r.SkipReason = b
-		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Finish(&eval.End{Reason: eval.EndStopped, Message: a, Spent: &eval.Spent{Currency: b, BudgetMoney: 1}}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
+		Plan:      eval.RunPlan{Trials: 4, Arms: []string{arm}, Targets: []eval.RunTarget{target}},
+	}, &eval.End{Reason: eval.EndStopped, Message: a, Spent: &eval.Spent{Currency: b, BudgetMoney: 1}}, trials...)
 	d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a, Name: "passRate", Arm: arm}}}
 	return d
 }
 
-// unsafe reports whether a character must not stand in a line of a terminal.
+// trialOf is a live chat all of whose texts are one of two.
+func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
+	ratings := []eval.SafetyRating{{Category: a, Probability: b}}
+	answer := testrun.Answered(a, b)
+	answer.Candidates[0].SafetyRatings = ratings
+	answer.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
+	first := eval.Turn{Response: *testrun.Answered(a, b)}
+	first.Candidates[0].SafetyRatings = ratings
+	r := &eval.Result{
+		Outcome:  outcome,
+		Request:  &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a}}}}}},
+		Response: answer,
+		Turns: []eval.Turn{
+			first,
+			{Response: eval.Response{PromptFeedback: answer.PromptFeedback}, Usage: eval.Usage{Source: eval.UsageSource(b)}},
+			{Response: *answer, Usage: eval.Usage{Source: eval.UsageSource(a)}},
+			{},
+		},
+		Scores: []eval.Score{
+			{Scorer: "equals", Name: a, Value: new(0.0), Passed: outcome == eval.Pass, Reason: a, Diff: b + "\n" + a},
+		},
+	}
+	switch outcome {
+	case eval.Err:
+		r.Error = &eval.Error{Kind: eval.KindStatus, Code: b, Status: 500, Message: a}
+	case eval.Skip:
+		r.SkipReason = b
+	}
+	return r
+}
+
+// unsafe reports whether a character must not be in a line of a terminal.
 func unsafe(r rune) bool {
 	return unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
@@ -113,16 +104,34 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string, width uint8) {
 		d := runOf(t, a, b, b)
 		o := reports.Options{Width: 40 + int(width)}
-		var table, cases bytes.Buffer
-		if err := reports.Table(&table, d, o); err != nil {
-			t.Fatal(err)
-		}
-		harmless(t, table.String())
+		harmless(t, written(t, "table", d, o))
+		var cases bytes.Buffer
 		if found, err := reports.Cases(&cases, d, "*", nil, o); err != nil || !found {
 			t.Fatal(found, err)
 		}
 		harmless(t, cases.String())
 	})
+}
+
+// line is one of JSON Lines.
+type line struct {
+	eval.Result
+	Emulator bool
+}
+
+// linesOf are the lines of a run whose answers come from the emulator.
+func linesOf(t *testing.T, d *journal.Document) []line {
+	t.Helper()
+	d.Run.Emulator = true
+	var out []line
+	for text := range strings.Lines(written(t, "jsonl", d, reports.Options{})) {
+		var one line
+		if err := json.Unmarshal([]byte(text), &one); err != nil || !one.Emulator {
+			t.Fatalf("%v: %s", err, text)
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // FuzzJSON holds that both JSON reports are JSON that has the texts of the run as they are, and the file for JUnit
@@ -133,67 +142,45 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b, arm string) {
 		d := runOf(t, a, b, arm)
-		var whole, lines bytes.Buffer
-		if err := reports.JSON(&whole, d, reports.Options{}); err != nil {
-			t.Fatal(err)
-		}
 		var report struct {
 			Run    eval.Run
 			Trials []eval.Result
 		}
-		if err := json.Unmarshal(whole.Bytes(), &report); err != nil {
-			t.Fatalf("%v\n%s", err, whole.Bytes())
+		whole := written(t, "json", d, reports.Options{})
+		if err := json.Unmarshal([]byte(whole), &report); err != nil {
+			t.Fatalf("%v\n%s", err, whole)
 		}
-		d.Run.Emulator = true
-		if err := reports.JSONLines(&lines, d, reports.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		split := bytes.Split(bytes.TrimSuffix(lines.Bytes(), []byte("\n")), []byte("\n"))
-		if len(split) != 4 || len(report.Trials) != 4 || report.Run.Suites[0].Name != string([]rune(a)) {
-			t.Fatalf("%d lines, %d trials, %+v", len(split), len(report.Trials), report.Run)
+		lines := linesOf(t, d)
+		a, arm = string([]rune(a)), string([]rune(arm)) // what is no text becomes U+FFFD
+		if len(lines) != 4 || len(report.Trials) != 4 || report.Run.Suites[0].Name != a {
+			t.Fatalf("%d lines, %d trials, %+v", len(lines), len(report.Trials), report.Run)
 		}
 		for i, r := range report.Trials {
-			var one struct {
-				eval.Result
-				Emulator bool
-			}
-			if err := json.Unmarshal(split[i], &one); err != nil || !one.Emulator || one.Case != r.Case {
-				t.Fatalf("%v: %s", err, split[i])
-			}
-			if r.Suite != string([]rune(a)) || r.Arm != string([]rune(arm)) || r.Response.Text() != string([]rune(a)) {
-				t.Errorf("%+v", r)
+			if r.Suite != a || r.Arm != arm || r.Response.Text() != a || r.Case != lines[i].Case {
+				t.Errorf("%+v, and case %q in the line", r, lines[i].Case)
 			}
 		}
-		var junit bytes.Buffer
-		if err := reports.JUnit(&junit, d, reports.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := xml.Unmarshal(junit.Bytes(), new(junitFile)); err != nil {
-			t.Errorf("%v\n%s", err, junit.Bytes())
-		}
+		parsed(t, written(t, "junit", d, reports.Options{}))
 	})
 }
 
-// FuzzForeignRun holds that every report of a run file that somebody else has written, with right checksums, is an
+// FuzzForeignRun holds that every report of a run file of another program, with right checksums, is an
 // error or is well-formed.
 func FuzzForeignRun(f *testing.F) {
 	const run = `{"type":"run","version":1,"plan":{"trials":1,"arms":["x"]},"seq":0`
 	for _, s := range []string{
 		`{"type":"trial","id":"a","case":"c","outcome":"error","seq":1`,
 		`{"type":"trial","id":"a","outcome":"fail","scores":[{}],"seq":1`, `{"type":"trial","id":"a","outcome":"what","seq":1`,
-		`{"type":"trial","id":"a","outcome":"skip","request":{"contents":[{"parts":[{"image":null},{}]}],"generationConfig":{"x":[1]}},"response":{"candidates":[]},"seq":1`,
+		`{"type":"trial","id":"a","outcome":"skip","request":{"contents":[{"parts":[{"image":null},{}]}],` +
+			`"generationConfig":{"x":[1]}},"response":{"candidates":[]},"seq":1`,
 		`{"type":"end","reason":"::x","spent":{"money":1e308,"budgetMoney":-1},"seq":1`,
 		`{"type":"trial","id":"a","outcome":"pass","usage":{"totalTokens":9e18},"timing":{"latencyMs":-1e308},"seq":1`,
 	} {
 		f.Add([]byte(run+"\n"+s), uint8(60))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, width uint8) {
-		var file []byte
-		for _, body := range bytes.Split(data, []byte("\n")) {
-			file = fmt.Appendf(append(file, body...), ",\"crc\":\"%08x\"}\n", crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
-		}
 		path := filepath.Join(t.TempDir(), journal.FileName)
-		if err := os.WriteFile(path, file, 0o600); err != nil {
+		if err := os.WriteFile(path, withChecksums(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		d, err := journal.Open(path)
@@ -212,4 +199,14 @@ func FuzzForeignRun(f *testing.F) {
 		}
 		_, _ = reports.Cases(&bytes.Buffer{}, d, "*", nil, reports.Options{})
 	})
+}
+
+// withChecksums ends each line as a journal does.
+func withChecksums(data []byte) []byte {
+	var file []byte
+	for _, body := range bytes.Split(data, []byte("\n")) {
+		sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+		file = fmt.Appendf(append(file, body...), ",\"crc\":\"%08x\"}\n", sum)
+	}
+	return file
 }

@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"iter"
 	"path"
 	"regexp"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -18,7 +20,7 @@ import (
 const (
 	maxAnnotations    = 10
 	maxAnnotationText = 2000 // code points
-	maxArmsTold       = 5    // of a case, in one annotation
+	maxArmsListed     = 5    // of a case, in one annotation
 )
 
 // GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each at its line of
@@ -95,18 +97,7 @@ func (g *github) gate() {
 	if len(g.d.Run.Suites) == 1 {
 		where = g.d.Run.Suites[0].File
 	}
-	var broken, warned []string
-	if g.d.Partial() && g.d.Gate.Exit != 0 {
-		broken = append(broken, "not every trial of the plan was judged")
-	}
-	for _, r := range g.d.Gate.Rules {
-		switch {
-		case !r.Holds:
-			broken = append(broken, ruleWords(r))
-		case r.Warned:
-			warned = append(warned, ruleWords(r))
-		}
-	}
+	broken, warned := g.rules()
 	if g.d.Gate.Exit != 0 {
 		list := g.list("error")
 		list.shown = append(list.shown, command(
@@ -118,6 +109,22 @@ func (g *github) gate() {
 		list := g.list("warning")
 		list.shown = append(list.shown, command("warning", "evalrun: the gate holds with a warning", where, strings.Join(warned, "\n")))
 	}
+}
+
+// rules are the rules that do not hold, and the rules that hold with a warning.
+func (g *github) rules() (broken, warned []string) {
+	if g.d.Partial() && g.d.Gate.Exit != 0 {
+		broken = append(broken, "not every trial of the plan was judged")
+	}
+	for _, r := range g.d.Gate.Rules {
+		switch {
+		case !r.Holds:
+			broken = append(broken, ruleWords(r))
+		case r.Warned:
+			warned = append(warned, ruleWords(r))
+		}
+	}
+	return broken, warned
 }
 
 // cases adds an annotation for each case that failed, then for each that could not be judged.
@@ -150,17 +157,12 @@ func (g *github) cases() error {
 func (g *github) caseName(row journal.Row, level string) (string, error) {
 	var lines []string
 	at, more := "", 0
-	for _, arm := range g.arms(row.Suite) {
-		cell, ok := row.On(arm.Name)
-		outcome := journal.Fold(cell.Counts)
-		if !ok || outcome != eval.Fail && outcome != eval.Err {
-			continue
-		}
-		if len(lines) == maxArmsTold {
+	for cell, name := range g.unpassed(row) {
+		if len(lines) == maxArmsListed {
 			more++
 			continue
 		}
-		r, err := g.first(cell, outcome)
+		r, err := g.first(cell, journal.Fold(cell.Counts))
 		if err != nil {
 			return "", err
 		}
@@ -168,7 +170,7 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 			lines = append(lines, fmt.Sprintf("in quarantine until %s (%s): %s", q.Until, q.Owner, q.Reason))
 		}
 		at = r.At
-		lines = append(lines, arm.Name+": "+shorten(why(r), maxAnnotationText/maxArmsTold))
+		lines = append(lines, name+": "+shorten(overview.Why(r), maxAnnotationText/maxArmsListed))
 	}
 	if more > 0 {
 		lines = append(lines, "and on "+diag.Count(more, "more arm"))
@@ -181,6 +183,19 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 		level, fmt.Sprintf("%s: %s (%s)", row.Case, word, tally(row.Counts)), cmp.Or(at, g.file(row.Suite)),
 		strings.Join(lines, "\n"),
 	), nil
+}
+
+// unpassed yields a case on the arms where it failed or could not be judged, and their names.
+func (g *github) unpassed(row journal.Row) iter.Seq2[journal.Row, string] {
+	return func(yield func(journal.Row, string) bool) {
+		for _, arm := range g.arms(row.Suite) {
+			cell, ok := row.On(arm.Name)
+			outcome := journal.Fold(cell.Counts)
+			if ok && (outcome == eval.Fail || outcome == eval.Err) && !yield(cell, arm.Name) {
+				return
+			}
+		}
+	}
 }
 
 // first is the first trial of a cell with an outcome that it has.

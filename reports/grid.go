@@ -33,9 +33,8 @@ func Grid(width int, columns []Column, rows [][]string) []byte {
 			cells[i] = append(cells[i], diag.CleanLine(text))
 		}
 	}
-	for tooWide(header, cells)-saving(columns, columnWidths(header, cells)) > width {
-		at := expendable(columns)
-		if at < 0 {
+	for at := expendable(columns); at >= 0; at = expendable(columns) {
+		if tooWide(header, cells)-saving(columns, columnWidths(header, cells)) <= width {
 			break
 		}
 		columns = without(columns, at)
@@ -86,16 +85,11 @@ func without[T any](list []T, at int) []T {
 	return append(append([]T(nil), list[:at]...), list[at+1:]...)
 }
 
-// cut makes the table narrower by cutting the texts of columns that may be, the widest first.
+// cut makes the table narrower by cutting the texts of columns that may be cut.
 func cut(columns []Column, header []string, rows [][]string, extra int) {
 	widths := columnWidths(header, rows)
 	for ; extra > 0; extra-- {
-		at := -1
-		for i, c := range columns {
-			if c.Least > 0 && widths[i] > c.Least && (at < 0 || widths[i] > widths[at]) {
-				at = i
-			}
-		}
+		at := widest(columns, widths)
 		if at < 0 {
 			break
 		}
@@ -108,4 +102,15 @@ func cut(columns []Column, header []string, rows [][]string, extra int) {
 			}
 		}
 	}
+}
+
+// widest is the place of the widest column that may be cut, -1 when none may.
+func widest(columns []Column, widths []int) int {
+	at := -1
+	for i, c := range columns {
+		if c.Least > 0 && widths[i] > c.Least && (at < 0 || widths[i] > widths[at]) {
+			at = i
+		}
+	}
+	return at
 }

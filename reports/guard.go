@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// breaker is a character without width that stands between the characters of what a log would take for a command.
+// breaker is a character without width, written between the characters of what a log would take for a command.
 const breaker = "\u200b"
 
 // Guarded is the writer of a format whose texts come from answers, for standard output. Continuous integration reads commands there, such

@@ -27,8 +27,11 @@ func guarded(t *testing.T, text string, pieces int) string {
 
 func TestGuard(t *testing.T) {
 	t.Parallel()
-	for _, text := range append(hostile.Strings(),
-		"::error::x", "a\n::add-mask::y\n", "\r\n  \t::stop-commands::z", "a ##[error]b ##[", "###[x", "\ufeff::error::", "\u3000::x", "a\r::b", ": :", ":::", "::\n::\n", "\n\n::", "a :: b\n: c") {
+	commands := []string{
+		"::error::x", "a\n::add-mask::y\n", "\r\n  \t::stop-commands::z", "a ##[error]b ##[", "###[x", "\ufeff::error::", "\u3000::x",
+		"a\r::b", ": :", ":::", "::\n::\n", "\n\n::", "a :: b\n: c",
+	}
+	for _, text := range append(hostile.Strings(), commands...) {
 		for _, pieces := range []int{1, 2, len(text) + 1} {
 			got := guarded(t, text, pieces)
 			if taken.MatchString(got) {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -53,7 +54,7 @@ const maxJUnitText = 20_000
 // folded, and one for each rule of the gate that does not hold although no failed case shows it.
 // Its counts are summary.cases of the JSON report.
 func JUnit(w io.Writer, d *journal.Document, _ Options) error {
-	j := junit{d: d, gate: newGateCases(d), out: bufio.NewWriter(w)}
+	j := junit{d: d, gate: overview.NewGateCases(d), out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)
 	j.print(xml.Header + "<testsuites>")
 	id := 0
@@ -77,7 +78,7 @@ func JUnit(w io.Writer, d *journal.Document, _ Options) error {
 
 type junit struct {
 	d    *journal.Document
-	gate gateCases
+	gate overview.GateCases
 	out  *bufio.Writer
 	enc  *xml.Encoder
 }
@@ -138,21 +139,14 @@ func visible(s string) string {
 }
 
 func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
-	name, rules := suite+" "+arm.Name, j.gate.of(suite, arm.Name)
+	name, rules := suite+" "+arm.Name, j.gate.Of(suite, arm.Name)
 	j.print(
-		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `+
-			`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n",
-		attr(
-			name,
-		),
-		attr(suite),
-		id,
-		timestamp(j.d.Run.StartedAt),
-		arm.Cases.Tests+len(rules),
-		arm.Cases.Failures+len(rules),
-		arm.Cases.Errors,
-		arm.Cases.Skipped,
-		seconds(j.time(suite, arm.Name)),
+		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `,
+		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt),
+	)
+	j.print(
+		`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n", arm.Cases.Tests+len(rules),
+		arm.Cases.Failures+len(rules), arm.Cases.Errors, arm.Cases.Skipped, seconds(j.time(suite, arm.Name)),
 	)
 	j.print("<properties>\n")
 	for _, p := range j.properties(suite, arm) {
@@ -162,24 +156,42 @@ func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
 		}
 	}
 	j.print("</properties>\n")
+	if err := j.cases(suite, arm.Name); err != nil {
+		return err
+	}
+	if err := j.rules(rules, name); err != nil {
+		return err
+	}
+	j.print("<system-out></system-out>\n<system-err></system-err>\n</testsuite>")
+	return nil
+}
+
+// cases writes the cases of an arm.
+func (j *junit) cases(suite, arm string) error {
 	for row := range j.d.Rows() {
 		if row.Suite != suite {
 			continue
 		}
-		if cell, ok := row.On(arm.Name); ok {
-			if err := j.caseName(cell, name); err != nil {
+		if cell, ok := row.On(arm); ok {
+			if err := j.caseName(cell, suite+" "+arm); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
+}
+
+// rules writes rules of the gate as cases that failed.
+func (j *junit) rules(rules []eval.GateRule, class string) error {
 	for i := range rules {
 		words := ruleWords(rules[i])
-		one := junitCase{Name: gateCase(&rules[i]), Classname: name, Time: seconds(0), Failure: &junitProblem{words, "gate", words}}
+		one := junitCase{
+			Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0), Failure: &junitProblem{words, "gate", words},
+		}
 		if err := j.element(one); err != nil {
 			return err
 		}
 	}
-	j.print("<system-out></system-out>\n<system-err></system-err>\n</testsuite>")
 	return nil
 }
 
@@ -238,34 +250,42 @@ func (j *junit) caseName(cell journal.Row, class string) error {
 	if outcome == eval.Pass {
 		return j.element(c)
 	}
-	var message, kind string
+	p, err := j.problem(cell, outcome)
+	if err != nil {
+		return err
+	}
+	switch outcome {
+	case eval.Fail:
+		c.Failure = p
+	case eval.Err:
+		c.Error = p
+	default:
+		c.Skipped = &junitSkipped{Message: p.Message}
+	}
+	return j.element(c)
+}
+
+// problem is why trials of a case have an outcome.
+func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, error) {
+	var p junitProblem
 	var text strings.Builder
 	for r, err := range j.d.Read(cell) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if r.Outcome != outcome {
 			continue
 		}
-		if message == "" {
-			message, kind = why(r), typeOf(r)
+		if p.Message == "" {
+			p.Message, p.Type = overview.Why(r), typeOf(r)
 		}
 		account(&text, r, cell.Counts.Total())
 	}
-	if n := cell.Counts.Total(); n > 1 {
-		message = fmt.Sprintf("%s: %s", tally(cell.Counts), message)
+	if cell.Counts.Total() > 1 {
+		p.Message = fmt.Sprintf("%s: %s", tally(cell.Counts), p.Message)
 	}
-	body := shorten(text.String(), maxJUnitText)
-	message = shorten(message, 500)
-	switch outcome {
-	case eval.Fail:
-		c.Failure = &junitProblem{message, kind, body}
-	case eval.Err:
-		c.Error = &junitProblem{message, kind, body}
-	default:
-		c.Skipped = &junitSkipped{Message: message}
-	}
-	return j.element(c)
+	p.Message, p.Text = shorten(p.Message, 500), shorten(text.String(), maxJUnitText)
+	return &p, nil
 }
 
 // quarantined writes a case that does not count, with what became of it all the same.
@@ -311,7 +331,7 @@ func tally(c eval.Counts) string {
 	return out
 }
 
-// account tells what became of one trial, with the answer.
+// account says what became of one trial, with the answer.
 func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if repeats > 1 {
 		fmt.Fprintf(b, "repeat %d\n", r.Repeat)
@@ -319,18 +339,8 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if r.Error != nil {
 		fmt.Fprintf(b, "%s: %s\n", r.Error.Kind, r.Error)
 	}
-	for _, s := range r.Scores {
-		mark := "passed"
-		switch {
-		case s.Value == nil:
-			mark = "unscored"
-		case !s.Passed:
-			mark = "FAILED"
-		}
-		fmt.Fprintf(b, "%-8s %s: %s\n", mark, scoreName(s), s.Reason)
-		if s.Diff != "" {
-			fmt.Fprintf(b, "%s\n", s.Diff)
-		}
+	for i := range r.Scores {
+		accountScore(b, &r.Scores[i])
 	}
 	earlier := r.Turns
 	if r.Response != nil { // it is that of the last
@@ -340,14 +350,32 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 		fmt.Fprintf(b, "answer in turn %d:\n%s\n", i+1, earlier[i].Text())
 	}
 	if r.Response != nil {
-		for i, c := range r.Response.Candidates {
-			fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, c.Text)
-		}
-		if reason := r.Response.PromptBlock(); reason != "" {
-			fmt.Fprintf(b, "the prompt was blocked: %s\n", reason)
-		}
+		accountAnswer(b, r.Response)
 	}
 	b.WriteString("\n")
+}
+
+func accountScore(b *strings.Builder, s *eval.Score) {
+	mark := "passed"
+	switch {
+	case s.Value == nil:
+		mark = "unscored"
+	case !s.Passed:
+		mark = "FAILED"
+	}
+	fmt.Fprintf(b, "%-8s %s: %s\n", mark, overview.ScoreName(*s), s.Reason)
+	if s.Diff != "" {
+		fmt.Fprintf(b, "%s\n", s.Diff)
+	}
+}
+
+func accountAnswer(b *strings.Builder, r *eval.Response) {
+	for i, c := range r.Candidates {
+		fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, c.Text)
+	}
+	if reason := r.PromptBlock(); reason != "" {
+		fmt.Fprintf(b, "the prompt was blocked: %s\n", reason)
+	}
 }
 
 // shorten cuts a text to n code points and says so.

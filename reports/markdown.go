@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -30,7 +30,7 @@ const (
 // baseline, and the cases that failed, each folded up with its reasons and answers. It has 60,000 characters at most, and says
 // what is left out.
 //
-// Every text of the run stands in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
+// Every text of the run is in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
 func Markdown(w io.Writer, d *journal.Document, _ Options) error {
 	m := markdown{d: d}
 	m.head()
@@ -53,7 +53,7 @@ type markdown struct {
 	left []string // what there was no room for
 }
 
-// add writes a piece that stands by itself; false when there is no room for it.
+// add writes a whole piece; false when there is no room for it.
 func (m *markdown) add(format string, args ...any) bool {
 	text := fmt.Sprintf(format, args...)
 	if m.out.Len()+len(text) > maxMarkdown-markdownSpare {
@@ -90,31 +90,43 @@ func (m *markdown) head() {
 	}
 	m.add("%s: %s%s, %s: %d passed, %d failed, %d could not be judged, %d skipped; %d tokens.\n\n",
 		someCode(names), diag.Count(cases, "case"), note, diag.Count(c.Total(), "trial"), c.Pass, c.Fail, c.Error, c.Skip, d.Summary.Tokens.Total)
-	if words := cutAnswers(&d.Summary); words != "" {
+	if words := overview.CutAnswers(&d.Summary); words != "" {
 		m.add("%s.\n\n", words)
 	}
-	if d.Run.Emulator {
-		m.add("Against evalrun's emulator: no model was asked, the answers come from a script.\n\n")
-	}
-	if d.Run.Cache {
-		m.add("With `--cache`: answers of earlier runs may be among these.\n\n")
-	}
-	if dir := d.Run.Replay; dir != "" {
-		m.add("Replayed: no model was asked, the answers come from %s.\n\n", code(dir))
-	}
-	switch {
-	case d.Running:
-		m.add("The run still goes on: %d of %d trials so far.\n\n", d.Summary.Counts.Total(), d.Run.Plan.Trials)
-	case d.End == nil:
-		m.add("The run was killed: it has %d of %d trials.\n\n", d.Summary.Counts.Total(), d.Run.Plan.Trials)
-	case d.End.Reason != eval.EndCompleted:
-		m.add("The run is not complete: %s\n\n", code(incomplete(d.End)))
-	}
+	m.origins()
+	m.progress()
 	if shard := d.Run.Plan.Shard; shard != nil {
 		m.add("Shard %d of %d; the gate is applied when all are merged.\n\n", shard.Index, shard.Of)
 	}
 	if n := len(d.Damaged); n > 0 {
 		m.add("The run file is damaged in %s.\n\n", diag.Count(n, "place"))
+	}
+}
+
+// origins says where answers come from when it is not a model that this run called.
+func (m *markdown) origins() {
+	run := &m.d.Run
+	if run.Emulator {
+		m.add("Against evalrun's emulator: no model was asked, the answers come from a script.\n\n")
+	}
+	if run.Cache {
+		m.add("With `--cache`: answers of earlier runs may be among these.\n\n")
+	}
+	if run.Replay != "" {
+		m.add("Replayed: no model was asked, the answers come from %s.\n\n", code(run.Replay))
+	}
+}
+
+// progress says how far a run is that is not complete.
+func (m *markdown) progress() {
+	has, planned := m.d.Summary.Counts.Total(), m.d.Run.Plan.Trials
+	switch {
+	case m.d.Running:
+		m.add("The run still goes on: %d of %d trials so far.\n\n", has, planned)
+	case m.d.End == nil:
+		m.add("The run was killed: it has %d of %d trials.\n\n", has, planned)
+	case m.d.End.Reason != eval.EndCompleted:
+		m.add("The run is not complete: %s\n\n", code(overview.Incomplete(m.d.End)))
 	}
 }
 
@@ -126,13 +138,13 @@ func (m *markdown) gate() {
 	}
 	held, shown, left := 0, 0, 0
 	for _, r := range rules {
-		word := "does not hold"
-		switch {
-		case r.Holds && r.Warned:
-			word = "warning"
-		case r.Holds:
+		if r.Holds && !r.Warned {
 			held++
 			continue
+		}
+		word := "does not hold"
+		if r.Holds {
+			word = "warning"
 		}
 		if shown == maxMdRules || !m.add("- **%s**: %s\n", word, codeOf(ruleWords(r), maxMdReason)) {
 			left++
@@ -172,117 +184,44 @@ func (m *markdown) arms() {
 	m.missing(left, "arm")
 }
 
-// comparison tells how the run stands against its baseline.
-func (m *markdown) comparison(c *compare.Comparison) {
-	if c.NotCompared {
-		m.add("Not compared with the baseline (`--no-baseline`).\n\n")
-		return
-	}
-	m.add("### Compared with %s\n\n", code(sideName(&c.Base)))
-	if c.Why != "" {
-		m.add("**%s**: %s\n\n", verdictWords[eval.Invalid], codeOf(c.Why, maxMdReason))
-		return
-	}
-	for i, warning := range c.Warnings {
-		if i < maxMdNames {
-			m.add("- warning: %s\n", codeOf(warning, maxMdReason))
-		}
-	}
-	if len(c.Warnings) > 0 {
-		m.add("\n")
-		m.missing(len(c.Warnings)-maxMdNames, "warning")
-	}
-	rows, left := 0, 0
-	table := m.add("| arm | metric | base | head | difference | interval | verdict |\n|---|---|--:|--:|--:|---|---|\n")
-	t := tableReport{}
-	for i := range c.Arms {
-		a := &c.Arms[i]
-		for k := range a.Metrics {
-			row := t.metricRow(&a.Metrics[k]) // metric, base, head, difference, interval, n, verdict
-			cells := []string{cellCode(a.Suite + " on " + a.HeadArm), cellCode(a.Metrics[k].Name), row[1], row[2], row[3], row[4], row[6]}
-			if !table || rows == maxMdArms || !m.add("| %s |\n", strings.Join(cells, " | ")) {
-				left++
-				continue
-			}
-			rows++
-		}
-	}
-	m.add("\n")
-	m.missing(left, "compared metric")
-	m.flips(c)
-}
-
-// flips shows the cases that got worse, with what changed in their answers.
-func (m *markdown) flips(c *compare.Comparison) {
-	shown, left := 0, 0
-	for i := range c.Arms {
-		for _, f := range c.Arms[i].Flips {
-			if f.HeadPassed*f.BaseJudged >= f.BasePassed*f.HeadJudged {
-				continue
-			}
-			if shown == 0 && left == 0 {
-				m.add("### Newly failing\n\n")
-			}
-			summary := fmt.Sprintf(
-				"%s on %s: %d of %d passed, was %d of %d%s", htmlCode(f.Case), htmlCode(c.Arms[i].HeadArm), f.HeadPassed,
-				f.HeadJudged, f.BasePassed, f.BaseJudged, flipNote(&f),
-			)
-			if shown == maxFlips || !m.add("%s", details(summary, flipBody(&f))) {
-				left++
-				continue
-			}
-			shown++
-		}
-	}
-	m.missing(left, "newly failing case")
-}
-
-// flipBody is the difference of two answers.
-func flipBody(f *compare.Flip) string {
-	switch {
-	case f.BaseAnswer == "" && f.HeadAnswer == "":
-		return "The answers are not known.\n"
-	case f.BaseAnswer == f.HeadAnswer:
-		return "The same answer:\n\n" + fenced("", f.HeadAnswer)
-	case f.BaseAnswer == "" || f.HeadAnswer == "":
-		return fenced("", f.BaseAnswer+f.HeadAnswer)
-	}
-	return fenced("diff", strings.Join(answerDiff(f.BaseAnswer, f.HeadAnswer), "\n"))
-}
-
-// cases shows those that failed, then those that could not be judged, on each arm.
+// cases shows failed cases, then unjudged ones, on each arm.
 func (m *markdown) cases() error {
-	for _, kind := range []struct {
-		outcome     eval.Outcome
-		title, noun string
-	}{{eval.Fail, "Failed", "failed trial"}, {eval.Err, "Could not be judged", "unjudged trial"}} {
-		titled, left := false, 0
-		for cell := range m.cells(kind.outcome) {
-			trials := cell.row.Counts.Fail
-			if kind.outcome == eval.Err {
-				trials = cell.row.Counts.Error
-			}
-			if left > 0 { // later ones are not shown either, so that what is shown is the beginning of the plan
-				left += trials
-				continue
-			}
-			block, err := m.caseName(cell.row, cell.arm, kind.outcome)
-			if err != nil {
-				return err
-			}
-			title := ""
-			if !titled {
-				title = "### " + kind.title + "\n\n"
-			}
-			if m.add("%s%s", title, block) {
-				titled = true
-			} else {
-				left += trials
-			}
-		}
-		m.missing(left, kind.noun)
+	failed, err := m.casesOf(eval.Fail, "Failed")
+	if err != nil {
+		return err
 	}
+	m.missing(failed, "failed trial")
+	unjudged, err := m.casesOf(eval.Err, "Could not be judged")
+	if err != nil {
+		return err
+	}
+	m.missing(unjudged, "unjudged trial")
 	return nil
+}
+
+// casesOf shows the cases of an outcome under a title, and counts the trials for which there is no room.
+func (m *markdown) casesOf(outcome eval.Outcome, title string) (left int, err error) {
+	title = "### " + title + "\n\n" // until it is written
+	for cell := range m.cells(outcome) {
+		trials := cell.row.Counts.Fail
+		if outcome == eval.Err {
+			trials = cell.row.Counts.Error
+		}
+		if left > 0 { // later ones are not shown either, so that what is shown is the beginning of the plan
+			left += trials
+			continue
+		}
+		block, err := m.caseName(cell.row, cell.arm, outcome)
+		if err != nil {
+			return 0, err
+		}
+		if m.add("%s%s", title, block) {
+			title = ""
+		} else {
+			left = trials
+		}
+	}
+	return left, nil
 }
 
 // armCell is a case on an arm.
@@ -324,7 +263,7 @@ func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (
 			continue
 		}
 		if reason == "" {
-			reason = why(r)
+			reason = overview.Why(r)
 		}
 		if account(&text, r, row.Counts.Total()); text.Len() > maxMdBlock*utf8.UTFMax {
 			break // more is not shown
@@ -351,7 +290,7 @@ func details(summary, body string) string {
 
 // inline cuts a text to what a line takes, without anything that is not shown.
 func inline(s string, most int) string {
-	s = strings.TrimSpace(diag.CleanLine(cutText(s, (most+1)*utf8.UTFMax)))
+	s = strings.TrimSpace(diag.CleanLine(overview.CutText(s, (most+1)*utf8.UTFMax)))
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most]) + "..."
 	}

@@ -8,10 +8,10 @@ package reports
 import (
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -61,43 +61,8 @@ func Names() []string {
 	return out
 }
 
-// level is the level of the intervals in reports: each bound holds with 95 %.
-const level = 0.9
-
-// interval is the Wilson interval of a mean over n cases.
-func interval(mean float64, n int) (lo, hi float64) { return stats.Wilson(mean, float64(n), stats.Z95) }
-
 // Why is the shortest account of why a trial did not pass, "" when it did. It is not made safe for a terminal.
-func Why(r *eval.Result) string { return why(r) }
+func Why(r *eval.Result) string { return overview.Why(r) }
 
-// why is the shortest account of what became of a trial.
-func why(r *eval.Result) string {
-	switch r.Outcome {
-	case eval.Err:
-		if r.Error == nil { // evalrun writes no such run files
-			return "the run file does not say why"
-		}
-		return string(r.Error.Kind) + ": " + r.Error.Error()
-	case eval.Skip:
-		return r.SkipReason
-	case eval.Fail:
-		var out []string
-		for _, s := range r.Scores {
-			if !s.Passed {
-				out = append(out, scoreName(s)+": "+s.Reason)
-			}
-		}
-		if len(out) > 0 {
-			return strings.Join(out, "; ")
-		}
-		return "the weighted mean of the scores is below the threshold"
-	}
-	return ""
-}
-
-func scoreName(s eval.Score) string {
-	if s.Name != "" && s.Name != s.Scorer {
-		return s.Name + " (" + s.Scorer + ")"
-	}
-	return s.Scorer
-}
+// HTML writes the run as one page that opens without a server and without a network.
+func HTML(w io.Writer, d *journal.Document, _ Options) error { return page.Write(w, d) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -77,7 +78,7 @@ func (t *tableReport) line(format string, args ...any) {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// colours of outcomes: those that can be read on light and dark ground.
+// colors of outcomes can be read on light and dark ground.
 var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "36"}
 
 func (t *tableReport) paint(outcome eval.Outcome, s string) string {
@@ -92,6 +93,7 @@ func Paint(color bool, outcome eval.Outcome, s string) string {
 	return "\x1b[" + colors[outcome] + "m" + s + "\x1b[0m"
 }
 
+// heading says what was run, and what a reader must know before believing a number.
 func (t *tableReport) heading() {
 	var names []string
 	for _, s := range t.d.Run.Suites {
@@ -110,56 +112,30 @@ func (t *tableReport) heading() {
 	if id := t.d.Run.RescoredFrom; id != "" {
 		t.wrapped("", "rescored: no answer was asked for, the answers are those of the run "+id)
 	}
-	switch {
-	case t.d.Running:
-		t.line("the run still goes on: %d of %d trials so far", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
-	case t.d.End == nil:
-		t.line("the run was killed: it has %d of %d trials", t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials)
-	case t.d.End.Reason != eval.EndCompleted:
-		t.wrapped("", incomplete(t.d.End))
-	}
+	t.progress()
 	if shard := t.d.Run.Plan.Shard; shard != nil {
 		t.wrapped("", fmt.Sprintf(
 			"shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of,
 			t.d.Run.Plan.Trials, shard.Trials,
 		))
 	}
-	for _, line := range damage(t.d) {
+	for _, line := range overview.Damage(t.d) {
 		t.line("%s", line)
 	}
 	t.out.WriteString("\n")
 }
 
-// maxDamage is how many damaged places are listed; where one line is broken, often all are.
-const maxDamage = 3
-
-// damage lists the first places in which a run file is damaged, and counts the others.
-func damage(d *journal.Document) []string {
-	var out []string
-	for _, place := range d.Damaged[:min(maxDamage, len(d.Damaged))] {
-		out = append(out, "damaged: "+place)
+// progress says how far a run is that is not complete.
+func (t *tableReport) progress() {
+	has, planned := t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials
+	switch {
+	case t.d.Running:
+		t.line("the run still goes on: %d of %d trials so far", has, planned)
+	case t.d.End == nil:
+		t.line("the run was killed: it has %d of %d trials", has, planned)
+	case t.d.End.Reason != eval.EndCompleted:
+		t.wrapped("", overview.Incomplete(t.d.End))
 	}
-	if more := len(d.Damaged) - maxDamage; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more places like these", more))
-	}
-	return out
-}
-
-// incomplete says why a run ended early.
-func incomplete(end *eval.End) string {
-	what := map[eval.EndReason]string{
-		eval.EndInterrupted: "the run was interrupted",
-		eval.EndBudget:      "the run stopped: its budget is spent",
-		eval.EndMaxFailures: "the run stopped after too many failures",
-		eval.EndStopped:     "the run stopped",
-	}[end.Reason]
-	if what == "" {
-		what = "the run ended: " + string(end.Reason)
-	}
-	if end.Message != "" {
-		what += ": " + end.Message
-	}
-	return what
 }
 
 // grid makes a table in the style of the report.
@@ -203,7 +179,6 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 	if all {
 		most = s.Cases
 	}
-	outcomes := []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass}
 	found := map[eval.Outcome][]journal.Row{}
 	for row := range t.d.Rows() {
 		outcome := journal.Fold(row.Counts)
@@ -215,13 +190,11 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 			found[outcome] = append(found[outcome], row)
 		}
 	}
-	for _, outcome := range outcomes {
-		for _, row := range found[outcome] {
-			if len(rows) < most {
-				rows = append(rows, row)
-			} else {
-				left.Add(outcome)
-			}
+	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
+		some := found[outcome][:min(len(found[outcome]), most-len(rows))]
+		rows = append(rows, some...)
+		for range found[outcome][len(some):] {
+			left.Add(outcome)
 		}
 	}
 	return rows, left
@@ -231,28 +204,36 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 func (t *tableReport) suites() {
 	for i := range t.d.Summary.Suites {
 		s := &t.d.Summary.Suites[i]
-		if s.Cases == 1 && len(s.Arms) == 1 && s.Counts.Skip == 0 { // it is told above
-			continue
+		if s.Cases > 1 || len(s.Arms) > 1 || s.Counts.Skip > 0 { // else its one case is shown above
+			t.suite(s)
 		}
-		if len(t.d.Summary.Suites) > 1 {
-			t.line("%s", diag.CleanLine(s.Name))
-		}
-		rows, left := t.order(s)
-		if len(rows) > 0 && !t.matrix(rows, s.Arms) {
-			t.list(rows, s.Arms)
-		}
-		if words := leftOut(left); words != "" {
-			t.line(" %s not listed: %s", diag.Count(left.Total(), "case"), words)
-		}
-		t.out.WriteString("\n")
 	}
 	if len(t.d.Summary.Suites) == 0 {
 		t.line("no trials\n")
 	}
 }
 
-// leftOut says what became of the cases that are not listed, "" when all are.
-func leftOut(c eval.Counts) string {
+func (t *tableReport) suite(s *journal.SuiteSummary) {
+	if len(t.d.Summary.Suites) > 1 {
+		t.line("%s", diag.CleanLine(s.Name))
+	}
+	rows, left := t.order(s)
+	if len(rows) > 0 && !t.matrix(rows, s.Arms) {
+		t.list(rows, s.Arms)
+	}
+	t.notListed(left)
+	t.out.WriteString("\n")
+}
+
+// notListed says what became of the cases that are not listed.
+func (t *tableReport) notListed(c eval.Counts) {
+	if words := outcomes(c); words != "" {
+		t.line(" %s not listed: %s", diag.Count(c.Total(), "case"), words)
+	}
+}
+
+// outcomes counts each outcome that occurs.
+func outcomes(c eval.Counts) string {
 	var out []string
 	for _, one := range []struct {
 		n    int
@@ -265,8 +246,8 @@ func leftOut(c eval.Counts) string {
 	return strings.Join(out, ", ")
 }
 
-// matrix draws the arms as columns; false when they do not fit, or when there is one only and a
-// reason to tell beside it.
+// matrix draws the arms as columns; false when they do not fit, or when the only arm needs a column
+// for reasons.
 func (t *tableReport) matrix(rows []journal.Row, arms []journal.Arm) bool {
 	if len(arms) == 1 && arms[0].Counts.Pass < arms[0].Counts.Total() {
 		return false
@@ -325,21 +306,28 @@ func word(cell journal.Row, width int) string {
 	if cell.Counts.Total() > 1 {
 		text += fmt.Sprintf(" %d/%d", cell.Counts.Pass, cell.Counts.Total())
 	}
-	if cell.PartlyBlocked() > 0 {
-		text += " (blocked after text)"
-	}
-	if cell.Cut() > 0 {
-		text += " (cut)"
-	}
-	if cell.Quarantined() {
-		return text + " (quarantine)"
-	}
-	if kinds := cell.ErrorKinds(); outcome == eval.Err && len(kinds) == 1 {
+	text += notes(cell)
+	if kinds := cell.ErrorKinds(); outcome == eval.Err && len(kinds) == 1 && !cell.Quarantined() {
 		if long := text + " " + diag.CleanLine(string(kinds[0])); displaywidth.String(long) <= width {
 			text = long
 		}
 	}
 	return text
+}
+
+// notes are what a reader should know of the answers in a cell.
+func notes(cell journal.Row) string {
+	out := ""
+	if cell.PartlyBlocked() > 0 {
+		out += " (blocked after text)"
+	}
+	if cell.Cut() > 0 {
+		out += " (cut)"
+	}
+	if cell.Quarantined() {
+		out += " (quarantine)"
+	}
+	return out
 }
 
 // list draws one line per case and arm, with the reason in what room there is.
@@ -408,7 +396,7 @@ func (t *tableReport) firstReason(cell journal.Row) string {
 	}
 	for r, err := range t.d.Read(cell) {
 		if err == nil && r.Outcome != eval.Pass {
-			return diag.CleanLine(why(r))
+			return diag.CleanLine(overview.Why(r))
 		}
 	}
 	return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// What makes it worth a word that some trials took much more than others.
+// When it is worth a line that some trials took much more than others.
 const (
 	fewMeasures = 10
 	outstanding = 2   // times the median
@@ -23,7 +23,7 @@ const (
 	manyLines   = 40 // of a report, after which its verdict is said again at its end
 )
 
-// extremes names the slowest and the costliest trials, where they stand out.
+// extremes names the slowest and the costliest trials, where they differ much from the rest.
 func (t *tableReport) extremes() {
 	before := t.out.Len()
 	t.extreme("slowest", slowEnough, "%.0f ms", func(m journal.Measure) float64 { return m.LatencyMs })
@@ -36,20 +36,11 @@ func (t *tableReport) extremes() {
 // extreme names the judged trials with the largest values, when these are well above the median and at least so large.
 func (t *tableReport) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
 	var all []float32 // a run may have a million
-	var top []journal.Measure
+	top := largest{value: value}
 	for m := range t.d.Measures {
-		v := value(m)
-		if v <= 0 || m.Outcome != eval.Pass && m.Outcome != eval.Fail {
-			continue
-		}
-		all = append(all, float32(v))
-		at := slices.IndexFunc(top, func(one journal.Measure) bool { return value(one) < v })
-		if at < 0 {
-			at = len(top)
-		}
-		if at < maxExtremes {
-			top = slices.Insert(top, at, m)
-			top = top[:min(len(top), maxExtremes)]
+		if v := value(m); v > 0 && (m.Outcome == eval.Pass || m.Outcome == eval.Fail) {
+			all = append(all, float32(v))
+			top.add(m)
 		}
 	}
 	if len(all) < fewMeasures {
@@ -58,14 +49,32 @@ func (t *tableReport) extreme(word string, least float64, format string, value f
 	slices.Sort(all)
 	median := float64(all[len(all)/2])
 	var named []string
-	for _, m := range top {
+	for _, m := range top.all {
 		if v := value(m); v >= outstanding*median && v >= least {
 			k := t.d.Known(m.Place)
-			named = append(named, fmt.Sprintf("%s on %s ("+format+")", displaywidth.TruncateString(diag.CleanLine(k.Case), 30, "..."), k.Arm, v))
+			name := displaywidth.TruncateString(diag.CleanLine(k.Case), 30, "...")
+			named = append(named, fmt.Sprintf("%s on %s ("+format+")", name, k.Arm, v))
 		}
 	}
 	if len(named) > 0 {
 		t.wrapped("", fmt.Sprintf("%s: %s; the median is "+format, word, strings.Join(named, ", "), median))
+	}
+}
+
+// largest are the measures with the largest values, the largest first.
+type largest struct {
+	value func(journal.Measure) float64
+	all   []journal.Measure
+}
+
+func (l *largest) add(m journal.Measure) {
+	at := slices.IndexFunc(l.all, func(one journal.Measure) bool { return l.value(one) < l.value(m) })
+	if at < 0 {
+		at = len(l.all)
+	}
+	if at < maxExtremes {
+		l.all = slices.Insert(l.all, at, m)
+		l.all = l.all[:min(len(l.all), maxExtremes)]
 	}
 }
 
@@ -151,49 +160,66 @@ func copyable(args []string) bool {
 	})
 }
 
+// steps are the commands that make sense now and can be shown as they are.
 func (t *tableReport) steps() []step {
-	run, c := t.runName(), t.d.Summary.Counts
-	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || c.Total() == 0 && t.d.End != nil {
+	run := t.runName()
+	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || t.d.Summary.Counts.Total() == 0 && t.d.End != nil {
+		return nil
+	}
+	all := slices.Concat(t.completing(run), t.improving(run), t.comparing(run))
+	return slices.DeleteFunc(all, func(s step) bool { return !copyable(s.args) })
+}
+
+// completing are the commands that get what the run does not have.
+func (t *tableReport) completing(run string) []step {
+	var all []step
+	switch {
+	case t.unfinished():
+		all = append(all, step{[]string{"resume", run}, "asks what is missing"})
+	case t.help.retry:
+		all = append(all, step{[]string{"resume", run, "--errors"}, "asks the errors again"})
+	}
+	if t.help.accept {
+		all = append(all, step{[]string{"accept", run}, "shows answers, and keeps those that are good"})
+	}
+	if t.help.askJudges {
+		all = append(all, step{[]string{"rescore", run, "--ask-judges"}, "asks the judges, and nobody else"})
+	}
+	return all
+}
+
+// improving are the commands that show what failed, and run it again after a change.
+func (t *tableReport) improving(run string) []step {
+	var all []step
+	failed := t.d.Summary.Counts.Fail > 0
+	if t.show != "" {
+		all = append(all, step{[]string{"show", run, t.show}, "one case in full"})
+	}
+	if args := t.rerun(run); failed && args != nil {
+		all = append(all, step{args, "after a change: only what failed"})
+	}
+	if why := t.help.rescoring(failed); why != "" {
+		all = append(all, step{[]string{"rescore", run}, why})
+	}
+	return all
+}
+
+// comparing are the commands that compare arms, or the run with the next one, unless it was compared already.
+func (t *tableReport) comparing(run string) []step {
+	if t.d.Comparison != nil {
 		return nil
 	}
 	var all []step
-	add := func(why string, args ...string) {
-		if copyable(args) {
-			all = append(all, step{args, why})
-		}
+	if arms := t.twoArms(); arms != nil {
+		args := append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)
+		all = append(all, step{args, "is the second arm worse?"})
 	}
-	switch {
-	case t.unfinished():
-		add("asks what is missing", "resume", run)
-	case t.help.again:
-		add("asks the errors again", "resume", run, "--errors")
-	}
-	if t.help.accept {
-		add("shows answers, and keeps those that are good", "accept", run)
-	}
-	if t.help.askJudges {
-		add("asks the judges, and nobody else", "rescore", run, "--ask-judges")
-	}
-	if t.show != "" {
-		add("one case in full", "show", run, t.show)
-	}
-	if c.Fail > 0 {
-		if again := t.again(run); again != nil {
-			add("after a change: only what failed", again...)
-		}
-	}
-	if why := t.help.rescoring(c.Fail > 0); why != "" {
-		add(why, "rescore", run)
-	}
-	if arms := t.twoArms(); arms != nil && t.d.Comparison == nil {
-		add("is the second arm worse?", append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)...)
-	}
-	if c.Pass == c.Total() && t.d.Comparison == nil {
+	if c := t.d.Summary.Counts; c.Pass == c.Total() {
 		next := "latest"
 		if run == t.d.Dir { // made with --out, and so may be the next one, which latest does not find
 			next = "NEXT-RUN"
 		}
-		add("after the next run: is it worse?", "compare", run, next, "--margin", "0.05")
+		all = append(all, step{[]string{"compare", run, next, "--margin", "0.05"}, "after the next run: is it worse?"})
 	}
 	return all
 }
@@ -220,9 +246,10 @@ func (t *tableReport) twoArms() []string {
 	return []string{arms[0].Name, arms[1].Name}
 }
 
-// again is the command that asks what failed once more, of the same service; nil when nothing was asked of any.
-func (t *tableReport) again(run string) []string {
-	if t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" {
+// rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests.
+func (t *tableReport) rerun(run string) []string {
+	f := t.d.Run.Options()
+	if t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || f.Unreadable != nil { // another program wrote the file
 		return nil
 	}
 	args := []string{"run"}
@@ -230,12 +257,21 @@ func (t *tableReport) again(run string) []string {
 		args = append(args, t.d.Run.Suites[i].File)
 	}
 	args = append(args, "--failed-in", run)
-	f := t.d.Run.Options()
-	if f.Unreadable != nil { // another program wrote the file
-		return nil
+	args = append(args, serviceFlags(f, t.d.Run.Emulator)...)
+	if f.Repeats > 0 {
+		args = append(args, "--repeats", fmt.Sprint(f.Repeats))
 	}
+	for _, name := range slices.Sorted(maps.Keys(f.Vars)) {
+		args = append(args, "--var", name+"="+f.Vars[name])
+	}
+	return args
+}
+
+// serviceFlags are the flags of a run that name its service.
+func serviceFlags(f *eval.Options, emulator bool) []string {
+	var args []string
 	switch {
-	case f.Emulator == eval.DemoScript || f.Emulator == "" && t.d.Run.Emulator:
+	case f.Emulator == eval.DemoScript || f.Emulator == "" && emulator:
 		args = append(args, "--emulator")
 	case f.Emulator != "":
 		args = append(args, "--emulator="+f.Emulator)
@@ -251,12 +287,6 @@ func (t *tableReport) again(run string) []string {
 		if flag.value != "" {
 			args = append(args, flag.name, flag.value)
 		}
-	}
-	if f.Repeats > 0 {
-		args = append(args, "--repeats", fmt.Sprint(f.Repeats))
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.Vars)) {
-		args = append(args, "--var", name+"="+f.Vars[name])
 	}
 	return args
 }

@@ -11,14 +11,15 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much of what failed is told; the rest is counted.
+// How much of what failed is shown; the rest is counted.
 const (
 	maxGroups   = 8    // of failures, and of errors
-	maxExamples = 3    // of a group: those that say it shortest
-	maxKnown    = 1000 // groups that are told apart: texts that are all different add up to nothing
+	maxExamples = 3    // of a group: the shortest
+	maxKnown    = 1000 // groups that are kept apart: texts that are all different add up to nothing
 	maxSingles  = 3    // groups of one case with the same scorers, before they become one
 	maxDiff     = 6    // lines
 )
@@ -39,6 +40,7 @@ type group struct {
 
 // example is a case that failed for one reason in the same words, on one or several arms.
 type example struct {
+	group  *group
 	label  string // of the case
 	name   string // of the case
 	arms   []string
@@ -48,7 +50,7 @@ type example struct {
 	reason string
 }
 
-// reasons tells why trials failed, one group after the other, and apart from them why others could not be judged.
+// reasons shows why trials failed, one group after the other, and apart from them why others could not be judged.
 func (t *tableReport) reasons() error {
 	t.help = newRemedies(&t.d.Run)
 	g := grouping{t: t, known: map[string]*group{}, left: map[eval.Outcome]int{}}
@@ -58,24 +60,30 @@ func (t *tableReport) reasons() error {
 		}
 	}
 	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err} {
-		all := g.of(outcome)
-		shown := min(len(all), maxGroups)
-		for _, one := range all[:shown] {
-			if err := t.group(one); err != nil {
-				return err
-			}
+		if err := t.groups(g.of(outcome), outcome, g.left[outcome]); err != nil {
+			return err
 		}
-		left := g.left[outcome]
-		for _, one := range all[shown:] {
-			left += one.trials
+	}
+	return nil
+}
+
+// groups shows the first groups of an outcome, and counts the trials of the others and the trials in no group.
+func (t *tableReport) groups(all []*group, outcome eval.Outcome, left int) error {
+	shown := min(len(all), maxGroups)
+	for _, one := range all[:shown] {
+		if err := t.group(one); err != nil {
+			return err
 		}
-		if left > 0 {
-			noun := map[eval.Outcome]string{eval.Fail: "failure", eval.Err: "error"}[outcome]
-			t.line("... and %s for other reasons", diag.Count(left, noun))
-		}
-		if shown > 0 {
-			t.out.WriteString("\n")
-		}
+	}
+	for _, one := range all[shown:] {
+		left += one.trials
+	}
+	if left > 0 {
+		noun := map[eval.Outcome]string{eval.Fail: "failure", eval.Err: "error"}[outcome]
+		t.line("... and %s for other reasons", diag.Count(left, noun))
+	}
+	if shown > 0 {
+		t.out.WriteString("\n")
 	}
 	return nil
 }
@@ -88,14 +96,13 @@ type grouping struct {
 	left  map[eval.Outcome]int // trials that are in no group
 }
 
-// row takes in the trials of a case. Those that say the same in the same words are one example.
+// row takes in the trials of a case. Trials with the same words are one example.
 func (g *grouping) row(row journal.Row) error {
 	if row.Counts.Fail+row.Counts.Error == 0 {
 		return nil
 	}
 	quarantined := row.Quarantined()
 	var found []*example
-	groups := map[*example]*group{}
 	for a, err := range g.t.d.Accounts(row) {
 		if err != nil {
 			return err
@@ -107,21 +114,27 @@ func (g *grouping) row(row journal.Row) error {
 			g.left[a.Outcome]++
 			continue
 		}
-		at := slices.IndexFunc(found, func(e *example) bool { return groups[e] == one && e.reason == reason })
+		at := slices.IndexFunc(found, func(e *example) bool { return e.group == one && e.reason == reason })
 		if at < 0 {
 			at = len(found)
-			found = append(found, &example{label: g.t.label(row), name: row.Case, repeat: a.Repeat, place: a.Place, reason: reason})
-			groups[found[at]] = one
+			found = append(found, &example{
+				group: one, label: g.t.label(row), name: row.Case, repeat: a.Repeat, place: a.Place, reason: reason,
+			})
 		}
-		found[at].times++
-		if !slices.Contains(found[at].arms, a.Arm) {
-			found[at].arms = append(found[at].arms, a.Arm)
-		}
+		found[at].count(a.Arm)
 	}
 	for _, e := range found {
-		groups[e].add(e)
+		e.group.add(e)
 	}
 	return nil
+}
+
+// count counts a trial on an arm.
+func (e *example) count(arm string) {
+	e.times++
+	if !slices.Contains(e.arms, arm) {
+		e.arms = append(e.arms, arm)
+	}
 }
 
 // group is the one to which a trial belongs, nil when there are too many.
@@ -152,7 +165,7 @@ func (o *group) add(e *example) {
 	o.keep(*e)
 }
 
-// keep keeps the shortest examples, the earlier ones of those that are as long.
+// keep keeps the shortest examples, and the earlier ones of the same length.
 func (o *group) keep(e example) {
 	o.examples = append(o.examples, e)
 	if len(o.examples) <= maxExamples {
@@ -167,22 +180,24 @@ func (o *group) keep(e example) {
 	o.examples = slices.Delete(o.examples, longest, longest+1)
 }
 
+// kind is what groups of one case each have in common when they are merged.
+type kind struct {
+	who         string
+	quarantined bool
+}
+
 // of lists the groups of an outcome: those of most trials first, those in quarantine last.
 func (g *grouping) of(outcome eval.Outcome) []*group {
-	type kind struct {
-		who         string
-		quarantined bool
-	}
 	singles := map[kind]int{}
 	for _, one := range g.all {
 		if one.outcome == outcome && one.cases == 1 {
-			singles[kind{one.who, one.quarantined}]++
+			singles[one.kind()]++
 		}
 	}
 	merged := map[kind]*group{}
 	var out []*group
 	for _, one := range g.all {
-		k := kind{one.who, one.quarantined}
+		k := one.kind()
 		switch {
 		case one.outcome != outcome:
 		case one.cases > 1 || singles[k] <= maxSingles:
@@ -192,26 +207,32 @@ func (g *grouping) of(outcome eval.Outcome) []*group {
 			merged[k] = one
 			out = append(out, one)
 		default:
-			whole := merged[k]
-			whole.trials += one.trials
-			if whole.lastCase != one.lastCase {
-				whole.cases, whole.lastCase = whole.cases+1, one.lastCase
-			}
-			for _, e := range one.examples {
-				whole.keep(e)
-			}
+			merged[k].merge(one)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *group) int {
-		switch {
-		case a.quarantined != b.quarantined:
-			return map[bool]int{true: 1, false: -1}[a.quarantined]
-		case a.trials != b.trials:
-			return cmp.Compare(b.trials, a.trials)
-		}
-		return cmp.Compare(a.place, b.place)
-	})
+	slices.SortStableFunc(out, inOrder)
 	return out
+}
+
+func (o *group) kind() kind { return kind{o.who, o.quarantined} }
+
+// merge takes in a group of one case.
+func (o *group) merge(one *group) {
+	o.trials += one.trials
+	if o.lastCase != one.lastCase {
+		o.cases, o.lastCase = o.cases+1, one.lastCase
+	}
+	for _, e := range one.examples {
+		o.keep(e)
+	}
+}
+
+// inOrder compares groups by how early they are shown.
+func inOrder(a, b *group) int {
+	if a.quarantined != b.quarantined {
+		return map[bool]int{true: 1, false: -1}[a.quarantined]
+	}
+	return cmp.Or(cmp.Compare(b.trials, a.trials), cmp.Compare(a.place, b.place))
 }
 
 // said is who found what wanting in a trial, and in which words.
@@ -221,13 +242,13 @@ func said(a *journal.Account) (who, reason string) {
 		if a.Error != nil {
 			who = string(a.Error.Kind)
 		}
-		return who, cutText(why(&r), maxSaid)
+		return who, overview.CutText(overview.Why(&r), maxSaid)
 	}
 	var names []string
 	for _, s := range a.Scores {
-		names = append(names, scoreName(s))
+		names = append(names, overview.ScoreName(s))
 	}
-	return strings.Join(names, ", "), cutText(why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
+	return strings.Join(names, ", "), overview.CutText(overview.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
 }
 
 // maxSaid is how many bytes of a reason are looked at.
@@ -254,7 +275,7 @@ func (t *tableReport) label(row journal.Row) string {
 	return diag.CleanLine(row.Case)
 }
 
-// on names the arms of an example, and how many repeats it stands for.
+// on names the arms of an example, and counts its repeats.
 func (e *example) on() string {
 	text := diag.CleanLine(some(e.arms))
 	switch {
@@ -266,14 +287,14 @@ func (e *example) on() string {
 	return text
 }
 
-// group tells one reason with its examples.
+// group shows one reason with its examples.
 func (t *tableReport) group(o *group) error {
 	word := t.strong(o.outcome, map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
 	note := ""
 	if o.quarantined {
 		note = ", in quarantine"
 	}
-	if t.show == "" && o.outcome == eval.Fail || t.show == "" && !o.quarantined {
+	if t.show == "" && (o.outcome == eval.Fail || !o.quarantined) {
 		t.show = o.examples[0].name
 	}
 	if o.trials == o.examples[0].times { // the only one
@@ -282,6 +303,12 @@ func (t *tableReport) group(o *group) error {
 	}
 	t.line("%s %s of %s%s", word, diag.Count(o.trials, "trial"), diag.Count(o.cases, "case"), note)
 	t.wrapped("     ", o.words())
+	t.examples(o)
+	return nil
+}
+
+// examples lists the examples of a group, and counts its other cases.
+func (t *tableReport) examples(o *group) {
 	shown := map[string]bool{}
 	for i := range o.examples {
 		e := &o.examples[i]
@@ -295,7 +322,6 @@ func (t *tableReport) group(o *group) error {
 	if more := o.cases - len(shown); more > 0 {
 		t.line("       ... and %s", diag.Count(more, "more case"))
 	}
-	return nil
 }
 
 // words are the reason of a group, without what is particular to single trials.
@@ -330,39 +356,43 @@ func (o *group) own(e *example) string {
 	return strings.Join(parts, ", ")
 }
 
-// inFull tells what was wrong with one answer: each score with its reason, what differs, and what was said where no reason quotes it.
+// inFull shows what was wrong with one answer: each score with its reason, what differs, and the answer when no reason quotes it.
 func (t *tableReport) inFull(e *example) error {
 	r, err := t.d.Trial(e.place)
 	if err != nil {
 		return err
 	}
 	if r.Outcome == eval.Err {
-		t.wrapped("     ", why(r))
+		t.wrapped("     ", overview.Why(r))
 		return nil
 	}
 	quoted := false
 	for _, s := range r.Scores {
-		if s.Passed {
-			continue
-		}
-		t.wrapped("     ", scoreName(s)+": "+s.Reason)
-		quoted = quoted || strings.Contains(s.Reason, `"`) || s.Diff != ""
-		if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
-			t.differences(s.Diff)
+		if !s.Passed {
+			quoted = t.failure(&s) || quoted
 		}
 	}
 	if r.Response == nil || quoted {
 		return nil
 	}
 	if answer := r.Response.Text(); answer != "" {
-		t.line("     the answer: %s", diag.CleanLine(cutText(answer, 4*t.o.Width)))
+		t.line("     the answer: %s", diag.CleanLine(overview.CutText(answer, 4*t.o.Width)))
 	}
 	return nil
 }
 
+// failure shows a score that failed, and reports whether that quotes the answer.
+func (t *tableReport) failure(s *eval.Score) (quotes bool) {
+	t.wrapped("     ", overview.ScoreName(*s)+": "+s.Reason)
+	if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
+		t.differences(s.Diff)
+	}
+	return s.Diff != "" || strings.Contains(s.Reason, `"`)
+}
+
 // differences shows the beginning of a diff: of texts over several lines only the lines that differ.
 func (t *tableReport) differences(diff string) {
-	lines := strings.Split(cutText(diff, 1<<16), "\n")
+	lines := strings.Split(overview.CutText(diff, 1<<16), "\n")
 	if want, got, ok := strings.Cut(diff, "\nactual:   "); ok && strings.HasPrefix(want, "expected: ") {
 		lines = answerDiff(strings.TrimPrefix(want, "expected: "), got)
 	}
@@ -371,6 +401,6 @@ func (t *tableReport) differences(diff string) {
 			t.line("       ... and %s", diag.Count(len(lines)-i, "more line"))
 			return
 		}
-		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(cutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
+		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(overview.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
 	}
 }

@@ -10,13 +10,13 @@ import (
 
 // remedies are what helps against the errors of a run: each is a command that would change something.
 type remedies struct {
-	again     bool // asking again
-	accept    bool // accepting answers that nobody has accepted yet
-	askJudges bool // asking judges what they were not asked
+	retry     bool // retrying
+	accept    bool // accepting answers
+	askJudges bool // calling judges that were not called
 	mend      bool // a change of the suite's scorers
 
-	elsewhere bool // the answers come from there: none is asked for again
-	judging   bool // judges may be asked again
+	elsewhere bool // the answers come from another run: no retry changes them
+	judging   bool // judges may be called again
 }
 
 func newRemedies(run *eval.Run) remedies {
@@ -30,7 +30,7 @@ var passing = []eval.ErrorKind{
 	eval.KindMalformed, eval.KindTruncated, eval.KindTooLarge, eval.KindNoCandidates,
 }
 
-// consulting are the scorers that ask judges: by themselves, or through those inside.
+// consulting are the scorers that call judges: by themselves, or through scorers inside.
 var consulting = []string{"judge", "any", "all", "not"}
 
 // note looks for what helps against the error of a trial.
@@ -38,26 +38,37 @@ func (r *remedies) note(a *journal.Account) {
 	if a.Error == nil {
 		return
 	}
-	words, useless, untold := a.Error.Message, false, false
-	for _, s := range a.Scores {
-		words += "\n" + s.Unscored
-		untold = untold || s.Unscored != ""
-		useless = useless || s.Unscored != "" && a.Judged && slices.Contains(consulting, s.Scorer)
-	}
 	switch kind := a.Error.Kind; {
 	case slices.Contains(passing, kind):
-		r.again = r.again || !r.elsewhere || untold // when there is an answer, it was its embedding that failed
-	case kind != eval.KindUnscored && kind != eval.KindScorer:
+		// When there is an answer, its embedding failed.
+		r.retry = r.retry || !r.elsewhere || slices.ContainsFunc(a.Scores, isUnscored)
+	case kind == eval.KindUnscored || kind == eval.KindScorer:
+		r.unscored(a)
+	}
+}
+
+// unscored looks for what helps a trial whose answer could not be scored.
+func (r *remedies) unscored(a *journal.Account) {
+	words := a.Error.Message
+	for _, s := range a.Scores {
+		words += "\n" + s.Unscored
+	}
+	useless := a.Judged && slices.ContainsFunc(a.Scores, func(s eval.Score) bool {
+		return isUnscored(s) && slices.Contains(consulting, s.Scorer)
+	})
+	switch {
 	case strings.Contains(words, eval.NothingAccepted+":"):
 		r.accept = true
 	case strings.Contains(words, eval.NeverAsked), useless && !r.judging:
 		r.askJudges = true
 	case useless:
-		r.again = true
+		r.retry = true
 	default:
 		r.mend = true
 	}
 }
+
+func isUnscored(s eval.Score) bool { return s.Unscored != "" }
 
 // rescoring is what judging again is for, "" when it would change nothing.
 func (r *remedies) rescoring(failed bool) string {

@@ -8,14 +8,12 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// arms draws a line per arm of every suite; columns go from the right when there is no room
-// for them.
+// arms draws a line per arm of every suite.
 func (t *tableReport) arms() {
-	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
-	const optional = 5
 	var rows [][]string
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
@@ -26,29 +24,30 @@ func (t *tableReport) arms() {
 			rows = append(rows, row)
 		}
 	}
-	over := func(n int) int {
-		total := 0
-		for _, w := range columnWidths(header[:n], rows) {
-			total += w + 2
-		}
-		return total - t.o.Width
-	}
-	n := len(header)
-	for n > len(header)-optional && over(n) > 0 {
-		n--
-	}
-	if extra := over(n); extra > 0 {
-		room := max(6, columnWidths(header[:1], rows)[0]-extra)
-		for _, r := range rows {
-			r[0] = displaywidth.TruncateString(r[0], room, "...")
-		}
-	}
-	for i := range rows {
-		rows[i] = rows[i][:n]
-	}
-	t.render(t.grid(), header[:n], rows)
+	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
+	t.render(t.grid(), t.narrow(header, rows), rows)
 	t.metrics()
 	t.out.WriteString("\n")
+}
+
+// narrow makes the rows of arms narrower until they fit: columns go from the right, then names are cut.
+func (t *tableReport) narrow(header []string, rows [][]string) []string {
+	const optional = 5
+	n := len(header)
+	for n > len(header)-optional && tooWide(header[:n], rows) > t.o.Width {
+		n--
+	}
+	room := 0
+	if extra := tooWide(header[:n], rows) - t.o.Width; extra > 0 {
+		room = max(6, columnWidths(header[:1], rows)[0]-extra)
+	}
+	for i, r := range rows {
+		if room > 0 {
+			r[0] = displaywidth.TruncateString(r[0], room, "...")
+		}
+		rows[i] = r[:n]
+	}
+	return header[:n]
 }
 
 func columnWidths(header []string, rows [][]string) []int {
@@ -65,7 +64,7 @@ func columnWidths(header []string, rows [][]string) []int {
 func armRow(a *journal.Arm) []string {
 	rate, bounds := "-", "-"
 	if p, ok := a.PassRate(); ok {
-		lo, hi := interval(p, a.Judged)
+		lo, hi := overview.Interval(p, a.Judged)
 		rate = fmt.Sprintf("%.1f %%", 100*p)
 		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Judged)
 	}
@@ -84,14 +83,14 @@ func (t *tableReport) metrics() {
 	for _, s := range t.d.Summary.Suites {
 		for _, a := range s.Arms {
 			for _, m := range a.Metrics {
-				lo, hi := interval(m.Mean, m.N)
+				lo, hi := overview.Interval(m.Mean, m.N)
 				t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, m.Mean, lo, hi, m.N))
 			}
 		}
 	}
 }
 
-// targets tells what each target is: its model, and how answers are drawn.
+// targets shows the model and the sampling of each target.
 func (t *tableReport) targets() {
 	for i := range t.d.Run.Plan.Targets {
 		one := &t.d.Run.Plan.Targets[i]
@@ -103,14 +102,14 @@ func (t *tableReport) targets() {
 		if m != nil && m.Version != "" {
 			text += ", version " + m.Version
 		}
-		if how := newSampling(one.GenerationConfig, m).String(); how != "" {
+		if how := overview.NewSampling(one.GenerationConfig, m).String(); how != "" {
 			text += ", " + how
 		}
 		t.wrapped(" ", text)
 	}
 }
 
-// closing tells what the run took, how steady its cases are, and what its targets are.
+// closing shows what the run took, how steady its cases are, and what its targets are.
 func (t *tableReport) closing() {
 	if n := t.d.Summary.Stopped; n > 0 {
 		t.line("%s saved: the verdict was known", diag.Count(n, "call"))
@@ -127,14 +126,14 @@ func (t *tableReport) closing() {
 	t.targets()
 }
 
-// manyQuarantined is the share of cases in quarantine from which on it is worth a word.
+// manyQuarantined is the share of cases in quarantine from which on it is worth a warning.
 const manyQuarantined = 0.05
 
-// repeats tells how steady the cases are that were asked more than once, and which do not count.
+// repeats shows how steady repeated cases are, and counts the cases in quarantine.
 func (t *tableReport) repeats() {
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
-			if r := repeatsOf(t.d, s.Name, &s.Arms[i]); r != nil {
+			if r := overview.RepeatsOf(t.d, s.Name, &s.Arms[i]); r != nil {
 				t.wrapped("", fmt.Sprintf("%s on %s: %s", s.Name, s.Arms[i].Name, r))
 			}
 		}
@@ -159,15 +158,19 @@ func (t *tableReport) budget(s *eval.Spent) {
 		t.line("budget: %d of %d calls", s.Calls, s.BudgetCalls)
 	}
 	if s.BudgetTokens > 0 {
-		over := ""
-		if s.Tokens > s.BudgetTokens {
-			over = fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
-		}
-		if rest := s.Tokens - t.d.Summary.Tokens.Total - t.d.Summary.Judging.Tokens.Total; rest > 0 && over == "" {
-			over = fmt.Sprintf(", %d of them for embeddings and calls that gave no answer", rest)
-		}
-		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, over))
+		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, t.tokensNote(s)))
 	}
+}
+
+// tokensNote says where tokens went that no answer shows.
+func (t *tableReport) tokensNote(s *eval.Spent) string {
+	if s.Tokens > s.BudgetTokens {
+		return fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
+	}
+	if rest := s.Tokens - t.d.Summary.Tokens.Total - t.d.Summary.Judging.Tokens.Total; rest > 0 {
+		return fmt.Sprintf(", %d of them for embeddings and calls that gave no answer", rest)
+	}
+	return ""
 }
 
 // duration is how long the run was worked on.

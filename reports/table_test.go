@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,12 +9,12 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/reports"
 )
 
-// told is a trial in a few words: outcome, and the reason of each scorer that failed, or the error.
-type told struct {
+// brief is a trial in a few words: outcome, and the reason of each scorer that failed, or the error.
+type brief struct {
 	name, arm   string
 	outcome     eval.Outcome
 	reasons     []string // scorer: reason
@@ -25,11 +24,11 @@ type told struct {
 	tokens      int
 }
 
-func (t told) trial(n int) *eval.Result {
+func (t brief) trial(n int) *eval.Result {
 	r := &eval.Result{
 		Trial:    eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: t.name, Suite: "s", Case: t.name, Arm: t.arm, Repeat: 1},
 		Outcome:  t.outcome,
-		Response: answered("an answer", "STOP"),
+		Response: testrun.Answered("an answer", "STOP"),
 		Timing:   &eval.Timing{LatencyMs: t.latencyMs}, Usage: &eval.Usage{TotalTokens: t.tokens},
 	}
 	if t.quarantined {
@@ -41,206 +40,207 @@ func (t told) trial(n int) *eval.Result {
 			r.Error = eval.Errorf(eval.ErrorKind(scorer), "%s", text)
 			continue
 		}
-		r.Scores = append(r.Scores, eval.Score{Scorer: scorer, Value: value(0), Reason: text, Diff: t.diff})
+		r.Scores = append(r.Scores, eval.Score{Scorer: scorer, Value: new(0.0), Reason: text, Diff: t.diff})
 	}
 	return r
 }
 
 // tableOf draws the table of a run of one suite, whose trials follow the order of the plan.
-func tableOf(t testing.TB, o reports.Options, trials ...told) string {
+func tableOf(t testing.TB, o reports.Options, trials ...brief) string {
 	t.Helper()
-	dir := t.TempDir()
-	run := &eval.Run{
+	var all []*eval.Result
+	for n, one := range trials {
+		all = append(all, one.trial(n))
+	}
+	d := testrun.Record(t, &eval.Run{
 		ID:        "r",
 		StartedAt: "2026-01-01T00:00:00Z",
 		Suites:    []eval.RunSuite{{Name: "s", File: "my suite.yaml"}},
 		Plan:      eval.RunPlan{Trials: len(trials)},
-	}
-	w, err := journal.Create(dir, run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, one := range trials {
-		if err := w.Append(one.trial(n)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	}, completed, all...)
 	d.Dir = "it's"
 	if d.Summary.Counts.Fail > 0 {
 		d.Gate.Exit = 1
 	}
-	var b bytes.Buffer
-	if err := reports.Table(&b, d, o); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return written(t, "table", d, o)
 }
 
-// Trials that failed for the same reason, numbers and quoted texts apart, are told once; errors stand by themselves.
+// fails is a case that failed on an arm, for the reasons of scorers.
+func fails(name, arm string, reasons ...string) brief {
+	return brief{name: name, arm: arm, outcome: eval.Fail, reasons: reasons}
+}
+
+// reasonTables are trials, and what the table has of them.
+var reasonTables = map[string]struct {
+	trials  []brief
+	want    []string
+	without []string
+}{
+	"alone": {
+		trials:  []brief{fails("a", "x/p", `equals: expected "1", got "2"`)},
+		want:    []string{"FAIL a on x/p\n     equals: expected \"1\", got \"2\"\n"},
+		without: []string{"the answer:"},
+	},
+	"a reason without an excerpt": {
+		trials: []brief{fails("a", "x/p", "length: the answer has 9 characters")},
+		want:   []string{"     length: the answer has 9 characters\n     the answer: an answer\n"},
+	},
+	"one part differs": {
+		trials: []brief{
+			fails("a", "x/p", `has: no "k": "v 1"`), fails("a", "y/p", `has: no "k": "v 1"`),
+			fails("b", "x/p", `has: no "k": "w \" 2"...`),
+		},
+		want: []string{
+			"FAIL 3 trials of 2 cases\n     has: no \"k\": \"...\"\n" +
+				"       a on x/p, y/p: \"v 1\"\n       b on x/p: \"w \\\" 2\"...\n",
+		},
+	},
+	"several parts differ": {
+		trials: []brief{fails("a", "x/p", `equals: expected "1", got "2"`), fails("b", "x/p", `equals: expected "3", got "4"`)},
+		want:   []string{"     equals: expected \"...\", got \"...\"\n       a on x/p: expected \"1\", got \"2\"\n"},
+	},
+	"the same words": {
+		trials: []brief{fails("a", "x/p", "length: too long"), fails("b", "x/p", "length: too long"), fails("b", "x/p", "length: too long")},
+		want:   []string{"FAIL 3 trials of 2 cases\n     length: too long\n       a on x/p\n       b on x/p (2 trials)\n"},
+	},
+	"two scorers": {
+		trials: []brief{
+			fails("a", "x/p", `has: no "1"`, "length: 5 of 3"), fails("b", "x/p", `has: no "2"`, "length: 7 of 3"),
+			fails("c", "x/p", "length: 9 of 3"),
+		},
+		want: []string{
+			"FAIL 2 trials of 2 cases\n     has: no \"...\"; length: N of 3\n       a on x/p: \"1\", 5\n       b on x/p: \"2\", 7\n",
+			"FAIL c on x/p\n     length: 9 of 3\n",
+		},
+	},
+	"the shortest examples": {
+		trials: []brief{
+			fails("a", "x/p", `has: "aaaa"`), fails("b", "x/p", `has: "bbbbb"`), fails("c", "x/p", `has: "c"`),
+			fails("d", "x/p", `has: "dd"`), fails("e", "x/p", `has: "eeeee"`),
+		},
+		want: []string{"       a on x/p: \"aaaa\"\n       c on x/p: \"c\"\n       d on x/p: \"dd\"\n       ... and 2 more cases\n"},
+	},
+	"free texts": {
+		trials: []brief{
+			fails("a", "x/p", "judge: too vague"), fails("b", "x/p", "judge: wrong tone"), fails("c", "x/p", "judge: rude"),
+			fails("d", "x/p", "judge: not to the point"),
+		},
+		want: []string{"FAIL 4 trials of 4 cases\n     judge: a reason of its own for each\n       a on x/p: judge: too vague\n"},
+	},
+	"errors are no failures": {
+		trials: []brief{
+			fails("a", "x/p", "timeout: after 60s"),
+			{name: "b", arm: "x/p", outcome: eval.Err, reasons: []string{"timeout: after 60s"}},
+			{name: "c", arm: "x/p", outcome: eval.Err, reasons: []string{"timeout: after 61s"}},
+		},
+		want: []string{"FAIL a on x/p\n", "\n\nERROR 2 trials of 2 cases\n     timeout: after Ns\n       b on x/p: 60\n       c on x/p: 61\n"},
+	},
+	"quarantine comes last": {
+		trials: []brief{
+			{name: "a", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}, quarantined: true},
+			{name: "b", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}, quarantined: true},
+			fails("c", "x/p", "has: no"),
+		},
+		want: []string{"FAIL c on x/p\n     has: no\n     the answer: an answer\nFAIL 2 trials of 2 cases, in quarantine\n"},
+	},
+	"lines that differ": {
+		trials: []brief{{
+			name: "a", arm: "x/p", outcome: eval.Fail, reasons: []string{"equals: expected ..."},
+			diff: "expected: one\ntwo\nthree\nactual:   one\n2\nthree",
+		}},
+		want: []string{"     equals: expected ...\n       - two\n       + 2\n"},
+	},
+}
+
+// Trials that failed for the same reason, numbers and quoted texts apart, are shown once; errors are apart from them.
 func TestReasonsAreGrouped(t *testing.T) {
 	t.Parallel()
-	fail := func(name, arm string, reasons ...string) told {
-		return told{name: name, arm: arm, outcome: eval.Fail, reasons: reasons}
-	}
-	for name, tt := range map[string]struct {
-		trials  []told
-		want    []string
-		without string
-	}{
-		"alone": {
-			trials:  []told{fail("a", "x/p", `equals: expected "1", got "2"`)},
-			want:    []string{"FAIL a on x/p\n     equals: expected \"1\", got \"2\"\n"},
-			without: "the answer:",
-		},
-		"a reason without an excerpt": {
-			trials: []told{fail("a", "x/p", "length: the answer has 9 characters")},
-			want:   []string{"     length: the answer has 9 characters\n     the answer: an answer\n"},
-		},
-		"one part differs": {
-			trials: []told{fail("a", "x/p", `has: no "k": "v 1"`), fail("a", "y/p", `has: no "k": "v 1"`), fail("b", "x/p", `has: no "k": "w \" 2"...`)},
-			want: []string{"FAIL 3 trials of 2 cases\n     has: no \"k\": \"...\"\n       a on x/p, y/p: \"v 1\"\n       b on x/p: \"w \\\" " +
-				"2\"...\n"},
-		},
-		"several parts differ": {
-			trials: []told{fail("a", "x/p", `equals: expected "1", got "2"`), fail("b", "x/p", `equals: expected "3", got "4"`)},
-			want:   []string{"     equals: expected \"...\", got \"...\"\n       a on x/p: expected \"1\", got \"2\"\n"},
-		},
-		"the same words": {
-			trials: []told{fail("a", "x/p", "length: too long"), fail("b", "x/p", "length: too long"), fail("b", "x/p", "length: too long")},
-			want:   []string{"FAIL 3 trials of 2 cases\n     length: too long\n       a on x/p\n       b on x/p (2 trials)\n"},
-		},
-		"two scorers": {
-			trials: []told{fail("a", "x/p", `has: no "1"`, "length: 5 of 3"), fail("b", "x/p", `has: no "2"`, "length: 7 of 3"), fail("c", "x/p", "length: 9 of 3")},
-			want: []string{
-				"FAIL 2 trials of 2 cases\n     has: no \"...\"; length: N of 3\n       a on x/p: \"1\", 5\n       b on x/p: \"2\", 7\n",
-				"FAIL c on x/p\n     length: 9 of 3\n",
-			},
-		},
-		"the shortest examples": {
-			trials: []told{fail("a", "x/p", `has: "aaaa"`), fail("b", "x/p", `has: "bbbbb"`), fail("c", "x/p", `has: "c"`), fail("d", "x/p", `has: "dd"`), fail("e", "x/p", `has: "eeeee"`)},
-			want:   []string{"       a on x/p: \"aaaa\"\n       c on x/p: \"c\"\n       d on x/p: \"dd\"\n       ... and 2 more cases\n"},
-		},
-		"free texts": {
-			trials: []told{fail("a", "x/p", "judge: too vague"), fail("b", "x/p", "judge: wrong tone"), fail("c", "x/p", "judge: rude"), fail("d", "x/p", "judge: not to the point")},
-			want:   []string{"FAIL 4 trials of 4 cases\n     judge: a reason of its own for each\n       a on x/p: judge: too vague\n"},
-		},
-		"errors are no failures": {
-			trials: []told{fail("a", "x/p", "timeout: after 60s"), {name: "b", arm: "x/p", outcome: eval.Err, reasons: []string{"timeout: after 60s"}}, {name: "c", arm: "x/p", outcome: eval.Err, reasons: []string{"timeout: after 61s"}}},
-			want:   []string{"FAIL a on x/p\n", "\n\nERROR 2 trials of 2 cases\n     timeout: after Ns\n       b on x/p: 60\n       c on x/p: 61\n"},
-		},
-		"quarantine comes last": {
-			trials: []told{
-				{name: "a", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}, quarantined: true},
-				{name: "b", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}, quarantined: true},
-				fail("c", "x/p", "has: no"),
-			},
-			want: []string{"FAIL c on x/p\n     has: no\n     the answer: an answer\nFAIL 2 trials of 2 cases, in quarantine\n"},
-		},
-		"lines that differ": {
-			trials: []told{{name: "a", arm: "x/p", outcome: eval.Fail, reasons: []string{"equals: expected ..."}, diff: "expected: one\ntwo\nthree\nactual:   one\n2\nthree"}},
-			want:   []string{"     equals: expected ...\n       - two\n       + 2\n"},
-		},
-	} {
+	for name, tt := range reasonTables {
 		t.Run(name, func(t *testing.T) {
 			got := tableOf(t, reports.Options{}, tt.trials...)
-			for _, want := range tt.want {
-				if !strings.Contains(got, want) {
-					t.Errorf("no %q in\n%s", want, got)
-				}
-			}
-			if tt.without != "" && strings.Contains(got, tt.without) {
-				t.Errorf("%q in\n%s", tt.without, got)
-			}
+			missing(t, got, tt.want...)
+			present(t, got, tt.without...)
 		})
 	}
 }
 
-// Of many cases the table lists those that did not pass, and with Verbose all; however many there are, it stays short.
+// missing fails for a table that lacks a text.
+func missing(t *testing.T, table string, wanted ...string) {
+	t.Helper()
+	for _, want := range wanted {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+}
+
+// present fails for a table that has a text.
+func present(t *testing.T, table string, unwanted ...string) {
+	t.Helper()
+	for _, one := range unwanted {
+		if strings.Contains(table, one) {
+			t.Errorf("%q in\n%s", one, table)
+		}
+	}
+}
+
+// Of many cases the table lists the ones that did not pass, and with Verbose all; of very many it stays short.
 func TestManyCases(t *testing.T) {
 	t.Parallel()
-	var few, many []told
+	var many []brief
 	for i := range 1000 {
-		one := told{name: fmt.Sprint("case ", i), arm: "x/p", outcome: eval.Pass}
+		one := brief{name: fmt.Sprint("case ", i), arm: "x/p", outcome: eval.Pass}
 		if i%10 == 3 {
 			one.outcome, one.reasons = eval.Fail, []string{fmt.Sprintf("judge %d: thinks %x", i/100, i)}
 		}
 		many = append(many, one)
-		if i < 50 {
-			few = append(few, one)
-		}
 	}
+	few := many[:50]
 	got := tableOf(t, reports.Options{}, few...)
-	if !strings.Contains(got, "\n case 13  FAIL") || strings.Contains(got, "\n case 12 ") ||
-		!strings.Contains(got, "\n 45 cases not listed: 45 passed\n") {
-		t.Error(got)
-	}
-	if got := tableOf(t, reports.Options{Verbose: true}, few...); !strings.Contains(got, "\n case 12  pass") ||
-		strings.Contains(got, "not listed") {
-		t.Error(got)
-	}
+	missing(t, got, "\n case 13  FAIL", "\n 45 cases not listed: 45 passed\n")
+	present(t, got, "\n case 12 ")
+	got = tableOf(t, reports.Options{Verbose: true}, few...)
+	missing(t, got, "\n case 12  pass")
+	present(t, got, "not listed")
 	got = tableOf(t, reports.Options{}, many...)
-	if lines := strings.Count(got, "\n"); lines > 120 || !strings.Contains(got, " 960 cases not listed: 60 failed, 900 passed\n") ||
-		!strings.Contains(got, " for other reasons\n") {
-		t.Errorf("%d lines:\n%s", lines, got)
+	missing(t, got, " 960 cases not listed: 60 failed, 900 passed\n", " for other reasons\n")
+	if lines := strings.Count(got, "\n"); lines > 120 {
+		t.Errorf("%d lines, want at most 120", lines)
 	}
 }
 
 // What took much more than the rest is named, and nothing when nothing did.
 func TestExtremes(t *testing.T) {
 	t.Parallel()
-	var trials []told
+	var trials []brief
 	for i := range 20 {
-		trials = append(trials, told{name: fmt.Sprint("c", i), arm: "x/p", outcome: eval.Pass, latencyMs: 300 + float64(i), tokens: 50 + i})
+		trials = append(trials, brief{name: fmt.Sprint("c", i), arm: "x/p", outcome: eval.Pass, latencyMs: 300 + float64(i), tokens: 50 + i})
 	}
-	if got := tableOf(t, reports.Options{}, trials...); strings.Contains(got, "slowest") || strings.Contains(got, "costliest") {
-		t.Error(got)
-	}
+	present(t, tableOf(t, reports.Options{}, trials...), "slowest", "costliest")
 	trials[4].latencyMs, trials[7].latencyMs, trials[9].tokens = 4000, 5000, 900
-	got := tableOf(t, reports.Options{}, trials...)
-	if !strings.Contains(
-		got,
-		"\nslowest: c7 on x/p (5000 ms), c4 on x/p (4000 ms); the median is 312 ms\ncostliest: c9 on x/p (900 tokens); the median is 61 tokens\n",
-	) {
-		t.Error(got)
-	}
+	missing(t, tableOf(t, reports.Options{}, trials...),
+		"\nslowest: c7 on x/p (5000 ms), c4 on x/p (4000 ms); the median is 312 ms\n"+
+			"costliest: c9 on x/p (900 tokens); the median is 61 tokens\n")
 }
 
 // The commands at the end can be copied: quoted for a shell, broken at words, and left out when they cannot be shown as they are.
 func TestNextCommands(t *testing.T) {
 	t.Parallel()
-	trials := []told{
+	trials := []brief{
 		{name: "what's $HOME?", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}},
 		{name: "b", arm: "y/p", outcome: eval.Pass},
 	}
-	got := tableOf(t, reports.Options{Width: 120}, trials...)
-	for _, want := range []string{
+	missing(t, tableOf(t, reports.Options{Width: 120}, trials...),
 		`  evalrun show 'it'\''s' 'what'\''s $HOME?'  `, `  evalrun run 'my suite.yaml' --failed-in 'it'\''s'  `,
-		`  evalrun rescore 'it'\''s'  `, `  evalrun compare 'it'\''s' --margin 0.05 --arms x/p y/p  #`,
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s in\n%s", want, got)
-		}
-	}
-	if got := tableOf(t, reports.Options{Width: 40}, trials...); !strings.Contains(
-		got, "  evalrun run 'my suite.yaml' \\\n    --failed-in 'it'\\''s'\n",
-	) {
-		t.Error(got)
-	}
+		`  evalrun rescore 'it'\''s'  `, `  evalrun compare 'it'\''s' --margin 0.05 --arms x/p y/p  #`)
+	missing(t, tableOf(t, reports.Options{Width: 40}, trials...), "  evalrun run 'my suite.yaml' \\\n    --failed-in 'it'\\''s'\n")
 	trials[0].name = "a\x1b[31mb"
-	if got := tableOf(t, reports.Options{}, trials...); strings.Contains(got, "evalrun show") || !strings.Contains(got, "evalrun rescore") {
-		t.Error(got)
-	}
+	got := tableOf(t, reports.Options{}, trials...)
+	missing(t, got, "evalrun rescore")
+	present(t, got, "evalrun show")
 }
 
-// What is offered after errors changes something: nothing is asked again that would end the same way.
+// What is offered after errors changes something: no command repeats what would end the same way.
 func TestNextAfterErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -260,7 +260,7 @@ func TestNextAfterErrors(t *testing.T) {
 	} {
 		got := tableOf(
 			t, reports.Options{Width: 120},
-			told{name: "a", arm: "x/p", outcome: eval.Err, reasons: []string{string(test.kind) + ": " + test.reason}},
+			brief{name: "a", arm: "x/p", outcome: eval.Err, reasons: []string{string(test.kind) + ": " + test.reason}},
 		)
 		var steps []string
 		for line := range strings.Lines(got) {
@@ -278,10 +278,12 @@ func TestNextAfterErrors(t *testing.T) {
 // Wide characters, combining marks and texts from right to left keep the columns in line, and every line fits.
 func TestColumnsAlign(t *testing.T) {
 	t.Parallel()
-	var trials []told
-	for _, name := range []string{"plain", "日本語のテスト", "👩‍👩‍👧 family", "e\u0301\u0301galite\u0301", "שלום עולם", "مرحبا", strings.Repeat("長い", 100)} {
+	var trials []brief
+	for _, name := range []string{
+		"plain", "日本語のテスト", "👩‍👩‍👧 family", "e\u0301\u0301galite\u0301", "שלום עולם", "مرحبا", strings.Repeat("長い", 100),
+	} {
 		for _, arm := range []string{"x/p", "y/p"} {
-			trials = append(trials, told{name: name, arm: arm, outcome: eval.Fail, reasons: []string{fmt.Sprintf("has: no %q", name)}})
+			trials = append(trials, brief{name: name, arm: arm, outcome: eval.Fail, reasons: []string{fmt.Sprintf("has: no %q", name)}})
 		}
 	}
 	for width := 60; width <= 200; width += 10 {
@@ -291,23 +293,29 @@ func TestColumnsAlign(t *testing.T) {
 			if w := displaywidth.String(line); w > width {
 				t.Errorf("width %d: %d columns: %s", width, w, line)
 			}
-			before, _, found := strings.Cut(line, "  FAIL ")
-			if !found {
-				continue
-			}
-			if w := displaywidth.String(strings.TrimRight(before, " ")); at >= 0 && w > at {
-				t.Errorf("width %d: %s", width, line)
-			}
-			column := displaywidth.String(line[:strings.LastIndex(line, "FAIL")])
-			if at < 0 {
-				at = column
-			}
-			if column != at {
-				t.Errorf("width %d: column %d, not %d: %s", width, column, at, line)
+			if before, _, found := strings.Cut(line, "  FAIL "); found {
+				at = aligned(t, line, before, at)
 			}
 		}
 		if at < 0 {
 			t.Errorf("width %d: no cases\n%s", width, got)
 		}
 	}
+}
+
+// aligned fails for a line whose outcome is in another column than that of the lines before it, or whose case reaches into
+// it. It returns the column; -1 is that of no line.
+func aligned(t *testing.T, line, before string, at int) int {
+	t.Helper()
+	column := displaywidth.String(line[:strings.LastIndex(line, "FAIL")])
+	if at < 0 {
+		return column
+	}
+	if w := displaywidth.String(strings.TrimRight(before, " ")); w > at {
+		t.Errorf("column %d of %d: %s", w, at, line)
+	}
+	if column != at {
+		t.Errorf("column %d, not %d: %s", column, at, line)
+	}
+	return at
 }

@@ -2,10 +2,12 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -20,7 +22,7 @@ func (t *tableReport) verdictOfRun() {
 	}
 	t.line("%s: %s, %s, %s, %s", trials,
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
-	if words := cutAnswers(&t.d.Summary); words != "" {
+	if words := overview.CutAnswers(&t.d.Summary); words != "" {
 		t.wrapped("", words)
 	}
 	t.gate()
@@ -34,69 +36,77 @@ func (t *tableReport) verdictOfRun() {
 	t.out.WriteString("\n")
 }
 
-// cutAnswers counts the answers that are not whole, "" when there are none.
-func cutAnswers(s *journal.Summary) string {
-	var out []string
-	if s.Cut > 0 {
-		out = append(out, diag.Count(s.Cut, "answer")+" cut at the token limit ("+eval.CutReason+")")
-	}
-	if s.PartlyBlocked > 0 {
-		out = append(out, diag.Count(s.PartlyBlocked, "answer")+" blocked after some text")
-	}
-	return strings.Join(out, ", ")
-}
-
 // verdictLine says what the exit code means.
 func (t *tableReport) verdictLine() {
-	word, why, outcome := verdictOn(t.d)
-	if len(word)+2+len(why) > t.o.Width {
-		t.line("%s:", t.strong(outcome, word))
-		t.wrapped("  ", why)
+	f := verdictOn(t.d)
+	if len(f.word)+2+len(f.why) > t.o.Width {
+		t.line("%s:", t.strong(f.outcome, f.word))
+		t.wrapped("  ", f.why)
 		return
 	}
-	t.line("%s: %s", t.strong(outcome, word), why)
+	t.line("%s: %s", t.strong(f.outcome, f.word), f.why)
 }
 
-// Verdict is that on a run in one line.
+// Verdict is the verdict on a run in one line.
 func Verdict(d *journal.Document) string {
-	word, why, _ := verdictOn(d)
-	return word + ": " + why
+	f := verdictOn(d)
+	return f.word + ": " + f.why
 }
 
-// verdictOn says what the exit code of a run means, in a word and in a line, and the outcome whose colour that has.
-func verdictOn(d *journal.Document) (word, why string, outcome eval.Outcome) {
-	g, c := &d.Gate, d.Summary.Counts
-	broken := false
-	for _, r := range g.Rules {
-		broken = broken || !r.Holds
+// finding is what the exit code of a run means, in a word and in a line, and the outcome whose colour that has.
+type finding struct {
+	word, why string
+	outcome   eval.Outcome
+}
+
+func verdictOn(d *journal.Document) finding {
+	if d.Running {
+		return finding{"NO VERDICT YET", "the run still goes on", eval.Skip}
 	}
-	word, outcome = "FAILED", eval.Fail
+	f := findingOf(d)
+	f.why += fmt.Sprintf(" (exit %d)", d.Gate.Exit)
+	return f
+}
+
+func findingOf(d *journal.Document) finding {
+	switch d.Gate.Exit {
+	case 0:
+		return passed(d)
+	case 3:
+		return finding{"CANNOT TELL YET", "there are too few cases for a verdict, and the gate says that this fails", eval.Skip}
+	case 4:
+		return notJudged(d)
+	case 130, 143:
+		return finding{"INTERRUPTED", "not every trial of the plan was judged", eval.Err}
+	}
+	if broken(&d.Gate) {
+		return finding{"FAILED", "the gate does not hold", eval.Fail}
+	}
+	return finding{"FAILED", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
+}
+
+func passed(d *journal.Document) finding {
 	switch {
-	case d.Running:
-		return "NO VERDICT YET", "the run still goes on", eval.Skip
-	case d.Run.Plan.Shard != nil && g.Exit == 0:
-		word, why, outcome = "NO VERDICT", "a shard applies no gate", eval.Skip
-	case g.Exit == 0:
-		word, why, outcome = "PASSED", "nothing that counts failed", eval.Pass
-		if len(g.Rules) > 0 {
-			why = "the gate holds"
-		}
-	case g.Exit == 3:
-		word, why, outcome = "CANNOT TELL YET", "there are too few cases for a verdict, and the gate says that this fails", eval.Skip
-	case g.Exit == 130 || g.Exit == 143:
-		word, why, outcome = "INTERRUPTED", "not every trial of the plan was judged", eval.Err
-	case g.Exit == 4 && d.Partial():
-		word, why, outcome = "INCOMPLETE", "not every trial of the plan was judged", eval.Err
-	case g.Exit == 4 && broken:
-		word, why, outcome = "NOT JUDGED", "the gate does not hold", eval.Err
-	case g.Exit == 4:
-		word, why, outcome = "NOT JUDGED", diag.Count(c.Error, "trial")+" could not be judged", eval.Err
-	case broken:
-		why = "the gate does not hold"
-	default:
-		why = diag.Count(c.Fail, "trial") + " failed"
+	case d.Run.Plan.Shard != nil:
+		return finding{"NO VERDICT", "a shard applies no gate", eval.Skip}
+	case len(d.Gate.Rules) > 0:
+		return finding{"PASSED", "the gate holds", eval.Pass}
 	}
-	return word, fmt.Sprintf("%s (exit %d)", why, g.Exit), outcome
+	return finding{"PASSED", "nothing that counts failed", eval.Pass}
+}
+
+func notJudged(d *journal.Document) finding {
+	switch {
+	case d.Partial():
+		return finding{"INCOMPLETE", "not every trial of the plan was judged", eval.Err}
+	case broken(&d.Gate):
+		return finding{"NOT JUDGED", "the gate does not hold", eval.Err}
+	}
+	return finding{"NOT JUDGED", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}
+}
+
+func broken(g *eval.Gate) bool {
+	return slices.ContainsFunc(g.Rules, func(r eval.GateRule) bool { return !r.Holds })
 }
 
 // strong is paint in bold.
@@ -116,32 +126,36 @@ func (t *tableReport) tally(outcome eval.Outcome, n int) string {
 	return t.paint(outcome, text)
 }
 
-// gate tells the rules that do not hold, and counts the others.
+// gate shows the rules that do not hold, and counts the others.
 func (t *tableReport) gate() {
-	held, n := 0, len(t.d.Gate.Rules)
-	for _, r := range t.d.Gate.Rules {
-		if r.Holds {
-			held++
-		}
-	}
+	rules := t.d.Gate.Rules
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
 	}
-	for _, r := range t.d.Gate.Rules {
-		if !r.Holds {
-			t.rule(r)
+	held := 0
+	for _, r := range rules {
+		if r.Holds {
+			held++
+			continue
 		}
+		t.rule(r)
 	}
-	for _, r := range t.d.Gate.Rules {
+	for _, r := range rules {
 		if r.Holds && r.Warned {
 			t.line("gate: warning, which counts as holding:")
 			t.rule(r)
 		}
 	}
+	if len(rules) > 0 && !t.d.Partial() {
+		t.held(held, len(rules))
+	}
+}
+
+// held counts the rules that hold.
+func (t *tableReport) held(held, of int) {
 	switch {
-	case n == 0 || t.d.Partial():
-	case held == n:
-		t.line("gate: %s", t.paint(eval.Pass, allHold(n)))
+	case held == of:
+		t.line("gate: %s", t.paint(eval.Pass, allHold(of)))
 	case held == 1:
 		t.line("gate: the other rule holds")
 	case held > 0:
@@ -156,7 +170,7 @@ func allHold(n int) string {
 	return fmt.Sprintf("%d rules hold", n)
 }
 
-// rule tells a rule that does not hold.
+// rule shows a rule.
 func (t *tableReport) rule(r eval.GateRule) { t.wrapped("     ", ruleWords(r)) }
 
 // ruleWords are a rule that was applied, with what was found.

@@ -18,7 +18,7 @@ const (
 	lastMark  = 0xdfffd
 )
 
-// hide puts marks in the place of the cells that are not plain ASCII.
+// hide puts marks instead of the cells that are not plain ASCII.
 func (in *standIns) hide(cells []string) []string {
 	out := make([]string, len(cells))
 	for i, cell := range cells {
@@ -35,7 +35,7 @@ func (in *standIns) hide(cells []string) []string {
 	return out
 }
 
-// show writes a table with the cells in the places of their marks.
+// show writes a table with the cells instead of their marks.
 func (in *standIns) show(w *bytes.Buffer, drawn string) {
 	last := rune(0)
 	for _, r := range drawn {

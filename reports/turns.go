@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// turns writes what each answered turn of a live chat was like. Its texts stand in the request, but for the last, which is the answer.
+// turns writes how each turn of a live chat ended. Its texts are in the request, but for the last, which is the answer.
 func (c *caseReport) turns(turns []eval.Turn) {
 	if len(turns) == 0 {
 		return
@@ -28,7 +28,7 @@ func (c *caseReport) turns(turns []eval.Turn) {
 			diag.Count(t.Timing.Attempts, "attempt"), u.PromptTokens, u.OutputTokens, diag.CleanLine(string(u.Source)),
 		)
 		if i == len(turns)-1 {
-			break // the ratings of the last stand with the answer
+			break // the ratings of the last are with the answer
 		}
 		for _, candidate := range t.Candidates[:min(1, len(t.Candidates))] {
 			c.ratings(fmt.Sprintf("answer in turn %d", i+1), candidate.SafetyRatings)

@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -33,9 +34,7 @@ func BenchmarkCSV(b *testing.B) {
 	for b.Loop() {
 		var diags diag.List
 		s := suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		if err := diags.Err(); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, diags.Err())
 		if n := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Size(); n != rows {
 			b.Fatal(n)
 		}

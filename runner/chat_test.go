@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -77,42 +77,43 @@ func TestLiveChat(t *testing.T) {
 		}
 		return r, nil
 	}).service()
-	cfg := config(f, 1)
 	r := converse(
 		t,
-		`{equals: reply 3}, {equals: reply 1, turn: 1}, {finishReason: MAX_TOKENS, turn: 2}, {contains: reply, turn: all}, {equals: reply 3, turn: last},
-  {not: {equals: reply 2, turn: 1}}, {latency: {max: 10ms}, turn: 1}, {latency: {max: 60ms}}`,
-		cfg,
+		`{equals: reply 3}, {equals: reply 1, turn: 1}, {finishReason: MAX_TOKENS, turn: 2}, {contains: reply, turn: all}, `+
+			`{equals: reply 3, turn: last}, {not: {equals: reply 2, turn: 1}}, {latency: {max: 10ms}, turn: 1}, {latency: {max: 60ms}}`,
+		config(f, 1),
 	)
 	want := []string{"u:first a", "u:first a m:reply 1 u:second", "u:first a m:reply 1 u:second m:reply 2 u:third"}
-	if d := cmp.Diff(want, asked); d != "" {
-		t.Error(d)
-	}
-	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || spoken(r.Request.Contents) != want[2] ||
-		!r.Request.Live {
+	expect.Same(t, "the calls", asked, want)
+	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || !r.Request.Live {
 		t.Errorf("%+v", r)
 	}
-	if d := cmp.Diff(&eval.Usage{PromptTokens: 6, OutputTokens: 30, TotalTokens: 36, Source: eval.UsageCounted}, r.Usage); d != "" {
-		t.Error(d)
+	expect.Same(t, "the request", spoken(r.Request.Contents), want[2])
+	expect.Same(t, "the usage", r.Usage, &eval.Usage{PromptTokens: 6, OutputTokens: 30, TotalTokens: 36, Source: eval.UsageCounted})
+	checkChatTiming(t, &r)
+	if slices.Sort(ids); len(slices.Compact(ids)) != 3 || !slices.Contains(ids, r.ID) {
+		t.Errorf("turns are sent under the names %v, and the trial is %s", ids, r.ID)
 	}
+
+	// What is known is judged as if it had just come.
+	known := r
+	cfg := config(&fake{}, 1)
+	cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.Recorded{Result: &known} }
+	again := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
+	expect.Same(t, "the outcome of known turns", again.Outcome, eval.Pass)
+	expect.Same(t, "the request of known turns", spoken(again.Request.Contents), want[2])
+	expect.Same(t, "known turns", again.Turns, r.Turns)
+}
+
+// checkChatTiming wants the timing of the chat of TestLiveChat to be that of its turns added up.
+func checkChatTiming(t *testing.T, r *eval.Result) {
+	t.Helper()
 	if r.Timing.LatencyMs != 60 || r.Timing.QueuedMs != 3 || r.Timing.FirstTokenMs != 1 || r.Timing.Attempts != 3 ||
 		r.Timing.StartedAt.IsZero() {
 		t.Errorf("%+v", r.Timing)
 	}
 	if r.Turns[1].Timing.LatencyMs != 20 || r.Turns[1].Usage.PromptTokens != 2 {
 		t.Errorf("%+v", r.Turns[1])
-	}
-	if slices.Sort(ids); len(slices.Compact(ids)) != 3 || !slices.Contains(ids, r.ID) {
-		t.Errorf("turns are asked under the names %v, and the trial is %s", ids, r.ID)
-	}
-
-	// What is known is judged as if it had just come.
-	known := r
-	cfg = config(&fake{}, 1)
-	cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.Recorded{Result: &known} }
-	again := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
-	if again.Outcome != eval.Pass || spoken(again.Request.Contents) != want[2] || cmp.Diff(again.Turns, r.Turns) != "" {
-		t.Errorf("%+v", again)
 	}
 }
 
@@ -124,30 +125,35 @@ func TestBlockEndsTheChat(t *testing.T) {
 		"answer": says("", "SAFETY"),
 	}
 	for what, blocked := range blocks {
-		f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
-			if k == 2 {
-				return blocked, nil
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
+				if k == 2 {
+					return blocked, nil
+				}
+				return says("reply", "STOP"), nil
+			}).service()
+			r := converse(
+				t,
+				`{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, `+
+					`{contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`,
+				config(f, 1),
+			)
+			expect.Same(t, "calls", f.asked.Load(), 2)
+			expect.Same(t, "turns", len(r.Turns), 2)
+			expect.Same(t, "the outcome", r.Outcome, eval.Fail)
+			expect.Same(t, "the block", r.Response.Blocked(), "SAFETY")
+			expect.Same(t, "the request", spoken(r.Request.Contents), "u:first a m:reply u:second")
+			var got []bool
+			for _, s := range r.Scores {
+				got = append(got, s.Passed)
 			}
-			return says("reply", "STOP"), nil
-		}).service()
-		r := converse(
-			t,
-			`{blocked: SAFETY}, {contains: reply, turn: 1}, {blocked: SAFETY, turn: 2}, {not: {contains: x, turn: 3}}, {contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`,
-			config(f, 1),
-		)
-		if f.asked.Load() != 2 || len(r.Turns) != 2 || r.Outcome != eval.Fail || r.Response.Blocked() != "SAFETY" ||
-			spoken(r.Request.Contents) != "u:first a m:reply u:second" {
-			t.Errorf("%s: %d calls, %+v", what, f.asked.Load(), r)
-		}
-		var got []string
-		for _, s := range r.Scores {
-			got = append(got, fmt.Sprint(s.Passed))
-		}
-		if fmt.Sprint(got) != "[true true true false false false]" ||
-			r.Scores[3].Reason != "turn 3 was never answered: turn 2 was blocked (SAFETY)" ||
-			!strings.HasPrefix(r.Scores[4].Reason, "turn 2: ") {
-			t.Errorf("%s: %v %+v", what, got, r.Scores)
-		}
+			expect.Same(t, "the scores", got, []bool{true, true, true, false, false, false})
+			expect.Same(t, "a reason", r.Scores[3].Reason, "turn 3 was never answered: turn 2 was blocked (SAFETY)")
+			if !strings.HasPrefix(r.Scores[4].Reason, "turn 2: ") {
+				t.Errorf("%+v", r.Scores[4])
+			}
+		})
 	}
 }
 
@@ -162,37 +168,62 @@ func TestErrorsInAChat(t *testing.T) {
 		turns      int
 		overBudget bool
 	}{
-		"status":   {err: &eval.Error{Kind: eval.KindStatus, Status: 500, Message: "oops"}, kind: eval.KindStatus, message: "turn 2: oops", turns: 1},
-		"canceled": {err: eval.Errorf(eval.KindCanceled, "x"), kind: eval.KindTransport, message: "abandoned when the run was stopped", turns: 1},
-		"budget":   {err: eval.Errorf(eval.KindBudget, "the budget is spent"), kind: eval.KindUnscored, message: "turn 2: the budget is spent", turns: 1, overBudget: true},
-		"nothing":  {second: &eval.Response{}, kind: eval.KindNoCandidates, message: "turn 2: the answer has no candidates", turns: 2},
-		"no text": {second: says(" \r\n", "OTHER"), kind: eval.KindNoCandidates, message: "turn 2: the answer has no text (finish reason " +
-			"OTHER)", turns: 2},
-		"grows large": {second: says(strings.Repeat("x", service.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit, message: "turn 3: the chat has grown to", turns: 2},
+		"status": {
+			err: &eval.Error{Kind: eval.KindStatus, Status: 500, Message: "oops"}, kind: eval.KindStatus, message: "turn 2: oops", turns: 1,
+		},
+		"canceled": {
+			err: eval.Errorf(eval.KindCanceled, "x"), kind: eval.KindTransport, message: "abandoned when the run was stopped", turns: 1,
+		},
+		"budget": {
+			err: eval.Errorf(eval.KindBudget, "the budget is spent"), kind: eval.KindUnscored, message: "turn 2: the budget is spent",
+			turns: 1, overBudget: true,
+		},
+		"nothing": {second: &eval.Response{}, kind: eval.KindNoCandidates, message: "turn 2: the answer has no candidates", turns: 2},
+		"no text": {
+			second: says(" \r\n", "OTHER"), kind: eval.KindNoCandidates,
+			message: "turn 2: the answer has no text (finish reason OTHER)", turns: 2,
+		},
+		"grows large": {
+			second: says(strings.Repeat("x", service.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit,
+			message: "turn 3: the chat has grown to", turns: 2,
+		},
 	} {
-		f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
-			switch {
-			case k == 2 && one.err != nil:
-				return nil, one.err
-			case k == 2:
-				return one.second, nil
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := talk(func(k int, _ *eval.Call) (*eval.Response, error) {
+				switch {
+				case k == 2 && one.err != nil:
+					return nil, one.err
+				case k == 2:
+					return one.second, nil
+				}
+				return says("reply", "STOP"), nil
+			}).service()
+			r := converse(t, "{contains: reply}", config(f, 1))
+			expect.Same(t, "the outcome", r.Outcome, eval.Err)
+			expect.Same(t, "the kind", r.Error.Kind, one.kind)
+			if !strings.HasPrefix(r.Error.Message, one.message) {
+				t.Error(r.Error)
 			}
-			return says("reply", "STOP"), nil
-		}).service()
-		r := converse(t, "{contains: reply}", config(f, 1))
-		if r.Outcome != eval.Err || r.Error.Kind != one.kind || !strings.HasPrefix(r.Error.Message, one.message) ||
-			r.OverBudget != one.overBudget {
-			t.Errorf("%s: %s %+v", name, r.Outcome, r.Error)
-		}
-		if len(r.Turns) != one.turns || r.Usage == nil || r.Response != nil || r.Timing.Attempts != 2 || f.asked.Load() != 2 {
-			t.Errorf("%s: %+v", name, r)
-		}
+			expect.Same(t, "over budget", r.OverBudget, one.overBudget)
+			expect.Same(t, "turns", len(r.Turns), one.turns)
+			expect.Same(t, "attempts", r.Timing.Attempts, 2)
+			expect.Same(t, "calls", f.asked.Load(), 2)
+			if r.Usage == nil || r.Response != nil {
+				t.Errorf("%+v", r)
+			}
+		})
 	}
+}
+
+// A chat whose first turn is over the budget is skipped.
+func TestChatOverBudget(t *testing.T) {
+	t.Parallel()
 	first := talk(func(int, *eval.Call) (*eval.Response, error) {
 		return nil, eval.Errorf(eval.KindBudget, "the budget is spent")
 	}).service()
-	if r := converse(t, "{contains: reply}", config(first, 1)); r.Outcome != eval.Skip || !r.OverBudget ||
-		r.SkipReason != "the budget is spent" {
+	r := converse(t, "{contains: reply}", config(first, 1))
+	if r.Outcome != eval.Skip || !r.OverBudget || r.SkipReason != "the budget is spent" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -228,7 +259,10 @@ prompts: [{name: p, live: true, turns: [{user: hello}]}]
 cases: [{name: a, scorers: [{contains: "a"}]}]
 `
 	ids := map[string]bool{}
-	for _, one := range []string{text, strings.Replace(text, "live: true, ", "", 1), strings.Replace(text, "user: hello", "user: hello}, {user: hello", 1)} {
+	for _, one := range []string{
+		text, strings.Replace(text, "live: true, ", "", 1),
+		strings.Replace(text, "user: hello", "user: hello}, {user: hello", 1),
+	} {
 		for tr := range plan(t, one, runner.Filter{}).Trials() {
 			ids[tr.ID] = true
 		}

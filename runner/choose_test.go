@@ -43,8 +43,9 @@ func TestChoose(t *testing.T) {
 		p := plan(t, judgedSuite(1), runner.Filter{})
 		places, calls := map[int]bool{}, 0
 		for one := range p.Choose(t.Context(), config(&b.fake, workers), choosing(), pairsOf(20)) {
-			if one.Preferred != scorers.Win || one.Err != nil || one.Firsts != 1 || one.Seconds != 1 || len(one.Judgements) != 2 || places[one.Place] {
-				t.Fatalf("%+v", one)
+			checkWin(t, one)
+			if places[one.Place] {
+				t.Fatalf("pair %d is there twice", one.Place)
 			}
 			places[one.Place] = true
 			for _, j := range one.Judgements {
@@ -54,6 +55,14 @@ func TestChoose(t *testing.T) {
 		if len(places) != 20 || len(b.put) != 20 || calls != 20 {
 			t.Errorf("%d workers: %d pairs, %d questions, %d calls", workers, len(places), len(b.put), calls)
 		}
+	}
+}
+
+// checkWin wants the new answer to be chosen in both orders.
+func checkWin(t *testing.T, one runner.Chosen) {
+	t.Helper()
+	if one.Preferred != scorers.Win || one.Err != nil || one.Firsts != 1 || one.Seconds != 1 || len(one.Judgements) != 2 {
+		t.Fatalf("%+v", one)
 	}
 }
 

@@ -3,6 +3,7 @@ package runner
 import (
 	"container/list"
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -125,20 +126,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 		b = nil
 	}
 	if b == nil {
-		b = &batch{model: key.model}
-		v.open[key.model] = b
-		v.calls.Add(1) // until the call is over
-		delay := batchDelay
-		if v.idle {
-			delay = lastDelay
-		}
-		b.timer = time.AfterFunc(delay, func() {
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			if v.open[b.model] == b {
-				v.leave(ctx, b)
-			}
-		})
+		b = v.newBatch(ctx, key.model)
 	}
 	b.vectors = append(b.vectors, w)
 	b.bytes += len(key.text)
@@ -146,6 +134,25 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 		v.leave(ctx, b)
 	}
 	return w
+}
+
+// newBatch opens a batch, which leaves when its time has come if it has not left before.
+func (v *vectors) newBatch(ctx context.Context, model EmbeddingModel) *batch {
+	b := &batch{model: model}
+	v.open[model] = b
+	v.calls.Add(1) // until the call is over
+	delay := batchDelay
+	if v.idle {
+		delay = lastDelay
+	}
+	b.timer = time.AfterFunc(delay, func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.open[b.model] == b {
+			v.leave(ctx, b)
+		}
+	})
+	return b
 }
 
 // leave sends a batch off. The caller holds the lock.
@@ -262,17 +269,8 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 	var lost *eval.Error // why there are no vectors
 	for range maxRounds {
 		_ = r.consult(ctx, a) // what has no reply is noted with the answer
-		known, err := r.vectors.of(ctx, *a.trial.Embedding, a.answer.Vectors.Wanted)
-		if err != nil {
-			lost = unembedded(eval.AsError(err))
-			a.answer.Vectors.Refused = lost.Message
-			a.result.OverBudget = a.result.OverBudget || eval.AsError(err).Kind == eval.KindBudget
-		}
-		if a.answer.Vectors.Known == nil {
-			a.answer.Vectors.Known = map[string]eval.Vector{}
-		}
-		for text, value := range known {
-			a.answer.Vectors.Known[text] = value
+		if err := r.embed(ctx, a); err != nil {
+			lost = err
 		}
 		scored := a.score()
 		if scored && r.Anew && r.doubt(a) {
@@ -289,6 +287,22 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 		}
 	}
 	return a.failed(eval.Errorf(eval.KindScorer, "the scorers want ever more judges or embeddings"))
+}
+
+// embed gets the vectors that scorers want of an answer. The error is why some are missing, and is noted with the answer.
+func (r *run) embed(ctx context.Context, a *asked) (lost *eval.Error) {
+	v := a.answer.Vectors
+	known, err := r.vectors.of(ctx, *a.trial.Embedding, v.Wanted)
+	if err != nil {
+		lost = unembedded(eval.AsError(err))
+		v.Refused = lost.Message
+		a.result.OverBudget = a.result.OverBudget || eval.AsError(err).Kind == eval.KindBudget
+	}
+	if v.Known == nil {
+		v.Known = map[string]eval.Vector{}
+	}
+	maps.Copy(v.Known, known)
+	return lost
 }
 
 // maxRounds is how often an answer is scored at most; each time all that is wanted is got. A judge is asked twice at most, and

@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -119,12 +120,18 @@ func TestEmbeddingsThatFail(t *testing.T) {
 			t.Errorf("%s: %+v", test.err.Kind, counts)
 		}
 		for _, r := range all {
-			if r.Error.Kind != test.kind || r.Response == nil || r.OverBudget != test.budget || len(r.Scores) != 2 ||
-				r.Scores[0].Unscored != r.Error.Message ||
-				!r.Scores[1].Passed {
-				t.Errorf("%s: %+v %v", test.err.Kind, r.Error, r.Scores)
-			}
+			checkUnembedded(t, &r)
+			expect.Same(t, "the kind", r.Error.Kind, test.kind)
+			expect.Same(t, "over budget", r.OverBudget, test.budget)
 		}
+	}
+}
+
+// checkUnembedded wants a trial with its answer, whose first score could not be had and whose second one could.
+func checkUnembedded(t *testing.T, r *eval.Result) {
+	t.Helper()
+	if r.Response == nil || len(r.Scores) != 2 || r.Scores[0].Unscored != r.Error.Message || !r.Scores[1].Passed {
+		t.Errorf("%+v %v", r.Error, r.Scores)
 	}
 }
 
@@ -204,9 +211,7 @@ func TestEmbeddingModelIsChecked(t *testing.T) {
 	} {
 		var diags diag.List
 		p := plan(t, similarSuite(1)+"embedding: {model: "+model+"}\n", runner.Filter{})
-		if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, p.CheckModels(t.Context(), models{}, &diags, func(string) {}))
 		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", model, err)
 		}

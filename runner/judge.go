@@ -158,7 +158,7 @@ func unasked(e *eval.Error) string {
 	return e.Error()
 }
 
-// ruling gets the reply to a question: as it stands with the trial, as another answer got it, or from the judge.
+// ruling gets the reply to a question: the one of the trial, as another answer got it, or from the judge.
 func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.Judgement, *eval.Error) {
 	t := r.plan.question(q)
 	if j, ok := a.kept[t.ID]; ok {
@@ -171,19 +171,7 @@ func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.J
 	}
 	one, first := r.replies.take(t.ID)
 	if first {
-		ctx, written := r.writing(ctx)
-		defer written()
-		r.askJudge(ctx, t, q, one, a.anew[t.ID])
-		if one.before {
-			a.known(q, t.ID)
-		}
-		j := one.value
-		if r.Keeper != nil && j.Attempts > 0 {
-			kept := j
-			r.Keeper.KeepJudgement(a.trial.ID, &kept)
-			j.Noted = true
-		}
-		return j, one.err
+		return r.firstRuling(ctx, a, q, t, one)
 	}
 	select {
 	case <-one.done:
@@ -199,6 +187,23 @@ func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.J
 	j := one.value
 	j.Judge, j.Cached, j.Attempts, j.LatencyMs = q.Judge.Name, true, 0, 0
 	return j, nil
+}
+
+// firstRuling asks the judge, and writes down what it replied.
+func (r *run) firstRuling(ctx context.Context, a *asked, q *scorers.Question, t *Planned, one *reply) (eval.Judgement, *eval.Error) {
+	ctx, written := r.writing(ctx)
+	defer written()
+	r.askJudge(ctx, t, q, one, a.anew[t.ID])
+	if one.before {
+		a.known(q, t.ID)
+	}
+	j := one.value
+	if r.Keeper != nil && j.Attempts > 0 {
+		kept := j
+		r.Keeper.KeepJudgement(a.trial.ID, &kept)
+		j.Noted = true
+	}
+	return j, one.err
 }
 
 // askJudge makes the call.

@@ -3,7 +3,6 @@ package runner_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -78,9 +78,7 @@ func TestJudgesAreAskedOnce(t *testing.T) {
 				t.Fatalf("%+v", r)
 			}
 			for i, j := range r.Judgements {
-				if j.ID == r.ID || j.Judge != "j" || j.Model != "svc-pro" || j.Repeat != i+1 || j.Reply != fine || j.Usage.TotalTokens < 100 {
-					t.Errorf("%+v", j)
-				}
+				checkJudged(t, &r, j, i+1)
 				if !j.Cached {
 					paid[j.ID] += j.Attempts
 				}
@@ -91,6 +89,14 @@ func TestJudgesAreAskedOnce(t *testing.T) {
 				t.Errorf("%s was put %d times and paid %d times", id, n, paid[id])
 			}
 		}
+	}
+}
+
+// checkJudged wants a judgement of the judge of judgedSuite, that a call of its own has made.
+func checkJudged(t *testing.T, r *eval.Result, j eval.Judgement, repeat int) {
+	t.Helper()
+	if j.ID == r.ID || j.Judge != "j" || j.Model != "svc-pro" || j.Repeat != repeat || j.Reply != fine || j.Usage.TotalTokens < 100 {
+		t.Errorf("%+v", j)
 	}
 }
 
@@ -129,54 +135,69 @@ func TestJudgeIsAskedAgain(t *testing.T) {
 	}
 }
 
-// A judge that cannot be asked makes errors of kind unscored, with the answers kept and what was replied before.
+// A judge that cannot be reached makes errors of kind unscored, with the answers kept and what was replied before.
 func TestJudgesThatFail(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	for _, test := range []struct {
-		err             *eval.Error
-		budget, trouble bool
-		message         string
-	}{
+	for _, test := range []judgeFailure{
 		{&eval.Error{Kind: eval.KindStatus, Status: 500, Message: "boom"}, false, true, "the answer could not be judged: 500: boom"},
 		{&eval.Error{Kind: eval.KindAuth, Status: 403, Message: "no"}, false, true, "403: no"},
-		{&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"}, true, false, "the answer could not be judged: the " +
-			"budget of 3 calls is spent"},
+		{
+			&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"}, true, false,
+			"the answer could not be judged: the budget of 3 calls is spent",
+		},
 		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, false, false, "the run was stopped before the judge could be asked"},
 	} {
-		var n int
-		b := newBench(func(*eval.Call, string) (string, error) {
-			if n++; n == 1 {
-				return fine, nil
+		t.Run(string(test.err.Kind), func(t *testing.T) {
+			var n int
+			b := newBench(func(*eval.Call, string) (string, error) {
+				if n++; n == 1 {
+					return fine, nil
+				}
+				return "", test.err
+			})
+			counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{Cases: glob.Patterns{"c0"}}), config(&b.fake, 1))
+			if counts.Error != 2 {
+				t.Fatalf("%+v", counts)
 			}
-			return "", test.err
+			cached, failed := 0, 0
+			for _, r := range all {
+				test.check(t, &r)
+				if len(r.Judgements) == 2 { // the other trial waited for the failed call
+					failed++
+				}
+				if r.Judgements[0].Cached {
+					cached++
+				}
+			}
+			if cached != 1 || failed == 0 {
+				t.Errorf("%d trials share the first reply and %d have the failed one, want 1 and at least 1", cached, failed)
+			}
 		})
-		counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{Cases: glob.Patterns{"c0"}}), config(&b.fake, 1))
-		if counts.Error != 2 {
-			t.Fatalf("%s: %+v", test.err.Kind, counts)
-		}
-		cached, failed := 0, 0
-		for _, r := range all {
-			if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, test.message) || r.Response == nil || !othersScored(&r) ||
-				r.OverBudget != test.budget ||
-				(r.Trouble != nil) != test.trouble {
-				t.Errorf("%s: %+v", test.err.Kind, r)
-			}
-			j := r.Judgements
-			if len(j) == 1 { // it waited for the failed call of the other trial
-				failed--
-			} else if len(j) != 2 || j[1].Error == nil || j[1].Attempts != 1 {
-				t.Errorf("%s: %+v", test.err.Kind, j)
-			}
-			if failed++; len(j) == 0 || j[0].Reply != fine {
-				t.Fatalf("%s: %+v", test.err.Kind, j)
-			}
-			if j[0].Cached {
-				cached++
-			}
-		}
-		if cached != 1 || failed == 0 {
-			t.Errorf("%s: %d trials share the first reply and %d have the failed one, want 1 and at least 1", test.err.Kind, cached, failed)
-		}
+	}
+}
+
+// judgeFailure is why a judge fails, and what becomes of the trials.
+type judgeFailure struct {
+	err             *eval.Error
+	budget, trouble bool
+	message         string
+}
+
+// check wants a trial that could not be judged, with the first reply, and the second if it was sent.
+func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
+	t.Helper()
+	if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, f.message) || r.Response == nil || !othersScored(r) {
+		t.Errorf("%+v", r)
+	}
+	if r.OverBudget != f.budget || (r.Trouble != nil) != f.trouble {
+		t.Errorf("over budget %t, trouble %v", r.OverBudget, r.Trouble)
+	}
+	j := r.Judgements
+	if len(j) == 0 || j[0].Reply != fine {
+		t.Fatalf("%+v", j)
+	}
+	if len(j) > 1 && (len(j) != 2 || j[1].Error == nil || j[1].Attempts != 1) {
+		t.Errorf("%+v", j)
 	}
 }
 
@@ -276,43 +297,6 @@ func TestStopBeforeJudging(t *testing.T) {
 	}
 }
 
-// What judges replied before is not asked again, as long as the question is the same.
-func TestRecordedJudgements(t *testing.T) {
-	t.Parallel()
-	b := newBench(replying(fine))
-	_, before := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
-	known := map[int]*eval.Result{}
-	for i := range before {
-		known[before[i].Repeat] = &before[i]
-	}
-	again := func(text string, change func(*eval.Result)) ([]eval.Result, *bench) {
-		b := newBench(replying(poor))
-		cfg := config(&b.fake, 1)
-		cfg.Recorded = func(t *runner.Planned) runner.Recorded {
-			r := *known[t.Repeat]
-			r.Judgements = append([]eval.Judgement{}, r.Judgements...)
-			change(&r)
-			return runner.Recorded{Result: &r}
-		}
-		_, all := results(t, plan(t, text, runner.Filter{}), cfg)
-		return all, b
-	}
-	all, b := again(judgedSuite(1), func(*eval.Result) {})
-	if len(b.put) != 0 || all[0].Outcome != eval.Pass || all[1].Outcome != eval.Pass || len(all[0].Judgements) != 2 {
-		t.Errorf("%d questions, %+v", len(b.put), all[0])
-	}
-	all, b = again(judgedSuite(1), func(r *eval.Result) { r.Judgements[1].Error = &eval.Error{Kind: eval.KindStatus} })
-	if len(b.put) != 1 || all[0].Judgements[0].Reply != fine || all[0].Judgements[1].Reply != poor {
-		t.Errorf("%d questions, %+v", len(b.put), all[0].Judgements)
-	}
-	for _, change := range [][2]string{{"temperature: 0.5", "temperature: 0.4"}, {"rubric: good", "rubric: better"}, {"apiVersion: v1beta", "apiVersion: v1"}} {
-		all, b = again(strings.Replace(judgedSuite(1), change[0], change[1], 1), func(*eval.Result) {})
-		if len(b.put) != 2 || *all[0].Scores[0].Value != 0 {
-			t.Errorf("%s: %d questions, %+v", change[1], len(b.put), all[0].Scores)
-		}
-	}
-}
-
 // A judge's name says nothing of what it is; everything else does.
 func TestScorersHashKnowsTheJudge(t *testing.T) {
 	t.Parallel()
@@ -383,98 +367,9 @@ func TestJudgeModelIsChecked(t *testing.T) {
 		)
 		var diags diag.List
 		p := plan(t, text, runner.Filter{})
-		if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, p.CheckModels(t.Context(), models{}, &diags, func(string) {}))
 		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", model, err)
-		}
-	}
-}
-
-// Replies from before that do not count are asked for anew where that is wanted, once each, and those that count are kept.
-func TestUselessRepliesAreAskedAnew(t *testing.T) {
-	t.Parallel()
-	text := strings.Replace(judgedSuite(2), "{contains: q}", "{judge: {rubric: other}, name: other}", 1)
-	b := newBench(func(_ *eval.Call, question string) (string, error) {
-		if strings.Contains(question, "\nother\n") {
-			return fine, nil
-		}
-		return "I like it.", nil
-	})
-	counts, before := results(t, plan(t, text, runner.Filter{}), config(&b.fake, 1))
-	if counts.Error != 4 {
-		t.Fatalf("%+v", counts)
-	}
-	asked := map[string]bool{}
-	for _, r := range before {
-		for _, j := range r.Judgements {
-			asked[j.ID] = true
-		}
-	}
-	blocked := func(r *eval.Result) {
-		r.Judgements = slices.Clone(r.Judgements)
-		for i := range r.Judgements {
-			if r.Judgements[i].Reply != fine {
-				r.Judgements[i].Reply, r.Judgements[i].BlockReason = "", "SAFETY"
-			}
-		}
-	}
-	for name, test := range map[string]struct {
-		anew   bool
-		change func(*eval.Result)
-		reply  string
-		want   eval.Counts
-		asked  int
-	}{
-		"kept":             {false, func(*eval.Result) {}, fine, eval.Counts{Error: 4}, 0},
-		"asked anew":       {true, func(*eval.Result) {}, fine, eval.Counts{Pass: 4}, 2},
-		"useless again":    {true, func(*eval.Result) {}, "I like it.", eval.Counts{Error: 4}, 4},
-		"useless at first": {true, func(*eval.Result) {}, "", eval.Counts{Pass: 4}, 4},
-		"blocked":          {true, blocked, fine, eval.Counts{Pass: 4}, 2},
-	} {
-		b := newBench(func(call *eval.Call, _ string) (string, error) {
-			if call.Anew != asked[call.TrialID] {
-				t.Errorf("%s: anew: %t", name, call.Anew)
-			}
-			if test.reply == "" && len(call.Contents) == 3 {
-				return fine, nil
-			}
-			return test.reply, nil
-		})
-		cfg := config(&b.fake, 4)
-		cfg.Anew = test.anew
-		cfg.Replies = func(yield func(eval.Judgement) bool) {
-			for _, r := range before {
-				test.change(&r)
-				for _, j := range r.Judgements {
-					if !yield(j) {
-						return
-					}
-				}
-			}
-		}
-		cfg.Recorded = func(planned *runner.Planned) runner.Recorded {
-			for _, r := range before {
-				if r.Case == planned.Case && r.Repeat == planned.Repeat {
-					test.change(&r)
-					return runner.Recorded{Result: &r}
-				}
-			}
-			return runner.Recorded{}
-		}
-		counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
-		if counts != test.want || len(b.put) != test.asked {
-			t.Errorf("%s: %+v, %d questions", name, counts, len(b.put))
-		}
-		for _, r := range all {
-			seen := map[string]bool{}
-			for _, j := range r.Judgements {
-				if seen[j.ID] {
-					t.Errorf("%s: %s stands there twice", name, j.ID)
-				}
-				seen[j.ID] = true
-			}
 		}
 	}
 }

@@ -51,10 +51,10 @@ type modelCheck struct {
 	notice func(string)
 }
 
-// CheckModels asks for the metadata of every model in the plan and checks the suites against
-// it: mistakes go to diags. The error is an *eval.Error: the service refused
+// CheckModels requests the metadata of every model in the plan and checks the suites against
+// it: problems go to diags. The error is an *eval.Error: the service refused
 // or could not be reached. Where metadata cannot be had for another reason, the limits
-// of the specification are taken, and notice is told.
+// of the specification are taken, and notice reports it.
 func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.List, notice func(string)) error {
 	c := modelCheck{p, source, diags, notice}
 	for _, t := range p.targets() {
@@ -70,16 +70,22 @@ func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.
 		if !p.asks(s) {
 			continue
 		}
-		for _, j := range s.AskedJudges() {
-			if err := c.judge(ctx, j); err != nil {
-				return err
-			}
+		if err := c.helpers(ctx, s); err != nil {
+			return err
 		}
-		if s.Embeds() {
-			if err := c.embedding(ctx, s); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// helpers checks the models that judge and embed the answers of a suite.
+func (c *modelCheck) helpers(ctx context.Context, s *suite.Suite) error {
+	for _, j := range s.AskedJudges() {
+		if err := c.judge(ctx, j); err != nil {
+			return err
 		}
+	}
+	if s.Embeds() {
+		return c.embedding(ctx, s)
 	}
 	return nil
 }
@@ -96,41 +102,25 @@ func (p *Plan) asks(s *suite.Suite) bool {
 
 // ask gets the metadata of a model, once; nil when there is none, or none worth checking against. A
 // model that the service does not have, or that lacks the method for which it is named, is a
-// mistake at pos.
+// problem at pos.
 func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where, method string) (*eval.Model, error) {
 	m, known := c.models[key]
 	if !known {
 		var err error
 		m, err = c.source.Model(ctx, key.apiVersion, key.id)
-		e := eval.AsError(err)
-		switch {
-		case e == nil:
-		case e.NotFound():
+		if e := eval.AsError(err); e != nil && e.NotFound() {
 			missing := Missing(ctx, c.source, key.apiVersion, key.id, method, e)
 			if !missing.Unlisted {
 				c.diags.Errorf(pos, missing.Hint, "the service has no model `%s` (%s)%s", key.id, where, missing.Words())
 				return nil, nil
 			}
-			c.notice(
-				fmt.Sprintf("the service reports no metadata of models; limits of %s are those of the specification, if it names the model", key.id),
-			)
-			m = service.NamedModel(key.id)
-		case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
-			return nil, e
-		case e.Kind == eval.KindReplayMiss: // nobody was asked
-			m = service.NamedModel(key.id)
-		default:
-			c.notice(
-				fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", key.id, e),
-			)
-			m = service.NamedModel(key.id)
 		}
-		c.models[key] = m
-		if m != nil {
-			journaled := *m
-			journaled.APIVersion = key.apiVersion
-			c.Models = append(c.Models, journaled)
+		if err != nil {
+			if m, err = c.specified(key.id, eval.AsError(err)); err != nil {
+				return nil, err
+			}
 		}
+		c.keep(key, m)
 	}
 	if m != nil && !m.Supports(method) {
 		c.diags.Errorf(
@@ -139,6 +129,35 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 		)
 	}
 	return m, nil
+}
+
+// specified is what the specification says of a model whose metadata the service does not give, e being why; nil when it
+// does not name the model.
+func (c *modelCheck) specified(id string, e *eval.Error) (*eval.Model, error) {
+	switch {
+	case e.NotFound():
+		c.notice(
+			fmt.Sprintf("the service reports no metadata of models; limits of %s are those of the specification, if it names the model", id),
+		)
+	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
+		return nil, e
+	case e.Kind == eval.KindReplayMiss: // nothing was sent
+	default:
+		c.notice(
+			fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", id, e),
+		)
+	}
+	return service.NamedModel(id), nil
+}
+
+// keep notes the metadata of a model for the plan and for the run file.
+func (c *modelCheck) keep(key modelKey, m *eval.Model) {
+	c.models[key] = m
+	if m != nil {
+		journaled := *m
+		journaled.APIVersion = key.apiVersion
+		c.Models = append(c.Models, journaled)
+	}
 }
 
 // MissingModel is what the service says of a model that it does not know.

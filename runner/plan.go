@@ -75,27 +75,33 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 	n := 0
 	for _, s := range suites {
 		p.embeddings[s] = p.newEmbedding(s)
-		used := map[suite.Arm]bool{}
-		for c := range s.Outlines() {
-			taken := filter.takes(c)
-			for _, a := range c.Arms {
-				if taken && filter.takesAt(a, n) {
-					p.size += c.Repeats
-					used[a] = true
-				}
-				n += c.Repeats
-			}
-		}
-		for _, a := range s.Arms() {
-			if used[a] {
-				p.arms = append(p.arms, PlannedArm{s.Name, a})
-			}
-		}
+		n = p.count(s, n)
 	}
 	if filter.Shard.Of > 0 {
 		p.cutShard()
 	}
 	return p
+}
+
+// count adds the trials of a suite, whose numbers begin at n, and the arms that have some. It returns the next number.
+func (p *Plan) count(s *suite.Suite, n int) int {
+	used := map[suite.Arm]bool{}
+	for c := range s.Outlines() {
+		taken := p.filter.takes(c)
+		for _, a := range c.Arms {
+			if taken && p.filter.takesAt(a, n) {
+				p.size += c.Repeats
+				used[a] = true
+			}
+			n += c.Repeats
+		}
+	}
+	for _, a := range s.Arms() {
+		if used[a] {
+			p.arms = append(p.arms, PlannedArm{s.Name, a})
+		}
+	}
+	return n
 }
 
 // cutShard counts the trials of the shard, and takes down the identity of the plan of which it is one.
@@ -264,6 +270,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 			t := &Planned{
 				Trial: eval.Trial{
 					N: first + r, ID: trialID(base, equal, r+1), CaseID: c.ID, ScorersHash: hash,
+					VarsHash: c.VarsHash, RequestHash: hex.EncodeToString(base[:8]),
 					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
 					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
 					At: c.Pos.String(),
@@ -291,14 +298,7 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 	var out []*scorers.Compiled
 	for _, spec := range c.ScorersFor(a) {
 		h.Write(spec.JSON())
-		compiled, ok := w.compiled[spec]
-		if !ok {
-			compiled = w.plan.table.Compile(spec)
-			if len(w.compiled) > maxCompiled { // those with templates are made for one case and do not come again
-				clear(w.compiled)
-			}
-			w.compiled[spec] = compiled
-		}
+		compiled := w.compile(spec)
 		if len(compiled.References()) > 0 {
 			fmt.Fprintf(h, "embedding %s %s", s.Embedding.APIVersion, s.Embedding.Model)
 		}
@@ -324,6 +324,19 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 		fmt.Fprintf(h, "metric %s %s", m.Name, m.Text())
 	}
 	return out, hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// compile compiles a scorer, once as long as there are not too many.
+func (w *walk) compile(spec *suite.Scorer) *scorers.Compiled {
+	compiled, ok := w.compiled[spec]
+	if !ok {
+		compiled = w.plan.table.Compile(spec)
+		if len(w.compiled) > maxCompiled { // those with templates are made for one case and do not come again
+			clear(w.compiled)
+		}
+		w.compiled[spec] = compiled
+	}
+	return compiled
 }
 
 // identity hashes what is asked, images by their content.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -23,14 +24,10 @@ func programPlan(t *testing.T, dir, scorer string) *runner.Plan {
 	t.Helper()
 	text := "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {repeats: " +
 		"2}\ncases: [{name: c, vars: {q: a}, scorers: [" + scorer + "]}]\n"
-	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(text), 0o600))
 	var diags diag.List
 	s := suite.Load(os.DirFS(dir), "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Dir: dir}, &diags)
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
 }
 
@@ -95,9 +92,7 @@ func TestProgramsCountAsScorers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	hash := func(program string) string {
-		if err := os.WriteFile(filepath.Join(dir, "x.sh"), []byte(program), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, "x.sh"), []byte(program), 0o700))
 		for tr := range programPlan(t, dir, `{not: {exec: ./x.sh}}`).Trials() {
 			return tr.ScorersHash
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -24,9 +25,7 @@ func load(t testing.TB, text string) *suite.Suite {
 	t.Helper()
 	var diags diag.List
 	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	return s
 }
 
@@ -330,9 +329,7 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 `
 	src := &source{models: map[string]eval.Model{"known": {Name: "models/known", OutputTokenLimit: 10}}}
 	var diags diag.List
-	if err := plan(t, text, runner.Filter{}).CheckModels(t.Context(), src, &diags, func(s string) { t.Error(s) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, plan(t, text, runner.Filter{}).CheckModels(t.Context(), src, &diags, func(s string) { t.Error(s) }))
 	var got []string
 	for _, d := range diags.Sorted() {
 		got = append(got, fmt.Sprintf("%d %s %s", d.Pos.Line, d.Message, d.Hint))
@@ -345,7 +342,9 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 		t.Errorf("%q %v", got, src.asked)
 	}
 
-	for kind, fatal := range map[eval.ErrorKind]bool{eval.KindAuth: true, eval.KindTransport: true, eval.KindStatus: false, eval.KindMalformed: false} {
+	for kind, fatal := range map[eval.ErrorKind]bool{
+		eval.KindAuth: true, eval.KindTransport: true, eval.KindStatus: false, eval.KindMalformed: false,
+	} {
 		notices := 0
 		p := plan(t, twoArms, runner.Filter{})
 		err := p.CheckModels(t.Context(), &source{err: eval.Errorf(kind, "x")}, &diag.List{}, func(string) { notices++ })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -30,9 +31,7 @@ func TestSnapshotsInThePlan(t *testing.T) {
 		files["s.yaml"] = &fstest.MapFile{Data: []byte(snapshotSuite)}
 		var diags diag.List
 		s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		if err := diags.Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, diags.Err())
 		var out []string
 		for trial := range runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Trials() {
 			if trial.KeepsSnapshots() != (trial.Case == "c") {

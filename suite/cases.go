@@ -164,9 +164,8 @@ type variant struct {
 func (s *Suite) expand(def *caseDef, v variant, diags *diag.List) *Case {
 	c := s.outline(def, v, diags)
 	c.Scorers = s.scorers(def, v, c, diags)
-	if c.ID == "" {
-		c.ID = s.caseID(c, def.own(v))
-	}
+	c.VarsHash = s.varsHash(c, def.own(v))
+	c.ID = cmp.Or(c.ID, c.VarsHash)
 	return c
 }
 
@@ -334,10 +333,10 @@ func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*S
 	return out
 }
 
-// caseID hashes what makes a case the same from run to run: its variables and the bytes
+// varsHash hashes what makes a case the same from run to run: its variables and the bytes
 // of the images that its variables choose. Images that a prompt always shows
 // belong to the prompt.
-func (s *Suite) caseID(c *Case, vars variable.Dict) string {
+func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 	h := sha256.New()
 	h.Write([]byte(vars.String()))
 	var sums []string

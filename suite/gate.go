@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -173,6 +174,12 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	if v := m.Get("stopEarly"); !v.IsZero() {
 		b.StopEarly = v.Bool()
 	}
+	if v := m.Get("minPaired"); !v.IsZero() {
+		b.MinPaired = new(v.Float(0, 1))
+	}
+	for _, item := range m.Get("allowRemoved").Seq() {
+		b.AllowRemoved = append(b.AllowRemoved, item.Str())
+	}
 	margin := 0.0
 	if v := m.Get("margin"); !v.IsZero() {
 		margin = marginOf(v)
@@ -231,12 +238,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 	}
 	for e := range n.Map().Entries() {
 		if eval.IsRatio(e.Name()) {
-			limit := e.Value.Map(ratioBlock.Names()...).Need("limit")
-			v := limit.Float(0, 100)
-			if limit.IsNumber() && v <= 1 {
-				limit.Errorf("such as 1.1, for at most a tenth more", "a limit of a ratio is larger than 1")
-			}
-			out = append(out, eval.MetricMargin{Name: e.Name(), Margin: v})
+			out = append(out, ratio(e.Name(), e.Value))
 			continue
 		}
 		one := eval.MetricMargin{Name: e.Name(), Margin: margin}
@@ -246,6 +248,27 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 			e.Value.Errorf("such as {margin: 0.05}", "the metric has no margin")
 		}
 		out = append(out, one)
+	}
+	return out
+}
+
+// ratio reads the limit of latency or tokens.
+func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
+	m := n.Map(ratioBlock.Names()...)
+	limit := m.Need("limit")
+	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, 100)}
+	if limit.IsNumber() && out.Margin <= 1 {
+		limit.Errorf("such as 1.1, for at most a tenth more", "a limit of a ratio is larger than 1")
+	}
+	if v := m.Get("strict"); !v.IsZero() {
+		out.Strict = v.Bool()
+	}
+	switch v := m.Get("cap"); {
+	case v.IsZero():
+	case metric == eval.MetricLatency:
+		out.Cap = eval.Milliseconds(v.Duration())
+	default:
+		out.Cap = v.Float(1, math.MaxInt32)
 	}
 	return out
 }

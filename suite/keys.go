@@ -337,6 +337,8 @@ var baselineBlock = shape.Block{
 				"given.",
 		},
 		{Name: "stopEarly", Is: shape.Bool, Doc: "Whether the run ends as soon as the verdict is known."},
+		{Name: "minPaired", Is: share, Doc: "The least share of the baseline's cases that must be compared; 0.9 when not given."},
+		{Name: "allowRemoved", Is: shape.List(shape.Text), Doc: "Patterns of suites and arms that only the baseline may have."},
 	},
 }
 
@@ -344,7 +346,14 @@ var (
 	marginBlock = shape.Block{Keys: []shape.Key{{Name: "margin", Is: share, Doc: "The margin of this metric."}}}
 	ratioBlock  = shape.Block{
 		Need: []string{"limit"},
-		Keys: []shape.Key{{Name: "limit", Is: shape.Number(0, 100), Doc: "How many times as much is still not worse, such as 1.1."}},
+		Keys: []shape.Key{
+			{Name: "limit", Is: shape.Number(0, 100), Doc: "How many times as much is still not worse, such as 1.1."},
+			{
+				Name: "cap", Is: shape.Either(shape.Duration, shape.Number(1, math.MaxInt32)),
+				Doc: "What a case counts at most: a time for latency, a number for tokens. Five times the baseline's median when not given.",
+			},
+			{Name: "strict", Is: shape.Bool, Doc: "Whether too few cases for the limit fail the gate."},
+		},
 	}
 )
 

@@ -179,7 +179,8 @@ type Kinds interface {
 // Case is one set of variables with what the answer must satisfy, expanded.
 type Case struct {
 	Name      string
-	ID        string // hash of variables and image bytes, or the case's own id
+	ID        string // VarsHash, or the case's own id
+	VarsHash  string // hash of variables and image bytes
 	Tags      []string
 	Cluster   string
 	Repeats   int

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -74,31 +75,37 @@ func (e *Emulator) embedBatch(w http.ResponseWriter, r *http.Request, m *eval.Mo
 
 // embed checks one request against the model that was called and makes its vector.
 func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
-	if r.Content == nil || len(r.Content.Parts) == 0 {
-		return wireEmbedding{}, badRequest("content.parts is required")
+	if p := r.check(m); p != nil {
+		return wireEmbedding{}, p
 	}
-	if id := strings.TrimPrefix(r.Model, "models/"); id != "" && id != m.ID() {
-		return wireEmbedding{}, badRequest("the model %q is another one than that of the path, %s", r.Model, m.Name)
-	}
-	text := r.Content.text()
-	for _, p := range r.Content.Parts {
-		if p.InlineData != nil {
-			return wireEmbedding{}, badRequest("only text can be embedded")
-		}
-	}
-	switch n := estimate.Tokens(len(text)); {
-	case text == "":
-		return wireEmbedding{}, badRequest("the text is empty")
-	case r.Dimensions < 0 || r.Dimensions > dimensions:
-		return wireEmbedding{}, badRequest("outputDimensionality must be from 1 to %d", dimensions)
-	case n > m.InputTokenLimit:
-		return wireEmbedding{}, badRequest("the text has %d tokens; %s takes at most %d", n, m.Name, m.InputTokenLimit)
-	}
-	v := vectorOf(text)
+	v := vectorOf(r.Content.text())
 	if r.Dimensions > 0 {
 		v = v[:r.Dimensions]
 	}
 	return wireEmbedding{normal(v)}, nil
+}
+
+// check says what is wrong with a request to the model that was called.
+func (r *embedRequest) check(m *eval.Model) *problem {
+	if r.Content == nil || len(r.Content.Parts) == 0 {
+		return badRequest("content.parts is required")
+	}
+	if id := strings.TrimPrefix(r.Model, "models/"); id != "" && id != m.ID() {
+		return badRequest("the model %q is another one than that of the path, %s", r.Model, m.Name)
+	}
+	if slices.ContainsFunc(r.Content.Parts, func(p part) bool { return p.InlineData != nil }) {
+		return badRequest("only text can be embedded")
+	}
+	text := r.Content.text()
+	switch n := estimate.Tokens(len(text)); {
+	case text == "":
+		return badRequest("the text is empty")
+	case r.Dimensions < 0 || r.Dimensions > dimensions:
+		return badRequest("outputDimensionality must be from 1 to %d", dimensions)
+	case n > m.InputTokenLimit:
+		return badRequest("the text has %d tokens; %s takes at most %d", n, m.Name, m.InputTokenLimit)
+	}
+	return nil
 }
 
 // dimensions of the vectors.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,14 +54,10 @@ type Emulator struct {
 	stop   chan struct{}
 }
 
-// methods that are counted, in the order of the statistics.
-var methods = []string{
-	service.MethodGenerate, service.MethodStream, service.MethodCountTokens, service.MethodEmbed,
-	service.MethodEmbedBatch, "models",
+// Methods lists the methods that are counted by Served, in the order of the statistics.
+func Methods() []string {
+	return []string{service.MethodGenerate, service.MethodStream, service.MethodCountTokens, service.MethodEmbed, service.MethodEmbedBatch, "models"}
 }
-
-// Methods are the names under which calls are counted.
-func Methods() []string { return slices.Clone(methods) }
 
 // New makes an emulator.
 func New(opts Options) *Emulator {
@@ -81,7 +78,7 @@ func New(opts Options) *Emulator {
 		m.Description = "No model is behind this name: evalrun's emulator answers from a script."
 		e.models = append(e.models, m)
 	}
-	for _, m := range methods {
+	for _, m := range Methods() {
 		e.served[m] = new(atomic.Int64)
 	}
 	e.draws.seen = map[uint64]uint64{}
@@ -208,21 +205,16 @@ func (e *Emulator) checkKey(r *http.Request) *problem {
 	key := cmp.Or(r.Header.Get(e.opts.HeaderPrefix+"-api-key"), r.URL.Query().Get("key"))
 	switch {
 	case key == "":
-		return &problem{
-			http.StatusForbidden,
-			"PERMISSION_DENIED",
-			"the request has no API key: send the header " + e.opts.HeaderPrefix + "-api-key or the query parameter key",
-			"",
-		}
-	case e.opts.Key != "" && key != e.opts.Key:
-		return &problem{
-			http.StatusBadRequest,
-			"INVALID_ARGUMENT",
-			"the API key is not valid",
-			"API_KEY_INVALID",
-		} // as services of this family say it
+		return denied("the request has no API key: send the header "+e.opts.HeaderPrefix+"-api-key or the query parameter key", "")
+	case e.opts.Key != "" && key != e.opts.Key: // as services of this family say it
+		return &problem{http.StatusBadRequest, "INVALID_ARGUMENT", "the API key is not valid", "API_KEY_INVALID"}
 	}
 	return nil
+}
+
+// denied is the problem of a request that may not be made.
+func denied(message, reason string) *problem {
+	return &problem{http.StatusForbidden, "PERMISSION_DENIED", message, reason}
 }
 
 func (e *Emulator) checkToken(token, project string) *problem {
@@ -230,19 +222,9 @@ func (e *Emulator) checkToken(token, project string) *problem {
 	case !e.auth.good(token):
 		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the access token is not valid, or not any more", "ACCESS_TOKEN_EXPIRED"}
 	case project == "":
-		return &problem{
-			http.StatusForbidden,
-			"PERMISSION_DENIED",
-			"the request names no project: send the header " + e.opts.HeaderPrefix + "-user-project",
-			"USER_PROJECT_MISSING",
-		}
+		return denied("the request names no project: send the header "+e.opts.HeaderPrefix+"-user-project", "USER_PROJECT_MISSING")
 	case e.opts.Project != "" && project != e.opts.Project:
-		return &problem{
-			http.StatusForbidden,
-			"PERMISSION_DENIED",
-			"the API has not been used in project " + project + " before or it is disabled",
-			"SERVICE_DISABLED",
-		}
+		return denied("the API has not been used in project "+project+" before or it is disabled", "SERVICE_DISABLED")
 	}
 	return nil
 }
@@ -258,25 +240,11 @@ func (e *Emulator) listModels(w http.ResponseWriter, r *http.Request) {
 			models = append(models, *m)
 		}
 	}
-	query := r.URL.Query()
-	size, from := defaultPage, 0
-	var err error
-	if v := cmp.Or(query.Get("pageSize"), query.Get("page_size")); v != "" {
-		if size, err = strconv.Atoi(v); err != nil || size < 0 {
-			fail(w, badRequest("pageSize must be a number that is not negative"))
-			return
-		}
+	from, to, p := pageOf(r.URL.Query(), len(models))
+	if p != nil {
+		fail(w, p)
+		return
 	}
-	if v := cmp.Or(query.Get("pageToken"), query.Get("page_token")); v != "" {
-		if from, err = strconv.Atoi(strings.TrimPrefix(v, "from-")); err != nil || from < 0 || from > len(models) {
-			fail(w, badRequest("the pageToken is not one that was handed out"))
-			return
-		}
-	}
-	if size == 0 {
-		size = defaultPage
-	}
-	to := min(len(models), from+size)
 	out := struct {
 		Models []eval.Model `json:"models"`
 		Next   string       `json:"nextPageToken,omitempty"`
@@ -285,6 +253,23 @@ func (e *Emulator) listModels(w http.ResponseWriter, r *http.Request) {
 		out.Next = "from-" + strconv.Itoa(to)
 	}
 	reply(w, out)
+}
+
+// pageOf is the part of n models that a request wants.
+func pageOf(query url.Values, n int) (from, to int, p *problem) {
+	size := 0
+	var err error
+	if v := cmp.Or(query.Get("pageSize"), query.Get("page_size")); v != "" {
+		if size, err = strconv.Atoi(v); err != nil || size < 0 {
+			return 0, 0, badRequest("pageSize must be a number that is not negative")
+		}
+	}
+	if v := cmp.Or(query.Get("pageToken"), query.Get("page_token")); v != "" {
+		if from, err = strconv.Atoi(strings.TrimPrefix(v, "from-")); err != nil || from < 0 || from > n {
+			return 0, 0, badRequest("the pageToken is not one that was handed out")
+		}
+	}
+	return from, min(n, from+cmp.Or(size, defaultPage)), nil
 }
 
 func (e *Emulator) getModel(w http.ResponseWriter, r *http.Request) {
@@ -352,15 +337,13 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 	if n, ok := e.served[method]; ok {
 		n.Add(1)
 	}
-	real := id
-	if to, ok := e.opts.Alias[id]; ok {
-		real = to
-	}
 	switch method {
-	case service.MethodGenerate:
-		e.generate(w, r, m, real, false)
-	case service.MethodStream:
-		e.generate(w, r, m, real, true)
+	case service.MethodGenerate, service.MethodStream:
+		real := id
+		if to, ok := e.opts.Alias[id]; ok {
+			real = to
+		}
+		e.generate(w, r, m, real, method == service.MethodStream)
 	case service.MethodCountTokens:
 		e.countTokens(w, r)
 	case service.MethodEmbed:

@@ -14,15 +14,14 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func serve(t *testing.T, script string, change func(*Options)) *httptest.Server {
 	t.Helper()
 	var diags diag.List
 	o := Options{Script: LoadScript("script.yaml", []byte(script), &diags)}
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	if change != nil {
 		change(&o)
 	}
@@ -35,14 +34,10 @@ func serve(t *testing.T, script string, change func(*Options)) *httptest.Server 
 func post(t *testing.T, server *httptest.Server, path, body string) (int, string, http.Header) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, server.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	req.Header.Set("x-svc-api-key", "k")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -71,36 +66,57 @@ func TestRules(t *testing.T) {
 		status     int
 		want       string
 	}{
-		"echo":              {pro, text("hello"), 200, `"text":"hello"`},
-		"v1beta":            {"/v1beta/models/svc-pro:generateContent", text("hello"), 200, "hello"},
-		"version":           {"/v2/models/svc-pro:generateContent", text("hello"), 404, "no version"},
-		"model":             {"/v1/models/nothere:generateContent", text("hello"), 404, "not found"},
-		"method":            {"/v1/models/embedding-001:generateContent", text("hello"), 404, "does not support"},
-		"unknown method":    {"/v1/models/svc-pro:sing", text("hello"), 404, "does not support"},
-		"image to svc-pro":  {pro, `{"contents":[{"parts":[` + image + `]}]}`, 400, "takes text only"},
-		"text to vision":    {vision, text("hello"), 400, "without an image"},
-		"image":             {vision, `{"contents":[{"parts":[` + image + `,{"text":"x"}]}]}`, 200, `"text":"x"`},
-		"camelCase":         {vision, `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"aGk="}},{"text":"x"}]}]}`, 200, `"text":"x"`},
-		"image type":        {vision, `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/gif","data":"aGk="}}]}]}`, 400, "image/gif"},
-		"base64":            {vision, `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"aG\nk="}}]}]}`, 400, "base64"},
-		"images":            {vision, `{"contents":[{"parts":[` + strings.TrimSuffix(strings.Repeat(image+",", 17), ",") + `]}]}`, 400, "17 images"},
-		"size":              {pro, text(strings.Repeat("x", 4<<20+1)), 400, "at most 4194304"},
-		"tokens":            {pro, text(strings.Repeat("x", 4*30720+1)), 400, "30721 tokens"},
-		"fits":              {pro, text(strings.Repeat("x", 4*30720)), 200, "MAX_TOKENS"},
-		"no contents":       {pro, `{}`, 400, "contents is required"},
-		"no parts":          {pro, `{"contents":[{"role":"user"}]}`, 400, "parts is required"},
-		"role":              {pro, `{"contents":[{"role":"assistant","parts":[{"text":"x"}]}]}`, 400, "role"},
-		"turns":             {pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"text":"x"}]}]}`, 400, "alternate"},
-		"last turn":         {pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"x"}]}]}`, 400, "last turn"},
-		"not JSON":          {pro, `hello`, 400, "INVALID_ARGUMENT"},
-		"maxOutputTokens":   {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":0}}`, 400, "at least 1"},
-		"snake config":      {pro, `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":1}}`, 200, `"text":"abcd"`},
-		"unknown fields":    {pro + "?alt=json", `{"surprise":1,"contents":[{"parts":[{"text":"x"}]}]}`, 200, `"text":"x"`},
-		"count":             {"/v1/models/svc-pro:countTokens", text("12345"), 200, `{"totalTokens":2}`},
-		"count image":       {"/v1/models/svc-pro-vision:countTokens", `{"contents":[{"parts":[` + image + `]}]}`, 200, `{"totalTokens":258}`},
-		"two candidates":    {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"candidateCount":2}}`, 200, `"index":1`},
-		"stop sequence":     {pro, `{"contents":[{"parts":[{"text":"one two"}]}],"generationConfig":{"stopSequences":[" "]}}`, 200, `"text":"one"}`},
-		"characters intact": {pro, `{"contents":[{"parts":[{"text":"ééééé"}]}],"generationConfig":{"maxOutputTokens":1}}`, 200, `"text":"éé"}`},
+		"echo":             {pro, text("hello"), 200, `"text":"hello"`},
+		"v1beta":           {"/v1beta/models/svc-pro:generateContent", text("hello"), 200, "hello"},
+		"version":          {"/v2/models/svc-pro:generateContent", text("hello"), 404, "no version"},
+		"model":            {"/v1/models/nothere:generateContent", text("hello"), 404, "not found"},
+		"method":           {"/v1/models/embedding-001:generateContent", text("hello"), 404, "does not support"},
+		"unknown method":   {"/v1/models/svc-pro:sing", text("hello"), 404, "does not support"},
+		"image to svc-pro": {pro, `{"contents":[{"parts":[` + image + `]}]}`, 400, "takes text only"},
+		"text to vision":   {vision, text("hello"), 400, "without an image"},
+		"image":            {vision, `{"contents":[{"parts":[` + image + `,{"text":"x"}]}]}`, 200, `"text":"x"`},
+		"camelCase": {
+			vision, `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"aGk="}},{"text":"x"}]}]}`,
+			200, `"text":"x"`,
+		},
+		"image type": {vision, `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/gif","data":"aGk="}}]}]}`, 400, "image/gif"},
+		"base64":     {vision, `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"aG\nk="}}]}]}`, 400, "base64"},
+		"images": {
+			vision, `{"contents":[{"parts":[` + strings.TrimSuffix(strings.Repeat(image+",", 17), ",") + `]}]}`, 400,
+			"17 images",
+		},
+		"size":        {pro, text(strings.Repeat("x", 4<<20+1)), 400, "at most 4194304"},
+		"tokens":      {pro, text(strings.Repeat("x", 4*30720+1)), 400, "30721 tokens"},
+		"fits":        {pro, text(strings.Repeat("x", 4*30720)), 200, "MAX_TOKENS"},
+		"no contents": {pro, `{}`, 400, "contents is required"},
+		"no parts":    {pro, `{"contents":[{"role":"user"}]}`, 400, "parts is required"},
+		"role":        {pro, `{"contents":[{"role":"assistant","parts":[{"text":"x"}]}]}`, 400, "role"},
+		"turns": {
+			pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"text":"x"}]}]}`, 400,
+			"alternate",
+		},
+		"last turn": {
+			pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"x"}]}]}`, 400,
+			"last turn",
+		},
+		"not JSON":        {pro, `hello`, 400, "INVALID_ARGUMENT"},
+		"maxOutputTokens": {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":0}}`, 400, "at least 1"},
+		"snake config": {
+			pro, `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":1}}`, 200,
+			`"text":"abcd"`,
+		},
+		"unknown fields": {pro + "?alt=json", `{"surprise":1,"contents":[{"parts":[{"text":"x"}]}]}`, 200, `"text":"x"`},
+		"count":          {"/v1/models/svc-pro:countTokens", text("12345"), 200, `{"totalTokens":2}`},
+		"count image":    {"/v1/models/svc-pro-vision:countTokens", `{"contents":[{"parts":[` + image + `]}]}`, 200, `{"totalTokens":258}`},
+		"two candidates": {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"candidateCount":2}}`, 200, `"index":1`},
+		"stop sequence": {
+			pro, `{"contents":[{"parts":[{"text":"one two"}]}],"generationConfig":{"stopSequences":[" "]}}`, 200,
+			`"text":"one"}`,
+		},
+		"characters intact": {
+			pro, `{"contents":[{"parts":[{"text":"ééééé"}]}],"generationConfig":{"maxOutputTokens":1}}`,
+			200, `"text":"éé"}`,
+		},
 	} {
 		status, body, _ := post(t, server, test.path, test.body)
 		if status != test.status || !strings.Contains(body, test.want) {
@@ -129,14 +145,10 @@ func TestKeys(t *testing.T) {
 		"query":        {"x-brand-api-key", "", "?key=right", 200},
 	} {
 		req, err := http.NewRequest(http.MethodGet, server.URL+"/v1/models/svc-pro"+test.query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		req.Header.Set(test.header, test.key)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != test.status {
 			t.Errorf("%s: %d, want %d", name, resp.StatusCode, test.status)
@@ -149,9 +161,7 @@ func TestModels(t *testing.T) {
 	server := serve(t, "rules: []", func(o *Options) { o.Alias = map[string]string{"brand-pro": "svc-pro"} })
 	get := func(path string) string {
 		resp, err := http.Get(server.URL + path + "?key=k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer resp.Body.Close()
 		data, _ := io.ReadAll(resp.Body)
 		return string(data)
@@ -206,7 +216,10 @@ rules:
 		}
 		return answer
 	}
-	for threshold, blocked := range map[string]bool{"": true, "BLOCK_ONLY_HIGH": false, "BLOCK_MEDIUM_AND_ABOVE": true, "BLOCK_NONE": false, "BLOCK_LOW_AND_ABOVE": true} {
+	for threshold, blocked := range map[string]bool{
+		"": true, "BLOCK_ONLY_HIGH": false, "BLOCK_MEDIUM_AND_ABOVE": true, "BLOCK_NONE": false,
+		"BLOCK_LOW_AND_ABOVE": true,
+	} {
 		got := ask("medium", threshold)
 		if strings.Contains(got, `"finishReason":"SAFETY"`) != blocked || strings.Contains(got, "here") == blocked {
 			t.Errorf("%q: %s", threshold, got)
@@ -233,7 +246,8 @@ rules:
 		text("the capital of France"): `"text":"France?"`,
 		text("hello world"):           `You asked: hello world of svc-pro`,
 		text("{{.prompt}}"):           `"text":"{{.prompt}}"`, // what comes in is data
-		`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"user","parts":[{"text":"c"}]}]}`: `turn 3`,
+		`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"user",` +
+			`"parts":[{"text":"c"}]}]}`: `turn 3`,
 	} {
 		if _, got, _ := post(t, server, pro, body); !strings.Contains(got, want) ||
 			!strings.Contains(got, `"usageMetadata":{"promptTokenCount":`) {
@@ -293,13 +307,11 @@ rules:
 	for range 4 {
 		status, _, header := post(t, server, pro, text("seq"))
 		seq = append(seq, status)
-		if status == 429 && header.Get("Retry-After") != "2" {
-			t.Error("no Retry-After")
+		if status == 429 {
+			expect.Same(t, "Retry-After", header.Get("Retry-After"), "2")
 		}
 	}
-	if fmt.Sprint(seq) != "[429 503 200 200]" {
-		t.Error(seq)
-	}
+	expect.Same(t, "statuses", seq, []int{429, 503, 200, 200})
 	if _, body, _ := post(t, server, pro, text("cut")); json.Valid([]byte(body)) || body == "" {
 		t.Error(body)
 	}
@@ -315,15 +327,12 @@ rules:
 	if bad < 35 || bad > 90 {
 		t.Errorf("%d of 200 at a rate of 0.3", bad)
 	}
-	if status, _, _ := post(t, server, pro, text("slow")); status != 200 {
-		t.Error(status)
-	}
+	status, _, _ := post(t, server, pro, text("slow"))
+	expect.Same(t, "status of a slow answer", status, 200)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+pro+"?key=k", strings.NewReader(text("hang")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := http.DefaultClient.Do(req); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}

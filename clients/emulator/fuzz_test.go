@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -86,7 +88,10 @@ func FuzzMethods(f *testing.F) {
 	}
 	e := New(Options{})
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, path := range []string{"svc-pro:generateContent", "svc-pro:countTokens", "svc-pro:streamGenerateContent", "embedding-001:embedContent", "embedding-001:batchEmbedContents"} {
+		for _, path := range []string{
+			"svc-pro:generateContent", "svc-pro:countTokens", "svc-pro:streamGenerateContent",
+			"embedding-001:embedContent", "embedding-001:batchEmbedContents",
+		} {
 			w := httptest.NewRecorder()
 			e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/models/"+path+"?key=k", strings.NewReader(body)))
 			if w.Code != 200 && w.Code != 400 || !json.Valid(w.Body.Bytes()) {
@@ -96,10 +101,11 @@ func FuzzMethods(f *testing.F) {
 	})
 }
 
-// FuzzLogin holds that the authorization server redirects to this machine alone, gives a token to nobody who has no
-// code, and writes what it was sent into its pages as text.
+// FuzzLogin holds that the authorization server redirects to this machine alone, gives no token without a code, and
+// writes what it was sent into its pages as text.
 func FuzzLogin(f *testing.F) {
-	const good = "client_id=" + oauthClient + "&redirect_uri=http%3A%2F%2F127.0.0.1%3A9%2Fx&response_type=code&code_challenge_method=S256&code_challenge=0123456789012345678901234567890123456789012"
+	const good = "client_id=" + oauthClient + "&redirect_uri=http%3A%2F%2F127.0.0.1%3A9%2Fx&response_type=code" +
+		"&code_challenge_method=S256&code_challenge=0123456789012345678901234567890123456789012"
 	f.Add(good+"&state=s", "grant_type=authorization_code&code=x&code_verifier=y")
 	f.Add(good+"&scope=<b>&state=%0d%0aX:y", "grant_type=refresh_token&refresh_token=x&client_id="+oauthClient+"&client_secret="+oauthSecret)
 	for _, s := range hostile.Strings() {
@@ -113,11 +119,7 @@ func FuzzLogin(f *testing.F) {
 		w := httptest.NewRecorder()
 		e.ServeHTTP(w, r)
 		if to := w.Header().Get("Location"); to != "" {
-			u, err := url.Parse(to)
-			if err != nil || u.Scheme != "http" || u.Hostname() != "127.0.0.1" && u.Hostname() != "localhost" && u.Hostname() != "::1" ||
-				strings.ContainsAny(to, "\r\n") {
-				t.Errorf("redirected to %q: %v", to, err)
-			}
+			checkRedirect(t, to)
 		} else if id := r.URL.Query().Get("client_id"); strings.Contains(id, "<") && strings.Contains(w.Body.String(), "There is no client "+id) {
 			t.Errorf("%s", w.Body)
 		}
@@ -129,4 +131,14 @@ func FuzzLogin(f *testing.F) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// checkRedirect wants an address of this machine, on one line.
+func checkRedirect(t *testing.T, to string) {
+	t.Helper()
+	u, err := url.Parse(to)
+	expect.OK(t, err)
+	if u.Scheme != "http" || !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname()) || strings.ContainsAny(to, "\r\n") {
+		t.Errorf("redirected to %q", to)
+	}
 }

@@ -67,13 +67,7 @@ type wireUsage struct {
 
 // generate answers generateContent and, in chunks, streamGenerateContent.
 func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Model, real string, stream bool) {
-	req, p := readRequest(r)
-	if p == nil {
-		p = req.checkTurns()
-	}
-	if p == nil {
-		p = req.checkModel(m, real)
-	}
+	req, p := readTurns(r, m, real)
 	if p != nil {
 		fail(w, p)
 		return
@@ -93,10 +87,7 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 		return
 	}
 	f := rule.fault(rng, n)
-	encode := plainly
-	if share := e.opts.Script.unknownFields; share > 0 && rng.Float64() < share {
-		encode = withUnknownFields
-	}
+	encode := e.opts.Script.encoding(rng)
 	switch {
 	case stream && (f == nil || f.inStream()):
 		e.stream(w, r, rule, f, split(answer, rule.chunks), encode)
@@ -106,6 +97,26 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 		w.Header().Set("Content-Type", jsonType)
 		_, _ = w.Write(encode(answer))
 	}
+}
+
+// readTurns reads a request for an answer and checks it against the model.
+func readTurns(r *http.Request, m *eval.Model, real string) (*request, *problem) {
+	req, p := readRequest(r)
+	if p == nil {
+		p = req.checkTurns()
+	}
+	if p == nil {
+		p = req.checkModel(m, real)
+	}
+	return req, p
+}
+
+// encoding draws whether an answer has fields that no client knows.
+func (s *Script) encoding(rng *rand.Rand) func(wireResponse) []byte {
+	if s.unknownFields > 0 && rng.Float64() < s.unknownFields {
+		return withUnknownFields
+	}
+	return plainly
 }
 
 // raw sends the literal body of a rule, or what a fault leaves of it.
@@ -232,9 +243,16 @@ func withDefaults(given []eval.SafetyRating) []eval.SafetyRating {
 
 // blockedFrom is the level from which a threshold blocks. The specification names
 // BLOCK_ONLY_HIGH and a default; the others are what clients of this protocol send.
-var blockedFrom = map[string]int{
-	"": 2, "HARM_BLOCK_THRESHOLD_UNSPECIFIED": 2, "BLOCK_MEDIUM_AND_ABOVE": 2,
-	"BLOCK_ONLY_HIGH": 3, "BLOCK_LOW_AND_ABOVE": 1, "BLOCK_NONE": 4, "OFF": 4,
+func blockedFrom(threshold string) int {
+	switch threshold {
+	case "BLOCK_LOW_AND_ABOVE":
+		return 1
+	case "BLOCK_ONLY_HIGH":
+		return 3
+	case "BLOCK_NONE", "OFF":
+		return 4
+	}
+	return 2 // BLOCK_MEDIUM_AND_ABOVE
 }
 
 // block marks the ratings that the settings block and reports whether there are any.
@@ -243,15 +261,11 @@ func block(ratings []eval.SafetyRating, settings []setting) bool {
 	for i, r := range ratings {
 		threshold := ""
 		for _, s := range settings {
-			if s.Category.name(categoryNumbers) == r.Category {
-				threshold = s.Threshold.name(thresholdNumbers)
+			if s.Category.category() == r.Category {
+				threshold = s.Threshold.threshold()
 			}
 		}
-		from, known := blockedFrom[threshold]
-		if !known {
-			from = blockedFrom[""]
-		}
-		if r.Level() >= from {
+		if r.Level() >= blockedFrom(threshold) {
 			ratings[i].Blocked = true
 			any = true
 		}
@@ -279,17 +293,12 @@ func pick(replies []weighted, temperature float64, rng *rand.Rand) int {
 	if len(replies) == 1 {
 		return 0
 	}
-	best := 0
-	sum := 0.0
-	shares := make([]float64, len(replies))
-	for i, r := range replies {
-		if r.weight > replies[best].weight {
-			best = i
-		}
-	}
+	best := heaviest(replies)
 	if temperature <= 0 {
 		return best
 	}
+	sum := 0.0
+	shares := make([]float64, len(replies))
 	for i, r := range replies {
 		shares[i] = math.Pow(r.weight/replies[best].weight, 1/temperature)
 		sum += shares[i]
@@ -298,6 +307,17 @@ func pick(replies []weighted, temperature float64, rng *rand.Rand) int {
 	for i, s := range shares {
 		if at -= s; at < 0 {
 			return i
+		}
+	}
+	return best
+}
+
+// heaviest is the place of the first reply that no other outweighs.
+func heaviest(replies []weighted) int {
+	best := 0
+	for i, r := range replies {
+		if r.weight > replies[best].weight {
+			best = i
 		}
 	}
 	return best
@@ -327,18 +347,25 @@ func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, b
 		panic(http.ErrAbortHandler)
 	default:
 		w.Header().Set("Content-Type", jsonType)
-		_, _ = w.Write([]byte(malformed[f.malformed]))
+		_, _ = w.Write([]byte(malformed(f.malformed)))
 	}
 }
 
-// malformed are the bodies of answers that are not what they should be.
-var malformed = map[string]string{
-	"json":  `{"candidates": [}`,
-	"html":  "<!DOCTYPE html><html><body>Bad gateway</body></html>",
-	"empty": "",
-	"type":  `{"candidates": "none"}`,
-	"none":  `{"candidates": []}`,
-	"error": `{"error": {"code": 500, "message": "the emulator's script asks for this fault", "status": "INTERNAL"}}`,
+// malformed is the body of an answer that is not what it should be.
+func malformed(how string) string {
+	switch how {
+	case "json":
+		return `{"candidates": [}`
+	case "html":
+		return "<!DOCTYPE html><html><body>Bad gateway</body></html>"
+	case "type":
+		return `{"candidates": "none"}`
+	case "none":
+		return `{"candidates": []}`
+	case "error":
+		return `{"error": {"code": 500, "message": "the emulator's script asks for this fault", "status": "INTERNAL"}}`
+	}
+	return "" // "empty"
 }
 
 func codeOf(status int) string {

@@ -115,8 +115,8 @@ func newToken(prefix string) string {
 	return prefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// authorize begins a login. What is wrong with the client or the redirect is told on a page, everything
-// else to whoever is redirected to.
+// authorize begins a login. What is wrong with the client or the redirect is reported on a page, everything
+// else to the program to which the browser is redirected.
 func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	g := &grant{
@@ -133,14 +133,9 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	case !loopbackRedirect(g.redirect):
 		page(w, http.StatusBadRequest, "The redirect address must be http://127.0.0.1, http://[::1] or http://localhost, with any port.", "")
 		return
-	case q.Get("response_type") != "code":
-		g.refuse(w, r, "unsupported_response_type", "only response_type=code is supported")
-		return
-	case q.Get("code_challenge_method") != "S256" || len(g.challenge) != 43:
-		g.refuse(w, r, "invalid_request", "a code_challenge by the method S256 is required")
-		return
-	case g.unknownScope() != "":
-		g.refuse(w, r, "invalid_scope", "there is no scope "+g.unknownScope())
+	}
+	if code, why := g.problem(q); code != "" {
+		g.refuse(w, r, code, why)
 		return
 	}
 	switch a.consent {
@@ -155,6 +150,19 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 		a.mu.Unlock()
 		page(w, http.StatusOK, "A program on this machine, evalrun, wants to use the emulated service in your name: "+g.scope, ticket)
 	}
+}
+
+// problem is why a login cannot be granted, as an error code and in words; "" when it can.
+func (g *grant) problem(q url.Values) (code, why string) {
+	switch {
+	case q.Get("response_type") != "code":
+		return "unsupported_response_type", "only response_type=code is supported"
+	case q.Get("code_challenge_method") != "S256" || len(g.challenge) != 43:
+		return "invalid_request", "a code_challenge by the method S256 is required"
+	case g.unknownScope() != "":
+		return "invalid_scope", "there is no scope " + g.unknownScope()
+	}
+	return "", ""
 }
 
 func loopbackRedirect(raw string) bool {

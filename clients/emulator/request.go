@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -77,7 +76,7 @@ func (n *integer) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// enum is the name of a value; clients that send its number are understood by enumNames of its field.
+// enum is the name of a value; clients may send its number instead.
 type enum string
 
 func (e *enum) UnmarshalJSON(data []byte) error {
@@ -85,20 +84,40 @@ func (e *enum) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Numbers of the enumerations, as clients of this protocol send them.
-var (
-	categoryNumbers = map[enum]string{
-		"7": "HARM_CATEGORY_HARASSMENT", "8": "HARM_CATEGORY_HATE_SPEECH", "9": "HARM_CATEGORY_SEXUALLY_EXPLICIT",
-		"10": "HARM_CATEGORY_DANGEROUS_CONTENT", "11": "HARM_CATEGORY_CIVIC_INTEGRITY",
+// category is the name of a category, whose number clients of this protocol may send.
+func (e enum) category() string {
+	switch e {
+	case "7":
+		return "HARM_CATEGORY_HARASSMENT"
+	case "8":
+		return "HARM_CATEGORY_HATE_SPEECH"
+	case "9":
+		return "HARM_CATEGORY_SEXUALLY_EXPLICIT"
+	case "10":
+		return "HARM_CATEGORY_DANGEROUS_CONTENT"
+	case "11":
+		return "HARM_CATEGORY_CIVIC_INTEGRITY"
 	}
-	thresholdNumbers = map[enum]string{
-		"0": "HARM_BLOCK_THRESHOLD_UNSPECIFIED", "1": "BLOCK_LOW_AND_ABOVE", "2": "BLOCK_MEDIUM_AND_ABOVE", "3": "BLOCK_ONLY_HIGH",
-		"4": "BLOCK_NONE", "5": "OFF",
-	}
-)
+	return string(e)
+}
 
-func (e enum) name(numbers map[enum]string) string {
-	return cmp.Or(numbers[e], string(e))
+// threshold is the name of a threshold, whose number clients of this protocol may send.
+func (e enum) threshold() string {
+	switch e {
+	case "0":
+		return "HARM_BLOCK_THRESHOLD_UNSPECIFIED"
+	case "1":
+		return "BLOCK_LOW_AND_ABOVE"
+	case "2":
+		return "BLOCK_MEDIUM_AND_ABOVE"
+	case "3":
+		return "BLOCK_ONLY_HIGH"
+	case "4":
+		return "BLOCK_NONE"
+	case "5":
+		return "OFF"
+	}
+	return string(e)
 }
 
 // readJSON decodes a body, keys in either spelling, and returns it as it came.
@@ -140,23 +159,31 @@ func readRequest(r *http.Request) (*request, *problem) {
 		req = *req.Wrapped
 	}
 	req.Raw = body
-	if len(req.Contents) == 0 {
-		return nil, badRequest("contents is required")
+	if p := req.checkRoles(); p != nil {
+		return nil, p
 	}
-	for i, c := range req.Contents {
+	req.joinModelTurns()
+	return &req, req.checkImages()
+}
+
+// checkRoles wants contents that each have a part and a role that is known.
+func (r *request) checkRoles() *problem {
+	if len(r.Contents) == 0 {
+		return badRequest("contents is required")
+	}
+	for i, c := range r.Contents {
 		if len(c.Parts) == 0 {
-			return nil, badRequest("contents[%d].parts is required", i)
+			return badRequest("contents[%d].parts is required", i)
 		}
 		switch c.Role {
 		case "", eval.RoleUser, eval.RoleModel:
 		case "function": // the user's side, as some clients call it when they answer for a tool
-			req.Contents[i].Role = eval.RoleUser
+			r.Contents[i].Role = eval.RoleUser
 		default:
-			return nil, badRequest("contents[%d].role must be user or model, not %q", i, c.Role)
+			return badRequest("contents[%d].role must be user or model, not %q", i, c.Role)
 		}
 	}
-	req.joinModelTurns()
-	return &req, req.checkImages()
+	return nil
 }
 
 // joinModelTurns makes one turn of model turns in a row: clients keep the chunks of a streamed answer as
@@ -173,21 +200,18 @@ func (r *request) joinModelTurns() {
 	r.Contents = out
 }
 
+// checkImages says what is wrong with the images, or with the size of all that the prompt has.
 func (r *request) checkImages() *problem {
 	size, images := 0, 0
 	for i, c := range r.Contents {
 		for j, p := range c.Parts {
-			switch {
-			case p.InlineData != nil:
+			if p.InlineData != nil {
 				images++
 				size += len(p.InlineData.Data)
-				if !slices.Contains(service.ImageTypes, p.InlineData.MimeType) {
-					return badRequest("contents[%d].parts[%d]: the image type %q is not supported", i, j, p.InlineData.MimeType)
+				if problem := p.InlineData.check(); problem != "" {
+					return badRequest("contents[%d].parts[%d]: %s", i, j, problem)
 				}
-				if !isBase64(p.InlineData.Data) {
-					return badRequest("contents[%d].parts[%d]: the image data is not base64 without line breaks", i, j)
-				}
-			case p.Text != nil:
+			} else if p.Text != nil {
 				size += len(*p.Text)
 			}
 		}
@@ -199,6 +223,17 @@ func (r *request) checkImages() *problem {
 		return badRequest("the prompt has %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
 	}
 	return nil
+}
+
+// check says what is wrong with an image, "" when nothing is.
+func (b *blob) check() string {
+	if !slices.Contains(service.ImageTypes, b.MimeType) {
+		return fmt.Sprintf("the image type %q is not supported", b.MimeType)
+	}
+	if !isBase64(b.Data) {
+		return "the image data is not base64 without line breaks"
+	}
+	return ""
 }
 
 // isBase64 reports whether data is base64 in the standard alphabet or that for addresses, padded or
@@ -291,9 +326,13 @@ func (r *request) checkModel(m *eval.Model, real string) *problem {
 	if t := r.tokens(); t > m.InputTokenLimit {
 		return badRequest("the prompt has %d tokens; %s takes at most %d", t, m.Name, m.InputTokenLimit)
 	}
-	c := r.GenerationConfig
+	return r.GenerationConfig.check()
+}
+
+// check says what is wrong with the settings.
+func (c *config) check() *problem {
 	switch {
-	case c.MaxOutputTokens != nil && *c.MaxOutputTokens < 1: // one above the model's limit is no mistake, and no use
+	case c.MaxOutputTokens != nil && *c.MaxOutputTokens < 1: // one above the model's limit is allowed, and of no use
 		return badRequest("maxOutputTokens must be at least 1")
 	case c.Temperature != nil && *c.Temperature < 0:
 		return badRequest("temperature must not be negative")

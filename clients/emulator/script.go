@@ -96,6 +96,22 @@ func readRule(n yamlnode.Node) *rule {
 	m := n.Map(ruleBlock.Names()...)
 	r := &rule{finishReason: m.Get("finishReason").Str(), blockReason: m.Get("blockReason").Str(), any: true, anyModel: true}
 	r.readMatch(m.Get("match"))
+	r.readReplies(m)
+	for _, item := range m.Get("safetyRatings").Seq() {
+		w := item.Map(ratingBlock.Names()...)
+		r.ratings = append(r.ratings, eval.SafetyRating{Category: w.Need("category").Str(), Probability: w.Need("probability").Str()})
+	}
+	r.readLatency(m.Get("latency"))
+	stream := m.Get("stream").Map(streamBlock.Names()...)
+	r.chunks, r.gap = stream.Get("chunks").Int(1, 1_000_000), stream.Get("gap").Duration()
+	for _, item := range m.Get("faults").Seq() {
+		r.faults = append(r.faults, readFault(item))
+	}
+	return r
+}
+
+// readReplies reads what the rule answers, one of reply, replies and raw.
+func (r *rule) readReplies(m yamlnode.Map) {
 	if reply := m.Get("reply"); !reply.IsZero() {
 		if m.Has("replies") {
 			m.Key("replies").Errorf("", "a rule has one of reply and replies")
@@ -113,17 +129,6 @@ func readRule(n yamlnode.Node) *rule {
 	if r.raw = m.Get("raw").Str(); r.raw != "" && (m.Has("reply") || m.Has("replies")) {
 		m.Key("raw").Errorf("", "a rule has one of reply, replies and raw")
 	}
-	for _, item := range m.Get("safetyRatings").Seq() {
-		w := item.Map(ratingBlock.Names()...)
-		r.ratings = append(r.ratings, eval.SafetyRating{Category: w.Need("category").Str(), Probability: w.Need("probability").Str()})
-	}
-	r.readLatency(m.Get("latency"))
-	stream := m.Get("stream").Map(streamBlock.Names()...)
-	r.chunks, r.gap = stream.Get("chunks").Int(1, 1_000_000), stream.Get("gap").Duration()
-	for _, item := range m.Get("faults").Seq() {
-		r.faults = append(r.faults, readFault(item))
-	}
-	return r
 }
 
 func (r *rule) readMatch(n yamlnode.Node) {
@@ -169,23 +174,33 @@ func readFault(n yamlnode.Node) fault {
 	if v := m.Get("after"); !v.IsZero() {
 		f.after = v.Int(0, math.MaxInt32)
 	}
-	if v := m.Get("endless"); v.IsBool() {
-		f.endless = v.Bool()
-	} else if !v.IsZero() {
-		f.endless, f.every = true, v.Duration()
-	}
+	f.readEndless(m.Get("endless"))
 	if v := m.Get("rate"); !v.IsZero() {
 		f.rate = new(v.Float(0, 1))
 	}
-	if v := m.Get("malformed"); v.IsBool() && v.Bool() {
-		f.malformed = "json"
-	} else if !v.IsZero() && !v.IsBool() {
-		f.malformed = v.Word(malformations...)
-	}
+	f.readMalformed(m.Get("malformed"))
 	if m.IsMapping() && !m.Has("status") && !f.hang && !f.cut && !f.endless && !m.Has("malformed") {
 		n.Errorf("", "a fault is one of status, hang, cut, endless and malformed")
 	}
 	return f
+}
+
+// readEndless reads whether the answer never ends, or how often another piece comes.
+func (f *fault) readEndless(v yamlnode.Node) {
+	if v.IsBool() {
+		f.endless = v.Bool()
+	} else if !v.IsZero() {
+		f.endless, f.every = true, v.Duration()
+	}
+}
+
+// readMalformed reads what is wrong with the answer; true is that it is no JSON.
+func (f *fault) readMalformed(v yamlnode.Node) {
+	if v.IsBool() && v.Bool() {
+		f.malformed = "json"
+	} else if !v.IsZero() && !v.IsBool() {
+		f.malformed = v.Word(malformations...)
+	}
 }
 
 func replyTemplate(n yamlnode.Node) *tmpl.Template {
@@ -212,16 +227,22 @@ func replyTemplate(n yamlnode.Node) *tmpl.Template {
 func (s *Script) match(req *request, model string) (*rule, int64) {
 	prompt := req.prompt()
 	i := slices.IndexFunc(s.rules, func(r *rule) bool {
-		return (r.anyModel || r.model.Match(model)) &&
-			(r.any || r.glob.Match(prompt)) &&
-			(r.re == nil || r.re.MatchString(prompt)) &&
-			(r.image == nil || *r.image == (req.images() > 0)) &&
-			(r.turns == 0 || r.turns == len(req.Contents))
+		return (r.anyModel || r.model.Match(model)) && r.says(prompt) && r.fits(req)
 	})
 	if i < 0 {
 		return &rule{}, 1
 	}
 	return s.rules[i], s.rules[i].matches.Add(1)
+}
+
+// says reports whether the rule is for a prompt.
+func (r *rule) says(prompt string) bool {
+	return (r.any || r.glob.Match(prompt)) && (r.re == nil || r.re.MatchString(prompt))
+}
+
+// fits reports whether the rule is for a request with these images and turns.
+func (r *rule) fits(req *request) bool {
+	return (r.image == nil || *r.image == (req.images() > 0)) && (r.turns == 0 || r.turns == len(req.Contents))
 }
 
 func (r *rule) groups(prompt string) variable.List {

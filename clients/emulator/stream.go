@@ -126,7 +126,7 @@ func (e *Emulator) breakStream(s *streamWriter, r *http.Request, f *fault, next 
 		s.chunk(`{"error":{"code":500,"message":` + quoted(f.words()) + `,"status":"INTERNAL"}}`)
 		s.end()
 	case f.malformed != "":
-		s.chunk(malformed[f.malformed])
+		s.chunk(malformed(f.malformed))
 		s.end()
 	default: // cut
 		lead := s.open
@@ -156,28 +156,27 @@ func split(answer wireResponse, n int) []wireResponse {
 	}
 	out := make([]wireResponse, count)
 	for at := range out {
-		chunk := wireResponse{ModelVersion: answer.ModelVersion}
-		if at == 0 {
-			chunk.PromptFeedback = answer.PromptFeedback
-		}
-		if at == count-1 {
-			chunk.UsageMetadata = answer.UsageMetadata
-		}
+		out[at].ModelVersion = answer.ModelVersion
 		for i, c := range answer.Candidates {
-			if at >= max(1, len(pieces[i])) {
-				continue
+			if at < max(1, len(pieces[i])) {
+				out[at].Candidates = append(out[at].Candidates, c.piece(pieces[i], at))
 			}
-			if at < len(pieces[i]) {
-				c.Content = &content{Role: eval.RoleModel, Parts: []part{{Text: &pieces[i][at]}}}
-			}
-			if at < len(pieces[i])-1 {
-				c.FinishReason = ""
-			}
-			chunk.Candidates = append(chunk.Candidates, c)
 		}
-		out[at] = chunk
 	}
+	out[0].PromptFeedback = answer.PromptFeedback
+	out[count-1].UsageMetadata = answer.UsageMetadata
 	return out
+}
+
+// piece is the candidate with one of the pieces of its text. The last one says why it ended.
+func (c wireCandidate) piece(pieces []string, at int) wireCandidate {
+	if at < len(pieces) {
+		c.Content = &content{Role: eval.RoleModel, Parts: []part{{Text: &pieces[at]}}}
+	}
+	if at < len(pieces)-1 {
+		c.FinishReason = ""
+	}
+	return c
 }
 
 // cut divides a text into n pieces, of which some are empty when it is short; n 0 divides it

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
@@ -57,16 +58,17 @@ func TestBearer(t *testing.T) {
 		cfg.Tokens, cfg.Project, cfg.Key, cfg.HeaderPrefix = tokens, "my-project", "", "x-other"
 	})
 	_, e := ask(t, c)
-	if e == nil || e.Kind != eval.KindAuth || !e.Renewed || strings.Contains(e.Error(), "canary") || tokens.renewed != 1 {
+	if e == nil || e.Kind != eval.KindAuth || !e.Renewed || strings.Contains(e.Error(), "canary") {
 		t.Errorf("%+v", e)
 	}
+	expect.Same(t, "renewals", tokens.renewed, 1)
 	resp, e := ask(t, c)
-	if e != nil || resp.Text() != "you sent Bearer [key]" {
-		t.Errorf("%+v %v", resp, e)
+	if e != nil {
+		t.Fatal(e)
 	}
-	if got.Get("X-Other-User-Project") != "my-project" || got.Get("X-Other-Api-Key") != "" || got.Get("X-Svc-Api-Key") != "" {
-		t.Error(got)
-	}
+	expect.Same(t, "the answer", resp.Text(), "you sent Bearer [key]")
+	expect.Same(t, "the project", got.Get("X-Other-User-Project"), "my-project")
+	expect.Same(t, "the key", got.Get("X-Other-Api-Key")+got.Get("X-Svc-Api-Key"), "")
 	tokens.err = eval.Errorf(eval.KindAuth, "log in again")
 	if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || e.Renewed {
 		t.Errorf("%+v", e)
@@ -82,9 +84,7 @@ func TestKeyAndProxies(t *testing.T) {
 	}))
 	defer proxied.Close()
 	u, err := url.Parse(proxied.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	u.User = url.UserPassword("user", "canary-password")
 	tr := wire.Transport(1, http.ProxyURL(u))
 	ask := func(base string, inQuery bool) *eval.Error {
@@ -113,12 +113,12 @@ func TestKeyAndProxies(t *testing.T) {
 func TestAPINotEnabled(t *testing.T) {
 	t.Parallel()
 	recorded, err := os.ReadFile("testdata/unary-failure-generativelanguage-api-not-enabled.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for body, want := range map[string]string{
-		string(recorded): "enable it at https://console.developers.google.com/apis/api/generativelanguage.googleapis.com/overview?project=12345678,",
-		`{"error":{"code":403,"message":"off","details":[{"reason":"SERVICE_DISABLED","metadata":{"activationUrl":"https://console.example/on"}}]}}`: "enable it at https://console.example/on,",
+		string(recorded): "enable it at https://console.developers.google.com/apis/api/" +
+			"generativelanguage.googleapis.com/overview?project=12345678,",
+		`{"error":{"code":403,"message":"off","details":[{"reason":"SERVICE_DISABLED",` +
+			`"metadata":{"activationUrl":"https://console.example/on"}}]}}`: "enable it at https://console.example/on,",
 		`{"error":{"code":403,"message":"API not enabled"}}`:                   "enable it in the cloud console",
 		`{"error":{"code":403,"message":"the API is disabled","details":"x"}}`: "enable it in the cloud console",
 	} {

@@ -159,39 +159,49 @@ func (c *Client) Models(ctx context.Context, apiVersion string) ([]eval.Model, e
 	var out []eval.Model
 	page := ""
 	for range maxPages {
-		u := c.url(apiVersion, "models")
-		if page != "" {
-			u += "?pageToken=" + url.QueryEscape(page)
-		}
-		data, err := c.get(ctx, u)
+		models, next, err := c.modelsOn(ctx, apiVersion, page)
 		if err != nil {
 			return nil, err
 		}
-		var list struct {
-			Models        *[]wireModel    `json:"models"`
-			NextPageToken string          `json:"nextPageToken"`
-			Error         json.RawMessage `json:"error"`
-		}
-		if err := wire.Decode(data, &list); err != nil {
-			return nil, err
-		}
-		if wire.HasError(list.Error) {
-			return nil, wire.ErrorIn(data)
-		}
-		if list.Models == nil && page == "" {
-			return nil, eval.Errorf(eval.KindMalformed, "the answer is not a list of models: %s", wire.Excerpt(data))
-		}
-		if list.Models != nil {
-			for i := range *list.Models {
-				out = append(out, (*list.Models)[i].model())
-			}
-		}
-		if list.NextPageToken == "" || list.NextPageToken == page {
+		out = append(out, models...)
+		if next == "" || next == page {
 			return out, nil
 		}
-		page = list.NextPageToken
+		page = next
 	}
 	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", maxPages)
+}
+
+// modelsOn lists the models on a page, "" being the first, and says which page is next.
+func (c *Client) modelsOn(ctx context.Context, apiVersion, page string) (out []eval.Model, next string, err error) {
+	u := c.url(apiVersion, "models")
+	if page != "" {
+		u += "?pageToken=" + url.QueryEscape(page)
+	}
+	data, err := c.get(ctx, u)
+	if err != nil {
+		return nil, "", err
+	}
+	var list struct {
+		Models        *[]wireModel    `json:"models"`
+		NextPageToken string          `json:"nextPageToken"`
+		Error         json.RawMessage `json:"error"`
+	}
+	if err := wire.Decode(data, &list); err != nil {
+		return nil, "", err
+	}
+	if wire.HasError(list.Error) {
+		return nil, "", wire.ErrorIn(data)
+	}
+	if list.Models == nil && page == "" {
+		return nil, "", eval.Errorf(eval.KindMalformed, "the answer is not a list of models: %s", wire.Excerpt(data))
+	}
+	if list.Models != nil {
+		for i := range *list.Models {
+			out = append(out, (*list.Models)[i].model())
+		}
+	}
+	return out, list.NextPageToken, nil
 }
 
 func (c *Client) url(apiVersion, path string) string {

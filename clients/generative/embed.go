@@ -77,17 +77,19 @@ func parseVectors(data []byte, n int) ([]eval.Vector, error) {
 	if got := len(answer.Embeddings); got != n {
 		return nil, eval.Errorf(eval.KindMalformed, "%d embeddings came for %d texts: %s", got, n, wire.Excerpt(data))
 	}
-	out := make([]eval.Vector, n)
-	for i, e := range answer.Embeddings {
+	return vectors(answer.Embeddings, data)
+}
+
+// vectors are those of embeddings, which must all have as many values; data is the answer that they are from.
+func vectors(from []embedding, data []byte) ([]eval.Vector, error) {
+	out := make([]eval.Vector, len(from))
+	for i, e := range from {
 		v, ok := e.vector()
-		switch {
-		case !ok:
-			return nil, eval.Errorf(eval.KindMalformed, "embedding %d of %d is not a list of numbers: %s", i+1, n, wire.Excerpt(data))
-		case len(v) != len(answer.Embeddings[0].Values):
-			return nil, eval.Errorf(
-				eval.KindMalformed, "embedding %d has %d values and the first one %d", i+1, len(v),
-				len(answer.Embeddings[0].Values),
-			)
+		if !ok {
+			return nil, eval.Errorf(eval.KindMalformed, "embedding %d of %d is not a list of numbers: %s", i+1, len(from), wire.Excerpt(data))
+		}
+		if len(v) != len(from[0].Values) {
+			return nil, eval.Errorf(eval.KindMalformed, "embedding %d has %d values and the first one %d", i+1, len(v), len(from[0].Values))
 		}
 		out[i] = v
 	}

@@ -2,16 +2,14 @@ package generative
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // One text goes by embedContent, several by batchEmbedContents, as the specification shows.
@@ -28,21 +26,21 @@ func TestEmbedOnTheWire(t *testing.T) {
 		}
 	}, nil)
 	got, err := c.Embed(context.Background(), &eval.EmbedCall{Model: "embedding-001", Texts: []string{"a <b>"}})
-	if err != nil || cmp.Diff([]eval.Vector{{1, -0.5}}, got) != "" {
-		t.Error(got, err)
-	}
-	if path != "/v1/models/embedding-001:embedContent" || body != `{"model":"models/embedding-001","content":{"parts":[{"text":"a <b>"}]}}` {
-		t.Error(path, body)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "one vector", got, []eval.Vector{{1, -0.5}})
+	expect.Same(t, "the path", path, "/v1/models/embedding-001:embedContent")
+	expect.Same(t, "the body", body, `{"model":"models/embedding-001","content":{"parts":[{"text":"a <b>"}]}}`)
 	call := &eval.EmbedCall{Model: "embedding-001", APIVersion: "v1beta", Texts: []string{"a", "b"}}
 	got, err = c.Embed(context.Background(), call)
-	if err != nil || cmp.Diff([]eval.Vector{{1, 2}, {3, 0.004}}, got) != "" || call.Timing.LatencyMs <= 0 {
-		t.Error(got, err)
+	expect.OK(t, err)
+	expect.Same(t, "two vectors", got, []eval.Vector{{1, 2}, {3, 0.004}})
+	if call.Timing.LatencyMs <= 0 {
+		t.Error(call.Timing)
 	}
-	want := `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"a"}]}},{"model":"models/embedding-001","content":{"parts":[{"text":"b"}]}}]}`
-	if path != "/v1beta/models/embedding-001:batchEmbedContents" || body != want || !json.Valid([]byte(body)) {
-		t.Error(path, body)
-	}
+	want := `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"a"}]}},` +
+		`{"model":"models/embedding-001","content":{"parts":[{"text":"b"}]}}]}`
+	expect.Same(t, "the path", path, "/v1beta/models/embedding-001:batchEmbedContents")
+	expect.Same(t, "the body", body, want)
 }
 
 // What is no vector for each text is an error.

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -42,30 +42,38 @@ func FuzzVectors(f *testing.F) {
 			Embeddings []values `json:"embeddings"`
 		}
 		for _, v := range got {
-			if len(v) == 0 || len(v) != len(got[0]) || len(v) > maxDimensions {
-				t.Errorf("%d vectors, one of %d values", len(got), len(v))
-			}
-			for _, x := range v {
-				if math.IsNaN(x) || math.IsInf(x, 0) {
-					t.Error(x)
-				}
-			}
+			checkVector(t, v, len(got[0]))
 			again.Embeddings = append(again.Embeddings, values{v})
 		}
 		text, err := json.Marshal(again)
-		if err != nil || len(got) != n {
-			t.Fatal(err, len(got))
-		}
-		if second, err := parseVectors(text, n); err != nil || !reflect.DeepEqual(got, second) {
-			t.Errorf("%v, then %v %v", got, second, err)
-		}
+		expect.OK(t, err)
+		expect.Same(t, "the number of vectors", len(got), n)
+		second, err := parseVectors(text, n)
+		expect.OK(t, err)
+		expect.Same(t, "the vectors, read again", second, got)
 	})
+}
+
+// checkVector wants a vector of n numbers.
+func checkVector(t *testing.T, v eval.Vector, n int) {
+	t.Helper()
+	if len(v) == 0 || len(v) != n || len(v) > maxDimensions {
+		t.Errorf("a vector has %d values, another %d", len(v), n)
+	}
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			t.Error(x)
+		}
+	}
 }
 
 // FuzzModels holds that a list of models is read or is an error that says of which kind it is, and that a page that
 // comes again and again ends.
 func FuzzModels(f *testing.F) {
-	for _, s := range append(hostile.Strings(), `{"models":[{"name":"models/a","input_token_limit":5,"temperature":0}]}`, `{"models":[],"nextPageToken":"x"}`, `{"models":[{"topK":"1"}]}`, `{"models":null}`) {
+	for _, s := range append(
+		hostile.Strings(), `{"models":[{"name":"models/a","input_token_limit":5,"temperature":0}]}`,
+		`{"models":[],"nextPageToken":"x"}`, `{"models":[{"topK":"1"}]}`, `{"models":null}`,
+	) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -106,11 +114,10 @@ func FuzzRequestBody(f *testing.F) {
 				return
 			}
 		}
-		if err := json.Unmarshal(body, &sent); err != nil || sent.Contents[0].Parts[0].Text != inJSON(b) ||
-			sent.Safety[0].Category != inJSON(a) ||
-			sent.Config.Stop[0] != inJSON(a) {
-			t.Errorf("%v\n%s", err, body)
-		}
+		expect.OK(t, json.Unmarshal(body, &sent))
+		expect.Same(t, "the text", sent.Contents[0].Parts[0].Text, inJSON(b))
+		expect.Same(t, "the category", sent.Safety[0].Category, inJSON(a))
+		expect.Same(t, "the stop sequence", sent.Config.Stop[0], inJSON(a))
 		var embed struct {
 			Requests []struct {
 				Model   string
@@ -118,9 +125,11 @@ func FuzzRequestBody(f *testing.F) {
 			}
 		}
 		body = embedBatchBody(&eval.EmbedCall{Model: a, Texts: []string{a, b}})
-		if err := json.Unmarshal(body, &embed); err != nil || len(embed.Requests) != 2 || embed.Requests[1].Content.Parts[0].Text != inJSON(b) ||
-			embed.Requests[0].Model != "models/"+inJSON(a) {
-			t.Errorf("%v\n%s", err, body)
+		expect.OK(t, json.Unmarshal(body, &embed))
+		if len(embed.Requests) != 2 {
+			t.Fatalf("%s", body)
 		}
+		expect.Same(t, "the second text", embed.Requests[1].Content.Parts[0].Text, inJSON(b))
+		expect.Same(t, "the model", embed.Requests[0].Model, "models/"+inJSON(a))
 	})
 }

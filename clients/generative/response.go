@@ -161,22 +161,24 @@ var plainKeys = map[string]bool{
 }
 
 type plainResponse struct {
-	Candidates []struct {
-		Content struct {
-			Parts []struct {
-				Text *string `json:"text"`
-			} `json:"parts"`
-		} `json:"content"`
-		FinishReason  *string       `json:"finishReason"`
-		Index         int           `json:"index"`
-		SafetyRatings []plainRating `json:"safetyRatings"`
-	} `json:"candidates"`
+	Candidates     []plainCandidate `json:"candidates"`
 	PromptFeedback *struct {
 		BlockReason   wire.Word     `json:"blockReason"`
 		SafetyRatings []plainRating `json:"safetyRatings"`
 	} `json:"promptFeedback"`
 	UsageMetadata *wireUsage `json:"usageMetadata"`
 	ModelVersion  string     `json:"modelVersion"`
+}
+
+type plainCandidate struct {
+	Content struct {
+		Parts []struct {
+			Text *string `json:"text"`
+		} `json:"parts"`
+	} `json:"content"`
+	FinishReason  *string       `json:"finishReason"`
+	Index         int           `json:"index"`
+	SafetyRatings []plainRating `json:"safetyRatings"`
 }
 
 // parsePlain reads an answer of the common shape in one go: one candidate, texts for parts, no field
@@ -191,18 +193,12 @@ func parsePlain(data []byte) (out parsed, ok bool) {
 		return out, false
 	}
 	c := &w.Candidates[0]
-	if c.FinishReason == nil && len(c.Content.Parts) == 0 { // it may be an empty object
+	text, ok := c.text()
+	if !ok {
 		return out, false
 	}
-	var text strings.Builder
-	for _, p := range c.Content.Parts {
-		if p.Text == nil {
-			return out, false
-		}
-		text.WriteString(*p.Text)
-	}
 	out = parsed{&eval.Response{
-		Candidates:   []eval.Candidate{{Text: text.String(), SafetyRatings: plainRatings(c.SafetyRatings)}},
+		Candidates:   []eval.Candidate{{Text: text, SafetyRatings: plainRatings(c.SafetyRatings)}},
 		ModelVersion: w.ModelVersion,
 		Usage:        w.UsageMetadata.usage(),
 	}, []int{c.Index}}
@@ -213,6 +209,21 @@ func parsePlain(data []byte) (out parsed, ok bool) {
 		out.PromptFeedback = &eval.PromptFeedback{BlockReason: string(f.BlockReason), SafetyRatings: plainRatings(f.SafetyRatings)}
 	}
 	return out, true
+}
+
+// text joins the parts of a candidate; false when one is no text, or the candidate may be an empty object.
+func (c *plainCandidate) text() (string, bool) {
+	if c.FinishReason == nil && len(c.Content.Parts) == 0 {
+		return "", false
+	}
+	var text strings.Builder
+	for _, p := range c.Content.Parts {
+		if p.Text == nil {
+			return "", false
+		}
+		text.WriteString(*p.Text)
+	}
+	return text.String(), true
 }
 
 // fill takes the known members out of f and keeps the others.
@@ -233,6 +244,17 @@ func (out *parsed) fill(f wire.Fields) error {
 	if out.Usage == nil && wire.HasError(metadata) { // the answer is worth more than a record that cannot be read
 		f["usageMetadata"] = metadata
 	}
+	if err := out.fillCandidates(candidates); err != nil {
+		return err
+	}
+	var err error
+	out.PromptFeedback, err = readFeedback(feedback)
+	out.Extra = eval.NewExtra(f)
+	return err
+}
+
+// fillCandidates reads the candidates and their places.
+func (out *parsed) fillCandidates(candidates []wire.Fields) error {
 	candidates = slices.DeleteFunc(candidates, func(c wire.Fields) bool { return len(c) == 0 }) // null or {} is no candidate
 	out.Candidates = make([]eval.Candidate, len(candidates))
 	if len(candidates) > maxCandidates {
@@ -252,10 +274,7 @@ func (out *parsed) fill(f wire.Fields) error {
 			out.indexes[i] = i
 		}
 	}
-	var err error
-	out.PromptFeedback, err = readFeedback(feedback)
-	out.Extra = eval.NewExtra(f)
-	return err
+	return nil
 }
 
 // sort puts the candidates in the order of their indexes, as far as they differ.
@@ -277,8 +296,7 @@ func (out *parsed) sort() {
 	}
 }
 
-// fillCandidate reads a candidate: its text is that of all text parts but the
-// model's thoughts.
+// fillCandidate reads a candidate.
 func fillCandidate(out *eval.Candidate, f wire.Fields, index *int) error {
 	var content struct {
 		Parts []json.RawMessage `json:"parts"`
@@ -297,15 +315,29 @@ func fillCandidate(out *eval.Candidate, f wire.Fields, index *int) error {
 		return &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(rated))}
 	}
 	out.FinishReason, out.SafetyRatings = string(reason), ratings(rated)
+	text, others, err := readParts(content.Parts)
+	if err != nil {
+		return err
+	}
+	out.Text = text
+	if len(others) > 0 {
+		f["parts"] = must(wirejson.Marshal(others))
+	}
+	out.Extra = eval.NewExtra(f)
+	return nil
+}
+
+// readParts joins the text parts but the model's thoughts, and lists the other parts.
+func readParts(parts []json.RawMessage) (string, []json.RawMessage, error) {
 	var text strings.Builder
 	var others []json.RawMessage
-	for _, raw := range content.Parts {
+	for _, raw := range parts {
 		var part struct {
 			Text    *string `json:"text"`
 			Thought bool    `json:"thought"`
 		}
 		if err := json.Unmarshal(raw, &part); err != nil {
-			return &wire.ShapeError{Field: "parts", Found: wire.KindOf(raw)}
+			return "", nil, &wire.ShapeError{Field: "parts", Found: wire.KindOf(raw)}
 		}
 		if part.Text == nil || part.Thought {
 			others = append(others, raw)
@@ -313,10 +345,5 @@ func fillCandidate(out *eval.Candidate, f wire.Fields, index *int) error {
 		}
 		text.WriteString(*part.Text)
 	}
-	out.Text = text.String()
-	if len(others) > 0 {
-		f["parts"] = must(wirejson.Marshal(others))
-	}
-	out.Extra = eval.NewExtra(f)
-	return nil
+	return text.String(), others, nil
 }

@@ -63,16 +63,9 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	return text, err
 }
 
+// grow adds a piece to a candidate.
 func (a *assembly) grow(index int, c *eval.Candidate) error {
-	g := a.candidates[index]
-	if g == nil {
-		if a.candidates == nil {
-			a.candidates = map[int]*growing{}
-		}
-		g = &growing{}
-		a.candidates[index] = g
-		a.kept += 200
-	}
+	g := a.candidate(index)
 	g.text.WriteString(c.Text)
 	a.kept += len(c.Text)
 	if g.Block() == "" &&
@@ -94,6 +87,20 @@ func (a *assembly) grow(index int, c *eval.Candidate) error {
 	var err error
 	g.Extra, err = a.keep(g.Extra, c.Extra)
 	return err
+}
+
+// candidate is the candidate at a place, which is added when it is new.
+func (a *assembly) candidate(index int) *growing {
+	g := a.candidates[index]
+	if g == nil {
+		if a.candidates == nil {
+			a.candidates = map[int]*growing{}
+		}
+		g = &growing{}
+		a.candidates[index] = g
+		a.kept += 200
+	}
+	return g
 }
 
 // keep adds members that evalrun does not know; of one name the last counts.

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -77,13 +77,28 @@ func TestStreamForms(t *testing.T) {
 		"array without end":   {"application/json", []string{"[" + a + "," + b + "," + c + "]", "    ", "RESET"}},
 		"snake case":          {"application/json", []string{strings.ReplaceAll("["+a+","+b+","+c+"]", "finishReason", "finish_reason")}},
 		"events":              {"text/event-stream", []string{"data: " + a + "\n\n", "data: " + b + "\n\n", "data: " + c + "\n\n"}},
-		"events, CRLF":        {"text/event-stream;charset=utf-8", []string{"data: " + a + "\r\n\r", "\ndata:" + b + "\r\n\r\ndata: " + c, "\r\n\r\n"}},
-		"events, CR":          {"text/event-stream", []string{"data: " + a + "\r\rdata: " + b + "\r\rdata: " + c + "\r\r"}},
-		"events, all fields":  {"", []string{": hello\n\nid: 1\nevent: x\ndata: " + a + "\nretry: 5\n\n: ping\n\ndata: " + b + "\n\ndata\n\ndata: " + c + "\n\n"}},
-		"events, split data":  {"text/event-stream", []string{"data: " + strings.Replace(a, `,"parts"`, ",\ndata: \"parts\"", 1) + "\n\ndata: " + b + "\n\ndata: " + c + "\n\n"}},
+		"events, CRLF": {
+			"text/event-stream;charset=utf-8",
+			[]string{"data: " + a + "\r\n\r", "\ndata:" + b + "\r\n\r\ndata: " + c, "\r\n\r\n"},
+		},
+		"events, CR": {"text/event-stream", []string{"data: " + a + "\r\rdata: " + b + "\r\rdata: " + c + "\r\r"}},
+		"events, all fields": {
+			"",
+			[]string{": hello\n\nid: 1\nevent: x\ndata: " + a + "\nretry: 5\n\n: ping\n\ndata: " + b + "\n\ndata\n\ndata: " + c + "\n\n"},
+		},
+		"events, split data": {
+			"text/event-stream",
+			[]string{"data: " + strings.Replace(a, `,"parts"`, ",\ndata: \"parts\"", 1) + "\n\ndata: " + b + "\n\ndata: " + c + "\n\n"},
+		},
 		"events, no last end": {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c}},
-		"events, done":        {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + chunk("three", stop) + "\n\ndata: [DONE]\n\n"}},
-		"events, twice done":  {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c + "\n\ndata: [DONE]\n\n: bye\n\nevent: end\n\ndata: [DONE]\n\n"}},
+		"events, done": {
+			"text/event-stream",
+			[]string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + chunk("three", stop) + "\n\ndata: [DONE]\n\n"},
+		},
+		"events, twice done": {
+			"text/event-stream",
+			[]string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c + "\n\ndata: [DONE]\n\n: bye\n\nevent: end\n\ndata: [DONE]\n\n"},
+		},
 		"events, other field": {"text/event-stream", []string{"data: " + a + "\nx-trace: 1\n\ndata: " + b + "\n\ndata: " + c + "\n\n"}},
 		"events, held open":   {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c + "\n\n", "HOLD"}},
 		"objects in a row":    {"application/json", []string{a + "\n" + b + "\n" + c + "\n"}},
@@ -103,88 +118,21 @@ func TestStreamForms(t *testing.T) {
 	}
 }
 
-// A stream that ends before its end, or is none, is an error and never a shorter answer.
-func TestStreamFaults(t *testing.T) {
-	t.Parallel()
-	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
-	for name, test := range map[string]struct {
-		pieces []string
-		kind   eval.ErrorKind
-		text   string
-	}{
-		"empty":                     {nil, eval.KindTruncated, "cut after 0 chunks"},
-		"bracket only":              {[]string{"["}, eval.KindTruncated, "cut after 0 chunks"},
-		"no bracket":                {[]string{"[" + a + "," + b + "," + c}, eval.KindTruncated, "cut after 3 chunks"},
-		"no bracket, reset":         {[]string{"[" + a + "," + b + "," + c, "RESET"}, eval.KindTruncated, "cut after 3 chunks"},
-		"after a comma":             {[]string{"[" + a + ",\n"}, eval.KindTruncated, "cut after 1 chunks"},
-		"in an object":              {[]string{"[" + a + "," + b[:30]}, eval.KindTruncated, "cut after 1 chunks"},
-		"in an object, reset":       {[]string{"[" + a + "," + b[:30], "RESET"}, eval.KindTruncated, "cut after 1 chunks"},
-		"events between":            {[]string{"data: " + a + "\n\ndata: " + b + "\n\n"}, eval.KindTruncated, "cut after 2 chunks"},
-		"events inside":             {[]string{"data: " + a + "\n\ndata: " + b[:40]}, eval.KindTruncated, "cut after 1 chunks"},
-		"events, reset":             {[]string{"data: " + a + "\n\ndata: " + b + "\n\n", "RESET"}, eval.KindTruncated, "cut after 2 chunks"},
-		"events, unspecified":       {[]string{"data: " + chunk("x", `,"finishReason":"FINISH_REASON_UNSPECIFIED"`) + "\n\n"}, eval.KindTruncated, "cut after 1 chunks"},
-		"one of two unfinished":     {[]string{"data: " + `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"content":{"parts":[{"text":"b"}]}}]}` + "\n\n"}, eval.KindTruncated, "cut after 1 chunks"},
-		"not JSON":                  {[]string{"[" + a + ", oops]"}, eval.KindMalformed, "not JSON after 1 chunks"},
-		"no comma":                  {[]string{"[" + a + b + "]"}, eval.KindMalformed, "not JSON after 1 chunks"},
-		"an event that is not JSON": {[]string{"data: oops\n\n"}, eval.KindMalformed, "not JSON: oops"},
-		"html":                      {[]string{"<html>Bad gateway"}, eval.KindMalformed, "neither JSON nor a stream of events: <html>"},
-		"wrong type": {[]string{"[" + a + `,{"candidates":"none"}]`}, eval.KindMalformed, "in chunk 2 of the stream: " +
-			"`candidates`"},
-		"a number":                  {[]string{"[5]"}, eval.KindMalformed, ""},
-		"error object":              {[]string{`{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}`}, eval.KindStatus, "503 UNAVAILABLE: busy"},
-		"error in the array":        {[]string{`[{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED"}}]`}, eval.KindQuota, "slow"},
-		"error after chunks":        {[]string{"[" + a + `,{"error":{"code":500,"message":"boom"}}]`}, eval.KindStatus, "in chunk 2 of the stream: boom"},
-		"error event":               {[]string{"data: " + a + "\n\nevent: error\ndata: " + `{"error":{"code":500,"message":"boom"}}` + "\n\n"}, eval.KindStatus, "boom"},
-		"error event after the end": {[]string{"data: " + c + "\n\nevent: error\ndata: {\"message\":\"boom\"}\n\n"}, eval.KindStatus, "boom"},
-		"bare error after the end": {[]string{"data: " + c + "\n\n{\n  \"error\": {\n    \"code\": 499,\n    \"message\": \"canceled\",\n   " +
-			" \"status\": \"CANCELLED\"\n  }\n}\n"}, eval.KindStatus, "499 CANCELLED: canceled"},
-		"bare error, held open":    {[]string{"data: " + a + "\n\n{\"error\":{\"code\":499,\"message\":\"canceled\"}}\n", "HOLD"}, eval.KindStatus, "499: "},
-		"bare error in an array":   {[]string{"data: " + c + "\n\n[{\"error\":{\"code\":503,\"message\":\"busy\"}}]"}, eval.KindStatus, "busy"},
-		"unwrapped error":          {[]string{"data: " + a + "\n\ndata: {\"code\":503,\"message\":\"busy\",\"status\":\"UNAVAILABLE\"}\n\n"}, eval.KindStatus, "503 UNAVAILABLE: in chunk 2 of the stream: busy"},
-		"error event without data": {[]string{"data: " + c + "\n\nevent: error\n\n"}, eval.KindStatus, "the answer holds an error"},
-		"error event cut":          {[]string{"data: " + c + "\n\nevent: error\n"}, eval.KindStatus, "the answer holds an error"},
-		"error event as text":      {[]string{"data: " + c + "\n\nevent: error\ndata: upstream is gone\n\n"}, eval.KindStatus, "upstream is gone"},
-		"error field":              {[]string{"data: " + c + "\n\nerror: upstream is gone\n\n"}, eval.KindMalformed, "upstream is gone"},
-		"trailing page":            {[]string{"data: " + c + "\n\n<html>\n<body>Bad gateway"}, eval.KindMalformed, "Bad gateway"},
-		"trailing word":            {[]string{"data: " + c + "\n\nupstream timeout\n"}, eval.KindMalformed, "upstream timeout"},
-		"error after DONE":         {[]string{"data: " + c + "\n\ndata: [DONE]\n\n{\"error\":{\"code\":500,\"message\":\"boom\"}}\n"}, eval.KindStatus, "boom"},
-		"error event after DONE": {[]string{"data: " + c + "\n\ndata: [DONE]\n\nevent: error\ndata: " +
-			"{\"error\":{\"code\":500,\"message\":\"boom\"}}\n\n"}, eval.KindStatus, "boom"},
-		"error after the array": {[]string{"[" + c + "]\n{\"error\":{\"code\":499,\"message\":\"canceled\"}}"}, eval.KindStatus, "499: "},
-		"page after the array":  {[]string{"[" + c + "]<html>"}, eval.KindMalformed, "<html>"},
-		"text like an event":    {[]string{"internal error: the database is down"}, eval.KindMalformed, "internal error: the database"},
-		"one index twice":       {[]string{`[{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]}},{"index":0,"content":{"parts":[{"text":"b"}]}}]}]`}, eval.KindMalformed, "two candidates have the index 0"},
-		"many ratings":          {[]string{`[{"candidates":[{"safetyRatings":[` + strings.Repeat(`{"category":"c"},`, 2000) + `{}]}]}]`}, eval.KindMalformed, "safetyRatings"},
-		"many candidates":       {[]string{`[{"candidates":[` + strings.Repeat(`{"a":1},`, 2000) + `{"a":1}]}]`}, eval.KindMalformed, "candidates"},
-		"many parts":            {[]string{`[{"candidates":[{"content":{"parts":[` + strings.Repeat(`{},`, 200_000) + `{}]}}]}]`}, eval.KindTooLarge, "values"},
-		"not UTF-8":             {[]string{"[" + strings.Replace(a, "one", "\xff", 1) + "]"}, eval.KindMalformed, "UTF-8"},
-		"deep":                  {[]string{`[{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}]"}, eval.KindMalformed, "deeper"},
-		"one chunk too large":   {[]string{"[" + chunk(strings.Repeat("x", wire.MaxResponseBytes), stop) + "]"}, eval.KindTooLarge, "larger than"},
-		"one event too large":   {[]string{"data: " + chunk(strings.Repeat("x", wire.MaxResponseBytes), stop) + "\n\n"}, eval.KindTooLarge, "larger than"},
-		"an answer too large":   {[]string{"[" + strings.Repeat(chunk(strings.Repeat("x", 1<<20), "")+",", 17) + c + "]"}, eval.KindTooLarge, "larger than"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, e, _ := askStream(t, "", test.pieces...)
-			if e == nil {
-				t.Fatalf("no error: %.200v", got)
-			}
-			if e.Kind != test.kind || !strings.Contains(e.Error(), test.text) {
-				t.Errorf("%s: %s; want %s: %s", e.Kind, e, test.kind, test.text)
-			}
-		})
-	}
-}
-
 // Reasons, ratings, usage and feedback may come in any chunk, and candidates in any order.
 func TestStreamAssembly(t *testing.T) {
 	t.Parallel()
 	got, e, timing := askStream(
-		t, "application/json",
+		t,
+		"application/json",
 		`[{"promptFeedback":{"safetyRatings":[{"category":"A","probability":"LOW"}]},"usageMetadata":{"promptTokenCount":5}}`,
-		`,{"candidates":[{"index":1,"content":{"parts":[{"text":"B"}]},"safetyRatings":[{"category":"A","probability":"HIGH","blocked":true}]}]}`,
-		`,{"candidates":[{"index":0,"content":{"parts":[]}},{"index":1,"content":{"parts":[{"text":"b"},{"functionCall":{}}]},"finishReason":"SAFETY"}],"x":1}`,
-		`,{"candidates":[{"index":0,"finishReason":"MAX_TOKENS","content":{"parts":[{"text":"a"},{"text":""}]},"citationMetadata":{"n":1}}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`,
-		`,{"candidates":[{"index":1,"safetyRatings":[{"category":"A","probability":"LOW"},{"category":"B","probability":"ODD"}]}],"modelVersion":"v7"}]`,
+		`,{"candidates":[{"index":1,"content":{"parts":[{"text":"B"}]},"safetyRatings":[{"category":"A",`+
+			`"probability":"HIGH","blocked":true}]}]}`,
+		`,{"candidates":[{"index":0,"content":{"parts":[]}},{"index":1,"content":{"parts":[{"text":"b"},`+
+			`{"functionCall":{}}]},"finishReason":"SAFETY"}],"x":1}`,
+		`,{"candidates":[{"index":0,"finishReason":"MAX_TOKENS","content":{"parts":[{"text":"a"},{"text":""}]},`+
+			`"citationMetadata":{"n":1}}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`,
+		`,{"candidates":[{"index":1,"safetyRatings":[{"category":"A","probability":"LOW"},{"category":"B",`+
+			`"probability":"ODD"}]}],"modelVersion":"v7"}]`,
 	)
 	if e != nil {
 		t.Fatal(e)
@@ -230,9 +178,7 @@ func TestRecordedStreams(t *testing.T) {
 		"success-url-context":                                      {"\nThe", "", "STOP"},
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", "streaming-"+name+".txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got, e, timing := askStream(t, "text/event-stream", string(data))
 		if e != nil {
 			t.Errorf("%s: %s", name, e)
@@ -244,15 +190,14 @@ func TestRecordedStreams(t *testing.T) {
 		} else {
 			reason = "blocked " + got.PromptBlock()
 		}
-		if !strings.HasPrefix(got.Text(), want.begins) || !strings.HasSuffix(strings.TrimSpace(got.Text()), want.ends) || reason != want.reason ||
+		if !strings.HasPrefix(got.Text(), want.begins) || !strings.HasSuffix(strings.TrimSpace(got.Text()), want.ends) ||
+			reason != want.reason ||
 			timing.Chunks != strings.Count(string(data), "data: ") {
 			t.Errorf("%s: %q, %s, %d chunks", name, got.Text(), reason, timing.Chunks)
 		}
 	}
 	data, err := os.ReadFile("testdata/streaming-failure-image-rejected.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, e, _ := askStream(t, "application/json", string(data)); e == nil || e.Code != "INVALID_ARGUMENT" {
 		t.Error(e)
 	}
@@ -276,9 +221,7 @@ func TestStreamInFlatMemory(t *testing.T) {
 			}, nil)
 			call := streamCall()
 			resp, err := c.Generate(context.Background(), call)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			runtime.GC()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
@@ -350,12 +293,7 @@ func TestStreamWithoutTheKey(t *testing.T) {
 }
 
 func FuzzStream(f *testing.F) {
-	files, _ := filepath.Glob("testdata/streaming-*.txt")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range recordings(f, "streaming-*.txt") {
 		f.Add(data)
 	}
 	f.Add([]byte("[" + chunk("a", "") + "," + chunk("b", stop) + "]"))
@@ -379,8 +317,13 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 // An index that is left out is 0, since zeros are left out, unless none is given; and a block stays a block.
 func TestStreamCandidates(t *testing.T) {
 	t.Parallel()
-	got, e, _ := askStream(t, "", `[{"candidates":[{"index":1,"content":{"parts":[{"text":"Lon"}]}},{"content":{"parts":[{"text":"Pa"}]}}]},`+
-		`{"candidates":[{"content":{"parts":[{"text":"ris"}]},"finishReason":"SAFETY"},{"index":1,"content":{"parts":[{"text":"don"}]},"finishReason":"STOP"}]},{"candidates":[{"index":0,"finishReason":"STOP"}]}]`)
+	got, e, _ := askStream(
+		t,
+		"",
+		`[{"candidates":[{"index":1,"content":{"parts":[{"text":"Lon"}]}},{"content":{"parts":[{"text":"Pa"}]}}]},`+
+			`{"candidates":[{"content":{"parts":[{"text":"ris"}]},"finishReason":"SAFETY"},{"index":1,`+
+			`"content":{"parts":[{"text":"don"}]},"finishReason":"STOP"}]},{"candidates":[{"index":0,"finishReason":"STOP"}]}]`,
+	)
 	if e != nil || len(got.Candidates) != 2 || got.Candidates[0].Text != "Paris" || got.Candidates[1].Text != "London" ||
 		got.Candidates[0].FinishReason != "SAFETY" {
 		t.Errorf("%+v %v", got, e)
@@ -414,9 +357,7 @@ func BenchmarkStream(b *testing.B) {
 		for b.Loop() {
 			for range n {
 				var r plainResponse
-				if err := json.Unmarshal([]byte(one), &r); err != nil {
-					b.Fatal(err)
-				}
+				expect.OK(b, json.Unmarshal([]byte(one), &r))
 			}
 		}
 		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "chunks/s")

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -41,7 +41,8 @@ func FuzzClientFile(f *testing.F) {
 		f.Add([]byte(s), "http://localhost/"+s)
 	}
 	for _, s := range []string{
-		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"https://a/x","token_uri":"http://127.0.0.1:1/t","redirect_uris":["http://localhost","http://127.0.0.1:5/cb%2f"]}}`,
+		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"https://a/x","token_uri":"http://127.0.0.1:1/t",` +
+			`"redirect_uris":["http://localhost","http://127.0.0.1:5/cb%2f"]}}`,
 		`{"installed":{"client_id":"c","client_secret":"canary-secret","auth_uri":"http://evil/","token_uri":"https://t"}}`,
 		`{"web":{}}`, `{"installed":null}`, `{"installed":{"client_secret":["canary-secret"]}}`,
 	} {
@@ -64,19 +65,26 @@ func FuzzClientFile(f *testing.F) {
 			t.Errorf("%+v", c)
 		}
 		if c.Redirect(redirect) == nil {
-			if u, err := url.Parse("http://" + c.host + ":1" + c.path); err != nil || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" ||
-				u.RawQuery != "" {
-				t.Errorf("%q leads to %+v %v", redirect, u, err)
-			}
+			staysLocal(t, redirect, "http://"+c.host+":1"+c.path)
 		}
 	})
+}
+
+// staysLocal wants the address that a redirect leads to be one of this machine.
+func staysLocal(t *testing.T, redirect, address string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" {
+		t.Errorf("%q leads to %+v %v", redirect, u, err)
+	}
 }
 
 // FuzzTokenFile holds that a file of a login is refused, or is of a client, and is read the same when written again.
 func FuzzTokenFile(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings()[:10],
-		`{"version":1,"client":{"clientId":"c"},"scopes":["s"],"accessToken":"a","refreshToken":"r","obtainedAt":"2026-01-01T00:00:00Z","expiry":"2026-01-01T01:00:00.5+02:00"}`,
+		`{"version":1,"client":{"clientId":"c"},"scopes":["s"],"accessToken":"a","refreshToken":"r",`+
+			`"obtainedAt":"2026-01-01T00:00:00Z","expiry":"2026-01-01T01:00:00.5+02:00"}`,
 		`{"version":1,"client":{"clientId":"c"}}`, `{"version":2,"client":{"clientId":"c"}}`, `{"version":1,"client":null}`,
 		`{"version":1,"expiry":"x","client":{"clientId":"c"}}`,
 	) {
@@ -84,9 +92,7 @@ func FuzzTokenFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &Store{filepath.Join(t.TempDir(), "token.json")}
-		if err := os.WriteFile(s.Path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(s.Path, data, 0o600))
 		token, err := s.parse()
 		if err != nil {
 			return
@@ -95,13 +101,12 @@ func FuzzTokenFile(f *testing.F) {
 		if err != nil || token.Client.ID == "" || token.Expired(token.Expiry.Add(-time.Hour*24*365)) && token.Expiry.After(token.ObtainedAt) {
 			t.Fatalf("%+v %v", token, err)
 		}
-		if err := os.WriteFile(s.Path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if again, err := s.parse(); err != nil || !reflect.DeepEqual(token.Scopes, again.Scopes) || again.AccessToken != token.AccessToken ||
-			!again.Expiry.Equal(token.Expiry) ||
-			again.Client != token.Client {
-			t.Errorf("%+v, then %+v %v", token, again, err)
+		expect.OK(t, os.WriteFile(s.Path, text, 0o600))
+		again, err := s.parse()
+		expect.OK(t, err)
+		expect.Same(t, "scopes, read again", again.Scopes, token.Scopes)
+		if again.AccessToken != token.AccessToken || !again.Expiry.Equal(token.Expiry) || again.Client != token.Client {
+			t.Errorf("%+v, then %+v", token, again)
 		}
 	})
 }
@@ -146,17 +151,22 @@ func FuzzTokenAnswer(f *testing.F) {
 			}
 			return
 		}
-		text := c.explain(err, code).Error()
-		for _, secret := range []string{code, url.QueryEscape(code), "canary-secret"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%q", text)
-			}
-		}
-		if text == "" || len([]rune(text)) > 20*maxMessage ||
-			strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
+		checkExplained(t, c.explain(err, code).Error(), code, url.QueryEscape(code), "canary-secret")
+	})
+}
+
+// checkExplained wants an error in one line of bounded length, without secrets.
+func checkExplained(t *testing.T, text string, secrets ...string) {
+	t.Helper()
+	for _, secret := range secrets {
+		if strings.Contains(text, secret) {
 			t.Errorf("%q", text)
 		}
-	})
+	}
+	if text == "" || len([]rune(text)) > 20*maxMessage ||
+		strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
+		t.Errorf("%q", text)
+	}
 }
 
 // FuzzCallback holds that no request of a browser, and nothing that is pasted, ends a login whose state it does not

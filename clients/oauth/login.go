@@ -220,20 +220,8 @@ var (
 
 // take passes on the one answer that belongs to this login and returns what became of it.
 func (a *attempt) take(ctx context.Context, query url.Values) error {
-	a.mu.Lock()
-	ours := subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.state)) == 1
-	again, told := ours && a.taken, a.wrong
-	a.taken = a.taken || ours
-	a.wrong = a.wrong || !ours
-	a.mu.Unlock()
-	switch {
-	case !ours && !told:
-		a.Notice("an answer with a wrong state was ignored: it belongs to another login")
-		return errWrongState
-	case !ours:
-		return errWrongState
-	case again:
-		return errUsed
+	if err := a.claim(query.Get("state")); err != nil {
+		return err
 	}
 	got := answer{code: query.Get("code"), refusal: query.Get("error"), description: query.Get("error_description"), done: make(chan error, 1)}
 	select {
@@ -259,6 +247,25 @@ func (a *attempt) take(ctx context.Context, query url.Values) error {
 	}
 }
 
+// claim takes the login for an answer with its state. The first answer with another one is reported.
+func (a *attempt) claim(state string) error {
+	a.mu.Lock()
+	ours := subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) == 1
+	used, reported := ours && a.taken, a.wrong
+	a.taken = a.taken || ours
+	a.wrong = a.wrong || !ours
+	a.mu.Unlock()
+	switch {
+	case used:
+		return errUsed
+	case ours:
+		return nil
+	case !reported:
+		a.Notice("an answer with a wrong state was ignored: it belongs to another login")
+	}
+	return errWrongState
+}
+
 // maxPasted bounds a pasted line.
 const maxPasted = 64 << 10
 
@@ -268,23 +275,8 @@ func (a *attempt) readPasted() {
 	lines.Buffer(nil, maxPasted)
 	for lines.Scan() {
 		line := strings.Trim(strings.TrimSpace(lines.Text()), `"'<>`)
-		if line == "" {
-			continue
-		}
-		if !strings.Contains(line, "://") {
-			line = "http://" + line
-		}
-		u, err := url.Parse(line)
-		if err != nil || !u.Query().Has("code") && !u.Query().Has("error") {
-			a.Notice("that is not the address to which the browser was sent: it begins with " + a.redirect + " and holds a code; paste it whole")
-			continue
-		}
-		told := a.sawWrong()
-		if err := a.take(context.Background(), u.Query()); !errors.Is(err, errWrongState) {
+		if line != "" && a.takePasted(line) {
 			return
-		}
-		if told {
-			a.Notice("that one has a wrong state too; paste the address of the login that began just now")
 		}
 	}
 	select {
@@ -297,6 +289,26 @@ func (a *attempt) readPasted() {
 	} else {
 		a.Notice("what was pasted is too long, and no more is read; the browser's answer is still waited for")
 	}
+}
+
+// takePasted takes the address on a line, and reports whether it was that of this login.
+func (a *attempt) takePasted(line string) bool {
+	if !strings.Contains(line, "://") {
+		line = "http://" + line
+	}
+	u, err := url.Parse(line)
+	if err != nil || !u.Query().Has("code") && !u.Query().Has("error") {
+		a.Notice("that is not the address to which the browser was sent: it begins with " + a.redirect + " and holds a code; paste it whole")
+		return false
+	}
+	reported := a.sawWrong()
+	if err := a.take(context.Background(), u.Query()); !errors.Is(err, errWrongState) {
+		return true
+	}
+	if reported {
+		a.Notice("that one has a wrong state too; paste the address of the login that began just now")
+	}
+	return false
 }
 
 var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>

@@ -72,16 +72,8 @@ func ReadClient(path string) (*Client, error) {
 
 func parseClient(data []byte) (*Client, error) {
 	var file struct {
-		Installed *struct {
-			ClientID     string   `json:"client_id"`
-			ClientSecret string   `json:"client_secret"`
-			ProjectID    string   `json:"project_id"`
-			AuthURI      string   `json:"auth_uri"`
-			TokenURI     string   `json:"token_uri"`
-			RevokeURI    string   `json:"revoke_uri"`
-			RedirectURIs []string `json:"redirect_uris"`
-		} `json:"installed"`
-		Web json.RawMessage `json:"web"`
+		Installed *installed      `json:"installed"`
+		Web       json.RawMessage `json:"web"`
 	}
 	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), &file); err != nil {
 		return nil, fmt.Errorf("it is not the JSON of a client secrets file: %w", err)
@@ -95,6 +87,22 @@ func parseClient(data []byte) (*Client, error) {
 	case in.ClientID == "":
 		return nil, errors.New("`installed.client_id` is missing")
 	}
+	return in.client()
+}
+
+// installed is what a client secrets file says of an application.
+type installed struct {
+	ClientID     string   `json:"client_id"`
+	ClientSecret string   `json:"client_secret"`
+	ProjectID    string   `json:"project_id"`
+	AuthURI      string   `json:"auth_uri"`
+	TokenURI     string   `json:"token_uri"`
+	RevokeURI    string   `json:"revoke_uri"`
+	RedirectURIs []string `json:"redirect_uris"`
+}
+
+// client is the client with these settings. Its endpoints must be addresses to which secrets may be sent.
+func (in *installed) client() (*Client, error) {
 	c := &Client{
 		ID: in.ClientID, Secret: in.ClientSecret, Project: in.ProjectID,
 		AuthURL: in.AuthURI, TokenURL: in.TokenURI, RevokeURL: in.RevokeURI, path: redirectPath(in.RedirectURIs),
@@ -307,12 +315,13 @@ func Scope(base, name string) string {
 	return strings.TrimRight(base, "/") + "/auth/" + name
 }
 
-// general are scopes of OpenID Connect, which have no prefix.
-var general = []string{"openid", "offline_access", "email", "profile"}
-
-// IsScope reports whether a name is the whole identifier of a scope.
+// IsScope reports whether a name is the whole identifier of a scope. Scopes of OpenID Connect have no prefix.
 func IsScope(name string) bool {
-	return strings.Contains(name, "://") || slices.Contains(general, name)
+	switch name {
+	case "openid", "offline_access", "email", "profile":
+		return true
+	}
+	return strings.Contains(name, "://")
 }
 
 // Token is what a login has given.

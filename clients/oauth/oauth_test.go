@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,7 +17,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/clients/emulator"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // authServer runs the emulator's authorization server and counts what its token endpoint is asked.
@@ -34,14 +33,10 @@ func authServer(t *testing.T, o emulator.Options) (c *Client, asked *atomic.Int6
 	}))
 	t.Cleanup(server.Close)
 	resp, err := http.Get(server.URL + "/emulator/client-secrets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if c, err = parseClient(data); err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +93,10 @@ func endpoint(address, name string) string {
 func callback(t *testing.T, address string) *url.URL {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	resp.Body.Close()
 	u, err := resp.Location()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return u
 }
 
@@ -117,22 +108,31 @@ func TestLogin(t *testing.T) {
 	if err != nil || len(notices) > 0 {
 		t.Fatal(err, notices)
 	}
-	q, _ := url.Parse(address)
-	for key, want := range map[string]string{"response_type": "code", "client_id": "evalrun-emulator", "code_challenge_method": "S256", "scope": scopes[0], "access_type": "offline"} {
-		if got := q.Query().Get(key); got != want {
-			t.Errorf("%s is %q, not %q", key, got, want)
-		}
-	}
-	if redirect, err := url.Parse(q.Query().Get("redirect_uri")); err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Port() == "" ||
-		redirect.Path != "" {
-		t.Error(redirect, err)
-	}
-	if len(q.Query().Get("state")) < 40 || len(q.Query().Get("code_challenge")) != 43 {
-		t.Error(address)
-	}
+	checkAuthorization(t, address)
 	if !strings.Contains(last, "You are logged in") || token.AccessToken == "" || token.RefreshToken == "" || token.Expired(time.Now()) ||
 		token.Client.Project != "emulated-project" {
 		t.Errorf("%s %+v", last, token)
+	}
+}
+
+// checkAuthorization wants the parameters of RFC 6749 and RFC 7636 in the address to which the browser is sent.
+func checkAuthorization(t *testing.T, address string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	expect.OK(t, err)
+	q := u.Query()
+	for key, want := range map[string]string{
+		"response_type": "code", "client_id": "evalrun-emulator", "code_challenge_method": "S256", "scope": scopes[0],
+		"access_type": "offline",
+	} {
+		expect.Same(t, key, q.Get(key), want)
+	}
+	redirect, err := url.Parse(q.Get("redirect_uri"))
+	if err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Port() == "" || redirect.Path != "" {
+		t.Error(redirect, err)
+	}
+	if len(q.Get("state")) < 40 || len(q.Get("code_challenge")) != 43 {
+		t.Error(address)
 	}
 }
 
@@ -142,9 +142,7 @@ func TestStrayCallbacks(t *testing.T) {
 	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	get := func(method, address string, change func(*http.Request)) int {
 		req, err := http.NewRequest(method, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if change != nil {
 			change(req)
 		}
@@ -172,7 +170,7 @@ func TestStrayCallbacks(t *testing.T) {
 			"no code":     {"GET", with(func(_ *url.URL, q url.Values) { clear(q) }), nil},
 			"other path":  {"GET", with(func(u *url.URL, _ url.Values) { u.Path = "/other" }), nil},
 			"no state":    {"GET", with(func(_ *url.URL, q url.Values) { q.Del("state") }), nil},
-			"wrong state": {"GET", with(func(_ *url.URL, q url.Values) { q.Set("state", "x"+q.Get("state")[1:]) }), nil},
+			"wrong state": {"GET", with(func(_ *url.URL, q url.Values) { q.Set("state", string(q.Get("state")[0]^1)+q.Get("state")[1:]) }), nil},
 			"wrong denial": {"GET", with(func(_ *url.URL, q url.Values) {
 				q.Del("code")
 				q.Set("error", "access_denied")
@@ -212,8 +210,11 @@ func TestLoginFailures(t *testing.T) {
 		change  func(*Login)
 		want    string
 	}{
-		"denied":     {emulator.ConsentDeny, func(t *testing.T, a string) { browse(t, a) }, nil, "access was denied in the browser"},
-		"closed tab": {emulator.ConsentAuto, func(*testing.T, string) {}, func(l *Login) { l.Wait = 50 * time.Millisecond }, "was the tab closed?"},
+		"denied": {emulator.ConsentDeny, func(t *testing.T, a string) { browse(t, a) }, nil, "access was denied in the browser"},
+		"closed tab": {
+			emulator.ConsentAuto, func(*testing.T, string) {}, func(l *Login) { l.Wait = 50 * time.Millisecond },
+			"was the tab closed?",
+		},
 		"wrong state": {emulator.ConsentAuto, func(t *testing.T, a string) {
 			u := callback(t, a)
 			q := u.Query()
@@ -227,13 +228,14 @@ func TestLoginFailures(t *testing.T) {
 				"grant_type": {"authorization_code"}, "code": {u.Query().Get("code")}, "client_id": {"evalrun-emulator"},
 				"client_secret": {"not-a-secret"},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			resp.Body.Close()
 			browse(t, u.String())
 		}, nil, "it may have expired or been used before"},
-		"unknown scope": {emulator.ConsentAuto, func(t *testing.T, a string) { browse(t, a) }, func(l *Login) { l.Scopes = []string{"https://x/auth/other"} }, "invalid_scope"},
+		"unknown scope": {
+			emulator.ConsentAuto, func(t *testing.T, a string) { browse(t, a) },
+			func(l *Login) { l.Scopes = []string{"https://x/auth/other"} }, "invalid_scope",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := authServer(t, emulator.Options{Consent: test.consent})
@@ -289,214 +291,6 @@ func TestConsentPage(t *testing.T) {
 	}
 }
 
-// stored logs in and keeps it in a store of the test's.
-func stored(t *testing.T, c *Client) *Store {
-	t.Helper()
-	token, _, err := try(t, c, func(a string) { browse(t, a) }, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
-	if err := s.Keep(t.Context(), token); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// expire makes the stored token an old one.
-func expire(t *testing.T, s *Store) string {
-	t.Helper()
-	token, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	token.Expiry = time.Now().Add(-time.Minute)
-	if err := s.Keep(t.Context(), token); err != nil {
-		t.Fatal(err)
-	}
-	return token.AccessToken
-}
-
-// However many workers and processes notice that a token has expired, it is refreshed once; and
-// again, since refresh tokens are for one use.
-func TestOneRefresh(t *testing.T) {
-	t.Parallel()
-	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
-	s := stored(t, c)
-	for round := range 3 {
-		old := expire(t, s)
-		before := asked.Load()
-		sources := []*Tokens{NewTokens(s, func(string) {}), NewTokens(s, func(string) {}), NewTokens(s, func(string) {})} // as many processes
-		tokens := sync.Map{}
-		var wg sync.WaitGroup
-		for i := range 60 {
-			wg.Go(func() {
-				token, err := sources[i%3].Token(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
-				tokens.Store(token, true)
-			})
-		}
-		wg.Wait()
-		n := 0
-		tokens.Range(func(token, _ any) bool {
-			n++
-			if token == old {
-				t.Error("the old token")
-			}
-			return true
-		})
-		if n != 1 || asked.Load()-before != 1 {
-			t.Errorf("round %d: %d tokens, %d refreshes", round, n, asked.Load()-before)
-		}
-	}
-}
-
-// A token that the service refuses is replaced, once, although it has not expired; but not one that is
-// new.
-func TestRenew(t *testing.T) {
-	t.Parallel()
-	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
-	s := stored(t, c)
-	login, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	login.ObtainedAt = time.Now().Add(-time.Minute)
-	if err := s.Keep(t.Context(), login); err != nil {
-		t.Fatal(err)
-	}
-	tokens := NewTokens(s, func(string) {})
-	old, err := tokens.Token(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := asked.Load()
-	var wg sync.WaitGroup
-	for range 10 {
-		wg.Go(func() {
-			if renewed, err := tokens.Renew(t.Context(), old); err != nil || !renewed {
-				t.Error(renewed, err)
-			}
-		})
-	}
-	wg.Wait()
-	now, err := tokens.Token(t.Context())
-	if err != nil || now == old || asked.Load()-before != 1 {
-		t.Errorf("%v, %d refreshes", err, asked.Load()-before)
-	}
-	if renewed, err := tokens.Renew(t.Context(), now); err != nil || renewed || asked.Load()-before != 1 {
-		t.Errorf("%v %v, %d refreshes", renewed, err, asked.Load()-before)
-	}
-}
-
-// slowRefresh is a token endpoint that answers when it is told to.
-func slowRefresh(t *testing.T) (s *Store, asked, answer chan struct{}) {
-	t.Helper()
-	asked, answer = make(chan struct{}, 8), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked <- struct{}{}
-		<-answer
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"access_token":"new","refresh_token":"rotated","token_type":"Bearer","expires_in":"3600"}`)
-	}))
-	t.Cleanup(server.Close)
-	s = &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
-	if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)}); err != nil {
-		t.Fatal(err)
-	}
-	return s, asked, answer
-}
-
-// A call that gives up does not throw away the answer that holds the only good refresh token.
-func TestRefreshOutlivesItsCallers(t *testing.T) {
-	t.Parallel()
-	s, asked, answer := slowRefresh(t)
-	tokens := NewTokens(s, func(string) {})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-asked
-		cancel()
-	}()
-	if _, err := tokens.Token(ctx); eval.AsError(err).Kind != eval.KindCanceled {
-		t.Error(err)
-	}
-	late, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := tokens.Token(late); eval.AsError(err).Kind != eval.KindTimeout || !eval.AsError(err).OfLogin {
-		t.Error(err)
-	}
-	close(answer)
-	tokens.Close()
-	kept, err := s.Load()
-	if err != nil || kept.RefreshToken != "rotated" || kept.Expiry.Before(time.Now().Add(time.Minute)) {
-		t.Errorf("%+v %v", kept, err)
-	}
-	if token, err := tokens.Token(t.Context()); err != nil || token != "new" {
-		t.Error(token, err)
-	}
-}
-
-// Logging out, or in as somebody else, while a refresh is under way is what counts in the end.
-func TestLastWordWins(t *testing.T) {
-	t.Parallel()
-	for name, act := range map[string]func(s *Store) error{
-		"logout": func(s *Store) error {
-			_, err := s.Forget(t.Context())
-			return err
-		},
-		"login": func(s *Store) error {
-			return s.Keep(t.Context(), &Token{Client: Client{ID: "another"}, AccessToken: "theirs"})
-		},
-	} {
-		s, asked, answer := slowRefresh(t)
-		tokens := NewTokens(s, func(string) {})
-		refreshed, acted := make(chan error, 1), make(chan error, 1)
-		go func() {
-			_, err := tokens.Token(t.Context())
-			refreshed <- err
-		}()
-		<-asked
-		go func() { acted <- act(s) }()
-		time.Sleep(30 * time.Millisecond) // so that it comes to wait for the lock; it may also come later
-		close(answer)
-		if err := errors.Join(<-refreshed, <-acted); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		login, err := s.Load()
-		if name == "logout" && !errors.Is(err, ErrNoLogin) || name == "login" && (err != nil || login.Client.ID != "another") {
-			t.Errorf("%s: %+v %v", name, login, err)
-		}
-	}
-}
-
-// A token that no header can hold, or of another kind, is none.
-func TestOddTokens(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]string{
-		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`:                       "characters",
-		`{"access_token":"a","token_type":"mac"}`:                                  "another type",
-		`{"token_type":"Bearer"}`:                                                  "not what the standard says",
-		`{"access_token":"a","token_type":"Bearer","expires_in":"soon"}`:           "not what the standard says",
-		`{"access_token":"a","token_type":"bearer","expires_in":0,"scope":"x  y"}`: "",
-	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, body)
-		}))
-		s := &Store{filepath.Join(t.TempDir(), "token.json")}
-		if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}); err != nil {
-			t.Fatal(err)
-		}
-		_, err := NewTokens(s, func(string) {}).Token(t.Context())
-		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "strconv")) {
-			t.Errorf("%s: %v", body, err)
-		}
-		server.Close()
-	}
-}
-
 // A registered redirect address is used to the letter, but for its port.
 func TestRegisteredRedirect(t *testing.T) {
 	t.Parallel()
@@ -506,9 +300,7 @@ func TestRegisteredRedirect(t *testing.T) {
 			t.Error(bad)
 		}
 	}
-	if err := c.Redirect("http://localhost:1/call%20back"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Redirect("http://localhost:1/call%20back"))
 	var redirect string
 	token, _, err := try(t, c, func(a string) {
 		u, _ := url.Parse(a)
@@ -544,119 +336,6 @@ func TestCallbackIsCleaned(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(page, "The login failed: the disk is full") {
 		t.Errorf("%v\n%s", err, page)
-	}
-}
-
-// A refresh that is refused asks for a new login; trouble of the server does not.
-func TestRefusedRefresh(t *testing.T) {
-	t.Parallel()
-	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
-	s := stored(t, c)
-	login, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := login.Revoke(t.Context(), c.RevokeURL); err != nil {
-		t.Fatal(err)
-	}
-	expire(t, s)
-	_, err = NewTokens(s, func(string) {}).Token(t.Context())
-	if e := eval.AsError(err); e == nil || e.Kind != eval.KindAuth || !strings.Contains(e.Message, "log in again") {
-		t.Error(err)
-	}
-	for name, serve := range map[string]http.HandlerFunc{
-		"503":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
-		"html":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
-		"nothing": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-	} {
-		server := httptest.NewServer(serve)
-		login.Client.TokenURL = server.URL
-		if err := s.Keep(t.Context(), login); err != nil {
-			t.Fatal(err)
-		}
-		expire(t, s)
-		_, err := NewTokens(s, func(string) {}).Token(t.Context())
-		if e := eval.AsError(err); e == nil || e.Kind != eval.KindTransport || strings.Contains(e.Message, login.RefreshToken) {
-			t.Errorf("%s: %v", name, err)
-		}
-		server.Close()
-	}
-}
-
-// A server that wants the secret as basic authentication gets it, and is asked so from then on.
-func TestSecretInHeader(t *testing.T) {
-	t.Parallel()
-	var ways []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if id, secret, ok := r.BasicAuth(); ok {
-			ways = append(ways, "header "+id+" "+secret)
-			fmt.Fprint(w, `{"access_token":"new","token_type":"Bearer","expires_in":1}`)
-			return
-		}
-		ways = append(ways, "form "+r.PostFormValue("client_id"))
-		w.WriteHeader(401)
-		fmt.Fprint(w, `{"error":"invalid_client"}`)
-	}))
-	defer server.Close()
-	s := &Store{filepath.Join(t.TempDir(), "token.json")}
-	if err := s.Keep(t.Context(), &Token{Client: Client{ID: "c", Secret: "s3cret", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)}); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if _, err := NewTokens(s, func(string) {}).Token(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		expire(t, s)
-	}
-	if got := strings.Join(ways, ", "); got != "form c, header c s3cret, header c s3cret" {
-		t.Error(got)
-	}
-}
-
-// The file is its owner's alone, whatever the umask, and is refused when it is not.
-func TestStore(t *testing.T) {
-	t.Parallel()
-	s := &Store{filepath.Join(t.TempDir(), "deep", "evalrun", "token.json")}
-	if _, err := s.Load(); !errors.Is(err, ErrNoLogin) {
-		t.Error(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	token := &Token{Client: Client{ID: "c"}, Scopes: scopes, AccessToken: "a", RefreshToken: "r"}
-	if err := s.Keep(t.Context(), token); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]os.FileMode{s.Path: 0o600, filepath.Dir(s.Path): 0o700} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v %v", path, info.Mode(), err)
-		}
-	}
-	for _, mode := range []os.FileMode{0o640, 0o604, 0o666} {
-		if err := os.Chmod(s.Path, mode); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), "can be read by others") {
-			t.Errorf("%o: %v", mode, err)
-		}
-	}
-	for text, want := range map[string]string{"": "damaged", "{": "damaged", "{}": "damaged", `{"version":9,"client":{"clientId":"c"}}`: "version 9"} {
-		if err := os.WriteFile(s.Path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(s.Path, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "log in again") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-	if _, err := s.Forget(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Forget(t.Context()); !errors.Is(err, ErrNoLogin) {
-		t.Error(err)
 	}
 }
 
@@ -711,9 +390,7 @@ func TestSecretsStayOut(t *testing.T) {
 		RefreshToken: "canary refresh&2",
 		Expiry:       time.Unix(1, 0),
 	}
-	if err := s.Keep(t.Context(), login); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Keep(t.Context(), login))
 	_, err := NewTokens(s, func(string) {}).Token(t.Context())
 	if err == nil || strings.Contains(err.Error(), "canary") || len(err.Error()) > 600 {
 		t.Error(err)

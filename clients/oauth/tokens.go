@@ -166,19 +166,27 @@ func (t *Tokens) replace(ctx context.Context, old *Token) (*Token, error) {
 	if token.AccessToken != old.AccessToken && !token.Expired(time.Now()) {
 		return token, nil
 	}
+	if err := t.refresh(ctx, token); err != nil {
+		return nil, err
+	}
+	return token, nil
+}
+
+// refresh renews the login in the file, which the caller has locked.
+func (t *Tokens) refresh(ctx context.Context, token *Token) error {
 	if token.RefreshToken == "" {
-		return nil, authError("the login has expired, and the server gave no refresh token; %s", LoginAgain)
+		return authError("the login has expired, and the server gave no refresh token; %s", LoginAgain)
 	}
 	if err := t.store.save(token); err != nil { // better to find out before the refresh token is used up
-		return nil, authError("%s", err)
+		return authError("%s", err)
 	}
 	if err := token.refresh(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := t.store.save(token); err != nil {
 		t.notice("warning: " + err.Error() + "; it is good for this command only")
 	}
-	return token, nil
+	return nil
 }
 
 // refresh asks the token endpoint for a new access token.
@@ -216,20 +224,9 @@ func (t *Token) Revoke(ctx context.Context, endpoint string) error {
 	if token == "" {
 		token, hint = t.AccessToken, "access_token"
 	}
-	form := url.Values{"token": {token}, "token_type_hint": {hint}}
-	if !t.Client.SecretInHeader {
-		form.Set("client_id", t.Client.ID)
-		if t.Client.Secret != "" {
-			form.Set("client_secret", t.Client.Secret)
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	req, err := t.Client.revocation(ctx, endpoint, url.Values{"token": {token}, "token_type_hint": {hint}})
 	if err != nil {
 		return t.Client.explain(err, token)
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if t.Client.SecretInHeader {
-		req.SetBasicAuth(url.QueryEscape(t.Client.ID), url.QueryEscape(t.Client.Secret))
 	}
 	resp, err := direct().Do(req)
 	if err != nil {
@@ -240,4 +237,23 @@ func (t *Token) Revoke(ctx context.Context, endpoint string) error {
 		return t.Client.refusal("HTTP status "+resp.Status, "", token)
 	}
 	return nil
+}
+
+// revocation is a request of the client with its id and secret, in the header or in the form.
+func (c *Client) revocation(ctx context.Context, endpoint string, form url.Values) (*http.Request, error) {
+	if !c.SecretInHeader {
+		form.Set("client_id", c.ID)
+		if c.Secret != "" {
+			form.Set("client_secret", c.Secret)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if c.SecretInHeader {
+		req.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.Secret))
+	}
+	return req, nil
 }

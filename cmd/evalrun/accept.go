@@ -3,21 +3,18 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/accept"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/reports"
-	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/internal/runs"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // acceptOptions are the flags of `evalrun accept`.
@@ -56,49 +53,22 @@ func (a *app) acceptCommand() *cobra.Command {
 		&o.suites, "suite", nil,
 		"suite to accept the answers for (default those of the run, as they stand now); repeat it for several",
 	)
-	untrustedFlag(fs, &o.Flags)
+	flags.Untrusted(fs, &o.Flags)
 	cmd.MarkFlagsMutuallyExclusive("yes", "dry-run")
-	cmd.ValidArgsFunction = completeCases
+	cmd.ValidArgsFunction = flags.CompleteCases
 	return cmd
-}
-
-// completeCases completes the first argument with the runs there are, the second with the cases of that run.
-func completeCases(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
-	if len(args) != 1 {
-		return completeRuns(cmd, args, text)
-	}
-	doc, err := rundir.At("").Open(args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer doc.Close() //nolint:errcheck // it was only read
-	return offered(text, func(yield func(string) bool) {
-		for row := range doc.Rows() {
-			if !yield(row.Case) {
-				return
-			}
-		}
-	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // accept is `evalrun accept`.
 func (a *app) accept(run string, o acceptOptions) error {
-	if ci := a.getenv("CI"); ci != "" && !strings.EqualFold(ci, "false") {
-		return exit.BadInput(
-			"answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit "+
-				"the folder %s",
-			suite.ExpectedDir,
-		)
+	if err := runs.AcceptedByPerson(a.getenv); err != nil {
+		return err
 	}
-	flags, files, err := accept.Flags(run, o.suites, o.Flags)
+	job, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Flags, a.getenv))
 	if err != nil {
 		return err
 	}
-	job, err := a.load(files, flags)
-	if err != nil {
-		return err
-	}
-	found, err := accept.New(job)
+	found, err := runs.NewAcceptance(job)
 	if err != nil {
 		return err
 	}
@@ -112,7 +82,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 		_, err := fmt.Fprintln(a.out, nothingToAccept(found))
 		return err
 	}
-	if !o.yes && !o.showOnly && !a.canAsk() {
+	if !o.yes && !o.showOnly && !term.Interactive(a.in) {
 		return exit.BadInput(
 			"%s to look at, and there is no terminal to ask on: --dry-run shows, and --yes accepts all",
 			diag.Count(len(found.Proposals), "new or changed answer"),
@@ -133,17 +103,11 @@ func (a *app) accept(run string, o acceptOptions) error {
 	return r.end(run, len(found.Proposals))
 }
 
-func nothingToAccept(found *accept.Acceptance) string {
+func nothingToAccept(found *runs.Acceptance) string {
 	if found.Compared == 0 {
 		return "nothing to accept: no answer is for a `snapshot:` scorer"
 	}
 	return fmt.Sprintf("nothing to accept: %s compared, what is expected stays", diag.Count(found.Compared, "answer"))
-}
-
-// canAsk reports whether somebody is there to answer.
-func (a *app) canAsk() bool {
-	f, ok := a.in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // review goes through the proposals with the user.
@@ -158,7 +122,7 @@ type review struct {
 }
 
 // look shows a proposal and does what the user says.
-func (r *review) look(p *accept.Proposal) error {
+func (r *review) look(p *runs.Proposal) error {
 	if len(p.Offers) > 1 {
 		return r.settle(p)
 	}
@@ -191,7 +155,7 @@ func (r *review) look(p *accept.Proposal) error {
 const maxSources = 10
 
 // settle lets the user choose among answers that contradict each other.
-func (r *review) settle(p *accept.Proposal) error {
+func (r *review) settle(p *runs.Proposal) error {
 	fmt.Fprintf(r.out, "conflict: %d different answers for one file\n", len(p.Offers))
 	var choices []string
 	for i, offer := range p.Offers {
@@ -214,7 +178,7 @@ func (r *review) settle(p *accept.Proposal) error {
 	if r.showOnly {
 		return nil
 	}
-	if !r.canAsk() {
+	if !term.Interactive(r.in) {
 		r.conflicts++
 		fmt.Fprintln(r.out, "left as it is: --case and --arm choose one of them, or ask on a terminal")
 		return nil
@@ -233,7 +197,7 @@ func (r *review) settle(p *accept.Proposal) error {
 }
 
 // source says who gave an answer.
-func source(s *accept.Source) string {
+func source(s *runs.Source) string {
 	out := diag.CleanLine(fmt.Sprintf("%s / %s on %s", s.Suite, s.Case, s.Arm))
 	if s.Different > 1 {
 		out += fmt.Sprintf(" (%d repeats gave %d different answers, of which the most frequent counts)", s.Answers, s.Different)
@@ -242,17 +206,17 @@ func source(s *accept.Source) string {
 }
 
 // show draws what would change.
-func (r *review) show(p *accept.Proposal, o *accept.Offer) {
-	was, state := &p.Was, "changed"
+func (r *review) show(p *runs.Proposal, o *runs.Offer) {
+	state := "changed"
 	if p.New {
-		was, state = nil, "new"
+		state = "new"
 	}
 	fmt.Fprintf(r.out, "%s (%s)\n", diag.CleanLine(p.File), state)
-	_ = reports.Diff(r.out, was, &o.Text, r.color(r.outWidth)) // a stream that is gone ends the program elsewhere
+	_ = p.Diff(r.out, o, r.color(r.outWidth)) // a stream that is gone ends the program elsewhere
 }
 
 // write accepts an offer.
-func (r *review) write(p *accept.Proposal, o *accept.Offer) error {
+func (r *review) write(p *runs.Proposal, o *runs.Offer) error {
 	if err := p.Accept(o); err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/internal/runs"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // app is the world around a command: streams, environment, signals.
@@ -32,7 +32,7 @@ type app struct {
 	// resized tells the columns of standard error as they are now; optional.
 	resized func() int
 	browse  func(address string) error
-	dir     rundir.Dir // where relative paths begin
+	runs    runs.Folder // where relative paths begin
 }
 
 // version is set by the linker in releases.
@@ -140,8 +140,8 @@ func (a *app) errColumns() int {
 
 func (a *app) errColor() bool { return a.color(a.errWidth) }
 
-func (a *app) reportOptions() reports.Options {
-	return reports.Options{Width: a.outWidth, Color: a.color(a.outWidth)}
+func (a *app) screen() term.Screen {
+	return term.Screen{Writer: a.out, Width: a.outWidth, Color: a.color(a.outWidth)}
 }
 
 // job is load with the settings settled.
@@ -155,7 +155,10 @@ func (a *app) job(files []string, flags harness.Flags) (*harness.Job, error) {
 
 // load reads suites and tells mistakes and warnings; with mistakes it is an error.
 func (a *app) load(files []string, flags harness.Flags) (*harness.Job, error) {
-	job, err := harness.Load(files, flags, a.getenv)
+	return a.loaded(harness.Load(files, flags, a.getenv))
+}
+
+func (a *app) loaded(job *harness.Job, err error) (*harness.Job, error) {
 	if err == nil {
 		err = job.Bad()
 	}

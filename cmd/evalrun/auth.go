@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/cli/browser"
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/clients/oauth"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/login"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 func (a *app) authCommand() *cobra.Command {
@@ -70,8 +70,8 @@ func (a *app) loginCommand() *cobra.Command {
 		"redirect address on this machine that the client has registered, where the server wants it to the letter; the port is free "+
 			"(default: 127.0.0.1, with the path in the client secrets file)",
 	)
-	o.Timeout = oauth.DefaultWait
-	fs.Var((*positiveDuration)(&o.Timeout), "timeout", "how long to wait for the browser")
+	o.Timeout = login.DefaultWait
+	fs.Var((*flags.Duration)(&o.Timeout), "timeout", "how long to wait for the browser")
 	return cmd
 }
 
@@ -82,67 +82,47 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 				"oauth#once-in-the-cloud-console`",
 		)
 	}
-	own := eval.ServiceOptions{ScopeBase: o.ScopeBase, Project: o.Project}
-	job, err := a.job(suites, harness.Flags{Options: eval.Options{ServiceOptions: own}})
+	var own harness.Flags // what a login has to know of the deployment, and no more
+	own.ScopeBase, own.Project = o.ScopeBase, o.Project
+	job, err := a.job(suites, own)
 	if err != nil {
 		return err
 	}
-	client, err := oauth.ReadClient(o.secrets)
-	if err == nil && o.redirect != "" {
-		err = client.Redirect(o.redirect)
-	}
-	if err != nil {
-		return exit.BadInput("%w", err)
-	}
-	if job.Settings.Service.Project != "" {
-		client.Project = job.Settings.Service.Project
-	}
-	names, err := scopeNames(o.scopes)
+	l, err := login.New(&job.Settings.Service, a.loginBy(o))
 	if err != nil {
 		return err
-	}
-	scopes, err := loginScopes(job.Settings.Service.AuthScopeBase, names)
-	if err != nil {
-		return err
-	}
-	store, err := oauth.UserStore()
-	if err != nil {
-		return exit.Incomplete("%w", err)
-	}
-	if err := store.Check(); err != nil {
-		return exit.Incomplete("%w", err)
 	}
 	return a.interruptible(ctx, func(ctx context.Context) error {
-		l := a.newLogin(client, scopes, o)
-		l.Keep = store.Keep
-		token, err := l.Run(ctx)
-		if err != nil {
-			return exitOfLogin(err)
+		if o.noBrowser {
+			fmt.Fprint(
+				a.err,
+				"On a machine with another browser than this one's, the browser ends on a page that it cannot\nopen: copy the address of that "+
+					"page, paste it here, and press Enter.\n\n",
+			)
 		}
-		a.tellLogin(token, scopes, store)
-		return nil
+		granted, err := l.Run(ctx)
+		if err == nil {
+			a.tellLogin(granted)
+		}
+		return err
 	})
 }
 
-func (a *app) newLogin(client *oauth.Client, scopes []string, o loginOptions) *oauth.Login {
-	l := &oauth.Login{
-		Client: client, Scopes: scopes, Wait: o.Timeout,
+// loginBy is the way to log in.
+func (a *app) loginBy(o loginOptions) login.Options {
+	by := login.Options{
+		Secrets: o.secrets, Redirect: o.redirect, Scopes: o.scopes, Wait: o.Timeout,
 		Notice: func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) },
 		Show: func(address string) {
 			fmt.Fprintf(a.out, "Open this address in a browser and grant access:\n\n%s\n\n", diag.CleanLine(address))
 		},
 	}
-	if o.noBrowser {
-		fmt.Fprintf(
-			a.err,
-			"On a machine with another browser than this one's, the browser ends on a page that it cannot\nopen: copy the address of that page, "+
-				"paste it here, and press Enter.\n\n",
-		)
-		l.Pasted = a.in
-		return l
+	if !o.noBrowser {
+		by.Open = a.browse
+		return by
 	}
-	l.Open = a.browse
-	return l
+	by.Pasted = a.in
+	return by
 }
 
 // openBrowser opens an address in the system's browser.
@@ -151,34 +131,15 @@ func openBrowser(address string) error {
 	return browser.OpenURL(address)
 }
 
-func (a *app) tellLogin(token *oauth.Token, wanted []string, store *oauth.Store) {
+func (a *app) tellLogin(granted *login.Granted) {
 	fmt.Fprintln(a.out, "You are logged in.")
-	if missing := token.Missing(wanted); len(missing) > 0 {
-		fmt.Fprintf(a.err, "warning: not granted: %s\n", diag.CleanLine(strings.Join(missing, " ")))
+	if len(granted.Missing) > 0 {
+		fmt.Fprintf(a.err, "warning: not granted: %s\n", diag.CleanLine(strings.Join(granted.Missing, " ")))
 	}
-	if token.RefreshToken == "" {
+	if !granted.Renewed {
 		fmt.Fprintln(a.err, "warning: the server gave no refresh token: the login ends when its token expires")
 	}
-	fmt.Fprintf(a.err, "the login is kept in %s; use it by --auth oauth\n", store.Path)
-}
-
-// scopeNames completes the short names of scopes.
-func scopeNames(given []string) ([]string, error) {
-	var out []string
-	for _, name := range given {
-		if name == "retriever" {
-			name = oauth.ScopeRetriever
-		}
-		known := []string{oauth.ScopeRetriever, oauth.ScopeCloudPlatform}
-		if !oauth.IsScope(name) && !slices.Contains(known, name) {
-			return nil, exit.BadInput(
-				"there is no scope %q; %s; a scope of another kind is given by its whole identifier", name,
-				diag.DidYouMean(name, append(known, "retriever")),
-			)
-		}
-		out = append(out, name)
-	}
-	return out, nil
+	fmt.Fprintf(a.err, "the login is kept in %s; use it by --auth oauth\n", granted.File)
 }
 
 // statusOptions are the flags of `evalrun auth status`.
@@ -197,78 +158,37 @@ func (a *app) statusCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.status(ctx, o) })
 		},
 	}
-	addressFlags(cmd.Flags(), &o.Flags)
-	projectFlag(cmd.Flags(), &o.Flags)
-	attemptFlags(cmd.Flags(), &o.Flags)
+	flags.Address(cmd.Flags(), &o.Flags)
+	flags.Project(cmd.Flags(), &o.Flags)
+	flags.Attempts(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
 
-// loginStatus is what is told of a login: never a token.
-type loginStatus struct {
-	ClientID     string    `json:"clientId"`
-	Project      string    `json:"project"`
-	Scopes       []string  `json:"scopes"`
-	Expiry       time.Time `json:"expiry,omitzero"`
-	RefreshToken bool      `json:"refreshToken"` // whether there is one
-	File         string    `json:"file"`
-	Service      string    `json:"service,omitempty"` // that was asked
-	Models       int       `json:"models,omitempty"`  // that it listed
-	Problem      string    `json:"problem,omitempty"` // with asking
-}
-
 func (a *app) status(ctx context.Context, o statusOptions) error {
-	store, err := oauth.UserStore()
-	if err != nil {
-		return exit.Incomplete("%w", err)
-	}
-	if _, err := store.Load(); err != nil {
-		return exit.Incomplete("%w", err)
+	if err := login.Check(); err != nil {
+		return err
 	}
 	o.Auth = "oauth"
 	job, err := a.job(nil, o.Flags)
 	if err != nil {
 		return err
 	}
-	out := loginStatus{File: store.Path, Service: job.Settings.Service.BaseURL, Project: job.Settings.Service.Project}
-	var problem error
-	if out.Service != "" {
-		var models []eval.Model
-		models, problem = a.tryLogin(ctx, o.Flags)
-		out.Models = len(models)
-		if problem != nil {
-			out.Problem = problem.Error()
-		}
-	}
-	login, err := store.Load() // it may have been refreshed meanwhile
-	if err != nil {
-		return exit.Incomplete("%w", err)
-	}
-	out.ClientID, out.Scopes, out.Expiry, out.RefreshToken = login.Client.ID, login.Scopes, login.Expiry, login.RefreshToken != ""
-	if out.Project == "" {
-		out.Project = login.Client.Project
-	}
-	if o.json {
-		err = a.printJSON(out)
-	} else {
-		err = a.writeStatus(&out)
+	status, problem, err := login.NewStatus(ctx, job, a.dial)
+	switch {
+	case err != nil:
+		return err
+	case o.json:
+		err = a.screen().JSON(status)
+	default:
+		err = a.writeStatus(status)
 	}
 	return errors.Join(err, problem)
 }
 
-// tryLogin asks the service for its models.
-func (a *app) tryLogin(ctx context.Context, flags harness.Flags) ([]eval.Model, error) {
-	session, err := a.connect(flags)
-	if err != nil {
-		return nil, err
-	}
-	defer session.Close()
-	return session.Models(ctx)
-}
-
-func (a *app) writeStatus(s *loginStatus) error {
-	p := printer{w: a.out}
-	line := func(name, value string) { p.printf("%-9s %s\n", name, diag.CleanLine(value)) }
+func (a *app) writeStatus(s *login.Status) error {
+	p := term.Printer{W: a.out}
+	line := func(name, value string) { p.Printf("%-9s %s\n", name, diag.CleanLine(value)) }
 	line("client", s.ClientID)
 	line("project", orNone(s.Project))
 	line("scopes", strings.Join(s.Scopes, " "))
@@ -280,7 +200,7 @@ func (a *app) writeStatus(s *loginStatus) error {
 	case s.Problem == "":
 		line("service", fmt.Sprintf("%s takes the login and lists %s", s.Service, diag.Count(s.Models, "model")))
 	}
-	return p.err
+	return p.Err
 }
 
 func orNone(s string) string {
@@ -290,7 +210,7 @@ func orNone(s string) string {
 	return s
 }
 
-func expiry(s *loginStatus, now time.Time) string {
+func expiry(s *login.Status, now time.Time) string {
 	renewal := "; it is refreshed by itself"
 	if !s.RefreshToken {
 		renewal = "; there is no refresh token, so log in again then"
@@ -318,68 +238,24 @@ func (a *app) logoutCommand() *cobra.Command {
 }
 
 func (a *app) logout(ctx context.Context, revokeURL string) error {
-	store, err := oauth.UserStore()
-	if err != nil {
-		return exit.Incomplete("%w", err)
-	}
-	if revokeURL != "" {
-		if err := oauth.CheckEndpoint(revokeURL); err != nil {
-			return exit.BadInput("--revoke-url %w", err)
-		}
-	}
-	login, err := store.Forget(ctx)
+	done, err := login.Forget(ctx, revokeURL)
 	switch {
-	case errors.Is(err, oauth.ErrNoLogin):
+	case done == nil:
+		return err
+	case done.None:
 		fmt.Fprintln(a.out, "Nobody was logged in.")
 		return nil
-	case err != nil:
-		return exit.Incomplete("%w", err)
 	}
 	fmt.Fprintln(a.out, "The login is forgotten.")
-	if login == nil {
-		return exit.Incomplete("its file was damaged, so that the server could not be told: revoke it in your account there")
-	}
-	if revokeURL == "" {
-		revokeURL = login.Client.RevokeURL
-	}
-	if revokeURL == "" {
-		fmt.Fprintln(a.err, "the server was not told: --revoke-url would have named where; revoke it in your account there")
-		return nil
-	}
-	if err := login.Revoke(ctx, revokeURL); err != nil {
-		return exit.Incomplete("the server did not revoke it: %w; revoke it in your account there", err)
-	}
-	fmt.Fprintln(a.out, "The server has revoked it.")
-	return nil
-}
-
-// loginScopes are the scopes that a login asks for, by their names or identifiers.
-func loginScopes(base string, names []string) ([]string, error) {
-	if len(names) == 0 {
-		names = []string{oauth.ScopeRetriever}
-	}
-	var out []string
-	for _, name := range names {
-		if base == "" && !oauth.IsScope(name) {
-			return nil, exit.BadInput(
-				"the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or "+
-					"service.authScopeBase",
-				name,
-			)
-		}
-		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {
-			out = append(out, scope)
-		}
-	}
-	return out, nil
-}
-
-// exitOfLogin is the exit code of a login that failed: the person or the server said no, or nobody
-// answered.
-func exitOfLogin(err error) error {
-	var coded *exit.Error
-	if err == nil || errors.As(err, &coded) {
+	switch {
+	case err != nil:
 		return err
+	case done.Damaged:
+		return exit.Incomplete("its file was damaged, so that the server could not be told: revoke it in your account there")
+	case done.Revoked:
+		fmt.Fprintln(a.out, "The server has revoked it.")
+	default:
+		fmt.Fprintln(a.err, "the server was not told: --revoke-url would have named where; revoke it in your account there")
 	}
-	return exit.With(exit.CodeIncomplete, err)
+	return nil
 }

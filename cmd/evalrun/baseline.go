@@ -9,7 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/output"
+	"github.com/evalrun/evalrun/internal/flags"
 )
 
 func (a *app) baselineCommand() *cobra.Command {
@@ -30,22 +30,13 @@ func (a *app) baselineCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "show NAME", Short: "Report the run that has the name", Args: exactly(1),
 			RunE: func(_ *cobra.Command, args []string) error {
-				d, err := a.openBaseline(args[0])
-				if err != nil {
-					return err
-				}
-				defer d.Close() //nolint:errcheck // it was only read
-				outputs, err := output.Parse(a.dir, withTable(nil))
-				if err == nil {
-					_, err = output.Write(d, outputs, a.out, a.reportOptions())
-				}
-				return err
+				return a.runs.ReportBaseline(args[0], flags.WithTable(nil), a.screen())
 			},
 		},
 		&cobra.Command{
 			Use: "list", Short: "List the names", Args: exactly(0),
 			RunE: func(*cobra.Command, []string) error {
-				named, err := a.dir.Baselines()
+				named, err := a.runs.Baselines()
 				if err != nil {
 					return err
 				}
@@ -66,13 +57,13 @@ func (a *app) baselineCommand() *cobra.Command {
 
 func (a *app) setCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "set NAME RUN", Short: "Name a complete run, or an exported file", Args: exactly(2), ValidArgsFunction: completeRuns,
+		Use: "set NAME RUN", Short: "Name a complete run, or an exported file", Args: exactly(2), ValidArgsFunction: flags.CompleteRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			before, err := a.dir.Baselines()
+			before, err := a.runs.Baselines()
 			if err != nil {
 				return err
 			}
-			b, err := a.dir.SetBaseline(args[0], args[1])
+			b, err := a.runs.SetBaseline(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -94,7 +85,7 @@ func (a *app) exportCommand() *cobra.Command {
 			if out == "" {
 				return exit.BadInput("say where to: -o FILE")
 			}
-			if err := output.Export(a.dir, args[0], out); err != nil {
+			if err := a.runs.Export(args[0], out); err != nil {
 				return err
 			}
 			if out != "-" {

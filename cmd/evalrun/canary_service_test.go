@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -162,12 +163,15 @@ func body(status int, encoding int, text string) func(http.ResponseWriter, *http
 }
 
 // aModel is metadata that every command takes.
-const aModel = `"name": "models/svc-pro", "version": "1", "displayName": ALL, "description": ALL, "inputTokenLimit": 30720, "outputTokenLimit": 2048,
+const aModel = `"name": "models/svc-pro", "version": "1", "displayName": ALL, "description": ALL,
+	"inputTokenLimit": 30720, "outputTokenLimit": 2048,
 	"supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens", "embedContent", "batchEmbedContents", QUOTED]`
 
 // good is an answer to everything, full of echoes.
-const good = `{` + aModel + `, "models": [{` + aModel + `}], "totalTokens": 3, "embedding": {"values": [1, 2]}, "nextPageToken": QUOTED, QUOTED: ALL,
-	"candidates": [{"content": {"role": ALL, "parts": [{"text": ALL}, {"thought": true, "text": ALL}]}, "finishReason": "STOP", "finishMessage": ALL, "own": {QUOTED: [ALL]},
+const good = `{` + aModel + `, "models": [{` + aModel + `}], "totalTokens": 3, "embedding": {"values": [1, 2]}, "nextPageToken": QUOTED,
+	QUOTED: ALL,
+	"candidates": [{"content": {"role": ALL, "parts": [{"text": ALL}, {"thought": true, "text": ALL}]}, "finishReason": "STOP",
+	"finishMessage": ALL, "own": {QUOTED: [ALL]},
 	"safetyRatings": [{"category": QUOTED, "probability": QUOTED}], "citationMetadata": {"citationSources": [{"uri": ALL}]}}],
 	"modelVersion": ALL, "promptFeedback": {"safetyRatings": [{"category": ALL, "probability": "LOW"}]}}`
 
@@ -181,8 +185,6 @@ type failure struct {
 
 // failures are the rows. The addresses are those of the hostile service, plain and by TLS.
 func failures(plainHost, tlsURL string) []failure {
-	password := url.UserPassword("user", canaries["password"]).String()
-	echo := body(500, 0, `{"error": {"message": QUOTED}}`)
 	out := []failure{
 		{name: "good answer", answer: body(200, 0, good)},
 		{
@@ -239,6 +241,15 @@ func failures(plainHost, tlsURL string) []failure {
 		{name: "transfer", answer: raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: TOLD\r\n\r\n")},
 		{name: "chunk", answer: raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nTOLD\r\n")},
 		{name: "unasked", answer: raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 TOLD\r\n\r\n")},
+	}
+	return slices.Concat(out, unreachable(plainHost, tlsURL), statuses())
+}
+
+// unreachable are the rows of services behind no way, or a wrong one.
+func unreachable(plainHost, tlsURL string) []failure {
+	password := url.UserPassword("user", canaries["password"]).String()
+	echo := body(500, 0, `{"error": {"message": QUOTED}}`)
+	return []failure{
 		{name: "no answer", base: "http://127.0.0.1:1"},
 		{name: "no TLS", base: "https://" + plainHost, answer: echo},
 		{name: "unknown TLS", base: tlsURL, answer: echo},
@@ -247,6 +258,10 @@ func failures(plainHost, tlsURL string) []failure {
 		{name: "proxy by token", answer: echo, proxy: "http://" + url.User(canaries["password"]).String() + "@" + plainHost},
 		{name: "proxy is no address", base: "https://service.invalid", proxy: "http://" + password + "@proxy.invalid:no port"},
 	}
+}
+
+// statuses are the rows of HTTP statuses, each with a body of another form.
+func statuses() (out []failure) {
 	shapes := []string{
 		`{"error": {"message": QUOTED, "status": QUOTED, "code": 1, "details": [{"reason": QUOTED, "retryDelay": QUOTED}]}}`, `<h1>PLAIN</h1>`,
 		`[{"error": {"message": QUOTED}}]`, `{"error": QUOTED, "error_description": QUOTED}`, `PLAIN`, `{"message": QUOTED}`,
@@ -267,7 +282,8 @@ func spread(w http.ResponseWriter, r *http.Request) {
 	}
 	format := `{"candidates": [{"content": {"parts": [{"text": %s}, {"text": %s}]}, "finishReason": "STOP"}]}`
 	if strings.Contains(r.URL.Path, ":stream") {
-		format = `[{"candidates": [{"content": {"parts": [{"text": %s}]}}]}, {"candidates": [{"content": {"parts": [{"text": %s}]}, "finishReason": "STOP"}]}]`
+		format = `[{"candidates": [{"content": {"parts": [{"text": %s}]}}]}, ` +
+			`{"candidates": [{"content": {"parts": [{"text": %s}]}, "finishReason": "STOP"}]}]`
 	}
 	fmt.Fprintf(w, format, inJSON(text[:half]), inJSON(text[half:]))
 }

@@ -124,9 +124,10 @@ func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 			"version": 1, "client": client, "scopes": []string{"openid"}, "accessToken": canaries["access"], "refreshToken": canaries["refresh"],
 			"obtainedAt": "2000-01-01T00:00:00Z", "expiry": expiry,
 		}))
-		line = strings.NewReplacer("CALL", proxied+"/"+id+"/call", "META", proxied+"/"+id+"/meta", "QUERY", direct+"/"+id+"/call", "LIST", direct+"/"+id+"/meta",
-			"REVOKE", tokens+"/"+id+"/revoke").
-			Replace(line)
+		line = strings.NewReplacer(
+			"CALL", proxied+"/"+id+"/call", "META", proxied+"/"+id+"/meta", "QUERY", direct+"/"+id+"/call", "LIST", direct+"/"+id+"/meta",
+			"REVOKE", tokens+"/"+id+"/revoke",
+		).Replace(line)
 		cmd := exec.Command(evalrun, strings.Fields(line)...)
 		cmd.Dir = dir
 		cmd.Env = []string{

@@ -24,16 +24,16 @@ var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 // `console` is commands with (some of) what they print and, unless it is 0, their exit code, and one headed `go` is a file of tests
 // that go vet finds nothing in.
 func TestDocs(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipes, err := filepath.Glob("../../docs/ci/*.md")
-	if err != nil {
-		t.Fatal(err)
+	pages := []string{"../../README.md"}
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/ci/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		pages = append(pages, found...)
 	}
 	root := repositoryRoot(t)
-	for _, page := range append(append(pages, recipes...), "../../README.md") {
+	for _, page := range pages {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			text, err := os.ReadFile(page)
 			if err != nil {
@@ -41,24 +41,30 @@ func TestDocs(t *testing.T) {
 			}
 			t.Chdir(t.TempDir())
 			for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
-				kind, name, _ := strings.Cut(m[1], " ")
-				switch {
-				case (kind == "yaml" || kind == "csv") && name != "":
-					if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(name, []byte(m[2]), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				case kind == "console":
-					console(t, m[2])
-				case kind == "go":
-					vet(t, root, m[2])
-				case kind != "sh" && kind != "json" && kind != "yaml":
-					t.Errorf("a block headed %q: is it shown, or run?", m[1])
-				}
+				block(t, root, m[1], m[2])
 			}
 		})
+	}
+}
+
+// block does what the heading of a block says: it writes a file, or runs commands or tests.
+func block(t *testing.T, root, heading, text string) {
+	t.Helper()
+	kind, name, _ := strings.Cut(heading, " ")
+	switch {
+	case (kind == "yaml" || kind == "csv") && name != "":
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	case kind == "console":
+		console(t, text)
+	case kind == "go":
+		vet(t, root, text)
+	case kind != "sh" && kind != "json" && kind != "yaml":
+		t.Errorf("a block headed %q: is it shown, or run?", heading)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/doctor"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // doctorOptions are the flags of `evalrun doctor`.
@@ -31,11 +33,11 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.doctor(ctx, args, o) })
 		},
 	}
-	serviceFlags(cmd.Flags(), &o.Flags)
-	attemptFlags(cmd.Flags(), &o.Flags)
+	flags.Service(cmd.Flags(), &o.Flags)
+	flags.Attempts(cmd.Flags(), &o.Flags)
 	cmd.Flags().Lookup("attempts").Usage = "attempts per call at most (default 1)"
 	cmd.Flags().Lookup("timeout").Usage = "time of one attempt, body included (default 10s)"
-	untrustedFlag(cmd.Flags(), &o.Flags)
+	flags.Untrusted(cmd.Flags(), &o.Flags)
 	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "table or json, to standard output")
 	return cmd
 }
@@ -56,7 +58,7 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	found := examined.Examine(ctx)
 	write := a.writeCheckup
 	if o.format == "json" {
-		write = func(c *doctor.Checkup) error { return a.printJSON(c) }
+		write = func(c *doctor.Checkup) error { return a.screen().JSON(c) }
 	}
 	if err := write(found); err != nil {
 		return err
@@ -68,16 +70,16 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 var stateColors = map[string]string{doctor.OK: "32", doctor.Warning: "33", doctor.Problem: "31"}
 
 func (a *app) writeCheckup(c *doctor.Checkup) error {
-	p := printer{w: a.out}
+	p := term.Printer{W: a.out}
 	for _, s := range c.Settings {
 		value := s.Value
 		if value == "" {
 			value = "-"
 		}
-		p.printf("%-14s %s  (%s)\n", s.Name, diag.CleanLine(value), diag.CleanLine(s.From))
+		p.Printf("%-14s %s  (%s)\n", s.Name, diag.CleanLine(value), diag.CleanLine(s.From))
 	}
 	if len(c.Settings) > 0 {
-		p.printf("\n")
+		p.Printf("\n")
 	}
 	counts := map[string]int{}
 	for _, check := range c.Checks {
@@ -86,26 +88,26 @@ func (a *app) writeCheckup(c *doctor.Checkup) error {
 		if a.color(a.outWidth) {
 			state = "\x1b[" + stateColors[check.State] + "m" + state + "\x1b[0m"
 		}
-		p.printf("%s %-10s", state, check.Name)
+		p.Printf("%s %-10s", state, check.Name)
 		a.hanging(&p, check.Text)
 		if check.Advice != "" {
-			p.printf("%19s", "")
+			p.Printf("%19s", "")
 			a.hanging(&p, "do: "+check.Advice)
 		}
 		if check.Page != "" && check.State != doctor.OK {
-			p.printf("%19sread: evalrun help %s\n", "", check.Page)
+			p.Printf("%19sread: evalrun help %s\n", "", check.Page)
 		}
 	}
-	p.printf("\n%s, %s\n", diag.Count(counts[doctor.Problem], doctor.Problem), diag.Count(counts[doctor.Warning], doctor.Warning))
-	return p.err
+	p.Printf("\n%s, %s\n", diag.Count(counts[doctor.Problem], doctor.Problem), diag.Count(counts[doctor.Warning], doctor.Warning))
+	return p.Err
 }
 
 // hanging writes a text whose first line has begun, its other lines below the first.
-func (a *app) hanging(p *printer, text string) {
-	for i, line := range wrapWords(diag.CleanLine(text), a.outWidth-19) {
+func (a *app) hanging(p *term.Printer, text string) {
+	for i, line := range term.Wrap(diag.CleanLine(text), a.outWidth-19) {
 		if i > 0 {
-			p.printf("%19s", "")
+			p.Printf("%19s", "")
 		}
-		p.printf("%s\n", line)
+		p.Printf("%s\n", line)
 	}
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/docs"
 )
@@ -19,19 +22,6 @@ func TestNamedPagesExist(t *testing.T) {
 	t.Parallel()
 	root := (&app{}).root()
 	n := 0
-	look := func(file, text string) {
-		for _, m := range named.FindAllStringSubmatch(text, -1) {
-			n++
-			p := docs.Find(m[1])
-			target, _, err := root.Find([]string{m[1]})
-			switch isCommand := err == nil && target != root; {
-			case p == nil && (!isCommand || m[2] != ""):
-				t.Errorf("%s names the page %s, which is not there", file, m[1])
-			case m[2] != "" && p.Section(m[2]) == "":
-				t.Errorf("%s names %s#%s; the page has %v", file, m[1], m[2], p.Anchors())
-			}
-		}
-	}
 	err := filepath.WalkDir("../..", func(file string, entry fs.DirEntry, err error) error {
 		switch ext := filepath.Ext(file); {
 		case err != nil:
@@ -42,7 +32,12 @@ func TestNamedPagesExist(t *testing.T) {
 			return nil
 		}
 		text, err := os.ReadFile(file)
-		look(file, string(text))
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			n++
+			if problem := missing(root, m[1], m[2]); problem != "" {
+				t.Errorf("%s names the page %s", file, problem)
+			}
+		}
 		return err
 	})
 	if err != nil {
@@ -51,6 +46,19 @@ func TestNamedPagesExist(t *testing.T) {
 	if n < 10 {
 		t.Errorf("%d pages are named", n)
 	}
+}
+
+// missing says why `evalrun help PAGE#SECTION` shows nothing; "" when it shows something.
+func missing(root *cobra.Command, page, section string) string {
+	p := docs.Find(page)
+	target, _, err := root.Find([]string{page})
+	switch isCommand := err == nil && target != root; {
+	case p == nil && (!isCommand || section != ""):
+		return page + ", which is not there"
+	case section != "" && p.Section(section) == "":
+		return fmt.Sprintf("%s#%s; the page has %v", page, section, p.Anchors())
+	}
+	return ""
 }
 
 // The pages that a check-up names are there, too. They stand in its code without the command before them.

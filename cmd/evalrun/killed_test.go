@@ -159,10 +159,9 @@ func TestKilledWhileJudging(t *testing.T) {
 			}
 			var l ledger
 			b := newBox(t, countingService(&l, ""), map[string]string{
-				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\njudges: [{name: j, model: m}]\nprompts: [{name: p, " + prompt + "}]\n" +
-					"limits: {concurrency: " + fmt.Sprint(
-					workers,
-				) + ", countTokens: never}\ndefaults: {scorers: [" + scorer + "]}\ncases:\n" + cases.String(),
+				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\njudges: [{name: j, model: m}]\n" +
+					"prompts: [{name: p, " + prompt + "}]\nlimits: {concurrency: " + fmt.Sprint(workers) + ", countTokens: never}\n" +
+					"defaults: {scorers: [" + scorer + "]}\ncases:\n" + cases.String(),
 			})
 			killed := b.killAgain(&l, kills(t), 0, "run", "suite.yaml", "--out", "killed")
 			all, extra := l.all()

@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"golang.org/x/term"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 func main() { os.Exit(mainCode()) }
@@ -24,9 +24,10 @@ func mainCode() int {
 	log.SetOutput(io.Discard)      // net/http logs there what a service sends without being asked, secrets and all
 	a := &app{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, signals: catch, browse: openBrowser,
-		outWidth: width(os.Stdout), errWidth: width(os.Stderr),
-		resized: func() int { return width(os.Stderr) },
+		outWidth: term.Columns(os.Stdout), errWidth: term.Columns(os.Stderr),
+		resized: func() int { return term.Columns(os.Stderr) },
 	}
+	a.runs.Opening = a.smallHeap
 	return a.main(context.Background(), os.Args[1:])
 }
 
@@ -37,17 +38,4 @@ func catch() (<-chan os.Signal, func()) {
 		signal.Notify(caught, syscall.SIGHUP)
 	}
 	return caught, func() { signal.Stop(caught) }
-}
-
-// width is the number of columns of a terminal, 0 for anything else.
-func width(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0
-	}
-	columns, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || columns <= 0 {
-		return 80
-	}
-	return columns
 }

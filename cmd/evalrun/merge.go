@@ -5,8 +5,9 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/output"
+	"github.com/evalrun/evalrun/internal/runs"
 )
 
 func (a *app) mergeCommand() *cobra.Command {
@@ -22,37 +23,19 @@ func (a *app) mergeCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			outputs, err := output.Parse(a.dir, withTable(f.Reports))
-			if err != nil {
+			merged, err := a.runs.Merge(args, runs.Merging{
+				Out: f.Out, Formats: flags.WithTable(f.Reports), Screen: a.screen(), Getenv: a.getenv,
+			})
+			if merged == nil {
 				return err
 			}
-			if err := a.dir.Check(f.Out); err != nil {
-				return err
-			}
-			opened := a.smallHeap()
-			dir, err := harness.Merge(a.dir, args, f.Out, a.getenv)
-			if err != nil {
-				return err
-			}
-			opened()
-			return a.merged(dir, outputs)
+			a.explain(merged.Problem)
+			r := &evalrun.Result{Name: merged.Name, Exit: merged.Exit, End: merged.End, Reports: merged.Reports}
+			return a.ended(r, err, runOptions{})
 		},
 	}
-	reportFlags(cmd.Flags(), &f)
+	flags.Reports(cmd.Flags(), &f)
 	cmd.Flags().StringVar(&f.Out, "out", "", "run directory (default .evalrun/runs/ID)")
-	completeFormats(cmd)
+	flags.CompleteFormats(cmd)
 	return cmd
-}
-
-// merged reports the run that the shards have become.
-func (a *app) merged(dir string, outputs []output.Output) error {
-	doc, err := a.openRun(dir)
-	if err != nil {
-		return exit.Incomplete("%w", err)
-	}
-	defer doc.Close() //nolint:errcheck // it was only read
-	written, err := output.Write(doc, outputs, a.out, a.reportOptions())
-	a.explain(a.dir.Remember(doc)) // nothing depends on it
-	r := &evalrun.Result{Name: dir, Exit: doc.Gate.Exit, End: doc.End, Reports: written}
-	return a.ended(r, err, runOptions{})
 }

@@ -10,10 +10,10 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/forecast"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/verdict"
-	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // planOptions are the flags of `evalrun plan` and `evalrun count`.
@@ -30,12 +30,12 @@ func (a *app) planCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.showPlan(ctx, args, o) })
 		},
 	}
-	serviceFlags(cmd.Flags(), &o.Flags)
-	limitFlags(cmd.Flags(), &o.Flags)
-	selectFlags(cmd.Flags(), &o.Flags)
-	completeSelection(cmd)
-	untrustedFlag(cmd.Flags(), &o.Flags)
-	baselineFlags(cmd.Flags(), &o.Flags)
+	flags.Service(cmd.Flags(), &o.Flags)
+	flags.Limits(cmd.Flags(), &o.Flags)
+	flags.Select(cmd.Flags(), &o.Flags)
+	flags.CompleteSelection(cmd)
+	flags.Untrusted(cmd.Flags(), &o.Flags)
+	flags.Baseline(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the prompts' tokens (countTokens calls)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
@@ -49,7 +49,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	var f *forecast.Forecast
 	plan := job.Plan()
 	if o.count {
-		session, err := job.Connect(buildVersion(), a.tellNotice)
+		session, err := a.dial(job)
 		if err != nil {
 			return err
 		}
@@ -67,69 +67,80 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		}
 	}
 	if f.Trials == 0 {
-		return nothing(job, "")
+		return job.Nothing("")
 	}
-	checks := &verdict.Checks{Options: &o.Options, Dir: a.dir, Plan: plan}
-	if err := f.Outlooks(checks, job.Suites); err != nil {
+	if err := f.Outlooks(plan, &o.Options, a.runs.Dir, job.Suites); err != nil {
 		return err
 	}
 	if o.json {
-		return a.printJSON(f)
+		return a.screen().JSON(f)
 	}
 	return writeForecast(a.out, f)
 }
 
 // writeOutlook tells what the gate of an arm can see, with how many cases.
-func writeOutlook(p *printer, g *forecast.GateOutlook) {
-	p.printf("%s\n", diag.CleanLine(
+func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
+	p.Printf("%s\n", diag.CleanLine(
 		fmt.Sprintf("gate of %s on %s: margin %g of the pass rate at an error rate of %g, %d independent cases, %d calls, up to %s",
 			g.Suite, g.Arm, g.Margin, g.Alpha, g.Units, g.Calls, unlimited(g.Tokens)),
 	))
 	if g.Units < g.Reach {
-		p.printf("  never: it takes %d cases even if not one of them flips\n", g.Reach)
+		p.Printf("  never: it takes %d cases even if not one of them flips\n", g.Reach)
 	}
 	for _, row := range g.Rows {
-		p.printf(
+		p.Printf(
 			"  if %2.0f %% of the cases flip by chance: %d cases are needed; a loss of %.3f is seen", 100*row.Flips, row.Needed,
 			row.Smallest,
 		)
 		if g.StopEarly {
-			p.printf("; about %.0f calls when nothing changed", row.Asked*float64(g.Calls))
+			p.Printf("; about %.0f calls when nothing changed", row.Asked*float64(g.Calls))
 		}
-		p.printf("\n")
+		p.Printf("\n")
 	}
-}
-
-func (a *app) tellNotice(text string) { fmt.Fprintln(a.err, text) }
-
-func (a *app) printJSON(v any) error {
-	line, err := wirejson.Marshal(v)
-	if err == nil {
-		_, err = fmt.Fprintf(a.out, "%s\n", line)
-	}
-	return err
 }
 
 func writeForecast(w io.Writer, f *forecast.Forecast) error {
-	p := printer{w: w}
-	for _, arm := range f.Arms {
-		if arm.Suite != f.Arms[0].Suite || f.Arms[len(f.Arms)-1].Suite != arm.Suite {
-			p.printf("%s: ", arm.Suite)
-		}
-		model := arm.Model
-		if arm.APIVersion != f.Arms[0].APIVersion || f.Arms[len(f.Arms)-1].APIVersion != arm.APIVersion {
-			model += " " + arm.APIVersion
-		}
-		if arm.Stream {
-			model += ", streamed"
-		}
-		trials := diag.Count(arm.Trials, "trial")
-		if arm.Calls > arm.Trials {
-			trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
-		}
-		p.printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+	p := &term.Printer{W: w}
+	for i := range f.Arms {
+		writeArm(p, f, &f.Arms[i])
 	}
-	p.printf("trials: %d\n", f.Trials)
+	writeCalls(p, f)
+	writeTokens(p, f)
+	if f.Currency != "" {
+		p.Printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
+	}
+	writeTime(p, f)
+	for i := range f.Gates {
+		writeOutlook(p, &f.Gates[i])
+	}
+	for _, problem := range f.Problems {
+		p.Printf("note: %s\n", problem)
+	}
+	return p.Err
+}
+
+// writeArm writes the part of an arm; suite and version of the interface where arms differ in them.
+func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) {
+	first, last := &f.Arms[0], &f.Arms[len(f.Arms)-1]
+	if arm.Suite != first.Suite || last.Suite != arm.Suite {
+		p.Printf("%s: ", arm.Suite)
+	}
+	model := arm.Model
+	if arm.APIVersion != first.APIVersion || last.APIVersion != arm.APIVersion {
+		model += " " + arm.APIVersion
+	}
+	if arm.Stream {
+		model += ", streamed"
+	}
+	trials := diag.Count(arm.Trials, "trial")
+	if arm.Calls > arm.Trials {
+		trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
+	}
+	p.Printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+}
+
+func writeCalls(p *term.Printer, f *forecast.Forecast) {
+	p.Printf("trials: %d\n", f.Trials)
 	embed := ""
 	if f.EmbedCalls > 0 {
 		embed = fmt.Sprintf("%d or more to embed, ", f.EmbedCalls)
@@ -137,42 +148,38 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 	if f.JudgeCalls > 0 {
 		embed += fmt.Sprintf("up to %d to judge, ", f.JudgeCalls)
 	}
-	p.printf("calls: %d to generate, %d to count, %sat most %d with every retry\n", f.GenerateCalls, f.CountCalls, embed, f.MaxCalls)
+	p.Printf("calls: %d to generate, %d to count, %sat most %d with every retry\n", f.GenerateCalls, f.CountCalls, embed, f.MaxCalls)
+}
+
+func writeTokens(p *term.Printer, f *forecast.Forecast) {
 	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
 	if f.Counted {
 		how = "counted by the service"
 	}
-	p.printf("tokens: %d in prompts (%s), output up to %s\n", f.PromptTokens, how, unlimited(f.MaxOutputTokens))
+	p.Printf("tokens: %d in prompts (%s), output up to %s\n", f.PromptTokens, how, unlimited(f.MaxOutputTokens))
 	if f.ReplyTokens > 0 {
-		p.printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
+		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
 	}
 	if f.EmbedCalls > 0 {
-		p.printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
+		p.Printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
 	}
 	if f.JudgeCalls > 0 {
-		p.printf("judging: up to %s, estimated\n", unlimited(f.JudgeTokens))
+		p.Printf("judging: up to %s, estimated\n", unlimited(f.JudgeTokens))
 	}
-	if f.Currency != "" {
-		p.printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
-	}
+}
+
+func writeTime(p *term.Printer, f *forecast.Forecast) {
 	switch {
 	case f.MostTime > f.LeastTime:
-		p.printf(
+		p.Printf(
 			"time: from %s to %s at the limits, by the length of the answers\n", f.LeastTime.Round(time.Second),
 			f.MostTime.Round(time.Second),
 		)
 	case f.LeastTime > 0:
-		p.printf("time: at least %s at the limits\n", f.LeastTime.Round(time.Second))
+		p.Printf("time: at least %s at the limits\n", f.LeastTime.Round(time.Second))
 	default:
-		p.printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
+		p.Printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
 	}
-	for i := range f.Gates {
-		writeOutlook(&p, &f.Gates[i])
-	}
-	for _, problem := range f.Problems {
-		p.printf("note: %s\n", problem)
-	}
-	return p.err
 }
 
 func unlimited(n int) string {
@@ -180,16 +187,4 @@ func unlimited(n int) string {
 		return "an unknown number of tokens"
 	}
 	return fmt.Sprintf("%d tokens", n)
-}
-
-// printer keeps the first error of many prints.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) printf(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
-	}
 }

@@ -1,124 +1,23 @@
 package main
 
 import (
-	"bytes"
 	"io"
-	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/clipperhouse/displaywidth"
-
-	"github.com/evalrun/evalrun/eval"
 )
 
-// Where there is no terminal, or CI says so, there is a line every ten seconds, whether results come
-// or not.
-func TestProgressLines(t *testing.T) {
+// A bar is for a terminal that can draw it, and that no log is made of; all else gets lines.
+func TestBarOnTerminals(t *testing.T) {
 	t.Parallel()
-	for _, env := range []string{"", "true"} {
-		synctest.Test(t, func(t *testing.T) {
-			var out bytes.Buffer
-			a := &app{err: &out, getenv: func(string) string { return env }}
-			if env != "" {
-				a.errWidth = 80
-			}
-			p := a.progress(runOptions{})
-			p.Start(4)
-			time.Sleep(15 * time.Second)
-			p.Done(&eval.Result{Outcome: eval.Fail}, eval.Spent{Tokens: 7})
-			time.Sleep(10 * time.Second)
-			p.Finish()
-			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			if len(lines) != 2 || !strings.HasPrefix(lines[0], "0 of 4 trials") ||
-				lines[1] != "1 of 4 trials: 0 pass, 1 fail, 0 error, 0 skip; 7 tokens; 3.0/min; about 1m0s left" {
-				t.Errorf("%q", lines)
-			}
-		})
-	}
-}
-
-// The bar stays in one line at every width, drops what there is no room for, and comes and goes without a trace.
-func TestProgressBar(t *testing.T) {
-	t.Parallel()
-	for _, width := range []int{12, 60, 80, 120, 200} {
-		synctest.Test(t, func(t *testing.T) {
-			var out bytes.Buffer
-			var columns atomic.Int64
-			columns.Store(int64(width))
-			a := &app{err: &out, errWidth: width, getenv: func(string) string { return "" }, resized: func() int { return int(columns.Load()) }}
-			p := a.progress(runOptions{verbose: true})
-			p.waiting = func() string { return "8 wait for requests \x1b[2J per minute 日本語 (up to 12s)" }
-			p.Start(40)
-			time.Sleep(8 * time.Second)
-			for range 10 {
-				p.Done(
-					&eval.Result{
-						Outcome: eval.Fail,
-						Timing:  &eval.Timing{LatencyMs: 120},
-						Trial:   eval.Trial{Suite: "s", Case: "c\x1b]0;x", Arm: "a/b"},
-						Scores:  []eval.Score{{Scorer: "equals", Reason: "expected x"}},
-					},
-					eval.Spent{Tokens: 12_345, Money: 0.5, Currency: "USD"},
-				)
-			}
-			time.Sleep(time.Second)
-			p.mu.Lock()
-			plain := p.drawn
-			p.mu.Unlock()
-			if w := displaywidth.String(plain); w >= width || strings.Contains(plain, "\x1b") {
-				t.Errorf("%d columns at a width of %d: %q", w, width, plain)
-			}
-			for _, want := range map[int][]string{
-				12: nil, 60: {"25%", "10/40", "10 fail", "27s left"}, 80: {"12.3k tokens", "8 wait for"}, 120: {"[=", "0.5000 USD"},
-				200: {"1.1/s", "(up to 12s)"},
-			}[width] {
-				if !strings.Contains(plain, want) {
-					t.Errorf("width %d: no %q in %q", width, want, plain)
-				}
-			}
-			time.Sleep(50 * time.Millisecond) // between two drawings
-			synctest.Wait()
-			before := out.Len()
-			columns.Store(int64(width / 2)) // the terminal breaks the line that stands there
-			p.notice("note")
-			if got := out.String()[before:]; width > 60 && !strings.HasPrefix(got, "\r\x1b[1A\x1b[Jnote\n\r") {
-				t.Errorf("%q", got)
-			}
-			p.Finish()
-			if !strings.HasSuffix(out.String(), "\x1b[J") {
-				t.Errorf("%q", out.String())
-			}
-			if got := out.String(); !strings.Contains(got, "\x1b[31mfail \x1b[0m") || strings.Contains(got, "\x1b]") ||
-				width > 60 && !strings.Contains(got, "120 ms  s / c\\x1b]0;x on a/b: equals: expected x") {
-				t.Errorf("%q", got)
-			}
-		})
-	}
-}
-
-// A terminal that can do nothing gets lines.
-func TestDumbTerminal(t *testing.T) {
-	t.Parallel()
-	for name, value := range map[string]string{"TERM": "dumb", "CI": "1"} {
-		a := &app{err: io.Discard, errWidth: 80, getenv: func(asked string) string { return map[string]string{name: value}[asked] }}
-		if p := a.progress(runOptions{}); p.columns != nil {
-			t.Errorf("%s=%s has a bar", name, value)
+	for _, test := range []struct {
+		width       int
+		name, value string
+		want        bool
+	}{{80, "", "", true}, {0, "", "", false}, {80, "TERM", "dumb", false}, {80, "CI", "1", false}} {
+		a := &app{err: io.Discard, errWidth: test.width, getenv: func(asked string) string {
+			return map[string]string{test.name: test.value}[asked]
+		}}
+		if got := a.barColumns() != nil; got != test.want {
+			t.Errorf("width %d, %s=%s: a bar is %t, want %t", test.width, test.name, test.value, got, test.want)
 		}
-	}
-}
-
-func TestQuietProgress(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	a := &app{err: &out, errWidth: 80, getenv: func(string) string { return "" }}
-	p := a.progress(runOptions{quiet: true})
-	p.Start(1)
-	p.Done(&eval.Result{Outcome: eval.Pass}, eval.Spent{})
-	p.Finish()
-	if out.Len() > 0 {
-		t.Errorf("%q", out.String())
 	}
 }

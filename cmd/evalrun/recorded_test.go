@@ -152,68 +152,85 @@ func TestRecordedRepliesThroughARun(t *testing.T) {
 	all := slices.DeleteFunc(
 		recordings(t), func(r recording) bool { return strings.Contains(r.model, "api-key") || r.status == 403 },
 	) // they end a run
-	service := serveRecordings(t, all)
-	dir := recordedSuite(t, all, 1)
-	evalrun := program(t)
-	finish := func(want int, args ...string) {
-		t.Helper()
-		cmd := exec.Command(evalrun, args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "EVALRUN_API_KEY=k", "EVALRUN_BASE_URL="+service.URL)
-		text, err := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != want {
-			t.Fatalf("evalrun %v: exit %d, want %d (%v)\n%.3000s", args, code, want, err, text)
-		}
+	r := &recordedRun{T: t, all: all, service: serveRecordings(t, all), dir: recordedSuite(t, all, 1), program: program(t)}
+	r.whole()
+	r.resumed()
+	r.replayed()
+}
+
+// recordedRun is a run of recorded replies.
+type recordedRun struct {
+	*testing.T
+	all          []recording
+	service      *recordedService
+	dir, program string
+}
+
+// finish runs a command that exits 1, since not every trial passes.
+func (r *recordedRun) finish(args ...string) {
+	r.Helper()
+	cmd := exec.Command(r.program, args...)
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "EVALRUN_API_KEY=k", "EVALRUN_BASE_URL="+r.service.URL)
+	text, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 1 {
+		r.Fatalf("evalrun %v: exit %d, want 1 (%v)\n%.3000s", args, code, err, text)
 	}
-	finish(
-		1, "run", "suite.yaml", "--out", "whole", "--record", "kept", "-q", "-o", "jsonl=whole.jsonl", "-o",
+}
+
+// whole runs all, and resumes what is complete.
+func (r *recordedRun) whole() {
+	r.finish(
+		"run", "suite.yaml", "--out", "whole", "--record", "kept", "-q", "-o", "jsonl=whole.jsonl", "-o",
 		"junit=whole.xml", "-o", "html=whole.html", "-o", "csv=whole.csv",
 	)
-	if got := service.asked(); got != len(all) {
-		t.Errorf("%d calls for %d recordings", got, len(all))
+	if got := r.service.asked(); got != len(r.all) {
+		r.Errorf("%d calls for %d recordings", got, len(r.all))
 	}
-	run, err := os.ReadFile(filepath.Join(dir, "whole", "run.jsonl"))
-	if err != nil {
-		t.Fatal(err)
+	if got, want := strings.Count(readText(r.T, r.dir, "whole/run.jsonl"), "\n"), len(r.all)+2; got != want {
+		r.Errorf("the run file has %d lines, want %d", got, want)
 	}
-	if got, want := strings.Count(string(run), "\n"), len(all)+2; got != want {
-		t.Errorf("the run file has %d lines, want %d", got, want)
+	if got := strings.Count(readText(r.T, r.dir, "whole.xml"), "<testcase "); got != len(r.all) {
+		r.Errorf("JUnit has %d test cases, want %d", got, len(r.all))
 	}
-	if got := strings.Count(readText(t, dir, "whole.xml"), "<testcase "); got != len(all) {
-		t.Errorf("JUnit has %d test cases, want %d", got, len(all))
+	r.finish("resume", "whole", "-q", "-o", "jsonl=again.jsonl") // complete: nothing is sent
+	if got := r.service.asked(); got != len(r.all) {
+		r.Errorf("resume of a complete run: %d calls in all, want %d", got, len(r.all))
 	}
+	if readText(r.T, r.dir, "again.jsonl") != readText(r.T, r.dir, "whole.jsonl") {
+		r.Error("the report of the resumed run differs")
+	}
+}
 
-	finish(1, "resume", "whole", "-q", "-o", "jsonl=again.jsonl") // complete: nothing is sent
-	if got := service.asked(); got != len(all) {
-		t.Errorf("resume of a complete run: %d calls in all, want %d", got, len(all))
-	}
-	if readText(t, dir, "again.jsonl") != readText(t, dir, "whole.jsonl") {
-		t.Error("the report of the resumed run differs")
-	}
-
-	lines := strings.SplitAfter(string(run), "\n")
+// resumed cuts the run in the middle of a line, and resumes it.
+func (r *recordedRun) resumed() {
+	lines := strings.SplitAfter(readText(r.T, r.dir, "whole/run.jsonl"), "\n")
 	half := strings.Join(lines[:len(lines)/2], "") + lines[len(lines)/2][:20]
-	if err := os.WriteFile(filepath.Join(dir, "whole", "run.jsonl"), []byte(half), 0o600); err != nil {
-		t.Fatal(err)
+	if err := os.WriteFile(filepath.Join(r.dir, "whole", "run.jsonl"), []byte(half), 0o600); err != nil {
+		r.Fatal(err)
 	}
-	missing := len(all) - (len(lines)/2 - 1)
+	missing := len(r.all) - (len(lines)/2 - 1)
 	failed := strings.Count(half, `"outcome":"error"`)
-	finish(1, "resume", "whole", "-q", "-o", "jsonl=again.jsonl")
-	if got := service.asked() - len(all); got > missing+failed {
-		t.Errorf("resume made %d calls, want at most %d and %d errors", got, missing, failed)
+	r.finish("resume", "whole", "-q", "-o", "jsonl=again.jsonl")
+	if got := r.service.asked() - len(r.all); got > missing+failed {
+		r.Errorf("resume made %d calls, want at most %d and %d errors", got, missing, failed)
 	}
-	if got, want := outcomes(t, dir, "again.jsonl"), outcomes(t, dir, "whole.jsonl"); got != want {
-		t.Errorf("after resume:\n%s\nwant\n%s", got, want)
+	if got, want := outcomes(r.T, r.dir, "again.jsonl"), outcomes(r.T, r.dir, "whole.jsonl"); got != want {
+		r.Errorf("after resume:\n%s\nwant\n%s", got, want)
 	}
+}
 
-	before := service.asked()
-	finish(1, "run", "suite.yaml", "--out", "replayed", "--replay", "kept", "-q", "-o", "jsonl=replayed.jsonl")
-	if service.asked() != before {
-		t.Error("a replay sent requests")
+// replayed runs all from what was recorded.
+func (r *recordedRun) replayed() {
+	before := r.service.asked()
+	r.finish("run", "suite.yaml", "--out", "replayed", "--replay", "kept", "-q", "-o", "jsonl=replayed.jsonl")
+	if r.service.asked() != before {
+		r.Error("a replay sent requests")
 	}
 	answered := regexp.MustCompile(`(?m)^.* (pass|fail) .*\n`)
-	got, want := answered.FindAllString(outcomes(t, dir, "replayed.jsonl"), -1), answered.FindAllString(outcomes(t, dir, "whole.jsonl"), -1)
+	got := answered.FindAllString(outcomes(r.T, r.dir, "replayed.jsonl"), -1)
+	want := answered.FindAllString(outcomes(r.T, r.dir, "whole.jsonl"), -1)
 	if len(want) < 40 || !slices.Equal(got, want) {
-		t.Errorf("replayed:\n%s\nwant\n%s", got, want)
+		r.Errorf("replayed:\n%s\nwant\n%s", got, want)
 	}
 }
 

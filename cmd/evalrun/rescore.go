@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/internal/flags"
 )
 
 // rescoreOptions are the flags of `evalrun rescore`.
@@ -32,17 +34,17 @@ func (a *app) rescoreCommand() *cobra.Command {
 		"suite to take the scorers from (default those of the run, as they stand now); repeat it for several",
 	)
 	fs.BoolVar(&o.AskJudges, "ask-judges", false, "ask judges what they were not asked yet, as after a change of a rubric")
-	serviceFlags(fs, &o.Flags)
-	limitFlags(fs, &o.Flags)
-	reportFlags(fs, &o.Flags)
-	outFlags(fs, &o.Flags)
-	untrustedFlag(fs, &o.Flags)
-	trustFlag(fs, &o.Flags)
-	gateFlags(fs, &o.Flags)
-	againstFlags(fs, &o.Flags)
+	flags.Service(fs, &o.Flags)
+	flags.Limits(fs, &o.Flags)
+	flags.Reports(fs, &o.Flags)
+	flags.Out(fs, &o.Flags)
+	flags.Untrusted(fs, &o.Flags)
+	flags.Trust(fs, &o.Flags)
+	flags.Gate(fs, &o.Flags)
+	flags.Against(fs, &o.Flags)
 	quietFlags(fs, &o.runOptions)
-	completeFormats(cmd)
-	cmd.ValidArgsFunction = completeRuns
+	flags.CompleteFormats(cmd)
+	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/flags"
 )
 
 // resumeOptions are the flags of `evalrun resume`.
@@ -26,18 +27,18 @@ func (a *app) resumeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
 	}
 	fs := cmd.Flags()
-	limitFlags(fs, &o.Flags)
-	serviceFlags(fs, &o.Flags)
-	untrustedFlag(fs, &o.Flags)
-	trustFlag(fs, &o.Flags)
-	reportFlags(fs, &o.Flags)
+	flags.Limits(fs, &o.Flags)
+	flags.Service(fs, &o.Flags)
+	flags.Untrusted(fs, &o.Flags)
+	flags.Trust(fs, &o.Flags)
+	flags.Reports(fs, &o.Flags)
 	o.Vars = map[string]string{}
-	fs.Var(vars(o.Vars), "var", "K=V: a variable again, for a run with --no-content, which does not keep them")
-	positive(fs, &o.MaxFailures, "max-failures", "stop after so many more failed trials")
+	fs.Var(flags.Vars(o.Vars), "var", "K=V: a variable again, for a run with --no-content, which does not keep them")
+	flags.Positive(fs, &o.MaxFailures, "max-failures", "stop after so many more failed trials")
 	fs.BoolVar(&o.errors, "errors", false, "ask the errors of a complete run again")
 	quietFlags(fs, &o.runOptions)
-	completeFormats(cmd)
-	cmd.ValidArgsFunction = completeRuns
+	flags.CompleteFormats(cmd)
+	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd
 }
 

@@ -7,21 +7,17 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/internal/forecast"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/verdict"
-	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // runOptions are the flags of `evalrun run`.
@@ -42,24 +38,24 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	serviceFlags(fs, &o.Flags)
-	limitFlags(fs, &o.Flags)
-	selectFlags(fs, &o.Flags)
-	reportFlags(fs, &o.Flags)
-	outFlags(fs, &o.Flags)
+	flags.Service(fs, &o.Flags)
+	flags.Limits(fs, &o.Flags)
+	flags.Select(fs, &o.Flags)
+	flags.Reports(fs, &o.Flags)
+	flags.Out(fs, &o.Flags)
 	fs.StringVar(&o.Record, "record", "", "folder in which the answers are kept, to be replayed and reviewed")
 	fs.StringVar(&o.Replay, "replay", "", "folder of recorded answers to use instead of the service; a trial without one is an error")
 	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "folder of recorded answers; what is missing there is asked, and recorded")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for what asks the same to the letter")
 	fs.StringVar(&o.Answers, "answers", "", "JSON lines of answers that were made elsewhere, to be judged without a service")
-	untrustedFlag(fs, &o.Flags)
-	gateFlags(fs, &o.Flags)
-	baselineFlags(fs, &o.Flags)
-	positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
+	flags.Untrusted(fs, &o.Flags)
+	flags.Gate(fs, &o.Flags)
+	flags.Baseline(fs, &o.Flags)
+	flags.Positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests, one JSON object a line, and ask nothing")
 	quietFlags(fs, &o)
-	completeFormats(cmd)
-	completeSelection(cmd)
+	flags.CompleteFormats(cmd)
+	flags.CompleteSelection(cmd)
 	return cmd
 }
 
@@ -74,34 +70,20 @@ func (o *runOptions) reports() []string {
 	if o.quiet {
 		return o.Reports
 	}
-	return withTable(o.Reports)
-}
-
-// withTable adds the table where nothing else goes to standard output.
-func withTable(formats []string) []string {
-	if slices.ContainsFunc(formats, toStandard) {
-		return formats
-	}
-	return append(slices.Clone(formats), "table")
-}
-
-// toStandard reports whether a value of -o goes to standard output.
-func toStandard(format string) bool {
-	_, path, named := strings.Cut(format, "=")
-	return !named || path == regular.Standard
+	return flags.WithTable(o.Reports)
 }
 
 // options are the flags as package evalrun takes them.
 func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
-	layout := a.reportOptions()
-	layout.Verbose = o.verbose
-	return evalrun.Options{
+	options := evalrun.Options{
 		Suites: files, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions,
 		Gate: o.GateOptions,
-		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: o.reports(), Stdout: a.out, Layout: layout,
+		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: o.reports(), Stdout: a.out,
 		Untrusted: o.Untrusted, Trust: o.Trust, NoContent: o.NoContent,
 		Getenv: a.getenv, Version: buildVersion(), Interrupt: signals,
 	}
+	options.Layout.Width, options.Layout.Color, options.Layout.Verbose = a.outWidth, a.color(a.outWidth), o.verbose
+	return options
 }
 
 // run is `evalrun run` from top to bottom.
@@ -129,35 +111,47 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 
 // shown shows the events of a run.
 type shown struct {
-	*progress
+	*term.Progress
 	app     *app
 	release func() // gives signals back
 	opened  func() // ends the saving of memory while a run file is read
 }
 
 func (a *app) shown(o runOptions, release func()) *shown {
-	return &shown{progress: a.progress(o), app: a, release: release, opened: func() {}}
+	return &shown{Progress: a.progress(o), app: a, release: release, opened: func() {}}
+}
+
+func (a *app) progress(o runOptions) *term.Progress {
+	return term.NewProgress(a.err, a.barColumns(), term.Verbosity{Color: a.errColor(), Quiet: o.quiet, Verbose: o.verbose})
+}
+
+// barColumns is the room for a bar, nil where standard error is a log, even if that claims to be a terminal.
+func (a *app) barColumns() func() int {
+	if a.errWidth > 0 && a.getenv("CI") == "" && a.getenv("TERM") != "dumb" {
+		return a.errColumns
+	}
+	return nil
 }
 
 func (s *shown) event(e evalrun.Event) {
 	switch e.Kind {
 	case evalrun.EventNotice:
-		s.notice(e.Text)
+		s.Notice(e.Text)
 	case evalrun.EventOpened, evalrun.EventRead:
 		s.opened()
 	case evalrun.EventResumed:
-		if !s.quiet {
+		if !s.Quiet {
 			s.app.tellTodo(e.Todo)
 		}
 	case evalrun.EventStarted:
 		s.app.collectLess()
-		s.waiting = e.Waiting
+		s.Waiting = e.Waiting
 		s.Start(e.Trials)
 	case evalrun.EventTrial:
 		s.Done(e.Result, e.Spent)
 	case evalrun.EventRetry:
-		if s.verbose {
-			s.notice(e.Text)
+		if s.Verbose {
+			s.Notice(e.Text)
 		}
 	case evalrun.EventFinished:
 		s.Finish()
@@ -226,11 +220,6 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// nothing is the error of a selection without trials.
-func nothing(job *harness.Job, remedy string) error {
-	return exit.Incomplete("no trial is selected%s%s", job.Hint(), remedy)
-}
-
 // reportHeap is the memory in which a run is reported, unless its index needs more: a million trials do not.
 const reportHeap = 180 << 20
 
@@ -249,16 +238,6 @@ func (a *app) smallHeap() (opened func()) {
 	}
 }
 
-// openRun opens a run for its reports.
-func (a *app) openRun(name string) (*journal.Document, error) {
-	defer a.smallHeap()()
-	doc, err := a.dir.Open(name)
-	if err == nil {
-		verdict.Apply(doc)
-	}
-	return doc, err
-}
-
 // ended says where the run is and how to continue it, and gives the exit code. err is why there is no result, or what failed next to it.
 func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	if r == nil {
@@ -271,27 +250,16 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 			fmt.Fprintln(a.err, line)
 		}
 		fmt.Fprintf(a.err, "run: %s\n", r.Name)
-	case r.Exit != exit.CodeOK && !slices.ContainsFunc(o.reports(), toStandard):
+	case r.Exit != exit.CodeOK && !flags.ToStandard(o.reports()):
 		fmt.Fprintf(a.err, "evalrun: %s\n", r.Verdict)
 	}
-	if r.End != nil && r.End.Reason == eval.EndStopped && r.End.Message != "" {
-		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(r.End.Message))
+	if why := r.End.Stopped(); why != "" {
+		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
 	}
-	if r.End == nil || r.End.Reason != eval.EndCompleted {
+	if !r.End.Completed() {
 		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", r.Name)
 	}
 	return exitWith(r.Exit)
-}
-
-// request is a line of --dry-run.
-type request struct {
-	Suite      string        `json:"suite"`
-	Case       string        `json:"case"`
-	Arm        string        `json:"arm"`
-	Model      string        `json:"model"`
-	APIVersion string        `json:"apiVersion"`
-	Repeats    int           `json:"repeats"`
-	Request    *eval.Request `json:"request"`
 }
 
 func (a *app) dryRun(files []string, o runOptions) error {
@@ -301,28 +269,7 @@ func (a *app) dryRun(files []string, o runOptions) error {
 	}
 	plan := job.Plan()
 	if plan.Size() == 0 && !o.AllowEmpty {
-		return nothing(job, "; --allow-empty makes this no error")
+		return job.Nothing("; --allow-empty makes this no error")
 	}
-	var last *request
-	show := func() error {
-		if last == nil {
-			return nil
-		}
-		line, err := wirejson.Marshal(last)
-		if err == nil {
-			_, err = fmt.Fprintf(a.out, "%s\n", line)
-		}
-		return err
-	}
-	for t := range plan.Trials() {
-		if !t.First {
-			last.Repeats++
-			continue
-		}
-		if err := show(); err != nil {
-			return err
-		}
-		last = &request{t.Suite, t.Case, t.Arm, t.Model, t.Request.APIVersion, 1, &t.Request}
-	}
-	return show()
+	return forecast.WriteRequests(a.out, plan)
 }

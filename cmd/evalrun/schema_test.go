@@ -19,15 +19,25 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/authoring"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
+func schemaOf(t testing.TB, what string) []byte {
+	t.Helper()
+	text, err := authoring.Schema(what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // validator compiles the schema of a kind of file, which also holds it against the metaschema.
 func validator(t testing.TB, what string) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaOf(what)))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaOf(t, what)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +77,11 @@ func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
 // TestSchemas keeps the schemas of docs/schemas what the tables of keys say.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
-	for _, what := range schemas {
+	for _, what := range authoring.Schemas {
 		validator(t, what)
 		file := "../../docs/schemas/" + what + ".schema.json"
 		if *update {
-			if err := os.WriteFile(file, schemaOf(what), 0o644); err != nil {
+			if err := os.WriteFile(file, schemaOf(t, what), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -79,7 +89,7 @@ func TestSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(got, schemaOf(what)) {
+		if !bytes.Equal(got, schemaOf(t, what)) {
 			t.Errorf("%s is not what the tables say: make golden renews it", file)
 		}
 	}
@@ -89,46 +99,56 @@ func TestSchemas(t *testing.T) {
 func TestSchemasAllow(t *testing.T) {
 	t.Parallel()
 	for what, patterns := range map[string][]string{
-		"suite":  {"../../examples/suites/*.yaml", "../../suite/testdata/ok/*.yaml", "init.yaml", "testdata/every.yaml"},
+		"suite": {
+			"../../examples/suites/*.yaml", "../../suite/testdata/ok/*.yaml", "../../internal/authoring/first.yaml", "testdata/every.yaml",
+		},
 		"part":   {"../../examples/suites/shared/*.yaml"},
 		"prices": {"../../examples/suites/prices/*.yaml"},
 		"script": {"../../clients/emulator/*.yaml"},
 	} {
 		s := validator(t, what)
 		for _, pattern := range patterns {
-			files, err := filepath.Glob(pattern)
-			if err != nil || len(files) == 0 {
-				t.Fatal(pattern, err)
-			}
-			for _, file := range files {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+			for file, text := range filesOf(t, pattern) {
 				if err := allows(t, s, jsonOf(t, text)); err != nil {
 					t.Errorf("%s: %v", file, err)
 				}
 			}
 		}
 	}
-	s, found := validator(t, "suite"), 0
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+}
+
+// filesOf reads the files that fit a pattern, of which there is at least one.
+func filesOf(t *testing.T, pattern string) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatal(pattern, err)
 	}
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
+	out := map[string][]byte{}
+	for _, file := range files {
+		if out[file], err = os.ReadFile(file); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return out
+}
+
+// TestSchemaAllowsPages holds the suites of the documentation against the schema.
+func TestSchemaAllowsPages(t *testing.T) {
+	t.Parallel()
+	s, found := validator(t, "suite"), 0
+	pages := filesOf(t, "../../docs/*.md")
+	maps.Copy(pages, filesOf(t, "../../README.md"))
+	for page, text := range pages {
 		for _, m := range fence.FindAllSubmatch(text, -1) {
-			if name, isFile := strings.CutPrefix(string(m[1]), "yaml "); isFile && bytes.Contains(m[2], []byte("version: 1")) &&
-				bytes.Contains(m[2], []byte("cases:")) &&
-				name != "typo.yaml" {
-				found++
-				if err := allows(t, s, jsonOf(t, m[2])); err != nil {
-					t.Errorf("%s: %s: %v", page, name, err)
-				}
+			name, isFile := strings.CutPrefix(string(m[1]), "yaml ")
+			isSuite := bytes.Contains(m[2], []byte("version: 1")) && bytes.Contains(m[2], []byte("cases:"))
+			if !isFile || !isSuite || name == "typo.yaml" {
+				continue
+			}
+			found++
+			if err := allows(t, s, jsonOf(t, m[2])); err != nil {
+				t.Errorf("%s: %s: %v", page, name, err)
 			}
 		}
 	}
@@ -202,7 +222,7 @@ func TestHints(t *testing.T) {
 		case "prices":
 			what = "prices"
 		}
-		if !bytes.Equal(named, schemaOf(what)) {
+		if !bytes.Equal(named, schemaOf(t, what)) {
 			t.Errorf("%s: %s is not the schema of a %s", path, name, what)
 		}
 		return nil
@@ -223,11 +243,13 @@ var onlyLoader = []string{
 	// What a template makes of a variable.
 	"is not a whole number$", "^`.*` is not a number$", "^-7 is out of range: between 1 and",
 	// Languages: expressions, patterns, paths, JSON Schema.
-	"^in the expression: ", "^in the metric `both`: ", "names no scorer$", "^not a jq expression", "the expression has no group", "is out of range: between 0 and [01]$", "^not a JSON Schema: ", "is not a path of elements$",
+	"^in the expression: ", "^in the metric `both`: ", "names no scorer$", "^not a jq expression", "the expression has no group",
+	"is out of range: between 0 and [01]$", "^not a JSON Schema: ", "is not a path of elements$",
 	// A number where a text of some form is expected is taken as it is written, which may not be of that form.
 	"is not a model id$", "is not the id of a cloud project$",
 	// One key against another.
-	"needs `min` or a threshold$", "needs `max`, `ratio` or a threshold$", "goes with `(equals|sample)`$", "is not one of the choices", "turns alternate between user and model", "are judged at the end$", "^the key `limit` is missing$",
+	"needs `min` or a threshold$", "needs `max`, `ratio` or a threshold$", "goes with `(equals|sample)`$", "is not one of the choices",
+	"turns alternate between user and model", "are judged at the end$", "^the key `limit` is missing$",
 	"^the key `(targets|prompts|cases)` is missing$",
 	// Letters of any script, which expressions in JavaScript tell otherwise.
 	"is not the letter of a choice", "a separator is one character$",

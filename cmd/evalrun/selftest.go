@@ -1,15 +1,11 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/verdict"
 )
 
 // selfTestOptions are the flags of `evalrun selftest`.
@@ -31,7 +27,7 @@ func (a *app) selfTestCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.against, "against", "", "the run with the repeats")
-	ruleFlags(fs, &o.Rule)
+	flags.Rule(fs, &o.Rule)
 	fs.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -45,40 +41,12 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if err != nil {
 		return err
 	}
-	doc, err := a.openBaseline(o.against)
-	if err != nil {
-		return err
-	}
-	defer doc.Close() //nolint:errcheck // it was only read
-	tests, err := verdict.SelfTest(job.Suites[0], doc, &o.Options)
+	tests, err := a.runs.SelfTest(job.Suites[0], o.against, &o.Options)
 	if err != nil {
 		return err
 	}
 	if o.json {
-		return a.printJSON(tests)
+		return a.screen().JSON(tests)
 	}
-	p := printer{w: a.out}
-	for i := range tests {
-		writeSelfTest(&p, &tests[i])
-	}
-	return p.err
-}
-
-// enoughPower is the share of unchanged candidates that a gate should let through.
-const enoughPower = 0.8
-
-func writeSelfTest(p *printer, t *verdict.ArmSelfTest) {
-	p.printf("%s\n", diag.CleanLine(
-		fmt.Sprintf("%s on %s: %d comparisons of %d cases with themselves, margin %g", t.Suite, t.Arm, t.Draws, t.Units, t.Margin),
-	))
-	p.printf("  false alarms (regressed): %.1f %%, where %.1f %% are allowed\n", 100*t.FalseAlarms, 100*t.Alpha)
-	fine := t.Verdicts[eval.NotWorse] + t.Verdicts[eval.Improved]
-	p.printf("  not worse or improved: %.1f %%, cannot tell: %.1f %%\n", 100*fine, 100*t.Verdicts[eval.Inconclusive])
-	p.printf(
-		"  %.1f %% of the cases flip between two repeats; the smallest loss seen with a power of 80 %% is %.3f\n",
-		100*t.Flips, t.Smallest,
-	)
-	if fine < enoughPower {
-		p.printf("  the gate holds up %.0f %% of the candidates that changed nothing: add cases, or bear a larger margin\n", 100*(1-fine))
-	}
+	return tests.Write(a.out)
 }

@@ -278,29 +278,36 @@ func TestSoak(t *testing.T) {
 	cmd.Stderr = &said
 	started := time.Now()
 	samples, server, code := s.watch(cmd, runFile, every)
-	took := time.Since(started)
+	t.Logf("%d trials in %s", trials, time.Since(started).Round(time.Millisecond))
 	report := s.balanced("report.json", trials)
-	if code != 1 || report.Summary.Pass == 0 || report.Summary.Fail == 0 || report.Summary.Error == 0 || report.Run.Reason != "completed" ||
-		report.Run.Partial {
-		t.Errorf("exit %d, %s, %+v\n%.2000s", code, report.Run.Reason, report.Summary, said.String())
+	sum := report.Summary
+	if code != 1 || sum.Pass == 0 || sum.Fail == 0 || sum.Error == 0 || report.Run.Reason != "completed" || report.Run.Partial {
+		t.Errorf("exit %d, %s, %+v\n%.2000s", code, report.Run.Reason, sum, said.String())
 	}
 	info, err := os.Stat(runFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := info.Size()
+	wantSteadyDescriptors(t, samples, info.Size())
+	if long {
+		wantSteadyMemory(t, samples, server, info.Size(), trials)
+	}
+}
+
+// wantSteadyDescriptors wants no more descriptors in the end than at first. whole is the size of the run file.
+func wantSteadyDescriptors(t *testing.T, samples []soakSample, whole int64) {
+	t.Helper()
 	early, late := asking(samples, 0.05, 0.4, whole), asking(samples, 0.6, 0.95, whole)
 	before, after := mostFDs(early), mostFDs(late)
 	if most := 2*soakWorkers + 30; before > most || after > most || len(early) > 0 && after > before+soakWorkers/2 {
 		t.Errorf("descriptors: at most %d at first, %d in the end", before, after)
 	}
-	t.Logf(
-		"%d trials in %s: %+v; %d samples; descriptors at most %d, then %d", trials, took.Round(time.Millisecond),
-		report.Summary, len(samples), before, after,
-	)
-	if !long {
-		return
-	}
+	t.Logf("%d samples; descriptors at most %d, then %d", len(samples), before, after)
+}
+
+// wantSteadyMemory wants memory that does not grow with the trials.
+func wantSteadyMemory(t *testing.T, samples, server []soakSample, whole int64, trials int) {
+	t.Helper()
 	warm := asking(samples, 0.2, 0.95, whole)
 	if len(warm) < 10 {
 		t.Fatalf("%d samples are too few: more trials are needed", len(warm))

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -47,107 +45,73 @@ func program(t *testing.T) string {
 	return path
 }
 
+// tortureSuite has as many trials as go on for all kills.
+const tortureSuite = `version: 1
+name: s
+targets: [{name: pro, model: svc-pro}]
+prompts: [{name: p, text: "{{.x}}"}]
+limits: {concurrency: %d}
+defaults: {repeats: %d, scorers: [{contains: a}]}
+cases: [{name: one, vars: {x: a}}, {name: two, vars: {x: ab}}, {name: three, vars: {x: b}}, {name: four, vars: {x: ba}}]
+`
+
 // Scenarios R1 and R2: a run that is killed again and again, while it is being resumed too, ends with every trial judged once, nothing
 // that was journaled asked again, and the report of a run that nobody disturbed.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	evalrun := program(t)
-	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("script.yaml", "rules: [{reply: \"{{.prompt}}\", latency: {p50: 3ms, p99: 20ms}}]\n")
-	repeats := max(150, 25*kills(t)) // enough to go on for
-	trials := 4 * repeats
-	write(
-		"suite.yaml",
-		"version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: "+strconv.Itoa(
-			tortureWorkers,
-		)+"}\n"+
-			"defaults: {repeats: "+strconv.Itoa(
-			repeats,
-		)+", scorers: [{contains: a}]}\ncases: [{name: one, vars: {x: a}}, {name: two, vars: {x: ab}}, {name: three, vars: {x: b}}, {name: "+
-			"four, vars: {x: ba}}]\n",
+	repeats := max(150, 25*kills(t))
+	s := newSoak(
+		t, program(t), "rules: [{reply: \"{{.prompt}}\", latency: {p50: 3ms, p99: 20ms}}]\n",
+		fmt.Sprintf(tortureSuite, tortureWorkers, repeats),
 	)
-
-	server := exec.Command(evalrun, "emulate", "--script", "script.yaml")
-	server.Dir = dir
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	}()
-	url, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	url = strings.TrimSpace(url)
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(evalrun, args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "EVALRUN_API_KEY=k")
-		return cmd
-	}
-	finish := func(want int, args ...string) {
-		t.Helper()
-		cmd := command(args...)
-		text, err := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != want {
-			t.Fatalf("evalrun %v: exit %d, want %d (%v)\n%s", args, code, want, err, text)
-		}
-	}
-	finish(1, "run", "suite.yaml", "--base-url", url, "--out", "whole", "-q", "-o", "jsonl=whole.jsonl")
-	before := generated(t, url)
-
-	rng := rand.New(rand.NewPCG(1, 2))
-	args := []string{"run", "suite.yaml", "--base-url", url, "--out", "killed", "-q"}
-	killed := 0
-	for killed < kills(t) {
-		cmd := command(args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(10+rng.IntN(90)) * time.Millisecond) // a moment like any other
-		_ = cmd.Process.Kill()
-		if err := cmd.Wait(); err == nil {
-			break // it was done
-		}
-		if cmd.ProcessState.ExitCode() != -1 {
-			break // done, and its gate does not hold
-		}
-		killed++
-		if _, err := os.Stat(filepath.Join(dir, "killed", "run.jsonl")); err == nil {
-			args = []string{"resume", "killed", "-q"}
-			finish(0, "report", "killed", "-o", "json=killed.json")
-		}
-	}
-	if args[0] == "run" {
-		_ = os.RemoveAll(filepath.Join(dir, "killed"))
-		finish(1, args...)
-	}
-	finish(1, "resume", "killed", "-q", "-o", "jsonl=killed.jsonl")
-	if extra := generated(t, url) - before - trials; extra < 0 || extra > killed*tortureWorkers {
+	s.finish(1, "run", "suite.yaml", "--base-url", s.url, "--out", "whole", "-q", "-o", "jsonl=whole.jsonl")
+	before := generated(t, s.url)
+	killed := s.kill(kills(t), "run", "suite.yaml", "--base-url", s.url, "--out", "killed", "-q")
+	s.finish(1, "resume", "killed", "-q", "-o", "jsonl=killed.jsonl")
+	if extra := generated(t, s.url) - before - 4*repeats; extra < 0 || extra > killed*tortureWorkers {
 		t.Errorf("%d calls too many after %d kills", extra, killed)
 	}
-	read := func(name string) string {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return timing.ReplaceAllString(string(data), "")
-	}
-	if d := cmp.Diff(read("whole.jsonl"), read("killed.jsonl")); d != "" {
+	whole, again := readText(t, s.dir, "whole.jsonl"), readText(t, s.dir, "killed.jsonl")
+	if d := cmp.Diff(timing.ReplaceAllString(whole, ""), timing.ReplaceAllString(again, "")); d != "" {
 		t.Errorf("after %d kills:\n%.2000s", killed, d)
 	}
 	t.Logf("%d kills", killed)
+}
+
+// finish wants an exit code of a command.
+func (s *soak) finish(want int, args ...string) {
+	s.t.Helper()
+	if code, said := s.ends(s.command(args...)); code != want {
+		s.t.Fatalf("evalrun %v: exit %d, want %d\n%s", args, code, want, said)
+	}
+}
+
+// kill begins the run `killed` by a command and resumes it, and kills it each time, until it was killed so often or is done. It returns how
+// often it was killed.
+func (s *soak) kill(most int, args ...string) (killed int) {
+	s.t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for killed < most {
+		cmd := s.command(args...)
+		if err := cmd.Start(); err != nil {
+			s.t.Fatal(err)
+		}
+		time.Sleep(time.Duration(10+rng.IntN(90)) * time.Millisecond) // a moment like any other
+		_ = cmd.Process.Kill()
+		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+			break // it was done, or done and its gate does not hold
+		}
+		killed++
+		if _, err := os.Stat(filepath.Join(s.dir, "killed", "run.jsonl")); err == nil {
+			args = []string{"resume", "killed", "-q"}
+			s.finish(0, "report", "killed", "-o", "json=killed.json")
+		}
+	}
+	if args[0] == "run" { // each time before there was a run file
+		_ = os.RemoveAll(filepath.Join(s.dir, "killed"))
+		s.finish(1, args...)
+	}
+	return killed
 }
 
 // generated is how many calls to generate the emulator has served.

@@ -55,7 +55,9 @@ func TestCopiesOfSuites(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := calls.Load()
-			for _, args := range [][]string{{"resume", "run", "--budget-calls", "20"}, {"resume", "run", "--trust"}, {"rescore", "run"}, {"rescore", "run", "--trust"}} {
+			for _, args := range [][]string{
+				{"resume", "run", "--budget-calls", "20"}, {"resume", "run", "--trust"}, {"rescore", "run"}, {"rescore", "run", "--trust"},
+			} {
 				b.exits(2, args...)
 				b.says(name, ".tmpl")
 			}
@@ -78,7 +80,8 @@ func TestCopiesOfSuites(t *testing.T) {
 // A run that was made elsewhere starts no program and gets no key until the user says so.
 func TestRunsOfOthers(t *testing.T) {
 	program := "{exec: {command: [./check.sh]}}"
-	moved := func(b *box) { // a folder is part of what is signed
+	elsewhere := []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent"} // of another user
+	moved := func(b *box) {                                                    // a folder is part of what is signed
 		if err := os.Rename(b.path("run"), b.path("moved")); err != nil {
 			b.t.Fatal(err)
 		}
@@ -95,8 +98,11 @@ func TestRunsOfOthers(t *testing.T) {
 		{"own", program, nil, func(*box) {}, "run", 0, 4, nil},
 		{"moved, with a program", program, nil, moved, "moved", 2, 2, []string{"start the program", "check.sh", "add --trust"}},
 		{"moved, to the user's own address", "{equals: hi}", nil, moved, "moved", 0, 4, nil},
-		{"another user", program, []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent"}, func(*box) {}, "run", 2, 2, []string{"was signed by somebody else"}},
-		{"another user and another address", "{equals: hi}", []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent", "EVALRUN_BASE_URL="}, func(*box) {}, "run", 2, 4, []string{"send requests, with your key or login, to http://127.0.0.1"}},
+		{"another user", program, elsewhere, func(*box) {}, "run", 2, 2, []string{"was signed by somebody else"}},
+		{
+			"another user and another address", "{equals: hi}", append([]string{"EVALRUN_BASE_URL="}, elsewhere...), func(*box) {}, "run", 2, 4,
+			[]string{"send requests, with your key or login, to http://127.0.0.1"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -7,9 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/authoring"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/reports"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -28,10 +29,10 @@ func (a *app) validateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json (for editors) or github (annotations of GitHub Actions)")
-	selectFlags(cmd.Flags(), &f)
-	seedFlag(cmd.Flags(), &f)
-	completeSelection(cmd)
-	untrustedFlag(cmd.Flags(), &f)
+	flags.Select(cmd.Flags(), &f)
+	flags.Seed(cmd.Flags(), &f)
+	flags.CompleteSelection(cmd)
+	flags.Untrusted(cmd.Flags(), &f)
 	return cmd
 }
 
@@ -40,40 +41,11 @@ var validateFormats = []string{"text", "json", "github"}
 // annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. What is about no file stands there
 // and on standard error.
 func (a *app) annotate(files []string, f harness.Flags, format string) error {
-	var said diag.List
-	err := a.check(files, f, &said)
-	if err != nil && !errors.Is(err, errSaid) {
-		said.Errorf(diag.Pos{}, "", "%s", err)
+	checked, err := authoring.Check(files, f, a.getenv)
+	if err == nil && checked.Bad() {
+		err = exitWith(exit.CodeBadInput)
 	}
-	if format == "github" {
-		return errors.Join(err, reports.DiagnosticsGitHub(a.out, &said))
-	}
-	return errors.Join(err, reports.DiagnosticsJSON(a.out, files, &said))
-}
-
-// check checks suites as validate does.
-func (a *app) check(files []string, f harness.Flags, said *diag.List) error {
-	job, err := harness.Load(files, f, a.getenv)
-	if err != nil {
-		return err
-	}
-	said.Merge(job.Diags)
-	if job.Bad() != nil {
-		return exitWith(exit.CodeBadInput)
-	}
-	err = job.Settle()
-	var other *harness.BadFiles // such as a price list
-	if errors.As(err, &other) {
-		said.Merge(other.Diags)
-		return exitWith(exit.CodeBadInput)
-	}
-	if err != nil || !f.Narrows() {
-		return err
-	}
-	if plan := job.Plan(); plan.Size() == 0 && plan.Shard() == nil {
-		return nothing(job, "")
-	}
-	return nil
+	return errors.Join(err, checked.Write(a.out, format))
 }
 
 func (a *app) validate(files []string, f harness.Flags) error {
@@ -101,7 +73,7 @@ func (a *app) selected(job *harness.Job) error {
 	}
 	plan := job.Plan()
 	if plan.Size() == 0 && plan.Shard() == nil {
-		return nothing(job, "")
+		return job.Nothing("")
 	}
 	_, err := fmt.Fprintf(a.out, "selected: %s\n", diag.Count(plan.Size(), "trial"))
 	return err

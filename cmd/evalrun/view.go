@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/view"
 )
 
@@ -30,7 +31,7 @@ func (a *app) viewCommand() *cobra.Command {
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
 	fs.BoolVar(&o.noOpen, "no-open", false, "open no browser")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-		return completeRuns(cmd, nil, text)
+		return flags.CompleteRuns(cmd, nil, text)
 	}
 	return cmd
 }
@@ -39,7 +40,7 @@ func (a *app) viewCommand() *cobra.Command {
 func (a *app) view(named []string, o viewOptions) error {
 	signals, release := a.signals()
 	defer release()
-	server, err := view.Start(view.Options{Dir: a.dir, Listen: o.listen, Named: named})
+	server, err := view.Start(view.Options{Dir: a.runs.Dir, Listen: o.listen, Named: named})
 	if err != nil {
 		return err
 	}

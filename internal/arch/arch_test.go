@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 const module = "github.com/evalrun/evalrun/"
@@ -18,19 +20,24 @@ var direct = map[string][]string{
 	"internal/stats":      nil,
 	"internal/arch":       nil,
 	"docs":                nil,
+	"internal/expect":     nil,
 	"internal/hostile":    nil,
 	"internal/rundir":     {"internal/exit", "history", "journal", "internal/regular", "internal/atomic"},
-	"internal/verdict":    {"internal/rundir", "internal/exit", "runner", "compare", "internal/stats", "journal"},
+	"internal/verdict":    {"internal/selection", "glob", "internal/rundir", "internal/exit", "runner", "compare", "internal/stats", "journal"},
 	"internal/textmetric": nil,
 	"internal/jsondiff":   nil,
 	"internal/entry":      {"internal/shape", "internal/yamlnode"},
 	"internal/output":     {"internal/rundir", "reports"},
+	"internal/term":       {"reports", "runner"},
+	"internal/flags":      {"internal/harness", "reports"},
+	"internal/login":      {"internal/harness"},
+	"internal/runs":       {"internal/harness", "internal/judgecheck", "internal/output", "internal/atomic"},
+	"internal/authoring":  {"internal/harness", "internal/term"},
 	"internal/answers":    {"clients/generative", "runner", "internal/exit", "internal/regular"},
 	"internal/selection":  {"internal/rundir", "runner"},
-	"internal/accept":     {"internal/harness", "internal/output", "internal/atomic"},
 	"internal/layers":     nil,
 	"internal/forecast":   {"internal/verdict"},
-	"internal/judgecheck": {"internal/exit", "internal/stats", "internal/regular", "journal", "scorers"},
+	"internal/judgecheck": {"internal/exit", "internal/stats", "internal/regular", "journal", "scorers", "internal/term"},
 	"internal/doctor":     {"internal/harness"},
 	"internal/exit":       nil,
 	"eval":                {"diag", "internal/wirejson"},
@@ -46,7 +53,7 @@ var direct = map[string][]string{
 	"internal/program":    nil,
 	"internal/regular":    nil,
 	"internal/atomic":     nil,
-	"internal/trust":      {"internal/regular"},
+	"internal/trust":      {"internal/regular", "journal", "internal/exit"},
 	"internal/dataset":    {"variable"},
 	"suite": {
 		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
@@ -58,29 +65,30 @@ var direct = map[string][]string{
 	"clients/emulator": {
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
-	"clients/oauth":   {"eval", "diag", "internal/secret", "internal/regular"},
-	"journal":         {"compare", "eval", "internal/regular"},
-	"internal/record": {"eval", "internal/regular", "internal/atomic"},
-	"internal/flow":   {"eval", "internal/record", "internal/estimate"},
-	"scorers":         {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape"},
-	"compare":         {"eval", "internal/stats"},
-	"reports":         {"journal", "eval", "diag", "glob", "internal/stats"},
-	"history":         {"journal", "eval", "glob", "internal/stats"},
-	"runner":          {"scorers", "suite", "eval", "diag", "internal/estimate"},
+	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular"},
+	"journal":           {"compare", "eval", "internal/regular"},
+	"internal/record":   {"eval", "internal/regular", "internal/atomic"},
+	"internal/flow":     {"eval", "internal/record", "internal/estimate"},
+	"scorers":           {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape"},
+	"compare":           {"eval", "internal/stats"},
+	"internal/overview": {"compare", "journal", "eval", "diag", "internal/stats"},
+	"internal/page":     {"internal/overview", "compare", "journal", "eval"},
+	"internal/testrun":  {"journal", "eval"},
+	"reports":           {"internal/page", "internal/overview", "compare", "journal", "eval", "diag", "glob", "internal/wirejson"},
+	"history":           {"journal", "eval", "glob", "internal/stats"},
+	"runner":            {"scorers", "suite", "eval", "diag", "internal/estimate"},
 	"internal/harness": {
-		"internal/output", "internal/answers", "internal/selection",
-		"internal/layers", "internal/verdict", "internal/rundir", "runner", "compare", "internal/stats", "reports", "history",
+		"internal/answers", "internal/selection",
+		"internal/layers", "internal/verdict", "internal/rundir", "runner", "compare",
 		"journal", "clients/generative", "clients/emulator", "clients/oauth", "internal/flow", "internal/record",
-		"internal/trust", "internal/regular", "internal/atomic", "scorers", "suite",
+		"internal/trust", "internal/regular", "scorers", "suite",
 	},
 	"evalrun":       {"internal/harness", "internal/output"},
 	"evaltest":      {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
-	"internal/view": {"internal/verdict", "internal/rundir", "reports", "history", "journal", "eval"},
+	"internal/view": {"internal/verdict", "internal/rundir", "internal/page", "history", "journal", "eval"},
 	"cmd/evalrun": {
-		"internal/accept",
-		"evalrun", "internal/forecast", "internal/judgecheck", "internal/doctor", "docs", "internal/regular", "internal/view",
-		"internal/harness", "history", "journal", "clients/emulator", "clients/oauth", "reports", "runner", "scorers",
-		"suite", "eval", "diag", "internal/shape",
+		"evalrun", "internal/authoring", "internal/doctor", "internal/flags", "internal/forecast", "internal/login",
+		"internal/runs", "internal/view", "docs",
 	},
 
 	"internal/expression": {"diag"},
@@ -111,9 +119,7 @@ type pkg struct {
 func packages(t *testing.T) []pkg {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Doc,Imports", "../../...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var all []pkg
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p pkg
@@ -156,5 +162,29 @@ func TestArrows(t *testing.T) {
 				t.Errorf("%s must not import %s", name, imported)
 			}
 		}
+	}
+}
+
+// mostOfCommand is how many packages of this module the command imports. It only goes down, to 10 (docs/adr/0001-rooms.md).
+const mostOfCommand = 13
+
+func TestCommandImportsFew(t *testing.T) {
+	t.Parallel()
+	var ours []string
+	for _, p := range packages(t) {
+		if roomOf(p.ImportPath) != "cmd/evalrun" {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported+"/", module) {
+				ours = append(ours, roomOf(imported))
+			}
+		}
+	}
+	if len(ours) > mostOfCommand {
+		t.Errorf("the command imports %d packages of this module, and may %d: %v", len(ours), mostOfCommand, ours)
+	}
+	if len(ours) < mostOfCommand {
+		t.Errorf("the command imports %d packages of this module: lower the limit from %d to that", len(ours), mostOfCommand)
 	}
 }

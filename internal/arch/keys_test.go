@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// TestKeysStandInTables wants whoever reads a YAML file to take the keys of a mapping from a shape.Block, of which the JSON Schema is made
-// too: a key that is written at the call would be missing there.
+// TestKeysStandInTables wants code that reads a YAML file to take the keys of a mapping from a shape.Block, of which the JSON Schema is
+// made too: a key that is written at the call would be missing there.
 func TestKeysStandInTables(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"suite", "scorers", "clients/emulator"} {
@@ -24,31 +26,33 @@ func TestKeysStandInTables(t *testing.T) {
 			}
 			fset := token.NewFileSet()
 			code, err := parser.ParseFile(fset, file, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			ast.Inspect(code, func(n ast.Node) bool {
-				call, ok := n.(*ast.CallExpr)
-				if !ok || len(call.Args) == 0 {
-					return true
+				if call, ok := n.(*ast.CallExpr); ok && readsMapping(call) && !takesBlock(call) {
+					t.Errorf("%s: the keys stand at the call: make a shape.Block of them, and write .Map(block.Names()...)", fset.Position(call.Pos()))
 				}
-				if method, ok := call.Fun.(*ast.SelectorExpr); !ok || method.Sel.Name != "Map" || isPackage(method.X, "strings") ||
-					isPackage(method.X, "shape") {
-					return true
-				}
-				if names, ok := call.Args[0].(*ast.CallExpr); ok && len(call.Args) == 1 {
-					if method, ok := names.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "Names" {
-						return true
-					}
-				}
-				if names, ok := call.Args[0].(*ast.Ident); ok && names.Name == "keys" {
-					return true // of a block, which are needed twice
-				}
-				t.Errorf("%s: the keys stand at the call: make a shape.Block of them, and write .Map(block.Names()...)", fset.Position(call.Pos()))
 				return true
 			})
 		}
 	}
+}
+
+// readsMapping reports whether a call is of Node.Map with keys.
+func readsMapping(call *ast.CallExpr) bool {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && len(call.Args) > 0 && method.Sel.Name == "Map" && !isPackage(method.X, "strings") && !isPackage(method.X, "shape")
+}
+
+// takesBlock reports whether the keys of a call are the names of a block, or a variable with those that are needed twice.
+func takesBlock(call *ast.CallExpr) bool {
+	switch keys := call.Args[0].(type) {
+	case *ast.CallExpr:
+		method, ok := keys.Fun.(*ast.SelectorExpr)
+		return ok && len(call.Args) == 1 && method.Sel.Name == "Names"
+	case *ast.Ident:
+		return keys.Name == "keys"
+	}
+	return false
 }
 
 func isPackage(x ast.Expr, name string) bool {

@@ -13,15 +13,15 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // exportData finds the compiled form of every package of the module and of what they import.
 func exportData(t *testing.T) (files map[string]string, ours []string) {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "../../...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	files = map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		path, file, _ := strings.Cut(lines.Text(), " ")
@@ -54,9 +54,7 @@ func eachPackage(t *testing.T, check func(*types.Package)) {
 	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 	for _, path := range ours {
 		p, err := imports.Import(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		check(p)
 	}
 }

@@ -12,89 +12,98 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// What a service answers, and what the check-up makes of it.
+// answered is what a service answers, and what the check-up makes of it.
+type answered struct {
+	name    string
+	answer  http.HandlerFunc
+	exit    int
+	says    []string // beginnings of checks: state name: text
+	without string
+}
+
+var answers = []answered{
+	{
+		"a clock that is wrong", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", time.Now().Add(-2*time.Hour).UTC().Format(http.TimeFormat))
+			_, _ = w.Write([]byte(`{"models":[{"name":"models/m"}]}`))
+		}, exit.CodeOK, []string{"warning clock: the clock of this machine is", "ok models: the service lists 1"}, "",
+	},
+	{
+		"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"models":[]}`)) },
+		exit.CodeOK,
+		[]string{"warning models: the service lists none", "ok clock:"},
+		"",
+	},
+	{
+		"a refusal that shows the key", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"error":{"code":403,"message":"bad key ` + r.Header.Get("x-svc-api-key") + `"}}`))
+		}, exit.CodeIncomplete, []string{"problem service:"}, "ok models",
+	},
+	{
+		"no metadata", http.NotFound, exit.CodeOK, []string{"warning service: http://127.0.0.1"}, "ok models",
+	},
+	{
+		"an error with status 200", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"error":{"code":503,"message":"closed on Sundays"}}`))
+		}, exit.CodeIncomplete, []string{"problem service:"}, "ok models",
+	},
+	{
+		"an empty object", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
+		exit.CodeIncomplete,
+		[]string{"problem service:"},
+		"ok models",
+	},
+	{
+		"null", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`null`)) },
+		exit.CodeIncomplete,
+		[]string{"problem service:"},
+		"ok models",
+	},
+	{
+		"something else than the service", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) },
+		exit.CodeIncomplete,
+		[]string{"problem service:"},
+		"ok models",
+	},
+}
+
 func TestDoctor(t *testing.T) {
+	for _, test := range answers {
+		t.Run(test.name, test.check)
+	}
+}
+
+func (test answered) check(t *testing.T) {
 	const key = "sesame-sesame-sesame"
-	for _, test := range []struct {
-		name    string
-		answer  http.HandlerFunc
-		exit    int
-		says    []string // beginnings of checks: state name: text
-		without string
-	}{
-		{
-			"a clock that is wrong", func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Date", time.Now().Add(-2*time.Hour).UTC().Format(http.TimeFormat))
-				_, _ = w.Write([]byte(`{"models":[{"name":"models/m"}]}`))
-			}, exit.CodeOK, []string{"warning clock: the clock of this machine is", "ok models: the service lists 1"}, "",
-		},
-		{
-			"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"models":[]}`)) },
-			exit.CodeOK,
-			[]string{"warning models: the service lists none", "ok clock:"},
-			"",
-		},
-		{
-			"a refusal that shows the key", func(w http.ResponseWriter, r *http.Request) {
-				w.WriteHeader(http.StatusForbidden)
-				_, _ = w.Write([]byte(`{"error":{"code":403,"message":"bad key ` + r.Header.Get("x-svc-api-key") + `"}}`))
-			}, exit.CodeIncomplete, []string{"problem service:"}, "ok models",
-		},
-		{
-			"no metadata", http.NotFound, exit.CodeOK, []string{"warning service: http://127.0.0.1"}, "ok models",
-		},
-		{
-			"an error with status 200", func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = w.Write([]byte(`{"error":{"code":503,"message":"closed on Sundays"}}`))
-			}, exit.CodeIncomplete, []string{"problem service:"}, "ok models",
-		},
-		{
-			"an empty object", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
-			exit.CodeIncomplete,
-			[]string{"problem service:"},
-			"ok models",
-		},
-		{
-			"null", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`null`)) },
-			exit.CodeIncomplete,
-			[]string{"problem service:"},
-			"ok models",
-		},
-		{
-			"something else than the service", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) },
-			exit.CodeIncomplete,
-			[]string{"problem service:"},
-			"ok models",
-		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			server := httptest.NewServer(test.answer)
-			defer server.Close()
-			t.Chdir(t.TempDir())
-			env := map[string]string{
-				"EVALRUN_API_KEY":  key,
-				"EVALRUN_BASE_URL": server.URL,
-				"HTTP_PROXY":       "http://me:" + key + "@[::1]:1",
-				"https_proxy":      "http://" + key + "@ x",
-			}
-			d := Doctor{Getenv: func(name string) string { return env[name] }, Version: "test"}
-			found := d.Examine(context.Background())
-			var told strings.Builder
-			for _, c := range found.Checks {
-				fmt.Fprintf(&told, "%s %s: %s | %s\n", c.State, c.Name, c.Text, c.Advice)
-			}
-			for _, want := range append(test.says, "ok key: EVALRUN_API_KEY is set, 20 characters", "warning proxy: HTTPS_PROXY is not an address", "ok proxy: HTTP_PROXY is http://[::1]:1 with", "ok emulator:", "ok runs:") {
-				if !strings.Contains(told.String(), want) {
-					t.Errorf("no %q", want)
-				}
-			}
-			if found.Exit != test.exit || strings.Contains(told.String(), "sesame") ||
-				test.without != "" && strings.Contains(told.String(), test.without) {
-				t.Errorf("exit %d, want %d:\n%s", found.Exit, test.exit, &told)
-			}
-			if from := found.Settings[0].From; from != "EVALRUN_BASE_URL" {
-				t.Error(from)
-			}
-		})
+	server := httptest.NewServer(test.answer)
+	defer server.Close()
+	t.Chdir(t.TempDir())
+	env := map[string]string{
+		"EVALRUN_API_KEY":  key,
+		"EVALRUN_BASE_URL": server.URL,
+		"HTTP_PROXY":       "http://me:" + key + "@[::1]:1",
+		"https_proxy":      "http://" + key + "@ x",
+	}
+	d := Doctor{Getenv: func(name string) string { return env[name] }, Version: "test"}
+	found := d.Examine(context.Background())
+	var told strings.Builder
+	for _, c := range found.Checks {
+		fmt.Fprintf(&told, "%s %s: %s | %s\n", c.State, c.Name, c.Text, c.Advice)
+	}
+	for _, want := range append(
+		test.says, "ok key: EVALRUN_API_KEY is set, 20 characters", "warning proxy: HTTPS_PROXY is not an address",
+		"ok proxy: HTTP_PROXY is http://[::1]:1 with", "ok emulator:", "ok runs:",
+	) {
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if found.Exit != test.exit || strings.Contains(told.String(), "sesame") ||
+		test.without != "" && strings.Contains(told.String(), test.without) {
+		t.Errorf("exit %d, want %d:\n%s", found.Exit, test.exit, &told)
+	}
+	if from := found.Settings[0].From; from != "EVALRUN_BASE_URL" {
+		t.Error(from)
 	}
 }

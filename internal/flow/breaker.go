@@ -134,27 +134,42 @@ func (b *Breaker) leave(e *eval.Error, probe bool) {
 		b.probing = false
 	}
 	switch {
-	case e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget || e.OfLogin): // it says nothing of the service
+	case saysNothing(e):
 		if probe {
 			b.change()
 		}
-		return
 	case e == nil || !unanswered(e):
-		if b.fails = 0; !b.until.IsZero() {
-			b.until, b.opens = time.Time{}, 0
-			b.change()
-		}
-		b.opens = 0
+		b.answered()
+	default:
+		b.missed(e, probe)
+	}
+}
+
+// saysNothing reports whether the end of an attempt says nothing of the service.
+func saysNothing(e *eval.Error) bool {
+	return e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget || e.OfLogin)
+}
+
+// answered closes the circuit.
+func (b *Breaker) answered() {
+	b.fails, b.opens = 0, 0
+	if !b.until.IsZero() {
+		b.until = time.Time{}
+		b.change()
+	}
+}
+
+// missed counts an attempt without an answer, and opens the circuit when there were too many, or when it was the probe.
+func (b *Breaker) missed(e *eval.Error, probe bool) {
+	b.fails++
+	if !probe && (!b.until.IsZero() || b.fails < breakerLimit) {
 		return
 	}
-	b.fails++
-	if probe || b.until.IsZero() && b.fails >= breakerLimit {
-		b.opens++
-		b.until = time.Now().Add(breakerPause)
-		b.change()
-		if b.opens < breakerOpens {
-			b.cfg.Notice(fmt.Sprintf("%d attempts in a row got no answer (%s); nothing is sent for %s", b.fails, e, breakerPause))
-		}
+	b.opens++
+	b.until = time.Now().Add(breakerPause)
+	b.change()
+	if b.opens < breakerOpens {
+		b.cfg.Notice(fmt.Sprintf("%d attempts in a row got no answer (%s); nothing is sent for %s", b.fails, e, breakerPause))
 	}
 }
 

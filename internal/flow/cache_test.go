@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/record"
 )
 
-// Scenario R24: one call a key however many ask; errors, blocks and damaged files are not used.
+// Scenario R24: one call a key however many callers want it; errors, blocks and damaged files are not used.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,34 +52,32 @@ func TestCache(t *testing.T) {
 		_, _ = ask("blocked")
 		_, _ = ask("error")
 	}
-	if asked["good"] != 1 || asked["blocked"] != 2 || asked["error"] != 2 {
-		t.Error(asked)
-	}
-	if resp, err := ask("good"); err != nil || resp.Usage.TotalTokens != 3 || asked["good"] != 1 {
-		t.Error(resp, err, asked)
-	}
+	resp, err := ask("good")
+	expect.OK(t, err)
+	expect.Same(t, "tokens", resp.Usage.TotalTokens, 3)
+	expect.Same(t, "calls", asked, map[string]int{"good": 1, "blocked": 2, "error": 2})
+	damage(t, dir)
+	_, err = ask("good")
+	expect.OK(t, err)
+	expect.Same(t, "calls after the damage", asked["good"], 2)
+}
+
+// damage changes each byte of the one file of a cache, which must be noticed, and leaves half of the file.
+func damage(t *testing.T, dir string) {
+	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "*", "*.json"))
 	if len(files) != 1 {
 		t.Fatal(files)
 	}
 	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for at := range data { // each damage is found
+	expect.OK(t, err)
+	for at := range data {
 		bad := append([]byte{}, data...)
 		bad[at] ^= 1
-		if err := os.WriteFile(files[0], bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(files[0], bad, 0o600))
 		if a := (record.Cache{Dir: dir}).Answer("good"); a != nil && a.Response.Text() != "fine" {
 			t.Errorf("byte %d: %+v", at, a.Response)
 		}
 	}
-	if err := os.WriteFile(files[0], data[:len(data)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ask("good"); err != nil || asked["good"] != 2 {
-		t.Error(err, asked)
-	}
+	expect.OK(t, os.WriteFile(files[0], data[:len(data)/2], 0o600))
 }

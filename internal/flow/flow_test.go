@@ -272,9 +272,17 @@ func TestUsage(t *testing.T) {
 		counts int
 	}{
 		{LedgerConfig{CountOutput: true}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
-		{LedgerConfig{CountOutput: true, BudgetTokens: 1000}, eval.Usage{PromptTokens: 7, OutputTokens: 3, TotalTokens: 10, Source: eval.UsageCounted}, 1},
+		{
+			LedgerConfig{CountOutput: true, BudgetTokens: 1000},
+			eval.Usage{PromptTokens: 7, OutputTokens: 3, TotalTokens: 10, Source: eval.UsageCounted},
+			1,
+		},
 		{LedgerConfig{BudgetTokens: 1000}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
-		{LedgerConfig{CountOutput: true, BudgetTokens: 1000, BudgetCalls: 1}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
+		{
+			LedgerConfig{CountOutput: true, BudgetTokens: 1000, BudgetCalls: 1},
+			eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated},
+			0,
+		},
 	} {
 		f := &fake{generate: answer}
 		l := NewLedger(test.cfg)

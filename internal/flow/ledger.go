@@ -2,12 +2,10 @@ package flow
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/estimate"
 )
 
 // LedgerConfig are the limits that a Ledger keeps. Zero is unlimited.
@@ -41,42 +39,6 @@ func (c *LedgerConfig) limited() bool {
 	return limited
 }
 
-// Rates are limits per minute. Zero is unlimited.
-type Rates struct {
-	RequestsPerMinute int
-	TokensPerMinute   int
-}
-
-// meter keeps Rates.
-type meter struct {
-	interval time.Duration // between two calls; 0: any
-	next     time.Time     // when the next call may be made
-	turn     chan struct{} // held by the one caller that waits for room, so that nobody is overtaken
-	tokens   int           // per minute
-	window   []*entry      // of the last minute, oldest first
-	inWindow int           // tokens
-}
-
-func newMeter(r Rates) *meter {
-	m := &meter{tokens: r.TokensPerMinute, turn: make(chan struct{}, 1)}
-	if r.RequestsPerMinute > 0 {
-		// Evenly spaced: a burst would let more than the limit through in the first minute.
-		m.interval = time.Minute / time.Duration(r.RequestsPerMinute)
-	}
-	return m
-}
-
-// recall takes up a call that was made by an earlier process.
-func (m *meter) recall(at time.Time, tokens int) {
-	if next := at.Add(m.interval); m.interval > 0 && next.After(m.next) {
-		m.next = next
-	}
-	if m.tokens > 0 && tokens > 0 {
-		m.window = append(m.window, &entry{at: at, tokens: tokens})
-		m.inWindow += tokens
-	}
-}
-
 // Ledger keeps rates and budgets over all calls of a run. What a call may cost is reserved before it is
 // sent and settled when it is over; a budget of calls is never overrun, one of tokens only
 // by what a reservation fell short of.
@@ -103,15 +65,6 @@ type amount struct {
 
 func (a *amount) add(b amount) { a.tokens += b.tokens; a.money += b.money }
 func (a *amount) sub(b amount) { a.tokens -= b.tokens; a.money -= b.money }
-
-// entry is a call in the books. It counts for tokens in the window of the last minute
-// until it leaves that.
-type entry struct {
-	at       time.Time
-	reserved amount
-	tokens   int
-	meters   []*meter // in whose windows it is
-}
 
 // NewLedger makes a ledger.
 func NewLedger(cfg LedgerConfig) *Ledger {
@@ -141,9 +94,6 @@ func (l *Ledger) Book(write func(eval.Booking) error) {
 	}
 }
 
-// Limit puts every attempt of next through the ledger.
-func (l *Ledger) Limit(next Service) Service { return limited{next, l} }
-
 // Spent is what was spent so far.
 func (l *Ledger) Spent() eval.Spent {
 	l.mu.Lock()
@@ -169,119 +119,9 @@ func (l *Ledger) metersOf(model string) []*meter {
 	return []*meter{l.meter}
 }
 
-type limited struct {
-	Service
-	ledger *Ledger
-}
-
-func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	held, err := s.ledger.acquire(
-		ctx, call.Model, &call.Timing,
-		s.ledger.price(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit}),
-	)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := s.Service.Generate(ctx, call)
-	if err != nil {
-		s.ledger.leave()
-		s.ledger.settle(held, costOf(eval.AsError(err), held.reserved))
-		return nil, err
-	}
-	if resp.Usage == nil || resp.Usage.Source == "" {
-		resp.Usage = s.usage(ctx, call, resp)
-	}
-	s.ledger.settle(held, s.ledger.price(call.Model, resp.Usage))
-	if p, _ := ctx.Value(placeKey{}).(*place); p != nil {
-		p.leave = s.ledger.leave
-	} else {
-		s.ledger.leave()
-	}
-	return resp, nil
-}
-
-// place is the slot of a call whose answer is not written down yet.
-type place struct{ leave func() }
-
-type placeKey struct{}
-
-// Writing lets the call that is made with the context count as under way until written is called: a process that is killed loses what is
-// not written down, and that is to be no more than the calls that may be under way at once.
-func Writing(ctx context.Context) (calling context.Context, written func()) {
-	p := &place{}
-	return context.WithValue(ctx, placeKey{}, p), func() {
-		if p.leave != nil {
-			p.leave()
-			p.leave = nil
-		}
-	}
-}
-
 // price is what a call with a usage costs: one token at least, since no call is for nothing.
 func (l *Ledger) price(model string, u *eval.Usage) amount {
 	return amount{max(1, u.TotalTokens, u.PromptTokens+u.OutputTokens), l.cfg.Prices.Of(model, u)}
-}
-
-// costOf is what a failed attempt is taken to have cost: nothing when the service
-// refused or was not reached, all of the reservation when it may have answered.
-func costOf(e *eval.Error, reserved amount) amount {
-	switch e.Kind {
-	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindTooLarge, eval.KindCanceled:
-		if !e.Unsent {
-			return reserved
-		}
-	}
-	return amount{}
-}
-
-func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	return s.count(ctx, call, true)
-}
-
-// count counts tokens, with a slot or for a caller that has one.
-func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, error) {
-	held, err := s.ledger.admit(ctx, call.Model, &call.Timing, amount{}, slot)
-	if err != nil {
-		return 0, err
-	}
-	n, err := s.Service.CountTokens(ctx, call)
-	if slot {
-		s.ledger.leave()
-	}
-	s.ledger.settle(held, amount{})
-	return n, err
-}
-
-// Embed costs what its texts are estimated to be: the answer tells no usage.
-func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
-	cost := s.ledger.price(call.Model, &eval.Usage{PromptTokens: estimate.Texts(call.Texts)})
-	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, cost)
-	if err != nil {
-		return nil, err
-	}
-	v, err := s.Service.Embed(ctx, call)
-	s.ledger.leave()
-	if err != nil {
-		cost = costOf(eval.AsError(err), held.reserved)
-	}
-	s.ledger.settle(held, cost)
-	return v, err
-}
-
-// usage counts or estimates what the service did not report of an answer's cost.
-func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
-	u := estimate.Usage(call, resp)
-	if s.ledger.cfg.CountOutput && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
-		ask := &eval.Call{Request: eval.Request{Model: call.Model, APIVersion: call.APIVersion}, TrialID: call.TrialID}
-		for _, c := range resp.Candidates {
-			ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
-		}
-		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate stands
-			u.OutputTokens, u.Source = n, eval.UsageCounted
-			u.TotalTokens = u.PromptTokens + u.OutputTokens + u.ToolUseTokens
-		}
-	}
-	return u
 }
 
 // acquire takes a slot when a call that may cost so many tokens can be made, and counts it. The error
@@ -295,23 +135,13 @@ func (l *Ledger) admit(ctx context.Context, model string, timing *eval.Timing, c
 	if isClosed(l.cfg.Stop) {
 		return nil, errStopped()
 	}
-	started := time.Now()
-	defer func() {
-		timing.QueuedMs += eval.Milliseconds(time.Since(started))
-		if timing.StartedAt.IsZero() {
-			timing.StartedAt = time.Now().UTC()
-		}
-	}()
+	defer queued(timing, time.Now())
 	meters := l.metersOf(model)
 	if cost.tokens > 0 {
 		// Calls without tokens pass those that wait for tokens: one of them may be what lets an
 		// answer be settled, and so ends the waiting.
 		turn := meters[len(meters)-1].turn // a model that waits for its own limit holds up no other
-		select {
-		case turn <- struct{}{}:
-		case <-ctx.Done():
-			return nil, errStopped()
-		case <-l.cfg.Stop:
+		if !l.enter(ctx, turn) {
 			return nil, errStopped()
 		}
 		defer func() { <-turn }()
@@ -322,53 +152,84 @@ func (l *Ledger) admit(ctx context.Context, model string, timing *eval.Timing, c
 		}
 	}
 	for {
-		if slot && !l.enter(ctx) {
-			return nil, errStopped()
-		}
-		leave := func() {
-			if slot {
-				l.leave()
-			}
-		}
-		if !l.paced(ctx, l.meter) { // with a slot, so that the call leaves when its time has come
-			leave()
-			return nil, errStopped()
-		}
-		held, wait, changed, err := l.try(model, meters, cost) // a caller that has to wait counts as a waiter from then on
+		held, err := l.attempt(ctx, model, meters, cost, slot)
 		if held != nil {
 			timing.Attempts++
-			return held, nil
 		}
-		leave()
-		if err != nil {
-			return nil, err
-		}
-		why := "tokens per minute"
-		if wait == 0 {
-			why = "what calls under way leave of the budget"
-		}
-		slept := l.sleep(ctx, why, wait, changed)
-		l.mu.Lock()
-		l.waiters--
-		l.mu.Unlock()
-		if !slept {
-			return nil, errStopped()
+		if held != nil || err != nil {
+			return held, err
 		}
 	}
 }
 
-// enter takes a slot; false when the run ends meanwhile.
-func (l *Ledger) enter(ctx context.Context) bool {
-	if l.slots == nil {
+// queued fills in how long a call has waited since it began to, and when it leaves.
+func queued(timing *eval.Timing, since time.Time) {
+	timing.QueuedMs += eval.Milliseconds(time.Since(since))
+	if timing.StartedAt.IsZero() {
+		timing.StartedAt = time.Now().UTC()
+	}
+}
+
+// attempt books a call. With neither an entry nor an error it has waited for room, and the caller tries again.
+func (l *Ledger) attempt(ctx context.Context, model string, meters []*meter, cost amount, slot bool) (*entry, error) {
+	if slot && !l.enter(ctx, l.slots) {
+		return nil, errStopped()
+	}
+	held, room, err := l.pacedTry(ctx, model, meters, cost) // with a slot, so that the call leaves when its time has come
+	if held != nil {
+		return held, nil
+	}
+	if slot {
+		l.leave()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, l.await(ctx, room)
+}
+
+// pacedTry is try, once the meter of all calls lets the next one through.
+func (l *Ledger) pacedTry(ctx context.Context, model string, meters []*meter, cost amount) (*entry, room, error) {
+	if !l.paced(ctx, l.meter) {
+		return nil, room{}, errStopped()
+	}
+	return l.try(model, meters, cost)
+}
+
+// enter takes a slot, when one is free; false when the run ends meanwhile.
+func (l *Ledger) enter(ctx context.Context, slots chan struct{}) bool {
+	if slots == nil {
 		return true
 	}
 	select {
-	case l.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return true
 	case <-ctx.Done():
 	case <-l.cfg.Stop:
 	}
 	return false
+}
+
+// room is what a caller waits for until its call has room.
+type room struct {
+	wait    time.Duration // at least; 0: until something is settled
+	changed <-chan struct{}
+}
+
+// await waits for room. The caller counts as a waiter until then.
+func (l *Ledger) await(ctx context.Context, r room) error {
+	why := "tokens per minute"
+	if r.wait == 0 {
+		why = "what calls under way leave of the budget"
+	}
+	slept := l.sleep(ctx, why, r.wait, r.changed)
+	l.mu.Lock()
+	l.waiters--
+	l.mu.Unlock()
+	if !slept {
+		return errStopped()
+	}
+	return nil
 }
 
 // leave gives a slot back.
@@ -407,66 +268,85 @@ func (l *Ledger) paced(ctx context.Context, m *meter) bool {
 	return l.sleep(ctx, "requests per minute", at.Sub(now), nil)
 }
 
-// try books the call when there is room for it. Otherwise it says how long to wait at least, or until
-// what changes; wait 0 means until something is settled.
-func (l *Ledger) try(model string, meters []*meter, cost amount) (held *entry, wait time.Duration, changed chan struct{}, err error) {
+// try books the call when there is room for it. Otherwise it says what to wait for, and the caller counts as a waiter
+// from then on.
+func (l *Ledger) try(model string, meters []*meter, cost amount) (*entry, room, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if b := l.cfg.BudgetCalls; b > 0 && l.calls >= b {
-		return nil, 0, nil, eval.Errorf(eval.KindBudget, "the budget of %d calls is spent", b)
+	affordable, err := l.affords(cost)
+	if err != nil {
+		return nil, room{}, err
 	}
-	tokens := cost.tokens
-	if b := l.cfg.BudgetTokens; b > 0 && tokens > 0 {
-		if l.spent.tokens+tokens > b {
-			return nil, 0, nil, eval.Errorf(
-				eval.KindBudget, "the budget of %d tokens is spent: %d are left, and the call may cost %d", b,
-				max(0, b-l.spent.tokens), tokens,
-			)
-		}
-		if l.spent.tokens+l.reserved.tokens+tokens > b {
-			l.waiters++
-			return nil, 0, l.changed, nil
-		}
+	var wait time.Duration
+	if affordable {
+		wait = longWait(meters, cost.tokens, now)
 	}
-	const dust = 1e-9 // of adding up fractions
-	if b := l.cfg.BudgetMoney; b > 0 && cost.money > 0 {
-		if l.spent.money+cost.money > b+dust {
-			return nil, 0, nil, eval.Errorf(
-				eval.KindBudget, "the budget of %g %s is spent: %.4f are left, and the call may cost %.4f", b,
-				l.cfg.Prices.Currency, max(0, b-l.spent.money), cost.money,
-			)
-		}
-		if l.spent.money+l.reserved.money+cost.money > b+dust {
-			l.waiters++
-			return nil, 0, l.changed, nil
-		}
-	}
-	for _, m := range meters {
-		if m.tokens == 0 || tokens == 0 {
-			continue
-		}
-		m.forget(now)
-		// A call that is larger than the limit goes alone.
-		if m.inWindow > 0 && m.inWindow+tokens > m.tokens {
-			l.waiters++
-			return nil, m.window[0].at.Add(time.Minute).Sub(now), l.changed, nil
-		}
+	if !affordable || wait != 0 {
+		l.waiters++
+		return nil, room{wait, l.changed}, nil
 	}
 	if err := l.written(now, model, cost); err != nil {
-		return nil, 0, nil, err
+		return nil, room{}, err
 	}
-	held = &entry{at: now, reserved: cost, tokens: tokens}
+	held := &entry{at: now, reserved: cost, tokens: cost.tokens}
 	for _, m := range meters {
-		if m.tokens > 0 && tokens > 0 {
-			m.window = append(m.window, held)
-			m.inWindow += tokens
-			held.meters = append(held.meters, m)
-		}
+		m.take(held)
 	}
 	l.calls++
 	l.reserved.add(cost)
-	return held, 0, nil, nil
+	return held, room{}, nil
+}
+
+// longWait is how long the first meter without room for a call has it wait.
+func longWait(meters []*meter, tokens int, now time.Time) time.Duration {
+	for _, m := range meters {
+		if wait := m.wait(tokens, now); wait != 0 {
+			return wait
+		}
+	}
+	return 0
+}
+
+// affords reports whether the budgets have room for a call. It is false while calls under way hold what this one may
+// cost; the error says that there never will be room.
+func (l *Ledger) affords(cost amount) (bool, error) {
+	if b := l.cfg.BudgetCalls; b > 0 && l.calls >= b {
+		return false, eval.Errorf(eval.KindBudget, "the budget of %d calls is spent", b)
+	}
+	if ok, err := l.affordsTokens(cost.tokens); !ok {
+		return false, err
+	}
+	return l.affordsMoney(cost.money)
+}
+
+func (l *Ledger) affordsTokens(tokens int) (bool, error) {
+	b := l.cfg.BudgetTokens
+	if b <= 0 || tokens <= 0 {
+		return true, nil
+	}
+	if l.spent.tokens+tokens > b {
+		return false, eval.Errorf(
+			eval.KindBudget, "the budget of %d tokens is spent: %d are left, and the call may cost %d", b,
+			max(0, b-l.spent.tokens), tokens,
+		)
+	}
+	return l.spent.tokens+l.reserved.tokens+tokens <= b, nil
+}
+
+func (l *Ledger) affordsMoney(money float64) (bool, error) {
+	const dust = 1e-9 // of adding up fractions
+	b := l.cfg.BudgetMoney
+	if b <= 0 || money <= 0 {
+		return true, nil
+	}
+	if l.spent.money+money > b+dust {
+		return false, eval.Errorf(
+			eval.KindBudget, "the budget of %g %s is spent: %.4f are left, and the call may cost %.4f", b,
+			l.cfg.Prices.Currency, max(0, b-l.spent.money), money,
+		)
+	}
+	return l.spent.money+l.reserved.money+money <= b+dust, nil
 }
 
 // written has a call written down that is about to be booked.
@@ -483,16 +363,6 @@ func (l *Ledger) written(now time.Time, model string, cost amount) error {
 		return eval.Errorf(eval.KindCanceled, "the call could not be written down: %s", err)
 	}
 	return nil
-}
-
-// forget drops what is older than a minute from the window.
-func (m *meter) forget(now time.Time) {
-	for len(m.window) > 0 && now.Sub(m.window[0].at) >= time.Minute {
-		old := m.window[0]
-		m.inWindow -= old.tokens
-		old.meters = slices.DeleteFunc(old.meters, func(other *meter) bool { return other == m })
-		m.window = m.window[1:]
-	}
 }
 
 // settle books what a call has cost and gives back the rest of its reservation.

@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -139,22 +138,23 @@ func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error
 			return before // there was no further attempt
 		}
 		before = err
-		if n >= r.policy.Attempts || !passing(e) || r.stopped() || !r.policy.Quota.take(e) {
-			return err
-		}
-		wait := backoff(n-1, e.RetryAfter)
-		if r.policy.Notice != nil {
-			r.policy.Notice(e, n, wait)
-		}
-		if !r.sleep(ctx, timing, wait) {
+		if !r.again(ctx, timing, e, n) {
 			return err
 		}
 	}
 }
 
-// passingStatus are the HTTP statuses of faults that pass: request timeout, internal error, bad
-// gateway, unavailable, gateway timeout.
-var passingStatus = []int{408, 500, 502, 503, 504}
+// again waits for the next attempt; false when there is none.
+func (r retry) again(ctx context.Context, timing *eval.Timing, e *eval.Error, n int) bool {
+	if n >= r.policy.Attempts || !passing(e) || r.stopped() || !r.policy.Quota.take(e) {
+		return false
+	}
+	wait := backoff(n-1, e.RetryAfter)
+	if r.policy.Notice != nil {
+		r.policy.Notice(e, n, wait)
+	}
+	return r.sleep(ctx, timing, wait)
+}
 
 // passing reports whether a later attempt may go better.
 func passing(e *eval.Error) bool {
@@ -167,7 +167,17 @@ func passing(e *eval.Error) bool {
 	case eval.KindAuth:
 		return e.Renewed
 	case eval.KindStatus:
-		return slices.Contains(passingStatus, e.Status)
+		return passingStatus(e.Status)
+	}
+	return false
+}
+
+// passingStatus reports whether an HTTP status is of a fault that passes: request timeout, internal error, bad gateway,
+// unavailable, gateway timeout.
+func passingStatus(status int) bool {
+	switch status {
+	case 408, 500, 502, 503, 504:
+		return true
 	}
 	return false
 }

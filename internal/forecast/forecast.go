@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/runner"
@@ -63,6 +64,7 @@ type PromptCount struct {
 	Arm    string `json:"arm"`
 	Model  string `json:"model"`
 	Tokens int    `json:"tokens"`
+	Name   string `json:"-"` // of the trial, for people
 }
 
 // GateOutlook is what the gate of an arm can be expected to show, and what that takes.
@@ -77,8 +79,8 @@ type GateOutlook struct {
 }
 
 // Outlooks adds, for each suite whose gate has a baseline, what it takes and what it can show.
-func (f *Forecast) Outlooks(checks *verdict.Checks, suites []*suite.Suite) error {
-	arms, problems, err := verdict.Outlooks(checks, suites)
+func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
+	arms, problems, err := verdict.Outlooks(&verdict.Checks{Options: o, Dir: in, Plan: plan}, suites)
 	if err != nil {
 		return err
 	}
@@ -98,9 +100,23 @@ func (f *Forecast) Outlooks(checks *verdict.Checks, suites []*suite.Suite) error
 	return nil
 }
 
-// CountPrompts yields each trial with the tokens of its prompt, or of the prompts of all turns of a live chat, each distinct prompt of a model
-// counted once; first says that it was counted for this trial.
+// CountPrompts reports how many tokens the prompt of each case on each arm has, and returns those of all trials, repeats included.
 func CountPrompts(
+	ctx context.Context, plan *runner.Plan, counter runner.TokenCounter, report func(PromptCount) error,
+) (total int, err error) {
+	err = eachPrompt(ctx, plan, counter, func(t *runner.Planned, tokens int, _ bool) error {
+		total += tokens
+		if !t.First {
+			return nil
+		}
+		return report(PromptCount{t.Suite, t.Case, t.Arm, t.Model, tokens, runner.DescribeCase(&t.Trial)})
+	})
+	return total, err
+}
+
+// eachPrompt yields each trial with the tokens of its prompt, or of the prompts of all turns of a live chat, each distinct prompt of a model
+// counted once; first says that it was counted for this trial.
+func eachPrompt(
 	ctx context.Context,
 	plan *runner.Plan,
 	counter runner.TokenCounter,
@@ -160,7 +176,7 @@ func New(ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *e
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
 		plan:     plan, within: limits, prices: prices, arms: map[armKey]*ArmForecast{}, texts: map[string]bool{},
 	}
-	if err := CountPrompts(ctx, plan, counter, s.trial); err != nil {
+	if err := eachPrompt(ctx, plan, counter, s.trial); err != nil {
 		return nil, err
 	}
 	return s.whole(), nil

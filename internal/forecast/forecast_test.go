@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -385,7 +384,7 @@ defaults: {scorers: [{contains: x}]}
 `+fmt.Sprintf("gate: {baseline: {arm: t/old, margin: %g, alpha: %g, stopEarly: %v}}\n", margin, alpha, early)+"cases:\n"+cases.String())
 	f, err := New(t.Context(), plan, &suite.Limits{Attempts: 1}, nil, nil)
 	if err == nil {
-		err = f.Outlooks(&verdict.Checks{Options: &eval.Options{}, Dir: rundir.At(t.TempDir()), Plan: plan}, plan.Suites)
+		err = f.Outlooks(plan, &eval.Options{}, rundir.At(t.TempDir()), plan.Suites)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -430,7 +429,7 @@ func TestOutlookWithoutItsBaseline(t *testing.T) {
 	t.Parallel()
 	plan := planOf(t, twoArms+"gate: {baseline: {run: gone, margin: 0.05}}\n")
 	f := &Forecast{}
-	if err := f.Outlooks(&verdict.Checks{Options: &eval.Options{}, Dir: rundir.At(t.TempDir()), Plan: plan}, plan.Suites); err != nil {
+	if err := f.Outlooks(plan, &eval.Options{}, rundir.At(t.TempDir()), plan.Suites); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.Problems) != 1 || !strings.Contains(f.Problems[0], "gone") {

@@ -20,24 +20,25 @@ import (
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 )
 
-const benchAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"The capital of France is Paris."}]},"finishReason":"STOP","index":0,` +
-	`"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"},{"category":"HARM_CATEGORY_HATE_SPEECH","probability":"NEGLIGIBLE"}]}],` +
+const benchAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"The capital of France is Paris."}]},` +
+	`"finishReason":"STOP","index":0,"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"},` +
+	`{"category":"HARM_CATEGORY_HATE_SPEECH","probability":"NEGLIGIBLE"}]}],` +
 	`"promptFeedback":{"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"}]}}`
+
+// modelData is metadata of a model, whose name is to be filled in.
+const modelData = `{"name":"models/%s","inputTokenLimit":30720,"outputTokenLimit":2048,` +
+	`"supportedGenerationMethods":["generateContent","countTokens"]}`
 
 // benchServer answers after a delay.
 func benchServer(b *testing.B, delay time.Duration) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodGet {
-			fmt.Fprint(
-				w,
-				`{"name":"models/svc-pro","inputTokenLimit":30720,"outputTokenLimit":2048,"supportedGenerationMethods":["generateContent","countTokens"]}`,
-			)
+			fmt.Fprintf(w, modelData, "svc-pro")
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -207,7 +208,12 @@ func BenchmarkThroughput(b *testing.B) {
 		name        string
 		concurrency int
 		scorers     string
-	}{{"concurrency=1", 1, threeScorers}, {"concurrency=16", 16, threeScorers}, {"concurrency=128", 128, threeScorers}, {"concurrency=128/scorers=6", 128, sixScorers}} {
+	}{
+		{"concurrency=1", 1, threeScorers},
+		{"concurrency=16", 16, threeScorers},
+		{"concurrency=128", 128, threeScorers},
+		{"concurrency=128/scorers=6", 128, sixScorers},
+	} {
 		b.Run(load.name, func(b *testing.B) {
 			url := benchServer(b, 0)
 			const trials = 10_000
@@ -288,58 +294,6 @@ func BenchmarkResume(b *testing.B) {
 		r.Close()
 	}
 	b.ReportMetric(trials*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
-}
-
-// BenchmarkMerge joins ten shards of 100,000 trials.
-func BenchmarkMerge(b *testing.B) {
-	const shards, trials = 10, 100_000
-	dir := b.TempDir()
-	var names []string
-	for i := range shards {
-		name := filepath.Join(dir, fmt.Sprint(i))
-		names = append(names, name)
-		run := eval.Run{
-			ID: name,
-			Plan: eval.RunPlan{
-				Trials: trials,
-				Arms:   []string{"t/p"},
-				Shard:  &eval.ShardOf{Index: i + 1, Of: shards, Plan: "plan", Trials: shards * trials},
-			},
-		}
-		w, err := journal.Create(name, &run, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for n := i; n < shards*trials; n += shards {
-			r := &eval.Result{
-				Trial: eval.Trial{
-					N:      n,
-					ID:     fmt.Sprintf("%016x", n),
-					Suite:  "s",
-					Case:   "c",
-					Arm:    "t/p",
-					Repeat: n + 1,
-				}, Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
-				Request: &eval.Request{
-					Contents: []eval.Content{{Parts: []eval.Part{{Text: "What is the capital of France?"}}}},
-				}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris."}}},
-			}
-			if err := w.Append(r); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	n := 0
-	for b.Loop() {
-		n++
-		if _, err := Merge(rundir.At(""), names, filepath.Join(dir, fmt.Sprint("merged", n)), func(string) string { return "" }); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(shards*trials*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
 
 // peakProgress measures live memory now and then.

@@ -23,12 +23,15 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// ByJudge says which judge chooses between answers, and by what.
+// ByJudge says which judge chooses between answers, by what, and how it is reached.
 type ByJudge struct {
 	Judge    string // "" where there is only one to choose
 	Criteria string // "" for those of the judge
 	Suite    string // the file with the judge; "" for the suites of the run
 	Flags    Flags
+
+	Getenv  func(string) string
+	Connect func(*Job) (*Session, error)
 }
 
 // Chooser is a judge that chooses between the answers of two runs, or of two arms. Close it.
@@ -42,19 +45,13 @@ type Chooser struct {
 
 // NewChooser finds the judge and opens the way to it. The service is that of the head's run where none is given. It makes no call but
 // for the metadata of the judge's model.
-func NewChooser(
-	ctx context.Context,
-	base, head *journal.Document,
-	by ByJudge,
-	getenv func(string) string,
-	connect func(*Job) (*Session, error),
-) (*Chooser, error) {
+func NewChooser(ctx context.Context, base, head *journal.Document, by ByJudge) (*Chooser, error) {
 	for _, d := range []*journal.Document{base, head} {
 		if d.Run.Flags == nil || d.Run.Flags.NoContent {
 			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
 		}
 	}
-	job, err := by.load(head, getenv)
+	job, err := by.load(head)
 	if err == nil {
 		err = job.Bad()
 	}
@@ -67,16 +64,16 @@ func NewChooser(
 	}
 	f := &job.Flags
 	f.Cache = true // so that the same pair is put to the same judge once, however often it is compared
-	if getenv("EVALRUN_BASE_URL") == "" {
+	if by.Getenv("EVALRUN_BASE_URL") == "" {
 		f.serviceOf(&head.Run, *head.Run.Options())
 	}
 	if err := job.Settle(); err != nil {
 		return nil, err
 	}
-	if err := by.vet(head, &job.Settings, getenv); err != nil {
+	if err := by.vet(head, &job.Settings); err != nil {
 		return nil, err
 	}
-	session, err := connect(job)
+	session, err := by.Connect(job)
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +90,12 @@ func NewChooser(
 }
 
 // vet wants the address to which pairs are sent to be the user's own, or that of a run that the user made.
-func (by *ByJudge) vet(head *journal.Document, s *Settings, getenv func(string) string) error {
-	if by.Flags.Trust || by.Flags.Emulator != "" || s.Service.BaseURL == EmulatorURL || signed(head, s.trust) {
+func (by *ByJudge) vet(head *journal.Document, s *Settings) error {
+	if by.Flags.Trust || by.Flags.Emulator != "" || s.Service.BaseURL == EmulatorURL || s.trust.Signed(head) {
 		return nil
 	}
 	own := by.Flags.own()
-	return (&claims{run: head, address: s.elsewhere(own.settle(getenv))}).check("comparing by a judge")
+	return (&claims{run: head, address: s.elsewhere(own.settle(by.Getenv))}).check("comparing by a judge")
 }
 
 // check asks for the judge's model, and for its price when there is a budget of money.
@@ -127,11 +124,11 @@ func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare
 func (c *Chooser) Close() { c.session.Close() }
 
 // load reads the suites that name the judge.
-func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Job, error) {
+func (by *ByJudge) load(head *journal.Document) (*Job, error) {
 	if by.Suite != "" {
-		return Load([]string{by.Suite}, by.Flags, getenv)
+		return Load([]string{by.Suite}, by.Flags, by.Getenv)
 	}
-	j := NewJob(by.Flags, getenv)
+	j := NewJob(by.Flags, by.Getenv)
 	begun := head.Run.Options()
 	for i, one := range head.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(head.Path()), filepath.FromSlash(snapshotDir(i))))
@@ -146,7 +143,7 @@ func (by *ByJudge) load(head *journal.Document, getenv func(string) string) (*Jo
 		opts := suite.Options{
 			Vars:        begun.Vars,
 			Repeats:     begun.Repeats,
-			Getenv:      getenv,
+			Getenv:      by.Getenv,
 			Untrusted:   begun.Untrusted || by.Flags.Untrusted,
 			OwnBaseline: true,
 			Dir:         one.Dir,

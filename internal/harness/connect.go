@@ -2,9 +2,7 @@ package harness
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +18,6 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -175,44 +171,6 @@ func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
 		most := s.Settings.Limits.Attempts
 		tell(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, most, err, wait.Round(10*time.Millisecond)))
 	}
-}
-
-// emulatorKey is the key with which a session talks to its own emulator.
-const emulatorKey = "the-embedded-emulator"
-
-func (s *Session) startEmulator() error {
-	script, err := Script(s.Flags.Dir, s.Flags.Emulator)
-	if err != nil {
-		return err
-	}
-	e := emulator.New(
-		emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed, AnyModel: true},
-	)
-	if s.emulator, err = e.Start("127.0.0.1:0"); err != nil {
-		return exit.With(exit.CodeIncomplete, err)
-	}
-	s.Settings.Service.BaseURL, s.Settings.key = s.emulator.URL, emulatorKey
-	return nil
-}
-
-// Script reads an emulator script; eval.DemoScript is the one that evalrun brings.
-func Script(dir rundir.Dir, path string) (*emulator.Script, error) {
-	if path == eval.DemoScript {
-		return emulator.DemoScript(), nil
-	}
-	src, err := regular.ReadInput(dir.Join(path), maxInput)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.BadInput("the emulator's script cannot be read: there is no file %s", path)
-	}
-	if err != nil {
-		return nil, exit.BadInput("the emulator's script cannot be read: %w", err)
-	}
-	f := &Files{sources: map[string][]byte{path: src}}
-	script := emulator.LoadScript(path, src, &f.Diags)
-	if f.Diags.HasErrors() {
-		return nil, &BadFiles{f}
-	}
-	return script, nil
 }
 
 // Close ends connections and the emulator.

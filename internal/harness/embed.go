@@ -1,12 +1,19 @@
 package harness
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -14,9 +21,16 @@ import (
 // Text is a text to embed and where it stands, for messages.
 type Text struct{ Where, Text string }
 
+// Embedded is a text with its vector.
+type Embedded struct {
+	Text   string      `json:"text"`
+	Model  string      `json:"model"`
+	Values eval.Vector `json:"values"`
+}
+
 // Embed yields the vectors of texts in their order. A text that the model does not take is found
 // before the first of them is sent.
-func (s *Session) Embed(ctx context.Context, model string, texts []Text, yield func(text string, v eval.Vector) error) error {
+func (s *Session) Embed(ctx context.Context, model string, texts []Text, yield func(Embedded) error) error {
 	if err := s.checkTexts(ctx, model, texts); err != nil {
 		return err
 	}
@@ -31,7 +45,7 @@ func (s *Session) Embed(ctx context.Context, model string, texts []Text, yield f
 			return s.Refused(err)
 		}
 		for i, v := range values {
-			if err := yield(call.Texts[i], v); err != nil {
+			if err := yield(Embedded{call.Texts[i], model, v}); err != nil {
 				return err
 			}
 		}
@@ -91,12 +105,13 @@ func (s *Session) Model(ctx context.Context, id string) (*eval.Model, error) {
 	return nil, s.Refused(err)
 }
 
-// Models lists the models of the service.
+// Models lists the models of the service, by name.
 func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
 	models, err := s.service.Models(ctx, s.Settings.Service.APIVersion)
 	if err != nil {
 		return nil, s.Refused(err)
 	}
+	slices.SortFunc(models, func(a, b eval.Model) int { return cmp.Compare(a.Name, b.Name) })
 	return models, nil
 }
 
@@ -118,4 +133,59 @@ func batchOf(texts []Text) int {
 		n++
 	}
 	return n
+}
+
+// maxTexts bounds a file of texts to embed, in bytes.
+const maxTexts = 64 << 20
+
+// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. standard is in, which is read where no file is named.
+func ReadTexts(in io.Reader, files []string, whole bool) ([]Text, error) {
+	if len(files) == 0 {
+		files = []string{standard}
+	}
+	var out []Text
+	var names []string
+	for _, file := range files {
+		data, err := readTexts(in, file)
+		if err != nil {
+			return nil, exit.BadInput("%w", err)
+		}
+		name := file
+		if file == standard {
+			name = "standard input"
+		}
+		names = append(names, name)
+		if whole {
+			if text := string(data); strings.TrimSpace(text) != "" {
+				out = append(out, Text{Where: name, Text: text})
+			}
+			continue
+		}
+		for i, line := range bytes.Split(data, []byte("\n")) {
+			if text := strings.TrimSuffix(string(line), "\r"); strings.TrimSpace(text) != "" {
+				out = append(out, Text{Where: fmt.Sprintf("%s:%d", name, i+1), Text: text})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, exit.Incomplete("there is no text to embed in %s", strings.Join(names, ", "))
+	}
+	return out, nil
+}
+
+// readTexts reads a file, or in for standard.
+func readTexts(in io.Reader, file string) ([]byte, error) {
+	if file != standard {
+		f, err := regular.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxTexts+1))
+	if err == nil && len(data) > maxTexts {
+		err = fmt.Errorf("%s has more than %d bytes", file, maxTexts)
+	}
+	return data, err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/service"
 )
@@ -39,9 +38,9 @@ func TestEmbedKeepsTheOrderOverBatches(t *testing.T) {
 	}
 	var got []string
 	vectors := map[string]int{}
-	err := s.connected().Embed(t.Context(), "embedding-001", texts, func(text string, v eval.Vector) error {
-		got = append(got, text)
-		vectors[fmt.Sprint(v)]++
+	err := s.connected().Embed(t.Context(), "embedding-001", texts, func(e Embedded) error {
+		got = append(got, e.Text)
+		vectors[fmt.Sprint(e.Values)]++
 		return nil
 	})
 	if err != nil {
@@ -72,7 +71,7 @@ func TestEmbedRefusesBeforeItSends(t *testing.T) {
 		{"embeding-001", "fine", []string{"embeding-001", "embedding-001"}},
 		{"svc-pro", "fine", []string{"svc-pro", service.MethodEmbed}},
 	} {
-		err := session.Embed(t.Context(), test.model, []Text{good, {Where: "a.txt:2", Text: test.bad}}, func(string, eval.Vector) error {
+		err := session.Embed(t.Context(), test.model, []Text{good, {Where: "a.txt:2", Text: test.bad}}, func(Embedded) error {
 			t.Errorf("%s: a vector came", test.model)
 			return nil
 		})

@@ -5,8 +5,8 @@
 // The consumer loop in run.go is the one place that appends to the journal, moves the progress
 // and decides to stop.
 //
-// The usual order: Load, Settle, Connect, Session.Plan, Session.Run; for a run that goes on, Reopen and
-// Session.Resume in the places of Load and Run; for one that is there already, package output writes reports.
+// The usual order: Load, Settle, Connect, Session.Plan, Session.Run. Answers that are judged again begin with LoadRescored, a run that
+// continues with Reopen. Package output writes reports.
 package harness
 
 import (
@@ -37,10 +37,6 @@ type Flags struct {
 	Trust bool
 	// NoHistory leaves the run out of the history.
 	NoHistory bool
-
-	onlyRecorded string     // the run of Rescore, when it has a selection: a new case is not in that
-	ownService   ownService // what the user said of the service, before the run of Rescore had its say
-	ownSuites    bool       // the user named the suites, and not the run of Rescore
 }
 
 // absolute makes the paths among the flags good in any working directory, for a run that is resumed.
@@ -81,9 +77,10 @@ type Job struct {
 	Flags    Flags
 	Settings Settings // zero before Settle
 
-	dirs   []string      // the folders of the suites, absolute
-	kinds  scorers.Table // nil: the built-in ones
-	getenv func(string) string
+	dirs     []string      // the folders of the suites, absolute
+	kinds    scorers.Table // nil: the built-in ones
+	getenv   func(string) string
+	rescored rescored
 }
 
 // Dir is the folder of the i-th suite, absolute.
@@ -92,6 +89,11 @@ func (j *Job) Dir(i int) string { return j.dirs[i] }
 // NewJob is a job without suites.
 func NewJob(flags Flags, getenv func(string) string) *Job {
 	return &Job{Files: Files{sources: map[string][]byte{}}, Flags: flags, getenv: getenv}
+}
+
+// Nothing is the error of a selection without trials; remedy follows what the options select.
+func (j *Job) Nothing(remedy string) error {
+	return exit.Incomplete("no trial is selected%s%s", j.Hint(), remedy)
 }
 
 // Bad is the error of mistakes in the files; nil when there are none.

@@ -131,11 +131,7 @@ func leakServer() *httptest.Server {
 			return
 		}
 		if r.Method == http.MethodGet {
-			fmt.Fprintf(
-				w,
-				`{"name":"models/svc-%d","inputTokenLimit":30720,"outputTokenLimit":2048,"supportedGenerationMethods":["generateContent","countTokens"]}`,
-				j,
-			)
+			fmt.Fprintf(w, modelData, fmt.Sprintf("svc-%d", j))
 			return
 		}
 		body, _ := io.ReadAll(r.Body)

@@ -159,27 +159,23 @@ func TestPriceListsReportPlaces(t *testing.T) {
 	s.refused(err, exit.CodeBadInput, "gone.yaml")
 }
 
-// Narrow leaves only the given places, and compares a part with no baseline.
-func TestNarrowLeavesThePlacesGiven(t *testing.T) {
+// Selected places are all that is left of a plan.
+func TestSelectedPlacesAreThePlan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	j, err := s.settle(Flags{Options: eval.Options{GateOptions: eval.GateOptions{Baseline: "main"}}}, "s.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var places eval.Places
 	places.Add(1, 1)
 	places.Add(3, 1)
-	j.Narrow(&places)
+	j, err := s.settle(Flags{Options: eval.Options{SelectionOptions: eval.SelectionOptions{Selected: &places}}}, "s.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var names []string
 	for trial := range j.Plan().Trials() {
 		names = append(names, trial.Case)
 	}
 	if got := strings.Join(names, " "); got != "two four" || j.Plan().Size() != 2 {
 		t.Errorf("left are %s, want two four", got)
-	}
-	if j.Flags.Baseline != "" || !j.Flags.NoBaseline {
-		t.Errorf("a part is compared with the baseline %q", j.Flags.Baseline)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // shards runs a suite in so many parts, into directories by their numbers.
@@ -23,6 +24,14 @@ func (s *site) shards(of int, prefix string, o eval.Options) (names []string) {
 		s.run(names[i-1], o, "s.yaml")
 	}
 	return names
+}
+
+// Merge joins shards. Package runs, which imports this one, sets it.
+var Merge func(dir rundir.Dir, shards []string, out string, getenv func(string) string) (string, error)
+
+// merge joins shards and returns the run directory.
+func (s *site) merge(shards []string, out string) (string, error) {
+	return Merge(s.at, shards, out, s.getenv)
 }
 
 // trialsOfRun are the trials of a run in the order of the plan, without what differs from run to run.
@@ -46,7 +55,7 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 	s.run("whole", repeats, "s.yaml")
 	shards := s.shards(3, "shard", repeats)
 	calls := s.calls()
-	dir, err := Merge(s.at, []string{shards[2], shards[0], shards[1]}, "merged", s.getenv)
+	dir, err := s.merge([]string{shards[2], shards[0], shards[1]}, "merged")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +92,7 @@ func TestMergeWritesInTheOrderOfThePlan(t *testing.T) {
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	names := s.shards(3, "shard", eval.Options{SelectionOptions: eval.SelectionOptions{Repeats: 3}})
-	if _, err := Merge(s.at, names, "merged", s.getenv); err != nil {
+	if _, err := s.merge(names, "merged"); err != nil {
 		t.Fatal(err)
 	}
 	var places []int
@@ -125,13 +134,13 @@ func TestMergeRefusesWhatDoesNotFit(t *testing.T) {
 		{[]string{"budget1", "budget2"}, []string{"evalrun resume budget"}},
 		{[]string{"a1", "gone"}, []string{"gone"}},
 	} {
-		dir, err := Merge(s.at, test.names, "merged", s.getenv)
+		dir, err := s.merge(test.names, "merged")
 		s.refused(err, exit.CodeBadInput, test.says...)
 		if _, there := os.Stat(s.at.Join("merged")); dir != "" || there == nil {
 			t.Fatalf("merging %v has made %s", test.names, s.at.Join("merged"))
 		}
 	}
-	if _, err := Merge(s.at, []string{"a1", "a2"}, "whole", s.getenv); err == nil || !strings.Contains(err.Error(), "whole") {
+	if _, err := s.merge([]string{"a1", "a2"}, "whole"); err == nil || !strings.Contains(err.Error(), "whole") {
 		t.Errorf("merging into a run that is there: %v, want it refused", err)
 	}
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("whole")); diff != "" {
@@ -146,7 +155,7 @@ func TestMergeRefusesAChangedCopy(t *testing.T) {
 	s.write("s.yaml", fourSuite)
 	names := s.shards(2, "a", eval.Options{})
 	s.write("a2/suites/0/s.yaml", strings.Replace(fourSuite, "x1", "x9", 1))
-	_, err := Merge(s.at, names, "merged", s.getenv)
+	_, err := s.merge(names, "merged")
 	s.refused(err, exit.CodeBadInput, "s.yaml")
 }
 
@@ -156,11 +165,11 @@ func TestMergeSignsOnlyOwnShards(t *testing.T) {
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	names := s.shards(2, "a", eval.Options{})
-	if _, err := Merge(s.at, names, "own", s.getenv); err != nil {
+	if _, err := s.merge(names, "own"); err != nil {
 		t.Fatal(err)
 	}
 	s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
-	if _, err := Merge(s.at, names, "strange", s.getenv); err != nil {
+	if _, err := s.merge(names, "strange"); err != nil {
 		t.Fatal(err)
 	}
 	for name, signed := range map[string]bool{"own": true, "strange": false} {

@@ -25,18 +25,13 @@ func (s *Session) openStore() error {
 		s.store, err = record.Open("") // what has no answer is missed
 		return err
 	}
-	given := slices.DeleteFunc([]string{f.Record, f.Replay, f.ReplayOr}, func(dir string) bool { return dir == "" })
-	switch {
-	case f.Cache && f.NoContent:
-		return exit.BadInput("--no-content keeps answers out of files, and --cache is keeping them: choose one")
-	case len(given) == 0:
-		return nil
-	case len(given) > 1:
-		return exit.BadInput("--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
-	case f.NoContent && f.Replay == "":
-		return exit.BadInput("--no-content keeps answers out of files, and recording is keeping them: choose one")
+	if err := f.checkRecorded(); err != nil {
+		return err
 	}
-	dir := given[0]
+	dir := cmp.Or(f.Record, f.Replay, f.ReplayOr)
+	if dir == "" {
+		return nil
+	}
 	if _, err := os.Stat(dir); err != nil && f.Replay != "" {
 		return exit.BadInput("there are no recorded answers: %w", err)
 	}
@@ -53,6 +48,25 @@ func (s *Session) openStore() error {
 		store.Forget()
 	}
 	s.store = store
+	return nil
+}
+
+// checkRecorded wants flags about recorded answers that go together.
+func (f *Flags) checkRecorded() error {
+	given := 0
+	for _, dir := range []string{f.Record, f.Replay, f.ReplayOr} {
+		if dir != "" {
+			given++
+		}
+	}
+	switch {
+	case f.Cache && f.NoContent:
+		return exit.BadInput("--no-content keeps answers out of files, and --cache is keeping them: choose one")
+	case given > 1:
+		return exit.BadInput("--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
+	case given == 1 && f.NoContent && f.Replay == "":
+		return exit.BadInput("--no-content keeps answers out of files, and recording is keeping them: choose one")
+	}
 	return nil
 }
 

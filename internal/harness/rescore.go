@@ -17,36 +17,32 @@ import (
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/selection"
+	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Rescoring makes of flags those of a run that judges the answers of another run again, and lists its suites: files,
-// or else those of that run as they stand now. What is selected, what variables hold and where the service is are as they
-// were there.
-func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
-	dir := f.Dir.Path(name)
-	run, err := journal.Head(dir)
-	switch {
-	case errors.Is(err, journal.ErrNoRun):
-		return f, nil, f.Dir.NoRun(name)
-	case err != nil:
-		return f, nil, exit.BadInput("the run cannot be read: %w", err)
-	case run.Flags == nil:
-		return f, nil, exit.BadInput("%s was exported, without the answers: rescore the run itself", name)
+// rescored is what a job that judges the answers of a run again keeps of what the user said, before that run had its say.
+type rescored struct {
+	within     string     // the run, when it has a selection: a new case is not in that
+	ownService ownService // of the user
+	ownSuites  bool       // the user named the suites
+}
+
+// LoadRescored loads a job that judges the answers of a run again, with the suites in files, or else those of that run as they are now. What
+// is selected, what variables hold and where the service is are as they were there.
+func LoadRescored(name string, files []string, f Flags, getenv func(string) string) (*Job, error) {
+	run, err := rescorable(f.Dir, name)
+	if err != nil {
+		return nil, err
 	}
 	begun := *run.Flags
-	if begun.Unreadable != nil {
-		return f, nil, exit.BadInput("the run cannot be rescored: its flags cannot be read: %w", begun.Unreadable)
-	}
-	if begun.NoContent {
-		return f, nil, exit.BadInput("%s was run with --no-content: it keeps no answers that could be judged again", name)
-	}
-	f.Rescore, f.ownService, f.ownSuites = dir, f.own(), len(files) > 0
+	kept := rescored{ownService: f.own(), ownSuites: len(files) > 0}
+	f.Rescore = f.Dir.Path(name)
 	f.Cases, f.Tags, f.Arms, f.Shard, f.Repeats, f.Vars = begun.Cases, begun.Tags, begun.Arms, begun.Shard, begun.Repeats, begun.Vars
 	if begun.Selected != nil {
-		f.onlyRecorded = dir
+		kept.within = f.Rescore
 	}
 	if f.Untrusted { // the service is the user's own
 		f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion)
@@ -54,13 +50,44 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 		f.serviceOf(run, begun)
 	}
 	f.Untrusted = f.Untrusted || begun.Untrusted
-	if len(files) > 0 {
-		return f, files, nil
+	if len(files) == 0 {
+		if files, err = f.suitesOf(run, &begun); err != nil {
+			return nil, err
+		}
 	}
+	j, err := Load(files, f, getenv)
+	if err != nil {
+		return nil, err
+	}
+	j.rescored = kept
+	return j, nil
+}
+
+// rescorable reads the head of a run, whose answers can be judged again as far as that says.
+func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
+	run, err := journal.Head(dir.Path(name))
+	switch {
+	case errors.Is(err, journal.ErrNoRun):
+		return nil, dir.NoRun(name)
+	case err != nil:
+		return nil, exit.BadInput("the run cannot be read: %w", err)
+	case run.Flags == nil:
+		return nil, exit.BadInput("%s was exported, without the answers: rescore the run itself", name)
+	case run.Flags.Unreadable != nil:
+		return nil, exit.BadInput("the run cannot be rescored: its flags cannot be read: %w", run.Flags.Unreadable)
+	case run.Flags.NoContent:
+		return nil, exit.BadInput("%s was run with --no-content: it keeps no answers that could be judged again", name)
+	}
+	return run, nil
+}
+
+// suitesOf are the files with the suites of a run, where they are now. Of the suite that ran next to an earlier version, that version is
+// taken too.
+func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, err error) {
 	for _, one := range run.Suites {
 		file := suiteFile(f.Dir, one)
 		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
-			return f, nil, exit.BadInput("the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
+			return nil, exit.BadInput("the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
 		}
 		files = append(files, file)
 		if was, ref, err := begun.Interleaved(); err == nil && was == one.File {
@@ -70,7 +97,10 @@ func Rescoring(name string, files []string, f Flags) (Flags, []string, error) {
 			}
 		}
 	}
-	return f, files, nil
+	if len(files) == 0 {
+		return nil, exit.BadInput("no suite is named")
+	}
+	return files, nil
 }
 
 // serviceOf takes the service of a run where none is given. Only embeddings, and judges with --ask-judges, are asked of it.
@@ -143,7 +173,7 @@ func (s *Session) openOrigin() error {
 	if doc.Running {
 		return exit.BadInput("%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
 	}
-	if err := intact(doc); err != nil {
+	if err := trust.Intact(doc); err != nil {
 		return err
 	}
 	return s.vetOrigin(doc)
@@ -267,15 +297,4 @@ func (o judgingAgain) Model(ctx context.Context, apiVersion, id string) (*eval.M
 		}
 	}
 	return o.Service.Model(ctx, apiVersion, id)
-}
-
-// rescoredFrom are the runs that got the answers of shards that were judged again.
-func rescoredFrom(shards []*journal.Document) string {
-	var ids []string
-	for _, d := range shards {
-		if id := d.Run.RescoredFrom; id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return strings.Join(ids, ", ")
 }

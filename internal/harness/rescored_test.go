@@ -13,13 +13,17 @@ import (
 
 // rescore judges the answers of a run again, by suites or by those of the run.
 func (s *site) rescore(run, out string, f Flags, suites ...string) error {
-	f.Dir = s.at
-	f, files, err := Rescoring(run, suites, f)
-	if err != nil {
-		return err
+	f.Dir, f.Out, f.NoHistory = s.at, out, true
+	j, err := LoadRescored(run, suites, f, s.getenv)
+	if err == nil {
+		err = j.Bad()
 	}
-	f.Out = out
-	_, err = s.try(f, files...)
+	if err == nil {
+		err = j.Settle()
+	}
+	if err == nil {
+		_, err = s.carryOut(j)
+	}
 	return err
 }
 

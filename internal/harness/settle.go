@@ -84,7 +84,7 @@ func (j *Job) settle() (Settings, error) {
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	s.selection, err = selection.New(&f.Options, f.Dir, f.onlyRecorded, func() *runner.Plan {
+	s.selection, err = selection.New(&f.Options, f.Dir, j.rescored.within, func() *runner.Plan {
 		f.Shard = "" // a shard is a part of what is selected
 		return j.plan(&f, nil, s.Service.APIVersion)
 	})
@@ -228,11 +228,4 @@ func pick[T comparable](m *merger, name string, given T, of func(*suite.Suite) T
 		return zero
 	}
 	return values[0]
-}
-
-// Narrow leaves the given places of the plan and asks nothing else. It comes after Settle and before Plan. What is left of a suite says nothing
-// about the whole, so that it is not compared with a baseline.
-func (j *Job) Narrow(places *eval.Places) {
-	j.Flags.Selected, j.Settings.selection = places, &selection.Selection{Places: places}
-	j.Flags.Baseline, j.Flags.NoBaseline = "", true
 }

@@ -71,7 +71,8 @@ func TestSettlePrecedence(t *testing.T) {
 			continue
 		}
 		s := &j.Settings
-		if s.Service.BaseURL != test.url || s.Service.Auth != test.auth || s.Limits.Concurrency != test.concurrency || s.Limits.Timeout != test.timeout {
+		if s.Service.BaseURL != test.url || s.Service.Auth != test.auth || s.Limits.Concurrency != test.concurrency ||
+			s.Limits.Timeout != test.timeout {
 			t.Errorf("%s: %s, %s, %d calls at once, %s; want %s, %s, %d, %s", name, s.Service.BaseURL, s.Service.Auth, s.Limits.Concurrency,
 				s.Limits.Timeout, test.url, test.auth, test.concurrency, test.timeout)
 		}

@@ -117,6 +117,11 @@ func (s *site) try(f Flags, files ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return s.carryOut(j)
+}
+
+// carryOut runs a job that is settled and returns the run directory.
+func (s *site) carryOut(j *Job) (string, error) {
 	session, err := j.Connect("test", s.notice)
 	if err != nil {
 		return "", err
@@ -172,7 +177,7 @@ func (s *site) resume(name string, f Flags, again bool) (*Todo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return todo, session.Resume(s.Context(), r, plan, todo, unwatched{}, nil)
+	return todo, session.Resume(s.Context(), todo, unwatched{}, nil)
 }
 
 // calls is how many calls of any method the service has had.

@@ -3,14 +3,12 @@ package harness
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -38,36 +36,7 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 	if s.origin != nil && !s.origin.trusted {
 		return nil
 	}
-	return sign(run, dir, s.Settings.trust)
-}
-
-func sign(run *eval.Run, dir string, keys *trust.Keys) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { // its place is signed, with the links that lead to it
-		return err
-	}
-	head, err := journal.Signable(run)
-	if err != nil {
-		return err
-	}
-	run.Signature = keys.Sign(head, dir)
-	return nil
-}
-
-// signed reports whether the head of a run was signed here, or with the key that machines share.
-func signed(d *journal.Document, keys *trust.Keys) bool {
-	if d.Run.Signature == "" {
-		return false
-	}
-	head, err := d.Signable()
-	return err == nil && keys.Verify(d.Run.Signature, head, d.Dir)
-}
-
-// intact wants the copies of the suites to be those with which the run began.
-func intact(d *journal.Document) error {
-	if err := d.CheckCopies(); err != nil {
-		return exit.BadInput("the run %s cannot be used any more: %w; restore the file, or run the suite again", d.Dir, err)
-	}
-	return nil
+	return s.Settings.trust.SignRun(run, dir)
 }
 
 // claims are what a run does that nobody but its head and its suites has asked for.
@@ -144,7 +113,7 @@ func programsOf(j *Job) []string {
 
 // vet wants a run that is resumed to be the user's own, or to do nothing that needs trust.
 func (r *Resumption) vet(j *Job, s *Settings) error {
-	if r.trust || r.untrusted || signed(r.doc, s.trust) {
+	if r.trust || r.untrusted || s.trust.Signed(r.doc) {
 		return nil
 	}
 	c := claims{run: r.doc, programs: programsOf(j), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
@@ -156,16 +125,16 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 
 // vetOrigin does the same for a run whose answers are judged again. Suites that the user named are the user's own.
 func (s *Session) vetOrigin(doc *journal.Document) error {
-	s.origin.trusted = s.Flags.Trust || signed(doc, s.Settings.trust)
+	s.origin.trusted = s.Flags.Trust || s.Settings.trust.Signed(doc)
 	if s.origin.trusted || s.Flags.Untrusted {
 		return nil
 	}
 	c := claims{run: doc}
-	if !s.Flags.ownSuites {
+	if !s.rescored.ownSuites {
 		c.programs = programsOf(s.Job)
 	}
 	if s.Flags.Emulator == "" && (s.embeds() || s.asksJudges()) {
-		c.address = s.Settings.elsewhere(s.Flags.ownService.settle(s.getenv))
+		c.address = s.Settings.elsewhere(s.rescored.ownService.settle(s.getenv))
 	}
 	return c.check("rescoring")
 }

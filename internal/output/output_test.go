@@ -172,41 +172,6 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 	}
 }
 
-// An exported run has what a comparison needs and no answer, and can be opened like a run.
-func TestExportLeavesAnswersOut(t *testing.T) {
-	t.Parallel()
-	in := rundir.At(t.TempDir())
-	ranHere(t, in, eval.EndCompleted)
-	if err := Export(in, "run", "base.jsonl"); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(in.Join("base.jsonl"))
-	if err != nil || strings.Contains(string(text), "secret") {
-		t.Errorf("%v: an answer is in\n%s", err, text)
-	}
-	d, err := in.Open("base.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if d.Run.ID != "r" || d.Summary.Counts.Pass != 2 || d.Partial() {
-		t.Errorf("the export is of %s with %+v, want r with 2 passes", d.Run.ID, d.Summary.Counts)
-	}
-	for name, out := range map[string]string{"gone": "x.jsonl", "run": "gone/x.jsonl"} {
-		if err := Export(in, name, out); exit.Of(err) != exit.CodeBadInput || err == nil || !strings.Contains(err.Error(), "gone") {
-			t.Errorf("Export(%s, %s): exit %d with %v, want bad input", name, out, exit.Of(err), err)
-		}
-	}
-	part := rundir.At(t.TempDir())
-	ranHere(t, part, eval.EndBudget)
-	if err := Export(part, "run", "base.jsonl"); exit.Of(err) != exit.CodeBadInput {
-		t.Errorf("an incomplete run: exit %d with %v, want bad input", exit.Of(err), err)
-	}
-	if _, err := os.Stat(part.Join("base.jsonl")); err == nil {
-		t.Error("an incomplete run was exported")
-	}
-}
-
 // The name of a case that a run does not have comes with the one that was meant.
 func TestNearestCase(t *testing.T) {
 	t.Parallel()

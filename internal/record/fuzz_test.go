@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -16,12 +17,8 @@ import (
 // place writes a file.
 func place(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 }
 
 // FuzzStoreFile holds that a file of answers is refused, or that all its answers can be replayed and new
@@ -29,7 +26,8 @@ func place(t *testing.T, path string, data []byte) {
 func FuzzStoreFile(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings()[:5],
-		`{"version":1,"suite":"s","case":"c","answers":[{"id":"a","arm":"x","repeat":1,"response":{"candidates":[{"text":"t"}]},"timing":{"latencyMs":1}}]}`,
+		`{"version":1,"suite":"s","case":"c","answers":[{"id":"a","arm":"x","repeat":1,`+
+			`"response":{"candidates":[{"text":"t"}]},"timing":{"latencyMs":1}}]}`,
 		`{"answers":[{"id":"a","response":{}},{"id":"a","response":null}]}`, `{"answers":[{"id":"","response":{}}]}`,
 		`{"answers":[{"id":"a","response":{},"turns":[{},{"response":{"candidates":[{"text":"t"}]}},null]}]}`, `{"version":2}`,
 		`[{"name":"m"}]`, `{"m 0":[1,2]}`, "null",
@@ -65,57 +63,58 @@ func FuzzStoreFile(f *testing.F) {
 	})
 }
 
-// FuzzPut holds that an answer of whatever texts stands below the folder, in a file of its case alone, and is read as
+// FuzzPut holds that an answer of whatever texts is kept below the folder, in a file of its case alone, and is read as
 // it was put, in the cache too.
 func FuzzPut(f *testing.F) {
 	for group := range slices.Chunk(hostile.Strings(), 20) { // files each
 		f.Add(group[0], strings.Join(group, "/"))
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if name := fileName(a, b); !filepath.IsLocal(name) || strings.Count(name, "/") != 1 || len(name) > 60+20+len(a)+20 ||
-			name == fileName(a, b+"x") ||
-			name == fileName(a+"x", b) {
+		name := fileName(a, b)
+		if !filepath.IsLocal(name) || strings.Count(name, "/") != 1 || len(name) > 60+20+len(a)+20 {
 			t.Fatal(name)
+		}
+		if name == fileName(a, b+"x") || name == fileName(a+"x", b) {
+			t.Fatalf("%s is the file of two cases", name)
 		}
 		if len(a) > 100 { // names of files are not endless
 			return
 		}
 		dir := filepath.Join(t.TempDir(), "store")
 		s, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r := result(b, a, 1, b)
 		r.Suite, r.ID = a, "0123456789abcdef"
 		s.Put(r)
 		s.PutVector(a, b, eval.Vector{1, 0.5})
-		if err := s.Save(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Save())
 		want := string([]rune(b)) // as JSON can hold it
-		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil || s.Answer(r.ID).Response.Text() != want ||
-			s.Answer(r.ID).Arm != string([]rune(a)) {
-			t.Fatalf("%v", err)
-		}
-		c := Cache{Dir: filepath.Join(dir, "cache"), Service: a}
-		if err := c.Put(b, r.Response, r.Timing); err != nil {
+		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil {
 			t.Fatal(err)
 		}
-		if got := c.Answer(b); b == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
-			t.Errorf("%+v", got)
-		}
-		if (Cache{Dir: c.Dir, Service: a + "x"}).Answer(b) != nil || c.Answer(b+"x") != nil {
-			t.Error("another one's answer is used")
-		}
+		expect.Same(t, "the text", s.Answer(r.ID).Response.Text(), want)
+		expect.Same(t, "the arm", s.Answer(r.ID).Arm, string([]rune(a)))
+		fuzzCache(t, Cache{Dir: filepath.Join(dir, "cache"), Service: a}, b, r)
 	})
+}
+
+// fuzzCache puts the answer to a key into a cache, which must give it back, and to no other key or service.
+func fuzzCache(t *testing.T, c Cache, key string, r *eval.Result) {
+	t.Helper()
+	expect.OK(t, c.Put(key, r.Response, r.Timing))
+	want := string([]rune(key))
+	if got := c.Answer(key); key == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
+		t.Errorf("%+v", got)
+	}
+	if (Cache{Dir: c.Dir, Service: c.Service + "x"}).Answer(key) != nil || c.Answer(key+"x") != nil {
+		t.Error("another one's answer is used")
+	}
 }
 
 // FuzzCacheFile holds that a file of the cache is no answer, or one of its trial with the checksum it has.
 func FuzzCacheFile(f *testing.F) {
 	good, err := wirejson.Marshal(Answer{ID: "id", Response: &eval.Response{}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	for _, s := range append(hostile.Strings()[:20], string(good), `{"id":"other","response":{}}`, `{"id":"id"}`, "null") {
 		f.Add([]byte(s), true)
 	}
@@ -124,9 +123,7 @@ func FuzzCacheFile(f *testing.F) {
 		c := Cache{Dir: t.TempDir(), Service: "s"}
 		if sealed && json.Valid(data) {
 			file, err := wirejson.Marshal(cached{data, sumOf(data)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			data = file
 		}
 		place(t, c.path("id"), data)

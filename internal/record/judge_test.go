@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // What judges replied is recorded beside the answer and found under ids of its own.
@@ -13,9 +14,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := result("c", "x/p", 1, "an answer")
 	r.Error = eval.Errorf(eval.KindUnscored, "one of three")
 	r.Judgements = []eval.Judgement{
@@ -24,26 +23,25 @@ func TestJudgementsAreRecorded(t *testing.T) {
 		{ID: "failed", Error: eval.Errorf(eval.KindStatus, "500")},
 	}
 	s.Put(r)
-	if err := s.Save(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Save())
 	for _, text := range tree(t, dir) {
 		if strings.Contains(text, "cached") || strings.Contains(text, "500") {
 			t.Error(text)
 		}
 	}
-	if s, err = Open(dir); err != nil {
-		t.Fatal(err)
-	}
+	s, err = Open(dir)
+	expect.OK(t, err)
 	call := &eval.Call{}
 	fine, blocked := s.Answer("fine"), s.Answer("blocked")
-	if fine == nil || fine.Replay(call).Text() != "{}" || fine.Replay(call).Usage.TotalTokens != 7 || call.Timing.LatencyMs != 9 ||
-		call.Timing.Attempts != 0 {
-		t.Errorf("%+v", fine)
+	if fine == nil || blocked == nil || s.Answer("failed") != nil || s.Answer(r.ID) == nil {
+		t.Fatalf("%+v %+v", fine, blocked)
 	}
-	if blocked == nil || blocked.Replay(call).Blocked() != "SAFETY" || s.Answer("failed") != nil || s.Answer(r.ID) == nil {
-		t.Errorf("%+v", blocked)
-	}
+	reply := fine.Replay(call)
+	expect.Same(t, "the reply", reply.Text(), "{}")
+	expect.Same(t, "its tokens", reply.Usage.TotalTokens, 7)
+	expect.Same(t, "its time", call.Timing.LatencyMs, 9)
+	expect.Same(t, "its attempts", call.Timing.Attempts, 0)
+	expect.Same(t, "the block", blocked.Replay(call).Blocked(), "SAFETY")
 	if s.Forget(); s.Answer("fine") != nil {
 		t.Error("it was to be forgotten")
 	}

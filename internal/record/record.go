@@ -129,37 +129,47 @@ func Open(dir string) (*Store, error) {
 func (s *Store) read(name string) error {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	data, err := regular.ReadFile(path, maxFile)
-	if errors.Is(err, regular.ErrNotFile) || errors.Is(err, regular.ErrTooLarge) {
-		return fmt.Errorf("%s is not a file of recorded answers: %w", path, err)
-	}
-	if err != nil {
+	if err == nil {
+		err = s.decode(name, data)
+	} else if !errors.Is(err, regular.ErrNotFile) && !errors.Is(err, regular.ErrTooLarge) {
 		return err
-	}
-	switch name {
-	case modelsFile:
-		err = json.Unmarshal(data, &s.Models)
-	case vectorsFile:
-		if err = json.Unmarshal(data, &s.vectors); s.vectors == nil { // the file says null
-			s.vectors = map[string]eval.Vector{}
-		}
-	default:
-		f := &file{}
-		if err = json.Unmarshal(data, f); err == nil && (f.Version > Version || f.Version < 1) {
-			err = fmt.Errorf("version %d; this evalrun reads 1 to %d", f.Version, Version)
-		}
-		s.files[name] = f
-		for i := range f.Answers {
-			if f.Answers[i].Response == nil {
-				err = fmt.Errorf("answer %d has no response", i+1)
-				break
-			}
-			s.know(&f.Answers[i])
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not a file of recorded answers: %w", path, err)
 	}
 	return nil
+}
+
+// decode takes in the content of a file.
+func (s *Store) decode(name string, data []byte) error {
+	switch name {
+	case modelsFile:
+		return json.Unmarshal(data, &s.Models)
+	case vectorsFile:
+		err := json.Unmarshal(data, &s.vectors)
+		if s.vectors == nil { // the file says null
+			s.vectors = map[string]eval.Vector{}
+		}
+		return err
+	}
+	return s.decodeCase(name, data)
+}
+
+// decodeCase takes in the answers to a case.
+func (s *Store) decodeCase(name string, data []byte) error {
+	f := &file{}
+	err := json.Unmarshal(data, f)
+	if err == nil && (f.Version > Version || f.Version < 1) {
+		err = fmt.Errorf("version %d; this evalrun reads 1 to %d", f.Version, Version)
+	}
+	s.files[name] = f
+	for i := range f.Answers {
+		if f.Answers[i].Response == nil {
+			return fmt.Errorf("answer %d has no response", i+1)
+		}
+		s.know(&f.Answers[i])
+	}
+	return err
 }
 
 // know makes an answer one to answer from. Of a live chat, each turn is known by itself.
@@ -198,7 +208,7 @@ func vectorKey(model, text string) string {
 	return model + " " + hex.EncodeToString(sum[:16])
 }
 
-// Put records the answer of a trial, in the place of an earlier one to the same arm and repeat. A trial without an answer
+// Put records the answer of a trial, instead of an earlier one to the same arm and repeat. A trial without an answer
 // is left out.
 func (s *Store) Put(r *eval.Result) {
 	if r.Response == nil || r.Error != nil && r.Error.Kind != eval.KindUnscored && r.Error.Kind != eval.KindScorer {
@@ -210,6 +220,14 @@ func (s *Store) Put(r *eval.Result) {
 		f = &file{Version: Version, Suite: r.Suite, Case: r.Case}
 		s.files[name] = f
 	}
+	a := newAnswer(r)
+	f.Answers = slices.DeleteFunc(f.Answers, func(old Answer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
+	f.Answers = append(f.Answers, a)
+	s.changed[name] = true
+}
+
+// newAnswer is the record of a trial's answer.
+func newAnswer(r *eval.Result) Answer {
 	a := Answer{
 		ID:         r.ID,
 		Arm:        r.Arm,
@@ -226,9 +244,7 @@ func (s *Store) Put(r *eval.Result) {
 	for _, t := range r.Turns {
 		a.Turns = append(a.Turns, Turn{t.Response, t.Usage, Timing{t.Timing.LatencyMs, t.Timing.StreamTiming}})
 	}
-	f.Answers = slices.DeleteFunc(f.Answers, func(old Answer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
-	f.Answers = append(f.Answers, a)
-	s.changed[name] = true
+	return a
 }
 
 // Check says why nothing could be kept, before anything is paid for.

@@ -4,12 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func result(name, arm string, repeat int, text string) *eval.Result {
@@ -31,9 +31,7 @@ func tree(t *testing.T, dir string) map[string]string {
 		out[strings.TrimPrefix(path, dir)] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return out
 }
 
@@ -47,55 +45,51 @@ func TestFilesAreSorted(t *testing.T) {
 		result("a/b ü", "w/p", 1, "three"),
 		result("a-b", "x/p", 1, "four"),
 	}
-	for i, dir := range dirs {
-		s, err := Open(filepath.Join(dir, "deep"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k := range all {
-			if i == 1 {
-				k = len(all) - 1 - k
-			}
-			s.Put(all[k])
-		}
-		s.PutVector("e", "text", eval.Vector{1, 0.5})
-		if err := s.Save(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	putAll(t, dirs[0], all)
+	backwards := slices.Clone(all)
+	slices.Reverse(backwards)
+	putAll(t, dirs[1], backwards)
 	first := tree(t, dirs[0])
-	if d := cmp.Diff(first, tree(t, dirs[1])); d != "" || len(first) != 4 {
-		t.Errorf("%d files\n%s", len(first), d)
-	}
+	expect.Same(t, "the files", tree(t, dirs[1]), first)
+	expect.Same(t, "the number of files", len(first), 4)
 	s, err := Open(filepath.Join(dirs[0], "deep"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, r := range all {
 		if a := s.Answer(r.ID); a == nil || a.Response.Text() != r.Response.Text() || a.Timing.LatencyMs != 5 {
 			t.Errorf("%s: %+v", r.ID, a)
 		}
 	}
-	if s.Answer("another") != nil || cmp.Diff(s.Vector("e", "text"), eval.Vector{1, 0.5}) != "" || s.Vector("f", "text") != nil {
-		t.Error("what was not put is there, or the other way round")
+	if s.Answer("another") != nil || s.Vector("f", "text") != nil {
+		t.Error("what was not put is there")
 	}
-	// A new answer takes the place of the old one to the same arm and repeat.
+	expect.Same(t, "the vector", s.Vector("e", "text"), eval.Vector{1, 0.5})
+	// A new answer replaces the old one to the same arm and repeat.
 	s.Put(result("a/b ü", "x/p", 1, "anew"))
-	if err := s.Save(); err != nil {
-		t.Fatal(err)
+	expect.OK(t, s.Save())
+	s, err = Open(filepath.Join(dirs[0], "deep"))
+	expect.OK(t, err)
+	if s.Answer(all[0].ID) != nil || s.Answer("a/b üx/panew") == nil {
+		t.Error("the old answer is there, or the new one is not")
 	}
-	if s, err = Open(filepath.Join(dirs[0], "deep")); err != nil || s.Answer(all[0].ID) != nil || s.Answer("a/b üx/panew") == nil {
-		t.Error(err)
+}
+
+// putAll records answers and a vector in a folder below dir.
+func putAll(t *testing.T, dir string, all []*eval.Result) {
+	t.Helper()
+	s, err := Open(filepath.Join(dir, "deep"))
+	expect.OK(t, err)
+	for _, r := range all {
+		s.Put(r)
 	}
+	s.PutVector("e", "text", eval.Vector{1, 0.5})
+	expect.OK(t, s.Save())
 }
 
 // Errors are not answers.
 func TestErrorsAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, kind := range []eval.ErrorKind{eval.KindStatus, eval.KindTruncated, eval.KindNoCandidates} {
 		r := result("c", "x/p", 1, "half")
 		r.Error = &eval.Error{Kind: kind}
@@ -111,9 +105,7 @@ func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "[", `{"version":9}`, `{"answers":5}`} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "x.json"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, "x.json"), []byte(text), 0o600))
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "x.json is not a file of recorded answers") {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -128,9 +120,7 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r := result("chat", "x/p", 1, "bye")
 	for i, text := range []string{"hello", "again", "bye"} {
 		r.Turns = append(r.Turns, eval.Turn{
@@ -139,9 +129,7 @@ func TestTurns(t *testing.T) {
 		})
 	}
 	s.Put(r)
-	if err := s.Save(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Save())
 	if s, err = Open(dir); err != nil {
 		t.Fatal(err)
 	}

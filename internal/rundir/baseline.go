@@ -80,14 +80,18 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	}
 	b := Baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
 	named[name] = b
-	data, err := json.MarshalIndent(named, "", "  ")
-	if err == nil {
-		err = atomic.Write(d.Join(BaselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
-	}
-	if err != nil {
+	if err := d.writeBaselines(named); err != nil {
 		return nil, exit.BadInput("%s cannot be written: %w", BaselinesFile, err)
 	}
 	return &b, nil
+}
+
+func (d Dir) writeBaselines(named map[string]Baseline) error {
+	data, err := json.MarshalIndent(named, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomic.Write(d.Join(BaselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 }
 
 // Usable says why a run is no baseline.
@@ -103,6 +107,15 @@ func Usable(d *journal.Document, name string) error {
 		return exit.BadInput("the run %s is blank: nothing was asked", name)
 	}
 	return nil
+}
+
+// OpenBaseline opens a baseline by what FindBaseline takes. The caller closes it.
+func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
+	path, err := d.FindBaseline(name)
+	if err != nil {
+		return nil, exit.BadInput("%w", err)
+	}
+	return d.Open(path)
 }
 
 // FindBaseline is where a baseline is: that of a name, a run by its id or directory, or a file that was exported.

@@ -22,40 +22,62 @@ const (
 // FindRuns lists where runs are: those below .evalrun/runs, those that the history knows and that are still there, and those that
 // are named or below a folder that is. The error is that something named is no run and has none.
 func (d Dir) FindRuns(named []string) ([]string, error) {
-	var out []string
-	seen := map[string]bool{}
-	add := func(path string) {
-		if real, err := filepath.EvalSymlinks(path); err == nil && len(out) < mostRuns {
-			if abs, err := filepath.Abs(real); err == nil && !seen[abs] {
-				seen[abs] = true
-				out = append(out, abs)
-			}
-		}
-	}
+	out := places{seen: map[string]bool{}}
 	for _, name := range named {
 		found := d.runsAt(name)
 		if len(found) == 0 {
 			return nil, exit.BadInput("there is no run %s, and no folder of that name with runs in it%s", name, d.hint())
 		}
 		for _, path := range found {
-			add(path)
+			out.add(path)
 		}
 	}
 	for _, id := range d.IDs() {
-		add(filepath.Join(d.Join(Runs), id))
+		out.add(filepath.Join(d.Join(Runs), id))
 	}
-	if s, err := d.ReadHistory(); err == nil && s != nil { // without it the rest is listed
-		runs, err := s.Runs(history.Filter{Limit: mostRuns})
-		if err == nil {
-			for i := range runs {
-				if isRun(runs[i].Dir) {
-					add(runs[i].Dir)
-				}
-			}
+	for _, dir := range d.remembered() {
+		out.add(dir)
+	}
+	return out.all, nil
+}
+
+// places are run directories, each once, under the path that is left when links are followed.
+type places struct {
+	all  []string
+	seen map[string]bool
+}
+
+func (p *places) add(path string) {
+	if len(p.all) >= mostRuns {
+		return
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return
+	}
+	if abs, err := filepath.Abs(real); err == nil && !p.seen[abs] {
+		p.seen[abs] = true
+		p.all = append(p.all, abs)
+	}
+}
+
+// remembered lists the directories of runs that the history knows and that are still there. Without a history there are none.
+func (d Dir) remembered() (out []string) {
+	s, err := d.ReadHistory()
+	if err != nil || s == nil {
+		return nil
+	}
+	defer s.Close() //nolint:errcheck // it was only read
+	runs, err := s.Runs(history.Filter{Limit: mostRuns})
+	if err != nil {
+		return nil
+	}
+	for i := range runs {
+		if isRun(runs[i].Dir) {
+			out = append(out, runs[i].Dir)
 		}
-		_ = s.Close() // it was only read
 	}
-	return out, nil
+	return out
 }
 
 // NamedRun is where the one run is that is named, as FindRuns lists it; "" when there are several, or a folder is named.

@@ -15,7 +15,7 @@ import (
 )
 
 // historyPath is where the history of the runs that began in this folder is kept.
-var historyPath = filepath.Join(own, "history.db")
+const historyPath = own + string(filepath.Separator) + "history.db"
 
 // Remember adds a run that has just ended to the history. The run file is the truth, and nothing depends on this.
 func (d Dir) Remember(doc *journal.Document) error {
@@ -35,7 +35,7 @@ func (d Dir) Remember(doc *journal.Document) error {
 
 // expectedRuns has a file for each run that began and was not added to the history: its directory. A process that is killed between the
 // end of a run and the history adds nothing; the next look at the history does.
-var expectedRuns = filepath.Join(own, "expected-runs")
+const expectedRuns = own + string(filepath.Separator) + "expected-runs"
 
 // ExpectRun notes that a run begins. Nothing but the history depends on it, so its errors are no reason not to run.
 func (d Dir) ExpectRun(run *eval.Run, dir string) {

@@ -56,7 +56,7 @@ func (d Dir) Abs(name string) string {
 const own = ".evalrun"
 
 // Runs holds the runs without a directory of their own, relative to the folder.
-var Runs = filepath.Join(own, "runs")
+const Runs = own + string(filepath.Separator) + "runs"
 
 // Cache holds the answers that --cache keeps.
 func (d Dir) Cache() string { return d.Join(filepath.Join(own, "cache")) }
@@ -88,18 +88,24 @@ func (d Dir) Check(named string) error {
 	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
 		return exit.BadInput("%s holds a run already", named)
 	}
-	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		switch {
-		case err == nil && !info.IsDir():
-			return exit.BadInput("the run directory cannot be made: %s is not a folder", at)
-		case err == nil:
-			if err := Writable(filepath.Join(at, "x")); err != nil {
-				return exit.BadInput("the run directory cannot be made in %s: %w", at, err)
-			}
-			return nil
-		case filepath.Dir(at) == at:
-			return exit.BadInput("the run directory cannot be made: %w", err)
+	at, info, err := nearest(dir)
+	if err != nil {
+		return exit.BadInput("the run directory cannot be made: %w", err)
+	}
+	if !info.IsDir() {
+		return exit.BadInput("the run directory cannot be made: %s is not a folder", at)
+	}
+	if err := Writable(filepath.Join(at, "x")); err != nil {
+		return exit.BadInput("the run directory cannot be made in %s: %w", at, err)
+	}
+	return nil
+}
+
+// nearest is what there is of a path: itself, or the lowest folder above it.
+func nearest(path string) (at string, info os.FileInfo, err error) {
+	for at = filepath.Clean(path); ; at = filepath.Dir(at) {
+		if info, err = os.Stat(at); err == nil || filepath.Dir(at) == at {
+			return at, info, err
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -14,19 +15,11 @@ import (
 func newRun(t *testing.T, d Dir, named, id string) string {
 	t.Helper()
 	dir, err := d.Make(named, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w, err := journal.Create(dir, &eval.Run{ID: id, StartedAt: "2026-01-02T03:04:05Z", Plan: eval.RunPlan{Trials: 1}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Outcome: eval.Pass}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Outcome: eval.Pass}))
+	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	return dir
 }
 
@@ -35,12 +28,9 @@ func TestFoldersAreApart(t *testing.T) {
 	t.Parallel()
 	one, other := At(t.TempDir()), At(t.TempDir())
 	dir := newRun(t, one, "", "20260102-030405")
-	if want := one.Abs(".evalrun/runs/20260102-030405"); dir != want {
-		t.Errorf("the run is in %s, want %s", dir, want)
-	}
-	if got := one.IDs(); len(got) != 1 || len(other.IDs()) != 0 {
-		t.Errorf("runs %v in one folder and %v in the other, want one and none", got, other.IDs())
-	}
+	expect.Same(t, "the directory", dir, one.Abs(".evalrun/runs/20260102-030405"))
+	expect.Same(t, "runs in one folder", len(one.IDs()), 1)
+	expect.Same(t, "runs in the other folder", len(other.IDs()), 0)
 	for _, name := range []string{"latest", "20260102-030405", ".evalrun/runs/20260102-030405", dir} {
 		d, err := one.Open(name)
 		if err != nil {
@@ -53,34 +43,33 @@ func TestFoldersAreApart(t *testing.T) {
 		t.Errorf("Open(latest) without runs: %v", err)
 	}
 
-	if _, err := one.SetBaseline("main", "latest"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := one.SetBaseline("main", "latest")
+	expect.OK(t, err)
 	path, err := one.FindBaseline("main")
-	if err != nil || path != filepath.Join(dir, journal.FileName) {
-		t.Errorf("FindBaseline(main) = %s, %v, want the file in %s", path, err, dir)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "the baseline", path, filepath.Join(dir, journal.FileName))
 	if _, err := other.FindBaseline("main"); err == nil {
 		t.Error("the other folder has that baseline too")
 	}
 
 	doc, err := one.Open("latest")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer doc.Close()
-	if err := one.Remember(doc); err != nil {
-		t.Fatal(err)
+	expect.OK(t, one.Remember(doc))
+	expect.Same(t, "a history in one folder", hasHistory(t, one), true)
+	expect.Same(t, "a history in the other folder", hasHistory(t, other), false)
+}
+
+// hasHistory reports whether a folder has a history.
+func hasHistory(t *testing.T, d Dir) bool {
+	t.Helper()
+	store, err := d.OpenHistory()
+	expect.OK(t, err)
+	if store == nil {
+		return false
 	}
-	for d, want := range map[Dir]bool{one: true, other: false} {
-		store, err := d.OpenHistory()
-		if err != nil || (store != nil) != want {
-			t.Errorf("OpenHistory in %v: %v, %v, want a history: %v", d, store, err, want)
-		}
-		if store != nil {
-			_ = store.Close() // it was only read
-		}
-	}
+	expect.OK(t, store.Close())
+	return true
 }
 
 func TestJoin(t *testing.T) {
@@ -104,9 +93,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
 	newRun(t, d, "taken", "r")
-	if err := os.WriteFile(d.Join("file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(d.Join("file"), nil, 0o600))
 	for named, want := range map[string]string{
 		"": "", "new": "", "new/deep/er": "", "taken": "holds a run already", "file": "is not a folder", "file/below": "is not a folder",
 	} {

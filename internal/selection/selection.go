@@ -149,8 +149,7 @@ func sample(units []choice, n int, seed uint64) []choice {
 		if i > 0 && units[i-1].ordinal == u.ordinal {
 			continue
 		}
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", seed, u.suite, u.caseID))
-		suites[u.suite] = append(suites[u.suite], drawn{binary.BigEndian.Uint64(sum[:]), u.ordinal})
+		suites[u.suite] = append(suites[u.suite], drawn{Lot(seed, u.suite, u.caseID), u.ordinal})
 	}
 	in := map[int]bool{}
 	for _, cases := range suites {
@@ -160,6 +159,12 @@ func sample(units []choice, n int, seed uint64) []choice {
 		}
 	}
 	return slices.DeleteFunc(units, func(u choice) bool { return !in[u.ordinal] })
+}
+
+// Lot is where a case stands in a sample, which keeps those with the least.
+func Lot(seed uint64, suite, caseID string) uint64 {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", seed, suite, caseID))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 // FindTrial is the place in a run of the trial that a trial of a plan is: it asks the same, by the same names.

@@ -47,19 +47,21 @@ func (p *process) bet(most float64) {
 }
 
 // Add feeds the next difference, which must lie in [-1,1] (other values are moved to the
-// nearer end). A difference that is NaN is missing: no bet.
-func (b *Betting) Add(d float64) {
-	if math.IsNaN(d) {
+// nearer end), with the weight of its unit, in (0,1]: w*d is bet on against w times the
+// hypothesis. A difference that is NaN is missing: no bet.
+// Source: section C7.
+func (b *Betting) Add(d, weight float64) {
+	if math.IsNaN(d) || !(weight > 0) {
 		return
 	}
-	d = min(max(d, -1), 1)
+	d, weight = min(max(d, -1), 1), min(weight, 1)
 	b.n++
-	b.nonInferiority.add(d)
-	b.failure.add(d)
+	b.nonInferiority.add(d, weight)
+	b.failure.add(d, weight)
 }
 
-func (p *process) add(d float64) {
-	gain := d - p.null
+func (p *process) add(d, weight float64) {
+	gain := weight * (d - p.null)
 	for i, bet := range p.bets {
 		if bet != 0 {
 			p.logs[i] += math.Log1p(bet * gain)
@@ -89,4 +91,28 @@ func logMeanExp(x []float64) float64 {
 		sum += math.Exp(v - top)
 	}
 	return top + math.Log(sum/float64(len(x)))
+}
+
+// BettingLower is the lower end of an anytime-valid confidence interval for the mean of the differences d with these weights: every
+// mean below it is rejected by the non-inferiority process with j bets, with error at most alpha whenever the data stopped coming. No
+// differences: -1.
+// Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; section C14.
+func BettingLower(d, weights []float64, alpha float64, j int) float64 {
+	rejected := func(mean float64) bool {
+		p := newProcess(mean, j)
+		p.bet(1 / (1 + mean))
+		for i := range d {
+			p.add(d[i], weights[i])
+		}
+		return logMeanExp(p.logs) >= math.Log(1/alpha)
+	}
+	lo, hi := -1.0, 1.0
+	for range 40 {
+		if mid := (lo + hi) / 2; rejected(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }

@@ -55,7 +55,8 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 		anyScorers(after...)
 		c.Warnings = append(c.Warnings, "both sides are the same answers, judged at two times: what changed are the scorers")
 	}
-	for _, p := range armPairs(before, after, what) {
+	pairs := armPairs(before, after, what)
+	for _, p := range pairs {
 		var choice *compare.ArmChoice
 		if what.Choose != nil && p.base != nil {
 			if choice, err = what.Choose(p.base, p.head); err != nil {
@@ -68,6 +69,10 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 		}
 		c.Arms = append(c.Arms, arm)
 	}
+	c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
+	slices.SortStableFunc(c.Arms, func(a, b compare.ArmComparison) int {
+		return cmp.Compare(place(c.Arms, a.Suite), place(c.Arms, b.Suite))
+	})
 	c.Verdict = decideAll(c.Arms, what, head)
 	if len(c.Arms) == 0 {
 		c.Why, c.Verdict = "no arm is in both: "+notPaired(before, after), eval.Invalid
@@ -109,22 +114,50 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		))
 	}
 	rule := what.Rules(p.head.Suite)
-	arm := compare.Compare(p.base, p.head, optionsFor(rule, head, p.head.Suite))
+	o := optionsFor(rule, head, p.head.Suite)
+	o.Selected = selectedBy(head, p.head)
+	stop := stopOf(head, p.head)
+	answers := stop != nil && rule != nil && slices.Equal(stop.Metrics, rule.Metrics) &&
+		(stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm)
+	if answers {
+		o.Stopped = stop
+	}
+	arm := compare.Compare(p.base, p.head, o)
+	arm.Why = cmp.Or(byOutcome(base, head), arm.Why)
 	if base != head && base.Stopped(p.base.Suite, p.base.Arm) {
 		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not ask all of its cases")
 	}
-	i := slices.IndexFunc(head.Stops, func(s eval.Stop) bool { return s.Suite == arm.Suite && s.Arm == arm.HeadArm })
-	if i < 0 {
-		return arm
-	}
-	stop := &head.Stops[i]
-	if rule != nil && slices.Equal(stop.Metrics, rule.Metrics) && (stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm) {
-		arm.Stopped = stop
-	} else {
+	if stop != nil && !answers {
 		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its "+
 			"cases: another comparison cannot use it")
 	}
 	return arm
+}
+
+// stopOf is the early stop of an arm, nil where there was none.
+func stopOf(d *journal.Document, s *compare.Side) *eval.Stop {
+	i := slices.IndexFunc(d.Stops, func(stop eval.Stop) bool { return stop.Suite == s.Suite && stop.Arm == s.Arm })
+	if i < 0 {
+		return nil
+	}
+	return &d.Stops[i]
+}
+
+// byOutcome says that a side was selected by its outcomes, "" where none was: cases that failed once pass more often the next time, whatever
+// was changed.
+func byOutcome(base, head *journal.Document) string {
+	for _, side := range []struct {
+		name string
+		doc  *journal.Document
+	}{{"the baseline", base}, {"the run", head}} {
+		switch {
+		case side.doc.Run.Options().FailedIn != "":
+			return side.name + " asked only what had failed before (--failed-in): such cases pass more often the next time, whatever changed"
+		case side.doc.End != nil && side.doc.End.Reason == eval.EndMaxFailures:
+			return side.name + " ended after too many failures (--max-failures): what it asked was chosen by its outcomes"
+		}
+	}
+	return ""
 }
 
 // optionsFor are the options of a suite's comparison.
@@ -134,7 +167,7 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 		o.MaxErrors = max(o.MaxErrors, g.ErrorsMax)
 	}
 	if rule != nil {
-		o.Gated, o.Alpha = rule.Metrics, rule.Alpha
+		o.Gated, o.Alpha, o.MinPaired = rule.Metrics, rule.Alpha, rule.LeastPaired()
 		if rule.StopEarly { // what is left for the end
 			o.Alpha -= rule.Alpha * compare.EarlyShare
 		}
@@ -258,158 +291,6 @@ func driftOf(base, head *journal.Document) []string {
 	}
 	return out
 }
-
-// sidesOf reads the arms of a run, in one pass.
-func sidesOf(d *journal.Document) ([]*compare.Side, error) {
-	r := &sideReader{doc: d, by: map[[2]string]*sideInReading{}, words: map[string]string{}, tags: map[string][]string{}}
-	for f, err := range d.Facts() {
-		if err != nil {
-			return nil, err
-		}
-		r.add(f)
-	}
-	var out []*compare.Side
-	for _, s := range r.order {
-		s.Versions = s.versions
-		out = append(out, &s.Side)
-	}
-	return out, nil
-}
-
-type sideReader struct {
-	doc   *journal.Document
-	by    map[[2]string]*sideInReading
-	order []*sideInReading
-	words map[string]string   // what is the same over many cases is kept once
-	tags  map[string][]string // the same
-}
-
-type sideInReading struct {
-	compare.Side
-	versions   []string
-	categories map[string]int
-	metrics    map[string]int
-}
-
-func (r *sideReader) word(s string) string {
-	if known, ok := r.words[s]; ok {
-		return known
-	}
-	s = strings.Clone(s)
-	r.words[s] = s
-	return s
-}
-
-func (r *sideReader) tagsOf(tags []string) []string {
-	if len(tags) == 0 {
-		return nil
-	}
-	key := strings.Join(tags, "\x00")
-	known, ok := r.tags[key]
-	if !ok {
-		for _, t := range tags {
-			known = append(known, strings.Clone(t))
-		}
-		r.tags[key] = known
-	}
-	return known
-}
-
-// add takes up a trial. The trials of a case on an arm come one after the other, but for those of other arms.
-func (r *sideReader) add(f *journal.Facts) {
-	s, ok := r.by[[2]string{f.Suite, f.Arm}]
-	if !ok {
-		s = &sideInReading{
-			Side:       compare.Side{Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial()},
-			categories: map[string]int{},
-			metrics:    map[string]int{},
-		}
-		r.by[[2]string{f.Suite, f.Arm}] = s
-		r.order = append(r.order, s)
-	}
-	last := len(s.Cases) - 1
-	if last < 0 || s.Cases[last].Name != f.Case || s.Cases[last].ID != f.CaseID {
-		s.Cases = append(s.Cases, compare.Case{
-			Name: f.Case, ID: strings.Clone(f.CaseID), Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster),
-			Tags: r.tagsOf(f.Tags), Quarantined: f.Quarantined,
-		})
-		last++
-	}
-	if f.Extra || f.Stopped {
-		s.Cases[last].Unused++
-		return
-	}
-	s.trial(&s.Cases[last], f)
-}
-
-func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
-	if c.Trial == "" || f.Outcome == eval.Fail && c.Failed == 0 {
-		c.Trial = strings.Clone(f.ID)
-	}
-	switch f.Outcome {
-	case eval.Pass:
-		c.Passed++
-	case eval.Fail:
-		c.Failed++
-	case eval.Err:
-		c.Errors++
-	case eval.Skip:
-		return
-	}
-	if c.Asked++; f.Outcome == eval.Err {
-		return
-	}
-	if f.Blocked != "" {
-		c.Blocked++
-	}
-	c.LatencyMs.Add(f.LatencyMs)
-	c.Tokens.Add(float64(f.Tokens))
-	for _, score := range f.Scores {
-		at, ok := s.metrics[score.Name] // names are kept by the index
-		if !ok {
-			at = len(s.Metrics)
-			s.metrics[score.Name] = at
-			s.Metrics = append(s.Metrics, score.Name)
-		}
-		for len(c.Metrics) <= at {
-			c.Metrics = append(c.Metrics, compare.Sum{})
-		}
-		c.Metrics[at].Add(score.Value)
-	}
-	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
-		s.versions = append(s.versions, strings.Clone(v))
-	}
-	s.ratings(f.Ratings)
-}
-
-// ratings counts how the categories of an answer were rated.
-func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
-	for _, rating := range ratings {
-		at, ok := s.categories[rating.Category]
-		if !ok {
-			if at = len(s.Categories); at >= maxCategories {
-				continue
-			}
-			name := strings.Clone(rating.Category)
-			s.categories[name] = at
-			s.Categories = append(s.Categories, compare.Category{Name: name})
-		}
-		k := &s.Categories[at]
-		k.Rated++
-		if rating.Level() >= slices.Index(eval.Probabilities, "MEDIUM") {
-			k.High++
-		}
-		if rating.Blocked {
-			k.Blocked++
-		}
-	}
-}
-
-// What a service can make up is bounded.
-const (
-	maxVersions   = 16
-	maxCategories = 64
-)
 
 // shownFlips is how many cases whose outcome changed come with their answers.
 const shownFlips = 20

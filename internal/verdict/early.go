@@ -33,7 +33,8 @@ type watchedSuite struct {
 	base     map[string]*compare.Side // of the baseline, by arm; nil when the baseline is asked in the run itself
 	alone    bool                     // the suite has one arm
 	matchers map[string]*sideMatcher
-	closed   map[string]bool // arms of which it is written down what was used
+	closed   map[string]bool   // arms of which it is written down what was used
+	together map[string]string // of cases in a unit with others, the first of them
 	arms     map[string]*watchedArm
 	order    []*watchedArm // by name
 }
@@ -54,8 +55,9 @@ type watchedArm struct {
 type unit struct {
 	rank    uint64
 	key     string
-	place   int // in the schedule
-	pending int // trials that have no result yet, those of the baseline's arm too
+	place   int     // in the schedule
+	pending int     // trials that have no result yet, those of the baseline's arm too
+	weight  float64 // its questions, over those of the largest unit
 	cases   map[string]*unitCase
 	trials  []string // ids of the head's
 	base    []string // ids of the baseline's, when it is an arm of the run
@@ -63,6 +65,7 @@ type unit struct {
 
 // unitCase adds up what a case says of each metric, base and head, and how many of its repeats passed.
 type unitCase struct {
+	question   string // what it asks; cases that ask the same are one question
 	base, head []compare.Sum
 	passed     compare.Sum
 }
@@ -90,6 +93,8 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 			}
 			w.base = sides
 		}
+		planned, _ := plannedSides(plan, run.Suites[i].Name)
+		w.together = compare.Units(slices.Collect(maps.Values(planned)), slices.Collect(maps.Values(w.base)))
 		q.suites[run.Suites[i].Name] = w
 	}
 	if len(q.suites) == 0 {
@@ -137,19 +142,20 @@ func baseSides(path, suite string) (map[string]*compare.Side, error) {
 	return out, nil
 }
 
-// unitKey is what a trial belongs to: its cluster, or its case.
-func unitKey(t *eval.Trial) string {
-	if t.Cluster != "" {
-		return "cluster\x00" + t.Cluster
+// unitKey is what a trial belongs to: its case, or the first case of its unit.
+func (q *Early) unitKey(t *eval.Trial) string {
+	key := t.CaseID + "\x00" + t.Case
+	if w, ok := q.suites[t.Suite]; ok && w.together[key] != "" {
+		key = w.together[key]
 	}
-	return "case\x00" + t.CaseID + "\x00" + t.Case
+	return "case\x00" + key
 }
 
 // rank is the place of a unit in the schedule: random, the same for every arm, fixed by the seed.
 func (q *Early) rank(t *eval.Trial) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, q.seed) // a hash takes whatever comes
-	_, _ = h.Write([]byte(t.Suite + "\x00" + unitKey(t)))
+	_, _ = h.Write([]byte(t.Suite + "\x00" + q.unitKey(t)))
 	x := h.Sum64() // the bits of FNV are not mixed well enough to sort by
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -169,7 +175,7 @@ func (q *Early) expect(t *runner.Planned) {
 		a = &watchedArm{suite: t.Suite, arm: t.Arm, by: map[string]*unit{}}
 		w.arms[t.Arm] = a
 	}
-	key := unitKey(&t.Trial)
+	key := q.unitKey(&t.Trial)
 	u, ok := a.by[key]
 	if !ok {
 		u = &unit{rank: q.rank(&t.Trial), key: key, cases: map[string]*unitCase{}}
@@ -183,8 +189,9 @@ func (q *Early) expect(t *runner.Planned) {
 		return
 	}
 	a.cases++
+	c.question = cmp.Or(t.RequestHash, t.CaseID+"\x00"+t.Case)
 	if m := w.matcher(t.Arm); m != nil {
-		if b := m.Match(t.CaseID, t.Case); b != nil && b.Scorers == t.ScorersHash && !b.Quarantined {
+		if b := m.Match(t.CaseID, t.Case); b != nil && b.SameAs(t.ScorersHash, t.VarsHash, false) {
 			for i, metric := range w.rule.Metrics {
 				c.base[i] = b.Of(m.side, metric.Name)
 			}
@@ -199,10 +206,19 @@ func (q *Early) expectBase(t *runner.Planned) {
 		return
 	}
 	for arm, a := range w.arms {
-		if u := a.by[unitKey(&t.Trial)]; u != nil && w.rule.BaseOf(arm) == t.Arm {
+		if u := a.by[q.unitKey(&t.Trial)]; u != nil && w.rule.BaseOf(arm) == t.Arm {
 			u.pending++
 		}
 	}
+}
+
+// questions is how many different ones a unit has.
+func (u *unit) questions() int {
+	different := map[string]bool{}
+	for _, c := range u.cases {
+		different[c.question] = true
+	}
+	return len(different)
 }
 
 func (u *unit) of(w *watchedSuite, t *eval.Trial) *unitCase {
@@ -245,8 +261,13 @@ func (w *watchedSuite) begin() {
 		a := w.arms[arm]
 		w.order = append(w.order, a)
 		slices.SortStableFunc(a.units, func(x, y *unit) int { return cmp.Compare(x.rank, y.rank) })
+		largest := 0
 		for place, u := range a.units {
 			u.place = place
+			largest = max(largest, u.questions())
+		}
+		for _, u := range a.units {
+			u.weight = float64(u.questions()) / float64(largest)
 		}
 		a.test = compare.NewSequential(w.rule.Metrics, w.rule.Alpha, len(w.arms)*len(w.rule.Metrics))
 	}
@@ -321,7 +342,7 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 		if a.arm != t.Arm && w.rule.BaseOf(a.arm) != t.Arm {
 			continue
 		}
-		if u := a.by[unitKey(&t.Trial)]; u != nil && !a.decided {
+		if u := a.by[q.unitKey(&t.Trial)]; u != nil && !a.decided {
 			if u.place-a.next < ahead {
 				return false
 			}

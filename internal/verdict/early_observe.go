@@ -34,7 +34,7 @@ func (q *Early) observe(r seen, journal *journal.Writer) error {
 	}
 	for _, a := range w.order {
 		arm := a.arm
-		u := a.by[unitKey(r.trial)]
+		u := a.by[q.unitKey(r.trial)]
 		if u == nil || r.trial.Arm != arm && r.trial.Arm != w.rule.BaseOf(arm) {
 			continue
 		}
@@ -144,7 +144,7 @@ func (r *seen) value(metric string) (float64, bool) {
 func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.Stop {
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
 		u := a.units[a.next]
-		stop := a.test.Feed(u.differences(len(w.rule.Metrics)))
+		stop := a.test.Feed(u.differences(len(w.rule.Metrics)), u.weight)
 		mu.Lock()
 		a.next++
 		mu.Unlock()
@@ -180,26 +180,42 @@ func (a *watchedArm) curtail(u *unit, least *float64) *eval.Stop {
 	return &eval.Stop{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
 }
 
-// differences are the unit's means, head minus base, by metric; NaN where a side says nothing.
+// differences are the means of the unit's questions, head minus base, by metric; NaN where a side says nothing.
 func (u *unit) differences(metrics int) []float64 {
 	d := make([]float64, metrics)
+	keys := slices.Sorted(maps.Keys(u.cases)) // sums of floats depend on their order
 	for i := range d {
-		var sum compare.Sum
-		for _, key := range slices.Sorted(maps.Keys(u.cases)) { // sums of floats depend on their order
+		questions := map[string]*compare.Sum{}
+		var order []*compare.Sum
+		for _, key := range keys {
 			c := u.cases[key]
 			b, okBase := c.base[i].Mean()
 			h, okHead := c.head[i].Mean()
-			if okBase && okHead {
-				sum.Add(h - b)
+			if !okBase || !okHead {
+				continue
 			}
+			if questions[c.question] == nil {
+				questions[c.question] = &compare.Sum{}
+				order = append(order, questions[c.question])
+			}
+			questions[c.question].Add(h - b)
 		}
-		if mean, ok := sum.Mean(); ok {
-			d[i] = mean
-		} else {
-			d[i] = math.NaN()
-		}
+		d[i] = meanOf(order)
 	}
 	return d
+}
+
+// meanOf is the mean of means, NaN of none.
+func meanOf(sums []*compare.Sum) float64 {
+	var whole compare.Sum
+	for _, s := range sums {
+		mean, _ := s.Mean()
+		whole.Add(mean)
+	}
+	if mean, ok := whole.Mean(); ok {
+		return mean
+	}
+	return math.NaN()
 }
 
 // ofResult is what a result says.

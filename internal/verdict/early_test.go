@@ -27,7 +27,7 @@ func BenchmarkSequentialGate(b *testing.B) {
 		for n := range trials {
 			t := &trials[n]
 			*t = eval.Trial{N: n, ID: hexID(n), CaseID: hexID(n), Suite: "s", Case: hexID(n), Arm: "t/p", Repeat: 1}
-			u := &unit{rank: uint64(n), key: unitKey(t), pending: 1, cases: map[string]*unitCase{}}
+			u := &unit{rank: uint64(n), key: q.unitKey(t), pending: 1, cases: map[string]*unitCase{}}
 			u.of(suite, t).base[0] = compare.Sum{Total: 1, N: 1}
 			a.by[u.key] = u
 			a.units = append(a.units, u)

@@ -35,6 +35,10 @@ func Apply(d *journal.Document) {
 		g.Rules = append(g.Rules, rules.rules...)
 		codes = append(codes, rules.codes...)
 	}
+	for _, rule := range lostSuites(d, comparison) {
+		g.Rules = append(g.Rules, rule)
+		codes = append(codes, exit.CodeIncomplete)
+	}
 	if d.Partial() {
 		codes = append(codes, exit.CodeIncomplete)
 	}
@@ -43,6 +47,19 @@ func Apply(d *journal.Document) {
 	}
 	g.Exit = exit.Worst(codes...)
 	d.Gate, d.Comparison = g, comparison
+}
+
+// lostSuites are the suites that only the baseline has; no suite of the run has a rule about them.
+func lostSuites(d *journal.Document, c *compare.Comparison) (out []eval.GateRule) {
+	if c == nil || d.Run.Plan.Shard != nil {
+		return nil
+	}
+	for i := range c.Arms {
+		if a := &c.Arms[i]; !hasSuite(d, a.Suite) {
+			out = append(out, eval.GateRule{Suite: a.Suite, Name: "baseline", Arm: a.HeadArm, Verdict: a.Verdict, Why: a.Why})
+		}
+	}
+	return out
 }
 
 // gateConfig are the rules of a suite of the run, nil when it states none.

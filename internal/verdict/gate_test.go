@@ -105,7 +105,7 @@ func TestRuleOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "[{pass 0.05} {tone 0.1} {latency 1.2}]"
+	want := "[{pass 0.05 0 false} {tone 0.1 0 false} {latency 1.2 0 true}]"
 	if got := fmt.Sprint(rule.Metrics); got != want || rule.Alpha != eval.DefaultAlpha || rule.OnInconclusive != eval.OnFail {
 		t.Errorf("%s at %g, %s, want %s at the defaults", got, rule.Alpha, rule.OnInconclusive, want)
 	}

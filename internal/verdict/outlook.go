@@ -41,10 +41,10 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 		if at < 0 {
 			continue
 		}
-		for _, arm := range unitsOf(one.Name, rule, c.Plan, base) {
+		for _, arm := range c.previews(one.Name, rule, base) {
 			out = append(out, ArmOutlook{
 				Suite: one.Name, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly,
-				Outlook: compare.NewOutlook(arm.units, rule.Metrics[at], rule.Alpha, arm.single, rule.StopEarly),
+				Outlook: compare.NewOutlook(arm.Effective, rule.Metrics[at], rule.Alpha, arm.Single, rule.StopEarly),
 			})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/compare"
@@ -116,7 +115,7 @@ func (c *Checks) baseline(suite string, rule *eval.BaselineRule) error {
 	if c.Plan.Shard() != nil { // merging compares
 		return nil
 	}
-	if len(unitsOf(suite, rule, c.Plan, nil)) == 0 && c.Plan.Size() > 0 {
+	if len(c.previews(suite, rule, nil)) == 0 && c.Plan.Size() > 0 {
 		return exit.BadInput("the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
 	}
 	return c.reach(suite, rule, base)
@@ -165,105 +164,119 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 	if rule.StopEarly {
 		alpha -= alpha * compare.EarlyShare
 	}
-	for _, m := range rule.Metrics {
-		if m.Name != eval.MetricPass {
-			continue
-		}
-		for _, arm := range unitsOf(suite, rule, c.Plan, base) {
-			need := stats.MinCasesConstant(alpha, m.Margin)
-			if arm.single {
-				need = stats.MinCasesWithoutFlip(alpha, m.Margin)
-			}
-			if arm.units >= need {
-				continue
-			}
-			what := "cases"
-			if arm.clustered {
-				what = "independent units (clusters count as one)"
-			}
-			if arm.units == 0 && base != nil {
-				return exit.Incomplete(
-					"%s on %s: no case is in the baseline as it is now (variables, scorers); name a new baseline, or --no-baseline runs without",
-					suite, arm.name,
-				)
-			}
-			text := fmt.Sprintf(
-				"%s on %s: %d %s can never show that the pass rate is not worse by a margin of %g; you need %d without a single flip",
-				suite, arm.name, arm.units, what, m.Margin, need,
+	for _, arm := range c.previews(suite, rule, base) {
+		if arm.Units == 0 && base != nil {
+			return exit.Incomplete(
+				"%s on %s: no case is in the baseline as it is now (variables, scorers); name a new baseline, or --no-baseline runs without",
+				suite, arm.name,
 			)
-			if without := stats.MinCasesWithoutFlip(rule.Alpha, m.Margin); rule.StopEarly && arm.single && without < need {
-				text += fmt.Sprintf(" (%d without stopEarly, which takes a part of the error rate)", without)
-			}
-			if arm.unpaired > 0 {
-				text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", arm.unpaired)
-			}
-			text += fmt.Sprintf(". Add cases, or state a larger margin: %d are enough for %.2g", arm.units, leastMargin(arm, alpha))
-			if rule.OnInconclusive != eval.OnFail {
+		}
+		if why := arm.Why(rule.LeastPaired()); why != "" {
+			return exit.Incomplete("%s on %s: %s; --no-baseline runs without", suite, arm.name, why)
+		}
+		for _, m := range rule.Metrics {
+			if text := arm.tooFew(suite, m, alpha); text != "" && rule.OnInconclusive == eval.OnFail {
+				return exit.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
+			} else if text != "" {
 				c.Notice("warning: " + text)
-				continue
 			}
-			return exit.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
 		}
 	}
 	return nil
 }
 
-// leastMargin is the smallest margin, in hundredths, that an arm of so many units can show.
-func leastMargin(arm *armUnits, alpha float64) float64 {
+// tooFew says that the units of an arm can never show that a metric is not worse, "" when they can.
+func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) string {
+	need := stats.MinCasesConstant(alpha, m.Margin)
+	if eval.IsRatio(m.Name) || arm.Effective >= need {
+		return ""
+	}
+	what := "cases"
+	if arm.Clustered {
+		what = "independent units (by the share of the largest cluster)"
+	}
+	metric := "pass rate"
+	if m.Name != eval.MetricPass {
+		metric = m.Name
+	}
+	text := fmt.Sprintf(
+		"%s on %s: %d %s can never show that the %s is not worse by a margin of %g; you need %d without a single flip",
+		suite, arm.name, arm.Effective, what, metric, m.Margin, need,
+	)
+	if n := len(arm.Added) + len(arm.Changed); n > 0 {
+		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)
+	}
+	return text + fmt.Sprintf(". Add cases, or state a larger margin: %d are enough for %.2g", arm.Effective, leastMargin(arm.Effective, alpha))
+}
+
+// leastMargin is the smallest margin, in hundredths, that so many units can show.
+func leastMargin(units int, alpha float64) float64 {
 	for hundredths := 1; hundredths < 100; hundredths++ {
-		margin := float64(hundredths) / 100
-		if arm.single && stats.MinCasesWithoutFlip(alpha, margin) <= arm.units || stats.MinCasesConstant(alpha, margin) <= arm.units {
+		if margin := float64(hundredths) / 100; stats.MinCasesConstant(alpha, margin) <= units {
 			return margin
 		}
 	}
 	return 1
 }
 
-// armUnits is how many independent units an arm of a plan has.
-type armUnits struct {
-	name      string
-	units     int
-	unpaired  int  // cases that the baseline does not have
-	single    bool // each case is asked once, and none belongs to a cluster
-	clustered bool
+// armPreview is what is compared of an arm of a plan.
+type armPreview struct {
+	name string
+	base *compare.Side // nil: the baseline does not have the arm
+	compare.Preview
 }
 
-// unitsOf counts the units of the arms of a suite that are compared; with the arms of a baseline, those that are there too.
-func unitsOf(suite string, rule *eval.BaselineRule, plan *runner.Plan, base map[string]*compare.Side) []*armUnits {
-	w := &watchedSuite{rule: rule, base: base, alone: armsOf(plan, suite) == 1, matchers: map[string]*sideMatcher{}}
-	var order []*armUnits
-	by := map[string]*armUnits{}
-	clusters := map[string]bool{}
+// previews pair the arms of a plan with those of a baseline, or, where base is nil, with other arms of the plan.
+func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) []*armPreview {
+	planned, order := plannedSides(c.Plan, suite)
+	var out []*armPreview
+	for _, name := range order {
+		if rule.IsBase(name) {
+			continue
+		}
+		head, p := planned[name], &armPreview{name: name}
+		switch {
+		case rule.Within():
+			p.base = planned[rule.BaseOf(name)]
+		case base[name] == nil && len(base) == 1 && len(order) == 1:
+			for _, only := range base {
+				p.base = only
+			}
+		default:
+			p.base = base[name]
+		}
+		if p.base == nil { // nothing is known: all that is asked counts
+			p.base = head
+		}
+		p.Preview = compare.NewPreview(p.base, head, selected(c.Options, head))
+		out = append(out, p)
+	}
+	return out
+}
+
+// plannedSides are the arms of a suite as a plan has them, and their order.
+func plannedSides(plan *runner.Plan, suite string) (sides map[string]*compare.Side, order []string) {
+	sides = map[string]*compare.Side{}
 	today := time.Now().UTC().Format(time.RFC3339)
 	for t := range plan.Trials() {
-		if t.Suite != suite || rule.IsBase(t.Arm) || t.Quarantine.Holds(today) {
+		if t.Suite != suite {
 			continue
 		}
-		a, ok := by[t.Arm]
-		if !ok {
-			a = &armUnits{name: t.Arm, single: true}
-			by[t.Arm] = a
-			order = append(order, a)
+		s, known := sides[t.Arm]
+		if !known {
+			s = &compare.Side{Suite: suite, Arm: t.Arm}
+			sides[t.Arm] = s
+			order = append(order, t.Arm)
 		}
-		if t.Repeat > 1 {
-			a.single = false
-			continue
+		last := len(s.Cases) - 1
+		if last < 0 || s.Cases[last].Name != t.Case || s.Cases[last].ID != t.CaseID {
+			s.Cases = append(s.Cases, compare.Case{
+				Name: t.Case, ID: t.CaseID, Scorers: t.ScorersHash, Cluster: t.Cluster, Vars: t.VarsHash, Request: t.RequestHash,
+				Tags: t.Tags, Quarantined: t.Quarantine.Holds(today),
+			})
+			last++
 		}
-		if m := w.matcher(t.Arm); m != nil {
-			if b := m.Match(t.CaseID, t.Case); b == nil || b.Scorers != "" && b.Scorers != t.ScorersHash {
-				a.unpaired++
-				continue
-			}
-		}
-		if t.Cluster != "" {
-			a.single, a.clustered = false, true
-			key := strings.Join([]string{t.Arm, t.Cluster}, "\x00")
-			if clusters[key] {
-				continue
-			}
-			clusters[key] = true
-		}
-		a.units++
+		s.Cases[last].Asked++
 	}
-	return order
+	return sides, order
 }

@@ -52,6 +52,8 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 	rule.Alpha = cmp.Or(r.Alpha, rule.Alpha, eval.DefaultAlpha)
 	rule.OnInconclusive = cmp.Or(r.OnInconclusive, rule.OnInconclusive, eval.OnFail)
 	rule.StopEarly = rule.StopEarly || r.StopEarly
+	rule.MinPaired = cmp.Or(r.MinPaired, rule.MinPaired)
+	rule.AllowRemoved = slices.Concat(rule.AllowRemoved, r.AllowRemoved)
 	if r.Margin > 0 {
 		for i := range rule.Metrics {
 			if !eval.IsRatio(rule.Metrics[i].Name) {
@@ -133,7 +135,12 @@ func merge(whole, one *compare.Comparison) {
 	case !slices.Contains(strings.Split(whole.Base.Name, ", "), one.Base.Name):
 		whole.Base = compare.Compared{Name: whole.Base.Name + ", " + one.Base.Name}
 	}
-	whole.Arms = append(whole.Arms, one.Arms...)
+	for i := range one.Arms {
+		a := &one.Arms[i]
+		if !slices.ContainsFunc(whole.Arms, func(o compare.ArmComparison) bool { return o.Suite == a.Suite && o.HeadArm == a.HeadArm }) {
+			whole.Arms = append(whole.Arms, *a) // a suite that was lost is told of once
+		}
+	}
 	for _, warning := range one.Warnings {
 		if !slices.Contains(whole.Warnings, warning) {
 			whole.Warnings = append(whole.Warnings, warning)
@@ -202,7 +209,11 @@ func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
 		return nil, nil
 	}
 	rule := &eval.BaselineRule{}
-	return rule, override(rule, r)
+	err := override(rule, r)
+	for i := range rule.Metrics {
+		rule.Metrics[i].Strict = eval.IsRatio(rule.Metrics[i].Name)
+	}
+	return rule, err
 }
 
 // Exit is the exit code of a comparison by a rule, nil for none.

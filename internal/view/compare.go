@@ -15,7 +15,7 @@ import (
 // mostCompared is how many comparisons are kept.
 const mostCompared = 8
 
-// comparisons are those that were made last.
+// comparisons are the last ones made.
 type comparisons struct {
 	mu  sync.Mutex
 	all []compared // the newest last
@@ -72,7 +72,7 @@ func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request) {
 	)
 }
 
-// marginOf is the margin that a request asks for, 0 for none.
+// marginOf is the margin in a request, 0 for none.
 func marginOf(r *http.Request) (float64, error) {
 	text := r.URL.Query().Get("margin")
 	if text == "" {

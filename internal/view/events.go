@@ -17,9 +17,9 @@ const (
 	reconnectMs = 2000
 )
 
-// events tells of a run that goes on as server-sent events: `news` has the head of the run and a block of trials that are
-// new, `again` says that the page had better be read again, `end` that the run has ended. Each has an id that says how much
-// the reader has then: who comes back with it misses nothing.
+// events reports the progress of a run as server-sent events: `news` has the head of the run or a block of new trials, `again`
+// makes the page read the run again, `end` says that the run has ended. Each has an id that says how much the reader has then:
+// a reader that comes back with it misses nothing.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if !ok {
@@ -41,10 +41,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	v := watcher{run: opened, mark: cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"))}
 	tick := time.NewTicker(s.options.Every)
 	defer tick.Stop()
-	for over := false; !over && out.err == nil; {
-		if over = s.tell(r, &v, out); over {
-			break
-		}
+	for out.err == nil && !s.sendNews(r, &v, out) {
 		select {
 		case <-tick.C:
 		case <-r.Context().Done():
@@ -53,15 +50,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watcher is somebody who watches a run.
+// watcher is a reader that watches a run.
 type watcher struct {
 	run  *openRun
 	mark string
 	head []byte // that was sent last
 }
 
-// tell sends what is new. Nothing more comes after the end.
-func (s *Server) tell(r *http.Request, v *watcher, out *stream) (over bool) {
+// sendNews sends what is new, and reports whether the run has ended for this reader.
+func (s *Server) sendNews(r *http.Request, v *watcher, out *stream) (ended bool) {
 	for more := true; more && out.err == nil; {
 		var sent []event
 		var err error
@@ -70,16 +67,16 @@ func (s *Server) tell(r *http.Request, v *watcher, out *stream) (over bool) {
 		}
 		for _, e := range sent {
 			out.send(e)
-			over = over || e.name != "news"
+			ended = ended || e.name != "news"
 		}
 	}
 	if time.Since(out.last) > alive {
 		out.put([]byte(":\n\n"))
 	}
-	return over
+	return ended
 }
 
-// news gathers what a watcher does not have; more says that there is more than that.
+// news gathers what a watcher does not have, and reports whether there is more.
 func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err error) {
 	if err := s.use(r.Context(), v.run); err != nil {
 		return nil, false, err
@@ -90,7 +87,8 @@ func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err
 		return []event{{name: "again", data: []byte("{}")}}, false, nil
 	}
 	blocks := v.run.served.Blocks()
-	for ; has < blocks && len(sent) < mostAtOnce; has++ {
+	last := min(blocks, has+mostAtOnce)
+	for ; has < last; has++ {
 		block, err := v.run.served.News(has)
 		if err != nil {
 			return nil, false, err
@@ -98,13 +96,20 @@ func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err
 		v.mark = v.run.mark(has + 1)
 		sent = append(sent, event{v.mark, "news", fmt.Appendf(nil, `{"block":%s}`, block)})
 	}
-	if has < blocks {
+	if last < blocks {
 		return sent, true, nil
 	}
+	state, err := v.state()
+	return append(sent, state...), false, err
+}
+
+// state is the head of the run, when it is another than the watcher has, and its end.
+func (v *watcher) state() ([]event, error) {
 	head, err := v.run.served.Block("head")
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	var sent []event
 	if !bytes.Equal(head, v.head) {
 		v.head = head
 		sent = append(sent, event{v.mark, "news", fmt.Appendf(nil, `{"head":%s}`, head)})
@@ -112,7 +117,7 @@ func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err
 	if !v.run.doc.Running {
 		sent = append(sent, event{v.mark, "end", []byte("{}")})
 	}
-	return sent, false, nil
+	return sent, nil
 }
 
 // event is one that is sent.
@@ -133,7 +138,7 @@ func (o *stream) send(e event) {
 	o.put(fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", e.id, e.name, e.data))
 }
 
-// put writes within a time of its own: a stream goes on for as long as the run does.
+// put sets a deadline for each write: a stream lasts as long as the run does.
 func (o *stream) put(data []byte) {
 	if o.err != nil {
 		return

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
 )
 
 // watched reads events as a browser does.
@@ -44,7 +45,8 @@ func watch(t *testing.T, s *Server, path, last string) *watched {
 	return w
 }
 
-type told struct {
+// update is an event, decoded.
+type update struct {
 	name string
 	Head *struct {
 		Running bool
@@ -61,7 +63,7 @@ type told struct {
 }
 
 // next is the next event.
-func (w *watched) next(t *testing.T) (e told) {
+func (w *watched) next(t *testing.T) (e update) {
 	t.Helper()
 	for w.lines.Scan() {
 		key, value, _ := strings.Cut(w.lines.Text(), ": ")
@@ -84,7 +86,7 @@ func (w *watched) next(t *testing.T) (e told) {
 	return e
 }
 
-// untilTrials reads events until so many trials have been counted, and gives the rows that came.
+// untilTrials reads events until n trials have been counted, and returns the rows that came.
 func (w *watched) untilTrials(t *testing.T, n int) (places []int, lists []string) {
 	t.Helper()
 	for {
@@ -101,76 +103,94 @@ func (w *watched) untilTrials(t *testing.T, n int) (places []int, lists []string
 	}
 }
 
-// Who watches a run gets each trial once, also after coming back, and hears of its end.
-func TestWatch(t *testing.T) {
+// watching is a run of six planned trials that is being written, and its server.
+type watching struct {
+	w    *journal.Writer
+	s    *Server
+	key  string // of the run
+	mark string // of a page that has what the run had at first
+}
+
+func beginWatching(t *testing.T, trials ...*eval.Result) watching {
+	t.Helper()
 	t.Chdir(t.TempDir())
 	w := begin(t, "r1", 6)
-	write(t, w, trial(3, eval.Pass))
+	write(t, w, trials...)
 	s := serve(t)
 	key := data[[]run](t, s, "/data/runs")[0].Key
-	if sum := data[summary](t, s, "/data/runs/"+key); sum.State != "running" || sum.Exit != nil {
-		t.Errorf("%+v", sum)
-	}
 	resp, _ := ask(t, s, "/run/"+key+"/data/index", nil)
-	mark := resp.Header.Get(markHeader)
-	events := watch(t, s, "/run/"+key+"/events?after="+mark, "")
-	events.untilTrials(t, 1)
-	write(t, w, trial(5, eval.Fail))
-	if places, tags := events.untilTrials(t, 2); fmt.Sprint(places, tags) != "[5] [tag 5]" {
-		t.Error(places, tags)
-	}
-	write(t, w, trial(0, eval.Pass))
-	if places, tags := events.untilTrials(t, 3); fmt.Sprint(places, tags) != "[0] [tag 0]" {
-		t.Error(places, tags)
-	}
-	last := events.id
-	events.close()
-	write(t, w, trial(1, eval.Pass), trial(2, eval.Pass))
-	again := watch(t, s, "/run/"+key+"/events?after="+mark, last)
-	if places, _ := again.untilTrials(t, 5); fmt.Sprint(places) != "[1 2]" {
-		t.Error(places)
-	}
-	whole := watch(t, s, "/run/"+key+"/events?after="+mark, "")
-	if places, _ := whole.untilTrials(t, 5); fmt.Sprint(places) != "[5 0 1 2]" {
-		t.Error(places)
-	}
-	write(t, w, trial(4, eval.Fail))
-	finish(t, w)
-	for e := (told{}); e.name != "end"; {
-		if e = again.next(t); e.Head != nil && e.Head.Running && e.Head.Summary.Trials == 6 {
-			continue // between the last trial and the end
-		}
-	}
-	if trials := data[[]eval.Result](t, s, "/run/"+key+"/data/trials/0"); len(trials) != 1 || trials[0].N != 3 {
-		t.Errorf("%+v", trials)
-	}
-	if e := watch(t, s, "/run/"+key+"/events?after=other-3", "").next(t); e.name != "again" {
-		t.Errorf("%+v", e)
+	return watching{w, s, key, resp.Header.Get(markHeader)}
+}
+
+// events is where the events after a mark are.
+func (r *watching) events(mark string) string { return "/run/" + r.key + "/events?after=" + mark }
+
+func (r *watching) watch(t *testing.T, last string) *watched {
+	t.Helper()
+	return watch(t, r.s, r.events(r.mark), last)
+}
+
+// expect reads events until n trials have been counted, and checks the rows that came.
+func (w *watched) expect(t *testing.T, n int, want string) {
+	t.Helper()
+	if places, tags := w.untilTrials(t, n); fmt.Sprint(places, tags) != want {
+		t.Errorf("rows %v with new %q, want %s", places, tags, want)
 	}
 }
 
-// There are so many who can watch, and no more; who is there when the server ends is let go.
+// A page that watches a run gets each trial once, also after it comes back.
+func TestWatch(t *testing.T) {
+	r := beginWatching(t, trial(3, eval.Pass))
+	events := r.watch(t, "")
+	events.expect(t, 1, "[] []")
+	write(t, r.w, trial(5, eval.Fail))
+	events.expect(t, 2, "[5] [tag 5]")
+	write(t, r.w, trial(0, eval.Pass))
+	events.expect(t, 3, "[0] [tag 0]")
+	events.close()
+	write(t, r.w, trial(1, eval.Pass), trial(2, eval.Pass))
+	r.watch(t, events.id).expect(t, 5, "[1 2] [tag 1 tag 2]")
+	r.watch(t, "").expect(t, 5, "[5 0 1 2] [tag 5 tag 0 tag 1 tag 2]")
+	finish(t, r.w)
+	if trials := data[[]eval.Result](t, r.s, "/run/"+r.key+"/data/trials/0"); len(trials) != 1 || trials[0].N != 3 {
+		t.Errorf("the first block is %+v, want trial 3", trials)
+	}
+}
+
+// A page that watches a run gets its end, and one with a mark of another run reads it again.
+func TestWatchEnds(t *testing.T) {
+	r := beginWatching(t, trial(3, eval.Pass))
+	if sum := data[summary](t, r.s, "/data/runs/"+r.key); sum.State != "running" || sum.Exit != nil {
+		t.Errorf("%+v, want one that is running", sum)
+	}
+	events := r.watch(t, "")
+	write(t, r.w, trial(4, eval.Fail))
+	finish(t, r.w)
+	for e := (update{}); e.name != "end"; {
+		e = events.next(t)
+	}
+	if e := watch(t, r.s, r.events("other-3"), "").next(t); e.name != "again" {
+		t.Errorf("%+v, want again", e)
+	}
+}
+
+// No more than mostWatchers pages watch; the server lets go of them when it ends.
 func TestWatchers(t *testing.T) {
-	t.Chdir(t.TempDir())
-	w := begin(t, "r1", 6)
-	s := serve(t)
-	key := data[[]run](t, s, "/data/runs")[0].Key
-	resp, _ := ask(t, s, "/run/"+key+"/data/index", nil)
-	path := "/run/" + key + "/events?after=" + resp.Header.Get(markHeader)
+	r := beginWatching(t)
 	var last *watched
 	for range mostWatchers {
-		last = watch(t, s, path, "")
+		last = r.watch(t, "")
 		last.next(t)
 	}
-	if resp, _ := ask(t, s, path, nil); resp.StatusCode != http.StatusServiceUnavailable {
+	if resp, _ := ask(t, r.s, r.events(r.mark), nil); resp.StatusCode != http.StatusServiceUnavailable {
 		t.Error(resp.Status)
 	}
-	s.Close()
+	r.s.Close()
 	for last.lines.Scan() { // what was under way
 		continue
 	}
 	if errors.Is(last.lines.Err(), context.DeadlineExceeded) {
 		t.Error("the events go on")
 	}
-	finish(t, w)
+	finish(t, r.w)
 }

@@ -13,12 +13,12 @@ import (
 const policy = "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; connect-src 'self'" +
 	"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// hosts are the names under which the server may be asked. Under any other it is a page of somebody else, whose name was
-// made to lead here.
+// hosts are the names under which the server answers. A request under another name is from the page of another site, whose name
+// was made to lead here.
 type hosts struct {
-	own   string // host and port of the address that is told
+	own   string // host and port of the address that is shown
 	port  string
-	local bool // only this machine can ask
+	local bool // only this machine can send requests
 	name  string
 }
 
@@ -89,7 +89,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// foreign reports whether the page of somebody else asks. Browsers say so; a link to a page of ours is fine.
+// foreign reports whether the page of another site sent a request. Browsers say so; a link to one of our pages is allowed.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -101,7 +101,7 @@ func foreign(r *http.Request) bool {
 func refuse(w http.ResponseWriter, code int, why string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(why + "\n")) //nolint:gosec // plain text, which nobody takes for markup
+	_, _ = w.Write([]byte(why + "\n")) //nolint:gosec // plain text, which no browser takes for markup
 }
 
 func answer(w http.ResponseWriter, v any) {
@@ -115,5 +115,5 @@ func answer(w http.ResponseWriter, v any) {
 
 func answerJSON(w http.ResponseWriter, data []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(data) //nolint:gosec // JSON, which nobody takes for markup
+	_, _ = w.Write(data) //nolint:gosec // JSON, which no browser takes for markup
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
-// Only this machine asks, under the server's own names, and only to read.
+// Only this machine may send requests, under the server's own names, and only to read.
 func TestGuard(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
@@ -116,30 +116,40 @@ func TestTraversal(t *testing.T) {
 		hostile.Strings(), "..", "../secret", "../../secret", "secret", "./secret", "/etc/passwd", "..%2fsecret", `..\secret`,
 		"r1", ".evalrun", "", "%00", "0/../../secret", "-1", "1e9", "00", "+0",
 	)
+	patterns := []string{
+		"/%s", "/run/%s/", "/run/%s/data/head", "/data/runs/%s", "/run/" + key + "/data/%s", "/run/" + key + "/data/rows/%s",
+		"/run/" + key + "/data/trials/%s", "/run/" + key + "/data/image/%s", "/compare/%s/" + key + "/",
+		"/compare/" + key + "/%s/data/head", "/run/%s/events",
+	}
 	for _, name := range names {
-		for _, pattern := range []string{"/%s", "/run/%s/", "/run/%s/data/head", "/data/runs/%s", "/run/" + key + "/data/%s", "/run/" + key + "/data/rows/%s", "/run/" + key + "/data/trials/%s", "/run/" + key + "/data/image/%s", "/compare/%s/" + key + "/", "/compare/" + key + "/%s/data/head", "/run/%s/events"} {
+		for _, pattern := range patterns {
 			for _, written := range []string{escapeAll(name), name} {
-				path := fmt.Sprintf(pattern, written)
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.URL.Opaque = "//" + s.hosts.own + path // as it is
-				resp, err := client.Do(r)
-				if err != nil {
-					continue // no request at all
-				}
-				body, err := io.ReadAll(resp.Body)
-				_ = resp.Body.Close()
-				if err != nil || strings.Contains(string(body), secret) || strings.Contains(string(body), "root:") {
-					t.Errorf("%s: %v %s", path, err, body)
-				}
-				plain := strings.Contains(path, "data/image/") || path == "/"
-				if resp.StatusCode == http.StatusOK && !plain || resp.StatusCode >= http.StatusInternalServerError {
-					t.Errorf("%q: %s", path, resp.Status)
-				}
+				leadsNowhere(t, s, fmt.Sprintf(pattern, written), secret)
 			}
 		}
+	}
+}
+
+// leadsNowhere fails for a path whose answer is a file or an error of the server.
+func leadsNowhere(t *testing.T, s *Server, path, secret string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL.Opaque = "//" + s.hosts.own + path // as it is
+	resp, err := client.Do(r)
+	if err != nil {
+		return // no request at all
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil || strings.Contains(string(body), secret) || strings.Contains(string(body), "root:") {
+		t.Errorf("%s: %v %s", path, err, body)
+	}
+	plain := strings.Contains(path, "data/image/") || path == "/"
+	if resp.StatusCode == http.StatusOK && !plain || resp.StatusCode >= http.StatusInternalServerError {
+		t.Errorf("%q: %s", path, resp.Status)
 	}
 }
 

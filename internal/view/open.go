@@ -11,19 +11,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/reports"
 )
 
-// mostOpen is how many runs are kept in memory while nobody watches them.
+// mostOpen is how many runs are kept in memory without a watcher.
 const mostOpen = 4
 
 // openRuns are the runs that are shown.
 type openRuns struct {
 	mu  sync.Mutex
-	all []*openRun // the one that was asked for last comes last
+	all []*openRun // the one that was opened last comes last
 }
 
 // openRun is a run that is shown. Its rows are in blocks that do not change while its epoch stays.
@@ -33,7 +33,7 @@ type openRun struct {
 
 	mu     sync.Mutex // guards all below
 	doc    *journal.Document
-	served *reports.Served
+	served *page.Served
 	epoch  string
 	next   time.Time // when it may be looked at again
 }
@@ -55,7 +55,7 @@ func (o *openRuns) take(r *run) *openRun {
 	return one
 }
 
-// leave lets go of a run. Of those that nobody uses the last few stay open.
+// leave lets go of a run. The last few without users stay open.
 func (o *openRuns) leave(one *openRun) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Server) use(ctx context.Context, r *openRun) error {
 	return err
 }
 
-// refresh takes up what the run has got since, not more often than is good for the machine.
+// refresh takes up what is new in the run, not more often than is good for the machine.
 func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	if r.doc == nil {
 		return s.open(ctx, r)
@@ -107,20 +107,28 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	if began.Before(r.next) {
 		return nil
 	}
+	if !r.grow() {
+		_ = r.doc.Close() // it was only read
+		r.doc, r.served = nil, nil
+		return s.open(ctx, r)
+	}
+	r.next = time.Now().Add(max(s.options.Every, 20*time.Since(began)))
+	return nil
+}
+
+// grow takes up what the run file has got; false when the run is better read again.
+func (r *openRun) grow() bool {
 	news, err := r.doc.Follow()
 	if err == nil && len(news.Trials) > 0 {
 		err = r.served.Grow(news.Trials)
 	}
 	if err != nil || news.Resumed || r.served.Scattered() {
-		_ = r.doc.Close() // it was only read
-		r.doc, r.served = nil, nil
-		return s.open(ctx, r)
+		return false
 	}
 	if len(news.Trials) > 0 || news.Ended {
 		verdict.Apply(r.doc)
 	}
-	r.next = time.Now().Add(max(s.options.Every, 20*time.Since(began)))
-	return nil
+	return true
 }
 
 var errGone = errors.New("the reader has gone away")
@@ -141,9 +149,9 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	if err != nil {
 		return err
 	}
-	served, err := reports.NewServed(doc)
+	served, err := page.NewServed(doc)
 	if err != nil {
-		_ = doc.Close() // the first error is the one to tell
+		_ = doc.Close() // the first error is the one to report
 		return err
 	}
 	verdict.Apply(doc)
@@ -156,17 +164,17 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	return nil
 }
 
-// mark is how much of a run somebody has: so many blocks of an epoch.
+// mark says how much of a run a reader has: a number of blocks of an epoch.
 func (r *openRun) mark(blocks int) string { return fmt.Sprintf("%s-%d", r.epoch, blocks) }
 
-// blocksOf is how many blocks a mark says that somebody has; false when it is one of another epoch.
+// blocksOf is the number of blocks in a mark; false when it is of another epoch.
 func (r *openRun) blocksOf(mark string) (int, bool) {
 	epoch, text, _ := strings.Cut(mark, "-")
 	n, err := strconv.Atoi(text)
 	return n, epoch == r.epoch && err == nil && n >= 0 && n <= r.served.Blocks()
 }
 
-// markHeader tells with the index which epoch it is of, and how many blocks there are.
+// markHeader is the header with the mark of an index.
 const markHeader = "Evalrun-Mark"
 
 // block answers with a block of a run.
@@ -181,9 +189,9 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, errOld):
 		refuse(w, http.StatusConflict, err.Error())
-	case errors.Is(err, reports.ErrNoBlock) && strings.HasPrefix(r.PathValue("block"), "image/"):
+	case errors.Is(err, page.ErrNoBlock) && strings.HasPrefix(r.PathValue("block"), "image/"):
 		answerJSON(w, []byte("null"))
-	case errors.Is(err, reports.ErrNoBlock):
+	case errors.Is(err, page.ErrNoBlock):
 		refuse(w, http.StatusNotFound, err.Error())
 	case err != nil:
 		refuse(w, http.StatusInternalServerError, err.Error())

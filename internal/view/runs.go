@@ -39,7 +39,7 @@ func keyOf(path string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// stamp tells whether a run file has changed.
+// stamp shows whether a run file has changed.
 type stamp struct {
 	size int64
 	time time.Time
@@ -56,7 +56,7 @@ func stampOf(path string) (stamp, error) {
 	return stamp{info.Size(), info.ModTime()}, nil
 }
 
-// runs are those there are, found anew from time to time.
+// runs are all runs, found again from time to time.
 type runs struct {
 	dir   rundir.Dir
 	named []string

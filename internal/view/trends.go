@@ -49,7 +49,7 @@ func (s *Server) trends(w http.ResponseWriter, r *http.Request) {
 	if store, err := s.options.Dir.ReadHistory(); err != nil {
 		t.warning = err.Error()
 	} else if store != nil {
-		if err := t.take(store); err != nil { // the run files tell as much
+		if err := t.take(store); err != nil { // the run files have the same numbers
 			t = trends{keys: t.keys, known: map[string]bool{}, courses: []*course{}, warning: err.Error()}
 		}
 		_ = store.Close() // it was only read
@@ -69,8 +69,8 @@ type trends struct {
 	warning string
 }
 
-// takeRuns takes up the newest runs that are not known yet, through a history in memory. Those that still go on have no
-// numbers yet, and shards are parts of others.
+// takeRuns takes up the newest runs that are not known yet, through a history in memory. Runs in progress have no
+// numbers yet, and shards are parts of other runs.
 func (t *trends) takeRuns(all []*run) error {
 	store, err := history.InMemory()
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package view shows runs in the browser: a server on this machine for the pages of the HTML report, a list of runs, the
-// courses of their metrics, comparisons of any two, and runs that still go on. It only reads, and makes no file.
+// courses of their metrics, comparisons of any two, and runs in progress. It only reads, and makes no file.
 //
-// Whoever can reach the address can read the runs, so that it listens on the loopback interface unless told otherwise, and
-// guard.go keeps the pages of others in the same browser away. A run is asked for by a key out of the list of runs: no text of
-// a request ever becomes a path.
+// Any program that reaches the address can read the runs, so that the server listens on the loopback interface by default, and
+// guard.go keeps the pages of other sites in the same browser away. A request names a run by a key out of the list of runs: no
+// text of a request ever becomes a path.
 //
 // The usual order: Start, Server.URL, Server.Close.
 package view
@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/reports"
 )
 
 //go:embed pages
@@ -32,7 +32,7 @@ var shell = template.Must(template.ParseFS(files, "pages/shell.html"))
 
 // What a request may cost.
 const (
-	mostWatchers = 32 // of runs that go on
+	mostWatchers = 32 // of runs in progress
 	mostWork     = 2  // runs that are read, or compared, at once
 	writeTime    = 2 * time.Minute
 )
@@ -45,7 +45,7 @@ type Options struct {
 	Dir rundir.Dir
 	// Named are runs, and folders with runs, that are shown too. Optional.
 	Named []string
-	// Every is how often a run that goes on is looked at. Optional: each second.
+	// Every is how often a run in progress is looked at. Optional: each second.
 	Every time.Duration
 }
 
@@ -91,9 +91,9 @@ func Start(o Options) (*Server, error) {
 	}
 	s.hosts = newHosts(o.Listen, listener.Addr())
 	s.URL, s.Warning = "http://"+s.hosts.own+"/", s.hosts.warning()
-	s.style = []byte(reports.PageStyle() + asset("view.css"))
+	s.style = []byte(page.Style() + asset("view.css"))
 	s.program = []byte(
-		reports.PageProgram(asset("load.js"), asset("live.js"), asset("runs.js"), asset("trends.js"), asset("compare.js"), asset("view.js")),
+		page.Program(asset("load.js"), asset("live.js"), asset("runs.js"), asset("trends.js"), asset("compare.js"), asset("view.js")),
 	)
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.http = &http.Server{
@@ -103,7 +103,7 @@ func Start(o Options) (*Server, error) {
 	}
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(listener) // it ends by Close; should it end before, whoever asks gets no answer
+		_ = s.http.Serve(listener) // it ends by Close; should it end before, requests get no answer
 	}()
 	return s, nil
 }
@@ -188,7 +188,7 @@ func static(kind string, data []byte) http.HandlerFunc {
 	}
 }
 
-// begin waits for a turn to do what takes long; false when who asked has gone.
+// begin waits for a turn to do what takes long; false when the reader has gone.
 func (s *Server) begin(ctx context.Context) (end func(), ok bool) {
 	select {
 	case s.work <- struct{}{}:

@@ -96,7 +96,7 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// ask makes a request that change may change.
+// ask sends a request that change may change.
 func ask(t *testing.T, s *Server, path string, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -136,23 +136,35 @@ type index struct {
 	Tables map[string][][]string
 }
 
-// What a run has in its file, the page gets block by block.
-func TestRun(t *testing.T) {
+// served is a server of one run of three trials, and where its page is.
+func served(t *testing.T) (s *Server, at string) {
+	t.Helper()
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass), trial(1, eval.Fail), trial(2, eval.Pass))
-	s := serve(t)
+	s = serve(t)
 	list := data[[]run](t, s, "/data/runs")
 	if len(list) != 1 || list[0].ID != "r1" || list[0].Planned != 3 || list[0].Suites[0] != "s" {
 		t.Fatalf("%+v", list)
 	}
-	at := "/run/" + list[0].Key + "/"
-	sum := data[summary](t, s, "/data/runs/"+list[0].Key)
-	if sum.Pass != 2 || sum.Fail != 1 || sum.State != "complete" || *sum.Exit != 1 || fmt.Sprintf("%.3f", *sum.PassRate) != "0.667" {
-		t.Errorf("%+v", sum)
+	return s, "/run/" + list[0].Key + "/"
+}
+
+// A run has a line in the list, and a page.
+func TestRun(t *testing.T) {
+	s, at := served(t)
+	sum := data[summary](t, s, "/data/runs/"+strings.Split(at, "/")[2])
+	got := fmt.Sprintf("%d pass, %d fail, %s, exit %d, rate %.3f", sum.Pass, sum.Fail, sum.State, *sum.Exit, *sum.PassRate)
+	if want := "2 pass, 1 fail, complete, exit 1, rate 0.667"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 	if resp, body := ask(t, s, at, nil); resp.StatusCode != http.StatusOK || !strings.Contains(body, `data-from="`+at+`"`) {
 		t.Error(resp.Status, body)
 	}
+}
+
+// What a run has in its file, the page gets block by block.
+func TestBlocks(t *testing.T) {
+	s, at := served(t)
 	head := data[struct {
 		Title   string
 		Summary struct{ Trials int }
@@ -174,6 +186,11 @@ func TestRun(t *testing.T) {
 	if trials := data[[]eval.Result](t, s, at+"data/trials/0"); len(trials) != 3 || trials[2].Response.Text() != "answer 2" {
 		t.Errorf("%+v", trials)
 	}
+}
+
+// A block of a run as it was before is refused; an image that is not there is null.
+func TestNoBlock(t *testing.T) {
+	s, at := served(t)
 	if resp, _ := ask(t, s, at+"data/rows/0?of=another", nil); resp.StatusCode != http.StatusConflict {
 		t.Error(resp.Status)
 	}
@@ -182,7 +199,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A run and a folder of runs can be named; what is neither is told.
+// A run and a folder of runs can be named; anything else is an error.
 func TestNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
@@ -197,13 +214,14 @@ func TestNamed(t *testing.T) {
 		named []string
 		want  string
 		one   bool
-	}{{nil, "r1", false}, {[]string{"there"}, "r2 r1", false}, {[]string{"there/deep/r2"}, "r2 r1", true}, {[]string{"latest"}, "r1", true}} {
+	}{
+		{nil, "r1", false},
+		{[]string{"there"}, "r2 r1", false},
+		{[]string{"there/deep/r2"}, "r2 r1", true},
+		{[]string{"latest"}, "r1", true},
+	} {
 		s := serve(t, test.named...)
-		var ids []string
-		for _, r := range data[[]run](t, s, "/data/runs") {
-			ids = append(ids, r.ID)
-		}
-		if got := strings.Join(ids, " "); got != test.want {
+		if got := ids(t, s); got != test.want {
 			t.Errorf("%v: %s, want %s", test.named, got, test.want)
 		}
 		if got := s.RunURL(); (got != s.URL) != test.one {
@@ -212,6 +230,10 @@ func TestNamed(t *testing.T) {
 			t.Error(got, resp.Status)
 		}
 	}
+}
+
+func TestNoSuchRun(t *testing.T) {
+	t.Chdir(t.TempDir())
 	if err := os.Mkdir("empty", 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +245,17 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// Nothing that the server is asked for makes or changes a file.
+// ids are those of the runs that are listed.
+func ids(t *testing.T, s *Server) string {
+	t.Helper()
+	var out []string
+	for _, r := range data[[]run](t, s, "/data/runs") {
+		out = append(out, r.ID)
+	}
+	return strings.Join(out, " ")
+}
+
+// No request makes or changes a file.
 func TestReadsOnly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass), trial(1, eval.Fail))
@@ -235,7 +267,8 @@ func TestReadsOnly(t *testing.T) {
 	s := serve(t)
 	list := data[[]run](t, s, "/data/runs")
 	for _, r := range list {
-		for _, path := range []string{"/data/runs/" + r.Key, "/run/" + r.Key + "/data/index", "/compare/" + list[1].Key + "/" + r.Key + "/data/head", "/data/trends"} {
+		compared := "/compare/" + list[1].Key + "/" + r.Key + "/data/head"
+		for _, path := range []string{"/data/runs/" + r.Key, "/run/" + r.Key + "/data/index", compared, "/data/trends"} {
 			if resp, body := ask(t, s, path, nil); resp.StatusCode != http.StatusOK {
 				t.Errorf("%s: %s %s", path, resp.Status, body)
 			}
@@ -290,9 +323,10 @@ func TestCompare(t *testing.T) {
 	list := data[[]run](t, s, "/data/runs") // the newest first
 	at := "/compare/" + list[1].Key + "/" + list[0].Key + "/"
 	type head struct{ Comparison compare.Comparison }
-	if c := data[head](t, s, at+"data/head").Comparison; c.Base.Run != "r1" || c.Head.Run != "r2" || c.Verdict != "" ||
-		len(c.Arms[0].Flips) != 30 {
-		t.Errorf("%+v", c)
+	c := data[head](t, s, at+"data/head").Comparison
+	got := fmt.Sprintf("%s to %s: %q, %d flips", c.Base.Run, c.Head.Run, c.Verdict, len(c.Arms[0].Flips))
+	if want := `r1 to r2: "", 30 flips`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 	for range 2 { // the second time it is known
 		if c := data[head](t, s, at+"data/head?margin=0.05").Comparison; c.Verdict != eval.Regressed {
@@ -302,6 +336,13 @@ func TestCompare(t *testing.T) {
 	if ix := data[index](t, s, at+"data/index"); ix.Blocks[0] != 60 {
 		t.Errorf("%+v", ix)
 	}
+}
+
+// A margin is a number between 0 and 1.
+func TestMargins(t *testing.T) {
+	s, at := served(t)
+	key := strings.Split(at, "/")[2]
+	at = "/compare/" + key + "/" + key + "/"
 	for _, margin := range []string{"x", "0", "1", "-1", "NaN", "Inf"} {
 		if resp, _ := ask(t, s, at+"data/head?margin="+margin, nil); resp.StatusCode != http.StatusBadRequest {
 			t.Errorf("margin %s: %s", margin, resp.Status)
@@ -309,7 +350,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A run whose file is replaced or goes on is read again.
+// A run whose file is replaced or resumed is read again.
 func TestChanged(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
@@ -381,18 +422,19 @@ func testTrends(t *testing.T, known []string) {
 	if got.Warning != "" {
 		t.Error(got.Warning)
 	}
-	told := []string{}
+	var lines strings.Builder
 	for _, c := range got.Courses {
 		for _, p := range c.Points {
-			told = append(told, fmt.Sprintf("%s %s %s %s %.1f %v", c.Suite, c.Arm, c.Metric, p.Run, p.Value, p.Key != ""))
+			fmt.Fprintf(&lines, "%s %s %s %s %.1f %v\n", c.Suite, c.Arm, c.Metric, p.Run, p.Value, p.Key != "")
 		}
 	}
-	if strings.Count(strings.Join(told, "\n"), "pass r1") != 1 {
-		t.Errorf("a run that the history knows is told once: %q", told)
+	all := lines.String()
+	if strings.Count(all, "pass r1") != 1 {
+		t.Errorf("a run that the history knows has one point:\n%s", all)
 	}
 	for _, want := range []string{"s t/p pass r1 0.5 true", "s t/p pass r2 1.0 true", "s t/p same r1 0.5 true", "s t/p errors r2 0.0 true"} {
-		if !strings.Contains(strings.Join(told, "\n"), want) {
-			t.Errorf("no %s among\n%s", want, strings.Join(told, "\n"))
+		if !strings.Contains(all, want) {
+			t.Errorf("no %s among\n%s", want, all)
 		}
 	}
 }

@@ -141,6 +141,16 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, c.transportError(req, err)
 	}
+	c.note(resp)
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return resp, nil
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	return nil, c.refusal(req, resp, token)
+}
+
+// note keeps what the headers of an answer say of the service: its clock, and whether it is the emulator.
+func (c *Conn) note(resp *http.Response) {
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		skew := time.Until(date).Round(time.Second)
 		c.skew.Store(&skew)
@@ -148,28 +158,30 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	if resp.Header.Get("Server") == service.EmulatorName {
 		c.fake.Store(true)
 	}
-	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
-		return resp, nil
-	}
-	defer resp.Body.Close()    //nolint:errcheck // it was only read
+}
+
+// refusal is the error of an answer without a status of success; token is what the request was sent with.
+func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) error {
 	if resp.StatusCode < 200 { // after 101 the connection is another protocol's, and no deadline ends reading from it
-		return nil, &eval.Error{
+		return &eval.Error{
 			Kind:    eval.KindMalformed,
 			Status:  resp.StatusCode,
 			Message: "the service answers with a status that is no answer: " + c.Secrets().OutOf(resp.Status),
 		}
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return nil, c.redirected(resp)
+		return c.redirected(resp)
 	}
 	data, _ := c.readAll(req.Context(), resp) // the status says enough if the body does not come
 	e := c.cleaned(statusError(resp, c.clean(data)))
 	if resp.StatusCode == http.StatusUnauthorized && token != "" {
-		if e.Renewed, err = c.cfg.Auth.Renew(req.Context(), token); err != nil {
-			return nil, err
+		renewed, err := c.cfg.Auth.Renew(req.Context(), token)
+		if err != nil {
+			return err
 		}
+		e.Renewed = renewed
 	}
-	return nil, e
+	return e
 }
 
 // ErrTooLarge is the error of an answer that is larger than MaxResponseBytes.

@@ -26,10 +26,14 @@ func Decode(data []byte, v any) error {
 	case tooDeep(data):
 		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, Excerpt(data))
 	}
-	err := json.Unmarshal(data, v)
-	if err == nil {
-		return nil
+	if err := json.Unmarshal(data, v); err != nil {
+		return shapeError(data, err)
 	}
+	return nil
+}
+
+// shapeError says why data is not what was expected, err being why it could not be decoded.
+func shapeError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
 	switch {

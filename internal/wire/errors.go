@@ -123,14 +123,7 @@ func seconds(text string) time.Duration {
 // parseErrorBody finds an error object: {"error": {...}}, the same in a one-element
 // array, {"error": "text"} or {"message": "text"}; nil when there is none.
 func parseErrorBody(data []byte) *errorBody {
-	data = bytes.TrimSpace(data)
-	if len(data) > 0 && data[0] == '[' {
-		var list []json.RawMessage
-		if json.Unmarshal(data, &list) != nil || len(list) == 0 {
-			return nil
-		}
-		data = list[0]
-	}
+	data = firstElement(bytes.TrimSpace(data))
 	var outer struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -138,16 +131,29 @@ func parseErrorBody(data []byte) *errorBody {
 	if json.Unmarshal(data, &outer) != nil {
 		return nil
 	}
-	var text string
-	switch {
-	case len(outer.Error) == 0 && outer.Message != "":
+	if len(outer.Error) == 0 && outer.Message != "" {
 		return newErrorBody(data)
-	case len(outer.Error) == 0 || string(outer.Error) == "null":
+	}
+	if len(outer.Error) == 0 || string(outer.Error) == "null" {
 		return nil
-	case json.Unmarshal(outer.Error, &text) == nil:
+	}
+	var text string
+	if json.Unmarshal(outer.Error, &text) == nil {
 		return &errorBody{Message: strings.TrimSpace(text + " " + outer.Message)}
 	}
 	return newErrorBody(outer.Error)
+}
+
+// firstElement is the first element of an array, nil where there is none; what is no array stays.
+func firstElement(data []byte) []byte {
+	if len(data) == 0 || data[0] != '[' {
+		return data
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil || len(list) == 0 {
+		return nil
+	}
+	return list[0]
 }
 
 // IsError reports whether a body holds an error.

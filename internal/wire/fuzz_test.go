@@ -9,19 +9,19 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // FuzzErrorBody holds that an answer with an error status is an error with words of bounded length, and a wait that is
-// neither negative nor longer than time can tell.
+// neither negative nor longer than a duration can hold.
 func FuzzErrorBody(f *testing.F) {
 	files, _ := filepath.Glob("../../clients/generative/testdata/unary-failure-*.json")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.OK(f, err)
 		f.Add(403, "", data)
 	}
 	for _, s := range append(
@@ -35,23 +35,38 @@ func FuzzErrorBody(f *testing.F) {
 		f.Add(429, s, []byte(s))
 		f.Add(500, "", []byte(`{"error":{"message":`+string(wirejson.AppendString(nil, s))+`,"status":`+string(wirejson.AppendString(nil, s))+`}}`))
 	}
-	for _, s := range []string{"7", "1e300", "-5", "NaN", "Inf", "0x10", "Sat, 21 Nov 2099 00:00:00 GMT", "Sat, 21 Nov 1970 00:00:00 GMT", "1_0"} {
+	for _, s := range []string{
+		"7", "1e300", "-5", "NaN", "Inf", "0x10", "Sat, 21 Nov 2099 00:00:00 GMT", "Sat, 21 Nov 1970 00:00:00 GMT", "1_0",
+	} {
 		f.Add(503, s, []byte(nil))
 	}
 	f.Fuzz(func(t *testing.T, status int, header string, data []byte) {
 		status = 400 + max(0, status)%200
 		e := statusError(&http.Response{StatusCode: status, Header: http.Header{"Retry-After": {header}}}, wirejson.CamelKeys(data))
-		if e.Status != status || e.Kind == "" || e.Message == "" && http.StatusText(status) != "" {
-			t.Errorf("%+v", e)
-		}
-		if utf8.RuneCountInString(e.Message) > maxMessage+maxExcerpt+300 || utf8.RuneCountInString(e.Code) > 103 || !utf8.ValidString(e.Error()) {
-			t.Errorf("%d characters: %q", utf8.RuneCountInString(e.Message), e)
-		}
-		if e.RetryAfter < 0 || e.RetryAfter > 1e9*time.Second && !strings.Contains(header, "GMT") && len(header) < 20 {
-			t.Errorf("a wait of %s", e.RetryAfter)
-		}
-		if status == 429 && e.RetryAfter > maxWait && !e.Permanent {
-			t.Error("a long wait is no reason to stop")
-		}
+		checkWords(t, e, status)
+		checkWait(t, e, header)
 	})
+}
+
+// checkWords wants an error with the status, and with words of bounded length.
+func checkWords(t *testing.T, e *eval.Error, status int) {
+	t.Helper()
+	if e.Status != status || e.Kind == "" || e.Message == "" && http.StatusText(status) != "" {
+		t.Errorf("%+v", e)
+	}
+	if utf8.RuneCountInString(e.Message) > maxMessage+maxExcerpt+300 || utf8.RuneCountInString(e.Code) > 103 || !utf8.ValidString(e.Error()) {
+		t.Errorf("%d characters: %q", utf8.RuneCountInString(e.Message), e)
+	}
+}
+
+// checkWait wants a wait that is not negative, is not endless unless the header names a date, and ends the run when it is
+// long.
+func checkWait(t *testing.T, e *eval.Error, header string) {
+	t.Helper()
+	if e.RetryAfter < 0 || e.RetryAfter > 1e9*time.Second && !strings.Contains(header, "GMT") && len(header) < 20 {
+		t.Errorf("a wait of %s", e.RetryAfter)
+	}
+	if e.Status == 429 && e.RetryAfter > maxWait && !e.Permanent {
+		t.Error("a long wait is no reason to stop")
+	}
 }

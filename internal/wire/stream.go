@@ -32,7 +32,8 @@ type Answer interface {
 	Finished() bool
 }
 
-// Stream sends a request, which request makes for the context it is given, and reads the answer as it comes. It fills in timing.
+// Stream sends a request, which request makes for the context it is given, and reads the answer as it comes. It fills in
+// timing.
 func (c *Conn) Stream(given context.Context, request func(context.Context) (*http.Request, error), timing *eval.Timing, out Answer) error {
 	ctx, cancel := context.WithCancel(given)
 	defer cancel()
@@ -54,33 +55,49 @@ func (c *Conn) Stream(given context.Context, request func(context.Context) (*htt
 	}
 	patience := time.AfterFunc(time.Hour, cancel) // nothing waits so long; it is set once all is there
 	defer patience.Stop()
-	for {
-		data, err := in.next()
-		if err == nil {
-			var text bool
-			text, err = out.Add(c.clean(data))
-			clock.chunk(text)
-			if err == nil {
-				err = ctx.Err() // what was read ahead does not outlive the deadline
-			}
-			if in.endless() && out.Finished() {
-				patience.Reset(afterTheEnd)
-			}
-		}
-		switch {
-		case (errors.Is(err, io.EOF) || overdue(given, ctx)) && (in.ended() || out.Finished()):
-			clock.stop()
-			if err := c.trailing(in, cancel); err != nil {
-				return c.streamError(req, err, timing.Chunks)
-			}
-			return nil
-		case errors.Is(err, io.EOF):
-			return c.streamError(req, io.ErrUnexpectedEOF, timing.Chunks)
-		case err != nil:
-			return c.streamError(req, err, timing.Chunks)
-		}
+	s := reading{c, in, out, &clock, patience}
+	for err == nil {
+		err = s.piece(ctx)
 	}
+	if (errors.Is(err, io.EOF) || overdue(given, ctx)) && s.complete() {
+		clock.stop()
+		if err = c.trailing(in, cancel); err == nil {
+			return nil
+		}
+	} else if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return c.streamError(req, err, timing.Chunks)
 }
+
+// reading is a stream that is being read.
+type reading struct {
+	conn     *Conn
+	in       chunks
+	out      Answer
+	clock    *stopwatch
+	patience *time.Timer // ends a stream that does not end itself
+}
+
+// piece reads the next piece into the answer.
+func (s *reading) piece(ctx context.Context) error {
+	data, err := s.in.next()
+	if err != nil {
+		return err
+	}
+	text, err := s.out.Add(s.conn.clean(data))
+	s.clock.chunk(text)
+	if err == nil {
+		err = ctx.Err() // what was read ahead does not outlive the deadline
+	}
+	if s.in.endless() && s.out.Finished() {
+		s.patience.Reset(afterTheEnd)
+	}
+	return err
+}
+
+// complete reports whether nothing of the answer is missing.
+func (s *reading) complete() bool { return s.in.ended() || s.out.Finished() }
 
 // afterTheEnd is how long events are waited for after all candidates are finished: usage may still come, and
 // some servers do not close the connection.
@@ -118,24 +135,6 @@ func (c *Conn) stray(text []byte, events bool) error {
 		}
 	}
 	return eval.Errorf(eval.KindMalformed, "the stream has text that is no part of an answer: %s", Excerpt(text))
-}
-
-// onlyEvents reports what is wrong with text that should hold nothing but events without an error.
-func onlyEvents(text []byte) error {
-	e := newEventChunks(&bounded{}, bytes.NewReader(text))
-	for {
-		data, err := e.next()
-		switch {
-		case errors.Is(err, io.EOF) && !e.done:
-			return nil
-		case errors.Is(err, io.EOF):
-			e.done = false // a second end mark ends nothing
-		case err != nil:
-			return err
-		case parseErrorBody(data) != nil:
-			return ErrorIn(data)
-		}
-	}
 }
 
 // streamError explains why a stream gave no answer; n chunks of it had come.
@@ -237,17 +236,6 @@ func (c *Conn) chunksOf(ctx context.Context, resp *http.Response) (chunks, error
 	return nil, eval.Errorf(eval.KindMalformed, "the answer is neither JSON nor a stream of events: %s", Excerpt(c.clean(beginning)))
 }
 
-// isEvent reports whether a stream begins like server-sent events: with a field, or with a comment.
-func isEvent(in *bufio.Reader) bool {
-	beginning, _ := in.Peek(len("retry:"))
-	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
-		if bytes.HasPrefix(beginning, []byte(field)) {
-			return true
-		}
-	}
-	return false
-}
-
 // firstByte skips a byte order mark and white space and looks at what follows.
 func firstByte(in *bufio.Reader) (byte, error) {
 	for {
@@ -304,22 +292,10 @@ func (j *jsonChunks) rest() io.Reader {
 
 func (j *jsonChunks) next() ([]byte, error) {
 	j.limit.refill()
-	if j.array && !j.begun {
-		if _, err := j.dec.Token(); err != nil {
+	if j.array {
+		if err := j.brackets(); err != nil {
 			return nil, err
 		}
-		j.begun = true
-	}
-	if j.array && !j.dec.More() {
-		_, err := j.dec.Token() // the closing bracket, or what is there instead
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, io.ErrUnexpectedEOF
-		case err != nil:
-			return nil, err
-		}
-		j.closed = true
-		return nil, io.EOF
 	}
 	var data json.RawMessage
 	err := j.dec.Decode(&data)
@@ -329,141 +305,24 @@ func (j *jsonChunks) next() ([]byte, error) {
 	return data, err
 }
 
-// eventChunks are the data of server-sent events (WHATWG HTML, section 9.2.6).
-type eventChunks struct {
-	limit *bounded
-	lines *bufio.Scanner
-	done  bool
-}
-
-func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
-	e := &eventChunks{limit: limit, lines: bufio.NewScanner(in)}
-	e.lines.Buffer(nil, MaxResponseBytes)
-	afterCR, searched := false, 0 // how much of the line was searched for its end
-	e.lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-		skip := 0
-		if afterCR && len(data) > 0 && data[0] == '\n' { // the second half of a line's end
-			skip = 1
+// brackets reads the opening or the closing bracket of the array if it is next. The error is io.EOF after the closing one.
+func (j *jsonChunks) brackets() error {
+	if !j.begun {
+		if _, err := j.dec.Token(); err != nil {
+			return err
 		}
-		if len(data) > 0 {
-			afterCR = false
-		}
-		rest := data[skip:]
-		from := min(searched, len(rest))
-		if i := bytes.IndexAny(rest[from:], "\r\n"); i >= 0 {
-			i += from
-			searched = 0
-			afterCR = rest[i] == '\r' // what follows it may be a while in coming
-			return skip + i + 1, rest[:i:i], nil
-		}
-		if atEOF && len(rest) > 0 {
-			return len(data), rest, nil
-		}
-		searched = len(rest)
-		return skip, nil, nil
-	})
-	return e
-}
-
-// endMark is the event after which some servers say nothing more.
-const endMark = "[DONE]"
-
-func (e *eventChunks) ended() bool   { return e.done }
-func (e *eventChunks) endless() bool { return true }
-func (e *eventChunks) framed() bool  { return true }
-
-// rest is what follows the end mark, line by line.
-func (e *eventChunks) rest() io.Reader {
-	e.limit.refill()
-	var b bytes.Buffer
-	for b.Len() < maxTrailing && e.lines.Scan() {
-		b.Write(e.lines.Bytes())
-		b.WriteByte('\n')
+		j.begun = true
 	}
-	return &b
-}
-
-// isField reports whether a line is one of server-sent events: a comment, one of the four fields, or another that clients
-// ignore. A line without a colon, or one whose name is no lower-case word, comes from something that failed in between.
-func isField(line []byte) bool {
-	name, _, colon := bytes.Cut(line, []byte(":"))
-	switch string(name) {
-	case "data", "event", "id", "retry":
-		return true
-	case "error":
-		return false
+	if j.dec.More() {
+		return nil
 	}
-	return colon && len(bytes.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")) == 0
-}
-
-// stray reads on from a line that is no field: as far as it takes to tell what it is.
-func (e *eventChunks) stray(line []byte) error {
-	text := bytes.Clone(line)
-	for !json.Valid(text) && len(text) < maxTrailing && e.lines.Scan() {
-		text = append(append(text, '\n'), e.lines.Bytes()...)
-	}
-	return &strayError{text}
-}
-
-// strayError is text outside of events.
-type strayError struct{ text []byte }
-
-func (e *strayError) Error() string { return "text outside of events" }
-
-func (e *eventChunks) next() ([]byte, error) {
-	e.limit.refill()
-	var data []byte
-	seen, name := false, ""
-	for !e.done && e.lines.Scan() {
-		line := e.lines.Bytes()
-		switch {
-		case len(line) == 0 && (seen && len(bytes.TrimSpace(data)) > 0 || name == "error"):
-			return e.event(name, data)
-		case len(line) == 0:
-			data, seen, name = nil, false, ""
-			continue
-		case !isField(line):
-			return nil, e.stray(line)
-		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		if string(field) == "event" {
-			name = string(value)
-		}
-		if string(field) != "data" {
-			continue
-		}
-		if seen {
-			data = append(data, '\n')
-		}
-		data, seen = append(data, value...), true
-		if len(data) > MaxResponseBytes {
-			return nil, ErrTooLarge
-		}
-	}
-	err := e.lines.Err()
+	_, err := j.dec.Token() // the closing bracket, or what is there instead
 	switch {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, ErrTooLarge
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
 	case err != nil:
-		return nil, err
-	case name == "error":
-		return e.event(name, data)
-	case len(bytes.TrimSpace(data)) == 0:
-		return nil, io.EOF
-	case !json.Valid(data) && string(bytes.TrimSpace(data)) != endMark:
-		return nil, io.ErrUnexpectedEOF // it ended inside an event
+		return err
 	}
-	return e.event(name, data) // the empty line after the last event is missing, as it often is
-}
-
-func (e *eventChunks) event(name string, data []byte) ([]byte, error) {
-	if name == "error" {
-		return nil, ErrorIn(data)
-	}
-	if string(bytes.TrimSpace(data)) == endMark {
-		e.done = true
-		return nil, io.EOF
-	}
-	return data, nil
+	j.closed = true
+	return io.EOF
 }

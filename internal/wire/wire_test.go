@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // bearer is an Auth with one token, which the service refuses once.
@@ -71,8 +72,11 @@ func TestDo(t *testing.T) {
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://elsewhere.invalid/?key=canary-key-0123456789", http.StatusFound)
 		}, "", eval.KindStatus, "redirects to http://elsewhere.invalid"},
-		"too large":  {text(200, strings.Repeat("x", MaxResponseBytes+1)), "", eval.KindTooLarge, "larger than"},
-		"an archive": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "br") }, "", eval.KindMalformed, "encoded"},
+		"too large": {text(200, strings.Repeat("x", MaxResponseBytes+1)), "", eval.KindTooLarge, "larger than"},
+		"an archive": {
+			func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "br") }, "",
+			eval.KindMalformed, "encoded",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,9 +84,7 @@ func TestDo(t *testing.T) {
 			ctx, release := c.Lease(t.Context())
 			defer release()
 			req, err := request(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			data, err := c.Do(req)
 			if test.kind == "" {
 				if err != nil || string(data) != test.want {

@@ -68,34 +68,51 @@ func dist(version, out string, platforms []string) error {
 	if err != nil {
 		return err
 	}
-	var sums bytes.Buffer
+	r := release{version: version, out: out, work: work, common: common, at: at}
 	for _, platform := range platforms {
-		system, architecture, ok := strings.Cut(platform, "/")
-		if !ok {
-			return fmt.Errorf("%q is no platform: OS/ARCHITECTURE", platform)
-		}
-		program, err := build(version, filepath.Join(work, "program"), system, architecture)
-		if err != nil {
+		if err := r.add(platform); err != nil {
 			return err
 		}
-		name, binary, pack := fmt.Sprintf("evalrun-%s-%s", system, architecture), "evalrun", writeTar
-		archive := name + ".tar.gz"
-		if system == "windows" {
-			archive, binary, pack = name+".zip", "evalrun.exe", writeZip
-		}
-		files := append([]file{{binary, program, 0o755}}, common...)
-		var packed bytes.Buffer
-		if err := pack(&packed, name, files, at); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(out, archive), packed.Bytes(), 0o644); err != nil {
-			return err
-		}
-		line := fmt.Sprintf("%x  %s\n", sha256.Sum256(packed.Bytes()), archive)
-		sums.WriteString(line)
-		fmt.Print(line)
 	}
-	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), sums.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), r.sums.Bytes(), 0o644)
+}
+
+// release is a version of which archives are made.
+type release struct {
+	version   string
+	out, work string // folders
+	common    []file // of all platforms
+	at        time.Time
+	sums      bytes.Buffer
+}
+
+// add builds the archive of a platform and notes its digest.
+func (r *release) add(platform string) error {
+	system, architecture, ok := strings.Cut(platform, "/")
+	if !ok {
+		return fmt.Errorf("%q is no platform: OS/ARCHITECTURE", platform)
+	}
+	program, err := build(r.version, filepath.Join(r.work, "program"), system, architecture)
+	if err != nil {
+		return err
+	}
+	name, binary, pack := fmt.Sprintf("evalrun-%s-%s", system, architecture), "evalrun", writeTar
+	archive := name + ".tar.gz"
+	if system == "windows" {
+		archive, binary, pack = name+".zip", "evalrun.exe", writeZip
+	}
+	files := append([]file{{binary, program, 0o755}}, r.common...)
+	var packed bytes.Buffer
+	if err := pack(&packed, name, files, r.at); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(r.out, archive), packed.Bytes(), 0o644); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%x  %s\n", sha256.Sum256(packed.Bytes()), archive)
+	r.sums.WriteString(line)
+	fmt.Print(line)
+	return nil
 }
 
 // timeOfCommit is the time that all files bear: SOURCE_DATE_EPOCH, else that of the commit.

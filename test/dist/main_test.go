@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 var files = []file{{"evalrun", []byte("program"), 0o755}, {"man/man1/evalrun.1", []byte(".TH"), 0o644}}
@@ -20,9 +22,7 @@ func TestArchives(t *testing.T) {
 	at := time.Unix(1700000000, 0).UTC()
 	for name, pack := range map[string]func(io.Writer, string, []file, time.Time) error{"tar": writeTar, "zip": writeZip} {
 		var first, second bytes.Buffer
-		if err := errors.Join(pack(&first, "evalrun-x", files, at), pack(&second, "evalrun-x", files, at)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, pack(&first, "evalrun-x", files, at), pack(&second, "evalrun-x", files, at))
 		if !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Errorf("%s: two archives of the same files differ", name)
 		}
@@ -53,39 +53,27 @@ type found struct {
 
 func readTar(t *testing.T, data []byte) (out []found) {
 	zr, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for tr := tar.NewReader(zr); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		content, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		out = append(out, found{file{h.Name, content, fs.FileMode(h.Mode)}, h.ModTime})
 	}
 }
 
 func readZip(t *testing.T, data []byte) (out []found) {
 	zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, f := range zr.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		out = append(out, found{file{f.Name, content, f.Mode()}, f.Modified})
 	}
 	return out

@@ -84,32 +84,47 @@ func lines(transcript string) [][]span {
 	return out
 }
 
-// colors are those of codes 30 to 37 and 90 to 97, readable on the background.
-var colors = strings.Fields("#6e7681 #ff7b72 #7ee787 #e3b341 #79c0ff #d2a8ff #76e3ea #e6edf3")
-
 // apply changes the style by the parameters of a sequence; those it does not know change nothing.
 func (s *style) apply(parameters string) {
 	for p := range strings.SplitSeq(parameters, ";") {
 		code, _ := strconv.Atoi(p) // "" is 0
-		switch {
-		case code == 0:
-			*s = style{}
-		case code == 1:
-			s.bold = true
-		case code == 2:
-			s.faint = true
-		case code == 22:
-			s.bold, s.faint = false, false
-		case code == 38 || code == 48: // colours by number: the rest of the sequence belongs to it
-			return
-		case code == 39:
-			s.color = ""
-		case code >= 30 && code <= 37:
-			s.color = colors[code-30]
-		case code >= 90 && code <= 97:
-			s.color = colors[code-90]
+		if code == 38 || code == 48 {
+			return // colours by number: the rest of the sequence belongs to it
+		}
+		s.set(code)
+	}
+}
+
+// set changes the style by one parameter.
+func (s *style) set(code int) {
+	switch code {
+	case 0:
+		*s = style{}
+	case 1:
+		s.bold = true
+	case 2:
+		s.faint = true
+	case 22:
+		s.bold, s.faint = false, false
+	case 39:
+		s.color = ""
+	default:
+		if color := colorOf(code); color != "" {
+			s.color = color
 		}
 	}
+}
+
+// colorOf is the colour of a parameter, "" when it is of none: eight colours, and the same again as bright ones.
+func colorOf(code int) string {
+	colors := [...]string{"#6e7681", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#e6edf3"}
+	switch {
+	case code >= 30 && code <= 37:
+		return colors[code-30]
+	case code >= 90 && code <= 97:
+		return colors[code-90]
+	}
+	return ""
 }
 
 // Sizes in pixels.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/internal/forecast"
+)
+
+func (a *app) countCommand() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use: "count SUITE...", Short: "Let the service count the tokens of the prompts", Args: suites,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.count(ctx, args, o) })
+		},
+	}
+	flags.Service(cmd.Flags(), &o.Flags)
+	flags.Limits(cmd.Flags(), &o.Flags)
+	flags.Select(cmd.Flags(), &o.Flags)
+	flags.CompleteSelection(cmd)
+	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+func (a *app) count(ctx context.Context, files []string, o planOptions) error {
+	job, err := a.job(files, o.Flags)
+	if err != nil {
+		return err
+	}
+	session, err := a.dial(job)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	plan, err := session.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	if plan.Size() == 0 {
+		return job.Nothing("")
+	}
+	total, err := forecast.CountPrompts(ctx, plan, session.Counter(), func(one forecast.PromptCount) error {
+		if o.json {
+			return a.screen().JSON(one)
+		}
+		_, err := fmt.Fprintf(a.out, "%7d  %s\n", one.Tokens, diag.CleanLine(one.Name))
+		return err
+	})
+	if err != nil {
+		return exit.Incomplete("the tokens could not be counted: %w", err)
+	}
+	if !o.json {
+		_, err = fmt.Fprintf(a.out, "%7d  in all, repeats included\n", total)
+	}
+	return err
+}

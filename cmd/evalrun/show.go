@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/internal/flags"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var arms []string
+	cmd := &cobra.Command{
+		Use: "show RUN [CASE]", Short: "Show one case of a run in full, or list the cases",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || len(args) == 1 && len(arms) > 0 {
+				return exactly(2)(cmd, args)
+			}
+			return atMost(2)(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.runs.List(args[0], a.screen())
+			}
+			return a.runs.Show(args[0], args[1], arms, a.screen())
+		},
+	}
+	cmd.Flags().StringArrayVar(&arms, "arm", nil, "only arms that fit the glob; repeat it for several")
+	cmd.ValidArgsFunction = flags.CompleteCases
+	return cmd
+}

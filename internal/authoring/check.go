@@ -1,0 +1,62 @@
+package authoring
+
+import (
+	"errors"
+	"io"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// Checked is what is wrong with suites.
+type Checked struct {
+	files    []string
+	problems diag.List
+}
+
+// Bad reports whether a suite cannot run.
+func (c *Checked) Bad() bool { return c.problems.HasErrors() }
+
+// Check checks suites and what they are to be run with. Problems of files are in what it returns. The error is about no file, and is one of
+// the problems too.
+func Check(files []string, f harness.Flags, getenv func(string) string) (*Checked, error) {
+	c := &Checked{files: files}
+	err := c.check(f, getenv)
+	if err != nil {
+		c.problems.Errorf(diag.Pos{}, "", "%s", err)
+	}
+	return c, err
+}
+
+func (c *Checked) check(f harness.Flags, getenv func(string) string) error {
+	job, err := harness.Load(c.files, f, getenv)
+	if err != nil {
+		return err
+	}
+	c.problems.Merge(job.Diags)
+	if c.Bad() {
+		return nil
+	}
+	err = job.Settle()
+	var other *harness.BadFiles // such as a price list
+	if errors.As(err, &other) {
+		c.problems.Merge(other.Diags)
+		return nil
+	}
+	if err != nil || !f.Narrows() {
+		return err
+	}
+	if plan := job.Plan(); plan.Size() == 0 && plan.Shard() == nil {
+		return job.Nothing("")
+	}
+	return nil
+}
+
+// Write writes the problems for programs: json for editors, or github for annotations.
+func (c *Checked) Write(w io.Writer, format string) error {
+	if format == "github" {
+		return reports.DiagnosticsGitHub(w, &c.problems)
+	}
+	return reports.DiagnosticsJSON(w, c.files, &c.problems)
+}

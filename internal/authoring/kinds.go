@@ -1,0 +1,57 @@
+package authoring
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// Kinds are the names of the kinds of scorers.
+func Kinds() []string { return scorers.Builtin().Names() }
+
+// WriteKinds lists the kinds of scorers.
+func WriteKinds(w io.Writer) error {
+	p := term.Printer{W: w}
+	for _, k := range scorers.Builtin() {
+		p.Printf("%-13s %s\n              %s\n", k.Name, k.Summary, strings.ReplaceAll(k.Example, "\n", "\n              "))
+	}
+	return p.Err
+}
+
+// ExplainKind explains one of them.
+func ExplainKind(w io.Writer, name string) error {
+	table := scorers.Builtin()
+	k := table.Lookup(name)
+	if k == nil {
+		return exit.BadInput("there is no scorer kind %q; %s", name, diag.DidYouMean(name, table.Names()))
+	}
+	_, err := fmt.Fprintf(
+		w, "%s: %s\n\n%s\n\nscorers:\n  %s\n", k.Name, k.Summary, fill(k.Doc, 80), strings.ReplaceAll(k.Example, "\n", "\n  "),
+	)
+	return err
+}
+
+// fill breaks a paragraph into lines of at most so many columns.
+func fill(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		fmt.Fprint(&b, word)
+		column += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,26 @@
+// Package expect has the checks that the tests of all packages share.
+package expect
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// OK ends the test at the first error.
+func OK(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Same reports where a value differs from the one that is wanted; what names the value.
+func Same[T any](t testing.TB, what string, got, want T, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}

@@ -1,0 +1,154 @@
+package flags
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/evalrun/evalrun/runner"
+)
+
+// positiveFloat is a flag for a number above zero.
+type positiveFloat float64
+
+func (p *positiveFloat) String() string {
+	if *p == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*p), 'g', -1, 64)
+}
+func (p *positiveFloat) Type() string { return "number" }
+func (p *positiveFloat) Set(s string) error {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v > 0) || v > math.MaxInt32 {
+		return fmt.Errorf("it takes a number above zero")
+	}
+	*p = positiveFloat(v)
+	return nil
+}
+
+// Duration is a flag for a time above zero.
+type Duration time.Duration
+
+func (p *Duration) String() string {
+	if *p == 0 {
+		return ""
+	}
+	return time.Duration(*p).String()
+}
+
+// Type is what help calls the value.
+func (p *Duration) Type() string { return "duration" }
+
+// Set takes a time.
+func (p *Duration) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("it takes a time above zero, such as 500ms or 2s")
+	}
+	*p = Duration(d)
+	return nil
+}
+
+// shardFlag is a flag of the form I/N.
+type shardFlag string
+
+func (f *shardFlag) String() string { return string(*f) }
+func (f *shardFlag) Type() string   { return "I/N" }
+func (f *shardFlag) Set(s string) error {
+	if shard, err := runner.ParseShard(s); err != nil || shard.Of == 0 {
+		return fmt.Errorf("it takes a part of a whole, such as 1/4")
+	}
+	*f = shardFlag(s)
+	return nil
+}
+
+// Vars is a flag of the form K=V.
+type Vars map[string]string
+
+func (v Vars) String() string { return "" }
+
+// Type is what help calls the value.
+func (v Vars) Type() string { return "K=V" }
+
+// Set takes a variable; the last value of one counts.
+func (v Vars) Set(s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("write it as NAME=VALUE")
+	}
+	v[name] = value
+	return nil
+}
+
+// Positive adds a flag for a whole number above zero.
+func Positive(fs *pflag.FlagSet, p *int, name, usage string) {
+	fs.Var(&boundedInt{p, math.MaxInt32}, name, usage)
+}
+
+// boundedInt is a flag for a whole number from 1 to most.
+type boundedInt struct {
+	p    *int
+	most int
+}
+
+func (b *boundedInt) String() string {
+	if b.p == nil || *b.p == 0 {
+		return ""
+	}
+	return strconv.Itoa(*b.p)
+}
+func (b *boundedInt) Type() string { return "int" }
+func (b *boundedInt) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err != nil || v < 1 {
+		return fmt.Errorf("it takes a whole number above zero")
+	}
+	if v > b.most {
+		return fmt.Errorf("it takes at most %d", b.most)
+	}
+	*b.p = v
+	return nil
+}
+
+// share is a flag of a number between 0 and 1, both left out.
+type share float64
+
+func (s *share) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*s), 'g', -1, 64)
+}
+func (s *share) Type() string { return "share" }
+func (s *share) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0 && v < 1) {
+		return fmt.Errorf("%s is no number between 0 and 1, such as 0.05", text)
+	}
+	*s = share(v)
+	return nil
+}
+
+// optionalShare is a flag of a number from 0 to 1 that may not be given at all.
+type optionalShare struct{ value **float64 }
+
+func (s *optionalShare) String() string {
+	if s.value == nil || *s.value == nil {
+		return ""
+	}
+	return strconv.FormatFloat(**s.value, 'g', -1, 64)
+}
+func (s *optionalShare) Type() string { return "share" }
+func (s *optionalShare) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if inRange := v >= 0 && v <= 1; err != nil || !inRange {
+		return fmt.Errorf("%s is no number from 0 to 1", text)
+	}
+	*s.value = &v
+	return nil
+}

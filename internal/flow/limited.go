@@ -1,0 +1,121 @@
+package flow
+
+import (
+	"context"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+)
+
+// Limit puts every attempt of next through the ledger.
+func (l *Ledger) Limit(next Service) Service { return limited{next, l} }
+
+type limited struct {
+	Service
+	ledger *Ledger
+}
+
+func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	held, err := s.ledger.acquire(
+		ctx, call.Model, &call.Timing,
+		s.ledger.price(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit}),
+	)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.Service.Generate(ctx, call)
+	if err != nil {
+		s.ledger.leave()
+		s.ledger.settle(held, costOf(eval.AsError(err), held.reserved))
+		return nil, err
+	}
+	if resp.Usage == nil || resp.Usage.Source == "" {
+		resp.Usage = s.usage(ctx, call, resp)
+	}
+	s.ledger.settle(held, s.ledger.price(call.Model, resp.Usage))
+	if p, _ := ctx.Value(placeKey{}).(*place); p != nil {
+		p.leave = s.ledger.leave
+	} else {
+		s.ledger.leave()
+	}
+	return resp, nil
+}
+
+// place is the slot of a call whose answer is not written down yet.
+type place struct{ leave func() }
+
+type placeKey struct{}
+
+// Writing lets the call that is made with the context count as under way until written is called: a process that is killed loses what is
+// not written down, and that is to be no more than the calls that may be under way at once.
+func Writing(ctx context.Context) (calling context.Context, written func()) {
+	p := &place{}
+	return context.WithValue(ctx, placeKey{}, p), func() {
+		if p.leave != nil {
+			p.leave()
+			p.leave = nil
+		}
+	}
+}
+
+// costOf is what a failed attempt is taken to have cost: nothing when the service
+// refused or was not reached, all of the reservation when it may have answered.
+func costOf(e *eval.Error, reserved amount) amount {
+	switch e.Kind {
+	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindTooLarge, eval.KindCanceled:
+		if !e.Unsent {
+			return reserved
+		}
+	}
+	return amount{}
+}
+
+func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	return s.count(ctx, call, true)
+}
+
+// count counts tokens, with a slot or for a caller that has one.
+func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, error) {
+	held, err := s.ledger.admit(ctx, call.Model, &call.Timing, amount{}, slot)
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.Service.CountTokens(ctx, call)
+	if slot {
+		s.ledger.leave()
+	}
+	s.ledger.settle(held, amount{})
+	return n, err
+}
+
+// Embed costs what its texts are estimated to be: the answer tells no usage.
+func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+	cost := s.ledger.price(call.Model, &eval.Usage{PromptTokens: estimate.Texts(call.Texts)})
+	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, cost)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Service.Embed(ctx, call)
+	s.ledger.leave()
+	if err != nil {
+		cost = costOf(eval.AsError(err), held.reserved)
+	}
+	s.ledger.settle(held, cost)
+	return v, err
+}
+
+// usage counts or estimates what the service did not report of an answer's cost.
+func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
+	u := estimate.Usage(call, resp)
+	if s.ledger.cfg.CountOutput && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
+		ask := &eval.Call{Request: eval.Request{Model: call.Model, APIVersion: call.APIVersion}, TrialID: call.TrialID}
+		for _, c := range resp.Candidates {
+			ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
+		}
+		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate stands
+			u.OutputTokens, u.Source = n, eval.UsageCounted
+			u.TotalTokens = u.PromptTokens + u.OutputTokens + u.ToolUseTokens
+		}
+	}
+	return u
+}

@@ -1,0 +1,47 @@
+package forecast
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// request is what is written of the trials of a case on an arm.
+type request struct {
+	Suite      string        `json:"suite"`
+	Case       string        `json:"case"`
+	Arm        string        `json:"arm"`
+	Model      string        `json:"model"`
+	APIVersion string        `json:"apiVersion"`
+	Repeats    int           `json:"repeats"`
+	Request    *eval.Request `json:"request"`
+}
+
+// WriteRequests writes the requests of a plan as JSON lines, those of repeats once.
+func WriteRequests(w io.Writer, plan *runner.Plan) error {
+	var last *request
+	show := func() error {
+		if last == nil {
+			return nil
+		}
+		line, err := wirejson.Marshal(last)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s\n", line)
+		}
+		return err
+	}
+	for t := range plan.Trials() {
+		if !t.First {
+			last.Repeats++
+			continue
+		}
+		if err := show(); err != nil {
+			return err
+		}
+		last = &request{t.Suite, t.Case, t.Arm, t.Model, t.Request.APIVersion, 1, &t.Request}
+	}
+	return show()
+}

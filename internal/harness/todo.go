@@ -1,0 +1,146 @@
+package harness
+
+import (
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// Todo compares the plan with what is recorded.
+type Todo struct {
+	Ask     int      // trials to ask
+	Judge   int      // recorded answers that only have to be judged again
+	Settled int      // trials that stay as they are
+	Dropped []string // recorded trials, by case and arm, that the plan does not have any more
+	Twice   int      // calls that were under way when the run was killed: they may be paid twice
+
+	of     *Resumption
+	plan   *runner.Plan
+	ids    []string // of the dropped ones
+	counts eval.Counts
+}
+
+// Todo says what is left to do.
+func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
+	todo := Todo{of: r, plan: plan}
+	met := make([]bool, r.doc.Len())
+	for t := range plan.Trials() {
+		if place, ok := r.doc.Find(t.ID); ok {
+			met[place] = true
+		}
+		k, ok := r.find(t)
+		switch {
+		case ok && r.settled(k):
+			todo.Settled++
+			todo.counts.Add(k.Outcome)
+		case r.Flags.Rescore != "", r.kept(t, k, ok).Result != nil:
+			todo.Judge++
+		default:
+			todo.Ask++
+		}
+	}
+	for place, fine := range met {
+		if fine {
+			continue
+		}
+		if r.Flags.NoContent {
+			return nil, exit.BadInput(
+				"recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again",
+			)
+		}
+		t, err := r.doc.Trial(place)
+		if err != nil {
+			return nil, exit.BadInput("the run cannot be read: %w", err)
+		}
+		todo.ids = append(todo.ids, t.ID)
+		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
+	}
+	if r.doc.End == nil {
+		todo.Twice = r.workers
+		if r.Flags.NoContent { // nor can what waited be used
+			todo.Twice += r.doc.PendingCalls()
+		} else {
+			todo.Twice = min(todo.Twice, r.calls(plan))
+		}
+	}
+	return &todo, nil
+}
+
+// calls is how many calls may be left to make at most, retries aside.
+func (r *Resumption) calls(plan *runner.Plan) (n int) {
+	for t := range plan.Trials() {
+		k, ok := r.find(t)
+		if ok && r.settled(k) {
+			continue
+		}
+		if n += t.Request.Turns() + 2*len(t.Judges()) + 2*len(t.References()); n > r.workers {
+			break
+		}
+	}
+	return n
+}
+
+// kept is what the run has of a trial that is not settled: an answer that only has to be judged, or turns of a chat that broke off. ok says
+// that the trial is among the recorded ones.
+func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
+	if r.Flags.NoContent { // what is kept is without its texts
+		return runner.Recorded{}
+	}
+	var out runner.Recorded
+	if ok {
+		out = r.answer(k)
+	}
+	p := r.doc.Pending(t.ID)
+	switch {
+	case p == nil:
+	case p.Response != nil:
+		out.Result, out.Turns = p, nil
+	case out.Result != nil:
+		out.Result.Judgements = append(p.Judgements, out.Result.Judgements...)
+	case len(p.Turns) > len(out.Turns):
+		out.Turns = p.Turns
+	}
+	if out.Turns = answered(out.Turns); len(out.Turns) >= t.Request.Turns() {
+		out.Turns = nil
+	}
+	return out
+}
+
+// answered are the turns of a chat after which it can go on.
+func answered(turns []eval.Turn) []eval.Turn {
+	for i := range turns {
+		if turns[i].Block() != "" || strings.TrimSpace(turns[i].Text()) == "" {
+			return turns[:i]
+		}
+	}
+	return turns
+}
+
+// settled reports whether a recorded trial stays as it is: what was judged always does.
+func (r *Resumption) settled(k recorded) bool {
+	switch k.Outcome {
+	case eval.Pass, eval.Fail:
+		return true
+	case eval.Err:
+		return !r.again && !r.doc.Partial() || r.doc.Stopped(k.Suite, k.Arm) // a verdict that is final rests on it
+	}
+	return false
+}
+
+// answer is what a recorded trial has of its answer: the whole of it, which only has to be judged again, or turns of a chat.
+func (r *Resumption) answer(k recorded) (out runner.Recorded) {
+	if k.Outcome != eval.Err {
+		return out
+	}
+	t, err := r.doc.Trial(k.place)
+	switch {
+	case err != nil || t.Error == nil: // what cannot be read is sent again
+	case t.Error.Kind.Judging() && t.Response != nil:
+		out.Result = t
+	default:
+		out.Turns = t.Turns
+	}
+	return out
+}

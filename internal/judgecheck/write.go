@@ -1,0 +1,81 @@
+package judgecheck
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/term"
+)
+
+// Write writes the report for people.
+func (r *Report) Write(w io.Writer) error {
+	p := term.Printer{W: w}
+	for i := range r.Judges {
+		writeAgreement(&p, &r.Judges[i])
+	}
+	if r.Untold > 0 {
+		p.Printf("%s could not be judged, or did not come: left out\n", diag.Count(r.Untold, "labelled answer"))
+	}
+	return p.Err
+}
+
+// fewCases is how many cases leave much open about a judge.
+const fewCases = 50
+
+func writeAgreement(p *term.Printer, c *Agreement) {
+	p.Printf("%s\n", diag.CleanLine(
+		fmt.Sprintf(
+			"%s in %s, judge %s: %s of %s", c.Scorer, c.Suite, c.Judge, diag.Count(c.Answers, "labelled answer"),
+			diag.Count(c.Cases, "case"),
+		),
+	))
+	p.Printf("  agreement: %s\n", proportion(&c.Agreement))
+	if c.Kappa == nil {
+		p.Printf("  Cohen's kappa: not defined, since both always say one and the same\n")
+	} else {
+		p.Printf("  Cohen's kappa: %.3f, 90 %% interval %.3f to %.3f\n", *c.Kappa, c.KappaInterval[0], c.KappaInterval[1])
+	}
+	if c.FalsePass != nil {
+		p.Printf("  passed by the judge, failed by people: %s\n", proportion(c.FalsePass))
+		p.Printf("  failed by the judge, passed by people: %s\n", proportion(c.FalseFail))
+	}
+	writeConfusion(p, c)
+	if c.Cases < fewCases {
+		p.Printf("  fewer than %d cases leave much open: label more\n", fewCases)
+	}
+}
+
+// writeConfusion draws who said what how often: a row for each word of the people, a column for each of the judge.
+func writeConfusion(p *term.Printer, c *Agreement) {
+	const corner = "people \\ judge"
+	width := displaywidth.String(corner)
+	for _, w := range c.Words {
+		width = max(width, displaywidth.String(w))
+	}
+	line := func(head string, cells []string) {
+		text := "  " + head + strings.Repeat(" ", width-displaywidth.String(head))
+		for i, cell := range cells {
+			text += "  " + strings.Repeat(" ", max(0, displaywidth.String(c.Words[i])-len(cell))) + cell
+		}
+		p.Printf("%s\n", diag.CleanLine(text))
+	}
+	line(corner, c.Words)
+	for i, row := range c.Confusion {
+		var cells []string
+		for _, n := range row {
+			cells = append(cells, fmt.Sprint(n))
+		}
+		line(c.Words[i], cells)
+	}
+}
+
+func proportion(p *Proportion) string {
+	if p.Share == nil {
+		return "of none, so nothing is known"
+	}
+	return fmt.Sprintf("%.1f %% (%d of %d), 90 %% interval %.1f to %.1f", 100**p.Share, p.Part, p.Of, 100*p.Interval[0], 100*p.Interval[1])
+}

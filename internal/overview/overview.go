@@ -1,0 +1,180 @@
+// Package overview is what every report says of a run next to its trials: figures for programs, and reasons in short
+// texts for people. The JSON report and the page of internal/page begin with the same figures.
+//
+// The texts are not made safe for a terminal.
+package overview
+
+import (
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// version is the version of the JSON report.
+const version = 1
+
+// Overview is a run without its trials, as programs read it.
+type Overview struct {
+	Version int       `json:"version"`
+	Run     Run       `json:"run"`
+	Summary Summary   `json:"summary"`
+	Arms    []Arm     `json:"arms"`
+	Gate    eval.Gate `json:"gate"`
+	// Comparison is with the baseline of the gate.
+	Comparison *compare.Comparison `json:"comparison,omitempty"`
+}
+
+// Run is what was run, and how it ended.
+type Run struct {
+	eval.Run
+	FinishedAt  string         `json:"finishedAt,omitempty"`
+	Reason      eval.EndReason `json:"reason,omitempty"`
+	Message     string         `json:"message,omitempty"`
+	Interrupted bool           `json:"interrupted"`
+	Partial     bool           `json:"partial"`
+	Damaged     []string       `json:"damaged,omitempty"`
+	Spent       *eval.Spent    `json:"spent,omitempty"`
+}
+
+// Summary counts over all suites and arms.
+type Summary struct {
+	Trials int `json:"trials"`
+	eval.Counts
+	PassRate *float64 `json:"passRate"`
+	// Cut counts answers that are not whole: they reached their limit of tokens, or were blocked after some text.
+	Cut     Cut                `json:"cut"`
+	Tokens  journal.Tokens     `json:"tokens"`
+	Judging *Judging           `json:"judging,omitempty"` // calls of judges; no part of tokens
+	Cases   journal.CaseCounts `json:"cases"`
+}
+
+// Cut counts answers by why they are not whole.
+type Cut struct {
+	MaxTokens int `json:"maxTokens"`
+	Blocked   int `json:"blocked"`
+}
+
+// Arm is a target and a prompt of a suite, with its results.
+type Arm struct {
+	Suite string `json:"suite"`
+	Arm   string `json:"arm"`
+	eval.Counts
+	PassRate      *float64          `json:"passRate"`
+	Interval      *[2]float64       `json:"interval"`
+	Level         float64           `json:"level"`
+	Tokens        journal.Tokens    `json:"tokens"`
+	MeanLatencyMs float64           `json:"meanLatencyMs"`
+	Metrics       map[string]Metric `json:"metrics"`
+	Repeats       *Repeats          `json:"repeats,omitempty"` // of cases that were judged more than once
+	// What is under test, in runs that say so.
+	Target   string    `json:"target,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	Version  string    `json:"version,omitempty"` // of the model
+	Sampling *Sampling `json:"sampling,omitempty"`
+	Stream   bool      `json:"stream,omitempty"`
+}
+
+// Metric is the mean of a named scorer or of a derived metric, over N cases.
+type Metric struct {
+	Mean     float64    `json:"mean"`
+	N        int        `json:"n"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// New reads an overview from a run to which the gate was applied.
+func New(d *journal.Document) Overview {
+	out := Overview{
+		Version: version,
+		Run:     newRun(d),
+		Summary: newSummary(d),
+		Arms:    []Arm{},
+		Gate:    d.Gate, Comparison: d.Comparison,
+	}
+	if out.Gate.Rules == nil {
+		out.Gate.Rules = []eval.GateRule{}
+	}
+	for _, one := range d.Summary.Suites {
+		for i := range one.Arms {
+			a := &one.Arms[i]
+			arm := newArm(one.Name, a)
+			arm.describe(&d.Run)
+			arm.Repeats = RepeatsOf(d, one.Name, a)
+			out.Arms = append(out.Arms, arm)
+		}
+	}
+	return out
+}
+
+func newRun(d *journal.Document) Run {
+	out := Run{
+		Run:         d.Run,
+		Partial:     d.Partial(),
+		Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
+		Damaged:     d.Damaged,
+	}
+	out.Copies, out.Signature = nil, "" // of use to evalrun alone
+	if d.End != nil {
+		out.FinishedAt, out.Reason, out.Message, out.Spent = d.End.FinishedAt, d.End.Reason, d.End.Message, d.End.Spent
+	}
+	return out
+}
+
+func newSummary(d *journal.Document) Summary {
+	s, cases := &d.Summary, NewGateCases(d)
+	out := Summary{
+		Trials:  s.Counts.Total(),
+		Counts:  s.Counts,
+		Cut:     Cut{s.Cut, s.PartlyBlocked},
+		Tokens:  s.Tokens,
+		Judging: JudgingOf(d),
+		Cases:   cases.in(s.Cases),
+	}
+	if rate, ok := s.PassRate(); ok {
+		out.PassRate = &rate
+	}
+	return out
+}
+
+func newArm(suite string, a *journal.Arm) Arm {
+	out := Arm{
+		Suite:         suite,
+		Arm:           a.Name,
+		Counts:        a.Counts,
+		Level:         level,
+		Tokens:        a.Tokens,
+		MeanLatencyMs: a.MeanLatencyMs,
+		Metrics:       map[string]Metric{},
+	}
+	if rate, ok := a.PassRate(); ok {
+		lo, hi := Interval(rate, a.Judged)
+		out.PassRate, out.Interval = &rate, &[2]float64{lo, hi}
+	}
+	for _, m := range a.Metrics {
+		lo, hi := Interval(m.Mean, m.N)
+		out.Metrics[m.Name] = Metric{m.Mean, m.N, [2]float64{lo, hi}}
+	}
+	return out
+}
+
+// describe adds what the run knows of the arm's target.
+func (a *Arm) describe(run *eval.Run) {
+	name, _, _ := strings.Cut(a.Arm, "/")
+	t := run.Target(a.Suite, name)
+	if t == nil {
+		return
+	}
+	m := run.Model(t)
+	a.Target, a.Model, a.Stream, a.Sampling = t.Name, t.Model, t.Stream, new(NewSampling(t.GenerationConfig, m))
+	if m != nil {
+		a.Version = m.Version
+	}
+}
+
+// level is the level of the intervals in reports: each bound holds with 95 %.
+const level = 0.9
+
+// Interval is the Wilson interval of a mean over n cases.
+func Interval(mean float64, n int) (lo, hi float64) { return stats.Wilson(mean, float64(n), stats.Z95) }

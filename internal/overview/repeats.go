@@ -1,0 +1,117 @@
+package overview
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Repeats says how steady the cases of an arm are that were judged more than once, and what would be said of them by other
+// ways to make one outcome of several repeats.
+type Repeats struct {
+	journal.RepeatCounts
+	// Majority is the share of cases with more than half of their repeats passed; a tie has failed.
+	Majority float64 `json:"majority"`
+	// AtLeastK, PassAtK and PassHatK are by k, from 1: the share of cases with k passes or more; the chance that of k
+	// repeats drawn one or more passes (Chen 2021), and that all do (tau-bench). null: no case was judged so often.
+	AtLeastK []*float64 `json:"atLeastK"`
+	PassAtK  []*float64 `json:"passAtK"`
+	PassHatK []*float64 `json:"passHatK"`
+}
+
+// mostK bounds k.
+const mostK = 10
+
+// RepeatsOf is nil when no case of the arm was judged more than once.
+func RepeatsOf(d *journal.Document, suite string, arm *journal.Arm) *Repeats {
+	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
+		return nil
+	}
+	var s shares
+	for row := range d.Rows() {
+		if row.Suite != suite {
+			continue
+		}
+		if cell, ok := row.On(arm.Name); ok {
+			s.add(cell.Counts.Pass+cell.Counts.Fail, cell.Counts.Pass)
+		}
+	}
+	r := &Repeats{RepeatCounts: arm.Repeats}
+	if m := s.majority.value(); m != nil {
+		r.Majority = *m
+	}
+	for k := range s.most {
+		r.AtLeastK = append(r.AtLeastK, s.atLeast[k].value())
+		r.PassAtK = append(r.PassAtK, s.at[k].value())
+		r.PassHatK = append(r.PassHatK, s.hat[k].value())
+	}
+	return r
+}
+
+// shares are those of Repeats while cases are added.
+type shares struct {
+	majority         mean
+	atLeast, at, hat [mostK]mean
+	most             int // judged repeats of a case, up to mostK
+}
+
+// add adds a case of n judged repeats, c of which passed.
+func (s *shares) add(n, c int) {
+	if n == 0 {
+		return
+	}
+	s.majority.add(share(2*c > n))
+	s.most = min(mostK, max(s.most, n))
+	for k := 1; k <= min(n, mostK); k++ {
+		s.atLeast[k-1].add(share(c >= k))
+		if v, ok := stats.PassAtK(n, c, k); ok {
+			s.at[k-1].add(v)
+		}
+		if v, ok := stats.PassHatK(n, c, k); ok {
+			s.hat[k-1].add(v)
+		}
+	}
+}
+
+// String says it in one line.
+func (r *Repeats) String() string {
+	parts := []string{
+		fmt.Sprintf(
+			"of %s %d always pass, %d never, %d are flaky", diag.Count(r.StablePass+r.StableFail+r.Flaky, "case"), r.StablePass,
+			r.StableFail, r.Flaky,
+		),
+	}
+	if k := len(r.PassAtK); k > 1 && r.PassAtK[k-1] != nil && r.PassHatK[k-1] != nil {
+		parts = append(parts, fmt.Sprintf("pass@%d %.3f, pass^%d %.3f", k, *r.PassAtK[k-1], k, *r.PassHatK[k-1]))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func share(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// mean adds up to a mean.
+type mean struct {
+	sum float64
+	n   int
+}
+
+func (m *mean) add(x float64) {
+	m.sum += x
+	m.n++
+}
+
+func (m *mean) value() *float64 {
+	if m.n == 0 {
+		return nil
+	}
+	v := m.sum / float64(m.n)
+	return &v
+}

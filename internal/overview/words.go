@@ -1,0 +1,97 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Why is the shortest account of what became of a trial, "" when it passed.
+func Why(r *eval.Result) string {
+	switch r.Outcome {
+	case eval.Err:
+		if r.Error == nil { // evalrun writes no such run files
+			return "the run file does not say why"
+		}
+		return string(r.Error.Kind) + ": " + r.Error.Error()
+	case eval.Skip:
+		return r.SkipReason
+	case eval.Fail:
+		return cmp.Or(strings.Join(failures(r.Scores), "; "), "the weighted mean of the scores is below the threshold")
+	}
+	return ""
+}
+
+func failures(scores []eval.Score) []string {
+	var out []string
+	for _, s := range scores {
+		if !s.Passed {
+			out = append(out, ScoreName(s)+": "+s.Reason)
+		}
+	}
+	return out
+}
+
+// ScoreName is the name of a score and its scorer, or the scorer alone.
+func ScoreName(s eval.Score) string {
+	if s.Name != "" && s.Name != s.Scorer {
+		return s.Name + " (" + s.Scorer + ")"
+	}
+	return s.Scorer
+}
+
+// CutAnswers counts the answers that are not whole, "" when there are none.
+func CutAnswers(s *journal.Summary) string {
+	var out []string
+	if s.Cut > 0 {
+		out = append(out, diag.Count(s.Cut, "answer")+" cut at the token limit ("+eval.CutReason+")")
+	}
+	if s.PartlyBlocked > 0 {
+		out = append(out, diag.Count(s.PartlyBlocked, "answer")+" blocked after some text")
+	}
+	return strings.Join(out, ", ")
+}
+
+// maxDamage is how many damaged places are listed; where one line is broken, often all are.
+const maxDamage = 3
+
+// Damage lists the first places where a run file is damaged, and counts the others.
+func Damage(d *journal.Document) []string {
+	var out []string
+	for _, place := range d.Damaged[:min(maxDamage, len(d.Damaged))] {
+		out = append(out, "damaged: "+place)
+	}
+	if more := len(d.Damaged) - maxDamage; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more places like these", more))
+	}
+	return out
+}
+
+// Incomplete says why a run ended early.
+func Incomplete(end *eval.End) string {
+	what := map[eval.EndReason]string{
+		eval.EndInterrupted: "the run was interrupted",
+		eval.EndBudget:      "the run stopped: its budget is spent",
+		eval.EndMaxFailures: "the run stopped after too many failures",
+		eval.EndStopped:     "the run stopped",
+	}[end.Reason]
+	if what == "" {
+		what = "the run ended: " + string(end.Reason)
+	}
+	if end.Message != "" {
+		what += ": " + end.Message
+	}
+	return what
+}
+
+// CutText is the beginning of a text that is longer than most bytes.
+func CutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}

@@ -1,0 +1,54 @@
+package page
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"strings"
+)
+
+//go:embed html
+var files embed.FS
+
+var markup = template.Must(template.ParseFS(files, "html/page.html"))
+
+// scripts make up the program, in this order; the first says where data comes from.
+var scripts = []string{"blocks", "data", "dom", "diff", "plots", "judges", "summary", "comparison", "cases", "chat", "case", "main"}
+
+// Style is the style of the page.
+func Style() string { return asset("app.css") }
+
+// Program is the program of the page for a server of it: load is its function of that name, which gives what a block
+// holds, and more is what comes after. It is one closure.
+func Program(load string, more ...string) string {
+	var b strings.Builder
+	b.WriteString("(() => {\n'use strict';\n" + load)
+	for _, name := range scripts[1:] {
+		b.WriteString(asset(name + ".js"))
+	}
+	b.WriteString(strings.Join(more, "") + "})();\n")
+	return b.String()
+}
+
+// program is the program of the page that is a file.
+func program() string { return Program(asset(scripts[0]+".js"), "start();\n") }
+
+func asset(name string) string {
+	data, err := files.ReadFile("html/" + name)
+	if err != nil { // it is part of the program
+		panic(err)
+	}
+	return string(data)
+}
+
+// policy allows the style and the program by their hashes, images that are in the page, and nothing else.
+func policy() string {
+	return "default-src 'none'; img-src data:; style-src " + hashOf(Style()) + "; script-src " + hashOf(program()) +
+		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

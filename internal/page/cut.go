@@ -1,0 +1,127 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+)
+
+// excerpt is the beginning of a text in one line.
+func excerpt(text string) string {
+	short := strings.Join(strings.Fields(overview.CutText(text, mostExcerpt)), " ")
+	if len(text) > mostExcerpt {
+		short += "..."
+	}
+	return short
+}
+
+// once leaves out what a live chat holds twice: the model's replies in the request, and the last of them, which is the answer.
+func once(r *eval.Result) {
+	if len(r.Turns) == 0 {
+		return
+	}
+	if r.Request != nil {
+		r.Request.Contents = slices.DeleteFunc(r.Request.Contents, func(c eval.Content) bool { return c.Role == eval.RoleModel })
+	}
+	if r.Response != nil {
+		r.Turns[len(r.Turns)-1].Response = eval.Response{}
+	}
+}
+
+// cutter leaves out the ends of long texts, and counts the prompts and answers whose ends it left out.
+type cutter struct {
+	most  int // bytes of a text
+	texts int
+}
+
+// result cuts all texts of a trial.
+func (c *cutter) result(r *eval.Result) {
+	c.request(r.Request)
+	c.response(r.Response)
+	for i := range r.Turns {
+		c.response(&r.Turns[i].Response)
+	}
+	for i := range r.Judgements {
+		j := &r.Judgements[i]
+		c.text(&j.Reply, &j.Withheld)
+		c.failure(j.Error)
+	}
+	for i := range r.Scores {
+		c.score(&r.Scores[i])
+	}
+	c.failure(r.Error)
+}
+
+// text cuts a prompt or an answer, and notes its length and hash as if it had been withheld.
+func (c *cutter) text(s *string, w **eval.Withheld) {
+	if len(*s) <= c.most {
+		return
+	}
+	sum := sha256.Sum256([]byte(*s))
+	*w = &eval.Withheld{SHA256: hex.EncodeToString(sum[:]), Bytes: len(*s)}
+	*s = overview.CutText(*s, c.most)
+	c.texts++
+}
+
+func (c *cutter) request(r *eval.Request) {
+	if r == nil {
+		return
+	}
+	for _, content := range r.Contents {
+		for i := range content.Parts {
+			c.text(&content.Parts[i].Text, &content.Parts[i].Withheld)
+		}
+	}
+}
+
+func (c *cutter) response(r *eval.Response) {
+	if r == nil {
+		return
+	}
+	for i := range r.Candidates {
+		one := &r.Candidates[i]
+		c.text(&one.Text, &one.Withheld)
+		c.extra(one.Extra)
+	}
+	c.extra(r.Extra)
+}
+
+// extra leaves out fields that evalrun does not know and that are long.
+func (c *cutter) extra(fields map[string]json.RawMessage) {
+	for name, raw := range fields {
+		if len(raw) > c.most {
+			fields[name] = fmt.Appendf(nil, "%q", fmt.Sprintf("[%d bytes, left out of this report]", len(raw)))
+			c.texts++
+		}
+	}
+}
+
+func (c *cutter) score(s *eval.Score) {
+	c.shorten(&s.Reason)
+	c.shorten(&s.Diff)
+	if s.Judged == nil {
+		return
+	}
+	for i := range s.Judged.Rulings {
+		c.shorten(&s.Judged.Rulings[i].Reason)
+	}
+}
+
+func (c *cutter) failure(e *eval.Error) {
+	if e != nil {
+		c.shorten(&e.Message)
+	}
+}
+
+// shorten cuts a text that is no prompt and no answer, and says so at its end.
+func (c *cutter) shorten(s *string) {
+	if len(*s) > c.most {
+		*s = fmt.Sprintf("%s\n[... %d more bytes]", overview.CutText(*s, c.most), len(*s)-c.most)
+	}
+}

@@ -1,0 +1,110 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// head is what the page knows before it reads trials.
+type head struct {
+	overview.Overview
+	Title     string   `json:"title"`
+	Notices   []string `json:"notices"`
+	NoContent bool     `json:"noContent"`
+	Running   bool     `json:"running"`
+}
+
+// newHead is the run's overview without what concerns only the machine where the run was made.
+func newHead(d *journal.Document) head {
+	h := head{Overview: overview.New(d), Running: d.Running, Notices: notices(d)}
+	h.NoContent = d.Run.Options().NoContent
+	h.Run.Suites = append([]eval.RunSuite{}, d.Run.Suites...)
+	var names []string
+	for i := range h.Run.Suites {
+		h.Run.Suites[i].Dir = ""
+		names = append(names, h.Run.Suites[i].Name)
+	}
+	h.Title = strings.Join(names, ", ")
+	h.Comparison = cutComparison(h.Comparison)
+	return h
+}
+
+// cutComparison is a copy of a comparison whose answers have no more than the page shows.
+func cutComparison(c *compare.Comparison) *compare.Comparison {
+	if c == nil {
+		return nil
+	}
+	copied := *c
+	copied.Arms = append([]compare.ArmComparison{}, c.Arms...)
+	for i := range copied.Arms {
+		arm := &copied.Arms[i]
+		arm.Flips = slices.Clone(arm.Flips)
+		for j := range arm.Flips {
+			f := &arm.Flips[j]
+			f.BaseAnswer, f.HeadAnswer = overview.CutText(f.BaseAnswer, mostText), overview.CutText(f.HeadAnswer, mostText)
+		}
+	}
+	return &copied
+}
+
+// plain is the run in a line, for browsers that run no scripts.
+func (h *head) plain() string {
+	c := h.Summary
+	counts := fmt.Sprintf("%d trials: %d pass, %d fail, %d error, %d skip; exit %d.", c.Trials, c.Pass, c.Fail, c.Error, c.Skip, h.Gate.Exit)
+	return strings.Join(append(h.Notices, counts), " ")
+}
+
+// notices are what a reader must know before believing a number.
+func notices(d *journal.Document) []string {
+	out := append([]string{}, origins(&d.Run)...)
+	if words := progress(d); words != "" {
+		out = append(out, words)
+	}
+	if s := d.Run.Plan.Shard; s != nil {
+		out = append(out, fmt.Sprintf("Shard %d of %d: the gate is applied when all are merged.", s.Index, s.Of))
+	}
+	if words := overview.CutAnswers(&d.Summary); words != "" {
+		out = append(out, words+".")
+	}
+	for _, line := range overview.Damage(d) {
+		out = append(out, line+".")
+	}
+	return out
+}
+
+// origins says where answers come from when it is not a model that this run called.
+func origins(run *eval.Run) []string {
+	var out []string
+	if run.Emulator {
+		out = append(out, "Against evalrun's emulator: no model was asked, the answers come from a script.")
+	}
+	if run.Cache {
+		out = append(out, "With --cache: answers of earlier runs may be among these.")
+	}
+	if run.Replay != "" {
+		out = append(out, fmt.Sprintf("Replayed: no model was asked, the answers come from %s.", run.Replay))
+	}
+	return out
+}
+
+// progress says how far a run is that is not complete, "" when it is.
+func progress(d *journal.Document) string {
+	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
+	switch {
+	case d.Running:
+		return fmt.Sprintf("The run still goes on: %d of %d trials so far.", has, planned)
+	case d.End == nil:
+		return fmt.Sprintf("The run was killed: it has %d of %d trials.", has, planned)
+	case d.End.Reason != eval.EndCompleted:
+		return fmt.Sprintf("Not complete: %s.", overview.Incomplete(d.End))
+	case has < planned:
+		return fmt.Sprintf("Not complete: %d of %d trials.", has, planned)
+	}
+	return ""
+}

@@ -1,0 +1,273 @@
+// Package page writes the HTML report, and serves its blocks of data to internal/view.
+//
+// The page is one file that sends no requests: its style, its program, and the run as data blocks that the program reads
+// (html/data.js says how). The policy in its head names style and program by their hashes and allows nothing else, so
+// that nothing which came with the data can run or load anything, however it got into the page.
+//
+// The usual order: Write for a file; for a server Style, Program, NewServed, Served.Block.
+package page
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// How much of a run the page holds; it says what is left out.
+const (
+	mostTrials  = 200_000  // of more, passed ones are left out
+	mostText    = 50_000   // bytes of a prompt or an answer
+	mostDetails = 96 << 20 // bytes of compressed details, after which texts are cut to lateText
+	lateText    = 300
+	mostExcerpt = 200     // bytes of an answer or a reason in the table
+	mostImage   = 1 << 20 // bytes of an image
+	mostImages  = 16 << 20
+	blockTrials = 1000
+	blockBytes  = 1 << 20
+)
+
+// imageTypes are the types of images that are shown.
+var imageTypes = []string{"image/png", "image/jpeg", "image/webp"}
+
+// Write writes the run as one page that opens without a server and without a network.
+func Write(w io.Writer, d *journal.Document) error {
+	h := report{d: d, out: bufio.NewWriter(w), tables: newTables(), head: newHead(d), blocks: []int{}}
+	if err := h.top(); err != nil {
+		return err
+	}
+	if err := h.json("head", h.head); err != nil {
+		return err
+	}
+	if err := h.trials(); err != nil {
+		return err
+	}
+	if err := h.json("index", index{h.blocks, h.tables, h.left}); err != nil {
+		return err
+	}
+	if err := markup.ExecuteTemplate(h.out, "bottom", template.JS(program())); err != nil { //nolint:gosec // it is our own
+		return err
+	}
+	return h.out.Flush()
+}
+
+// index says what the blocks of trials hold. It comes last, when that is known.
+type index struct {
+	Blocks []int  `json:"blocks"` // trials in each
+	Tables tables `json:"tables"`
+	Left   left   `json:"left"`
+}
+
+// left counts what is left out.
+type left struct {
+	Passes int `json:"passes"` // trials that passed
+	Texts  int `json:"texts"`  // prompts and answers that are cut
+	Images int `json:"images"` // that are too large, or have changed, or are gone
+}
+
+type report struct {
+	d       *journal.Document
+	out     *bufio.Writer
+	head    head
+	tables  tables
+	rows    columns
+	details bytes.Buffer // of the trials in rows, as JSON
+	written int          // bytes of details, compressed
+	blocks  []int
+	left    left
+	images  map[string]bool // those met already, by hash
+	weight  int             // bytes of images
+}
+
+// top writes the page down to where the data begins.
+func (h *report) top() error {
+	return markup.ExecuteTemplate(h.out, "top", map[string]any{
+		"Policy": policy(),
+		"Style":  template.CSS(Style()), //nolint:gosec // it is our own
+		"Title":  h.head.Title,
+		"Plain":  h.head.plain(),
+	})
+}
+
+// json writes a block of data as it is. json.Marshal escapes what could end the element.
+func (h *report) json(id string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(h.out, "<script type=\"application/json\" id=\"%s\">%s</script>\n", id, data)
+	return err
+}
+
+// packed writes a block of data compressed.
+func (h *report) packed(id string, data []byte) (int, error) {
+	var b bytes.Buffer
+	text := base64.NewEncoder(base64.StdEncoding, &b)
+	z, err := flate.NewWriter(text, flate.DefaultCompression)
+	if err != nil {
+		return 0, err
+	}
+	_, _ = z.Write(data) // a bytes.Buffer takes everything
+	_, _ = z.Close(), text.Close()
+	_, err = fmt.Fprintf(h.out, "<script type=\"text/plain\" id=\"%s\">%s</script>\n", id, b.Bytes())
+	return b.Len(), err
+}
+
+// passes is how many more trials that passed there is room for.
+type passes int
+
+func roomForPasses(d *journal.Document) passes {
+	return passes(max(0, mostTrials-(d.Len()-d.Summary.Counts.Pass)))
+}
+
+// leaves reports whether a trial has no room, and takes up room for it when it has.
+func (p *passes) leaves(r *eval.Result) bool {
+	if r.Outcome == eval.Pass {
+		*p--
+	}
+	return r.Outcome == eval.Pass && *p < 0
+}
+
+// trials writes the blocks of all trials.
+func (h *report) trials() error {
+	room := roomForPasses(h.d)
+	for r, err := range h.d.Trials() {
+		if err != nil {
+			return err
+		}
+		if room.leaves(r) {
+			h.left.Passes++
+			continue
+		}
+		if err := h.trial(r); err != nil {
+			return err
+		}
+	}
+	return h.flush()
+}
+
+// trial takes in one trial.
+func (h *report) trial(r *eval.Result) error {
+	if err := h.pictures(r); err != nil {
+		return err
+	}
+	h.rows.add(&h.tables, r, &h.d.Run)
+	once(r)
+	h.cut(r)
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if h.details.Len() == 0 {
+		h.details.WriteByte('[')
+	} else {
+		h.details.WriteByte(',')
+	}
+	h.details.Write(data)
+	if len(h.rows.Repeat) == blockTrials || h.details.Len() > blockBytes {
+		return h.flush()
+	}
+	return nil
+}
+
+// cut cuts the texts of a trial, the more so when the page is large already.
+func (h *report) cut(r *eval.Result) {
+	c := cutter{most: mostText}
+	if h.written > mostDetails {
+		c.most = lateText
+	}
+	c.result(r)
+	h.left.Texts += c.texts
+}
+
+// flush writes the trials that are gathered as two blocks: their rows, which are all read at once, and their details,
+// which are read when a reader opens them.
+func (h *report) flush() error {
+	n := len(h.rows.Repeat)
+	if n == 0 {
+		return nil
+	}
+	rows, err := json.Marshal(&h.rows)
+	if err != nil {
+		return err
+	}
+	if _, err := h.packed(fmt.Sprintf("rows/%d", len(h.blocks)), rows); err != nil {
+		return err
+	}
+	h.details.WriteByte(']')
+	size, err := h.packed(fmt.Sprintf("trials/%d", len(h.blocks)), h.details.Bytes())
+	if err != nil {
+		return err
+	}
+	h.written += size
+	h.blocks = append(h.blocks, n)
+	h.rows = columns{}
+	h.details.Reset()
+	return nil
+}
+
+// pictures writes the images of a request that the page does not have yet.
+func (h *report) pictures(r *eval.Result) error {
+	if h.head.NoContent {
+		return nil
+	}
+	if h.images == nil {
+		h.images = map[string]bool{}
+	}
+	for img := range images(r.Request) {
+		if h.images[img.SHA256] {
+			continue
+		}
+		h.images[img.SHA256] = true
+		data, err := h.d.Image(r.Suite, img, min(mostImage, int64(mostImages-h.weight)))
+		if err != nil || !slices.Contains(imageTypes, img.MIMEType) {
+			h.left.Images++
+			continue
+		}
+		h.weight += len(data)
+		if err := h.json("image/"+hexOnly(img.SHA256), address(img, data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// images goes through the images of a request.
+func images(r *eval.Request) func(yield func(*eval.Image) bool) {
+	return func(yield func(*eval.Image) bool) {
+		if r == nil {
+			return
+		}
+		for _, c := range r.Contents {
+			for _, p := range c.Parts {
+				if p.Image != nil && !yield(p.Image) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// address holds an image as a data: URL.
+func address(img *eval.Image, data []byte) string {
+	return "data:" + img.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(data)
+}
+
+// hexOnly keeps what a hash may hold: a run file may hold anything there.
+func hexOnly(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'f' {
+			return r
+		}
+		return -1
+	}, s)
+}

@@ -1,0 +1,238 @@
+package page_test
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// block is a block of data of a page: what it is called, and the JSON in it.
+type block struct{ id, data string }
+
+var script = regexp.MustCompile(`(?s)<script type="([^"]*)" id="([^"]*)">(.*?)</script>`)
+
+// blocks takes the data out of a page, as the program in it does.
+func blocks(t testing.TB, page []byte) []block {
+	t.Helper()
+	var out []block
+	for _, m := range script.FindAllSubmatch(page, -1) {
+		data := string(m[3])
+		if string(m[1]) != "application/json" {
+			packed, err := base64.StdEncoding.DecodeString(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			data = string(plain)
+		}
+		if !json.Valid([]byte(data)) {
+			t.Fatalf("block %s is no JSON: %.200s", m[2], data)
+		}
+		out = append(out, block{string(m[2]), data})
+	}
+	return out
+}
+
+// readable is the data of a page, for people to read.
+func readable(t testing.TB, page []byte) []byte {
+	var b bytes.Buffer
+	for _, one := range blocks(t, page) {
+		fmt.Fprintf(&b, "== %s\n", one.id)
+		data := strings.ReplaceAll(one.data, strings.Repeat("A long answer. ", 3000), "[long]")
+		if err := json.Indent(&b, []byte(data), "", " "); err != nil {
+			t.Fatal(err)
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+func pageOf(t testing.TB, d *journal.Document) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := page.Write(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A run with every outcome, and one of live chats, judges and derived metrics have golden files of their data.
+func TestGoldens(t *testing.T) {
+	t.Parallel()
+	testrun.Golden(t, "every.golden", readable(t, pageOf(t, testrun.Every(t))))
+	testrun.Golden(t, "chats.golden", readable(t, pageOf(t, testrun.Chats(t, "", nil))))
+}
+
+// between is the text from one mark in a page to another.
+func between(t *testing.T, page, from, to string) string {
+	t.Helper()
+	_, rest, begins := strings.Cut(page, from)
+	text, _, ends := strings.Cut(rest, to)
+	if !begins || !ends {
+		t.Fatalf("no %s in the page", from)
+	}
+	return text
+}
+
+// The policy allows the style and the program of the page by their hashes, and images that are in it.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	text := string(pageOf(t, testrun.Every(t)))
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	policy := html.UnescapeString(between(t, text, `<meta http-equiv="Content-Security-Policy" content="`, `"`))
+	program := between(t, text, "<script>", "</script>")
+	want := "default-src 'none'; img-src data:; style-src " + hash(between(t, text, "<style>", "</style>")) +
+		"; script-src " + hash(program) +
+		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	if policy != want {
+		t.Errorf("got  %s\nwant %s", policy, want)
+	}
+	program = strings.ReplaceAll(program, "'http://www.w3.org/2000/svg'", "")
+	for _, unwanted := range []string{
+		"http:", "https:", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(",
+	} {
+		if strings.Contains(program, unwanted) {
+			t.Errorf("the program holds %s", unwanted)
+		}
+	}
+}
+
+// FuzzPage holds that no text leaves its block, and that every block can be read again.
+func FuzzPage(f *testing.F) {
+	markup := []string{`</script><script>alert(1)</script>`, `<!--<script>`, "\u2028\u2029", `</title>`}
+	for _, s := range slices.Concat(hostile.Strings(), markup) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		run := eval.Run{ID: text, Suites: []eval.RunSuite{{Name: text, Dir: text}}}
+		written := pageOf(t, testrun.Record(t, &run, nil, everywhere(text)))
+		if !utf8.Valid(written) {
+			t.Error("not UTF-8")
+		}
+		contained(t, written)
+		var trials []eval.Result
+		decode(t, written, "trials/0", &trials)
+		whole := utf8.ValidString(text) && len(text) <= 50_000
+		if got := trials[0].Response.Text(); whole && got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
+}
+
+// contained fails for a page of one block of trials that has elements of its data.
+func contained(t *testing.T, page []byte) {
+	t.Helper()
+	begun, ended := bytes.Count(page, []byte("<script")), bytes.Count(page, []byte("</script>"))
+	if n := len(blocks(t, page)); n != 4 || begun != 5 || ended != 5 {
+		t.Errorf("%d blocks, %d scripts, %d ends of scripts, want 4, 5, 5", n, begun, ended)
+	}
+	if bytes.Count(page, []byte("</title>")) != 1 || bytes.Count(page, []byte("<!--")) != 0 {
+		t.Errorf("the page has markup of the data")
+	}
+}
+
+// everywhere is a trial all of whose texts are one.
+func everywhere(text string) *eval.Result {
+	return &eval.Result{
+		Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}},
+		Outcome:  eval.Fail,
+		Response: testrun.Answered(text, text),
+		Request: &eval.Request{Contents: []eval.Content{{
+			Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}},
+		}}},
+		Scores: []eval.Score{{
+			Scorer: text, Value: new(0.0), Reason: text, Diff: text,
+			Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}},
+		}},
+		Turns:   []eval.Turn{{Response: *testrun.Answered(text, text)}, {Response: *testrun.Answered(text, text)}},
+		Metrics: map[string]float64{text: 1},
+		Judgements: []eval.Judgement{{
+			ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text},
+		}},
+	}
+}
+
+// picture is a run whose two trials send the same image.
+func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *journal.Document {
+	t.Helper()
+	dir := t.TempDir()
+	err := errors.Join(os.WriteFile(filepath.Join(dir, "a.png"), data, 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s", Dir: dir}}, Flags: options}
+	var trials []*eval.Result
+	for n := range 2 {
+		trials = append(trials, &eval.Result{
+			Trial:   eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: "c", Arm: "a/b"},
+			Outcome: eval.Pass,
+			Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Image: &img}}}}},
+		})
+	}
+	return testrun.Record(t, &run, nil, trials...)
+}
+
+// An image is in the page once, when its file is still there and has the bytes that were sent.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	data, large := []byte("\x89PNG and more"), make([]byte, 1<<21)
+	sum, largeSum := fmt.Sprintf("%x", sha256.Sum256(data)), fmt.Sprintf("%x", sha256.Sum256(large))
+	png := func(path, hash string) eval.Image { return eval.Image{Path: path, MIMEType: "image/png", SHA256: hash} }
+	for name, test := range map[string]struct {
+		flags *eval.Options
+		img   eval.Image
+		data  []byte
+		want  int
+	}{
+		"as sent":        {nil, png("a.png", sum), data, 1},
+		"resized":        {nil, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: "00", SourceSHA256: sum}, data, 1},
+		"changed since":  {nil, png("a.png", sum), []byte("other"), 0},
+		"not kept":       {&eval.Options{NoContent: true}, png("a.png", sum), data, 0},
+		"outside":        {nil, png("../a.png", sum), data, 0},
+		"gone":           {nil, png("b.png", sum), data, 0},
+		"a folder":       {nil, png("folder", sum), data, 0},
+		"no type for it": {nil, eval.Image{Path: "a.png", MIMEType: "image/heic", SHA256: sum}, data, 0},
+		"too large":      {nil, png("a.png", largeSum), large, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			for _, b := range blocks(t, pageOf(t, picture(t, test.flags, test.img, test.data))) {
+				if !strings.HasPrefix(b.id, "image/") {
+					continue
+				}
+				n++
+				if want := `"data:image/png;base64,` + base64.StdEncoding.EncodeToString(test.data) + `"`; b.data != want {
+					t.Errorf("%s, want %s", b.data, want)
+				}
+			}
+			if n != test.want {
+				t.Errorf("%d images, want %d", n, test.want)
+			}
+		})
+	}
+}

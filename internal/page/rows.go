@@ -1,0 +1,202 @@
+package page
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+)
+
+// table gives lists of words numbers. What trials are filtered by is kept so: few lists, and a number a trial.
+type table struct {
+	lists [][]string
+	index map[string]int
+}
+
+// MarshalJSON writes the lists; their places are their numbers.
+func (t *table) MarshalJSON() ([]byte, error) {
+	if t.lists == nil {
+		return []byte("[]"), nil
+	}
+	return json.Marshal(t.lists)
+}
+
+func (t *table) number(words ...string) int {
+	key := strings.Join(words, "\x00")
+	if n, ok := t.index[key]; ok {
+		return n
+	}
+	if t.index == nil {
+		t.index = map[string]int{}
+	}
+	n := len(t.lists)
+	t.index[key] = n
+	t.lists = append(t.lists, append([]string{}, words...))
+	return n
+}
+
+// tables are the lists by column.
+type tables struct {
+	Outcome  *table `json:"outcome"`
+	Suite    *table `json:"suite"`
+	Arm      *table `json:"arm"`
+	Tag      *table `json:"tag"`
+	Scorer   *table `json:"scorer"` // scorers that failed, or gave no score
+	Error    *table `json:"error"`
+	Finish   *table `json:"finish"`
+	Category *table `json:"category"`
+	Note     *table `json:"note"`
+}
+
+func newTables() tables {
+	return tables{
+		&table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{},
+	}
+}
+
+// facets are the names of the tables.
+var facets = []string{"outcome", "suite", "arm", "tag", "scorer", "error", "finish", "category", "note"}
+
+// all are the tables in the order of facets.
+func (t *tables) all() []*table {
+	return []*table{t.Outcome, t.Suite, t.Arm, t.Tag, t.Scorer, t.Error, t.Finish, t.Category, t.Note}
+}
+
+// lengths are the numbers of lists in the tables.
+func (t *tables) lengths() []int {
+	var out []int
+	for _, one := range t.all() {
+		out = append(out, len(one.lists))
+	}
+	return out
+}
+
+// columns are trials as the table of the page needs them, by column.
+type columns struct {
+	Case     []any     `json:"case"` // the name, or 0: that of the row before
+	Repeat   []int     `json:"repeat"`
+	Outcome  []int     `json:"outcome"`
+	Suite    []int     `json:"suite"`
+	Arm      []int     `json:"arm"`
+	Tag      []int     `json:"tag"`
+	Scorer   []int     `json:"scorer"`
+	Error    []int     `json:"error"`
+	Finish   []int     `json:"finish"`
+	Category []int     `json:"category"`
+	Note     []int     `json:"note"`
+	Why      []string  `json:"why"`
+	Answer   []string  `json:"answer"`
+	Latency  []float64 `json:"latency"`     // milliseconds; -1: not known
+	Tokens   []int     `json:"tokens"`      // -1: not known
+	N        []int     `json:"n,omitempty"` // place in the plan, where a run may get more trials
+
+	last string
+}
+
+// add adds a trial, and its words to the tables.
+func (c *columns) add(t *tables, r *eval.Result, run *eval.Run) {
+	name := any(r.Case)
+	if len(c.Case) > 0 && r.Case == c.last {
+		name = 0
+	}
+	c.last = r.Case
+	c.Case = append(c.Case, name)
+	c.Repeat = append(c.Repeat, r.Repeat)
+	c.Outcome = append(c.Outcome, t.Outcome.number(string(r.Outcome)))
+	c.Suite = append(c.Suite, t.Suite.number(r.Suite))
+	c.Arm = append(c.Arm, t.Arm.number(r.Arm))
+	c.Tag = append(c.Tag, t.Tag.number(r.Tags...))
+	c.Scorer = append(c.Scorer, t.Scorer.number(troubled(r)...))
+	c.Error = append(c.Error, t.Error.number(errorKind(r)...))
+	c.Note = append(c.Note, t.Note.number(notes(r, run)...))
+	c.Why = append(c.Why, excerpt(overview.Why(r)))
+	c.answer(t, r.Response)
+	c.cost(r)
+}
+
+// answer adds what the service sent.
+func (c *columns) answer(t *tables, r *eval.Response) {
+	var finish, categories []string
+	text := ""
+	if r != nil {
+		finish, categories, text = finishReasons(r), ratings(r), excerpt(r.Text())
+	}
+	c.Finish = append(c.Finish, t.Finish.number(finish...))
+	c.Category = append(c.Category, t.Category.number(categories...))
+	c.Answer = append(c.Answer, text)
+}
+
+// cost adds time and tokens.
+func (c *columns) cost(r *eval.Result) {
+	latency, tokens := -1.0, -1
+	if r.Timing != nil {
+		latency = float64(int(r.Timing.LatencyMs*10)) / 10
+	}
+	if r.Usage != nil {
+		tokens = r.Usage.TotalTokens
+	}
+	c.Latency, c.Tokens = append(c.Latency, latency), append(c.Tokens, tokens)
+}
+
+func errorKind(r *eval.Result) []string {
+	if r.Error == nil {
+		return nil
+	}
+	return []string{string(r.Error.Kind)}
+}
+
+func notes(r *eval.Result, run *eval.Run) []string {
+	if r.Quarantine.Holds(run.StartedAt) {
+		return []string{"quarantined"}
+	}
+	return nil
+}
+
+// troubled names the scorers that failed, or gave no score.
+func troubled(r *eval.Result) []string {
+	var out []string
+	for _, s := range r.Scores {
+		if name := overview.ScoreName(s); (!s.Passed || s.Value == nil) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// finishReasons are those of an answer and of a blocked prompt, each once.
+func finishReasons(r *eval.Response) []string {
+	var out []string
+	if reason := r.PromptBlock(); reason != "" {
+		out = append(out, "prompt blocked: "+reason)
+	}
+	for i := range r.Candidates {
+		out = addOnce(out, r.Candidates[i].FinishReason)
+	}
+	return out
+}
+
+// ratings are those of a prompt and its answer, each once.
+func ratings(r *eval.Response) []string {
+	var out []string
+	add := func(ratings []eval.SafetyRating) {
+		for _, one := range ratings {
+			out = addOnce(out, strings.TrimPrefix(one.Category, "HARM_CATEGORY_")+": "+one.Probability)
+		}
+	}
+	if r.PromptFeedback != nil {
+		add(r.PromptFeedback.SafetyRatings)
+	}
+	for i := range r.Candidates {
+		add(r.Candidates[i].SafetyRatings)
+	}
+	return out
+}
+
+func addOnce(list []string, word string) []string {
+	if word == "" || slices.Contains(list, word) {
+		return list
+	}
+	return append(list, word)
+}

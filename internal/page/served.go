@@ -1,0 +1,288 @@
+package page
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Served is a run as the page of the HTML report reads it, block by block, for a server. It holds the rows of the table
+// compressed, and of the trials where they are in the run file. It is not for concurrent use.
+type Served struct {
+	doc    *journal.Document
+	tables tables
+	blocks []servedBlock
+	left   left
+	images map[string]servedImage // by hash
+	rows   columns                // of the block that is being filled
+	marks  []journal.Mark         // the same
+	bytes  int                    // of their lines
+	grown  int                    // blocks that were added by Grow
+}
+
+// servedBlock is a block of trials.
+type servedBlock struct {
+	marks []journal.Mark
+	rows  []byte // compressed JSON
+	until []int  // lengths of the tables when it was full
+}
+
+// servedImage says where an image is.
+type servedImage struct {
+	suite string
+	image *eval.Image
+}
+
+// mostGrown is how many small blocks are added before reading the run again is cheaper.
+const mostGrown = 1000
+
+// mostServedImages is how many images are found again.
+const mostServedImages = 10_000
+
+// NewServed reads a run once, in the order of the plan. The document stays the caller's, who closes it last.
+func NewServed(d *journal.Document) (*Served, error) {
+	s := &Served{doc: d, tables: newTables(), images: map[string]servedImage{}}
+	room := roomForPasses(d)
+	marks := slices.Collect(d.Marks())
+	for len(marks) > 0 {
+		some := marks[:together(marks)]
+		marks = marks[len(some):]
+		results, err := readTogether(d, some)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range results {
+			if room.leaves(r) {
+				s.left.Passes++
+				continue
+			}
+			if err := s.add(r, some[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, s.flush()
+}
+
+// How many trials are read together.
+const (
+	mostTogether  = 1000
+	bytesTogether = 8 << 20
+)
+
+// together is how many of the trials may be in memory at once, at least one.
+func together(marks []journal.Mark) int {
+	n, bytes := 0, 0
+	for n < len(marks) && n < mostTogether && (n == 0 || bytes < bytesTogether) {
+		bytes += marks[n].Bytes()
+		n++
+	}
+	return n
+}
+
+// readTogether reads trials on all processors: to decode them is most of what a page waits for.
+func readTogether(d *journal.Document, marks []journal.Mark) ([]*eval.Result, error) {
+	results, failed := make([]*eval.Result, len(marks)), make([]error, len(marks))
+	var next atomic.Int64
+	var reading sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		reading.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(marks); i = int(next.Add(1)) - 1 {
+				results[i], failed[i] = d.Marked(marks[i])
+			}
+		})
+	}
+	reading.Wait()
+	return results, errors.Join(failed...)
+}
+
+// Grow takes in what journal.Document.Follow found, as blocks of their own.
+func (s *Served) Grow(fresh []journal.Mark) error {
+	for _, m := range fresh {
+		r, err := s.doc.Marked(m)
+		if err != nil {
+			return err
+		}
+		if err := s.add(r, m); err != nil {
+			return err
+		}
+	}
+	before := len(s.blocks)
+	err := s.flush()
+	s.grown += len(s.blocks) - before
+	return err
+}
+
+// Blocks is the number of blocks so far. Blocks never change.
+func (s *Served) Blocks() int { return len(s.blocks) }
+
+// Scattered reports whether reading the run again is cheaper than many small blocks.
+func (s *Served) Scattered() bool { return s.grown > mostGrown }
+
+// add takes in a trial.
+func (s *Served) add(r *eval.Result, m journal.Mark) error {
+	s.remember(r)
+	s.rows.add(&s.tables, r, &s.doc.Run)
+	s.rows.N = append(s.rows.N, r.N)
+	s.marks = append(s.marks, m)
+	s.bytes += m.Bytes()
+	if s.left.Texts += cutTexts(r); len(s.marks) == blockTrials || s.bytes > blockBytes {
+		return s.flush()
+	}
+	return nil
+}
+
+// cutTexts cuts a trial as in a report, and returns how many texts it cut.
+func cutTexts(r *eval.Result) int {
+	c := cutter{most: mostText}
+	c.result(r)
+	return c.texts
+}
+
+// remember notes where the images of a request are.
+func (s *Served) remember(r *eval.Result) {
+	for img := range images(r.Request) {
+		if !slices.Contains(imageTypes, img.MIMEType) {
+			continue
+		}
+		hash := hexOnly(img.SHA256)
+		if _, known := s.images[hash]; !known && hash == img.SHA256 && len(s.images) < mostServedImages {
+			s.images[hash] = servedImage{r.Suite, img}
+		}
+	}
+}
+
+func (s *Served) flush() error {
+	if len(s.marks) == 0 {
+		return nil
+	}
+	rows, err := json.Marshal(&s.rows)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	z, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return err
+	}
+	_, _ = z.Write(rows) // a bytes.Buffer takes everything
+	_ = z.Close()
+	s.blocks = append(s.blocks, servedBlock{slices.Clip(s.marks), bytes.Clone(b.Bytes()), s.tables.lengths()})
+	s.rows, s.marks, s.bytes = columns{}, nil, 0
+	return nil
+}
+
+// ErrNoBlock is returned by Block when no block has that name.
+var ErrNoBlock = errors.New("there is no such block")
+
+// Block gives a block as JSON by the name that the page has for it: head, index, rows/N, trials/N or image/HASH.
+func (s *Served) Block(name string) ([]byte, error) {
+	switch name {
+	case "head":
+		return json.Marshal(newHead(s.doc))
+	case "index":
+		return s.index()
+	}
+	kind, of, _ := strings.Cut(name, "/")
+	if kind == "image" {
+		return s.image(of)
+	}
+	b := s.numbered(of)
+	switch {
+	case b == nil:
+		return nil, ErrNoBlock
+	case kind == "rows":
+		return io.ReadAll(flate.NewReader(bytes.NewReader(b.rows)))
+	case kind == "trials":
+		return s.trials(b)
+	}
+	return nil, ErrNoBlock
+}
+
+// numbered finds a block of trials by its number, written in the one way that the page writes it; nil when there is none.
+func (s *Served) numbered(text string) *servedBlock {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n >= len(s.blocks) || text != strconv.Itoa(n) {
+		return nil
+	}
+	return &s.blocks[n]
+}
+
+func (s *Served) index() ([]byte, error) {
+	sizes := []int{}
+	for _, b := range s.blocks {
+		sizes = append(sizes, len(b.marks))
+	}
+	return json.Marshal(index{sizes, s.tables, s.left})
+}
+
+// Compared gives the head block with another comparison than that of the run's gate.
+func (s *Served) Compared(c *compare.Comparison) ([]byte, error) {
+	with := *s.doc
+	with.Comparison = c
+	return json.Marshal(newHead(&with))
+}
+
+// News gives a block for a page that has all before it: its rows, and the lists that are new in the tables.
+func (s *Served) News(n int) ([]byte, error) {
+	rows, err := s.Block(fmt.Sprintf("rows/%d", n))
+	if err != nil {
+		return nil, err
+	}
+	from := make([]int, len(s.tables.all()))
+	if n > 0 {
+		from = s.blocks[n-1].until
+	}
+	lists := map[string][][]string{}
+	for i, name := range facets {
+		lists[name] = append([][]string{}, s.tables.all()[i].lists[from[i]:s.blocks[n].until[i]]...)
+	}
+	return json.Marshal(map[string]any{"rows": json.RawMessage(rows), "lists": lists})
+}
+
+// trials reads the trials of a block.
+func (s *Served) trials(b *servedBlock) ([]byte, error) {
+	out := []byte{'['}
+	for i, m := range b.marks {
+		r, err := s.doc.Marked(m)
+		if err != nil {
+			return nil, err
+		}
+		cutTexts(r)
+		data, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, data...)
+	}
+	return append(out, ']'), nil
+}
+
+// image reads an image that a trial sent, as the address of its data.
+func (s *Served) image(hash string) ([]byte, error) {
+	found, ok := s.images[hash]
+	if !ok || newHead(s.doc).NoContent {
+		return nil, ErrNoBlock
+	}
+	data, err := s.doc.Image(found.suite, found.image, mostImage)
+	if err != nil {
+		return nil, ErrNoBlock
+	}
+	return json.Marshal(address(found.image, data))
+}

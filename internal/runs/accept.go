@@ -1,0 +1,310 @@
+package runs
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/output"
+	"github.com/evalrun/evalrun/internal/selection"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Acceptance is what the answers of a run would change in the files of expected answers of its suites.
+type Acceptance struct {
+	Proposals []*Proposal // in the order of the plan
+	// Compared is how many answers were compared with a file; 0 when the suites have no snapshot scorer.
+	Compared int
+	// Changed is how many trials ask something else now than the run did.
+	Changed int
+}
+
+// Proposal is a file that would be another one.
+type Proposal struct {
+	File   string // as the user knows it, with slashes
+	Folder string // of the expected answers of its suite
+	New    bool   // nothing is expected yet
+	Was    string
+	Offers []*Offer // several are a conflict: cases or arms that share the file
+
+	dir, name string // where it is
+}
+
+// Offer is an answer that a file could hold.
+type Offer struct {
+	Text     string
+	Expected bool // it is what the file holds
+	From     []Source
+}
+
+// Source is a case of an arm that gave an answer.
+type Source struct {
+	Suite, Case, Arm string
+	Answers          int // how many it gave, of which Different are different
+	Different        int
+}
+
+// AcceptedByPerson is the error of accepting where no person looks.
+func AcceptedByPerson(getenv func(string) string) error {
+	if ci := getenv("CI"); ci == "" || strings.EqualFold(ci, "false") {
+		return nil
+	}
+	return exit.BadInput(
+		"answers are accepted by a person, and not in continuous integration (CI is set): run `evalrun accept` on your machine and commit "+
+			"the folder %s",
+		suite.ExpectedDir,
+	)
+}
+
+// Diff draws what an offer would change.
+func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
+	was := &p.Was
+	if p.New {
+		was = nil
+	}
+	return reports.Diff(w, was, &o.Text, color)
+}
+
+// LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run as they are now. Cases and arms are those that the flags name.
+func LoadAccepting(name string, files []string, f harness.Flags, getenv func(string) string) (*harness.Job, error) {
+	cases, arms := f.Cases, f.Arms
+	j, err := harness.LoadRescored(name, files, f, getenv)
+	if err == nil {
+		j.Flags.Cases, j.Flags.Arms, j.Flags.Tags, j.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows what was asked
+	}
+	return j, err
+}
+
+// NewAcceptance compares the answers of a run with the expected ones of its suites.
+func NewAcceptance(j *harness.Job) (*Acceptance, error) {
+	f := &j.Flags
+	doc, err := f.Dir.Open(f.Rescore)
+	if err != nil {
+		return nil, err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	if doc.Running {
+		return nil, exit.BadInput("%s still goes on: its answers can be accepted when it has ended", f.Rescore)
+	}
+	filter := runner.Filter{Cases: glob.New(f.Cases), Arms: glob.New(f.Arms)}
+	plan := runner.NewPlan(j.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
+	g := gathering{doc: doc, there: askedIn(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
+	for i, s := range j.Suites {
+		g.dirs[s.Name] = i
+	}
+	if len(f.Cases)+len(f.Arms) > 0 && !g.any(filter) {
+		return nil, exit.BadInput(
+			"the run has no case %s%s%s", strings.Join(f.Cases, " or "), onArms(f.Arms),
+			output.NearestCase(doc, strings.Join(f.Cases, " ")),
+		)
+	}
+	for t := range plan.Trials() {
+		if err := g.take(t); err != nil {
+			return nil, exit.Incomplete("%s: %w", runner.Describe(&t.Trial), err)
+		}
+	}
+	for _, one := range g.order {
+		if p := one.proposal(); p != nil {
+			s := j.Suites[one.suite]
+			p.dir, p.name = j.Dir(one.suite), one.name
+			p.File, p.Folder = s.Shown(one.name), s.Shown(suite.ExpectedDir)
+			g.out.Proposals = append(g.out.Proposals, p)
+		}
+	}
+	return &g.out, nil
+}
+
+func onArms(arms []string) string {
+	if len(arms) == 0 {
+		return ""
+	}
+	return " on an arm that fits " + strings.Join(arms, " or ")
+}
+
+// askedIn are the cases of arms of a run.
+func askedIn(d *journal.Document) map[selection.Asked]bool {
+	there := map[selection.Asked]bool{}
+	for i := range d.Len() {
+		k := d.Known(i)
+		there[selection.AskedOf(k.Suite, k.Case, k.Arm)] = true
+	}
+	return there
+}
+
+// gathering goes through the answers of a run.
+type gathering struct {
+	doc   *journal.Document
+	there map[selection.Asked]bool
+	dirs  map[string]int          // suites by their names
+	files map[[2]string]*keptFile // by suite and name
+	order []*keptFile
+	out   Acceptance
+}
+
+// any reports whether the run has what a filter names.
+func (g *gathering) any(filter runner.Filter) bool {
+	for one := range g.there {
+		if filter.Cases.Match(one.Case) && filter.Arms.Match(one.Arm) {
+			return true
+		}
+	}
+	return false
+}
+
+// keptFile is a file of an expected answer with the answers that were given for it.
+type keptFile struct {
+	suite   int
+	name    string
+	was     string
+	exists  bool
+	sources []*giver
+}
+
+// giver is a case of an arm with the answers that it gave.
+type giver struct {
+	selection.Asked
+	given []*variant
+}
+
+// variant is an answer with how often it was given.
+type variant struct {
+	scorers.Snapshot
+	times int
+}
+
+// take compares a recorded trial with what is expected. Without an answer there is nothing to compare;
+// those of an earlier version of the suite are not what is to be accepted.
+func (g *gathering) take(t *runner.Planned) error {
+	earlier := t.Arm != t.Target+"/"+t.Prompt
+	if earlier || !t.KeepsSnapshots() {
+		return nil
+	}
+	name := selection.AskedOf(t.Suite, t.Case, t.Arm)
+	place, ok := selection.FindTrial(g.doc, &t.Trial)
+	if !ok {
+		if g.there[name] {
+			g.out.Changed++
+		}
+		return nil
+	}
+	r, err := g.doc.Trial(place)
+	switch {
+	case err != nil:
+		return err
+	case r.Response == nil || r.Error != nil && !r.Error.Kind.Judging():
+		return nil
+	}
+	seen, err := t.Snapshots(r)
+	for _, s := range seen {
+		g.out.Compared++
+		g.file(t.Suite, &s).add(name, s)
+	}
+	return err
+}
+
+// file is the file that an answer is compared with.
+func (g *gathering) file(suiteName string, s *scorers.Snapshot) *keptFile {
+	key := [2]string{suiteName, s.File}
+	one := g.files[key]
+	if one == nil {
+		one = &keptFile{suite: g.dirs[suiteName], name: s.File, was: s.Want, exists: s.Exists}
+		g.files[key] = one
+		g.order = append(g.order, one)
+	}
+	return one
+}
+
+// add counts an answer.
+func (k *keptFile) add(name selection.Asked, s scorers.Snapshot) {
+	last := len(k.sources) - 1 // repeats come one after the other
+	if last < 0 || k.sources[last].Asked != name {
+		k.sources = append(k.sources, &giver{Asked: name})
+		last++
+	}
+	a := k.sources[last]
+	j := slices.IndexFunc(a.given, func(v *variant) bool { return v.Folded == s.Folded })
+	if j < 0 {
+		j = len(a.given)
+		a.given = append(a.given, &variant{Snapshot: s})
+	}
+	a.given[j].times++
+}
+
+// proposal is what the file would become, nil when it may stay. Of the answers of repeats the most frequent counts, of equally
+// frequent ones the first.
+func (k *keptFile) proposal() *Proposal {
+	p := &Proposal{New: !k.exists, Was: k.was}
+	offers := map[string]*Offer{}
+	for _, a := range k.sources {
+		most, total := a.given[0], 0
+		for _, v := range a.given {
+			if total += v.times; v.times > most.times {
+				most = v
+			}
+		}
+		offer := offers[most.Folded]
+		if offer == nil {
+			offer = &Offer{Text: most.Got, Expected: most.Same}
+			offers[most.Folded] = offer
+			p.Offers = append(p.Offers, offer)
+		}
+		offer.From = append(offer.From, Source{a.Suite, a.Case, a.Arm, total, len(a.given)})
+	}
+	if len(p.Offers) == 1 && p.Offers[0].Expected {
+		return nil
+	}
+	return p
+}
+
+// Accept writes an answer into the file, and nothing outside the suite's folder. It is there whole or not at all.
+func (p *Proposal) Accept(o *Offer) error {
+	if err := writeInside(p.dir, p.name, o.Text+"\n"); err != nil {
+		return exit.Incomplete("%s cannot be written: %w", p.File, err)
+	}
+	return nil
+}
+
+// writeInside writes a file below a folder, links that lead out of it refused.
+func writeInside(dir, name, text string) (err error) {
+	if len(text) > suite.MaxExpectedBytes {
+		return fmt.Errorf("the answer has %s; at most %d can be read again", diag.Count(len(text), "byte"), suite.MaxExpectedBytes)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // what was written in it was closed
+	folder, name := filepath.FromSlash(path.Dir(name)), filepath.FromSlash(name)
+	if err := root.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	atomic.Sweep(filepath.Join(dir, folder))
+	temporary := filepath.Join(folder, atomic.Prefix+rand.Text())
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(temporary, name)
+	}
+	if err != nil {
+		err = errors.Join(err, root.Remove(temporary))
+	}
+	return err
+}

@@ -1,0 +1,308 @@
+package runs
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// How much of the history the table shows; JSON shows all.
+const (
+	historyWidth = 100 // columns, when it is no terminal
+	maxCourses   = 20  // arms, or cases on arms
+	idWidth      = 26  // of a run; it begins with the time
+)
+
+// Write writes the history for people, when all of it is known.
+func (h *History) Write(screen term.Screen) error {
+	var b bytes.Buffer
+	h.draw(&b, screen.Width)
+	_, err := b.WriteTo(screen)
+	return err
+}
+
+// draw writes the history for people.
+func (h *History) draw(b *bytes.Buffer, width int) {
+	if width <= 0 {
+		width = historyWidth
+	}
+	if len(h.Runs) == 0 {
+		b.WriteString("no runs in the history yet\n")
+		return
+	}
+	if len(h.o.Cases) == 0 {
+		h.drawRuns(b, width)
+	}
+	groups := h.groups()
+	for i, g := range groups {
+		if i == maxCourses {
+			h.more = len(groups) - i
+			break
+		}
+		g.draw(b, width)
+	}
+	h.close(b, width)
+}
+
+// close says what the tables do not.
+func (h *History) close(b *bytes.Buffer, width int) {
+	var notes []string
+	if len(h.Courses) == 0 && len(h.o.Cases) > 0 {
+		notes = append(notes, "no run tells that of "+strings.Join(h.o.Cases, ", "))
+	}
+	if h.more > 0 {
+		notes = append(notes, fmt.Sprintf("... and %d more; --suite, --arm and --case choose, and -o json tells all", h.more))
+	}
+	emulated := 0
+	for i := range h.Runs {
+		if h.Runs[i].Emulator {
+			emulated++
+		}
+	}
+	if emulated > 0 {
+		notes = append(notes, fmt.Sprintf("%s of %d against evalrun's emulator: no model was asked", diag.Count(emulated, "run"), len(h.Runs)))
+	}
+	for i, note := range notes {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		for _, line := range term.Wrap(diag.CleanLine(note), width) {
+			b.WriteString(line + "\n")
+		}
+	}
+}
+
+// drawRuns lists the runs.
+func (h *History) drawRuns(b *bytes.Buffer, width int) {
+	columns := []reports.Column{
+		{Header: "run", Least: idWidth},
+		{Header: "when (UTC)", Optional: 4}, // the run's name tells it too
+		{Header: "suites", Optional: 1, Least: 8},
+		{Header: "trials", Least: 10},
+		{Header: "pass rate"},
+		{Header: "errors"},
+		{Header: "tokens", Optional: 3},
+		{Header: "note", Optional: 2},
+	}
+	var rows [][]string
+	for i := range h.Runs {
+		run := &h.Runs[i]
+		c := run.Counts()
+		trials := fmt.Sprint(c.Total())
+		if len(h.o.Suites)+len(h.o.Arms) == 0 && c.Total() < run.Planned {
+			trials = fmt.Sprintf("%d of %d", c.Total(), run.Planned)
+		}
+		rate := "-"
+		if p, ok := run.PassRate(); ok {
+			rate = percent(p)
+		}
+		rows = append(
+			rows,
+			[]string{run.ID, when(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()), noteOf(run)},
+		)
+	}
+	if !slices.ContainsFunc(rows, func(r []string) bool { return r[len(r)-1] != "" }) {
+		columns = columns[:len(columns)-1]
+		for i := range rows {
+			rows[i] = rows[i][:len(columns)]
+		}
+	}
+	b.Write(reports.Grid(width, columns, rows))
+	b.WriteString("\n")
+}
+
+// suitesOf names the suites of a run.
+func suitesOf(run *history.Run) string {
+	var names []string
+	for i := range run.Arms {
+		if name := run.Arms[i].Suite; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 { // nothing was asked
+		for _, s := range run.Suites {
+			names = append(names, s.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// noteOf says in what a run is unlike others.
+func noteOf(run *history.Run) string {
+	var notes []string
+	if run.Emulator {
+		notes = append(notes, "emulator")
+	}
+	if run.Shard != "" {
+		notes = append(notes, "shard "+run.Shard)
+	}
+	switch run.Reason {
+	case eval.EndCompleted:
+		if n := run.Counts().Skip; n > 0 { // of a complete run, those that nobody had to ask
+			notes = append(notes, fmt.Sprintf("early stop, %d not asked", n))
+		}
+	case "":
+		notes = append(notes, "no end")
+	default:
+		notes = append(notes, string(run.Reason))
+	}
+	return strings.Join(notes, ", ")
+}
+
+// when is a time of a run file in minutes.
+func when(at string) string {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return at
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
+
+// courseGroup are the courses of one arm, or of one case on it.
+type courseGroup struct {
+	title   string
+	single  bool // of one case
+	courses []*historyCourse
+}
+
+// groups puts the courses of an arm, or of a case on it, together.
+func (h *History) groups() []courseGroup {
+	var out []courseGroup
+	for i := range h.Courses {
+		c := &h.Courses[i]
+		title := c.Suite + ": " + c.Arm
+		if c.Case != "" {
+			title = c.Suite + ": " + c.Case + " on " + c.Arm
+		}
+		if last := len(out) - 1; last >= 0 && out[last].courses[0].Suite == c.Suite && out[last].courses[0].Arm == c.Arm &&
+			out[last].courses[0].Case == c.Case {
+			out[last].courses = append(out[last].courses, c)
+			continue
+		}
+		out = append(out, courseGroup{title, c.Case != "", []*historyCourse{c}})
+	}
+	return out
+}
+
+// draw writes a line a metric, and of a single case a line a run.
+func (g courseGroup) draw(b *bytes.Buffer, width int) {
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString(displaywidth.TruncateString(diag.CleanLine(g.title), width, "...") + "\n")
+	columns := []reports.Column{
+		{
+			Header: "metric",
+			Least:  10,
+		}, {Header: "course"}, {Header: "first", Optional: 2}, {Header: "last"}, {Header: "90 % interval", Optional: 1},
+	}
+	rest := make([][]string, 0, len(g.courses))
+	used := 0
+	for _, c := range g.courses {
+		last := &c.Points[len(c.Points)-1]
+		row := []string{c.Metric, "", amount(c.Metric, c.Points[0].Value), amount(c.Metric, last.Value), boundsOf(c.Metric, last)}
+		rest = append(rest, row)
+	}
+	for i := range columns {
+		widest := displaywidth.String(columns[i].Header)
+		for _, row := range rest {
+			widest = max(widest, displaywidth.String(row[i]))
+		}
+		if i == 0 {
+			widest = min(widest, 16)
+		}
+		if i != 1 {
+			used += widest + 2
+		}
+	}
+	room := max(len("course"), width-used-2)
+	for i, c := range g.courses {
+		rest[i][1] = sparkline(c.Points, room)
+	}
+	b.Write(reports.Grid(width, columns, rest))
+	b.WriteString("\n")
+	if g.single {
+		g.drawPoints(b, width)
+	}
+}
+
+// drawPoints lists the runs with the first of the metrics.
+func (g courseGroup) drawPoints(b *bytes.Buffer, width int) {
+	c := g.courses[0]
+	columns := []reports.Column{
+		{Header: "run", Least: idWidth},
+		{Header: "when (UTC)", Optional: 1},
+		{Header: c.Metric, Least: 8},
+		{Header: "90 % interval", Optional: 2},
+	}
+	var rows [][]string
+	for i := range c.Points {
+		p := &c.Points[i]
+		rows = append(rows, []string{p.Run, when(p.StartedAt), amount(c.Metric, p.Value), boundsOf(c.Metric, p)})
+	}
+	b.WriteString("\n")
+	b.Write(reports.Grid(width, columns, rows))
+	b.WriteString("\n")
+}
+
+// amount is a value in the unit of its metric.
+func amount(metric string, v float64) string {
+	switch metric {
+	case history.MetricPass, history.MetricErrors:
+		return percent(v)
+	case history.MetricLatency:
+		return fmt.Sprintf("%.0f ms", v)
+	case history.MetricTokens:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// boundsOf is the interval of a value with its n, which is all that there is for latency and tokens.
+func boundsOf(metric string, p *historyPoint) string {
+	switch {
+	case p.Interval == nil:
+		return fmt.Sprintf("n=%d", p.N)
+	case metric == history.MetricPass || metric == history.MetricErrors:
+		return fmt.Sprintf("%.1f-%.1f, n=%d", 100*p.Interval[0], 100*p.Interval[1], p.N)
+	}
+	return fmt.Sprintf("%.3f-%.3f, n=%d", p.Interval[0], p.Interval[1], p.N)
+}
+
+// blocks are the levels of a sparkline.
+var blocks = []rune("▁▂▃▄▅▆▇█")
+
+// sparkline draws a course in at most room characters, from its least to its greatest value; where there are more points than
+// that, neighbours are averaged.
+func sparkline(points []historyPoint, room int) string {
+	n := min(len(points), room)
+	values := make([]float64, n)
+	for i := range values {
+		from, to := i*len(points)/n, (i+1)*len(points)/n
+		for _, p := range points[from:to] {
+			values[i] += p.Value / float64(to-from)
+		}
+	}
+	least, greatest := slices.Min(values), slices.Max(values)
+	var b strings.Builder
+	for _, v := range values {
+		level := len(blocks) / 2
+		if greatest > least {
+			level = min(len(blocks)-1, int((v-least)/(greatest-least)*float64(len(blocks))))
+		}
+		b.WriteRune(blocks[level])
+	}
+	return b.String()
+}

@@ -1,0 +1,256 @@
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/output"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Merged is what came of joining shards.
+type Merged struct {
+	Name    string // of the run directory
+	Exit    int
+	End     *eval.End
+	Reports []string
+	Problem error // with the history, on which nothing depends
+}
+
+// Merging says how shards are joined.
+type Merging struct {
+	Out     string   // run directory; "" is one below .evalrun/runs
+	Formats []string // of the reports
+	Screen  term.Screen
+	Getenv  func(string) string
+}
+
+// Merge joins the shards of one plan into a run, applies its gate and reports it. With an error there is a result too if there is a run.
+func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
+	outputs, err := output.Parse(f.Dir, o.Formats)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Check(o.Out); err != nil {
+		return nil, err
+	}
+	dir, err := f.merge(shards, o)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := f.open(dir)
+	if err != nil {
+		return nil, exit.Incomplete("%w", err)
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	written, err := output.Write(doc, outputs, o.Screen, layout(o.Screen))
+	return &Merged{Name: dir, Exit: doc.Gate.Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
+}
+
+func (f Folder) merge(shards []string, o Merging) (dir string, err error) {
+	defer f.opening()()
+	return merge(f.Dir, shards, o.Out, o.Getenv)
+}
+
+// merge joins the runs of all shards of one plan into a run of its own, in the order of the plan, and returns its
+// directory. Shards of several plans, missing ones, one that comes twice and unfinished ones are bad input.
+func merge(at rundir.Dir, names []string, out string, getenv func(string) string) (dir string, err error) {
+	shards := make([]*journal.Document, 0, len(names))
+	defer func() {
+		for _, d := range shards {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	for _, name := range names {
+		d, err := at.Open(name)
+		if err != nil {
+			return "", err
+		}
+		shards = append(shards, d)
+		if err := cmp.Or(checkShard(name, d, shards[0]), trust.Intact(d)); err != nil {
+			return "", err
+		}
+	}
+	if err := complete(names, shards); err != nil {
+		return "", err
+	}
+	run := mergedHead(shards)
+	if dir, err = at.Make(out, run.ID); err != nil {
+		return "", err
+	}
+	snapshots, err := copied(filepath.Join(shards[0].Dir, "suites"))
+	if err != nil {
+		return "", exit.BadInput("the suites of %s cannot be read: %w", names[0], err)
+	}
+	run.Copies, run.Signature = journal.CopiesOf(snapshots), ""
+	keys, err := trust.Load(getenv)
+	if err != nil {
+		return "", exit.BadInput("%w", err)
+	}
+	if !slices.ContainsFunc(shards, func(d *journal.Document) bool { return !keys.Signed(d) }) {
+		if err := keys.SignRun(run, dir); err != nil {
+			return "", exit.BadInput("the run directory cannot be made: %w", err)
+		}
+	}
+	w, err := journal.CreateWhole(dir, run, snapshots) // a merge that was killed leaves nothing that could be taken for a run
+	if err != nil {
+		return "", exit.BadInput("the run directory cannot be made: %w", err)
+	}
+	end := eval.End{Reason: eval.EndCompleted, Spent: &eval.Spent{}}
+	if end.Counts, err = copyInOrder(w, shards); err != nil {
+		return "", exit.Incomplete("the shards cannot be merged: %w", errors.Join(err, w.Close()))
+	}
+	for _, d := range shards {
+		end.Spent.Calls += d.Spent.Calls
+		end.Spent.Tokens += d.Spent.Tokens
+		end.Spent.Money += d.Spent.Money
+		end.Spent.Currency = cmp.Or(end.Spent.Currency, d.Spent.Currency)
+		end.FinishedAt = max(end.FinishedAt, d.End.FinishedAt)
+	}
+	if err := w.Finish(&end); err != nil {
+		return "", exit.Incomplete("the shards cannot be merged: %w", err)
+	}
+	return dir, nil
+}
+
+// checkShard says why a run is no shard to merge with the first one.
+func checkShard(name string, d, first *journal.Document) error {
+	shard := d.Run.Plan.Shard
+	switch {
+	case shard == nil:
+		return exit.BadInput("%s is no shard: it was run without --shard", name)
+	case shard.Plan != first.Run.Plan.Shard.Plan || shard.Of != first.Run.Plan.Shard.Of:
+		return exit.BadInput("%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir)
+	case d.Run.Emulator != first.Run.Emulator || d.Run.Service != first.Run.Service || d.Run.Replay != first.Run.Replay:
+		return exit.BadInput("%s asked another service than %s", name, first.Dir)
+	case !reflect.DeepEqual(gates(d), gates(first)):
+		return exit.BadInput("%s has another gate than %s", name, first.Dir)
+	case d.Running:
+		return exit.BadInput("%s still goes on", name)
+	case d.Partial():
+		return exit.BadInput("%s is not complete; go on with it first: evalrun resume %s", name, name)
+	}
+	return nil
+}
+
+// gates are the rules of the suites of a run.
+func gates(d *journal.Document) []*eval.GateConfig {
+	var out []*eval.GateConfig
+	for i := range d.Run.Suites {
+		out = append(out, d.Run.Suites[i].Gate)
+	}
+	return out
+}
+
+// complete says which shards are missing or come twice.
+func complete(names []string, shards []*journal.Document) error {
+	of := shards[0].Run.Plan.Shard.Of
+	by := make(map[int]string, of)
+	for i, d := range shards {
+		index := d.Run.Plan.Shard.Index
+		if other, twice := by[index]; twice {
+			return exit.BadInput("%s and %s are both shard %d/%d", other, names[i], index, of)
+		}
+		by[index] = names[i]
+	}
+	var missing []string
+	for i := 1; i <= of; i++ {
+		if _, ok := by[i]; !ok {
+			missing = append(missing, fmt.Sprintf("%d/%d", i, of))
+		}
+	}
+	if len(missing) > 0 {
+		return exit.BadInput("shards are missing: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// mergedHead is the head of the run of which the shards are parts.
+func mergedHead(shards []*journal.Document) *eval.Run {
+	run := shards[0].Run
+	run.ID = rundir.NewID(time.Now().UTC())
+	run.Plan.Trials, run.Plan.Shard = run.Plan.Shard.Trials, nil
+	run.RescoredFrom = rescoredFrom(shards)
+	options := *run.Options() // resuming the merged run resumes all of it
+	options.Shard = ""
+	run.Flags = &options
+	for _, d := range shards {
+		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
+		for _, m := range d.Run.Models {
+			if !slices.ContainsFunc(run.Models, func(known eval.Model) bool { return known.Name == m.Name && known.APIVersion == m.APIVersion }) {
+				run.Models = append(run.Models, m)
+			}
+		}
+	}
+	return &run
+}
+
+// copied reads the files below a folder, by their paths in the run directory.
+func copied(dir string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	err = fs.WalkDir(regular.FS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		out[filepath.Base(dir)+"/"+name], err = fs.ReadFile(regular.FS(root), name)
+		return err
+	})
+	return out, err
+}
+
+// copyInOrder copies the trials of all shards in the order of the plan.
+func copyInOrder(w *journal.Writer, shards []*journal.Document) (counts eval.Counts, err error) {
+	next := make([]int, len(shards)) // the place in each shard
+	for {
+		first, least := -1, journal.Known{}
+		for i, d := range shards {
+			if next[i] == d.Len() {
+				continue
+			}
+			if k := d.Known(next[i]); first < 0 || k.N < least.N {
+				first, least = i, k
+			}
+		}
+		if first < 0 {
+			return counts, nil
+		}
+		if err := w.Copy(shards[first], next[first]); err != nil {
+			return counts, err
+		}
+		counts.Add(least.Outcome)
+		next[first]++
+	}
+}
+
+// rescoredFrom are the runs that got the answers of shards that were judged again.
+func rescoredFrom(shards []*journal.Document) string {
+	var ids []string
+	for _, d := range shards {
+		if id := d.Run.RescoredFrom; id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return strings.Join(ids, ", ")
+}

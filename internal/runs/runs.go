@@ -1,0 +1,145 @@
+// Package runs is what commands do with runs that are there: report them, show their cases, compare them, name them as baselines, accept
+// their answers, merge shards, follow their history.
+package runs
+
+import (
+	"os"
+	"strings"
+
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/judgecheck"
+	"github.com/evalrun/evalrun/internal/output"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// Folder is a folder with its runs, baselines and history. The zero Folder is the working directory.
+type Folder struct {
+	rundir.Dir
+	// Opening is called before a run is opened for its reports, and what it returns when the run is open; optional.
+	Opening func() (opened func())
+}
+
+// open opens a run for its reports: with its gate applied.
+func (f Folder) open(name string) (*journal.Document, error) {
+	defer f.opening()()
+	doc, err := f.Open(name)
+	if err == nil {
+		verdict.Apply(doc)
+	}
+	return doc, err
+}
+
+func (f Folder) opening() (opened func()) {
+	if f.Opening == nil {
+		return func() {}
+	}
+	return f.Opening()
+}
+
+func layout(screen term.Screen) reports.Options {
+	return reports.Options{Width: screen.Width, Color: screen.Color}
+}
+
+// Report writes reports of a run: each of formats is FORMAT=PATH, or FORMAT for the screen.
+func (f Folder) Report(name string, formats []string, screen term.Screen, verbose bool) error {
+	outputs, err := output.Parse(f.Dir, formats)
+	if err != nil {
+		return err
+	}
+	doc, err := f.open(name)
+	if err != nil {
+		return err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	options := layout(screen)
+	options.Verbose = verbose
+	_, err = output.Write(doc, outputs, screen, options)
+	return err
+}
+
+// ReportBaseline writes reports of the run that has a name. It may be an exported file, to which no gate applies.
+func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen) error {
+	doc, err := f.OpenBaseline(name)
+	if err != nil {
+		return err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	outputs, err := output.Parse(f.Dir, formats)
+	if err == nil {
+		_, err = output.Write(doc, outputs, screen, layout(screen))
+	}
+	return err
+}
+
+// List lists the cases of a run.
+func (f Folder) List(name string, screen term.Screen) error {
+	doc, err := f.open(name)
+	if err != nil {
+		return err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	return reports.CaseList(screen, doc, layout(screen))
+}
+
+// Show shows the cases of a run that fit a glob in full, on the arms that fit one of arms, or on all.
+func (f Folder) Show(name, pattern string, arms []string, screen term.Screen) error {
+	doc, err := f.open(name)
+	if err != nil {
+		return err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	found, err := reports.Cases(screen, doc, glob.Pattern(pattern), glob.New(arms), layout(screen))
+	switch {
+	case err != nil || found:
+		return err
+	case len(arms) > 0:
+		return exit.BadInput(
+			"no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", pattern,
+			strings.Join(arms, " or "),
+		)
+	}
+	return exit.BadInput("the run has no case %q%s", pattern, output.NearestCase(doc, pattern))
+}
+
+// CheckJudges compares the judges of a run with the labels in a file.
+func (f Folder) CheckJudges(name, labels string) (report *judgecheck.Report, emulated bool, err error) {
+	doc, err := f.Open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	report, err = judgecheck.Check(doc, labels)
+	return report, doc.Run.Emulator, err
+}
+
+// Export writes what a comparison needs of a run to one file: a run file without prompts, answers and what may quote them.
+func (f Folder) Export(name, out string) error {
+	path, err := f.FindBaseline(name)
+	if err != nil {
+		return exit.BadInput("%w", err)
+	}
+	d, err := f.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	if err := rundir.Usable(d, path); err != nil {
+		return err
+	}
+	if out == regular.Standard {
+		return d.Export(os.Stdout)
+	}
+	if err := rundir.Writable(f.Join(out)); err != nil {
+		return exit.BadInput("%s cannot be written: %w", out, err)
+	}
+	if err := rundir.WriteFile(f.Join(out), d.Export); err != nil {
+		return exit.Incomplete("%s cannot be written: %w", out, err)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// How often progress is told: in lines where there is no terminal, and on one.
+const (
+	lineEvery = 10 * time.Second
+	drawEvery = 100 * time.Millisecond
+)
+
+// Verbosity is how much a run shows of itself, and how.
+type Verbosity struct {
+	Color          bool
+	Quiet, Verbose bool
+}
+
+// Progress shows how a run goes on standard error: a bar on a terminal, a line now and then
+// elsewhere.
+type Progress struct {
+	Verbosity
+	Waiting func() string // who waits for what; optional
+
+	w       io.Writer
+	columns func() int // of the terminal, as it is now; nil: there is none
+
+	mu      sync.Mutex
+	drawn   string // the bar that stands on the terminal, without colours
+	total   int
+	counts  eval.Counts
+	spent   eval.Spent
+	started time.Time
+	ended   chan struct{} // closed by Finish
+	ticking sync.WaitGroup
+}
+
+// NewProgress shows a run on w. columns is the width of the terminal behind w, nil where there is none.
+func NewProgress(w io.Writer, columns func() int, how Verbosity) *Progress {
+	return &Progress{w: w, columns: columns, Verbosity: how, ended: make(chan struct{})}
+}
+
+// Start begins to show.
+func (p *Progress) Start(trials int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total, p.started = trials, time.Now()
+	switch {
+	case p.Quiet || trials == 0:
+	case p.columns == nil:
+		p.ticking.Go(func() { p.tick(lineEvery, func() { p.print(p.line()) }) })
+	default:
+		p.draw()
+		p.ticking.Go(func() { p.tick(drawEvery, p.draw) })
+	}
+}
+
+// tick tells the progress until the run has ended.
+func (p *Progress) tick(every time.Duration, tell func()) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-ticker.C:
+			p.mu.Lock()
+			tell()
+			p.mu.Unlock()
+		}
+	}
+}
+
+// Done counts a result.
+func (p *Progress) Done(r *eval.Result, spent eval.Spent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts.Add(r.Outcome)
+	p.spent = spent
+	if p.Verbose && !p.Quiet {
+		p.print(p.trial(r))
+	}
+}
+
+// longestLine bounds the line of a trial in a log.
+const longestLine = 300
+
+// trial tells what became of a trial: outcome, time, case, arm, and why it did not pass.
+func (p *Progress) trial(r *eval.Result) string {
+	took := ""
+	if r.Timing != nil {
+		took = fmt.Sprintf("%.0f ms", r.Timing.LatencyMs)
+	}
+	line := fmt.Sprintf("%8s  %s", took, runner.Describe(&r.Trial))
+	if why := reports.Why(r); why != "" {
+		line += ": " + why
+	}
+	width := longestLine
+	if p.columns != nil {
+		width = max(20, p.columns()-1)
+	}
+	line = displaywidth.TruncateString(diag.CleanLine(line), width-6, "...")
+	return p.paint(r.Outcome, fmt.Sprintf("%-5s", r.Outcome)) + " " + line
+}
+
+// print writes a line above the bar.
+func (p *Progress) print(line string) {
+	fmt.Fprint(p.w, p.erasure()+line+"\n")
+	if p.drawn != "" {
+		p.drawn = ""
+		p.draw()
+	}
+}
+
+// Notice tells something that cannot wait for the report.
+func (p *Progress) Notice(text string) {
+	if p.Quiet {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(diag.CleanLine(text))
+}
+
+// Finish takes the bar away, once it has shown where the run ended.
+func (p *Progress) Finish() {
+	close(p.ended)
+	p.ticking.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn != "" {
+		p.draw()
+	}
+	fmt.Fprint(p.w, p.erasure())
+	p.drawn = ""
+}
+
+// line is the progress in words.
+func (p *Progress) line() string {
+	parts := []string{
+		fmt.Sprintf(
+			"%d of %d trials: %d pass, %d fail, %d error, %d skip", p.counts.Total(), p.total, p.counts.Pass, p.counts.Fail,
+			p.counts.Error, p.counts.Skip,
+		),
+		p.cost(),
+	}
+	if rate := p.rate(); rate != "" {
+		parts = append(parts, rate)
+	}
+	if left := p.left(); left != "" {
+		parts = append(parts, "about "+left)
+	}
+	if waits := p.waits(); waits != "" {
+		parts = append(parts, waits)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// cost is what was spent so far.
+func (p *Progress) cost() string {
+	text := fmt.Sprintf("%d tokens", p.spent.Tokens)
+	if p.spent.Currency != "" {
+		text += fmt.Sprintf(", %.4f %s", p.spent.Money, p.spent.Currency)
+	}
+	return text
+}
+
+// rate is how many trials come in a second, or in a minute when these are few.
+func (p *Progress) rate() string {
+	seconds := time.Since(p.started).Seconds()
+	switch perSecond := float64(p.counts.Total()) / seconds; {
+	case p.counts.Total() == 0 || seconds <= 0:
+		return ""
+	case perSecond >= 1:
+		return fmt.Sprintf("%.1f/s", perSecond)
+	default:
+		return fmt.Sprintf("%.1f/min", 60*perSecond)
+	}
+}
+
+// left is how long the rest takes if it goes on like this, "" when that is not known yet.
+func (p *Progress) left() string {
+	done := p.counts.Total()
+	if done == 0 || done >= p.total {
+		return ""
+	}
+	rest := time.Duration(float64(time.Since(p.started)) / float64(done) * float64(p.total-done))
+	return rest.Round(time.Second).String() + " left"
+}
+
+func (p *Progress) waits() string {
+	if p.Waiting == nil {
+		return ""
+	}
+	return diag.CleanLine(p.Waiting())
+}

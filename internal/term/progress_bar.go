@@ -1,0 +1,145 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// How wide the bar itself is, in columns.
+const (
+	leastBar = 8
+	mostBar  = 30
+	frame    = len("100% [] ")
+
+	leastWait = 15  // what is waited for, cut
+	wideBar   = 110 // a line in which there is room for both
+)
+
+// draw puts the bar on the terminal in the place of the one that stands there, with one write and none when nothing has changed, so that it
+// does not flicker.
+func (p *Progress) draw() {
+	columns := p.columns()
+	plain, painted := p.picture(columns - len("^C ")) // a terminal echoes a Ctrl-C, and a full line would begin the next one
+	if plain == p.drawn {
+		return
+	}
+	if displaywidth.String(p.drawn) > columns { // the terminal has become narrower and broken it
+		fmt.Fprint(p.w, p.erasure())
+	}
+	p.drawn = plain
+	fmt.Fprint(p.w, "\r"+painted+"\x1b[K")
+}
+
+// erasure takes the bar away, over as many lines as it has now.
+func (p *Progress) erasure() string {
+	if p.drawn == "" {
+		return ""
+	}
+	up := ""
+	if rows := (displaywidth.String(p.drawn) - 1) / max(1, p.columns()); rows > 0 {
+		up = fmt.Sprintf("\x1b[%dA", rows)
+	}
+	return "\r" + up + "\x1b[J"
+}
+
+// picture is the bar in so many columns, plain and painted: the counts, then as much as there is room for of the time left, what was
+// spent, what is waited for and the rate. The bar itself takes what is left over, and makes room for what is waited for.
+func (p *Progress) picture(width int) (plain, painted string) {
+	plain, painted = p.tally()
+	if displaywidth.String(plain) > width { // nobody reads a terminal as narrow as that
+		plain = displaywidth.TruncateString(plain, max(0, width), "")
+		return plain, plain
+	}
+	room := width - displaywidth.String(plain)
+	waits := p.waits()
+	money := ""
+	if p.spent.Currency != "" {
+		money = fmt.Sprintf("%.4f %s", p.spent.Money, diag.CleanLine(p.spent.Currency))
+	}
+	reserve := len("100% ")
+	if waits == "" || width >= wideBar {
+		reserve = frame + leastBar
+	}
+	waits = displaywidth.TruncateString(
+		waits, max(leastWait, room-reserve-len(", 59m59s left, 999.9k tokens, ")-displaywidth.String(money)), "...",
+	)
+	texts := []string{p.left(), few(p.spent.Tokens) + " tokens", money, p.rate(), waits} // as they are shown
+	shown := make([]bool, len(texts))
+	for _, i := range []int{0, 1, 4, 2, 3} {
+		if w := displaywidth.String(texts[i]) + 2; w > 2 && w <= room-reserve {
+			shown[i] = true
+			room -= w
+		}
+	}
+	for i, text := range texts {
+		if shown[i] {
+			plain, painted = plain+", "+text, painted+", "+text
+		}
+	}
+	bar := fmt.Sprintf("%3d%% ", 100*p.counts.Total()/p.total)
+	if size := min(mostBar, room-frame); size >= leastBar {
+		bar = p.bar(size)
+	}
+	if len(bar) > room {
+		bar = ""
+	}
+	return bar + plain, bar + painted
+}
+
+// tally is the counts, plain and painted.
+func (p *Progress) tally() (plain, painted string) {
+	plain = fmt.Sprintf("%d/%d", p.counts.Total(), p.total)
+	painted = plain
+	for _, c := range []struct {
+		outcome eval.Outcome
+		n       int
+	}{{eval.Pass, p.counts.Pass}, {eval.Fail, p.counts.Fail}, {eval.Err, p.counts.Error}, {eval.Skip, p.counts.Skip}} {
+		text := fmt.Sprintf(" %d %s", c.n, c.outcome)
+		switch {
+		case c.n > 0:
+			plain, painted = plain+text, painted+p.paint(c.outcome, text)
+		case c.outcome != eval.Skip:
+			plain, painted = plain+text, painted+text
+		}
+	}
+	return plain, painted
+}
+
+// few is a large number in few digits.
+func few(n int) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	case n >= 10_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	}
+	return fmt.Sprint(n)
+}
+
+// bar is the bar itself with the percentage before it, in frame more columns.
+func (p *Progress) bar(size int) string {
+	bar := progressbar.NewOptions(p.total,
+		progressbar.OptionSetWriter(io.Discard),
+		progressbar.OptionSetWidth(size),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+	)
+	if bar.Set(min(p.counts.Total(), p.total)) != nil || bar.RenderBlank() != nil {
+		return "" // a bar that cannot be drawn is no reason to stop
+	}
+	_, drawn, _ := strings.Cut(bar.String(), "[")
+	return fmt.Sprintf("%3d%% [%s ", 100*p.counts.Total()/p.total, strings.TrimRight(drawn, " "))
+}
+
+func (p *Progress) paint(outcome eval.Outcome, text string) string {
+	return reports.Paint(p.Color, outcome, text)
+}

@@ -1,0 +1,80 @@
+// Package term is what the commands have to do with a terminal: its width, whether a person is there, lines and tables that fit it, and the
+// progress of a run.
+package term
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+	"golang.org/x/term"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// Screen is standard output.
+type Screen struct {
+	io.Writer
+	Width int // columns, 0 when it is no terminal
+	Color bool
+}
+
+// JSON writes a value as a line of JSON.
+func (s Screen) JSON(v any) error {
+	line, err := wirejson.Marshal(v)
+	if err == nil {
+		_, err = fmt.Fprintf(s, "%s\n", line)
+	}
+	return err
+}
+
+// Columns is the number of columns of a terminal, 0 for anything else.
+func Columns(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 {
+		return 80
+	}
+	return columns
+}
+
+// Interactive reports whether a person at a terminal can answer questions on in.
+func Interactive(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Wrap divides a text into lines of at most width columns, between words; width below 20 leaves it whole.
+func Wrap(text string, width int) []string {
+	if width < 20 {
+		return []string{text}
+	}
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && displaywidth.String(line+" "+word) > width {
+			out = append(out, line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(out, line)
+}
+
+// Printer keeps the first error of many prints.
+type Printer struct {
+	W   io.Writer
+	Err error
+}
+
+// Printf prints, unless a print before failed.
+func (p *Printer) Printf(format string, args ...any) {
+	if p.Err == nil {
+		_, p.Err = fmt.Fprintf(p.W, format, args...)
+	}
+}

@@ -1,0 +1,99 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/selection"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// selectedBy says which cases of a baseline a run was to ask: those that --case, --tag and --sample take by their names and tags in the
+// baseline. A case that was deleted, or edited, to be out of the way counts as one that was to be asked. nil is all of them.
+func selectedBy(head *journal.Document, side *compare.Side) func(*compare.Case) bool {
+	return selected(head.Run.Options(), side)
+}
+
+func selected(o *eval.Options, side *compare.Side) func(*compare.Case) bool {
+	names, tags := glob.New(o.Cases), glob.New(o.Tags)
+	last := lastSampled(o, side)
+	if len(names) == 0 && len(tags) == 0 && last == nil {
+		return nil
+	}
+	return func(c *compare.Case) bool {
+		switch {
+		case !names.Match(c.Name):
+			return false
+		case len(tags) > 0 && !slices.ContainsFunc(c.Tags, tags.Match):
+			return false
+		}
+		return last == nil || selection.Lot(o.Seed, side.Suite, c.ID) <= *last
+	}
+}
+
+// lastSampled is the largest lot of the cases of an arm, nil where all were asked.
+func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
+	if o.Sample == 0 || len(side.Cases) < o.Sample {
+		return nil
+	}
+	var last uint64
+	for i := range side.Cases {
+		last = max(last, selection.Lot(o.Seed, side.Suite, side.Cases[i].ID))
+	}
+	return &last
+}
+
+// lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must not pass a gate.
+// Those that the run was not to ask, by --arm, --case, --tag or --sample, are not lost, nor those that the rule allows.
+func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing) []compare.ArmComparison {
+	if what.BaseOf != nil || what.HeadArm != "" || len(before) > 0 && before[0].Run == head.Run.ID {
+		return nil
+	}
+	var out []compare.ArmComparison
+	arms := glob.New(head.Run.Options().Arms)
+	for _, b := range before {
+		paired := slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b })
+		elsewhere := what.Suite != "" && b.Suite != what.Suite && hasSuite(head, b.Suite) // compared by its own rule
+		if paired || elsewhere || !arms.Match(b.Arm) {
+			continue
+		}
+		if rule := what.Rules(b.Suite); rule == nil || allowsRemoved(rule, b) {
+			continue
+		}
+		if wanted := selectedBy(head, b); wanted != nil && !slices.ContainsFunc(b.Cases, func(c compare.Case) bool { return wanted(&c) }) {
+			continue
+		}
+		out = append(out, lostArm(b))
+	}
+	return out
+}
+
+func hasSuite(d *journal.Document, name string) bool {
+	return slices.ContainsFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Name == name })
+}
+
+// allowsRemoved reports whether a rule bears that the run lacks an arm, or its suite.
+func allowsRemoved(rule *eval.BaselineRule, b *compare.Side) bool {
+	allowed := glob.New(rule.AllowRemoved)
+	return len(allowed) > 0 && (allowed.Match(b.Suite) || allowed.Match(b.Arm))
+}
+
+func lostArm(b *compare.Side) compare.ArmComparison {
+	return compare.ArmComparison{
+		Suite:   b.Suite,
+		BaseArm: b.Arm,
+		HeadArm: b.Arm,
+		Metrics: []compare.MetricComparison{},
+		Verdict: eval.Invalid,
+		Why: fmt.Sprintf("the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, bears it",
+			b.Suite, b.Arm, b.Arm),
+	}
+}
+
+// place is that of the first arm of a suite.
+func place(arms []compare.ArmComparison, suite string) int {
+	return slices.IndexFunc(arms, func(a compare.ArmComparison) bool { return a.Suite == suite })
+}

@@ -1,0 +1,163 @@
+package verdict
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// sidesOf reads the arms of a run, in one pass.
+func sidesOf(d *journal.Document) ([]*compare.Side, error) {
+	r := &sideReader{doc: d, by: map[[2]string]*sideInReading{}, words: map[string]string{}, tags: map[string][]string{}}
+	for f, err := range d.Facts() {
+		if err != nil {
+			return nil, err
+		}
+		r.add(f)
+	}
+	var out []*compare.Side
+	for _, s := range r.order {
+		s.Versions = s.versions
+		out = append(out, &s.Side)
+	}
+	return out, nil
+}
+
+type sideReader struct {
+	doc   *journal.Document
+	by    map[[2]string]*sideInReading
+	order []*sideInReading
+	words map[string]string   // what is the same over many cases is kept once
+	tags  map[string][]string // the same
+}
+
+type sideInReading struct {
+	compare.Side
+	versions   []string
+	categories map[string]int
+	metrics    map[string]int
+}
+
+func (r *sideReader) word(s string) string {
+	if known, ok := r.words[s]; ok {
+		return known
+	}
+	s = strings.Clone(s)
+	r.words[s] = s
+	return s
+}
+
+func (r *sideReader) tagsOf(tags []string) []string {
+	if len(tags) == 0 {
+		return nil
+	}
+	key := strings.Join(tags, "\x00")
+	known, ok := r.tags[key]
+	if !ok {
+		for _, t := range tags {
+			known = append(known, strings.Clone(t))
+		}
+		r.tags[key] = known
+	}
+	return known
+}
+
+// add takes up a trial. The trials of a case on an arm come one after the other, but for those of other arms.
+func (r *sideReader) add(f *journal.Facts) {
+	s, ok := r.by[[2]string{f.Suite, f.Arm}]
+	if !ok {
+		s = &sideInReading{
+			Side:       compare.Side{Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial()},
+			categories: map[string]int{},
+			metrics:    map[string]int{},
+		}
+		r.by[[2]string{f.Suite, f.Arm}] = s
+		r.order = append(r.order, s)
+	}
+	last := len(s.Cases) - 1
+	if last < 0 || s.Cases[last].Name != f.Case || s.Cases[last].ID != f.CaseID {
+		s.Cases = append(s.Cases, compare.Case{
+			Name: f.Case, ID: strings.Clone(f.CaseID), Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster),
+			Vars: strings.Clone(f.VarsHash), Request: strings.Clone(f.RequestHash),
+			Tags: r.tagsOf(f.Tags), Quarantined: f.Quarantined,
+		})
+		last++
+	}
+	if f.Extra || f.Stopped {
+		s.Cases[last].Unused++
+		return
+	}
+	s.trial(&s.Cases[last], f)
+}
+
+func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
+	if c.Trial == "" || f.Outcome == eval.Fail && c.Failed == 0 {
+		c.Trial = strings.Clone(f.ID)
+	}
+	switch f.Outcome {
+	case eval.Pass:
+		c.Passed++
+	case eval.Fail:
+		c.Failed++
+	case eval.Err:
+		c.Errors++
+	case eval.Skip:
+		return
+	}
+	if c.Asked++; f.Outcome == eval.Err {
+		return
+	}
+	if f.Blocked != "" {
+		c.Blocked++
+	}
+	c.LatencyMs.Add(f.LatencyMs)
+	c.Tokens.Add(float64(f.Tokens))
+	for _, score := range f.Scores {
+		at, ok := s.metrics[score.Name] // names are kept by the index
+		if !ok {
+			at = len(s.Metrics)
+			s.metrics[score.Name] = at
+			s.Metrics = append(s.Metrics, score.Name)
+		}
+		for len(c.Metrics) <= at {
+			c.Metrics = append(c.Metrics, compare.Sum{})
+		}
+		c.Metrics[at].Add(score.Value)
+	}
+	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
+		s.versions = append(s.versions, strings.Clone(v))
+	}
+	s.ratings(f.Ratings)
+}
+
+// ratings counts how the categories of an answer were rated.
+func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
+	for _, rating := range ratings {
+		at, ok := s.categories[rating.Category]
+		if !ok {
+			if at = len(s.Categories); at >= maxCategories {
+				continue
+			}
+			name := strings.Clone(rating.Category)
+			s.categories[name] = at
+			s.Categories = append(s.Categories, compare.Category{Name: name})
+		}
+		k := &s.Categories[at]
+		k.Rated++
+		if rating.Level() >= slices.Index(eval.Probabilities, "MEDIUM") {
+			k.High++
+		}
+		if rating.Blocked {
+			k.Blocked++
+		}
+	}
+}
+
+// What a service can make up is bounded.
+const (
+	maxVersions   = 16
+	maxCategories = 64
+)

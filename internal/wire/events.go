@@ -1,0 +1,205 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// onlyEvents reports what is wrong with text that should hold nothing but events without an error.
+func onlyEvents(text []byte) error {
+	e := newEventChunks(&bounded{}, bytes.NewReader(text))
+	for {
+		data, err := e.next()
+		switch {
+		case errors.Is(err, io.EOF) && !e.done:
+			return nil
+		case errors.Is(err, io.EOF):
+			e.done = false // a second end mark ends nothing
+		case err != nil:
+			return err
+		case parseErrorBody(data) != nil:
+			return ErrorIn(data)
+		}
+	}
+}
+
+// isEvent reports whether a stream begins like server-sent events: with a field, or with a comment.
+func isEvent(in *bufio.Reader) bool {
+	beginning, _ := in.Peek(len("retry:"))
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(beginning, []byte(field)) {
+			return true
+		}
+	}
+	return false
+}
+
+// eventChunks are the data of server-sent events (WHATWG HTML, section 9.2.6).
+type eventChunks struct {
+	limit *bounded
+	lines *bufio.Scanner
+	done  bool
+}
+
+func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
+	e := &eventChunks{limit: limit, lines: bufio.NewScanner(in)}
+	e.lines.Buffer(nil, MaxResponseBytes)
+	e.lines.Split(new(lineEnds).split)
+	return e
+}
+
+// lineEnds splits text at any of the three ends that lines of events may have.
+type lineEnds struct {
+	afterCR  bool // what follows may be the second half of a line's end
+	searched int  // how much of the line was searched for its end
+}
+
+func (l *lineEnds) split(data []byte, atEOF bool) (int, []byte, error) {
+	skip := 0
+	if l.afterCR && len(data) > 0 && data[0] == '\n' {
+		skip = 1
+	}
+	if len(data) > 0 {
+		l.afterCR = false
+	}
+	rest := data[skip:]
+	from := min(l.searched, len(rest))
+	if i := bytes.IndexAny(rest[from:], "\r\n"); i >= 0 {
+		i += from
+		l.searched = 0
+		l.afterCR = rest[i] == '\r' // what follows it may be a while in coming
+		return skip + i + 1, rest[:i:i], nil
+	}
+	if atEOF && len(rest) > 0 {
+		return len(data), rest, nil
+	}
+	l.searched = len(rest)
+	return skip, nil, nil
+}
+
+// endMark is the event after which some servers say nothing more.
+const endMark = "[DONE]"
+
+func (e *eventChunks) ended() bool { return e.done }
+
+func (e *eventChunks) endless() bool { return true }
+
+func (e *eventChunks) framed() bool { return true }
+
+// rest is what follows the end mark, line by line.
+func (e *eventChunks) rest() io.Reader {
+	e.limit.refill()
+	var b bytes.Buffer
+	for b.Len() < maxTrailing && e.lines.Scan() {
+		b.Write(e.lines.Bytes())
+		b.WriteByte('\n')
+	}
+	return &b
+}
+
+// isField reports whether a line is one of server-sent events: a comment, one of the four fields, or another that clients
+// ignore. A line without a colon, or one whose name is no lower-case word, comes from something that failed in between.
+func isField(line []byte) bool {
+	name, _, colon := bytes.Cut(line, []byte(":"))
+	switch string(name) {
+	case "data", "event", "id", "retry":
+		return true
+	case "error":
+		return false
+	}
+	return colon && len(bytes.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")) == 0
+}
+
+// stray reads on from a line that is no field: as far as it takes to tell what it is.
+func (e *eventChunks) stray(line []byte) error {
+	text := bytes.Clone(line)
+	for !json.Valid(text) && len(text) < maxTrailing && e.lines.Scan() {
+		text = append(append(text, '\n'), e.lines.Bytes()...)
+	}
+	return &strayError{text}
+}
+
+// strayError is text outside of events.
+type strayError struct{ text []byte }
+
+func (e *strayError) Error() string { return "text outside of events" }
+
+func (e *eventChunks) next() ([]byte, error) {
+	e.limit.refill()
+	var f fields
+	for !e.done && e.lines.Scan() {
+		line := e.lines.Bytes()
+		switch {
+		case len(line) == 0 && f.whole():
+			return e.event(f.name, f.data)
+		case len(line) == 0:
+			f = fields{}
+			continue
+		case !isField(line):
+			return nil, e.stray(line)
+		}
+		if f.add(line); len(f.data) > MaxResponseBytes {
+			return nil, ErrTooLarge
+		}
+	}
+	return e.last(&f)
+}
+
+// last is the event whose lines the end of the stream was found in, or the error with which it ended.
+func (e *eventChunks) last(f *fields) ([]byte, error) {
+	err := e.lines.Err()
+	switch {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, ErrTooLarge
+	case err != nil:
+		return nil, err
+	case f.name == "error":
+		return e.event(f.name, f.data)
+	case len(bytes.TrimSpace(f.data)) == 0:
+		return nil, io.EOF
+	case !json.Valid(f.data) && string(bytes.TrimSpace(f.data)) != endMark:
+		return nil, io.ErrUnexpectedEOF // it ended inside an event
+	}
+	return e.event(f.name, f.data) // the empty line after the last event is missing, as it often is
+}
+
+// fields are those of an event, as far as its lines were read.
+type fields struct {
+	name string
+	data []byte
+	seen bool // there was a line of data
+}
+
+// whole reports whether the event has something to say when it ends here.
+func (f *fields) whole() bool {
+	return f.seen && len(bytes.TrimSpace(f.data)) > 0 || f.name == "error"
+}
+
+// add takes in a line.
+func (f *fields) add(line []byte) {
+	field, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(field) {
+	case "event":
+		f.name = string(value)
+	case "data":
+		if f.seen {
+			f.data = append(f.data, '\n')
+		}
+		f.data, f.seen = append(f.data, value...), true
+	}
+}
+
+func (e *eventChunks) event(name string, data []byte) ([]byte, error) {
+	if name == "error" {
+		return nil, ErrorIn(data)
+	}
+	if string(bytes.TrimSpace(data)) == endMark {
+		e.done = true
+		return nil, io.EOF
+	}
+	return data, nil
+}

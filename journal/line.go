@@ -1,0 +1,118 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// appendLine appends a line to b, which is empty.
+func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
+	b = append(append(append(b, typePrefix...), kind...), '"')
+	opening := len(b)
+	b, err := wirejson.Append(b, record)
+	if err != nil {
+		return nil, fmt.Errorf("a %s record cannot be written: %w", kind, err)
+	}
+	if len(b) > maxLine-1<<10 {
+		return nil, fmt.Errorf("a %s record cannot be written: it has %d bytes, and a line may have %d", kind, len(b), maxLine)
+	}
+	if bytes.IndexByte(b, '\n') >= 0 { // readers take a record for a line
+		return nil, fmt.Errorf("a %s record cannot be written: it has a line break, which is a bug in evalrun", kind)
+	}
+	b[opening] = ','
+	b = strconv.AppendInt(append(b[:len(b)-1], seqPrefix...), int64(seq), 10)
+	return append(appendChecksum(b, b), '\n'), nil
+}
+
+// line is what every line of a run file begins and ends with.
+type line struct {
+	Type string `json:"type"`
+	Seq  *int   `json:"seq"`
+}
+
+// crcTail is the length of `,"crc":"XXXXXXXX"}`.
+const crcTail = len(`,"crc":"00000000"}`)
+
+const (
+	typePrefix = `{"type":"`
+	seqPrefix  = `,"seq":`
+)
+
+// frame reads what stands at the ends of a line as this package writes it, without looking at what is between.
+func frame(body []byte) (l line, ok bool) {
+	rest, ok := bytes.CutPrefix(body, []byte(typePrefix))
+	at := bytes.LastIndex(body, []byte(seqPrefix))
+	end := bytes.IndexByte(rest, '"')
+	if !ok || at < 0 || end < 0 {
+		return l, false
+	}
+	seq, err := strconv.Atoi(string(body[at+len(seqPrefix):]))
+	if err != nil || seq < 0 {
+		return l, false
+	}
+	return line{string(rest[:end]), &seq}, true
+}
+
+// content is a trial's line as JSON of its own, without what frames it; nil when the line was written
+// otherwise.
+func content(data []byte) []byte {
+	const begin = `{"type":"trial",`
+	if len(data) <= crcTail || !bytes.HasPrefix(data, []byte(begin)) {
+		return nil
+	}
+	at := bytes.LastIndex(data[:len(data)-crcTail], []byte(seqPrefix))
+	if at < len(begin) {
+		return nil
+	}
+	if _, err := strconv.Atoi(string(data[at+len(seqPrefix) : len(data)-crcTail])); err != nil {
+		return nil
+	}
+	out := append(make([]byte, 0, at), '{')
+	out = append(out, data[len(begin):at]...)
+	return append(out, '}')
+}
+
+// checksum is that of a line's body.
+func checksum(body []byte) uint32 { return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) }
+
+// appendChecksum appends the end of a line whose body is given.
+func appendChecksum(b, body []byte) []byte {
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], checksum(body))
+	return append(hex.AppendEncode(append(b, `,"crc":"`...), sum[:]), `"}`...)
+}
+
+// check verifies the checksum of a line, without its line break.
+func check(data []byte) (line, error) {
+	var l line
+	if len(data) <= crcTail {
+		return l, errors.New("the line is too short")
+	}
+	body, tail := data[:len(data)-crcTail], data[len(data)-crcTail:]
+	if want := appendChecksum(make([]byte, 0, crcTail), body); !bytes.Equal(tail, want) {
+		return l, errors.New("the checksum does not fit")
+	}
+	if !gjson.ValidBytes(data) { // nobody who writes a run file writes that
+		return l, errors.New("the line is not JSON")
+	}
+	if l, ok := frame(body); ok {
+		return l, nil
+	}
+	if err := json.Unmarshal(data, &l); err != nil {
+		return l, errors.New("the line is not JSON")
+	}
+	if l.Seq == nil {
+		return l, errors.New("the line has no sequence number")
+	}
+	return l, nil
+}

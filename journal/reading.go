@@ -1,0 +1,262 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
+)
+
+// read builds the index in one pass.
+func (d *Document) read() error {
+	if info, err := d.file.Stat(); err == nil {
+		d.size = info.Size()
+	}
+	if err := d.readLines(); err != nil {
+		return err
+	}
+	if d.Run.Version == 0 {
+		return errNoHead
+	}
+	d.spendPending()
+	d.index.sort()
+	d.Summary = summarize(&d.index, d.Run.Plan)
+	return nil
+}
+
+// readLines takes in the lines up to the end of the file, or to where it no longer counts.
+func (d *Document) readLines() error {
+	r := newReader(d.file)
+	limit := maxHead
+	for number := 1; ; number++ {
+		data, err := readLine(r, limit)
+		limit = maxLine
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(data) == 0 {
+			return nil
+		}
+		if err := d.line(number, data); errors.Is(err, errRest) {
+			d.over = bytes.HasSuffix(data, []byte("\n"))
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// errNoHead says that a file has lines, and none of them is a head.
+var errNoHead = errors.New("the run file has no head")
+
+// errRest says that what follows in the file does not count.
+var errRest = errors.New("the rest is left out")
+
+// line takes in one line, with its line break if it has one.
+func (d *Document) line(number int, data []byte) error {
+	at := d.whole
+	ended := bytes.HasSuffix(data, []byte("\n"))
+	data = bytes.TrimSuffix(data, []byte("\n"))
+	l, problem := check(data)
+	if problem != nil {
+		if err := d.damagedLine(number, ended, problem); err != nil {
+			return err
+		}
+	} else if l.Type == "run" && d.Run.Version != 0 {
+		d.damaged("line %d: another run begins; it and what follows is left out", number)
+		return errRest
+	}
+	d.lines, d.unended = number, !ended
+	if d.whole += int64(len(data)); ended {
+		d.whole++
+	}
+	if problem != nil {
+		d.next++
+		return nil
+	}
+	if *l.Seq != d.next {
+		d.damaged("line %d: sequence number %d where %d is due", number, *l.Seq, d.next)
+	}
+	d.next = max(d.next, *l.Seq+1)
+	if err := d.take(l.Type, data, at); err != nil {
+		return fmt.Errorf("line %d: %w", number, err)
+	}
+	return nil
+}
+
+// damagedLine notes a line that cannot be used. Without a head there is no run, so that its copy is read instead.
+func (d *Document) damagedLine(number int, ended bool, problem error) error {
+	switch {
+	case !ended && number > 1:
+		return errRest // the last line of a run that is being written, or was killed
+	case number > 1:
+		d.damaged("line %d: %s", number, problem)
+		return nil
+	}
+	if err := d.headCopy(); err != nil {
+		return fmt.Errorf("not a run file: %w", problem)
+	}
+	d.damaged("line 1: %s; its copy in %s is taken", problem, headName)
+	return nil
+}
+
+func (d *Document) damaged(format string, args ...any) {
+	d.Damaged = append(d.Damaged, fmt.Sprintf(format, args...))
+	d.unhealed = true
+}
+
+// headCopy reads the copy of the head.
+func (d *Document) headCopy() error {
+	data, err := regular.ReadFile(filepath.Join(d.Dir, headName), maxLine)
+	if err != nil {
+		return err
+	}
+	data = bytes.TrimSuffix(data, []byte("\n"))
+	if _, err := check(data); err != nil {
+		return err
+	}
+	return d.take("run", data, 0)
+}
+
+// maxLine bounds a line, in bytes: many times the largest answer.
+const maxLine = 256 << 20
+
+// maxHead bounds the first line: a file that is no run file may have no line breaks at all.
+const maxHead = 64 << 20
+
+func newReader(file io.Reader) *bufio.Reader { return bufio.NewReaderSize(file, 1<<16) }
+
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	data, err := r.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return data, err
+	}
+	long := slices.Clone(data)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		data, err = r.ReadSlice('\n')
+		if long = append(long, data...); len(long) > limit {
+			return nil, fmt.Errorf("not a run file: a line has more than %d bytes", limit)
+		}
+	}
+	return long, err
+}
+
+// take takes in the record of a line. Kinds that it does not know are those of later versions.
+func (d *Document) take(kind string, data []byte, at int64) error {
+	switch kind {
+	case "run":
+		return d.head(data)
+	case "end":
+		return d.ended(data)
+	case "resume":
+		var r Resumed
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		d.resumed(&r)
+	case "stop":
+		return d.stopped(data)
+	case "trial":
+		d.trial(data, at)
+	case "call":
+		return d.booked(data)
+	case "answer":
+		d.keptAnswer(data, at)
+	case "judgement":
+		d.keptJudgement(data, at)
+	}
+	return nil
+}
+
+// head takes in the head of the run.
+func (d *Document) head(data []byte) error {
+	if err := json.Unmarshal(data, &d.Run); err != nil {
+		return err
+	}
+	if d.Run.Version < 1 {
+		return fmt.Errorf("the run file has version %d, which is none", d.Run.Version)
+	}
+	if d.Run.Version > Version {
+		return fmt.Errorf("the run file has version %d; this evalrun reads up to %d", d.Run.Version, Version)
+	}
+	return nil
+}
+
+// ended takes in the line that a finished run ends with.
+func (d *Document) ended(data []byte) error {
+	d.End = &eval.End{}
+	if err := json.Unmarshal(data, d.End); err != nil {
+		return err
+	}
+	d.sessions.until = parseTime(d.End.FinishedAt)
+	d.spendPending()
+	if d.End.Spent != nil { // it knows of calls that no trial reports
+		d.Spent, d.Unpriced = *d.End.Spent, nil
+	}
+	return nil
+}
+
+// stopped takes in a verdict that was known early.
+func (d *Document) stopped(data []byte) error {
+	var s eval.Stop
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	d.Stops = append(d.Stops, s)
+	d.index.unuse(s.Extra)
+	return nil
+}
+
+// trial takes in the line of a trial.
+func (d *Document) trial(data []byte, at int64) {
+	r := &d.scratch
+	r.scan(data)
+	d.goneOn(r)
+	d.spendOn(r)
+	q := eval.Quarantine{Until: r.until}
+	var f flags
+	if r.until != "" && q.Holds(d.Run.StartedAt) {
+		f |= isQuarantined
+	}
+	if d.Stopped(r.suite, r.arm) {
+		f |= isExtra
+	}
+	d.index.add(r, at, len(data), f)
+	d.index.reserve(at, d.size)
+}
+
+// spendOn adds what a trial and its judges have cost, but for what was counted before.
+func (d *Document) spendOn(r *indexed) {
+	cost := d.settled(r, r.answered)
+	d.spend(cost.model, cost.attempts, cost.usage)
+	for _, j := range r.judges {
+		if !j.noted {
+			d.spend(j.model, j.attempts, j.usage)
+		}
+	}
+}
+
+// spend adds a call to what the run has cost.
+func (d *Document) spend(model string, attempts int, usage eval.Usage) {
+	if !d.books {
+		d.Spent.Calls += attempts
+		d.Spent.Tokens += usage.TotalTokens
+	}
+	if d.priced || usage.TotalTokens == 0 && usage.PromptTokens == 0 && usage.OutputTokens == 0 {
+		return
+	}
+	if d.Unpriced == nil {
+		d.Unpriced = map[string]eval.Usage{}
+	}
+	model = d.index.words[d.index.word(model)]
+	u := d.Unpriced[model]
+	u.Add(&usage)
+	d.Unpriced[model] = u
+}

@@ -1,0 +1,159 @@
+package journal
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Row is the cell or the row of a table: trials of one case, in the order of the
+// plan. Reading them is left to Document.Read.
+type Row struct {
+	Suite, Case string
+	Counts      eval.Counts
+	index       *index
+	from, to    int      // its trials in the index
+	places      []uint32 // of those that count, nil for all of them: a case may have very many
+}
+
+// each yields the trials of the row.
+func (r Row) each(yield func(*entry) bool) {
+	for i := range r.trials {
+		if !yield(&r.index.entries[i]) {
+			return
+		}
+	}
+}
+
+// trials yields their places in the index.
+func (r Row) trials(yield func(int) bool) {
+	if r.places == nil {
+		for i := r.from; i < r.to; i++ {
+			if !yield(i) {
+				return
+			}
+		}
+		return
+	}
+	for _, i := range r.places {
+		if !yield(int(i)) {
+			return
+		}
+	}
+}
+
+// Rows yields the cases in the order of the plan, without reading the trials.
+func (d *Document) Rows() iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		all := d.index.entries
+		for from := 0; from < len(all); {
+			to := from
+			for to < len(all) && all[to].suite == all[from].suite && all[to].caseName == all[from].caseName {
+				to++
+			}
+			row := Row{Suite: d.index.words[all[from].suite], Case: d.index.words[all[from].caseName], index: &d.index, from: from, to: to}
+			row.count()
+			if !yield(row) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+// Quarantined reports whether the case is kept out of the gate.
+func (r Row) Quarantined() (yes bool) {
+	for e := range r.each {
+		return e.flags&isQuarantined != 0
+	}
+	return false
+}
+
+// Stopped reports whether nothing of the case was asked, since the verdict was known.
+func (r Row) Stopped() bool {
+	for e := range r.each {
+		if e.flags&isStopped == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Row) count() {
+	r.Counts = eval.Counts{}
+	for e := range r.each {
+		r.Counts.Add(eval.Outcome(r.index.words[e.outcome]))
+	}
+}
+
+// On is the part of the row that was asked of an arm; false when none was.
+func (r Row) On(arm string) (Row, bool) {
+	n, total := 0, 0
+	for e := range r.each {
+		if total++; r.index.words[e.arm] == arm {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return Row{}, false
+	case total:
+		return r, true
+	}
+	places := make([]uint32, 0, n)
+	for i := r.from; i < r.to; i++ {
+		if r.index.words[r.index.entries[i].arm] == arm {
+			places = append(places, clip(i))
+		}
+	}
+	r.places = places
+	r.count()
+	return r, true
+}
+
+// PartlyBlocked is how many answers of the row were blocked after some text.
+func (r Row) PartlyBlocked() int { return r.flagged(isPartlyBlocked) }
+
+// Cut is how many answers of the row reached their limit of tokens.
+func (r Row) Cut() int { return r.flagged(isCut) }
+
+func (r Row) flagged(f flags) (n int) {
+	for e := range r.each {
+		if e.flags&f != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// ErrorKinds lists the kinds of errors in the row.
+func (r Row) ErrorKinds() []eval.ErrorKind {
+	var out []eval.ErrorKind
+	for e := range r.each {
+		if k := eval.ErrorKind(r.index.words[e.errorKind]); k != "" && !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Read yields the trials of a row.
+func (d *Document) Read(row Row) iter.Seq2[*eval.Result, error] {
+	return func(yield func(*eval.Result, error) bool) {
+		for e := range row.each {
+			if !yield(d.at(*e)) {
+				return
+			}
+		}
+	}
+}
+
+// LatencyMs adds up the service times of the row's trials.
+func (r Row) LatencyMs() float64 {
+	total := 0.0
+	for e := range r.each {
+		total += float64(e.latencyMs)
+	}
+	return total
+}

@@ -1,0 +1,118 @@
+package runner
+
+import (
+	"context"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// promptTokens tells how long a prompt is, by counting where it matters and by
+// estimate where it does not. A prompt over the limit is an error that names both numbers.
+func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
+	limit := t.InputLimit()
+	if !t.MustCount(r.CountTokens, r.TokensMatter) {
+		return estimate.Prompt(t.Request.Contents), nil
+	}
+	n, err := r.counts.of(ctx, r.Counter, t)
+	if err != nil {
+		if mayEstimate(eval.AsError(err).Kind) {
+			return estimate.Prompt(t.Request.Contents), nil // countTokens itself is not what is under test
+		}
+		return 0, err
+	}
+	if limit > 0 && n > limit {
+		return n, eval.Errorf(eval.KindOverLimit, "the prompt has %d tokens, and %s takes at most %d", n, t.Request.Model, limit)
+	}
+	return n, nil
+}
+
+// mayEstimate reports whether an estimate does after an error of countTokens.
+func mayEstimate(kind eval.ErrorKind) bool {
+	switch kind {
+	case eval.KindStatus, eval.KindMalformed, eval.KindTruncated, eval.KindTooLarge:
+		return true
+	}
+	return false
+}
+
+// MustCount reports whether the prompt has to be counted by the service, tokensMatter saying that a limit
+// or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
+// limit fits; of images nothing is known.
+func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
+	if t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
+		return false
+	}
+	switch mode {
+	case suite.CountAlways:
+		return true
+	case suite.CountNever:
+		return false
+	}
+	limit := t.InputLimit()
+	return tokensMatter || limit > 0 && (payload.Images(t.Request.Contents) > 0 || payload.TextBytes(t.Request.Contents) > limit)
+}
+
+// counts remembers the token counts of recent prompts, so that repeats and arms that share a
+// prompt and a model are counted once. Repeats follow each other in the plan; older
+// counts are forgotten.
+type counts struct {
+	mu    sync.Mutex
+	known map[string]*count
+	order []string
+}
+
+type count struct {
+	done chan struct{}
+	n    int
+	err  error
+}
+
+const maxCounts = 8192
+
+func newCounts() *counts { return &counts{known: map[string]*count{}} }
+
+func (c *counts) of(ctx context.Context, counter TokenCounter, t *Planned) (int, error) {
+	only := eval.Request{Model: t.Request.Model, APIVersion: t.Request.APIVersion, Contents: t.Request.Contents}
+	id := identity(&only)
+	key := string(id[:])
+	c.mu.Lock()
+	known, ok := c.known[key]
+	if !ok {
+		known = &count{done: make(chan struct{})}
+		c.remember(key, known)
+	}
+	c.mu.Unlock()
+	if !ok {
+		known.n, known.err = counter.CountTokens(ctx, &eval.Call{Request: only, TrialID: t.ID})
+		if known.err != nil {
+			c.forget(key)
+		}
+		close(known.done)
+	}
+	select {
+	case <-known.done:
+		return known.n, known.err
+	case <-ctx.Done():
+		return 0, eval.Errorf(eval.KindCanceled, "canceled")
+	}
+}
+
+func (c *counts) remember(key string, n *count) {
+	c.known[key] = n
+	c.order = append(c.order, key)
+	if len(c.order) > maxCounts {
+		delete(c.known, c.order[0])
+		c.order = c.order[1:]
+	}
+}
+
+func (c *counts) forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, key)
+}

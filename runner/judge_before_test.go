@@ -1,0 +1,152 @@
+package runner_test
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// What judges replied before is not asked again, as long as the question is the same.
+func TestRecordedJudgements(t *testing.T) {
+	t.Parallel()
+	b := newBench(replying(fine))
+	_, before := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
+	known := map[int]*eval.Result{}
+	for i := range before {
+		known[before[i].Repeat] = &before[i]
+	}
+	again := func(text string, change func(*eval.Result)) ([]eval.Result, *bench) {
+		b := newBench(replying(poor))
+		cfg := config(&b.fake, 1)
+		cfg.Recorded = func(t *runner.Planned) runner.Recorded {
+			r := *known[t.Repeat]
+			r.Judgements = append([]eval.Judgement{}, r.Judgements...)
+			change(&r)
+			return runner.Recorded{Result: &r}
+		}
+		_, all := results(t, plan(t, text, runner.Filter{}), cfg)
+		return all, b
+	}
+	all, b := again(judgedSuite(1), func(*eval.Result) {})
+	if len(b.put) != 0 || all[0].Outcome != eval.Pass || all[1].Outcome != eval.Pass || len(all[0].Judgements) != 2 {
+		t.Errorf("%d questions, %+v", len(b.put), all[0])
+	}
+	all, b = again(judgedSuite(1), func(r *eval.Result) { r.Judgements[1].Error = &eval.Error{Kind: eval.KindStatus} })
+	if len(b.put) != 1 || all[0].Judgements[0].Reply != fine || all[0].Judgements[1].Reply != poor {
+		t.Errorf("%d questions, %+v", len(b.put), all[0].Judgements)
+	}
+	for _, change := range [][2]string{
+		{"temperature: 0.5", "temperature: 0.4"},
+		{"rubric: good", "rubric: better"},
+		{"apiVersion: v1beta", "apiVersion: v1"},
+	} {
+		all, b = again(strings.Replace(judgedSuite(1), change[0], change[1], 1), func(*eval.Result) {})
+		if len(b.put) != 2 || *all[0].Scores[0].Value != 0 {
+			t.Errorf("%s: %d questions, %+v", change[1], len(b.put), all[0].Scores)
+		}
+	}
+}
+
+// Replies from before that do not count are asked for again where that is wanted, once each, and those that count are kept.
+func TestUselessRepliesAreAskedAnew(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(judgedSuite(2), "{contains: q}", "{judge: {rubric: other}, name: other}", 1)
+	b := newBench(func(_ *eval.Call, question string) (string, error) {
+		if strings.Contains(question, "\nother\n") {
+			return fine, nil
+		}
+		return "I like it.", nil
+	})
+	counts, before := results(t, plan(t, text, runner.Filter{}), config(&b.fake, 1))
+	if counts.Error != 4 {
+		t.Fatalf("%+v", counts)
+	}
+	asked := map[string]bool{}
+	for _, r := range before {
+		for _, j := range r.Judgements {
+			asked[j.ID] = true
+		}
+	}
+	blocked := func(r *eval.Result) {
+		r.Judgements = slices.Clone(r.Judgements)
+		for i := range r.Judgements {
+			if r.Judgements[i].Reply != fine {
+				r.Judgements[i].Reply, r.Judgements[i].BlockReason = "", "SAFETY"
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		anew   bool
+		change func(*eval.Result)
+		reply  string
+		want   eval.Counts
+		asked  int
+	}{
+		"kept":             {false, func(*eval.Result) {}, fine, eval.Counts{Error: 4}, 0},
+		"asked anew":       {true, func(*eval.Result) {}, fine, eval.Counts{Pass: 4}, 2},
+		"useless again":    {true, func(*eval.Result) {}, "I like it.", eval.Counts{Error: 4}, 4},
+		"useless at first": {true, func(*eval.Result) {}, "", eval.Counts{Pass: 4}, 4},
+		"blocked":          {true, blocked, fine, eval.Counts{Pass: 4}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(func(call *eval.Call, _ string) (string, error) {
+				if call.Anew != asked[call.TrialID] {
+					t.Errorf("anew: %t", call.Anew)
+				}
+				if test.reply == "" && len(call.Contents) == 3 {
+					return fine, nil
+				}
+				return test.reply, nil
+			})
+			cfg := config(&b.fake, 4)
+			cfg.Anew = test.anew
+			cfg.Replies, cfg.Recorded = from(before, test.change)
+			counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
+			if counts != test.want || len(b.put) != test.asked {
+				t.Errorf("%+v, %d questions", counts, len(b.put))
+			}
+			for _, r := range all {
+				noneTwice(t, r.Judgements)
+			}
+		})
+	}
+}
+
+// from gives a run the results of an earlier one, each changed first.
+func from(before []eval.Result, change func(*eval.Result)) (iter.Seq[eval.Judgement], func(*runner.Planned) runner.Recorded) {
+	replies := func(yield func(eval.Judgement) bool) {
+		for _, r := range before {
+			change(&r)
+			for _, j := range r.Judgements {
+				if !yield(j) {
+					return
+				}
+			}
+		}
+	}
+	return replies, func(planned *runner.Planned) runner.Recorded {
+		for _, r := range before {
+			if r.Case == planned.Case && r.Repeat == planned.Repeat {
+				change(&r)
+				return runner.Recorded{Result: &r}
+			}
+		}
+		return runner.Recorded{}
+	}
+}
+
+// noneTwice wants each judgement of a trial once.
+func noneTwice(t *testing.T, all []eval.Judgement) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, j := range all {
+		if seen[j.ID] {
+			t.Errorf("%s is there twice", j.ID)
+		}
+		seen[j.ID] = true
+	}
+}
