@@ -42,8 +42,12 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 		unset   string // of the environment
 		says    []string
 	}{
-		"no service":             {unset: "EVALRUN_BASE_URL", says: []string{"--base-url", "EVALRUN_BASE_URL", "--emulator"}},
-		"no key":                 {unset: "EVALRUN_API_KEY", says: []string{"EVALRUN_API_KEY"}},
+		"no service":       {unset: "EVALRUN_BASE_URL", says: []string{"--base-url", "EVALRUN_BASE_URL", "--emulator"}},
+		"no key":           {unset: "EVALRUN_API_KEY", says: []string{"EVALRUN_API_KEY"}},
+		"no key to record": {options: source(eval.SourceOptions{Record: "rec"}), unset: "EVALRUN_API_KEY", says: []string{"EVALRUN_API_KEY"}},
+		"no service to record": {
+			options: source(eval.SourceOptions{ReplayOr: "deep/rec"}), unset: "EVALRUN_BASE_URL", says: []string{"EVALRUN_BASE_URL"},
+		},
 		"no script":              {options: service(eval.ServiceOptions{Emulator: "gone.yaml"}), says: []string{"gone.yaml"}},
 		"a bad script":           {options: service(eval.ServiceOptions{Emulator: "bad.yaml"}), says: []string{"bad.yaml:2:6", "`reply`"}},
 		"two sources":            {options: source(eval.SourceOptions{Record: "rec", Replay: "rep"}), says: []string{"--record", "--replay"}},
@@ -62,7 +66,7 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 			s.write("bad.yaml", "rules:\n  - {replyy: x}\n")
 			s.write("answers.jsonl", `{"case":"one","text":"a"}`+"\n"+`{"text":"a"}`)
 			o := test.options
-			for _, path := range []*string{&o.Record, &o.Replay, &o.Answers} { // as the face of the module does
+			for _, path := range []*string{&o.Record, &o.Replay, &o.ReplayOr, &o.Answers} { // as the face of the module does
 				*path = s.at.Join(*path)
 			}
 			before := s.files()
