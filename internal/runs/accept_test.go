@@ -177,6 +177,32 @@ func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 	}
 }
 
+// An expected answer that is replaced keeps its permissions, whatever the umask is.
+func TestAcceptKeepsPermissions(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fs.FileMode{0o600, 0o664} {
+		f := newFolder(t, capitals)
+		f.write("expected/s/france/t.p.txt", "Lyon\n")
+		path := f.at.Join("expected/s/france/t.p.txt")
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		f.run("run", parisMadrid, evalrun.Options{})
+		for _, p := range f.all("run").Proposals {
+			if err := p.Accept(p.Offers[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != mode || f.tree()["expected/s/france/t.p.txt"] != "Paris\n" {
+			t.Errorf("the file has %s, want %s and Paris", info.Mode(), mode)
+		}
+	}
+}
+
 // Of repeats the most frequent answer is offered, of equally frequent ones the first, with how many there were.
 func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 	t.Parallel()
