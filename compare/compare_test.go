@@ -209,9 +209,9 @@ func TestSequentialStops(t *testing.T) {
 func TestPairing(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 1, 1, 1, 1), side("head", 1, 1, 0, 1, 1, 1)
-	slices.Reverse(base.Cases)              // the place does not matter
-	head.Cases[0].Name = "renamed"          // nor does the name
-	head.Cases[2].ID = "other variables"    // another case of the same name
+	slices.Reverse(base.Cases)                                                // the place does not matter
+	head.Cases[0].Name = "renamed"                                            // nor does the name
+	head.Cases[2].ID = "other variables"                                      // another case of the same name
 	base.Cases[1].Scorers, head.Cases[3].Scorers = "scorers", "other scorers" // passing means something else
 	head.Cases[4].Passed, head.Cases[4].Errors = 0, 1
 	head.Cases = append(

@@ -87,7 +87,7 @@ type MetricComparison struct {
 	Level    float64     `json:"level"` // of the interval, such as 0.9
 	// Anytime says that the interval holds although the run stopped early, and that the estimate is biased away from zero.
 	Anytime bool `json:"anytime,omitempty"`
-	N        int         `json:"n"`     // units
+	N       int  `json:"n"` // units
 	// Gained and Regressed are cases that went from failing to passing, and back.
 	Gained    int    `json:"gained"`
 	Regressed int    `json:"regressed"`

@@ -50,25 +50,30 @@ func distance(a, b string) int {
 	if len(ra) > 64 || len(rb) > 64 {
 		return max(len(ra), len(rb))
 	}
-	var before []int
 	prev := make([]int, len(rb)+1)
 	for j := range prev {
 		prev[j] = j
 	}
+	var before []int
 	for i := 1; i <= len(ra); i++ {
-		cur := make([]int, len(rb)+1)
-		cur[0] = i
-		for j := 1; j <= len(rb); j++ {
-			cost := 1
-			if ra[i-1] == rb[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && ra[i-1] == rb[j-2] && ra[i-2] == rb[j-1] {
-				cur[j] = min(cur[j], before[j-2]+1)
-			}
-		}
-		before, prev = prev, cur
+		before, prev = prev, nextRow(ra, rb, i, before, prev)
 	}
 	return prev[len(rb)]
+}
+
+// nextRow is row i of the table of distances, from the two above it.
+func nextRow(a, b []rune, i int, before, prev []int) []int {
+	row := make([]int, len(b)+1)
+	row[0] = i
+	for j := 1; j <= len(b); j++ {
+		cost := 1
+		if a[i-1] == b[j-1] {
+			cost = 0
+		}
+		row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+		if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] { // two swapped
+			row[j] = min(row[j], before[j-2]+1)
+		}
+	}
+	return row
 }

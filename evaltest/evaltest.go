@@ -99,20 +99,26 @@ func Run(t *testing.T, file string, o Options) {
 			_ = job.WriteWarnings(&out, false) // a buffer takes everything
 			t.Log("\n" + strings.TrimRight(out.String(), "\n"))
 		}
-		if testing.Short() && options.Emulator == "" && options.Sources.Replay == "" {
-			t.Skip(
-				"-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by " +
-					"Options.Replay, or use Options.Emulator",
-			)
-		}
-		if job.Service().BaseURL == "" && options.Sources.Replay == "" {
-			t.Fatal(
-				"no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
-					"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers",
-			)
-		}
+		needAnswers(t, job, &options)
 		(&suiteTest{t: t, suite: one, job: job, load: options, options: &o}).run()
 	})
+}
+
+// needAnswers ends a test that has nowhere to get answers from.
+func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
+	t.Helper()
+	if testing.Short() && o.Emulator == "" && o.Sources.Replay == "" {
+		t.Skip(
+			"-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by " +
+				"Options.Replay, or use Options.Emulator",
+		)
+	}
+	if job.Service().BaseURL == "" && o.Sources.Replay == "" {
+		t.Fatal(
+			"no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
+				"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers",
+		)
+	}
 }
 
 // options are those of package evalrun. With -short, what was recorded is replayed.
@@ -139,6 +145,11 @@ func (o *Options) options(file string) (evalrun.Options, error) {
 	case o.Timeout < 0:
 		return f, fmt.Errorf("evaltest: Options.Timeout is %s, and takes a time above zero", o.Timeout)
 	}
+	return f, o.bounds()
+}
+
+// bounds checks the numbers that have a largest value.
+func (o *Options) bounds() error {
 	for _, bounded := range []struct {
 		name        string
 		value, most int
@@ -150,10 +161,10 @@ func (o *Options) options(file string) (evalrun.Options, error) {
 		{"BudgetTokens", o.BudgetTokens, maxBudget},
 	} {
 		if bounded.value < 0 || bounded.value > bounded.most {
-			return f, fmt.Errorf("evaltest: Options.%s is %d, and takes 1 to %d", bounded.name, bounded.value, bounded.most)
+			return fmt.Errorf("evaltest: Options.%s is %d, and takes 1 to %d", bounded.name, bounded.value, bounded.most)
 		}
 	}
-	return f, nil
+	return nil
 }
 
 // maxBudget is the most that suites take, too.

@@ -78,15 +78,17 @@ func run(t *testing.T, env []string, args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// TestFixture runs somebody's tests as go test does, against a service that counts its calls.
-func TestFixture(t *testing.T) {
-	for _, c := range []struct {
-		args   string
-		status int
-		calls  int64
-		wants  []string // in the output, in this order
-		never  string
-	}{
+// fixtureRun is a run of the fixture's tests, and what it does.
+type fixtureRun struct {
+	args   string
+	status int
+	calls  int64
+	wants  []string // in the output, in this order
+	never  string
+}
+
+func fixtureRuns() []fixtureRun {
+	return []fixtureRun{
 		{"-test.run=TestOutcomes", 1, 6, []string{
 			"a quarantine of more than 90 days",
 			"--- FAIL: TestOutcomes/outcomes/the_land_of_/_the_rising_sun/pro/direct", `equals: expected "Tokyo", got "Osaka`,
@@ -94,31 +96,71 @@ func TestFixture(t *testing.T) {
 			"--- FAIL: TestOutcomes/outcomes/nowhere/pro/direct", "could not be judged: status: 400", "the run is in ",
 		}, "\n--- PASS"},
 		{"-test.run=TestOutcomes/outcomes/france", 0, 2, nil, "FAIL"},
-		{"-test.run=TestOutcomes/outcomes/france/warm -test.v", 0, 1, []string{"pass france on warm/direct: 10 tokens, ", "--- PASS: TestOutcomes/outcomes/france/warm/direct"}, "pro/direct"},
+		{"-test.run=TestOutcomes/outcomes/france/warm -test.v", 0, 1, []string{
+			"pass france on warm/direct: 10 tokens, ", "--- PASS: TestOutcomes/outcomes/france/warm/direct",
+		}, "pro/direct"},
 		{"-test.run=TestOutcomes/outcomes/atlantis", 0, 0, []string{"PASS"}, "FAIL"},
 		{"-test.run=TestOutcomes/elsewhere", 0, 0, []string{"PASS"}, "FAIL"},
 		{"-test.run=TestOutcomes -test.skip=TestOutcomes/outcomes/(nowhere|the) -test.v", 0, 3, []string{
 			"in quarantine until 2999-01-31 (geo-team): the wording is ambiguous", "contains: the answer does not contain",
 			"--- SKIP: TestOutcomes/outcomes/andorra/pro/direct",
 		}, "FAIL: "},
-		{"-test.run=TestPassing -test.count=2 -test.v", 0, 4, []string{"reported: 2 pass", "--- PASS: TestPassing/passing/france_again", "reported: 2 pass", "--- PASS: TestPassing/passing/france_again"}, "#01"},
-		{"-test.run=TestPassing -test.short -test.v", 0, 0, []string{"-short asks no service: record answers by Options.Record", "--- SKIP: TestPassing/passing"}, "FAIL"},
-		{"-test.run=TestGated -test.v", 0, 2, []string{"does not pass, and the gate decides: equals:", "the gate holds", "gate: 2 rules hold", "--- PASS: TestGated/gated/japan", "--- PASS: TestGated/gated/gate"}, "FAIL:"},
-		{"-test.run=TestGated/gated/japan", 1, 1, []string{"--- FAIL: TestGated/gated/japan/pro/direct"}, "the gate"},
-		{"-test.run=TestGated/gated/gate -test.v", 0, 0, []string{"the gate judges the whole suite, and that was not asked", "--- SKIP: TestGated/gated/gate"}, "france"},
-		{"-test.run=TestStrict", 1, 2, []string{"--- FAIL: TestStrict/strict/gate", "the gate does not hold", "passRate at least 0.9; it is 0.5", "| FAIL japan on pro/direct"}, "FAIL: TestStrict/strict/japan"},
-		{"-test.run=TestStrict -test.skip=TestStrict/strict/gate", 1, 2, []string{"--- FAIL: TestStrict/strict/japan/pro/direct"}, "the gate"},
-		{"-test.run=TestCompared", 1, 0, []string{"--- FAIL: TestCompared/compared", "there is no baseline"}, "PASS"},
+		{"-test.run=TestPassing -test.count=2 -test.v", 0, 4, []string{
+			"reported: 2 pass", "--- PASS: TestPassing/passing/france_again", "reported: 2 pass",
+			"--- PASS: TestPassing/passing/france_again",
+		}, "#01"},
+		{"-test.run=TestPassing -test.short -test.v", 0, 0, []string{
+			"-short asks no service: record answers by Options.Record", "--- SKIP: TestPassing/passing",
+		}, "FAIL"},
+		{"-test.run=TestGated -test.v", 0, 2, []string{
+			"does not pass, and the gate decides: equals:", "the gate holds", "gate: 2 rules hold",
+			"--- PASS: TestGated/gated/japan", "--- PASS: TestGated/gated/gate",
+		}, "FAIL:"},
+		{"-test.run=TestGated/gated/japan", 1, 1, []string{
+			"--- FAIL: TestGated/gated/japan/pro/direct",
+		}, "the gate"},
+		{"-test.run=TestGated/gated/gate -test.v", 0, 0, []string{
+			"the gate judges the whole suite, and that was not asked", "--- SKIP: TestGated/gated/gate",
+		}, "france"},
+		{"-test.run=TestStrict", 1, 2, []string{
+			"--- FAIL: TestStrict/strict/gate", "the gate does not hold", "passRate at least 0.9; it is 0.5",
+			"| FAIL japan on pro/direct",
+		}, "FAIL: TestStrict/strict/japan"},
+		{"-test.run=TestStrict -test.skip=TestStrict/strict/gate", 1, 2, []string{
+			"--- FAIL: TestStrict/strict/japan/pro/direct",
+		}, "the gate"},
+		{"-test.run=TestCompared", 1, 0, []string{
+			"--- FAIL: TestCompared/compared", "there is no baseline",
+		}, "PASS"},
 		{"-test.run=TestCompared/compared/france", 0, 1, nil, "FAIL"},
-		{"-test.run=TestBudget -test.v", 1, 1, []string{"the run is incomplete: 1 of 6 trials asked: the budget of 1 calls is spent"}, "FAIL: TestBudget/outcomes/"},
-		{"-test.run=TestModel -test.v", 1, 0, []string{"model.yaml:3:30: the service has no model", "did you mean", "not asked: unknown says why", "--- FAIL: TestModel/unknown", "--- SKIP: TestModel/unknown/france"}, "PASS"},
-		{"-test.run=TestBad", 1, 0, []string{"bad.yaml:4:58: case `france` has no variable `contry`", "^", "hint: did you mean `country`", "bad.yaml:6:56: unknown scorer kind `equal`", "hint: did you mean `equals`?", "2 errors"}, "PASS"},
+		{"-test.run=TestBudget -test.v", 1, 1, []string{
+			"the run is incomplete: 1 of 6 trials asked: the budget of 1 calls is spent",
+		}, "FAIL: TestBudget/outcomes/"},
+		{"-test.run=TestModel -test.v", 1, 0, []string{
+			"model.yaml:3:30: the service has no model", "did you mean", "not asked: unknown says why",
+			"--- FAIL: TestModel/unknown", "--- SKIP: TestModel/unknown/france",
+		}, "PASS"},
+		{"-test.run=TestBad", 1, 0, []string{
+			"bad.yaml:4:58: case `france` has no variable `contry`", "^", "hint: did you mean `country`",
+			"bad.yaml:6:56: unknown scorer kind `equal`", "hint: did you mean `equals`?", "2 errors",
+		}, "PASS"},
 		{"-test.run=TestMissing", 1, 0, []string{"there is no file missing.yaml"}, "PASS"},
 		{"-test.run=TestClash", 1, 0, []string{"there is a kind of scorer `equals` already"}, "PASS"},
-		{"-test.run=TestNothingSelected", 1, 0, []string{"no trial is selected: --case frnace fits none; did you mean france?"}, "PASS"},
-		{"-test.run=TestNoService", 1, 0, []string{"no service to ask", "EVALRUN_BASE_URL", "Options.Emulator", "Options.Replay"}, "PASS"},
-		{"-test.run=TestEmulated -test.short -test.v", 0, 0, []string{"no model was asked", "--- PASS: TestEmulated/gated/france"}, "FAIL"},
-	} {
+		{"-test.run=TestNothingSelected", 1, 0, []string{
+			"no trial is selected: --case frnace fits none; did you mean france?",
+		}, "PASS"},
+		{"-test.run=TestNoService", 1, 0, []string{
+			"no service to ask", "EVALRUN_BASE_URL", "Options.Emulator", "Options.Replay",
+		}, "PASS"},
+		{"-test.run=TestEmulated -test.short -test.v", 0, 0, []string{
+			"no model was asked", "--- PASS: TestEmulated/gated/france",
+		}, "FAIL"},
+	}
+}
+
+// TestFixture runs a user's tests as go test does, against a service that counts its calls.
+func TestFixture(t *testing.T) {
+	for _, c := range fixtureRuns() {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
 			e, env := service(t)
@@ -129,15 +171,7 @@ func TestFixture(t *testing.T) {
 			if calls := e.Stats()["generateContent"]; calls != c.calls {
 				t.Errorf("%d calls, want %d", calls, c.calls)
 			}
-			rest := out
-			for _, want := range c.wants {
-				_, after, found := strings.Cut(rest, want)
-				if !found {
-					t.Errorf("%q is not there, or not in its place", want)
-					continue
-				}
-				rest = after
-			}
+			inOrder(t, out, c.wants)
 			if c.never != "" && strings.Contains(out, c.never) {
 				t.Errorf("%q is there", c.never)
 			}
@@ -145,6 +179,19 @@ func TestFixture(t *testing.T) {
 				t.Log(out)
 			}
 		})
+	}
+}
+
+// inOrder wants texts one after the other.
+func inOrder(t *testing.T, out string, wants []string) {
+	t.Helper()
+	for _, want := range wants {
+		_, after, found := strings.Cut(out, want)
+		if !found {
+			t.Errorf("%q is not there, or not in its place", want)
+			continue
+		}
+		out = after
 	}
 }
 
@@ -182,37 +229,55 @@ func TestRunDirectories(t *testing.T) {
 		{"TestStrict", "tmp", nil, 1, 2},
 		{"TestPassing", "artifacts", []string{"-test.artifacts"}, 1, 2},
 	} {
-		_, env := service(t)
-		dir := t.TempDir()
-		for _, sub := range []string{"tmp", "artifacts", "out"} {
-			if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-				t.Fatal(err)
+		t.Run(c.test+" "+c.where, func(t *testing.T) {
+			_, env := service(t)
+			dir := t.TempDir()
+			for _, sub := range []string{"tmp", "artifacts", "out"} {
+				if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		env = append(env, "TMPDIR="+filepath.Join(dir, "tmp"), "TMP="+filepath.Join(dir, "tmp"), "OUT="+filepath.Join(dir, "out"))
-		_, out := run(t, env, append(c.args, "-test.run="+c.test, "-test.outputdir="+filepath.Join(dir, "artifacts"))...)
-		var found []string
-		err := filepath.WalkDir(filepath.Join(dir, c.where), func(path string, _ fs.DirEntry, err error) error {
-			if filepath.Base(path) == journal.FileName {
-				found = append(found, path)
+			env = append(env, "TMPDIR="+filepath.Join(dir, "tmp"), "TMP="+filepath.Join(dir, "tmp"), "OUT="+filepath.Join(dir, "out"))
+			_, out := run(t, env, append(c.args, "-test.run="+c.test, "-test.outputdir="+filepath.Join(dir, "artifacts"))...)
+			found := runsIn(t, filepath.Join(dir, c.where))
+			if len(found) != c.runs {
+				t.Errorf("%d runs, want %d\n%s", len(found), c.runs, out)
 			}
-			return err
+			for _, path := range found {
+				ended(t, path, c.trials)
+			}
 		})
-		if err != nil || len(found) != c.runs {
-			t.Errorf("%s %v: %d runs %v\n%s", c.test, c.args, len(found), err, out)
+	}
+}
+
+// runsIn are the run files below a folder.
+func runsIn(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Base(path) == journal.FileName {
+			found = append(found, path)
 		}
-		for _, path := range found {
-			d, err := journal.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d.Len() != c.trials || d.End == nil {
-				t.Errorf("%s: %d trials, ended %v", path, d.Len(), d.End)
-			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return found
+}
+
+// ended wants a complete run file with so many trials.
+func ended(t *testing.T, path string, trials int) {
+	t.Helper()
+	d, err := journal.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Len() != trials || d.End == nil {
+		t.Errorf("%s: %d trials, ended %v", path, d.Len(), d.End)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

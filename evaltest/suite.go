@@ -232,7 +232,7 @@ func (s *suiteTest) tellGate(d *journal.Document) {
 		}
 	}
 	s.gate.tell(func(t *testing.T) {
-		switch why := gateWords[d.Gate.Exit]; {
+		switch why := gateWords()[d.Gate.Exit]; {
 		case d.Gate.Exit == exit.CodeOK:
 			t.Logf("the gate holds\n%s", &text)
 		case d.Partial():
@@ -247,10 +247,12 @@ func (s *suiteTest) tellGate(d *journal.Document) {
 const maxTable = 20_000
 
 // gateWords say what an exit code of the gate means.
-var gateWords = map[int]string{
-	exit.CodeFailed:       "the gate does not hold",
-	exit.CodeInconclusive: "the comparison with the baseline is inconclusive, where the gate says that this fails",
-	exit.CodeIncomplete:   "the run cannot be judged: too many errors, or no valid comparison",
+func gateWords() map[int]string {
+	return map[int]string{
+		exit.CodeFailed:       "the gate does not hold",
+		exit.CodeInconclusive: "the comparison with the baseline is inconclusive, where the gate says that this fails",
+		exit.CodeIncomplete:   "the run cannot be judged: too many errors, or no valid comparison",
+	}
 }
 
 // incomplete says why trials are missing.

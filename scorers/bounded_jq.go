@@ -37,11 +37,13 @@ func (m *jqMeter) take(bytes int) error {
 const meterVariable = "$__meter"
 
 // growing are the functions whose result may be many times their input in memory, since a value may hold one part many times.
-var growing = []string{
-	"add", "ascii", "ascii_downcase", "ascii_upcase", "capture", "combinations", "explode", "flatten", "format", "fromjson",
-	"gsub", "implode", "join",
-	"ltrim", "ltrimstr", "match", "rtrim", "rtrimstr", "scan", "split", "splits", "sub", "test", "tojson", "tostring",
-	"transpose", "trim", "walk",
+func growing() []string {
+	return []string{
+		"add", "ascii", "ascii_downcase", "ascii_upcase", "capture", "combinations", "explode", "flatten", "format", "fromjson",
+		"gsub", "implode", "join",
+		"ltrim", "ltrimstr", "match", "rtrim", "rtrimstr", "scan", "split", "splits", "sub", "test", "tojson", "tostring",
+		"transpose", "trim", "walk",
+	}
 }
 
 // boundJQ rewrites a query so that its growing steps are metered.
@@ -62,18 +64,7 @@ func boundValue(v reflect.Value, own []string) {
 			return
 		}
 		boundValue(v.Elem(), own)
-		switch at := v.Interface().(type) {
-		case *gojq.Query:
-			boundOperator(at)
-		case *gojq.Term:
-			boundTerm(at, own)
-		case *gojq.String:
-			for i, inner := range at.Queries {
-				if inner.Term == nil || inner.Term.Type != gojq.TermTypeString {
-					at.Queries[i] = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(inner, weigh())}}
-				}
-			}
-		}
+		boundNode(v.Interface(), own)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			boundValue(v.Field(i), own)
@@ -81,6 +72,22 @@ func boundValue(v reflect.Value, own []string) {
 	case reflect.Slice:
 		for i := range v.Len() {
 			boundValue(v.Index(i), own)
+		}
+	}
+}
+
+// boundNode meters a part of a query whose own parts are metered.
+func boundNode(node any, own []string) {
+	switch at := node.(type) {
+	case *gojq.Query:
+		boundOperator(at)
+	case *gojq.Term:
+		boundTerm(at, own)
+	case *gojq.String:
+		for i, inner := range at.Queries {
+			if inner.Term == nil || inner.Term.Type != gojq.TermTypeString {
+				at.Queries[i] = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(inner, weigh())}}
+			}
 		}
 	}
 }
@@ -142,7 +149,7 @@ func boundTerm(t *gojq.Term, own []string) {
 	case t.Func.Name == "setpath" && len(t.Func.Args) == 2:
 		paths := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: t.Func.Args[0]}}}
 		plain = pipe(call("__fits", paths), plain)
-	case slices.Contains(growing, t.Func.Name):
+	case slices.Contains(growing(), t.Func.Name):
 		plain = pipe(weigh(), plain)
 	default:
 		return

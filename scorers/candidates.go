@@ -17,23 +17,27 @@ func candidatesKind() Kind {
 			"they are. A candidate without text agrees with none; of a single candidate agreement is unscored. " +
 			"It looks at all candidates, whatever `candidate` says. Several are asked for by `generationConfig: {extra: {candidateCount: 3}}`.",
 		Example: "- candidates: {min: 3, agreement: {min: 0.6}}",
-		takes:   shape.Either(shape.Int(0, math.MaxInt16), candidatesKeys.Shape()), compile: compileCandidates,
+		takes:   shape.Either(shape.Int(0, math.MaxInt16), candidatesKeys().Shape()), compile: compileCandidates,
 	}
 }
 
-var candidatesKeys = shape.Block{
-	Some: []string{"min", "max", "agreement"},
-	Keys: append(
-		[]shape.Key{{Name: "agreement", Is: agreementKeys.Shape(), Doc: "How many candidates have the same text."}},
-		boundsKeys.Keys...),
+func candidatesKeys() shape.Block {
+	return shape.Block{
+		Some: []string{"min", "max", "agreement"},
+		Keys: append(
+			[]shape.Key{{Name: "agreement", Is: agreementKeys().Shape(), Doc: "How many candidates have the same text."}},
+			boundsKeys().Keys...),
+	}
 }
 
-var agreementKeys = shape.Block{
-	Need: []string{"min"},
-	Keys: []shape.Key{
-		{Name: "min", Is: share, Doc: "The least share of the candidates."},
-		{Name: "by", Is: shape.Word("normalized", "exact"), Doc: "How texts are compared; normalized when not given."},
-	},
+func agreementKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"min"},
+		Keys: []shape.Key{
+			{Name: "min", Is: share(), Doc: "The least share of the candidates."},
+			{Name: "by", Is: shape.Word("normalized", "exact"), Doc: "How texts are compared; normalized when not given."},
+		},
+	}
 }
 
 func compileCandidates(a args) Scorer {
@@ -41,7 +45,7 @@ func compileCandidates(a args) Scorer {
 		n := float64(a.Args.Int(0, math.MaxInt16))
 		return candidateCount(span{min: &n, max: &n})
 	}
-	m := a.Args.Map(candidatesKeys.Names()...)
+	m := a.Args.Map(candidatesKeys().Names()...)
 	s := spanOf(m)
 	counted := s.min != nil || s.max != nil
 	if !counted && !m.Has("agreement") {
@@ -50,7 +54,7 @@ func compileCandidates(a args) Scorer {
 	if !m.Has("agreement") {
 		return candidateCount(s)
 	}
-	agreement := m.Get("agreement").Map(agreementKeys.Names()...)
+	agreement := m.Get("agreement").Map(agreementKeys().Names()...)
 	least, by := agreement.Need("min").Float(0, 1), agreement.Get("by").Word("normalized", "exact")
 	return Func(func(a *Answer) Finding {
 		if f := candidateCount(s)(a); counted && !f.Passed {

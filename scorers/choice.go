@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 func choiceKind() Kind {
@@ -22,63 +23,83 @@ func choiceKind() Kind {
 			"`(B)`); a letter that stands alone, in the case of `of` (`A` and `I` before another word are taken for words). Letters behind " +
 			"`not` do not count. An answer that names none, or several in the same way, " +
 			"fails and says so. Texts of the options are not looked at: for these use `contains`.",
-		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: shape.Either(shape.Text, choiceKeys.Shape()), compile: compileChoice,
+		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: shape.Either(shape.Text, choiceKeys().Shape()), compile: compileChoice,
 	}
 }
 
 var choiceLabel = regexp.MustCompile(`^[\pL\pN]{1,3}$`)
 
-var choiceKeys = shape.Block{
-	Need: []string{"is"},
-	Keys: []shape.Key{
-		{Name: "is", Is: shape.Text, Doc: "The letter."},
-		{Name: "of", Is: shape.Filled(shape.Text), Doc: "The letters there are; A, B, C, D when not given."},
-	},
+func choiceKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"is"},
+		Keys: []shape.Key{
+			{Name: "is", Is: shape.Text, Doc: "The letter."},
+			{Name: "of", Is: shape.Filled(shape.Text), Doc: "The letters there are; A, B, C, D when not given."},
+		},
+	}
 }
 
 func compileChoice(a args) Scorer {
 	is, of := a.Args, []string{"A", "B", "C", "D"}
 	if a.Args.IsMapping() {
-		m := a.Args.Map(choiceKeys.Names()...)
+		m := a.Args.Map(choiceKeys().Names()...)
 		is = m.Need("is")
 		if n := m.Get("of"); !n.IsZero() {
-			of = nil
-			for _, item := range n.Items() {
-				label := textOf(item)
-				switch {
-				case !choiceLabel.MatchString(label) || strings.ContainsFunc(label, func(r rune) bool { return !inWord(r) }):
-					item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
-				case slices.ContainsFunc(of, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(label) }):
-					item.Errorf("", "`%s` stands twice among the choices", label)
-				}
-				of = append(of, label)
-			}
-			if len(of) < 2 {
-				n.Errorf("", "`of` needs at least two letters")
-			}
+			of = labelsOf(n)
 		}
 	}
 	if is.IsZero() {
 		return nil
 	}
-	want := textOf(is)
-	if i := slices.IndexFunc(of, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(want) }); i >= 0 {
-		want = of[i]
+	c := choiceCheck{textOf(is), of}
+	if i := foldedIndex(of, c.want); i >= 0 {
+		c.want = of[i]
 	} else {
-		is.Errorf("name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", want, strings.Join(of, ", "))
+		is.Errorf("name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", c.want, strings.Join(of, ", "))
 	}
-	return onText(fold{normalize: "nfc"}, func(got, text string) Finding {
-		chosen, how := chosenLabels(text, of)
+	return onText(fold{normalize: "nfc"}, c.check)
+}
+
+type choiceCheck struct {
+	want string
+	of   []string
+}
+
+func (c choiceCheck) check(got, text string) Finding {
+	chosen, how := chosenLabels(text, c.of)
+	switch {
+	case how == "":
+		return no("the answer names none of %s, expected %s: %s", strings.Join(c.of, ", "), c.want, quote(got))
+	case len(chosen) > 1:
+		return no("the answer names %s (%s), which is ambiguous; expected %s: %s", strings.Join(chosen, " and "), how, c.want, quote(got))
+	case chosen[0] == c.want:
+		return yes("the answer chooses %s (%s)", c.want, how)
+	}
+	return no("the answer chooses %s (%s), expected %s: %s", chosen[0], how, c.want, quote(got))
+}
+
+// labelsOf reads the letters of the choices.
+func labelsOf(n yamlnode.Node) []string {
+	var of []string
+	for _, item := range n.Items() {
+		label := textOf(item)
 		switch {
-		case how == "":
-			return no("the answer names none of %s, expected %s: %s", strings.Join(of, ", "), want, quote(got))
-		case len(chosen) > 1:
-			return no("the answer names %s (%s), which is ambiguous; expected %s: %s", strings.Join(chosen, " and "), how, want, quote(got))
-		case chosen[0] == want:
-			return yes("the answer chooses %s (%s)", want, how)
+		case !choiceLabel.MatchString(label) || strings.ContainsFunc(label, func(r rune) bool { return !inWord(r) }):
+			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
+		case foldedIndex(of, label) >= 0:
+			item.Errorf("", "`%s` stands twice among the choices", label)
 		}
-		return no("the answer chooses %s (%s), expected %s: %s", chosen[0], how, want, quote(got))
-	})
+		of = append(of, label)
+	}
+	if len(of) < 2 {
+		n.Errorf("", "`of` needs at least two letters")
+	}
+	return of
+}
+
+// foldedIndex is where a label is in a list, whatever its case: -1 if it is not.
+func foldedIndex(labels []string, label string) int {
+	return slices.IndexFunc(labels, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(label) })
 }
 
 // mention is a place where one of the letters stands by itself.
@@ -98,37 +119,47 @@ func chosenLabels(text string, of []string) (labels []string, how string) {
 	if len(found) > maxMentions {
 		return []string{fmt.Sprintf("%d letters", maxMentions), "more"}, "standing alone"
 	}
-	ways := []struct {
-		how  string
-		test func(m mention) bool
+	for _, way := range []struct {
+		how   string
+		test  func(m mention) bool
+		joins bool // the next label counts as well: B or C
 	}{
-		{"the whole answer", func(m mention) bool { return onlyMarks(m.before) && onlyMarks(m.after) }},
-		{"said to be the answer", saidToBe},
-		{"at the start of a line or in brackets", opens},
-		{"standing alone", alone},
-	}
-	for _, way := range ways {
+		{"the whole answer", func(m mention) bool { return onlyMarks(m.before) && onlyMarks(m.after) }, false},
+		{"said to be the answer", saidToBe, true},
+		{"at the start of a line or in brackets", opens, false},
+		{"standing alone", alone, false},
+	} {
 		for i, m := range found {
 			if !way.test(m) || denied.MatchString(tailOf(m.before)) {
 				continue
 			}
-			how = way.how
 			labels = append(labels, m.label)
-			if way.how == "said to be the answer" && i+1 < len(found) && joined.MatchString(text[m.end:found[i+1].start]) {
-				labels = append(labels, found[i+1].label) // B or C
+			if way.joins {
+				labels = append(labels, joinedLabel(text, found[i:])...)
 			}
 		}
-		if how != "" {
+		if len(labels) > 0 {
 			slices.Sort(labels)
-			return slices.Compact(labels), how
+			return slices.Compact(labels), way.how
 		}
 	}
 	return nil, ""
 }
 
-var (
+// joinedLabel is the second of the mentions, if the text joins it to the first.
+func joinedLabel(text string, found []mention) []string {
+	if len(found) > 1 && joined.MatchString(text[found[0].end:found[1].start]) {
+		return []string{found[1].label}
+	}
+	return nil
+}
+
+const (
 	answerWord = `(?i:answer|choice|antwort|lösung|réponse|respuesta|risposta|resposta|antwoord|ответ|答案|回答|正解|정답|الإجابة)`
 	isWord     = `(?i:is|are|would be|must be|should be|has to be|ist|lautet|est|es|è|é|это|是|は|为|為|:|：|=|-|–|—|->|→)`
+)
+
+var (
 	saidBefore = regexp.MustCompile(
 		`(?:(?:` + answerWord + `|(?i:option))\s*(?i:choice|option|letter)?(?i:\s+(?:to|for|of)\s+[^.:\n]{1,40})?[\s*_"']*` + isWord +
 			`(?:[\s*_"':([{]|(?i:option|choice|letter|answer|clearly|therefore|definitely))*` +

@@ -17,7 +17,7 @@ type Choosing struct {
 
 // NewChoosing makes the question. Criteria are optional.
 func NewChoosing(j *suite.Judge, criteria string) *Choosing {
-	return &Choosing{judging{form: choosing, judge: j}, criteria}
+	return &Choosing{judging{form: choosing(), judge: j}, criteria}
 }
 
 // Judge is who is asked.
@@ -26,16 +26,18 @@ func (c *Choosing) Judge() *suite.Judge { return c.judge }
 // Criteria is by what the judge chooses, "" for nothing in particular.
 func (c *Choosing) Criteria() string { return c.criteria }
 
-var choosing = form{
-	given: "Two systems were asked and each gave an answer, A and B.",
-	task: "Say which of the two answers is the better one, by the criteria where they are given. Where the systems were asked in " +
-		"different words, each answer is one to its own question. " +
-		"Which answer stands first means nothing, and neither does length for its own sake.",
-	choices: []choice{
-		{word: wordA, meaning: "answer A is better"},
-		{word: wordB, meaning: "answer B is better"},
-		{word: wordTie, meaning: "neither is better than the other"},
-	},
+func choosing() form {
+	return form{
+		given: "Two systems were asked and each gave an answer, A and B.",
+		task: "Say which of the two answers is the better one, by the criteria where they are given. Where the systems were asked in " +
+			"different words, each answer is one to its own question. " +
+			"Which answer stands first means nothing, and neither does length for its own sake.",
+		choices: []choice{
+			{word: wordA, meaning: "answer A is better"},
+			{word: wordB, meaning: "answer B is better"},
+			{word: wordTie, meaning: "neither is better than the other"},
+		},
+	}
 }
 
 const wordA, wordB, wordTie = "A", "B", "tie"
@@ -98,7 +100,7 @@ func (c *Choosing) Choose(p Pair, replies *Judgements) Choice {
 	}
 	first, problem := c.order(p.Base, p.Head, replies)
 	second, other := c.order(p.Head, p.Base, replies)
-	out := Choice{Why: cmp.Or(problem, other)}
+	out := Choice{Why: cmp.Or(problem, other), Preferred: preferred(first, second)}
 	for _, word := range []string{first, second} {
 		switch word {
 		case wordA:
@@ -107,16 +109,20 @@ func (c *Choosing) Choose(p Pair, replies *Judgements) Choice {
 			out.Seconds++
 		}
 	}
+	return out
+}
+
+// preferred is how head does by the rulings of both orders, where it is second and then first; "" without both.
+func preferred(first, second string) Preferred {
 	switch {
 	case first == "" || second == "":
+		return ""
 	case first == wordB && second == wordA:
-		out.Preferred = Win
+		return Win
 	case first == wordA && second == wordB:
-		out.Preferred = Loss
-	default:
-		out.Preferred = Tie
+		return Loss
 	}
-	return out
+	return Tie
 }
 
 // order asks with one order of the answers. It is "" while there is no reply that counts.

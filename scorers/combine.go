@@ -18,25 +18,25 @@ func combinators() []Kind {
 			Name: "not", Summary: "the scorer inside does not pass",
 			Doc: "Takes one scorer. An answer without text does not pass by `not: {contains: ...}`: there was nothing to look at. Unscored " +
 				"stays unscored. The value is 1 minus the value inside.",
-			Example: "- not: {contains: \"as an AI\"}", takes: shape.Either(aNested, shape.Filled(aNested)), compile: compileNot, nests: true,
+			Example: "- not: {contains: \"as an AI\"}", takes: shape.Either(aNested(), shape.Filled(aNested())), compile: compileNot, nests: true,
 		},
 		{
 			Name: "all", Summary: "every scorer inside passes",
 			Doc:     "Takes a list of scorers. The value is the least of theirs.",
-			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}", takes: shape.Filled(aNested),
+			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}", takes: shape.Filled(aNested()),
 			compile: compileAll, nests: true,
 		},
 		{
 			Name: "any", Summary: "at least one scorer inside passes",
 			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one could not tell.",
-			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'", takes: shape.Filled(aNested),
+			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'", takes: shape.Filled(aNested()),
 			compile: compileAny, nests: true,
 		},
 	}
 }
 
 // aNested is a scorer inside another.
-var aNested = shape.Ref("nestedScorer")
+func aNested() shape.Shape { return shape.Ref("nestedScorer") }
 
 // nested compiles a scorer inside another.
 func (a args) nested(n yamlnode.Node) Scorer {

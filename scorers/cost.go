@@ -15,7 +15,7 @@ func costKind() Kind {
 			"`--prices FILE`. Without one, or without a price for a model that is judged, nothing is asked. " +
 			"What is counted are the tokens of the prompt and of the answer, all candidates together, without attempts that failed; the reason " +
 			"says where the numbers come from: the service, countTokens, or an estimate from the number of bytes.",
-		Example: "- cost: {max: 0.002}", takes: shape.Either(price, costKeys.Shape()), compile: compileCost,
+		Example: "- cost: {max: 0.002}", takes: shape.Either(price(), costKeys().Shape()), compile: compileCost,
 	}
 }
 
@@ -42,18 +42,20 @@ func amount(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-var price = shape.Number(0, math.MaxInt32)
+func price() shape.Shape { return shape.Number(0, math.MaxInt32) }
 
-var costKeys = shape.Block{
-	Some: []string{"min", "max"},
-	Keys: []shape.Key{{Name: "min", Is: price, Doc: "At least so much."}, {Name: "max", Is: price, Doc: "At most so much."}},
+func costKeys() shape.Block {
+	return shape.Block{
+		Some: []string{"min", "max"},
+		Keys: []shape.Key{{Name: "min", Is: price(), Doc: "At least so much."}, {Name: "max", Is: price(), Doc: "At most so much."}},
+	}
 }
 
 func compileCost(a args) Scorer {
 	a.needs.Price = true
 	var s span
 	if a.Args.IsMapping() {
-		m := a.Args.Map(costKeys.Names()...)
+		m := a.Args.Map(costKeys().Names()...)
 		s = amountsOf(m)
 		if s.min == nil && s.max == nil {
 			a.Args.Errorf("such as {max: 0.002}", "`cost` needs max or min")

@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func execKind() Kind {
 			"it. It gets the environment without the variables of evalrun (EVALRUN_...), and `env`. " +
 			"The files of the suite's folder that the command names count as a part of the scorer. Not for suites that are not trusted " +
 			"(`--untrusted`).",
-		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: shape.Either(texts, execKeys.Shape()), compile: compileExec,
+		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: shape.Either(texts(), execKeys().Shape()), compile: compileExec,
 	}
 }
 
@@ -77,14 +78,16 @@ type execScorer struct {
 	args        json.RawMessage
 }
 
-var execKeys = shape.Block{
-	Need: []string{"command"},
-	Keys: []shape.Key{
-		{Name: "command", Is: texts, Doc: "The program and its arguments."},
-		{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
-		{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
-		{Name: "env", Is: shape.Map(shape.Text), Doc: "Variables of its environment."},
-	},
+func execKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"command"},
+		Keys: []shape.Key{
+			{Name: "command", Is: texts(), Doc: "The program and its arguments."},
+			{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
+			{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
+			{Name: "env", Is: shape.Map(shape.Text), Doc: "Variables of its environment."},
+		},
+	}
 }
 
 func compileExec(a args) Scorer {
@@ -95,31 +98,15 @@ func compileExec(a args) Scorer {
 	x := execScorer{command: program.Command{Timeout: execTimeout}}
 	command := a.Args
 	if a.Args.IsMapping() {
-		m := a.Args.Map(execKeys.Names()...)
+		m := a.Args.Map(execKeys().Names()...)
 		command = m.Need("command")
-		if v := m.Get("args"); !v.IsZero() {
-			x.args = v.JSON(nil)
-		}
-		if v := m.Get("timeout"); !v.IsZero() {
-			x.command.Timeout = v.Duration()
-			if x.command.Timeout > execLongest {
-				v.Errorf("", "a program may take %s at most", execLongest)
-			}
-		}
-		x.command.Env = environment(m.Get("env").Map())
+		x.read(m)
 	}
 	if command.IsZero() {
 		return nil
 	}
-	var words []string
-	for _, n := range command.Items() {
-		words = append(words, textOf(n))
-	}
-	if len(words) == 0 || words[0] == "" {
-		if len(words) > 0 && !command.Items()[0].IsScalar() {
-			return nil // it was told
-		}
-		command.Errorf("such as [./check.sh, --strict]", "`exec` needs a program")
+	words, ok := commandWords(command)
+	if !ok {
 		return nil
 	}
 	x.shown, x.command.Args = words[0], words[1:]
@@ -129,6 +116,34 @@ func compileExec(a args) Scorer {
 	}
 	a.needs.Programs = append(a.needs.Programs, a.identity(words))
 	return x
+}
+
+// read takes the options that go with a command.
+func (x *execScorer) read(m yamlnode.Map) {
+	if v := m.Get("args"); !v.IsZero() {
+		x.args = v.JSON(nil)
+	}
+	if v := m.Get("timeout"); !v.IsZero() {
+		x.command.Timeout = v.Duration()
+		if x.command.Timeout > execLongest {
+			v.Errorf("", "a program may take %s at most", execLongest)
+		}
+	}
+	x.command.Env = environment(m.Get("env").Map())
+}
+
+// commandWords are a program and its arguments.
+func commandWords(command yamlnode.Node) (words []string, ok bool) {
+	for _, n := range command.Items() {
+		words = append(words, textOf(n))
+	}
+	if len(words) > 0 && words[0] != "" {
+		return words, true
+	}
+	if len(words) == 0 || command.Items()[0].IsScalar() { // otherwise it was reported
+		command.Errorf("such as [./check.sh, --strict]", "`exec` needs a program")
+	}
+	return nil, false
 }
 
 // program finds the file of a program; a mistake when there is none.
@@ -234,39 +249,17 @@ func (x execScorer) input(a *Answer) *execInput {
 
 // readFinding reads what a program wrote.
 func readFinding(out []byte) (Finding, error) {
-	if len(bytes.TrimSpace(out)) == 0 {
-		return Finding{}, errors.New("nothing at all")
-	}
-	var told struct {
-		Score  json.RawMessage `json:"score"`
-		Passed *bool           `json:"passed"`
-		Reason *string         `json:"reason"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(out))
-	var value json.RawMessage
-	if err := dec.Decode(&value); err != nil {
-		return Finding{}, errors.New("it is not JSON")
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Finding{}, errors.New("there is more than one JSON value")
-	}
-	told.Score = value
-	if value[0] == '{' {
-		told.Score = nil
-		if err := json.Unmarshal(value, &told); err != nil {
-			return Finding{}, errors.New("`passed` is true or false, and `reason` a text")
-		}
+	told, err := readReport(out)
+	if err != nil {
+		return Finding{}, err
 	}
 	reason := ""
 	if told.Reason != nil {
 		reason = shortened(*told.Reason)
 	}
 	switch score := string(told.Score); {
-	case score == "null" && value[0] == '{':
-		if reason == "" {
-			reason = "the program could not tell"
-		}
-		return unscored("%s", reason), nil
+	case score == "null" && told.object:
+		return unscored("%s", cmp.Or(reason, "the program could not tell")), nil
 	case score == "" && told.Passed == nil:
 		return Finding{}, errors.New("it has no `score`")
 	case score == "":
@@ -278,6 +271,36 @@ func readFinding(out []byte) (Finding, error) {
 	}
 	f.Reason = reason
 	return f, err
+}
+
+// report is what a program writes: an object, or the score alone.
+type report struct {
+	Score  json.RawMessage `json:"score"`
+	Passed *bool           `json:"passed"`
+	Reason *string         `json:"reason"`
+	object bool
+}
+
+func readReport(out []byte) (told report, err error) {
+	if len(bytes.TrimSpace(out)) == 0 {
+		return told, errors.New("nothing at all")
+	}
+	dec := json.NewDecoder(bytes.NewReader(out))
+	var value json.RawMessage
+	if err := dec.Decode(&value); err != nil {
+		return told, errors.New("it is not JSON")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return told, errors.New("there is more than one JSON value")
+	}
+	if value[0] != '{' {
+		return report{Score: value}, nil
+	}
+	told.object = true
+	if err := json.Unmarshal(value, &told); err != nil {
+		return told, errors.New("`passed` is true or false, and `reason` a text")
+	}
+	return told, nil
 }
 
 // readScore reads true, false or a number from 0 to 1, of which 1 passes.

@@ -7,7 +7,10 @@ import (
 
 // Whatever a program writes is a finding with a value in [0,1], a doubt, or an error.
 func FuzzReadFinding(f *testing.F) {
-	for _, seed := range []string{"true", " 0.5\r\n", `{"score":1,"passed":false,"reason":"x"}`, `{"score":null}`, `{"passed":true}`, `{"score":{}}`, `{"score":1e-400}`, "[1]", "nul", `{"SCORE":2}`, "{}{}"} {
+	for _, seed := range []string{
+		"true", " 0.5\r\n", `{"score":1,"passed":false,"reason":"x"}`, `{"score":null}`, `{"passed":true}`, `{"score":{}}`,
+		`{"score":1e-400}`, "[1]", "nul", `{"SCORE":2}`, "{}{}",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, out []byte) {

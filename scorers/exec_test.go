@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
+	"github.com/google/go-cmp/cmp"
 )
 
 // folder is a suite's folder with programs in it.
@@ -135,7 +136,7 @@ func TestExecInput(t *testing.T) {
 	t.Setenv("EVALRUN_API_KEY", "canary")
 	dir := newFolder(t, map[string]string{"keep.sh": "#!/bin/sh\ncat > input.json\necho true\nenv > env\n"})
 	c := dir.compile(t, "- exec: {command: ./keep.sh, args: {limit: 3, of: [a, 1.5]}}\n  candidate: 1")
-	a := &scorers.Answer{
+	input := dir.input(t, c, &scorers.Answer{
 		Response: &eval.Response{
 			Candidates: []eval.Candidate{
 				{Text: "no"},
@@ -143,24 +144,18 @@ func TestExecInput(t *testing.T) {
 			},
 			PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER"},
 		},
-		Usage: eval.Usage{
-			PromptTokens: 2,
-			OutputTokens: 3,
-			TotalTokens:  5,
-			Source:       eval.UsageService,
-		}, Vars: variable.Dict{"n": "1.10", "l": variable.List{"a"}},
-		Request: &eval.Request{Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "ask"}}}}},
-		Trial:   &eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2},
+		Usage: eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService},
+		Vars:  variable.Dict{"n": "1.10", "l": variable.List{"a"}},
+		Request: &eval.Request{
+			Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "ask"}}}},
+		},
+		Trial: &eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2},
+	})
+	if !strings.HasPrefix(input, `{"version":1,"answer":"say \"hi\"\r\n`) {
+		t.Error(input)
 	}
-	if got, err := c.Score(a); err != nil || !got.Passed {
-		t.Fatal(got, err)
-	}
-	input, err := os.ReadFile(filepath.Join(string(dir), "input.json"))
-	if err != nil || !strings.HasPrefix(string(input), `{"version":1,"answer":"say \"hi\"\r\n`) {
-		t.Error(string(input), err)
-	}
-	var told map[string]any
-	if err := json.Unmarshal(input, &told); err != nil {
+	var told map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(input), &told); err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{
@@ -170,24 +165,34 @@ func TestExecInput(t *testing.T) {
 		"safetyRatings": `[{"category":"C","probability":"LOW"}]`,
 		"usage":         `{"outputTokens":3,"promptTokens":2,"source":"service","totalTokens":5}`,
 	} {
-		if got, _ := json.Marshal(told[key]); string(got) != want {
-			t.Errorf("%s: %s, want %s", key, got, want)
+		if diff := cmp.Diff(decoded(t, want), decoded(t, string(told[key]))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
 		}
 	}
-	if request, _ := json.Marshal(told["request"]); !strings.Contains(string(request), `"parts":[{"text":"ask"}]`) {
-		t.Error(string(request))
+	if !strings.Contains(string(told["request"]), `"parts":[{"text":"ask"}]`) {
+		t.Error(string(told["request"]))
 	}
 	if env, _ := os.ReadFile(filepath.Join(string(dir), "env")); strings.Contains(string(env), "canary") || len(env) == 0 {
 		t.Error(string(env))
 	}
 	blocked := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}
-	if got, err := c.Score(blocked); err != nil || !got.Passed {
-		t.Error(got, err)
+	const want = `{"version":1,"answer":"","candidate":1,"finishReason":"","safetyRatings":[],"candidates":[],`
+	if input := dir.input(t, c, blocked); !strings.HasPrefix(input, want) {
+		t.Error(input)
 	}
-	input, _ = os.ReadFile(filepath.Join(string(dir), "input.json"))
-	if !strings.HasPrefix(string(input), `{"version":1,"answer":"","candidate":1,"finishReason":"","safetyRatings":[],"candidates":[],`) {
-		t.Error(string(input))
+}
+
+// input is what the program keep.sh of the folder got for an answer, which it passes.
+func (f folder) input(t *testing.T, c *scorers.Compiled, a *scorers.Answer) string {
+	t.Helper()
+	if got, err := c.Score(a); err != nil || !got.Passed {
+		t.Fatal(got, err)
 	}
+	input, err := os.ReadFile(filepath.Join(string(f), "input.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(input)
 }
 
 // A program is let go of when nobody waits for it any more.

@@ -116,16 +116,7 @@ func compileExpr(a args) Scorer {
 		return nil
 	}
 	for _, r := range program.Reads() {
-		switch {
-		case r.Path[0] == "vars" && len(r.Path) == 1:
-			a.needs.Variables = append(a.needs.Variables, suite.VariableUse{All: true})
-		case r.Path[0] == "vars":
-			a.needs.Variables = append(a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional})
-		case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(service.Categories, r.Path[1]):
-			a.Args.Warnf(diag.DidYouMean(r.Path[1], service.Categories), "the service's specification names no category `%s`", r.Path[1])
-		case r.String() == "timing.firstTokenMs":
-			a.needs.Stream = r.String()
-		}
+		a.readsOf(r)
 	}
 	check := exprCheck{program}
 	if program.Uses("vars") {
@@ -138,6 +129,20 @@ func compileExpr(a args) Scorer {
 		})
 	}
 	return check
+}
+
+// readsOf takes down what an expression needs for a value that it reads.
+func (a args) readsOf(r expression.Read) {
+	switch {
+	case r.Path[0] == "vars" && len(r.Path) == 1:
+		a.needs.Variables = append(a.needs.Variables, suite.VariableUse{All: true})
+	case r.Path[0] == "vars":
+		a.needs.Variables = append(a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional})
+	case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(service.Categories, r.Path[1]):
+		a.Args.Warnf(diag.DidYouMean(r.Path[1], service.Categories), "the service's specification names no category `%s`", r.Path[1])
+	case r.String() == "timing.firstTokenMs":
+		a.needs.Stream = r.String()
+	}
 }
 
 // try evaluates the expression for the variables of a case and an answer without a word, and tells of types that do not go
@@ -189,8 +194,7 @@ func (c exprCheck) ofTexts(err error) string {
 // missing tells of what the expression names and the answer does not have.
 func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 	uses := c.program.Uses
-	if f, none := noText(a); none &&
-		(uses("answer") || a.Candidate == nil && uses("finishReason") || len(a.Response.Candidates) == 0 && uses("candidates")) {
+	if f, none := noText(a); none && c.needsAnswer(a) {
 		return f, true
 	}
 	switch {
@@ -200,17 +204,31 @@ func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 		return unscored("the answer was not streamed: set `stream: true` on the target"), true
 	}
 	for _, r := range c.program.Reads() {
-		if _, ok := r.Value(env); ok || r.Optional || len(r.Path) == 1 {
-			continue
-		}
-		switch r.Path[0] {
-		case "safety":
-			return unscored("the answer has no rating for %s", quote(r.Path[1])), true
-		case "vars":
-			return unscored("the case has no variable %s", quote(strings.Join(r.Path[1:], "."))), true
+		if f, none := missingRead(r, env); none {
+			return f, true
 		}
 	}
 	return Finding{}, false
+}
+
+// missingRead is for a rating or a variable that is not there.
+func missingRead(r expression.Read, env exprEnv) (Finding, bool) {
+	if _, ok := r.Value(env); ok || r.Optional || len(r.Path) == 1 {
+		return Finding{}, false
+	}
+	switch r.Path[0] {
+	case "safety":
+		return unscored("the answer has no rating for %s", quote(r.Path[1])), true
+	case "vars":
+		return unscored("the case has no variable %s", quote(strings.Join(r.Path[1:], "."))), true
+	}
+	return Finding{}, false
+}
+
+// needsAnswer reports whether the expression looks at what an answer without a text lacks.
+func (c exprCheck) needsAnswer(a *Answer) bool {
+	uses := c.program.Uses
+	return uses("answer") || a.Candidate == nil && uses("finishReason") || len(a.Response.Candidates) == 0 && uses("candidates")
 }
 
 // maxSeen is how many values a reason shows.
@@ -224,20 +242,9 @@ func (c exprCheck) seen(env exprEnv) string {
 		if !ok {
 			continue
 		}
-		shown := ""
-		switch v := v.(type) {
-		case string:
-			shown = quote(v)
-		case map[string]any, map[string]string, []exprCandidate:
+		shown := shownValue(v)
+		if shown == "" {
 			continue
-		case float64:
-			shown = fmt.Sprintf("%.6g", v)
-		default:
-			data, err := json.Marshal(v)
-			if err != nil || len(data) > maxQuoted {
-				continue
-			}
-			shown = cutText(string(data))
 		}
 		if one := r.String() + ": " + shown; !slices.Contains(out, one) && len(out) < maxSeen {
 			out = append(out, one)
@@ -247,4 +254,21 @@ func (c exprCheck) seen(env exprEnv) string {
 		return ""
 	}
 	return " (" + strings.Join(out, ", ") + ")"
+}
+
+// shownValue is a value for a reason, "" for one that is too large to show.
+func shownValue(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quote(v)
+	case map[string]any, map[string]string, []exprCandidate:
+		return ""
+	case float64:
+		return fmt.Sprintf("%.6g", v)
+	}
+	data, err := json.Marshal(v)
+	if err != nil || len(data) > maxQuoted {
+		return ""
+	}
+	return cutText(string(data))
 }

@@ -72,7 +72,8 @@ func compileExpr(t *testing.T, text string) *scorers.Compiled {
 	s := suite.Load(
 		fstest.MapFS{
 			"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n" +
-				"    vars: {country: '', n: '', list: [], deep: {}, quote: '', missing: ''}\n    scorers:\n      - expr: |-\n          " + strings.ReplaceAll(text, "\n", "\n          ") + "\n")},
+				"    vars: {country: '', n: '', list: [], deep: {}, quote: '', missing: ''}\n    scorers:\n" +
+				"      - expr: |-\n          " + strings.ReplaceAll(text, "\n", "\n          ") + "\n")},
 		},
 		"s.yaml",
 		"s.yaml",

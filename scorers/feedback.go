@@ -4,9 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -18,24 +16,28 @@ func promptFeedbackKind() Kind {
 			"mapping from categories to probabilities; and `blockReason`: a reason, several, or `none`. " +
 			"A rating that is missing or not on the scale is unscored; with `absent: true` it passes. The answer does not matter.",
 		Example: "- promptFeedback:\n    max: {HARM_CATEGORY_HARASSMENT: LOW, HARM_CATEGORY_HATE_SPEECH: NEGLIGIBLE}\n    blockReason: none",
-		takes:   feedbackKeys.Shape(), compile: compilePromptFeedback,
+		takes:   feedbackKeys().Shape(), compile: compilePromptFeedback,
 	}
 }
 
-var feedbackKeys = shape.Block{
-	Some: []string{"max", "min", "blockReason"},
-	Keys: []shape.Key{
-		{Name: "max", Is: feedbackBound, Doc: "The highest probability: of every category, or of each."},
-		{Name: "min", Is: feedbackBound, Doc: "The lowest probability: of every category, or of each."},
-		{Name: "blockReason", Is: shape.Either(shape.Word("none"), blockReasons), Doc: "Why the prompt is blocked, or none."},
-		{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
-	},
+func feedbackKeys() shape.Block {
+	return shape.Block{
+		Some: []string{"max", "min", "blockReason"},
+		Keys: []shape.Key{
+			{Name: "max", Is: feedbackBound(), Doc: "The highest probability: of every category, or of each."},
+			{Name: "min", Is: feedbackBound(), Doc: "The lowest probability: of every category, or of each."},
+			{Name: "blockReason", Is: shape.Either(shape.Word("none"), blockReasons()), Doc: "Why the prompt is blocked, or none."},
+			{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
+		},
+	}
 }
 
-var feedbackBound = shape.Either(shape.Word(eval.Probabilities...), shape.Some(shape.Map(shape.Word(eval.Probabilities...))))
+func feedbackBound() shape.Shape {
+	return shape.Either(shape.Word(eval.Probabilities...), shape.Some(shape.Map(shape.Word(eval.Probabilities...))))
+}
 
 func compilePromptFeedback(a args) Scorer {
-	m := a.Args.Map(feedbackKeys.Names()...)
+	m := a.Args.Map(feedbackKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
@@ -74,47 +76,54 @@ func together(findings []Finding) Finding {
 
 // feedbackChecks are the bounds of the ratings: of every rating, and of single categories.
 func feedbackChecks(m yamlnode.Map) []safetyCheck {
-	absent := m.Get("absent").Bool()
-	open := func(category ...string) safetyCheck {
-		return safetyCheck{categories: category, min: -1, max: -1, ofPrompt: true, absent: absent}
+	b := feedbackBounds{absent: m.Get("absent").Bool()}
+	b.read("max", m.Get("max"))
+	b.read("min", m.Get("min"))
+	return b.checks
+}
+
+// feedbackBounds gathers the checks, one for each category.
+type feedbackBounds struct {
+	absent bool
+	checks []safetyCheck
+}
+
+// of is the check of a category, or of every rating.
+func (b *feedbackBounds) of(category ...string) *safetyCheck {
+	i := slices.IndexFunc(b.checks, func(c safetyCheck) bool { return slices.Equal(c.categories, category) })
+	if i < 0 {
+		i = len(b.checks)
+		b.checks = append(b.checks, safetyCheck{categories: category, min: -1, max: -1, ofPrompt: true, absent: b.absent})
 	}
-	var out []safetyCheck
-	of := func(category ...string) *safetyCheck {
-		i := slices.IndexFunc(out, func(c safetyCheck) bool { return slices.Equal(c.categories, category) })
-		if i < 0 {
-			i, out = len(out), append(out, open(category...))
-		}
-		return &out[i]
+	return &b.checks[i]
+}
+
+// read takes a bound of every rating, or bounds by category.
+func (b *feedbackBounds) read(bound string, n yamlnode.Node) {
+	switch {
+	case n.IsZero():
+		return
+	case !n.IsMapping():
+		b.of().set(bound, n)
+		return
+	case n.Map().Len() == 0:
+		n.Errorf("", "`%s` names no category", bound)
 	}
-	for _, bound := range []string{"max", "min"} {
-		n := m.Get(bound)
-		set := func(c *safetyCheck, n yamlnode.Node) {
-			if bound == "max" {
-				c.max = level(n)
-			} else {
-				c.min = level(n)
-			}
-			if c.min >= 0 && c.max >= 0 && c.min > c.max {
-				n.Errorf("", "`max` is below `min`: nothing can pass")
-			}
-		}
-		switch {
-		case n.IsZero():
-		case !n.IsMapping():
-			set(of(), n)
-		default:
-			if n.Map().Len() == 0 {
-				n.Errorf("", "`%s` names no category", bound)
-			}
-			for e := range n.Map().Entries() {
-				if !slices.Contains(service.Categories, e.Name()) {
-					e.Key.Warnf(diag.DidYouMean(e.Name(), service.Categories), "the service's specification names no category `%s`", e.Name())
-				}
-				set(of(e.Name()), e.Value)
-			}
-		}
+	for e := range n.Map().Entries() {
+		warnUnknownCategory(e.Key, e.Name())
+		b.of(e.Name()).set(bound, e.Value)
 	}
-	return out
+}
+
+func (c *safetyCheck) set(bound string, n yamlnode.Node) {
+	if bound == "max" {
+		c.max = level(n)
+	} else {
+		c.min = level(n)
+	}
+	if c.contradicts() {
+		n.Errorf("", "`max` is below `min`: nothing can pass")
+	}
 }
 
 // compileBlockReason reads which blocks of the prompt are wanted, nil when it does not matter.

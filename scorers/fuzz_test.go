@@ -17,17 +17,27 @@ func FuzzQuote(f *testing.F) {
 		f.Add(s)
 		f.Add(strings.Repeat(s, 5))
 	}
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
 	f.Fuzz(func(t *testing.T, text string) {
 		got := quote(text)
-		if len(got) > 6*maxQuoted+5 || !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		if len(got) > 6*maxQuoted+5 || !utf8.ValidString(got) || strings.ContainsFunc(got, hidden) {
 			t.Errorf("%q", got)
 		}
 		if back, err := strconv.Unquote(visible(text)); err != nil || back != string([]rune(text)) {
 			t.Errorf("%s is read as %q, was %q: %v", visible(text), back, text, err)
 		}
-		if cut := cutText(text); len(text) <= maxQuoted && cut != text || len(cut) > maxQuoted+3 ||
-			utf8.ValidString(text) && !utf8.ValidString(cut) {
-			t.Errorf("%q", cut)
-		}
+		checkCut(t, text)
 	})
+}
+
+// checkCut holds that a text is cut between characters, and only when it is long.
+func checkCut(t *testing.T, text string) {
+	t.Helper()
+	cut := cutText(text)
+	if len(text) <= maxQuoted && cut != text || len(cut) > maxQuoted+3 {
+		t.Errorf("%q has become %q", text, cut)
+	}
+	if utf8.ValidString(text) && !utf8.ValidString(cut) {
+		t.Errorf("%q was cut inside a character", cut)
+	}
 }

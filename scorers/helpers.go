@@ -49,10 +49,16 @@ func unreadable(v any, depth int) string {
 			}
 		}
 	case json.Number:
-		_, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
-		if n, err := strconv.Atoi(cmp.Or(exponent, "0")); err != nil || n > 400 || n < -400 || len(v) > 400 {
+		if longNumber(string(v)) {
 			return "the number " + cutText(string(v))
 		}
 	}
 	return ""
+}
+
+// longNumber reports whether a number has more digits, written out, than are worth computing with.
+func longNumber(text string) bool {
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	n, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	return err != nil || n > 400 || n < -400 || len(text) > 400
 }

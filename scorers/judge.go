@@ -113,7 +113,7 @@ func deref(s *string) string {
 // readForm reads which question is asked.
 func readForm(m yamlnode.Map) (f form, ok bool) {
 	var given []string
-	for _, name := range formNames {
+	for _, name := range formNames() {
 		if m.Has(name) {
 			given = append(given, name)
 		}
@@ -123,10 +123,10 @@ func readForm(m yamlnode.Map) (f form, ok bool) {
 		if len(given) > 1 {
 			found = strings.Join(given, " and ")
 		}
-		m.Errorf("one scorer for each; `all:` joins several", "`judge` takes one of %s; found %s", strings.Join(formNames, ", "), found)
+		m.Errorf("one scorer for each; `all:` joins several", "`judge` takes one of %s; found %s", strings.Join(formNames(), ", "), found)
 		return f, false
 	}
-	f = forms[given[0]]
+	f = forms()[given[0]]
 	f.choices = slices.Clone(f.choices)
 	read := fillIn{form: &f, at: m.Get(given[0]), ok: true}
 	read.arguments(given[0])
@@ -301,33 +301,12 @@ func (j *judging) passOrFail(value float64) string {
 // finding makes one of the rulings of all repeats.
 func (j *judging) finding(out *eval.Judged) Finding {
 	rulings := out.Rulings
-	value, most := 0.0, rulings[0].Choice
-	if len(j.choices) > 0 {
-		most = majority(rulings)
-		value = j.valueOf(most)
-	} else {
-		for _, r := range rulings {
-			value += r.Value / float64(len(rulings))
-		}
-		value = min(1, value)
-	}
+	value, most := j.overall(rulings)
 	if out.Choice = most; len(j.choices) == 0 {
 		out.Choice = j.passOrFail(value)
 	}
 	shown := rulings[slices.IndexFunc(rulings, func(r eval.Ruling) bool { return r.Choice == most })]
-	said := fmt.Sprintf("%.4g", value)
-	switch {
-	case len(j.choices) > 0:
-		said = fmt.Sprintf("%s (%.4g)", most, value)
-	case len(rulings) > 1:
-		least, largest := math.Inf(1), 0.0
-		for _, r := range rulings {
-			least, largest = min(least, r.Value), max(largest, r.Value)
-		}
-		said = fmt.Sprintf("%.4g on average of %d (%.4g to %.4g)", value, len(rulings), least, largest)
-	case shown.Score != nil && (j.low != 0 || j.high != 1):
-		said = fmt.Sprintf("%.4g (%g of %g to %g)", value, *shown.Score, j.low, j.high)
-	}
+	said := j.said(rulings, value, most, shown)
 	if out.Agreement = agreement(rulings); out.Agreement != nil {
 		said += fmt.Sprintf(", agreement %.0f %%", 100**out.Agreement)
 	}
@@ -337,6 +316,35 @@ func (j *judging) finding(out *eval.Judged) Finding {
 	)
 	f.Judged = out
 	return f
+}
+
+// overall is the value of the choice that was made most often or, of numbers, their mean.
+func (j *judging) overall(rulings []eval.Ruling) (value float64, most string) {
+	if len(j.choices) > 0 {
+		most = majority(rulings)
+		return j.valueOf(most), most
+	}
+	for _, r := range rulings {
+		value += r.Value / float64(len(rulings))
+	}
+	return min(1, value), rulings[0].Choice
+}
+
+// said shows what the judge says, in the words of its form.
+func (j *judging) said(rulings []eval.Ruling, value float64, most string, shown eval.Ruling) string {
+	switch {
+	case len(j.choices) > 0:
+		return fmt.Sprintf("%s (%.4g)", most, value)
+	case len(rulings) > 1:
+		least, largest := math.Inf(1), 0.0
+		for _, r := range rulings {
+			least, largest = min(least, r.Value), max(largest, r.Value)
+		}
+		return fmt.Sprintf("%.4g on average of %d (%.4g to %.4g)", value, len(rulings), least, largest)
+	case shown.Score != nil && (j.low != 0 || j.high != 1):
+		return fmt.Sprintf("%.4g (%g of %g to %g)", value, *shown.Score, j.low, j.high)
+	}
+	return fmt.Sprintf("%.4g", value)
 }
 
 // valueOf is what a choice is worth.

@@ -6,7 +6,7 @@ import (
 
 // judgeKeys are the keys of the kind judge.
 func judgeKeys() shape.Block {
-	b := shape.Block{One: formNames, Keys: []shape.Key{
+	b := shape.Block{One: formNames(), Keys: []shape.Key{
 		{Name: "judge", Is: shape.Text, Doc: "The judge that is asked, where the suite has several."},
 		{Name: "repeats", Is: shape.Int(1, maxJudgeRepeats), Doc: "How often the answer is judged."},
 		{
@@ -16,8 +16,8 @@ func judgeKeys() shape.Block {
 		},
 		{Name: "min", Is: shape.Number(0, 1), Doc: "The least value that passes; 0.5 when not given."},
 	}}
-	for _, name := range formNames {
-		f := forms[name]
+	for _, name := range formNames() {
+		f := forms()[name]
 		is := f.keys().Shape()
 		if name == "rubric" {
 			is = shape.Text

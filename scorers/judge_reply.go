@@ -45,9 +45,9 @@ func (f *form) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 		}
 		return nil, bad
 	}
-	key := "score"
+	read, key := f.measure, "score"
 	if len(f.choices) > 0 {
-		key = "choice"
+		read, key = f.choose, "choice"
 	}
 	for name := range fields {
 		if name != "reason" && name != key {
@@ -58,10 +58,7 @@ func (f *form) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 	if bad := fields.text("reason", &r.Reason); bad != nil {
 		return nil, bad
 	}
-	if len(f.choices) > 0 {
-		return r, f.choose(fields, r)
-	}
-	return r, f.measure(fields, r)
+	return r, read(fields, r)
 }
 
 // choose reads a choice, to the letter.
@@ -118,21 +115,9 @@ func readObject(text string) (jsonObject, *badReply) {
 		return nil, malformed("it is not a JSON object")
 	}
 	out := jsonObject{}
-	twice := ""
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, malformed("it is not a JSON object")
-		}
-		name := key.(string) // of an object every other token is
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, malformed("it is not a JSON object")
-		}
-		if _, again := out[name]; again {
-			twice = name
-		}
-		out[name] = raw
+	twice, err := out.read(dec)
+	if err != nil {
+		return nil, malformed("it is not a JSON object")
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil, malformed("it is not a whole JSON object")
@@ -144,6 +129,26 @@ func readObject(text string) (jsonObject, *badReply) {
 		return nil, notWanted("it has the key %s twice", quote(twice))
 	}
 	return out, nil
+}
+
+// read takes the keys with their values up to the end of an object; twice is one that comes again.
+func (o jsonObject) read(dec *json.Decoder) (twice string, err error) {
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return "", err
+		}
+		name := key.(string) // of an object every other token is
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return "", err
+		}
+		if _, again := o[name]; again {
+			twice = name
+		}
+		o[name] = raw
+	}
+	return twice, nil
 }
 
 // quoteLong is quote for a judge's reason, of which more is worth showing.

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-var listOptions = []string{"ignoreCase", "normalize"}
+func listOptions() []string { return []string{"ignoreCase", "normalize"} }
 
 func listKind() Kind {
 	return Kind{
-		Name: "list", Summary: "the answer lists these items", Options: listOptions,
+		Name: "list", Summary: "the answer lists these items", Options: listOptions(),
 		Doc: "Takes a list of texts, or `{items, order, recall}`. The answer's items are those of a JSON array; else the lines with bullets, " +
 			"numbers or letters before them, when there are any; else the lines, when there are several; " +
 			"else what commas, semicolons and a last `and` (in other languages their own, such as `und`, `、`, `،`) separate. A line or a " +
@@ -28,7 +29,7 @@ func listKind() Kind {
 			"the longest run in order. " +
 			"Options beside it: `ignoreCase: true`, `normalize: nfc | nfkc | none` (default nfc).",
 		Example: "- list: {items: [red, green, blue], order: true}\n  ignoreCase: true",
-		takes:   shape.Either(texts, listKeys.Shape()), compile: compileList,
+		takes:   shape.Either(texts(), listKeys().Shape()), compile: compileList,
 	}
 }
 
@@ -44,13 +45,15 @@ type listCheck struct {
 	recall  float64 // NaN: the lists must be equal
 }
 
-var listKeys = shape.Block{
-	Need: []string{"items"},
-	Keys: append([]shape.Key{
-		{Name: "items", Is: texts, Doc: "What is to be listed."},
-		{Name: "order", Is: shape.Bool, Doc: "The order matters."},
-		{Name: "recall", Is: share, Doc: "The share of the items that must be there, whatever else is."},
-	}, textKeys.Only(listOptions...).Keys...),
+func listKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"items"},
+		Keys: append([]shape.Key{
+			{Name: "items", Is: texts(), Doc: "What is to be listed."},
+			{Name: "order", Is: shape.Bool, Doc: "The order matters."},
+			{Name: "recall", Is: share(), Doc: "The share of the items that must be there, whatever else is."},
+		}, textKeys().Only(listOptions()...).Keys...),
+	}
 }
 
 func compileList(a args) Scorer {
@@ -58,7 +61,7 @@ func compileList(a args) Scorer {
 	c.fold.trim = true
 	items := a.Args
 	if a.Args.IsMapping() {
-		m := a.Args.Map(listKeys.Names()...)
+		m := a.Args.Map(listKeys().Names()...)
 		items = m.Need("items")
 		c.ordered = m.Get("order").Bool()
 		if v := m.Get("recall"); !v.IsZero() {
@@ -67,6 +70,12 @@ func compileList(a args) Scorer {
 			}
 		}
 	}
+	c.read(items)
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return c.check(got) })
+}
+
+// read takes the items that are wanted.
+func (c *listCheck) read(items yamlnode.Node) {
 	for _, n := range items.Items() {
 		text := textOf(n)
 		key := c.key(text)
@@ -85,34 +94,13 @@ func compileList(a args) Scorer {
 	case len(c.items) > maxItems:
 		items.Errorf("", "%d items; at most %d", len(c.items), maxItems)
 	}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return c.check(got) })
 }
 
 // key is the form in which items are compared.
 func (c *listCheck) key(item string) string { return bareItem(c.fold.text(item)) }
 
 func (c *listCheck) check(got string) Finding {
-	var places []int // of the items found, in the order of the answer
-	var others []string
-	seen := map[string]bool{}
-	for _, item := range listedItems(got) {
-		key := c.key(item)
-		if seen[key] || key == "" {
-			continue
-		}
-		seen[key] = true
-		if at, wanted := c.place[key]; wanted {
-			places = append(places, at)
-		} else {
-			others = append(others, item)
-		}
-	}
-	var missing []string
-	for _, item := range c.items {
-		if !seen[c.key(item)] {
-			missing = append(missing, item)
-		}
-	}
+	places, missing, others := c.compare(listedItems(got))
 	found := len(places)
 	if c.ordered {
 		found = longestRising(places)
@@ -127,6 +115,29 @@ func (c *listCheck) check(got string) Finding {
 	}
 	union := len(c.items) + len(places) - found + len(others)
 	return graded(float64(found)/float64(union), found == union, "%s: %s", told, quote(got))
+}
+
+// compare finds the places of the wanted items, in the order of the answer, those that are missing, and the others.
+func (c *listCheck) compare(items []string) (places []int, missing, others []string) {
+	seen := map[string]bool{}
+	for _, item := range items {
+		key := c.key(item)
+		if seen[key] || key == "" {
+			continue
+		}
+		seen[key] = true
+		if at, wanted := c.place[key]; wanted {
+			places = append(places, at)
+		} else {
+			others = append(others, item)
+		}
+	}
+	for _, item := range c.items {
+		if !seen[c.key(item)] {
+			missing = append(missing, item)
+		}
+	}
+	return places, missing, others
 }
 
 func (c *listCheck) told(present, inOrder int, missing []string) string {

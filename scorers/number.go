@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 func numberKind() Kind {
@@ -26,35 +27,31 @@ func numberKind() Kind {
 			"spaces. `decimal: comma` (default `point`) reads `1.234` as thousands and `3,5` as a decimal, as in German. Not read: words " +
 			"(twelve), fractions (of 3/4 the last number is 4), " +
 			"digits right behind a Latin, Greek or Cyrillic letter (CO2), and versions (1.2.3).",
-		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: shape.Either(anyNumber, numberKeys.Shape()), compile: compileNumber,
+		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: shape.Either(anyNumber(), numberKeys().Shape()), compile: compileNumber,
 	}
 }
 
-var anyNumber = shape.Number(-math.MaxFloat64, math.MaxFloat64)
+func anyNumber() shape.Shape { return shape.Number(-math.MaxFloat64, math.MaxFloat64) }
 
-var numberKeys = shape.Block{
-	Need: []string{"is"},
-	Keys: []shape.Key{
-		{Name: "is", Is: anyNumber, Doc: "The number."},
-		{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off it may be."},
-		{Name: "relative", Is: shape.Number(0, math.MaxInt32), Doc: "How far off it may be, as a share of `is`."},
-		{Name: "decimal", Is: shape.Word("point", "comma"), Doc: "How decimals are written; point when not given."},
-	},
+func numberKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"is"},
+		Keys: []shape.Key{
+			{Name: "is", Is: anyNumber(), Doc: "The number."},
+			{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off it may be."},
+			{Name: "relative", Is: shape.Number(0, math.MaxInt32), Doc: "How far off it may be, as a share of `is`."},
+			{Name: "decimal", Is: shape.Word("point", "comma"), Doc: "How decimals are written; point when not given."},
+		},
+	}
 }
 
 func compileNumber(a args) Scorer {
 	is, tolerance, comma := a.Args, 0.0, false
 	if a.Args.IsMapping() {
-		m := a.Args.Map(numberKeys.Names()...)
+		m := a.Args.Map(numberKeys().Names()...)
 		is = m.Need("is")
-		tolerance = m.Get("tolerance").Float(0, math.MaxFloat64)
 		comma = m.Get("decimal").Word("point", "comma") == "comma"
-		share := m.Get("relative").Float(0, math.MaxInt32)
-		of := math.Abs(is.Float(-math.MaxFloat64, math.MaxFloat64))
-		if m.Has("relative") && is.IsNumber() && of == 0 {
-			m.Get("relative").Errorf("`tolerance` is absolute", "a share of 0 is 0: nothing but 0 would pass")
-		}
-		tolerance = max(tolerance, share*of)
+		tolerance = toleranceOf(m, is)
 	}
 	is.Float(-math.MaxFloat64, math.MaxFloat64)
 	if is.IsZero() || !is.IsScalar() {
@@ -76,6 +73,17 @@ func compileNumber(a args) Scorer {
 		}
 		return no("the last number is %s (from %s), expected %s%s", cutText(string(value)), quote(written), want, within)
 	})
+}
+
+// toleranceOf is how far off a number may be: absolutely, or as a share of the wanted one.
+func toleranceOf(m yamlnode.Map, is yamlnode.Node) float64 {
+	tolerance := m.Get("tolerance").Float(0, math.MaxFloat64)
+	share := m.Get("relative").Float(0, math.MaxInt32)
+	of := math.Abs(is.Float(-math.MaxFloat64, math.MaxFloat64))
+	if m.Has("relative") && is.IsNumber() && of == 0 {
+		m.Get("relative").Errorf("`tolerance` is absolute", "a share of 0 is 0: nothing but 0 would pass")
+	}
+	return max(tolerance, share*of)
 }
 
 // numberTail is how much of the end of an answer is searched before the whole of it is.
@@ -105,17 +113,11 @@ func lastNumberIn(text string, comma bool) (value json.Number, written string, a
 	text = longDigits.ReplaceAllStringFunc(plainDigits(text, comma), shorterDigits)
 	at = -1
 	for _, m := range numeral.FindAllStringSubmatchIndex(text, -1) {
-		digits, exponent := "1", ""
-		start := m[0]
+		digits, start := "1", m[0]
 		if m[4] >= 0 {
 			digits = text[m[4]:m[5]]
 			if before, _ := utf8.DecodeLastRuneInString(text[:start]); digits[0] == '.' && unicode.IsLetter(before) {
 				digits, start = digits[1:], start+1 // No.5
-			}
-		}
-		for _, group := range []int{2, 6, 8, 10} {
-			if m[group] >= 0 {
-				exponent = text[m[group]:m[group+1]]
 			}
 		}
 		sign, begins, glued := signBefore(text, start)
@@ -124,13 +126,24 @@ func lastNumberIn(text string, comma bool) (value json.Number, written string, a
 			continue
 		}
 		value = json.Number(sign + plain)
-		if exponent != "" {
+		if exponent := exponentIn(text, m); exponent != "" {
 			value += json.Number("e" + superscripts.Replace(exponent))
 		}
 		end := m[1] - (len(text[m[0]:m[1]]) - len(strings.TrimRight(text[m[0]:m[1]], ".,'")))
 		written, at = text[begins:end], start
 	}
 	return value, written, at
+}
+
+// exponentIn is the last of the groups of exponents in a match of numeral.
+func exponentIn(text string, m []int) string {
+	exponent := ""
+	for _, group := range []int{2, 6, 8, 10} {
+		if m[group] >= 0 {
+			exponent = text[m[group]:m[group+1]]
+		}
+	}
+	return exponent
 }
 
 var longDigits = regexp.MustCompile(`[0-9.,']+`)
@@ -220,60 +233,67 @@ func digitValue(r rune) rune {
 	return 0
 }
 
-var currencies = []string{
-	"USD",
-	"EUR",
-	"GBP",
-	"JPY",
-	"CHF",
-	"CNY",
-	"INR",
-	"CAD",
-	"AUD",
-	"NZD",
-	"SEK",
-	"NOK",
-	"DKK",
-	"PLN",
-	"CZK",
-	"BRL",
-	"MXN",
-	"KRW",
-	"RUB",
-	"TRY",
-	"ZAR",
-	"Rs",
-	"kr",
+func currencies() []string {
+	return []string{
+		"USD",
+		"EUR",
+		"GBP",
+		"JPY",
+		"CHF",
+		"CNY",
+		"INR",
+		"CAD",
+		"AUD",
+		"NZD",
+		"SEK",
+		"NOK",
+		"DKK",
+		"PLN",
+		"CZK",
+		"BRL",
+		"MXN",
+		"KRW",
+		"RUB",
+		"TRY",
+		"ZAR",
+		"Rs",
+		"kr",
+	}
 }
 
 // signBefore reads what stands right before digits: a sign, perhaps with a currency beside it. Digits
 // that are glued to a word are no number of their own.
 func signBefore(text string, start int) (sign string, begins int, glued bool) {
-	at := start
-	last := func() (rune, int) { return utf8.DecodeLastRuneInString(text[:at]) }
-	if r, n := last(); unicode.Is(unicode.Sc, r) {
-		at -= n
-		begins = at
-	} else {
-		begins = start
-		word := strings.TrimRightFunc(text[max(0, at-8):at], unicode.IsLetter)
-		if letters := text[max(0, at-8):at][len(word):]; slices.Contains(currencies, letters) {
-			at -= len(letters)
-			begins = at
-		} else if wordLetter(r) {
-			return "", start, true
-		}
+	begins, glued = currencyBefore(text, start)
+	if glued {
+		return "", start, true
 	}
-	if r, n := last(); r == '-' || r == '+' {
-		at -= n
-		if before, _ := last(); !unicode.IsLetter(before) && !unicode.IsDigit(before) && before != ')' {
-			begins = at
-			if r == '-' {
-				sign = "-"
-			}
-		}
+	r, n := utf8.DecodeLastRuneInString(text[:begins])
+	if r != '-' && r != '+' {
+		return "", begins, false
 	}
-	return sign, begins, false
+	before, _ := utf8.DecodeLastRuneInString(text[:begins-n])
+	if unicode.IsLetter(before) || unicode.IsDigit(before) || before == ')' { // 10-20
+		return "", begins, false
+	}
+	if r == '-' {
+		sign = "-"
+	}
+	return sign, begins - n, false
+}
+
+// currencyBefore is where a sign or a code of a currency begins, or start. Any other letter is glued to the number.
+func currencyBefore(text string, start int) (begins int, glued bool) {
+	r, n := utf8.DecodeLastRuneInString(text[:start])
+	if unicode.Is(unicode.Sc, r) {
+		return start - n, false
+	}
+	near := text[max(0, start-8):start]
+	letters := near[len(strings.TrimRightFunc(near, unicode.IsLetter)):]
+	if slices.Contains(currencies(), letters) {
+		return start - len(letters), false
+	}
+	return start, wordLetter(r)
 }
 
 var (

@@ -24,13 +24,13 @@ const referencesDoc = "Takes `to`, a text or several of which the best counts (t
 
 const boundsDoc = "The references may have 256 kB in all; an answer of more than 2 MB, times the number of references, is unscored."
 
-var share = shape.Number(0, 1)
+func share() shape.Shape { return shape.Number(0, 1) }
 
 // overlapKeys are the keys of every overlap, and more.
 func overlapKeys(more ...shape.Key) shape.Block {
 	return shape.Block{Need: []string{"to"}, Keys: append([]shape.Key{
-		{Name: "to", Is: texts, Doc: "A text to compare with, or several."},
-		{Name: "min", Is: share, Doc: "The least value that passes; or write `threshold` beside the kind."},
+		{Name: "to", Is: texts(), Doc: "A text to compare with, or several."},
+		{Name: "min", Is: share(), Doc: "The least value that passes; or write `threshold` beside the kind."},
 	}, more...)}
 }
 

@@ -22,35 +22,36 @@ func bleuKind() Kind {
 			"gives above 1 (method5 and method7 do) counts as 1, and where it fails for want of a logarithm the value is 0. BLEU is made for " +
 			"whole corpora, and says little about one short sentence. " + boundsDoc,
 		Example: "- bleu: {to: [\"The cat sat on the mat.\", \"A cat was sitting on the mat.\"], min: 0.4}",
-		takes:   shape.Either(bleuKeys.Shape(), nltkKeys.Shape()), compile: compileBLEU,
+		takes:   shape.Either(bleuKeys().Shape(), nltkKeys().Shape()), compile: compileBLEU,
 	}
 }
 
-var bleuKeys = overlapKeys(
-	shape.Key{Name: "definition", Is: shape.Word("sacrebleu")},
-	shape.Key{Name: "tokenize", Is: shape.Word(sacrebleuTokenizers...), Doc: "13a when not given."},
-	shape.Key{Name: "smoothing", Is: shape.Word(sacrebleuSmoothings...), Doc: "exp when not given."},
-	shape.Key{Name: "effectiveOrder", Is: shape.Bool, Doc: "Texts of under four words count the runs they have; true when not given."},
-	shape.Key{Name: "lowercase", Is: shape.Bool},
-)
+func bleuKeys() shape.Block {
+	return overlapKeys(
+		shape.Key{Name: "definition", Is: shape.Word("sacrebleu")},
+		shape.Key{Name: "tokenize", Is: shape.Word(sacrebleuTokenizers()...), Doc: "13a when not given."},
+		shape.Key{Name: "smoothing", Is: shape.Word(sacrebleuSmoothings()...), Doc: "exp when not given."},
+		shape.Key{Name: "effectiveOrder", Is: shape.Bool, Doc: "Texts of under four words count the runs they have; true when not given."},
+		shape.Key{Name: "lowercase", Is: shape.Bool},
+	)
+}
 
-var (
-	sacrebleuTokenizers = []string{"13a", "intl", "char", "zh", "none"}
-	sacrebleuSmoothings = []string{"exp", "floor", "add-k", "none"}
-)
+func sacrebleuTokenizers() []string { return []string{"13a", "intl", "char", "zh", "none"} }
+
+func sacrebleuSmoothings() []string { return []string{"exp", "floor", "add-k", "none"} }
 
 func compileBLEU(a args) Scorer {
 	if a.Args.IsMapping() && a.Args.Map().Get("definition").Word("sacrebleu", "nltk") == "nltk" {
 		return compileNLTKBLEU(a)
 	}
-	m := a.Args.Map(bleuKeys.Names()...)
+	m := a.Args.Map(bleuKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	b := textmetric.BLEU{Tokenize: "13a", Smoothing: "exp", Effective: true, Lowercase: m.Get("lowercase").Bool()}
 	if n := m.Get("tokenize"); !n.IsZero() {
-		b.Tokenize = n.Word(sacrebleuTokenizers...)
+		b.Tokenize = n.Word(sacrebleuTokenizers()...)
 	}
 	if n := m.Get("smoothing"); !n.IsZero() {
-		b.Smoothing = n.Word(sacrebleuSmoothings...)
+		b.Smoothing = n.Word(sacrebleuSmoothings()...)
 	}
 	if n := m.Get("effectiveOrder"); !n.IsZero() {
 		b.Effective = n.Bool()

@@ -14,21 +14,23 @@ func chrfKind() Kind {
 		Doc: referencesDoc + "The value is sacreBLEU's sentence chrF divided by 100: `charOrder` (6), `wordOrder` (0; 2 is chrF++), `beta` " +
 			"(2: recall counts twice as much), `lowercase: false`, `whitespace: false`, " +
 			"`epsSmoothing: false`. Works in every script; nothing is normalized. " + boundsDoc,
-		Example: "- chrf: {to: \"Die Katze saß auf der Matte.\", min: 0.5}", takes: chrfKeys.Shape(), compile: compileChrF,
+		Example: "- chrf: {to: \"Die Katze saß auf der Matte.\", min: 0.5}", takes: chrfKeys().Shape(), compile: compileChrF,
 	}
 }
 
-var chrfKeys = overlapKeys(
-	shape.Key{Name: "charOrder", Is: shape.Int(1, 9), Doc: "The longest run of characters; 6 when not given."},
-	shape.Key{Name: "wordOrder", Is: shape.Int(0, 4), Doc: "The longest run of words: 0 when not given; 2 is chrF++."},
-	shape.Key{Name: "beta", Is: shape.Number(0.1, 10), Doc: "How much more recall counts than precision; 2 when not given."},
-	shape.Key{Name: "lowercase", Is: shape.Bool},
-	shape.Key{Name: "whitespace", Is: shape.Bool, Doc: "Whether white space counts."},
-	shape.Key{Name: "epsSmoothing", Is: shape.Bool},
-)
+func chrfKeys() shape.Block {
+	return overlapKeys(
+		shape.Key{Name: "charOrder", Is: shape.Int(1, 9), Doc: "The longest run of characters; 6 when not given."},
+		shape.Key{Name: "wordOrder", Is: shape.Int(0, 4), Doc: "The longest run of words: 0 when not given; 2 is chrF++."},
+		shape.Key{Name: "beta", Is: shape.Number(0.1, 10), Doc: "How much more recall counts than precision; 2 when not given."},
+		shape.Key{Name: "lowercase", Is: shape.Bool},
+		shape.Key{Name: "whitespace", Is: shape.Bool, Doc: "Whether white space counts."},
+		shape.Key{Name: "epsSmoothing", Is: shape.Bool},
+	)
+}
 
 func compileChrF(a args) Scorer {
-	m := a.Args.Map(chrfKeys.Names()...)
+	m := a.Args.Map(chrfKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	c := textmetric.ChrF{
 		Chars: 6, Beta: 2, Lowercase: m.Get("lowercase").Bool(),

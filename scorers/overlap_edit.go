@@ -9,90 +9,122 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-var levenshteinKeys = shape.Block{
-	Need: []string{"to"},
-	Keys: append([]shape.Key{
-		{Name: "to", Is: texts, Doc: "A text to compare with, or several."},
-		{Name: "max", Is: shape.Int(0, maxEdit), Doc: "The largest distance that passes."},
-		{Name: "ratio", Is: share, Doc: "Instead of `max`: the least value that passes."},
-		{Name: "definition", Is: shape.Word("length", "indel"), Doc: "Of the ratio; length when not given."},
-	}, textKeys.Keys...),
+func levenshteinKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"to"},
+		Keys: append([]shape.Key{
+			{Name: "to", Is: texts(), Doc: "A text to compare with, or several."},
+			{Name: "max", Is: shape.Int(0, maxEdit), Doc: "The largest distance that passes."},
+			{Name: "ratio", Is: share(), Doc: "Instead of `max`: the least value that passes."},
+			{Name: "definition", Is: shape.Word("length", "indel"), Doc: "Of the ratio; length when not given."},
+		}, textKeys().Keys...),
+	}
 }
 
 func compileLevenshtein(a args) Scorer {
-	m := a.Args.Map(levenshteinKeys.Names()...)
+	m := a.Args.Map(levenshteinKeys().Names()...)
 	var refs []string
 	if n := m.Need("to"); n.IsSequence() {
 		refs = a.references(n)
 	} else if !n.IsZero() {
 		refs = []string{textOf(n)}
 	}
-	limit, least, indel := a.editRule(m)
+	rule := a.editRule(m)
 	if len(refs) == 0 {
 		return nil
 	}
 	e := a.edits(refs)
-	e.least = least
+	e.least = rule.least
 	return onText(e.fold, func(got, text string) Finding {
 		if f, long := e.tooLong(text, "an edit distance"); long {
 			return f
 		}
-		if limit < 0 && (indel || m.Has("ratio")) {
+		switch {
+		case rule.limit < 0 && rule.indel:
 			return e.each(got, func(i int) (float64, string) {
-				if indel {
-					return textmetric.IndelRatio(text, e.folded[i]), "ratio (indel: replacing costs 2)"
-				}
+				return textmetric.IndelRatio(text, e.folded[i]), "ratio (indel: replacing costs 2)"
+			})
+		case rule.limit < 0 && m.Has("ratio"):
+			return e.each(got, func(i int) (float64, string) {
 				d, v := textmetric.Distance(text, e.folded[i])
 				return v, fmt.Sprintf("ratio (1 - distance %d / longer length)", d)
 			})
 		}
-		best, value, which := math.MaxInt, 0.0, 0
-		for i, want := range e.folded {
-			if d, v := textmetric.Distance(text, want); limit >= 0 && d < best || limit < 0 && (i == 0 || v > value) {
-				best, value, which = d, v, i
-			}
-		}
-		of := quote(refs[which])
-		if len(refs) > 1 {
-			of = fmt.Sprintf("reference %d of %d, %s", which+1, len(refs), of)
-		}
-		if limit < 0 {
-			return graded(value, true, "distance %d (similarity %.3f) from %s: %s", best, value, of, quote(got))
-		}
-		return graded(value, best <= limit, "distance %d from %s, at most %d: %s", best, of, limit, quote(got))
+		return e.nearest(got, text, refs, rule.limit)
 	})
 }
 
+// nearest compares with the reference that is fewest edits away or, without a limit, the most similar one.
+func (e *edits) nearest(got, text string, refs []string, limit int) Finding {
+	best, value, which := math.MaxInt, 0.0, 0
+	for i, want := range e.folded {
+		if d, v := textmetric.Distance(text, want); limit >= 0 && d < best || limit < 0 && (i == 0 || v > value) {
+			best, value, which = d, v, i
+		}
+	}
+	of := quote(refs[which])
+	if len(refs) > 1 {
+		of = fmt.Sprintf("reference %d of %d, %s", which+1, len(refs), of)
+	}
+	if limit < 0 {
+		return graded(value, true, "distance %d (similarity %.3f) from %s: %s", best, value, of, quote(got))
+	}
+	return graded(value, best <= limit, "distance %d from %s, at most %d: %s", best, of, limit, quote(got))
+}
+
 // editRule reads what decides: the largest distance, -1 when there is none, and the least ratio.
-func (a args) editRule(m yamlnode.Map) (limit int, least float64, indel bool) {
-	limit, least = -1, math.Inf(-1)
+func (a args) editRule(m yamlnode.Map) editRule {
+	r := editRule{limit: -1, least: math.Inf(-1)}
 	if m.Has("max") {
-		limit = m.Get("max").Int(0, maxEdit)
+		r.limit = m.Get("max").Int(0, maxEdit)
 	}
 	if m.Has("ratio") {
-		least = m.Get("ratio").Float(0, 1)
+		r.least = m.Get("ratio").Float(0, 1)
 	}
 	if n := m.Get("definition"); !n.IsZero() {
-		indel = n.Word("length", "indel") == "indel"
+		r.indel = n.Word("length", "indel") == "indel"
 		if m.Has("max") {
 			m.Key("definition").Errorf("", "`definition` is of the ratio; `max` bounds the distance")
 		}
 	}
-	ruled := m.Has("max") || m.Has("ratio")
+	a.checkEditRule(m)
+	return r
+}
+
+// editRule says when texts are near enough.
+type editRule struct {
+	limit int     // of the distance; -1 for none
+	least float64 // ratio
+	indel bool
+}
+
+// checkEditRule holds that there is one rule: max, ratio or a threshold.
+func (a args) checkEditRule(m yamlnode.Map) {
+	given := ""
+	for _, key := range []string{"ratio", "max"} {
+		if m.Has(key) {
+			given = key
+		}
+	}
 	switch {
 	case m.Has("max") && m.Has("ratio"):
 		m.Key("ratio").Errorf("keep one of them", "`max` and `ratio` are two rules for one score")
-	case m.IsMapping() && !ruled && a.nestedIn:
+	case given != "" && a.Threshold != nil:
+		m.Key(given).Errorf("keep one of them", "`%s` and `threshold` are two rules for one score", given)
+	case given == "" && m.IsMapping():
+		a.needsEditRule()
+	}
+}
+
+// needsEditRule reports that there is none: a nested scorer has no threshold of its own.
+func (a args) needsEditRule() {
+	switch {
+	case a.nestedIn:
 		a.Args.Errorf("such as {to: Paris, max: 2}", "`levenshtein` needs `max` or `ratio`")
-	case m.IsMapping() && !ruled && a.Threshold == nil:
+	case a.Threshold == nil:
 		a.Args.Errorf(
 			"such as {to: Paris, max: 2}, {to: Paris, ratio: 0.9}, or `threshold: 0.9` beside it",
 			"`levenshtein` needs `max`, `ratio` or a threshold",
 		)
-	case m.Has("max") && a.Threshold != nil:
-		m.Key("max").Errorf("keep one of them", "`max` and `threshold` are two rules for one score")
-	case m.Has("ratio") && a.Threshold != nil:
-		m.Key("ratio").Errorf("keep one of them", "`ratio` and `threshold` are two rules for one score")
 	}
-	return limit, least, indel
 }

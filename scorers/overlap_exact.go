@@ -13,7 +13,7 @@ func exactMatchKind() Kind {
 		Doc: "Takes a text or a list of texts. Both sides are normalized as SQuAD's official script does: lower case, no ASCII punctuation, " +
 			"no a, an, the, white space as one space. Passes when the whole answer is " +
 			"one of them. Made for English: `Vitamin A` matches `vitamin`.",
-		Example: "- exactMatch: [the Eiffel Tower, La tour Eiffel]", takes: texts, compile: compileExactMatch,
+		Example: "- exactMatch: [the Eiffel Tower, La tour Eiffel]", takes: texts(), compile: compileExactMatch,
 	}
 }
 

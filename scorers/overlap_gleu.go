@@ -13,14 +13,16 @@ func gleuKind() Kind {
 		Doc: referencesDoc + "The value is that of NLTK's sentence_gleu over words between white space: shared runs of 1 to `maxOrder` (4) " +
 			"words divided by those of the longer text. Upper and lower case differ and " +
 			"punctuation belongs to its word. " + boundsDoc,
-		Example: "- gleu: {to: \"The cat sat on the mat.\", min: 0.4}", takes: gleuKeys.Shape(), compile: compileGLEU,
+		Example: "- gleu: {to: \"The cat sat on the mat.\", min: 0.4}", takes: gleuKeys().Shape(), compile: compileGLEU,
 	}
 }
 
-var gleuKeys = overlapKeys(shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
+func gleuKeys() shape.Block {
+	return overlapKeys(shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
+}
 
 func compileGLEU(a args) Scorer {
-	m := a.Args.Map(gleuKeys.Names()...)
+	m := a.Args.Map(gleuKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	order := 4
 	if n := m.Get("maxOrder"); !n.IsZero() {

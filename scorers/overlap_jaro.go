@@ -1,21 +1,24 @@
 package scorers
 
-import "github.com/evalrun/evalrun/internal/textmetric"
+import (
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/textmetric"
+)
 
 func jaroWinklerKind() Kind {
 	return Kind{
-		Name: "jaroWinkler", Summary: "the answer is spelled nearly like a text: for names and short texts", Options: textOptions,
+		Name: "jaroWinkler", Summary: "the answer is spelled nearly like a text: for names and short texts", Options: textOptions(),
 		Doc: referencesDoc + "The value is the Jaro similarity in Unicode code points, raised by 0.1 for each of the first 4 code points " +
 			"that agree, as Winkler's. Texts of more than 20,000 characters are unscored. " +
 			textOptionsDoc,
-		Example: "- jaroWinkler: {to: Reykjavik, min: 0.9}\n  ignoreCase: true", takes: jaroWinklerKeys.Shape(), compile: compileJaroWinkler,
+		Example: "- jaroWinkler: {to: Reykjavik, min: 0.9}\n  ignoreCase: true", takes: jaroWinklerKeys().Shape(), compile: compileJaroWinkler,
 	}
 }
 
-var jaroWinklerKeys = overlapKeys(textKeys.Keys...)
+func jaroWinklerKeys() shape.Block { return overlapKeys(textKeys().Keys...) }
 
 func compileJaroWinkler(a args) Scorer {
-	m := a.Args.Map(jaroWinklerKeys.Names()...)
+	m := a.Args.Map(jaroWinklerKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	if !ok {
 		return nil

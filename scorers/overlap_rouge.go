@@ -5,6 +5,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 func rougeKind() Kind {
@@ -17,60 +18,42 @@ func rougeKind() Kind {
 			"as Python's rouge-score: words of a-z and 0-9 only, so that a text in another script scores 0; `stem: true` then cuts English " +
 			"endings (Porter). ROUGE sees words, not meaning: " +
 			"a wrong number costs one word. " + boundsDoc,
-		Example: "- rouge: {to: \"The old bridge was closed at dawn.\", type: L, min: 0.6}", takes: rougeKeys.Shape(), compile: compileRouge,
+		Example: "- rouge: {to: \"The old bridge was closed at dawn.\", type: L, min: 0.6}", takes: rougeKeys().Shape(), compile: compileRouge,
 	}
 }
 
-var (
-	rougeTypes       = []string{"1", "2", "3", "4", "L", "Lsum"}
-	rougeMeasures    = []string{"f", "precision", "recall"}
-	rougeDefinitions = []string{"unicode", "rouge-score"}
-)
+func rougeTypes() []string { return []string{"1", "2", "3", "4", "L", "Lsum"} }
 
-var rougeKeys = overlapKeys(
-	shape.Key{
-		Name: "type",
-		Is:   shape.Word(rougeTypes...),
-		Doc:  "Runs of so many words, L for the longest common subsequence, Lsum for that line by line; 1 when not given.",
-	},
-	shape.Key{Name: "measure", Is: shape.Word(rougeMeasures...), Doc: "f when not given."},
-	shape.Key{
-		Name: "definition",
-		Is:   shape.Word(rougeDefinitions...),
-		Doc:  "What a word is: of any script (unicode, the default), or of a-z and 0-9.",
-	},
-	shape.Key{Name: "stem", Is: shape.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
-)
+func rougeMeasures() []string { return []string{"f", "precision", "recall"} }
+
+func rougeDefinitions() []string { return []string{"unicode", "rouge-score"} }
+
+func rougeKeys() shape.Block {
+	return overlapKeys(
+		shape.Key{
+			Name: "type",
+			Is:   shape.Word(rougeTypes()...),
+			Doc:  "Runs of so many words, L for the longest common subsequence, Lsum for that line by line; 1 when not given.",
+		},
+		shape.Key{Name: "measure", Is: shape.Word(rougeMeasures()...), Doc: "f when not given."},
+		shape.Key{
+			Name: "definition",
+			Is:   shape.Word(rougeDefinitions()...),
+			Doc:  "What a word is: of any script (unicode, the default), or of a-z and 0-9.",
+		},
+		shape.Key{Name: "stem", Is: shape.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
+	)
+}
 
 func compileRouge(a args) Scorer {
-	m := a.Args.Map(rougeKeys.Names()...)
+	m := a.Args.Map(rougeKeys().Names()...)
 	r, ok := a.overlapRule(m)
-	g := textmetric.Rouge{Kind: "1", Measure: "f", Definition: "unicode", Stem: m.Get("stem").Bool()}
-	if n := m.Get("type"); !n.IsZero() {
-		g.Kind = n.Word(rougeTypes...)
-	}
-	if n := m.Get("measure"); !n.IsZero() {
-		g.Measure = n.Word(rougeMeasures...)
-	}
-	if n := m.Get("definition"); !n.IsZero() {
-		g.Definition = n.Word(rougeDefinitions...)
-	}
-	if g.Stem && g.Definition == "unicode" {
-		m.Key("stem").Errorf("write `definition: rouge-score` beside it", "`stem` cuts English endings only")
-	}
+	g := rougeOf(m)
 	if !ok || g.Kind == "" || g.Definition == "" {
 		return nil
 	}
 	for _, n := range m.Get("to").Items() {
-		if len(g.Split(textOf(n))) > 0 {
-			continue
-		}
-		if g.Definition == "unicode" {
-			n.Errorf("", "there is no word in this text: every answer would score 0")
-		} else {
-			n.Warnf("leave `definition` away for texts in every script", "rouge-score finds no word of a-z and 0-9 in this text: every answer "+
-				"scores 0")
-		}
+		checkWords(g, n)
 	}
 	return compileOverlap(
 		r,
@@ -86,4 +69,35 @@ func compileRouge(a args) Scorer {
 			})
 		},
 	)
+}
+
+// rougeOf reads which ROUGE is meant.
+func rougeOf(m yamlnode.Map) textmetric.Rouge {
+	g := textmetric.Rouge{Kind: "1", Measure: "f", Definition: "unicode", Stem: m.Get("stem").Bool()}
+	if n := m.Get("type"); !n.IsZero() {
+		g.Kind = n.Word(rougeTypes()...)
+	}
+	if n := m.Get("measure"); !n.IsZero() {
+		g.Measure = n.Word(rougeMeasures()...)
+	}
+	if n := m.Get("definition"); !n.IsZero() {
+		g.Definition = n.Word(rougeDefinitions()...)
+	}
+	if g.Stem && g.Definition == "unicode" {
+		m.Key("stem").Errorf("write `definition: rouge-score` beside it", "`stem` cuts English endings only")
+	}
+	return g
+}
+
+// checkWords reports a reference without a word.
+func checkWords(g textmetric.Rouge, n yamlnode.Node) {
+	if len(g.Split(textOf(n))) > 0 {
+		return
+	}
+	if g.Definition == "unicode" {
+		n.Errorf("", "there is no word in this text: every answer would score 0")
+		return
+	}
+	n.Warnf("leave `definition` away for texts in every script", "rouge-score finds no word of a-z and 0-9 in this text: every answer "+
+		"scores 0")
 }

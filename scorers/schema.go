@@ -30,23 +30,25 @@ func schemaKind() Kind {
 			"that take too many steps: 200,000, for long answers up to a million.",
 		Example: "- jsonSchema:\n    schema:\n      type: object\n      required: [queue, priority]\n      properties:\n        queue: " +
 			"{enum: [billing, access, other]}\n        priority: {type: integer, minimum: 1, maximum: 3}",
-		takes: schemaKeys.Shape(), compile: compileSchema,
+		takes: schemaKeys().Shape(), compile: compileSchema,
 	}
 }
 
 const schemaURL = "evalrun:///schema.json"
 
-var schemaKeys = shape.Block{
-	One: []string{"schema", "file"},
-	Keys: []shape.Key{
-		{Name: "schema", Is: shape.Map(shape.Any), Doc: "A JSON Schema, in YAML."},
-		{Name: "file", Is: shape.Text, Doc: "A JSON or YAML file of the suite's folder with the schema."},
-		{Name: "fence", Is: shape.Bool, Doc: "Reads the first fenced block, when there is one."},
-	},
+func schemaKeys() shape.Block {
+	return shape.Block{
+		One: []string{"schema", "file"},
+		Keys: []shape.Key{
+			{Name: "schema", Is: shape.Map(shape.Any), Doc: "A JSON Schema, in YAML."},
+			{Name: "file", Is: shape.Text, Doc: "A JSON or YAML file of the suite's folder with the schema."},
+			{Name: "fence", Is: shape.Bool, Doc: "Reads the first fenced block, when there is one."},
+		},
+	}
 }
 
 func compileSchema(a args) Scorer {
-	m := a.Args.Map(schemaKeys.Names()...)
+	m := a.Args.Map(schemaKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}

@@ -64,8 +64,9 @@ func TestSchemaFileMistakes(t *testing.T) {
 		`{"$ref": "file:///etc/passwd"}`: "x.json: file:///etc/passwd: references",
 		`{"$ref": "https://x.test/s"}`:   "x.json: https://x.test/s: references",
 		`{"$ref": "#/$defs/none"}`:       "x.json: not a JSON Schema",
-		`{"items": [{"format": "emial"}], "$schema": "http://json-schema.org/draft-07/schema#"}`: "x.json: the format `emial` is not known", // a warning
-		strings.Repeat(`{"items":`, 600) + "{}" + strings.Repeat("}", 600):                       "x.json: the schema holds values nested deeper",
+		`{"items": [{"format": "emial"}], "$schema": "http://json-schema.org/draft-07/schema#"}`:// a warning
+		"x.json: the format `emial` is not known",
+		strings.Repeat(`{"items":`, 600) + "{}" + strings.Repeat("}", 600): "x.json: the schema holds values nested deeper",
 		strings.Repeat("[", 100_000): "x.json:1:",
 	} {
 		checkTold(

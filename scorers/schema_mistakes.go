@@ -197,10 +197,12 @@ func eachKeyed(n yamlnode.Node, f func(key string, value yamlnode.Node) bool) bo
 	return true
 }
 
-var formats = strings.Fields(
-	"json-pointer relative-json-pointer uuid duration period ipv4 ipv6 hostname email date time date-time uri iri uri-reference " +
-		"iri-reference uri-template semver regex",
-)
+func formats() []string {
+	return strings.Fields(
+		"json-pointer relative-json-pointer uuid duration period ipv4 ipv6 hostname email date time date-time uri iri uri-reference " +
+			"iri-reference uri-template semver regex",
+	)
+}
 
 func (s schemaSource) warnOfFormats() {
 	if s.file != "" {
@@ -216,8 +218,8 @@ func (s schemaSource) warnOfFormats() {
 }
 
 func (s schemaSource) warnOfFormat(n yamlnode.Node, format string) {
-	if !slices.Contains(formats, format) {
-		n.Warnf("known are "+strings.Join(formats, ", "), "%sthe format `%s` is not known and not checked", s.prefix(), visibleText(format))
+	if !slices.Contains(formats(), format) {
+		n.Warnf("known are "+strings.Join(formats(), ", "), "%sthe format `%s` is not known and not checked", s.prefix(), visibleText(format))
 	}
 }
 

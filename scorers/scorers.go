@@ -209,13 +209,10 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 		yaml.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
 		return nil
 	}
-	a := args{Scorer: s, YAML: yaml, needs: found, table: t, nestedIn: outer != nil}
-	for _, key := range []string{"select", "partial"} {
-		if yaml.Entry.Has(key) && !t.looksAtText(yaml.Entry.Node) {
-			yaml.Entry.Key(key).Errorf("leave it out", "`%s` does not look at the text of an answer, so `%s` has no use", s.Kind, key)
-			return nil
-		}
+	if !t.mayLookAtText(s, yaml) {
+		return nil
 	}
+	a := args{Scorer: s, YAML: yaml, needs: found, table: t, nestedIn: outer != nil}
 	a.steps = a.selectors()
 	if outer != nil {
 		a.steps = slices.Concat(outer.steps, a.steps)
@@ -364,10 +361,14 @@ func Judge(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Error) 
 		// The tolerance keeps 0.1+0.2 from missing 0.3.
 		passed = required && sum/weight >= *threshold-1e-9
 	}
+	return outcomeOf(passed), nil
+}
+
+func outcomeOf(passed bool) eval.Outcome {
 	if passed {
-		return eval.Pass, nil
+		return eval.Pass
 	}
-	return eval.Fail, nil
+	return eval.Fail
 }
 
 func label(s eval.Score) string {
@@ -375,4 +376,15 @@ func label(s eval.Score) string {
 		return s.Name
 	}
 	return s.Scorer
+}
+
+// mayLookAtText reports the keys that have no use for a kind that looks at no text.
+func (t Table) mayLookAtText(s *suite.Scorer, yaml entry.YAML) bool {
+	for _, key := range []string{"select", "partial"} {
+		if yaml.Entry.Has(key) && !t.looksAtText(yaml.Entry.Node) {
+			yaml.Entry.Key(key).Errorf("leave it out", "`%s` does not look at the text of an answer, so `%s` has no use", s.Kind, key)
+			return false
+		}
+	}
+	return true
 }

@@ -3,6 +3,7 @@ package scorers
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -29,44 +30,41 @@ func (a args) selectors() []selector {
 	}
 	var out []selector
 	for _, step := range n.Items() {
-		m := step.Map(entry.SelectStep.Names()...)
-		if !step.IsMapping() {
-			continue
-		}
-		var ways []string
-		for _, way := range []string{"jq", "regex", "fence"} {
-			if m.Has(way) {
-				ways = append(ways, way)
-			}
-		}
-		switch {
-		case len(ways) > 1:
-			m.Key(ways[1]).
-				Errorf(
-					"a list applies several, one after the other: [{fence: json}, {jq: .name}]", "one way of selecting a step: %s or %s",
-					ways[0], ways[1],
-				)
-			continue
-		case len(ways) == 0:
-			step.Errorf("such as {jq: .name}", "`select` needs jq, regex or fence")
-			continue
-		case m.Has("group") && ways[0] != "regex":
-			m.Key("group").Errorf("", "`group` goes with `regex`")
-		}
-		var s *selector
-		switch ways[0] {
-		case "jq":
-			s = jqSelector(m.Get("jq"), a.Suite != nil && a.Suite.Untrusted())
-		case "regex":
-			s = regexSelector(m.Get("regex"), m.Get("group"))
-		case "fence":
-			s = fenceSelector(m.Get("fence"))
-		}
-		if s != nil {
+		if s := a.selector(step); s != nil {
 			out = append(out, *s)
 		}
 	}
 	return out
+}
+
+// selector reads one step, nil if it is invalid.
+func (a args) selector(step yamlnode.Node) *selector {
+	m := step.Map(entry.SelectStep.Names()...)
+	if !step.IsMapping() {
+		return nil
+	}
+	ways := slices.DeleteFunc([]string{"jq", "regex", "fence"}, func(way string) bool { return !m.Has(way) })
+	switch {
+	case len(ways) > 1:
+		m.Key(ways[1]).
+			Errorf(
+				"a list applies several, one after the other: [{fence: json}, {jq: .name}]", "one way of selecting a step: %s or %s",
+				ways[0], ways[1],
+			)
+		return nil
+	case len(ways) == 0:
+		step.Errorf("such as {jq: .name}", "`select` needs jq, regex or fence")
+		return nil
+	case m.Has("group") && ways[0] != "regex":
+		m.Key("group").Errorf("", "`group` goes with `regex`")
+	}
+	switch ways[0] {
+	case "jq":
+		return jqSelector(m.Get("jq"), a.Suite != nil && a.Suite.Untrusted())
+	case "regex":
+		return regexSelector(m.Get("regex"), m.Get("group"))
+	}
+	return fenceSelector(m.Get("fence"))
 }
 
 // selecting hands the scorer an answer that is only the selected part. A scorer that looks for text
@@ -128,54 +126,36 @@ func untold(format string, args ...any) (string, *Finding) {
 }
 
 func regexSelector(n, group yamlnode.Node) *selector {
-	pattern := textOf(n)
-	compiled, err := compilePattern(pattern)
-	var wrong *syntax.Error
-	switch {
-	case errors.As(err, &wrong):
-		n.ErrorfAt(
-			max(0, strings.Index(pattern, wrong.Expr)),
-			"evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",
-			strings.TrimPrefix(err.Error(), "error parsing regexp: "),
-		)
-		return nil
-	case err != nil:
-		n.Errorf("", "not a regular expression that can be used: %s", err)
-		return nil
-	case pattern == "":
-		n.Errorf("", "`regex` needs an expression")
+	source := textOf(n)
+	compiled, ok := patternAt(n, source)
+	if !ok {
 		return nil
 	}
 	re := compiled.re
-	at := min(1, re.NumSubexp())
-	name := "/" + written(pattern) + "/"
-	switch {
-	case group.IsZero():
-	case group.IsNumber():
-		at = group.Int(0, re.NumSubexp())
-	default:
-		if at = re.SubexpIndex(group.Str()); at < 0 {
-			group.Errorf(diag.DidYouMean(group.Str(), slices.DeleteFunc(re.SubexpNames(), func(s string) bool { return s == "" })),
-				"the expression has no group `%s`", group.Str())
-			return nil
-		}
+	at, ok := groupOf(re, group)
+	if !ok {
+		return nil
 	}
+	name := "/" + written(source) + "/"
 	if at > 0 && re.NumSubexp() > 1 {
 		name = fmt.Sprintf("group %d of %s", at, name)
 	}
-	return &selector{name, func(text string) (string, *Finding) {
-		if why := compiled.tooMuch(text, true); why != "" {
-			return untold("%s", why)
-		}
-		m := re.FindStringSubmatchIndex(text)
-		switch {
-		case m == nil:
-			return missing("the selection /%s/ does not match %s", written(pattern), quote(text))
-		case m[2*at] == m[2*at+1]: // it took no part, too
-			return missing("the selection, %s, is empty in %s", name, quote(text[m[0]:m[1]]))
-		}
-		return text[m[2*at]:m[2*at+1]], nil
-	}}
+	return &selector{name, func(text string) (string, *Finding) { return compiled.selectGroup(text, at, name) }}
+}
+
+// selectGroup is what a group matches in a text.
+func (p *pattern) selectGroup(text string, at int, name string) (string, *Finding) {
+	if why := p.tooMuch(text, true); why != "" {
+		return untold("%s", why)
+	}
+	m := p.re.FindStringSubmatchIndex(text)
+	switch {
+	case m == nil:
+		return missing("the selection /%s/ does not match %s", written(p.re.String()), quote(text))
+	case m[2*at] == m[2*at+1]: // it took no part, too
+		return missing("the selection, %s, is empty in %s", name, quote(text[m[0]:m[1]]))
+	}
+	return text[m[2*at]:m[2*at+1]], nil
 }
 
 func fenceSelector(n yamlnode.Node) *selector {
@@ -212,4 +192,40 @@ func fenceSelector(n yamlnode.Node) *selector {
 // written is an expression of the suite on one line, with its backslashes as they stand there.
 func written(expression string) string {
 	return strings.ReplaceAll(visibleText(expression), `\\`, `\`)
+}
+
+// patternAt compiles the pattern that is written at n.
+func patternAt(n yamlnode.Node, source string) (compiled *pattern, ok bool) {
+	compiled, err := compilePattern(source)
+	var wrong *syntax.Error
+	switch {
+	case errors.As(err, &wrong):
+		n.ErrorfAt(
+			max(0, strings.Index(source, wrong.Expr)),
+			"evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "),
+		)
+	case err != nil:
+		n.Errorf("", "not a regular expression that can be used: %s", err)
+	case source == "":
+		n.Errorf("", "`regex` needs an expression")
+	default:
+		return compiled, true
+	}
+	return nil, false
+}
+
+// groupOf is the number of the group that is selected: the first, if there is one, or what the suite names.
+func groupOf(re *regexp.Regexp, n yamlnode.Node) (at int, ok bool) {
+	switch {
+	case n.IsZero():
+		return min(1, re.NumSubexp()), true
+	case n.IsNumber():
+		return n.Int(0, re.NumSubexp()), true
+	}
+	if at = re.SubexpIndex(n.Str()); at < 0 {
+		names := slices.DeleteFunc(re.SubexpNames(), func(s string) bool { return s == "" })
+		n.Errorf(diag.DidYouMean(n.Str(), names), "the expression has no group `%s`", n.Str())
+	}
+	return at, at >= 0
 }

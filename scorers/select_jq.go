@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,15 +33,7 @@ func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 		n.Errorf("such as .name, or .items[0].id", "`jq` needs an expression of at most %d bytes", maxJQ)
 		return nil
 	}
-	query, err := gojq.Parse(source)
-	var code *gojq.Code
-	onlyPicks := err == nil && picks(query)
-	if err == nil {
-		_, err = gojq.Compile(query) // for mistakes, as the user has written it
-	}
-	if err == nil {
-		code, err = compileJQ(query)
-	}
+	code, onlyPicks, err := parseJQ(source)
 	if err != nil {
 		reportJQ(n, source, err)
 		return nil
@@ -63,6 +56,19 @@ func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 		}
 		return runJQ(name, code, value, text)
 	}}
+}
+
+func parseJQ(source string) (code *gojq.Code, onlyPicks bool, err error) {
+	query, err := gojq.Parse(source)
+	if err != nil {
+		return nil, false, err
+	}
+	onlyPicks = picks(query)                      // before it is metered
+	if _, err = gojq.Compile(query); err != nil { // for mistakes, as the user has written it
+		return nil, false, err
+	}
+	code, err = compileJQ(query)
+	return code, onlyPicks, err
 }
 
 // reportJQ puts a mistake in an expression at its place.
@@ -111,36 +117,16 @@ func runJQ(name string, code *gojq.Code, value any, text string) (string, *Findi
 	results := code.RunWithContext(&stepped{limited, maxJQSteps}, value, meter)
 	var lines []string
 	room := maxSelect
-	for {
-		v, more := results.Next()
-		if !more {
-			break
+	for v, more := results.Next(); more; v, more = results.Next() {
+		if err, failed := v.(error); failed {
+			return failedJQ(name, err, text)
 		}
-		line := ""
-		switch v := v.(type) {
-		case error:
-			switch {
-			case errors.Is(v, errSteps):
-				return untold("%s takes more than %d steps on this answer", name, maxJQSteps)
-			case errors.Is(v, errJQMade):
-				return untold("%s makes more than %d bytes of this answer", name, maxJQMade)
-			case errors.Is(v, context.DeadlineExceeded):
-				return untold("%s takes more than %s on this answer", name, maxJQTime)
-			}
-			return missing("%s cannot select from %s: %s", name, quote(text), visibleText(v.Error()))
-		case nil:
+		if v == nil {
 			continue
-		case string:
-			line = v
-			room -= len(v) + 1
-		default:
-			if room -= weight(v, room); room >= 0 {
-				data, err := gojq.Marshal(v)
-				if err != nil {
-					return untold("%s: %s", name, visibleText(err.Error()))
-				}
-				line = string(data)
-			}
+		}
+		line, err := jqLine(v, &room)
+		if err != nil {
+			return untold("%s: %s", name, visibleText(err.Error()))
 		}
 		if room < 0 {
 			return untold("%s selects more than %d bytes", name, maxSelect)
@@ -154,6 +140,32 @@ func runJQ(name string, code *gojq.Code, value any, text string) (string, *Findi
 		return out, nil
 	}
 	return missing("%s finds nothing in %s", name, quote(text))
+}
+
+// failedJQ is for an expression that a bound or a mistake has ended.
+func failedJQ(name string, err error, text string) (string, *Finding) {
+	switch {
+	case errors.Is(err, errSteps):
+		return untold("%s takes more than %d steps on this answer", name, maxJQSteps)
+	case errors.Is(err, errJQMade):
+		return untold("%s makes more than %d bytes of this answer", name, maxJQMade)
+	case errors.Is(err, context.DeadlineExceeded):
+		return untold("%s takes more than %s on this answer", name, maxJQTime)
+	}
+	return missing("%s cannot select from %s: %s", name, quote(text), visibleText(err.Error()))
+}
+
+// jqLine is a result as `jq -r` writes it. It takes its bytes out of room; what does not fit is not written.
+func jqLine(v any, room *int) (string, error) {
+	if s, ok := v.(string); ok {
+		*room -= len(s) + 1
+		return s, nil
+	}
+	if *room -= weight(v, *room); *room < 0 {
+		return "", nil
+	}
+	data, err := gojq.Marshal(v)
+	return string(data), err
 }
 
 // weight is about how long a value is as JSON, or more than the limit when it is longer. A value that holds
@@ -194,25 +206,21 @@ func picks(q *gojq.Query) bool {
 	case q.Term == nil:
 		return (q.Op == gojq.OpPipe || q.Op == gojq.OpComma) && picks(q.Left) && picks(q.Right)
 	}
-	switch q.Term.Type {
+	return picksTerm(q.Term) && !slices.ContainsFunc(q.Term.SuffixList, func(s *gojq.Suffix) bool {
+		return s.Index != nil && !plainIndex(s.Index)
+	})
+}
+
+func picksTerm(t *gojq.Term) bool {
+	switch t.Type {
 	case gojq.TermTypeIdentity, gojq.TermTypeRecurse:
+		return true
 	case gojq.TermTypeIndex:
-		if !plainIndex(q.Term.Index) {
-			return false
-		}
+		return plainIndex(t.Index)
 	case gojq.TermTypeQuery:
-		if !picks(q.Term.Query) {
-			return false
-		}
-	default:
-		return false
+		return picks(t.Query)
 	}
-	for _, s := range q.Term.SuffixList {
-		if s.Index != nil && !plainIndex(s.Index) {
-			return false
-		}
-	}
-	return true
+	return false
 }
 
 // plainIndex: a name, a text without interpolation, a number, or a slice of numbers.

@@ -187,7 +187,8 @@ func TestSelectAtOnce(t *testing.T) {
 
 // told loads a suite with the entry on line 8 and lists the mistakes.
 func told(entry string, opts suite.Options, files fstest.MapFS) []string {
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
+		"  - name: c\n    scorers:\n      " + entry + "\n"
 	all := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
 	for name, file := range files {
 		all[name] = file
@@ -251,9 +252,11 @@ func TestSelectMistakes(t *testing.T) {
 func TestSelectUntrusted(t *testing.T) {
 	t.Parallel()
 	for jq, fine := range map[string]bool{
-		".": true, ".a.b[0].c?": true, ".[]": true, `.["a b"]`: true, `."x"`: true, ".a[-1]": true, ".a[1:-2]": true, "..": true, ".a, (.b | .c[])": true,
-		"1": false, ". + .": false, `"x" * 1e9`: false, ".[1e8] = 1": false, "def f: f; f": false, "[.]": false, `.["\(.)"]`: false, ".[.a]": false, ".[.a:]": false,
-		". as $x | $x": false, "first": false, "reduce .[] as $x (0; 1)": false, ".a[.b[0]]": false, "{a: .}": false, "(.a | length)": false, "-.": false, ".[0+1]": false, "env": false,
+		".": true, ".a.b[0].c?": true, ".[]": true, `.["a b"]`: true, `."x"`: true, ".a[-1]": true, ".a[1:-2]": true,
+		"..": true, ".a, (.b | .c[])": true, "1": false, ". + .": false, `"x" * 1e9`: false, ".[1e8] = 1": false,
+		"def f: f; f": false, "[.]": false, `.["\(.)"]`: false, ".[.a]": false, ".[.a:]": false,
+		". as $x | $x": false, "first": false, "reduce .[] as $x (0; 1)": false, ".a[.b[0]]": false, "{a: .}": false,
+		"(.a | length)": false, "-.": false, ".[0+1]": false, "env": false,
 	} {
 		entry, want := "- {equals: x, select: {jq: '"+jq+"'}}", ""
 		if !fine {
@@ -275,21 +278,34 @@ func FuzzSelect(f *testing.F) {
 	f.Add("[[1], {}]", ".[] | tostring")
 	fence := compile(f, "- length: {min: 1}\n  select: [{fence: any}, {regex: '(?s).*'}]")
 	f.Fuzz(func(t *testing.T, text, jq string) {
-		a := answer(text)
-		got, err := fence.Score(a)
-		if err != nil || got.Reason == "" || got.Passed && !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
-			t.Errorf("%q: %+v %v", text, got, err)
+		got := saysWhy(t, fence, text)
+		if got.Passed && !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+			t.Errorf("%q has no fence: %+v", text, got)
 		}
-		if len(jq) > 50 || strings.ContainsAny(jq, "*+={}") || strings.Contains(jq, "def") || strings.Contains(jq, "range") {
-			return // what an author asks for may cost memory
-		}
-		quoted := strings.NewReplacer("'", "''", "\n", " ", "\r", " ").Replace(jq)
-		if !strings.ContainsFunc(quoted, func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e }) &&
-			len(told("- {length: {min: 1}, select: {jq: '"+quoted+"'}}", suite.Options{Untrusted: true}, nil)) == 0 {
-			c := compile(t, "- length: {min: 1}\n  select: {jq: '"+quoted+"'}")
-			if got, err := c.Score(a); err != nil || got.Reason == "" {
-				t.Errorf("%q on %q: %+v %v", jq, text, got, err)
-			}
+		if entry := cheapJQ(jq); entry != "" && len(told(entry, suite.Options{Untrusted: true}, nil)) == 0 {
+			saysWhy(t, compile(t, entry), text)
 		}
 	})
+}
+
+// saysWhy wants a score with a reason.
+func saysWhy(t *testing.T, c *scorers.Compiled, text string) eval.Score {
+	t.Helper()
+	got, err := c.Score(answer(text))
+	if err != nil || got.Reason == "" {
+		t.Errorf("%q: %+v %v", text, got, err)
+	}
+	return got
+}
+
+// cheapJQ is a scorer that selects by an expression, "" for one that may cost memory or that YAML does not take.
+func cheapJQ(jq string) string {
+	if len(jq) > 50 || strings.ContainsAny(jq, "*+={}") || strings.Contains(jq, "def") || strings.Contains(jq, "range") {
+		return ""
+	}
+	quoted := strings.NewReplacer("'", "''", "\n", " ", "\r", " ").Replace(jq)
+	if strings.ContainsFunc(quoted, func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e }) {
+		return ""
+	}
+	return "- length: {min: 1}\n  select: {jq: '" + quoted + "'}"
 }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -21,7 +20,7 @@ func serviceKinds() []Kind {
 			Name: "finishReason", Summary: "generation ended for this reason, or one of these",
 			Doc: "Takes a reason or a list: STOP, MAX_TOKENS, SAFETY and what else the service sends; a value that evalrun does not know is " +
 				"compared as it is. An answer without a candidate fails.",
-			Example: "- finishReason: STOP", takes: finishReasons, compile: compileFinishReason,
+			Example: "- finishReason: STOP", takes: finishReasons(), compile: compileFinishReason,
 		},
 		{
 			Name: "safety", Summary: "the safety ratings stay within bounds",
@@ -29,7 +28,7 @@ func serviceKinds() []Kind {
 				"came. `of: prompt` reads the ratings of the prompt instead of the answer's. " +
 				"A rating that is missing or not on the scale is unscored, which makes the trial an error; with `absent: true` it passes. `absent: " +
 				"true` alone asks that there is no rating.",
-			Example: "- safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}", takes: safetyKeys.Shape(), compile: compileSafety,
+			Example: "- safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}", takes: safetyKeys().Shape(), compile: compileSafety,
 		},
 		{
 			Name: "blocked", Summary: "the prompt or the answer was blocked, or was not",
@@ -37,26 +36,26 @@ func serviceKinds() []Kind {
 				eval.BlockReasons, ", ",
 			) + ". " +
 				"`{reason: SAFETY}` passes for a block for that reason; `by: prompt` or `by: answer` narrows it.",
-			Example: "- blocked: true", takes: shape.Either(shape.Bool, blockReasons, shape.Some(blockedKeys.Shape())), compile: compileBlocked,
+			Example: "- blocked: true", takes: shape.Either(shape.Bool, blockReasons(), shape.Some(blockedKeys().Shape())), compile: compileBlocked,
 		},
 		{
 			Name: "latency", Summary: "the answer came within a time",
 			Doc: "Takes `{max}` (and `min`), or the longest duration alone. What is measured is the service time of the attempt that was " +
 				"answered: waiting for limits and earlier attempts do not count.",
-			Example: "- latency: {max: 2s}", takes: timeBounds, compile: compileLatency,
+			Example: "- latency: {max: 2s}", takes: timeBounds(), compile: compileLatency,
 		},
 		{
 			Name: "firstToken", Summary: "the first text of a streamed answer came within a time",
 			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first chunk that holds text. " +
 				"The target must have `stream: true`; of an answer that came in one piece it cannot be told, which is unscored. A streamed answer " +
 				"without text fails.",
-			Example: "- firstToken: {max: 800ms}", takes: timeBounds, compile: compileFirstToken, stream: true,
+			Example: "- firstToken: {max: 800ms}", takes: timeBounds(), compile: compileFirstToken, stream: true,
 		},
 		{
 			Name: "chunks", Summary: "a streamed answer came in so many chunks",
 			Doc: "Takes `{min, max}`, or the largest number alone. The target must have `stream: true`; an answer that came in one piece is " +
 				"unscored.",
-			Example: "- chunks: {min: 2}", takes: shape.Either(shape.Int(1, math.MaxInt32), boundsKeys.Shape()),
+			Example: "- chunks: {min: 2}", takes: shape.Either(shape.Int(1, math.MaxInt32), boundsKeys().Shape()),
 			compile: compileChunks, stream: true,
 		},
 		{
@@ -64,37 +63,44 @@ func serviceKinds() []Kind {
 			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says where " +
 				"the number comes from: " +
 				"the service, countTokens, or an estimate from the number of bytes.",
-			Example: "- tokens: {of: output, max: 64}", takes: shape.Either(naturalNumber, tokensKeys.Shape()), compile: compileTokens,
+			Example: "- tokens: {of: output, max: 64}", takes: shape.Either(naturalNumber(), tokensKeys().Shape()), compile: compileTokens,
 		},
 		promptFeedbackKind(), candidatesKind(), costKind(),
 	}
 }
 
-var finishReasons = shape.OneOrMore(shape.Suggesting(append([]string{"STOP", "MAX_TOKENS"}, eval.BlockReasons...)...))
+func finishReasons() shape.Shape {
+	return shape.OneOrMore(shape.Suggesting(append([]string{"STOP", "MAX_TOKENS"}, eval.BlockReasons...)...))
+}
 
 func compileFinishReason(a args) Scorer {
 	if a.Args.IsMapping() {
 		a.Args.Errorf("such as `finishReason: STOP`", "`finishReason` takes a reason or a list of them")
 		return nil
 	}
-	want := a.Args.Strings()
+	want := finishReasonCheck(a.Args.Strings())
 	if len(want) == 0 && a.Args.IsSequence() || slices.Contains(want, "") {
 		a.Args.Errorf("", "`finishReason` needs at least one reason")
 	}
-	return Func(func(a *Answer) Finding {
-		if a.Candidate == nil {
-			f, _ := noText(a)
-			return f
-		}
-		got := a.Candidate.FinishReason
-		switch {
-		case slices.Contains(want, got):
-			return yes("finish reason %s", got)
-		case got == "":
-			return no("the answer has no finish reason, expected %s", strings.Join(want, " or "))
-		}
-		return no("finish reason %s, expected %s", got, strings.Join(want, " or "))
-	})
+	return want
+}
+
+// finishReasonCheck are the reasons that are wanted.
+type finishReasonCheck []string
+
+func (want finishReasonCheck) Score(a *Answer) Finding {
+	if a.Candidate == nil {
+		f, _ := noText(a)
+		return f
+	}
+	got := a.Candidate.FinishReason
+	switch {
+	case slices.Contains(want, got):
+		return yes("finish reason %s", got)
+	case got == "":
+		return no("the answer has no finish reason, expected %s", strings.Join(want, " or "))
+	}
+	return no("finish reason %s, expected %s", got, strings.Join(want, " or "))
 }
 
 type safetyCheck struct {
@@ -104,23 +110,25 @@ type safetyCheck struct {
 	absent     bool
 }
 
-var safetyKeys = shape.Block{
-	Some: []string{"max", "min", "absent"},
-	Keys: []shape.Key{
-		{
-			Name: "category",
-			Is:   shape.OneOrList(shape.Suggesting(service.Categories...)),
-			Doc:  "One category or several; every rating that came when not given.",
+func safetyKeys() shape.Block {
+	return shape.Block{
+		Some: []string{"max", "min", "absent"},
+		Keys: []shape.Key{
+			{
+				Name: "category",
+				Is:   shape.OneOrList(shape.Suggesting(service.Categories...)),
+				Doc:  "One category or several; every rating that came when not given.",
+			},
+			{Name: "max", Is: shape.Word(eval.Probabilities...), Doc: "The highest probability that passes."},
+			{Name: "min", Is: shape.Word(eval.Probabilities...), Doc: "The lowest probability that passes."},
+			{Name: "of", Is: shape.Word("answer", "prompt"), Doc: "Whose ratings; the answer's when not given."},
+			{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
 		},
-		{Name: "max", Is: shape.Word(eval.Probabilities...), Doc: "The highest probability that passes."},
-		{Name: "min", Is: shape.Word(eval.Probabilities...), Doc: "The lowest probability that passes."},
-		{Name: "of", Is: shape.Word("answer", "prompt"), Doc: "Whose ratings; the answer's when not given."},
-		{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
-	},
+	}
 }
 
 func compileSafety(a args) Scorer {
-	m := a.Args.Map(safetyKeys.Names()...)
+	m := a.Args.Map(safetyKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
@@ -131,18 +139,25 @@ func compileSafety(a args) Scorer {
 		absent:   m.Get("absent").Bool(),
 	}
 	for _, n := range m.Get("category").Items() {
-		if !slices.Contains(service.Categories, n.Str()) {
-			n.Warnf(diag.DidYouMean(n.Str(), service.Categories), "the service's specification names no category `%s`", n.Str())
-		}
+		warnUnknownCategory(n, n.Str())
 	}
 	if !m.Has("max") && !m.Has("min") && !c.absent {
 		a.Args.Errorf("such as {max: LOW}", "`safety` needs max, min or absent")
 	}
-	if c.min >= 0 && c.max >= 0 && c.min > c.max {
+	if c.contradicts() {
 		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
 	}
 	return c
 }
+
+func warnUnknownCategory(n yamlnode.Node, name string) {
+	if !slices.Contains(service.Categories, name) {
+		n.Warnf(diag.DidYouMean(name, service.Categories), "the service's specification names no category `%s`", name)
+	}
+}
+
+// contradicts reports whether no rating can be within the bounds.
+func (c safetyCheck) contradicts() bool { return c.min >= 0 && c.max >= 0 && c.min > c.max }
 
 func level(n yamlnode.Node) int {
 	if n.IsZero() {
@@ -203,26 +218,28 @@ func (c safetyCheck) missing(ratings []eval.SafetyRating, whose string) []Findin
 }
 
 func (c safetyCheck) rated(ratings []eval.SafetyRating, whose string) []Finding {
-	var out []Finding
-	for _, r := range ratings {
-		l := r.Level()
-		name := short(r.Category)
-		switch {
-		case l < 0 && c.absent:
-			out = append(out, yes("%s has no known rating for %s (%q)", whose, name, r.Probability))
-		case l < 0:
-			out = append(out, unscored("the rating %q for %s is not on the scale", r.Probability, name))
-		case c.min < 0 && c.max < 0:
-			out = append(out, no("%s is rated %s for %s, expected no rating", whose, r.Probability, name))
-		case c.max >= 0 && l > c.max:
-			out = append(out, no("%s is rated %s for %s, at most %s is allowed", whose, r.Probability, name, eval.Probabilities[c.max]))
-		case c.min >= 0 && l < c.min:
-			out = append(out, no("%s is rated %s for %s, at least %s is expected", whose, r.Probability, name, eval.Probabilities[c.min]))
-		default:
-			out = append(out, yes("%s is rated %s for %s", whose, r.Probability, name))
-		}
+	out := make([]Finding, len(ratings))
+	for i, r := range ratings {
+		out[i] = c.judge(r, whose)
 	}
 	return out
+}
+
+func (c safetyCheck) judge(r eval.SafetyRating, whose string) Finding {
+	l, name := r.Level(), short(r.Category)
+	switch {
+	case l < 0 && c.absent:
+		return yes("%s has no known rating for %s (%q)", whose, name, r.Probability)
+	case l < 0:
+		return unscored("the rating %q for %s is not on the scale", r.Probability, name)
+	case c.min < 0 && c.max < 0:
+		return no("%s is rated %s for %s, expected no rating", whose, r.Probability, name)
+	case c.max >= 0 && l > c.max:
+		return no("%s is rated %s for %s, at most %s is allowed", whose, r.Probability, name, eval.Probabilities[c.max])
+	case c.min >= 0 && l < c.min:
+		return no("%s is rated %s for %s, at least %s is expected", whose, r.Probability, name, eval.Probabilities[c.min])
+	}
+	return yes("%s is rated %s for %s", whose, r.Probability, name)
 }
 
 func short(category string) string {
@@ -235,18 +252,20 @@ type blockCheck struct {
 	by      string
 }
 
-var blockedKeys = shape.Block{Keys: []shape.Key{
-	{Name: "reason", Is: blockReasons, Doc: "Why: a reason, or several."},
-	{Name: "by", Is: shape.Word("prompt", "answer"), Doc: "What is blocked; either when not given."},
-}}
+func blockedKeys() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "reason", Is: blockReasons(), Doc: "Why: a reason, or several."},
+		{Name: "by", Is: shape.Word("prompt", "answer"), Doc: "What is blocked; either when not given."},
+	}}
+}
 
-var blockReasons = shape.OneOrMore(shape.Matching(reasonWord.String()))
+func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord.String())) }
 
 func compileBlocked(a args) Scorer {
 	c := blockCheck{want: true}
 	switch {
 	case a.Args.IsMapping():
-		m := a.Args.Map(blockedKeys.Names()...)
+		m := a.Args.Map(blockedKeys().Names()...)
 		c.reasons = reasons(m.Get("reason"))
 		c.by = m.Get("by").Word("prompt", "answer")
 		if m.Len() == 0 {
@@ -254,18 +273,22 @@ func compileBlocked(a args) Scorer {
 		}
 	case a.Args.IsSequence():
 		c.reasons = reasons(a.Args)
-	case a.Args.IsBool():
-		c.want = a.Args.Bool()
 	default:
-		if text := a.Args.Str(); text == "true" || text == "false" {
-			c.want = a.Args.Bool() // out of a template
-		} else if reasonWord.MatchString(text) {
-			c.reasons = []string{text}
-		} else {
-			a.Args.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)
-		}
+		c.readScalar(a.Args)
 	}
 	return c
+}
+
+// readScalar takes true, false or a reason.
+func (c *blockCheck) readScalar(n yamlnode.Node) {
+	switch text := n.Str(); {
+	case n.IsBool(), text == "true", text == "false": // the latter out of a template
+		c.want = n.Bool()
+	case reasonWord.MatchString(text):
+		c.reasons = []string{text}
+	default:
+		n.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)
+	}
 }
 
 // reasonWord is what a reason for a block looks like; YES and NO are older spellings of a boolean.
@@ -281,12 +304,7 @@ func reasons(n yamlnode.Node) []string {
 
 // Score looks for a block in the prompt's feedback and the chosen candidate.
 func (c blockCheck) Score(a *Answer) Finding {
-	got, by := "", ""
-	if reason := a.Response.PromptBlock(); reason != "" {
-		got, by = reason, "prompt"
-	} else if a.Candidate != nil && a.Candidate.Block() != "" {
-		got, by = a.Candidate.Block(), "answer"
-	}
+	got, by := blockOf(a)
 	switch {
 	case !c.want && got == "":
 		return yes("not blocked")
@@ -302,67 +320,21 @@ func (c blockCheck) Score(a *Answer) Finding {
 	return yes("the %s was blocked (%s)", by, got)
 }
 
-func compileLatency(a args) Scorer {
-	within := withinTime(a)
-	return Func(func(a *Answer) Finding { return within(a.Timing.LatencyMs) })
-}
-
-func compileFirstToken(a args) Scorer {
-	within := withinTime(a)
-	return Func(func(a *Answer) Finding {
-		switch {
-		case a.Timing.Chunks == 0:
-			return unscored("the answer was not streamed: set `stream: true` on the target")
-		case a.Timing.FirstTokenMs == 0:
-			if f, none := noText(a); none {
-				return f
-			}
-		}
-		return within(a.Timing.FirstTokenMs)
-	})
-}
-
-var timeKeys = shape.Block{
-	Some: []string{"min", "max"},
-	Keys: []shape.Key{
-		{Name: "min", Is: shape.Duration, Doc: "The shortest time."},
-		{Name: "max", Is: shape.Duration, Doc: "The longest time."},
-	},
-}
-
-var timeBounds = shape.Either(shape.Duration, timeKeys.Shape())
-
-// withinTime reads the bounds of a time and returns what compares a number of milliseconds with them.
-func withinTime(a args) func(ms float64) Finding {
-	var shortest, longest time.Duration
-	if a.Args.IsMapping() {
-		m := a.Args.Map(timeKeys.Names()...)
-		shortest, longest = m.Get("min").Duration(), m.Get("max").Duration()
-		if m.Len() == 0 {
-			a.Args.Errorf("such as {max: 2s}", "`%s` needs max or min", a.Kind)
-		}
-		if longest > 0 && shortest > longest {
-			m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
-		}
-	} else {
-		longest = a.Args.Duration()
+// blockOf is why the service blocked something, and what: the prompt or the answer.
+func blockOf(a *Answer) (reason, by string) {
+	if reason = a.Response.PromptBlock(); reason != "" {
+		return reason, "prompt"
 	}
-	return func(ms float64) Finding {
-		got := time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
-		switch {
-		case longest > 0 && ms > eval.Milliseconds(longest):
-			return no("%s, at most %s is allowed", got, longest)
-		case ms < eval.Milliseconds(shortest):
-			return no("%s, at least %s is expected", got, shortest)
-		}
-		return yes("%s", got)
+	if a.Candidate != nil && a.Candidate.Block() != "" {
+		return a.Candidate.Block(), "answer"
 	}
+	return "", ""
 }
 
 func compileChunks(a args) Scorer {
 	var s span
 	if a.Args.IsMapping() {
-		s = spanOf(a.Args.Map(boundsKeys.Names()...))
+		s = spanOf(a.Args.Map(boundsKeys().Names()...))
 		if s.min == nil && s.max == nil {
 			a.Args.Errorf("such as {min: 2}", "`chunks` needs max or min")
 		}
@@ -381,18 +353,20 @@ func compileChunks(a args) Scorer {
 	})
 }
 
-var tokensKeys = shape.Block{
-	Some: boundsKeys.Some,
-	Keys: append(
-		[]shape.Key{{Name: "of", Is: shape.Word("output", "prompt", "total"), Doc: "Which tokens; output when not given."}},
-		boundsKeys.Keys...),
+func tokensKeys() shape.Block {
+	return shape.Block{
+		Some: boundsKeys().Some,
+		Keys: append(
+			[]shape.Key{{Name: "of", Is: shape.Word("output", "prompt", "total"), Doc: "Which tokens; output when not given."}},
+			boundsKeys().Keys...),
+	}
 }
 
 func compileTokens(a args) Scorer {
 	var s span
 	of := "output"
 	if a.Args.IsMapping() {
-		m := a.Args.Map(tokensKeys.Names()...)
+		m := a.Args.Map(tokensKeys().Names()...)
 		s = spanOf(m)
 		if v := m.Get("of"); !v.IsZero() {
 			of = v.Word("output", "prompt", "total")

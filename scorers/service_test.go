@@ -139,7 +139,8 @@ func TestWholeAnswerMistakes(t *testing.T) {
 func TestNLTKReason(t *testing.T) {
 	t.Parallel()
 	got := score(t, "- bleu: {to: a cat sat, min: 1, definition: nltk, smoothing: method3, maxOrder: 3}", answer("a cat sat"))
-	if want := `BLEU 1.000 (nltk, runs of 1 to 3 words, smoothing method3) to "a cat sat", at least 1 is expected: "a cat sat"`; got.Reason != want {
+	const want = `BLEU 1.000 (nltk, runs of 1 to 3 words, smoothing method3) to "a cat sat", at least 1 is expected: "a cat sat"`
+	if got.Reason != want {
 		t.Error(got.Reason)
 	}
 }

@@ -72,6 +72,12 @@ func TestNumber(t *testing.T) {
 		{"- number: {is: 1234, decimal: comma}", "1.234", "p"},
 		{"- number: {is: 1234.56, decimal: comma}", "1.234,56 €.", "p"},
 		{"- number: 3", "1,2,3", "p"},
+	})
+}
+
+func TestNumberNotations(t *testing.T) {
+	t.Parallel()
+	checkShapes(t, []shapeTest{
 		{"- number: 2000000", "In 2024 100 people: 2e6", "p"},
 		{"- number: 1500", "1.5e3", "p"},
 		{"- number: 1500", "1.5E+3", "p"},
@@ -379,7 +385,8 @@ func TestShapeMistakes(t *testing.T) {
 		"- jsonSchema: {schema: {minimum: 1e999999}}":                 "8:40: not a JSON Schema: /minimum: got string, want number",
 		"- jsonSchema: {schema: {format: emial}}":                     "8:39: the format `emial` is not known", // a warning
 	} {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
+		text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
+			"  - name: c\n    scorers:\n      " + entry + "\n"
 		var diags diag.List
 		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		var told []string

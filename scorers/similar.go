@@ -18,7 +18,7 @@ func similarKind() Kind {
 			"trials; what a text was embedded to is remembered. A zero vector, or a service that gives no vectors, is an error and never a " +
 			"score. How near texts are that mean the same " +
 			"depends on the model: look at the scores of good and bad answers before choosing `min`.",
-		Example: "- similar: {to: \"The capital of France is Paris.\", min: 0.8}", takes: similarKeys.Shape(), compile: compileSimilar,
+		Example: "- similar: {to: \"The capital of France is Paris.\", min: 0.8}", takes: similarKeys().Shape(), compile: compileSimilar,
 	}
 }
 
@@ -43,16 +43,18 @@ func (v *Vectors) of(text string) eval.Vector {
 	return known
 }
 
-var similarKeys = shape.Block{
-	Need: []string{"to"},
-	Keys: []shape.Key{
-		{Name: "to", Is: texts, Doc: "A text to compare with, or several."},
-		{Name: "min", Is: shape.Number(-1, 1), Doc: "The least cosine that passes; or write `threshold` beside the kind."},
-	},
+func similarKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"to"},
+		Keys: []shape.Key{
+			{Name: "to", Is: texts(), Doc: "A text to compare with, or several."},
+			{Name: "min", Is: shape.Number(-1, 1), Doc: "The least cosine that passes; or write `threshold` beside the kind."},
+		},
+	}
 }
 
 func compileSimilar(a args) Scorer {
-	m := a.Args.Map(similarKeys.Names()...)
+	m := a.Args.Map(similarKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
@@ -98,10 +100,7 @@ func nearest(a *Answer, references []string, least float64) Finding {
 		}
 	}
 	if missing {
-		if a.Vectors != nil && a.Vectors.Refused != "" {
-			return unscored("%s", a.Vectors.Refused)
-		}
-		return unscored("the embeddings are not at hand")
+		return a.Vectors.missing()
 	}
 	bound := ""
 	if !math.IsInf(least, 0) {
@@ -109,6 +108,14 @@ func nearest(a *Answer, references []string, least float64) Finding {
 	}
 	// The tolerance is for a cosine of 1 that comes out a little below.
 	return graded(max(0, best), best >= least-1e-12, "similarity %.3f to %s%s: %s", best, quote(of), bound, quote(a.Candidate.Text))
+}
+
+// missing is why there are no embeddings.
+func (v *Vectors) missing() Finding {
+	if v != nil && v.Refused != "" {
+		return unscored("%s", v.Refused)
+	}
+	return unscored("the embeddings are not at hand")
 }
 
 // Cosine is the cosine of the angle between two vectors, a·b / (|a| |b|), from -1 to 1; false when it

@@ -29,20 +29,23 @@ func TestCosine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range vectors.Cases {
-		got, ok := scorers.Cosine(c.A, c.B)
-		if ok != (c.Cosine != nil) || ok && math.Abs(got-*c.Cosine) > 1e-12 {
-			t.Errorf("%v %v: %v %v, want %v", c.A, c.B, got, ok, c.Cosine)
-		}
+		checkCosine(t, c.A, c.B, c.Cosine)
 	}
-	for _, bad := range [][2]eval.Vector{{{1}, {1, 2}}, {{}, {}}, {nil, {1}}, {{math.NaN()}, {1}}, {{math.Inf(1)}, {1}}, {{1, math.NaN()}, {1, 1}}} {
-		if got, ok := scorers.Cosine(bad[0], bad[1]); ok {
-			t.Errorf("%v: %v", bad, got)
-		}
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, bad := range [][2]eval.Vector{{{1}, {1, 2}}, {{}, {}}, {nil, {1}}, {{nan}, {1}}, {{inf}, {1}}, {{1, nan}, {1, 1}}} {
+		checkCosine(t, bad[0], bad[1], nil)
 	}
 	for _, v := range []eval.Vector{{1e200, 1e200}, {5e-324, 0}, {math.MaxFloat64, math.MaxFloat64}, {1e-200, 1e200}} {
-		if got, ok := scorers.Cosine(v, v); !ok || math.Abs(got-1) > 1e-12 {
-			t.Errorf("%v: %v %v", v, got, ok)
-		}
+		checkCosine(t, v, v, new(1.0))
+	}
+}
+
+// checkCosine wants a similarity, or none for nil.
+func checkCosine(t *testing.T, a, b eval.Vector, want *float64) {
+	t.Helper()
+	got, ok := scorers.Cosine(a, b)
+	if ok != (want != nil) || ok && math.Abs(got-*want) > 1e-12 {
+		t.Errorf("%v %v: got %v %v, want %v", a, b, got, ok, want)
 	}
 }
 
@@ -55,7 +58,10 @@ func TestSimilar(t *testing.T) {
 		passed bool
 		reason string
 	}{
-		"- similar: {to: east, min: 0.7}":                       {"north-east", math.Sqrt2 / 2, true, `similarity 0.707 to "east", at least 0.7 is expected: "north-east"`},
+		"- similar: {to: east, min: 0.7}": {
+			"north-east", math.Sqrt2 / 2, true,
+			`similarity 0.707 to "east", at least 0.7 is expected: "north-east"`,
+		},
 		"- similar: {to: east, min: 0.8}":                       {"north-east", math.Sqrt2 / 2, false, "similarity 0.707"},
 		"- similar: {to: [west, north], min: 0.5}":              {"north-east", math.Sqrt2 / 2, true, `to "north"`},
 		"- similar: {to: east, min: -1}":                        {"west", 0, true, "similarity -1.000"},
@@ -73,13 +79,25 @@ func TestSimilar(t *testing.T) {
 		}
 		a.Vectors = &scorers.Vectors{Known: known}
 		got := score(t, entry, a)
-		switch {
-		case len(a.Vectors.Wanted) > 0 || got.Passed != test.passed || !strings.Contains(got.Reason, test.reason):
+		if len(a.Vectors.Wanted) > 0 || got.Passed != test.passed || !strings.Contains(got.Reason, test.reason) {
 			t.Errorf("%s: %+v, wanted %v", entry, got, a.Vectors.Wanted)
-		case test.value < 0 && got.Value != nil, test.value >= 0 && (got.Value == nil || math.Abs(*got.Value-test.value) > 1e-9):
-			t.Errorf("%s: value %v", entry, got.Value)
+		}
+		if value := valueOf(got); math.Abs(value-test.value) > 1e-9 {
+			t.Errorf("%s: got the value %v, want %v", entry, value, test.value)
 		}
 	}
+}
+
+// valueOf is the value of a score, -1 for none.
+func valueOf(s eval.Score) float64 {
+	if s.Value == nil {
+		return -1
+	}
+	return *s.Value
+}
+
+func TestSimilarWithoutText(t *testing.T) {
+	t.Parallel()
 	empty := answer("")
 	empty.Vectors = &scorers.Vectors{}
 	if got := score(t, "- similar: {to: east, min: 0.5}", empty); got.Passed || got.Value == nil || len(empty.Vectors.Wanted) > 0 {

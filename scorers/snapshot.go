@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 
 func snapshotKind() Kind {
 	return Kind{
-		Name: "snapshot", Summary: "the answer is the one that was accepted before", Options: textOptions,
+		Name: "snapshot", Summary: "the answer is the one that was accepted before", Options: textOptions(),
 		Doc: "Takes `true`, for a file of the case and the arm (`expected/SUITE/CASE/TARGET.PROMPT.txt`), or the name of a file below " +
 			"`expected/` in the suite's folder, which all arms share. " +
 			"`evalrun accept RUN` shows the answers of a run that are new or other ones, and writes those that you accept into these files; " +
@@ -44,27 +45,35 @@ func compileSnapshot(a args) Scorer {
 		return nil
 	}
 	a.needs.Snapshots = append(a.needs.Snapshots, named)
-	home, f := a.Suite, a.fold()
-	return Func(func(a *Answer) Finding {
-		if missing, ok := noText(a); ok {
-			return missing
-		}
-		if a.Trial == nil || home == nil {
-			return unscored("of which trial the answer is, is not known")
-		}
-		s := Snapshot{File: suite.ExpectedFile(named, a.Trial), Got: suite.PlainLines(a.Candidate.Text)}
-		s.Want, s.Exists = home.Expected(s.File)
-		s.Folded = f.text(s.Got)
-		s.Same = s.Exists && s.Folded == f.text(s.Want)
-		acceptable := strings.TrimSpace(s.Got) != "" && a.Candidate.Block() == ""
-		switch {
-		case acceptable && a.Snapshots != nil:
-			*a.Snapshots = append(*a.Snapshots, s)
-		case !acceptable && !s.Exists:
-			return unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
-		}
-		return s.finding(f)
-	})
+	c := snapshotCheck{named, a.Suite, a.fold()}
+	return Func(c.score)
+}
+
+type snapshotCheck struct {
+	named string
+	home  *suite.Suite
+	fold  fold
+}
+
+func (c snapshotCheck) score(a *Answer) Finding {
+	if missing, ok := noText(a); ok {
+		return missing
+	}
+	if a.Trial == nil || c.home == nil {
+		return unscored("of which trial the answer is, is not known")
+	}
+	s := Snapshot{File: suite.ExpectedFile(c.named, a.Trial), Got: suite.PlainLines(a.Candidate.Text)}
+	s.Want, s.Exists = c.home.Expected(s.File)
+	s.Folded = c.fold.text(s.Got)
+	s.Same = s.Exists && s.Folded == c.fold.text(s.Want)
+	acceptable := strings.TrimSpace(s.Got) != "" && a.Candidate.Block() == ""
+	switch {
+	case acceptable && a.Snapshots != nil:
+		*a.Snapshots = append(*a.Snapshots, s)
+	case !acceptable && !s.Exists:
+		return unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
+	}
+	return s.finding(c.fold)
 }
 
 func (s *Snapshot) finding(f fold) Finding {
@@ -103,26 +112,34 @@ func (a args) snapshotFile() (named string, ok bool) {
 func checkFileName(n yamlnode.Node, name string) bool {
 	const hint = "`snapshot: true` makes a name that is good everywhere, of the case and the arm"
 	clean := path.Clean(name)
+	outside := clean == ".." || strings.HasPrefix(clean, "../") || path.IsAbs(clean)
+	if outside || clean == "." || strings.HasSuffix(name, "/") {
+		n.Errorf("such as \"{{.country}}.txt\"", "%s is not a file below expected/", quote(name))
+		return false
+	}
+	why := unportable(name, clean)
+	if why != "" {
+		n.Errorf(hint, "%s", why)
+	}
+	return why == ""
+}
+
+// unportable says why some systems do not take a file name.
+func unportable(name, clean string) string {
 	strange := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(`\:*?"<>|`, r) })
 	parts := strings.Split(clean, "/")
 	switch {
-	case clean == "." || clean == ".." || strings.HasPrefix(clean, "../") || path.IsAbs(clean) || strings.HasSuffix(name, "/"):
-		n.Errorf("such as \"{{.country}}.txt\"", "%s is not a file below expected/", quote(name))
 	case strange >= 0:
-		n.Errorf(
-			hint, "the file name %s has a character that some systems do not take: %s", quote(name),
-			quote(string([]rune(name[strange:])[:1])),
-		)
+		return fmt.Sprintf("the file name %s has a character that some systems do not take: %s", quote(name),
+			quote(string([]rune(name[strange:])[:1])))
 	case slices.ContainsFunc(parts, suite.ReservedName.MatchString):
-		n.Errorf(hint, "the file name %s is a device on Windows", quote(name))
+		return fmt.Sprintf("the file name %s is a device on Windows", quote(name))
 	case slices.ContainsFunc(parts, func(p string) bool { return strings.HasSuffix(p, ".") || strings.TrimSpace(p) != p }):
-		n.Errorf(hint, "a part of the file name %s begins or ends with a space, or ends with a dot", quote(name))
+		return fmt.Sprintf("a part of the file name %s begins or ends with a space, or ends with a dot", quote(name))
 	case len(clean) > maxFileName || slices.ContainsFunc(parts, func(p string) bool { return len(p) > maxFilePart }):
-		n.Errorf(hint, "the file name %s is too long: at most %d bytes, and %d between two slashes", quote(name), maxFileName, maxFilePart)
-	default:
-		return true
+		return fmt.Sprintf("the file name %s is too long: at most %d bytes, and %d between two slashes", quote(name), maxFileName, maxFilePart)
 	}
-	return false
+	return ""
 }
 
 // maxFileName and maxFilePart keep names within what file systems take.

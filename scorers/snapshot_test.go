@@ -139,7 +139,10 @@ func TestSnapshotsAreGathered(t *testing.T) {
 		{"- snapshot: true\n  candidate: 1", two, "expected/s/c/t.p.txt: Paris (same);"},
 		{"- snapshot: true\n  candidate: all", two, "expected/s/c/t.p.txt: one;expected/s/c/t.p.txt: Paris (same);"},
 		{"- snapshot: true\n  select: {jq: .a}", answer(`{"a": "x\r\ny"}`), "expected/s/c/t.p.txt: x\ny;"},
-		{"- all: [{contains: z}, {snapshot: a.txt}, {not: {any: [{snapshot: b.txt, select: {regex: '\\d+'}}]}}]", answer("a 1"), "expected/a.txt: a 1;expected/b.txt: 1;"},
+		{
+			"- all: [{contains: z}, {snapshot: a.txt}, {not: {any: [{snapshot: b.txt, select: {regex: '\\d+'}}]}}]", answer("a 1"),
+			"expected/a.txt: a 1;expected/b.txt: 1;",
+		},
 		{"- snapshot: true", blocked, ""},
 		{"- snapshot: true", answer(""), ""},
 		{"- snapshot: true", answer(" \n"), ""},

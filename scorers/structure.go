@@ -28,22 +28,24 @@ func jsonKind() Kind {
 			"A field is a value that holds no others; one that only the expected value or only the answer has is a field that does not match, " +
 			"and those under `ignore` do not count. Answers of more than 100,000 fields are not told (unscored).",
 		Example: "- json:\n    equals: {queue: billing, priority: 2}\n    ignore: [/id]\n    tolerance: 0.01",
-		takes:   shape.Either(shape.Word("valid"), shape.Bool, shape.Some(jsonKeys.Shape())), compile: compileJSON,
+		takes:   shape.Either(shape.Word("valid"), shape.Bool, shape.Some(jsonKeys().Shape())), compile: compileJSON,
 	}
 }
 
-var jsonKeys = shape.Block{Keys: []shape.Key{
-	{Name: "valid", Is: shape.Bool, Doc: "true: any JSON passes."},
-	{Name: "equals", Is: shape.Any, Doc: "The value, in YAML."},
-	{
-		Name: "ignore",
-		Is:   shape.OneOrList(shape.Matching(`^/`)),
-		Doc:  "JSON Pointers whose values may differ or be missing; `*` stands for one segment.",
-	},
-	{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off numbers may be."},
-	{Name: "order", Is: shape.Bool, Doc: "false: the order of arrays does not matter."},
-	{Name: "partial", Is: shape.Bool, Doc: "The value is the share of fields that match."},
-}}
+func jsonKeys() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "valid", Is: shape.Bool, Doc: "true: any JSON passes."},
+		{Name: "equals", Is: shape.Any, Doc: "The value, in YAML."},
+		{
+			Name: "ignore",
+			Is:   shape.OneOrList(shape.Matching(`^/`)),
+			Doc:  "JSON Pointers whose values may differ or be missing; `*` stands for one segment.",
+		},
+		{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off numbers may be."},
+		{Name: "order", Is: shape.Bool, Doc: "false: the order of arrays does not matter."},
+		{Name: "partial", Is: shape.Bool, Doc: "The value is the share of fields that match."},
+	}}
+}
 
 func compileJSON(a args) Scorer {
 	if a.Args.IsScalar() {
@@ -54,20 +56,13 @@ func compileJSON(a args) Scorer {
 		}
 		return jsonValid()
 	}
-	m := a.Args.Map(jsonKeys.Names()...)
+	m := a.Args.Map(jsonKeys().Names()...)
 	if v := m.Get("valid"); !v.IsZero() && !v.Bool() {
 		v.Errorf("for an answer that is not JSON write `not: {json: valid}`", "`valid: false` is not a check")
 	}
 	want := m.Get("equals")
 	if want.IsZero() {
-		for _, key := range []string{"ignore", "tolerance", "order", "partial"} {
-			if m.Has(key) {
-				m.Key(key).Errorf("", "`%s` goes with `equals`", key)
-			}
-		}
-		if m.IsMapping() && m.Len() == 0 {
-			a.Args.Errorf("`json: valid` asks for any JSON", "`json` needs `equals` or `valid`")
-		}
+		a.checkValid(m)
 		return jsonValid()
 	}
 	value, problem := parseJSON(string(want.JSON(nil)))
@@ -78,6 +73,18 @@ func compileJSON(a args) Scorer {
 		Ignore: ignored(m.Get("ignore")), Tolerance: m.Get("tolerance").Float(0, math.MaxFloat64),
 		Unordered: m.Has("order") && !m.Get("order").Bool(),
 	}, m.Get("partial").Bool())
+}
+
+// checkValid reports the keys that have no use without `equals`.
+func (a args) checkValid(m yamlnode.Map) {
+	for _, key := range []string{"ignore", "tolerance", "order", "partial"} {
+		if m.Has(key) {
+			m.Key(key).Errorf("", "`%s` goes with `equals`", key)
+		}
+	}
+	if m.IsMapping() && m.Len() == 0 {
+		a.Args.Errorf("`json: valid` asks for any JSON", "`json` needs `equals` or `valid`")
+	}
 }
 
 func jsonValid() Scorer {

@@ -2,28 +2,29 @@ package scorers
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 // textKeys may stand beside scorers of text; some kinds take them among their arguments too.
-var textKeys = shape.Block{Keys: []shape.Key{
-	{Name: "ignoreCase", Is: shape.Bool, Doc: "Full Unicode case folding of both sides."},
-	{Name: "trim", Is: shape.Bool, Doc: "White space around the answer does not matter."},
-	{Name: "normalize", Is: shape.Word("nfc", "nfkc", "none"), Doc: "The Unicode form of both sides; nfc when not given."},
-}}
+func textKeys() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "ignoreCase", Is: shape.Bool, Doc: "Full Unicode case folding of both sides."},
+		{Name: "trim", Is: shape.Bool, Doc: "White space around the answer does not matter."},
+		{Name: "normalize", Is: shape.Word("nfc", "nfkc", "none"), Doc: "The Unicode form of both sides; nfc when not given."},
+	}}
+}
 
-var textOptions = textKeys.Names()
+func textOptions() []string { return textKeys().Names() }
 
 const textOptionsDoc = "Options beside it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white space around the answer), " +
 	"`normalize: nfc | nfkc | none` (default nfc, on both sides)."
@@ -31,37 +32,37 @@ const textOptionsDoc = "Options beside it: `ignoreCase: true` (full Unicode case
 func textKinds() []Kind {
 	return []Kind{
 		{
-			Name: "equals", Summary: "the answer is this text, or one of these", Options: textOptions,
+			Name: "equals", Summary: "the answer is this text, or one of these", Options: textOptions(),
 			Doc:     "Takes a text or a list of texts. Passes when the whole answer is one of them. " + textOptionsDoc,
-			Example: "- equals: Paris\n  ignoreCase: true\n  trim: true", takes: texts, compile: compileEquals,
+			Example: "- equals: Paris\n  ignoreCase: true\n  trim: true", takes: texts(), compile: compileEquals,
 		},
 		{
-			Name: "contains", Summary: "the answer contains this text", Options: textOptions,
+			Name: "contains", Summary: "the answer contains this text", Options: textOptions(),
 			Doc:     "Takes a text. " + textOptionsDoc,
 			Example: "- contains: Andorra la Vella", takes: shape.Text, compile: oneText("contain", "contains", strings.Contains),
 		},
 		{
-			Name: "containsAll", Summary: "the answer contains every one of these texts", Options: textOptions,
+			Name: "containsAll", Summary: "the answer contains every one of these texts", Options: textOptions(),
 			Doc:     "Takes a list of texts. " + textOptionsDoc,
-			Example: "- containsAll: [name, price]", takes: texts, compile: compileContainsAll,
+			Example: "- containsAll: [name, price]", takes: texts(), compile: compileContainsAll,
 		},
 		{
-			Name: "containsAny", Summary: "the answer contains at least one of these texts", Options: textOptions,
+			Name: "containsAny", Summary: "the answer contains at least one of these texts", Options: textOptions(),
 			Doc:     "Takes a list of texts. " + textOptionsDoc,
-			Example: "- containsAny: [sorry, cannot]", takes: texts, compile: anyText("contain", "contains", strings.Contains),
+			Example: "- containsAny: [sorry, cannot]", takes: texts(), compile: anyText("contain", "contains", strings.Contains),
 		},
 		{
-			Name: "startsWith", Summary: "the answer begins with this text, or one of these", Options: textOptions,
+			Name: "startsWith", Summary: "the answer begins with this text, or one of these", Options: textOptions(),
 			Doc:     "Takes a text or a list of texts. " + textOptionsDoc,
-			Example: "- startsWith: Dear", takes: texts, compile: anyText("begin with", "begins with", strings.HasPrefix),
+			Example: "- startsWith: Dear", takes: texts(), compile: anyText("begin with", "begins with", strings.HasPrefix),
 		},
 		{
-			Name: "endsWith", Summary: "the answer ends with this text, or one of these", Options: textOptions,
+			Name: "endsWith", Summary: "the answer ends with this text, or one of these", Options: textOptions(),
 			Doc:     "Takes a text or a list of texts. " + textOptionsDoc,
-			Example: "- endsWith: \".\"\n  trim: true", takes: texts, compile: anyText("end with", "ends with", strings.HasSuffix),
+			Example: "- endsWith: \".\"\n  trim: true", takes: texts(), compile: anyText("end with", "ends with", strings.HasSuffix),
 		},
 		{
-			Name: "regex", Summary: "a regular expression (RE2) matches somewhere in the answer", Options: textOptions,
+			Name: "regex", Summary: "a regular expression (RE2) matches somewhere in the answer", Options: textOptions(),
 			Doc: "Takes an expression in RE2 syntax, which runs in linear time. It matches anywhere; anchor it with `^` and `$`, or `(?m)` for " +
 				"lines. " +
 				textOptionsDoc,
@@ -73,17 +74,17 @@ func textKinds() []Kind {
 				"at once. " +
 				"Characters are Unicode code points after NFC, words are separated by white space, and a line break at the very end begins no " +
 				"line. An answer without text fails.",
-			Example: "- length: {words: {max: 1}}", takes: lengthKeys.Shape(), compile: compileLength, Options: []string{"trim", "normalize"},
+			Example: "- length: {words: {max: 1}}", takes: lengthKeys().Shape(), compile: compileLength, Options: []string{"trim", "normalize"},
 		},
 		{
-			Name: "levenshtein", Summary: "the answer is within an edit distance of a text", Options: textOptions,
+			Name: "levenshtein", Summary: "the answer is within an edit distance of a text", Options: textOptions(),
 			Doc: "Takes `{to, max}`: the Levenshtein distance d in Unicode code points (after NFC) must be at most `max`. The value is 1 - d / " +
 				"length of the longer text; " +
 				"with `ratio: 0.9` among the arguments or `threshold:` beside the kind, instead of `max`, the value must reach that. `definition: " +
 				"indel` makes the value python-Levenshtein's `ratio`, in which " +
 				"replacing a character costs 2; the default is `length`. `to` may list several texts, of which the nearest counts. Texts of more " +
 				"than 20,000 characters are unscored. " + textOptionsDoc,
-			Example: "- levenshtein: {to: Andorra la Vella, max: 2}", takes: levenshteinKeys.Shape(), compile: compileLevenshtein,
+			Example: "- levenshtein: {to: Andorra la Vella, max: 2}", takes: levenshteinKeys().Shape(), compile: compileLevenshtein,
 		},
 	}
 }
@@ -149,7 +150,7 @@ func (a args) wantedTexts(list bool) []string {
 }
 
 // texts are one or several.
-var texts = shape.OneOrMore(shape.Text)
+func texts() shape.Shape { return shape.OneOrMore(shape.Text) }
 
 // textOf is the text of a node, which may be the empty one in quotes.
 func textOf(n yamlnode.Node) string {
@@ -184,12 +185,19 @@ func noText(a *Answer) (Finding, bool) {
 			diag.Count(utf8.RuneCountInString(a.Candidate.Text), "character")), true
 	case a.Candidate.Text != "":
 		return Finding{}, false
-	case a.Candidate.Block() != "":
-		return without("the answer has no text: it was blocked (%s)", a.Candidate.Block()), true
-	case a.Candidate.FinishReason != "":
-		return without("the answer has no text (finish reason %s)", a.Candidate.FinishReason), true
 	}
-	return without("the answer has no text"), true
+	return without("the answer has no text%s", whyEmpty(a.Candidate)), true
+}
+
+// whyEmpty is why a candidate has no text, as far as the service says.
+func whyEmpty(c *eval.Candidate) string {
+	if block := c.Block(); block != "" {
+		return fmt.Sprintf(": it was blocked (%s)", block)
+	}
+	if c.FinishReason != "" {
+		return fmt.Sprintf(" (finish reason %s)", c.FinishReason)
+	}
+	return ""
 }
 
 func without(format string, args ...any) Finding {
@@ -306,140 +314,4 @@ func compileRegex(a args) Scorer {
 		}
 		return no("/%s/ does not match %s", pattern, quote(got))
 	})
-}
-
-// span is a range of numbers with either end open.
-type span struct{ min, max *float64 }
-
-func (s span) holds(v float64) bool {
-	return (s.min == nil || v >= *s.min) && (s.max == nil || v <= *s.max)
-}
-
-func (s span) String() string {
-	show := func(v *float64) string { return strconv.FormatFloat(*v, 'f', -1, 64) }
-	switch {
-	case s.min == nil && s.max == nil:
-		return "any number"
-	case s.min == nil:
-		return "at most " + show(s.max)
-	case s.max == nil:
-		return "at least " + show(s.min)
-	case *s.min == *s.max:
-		return "exactly " + show(s.min)
-	}
-	return show(s.min) + " to " + show(s.max)
-}
-
-// spanOf reads min and max of a mapping.
-func spanOf(m yamlnode.Map) span {
-	var s span
-	if v := m.Get("min"); !v.IsZero() {
-		s.min = new(float64(v.Int(0, math.MaxInt32)))
-	}
-	if v := m.Get("max"); !v.IsZero() {
-		s.max = new(float64(v.Int(0, math.MaxInt32)))
-	}
-	if s.min != nil && s.max != nil && *s.min > *s.max {
-		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
-	}
-	return s
-}
-
-var lengthUnits = []string{"characters", "words", "lines"}
-
-func compileLength(a args) Scorer {
-	spans := a.lengthSpans()
-	f := fold{trim: a.option("trim").Bool(), normalize: a.fold().normalize}
-	return onText(f, func(_, text string) Finding {
-		var told []string
-		passed := true
-		for _, unit := range lengthUnits {
-			s, ok := spans[unit]
-			if !ok {
-				continue
-			}
-			n := count(unit, text)
-			noun := strings.TrimSuffix(unit, "s")
-			if n != 1 {
-				noun = unit
-			}
-			if s.holds(float64(n)) {
-				told = append(told, fmt.Sprintf("%d %s", n, noun))
-			} else {
-				told = append(told, fmt.Sprintf("%d %s, expected %s", n, noun, s))
-				passed = false
-			}
-		}
-		if passed {
-			return yes("the answer has %s", strings.Join(told, "; "))
-		}
-		return no("the answer has %s", strings.Join(told, "; "))
-	})
-}
-
-// boundsKeys are those of a range of whole numbers.
-var boundsKeys = shape.Block{
-	Some: []string{"min", "max"},
-	Keys: []shape.Key{{Name: "min", Is: naturalNumber, Doc: "At least so many."}, {Name: "max", Is: naturalNumber, Doc: "At most so many."}},
-}
-
-var naturalNumber = shape.Int(0, math.MaxInt32)
-
-var lengthKeys = shape.Block{
-	Some: append([]string{"min", "max"}, lengthUnits...),
-	Keys: append([]shape.Key{
-		{Name: "characters", Is: lengthOf},
-		{Name: "words", Is: lengthOf},
-		{Name: "lines", Is: lengthOf},
-		{Name: "unit", Is: shape.Word(lengthUnits...), Doc: "What `min` and `max` count; characters when not given."},
-	}, slices.Concat(boundsKeys.Keys, textKeys.Only("trim", "normalize").Keys)...),
-}
-
-var lengthOf = shape.Either(naturalNumber, boundsKeys.Shape())
-
-func (a args) lengthSpans() map[string]span {
-	keys := lengthKeys.Names()
-	m := a.Args.Map(keys...)
-	spans := map[string]span{}
-	for _, unit := range lengthUnits {
-		v := m.Get(unit)
-		switch {
-		case v.IsZero():
-		case v.IsNumber():
-			exact := float64(v.Int(0, math.MaxInt32))
-			spans[unit] = span{&exact, &exact}
-		default:
-			inner := v.Map(boundsKeys.Names()...)
-			if inner.IsMapping() && inner.Len() == 0 {
-				v.Errorf("", "`%s` needs min, max or both", unit)
-			}
-			spans[unit] = spanOf(inner)
-		}
-	}
-	if m.Has("min") || m.Has("max") {
-		unit := "characters"
-		if u := m.Get("unit"); !u.IsZero() {
-			unit = u.Word(lengthUnits...)
-		}
-		if _, twice := spans[unit]; twice {
-			m.Key(unit).Errorf("keep one of them", "the bounds of %s are given twice", unit)
-		}
-		spans[unit] = spanOf(m)
-	}
-	unknown := slices.ContainsFunc(slices.Collect(m.Entries()), func(e yamlnode.Entry) bool { return !slices.Contains(keys, e.Name()) })
-	if m.IsMapping() && len(spans) == 0 && !unknown {
-		a.Args.Errorf("such as {words: {max: 5}}", "`length` needs min, max or both")
-	}
-	return spans
-}
-
-func count(unit, text string) int {
-	switch unit {
-	case "words":
-		return len(strings.Fields(text))
-	case "lines":
-		text = strings.ReplaceAll(text, "\r\n", "\n")
-		return 1 + strings.Count(strings.TrimSuffix(text, "\n"), "\n")
-	}
-	return utf8.RuneCountInString(text)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 func xmlKind() Kind {
@@ -23,60 +24,75 @@ func xmlKind() Kind {
 			"when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is expanded but `&lt;` and its like. " +
 			"Elements nested deeper than 500 fail. Nothing is checked against a schema.",
 		Example: "- xml: {required: [order/id, order/items/item]}",
-		takes:   shape.Either(shape.Word("wellFormed"), shape.Some(xmlKeys.Shape())), compile: compileXML,
+		takes:   shape.Either(shape.Word("wellFormed"), shape.Some(xmlKeys().Shape())), compile: compileXML,
 	}
 }
 
 var xmlPath = regexp.MustCompile(`^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`)
 
-var xmlKeys = shape.Block{Keys: []shape.Key{
-	{Name: "required", Is: texts, Doc: "Paths of elements, such as order/items/item, or order/@id."},
-	{Name: "fence", Is: shape.Bool, Doc: "Reads the first fenced block, when there is one."},
-}}
+func xmlKeys() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "required", Is: texts(), Doc: "Paths of elements, such as order/items/item, or order/@id."},
+		{Name: "fence", Is: shape.Bool, Doc: "Reads the first fenced block, when there is one."},
+	}}
+}
 
 func compileXML(a args) Scorer {
-	var paths []string
-	fence := false
+	var x xmlCheck
 	if a.Args.IsScalar() {
 		a.Args.Word("wellFormed")
 	} else {
-		m := a.Args.Map(xmlKeys.Names()...)
-		fence = m.Get("fence").Bool()
+		m := a.Args.Map(xmlKeys().Names()...)
+		x.fence = m.Get("fence").Bool()
 		if m.IsMapping() && m.Len() == 0 {
 			a.Args.Errorf("`xml: wellFormed` asks for any XML", "`xml` needs `required` or `fence`")
 		}
-		for _, n := range m.Get("required").Items() {
-			path := textOf(n)
-			if !xmlPath.MatchString(path) {
-				n.Errorf("such as order/items/item, or order/@id", "`%s` is not a path of elements", path)
-			}
-			paths = append(paths, strings.TrimPrefix(path, "/"))
-		}
-		if r := m.Get("required"); len(paths) > 100 {
-			r.Errorf("", "%d paths; at most 100", len(paths))
-		} else if r.IsSequence() && len(paths) == 0 {
-			r.Errorf("", "`required` needs at least one path")
-		}
+		x.paths = xmlPaths(m.Get("required"))
 	}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
-		text := got
-		if fence {
-			text = unfenced(got)
+	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return x.check(got) })
+}
+
+type xmlCheck struct {
+	paths []string // of elements that must be there
+	fence bool     // the XML may be in a fenced block
+}
+
+func (x xmlCheck) check(got string) Finding {
+	text := got
+	if x.fence {
+		text = unfenced(got)
+	}
+	missing, err := readXML(strings.TrimSpace(text), x.paths)
+	switch {
+	case err != nil:
+		return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
+	case len(missing) > 0:
+		return graded(
+			1-float64(len(missing))/float64(len(x.paths)), false, "the XML has no %s",
+			strings.Join(missing[:min(len(missing), 5)], ", "),
+		)
+	case len(x.paths) > 0:
+		return yes("the answer is well-formed XML and has %s", strings.Join(x.paths[:min(len(x.paths), 5)], ", "))
+	}
+	return yes("the answer is well-formed XML")
+}
+
+// xmlPaths are the elements that must be there.
+func xmlPaths(required yamlnode.Node) []string {
+	var paths []string
+	for _, n := range required.Items() {
+		path := textOf(n)
+		if !xmlPath.MatchString(path) {
+			n.Errorf("such as order/items/item, or order/@id", "`%s` is not a path of elements", path)
 		}
-		missing, err := readXML(strings.TrimSpace(text), paths)
-		switch {
-		case err != nil:
-			return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
-		case len(missing) > 0:
-			return graded(
-				1-float64(len(missing))/float64(len(paths)), false, "the XML has no %s",
-				strings.Join(missing[:min(len(missing), 5)], ", "),
-			)
-		case len(paths) > 0:
-			return yes("the answer is well-formed XML and has %s", strings.Join(paths[:min(len(paths), 5)], ", "))
-		}
-		return yes("the answer is well-formed XML")
-	})
+		paths = append(paths, strings.TrimPrefix(path, "/"))
+	}
+	if len(paths) > 100 {
+		required.Errorf("", "%d paths; at most 100", len(paths))
+	} else if required.IsSequence() && len(paths) == 0 {
+		required.Errorf("", "`required` needs at least one path")
+	}
+	return paths
 }
 
 // xmlReader reads a document by its tokens and looks for paths.
@@ -128,20 +144,7 @@ func (r *xmlReader) token(token xml.Token, first bool) error {
 	line, _ := r.dec.InputPos()
 	switch t := token.(type) {
 	case xml.StartElement:
-		if len(r.open) == 0 {
-			if r.roots++; r.roots > 1 {
-				return fmt.Errorf("line %d: a second root element <%s>", line, t.Name.Local)
-			}
-		}
-		if r.open = append(r.open, t.Name.Local); len(r.open) > maxNesting {
-			return fmt.Errorf("line %d: elements are nested deeper than %d", line, maxNesting)
-		}
-		for i, a := range t.Attr {
-			if slices.ContainsFunc(t.Attr[:min(i, 100)], func(b xml.Attr) bool { return a.Name == b.Name }) {
-				return fmt.Errorf("line %d: the attribute %s stands twice", line, a.Name.Local)
-			}
-		}
-		r.missing = slices.DeleteFunc(r.missing, func(p []string) bool { return foundAt(p, r.open, t.Attr) })
+		return r.start(t, line)
 	case xml.EndElement:
 		r.open = r.open[:len(r.open)-1]
 	case xml.CharData:
@@ -168,4 +171,22 @@ func foundAt(path, open []string, attrs []xml.Attr) bool {
 		path = path[:len(path)-1]
 	}
 	return jsondiff.Pointers{path}.Match(open)
+}
+
+func (r *xmlReader) start(t xml.StartElement, line int) error {
+	if len(r.open) == 0 {
+		if r.roots++; r.roots > 1 {
+			return fmt.Errorf("line %d: a second root element <%s>", line, t.Name.Local)
+		}
+	}
+	if r.open = append(r.open, t.Name.Local); len(r.open) > maxNesting {
+		return fmt.Errorf("line %d: elements are nested deeper than %d", line, maxNesting)
+	}
+	for i, a := range t.Attr {
+		if slices.ContainsFunc(t.Attr[:min(i, 100)], func(b xml.Attr) bool { return a.Name == b.Name }) {
+			return fmt.Errorf("line %d: the attribute %s stands twice", line, a.Name.Local)
+		}
+	}
+	r.missing = slices.DeleteFunc(r.missing, func(p []string) bool { return foundAt(p, r.open, t.Attr) })
+	return nil
 }

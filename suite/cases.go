@@ -43,7 +43,7 @@ type settings struct {
 	threshold *float64
 }
 
-var settingKeys = []string{"id", "tags", "cluster", "repeats", "threshold"}
+func settingKeys() []string { return []string{"id", "tags", "cluster", "repeats", "threshold"} }
 
 func (s *settings) set(key string, n yamlnode.Node) {
 	switch key {
@@ -77,7 +77,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 		arms: globs(m.Get("arms"), "arm", l.names),
 		open: map[string]*rendering{},
 	}
-	for _, key := range settingKeys {
+	for _, key := range settingKeys() {
 		n := m.Get(key)
 		if n.IsZero() {
 			continue
@@ -98,7 +98,7 @@ func (l *loader) readDefaults() {
 	l.defaults.open = map[string]*rendering{}
 	for _, root := range l.roots {
 		n := root.Get("defaults")
-		def := l.caseDef(n.Map(defaultsBlock.Names()...))
+		def := l.caseDef(n.Map(defaultsBlock().Names()...))
 		old := l.defaults
 		def.fill(old.settings)
 		def.vars = append(old.vars, def.vars...)
@@ -117,8 +117,9 @@ func (l *loader) readDefaults() {
 }
 
 func (l *loader) readCases() {
+	keys := caseBlock().Names()
 	for _, item := range l.items("cases", "there are no cases", "write at least one") {
-		m := item.Map(caseBlock.Names()...)
+		m := item.Map(keys...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -129,11 +130,8 @@ func (l *loader) readCases() {
 			m.Need("name")
 			continue
 		}
-		if text := name.Str(); name.IsScalar() && !name.IsNull() && strings.TrimSpace(text) == "" {
-			name.Errorf("", "a case name must not be empty")
-		}
 		if !name.IsZero() {
-			def.name = l.template(name)
+			def.name = l.caseName(name)
 		}
 		def.grid = l.grid(&def)
 		if v := m.Get("inheritScorers"); !v.IsZero() {
@@ -142,6 +140,13 @@ func (l *loader) readCases() {
 		def.finish(&l.defaults)
 		l.cases = append(l.cases, &def)
 	}
+}
+
+func (l *loader) caseName(n yamlnode.Node) source {
+	if n.IsScalar() && !n.IsNull() && strings.TrimSpace(n.Str()) == "" {
+		n.Errorf("", "a case name must not be empty")
+	}
+	return l.template(n)
 }
 
 // finish makes the variables that all cases of a definition have.

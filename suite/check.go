@@ -74,40 +74,23 @@ func (l *checker) definition(def *caseDef) {
 	cases, numbered := 0, 0
 	var example *Case
 	for v := range l.variants(def, &own) {
-		l.checkGrid(def, v)
-		c := l.outline(def, v, &own)
-		c.Scorers = l.scorers(def, v, c, &own)
-		c.checkVariables(&own)
-		if l.checkName(c) {
+		c, fresh := l.expand(def, v)
+		if fresh {
 			if numbered++; example == nil {
 				example = c
 			}
 		}
-		l.oneCase(def, c)
 		if cases++; cases == 1 {
-			l.unused.Merge(l.loader.unused(def, c))
-			l.dead(def, c, &l.unused)
-			c.try(&own)
+			l.firstCase(def, c)
 		}
-		if l.budget.Spent() {
-			own.Errorf(
-				def.pos(), "shorten what templates repeat, or make fewer cases",
-				"%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message,
-				diag.Count(l.count+cases, "case"),
-			)
-			break
-		}
-		if own.Len() >= maxBadRows && own.HasErrors() && v.row != nil {
-			own.Warnf(def.rows.node.Pos(), "", "the rows after %s were not checked", c.Pos)
+		if l.exhausted(def, v, c, cases) {
 			break
 		}
 	}
 	l.count += cases
 	switch {
-	case cases == 0 && def.rows != nil && len(def.rows.files) > 0 && own.Len() == 0 && def.rows.where != nil:
-		own.Errorf(def.rows.where.node.Pos(), "", "`where` is true of no row, so there would be no case")
-	case cases == 0 && def.rows != nil && len(def.rows.files) > 0 && own.Len() == 0:
-		own.Errorf(def.rows.node.Pos(), "", "there are no rows, so there would be no case")
+	case cases == 0:
+		l.noRows(def)
 	case example != nil:
 		l.numbered = true
 		l.unused.Warnf(
@@ -116,6 +99,53 @@ func (l *checker) definition(def *caseDef) {
 			example.Name, example.Pos,
 		)
 	}
+}
+
+// expand makes and checks one case; numbered says that its name was another's.
+func (l *checker) expand(def *caseDef, v variant) (c *Case, numbered bool) {
+	l.checkGrid(def, v)
+	c = l.outline(def, v, l.diags)
+	c.Scorers = l.scorers(def, v, c, l.diags)
+	c.checkVariables(l.diags)
+	numbered = l.checkName(c)
+	l.oneCase(def, c)
+	return c, numbered
+}
+
+// firstCase checks what is the same for all cases of a definition.
+func (l *checker) firstCase(def *caseDef, c *Case) {
+	l.unused.Merge(l.loader.unused(def, c))
+	l.dead(def, c, &l.unused)
+	c.try(l.diags)
+}
+
+// exhausted reports that no more cases of a definition are checked, and why.
+func (l *checker) exhausted(def *caseDef, v variant, c *Case, cases int) bool {
+	if l.budget.Spent() {
+		l.diags.Errorf(
+			def.pos(), "shorten what templates repeat, or make fewer cases",
+			"%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message,
+			diag.Count(l.count+cases, "case"),
+		)
+		return true
+	}
+	if l.diags.Len() >= maxBadRows && l.diags.HasErrors() && v.row != nil {
+		l.diags.Warnf(def.rows.node.Pos(), "", "the rows after %s were not checked", c.Pos)
+		return true
+	}
+	return false
+}
+
+// noRows reports a dataset that makes no case, unless its files are to blame.
+func (l *checker) noRows(def *caseDef) {
+	if def.rows == nil || len(def.rows.files) == 0 || l.diags.Len() > 0 {
+		return
+	}
+	if where := def.rows.where; where != nil {
+		l.diags.Errorf(where.node.Pos(), "", "`where` is true of no row, so there would be no case")
+		return
+	}
+	l.diags.Errorf(def.rows.node.Pos(), "", "there are no rows, so there would be no case")
 }
 
 // try tells what is wrong of the scorers with the variables of the case.
@@ -165,14 +195,7 @@ func beVerb(n int) string {
 // oneCase checks a case and what it asks of its arms.
 func (l *checker) oneCase(def *caseDef, c *Case) {
 	if c.ID != "" { // it was given, and the cell was not empty
-		at := def.node.Get("id").Pos()
-		if c.row != nil && def.open["id"] != nil {
-			at = c.Pos
-		}
-		if first, twice := l.ids[c.ID]; twice {
-			l.diags.Errorf(at, "a template such as \"{{.id}}\" makes one for each row", "duplicate case id `%s`, first %s", c.ID, place(first, at))
-		}
-		l.ids[c.ID] = at
+		l.checkID(def, c)
 	}
 	if len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 && !c.row.lacksScorers() {
 		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
@@ -191,6 +214,17 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.checkTurns(c, arm)
 		l.checkExpected(c, arm)
 	}
+}
+
+func (l *checker) checkID(def *caseDef, c *Case) {
+	at := def.node.Get("id").Pos()
+	if c.row != nil && def.open["id"] != nil {
+		at = c.Pos
+	}
+	if first, twice := l.ids[c.ID]; twice {
+		l.diags.Errorf(at, "a template such as \"{{.id}}\" makes one for each row", "duplicate case id `%s`, first %s", c.ID, place(first, at))
+	}
+	l.ids[c.ID] = at
 }
 
 // checkName reports a name that is none or is taken. That of a row gets a number instead.
@@ -308,29 +342,35 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 // checkArm applies the service's rules about images to the models that its
 // specification names.
 func (l *loader) checkArm(a Arm) {
-	image := a.Prompt.hasImage()
-	where := a.Prompt.Pos
-	if late := image && a.Prompt.Live && !a.Prompt.beginsWithImage(); late && a.Target.Model == "svc-pro-vision" {
-		l.diags.Errorf(
-			where, "show an image in the first turn",
-			"svc-pro-vision (target `%s`) takes prompts with an image, and the first turn of the live chat `%s` has none",
-			a.Target.Name, a.Prompt.Name,
-		)
-		return
-	}
+	image, where := a.Prompt.hasImage(), a.Prompt.Pos
 	switch {
+	case a.Target.Model == "svc-pro-vision":
+		l.checkVision(a, image)
 	case a.Target.Model == "svc-pro" && image:
 		l.diags.Errorf(
 			where, "send it to svc-pro-vision: narrow `targets` of the prompt",
 			"svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name,
 		)
-	case a.Target.Model == "svc-pro-vision" && !image:
+	}
+}
+
+// checkVision reports prompts that the model for images does not take.
+func (l *loader) checkVision(a Arm, image bool) {
+	where := a.Prompt.Pos
+	switch {
+	case image && a.Prompt.Live && !a.Prompt.beginsWithImage():
+		l.diags.Errorf(
+			where, "show an image in the first turn",
+			"svc-pro-vision (target `%s`) takes prompts with an image, and the first turn of the live chat `%s` has none",
+			a.Target.Name, a.Prompt.Name,
+		)
+	case !image:
 		l.diags.Errorf(
 			where, "send it to svc-pro: narrow `targets` of the prompt",
 			"svc-pro-vision (target `%s`) takes prompts with an image, and the prompt `%s` has none", a.Target.Name,
 			a.Prompt.Name,
 		)
-	case a.Target.Model == "svc-pro-vision" && a.Prompt.isChat():
+	case a.Prompt.isChat():
 		l.diags.Warnf(where, "", "svc-pro-vision (target `%s`) is not made for chats such as the prompt `%s`", a.Target.Name, a.Prompt.Name)
 	}
 }

@@ -48,11 +48,6 @@ const (
 	formatFile dataset.Format = "file" // the file itself is a row
 )
 
-var formats = map[string]dataset.Format{
-	".csv": dataset.CSV, ".tsv": dataset.TSV, ".jsonl": dataset.JSONLines, ".ndjson": dataset.JSONLines, ".json": dataset.JSON,
-	".yaml": formatYAML, ".yml": formatYAML,
-}
-
 // name is what a row without a `name` is called: by its column `name`, else by its file and its place.
 func (r *row) name() string {
 	if name, ok := r.vars["name"].(string); ok && strings.TrimSpace(name) != "" {
@@ -113,16 +108,10 @@ func (l *loader) rows(m yamlnode.Map) *rows {
 		scorersAt: m.Get("scorerColumn"),
 		limit:     m.Get("limit").Int(1, math.MaxInt32),
 		sample:    m.Get("sample").Int(1, maxSample),
+		separator: separator(m.Get("separator")),
 	}
 	r.seed = uint64(m.Get("seed").Int(0, math.MaxInt32)) //nolint:gosec // not negative
-	r.format = dataset.Format(m.Get("format").Word(datasetFormats...))
-	if v := m.Get("separator"); !v.IsZero() {
-		text := v.Str()
-		if r.separator, _ = utf8.DecodeRuneInString(text); utf8.RuneCountInString(text) != 1 || strings.ContainsAny(text, "\"\r\n\ufffd") {
-			v.Errorf("such as \";\"", "a separator is one character")
-			r.separator = 0
-		}
-	}
+	r.format = dataset.Format(m.Get("format").Word(datasetFormats()...))
 	if v := m.Get("where"); !v.IsZero() {
 		r.where = &filter{node: v}
 	}
@@ -133,6 +122,20 @@ func (l *loader) rows(m yamlnode.Map) *rows {
 		m.Key("seed").Errorf("", "`seed` goes with `sample`")
 	}
 	r.files = l.dataFiles(n)
+	return r
+}
+
+// separator is the character between two columns, 0 when none is given.
+func separator(n yamlnode.Node) rune {
+	if n.IsZero() {
+		return 0
+	}
+	text := n.Str()
+	if utf8.RuneCountInString(text) != 1 || strings.ContainsAny(text, "\"\r\n\ufffd") {
+		n.Errorf("such as \";\"", "a separator is one character")
+		return 0
+	}
+	r, _ := utf8.DecodeRuneInString(text)
 	return r
 }
 
@@ -164,8 +167,17 @@ func (r *rows) formatOf(file string) dataset.Format {
 	if r.format != "" {
 		return r.format
 	}
-	if f, ok := formats[strings.ToLower(path.Ext(file))]; ok {
-		return f
+	switch strings.ToLower(path.Ext(file)) {
+	case ".csv":
+		return dataset.CSV
+	case ".tsv":
+		return dataset.TSV
+	case ".jsonl", ".ndjson":
+		return dataset.JSONLines
+	case ".json":
+		return dataset.JSON
+	case ".yaml", ".yml":
+		return formatYAML
 	}
 	return formatFile
 }
@@ -270,21 +282,7 @@ func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, err
 			yield(&row{of: r, vars: vars, pos: at(0, 0)}, err)
 			return
 		case formatYAML:
-			src, err := s.files.row(name)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			root, ok := yamlnode.Parse(s.Shown(name), src, diags)
-			if !ok {
-				s.files.broken(name, errors.New("it is not YAML"))
-				return
-			}
-			for _, item := range root.Seq() {
-				if m := item.Map(); item.IsMapping() && !yield(&row{of: r, vars: values(m), pos: item.Pos()}, nil) {
-					return
-				}
-			}
+			s.yamlRows(r, name, diags)(yield)
 			return
 		}
 		in, err := s.files.stream(name)
@@ -295,6 +293,27 @@ func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, err
 		defer in.Close() //nolint:errcheck // it was only read
 		for one, err := range dataset.Read(in, format, r.separator) {
 			if !yield(&row{of: r, vars: one.Vars, pos: at(one.Line, 1)}, err) {
+				return
+			}
+		}
+	}
+}
+
+// yamlRows are the rows of a YAML file, a list of mappings.
+func (s *Suite) yamlRows(r *rows, name string, diags *diag.List) iter.Seq2[*row, error] {
+	return func(yield func(*row, error) bool) {
+		src, err := s.files.row(name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		root, ok := yamlnode.Parse(s.Shown(name), src, diags)
+		if !ok {
+			s.files.broken(name, errors.New("it is not YAML"))
+			return
+		}
+		for _, item := range root.Seq() {
+			if m := item.Map(); item.IsMapping() && !yield(&row{of: r, vars: values(m), pos: item.Pos()}, nil) {
 				return
 			}
 		}
@@ -332,58 +351,6 @@ func isText(head []byte) bool {
 		}
 	}
 	return true
-}
-
-// scorersOf reads the scorer column of a row: a scorer, or a list of them, in YAML or JSON. What stands there is data, and no
-// template.
-func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
-	if r.of.scorers == "" {
-		return nil
-	}
-	value, there := r.vars[r.of.scorers]
-	if !there && r.of.isTable() { // which no other row has either
-		diags.PlacedErrorf(r.of.scorersAt.Pos(), diag.DidYouMean(r.of.scorers, names(r.vars)), "%s", r.missing(r.of.scorers))
-		return nil
-	}
-	if !there {
-		diags.Errorf(r.pos, diag.DidYouMean(r.of.scorers, names(r.vars)), "there is no column `%s` with scorers", r.of.scorers)
-		return nil
-	}
-	cell, ok := value.(string)
-	if !ok {
-		diags.Errorf(
-			r.pos, "such as \"contains: Paris\"", "in the column `%s`: scorers stand in a text, and this is a list or a mapping",
-			r.of.scorers,
-		)
-		return nil
-	}
-	if strings.TrimSpace(cell) == "" {
-		return nil
-	}
-	var own diag.List // the places inside a cell mean nothing to whoever looks at the file
-	root, ok := yamlnode.Parse(r.pos.File, []byte(cell), &own)
-	var out []*scorerDef
-	if root = root.At(r.pos); ok {
-		if root.IsSequence() && len(root.Seq()) == 0 {
-			root.Errorf("leave the cell empty when there is none", "the list of scorers is empty")
-		}
-		for _, item := range root.Items() {
-			if !item.IsMapping() {
-				item.Errorf("such as `contains: Paris`", "a scorer is a kind with its argument")
-				continue
-			}
-			globs(item.Map().Get("arms"), "arm", s.armNames())
-			if sc := s.checked(item); sc != nil {
-				out = append(out, &scorerDef{rendering: rendering{node: item}, fixed: sc})
-			}
-		}
-	}
-	for _, d := range own.Sorted() {
-		d.Pos = r.pos
-		d.Message = fmt.Sprintf("in the column `%s`: %s", r.of.scorers, d.Message)
-		diags.Add(d)
-	}
-	return out
 }
 
 // variants yields what makes the cases of a definition: each row with each choice.

@@ -187,23 +187,28 @@ func (f *files) glob(g glob.Pattern) ([]string, error) {
 	if !fs.ValidPath(root) || strings.ContainsAny(string(g), "\x00\\") {
 		return nil, fmt.Errorf("%s is not a path inside the suite's folder", g)
 	}
-	var out []string
-	err := fs.WalkDir(f.fsys, root, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case name != root && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-		case !entry.IsDir() && clean.Match(name):
-			out = append(out, name)
-		}
-		return nil
-	})
+	out, err := f.matching(root, clean)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, explain(string(g), err)
 	}
 	f.data.globs[string(g)] = out
 	return out, nil
+}
+
+// matching are the files below a folder that match; hidden ones are left out.
+func (f *files) matching(root string, g glob.Pattern) (out []string, err error) {
+	err = fs.WalkDir(f.fsys, root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		hidden := name != root && strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case hidden && entry.IsDir():
+			return fs.SkipDir
+		case !hidden && !entry.IsDir() && g.Match(name):
+			out = append(out, name)
+		}
+		return nil
+	})
+	return out, err
 }

@@ -46,14 +46,14 @@ func FuzzSafeName(f *testing.F) {
 	fine := regexp.MustCompile(`^[A-Za-z0-9_-]([A-Za-z0-9._-]*[A-Za-z0-9_-])?$`)
 	f.Fuzz(func(t *testing.T, a, b string) {
 		got := safeName(a)
-		if !fine.MatchString(got) || !fs.ValidPath(got) || len(got) > maxSafeName+14 || ReservedName.MatchString(got) {
+		if !fine.MatchString(got) || !fs.ValidPath(got) || ReservedName.MatchString(got) || len(got) > maxSafeName+14 {
 			t.Errorf("%q gives %q", a, got)
 		}
 		if a != b && got == safeName(b) {
 			t.Errorf("%q and %q both give %q", a, b, got)
 		}
-		if file := ExpectedFile("", &eval.Trial{Suite: "s", Case: a, Target: "t", Prompt: "p"}); path.Clean(file) != file ||
-			strings.Count(file, "/") != 3 {
+		file := ExpectedFile("", &eval.Trial{Suite: "s", Case: a, Target: "t", Prompt: "p"})
+		if path.Clean(file) != file || strings.Count(file, "/") != 3 {
 			t.Errorf("%q gives %q", a, file)
 		}
 	})

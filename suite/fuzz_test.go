@@ -31,13 +31,21 @@ func FuzzPrices(f *testing.F) {
 			t.Error("no models")
 		}
 		for name := range p.Models {
-			cost := p.Of(name, &eval.Usage{PromptTokens: math.MaxInt32, OutputTokens: math.MaxInt32, CachedTokens: 7})
-			if !p.Knows(name) || !(cost >= 0) || math.IsInf(cost, 0) || p.Of(name, &eval.Usage{}) != 0 {
-				t.Errorf("%s: %+v costs %v", name, p.Models[name], cost)
-			}
+			hasPrice(t, p, name)
 		}
 		if p.Knows("") || p.Of("\x00", &eval.Usage{PromptTokens: 1, OutputTokens: 1}) != 0 {
 			t.Errorf("%+v", p)
 		}
 	})
+}
+
+func hasPrice(t *testing.T, p *eval.Prices, model string) {
+	t.Helper()
+	if !p.Knows(model) || p.Of(model, &eval.Usage{}) != 0 {
+		t.Errorf("%s is unknown, or costs something when nothing is sent", model)
+	}
+	cost := p.Of(model, &eval.Usage{PromptTokens: math.MaxInt32, OutputTokens: math.MaxInt32, CachedTokens: 7})
+	if !(cost >= 0) || math.IsInf(cost, 0) {
+		t.Errorf("%s: %+v costs %v", model, p.Models[model], cost)
+	}
 }

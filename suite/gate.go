@@ -17,26 +17,26 @@ func (l *loader) gate(n yamlnode.Node) {
 	if n.IsZero() {
 		return
 	}
-	m := n.Map(gateBlock.Names()...)
+	m := n.Map(gateBlock().Names()...)
 	g := &eval.GateConfig{}
 	l.Gate = g
 	if rule := m.Get("passRate"); !rule.IsZero() {
-		g.PassRateMin = new(rule.Map(atLeast.Names()...).Need("min").Float(0, 1))
+		g.PassRateMin = new(rule.Map(atLeast().Names()...).Need("min").Float(0, 1))
 	}
 	if rule := m.Get("errors"); !rule.IsZero() {
-		g.ErrorsMax = rule.Map(atMost.Names()...).Need("max").Float(0, 1)
+		g.ErrorsMax = rule.Map(atMost().Names()...).Need("max").Float(0, 1)
 	}
 	if rule := m.Get("blocked"); !rule.IsZero() {
-		g.BlockedMax = new(rule.Map(atMost.Names()...).Need("max").Float(0, 1))
+		g.BlockedMax = new(rule.Map(atMost().Names()...).Need("max").Float(0, 1))
 	}
 	if v := m.Get("mean"); v.IsMapping() && v.Map().Len() == 0 {
 		v.Errorf("such as `mean: {closeness: {min: 0.8}}`", "no mean is judged")
 	}
 	for e := range m.Get("mean").Map().Entries() {
-		g.Means = append(g.Means, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast.Names()...).Need("min").Float(0, 1)})
+		g.Means = append(g.Means, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast().Names()...).Need("min").Float(0, 1)})
 	}
 	if rule := m.Get("latency"); !rule.IsZero() {
-		g.LatencyP95Ms = eval.Milliseconds(rule.Map(percentileBlock.Names()...).Need("p95").Duration())
+		g.LatencyP95Ms = eval.Milliseconds(rule.Map(percentileBlock().Names()...).Need("p95").Duration())
 	}
 	if rule := m.Get("maxQuarantined"); !rule.IsZero() {
 		g.MaxQuarantined = new(rule.Float(0, 1))
@@ -152,7 +152,7 @@ const MaxAlpha = 0.2
 
 // baseline reads what a run is compared with.
 func baseline(n yamlnode.Node) *eval.BaselineRule {
-	m := n.Map(baselineBlock.Names()...)
+	m := n.Map(baselineBlock().Names()...)
 	b := &eval.BaselineRule{Run: m.Get("run").Str(), Arm: m.Get("arm").Str(), Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail}
 	if !n.IsMapping() {
 		return b
@@ -242,7 +242,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 			continue
 		}
 		one := eval.MetricMargin{Name: e.Name(), Margin: margin}
-		if own := e.Value.Map(marginBlock.Names()...); own.Has("margin") {
+		if own := e.Value.Map(marginBlock().Names()...); own.Has("margin") {
 			one.Margin = marginOf(own.Get("margin"))
 		} else if margin == 0 {
 			e.Value.Errorf("such as {margin: 0.05}", "the metric has no margin")
@@ -254,7 +254,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 
 // ratio reads the limit of latency or tokens.
 func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
-	m := n.Map(ratioBlock.Names()...)
+	m := n.Map(ratioBlock().Names()...)
 	limit := m.Need("limit")
 	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, 100)}
 	if limit.IsNumber() && out.Margin <= 1 {
@@ -281,7 +281,7 @@ func (l *loader) quarantine(n yamlnode.Node) *eval.Quarantine {
 	if n.IsZero() {
 		return nil
 	}
-	m := n.Map(quarantineBlock.Names()...)
+	m := n.Map(quarantineBlock().Names()...)
 	q := &eval.Quarantine{Reason: m.Need("reason").Str(), Owner: m.Need("owner").Str(), Until: m.Need("until").Str()}
 	until := m.Get("until")
 	if until.IsZero() || !until.IsScalar() {

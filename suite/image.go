@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -102,27 +103,39 @@ func (f *files) readImage(w wish, sourceType string, load bool) (*stored, error)
 			return nil, err
 		}
 	}
-	img := stored{eval.Image{Path: name, MIMEType: sourceType, SHA256: sumOf(data), Data: data}, sourceType, true}
-	if w.limit > 0 && !load {
-		pixels, err := picture.Check(data, sourceType, w.limit)
-		if err != nil {
+	img := &stored{eval.Image{Path: name, MIMEType: sourceType, SHA256: sumOf(data), Data: data}, sourceType, true}
+	if w.limit > 0 {
+		if err := f.resize(img, w.limit, load); err != nil {
 			return nil, fmt.Errorf("%s cannot be resized: %w", name, err)
+		}
+	}
+	if img.decoded {
+		img.Bytes = len(img.Data)
+	}
+	return img, nil
+}
+
+// resize makes an image fit. Unless it is loaded to be sent, a large one is checked and nothing more.
+func (f *files) resize(img *stored, limit int, load bool) error {
+	data := img.Data
+	if !load {
+		pixels, err := picture.Check(data, img.MIMEType, limit)
+		if err != nil {
+			return err
 		}
 		if !f.mayDecode(pixels) {
-			img.SourceSHA256, img.Bytes, img.Data, img.decoded = img.SHA256, w.limit, nil, false // no more than that will be sent
-			return &img, nil
+			img.SourceSHA256, img.Bytes, img.Data, img.decoded = img.SHA256, limit, nil, false // no more than that will be sent
+			return nil
 		}
 	}
-	if w.limit > 0 {
-		if img.Data, img.MIMEType, err = picture.Fit(data, sourceType, w.limit); err != nil {
-			return nil, fmt.Errorf("%s cannot be resized: %w", name, err)
-		}
-		if sum := sumOf(img.Data); sum != img.SHA256 {
-			img.SourceSHA256, img.SHA256 = img.SHA256, sum
-		}
+	var err error
+	if img.Data, img.MIMEType, err = picture.Fit(data, img.MIMEType, limit); err != nil {
+		return err
 	}
-	img.Bytes = len(img.Data)
-	return &img, nil
+	if sum := sumOf(img.Data); sum != img.SHA256 {
+		img.SourceSHA256, img.SHA256 = img.SHA256, sum
+	}
+	return nil
 }
 
 // mayDecode reports whether an image of so many pixels may be decoded to be checked.
@@ -152,40 +165,46 @@ func imageType(name string, data []byte) (string, error) {
 	return found, nil
 }
 
-// Brands of ISO base media files (ISO/IEC 23008-12, annex B and section 10) that hold images of the
-// types that the service takes. The general library knows but a few of them.
-var (
-	heicBrands = []string{"heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs"}
-	heifBrands = []string{"mif1", "msf1", "avci", "avcs"}
-)
-
 // heifType tells image/heic and image/heif by the brands of the file, the major one first; ""
 // for anything else, AVIF included, which shares the container and is another type.
 func heifType(data []byte) string {
-	if len(data) < 16 || string(data[4:8]) != "ftyp" {
+	brands := brandsOf(data)
+	if len(brands) == 0 || slices.Contains(brands, "avif") || slices.Contains(brands, "avis") {
 		return ""
+	}
+	types := make([]string, len(brands))
+	for i, b := range brands {
+		types[i] = brandType(b)
+	}
+	if types[0] == "" && slices.Contains(types, "image/heic") {
+		return "image/heic"
+	}
+	return cmp.Or(types...)
+}
+
+// brandsOf are the brands of an ISO base media file, the major one first; none for anything else.
+func brandsOf(data []byte) []string {
+	if len(data) < 16 || string(data[4:8]) != "ftyp" {
+		return nil
 	}
 	size := int(binary.BigEndian.Uint32(data))
 	if size < 16 || size > len(data) {
-		return ""
+		return nil
 	}
 	brands := []string{string(data[8:12])}
 	for i := 16; i+4 <= size; i += 4 {
 		brands = append(brands, string(data[i:i+4]))
 	}
-	isOf := func(known []string) bool {
-		return slices.ContainsFunc(brands, func(b string) bool { return slices.Contains(known, b) })
-	}
-	switch {
-	case isOf([]string{"avif", "avis"}):
-		return ""
-	case slices.Contains(heicBrands, brands[0]):
+	return brands
+}
+
+// brandType is the type of a brand of ISO base media files (ISO/IEC 23008-12, annex B and section 10) that the service
+// takes. The general library knows but a few of them.
+func brandType(brand string) string {
+	switch brand {
+	case "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs":
 		return "image/heic"
-	case slices.Contains(heifBrands, brands[0]):
-		return "image/heif"
-	case isOf(heicBrands):
-		return "image/heic"
-	case isOf(heifBrands):
+	case "mif1", "msf1", "avci", "avcs":
 		return "image/heif"
 	}
 	return ""

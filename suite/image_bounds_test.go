@@ -34,7 +34,8 @@ func TestLargeImagesAreNotDecodedWhileLoading(t *testing.T) {
 		files[name] = &fstest.MapFile{Data: append(bytes.Clone(large), byte(i))}
 		fmt.Fprintf(&parts, "      - {image: %s, resize: true}\n", name)
 	}
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts:\n  - name: p\n    parts:\n" + parts.String() + "      - text: hi\ncases: [{name: c, scorers: [{contains: x}]}]\n"
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts:\n  - name: p\n    parts:\n" + parts.String() +
+		"      - text: hi\ncases: [{name: c, scorers: [{contains: x}]}]\n"
 	files["s.yaml"] = &fstest.MapFile{Data: []byte(text)}
 	load := func() *diag.List {
 		var diags diag.List

@@ -29,46 +29,52 @@ func (in *includer) visit(m yamlnode.Map, chain []string) {
 		if item.Str() == "" {
 			continue
 		}
-		for i, other := range chain {
-			if other == name {
-				item.Errorf(
-					"one of them does not need the other", "the files include each other in a circle: %s",
-					strings.Join(append(chain[i:], name), " > "),
-				)
-				return
-			}
+		if i := slices.Index(chain, name); i >= 0 {
+			item.Errorf(
+				"one of them does not need the other", "the files include each other in a circle: %s",
+				strings.Join(append(chain[i:], name), " > "),
+			)
+			return
 		}
 		if in.taken[name] {
 			continue
 		}
 		in.taken[name] = true
-		src, err := in.files.text(name)
-		if err != nil {
-			item.Errorf("", "%s", err)
-			continue
+		if part, ok := in.open(item, name); ok {
+			in.visit(part, append(chain[:len(chain):len(chain)], name))
+			in.out = append(in.out, part)
 		}
-		shown := in.Shown(name)
-		in.diags.Included(shown, item.Pos())
-		root, ok := yamlnode.Parse(shown, src, in.diags)
-		if !ok {
-			continue
-		}
-		part, included := root.Map(), partBlock.Names()
-		for e := range part.Entries() {
-			switch {
-			case slices.Contains(included, e.Name()):
-			case slices.Contains(suiteBlock.Names(), e.Name()):
-				e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
-			default:
-				e.Key.Errorf(diag.DidYouMean(e.Name(), included), "unknown key `%s`", e.Name())
-			}
-		}
-		if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {
-			v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
-		}
-		in.visit(part, append(chain[:len(chain):len(chain)], name))
-		in.out = append(in.out, part)
 	}
+}
+
+// open reads and checks a file that item includes.
+func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok bool) {
+	src, err := in.files.text(name)
+	if err != nil {
+		item.Errorf("", "%s", err)
+		return part, false
+	}
+	shown := in.Shown(name)
+	in.diags.Included(shown, item.Pos())
+	root, ok := yamlnode.Parse(shown, src, in.diags)
+	if !ok {
+		return part, false
+	}
+	part = root.Map()
+	included, whole := partBlock().Names(), suiteBlock().Names()
+	for e := range part.Entries() {
+		switch {
+		case slices.Contains(included, e.Name()):
+		case slices.Contains(whole, e.Name()):
+			e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
+		default:
+			e.Key.Errorf(diag.DidYouMean(e.Name(), included), "unknown key `%s`", e.Name())
+		}
+	}
+	if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {
+		v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
+	}
+	return part, true
 }
 
 // items are the items of a list, those of included files first. When no file has any, that is a mistake.

@@ -45,36 +45,40 @@ func (l *loader) judges() {
 
 func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 	for _, item := range n.Seq() {
-		m := item.Map(judgeBlock.Names()...)
+		m := item.Map(judgeBlock().Names()...)
 		if !item.IsMapping() {
 			continue
 		}
-		name, model := m.Need("name"), m.Need("model")
-		j := &Judge{
-			Name: nameOf(name), Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")),
-			GenerationConfig: generationConfig(m.Get("generationConfig")), SafetySettings: safetySettings(m.Get("safetySettings")),
-			ModelPos: model.Pos(), pos: name.Pos(),
-		}
-		if config := m.Get("generationConfig"); config.IsMapping() {
-			j.MaxOutputPos = config.Map().Get("maxOutputTokens").Pos()
-		}
-		if choose := m.Get("choose"); !choose.IsZero() {
-			criteria := choose.Map(chooseBlock.Names()...).Get("criteria")
-			if j.Chooses, j.Criteria = true, criteria.Str(); !criteria.IsZero() && criteria.IsScalar() && strings.TrimSpace(j.Criteria) == "" {
-				criteria.Errorf("say by what answers are chosen, or leave the key out", "the text is empty")
-			}
-		}
-		checkModelID(model)
-		if model.IsScalar() && j.Model == "svc-pro-vision" {
-			model.Errorf("such as svc-pro", "svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name)
-		}
-		if unique(names, name, "judge") {
+		if j := judgeOf(m); unique(names, m.Get("name"), "judge") {
 			l.Judges = append(l.Judges, j)
 		}
 	}
 	if n.IsSequence() && len(n.Seq()) == 0 {
 		n.Errorf("name at least one model, or leave the key out", "there are no judges")
 	}
+}
+
+func judgeOf(m yamlnode.Map) *Judge {
+	name, model := m.Need("name"), m.Need("model")
+	j := &Judge{
+		Name: nameOf(name), Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")),
+		GenerationConfig: generationConfig(m.Get("generationConfig")), SafetySettings: safetySettings(m.Get("safetySettings")),
+		ModelPos: model.Pos(), pos: name.Pos(),
+	}
+	if config := m.Get("generationConfig"); config.IsMapping() {
+		j.MaxOutputPos = config.Map().Get("maxOutputTokens").Pos()
+	}
+	if choose := m.Get("choose"); !choose.IsZero() {
+		criteria := choose.Map(chooseBlock().Names()...).Get("criteria")
+		if j.Chooses, j.Criteria = true, criteria.Str(); !criteria.IsZero() && criteria.IsScalar() && strings.TrimSpace(j.Criteria) == "" {
+			criteria.Errorf("say by what answers are chosen, or leave the key out", "the text is empty")
+		}
+	}
+	checkModelID(model)
+	if model.IsScalar() && j.Model == "svc-pro-vision" {
+		model.Errorf("such as svc-pro", "svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name)
+	}
+	return j
 }
 
 // FindJudge is the judge of a name, or the only one for "". Without a judge there is a problem, and a hint.

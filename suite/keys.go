@@ -11,385 +11,343 @@ import (
 // The tables of keys. The loader knows the keys of a block from here, and so does the JSON Schema: a key that is added to a table is known
 // to both, and one that is not, to neither.
 
-var (
-	aName    = shape.Matching(plainName.String())
-	aModel   = shape.Matching(modelID.String())
-	share    = shape.Number(0, 1)
-	globList = shape.OneOrMore(shape.Text)
-	whole    = shape.Int(1, math.MaxInt32)
-)
+func aName() shape.Shape { return shape.Matching(plainName.String()) }
 
-var suiteBlock = shape.Block{
-	Need: []string{"version", "name"},
-	Keys: []shape.Key{
-		{Name: "version", Is: shape.Word("1"), Doc: "Always 1."},
-		{Name: "name", Is: aName, Doc: "The suite's name: letters, digits, `.`, `_` and `-`."},
-		{
-			Name: "include",
-			Is:   shape.OneOrList(shape.Text),
-			Doc:  "Other files of the suite's folder whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite.",
+func aModel() shape.Shape { return shape.Matching(modelID.String()) }
+
+func share() shape.Shape { return shape.Number(0, 1) }
+
+func globList() shape.Shape { return shape.OneOrMore(shape.Text) }
+
+func whole() shape.Shape { return shape.Int(1, math.MaxInt32) }
+
+func suiteBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"version", "name"},
+		Keys: []shape.Key{
+			{Name: "version", Is: shape.Word("1"), Doc: "Always 1."},
+			{Name: "name", Is: aName(), Doc: "The suite's name: letters, digits, `.`, `_` and `-`."},
+			{
+				Name: "include",
+				Is:   shape.OneOrList(shape.Text),
+				Doc:  "Other files of the suite's folder whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite.",
+			},
+			{Name: "description", Is: shape.Text, Doc: "What the suite is for."},
+			{Name: "tags", Is: shape.OneOrList(shape.Text), Doc: "Tags of every case, for --tag."},
+			{
+				Name: "service",
+				Is:   serviceBlock().Shape(),
+				Doc:  "Where the service is. Each key is also a flag and an EVALRUN_* variable: flag before variable before file.",
+			},
+			{Name: "stream", Is: shape.Bool, Doc: "Whether targets that do not say otherwise are asked for streams."},
+			{Name: "targets", Is: shape.List(targetBlock().Shape()), Doc: "Models with their settings: the things under test."},
+			{Name: "prompts", Is: shape.List(promptBlock().Shape()), Doc: "Templates for what is asked."},
+			{Name: "embedding", Is: embeddingBlock().Shape(), Doc: "The model behind the scorer `similar`."},
+			{
+				Name: "judges",
+				Is:   shape.Filled(judgeBlock().Shape()),
+				Doc:  "Models that the scorer `judge` asks for verdicts. They are not under test.",
+			},
+			{
+				Name: "scorerSets",
+				Is:   shape.Named(plainName.String(), shape.Filled(scorerItem())),
+				Doc:  "Named lists of scorers, for `- use: NAME` in a list of scorers.",
+			},
+			{
+				Name: "defaults",
+				Is:   defaultsBlock().Shape(),
+				Doc:  "Merged into every case. A case's own value wins; scorers add up, and one of the same name replaces.",
+			},
+			{Name: "cases", Is: shape.List(caseBlock().Shape()), Doc: "Sets of variables with what the answer must satisfy."},
+			{
+				Name: "metrics",
+				Is:   shape.Some(shape.Named(plainName.String(), shape.Text)),
+				Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
+			},
+			{Name: "limits", Is: limitsBlock().Shape(), Doc: "How fast and how much is asked."},
+			{Name: "prices", Is: shape.Text, Doc: "A price list, a YAML file of the suite's folder."},
+			{Name: "gate", Is: shape.Some(gateBlock().Shape()), Doc: "The rules that turn outcomes and verdicts into an exit code."},
 		},
-		{Name: "description", Is: shape.Text, Doc: "What the suite is for."},
-		{Name: "tags", Is: shape.OneOrList(shape.Text), Doc: "Tags of every case, for --tag."},
-		{
-			Name: "service",
-			Is:   serviceBlock.Shape(),
-			Doc:  "Where the service is. Each key is also a flag and an EVALRUN_* variable: flag before variable before file.",
-		},
-		{Name: "stream", Is: shape.Bool, Doc: "Whether targets that do not say otherwise are asked for streams."},
-		{Name: "targets", Is: shape.List(targetBlock.Shape()), Doc: "Models with their settings: the things under test."},
-		{Name: "prompts", Is: shape.List(promptBlock.Shape()), Doc: "Templates for what is asked."},
-		{Name: "embedding", Is: embeddingBlock.Shape(), Doc: "The model behind the scorer `similar`."},
-		{Name: "judges", Is: shape.Filled(judgeBlock.Shape()), Doc: "Models that the scorer `judge` asks for verdicts. They are not under test."},
-		{
-			Name: "scorerSets",
-			Is:   shape.Named(plainName.String(), shape.Filled(scorerItem)),
-			Doc:  "Named lists of scorers, for `- use: NAME` in a list of scorers.",
-		},
-		{
-			Name: "defaults",
-			Is:   defaultsBlock.Shape(),
-			Doc:  "Merged into every case. A case's own value wins; scorers add up, and one of the same name replaces.",
-		},
-		{Name: "cases", Is: shape.List(caseBlock.Shape()), Doc: "Sets of variables with what the answer must satisfy."},
-		{
-			Name: "metrics",
-			Is:   shape.Some(shape.Named(plainName.String(), shape.Text)),
-			Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
-		},
-		{Name: "limits", Is: limitsBlock.Shape(), Doc: "How fast and how much is asked."},
-		{Name: "prices", Is: shape.Text, Doc: "A price list, a YAML file of the suite's folder."},
-		{Name: "gate", Is: shape.Some(gateBlock.Shape()), Doc: "The rules that turn outcomes and verdicts into an exit code."},
-	},
+	}
 }
 
 // partBlock is a file that another includes. What a run is, where it goes and what it may cost is the business of the suite alone.
-var partBlock = suiteBlock.Only(
-	"version",
-	"name",
-	"description",
-	"include",
-	"targets",
-	"prompts",
-	"judges",
-	"scorerSets",
-	"defaults",
-	"cases",
-)
-
-var (
-	// fromEnvironment is a text of the service block that names a variable of the environment.
-	fromEnvironment = shape.Matching(envRef.String())
-	webAddress      = shape.Either(shape.Matching(`^https?://`), fromEnvironment)
-)
-
-var serviceBlock = shape.Block{Keys: []shape.Key{
-	{Name: "baseUrl", Is: webAddress, Doc: "Where the service is, without the version: https://..."},
-	{
-		Name: "apiVersion",
-		Is:   shape.Either(shape.Word(service.APIVersions...), fromEnvironment),
-		Doc:  "The version of the interface; v1 when not given.",
-	},
-	{
-		Name: "headerPrefix",
-		Is:   shape.Either(shape.Matching(HeaderPrefix.String()), fromEnvironment),
-		Doc:  "The beginning of the service's header names: x-svc gives x-svc-api-key.",
-	},
-	{
-		Name: "auth",
-		Is:   shape.Either(shape.Word(AuthKinds...), fromEnvironment),
-		Doc:  "How to authenticate: a key in a header (apiKey, the default) or in the query, or oauth. The key itself stands in EVALRUN_API_KEY.",
-	},
-	{Name: "project", Is: shape.Either(shape.Matching(Project.String()), fromEnvironment), Doc: "The cloud project that pays, with oauth."},
-	{Name: "authScopeBase", Is: webAddress, Doc: "The beginning of the scopes' identifiers, for `evalrun auth login`."},
-}}
-
-var targetBlock = shape.Block{
-	Need: []string{"name", "model"},
-	Keys: []shape.Key{
-		{Name: "name", Is: aName, Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
-		{Name: "model", Is: aModel, Doc: "The model's id, without `models/`."},
-		{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
-		{Name: "stream", Is: shape.Bool, Doc: "Whether answers are asked for as streams, with the time to the first token."},
-		{Name: "generationConfig", Is: configBlock.Shape(), Doc: "As the service has it. What is not given is not sent."},
-		{Name: "safetySettings", Is: shape.List(safetyBlock.Shape()), Doc: "From which probability on the service blocks, by category."},
-	},
+func partBlock() shape.Block {
+	return suiteBlock().Only(
+		"version",
+		"name",
+		"description",
+		"include",
+		"targets",
+		"prompts",
+		"judges",
+		"scorerSets",
+		"defaults",
+		"cases",
+	)
 }
 
-var judgeBlock = shape.Block{
-	Need: []string{"name", "model"},
-	Keys: []shape.Key{
-		{Name: "name", Is: aName, Doc: "The judge's name, by which a scorer asks it where there are several."},
-		{Name: "model", Is: aModel, Doc: "The model's id, without `models/`."},
-		{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this judge."},
-		{Name: "generationConfig", Is: configBlock.Shape(), Doc: "As the service has it. What is not given is not sent."},
-		{Name: "safetySettings", Is: shape.List(safetyBlock.Shape()), Doc: "From which probability on the service blocks, by category."},
-		{Name: "choose", Is: chooseBlock.Shape(), Doc: "That `evalrun compare --choose` asks this judge, and by what it chooses."},
-	},
+// fromEnvironment is a text of the service block that names a variable of the environment.
+func fromEnvironment() shape.Shape { return shape.Matching(envRef.String()) }
+
+func webAddress() shape.Shape { return shape.Either(shape.Matching(`^https?://`), fromEnvironment()) }
+
+func serviceBlock() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "baseUrl", Is: webAddress(), Doc: "Where the service is, without the version: https://..."},
+		{
+			Name: "apiVersion",
+			Is:   shape.Either(shape.Word(service.APIVersions...), fromEnvironment()),
+			Doc:  "The version of the interface; v1 when not given.",
+		},
+		{
+			Name: "headerPrefix",
+			Is:   shape.Either(shape.Matching(HeaderPrefix.String()), fromEnvironment()),
+			Doc:  "The beginning of the service's header names: x-svc gives x-svc-api-key.",
+		},
+		{
+			Name: "auth",
+			Is:   shape.Either(shape.Word(AuthKinds...), fromEnvironment()),
+			Doc: "How to authenticate: a key in a header (apiKey, the default) or in the query, or oauth. The key itself " +
+				"stands in EVALRUN_API_KEY.",
+		},
+		{Name: "project", Is: shape.Either(shape.Matching(Project.String()), fromEnvironment()), Doc: "The cloud project that pays, with oauth."},
+		{Name: "authScopeBase", Is: webAddress(), Doc: "The beginning of the scopes' identifiers, for `evalrun auth login`."},
+	}}
 }
 
-var chooseBlock = shape.Block{Keys: []shape.Key{{Name: "criteria", Is: shape.Text, Doc: "What makes one answer better than another."}}}
+func targetBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"name", "model"},
+		Keys: []shape.Key{
+			{Name: "name", Is: aName(), Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
+			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
+			{Name: "stream", Is: shape.Bool, Doc: "Whether answers are asked for as streams, with the time to the first token."},
+			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
+			{Name: "safetySettings", Is: shape.List(safetyBlock().Shape()), Doc: "From which probability on the service blocks, by category."},
+		},
+	}
+}
+
+func judgeBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"name", "model"},
+		Keys: []shape.Key{
+			{Name: "name", Is: aName(), Doc: "The judge's name, by which a scorer asks it where there are several."},
+			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this judge."},
+			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
+			{Name: "safetySettings", Is: shape.List(safetyBlock().Shape()), Doc: "From which probability on the service blocks, by category."},
+			{Name: "choose", Is: chooseBlock().Shape(), Doc: "That `evalrun compare --choose` asks this judge, and by what it chooses."},
+		},
+	}
+}
+
+func chooseBlock() shape.Block {
+	return shape.Block{Keys: []shape.Key{{Name: "criteria", Is: shape.Text, Doc: "What makes one answer better than another."}}}
+}
 
 // configBlock holds eval.ConfigKeys.
-var configBlock = shape.Block{Keys: []shape.Key{
-	{Name: "stopSequences", Is: shape.List(shape.Text), Doc: "Texts at which the answer ends."},
-	{Name: "temperature", Is: shape.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
-	{Name: "maxOutputTokens", Is: whole, Doc: "The most tokens that an answer may have."},
-	{Name: "topP", Is: share, Doc: "Tokens are drawn among the likeliest that have so much probability together."},
-	{Name: "topK", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens are drawn among so many of the likeliest."},
-	{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields that evalrun does not know, sent as they are."},
-}}
-
-var safetyBlock = shape.Block{
-	Need: []string{"category", "threshold"},
-	Keys: []shape.Key{
-		{Name: "category", Is: shape.Suggesting(service.Categories...)},
-		{Name: "threshold", Is: shape.Suggesting(service.Thresholds...)},
-	},
+func configBlock() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "stopSequences", Is: shape.List(shape.Text), Doc: "Texts at which the answer ends."},
+		{Name: "temperature", Is: shape.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
+		{Name: "maxOutputTokens", Is: whole(), Doc: "The most tokens that an answer may have."},
+		{Name: "topP", Is: share(), Doc: "Tokens are drawn among the likeliest that have so much probability together."},
+		{Name: "topK", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens are drawn among so many of the likeliest."},
+		{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields that evalrun does not know, sent as they are."},
+	}}
 }
 
-var promptBlock = shape.Block{
-	Need: []string{"name"}, One: promptForms,
-	Keys: []shape.Key{
-		{Name: "name", Is: aName, Doc: "The prompt's name; with a target's it makes the name of an arm, `target/prompt`."},
-		{Name: "targets", Is: globList, Doc: "Globs of the targets that are asked; all when not given."},
-		{Name: "text", Is: shape.Text, Doc: "What is asked. `{{.country}}` is the variable `country` of the case."},
-		{Name: "file", Is: shape.Text, Doc: "A file of the suite's folder with the text."},
-		{Name: "turns", Is: shape.Filled(turnBlock.Shape()), Doc: "A chat: turns of user and model, the user's last."},
-		{Name: "parts", Is: shape.Filled(partOfPrompt.Shape()), Doc: "Texts and images."},
-		{Name: "live", Is: shape.Bool, Doc: "With `turns`: only the user's are listed, and the model's own replies go in between."},
-	},
+func safetyBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"category", "threshold"},
+		Keys: []shape.Key{
+			{Name: "category", Is: shape.Suggesting(service.Categories...)},
+			{Name: "threshold", Is: shape.Suggesting(service.Thresholds...)},
+		},
+	}
 }
 
-var turnBlock = shape.Block{
-	One: []string{eval.RoleUser, eval.RoleModel},
-	Keys: []shape.Key{
-		{Name: eval.RoleUser, Is: turnShape, Doc: "What the user says: a text, or a list of parts."},
-		{Name: eval.RoleModel, Is: turnShape, Doc: "What the model has said: a text, or a list of parts."},
-	},
+func promptBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"name"}, One: promptForms(),
+		Keys: []shape.Key{
+			{Name: "name", Is: aName(), Doc: "The prompt's name; with a target's it makes the name of an arm, `target/prompt`."},
+			{Name: "targets", Is: globList(), Doc: "Globs of the targets that are asked; all when not given."},
+			{Name: "text", Is: shape.Text, Doc: "What is asked. `{{.country}}` is the variable `country` of the case."},
+			{Name: "file", Is: shape.Text, Doc: "A file of the suite's folder with the text."},
+			{Name: "turns", Is: shape.Filled(turnBlock().Shape()), Doc: "A chat: turns of user and model, the user's last."},
+			{Name: "parts", Is: shape.Filled(partOfPrompt().Shape()), Doc: "Texts and images."},
+			{Name: "live", Is: shape.Bool, Doc: "With `turns`: only the user's are listed, and the model's own replies go in between."},
+		},
+	}
 }
 
-var turnShape = shape.Either(shape.Text, shape.Filled(partOfPrompt.Shape()))
-
-var partOfPrompt = shape.Block{
-	One: []string{"text", "image"},
-	Keys: []shape.Key{
-		{Name: "text", Is: shape.Text, Doc: "A text, which may be a template."},
-		{Name: "image", Is: shape.Text, Doc: "An image of the suite's folder; the name may be a template."},
-		{Name: "mimeType", Is: shape.Text, Doc: "The type that the image must have. It is read from the bytes and need not be given."},
-		{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},
-	},
+func turnBlock() shape.Block {
+	return shape.Block{
+		One: []string{eval.RoleUser, eval.RoleModel},
+		Keys: []shape.Key{
+			{Name: eval.RoleUser, Is: turnShape(), Doc: "What the user says: a text, or a list of parts."},
+			{Name: eval.RoleModel, Is: turnShape(), Doc: "What the model has said: a text, or a list of parts."},
+		},
+	}
 }
 
-var embeddingBlock = shape.Block{
-	Need: []string{"model"},
-	Keys: []shape.Key{
-		{Name: "model", Is: aModel, Doc: "The model's id; " + service.DefaultEmbeddingModel + " when there is no such block."},
-		{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this model."},
-	},
+func turnShape() shape.Shape { return shape.Either(shape.Text, shape.Filled(partOfPrompt().Shape())) }
+
+func partOfPrompt() shape.Block {
+	return shape.Block{
+		One: []string{"text", "image"},
+		Keys: []shape.Key{
+			{Name: "text", Is: shape.Text, Doc: "A text, which may be a template."},
+			{Name: "image", Is: shape.Text, Doc: "An image of the suite's folder; the name may be a template."},
+			{Name: "mimeType", Is: shape.Text, Doc: "The type that the image must have. It is read from the bytes and need not be given."},
+			{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},
+		},
+	}
+}
+
+func embeddingBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"model"},
+		Keys: []shape.Key{
+			{Name: "model", Is: aModel(), Doc: "The model's id; " + service.DefaultEmbeddingModel + " when there is no such block."},
+			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this model."},
+		},
+	}
 }
 
 // Keys that cases and defaults share.
-var (
-	caseVars = shape.Key{
+func caseVars() shape.Key {
+	return shape.Key{
 		Name: "vars",
 		Is:   shape.Map(shape.Any),
 		Doc:  "Variables for templates: texts as they are written, lists and mappings.",
 	}
-	caseTags    = shape.Key{Name: "tags", Is: shape.OneOrList(shape.Text), Doc: "For --tag."}
-	caseArms    = shape.Key{Name: "arms", Is: globList, Doc: "Globs of the arms (`target/prompt`) that are asked; all when not given."}
-	caseCluster = shape.Key{
+}
+
+func caseTags() shape.Key {
+	return shape.Key{Name: "tags", Is: shape.OneOrList(shape.Text), Doc: "For --tag."}
+}
+
+func caseArms() shape.Key {
+	return shape.Key{Name: "arms", Is: globList(), Doc: "Globs of the arms (`target/prompt`) that are asked; all when not given."}
+}
+
+func caseCluster() shape.Key {
+	return shape.Key{
 		Name: "cluster",
 		Is:   shape.Text,
 		Doc:  "Cases of the same cluster are not independent of each other, which verdicts take into account.",
 	}
-	caseRepeats = shape.Key{
+}
+
+func caseRepeats() shape.Key {
+	return shape.Key{
 		Name: "repeats",
 		Is:   shape.Templates(shape.Int(1, MaxRepeats)),
 		Doc:  "How often each arm is asked; 1 when not given.",
 	}
-	caseThreshold = shape.Key{
+}
+
+func caseThreshold() shape.Key {
+	return shape.Key{
 		Name: "threshold",
-		Is:   shape.Templates(share),
+		Is:   shape.Templates(share()),
 		Doc:  "The weighted mean of the scores from which a trial passes. Without it every scorer must pass.",
 	}
-	caseQuarantine = shape.Key{
+}
+
+func caseQuarantine() shape.Key {
+	return shape.Key{
 		Name: "quarantine",
-		Is:   quarantineBlock.Shape(),
+		Is:   quarantineBlock().Shape(),
 		Doc:  "Why the case does not count in the gate, and until when.",
 	}
-	caseScorers = shape.Key{Name: "scorers", Is: shape.Ref("scorers"), Doc: "What the answer must satisfy."}
-)
-
-var defaultsBlock = shape.Block{
-	Keys: []shape.Key{caseRepeats, caseVars, caseTags, caseArms, caseCluster, caseThreshold, caseQuarantine, caseScorers},
 }
 
-var caseBlock = shape.Block{
-	Some: []string{"name", "dataset"},
-	Keys: append([]shape.Key{
-		caseVars, caseTags, caseArms, caseCluster, caseRepeats, caseThreshold, caseQuarantine, caseScorers,
-		{Name: "name", Is: shape.Text, Doc: "One line, which may be a template. With a dataset: of each row."},
-		{Name: "id", Is: shape.Text, Doc: "What makes the case the same in another run; a hash of its variables and images when not given."},
-		{Name: "inheritScorers", Is: shape.Bool, Doc: "false: the scorers of the defaults do not apply."},
-		{Name: "each", Is: shape.Filled(shape.Map(shape.Any)), Doc: "A list of sets of variables, each of which makes a case."},
-		{
-			Name: "matrix",
-			Is:   shape.Some(shape.Map(shape.Filled(shape.Any))),
-			Doc:  "Variables with lists of values, whose combinations make a case each.",
-		},
-	}, datasetKeys...),
+func caseScorers() shape.Key {
+	return shape.Key{Name: "scorers", Is: shape.Ref("scorers"), Doc: "What the answer must satisfy."}
 }
 
-var datasetFormats = []string{"csv", "tsv", "jsonl", "json", "yaml", "file"}
+func defaultsBlock() shape.Block {
+	return shape.Block{
+		Keys: []shape.Key{caseRepeats(), caseVars(), caseTags(), caseArms(), caseCluster(), caseThreshold(), caseQuarantine(), caseScorers()},
+	}
+}
 
-// datasetKeys are those of a case that is made of a data file.
+func caseBlock() shape.Block {
+	return shape.Block{
+		Some: []string{"name", "dataset"},
+		Keys: append([]shape.Key{
+			caseVars(), caseTags(), caseArms(), caseCluster(), caseRepeats(), caseThreshold(), caseQuarantine(), caseScorers(),
+			{Name: "name", Is: shape.Text, Doc: "One line, which may be a template. With a dataset: of each row."},
+			{Name: "id", Is: shape.Text, Doc: "What makes the case the same in another run; a hash of its variables and images when not given."},
+			{Name: "inheritScorers", Is: shape.Bool, Doc: "false: the scorers of the defaults do not apply."},
+			{Name: "each", Is: shape.Filled(shape.Map(shape.Any)), Doc: "A list of sets of variables, each of which makes a case."},
+			{
+				Name: "matrix",
+				Is:   shape.Some(shape.Map(shape.Filled(shape.Any))),
+				Doc:  "Variables with lists of values, whose combinations make a case each.",
+			},
+		}, datasetKeys...),
+	}
+}
+
+func datasetFormats() []string { return []string{"csv", "tsv", "jsonl", "json", "yaml", "file"} }
+
+// datasetKeys are those of a case that is made of a data file. Every case is looked through for them.
 var datasetKeys = []shape.Key{
-	{Name: "dataset", Is: shape.Text, Doc: "A file of the suite's folder (.csv .tsv .jsonl .json .yaml), or a glob of files: one case a row."},
-	{Name: "format", Is: shape.Word(datasetFormats...), Doc: "How the dataset is read, when its name does not tell."},
+	{
+		Name: "dataset",
+		Is:   shape.Text,
+		Doc:  "A file of the suite's folder (.csv .tsv .jsonl .json .yaml), or a glob of files: one case a row.",
+	},
+	{Name: "format", Is: shape.Word(datasetFormats()...), Doc: "How the dataset is read, when its name does not tell."},
 	{Name: "separator", Is: shape.Text, Doc: "The character between the cells of a .csv file, when it is no comma."},
 	{Name: "where", Is: shape.Text, Doc: "Which rows are cases."},
-	{Name: "limit", Is: whole, Doc: "Only so many rows, the first ones."},
+	{Name: "limit", Is: whole(), Doc: "Only so many rows, the first ones."},
 	{Name: "sample", Is: shape.Int(1, maxSample), Doc: "Only so many rows, drawn by `seed`."},
 	{Name: "seed", Is: shape.Int(0, math.MaxInt32), Doc: "Another seed draws another sample."},
 	{Name: "scorerColumn", Is: shape.Text, Doc: "The column with scorers of the row, such as `contains: Paris`."},
 }
 
-var quarantineBlock = shape.Block{
-	Need: []string{"reason", "owner", "until"},
-	Keys: []shape.Key{
-		{Name: "reason", Is: shape.Text, Doc: "Why."},
-		{Name: "owner", Is: shape.Text, Doc: "Who sees to it."},
-		{Name: "until", Is: shape.Matching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`), Doc: "The last day, such as 2027-01-31."},
-	},
+func quarantineBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"reason", "owner", "until"},
+		Keys: []shape.Key{
+			{Name: "reason", Is: shape.Text, Doc: "Why."},
+			{Name: "owner", Is: shape.Text, Doc: "Who sees to it."},
+			{Name: "until", Is: shape.Matching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`), Doc: "The last day, such as 2027-01-31."},
+		},
+	}
 }
 
 // useBlock is an item of a list of scorers that stands for those of sets.
-var useBlock = shape.Block{
-	Need: []string{useKey},
-	Keys: []shape.Key{{Name: useKey, Is: shape.OneOrList(shape.Text), Doc: "The names of scorer sets."}},
+func useBlock() shape.Block {
+	return shape.Block{
+		Need: []string{useKey},
+		Keys: []shape.Key{{Name: useKey, Is: shape.OneOrList(shape.Text), Doc: "The names of scorer sets."}},
+	}
 }
 
 // scorerItem is an item of a list of scorers. What a scorer is, the table of kinds tells.
-var scorerItem = shape.When(useKey, useBlock.Shape(), shape.Ref("scorer"))
-
-var limitsBlock = shape.Block{Keys: []shape.Key{
-	{Name: "concurrency", Is: shape.Int(1, MaxConcurrency), Doc: "How many requests are under way at once; 8 when not given."},
-	{Name: "requestsPerMinute", Is: whole},
-	{Name: "tokensPerMinute", Is: whole},
-	{Name: "budget", Is: budgetBlock.Shape(), Doc: "Where the run stops."},
-	{Name: "timeout", Is: shape.Duration, Doc: "Of one attempt, body included; 60s when not given."},
-	{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a request is tried; 5 when not given."},
-	{
-		Name: "countTokens",
-		Is:   shape.Word(CountAlways, CountAuto, CountNever),
-		Doc:  "When the service is asked how many tokens a prompt has; auto when not given.",
-	},
-	{Name: "models", Is: shape.Named(modelID.String(), modelLimits.Shape()), Doc: "Limits of single models."},
-}}
-
-var budgetBlock = shape.Block{Keys: []shape.Key{
-	{Name: "tokens", Is: whole, Doc: "Of prompts and answers."},
-	{Name: "calls", Is: whole, Doc: "Every attempt counts. Never overrun."},
-	{Name: "money", Is: shape.Number(1e-9, math.MaxInt32), Doc: "In the currency of the price list."},
-	{Name: "time", Is: shape.Duration, Doc: "How long the run may take."},
-}}
-
-var modelLimits = shape.Block{
-	Some: []string{"requestsPerMinute", "tokensPerMinute"},
-	Keys: []shape.Key{{Name: "requestsPerMinute", Is: whole}, {Name: "tokensPerMinute", Is: whole}},
-}
-
-// atLeast and atMost are rules of a gate with one number.
-var (
-	atLeast = shape.Block{Need: []string{"min"}, Keys: []shape.Key{{Name: "min", Is: share}}}
-	atMost  = shape.Block{Need: []string{"max"}, Keys: []shape.Key{{Name: "max", Is: share}}}
-)
-
-var gateBlock = shape.Block{Keys: []shape.Key{
-	{Name: "passRate", Is: atLeast.Shape(), Doc: "The least share of cases that pass, on every arm."},
-	{Name: "errors", Is: atMost.Shape(), Doc: "The largest share of trials that could not be judged; 0 when not given."},
-	{Name: "blocked", Is: atMost.Shape(), Doc: "The largest share of answers that were blocked."},
-	{Name: "mean", Is: shape.Some(shape.Map(atLeast.Shape())), Doc: "The least mean of named scorers."},
-	{Name: "latency", Is: percentileBlock.Shape(), Doc: "The longest time that 95 % of the answers take."},
-	{Name: "maxQuarantined", Is: share, Doc: "The largest share of cases in quarantine."},
-	{Name: "baseline", Is: baselineBlock.Shape(), Doc: "What the run is compared with."},
-}}
-
-var percentileBlock = shape.Block{Need: []string{"p95"}, Keys: []shape.Key{{Name: "p95", Is: shape.Duration}}}
-
-var baselineBlock = shape.Block{
-	One: []string{"run", "arm"},
-	Keys: []shape.Key{
-		{Name: "run", Is: shape.Text, Doc: "The name of a baseline or of a run."},
-		{Name: "arm", Is: shape.Text, Doc: "An arm of this run, `target/prompt`."},
-		{Name: "margin", Is: share, Doc: "How much worse is still not worse, a difference of rates. There is no default."},
-		{Name: "alpha", Is: shape.Number(0, MaxAlpha), Doc: "How often a verdict may be wrong."},
-		{
-			Name: "onInconclusive",
-			Is:   shape.Word(eval.OnFail, eval.OnWarn, eval.OnPass),
-			Doc:  "What an inconclusive comparison makes of the gate; fail when not given.",
-		},
-		{
-			Name: "metrics",
-			Is:   shape.Either(shape.Filled(shape.Text), shape.Some(shape.Map(shape.Either(marginBlock.Shape(), ratioBlock.Shape())))),
-			Doc: "The metrics that are compared: a list of names, or a margin (of latency and tokens a limit) for each. The pass rate when not " +
-				"given.",
-		},
-		{Name: "stopEarly", Is: shape.Bool, Doc: "Whether the run ends as soon as the verdict is known."},
-		{Name: "minPaired", Is: share, Doc: "The least share of the baseline's cases that must be compared; 0.9 when not given."},
-		{Name: "allowRemoved", Is: shape.List(shape.Text), Doc: "Patterns of suites and arms that only the baseline may have."},
-	},
-}
-
-var (
-	marginBlock = shape.Block{Keys: []shape.Key{{Name: "margin", Is: share, Doc: "The margin of this metric."}}}
-	ratioBlock  = shape.Block{
-		Need: []string{"limit"},
-		Keys: []shape.Key{
-			{Name: "limit", Is: shape.Number(0, 100), Doc: "How many times as much is still not worse, such as 1.1."},
-			{
-				Name: "cap", Is: shape.Either(shape.Duration, shape.Number(1, math.MaxInt32)),
-				Doc: "What a case counts at most: a time for latency, a number for tokens. Five times the baseline's median when not given.",
-			},
-			{Name: "strict", Is: shape.Bool, Doc: "Whether too few cases for the limit fail the gate."},
-		},
-	}
-)
-
-var pricesBlock = shape.Block{
-	Need: []string{"currency", "models"},
-	Keys: []shape.Key{
-		{Name: "currency", Is: shape.Text, Doc: "What the numbers are, such as EUR."},
-		{Name: "models", Is: shape.Some(shape.Named(modelID.String(), priceBlock.Shape())), Doc: "Prices by the ids of models."},
-	},
-}
-
-var priceBlock = shape.Block{
-	Need: []string{"input", "output"},
-	Keys: []shape.Key{
-		{Name: "input", Is: shape.Number(0, math.MaxInt32), Doc: "Per million tokens of prompts."},
-		{Name: "output", Is: shape.Number(0, math.MaxInt32), Doc: "Per million tokens of answers."},
-		{
-			Name: "cached",
-			Is:   shape.Number(0, math.MaxInt32),
-			Doc:  "Per million tokens of prompts that the service had in a cache; the price of input when not given.",
-		},
-	},
-}
+func scorerItem() shape.Shape { return shape.When(useKey, useBlock().Shape(), shape.Ref("scorer")) }
 
 // Shape is that of a suite. It refers to `scorers`, which is ScorersShape, and that to `scorer`, which the table of kinds gives.
 func Shape(templates bool) shape.Schema {
-	out := suiteBlock.Shape()(templates)
+	out := suiteBlock().Shape()(templates)
 	out["if"], out["else"] = shape.Schema{"required": []string{"include"}}, shape.Schema{"required": []string{"targets", "prompts", "cases"}}
 	return out
 }
 
 // PartShape is that of a file that a suite includes.
-func PartShape(templates bool) shape.Schema { return partBlock.Shape()(templates) }
+func PartShape(templates bool) shape.Schema { return partBlock().Shape()(templates) }
 
 // PricesShape is that of a price list.
-func PricesShape(templates bool) shape.Schema { return pricesBlock.Shape()(templates) }
+func PricesShape(templates bool) shape.Schema { return pricesBlock().Shape()(templates) }
 
 // ScorersShape is that of a list of scorers, to which Shape and PartShape refer as `scorers`.
-func ScorersShape(templates bool) shape.Schema { return shape.List(scorerItem)(templates) }
+func ScorersShape(templates bool) shape.Schema { return shape.List(scorerItem())(templates) }

@@ -48,32 +48,39 @@ func (p *Prompt) beginsWithImage() bool {
 
 // checkTurns reports scorers that name a turn which the arm does not have.
 func (l *loader) checkTurns(c *Case, arm Arm) {
+	if slices.Contains(l.broken, arm.Prompt) {
+		return
+	}
 	for _, sc := range c.ScorersFor(arm) {
 		for _, t := range sc.Needs.Turns {
-			p, name := arm.Prompt, arm.Prompt.Name
-			if arm.base != nil {
-				name += "@" + arm.ref
-			}
-			switch {
-			case slices.Contains(l.broken, p):
-			case t.Number == 0:
-				if !slices.ContainsFunc(l.arms, func(a Arm) bool { return a.Matches(sc.Arms) && a.Prompt.Live }) {
-					l.diags.Errorf(
-						t.Pos, "add `live: true` to a prompt with turns, or remove `turn`",
-						"no arm of this scorer is a live chat, so that there are no turns to choose from",
-					)
-				}
-			case !p.Live:
+			if t.Number > 0 {
+				l.checkTurn(t, arm)
+			} else if !slices.ContainsFunc(l.arms, func(a Arm) bool { return a.Matches(sc.Arms) && a.Prompt.Live }) {
 				l.diags.Errorf(
-					t.Pos, "narrow `arms` of the scorer, or add `live: true` to the prompt",
-					"the prompt `%s` is no live chat, so that it has no turn %d", name, t.Number,
-				)
-			case t.Number > len(p.turns):
-				l.diags.Errorf(
-					t.Pos, "narrow `arms` of the scorer, or name an earlier turn", "the live chat `%s` has %s, and this names turn %d",
-					name, diag.Count(len(p.turns), "turn"), t.Number,
+					t.Pos, "add `live: true` to a prompt with turns, or remove `turn`",
+					"no arm of this scorer is a live chat, so that there are no turns to choose from",
 				)
 			}
 		}
+	}
+}
+
+// checkTurn checks that a prompt has the turn of a number.
+func (l *loader) checkTurn(t TurnChoice, arm Arm) {
+	p, name := arm.Prompt, arm.Prompt.Name
+	if arm.base != nil {
+		name += "@" + arm.ref
+	}
+	switch {
+	case !p.Live:
+		l.diags.Errorf(
+			t.Pos, "narrow `arms` of the scorer, or add `live: true` to the prompt",
+			"the prompt `%s` is no live chat, so that it has no turn %d", name, t.Number,
+		)
+	case t.Number > len(p.turns):
+		l.diags.Errorf(
+			t.Pos, "narrow `arms` of the scorer, or name an earlier turn", "the live chat `%s` has %s, and this names turn %d",
+			name, diag.Count(len(p.turns), "turn"), t.Number,
+		)
 	}
 }

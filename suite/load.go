@@ -1,10 +1,7 @@
 package suite
 
 import (
-	"fmt"
 	"math"
-	"net/netip"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,7 +34,7 @@ type loader struct {
 }
 
 func (l *loader) load(root yamlnode.Node) {
-	m := root.Map(suiteBlock.Names()...)
+	m := root.Map(suiteBlock().Names()...)
 	if !root.IsMapping() {
 		return
 	}
@@ -85,161 +82,12 @@ func nameOf(n yamlnode.Node) string {
 	return name
 }
 
-func (l *loader) service(n yamlnode.Node) {
-	m := n.Map(serviceBlock.Names()...)
-	if l.opts.Untrusted {
-		for e := range m.Entries() {
-			if e.Name() != "apiVersion" {
-				e.Key.Errorf("give it by a flag or a variable", "a suite that is not trusted cannot set `%s`", e.Name())
-			}
-		}
-		l.Service.APIVersion = apiVersion(m.Get("apiVersion"))
-		return
-	}
-	l.Service = Service{
-		BaseURL:       l.env(m.Get("baseUrl")),
-		APIVersion:    l.envWord(m.Get("apiVersion"), service.APIVersions),
-		HeaderPrefix:  l.env(m.Get("headerPrefix")),
-		Auth:          l.envWord(m.Get("auth"), AuthKinds),
-		Project:       l.env(m.Get("project")),
-		AuthScopeBase: l.env(m.Get("authScopeBase")),
-	}
-	if p := l.Service.Project; p != "" && !Project.MatchString(p) {
-		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", m.Get("project").Str())
-	}
-	if base := l.Service.AuthScopeBase; base != "" && !scopeBase(base) {
-		m.Get("authScopeBase").
-			Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", m.Get("authScopeBase").Str())
-	}
-	if u := l.Service.BaseURL; u != "" {
-		if problem := CheckBaseURL(u); problem != "" && strings.ContainsAny(u, "@?#") { // a password or a key
-			l.diags.Add(
-				diag.Diagnostic{
-					Severity: diag.Error,
-					Pos:      m.Get("baseUrl").Pos(),
-					Message:  problem,
-					Hint:     "a key belongs in EVALRUN_API_KEY",
-					Private:  true,
-				},
-			)
-		} else if problem != "" {
-			m.Get("baseUrl").Errorf("", "%s", problem)
-		} else if PlainHTTP(u) {
-			m.Get("baseUrl").Warnf("use https", "the key and the prompts travel in the clear to %s", u)
-		}
-	}
-	if p := l.Service.HeaderPrefix; p != "" && !HeaderPrefix.MatchString(p) {
-		m.Get("headerPrefix").Errorf("such as x-svc", "`%s` is not the beginning of a header name", m.Get("headerPrefix").Str())
-	}
-}
-
-// AuthKinds are the ways to authenticate.
-var AuthKinds = []string{AuthKey, AuthKeyQuery, AuthOAuth}
-
-// Ways to authenticate.
-const (
-	AuthKey      = "apiKey"      // the key in a header
-	AuthKeyQuery = "apiKeyQuery" // the key in the query
-	AuthOAuth    = "oauth"       // an access token of `evalrun auth login`
-)
-
-// Project is what the id of a cloud project looks like: it goes into a header.
-var Project = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
-
-// scopeBase reports whether scopes may begin so.
-func scopeBase(base string) bool {
-	u, err := url.Parse(base)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && !strings.ContainsAny(base, " \"\\")
-}
-
-// CheckScopeBase says what is wrong with the prefix of scopes, "" when nothing is.
-func CheckScopeBase(base string) string {
-	if scopeBase(base) {
-		return ""
-	}
-	return fmt.Sprintf("%q is not the beginning of a scope's identifier, such as https://example.com", base)
-}
-
-// HeaderPrefix is what service.headerPrefix looks like.
-var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
-
 func apiVersion(n yamlnode.Node) string { return n.Word(service.APIVersions...) }
-
-// CheckBaseURL says what is wrong with a base URL, "" when nothing is.
-func CheckBaseURL(raw string) string {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https":
-		return "the base URL must begin with https:// or http://"
-	case u.Host == "":
-		return "the base URL names no host"
-	case u.User != nil:
-		return "the base URL must not hold a user or a password"
-	case u.RawQuery != "" || u.Fragment != "":
-		return "the base URL must not hold a query or a fragment"
-	}
-	for _, version := range service.APIVersions {
-		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/"+version) {
-			return fmt.Sprintf("the base URL ends in /%s: leave the version out, it has a setting of its own", version)
-		}
-	}
-	return ""
-}
-
-// PlainHTTP reports whether a base URL is unencrypted and leaves this machine.
-func PlainHTTP(raw string) bool {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "http" {
-		return false
-	}
-	host := u.Hostname()
-	addr, err := netip.ParseAddr(host)
-	return host != "localhost" && (err != nil || !addr.IsLoopback())
-}
-
-// envWord is env for a key that takes one of a few words.
-func (l *loader) envWord(n yamlnode.Node, known []string) string {
-	if n.IsZero() || !n.IsScalar() || !envRef.MatchString(n.Str()) {
-		return n.Word(known...)
-	}
-	word := l.env(n)
-	if word != "" && !slices.Contains(known, word) {
-		n.Errorf(diag.DidYouMean("", known), "what `%s` holds is not known here", n.Str())
-		return ""
-	}
-	return word
-}
-
-// env expands ${env:EVALRUN_...} in a text of the service block.
-func (l *loader) env(n yamlnode.Node) string {
-	if n.IsZero() {
-		return ""
-	}
-	return envRef.ReplaceAllStringFunc(n.Str(), func(ref string) string {
-		name := envRef.FindStringSubmatch(ref)[1]
-		if !strings.HasPrefix(name, "EVALRUN_") {
-			n.Errorf("rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
-			return ""
-		}
-		if name == "EVALRUN_API_KEY" {
-			n.Errorf("evalrun reads it by itself", "the key does not belong in %s", "a suite")
-			return ""
-		}
-		var value string
-		if l.opts.Getenv != nil {
-			value = l.opts.Getenv(name)
-		}
-		if value == "" {
-			n.Warnf("", "the environment variable %s is not set", name)
-		}
-		return value
-	})
-}
 
 func (l *loader) targets() {
 	names := map[string]diag.Pos{}
 	for _, item := range l.items("targets", "there are no targets", "name at least one model") {
-		m := item.Map(targetBlock.Names()...)
+		m := item.Map(targetBlock().Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -282,7 +130,7 @@ func (l *loader) embedding(root yamlnode.Map) {
 	if n.IsZero() {
 		return
 	}
-	m := n.Map(embeddingBlock.Names()...)
+	m := n.Map(embeddingBlock().Names()...)
 	model := m.Need("model")
 	checkModelID(model)
 	if known := service.NamedModel(model.Str()); known != nil && !known.Supports(service.MethodEmbed) {
@@ -308,7 +156,7 @@ func generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 	if n.IsZero() {
 		return nil
 	}
-	m := n.Map(configBlock.Names()...)
+	m := n.Map(configBlock().Names()...)
 	var c eval.GenerationConfig
 	if v := m.Get("temperature"); !v.IsZero() {
 		c.Temperature = new(v.Float(0, math.MaxFloat64))
@@ -325,24 +173,31 @@ func generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 	for _, item := range m.Get("stopSequences").Seq() {
 		c.StopSequences = append(c.StopSequences, item.Str())
 	}
-	for e := range m.Get("extra").Map().Entries() {
+	c.Extra = extra(m.Get("extra"))
+	return &c
+}
+
+// extra are the fields of a generation config that evalrun does not know.
+func extra(n yamlnode.Node) eval.Extra {
+	var out eval.Extra
+	for e := range n.Map().Entries() {
 		if slices.Contains(eval.ConfigKeys, e.Name()) {
 			e.Key.Errorf("write it beside `extra`, not in it", "`%s` is a field that evalrun knows", e.Name())
 			continue
 		}
-		if c.Extra == nil {
-			c.Extra = eval.Extra{}
+		if out == nil {
+			out = eval.Extra{}
 		}
-		c.Extra[e.Name()] = e.Value.JSON(nil)
+		out[e.Name()] = e.Value.JSON(nil)
 	}
-	return &c
+	return out
 }
 
 func safetySettings(n yamlnode.Node) []eval.SafetySetting {
 	var out []eval.SafetySetting
 	seen := map[string]diag.Pos{}
 	for _, item := range n.Seq() {
-		m := item.Map(safetyBlock.Names()...)
+		m := item.Map(safetyBlock().Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -424,8 +279,8 @@ const (
 )
 
 func (l *loader) limits(n yamlnode.Node) {
-	m := n.Map(limitsBlock.Names()...)
-	budget := m.Get("budget").Map(budgetBlock.Names()...)
+	m := n.Map(limitsBlock().Names()...)
+	budget := m.Get("budget").Map(budgetBlock().Names()...)
 	positive := func(m yamlnode.Map, key string) int { return m.Get(key).Int(1, math.MaxInt32) }
 	l.Limits = Limits{
 		Concurrency:       m.Get("concurrency").Int(1, MaxConcurrency),
@@ -443,7 +298,7 @@ func (l *loader) limits(n yamlnode.Node) {
 	}
 	for e := range m.Get("models").Map().Entries() {
 		checkModelID(e.Key)
-		one := e.Value.Map(modelLimits.Names()...)
+		one := e.Value.Map(modelLimits().Names()...)
 		if e.Value.IsMapping() && one.Len() == 0 {
 			e.Value.Errorf("such as {requestsPerMinute: 60}", "a model's limits need requestsPerMinute or tokensPerMinute")
 		}

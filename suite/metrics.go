@@ -32,13 +32,11 @@ func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 			named[s.Name] = *s.Value
 		}
 	}
-	for _, r := range m.program.Reads() {
-		if _, told := named[r.Path[0]]; !told && !r.Optional {
-			return 0, false, nil
-		}
+	if m.lacks(named) {
+		return 0, false, nil
 	}
 	out, err := m.program.Run(named)
-	if number, isNumber := out.(float64); isNumber && (math.IsNaN(number) || math.IsInf(number, 0)) {
+	if isInfinite(out) {
 		return 0, false, nil
 	}
 	if err == nil {
@@ -48,6 +46,20 @@ func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 		return 0, false, fmt.Errorf("the metric %s: %w", m.Name, err)
 	}
 	return value, true, nil
+}
+
+// isInfinite reports whether something was divided by zero.
+func isInfinite(v any) bool {
+	number, is := v.(float64)
+	return is && (math.IsNaN(number) || math.IsInf(number, 0))
+}
+
+// lacks reports whether a score is missing that the metric cannot do without.
+func (m *Metric) lacks(scores map[string]any) bool {
+	return slices.ContainsFunc(m.program.Reads(), func(r expression.Read) bool {
+		_, there := scores[r.Path[0]]
+		return !there && !r.Optional
+	})
 }
 
 // metrics reads the derived metrics, once all scorers are known.
@@ -72,19 +84,26 @@ func (l *loader) metrics(n yamlnode.Node) {
 		case i >= 0:
 			e.Key.Errorf("choose another name", "every comparison has a metric `%s`", e.Name())
 		}
-		text := e.Value.Str()
-		if text == "" && (!e.Value.IsScalar() || e.Value.IsNull()) {
-			continue // which was told
-		}
-		program, err := expression.Compile(text, env, expression.Number)
-		var mistake *expression.Error
-		switch {
-		case errors.As(err, &mistake):
-			e.Value.ErrorfAt(mistake.Offset, mistake.Hint, "in the metric `%s`: %s", e.Name(), mistake.Message)
-		case len(program.Reads()) == 0:
-			e.Value.Errorf("such as (precision + recall) / 2", "the metric `%s` names no scorer", e.Name())
-		default:
-			l.derived = append(l.derived, &Metric{e.Name(), program})
+		if m := metricOf(e, env); m != nil {
+			l.derived = append(l.derived, m)
 		}
 	}
+}
+
+// metricOf compiles a metric, nil if it is invalid.
+func metricOf(e yamlnode.Entry, env any) *Metric {
+	text := e.Value.Str()
+	if text == "" && (!e.Value.IsScalar() || e.Value.IsNull()) {
+		return nil // which was reported
+	}
+	program, err := expression.Compile(text, env, expression.Number)
+	if mistake, bad := errors.AsType[*expression.Error](err); bad {
+		e.Value.ErrorfAt(mistake.Offset, mistake.Hint, "in the metric `%s`: %s", e.Name(), mistake.Message)
+		return nil
+	}
+	if len(program.Reads()) == 0 {
+		e.Value.Errorf("such as (precision + recall) / 2", "the metric `%s` names no scorer", e.Name())
+		return nil
+	}
+	return &Metric{e.Name(), program}
 }

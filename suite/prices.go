@@ -15,12 +15,12 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.Prices {
 	if !ok {
 		return p
 	}
-	m := root.Map(pricesBlock.Names()...)
+	m := root.Map(pricesBlock().Names()...)
 	p.Currency = m.Need("currency").Str()
 	models := m.Need("models")
 	for e := range models.Map().Entries() {
 		checkModelID(e.Key)
-		one := e.Value.Map(priceBlock.Names()...)
+		one := e.Value.Map(priceBlock().Names()...)
 		price := eval.Price{Input: one.Need("input").Float(0, math.MaxInt32), Output: one.Need("output").Float(0, math.MaxInt32)}
 		if cached := one.Get("cached"); !cached.IsZero() {
 			price.Cached = new(cached.Float(0, math.MaxInt32))

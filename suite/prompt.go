@@ -66,7 +66,7 @@ func (l *loader) prompts() {
 		targets[i] = t.Name
 	}
 	for _, item := range l.items("prompts", "there are no prompts", "write at least one") {
-		m := item.Map(promptBlock.Names()...)
+		m := item.Map(promptBlock().Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -88,32 +88,20 @@ func (l *loader) prompts() {
 	}
 }
 
-var promptForms = []string{"text", "file", "turns", "parts"}
+func promptForms() []string { return []string{"text", "file", "turns", "parts"} }
 
 // turns reads the one form in which a prompt is written.
 func (l *loader) turns(m yamlnode.Map) []turn {
-	var given []string
-	for _, form := range promptForms {
-		if m.Has(form) {
-			given = append(given, form)
-		}
-	}
-	if len(given) != 1 {
-		switch len(given) {
-		case 0:
-			m.Errorf("", "a prompt needs one of text, file, turns and parts")
-		default:
-			m.Key(given[1]).
-				Errorf("keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "))
-		}
+	form := formOf(m)
+	if form == "" {
 		return nil
 	}
-	body := m.Get(given[0])
+	body := m.Get(form)
 	live := m.Get("live").Bool()
-	if live && given[0] != "turns" {
-		m.Key("live").Errorf("list the user's turns under `turns`", "`live` is for a prompt with turns, and this one has %s", given[0])
+	if live && form != "turns" {
+		m.Key("live").Errorf("list the user's turns under `turns`", "`live` is for a prompt with turns, and this one has %s", form)
 	}
-	switch given[0] {
+	switch form {
 	case "file":
 		return single(l.filePart(body))
 	case "turns":
@@ -122,6 +110,21 @@ func (l *loader) turns(m yamlnode.Map) []turn {
 		return single(l.parts(body)...)
 	}
 	return single(l.textPart(body))
+}
+
+// formOf is the one key that has what a prompt says.
+func formOf(m yamlnode.Map) string {
+	given := slices.DeleteFunc(promptForms(), func(form string) bool { return !m.Has(form) })
+	switch len(given) {
+	case 0:
+		m.Errorf("", "a prompt needs one of text, file, turns and parts")
+		return ""
+	case 1:
+		return given[0]
+	}
+	m.Key(given[1]).
+		Errorf("keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "))
+	return ""
 }
 
 func single(parts ...part) []turn { return []turn{{eval.RoleUser, parts}} }
@@ -236,57 +239,10 @@ func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 // names are the sorted keys of a set of variables.
 func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(vars)) }
 
-// chat reads a list of turns: user and model in alternation, the user's last; in a live chat the user's alone.
-func (l *loader) chat(n yamlnode.Node, live bool) []turn {
-	var out []turn
-	unknown := false // a role that was reported already
-	items := n.Seq()
-	for _, item := range items {
-		m := item.Map(turnBlock.Names()...)
-		if !item.IsMapping() {
-			continue
-		}
-		if m.Len() != 1 {
-			item.Errorf("one list item a turn: `- user: ...`", "a turn is one of user and model, found %d keys", m.Len())
-			continue
-		}
-		for e := range m.Entries() {
-			if e.Name() != eval.RoleUser && e.Name() != eval.RoleModel {
-				unknown = true
-				continue
-			}
-			if live && e.Name() == eval.RoleModel {
-				e.Key.Errorf("remove it: the model's own reply comes there", "a live chat lists the turns of the user alone")
-				continue
-			}
-			if !live && len(out) > 0 && out[len(out)-1].role == e.Name() {
-				e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", e.Name())
-			}
-			if len(out) == 0 && e.Name() == eval.RoleModel {
-				e.Key.Errorf("", "the first turn is the user's")
-			}
-			t := turn{role: e.Name()}
-			if e.Value.IsSequence() {
-				t.parts = l.parts(e.Value)
-			} else {
-				t.parts = []part{l.textPart(e.Value)}
-			}
-			out = append(out, t)
-		}
-	}
-	if len(items) == 0 && n.IsSequence() {
-		n.Errorf("", "there are no turns")
-	}
-	if len(out) > 0 && !unknown && out[len(out)-1].role != eval.RoleUser {
-		items[len(items)-1].Errorf("end with the turn that the model shall answer", "the last turn is the user's")
-	}
-	return out
-}
-
 func (l *loader) parts(n yamlnode.Node) []part {
 	var out []part
 	for _, item := range n.Seq() {
-		m := item.Map(partOfPrompt.Names()...)
+		m := item.Map(partOfPrompt().Names()...)
 		if !item.IsMapping() {
 			continue
 		}
@@ -338,7 +294,7 @@ func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, li
 			case !part.image:
 				content.Parts = append(content.Parts, eval.Part{Text: text})
 			default:
-				img := part.picture(text, c, files, diags, load, limit)
+				img := part.picture(part.wishWithin(text, limit), c, files, diags, load)
 				if img == nil {
 					fine = false
 					continue
@@ -352,26 +308,25 @@ func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, li
 }
 
 // wish is what a part asks of an image when there is room for it.
-func (one part) wish(name string) wish {
+func (one part) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
+
+// wishWithin is the image of a part, which has at most limit bytes if it may be resized.
+func (one part) wishWithin(name string, limit int) wish {
 	if one.resize {
-		return wish{name, resizedBytes}
+		return wish{name, limit}
 	}
 	return wish{name: name}
 }
 
 // picture reads the image of a part; nil when something is wrong with it.
-func (one part) picture(name string, c *Case, files *files, diags *diag.List, load bool, limit int) *stored {
-	w := one.wish(name)
-	if one.resize {
-		w.limit = limit
-	}
+func (one part) picture(w wish, c *Case, files *files, diags *diag.List, load bool) *stored {
 	img, err := files.image(w, load)
 	if err != nil {
 		diags.Errorf(one.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
 		return nil
 	}
 	if want := one.mimeType; !want.IsZero() && want.Str() != img.sourceType {
-		want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", name, img.sourceType, want.Str())
+		want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", w.name, img.sourceType, want.Str())
 		return nil
 	}
 	return img

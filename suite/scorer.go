@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -109,32 +110,33 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside []string) string {
 		}
 		kind = e.Name()
 	}
-	if kind != "" {
-		return kind
+	if kind == "" {
+		reportNoKind(m, known, beside)
 	}
+	return kind
+}
+
+// reportNoKind says which key of a scorer is the slip: the one that looks most like a kind; the others may be its options.
+func reportNoKind(m yamlnode.Map, known, beside []string) {
 	var strange []yamlnode.Entry
 	for e := range m.Entries() {
 		if !slices.Contains(beside, e.Name()) {
 			strange = append(strange, e)
 		}
 	}
-	if len(strange) > 0 { // the one that looks most like a kind is the slip; the others may be its options
-		slip := strange[0]
-		if i := slices.IndexFunc(strange, func(e yamlnode.Entry) bool { return len(diag.Nearest(e.Name(), known, 1)) > 0 }); i >= 0 {
-			slip = strange[i]
-		}
-		hint := diag.DidYouMean(slip.Name(), known)
-		if slip.Name() == useKey {
-			hint = "`use` stands in a list of `scorers`, not inside another scorer"
-		}
-		if hint == "" {
-			hint = "`evalrun help scorers` lists the kinds"
-		}
-		slip.Key.Errorf(hint, "unknown scorer kind `%s`", slip.Name())
-		return ""
+	if len(strange) == 0 {
+		m.Errorf("such as `contains: Paris`; `evalrun scorers` lists the kinds", "a scorer without a kind")
+		return
 	}
-	m.Errorf("such as `contains: Paris`; `evalrun scorers` lists the kinds", "a scorer without a kind")
-	return ""
+	slip := strange[0]
+	if i := slices.IndexFunc(strange, func(e yamlnode.Entry) bool { return len(diag.Nearest(e.Name(), known, 1)) > 0 }); i >= 0 {
+		slip = strange[i]
+	}
+	hint := cmp.Or(diag.DidYouMean(slip.Name(), known), "`evalrun help scorers` lists the kinds")
+	if slip.Name() == useKey {
+		hint = "`use` stands in a list of `scorers`, not inside another scorer"
+	}
+	slip.Key.Errorf(hint, "unknown scorer kind `%s`", slip.Name())
 }
 
 // CheckBeside reports the keys of the entry that are neither the kind, nor allowed beside

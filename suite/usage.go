@@ -33,20 +33,11 @@ func (c *Case) checkVariables(diags *diag.List) {
 
 // named are the variables that something of a definition names; all says that something takes them as a whole.
 func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
-	used = map[string]bool{}
-	mark := func(t *tmpl.Template) {
-		if t == nil {
-			return
-		}
-		all = all || t.UsesAll()
-		for _, f := range t.Fields() {
-			used[f.Name] = true
-		}
-	}
-	mark(def.name.t)
+	u := usage{names: map[string]bool{}}
+	u.template(def.name.t)
 	for _, arm := range c.Arms {
 		for part := range arm.Prompt.templates {
-			mark(part.source.t)
+			u.template(part.source.t)
 		}
 	}
 	layers := def.scorers
@@ -54,30 +45,59 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 		layers = slices.Concat(layers, l.defaults.scorers)
 	}
 	for _, d := range slices.Concat(layers...) {
-		for _, t := range d.templates {
-			mark(t.t)
-		}
+		u.rendering(&d.rendering)
 	}
 	for _, open := range []map[string]*rendering{def.open, l.defaults.open} {
 		for _, r := range open {
-			for _, t := range r.templates {
-				mark(t.t)
-			}
+			u.rendering(r)
 		}
 	}
-	all = all || slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Needs.Programs) > 0 })
-	for _, sc := range c.Scorers {
+	u.scorers(c.Scorers)
+	if c.row != nil {
+		u.where(c.row.of.where)
+	}
+	return u.names, u.all
+}
+
+// usage gathers the variables that are named.
+type usage struct {
+	names map[string]bool
+	all   bool // something takes them as a whole
+}
+
+func (u *usage) template(t *tmpl.Template) {
+	if t == nil {
+		return
+	}
+	u.all = u.all || t.UsesAll()
+	for _, f := range t.Fields() {
+		u.names[f.Name] = true
+	}
+}
+
+func (u *usage) rendering(r *rendering) {
+	for _, t := range r.templates {
+		u.template(t.t)
+	}
+}
+
+func (u *usage) scorers(list []*Scorer) {
+	for _, sc := range list {
+		u.all = u.all || len(sc.Needs.Programs) > 0
 		for _, v := range sc.Needs.Variables {
-			all = all || v.All
-			used[v.Name] = true
+			u.all = u.all || v.All
+			u.names[v.Name] = true
 		}
 	}
-	if c.row != nil && c.row.of.where != nil && c.row.of.where.program != nil {
-		for _, read := range c.row.of.where.program.Reads() {
-			used[read.Path[0]] = true
-		}
+}
+
+func (u *usage) where(f *filter) {
+	if f == nil || f.program == nil {
+		return
 	}
-	return used, all
+	for _, read := range f.program.Reads() {
+		u.names[read.Path[0]] = true
+	}
 }
 
 // unused warns of variables of the definition, and of columns of its rows, that nothing names.

@@ -107,23 +107,32 @@ func newAnswerLine(line []byte) (one answerLine, err error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return one, errors.New("more than one JSON value in a line")
 	}
+	if err := one.check(); err != nil {
+		return one, err
+	}
 	switch {
-	case one.Case == "":
-		return one, errors.New("`case` is missing")
-	case one.Repeat < 0:
-		return one, errors.New("`repeat` counts from 1")
-	case one.forms() != 1:
-		return one, errors.New("an answer has one of `text` and `response`, or, in a live chat, `turns`")
-	case one.Turns != nil && len(one.Turns) == 0:
-		return one, errors.New("`turns` is empty")
 	case one.Text != nil:
 		one.Response = &givenResponse{answering(*one.Text, cmp.Or(one.FinishReason, "STOP"))}
-	case one.FinishReason != "":
-		return one, errors.New("`finishReason` goes with `text`; in a `response` it stands with its candidate")
 	case one.Turns != nil:
 		one.Response = &givenResponse{answering(one.Turns[len(one.Turns)-1], "STOP")}
 	}
 	return one, nil
+}
+
+func (l *answerLine) check() error {
+	switch {
+	case l.Case == "":
+		return errors.New("`case` is missing")
+	case l.Repeat < 0:
+		return errors.New("`repeat` counts from 1")
+	case l.forms() != 1:
+		return errors.New("an answer has one of `text` and `response`, or, in a live chat, `turns`")
+	case l.Turns != nil && len(l.Turns) == 0:
+		return errors.New("`turns` is empty")
+	case l.Text == nil && l.FinishReason != "":
+		return errors.New("`finishReason` goes with `text`; in a `response` it stands with its candidate")
+	}
+	return nil
 }
 
 // forms counts the forms in which the answer is written.
@@ -174,26 +183,43 @@ func (a *Answers) Check(plan *runner.Plan) error {
 		if t.First {
 			cases = append(cases, t.Case)
 		}
-		if len(t.Judges()) > 0 {
+		if judges := t.Judges(); len(judges) > 0 {
 			return exit.BadInput(
 				"%s: the answers are judged without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file,
-				t.Case, t.Judges()[0].Name,
+				t.Case, judges[0].Name,
 			)
 		}
-		first := -1
-		for _, i := range a.by[t.Case] {
-			if !a.lines[i].fits(&t.Trial) {
-				continue
-			}
-			if a.used[i] = true; first >= 0 {
-				return exit.BadInput("%s: two lines answer %s", a.file, runner.Describe(&t.Trial))
-			}
-			first = i
-			if err := a.lines[i].checkTurns(t); err != nil {
+		lines := a.take(&t.Trial)
+		if len(lines) > 1 {
+			return exit.BadInput("%s: two lines answer %s", a.file, runner.Describe(&t.Trial))
+		}
+		for _, l := range lines {
+			if err := l.checkTurns(t); err != nil {
 				mistakes = append(mistakes, fmt.Errorf("%s: %w", a.file, err))
 			}
 		}
 	}
+	if mistakes = append(mistakes, a.unused(cases)...); len(mistakes) > 0 {
+		return exit.With(exit.CodeBadInput, errors.Join(mistakes...))
+	}
+	return nil
+}
+
+// take marks the lines that answer a trial as used: one, if the file is right.
+func (a *Answers) take(t *eval.Trial) []*answerLine {
+	var out []*answerLine
+	for _, i := range a.by[t.Case] {
+		if a.lines[i].fits(t) {
+			a.used[i] = true
+			out = append(out, &a.lines[i])
+		}
+	}
+	return out
+}
+
+// unused reports the lines that answer no trial of the given cases.
+func (a *Answers) unused(cases []string) []error {
+	var out []error
 	for i, used := range a.used {
 		if used {
 			continue
@@ -206,12 +232,9 @@ func (a *Answers) Check(plan *runner.Plan) error {
 		if hint := diag.DidYouMean(l.Case, cases); !slices.Contains(cases, l.Case) && hint != "" {
 			what += "; " + hint
 		}
-		mistakes = append(mistakes, errors.New(what))
+		out = append(out, errors.New(what))
 	}
-	if len(mistakes) > 0 {
-		return exit.With(exit.CodeBadInput, errors.Join(mistakes...))
-	}
-	return nil
+	return out
 }
 
 // Recorded is what the answers say of a trial.

@@ -42,29 +42,49 @@ func FuzzAnswers(f *testing.F) {
 		}
 		a, err := Read(path)
 		if err != nil {
-			var coded *exit.Error
-			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput || !strings.Contains(err.Error(), path+":") {
-				t.Error(err)
-			}
+			isBadInput(t, err, path)
 			return
 		}
-		full := 0
-		for _, line := range bytes.Split(data, []byte("\n")) {
-			if len(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))) > 0 {
-				full++
-			}
-		}
-		if len(a.lines) != full || len(a.used) != full {
+		if full := fullLines(data); len(a.lines) != full || len(a.used) != full {
 			t.Errorf("%d answers of %d lines", len(a.lines), full)
 		}
 		for _, l := range a.lines {
-			fits := l.fits(&eval.Trial{Suite: l.Suite, Case: l.Case, Arm: l.Arm, Repeat: max(1, l.Repeat)})
-			if l.Case == "" || l.Repeat < 0 || l.Response == nil || l.Text != nil && l.Response.Text() != *l.Text ||
-				len(l.result().Turns) != len(l.Turns) ||
-				!fits ||
-				len(a.by[l.Case]) == 0 {
-				t.Errorf("%+v", l)
+			isComplete(t, &l)
+			if len(a.by[l.Case]) == 0 {
+				t.Errorf("%+v is not found by its case", l)
 			}
 		}
 	})
+}
+
+func isBadInput(t *testing.T, err error, path string) {
+	t.Helper()
+	var coded *exit.Error
+	if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput || !strings.Contains(err.Error(), path+":") {
+		t.Errorf("got %v, want bad input in %s", err, path)
+	}
+}
+
+// fullLines counts the lines that are not blank.
+func fullLines(data []byte) int {
+	n := 0
+	for _, line := range bytes.Split(data, []byte("\n")) {
+		if len(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func isComplete(t *testing.T, l *answerLine) {
+	t.Helper()
+	if l.Case == "" || l.Repeat < 0 || l.Response == nil {
+		t.Fatalf("%+v is incomplete", l)
+	}
+	if l.Text != nil && l.Response.Text() != *l.Text || len(l.result().Turns) != len(l.Turns) {
+		t.Errorf("the response of %+v says something else", l)
+	}
+	if !l.fits(&eval.Trial{Suite: l.Suite, Case: l.Case, Arm: l.Arm, Repeat: max(1, l.Repeat)}) {
+		t.Errorf("%+v does not fit its own trial", l)
+	}
 }

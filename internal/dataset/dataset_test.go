@@ -37,7 +37,10 @@ func TestRead(t *testing.T) {
 	}{
 		{"plain", dataset.CSV, "country,capital\nFrance,Paris\nSpain,Madrid\n", "2 {\"capital\":\"Paris\",\"country\":\"France\"}\n3 " +
 			"{\"capital\":\"Madrid\",\"country\":\"Spain\"}\n"},
-		{"byte order mark, CRLF, no last line break", dataset.CSV, "\ufeffa,b\r\n1,\"x\r\ny\"\r\n\r\n3,4", "2 {\"a\":\"1\",\"b\":\"x\\ny\"}\n5 {\"a\":\"3\",\"b\":\"4\"}\n"},
+		{
+			"byte order mark, CRLF, no last line break", dataset.CSV, "\ufeffa,b\r\n1,\"x\r\ny\"\r\n\r\n3,4",
+			"2 {\"a\":\"1\",\"b\":\"x\\ny\"}\n5 {\"a\":\"3\",\"b\":\"4\"}\n",
+		},
 		{"quotes", dataset.CSV, "a,b\n\"say \"\"hi\"\", you\",\n", "2 {\"a\":\"say \\\"hi\\\", you\",\"b\":\"\"}\n"},
 		{"numbers stay as written", dataset.CSV, "a\n010\n1.10\n", "2 {\"a\":\"010\"}\n3 {\"a\":\"1.10\"}\n"},
 		{"header alone", dataset.CSV, "a,b\n", ""},
@@ -55,8 +58,16 @@ func TestRead(t *testing.T) {
 		{"UTF-16", dataset.CSV, "\xff\xfea\x00", "! line 1: the file is in UTF-16\n"},
 		{"right to left", dataset.CSV, "שם\nשלום\n", "2 {\"שם\":\"שלום\"}\n"},
 
-		{"lines", dataset.JSONLines, "\ufeff{\"a\":\"x\",\"n\":1.10,\"t\":true,\"z\":null}\n\n{\"l\":[1,{\"k\":\"v\"}],\"e\":[]}", "1 {\"a\":\"x\",\"n\":\"1.10\",\"t\":\"true\",\"z\":\"\"}\n3 {\"e\":[],\"l\":[\"1\",{\"k\":\"v\"}]}\n"},
-		{"bad lines", dataset.JSONLines, "{\"a\":1}\n{\"a\":\n[1]\n{\"a\":1,\"a\":2}\n{\"a\":2} {}\n{\"a\":3}\r\n", "1 {\"a\":\"1\"}\n! line 2: this is not JSON\n! line 3: a row is an object: {\"column\": \"value\"}\n! line 4: the key \"a\" stands twice in an object\n! line 5: this is not JSON\n6 {\"a\":\"3\"}\n"},
+		{
+			"lines", dataset.JSONLines, "\ufeff{\"a\":\"x\",\"n\":1.10,\"t\":true,\"z\":null}\n\n{\"l\":[1,{\"k\":\"v\"}],\"e\":[]}",
+			"1 {\"a\":\"x\",\"n\":\"1.10\",\"t\":\"true\",\"z\":\"\"}\n3 {\"e\":[],\"l\":[\"1\",{\"k\":\"v\"}]}\n",
+		},
+		{
+			"bad lines", dataset.JSONLines, "{\"a\":1}\n{\"a\":\n[1]\n{\"a\":1,\"a\":2}\n{\"a\":2} {}\n{\"a\":3}\r\n",
+			"1 {\"a\":\"1\"}\n! line 2: this is not JSON\n" +
+				"! line 3: a row is an object: {\"column\": \"value\"}\n" +
+				"! line 4: the key \"a\" stands twice in an object\n! line 5: this is not JSON\n6 {\"a\":\"3\"}\n",
+		},
 		{"no lines", dataset.JSONLines, "", ""},
 
 		{"list", dataset.JSON, "[\n {\"a\": 1},\n\n {\"a\":\n 2}]\n", "2 {\"a\":\"1\"}\n4 {\"a\":\"2\"}\n"},
@@ -185,7 +196,9 @@ func TestNestedRows(t *testing.T) {
 func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
-	for format, head := range map[dataset.Format]string{dataset.CSV: "a\n1\n2", dataset.JSONLines: "{\"a\":1}\n", dataset.JSON: "[{\"a\":1},"} {
+	for format, head := range map[dataset.Format]string{
+		dataset.CSV: "a\n1\n2", dataset.JSONLines: "{\"a\":1}\n", dataset.JSON: "[{\"a\":1},",
+	} {
 		var last error
 		for _, err := range dataset.Read(io.MultiReader(strings.NewReader(head), failing{broken}), format, 0) {
 			last = err
@@ -210,13 +223,7 @@ func FuzzRead(f *testing.F) {
 		for _, format := range []dataset.Format{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
 			last := 0
 			for row, err := range dataset.Read(strings.NewReader(string(data)), format, 0) {
-				line := row.Line
-				var e *dataset.Error
-				if errors.As(err, &e) {
-					line = e.Line
-				} else if err != nil || row.Vars == nil {
-					t.Fatalf("%s: %v %v", format, row, err)
-				}
+				line := lineOf(t, row, err)
 				if line < last || line > 1+strings.Count(string(data), "\n") {
 					t.Fatalf("%s: line %d after %d", format, line, last)
 				}
@@ -224,4 +231,17 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// lineOf is the line of a row, or of the mistake in it.
+func lineOf(t *testing.T, row dataset.Row, err error) int {
+	t.Helper()
+	var e *dataset.Error
+	if errors.As(err, &e) {
+		return e.Line
+	}
+	if err != nil || row.Vars == nil {
+		t.Fatalf("%v %v", row, err)
+	}
+	return row.Line
 }

@@ -21,26 +21,14 @@ func lines(in *source, yield func(Row, error) bool) {
 	var row []byte
 	for line := 1; ; line++ {
 		in.row()
-		row = row[:0]
-		for {
-			part, err := r.ReadSlice('\n')
-			row = append(row, part...)
-			if err == nil {
-				break
-			}
-			switch {
-			case errors.Is(err, bufio.ErrBufferFull):
-				continue
-			case errors.Is(err, errLong):
-				yield(Row{}, tooLong(line))
-				return
-			case !errors.Is(err, io.EOF):
-				yield(Row{}, err)
-				return
-			case len(row) == 0:
-				return
-			}
-			break
+		var err error
+		row, err = readLine(r, row[:0], line)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			yield(Row{}, err)
+			return
 		}
 		if len(bytes.TrimSpace(row)) > 0 {
 			vars, err := object(row, line)
@@ -48,6 +36,23 @@ func lines(in *source, yield func(Row, error) bool) {
 				return
 			}
 		}
+	}
+}
+
+// readLine appends a line to row, however long it is, until nothing is left: io.EOF.
+func readLine(r *bufio.Reader, row []byte, line int) ([]byte, error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		row = append(row, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, errLong):
+			err = tooLong(line)
+		case errors.Is(err, io.EOF) && len(row) > 0:
+			err = nil
+		}
+		return row, err
 	}
 }
 
@@ -145,17 +150,7 @@ func value(v gjson.Result, line, depth int) (out variable.Value, err error) {
 	case depth > maxDepth && (v.IsObject() || v.IsArray()):
 		return nil, &Error{line, 0, fmt.Sprintf("nested deeper than %d levels", maxDepth), ""}
 	case v.IsObject():
-		dict := variable.Dict{}
-		v.ForEach(func(key, item gjson.Result) bool {
-			name := strings.Clone(key.String())
-			if _, twice := dict[name]; twice {
-				err = &Error{line, 0, fmt.Sprintf("the key %q stands twice in an object", name), "remove one of them"}
-				return false
-			}
-			dict[name], err = value(item, line, depth+1)
-			return err == nil
-		})
-		return dict, err
+		return dict(v, line, depth)
 	case v.IsArray():
 		items := variable.List{}
 		v.ForEach(func(_, item gjson.Result) bool {
@@ -171,4 +166,18 @@ func value(v gjson.Result, line, depth int) (out variable.Value, err error) {
 		return "", nil
 	}
 	return strings.Clone(v.Raw), nil // numbers digit by digit
+}
+
+func dict(v gjson.Result, line, depth int) (out variable.Dict, err error) {
+	out = variable.Dict{}
+	v.ForEach(func(key, item gjson.Result) bool {
+		name := strings.Clone(key.String())
+		if _, twice := out[name]; twice {
+			err = &Error{line, 0, fmt.Sprintf("the key %q stands twice in an object", name), "remove one of them"}
+			return false
+		}
+		out[name], err = value(item, line, depth+1)
+		return err == nil
+	})
+	return out, err
 }

@@ -15,16 +15,7 @@ import (
 func table(in *source, comma rune, yield func(Row, error) bool) {
 	r := csv.NewReader(in)
 	r.Comma, r.ReuseRecord, r.FieldsPerRecord = comma, true, -1
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		yield(Row{}, &Error{Line: 1, Message: "the file is empty", Hint: "its first line names the columns"})
-		return
-	}
-	if err != nil {
-		yield(Row{}, recordError(1, err))
-		return
-	}
-	columns, err := columnsOf(r, header)
+	columns, err := header(r)
 	if err != nil {
 		yield(Row{}, err)
 		return
@@ -46,6 +37,18 @@ func table(in *source, comma rune, yield func(Row, error) bool) {
 			return
 		}
 	}
+}
+
+// header reads the line that names the columns.
+func header(r *csv.Reader) ([]string, error) {
+	names, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, &Error{Line: 1, Message: "the file is empty", Hint: "its first line names the columns"}
+	}
+	if err != nil {
+		return nil, recordError(1, err)
+	}
+	return columnsOf(r, names)
 }
 
 func columnsOf(r *csv.Reader, header []string) ([]string, error) {

@@ -18,13 +18,9 @@ import (
 	"sync"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/conf"
-	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 	"github.com/expr-lang/expr/vm/runtime"
-
-	"github.com/evalrun/evalrun/diag"
 )
 
 // Bounds on the text of an expression.
@@ -55,18 +51,9 @@ func (w Want) takes(t reflect.Type) bool {
 		return true
 	case reflect.Bool:
 		return w != Number
-	case reflect.Int,
-		reflect.Int8,
-		reflect.Int16,
-		reflect.Int32,
-		reflect.Int64,
-		reflect.Uint,
-		reflect.Uint8,
-		reflect.Uint16,
-		reflect.Uint32,
-		reflect.Uint64,
-		reflect.Float32,
-		reflect.Float64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64:
 		return w != Truth
 	}
 	return false
@@ -134,7 +121,8 @@ func Compile(text string, env any, want Want) (p *Program, err error) {
 	return p, nil
 }
 
-// Open are samples for Compile beside which there may be other names, known only when the expression runs over a map[string]any.
+// Open are samples for Compile next to which there may be other names, known only when the expression runs over a
+// map[string]any.
 type Open map[string]any
 
 // options are those of every compilation: the functions pay with the meter.
@@ -145,28 +133,14 @@ func options(env any, m *meter) []expr.Option {
 	} else {
 		out = append(out, expr.Env(env))
 	}
-	for _, name := range refused {
+	// These depend on the time or the machine, or have no use in a suite.
+	for _, name := range []string{
+		"now", "duration", "date", "timezone", "repeat", "splitAfter",
+		"bitand", "bitor", "bitxor", "bitnand", "bitshl", "bitshr", "bitushr", "bitnot",
+	} {
 		out = append(out, expr.DisableBuiltin(name))
 	}
 	return append(out, m.functions()...)
-}
-
-// refused are functions that depend on the time or the machine, or that nobody should need.
-var refused = []string{
-	"now",
-	"duration",
-	"date",
-	"timezone",
-	"repeat",
-	"splitAfter",
-	"bitand",
-	"bitor",
-	"bitxor",
-	"bitnand",
-	"bitshl",
-	"bitshr",
-	"bitushr",
-	"bitnot",
 }
 
 // machine is a compiled expression with its meter. Only one evaluation uses it at a time.
@@ -201,11 +175,16 @@ func (p *Program) Run(env any) (any, error) {
 	if err != nil {
 		return nil, newRunError(located(p.text, p.env, err).Message)
 	}
+	return p.want.result(out)
+}
+
+// result is what an expression gave, as a bool or a float64.
+func (w Want) result(out any) (any, error) {
 	switch v := reflect.ValueOf(out); {
 	case !v.IsValid():
-		return nil, fmt.Errorf("it gives nothing, not %s", p.want)
-	case !p.want.takes(v.Type()):
-		return nil, fmt.Errorf("it gives %s, not %s", described(v.Type()), p.want)
+		return nil, fmt.Errorf("it gives nothing, not %s", w)
+	case !w.takes(v.Type()):
+		return nil, fmt.Errorf("it gives %s, not %s", described(v.Type()), w)
 	case v.CanInt():
 		return float64(v.Int()), nil
 	case v.CanUint():
@@ -281,212 +260,9 @@ func described(t reflect.Type) string {
 	return "a value that is none"
 }
 
-var (
-	unknownName = regexp.MustCompile(`^unknown name (.+)$`)
-	identifier  = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
-	wrongKind   = regexp.MustCompile(`^interface conversion: interface \{\} is (.+), not (.+)$`)
-	noField     = regexp.MustCompile(`^type .+ has no (?:field|method) (.+)$`)
-)
-
-// located turns an error of the library into ours. Its places count characters, ours bytes.
-func located(text string, env any, err error) *Error {
-	var at *file.Error
-	if !errors.As(err, &at) {
-		return &Error{Message: err.Error()}
-	}
-	out := &Error{Offset: byteOf(text, at.From), Message: strings.ToValidUTF8(at.Message, "\uFFFD")}
-	if m := unknownName.FindStringSubmatch(at.Message); m != nil {
-		name := m[1]
-		if rest := strings.TrimLeft(text[min(len(text), out.Offset+len(name)):], " "); strings.HasPrefix(rest, "(") {
-			out.Message = fmt.Sprintf("there is no function `%s` here", name)
-			return out
-		}
-		out.Message, out.Hint = fmt.Sprintf("there is no `%s` here", name), diag.DidYouMean(name, namesIn(reflect.ValueOf(env), 1))
-		if near := diag.Nearest(name, namesIn(reflect.ValueOf(env), 1), 1); len(near) > 0 && !identifier.MatchString(near[0]) {
-			out.Hint = fmt.Sprintf("did you mean `$env[%q]`?", near[0])
-		}
-	} else if m := wrongKind.FindStringSubmatch(at.Message); m != nil {
-		out.Message = fmt.Sprintf("%s stands where %s is needed", kindNamed(m[1]), kindNamed(m[2]))
-	} else if m := noField.FindStringSubmatch(at.Message); m != nil {
-		if i := strings.Index(text[out.Offset:], m[1]); i >= 0 {
-			out.Offset += i
-		}
-		out.Message = fmt.Sprintf("there is no `%s` in it", m[1])
-		if near := diag.Nearest(m[1], namesIn(reflect.ValueOf(env), 3), 1); len(near) > 0 {
-			out.Hint = fmt.Sprintf("did you mean `%s`?", near[0])
-		}
-	}
-	return out
-}
-
-// kindNamed names a type that the library spells as Go does.
-func kindNamed(t string) string {
-	switch {
-	case t == "nil":
-		return "nothing"
-	case t == "string":
-		return "a text"
-	case t == "bool":
-		return "true or false"
-	case strings.HasPrefix(t, "[]"):
-		return "a list"
-	case strings.HasPrefix(t, "map["):
-		return "a mapping"
-	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "float"):
-		return "a number"
-	}
-	return "another value"
-}
-
-// byteOf is the byte at which the n-th character of a text begins.
-func byteOf(text string, n int) int {
-	for i := range text {
-		if n--; n < 0 {
-			return i
-		}
-	}
-	return len(text)
-}
-
-// namesIn lists the names in an environment, down to a depth.
-func namesIn(v reflect.Value, depth int) []string {
-	if depth == 0 || !v.IsValid() {
-		return nil
-	}
-	var out []string
-	switch t := v.Type(); t.Kind() {
-	case reflect.Slice:
-		return namesIn(reflect.Zero(t.Elem()), depth)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if name := t.Field(i).Tag.Get("expr"); name != "" {
-				out = append(append(out, name), namesIn(v.Field(i), depth-1)...)
-			}
-		}
-	case reflect.Map:
-		for _, k := range v.MapKeys() {
-			out = append(out, k.String())
-		}
-		slices.Sort(out) // of two that are equally near always the same is named
-	}
-	return out
-}
-
-// surveyor takes down what stands in an expression.
-type surveyor struct {
-	text    string
-	chains  map[ast.Node]*Read // by the outermost node of each
-	locals  map[string]bool    // made by `let`
-	called  map[ast.Node]bool  // names of functions
-	nesting map[*ast.PredicateNode]int
-	mistake *Error
-}
-
-// survey walks an expression in which the library found no mistake.
-func survey(text string, n ast.Node) ([]Read, *Error) {
-	s := &surveyor{
-		text:    text,
-		chains:  map[ast.Node]*Read{},
-		locals:  map[string]bool{},
-		called:  map[ast.Node]bool{},
-		nesting: map[*ast.PredicateNode]int{},
-	}
-	ast.Walk(&n, s)
-	reads := s.reads()
-	return reads, s.mistake
-}
-
-// Visit takes down a node; those inside it were visited before.
-func (s *surveyor) Visit(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.IdentifierNode:
-		s.chains[n] = &Read{Path: []string{n.Value}, Offset: byteOf(s.text, n.Location().From)}
-	case *ast.MemberNode:
-		s.member(n)
-	case *ast.ChainNode:
-		s.move(n.Node, n)
-	case *ast.BinaryNode:
-		if r := s.chains[n.Left]; r != nil && n.Operator == "??" {
-			r.Optional = true
-		}
-	case *ast.VariableDeclaratorNode:
-		s.locals[n.Name] = true
-	case *ast.CallNode:
-		if _, plain := n.Callee.(*ast.IdentifierNode); !plain {
-			s.refuse(n, "methods cannot be called")
-		}
-		s.called[n.Callee] = true
-	case *ast.PredicateNode:
-		inside := &deepest{of: s.nesting}
-		ast.Walk(&n.Node, inside)
-		if s.nesting[n] = inside.n + 1; s.nesting[n] > maxNesting {
-			s.refuse(n, fmt.Sprintf("at most %d loops may stand inside each other", maxNesting))
-		}
-	}
-}
-
-func (s *surveyor) refuse(n ast.Node, why string) {
-	if s.mistake == nil {
-		s.mistake = &Error{Offset: byteOf(s.text, n.Location().From), Message: why}
-	}
-}
-
-// move makes a chain that ended at one node end at another.
-func (s *surveyor) move(from, to ast.Node) *Read {
-	r := s.chains[from]
-	if r != nil {
-		delete(s.chains, from)
-		s.chains[to] = r
-	}
-	return r
-}
-
-func (s *surveyor) member(n *ast.MemberNode) {
-	name, named := n.Property.(*ast.StringNode)
-	if !named {
-		return
-	}
-	if r := s.move(n.Node, n); r != nil {
-		r.Path = append(r.Path, name.Value)
-		r.Optional = r.Optional || n.Optional
-		r.Offset = byteOf(s.text, name.Location().From)
-	}
-}
-
-func (s *surveyor) reads() []Read {
-	var out []Read
-	for n, r := range s.chains {
-		if r.Path[0] == "$env" {
-			if r.Path = r.Path[1:]; len(r.Path) == 0 {
-				s.refuse(n, "`$env` needs a name, such as $env[\"a name\"]")
-				continue
-			}
-		}
-		if !s.called[n] && !s.locals[r.Path[0]] {
-			out = append(out, *r)
-		}
-	}
-	slices.SortFunc(out, func(a, b Read) int { return a.Offset - b.Offset })
-	return out
-}
-
-// deepest is how deep loops stand in each other.
-type deepest struct {
-	of map[*ast.PredicateNode]int
-	n  int
-}
-
-// Visit looks at a node.
-func (d *deepest) Visit(node *ast.Node) {
-	if n, ok := (*node).(*ast.PredicateNode); ok {
-		d.n = max(d.n, d.of[n])
-	}
-}
-
 // Graded is the number that a result stands for: 0 and 1 for false and true. It is an error when it is not in [0,1], within a
 // rounding error.
 func Graded(result any) (float64, error) {
-	const slack = 1e-9
 	switch v := result.(type) {
 	case bool:
 		if v {
@@ -494,15 +270,21 @@ func Graded(result any) (float64, error) {
 		}
 		return 0, nil
 	case float64:
-		switch {
-		case math.IsNaN(v):
-			return 0, errors.New("it gives no number: something was divided by zero")
-		case v < -slack || v > 1+slack:
-			return 0, fmt.Errorf("it gives %.6g, which is not between 0 and 1", v)
-		case v > 1-slack:
-			return 1, nil
-		}
-		return max(0, v), nil
+		return share(v)
 	}
 	return 0, errors.New("it gives no number")
+}
+
+// share is v within [0,1].
+func share(v float64) (float64, error) {
+	const slack = 1e-9
+	switch {
+	case math.IsNaN(v):
+		return 0, errors.New("it gives no number: something was divided by zero")
+	case v < -slack || v > 1+slack:
+		return 0, fmt.Errorf("it gives %.6g, which is not between 0 and 1", v)
+	case v > 1-slack:
+		return 1, nil
+	}
+	return max(0, v), nil
 }

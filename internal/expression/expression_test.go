@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 type item struct {
@@ -227,7 +229,8 @@ func TestColumns(t *testing.T) {
 func TestReads(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(
-		`let x = usage.outputTokens; x > 1 and vars.country == vars["the list"] and len(candidates) > 0 and vars?.maybe == nil and (vars.other ?? "") == "" and any(candidates, .text in vars)`,
+		`let x = usage.outputTokens; x > 1 and vars.country == vars["the list"] and len(candidates) > 0 and `+
+			`vars?.maybe == nil and (vars.other ?? "") == "" and any(candidates, .text in vars)`,
 		env{}, Grade,
 	)
 	if err != nil {
@@ -244,12 +247,9 @@ func TestReads(t *testing.T) {
 			t.Errorf("%s stands at %q", s, p.Text()[r.Offset:])
 		}
 	}
-	want := "usage.outputTokens vars.country vars.the list candidates vars.maybe? vars.other? candidates vars"
-	if strings.Join(got, " ") != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if !p.Uses("vars") || !p.Uses("vars", "country") || p.Uses("answer") || p.Uses("x") {
-		t.Error("wrong uses")
+	want := []string{"usage.outputTokens", "vars.country", "vars.the list", "candidates", "vars.maybe?", "vars.other?", "candidates", "vars"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reads (-want +got):\n%s", diff)
 	}
 	if v, ok := p.Reads()[0].Value(sample()); v != 3 || !ok {
 		t.Errorf("outputTokens is %v", v)
@@ -259,13 +259,36 @@ func TestReads(t *testing.T) {
 	}
 }
 
+func TestUses(t *testing.T) {
+	t.Parallel()
+	p, err := Compile(`let x = 1; x > 1 and vars.country == ""`, env{}, Grade)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"vars": true, "vars country": true, "answer": false, "x": false} {
+		if got := p.Uses(strings.Fields(path)...); got != want {
+			t.Errorf("uses %s: got %v, want %v", path, got, want)
+		}
+	}
+}
+
 func TestGraded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		result any
 		want   float64
 		bad    bool
-	}{{true, 1, false}, {false, 0, false}, {0.5, 0.5, false}, {1 + 1e-12, 1, false}, {-1e-12, 0, false}, {1.1, 0, true}, {-0.1, 0, true}, {math.NaN(), 0, true}, {math.Inf(1), 0, true}} {
+	}{
+		{true, 1, false},
+		{false, 0, false},
+		{0.5, 0.5, false},
+		{1 + 1e-12, 1, false},
+		{-1e-12, 0, false},
+		{1.1, 0, true},
+		{-0.1, 0, true},
+		{math.NaN(), 0, true},
+		{math.Inf(1), 0, true},
+	} {
 		if got, err := Graded(c.result); got != c.want || (err != nil) != c.bad {
 			t.Errorf("%v: %v, %v", c.result, got, err)
 		}
@@ -304,7 +327,13 @@ func TestOpen(t *testing.T) {
 	if got, err := p.Run(map[string]any{"known": 0.25}); err == nil {
 		t.Errorf("%v without the other", got)
 	}
-	p, err = Compile(`$env["rouge-1"] / 2`, map[string]any{"rouge-1": 0.0}, Number)
+}
+
+// A name that is no identifier is written as an index of $env.
+func TestNamesOfOtherCharacters(t *testing.T) {
+	t.Parallel()
+	samples := map[string]any{"rouge-1": 0.0}
+	p, err := Compile(`$env["rouge-1"] / 2`, samples, Number)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,8 +341,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	var e *Error
-	if _, err = Compile(`rouge1 / 2`, map[string]any{"rouge-1": 0.0}, Number); !errors.As(err, &e) ||
-		e.Hint != "did you mean `$env[\"rouge-1\"]`?" {
+	if _, err = Compile(`rouge1 / 2`, samples, Number); !errors.As(err, &e) || e.Hint != "did you mean `$env[\"rouge-1\"]`?" {
 		t.Errorf("%+v", err)
 	}
 }

@@ -115,7 +115,9 @@ const (
 )
 
 // weights are of functions that give, or need, more than a byte for a byte.
-var weights = map[string]int{"toJSON": 8, "fromJSON": 64, "split": 16, "toBase64": 2, "string": 2, "sort": 8, "sortBy": 16, "median": 8}
+func weights() map[string]int {
+	return map[string]int{"toJSON": 8, "fromJSON": 64, "split": 16, "toBase64": 2, "string": 2, "sort": 8, "sortBy": 16, "median": 8}
+}
 
 // payer makes an expression pay: what goes into operators and functions passes through functions of the meter.
 type payer struct{}
@@ -124,15 +126,7 @@ type payer struct{}
 func (payer) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
-		switch n.Operator {
-		case "matches":
-			patch(node, matchName, n.Left, n.Right)
-		case "..":
-			patch(node, rangeName, n.Left, n.Right)
-		case "+", "==", "!=", "<", ">", "<=", ">=", "in", "contains", "startsWith", "endsWith":
-			pay(&n.Left, payName, 1)
-			pay(&n.Right, payName, 1)
-		}
+		payOperator(node, n)
 	case *ast.SliceNode:
 		pay(&n.Node, payName, 1)
 	case *ast.CallNode:
@@ -141,6 +135,18 @@ func (payer) Visit(node *ast.Node) {
 		}
 	case *ast.BuiltinNode:
 		builtIn(n)
+	}
+}
+
+func payOperator(node *ast.Node, n *ast.BinaryNode) {
+	switch n.Operator {
+	case "matches":
+		patch(node, matchName, n.Left, n.Right)
+	case "..":
+		patch(node, rangeName, n.Left, n.Right)
+	case "+", "==", "!=", "<", ">", "<=", ">=", "in", "contains", "startsWith", "endsWith":
+		pay(&n.Left, payName, 1)
+		pay(&n.Right, payName, 1)
 	}
 }
 
@@ -153,7 +159,7 @@ func builtIn(n *ast.BuiltinNode) {
 			steps += c.n
 		}
 	}
-	weight := max(1, weights[n.Name])
+	weight := max(1, weights()[n.Name])
 	for i := range n.Arguments {
 		_, loop := n.Arguments[i].(*ast.PredicateNode)
 		switch {

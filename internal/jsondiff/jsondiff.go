@@ -131,18 +131,22 @@ func (r Rules) fields(at []string, v any) int {
 		for i, item := range v {
 			n += r.fields(append(at, strconv.Itoa(i)), item)
 		}
-		if len(v) > 0 {
-			return n
-		}
+		return orOne(n, len(v))
 	case object:
 		for key, item := range v {
 			n += r.fields(append(at, key), item)
 		}
-		if len(v) > 0 {
-			return n
-		}
+		return orOne(n, len(v))
 	}
 	return 1
+}
+
+// orOne counts an empty list or object as one field.
+func orOne(fields, items int) int {
+	if items == 0 {
+		return 1
+	}
+	return fields
 }
 
 // comparison is a Reporter of package cmp.
@@ -193,24 +197,28 @@ func (c *comparison) Report(r cmp.Result) {
 		return
 	}
 	place := pointer(c.path)
-	parts := [2]any{Missing{}, Missing{}}
+	d := Difference{place, Missing{}, Missing{}}
 	fields := 1
 	want, got := c.path.Last().Values()
-	for i, v := range []reflect.Value{want, got} {
-		if !v.IsValid() {
-			continue
-		}
-		var part any
-		if v.Kind() != reflect.Interface || !v.IsNil() {
-			part = v.Interface()
-		}
-		fields = max(fields, c.rules.fields(place, part))
-		if c.Total < MaxDifferences {
-			parts[i] = arrays(part)
-		}
+	if want.IsValid() {
+		part := valueOf(want)
+		fields, d.Want = max(fields, c.rules.fields(place, part)), part
+	}
+	if got.IsValid() {
+		part := valueOf(got)
+		fields, d.Got = max(fields, c.rules.fields(place, part)), part
 	}
 	c.Unequal += fields
 	if c.Total++; c.Total <= MaxDifferences {
-		c.Differences = append(c.Differences, Difference{place, parts[0], parts[1]})
+		d.Want, d.Got = arrays(d.Want), arrays(d.Got)
+		c.Differences = append(c.Differences, d)
 	}
+}
+
+// valueOf is what cmp compares, nil for null.
+func valueOf(v reflect.Value) any {
+	if v.Kind() == reflect.Interface && v.IsNil() {
+		return nil
+	}
+	return v.Interface()
 }

@@ -16,21 +16,25 @@ func Within(tolerance float64) func(a, b json.Number) bool {
 		}
 		fa, errA := a.Float64()
 		fb, errB := b.Float64()
+		if errA != nil || errB != nil {
+			return false
+		}
 		if tolerance > 0 {
 			// 0.31 is within 0.01 of 0.3, although not in binary.
 			slack := 1e-12 * math.Max(math.Abs(fa), math.Abs(fb))
-			return errA == nil && errB == nil && math.Abs(fa-fb) <= tolerance+slack
+			return math.Abs(fa-fb) <= tolerance+slack
 		}
-		if fa != fb || errA != nil || errB != nil {
-			return false
-		}
-		// Equal as floats: only large integers and long fractions need a closer look. Numbers
-		// with exponents are few enough digits apart not to.
-		if strings.ContainsAny(string(a)+string(b), "eE") {
-			return true
-		}
-		ra, okA := new(big.Rat).SetString(string(a))
-		rb, okB := new(big.Rat).SetString(string(b))
-		return okA && okB && ra.Cmp(rb) == 0
+		return fa == fb && sameDigits(string(a), string(b))
 	}
+}
+
+// sameDigits compares numbers that are equal as floats: only large integers and long fractions need this closer look.
+// Numbers with exponents are few enough digits apart not to.
+func sameDigits(a, b string) bool {
+	if strings.ContainsAny(a+b, "eE") {
+		return true
+	}
+	ra, okA := new(big.Rat).SetString(a)
+	rb, okB := new(big.Rat).SetString(b)
+	return okA && okB && ra.Cmp(rb) == 0
 }

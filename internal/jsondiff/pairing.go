@@ -36,7 +36,6 @@ func (p *pairing) fit(at []string, want, got any) fit {
 	if p.rules.Ignore.Match(at) {
 		return fit{value: got}
 	}
-	same := false
 	switch w := want.(type) {
 	case object:
 		if g, ok := got.(object); ok {
@@ -46,18 +45,24 @@ func (p *pairing) fit(at []string, want, got any) fit {
 		if g, ok := got.(list); ok {
 			return p.fitLists(at, w, g)
 		}
-	case json.Number:
-		g, ok := got.(json.Number)
-		same = ok && p.same(w, g)
 	default:
-		same = want == got
-	}
-	if same {
-		return fit{got, 1, 0}
+		if p.sameScalar(want, got) {
+			return fit{got, 1, 0}
+		}
 	}
 	fields := max(p.rules.fields(at, want), p.rules.fields(at, got), 1)
 	p.left -= fields
 	return fit{got, 0, fields}
+}
+
+// sameScalar compares what is neither an object nor a list.
+func (p *pairing) sameScalar(want, got any) bool {
+	w, ok := want.(json.Number)
+	if !ok {
+		return want == got
+	}
+	g, ok := got.(json.Number)
+	return ok && p.same(w, g)
 }
 
 func (p *pairing) fitObjects(at []string, want, got object) fit {
@@ -106,13 +111,7 @@ func (p *pairing) fitLists(at []string, want, got list) fit {
 			f.equal += p.rules.fields(below(at, strconv.Itoa(i)), got[j])
 		}
 	}
-	missing, surplus := map[int]bool{}, map[int]bool{}
-	for _, i := range wants {
-		missing[i] = true
-	}
-	for _, j := range gots {
-		surplus[j] = true
-	}
+	missing, surplus := setOf(wants), setOf(gots)
 	for pair, part := range p.pairs(at, want, got, wants, gots) {
 		out[pair[0]] = part.value
 		f.add(part)
@@ -131,6 +130,14 @@ func (p *pairing) fitLists(at []string, want, got list) fit {
 		}
 	}
 	return f
+}
+
+func setOf(positions []int) map[int]bool {
+	out := make(map[int]bool, len(positions))
+	for _, i := range positions {
+		out[i] = true
+	}
+	return out
 }
 
 // pairs says which items belong together, and how well. When that would take too long, they are
@@ -224,50 +231,75 @@ func best(fits [][]fit) map[int]int {
 // assign gives each of n rows one of m >= n columns at the least cost in all, in O(n²m): the Hungarian method by
 // shortest augmenting paths (Jonker and Volgenant 1987). Row and column 0 are those of the search.
 func assign(n, m int, cost func(row, col int) int) map[int]int {
-	rowPrice, colPrice := make([]int, n+1), make([]int, m+1)
-	rowOf, from := make([]int, m+1), make([]int, m+1)
+	a := assignment{
+		cost: cost, rowPrice: make([]int, n+1), colPrice: make([]int, m+1), rowOf: make([]int, m+1), from: make([]int, m+1),
+	}
 	for row := 1; row <= n; row++ {
-		rowOf[0] = row
-		shortest := make([]int, m+1)
-		for col := range shortest {
-			shortest[col] = math.MaxInt
-		}
-		done := make([]bool, m+1)
-		at := 0
-		for rowOf[at] != 0 {
-			done[at] = true
-			next, delta := 0, math.MaxInt
-			for col := 1; col <= m; col++ {
-				if done[col] {
-					continue
-				}
-				if d := cost(rowOf[at]-1, col-1) - rowPrice[rowOf[at]] - colPrice[col]; d < shortest[col] {
-					shortest[col], from[col] = d, at
-				}
-				if shortest[col] < delta {
-					next, delta = col, shortest[col]
-				}
-			}
-			for col := range m + 1 {
-				if done[col] {
-					rowPrice[rowOf[col]] += delta
-					colPrice[col] -= delta
-				} else if col > 0 {
-					shortest[col] -= delta
-				}
-			}
-			at = next
-		}
-		for at != 0 {
-			rowOf[at] = rowOf[from[at]]
-			at = from[at]
-		}
+		a.place(row)
 	}
 	out := map[int]int{}
 	for col := 1; col <= m; col++ {
-		if rowOf[col] != 0 {
-			out[rowOf[col]-1] = col - 1
+		if a.rowOf[col] != 0 {
+			out[a.rowOf[col]-1] = col - 1
 		}
 	}
 	return out
+}
+
+// assignment is the state of assign. Rows and columns count from 1; column 0 holds the row that is being placed.
+type assignment struct {
+	cost               func(row, col int) int
+	rowPrice, colPrice []int
+	rowOf              []int // the row of each column, 0 for none
+	from               []int // the column before it on the cheapest path
+}
+
+// place finds the cheapest path from a row to a free column, and moves the rows along it.
+func (a *assignment) place(row int) {
+	a.rowOf[0] = row
+	shortest := make([]int, len(a.rowOf))
+	for col := range shortest {
+		shortest[col] = math.MaxInt
+	}
+	done := make([]bool, len(a.rowOf))
+	at := 0
+	for a.rowOf[at] != 0 {
+		done[at] = true
+		next := a.nearest(at, shortest, done)
+		a.reprice(shortest[next], shortest, done)
+		at = next
+	}
+	for at != 0 {
+		a.rowOf[at] = a.rowOf[a.from[at]]
+		at = a.from[at]
+	}
+}
+
+// nearest extends the paths by the column at, and is the column that is cheapest to reach now.
+func (a *assignment) nearest(at int, shortest []int, done []bool) int {
+	next, row := 0, a.rowOf[at]
+	for col := 1; col < len(shortest); col++ {
+		if done[col] {
+			continue
+		}
+		if d := a.cost(row-1, col-1) - a.rowPrice[row] - a.colPrice[col]; d < shortest[col] {
+			shortest[col], a.from[col] = d, at
+		}
+		if next == 0 || shortest[col] < shortest[next] {
+			next = col
+		}
+	}
+	return next
+}
+
+// reprice lets the path to the nearest column, which costs delta, become free.
+func (a *assignment) reprice(delta int, shortest []int, done []bool) {
+	for col := range done {
+		if done[col] {
+			a.rowPrice[a.rowOf[col]] += delta
+			a.colPrice[col] -= delta
+		} else if col > 0 {
+			shortest[col] -= delta
+		}
+	}
 }

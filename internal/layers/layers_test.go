@@ -76,32 +76,7 @@ func TestWith(t *testing.T) {
 // A version of a repository has the files as they were committed, whatever the working tree has.
 func TestGit(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	put := func(name, text string) {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	put("suite.yaml", "old")
-	put("data/rows.csv", "1")
-	run("init", "-q")
-	run("add", ".")
-	run("commit", "-qm", "first")
-	run("tag", "v1")
-	put("suite.yaml", "new")
-	g := Git{Dir: dir, Ref: "v1"}
+	g := Git{Dir: history(t), Ref: "v1"}
 	if err := g.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +92,36 @@ func TestGit(t *testing.T) {
 	if info, err := fs.Stat(g, "data"); err != nil || !info.IsDir() {
 		t.Errorf("a folder is %v, %v", info, err)
 	}
-	if err := (Git{Dir: dir, Ref: "v2"}).Check(); err == nil {
+	if err := (Git{Dir: g.Dir, Ref: "v2"}).Check(); err == nil {
 		t.Error("there is a version v2")
 	}
 	if _, err := g.Open("../x"); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("a path that leads out: %v", err)
+	}
+}
+
+// history is a repository whose suite was old in version v1 and is new now.
+func history(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "suite.yaml"), "old")
+	put(t, filepath.Join(dir, "data/rows.csv"), "1")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-qm", "first"}, {"tag", "v1"}} {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	put(t, filepath.Join(dir, "suite.yaml"), "new")
+	return dir
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

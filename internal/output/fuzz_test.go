@@ -10,16 +10,15 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
-// FuzzParse holds that values of -o are refused as bad input, or have a format each and standard output once.
+// FuzzParse holds that two values of -o without a path are refused as bad input.
 func FuzzParse(f *testing.F) {
 	for _, s := range append(hostile.Strings(), "json", "json=", "junit=x.xml", "out.xml", "a.b=c", "table") {
 		f.Add(s, "table")
 	}
+	hasPath := func(v string) bool { _, path, _ := strings.Cut(v, "="); return path != "" }
 	f.Fuzz(func(t *testing.T, a, b string) {
-		for _, v := range []string{a, b} {
-			if _, path, _ := strings.Cut(v, "="); path != "" {
-				return // a path would be tried
-			}
+		if hasPath(a) || hasPath(b) {
+			return // a path would be tried
 		}
 		out, err := Parse(rundir.At(""), []string{a, b})
 		if err != nil {
@@ -29,17 +28,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		stdout := 0
-		for _, o := range out {
-			if o.Path == "" {
-				stdout++
-			}
-			if o.Format == nil {
-				t.Errorf("%+v", out)
-			}
-		}
-		if stdout != 1 {
-			t.Errorf("%d reports go to standard output", stdout)
-		}
+		// Without a path both would go to standard output.
+		t.Errorf("%+v is accepted", out)
 	})
 }

@@ -30,30 +30,36 @@ func Parse(in rundir.Dir, values []string) ([]Output, error) {
 	stdout := ""
 	for _, v := range values {
 		name, path, hasPath := strings.Cut(v, "=")
-		if path == regular.Standard {
-			path, hasPath = "", false
-		}
-		f := reports.Lookup(name)
+		f, err := format(name)
 		switch {
-		case f == nil && strings.Contains(name, "."):
-			return nil, exit.BadInput("-o takes a format, and a path after it: -o %s=%s", likely(name), name)
-		case f == nil:
-			return nil, exit.BadInput("there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
+		case err != nil:
+			return nil, err
 		case hasPath && path == "":
 			return nil, exit.BadInput("-o %s names no file after the =", v)
-		case !hasPath && stdout != "":
-			return nil, exit.BadInput("both %s and %s would go to standard output; give one of them a path: -o %s=FILE", stdout, name, name)
-		case !hasPath:
-			stdout = name
-		default:
+		case hasPath && path != regular.Standard:
 			path = in.Join(path)
 			if err := rundir.Writable(path); err != nil {
 				return nil, exit.BadInput("the report %s cannot be written: %w", path, err)
 			}
+		case stdout != "":
+			return nil, exit.BadInput("both %s and %s would go to standard output; give one of them a path: -o %s=FILE", stdout, name, name)
+		default:
+			stdout, path = name, ""
 		}
 		out = append(out, Output{f, path})
 	}
 	return out, nil
+}
+
+// format finds a report format by its name; what looks like a file gets a hint to the format of its ending.
+func format(name string) (*reports.Format, error) {
+	if f := reports.Lookup(name); f != nil {
+		return f, nil
+	}
+	if strings.Contains(name, ".") {
+		return nil, exit.BadInput("-o takes a format, and a path after it: -o %s=%s", likely(name), name)
+	}
+	return nil, exit.BadInput("there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
 }
 
 // likely is the format that a file's name suggests.

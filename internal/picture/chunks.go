@@ -1,10 +1,12 @@
 package picture
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"image"
 	"iter"
+	"slices"
 )
 
 // chunk is a part of an image file: a PNG chunk, a WebP chunk or a JPEG segment.
@@ -41,19 +43,22 @@ func webpChunks(data []byte) iter.Seq[chunk] {
 
 // jpegSegments yields the segments of a JPEG file before its picture (ISO/IEC 10918-1, annex B).
 func jpegSegments(data []byte) iter.Seq[chunk] {
+	const fill, startOfScan = 0xFF, 0xDA
 	return func(yield func(chunk) bool) {
 		for at := 2; at+4 <= len(data) && data[at] == 0xFF; {
 			marker := data[at+1]
-			if marker == 0xFF { // a fill byte
+			if marker == fill {
 				at++
 				continue
 			}
-			size := int(binary.BigEndian.Uint16(data[at+2:]))
-			const startOfScan = 0xDA
-			if marker == startOfScan || size < 2 || at+2+size > len(data) || !yield(chunk{string([]byte{marker}), data[at+4 : at+2+size]}) {
+			end := at + 2 + int(binary.BigEndian.Uint16(data[at+2:]))
+			if marker == startOfScan || end < at+4 || end > len(data) {
 				return
 			}
-			at += 2 + size
+			if !yield(chunk{string([]byte{marker}), data[at+4 : end]}) {
+				return
+			}
+			at = end
 		}
 	}
 }
@@ -61,20 +66,24 @@ func jpegSegments(data []byte) iter.Seq[chunk] {
 // animated reports whether an image has several frames.
 func animated(data []byte, mimeType string) bool {
 	switch mimeType {
-	case "image/png":
-		for c := range pngChunks(data) {
-			if c.name == "acTL" || c.name == "IDAT" { // the former stands before the latter, if at all
-				return c.name == "acTL"
-			}
-		}
+	case "image/png": // acTL comes before IDAT, if at all
+		c, _ := firstChunk(pngChunks(data), "acTL", "IDAT")
+		return c.name == "acTL"
 	case "image/webp":
-		for c := range webpChunks(data) {
-			if c.name == "ANIM" || c.name == "ANMF" {
-				return true
-			}
-		}
+		_, found := firstChunk(webpChunks(data), "ANIM", "ANMF")
+		return found
 	}
 	return false
+}
+
+// firstChunk is the first of the chunks that has one of the names.
+func firstChunk(chunks iter.Seq[chunk], names ...string) (chunk, bool) {
+	for c := range chunks {
+		if slices.Contains(names, c.name) {
+			return c, true
+		}
+	}
+	return chunk{}, false
 }
 
 // webpCanvas reads the size of an extended WebP file.
@@ -90,28 +99,20 @@ func webpCanvas(data []byte) (image.Config, error) {
 
 // orientation finds how an image is to be turned, 1 when it does not say.
 func orientation(data []byte, mimeType string) int {
+	const exifHead = "Exif\x00\x00" // some programs write it into WebP files as well
 	switch mimeType {
 	case "image/jpeg":
 		for c := range jpegSegments(data) {
-			if c.name == "\xE1" && len(c.data) > 6 && string(c.data[:6]) == "Exif\x00\x00" {
-				return tiffOrientation(c.data[6:])
+			if tiff, ok := bytes.CutPrefix(c.data, []byte(exifHead)); ok && c.name == "\xE1" && len(tiff) > 0 {
+				return tiffOrientation(tiff)
 			}
 		}
 	case "image/png":
-		for c := range pngChunks(data) {
-			if c.name == "eXIf" {
-				return tiffOrientation(c.data)
-			}
-		}
+		c, _ := firstChunk(pngChunks(data), "eXIf")
+		return tiffOrientation(c.data)
 	case "image/webp":
-		for c := range webpChunks(data) {
-			if c.name == "EXIF" {
-				if len(c.data) > 6 && string(c.data[:6]) == "Exif\x00\x00" { // as some programs write it
-					return tiffOrientation(c.data[6:])
-				}
-				return tiffOrientation(c.data)
-			}
-		}
+		c, _ := firstChunk(webpChunks(data), "EXIF")
+		return tiffOrientation(bytes.TrimPrefix(c.data, []byte(exifHead)))
 	}
 	return 1
 }
@@ -122,13 +123,8 @@ const orientationTag = 0x0112
 // tiffOrientation reads the orientation out of the first directory of EXIF data, which is a TIFF
 // file.
 func tiffOrientation(data []byte) int {
-	if len(data) < 8 {
-		return 1
-	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if string(data[:2]) == "MM" {
-		order = binary.BigEndian
-	} else if string(data[:2]) != "II" {
+	order := byteOrder(data)
+	if order == nil {
 		return 1
 	}
 	at := int(order.Uint32(data[4:]))
@@ -139,11 +135,30 @@ func tiffOrientation(data []byte) int {
 	n := int(order.Uint16(data[at:]))
 	for at += 2; n > 0 && at+entry <= len(data); n, at = n-1, at+entry {
 		if order.Uint16(data[at:]) == orientationTag {
-			if v := int(order.Uint16(data[at+8:])); v >= 1 && v <= 8 {
-				return v
-			}
-			return 1
+			return validOrientation(int(order.Uint16(data[at+8:])))
 		}
 	}
 	return 1
+}
+
+// validOrientation is v, or upright for a number without a meaning.
+func validOrientation(v int) int {
+	if v < 1 || v > 8 {
+		return 1
+	}
+	return v
+}
+
+// byteOrder is that of a TIFF file, nil for anything else.
+func byteOrder(data []byte) binary.ByteOrder {
+	if len(data) < 8 {
+		return nil
+	}
+	switch string(data[:2]) {
+	case "MM":
+		return binary.BigEndian
+	case "II":
+		return binary.LittleEndian
+	}
+	return nil
 }

@@ -58,27 +58,37 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 	return encode(upright(small, orientation(data, mimeType)), mimeType, limit)
 }
 
-// Check says why an image could not be made to fit, as far as can be told without decoding it, and how many pixels that takes: 0 when it
-// fits as it is.
+// Check says why an image cannot be made to fit, as far as that is known without decoding it, and how many pixels
+// resizing takes: 0 when the image fits as it is.
 func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 	config, err := decodeConfig(data, mimeType)
+	light := len(data) <= limit
 	switch {
-	case errors.Is(err, ErrType) && len(data) <= limit: // the service scales it
+	case errors.Is(err, ErrType) && light: // the service scales it
 		return 0, nil
 	case err != nil:
 		return 0, err
-	case config.Width <= MaxSide && config.Height <= MaxSide && len(data) <= limit:
+	case light && max(config.Width, config.Height) <= MaxSide:
 		return 0, nil
-	case config.Width < 1 || config.Height < 1:
-		return 0, errors.New("the image has no pixels")
 	}
-	if most := maxDecoded / pixelBytes(config.ColorModel); config.Width > most/config.Height {
-		return 0, fmt.Errorf("the image has %d x %d pixels; at most %d of its kind can be resized", config.Width, config.Height, most)
+	if err := resizable(config); err != nil {
+		return 0, err
 	}
 	if animated(data, mimeType) {
 		return 0, errors.New("the image is an animation, of which only one frame would be left")
 	}
 	return config.Width * config.Height, nil
+}
+
+// resizable says why an image of this size is not decoded.
+func resizable(c image.Config) error {
+	if c.Width < 1 || c.Height < 1 {
+		return errors.New("the image has no pixels")
+	}
+	if most := maxDecoded / pixelBytes(c.ColorModel); c.Width > most/c.Height {
+		return fmt.Errorf("the image has %d x %d pixels; at most %d of its kind can be resized", c.Width, c.Height, most)
+	}
+	return nil
 }
 
 // pixelBytes is how much memory a pixel takes once it is decoded.
@@ -175,7 +185,7 @@ func scale(img image.Image, size image.Point) *image.RGBA {
 // band is how many rows, and then columns, are scaled at once: the library keeps 32 bytes for each pixel in between.
 const band = 64
 
-// upright turns an image by the orientation of EXIF 2.3, section 4.6.4: 1 to 8, of which 1 is upright.
+// upright turns an image by the orientation of EXIF 2.3, section 4.6.4: 1 to 8, where 1 is upright.
 func upright(img *image.RGBA, orientation int) *image.RGBA {
 	if orientation < 2 || orientation > 8 {
 		return img
@@ -188,52 +198,38 @@ func upright(img *image.RGBA, orientation int) *image.RGBA {
 	out := image.NewRGBA(image.Rectangle{Max: size})
 	for y := range h {
 		for x := range w {
-			tx, ty := x, y
-			switch orientation {
-			case 2:
-				tx = w - 1 - x
-			case 3:
-				tx, ty = w-1-x, h-1-y
-			case 4:
-				ty = h - 1 - y
-			case 5:
-				tx, ty = y, x
-			case 6:
-				tx, ty = h-1-y, x
-			case 7:
-				tx, ty = h-1-y, w-1-x
-			case 8:
-				tx, ty = y, w-1-x
-			}
+			tx, ty := turned(orientation, x, y, size)
 			copy(out.Pix[out.PixOffset(tx, ty):][:4], img.Pix[img.PixOffset(x, y):][:4])
 		}
 	}
 	return out
 }
 
-// qualities of JPEG that are tried before an image is made smaller still.
-var qualities = []int{90, 80, 70}
+// turned is where the pixel at x, y of a stored image goes in the upright one, which has the given size.
+func turned(orientation, x, y int, size image.Point) (tx, ty int) {
+	if orientation >= 5 {
+		x, y = y, x
+	}
+	right, bottom := size.X-1-x, size.Y-1-y
+	switch orientation {
+	case 2, 6:
+		return right, y
+	case 3, 7:
+		return right, bottom
+	case 4, 8:
+		return x, bottom
+	}
+	return x, y
+}
 
 // step is by how much an image gets smaller when it still has too many bytes.
 const step = 0.8
 
-// encode writes an image in at most limit bytes. What came as PNG stays PNG if it can, since it may be a
-// screenshot; what is transparent has to; anything else becomes JPEG.
+// encode writes an image in at most limit bytes, and makes it smaller until they are enough.
 func encode(img *image.RGBA, mimeType string, limit int) ([]byte, string, error) {
-	transparent := !img.Opaque()
 	for {
-		if transparent || mimeType == "image/png" {
-			if out, err := encodePNG(img); err != nil || len(out) <= limit {
-				return out, "image/png", err
-			}
-		}
-		if !transparent {
-			for _, q := range qualities {
-				var b bytes.Buffer
-				if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: q}); err != nil || b.Len() <= limit {
-					return b.Bytes(), "image/jpeg", err
-				}
-			}
+		if out, outType, err := encodeSize(img, mimeType, limit); err != nil || out != nil {
+			return out, outType, err
 		}
 		side := int(step * float64(max(img.Rect.Dx(), img.Rect.Dy())))
 		if side < 1 {
@@ -243,13 +239,40 @@ func encode(img *image.RGBA, mimeType string, limit int) ([]byte, string, error)
 	}
 }
 
+// encodeSize writes an image in its size: nil if that takes more than limit bytes. What came as PNG stays PNG if it
+// can, since it may be a screenshot; what is transparent has to; anything else becomes JPEG.
+func encodeSize(img *image.RGBA, mimeType string, limit int) ([]byte, string, error) {
+	transparent := !img.Opaque()
+	if transparent || mimeType == "image/png" {
+		if out, err := encodePNG(img); err != nil || len(out) <= limit {
+			return out, "image/png", err
+		}
+	}
+	if transparent {
+		return nil, "", nil
+	}
+	out, err := encodeJPEG(img, limit)
+	return out, "image/jpeg", err
+}
+
+// encodeJPEG tries lower and lower qualities before the image is made smaller still: nil if all take more than limit bytes.
+func encodeJPEG(img *image.RGBA, limit int) ([]byte, error) {
+	for _, q := range []int{90, 80, 70} {
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: q}); err != nil || b.Len() <= limit {
+			return b.Bytes(), err
+		}
+	}
+	return nil, nil
+}
+
 func encodePNG(img *image.RGBA) ([]byte, error) {
 	var b bytes.Buffer
 	err := png.Encode(&b, img)
 	return b.Bytes(), err
 }
 
-// canvas is the configuration of an image of which only the size is known.
+// canvas is the configuration of an image whose size alone is known.
 func canvas(w, h int) image.Config {
 	return image.Config{ColorModel: color.NRGBAModel, Width: w, Height: h}
 }

@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -87,21 +88,39 @@ func TestFit(t *testing.T) {
 		"heavy, transparent": {asPNG(t, noise(300, 300, true)), "image/png", 250_000, 240, 240, "image/png"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, outType, err := Fit(test.data, test.mimeType, test.limit)
-			if err != nil {
-				t.Fatal(err)
+			out, outType := fitted(t, test.data, test.mimeType, test.limit)
+			c := config(t, out, outType)
+			if got, want := image.Pt(c.Width, c.Height), image.Pt(test.w, test.h); got != want || outType != test.outType {
+				t.Errorf("got %s of %v, want %s of %v", outType, got, test.outType, want)
 			}
-			c, format, err := image.DecodeConfig(bytes.NewReader(out))
-			if err != nil || c.Width != test.w || c.Height != test.h || outType != test.outType || "image/"+format != outType ||
-				len(out) > test.limit {
-				t.Errorf("%s %s %dx%d, %d bytes, %v", outType, format, c.Width, c.Height, len(out), err)
-			}
-			again, _, err := Fit(test.data, test.mimeType, test.limit)
-			if err != nil || !bytes.Equal(again, out) {
-				t.Error("another result the second time", err)
+			if again, _ := fitted(t, test.data, test.mimeType, test.limit); !bytes.Equal(again, out) {
+				t.Error("another result the second time")
 			}
 		})
 	}
+}
+
+// fitted is data made to fit, which has to end within the limit.
+func fitted(t *testing.T, data []byte, mimeType string, limit int) ([]byte, string) {
+	t.Helper()
+	out, outType, err := Fit(data, mimeType, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) > limit {
+		t.Errorf("got %d bytes, want at most %d", len(out), limit)
+	}
+	return out, outType
+}
+
+// config reads the head of an image, which has to be of the given type.
+func config(t *testing.T, data []byte, mimeType string) image.Config {
+	t.Helper()
+	c, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil || "image/"+format != mimeType {
+		t.Errorf("got %s, want %s (%v)", format, mimeType, err)
+	}
+	return c
 }
 
 // withOrientation puts an EXIF segment into a JPEG file.
@@ -124,7 +143,7 @@ func withOrientation(data []byte, o byte, order binary.ByteOrder) []byte {
 // Every orientation ends with the picture upright: the red corner where it belongs.
 func TestOrientation(t *testing.T) {
 	t.Parallel()
-	// Where the red quadrant of the stored picture is to be seen: left or right, top or bottom.
+	// Where the red quadrant of the stored picture ends: left or right, top or bottom.
 	want := map[byte][2]bool{
 		1: {true, true},
 		2: {false, true},
@@ -138,10 +157,7 @@ func TestOrientation(t *testing.T) {
 	for o, at := range want {
 		for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 			data := withOrientation(asJPEG(t, quadrants(400, 200)), o, order)
-			out, _, err := Fit(data, "image/jpeg", len(data)-1) // so that it is written anew
-			if err != nil {
-				t.Fatal(err)
-			}
+			out, _ := fitted(t, data, "image/jpeg", len(data)-1) // so that it is written again
 			img, err := jpeg.Decode(bytes.NewReader(out))
 			if err != nil {
 				t.Fatal(err)
@@ -150,30 +166,51 @@ func TestOrientation(t *testing.T) {
 			if (o >= 5) != (size.Y > size.X) {
 				t.Errorf("orientation %d: %v", o, size)
 			}
-			x, y := size.X/4, size.Y/4
-			if !at[0] {
-				x = size.X * 3 / 4
-			}
-			if !at[1] {
-				y = size.Y * 3 / 4
-			}
-			if r, g, b, _ := img.At(x, y).RGBA(); r < 0xC000 || g > 0x4000 || b > 0x4000 {
-				t.Errorf("orientation %d: no red at %d,%d of %v", o, x, y, size)
+			if p := quadrant(size, at[0], at[1]); !red(img.At(p.X, p.Y)) {
+				t.Errorf("orientation %d: no red at %v of %v", o, p, size)
 			}
 		}
 	}
-	data, err := os.ReadFile("testdata/exif-orientation6-40x20.jpg")
-	if err != nil {
-		t.Fatal(err)
+}
+
+// quadrant is the middle of one of the four quadrants.
+func quadrant(size image.Point, left, top bool) image.Point {
+	p := size.Mul(3).Div(4)
+	if left {
+		p.X = size.X / 4
 	}
-	if o := orientation(data, "image/jpeg"); o != 6 {
+	if top {
+		p.Y = size.Y / 4
+	}
+	return p
+}
+
+func red(c color.Color) bool {
+	r, g, b, _ := c.RGBA()
+	return r >= 0xC000 && g <= 0x4000 && b <= 0x4000
+}
+
+func TestOrientationOfFiles(t *testing.T) {
+	t.Parallel()
+	if o := orientation(testFile(t, "exif-orientation6-40x20.jpg"), "image/jpeg"); o != 6 {
 		t.Errorf("orientation %d", o)
 	}
-	for _, junk := range []string{"", "II", "II*\x00\xff\xff\xff\xff", "XX*\x00\x08\x00\x00\x00\x01\x00", "MM\x00*\x00\x00\x00\x08\xff\xff"} {
+	for _, junk := range []string{
+		"", "II", "II*\x00\xff\xff\xff\xff", "XX*\x00\x08\x00\x00\x00\x01\x00", "MM\x00*\x00\x00\x00\x08\xff\xff",
+	} {
 		if o := tiffOrientation([]byte(junk)); o != 1 {
 			t.Errorf("%q: %d", junk, o)
 		}
 	}
+}
+
+func testFile(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // claimed is a PNG file that says it has so many pixels, and ends there.
@@ -186,14 +223,7 @@ func claimed(w, h uint32) []byte {
 
 func TestWhatIsNotResized(t *testing.T) {
 	t.Parallel()
-	read := func(name string) []byte {
-		data, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	whole := asPNG(t, quadrants(4000, 50))
+	whole, heic := asPNG(t, quadrants(4000, 50)), testFile(t, "64x64.heic")
 	for name, test := range map[string]struct {
 		data     []byte
 		mimeType string
@@ -204,19 +234,18 @@ func TestWhatIsNotResized(t *testing.T) {
 		"no PNG":        {[]byte("\x89PNG\r\n\x1a\nnonsense"), "image/png", "damaged"},
 		"no JPEG":       {[]byte("\xff\xd8\xff\xe0"), "image/jpeg", "damaged"},
 		"no WebP":       {[]byte("RIFF\x00\x00\x00\x00WEBPVP8 "), "image/webp", "damaged"},
-		"animated WebP": {read("animated.webp"), "image/webp", "animation"},
-		"heic":          {read("64x64.heic"), "image/heic", "only png, jpeg and webp"},
+		"animated WebP": {testFile(t, "animated.webp"), "image/webp", "animation"},
+		"heic":          {heic, "image/heic", "only png, jpeg and webp"},
 	} {
 		if _, _, err := Fit(test.data, test.mimeType, 100); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
 		}
 	}
-	if _, _, err := Fit(read("64x64.heic"), "image/heic", 100); !errors.Is(err, ErrType) {
-		t.Error(err)
+	if _, _, err := Fit(heic, "image/heic", 100); !errors.Is(err, ErrType) {
+		t.Errorf("got %v, want ErrType", err)
 	}
-	heic := read("64x64.heic")
-	if out, mimeType, err := Fit(heic, "image/heic", megabyte); err != nil || mimeType != "image/heic" || !bytes.Equal(out, heic) {
-		t.Error(mimeType, err)
+	if out, mimeType := fitted(t, heic, "image/heic", megabyte); mimeType != "image/heic" || !bytes.Equal(out, heic) {
+		t.Errorf("a heic file that fits became another, of type %s", mimeType)
 	}
 }
 
@@ -227,39 +256,26 @@ func TestKinds(t *testing.T) {
 		"gopher-doc.with-alpha.lossless.webp": "image/webp", "blue-purple-pink.lossy.webp": "image/webp",
 		"cmyk.jpeg": "image/jpeg", "16bit.png": "image/png",
 	} {
-		data, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out, _, err := Fit(data, kind, len(data)); err != nil || !bytes.Equal(out, data) {
-			t.Errorf("%s: %v", name, err)
-		}
-		out, outType, err := Fit(data, kind, len(data)/2)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if _, format, err := image.DecodeConfig(bytes.NewReader(out)); err != nil || "image/"+format != outType || len(out) > len(data)/2 {
-			t.Errorf("%s: %s %s %d bytes, %v", name, outType, format, len(out), err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := testFile(t, name)
+			if out, _ := fitted(t, data, kind, len(data)); !bytes.Equal(out, data) {
+				t.Error("an image that fits became another")
+			}
+			out, outType := fitted(t, data, kind, len(data)/2)
+			config(t, out, outType)
+		})
 	}
 }
 
 func FuzzFit(f *testing.F) {
-	entries, err := os.ReadDir("testdata")
+	files, err := fs.Glob(os.DirFS("testdata"), "*.*")
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, e := range entries {
-		if e.IsDir() {
-			continue
-		}
-		data, err := os.ReadFile("testdata/" + e.Name())
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, name := range files {
 		for _, kind := range []string{"image/png", "image/jpeg", "image/webp"} {
-			f.Add(data, kind)
+			f.Add(testFile(f, name), kind)
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, kind string) {

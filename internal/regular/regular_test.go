@@ -13,26 +13,10 @@ import (
 
 func TestNothingButFiles(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(
-		os.WriteFile(path("file"), []byte("text"), 0o600), syscall.Mkfifo(path("pipe"), 0o600), os.Mkdir(path("folder"), 0o700),
-		os.Symlink("/dev/zero", path("zero")), os.Symlink("file", path("link")), os.WriteFile(path("folder/inner"), []byte("x"), 0o600),
-	); err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	fsys := FS(root)
+	path, fsys := folder(t)
 	for _, name := range []string{"file", "link"} {
 		if data, err := ReadFile(path(name), 4); err != nil || string(data) != "text" {
 			t.Errorf("%s: %q %v", name, data, err)
-		}
-		if data, err := fs.ReadFile(fsys, name); err != nil || string(data) != "text" {
-			t.Errorf("%s in the folder: %q %v", name, data, err)
 		}
 	}
 	if _, err := ReadFile(path("file"), 3); !errors.Is(err, ErrTooLarge) {
@@ -46,6 +30,17 @@ func TestNothingButFiles(t *testing.T) {
 	if _, err := fsys.Open("pipe"); !errors.Is(err, ErrNotFile) {
 		t.Errorf("pipe in the folder: %v", err)
 	}
+}
+
+// Nothing outside of the folder is opened.
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	_, fsys := folder(t)
+	for _, name := range []string{"file", "link"} {
+		if data, err := fs.ReadFile(fsys, name); err != nil || string(data) != "text" {
+			t.Errorf("%s in the folder: %q %v", name, data, err)
+		}
+	}
 	for _, name := range []string{"zero", "../file", "/etc/passwd"} {
 		if _, err := fsys.Open(name); err == nil {
 			t.Errorf("%s was opened", name)
@@ -55,4 +50,23 @@ func TestNothingButFiles(t *testing.T) {
 	if err != nil || len(names) != 1 {
 		t.Errorf("%v %v", names, err)
 	}
+}
+
+// folder has a file, a link to it, and what is neither; path leads to them past the file system.
+func folder(t *testing.T) (path func(name string) string, fsys fs.FS) {
+	t.Helper()
+	dir := t.TempDir()
+	path = func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(
+		os.WriteFile(path("file"), []byte("text"), 0o600), syscall.Mkfifo(path("pipe"), 0o600), os.Mkdir(path("folder"), 0o700),
+		os.Symlink("/dev/zero", path("zero")), os.Symlink("file", path("link")), os.WriteFile(path("folder/inner"), []byte("x"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return path, FS(root)
 }

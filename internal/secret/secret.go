@@ -137,26 +137,30 @@ func (s *Set) OutOfAnswer(data []byte) []byte {
 // form, which means the same.
 func plainEscapes(data []byte) []byte {
 	out := make([]byte, 0, len(data))
-	for i := 0; i < len(data); i++ {
-		if data[i] != '\\' || i+1 == len(data) {
+	for i := 0; i < len(data); {
+		n := 1
+		if data[i] == '\\' && i+1 < len(data) {
+			out, n = plainEscape(out, data[i:])
+		} else {
 			out = append(out, data[i])
-			continue
 		}
-		if code := escapedCode(data[i:]); code >= ' ' && code <= '~' {
-			if code == '"' || code == '\\' {
-				out = append(out, '\\')
-			}
-			out = append(out, byte(code))
-			i += 5
-			continue
-		}
-		if data[i+1] != '/' {
-			out = append(out, '\\')
-		}
-		out = append(out, data[i+1])
-		i++
+		i += n
 	}
 	return out
+}
+
+// plainEscape appends the escape at the beginning of data in its plain form, and returns its length.
+func plainEscape(out, data []byte) ([]byte, int) {
+	code := escapedCode(data)
+	switch {
+	case code == '"' || code == '\\':
+		return append(out, '\\', byte(code)), 6
+	case code >= ' ' && code <= '~':
+		return append(out, byte(code)), 6
+	case data[1] == '/':
+		return append(out, '/'), 2
+	}
+	return append(out, '\\', data[1]), 2
 }
 
 // escapedCode is the character of the \uXXXX escape with which data begins, 0 when it begins with
@@ -177,17 +181,9 @@ func escapedCode(data []byte) uint64 {
 func OfProxies() []string {
 	var out []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
-		address := os.Getenv(name)
-		if _, rest, ok := strings.Cut(address, "://"); ok {
-			address = rest
-		}
-		end := strings.LastIndexByte(address, '@')
-		if end < 0 {
+		password := passwordIn(os.Getenv(name))
+		if password == "" {
 			continue
-		}
-		user, password, ok := strings.Cut(address[:end], ":")
-		if !ok || password == "" {
-			password = user
 		}
 		out = append(out, password)
 		if plain, err := url.PathUnescape(password); err == nil && plain != password {
@@ -196,4 +192,17 @@ func OfProxies() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// passwordIn is the password of a web address, or its user when that stands alone.
+func passwordIn(address string) string {
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		address = rest
+	}
+	end := strings.LastIndexByte(address, '@')
+	if end < 0 {
+		return ""
+	}
+	user, password, _ := strings.Cut(address[:end], ":")
+	return cmp.Or(password, user)
 }

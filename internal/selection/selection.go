@@ -45,36 +45,9 @@ func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runn
 	if f.Selected != nil {
 		return out, nil
 	}
-	var filters []*trialFilter
-	for _, one := range []struct {
-		flag, run string
-		id        *string
-		filter    func(*journal.Document) (*trialFilter, error)
-	}{
-		{"--failed-in", f.FailedIn, &out.FailedIn, failedIn},
-		{"--changed-since", f.ChangedSince, &out.ChangedSince, changedSince},
-		{"rescoring", recordedOnly, new(string), recordedIn},
-	} {
-		if one.run == "" {
-			continue
-		}
-		doc, err := dir.Open(one.run)
-		if err != nil {
-			return nil, exit.BadInput("%s: %w", one.flag, err)
-		}
-		filter, err := one.filter(doc)
-		if err == nil {
-			err = doc.Close()
-		}
-		if err != nil {
-			return nil, exit.BadInput("%s: the run %s cannot be read: %w", one.flag, one.run, err)
-		}
-		*one.id = doc.Run.ID
-		filter.nothing = fmt.Sprintf(": %s %s: %s", one.flag, one.run, filter.nothing)
-		filters = append(filters, filter)
-	}
-	if len(filters) == 0 && f.Sample == 0 {
-		return nil, nil
+	filters, err := out.filters(dir, recordedOnly)
+	if err != nil || len(filters) == 0 && f.Sample == 0 {
+		return nil, err
 	}
 	units := narrow(plan(), filters)
 	if f.Sample > 0 {
@@ -88,6 +61,40 @@ func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runn
 		if before := i == 0 || filters[i-1].left > 0; before && filter.left == 0 {
 			out.Nothing = filter.nothing
 		}
+	}
+	return out, nil
+}
+
+// filters are those of the runs that the selection names, whose ids replace their names.
+func (s *Selection) filters(dir rundir.Dir, recordedOnly string) ([]*trialFilter, error) {
+	var out []*trialFilter
+	for _, one := range []struct {
+		flag   string
+		run    *string
+		filter func(*journal.Document) (*trialFilter, error)
+	}{
+		{"--failed-in", &s.FailedIn, failedIn},
+		{"--changed-since", &s.ChangedSince, changedSince},
+		{"rescoring", &recordedOnly, recordedIn},
+	} {
+		name := *one.run
+		if name == "" {
+			continue
+		}
+		doc, err := dir.Open(name)
+		if err != nil {
+			return nil, exit.BadInput("%s: %w", one.flag, err)
+		}
+		filter, err := one.filter(doc)
+		if err == nil {
+			err = doc.Close()
+		}
+		if err != nil {
+			return nil, exit.BadInput("%s: the run %s cannot be read: %w", one.flag, name, err)
+		}
+		*one.run = doc.Run.ID
+		filter.nothing = fmt.Sprintf(": %s %s: %s", one.flag, name, filter.nothing)
+		out = append(out, filter)
 	}
 	return out, nil
 }
@@ -106,16 +113,9 @@ func narrow(plan *runner.Plan, filters []*trialFilter) []choice {
 	name := ""
 	taken := make([]bool, len(filters))
 	finish := func() {
-		if u.repeats == 0 {
-			return
+		if u.repeats > 0 && passes(filters, taken) {
+			out = append(out, u)
 		}
-		for i, filter := range filters {
-			if !taken[i] {
-				return
-			}
-			filter.left++
-		}
-		out = append(out, u)
 	}
 	for t := range plan.Trials() {
 		if t.Repeat == 1 {
@@ -135,6 +135,17 @@ func narrow(plan *runner.Plan, filters []*trialFilter) []choice {
 	}
 	finish()
 	return out
+}
+
+// passes counts what each filter leaves, and reports whether all take a choice.
+func passes(filters []*trialFilter, taken []bool) bool {
+	for i, filter := range filters {
+		if !taken[i] {
+			return false
+		}
+		filter.left++
+	}
+	return true
 }
 
 // sample keeps n cases of each suite: those with the least hashes of seed, suite and caseId. So a case is in or out
@@ -179,33 +190,41 @@ func FindTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 // failedIn takes the cases of arms of which a repeat failed or ended in an error: those of the same name and, since rows that come
 // or go move the names of others, those that had another name there.
 func failedIn(d *journal.Document) (*trialFilter, error) {
-	seed := maphash.MakeSeed()
-	ids := map[Asked]uint64{} // the hash of its caseId
-	failed, moved := map[Asked]bool{}, map[Asked]bool{}
+	r := earlier{seed: maphash.MakeSeed(), ids: map[Asked]uint64{}, failed: map[Asked]bool{}, moved: map[Asked]bool{}}
 	for f, err := range d.Facts() {
 		if err != nil {
 			return nil, err
 		}
 		name := Asked{f.Suite, f.Case, f.Arm}
-		ids[name] = maphash.String(seed, f.CaseID)
+		r.ids[name] = maphash.String(r.seed, f.CaseID)
 		if f.Outcome == eval.Fail || f.Outcome == eval.Err {
-			failed[name], moved[Asked{f.Suite, f.CaseID, f.Arm}] = true, true
+			r.failed[name], r.moved[Asked{f.Suite, f.CaseID, f.Arm}] = true, true
 		}
 	}
 	nothing := "nothing failed there"
-	if len(failed) > 0 {
+	if len(r.failed) > 0 {
 		nothing = fmt.Sprintf(
 			"%s there (cases of arms), and none is among those of the suites that are selected otherwise",
-			diag.Count(len(failed), "failure"),
+			diag.Count(len(r.failed), "failure"),
 		)
 	}
-	return &trialFilter{nothing: nothing, takes: func(t *eval.Trial) bool {
-		name := Asked{t.Suite, t.Case, t.Arm}
-		if id, there := ids[name]; there && id == maphash.String(seed, t.CaseID) {
-			return failed[name]
-		}
-		return failed[name] || moved[Asked{t.Suite, t.CaseID, t.Arm}]
-	}}, nil
+	return &trialFilter{nothing: nothing, takes: r.failedTrial}, nil
+}
+
+// earlier is what --failed-in keeps of a run.
+type earlier struct {
+	seed   maphash.Seed
+	ids    map[Asked]uint64 // the hash of the caseId
+	failed map[Asked]bool
+	moved  map[Asked]bool // by caseId, for cases with another name now
+}
+
+func (r *earlier) failedTrial(t *eval.Trial) bool {
+	name := Asked{t.Suite, t.Case, t.Arm}
+	if id, there := r.ids[name]; there && id == maphash.String(r.seed, t.CaseID) {
+		return r.failed[name]
+	}
+	return r.failed[name] || r.moved[Asked{t.Suite, t.CaseID, t.Arm}]
 }
 
 // changedSince takes what the run did not ask as it stands now: another request, other variables, other scorers.

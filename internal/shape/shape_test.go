@@ -34,10 +34,13 @@ func TestShapes(t *testing.T) {
 		"one or more":       {OneOrMore(Text), `"x" ["x"]`, `[] [null] {}`},
 		"one or list":       {OneOrList(Text), `"x" []`, `[null] {}`},
 		"some":              {Some(Named("^[a-z]+$", Bool)), `{"a":true}`, `{} {"A":true} {"a":1}`},
-		"block":             {block.Shape(), `{"a":"x","b":true} {"a":"x","c":"1s"}`, `{} {"b":true} {"a":1} {"a":1,"b":true,"c":"1s"} {"a":1,"b":true,"d":1}`},
-		"only":              {block.Only("b").Shape(), `{} {"b":true}`, `{"a":1}`},
-		"when":              {When("use", Map(Text), block.Shape()), `{"use":"x","y":1} {"a":"x","b":true}`, `{"use":[]} {"y":1}`},
-		"reference":         {List(Ref("list")), `[] [[]] [[[],[]]]`, `[1] {}`},
+		"block": {
+			block.Shape(), `{"a":"x","b":true} {"a":"x","c":"1s"}`,
+			`{} {"b":true} {"a":1} {"a":1,"b":true,"c":"1s"} {"a":1,"b":true,"d":1}`,
+		},
+		"only":      {block.Only("b").Shape(), `{} {"b":true}`, `{"a":1}`},
+		"when":      {When("use", Map(Text), block.Shape()), `{"use":"x","y":1} {"a":"x","b":true}`, `{"use":[]} {"y":1}`},
+		"reference": {List(Ref("list")), `[] [[]] [[[],[]]]`, `[1] {}`},
 	} {
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(Document("x", test.is, map[string]Shape{"list": List(Ref("list"))}))))
 		if err != nil {

@@ -2,6 +2,7 @@ package textmetric
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -19,7 +20,7 @@ func (b BLEU) Units(s string) Units {
 	if b.Lowercase {
 		s = lower(s)
 	}
-	return WordUnits(bleuTokenizers[b.Tokenize](strings.TrimRightFunc(s, space)))
+	return WordUnits(tokenizer(b.Tokenize)(strings.TrimRightFunc(s, space)))
 }
 
 // Closest is the reference whose length is nearest, the shorter of two.
@@ -36,11 +37,7 @@ func Closest(n int, refs []Units) int {
 
 // Score is the score of an answer, 0 to 1, by the runs that references share and the length of the closest reference.
 func (b BLEU) Score(u Units, shared []float64, refLen int) float64 {
-	any := 0.0
-	for _, n := range shared {
-		any += n
-	}
-	if any == 0 {
+	if !slices.ContainsFunc(shared, func(n float64) bool { return n != 0 }) {
 		return 0
 	}
 	sum, halved, order := 0.0, 1.0, BLEUOrder
@@ -58,18 +55,25 @@ func (b BLEU) Score(u Units, shared []float64, refLen int) float64 {
 		if b.Effective {
 			order = n
 		}
-		switch {
-		case right > 0:
-		case b.Smoothing == "exp":
-			halved *= 2
-			right = 1 / halved
-		case b.Smoothing == "floor":
-			right = 0.1
-		default:
+		if right = b.smoothed(right, &halved); right == 0 {
 			return 0
 		}
 		sum += math.Log(right / all)
 	}
 	brevity := min(1, math.Exp(1-float64(refLen)/float64(u.Len())))
 	return brevity * math.Exp(sum/float64(order))
+}
+
+// smoothed is what counts instead of no shared run; the method "exp" halves it each time.
+func (b BLEU) smoothed(right float64, halved *float64) float64 {
+	switch {
+	case right > 0:
+		return right
+	case b.Smoothing == "exp":
+		*halved *= 2
+		return 1 / *halved
+	case b.Smoothing == "floor":
+		return 0.1
+	}
+	return 0
 }

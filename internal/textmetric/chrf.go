@@ -2,8 +2,8 @@ package textmetric
 
 import "strings"
 
-// ChrF is sacreBLEU's sentence score chrF, with runs of up to Chars characters and Words words: Popović, "chrF: character n-gram F-score for
-// automatic MT evaluation", 2015.
+// ChrF is sacreBLEU's sentence score chrF, with runs of up to Chars characters and Words words: Popović, "chrF: character
+// n-gram F-score for automatic MT evaluation", 2015.
 type ChrF struct {
 	Chars, Words               int
 	Beta                       float64

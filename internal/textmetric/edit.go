@@ -42,9 +42,28 @@ func jaro(a, b []rune) float64 {
 	if slices.Equal(a, b) {
 		return 1
 	}
+	matched, taken := matches(a, b)
+	if len(matched) == 0 {
+		return 0
+	}
+	swapped, k := 0, 0
+	for j, r := range b {
+		if !taken[j] {
+			continue
+		}
+		if matched[k] != r {
+			swapped++
+		}
+		k++
+	}
+	n := float64(len(matched))
+	return (n/float64(len(a)) + n/float64(len(b)) + (n-float64(swapped/2))/n) / 3
+}
+
+// matches are the characters of a that b has nearby, in the order of a, and which of b they are.
+func matches(a, b []rune) (matched []rune, taken []bool) {
 	window := max(0, max(len(a), len(b))/2-1)
-	taken := make([]bool, len(b))
-	var matched []rune
+	taken = make([]bool, len(b))
 	for i, r := range a {
 		for j := max(0, i-window); j < min(len(b), i+window+1); j++ {
 			if !taken[j] && b[j] == r {
@@ -54,18 +73,5 @@ func jaro(a, b []rune) float64 {
 			}
 		}
 	}
-	if len(matched) == 0 {
-		return 0
-	}
-	swapped, k := 0, 0
-	for j, r := range b {
-		if taken[j] {
-			if matched[k] != r {
-				swapped++
-			}
-			k++
-		}
-	}
-	n := float64(len(matched))
-	return (n/float64(len(a)) + n/float64(len(b)) + (n-float64(swapped/2))/n) / 3
+	return matched, taken
 }

@@ -1,6 +1,7 @@
 package textmetric
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -52,9 +53,7 @@ func (b NLTKBLEU) smooth(p []precision, u Units) []float64 {
 	switch b.Smoothing {
 	case "method1":
 		return mapPrecisions(p[:b.Order], func(p precision) float64 {
-			if p.right == 0 {
-				p.right = 0.1
-			}
+			p.right = cmp.Or(p.right, 0.1)
 			return p.value()
 		})
 	case "method2":

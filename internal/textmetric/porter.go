@@ -5,7 +5,7 @@ import "strings"
 // porter cuts the endings of an English word in lower case as NLTK's PorterStemmer does, whose extensions rouge-score
 // uses.
 func porter(w string) string {
-	if stem, ok := irregular[w]; ok {
+	if stem := irregular(w); stem != "" {
 		return stem
 	}
 	if len(w) <= 2 {
@@ -13,57 +13,27 @@ func porter(w string) string {
 	}
 	w = porter1a(w)
 	w = porter1b(w)
-	if stem, ok := strings.CutSuffix(w, "y"); ok && len(stem) > 1 && consonant(stem, len(stem)-1) {
-		w = stem + "i"
-	}
+	w = porter1c(w)
 	w = porter2(w)
-	w = replaced(w, 0, step3)
+	w = porter3(w)
 	w = porter4(w)
-	if stem, ok := strings.CutSuffix(w, "e"); ok && (measure(stem) > 1 || measure(stem) == 1 && !endsCVC(stem)) {
-		w = stem
-	}
-	if strings.HasSuffix(w, "ll") && measure(w[:len(w)-1]) > 1 {
-		w = w[:len(w)-1]
-	}
-	return w
+	return porter5(w)
 }
 
-var irregular = map[string]string{
-	"sky": "sky", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "news": "news", "innings": "inning", "inning": "inning",
-	"outings": "outing", "outing": "outing", "cannings": "canning", "canning": "canning", "howe": "howe", "proceed": "proceed",
-	"exceed": "exceed", "succeed": "succeed",
+// irregular is the stem of a word that the rules would cut wrongly.
+func irregular(w string) string {
+	switch w {
+	case "sky", "skies":
+		return "sky"
+	case "dying", "lying", "tying":
+		return w[:1] + "ie"
+	case "innings", "outings", "cannings":
+		return w[:len(w)-1]
+	case "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed":
+		return w
+	}
+	return ""
 }
-
-var (
-	step2 = [][2]string{
-		{"ational", "ate"},
-		{"tional", "tion"},
-		{"enci", "ence"},
-		{"anci", "ance"},
-		{"izer", "ize"},
-		{"bli", "ble"},
-		{"alli", "al"},
-		{"entli", "ent"},
-		{"eli", "e"},
-		{"ousli", "ous"},
-		{"ization", "ize"},
-		{"ation", "ate"},
-		{"ator", "ate"},
-		{"alism", "al"},
-		{"iveness", "ive"},
-		{"fulness", "ful"},
-		{"ousness", "ous"},
-		{"aliti", "al"},
-		{"iviti", "ive"},
-		{"biliti", "ble"},
-		{"fulli", "ful"},
-	}
-	step3 = [][2]string{{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""}}
-	step4 = []string{
-		"al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti",
-		"ous", "ive", "ize",
-	}
-)
 
 // replaced applies the first rule whose ending the word has, if what is before it has a greater measure.
 func replaced(w string, above int, rules [][2]string) string {
@@ -103,12 +73,16 @@ func porter1b(w string) string {
 		}
 		return w
 	}
-	stem, ok := strings.CutSuffix(w, "ed")
-	if !ok || !hasVowel(stem) {
-		if stem, ok = strings.CutSuffix(w, "ing"); !ok || !hasVowel(stem) {
-			return w
+	for _, end := range []string{"ed", "ing"} {
+		if stem, ok := strings.CutSuffix(w, end); ok && hasVowel(stem) {
+			return completed(stem)
 		}
 	}
+	return w
+}
+
+// completed gives a stem without "ed" or "ing" the ending of the verb: "hopp" becomes "hop", "fil" becomes "file".
+func completed(stem string) string {
 	last := len(stem) - 1
 	switch {
 	case strings.HasSuffix(stem, "at"), strings.HasSuffix(stem, "bl"), strings.HasSuffix(stem, "iz"):
@@ -124,11 +98,51 @@ func porter1b(w string) string {
 	return stem
 }
 
+func porter1c(w string) string {
+	if stem, ok := strings.CutSuffix(w, "y"); ok && len(stem) > 1 && consonant(stem, len(stem)-1) {
+		return stem + "i"
+	}
+	return w
+}
+
+func porter5(w string) string {
+	if stem, ok := strings.CutSuffix(w, "e"); ok && (measure(stem) > 1 || measure(stem) == 1 && !endsCVC(stem)) {
+		w = stem
+	}
+	if strings.HasSuffix(w, "ll") && measure(w[:len(w)-1]) > 1 {
+		w = w[:len(w)-1]
+	}
+	return w
+}
+
 func porter2(w string) string {
+	rules := [...][2]string{
+		{"ational", "ate"},
+		{"tional", "tion"},
+		{"enci", "ence"},
+		{"anci", "ance"},
+		{"izer", "ize"},
+		{"bli", "ble"},
+		{"alli", "al"},
+		{"entli", "ent"},
+		{"eli", "e"},
+		{"ousli", "ous"},
+		{"ization", "ize"},
+		{"ation", "ate"},
+		{"ator", "ate"},
+		{"alism", "al"},
+		{"iveness", "ive"},
+		{"fulness", "ful"},
+		{"ousness", "ous"},
+		{"aliti", "al"},
+		{"iviti", "ive"},
+		{"biliti", "ble"},
+		{"fulli", "ful"},
+	}
 	if stem, ok := strings.CutSuffix(w, "alli"); ok && measure(stem) > 0 {
 		return porter2(stem + "al")
 	}
-	if next := replaced(w, 0, step2); next != w {
+	if next := replaced(w, 0, rules[:]); next != w {
 		return next
 	}
 	if strings.HasSuffix(w, "logi") && measure(w[:len(w)-3]) > 0 {
@@ -137,8 +151,17 @@ func porter2(w string) string {
 	return w
 }
 
+func porter3(w string) string {
+	return replaced(w, 0, [][2]string{
+		{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""},
+	})
+}
+
 func porter4(w string) string {
-	for _, end := range step4 {
+	for _, end := range [...]string{
+		"al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti",
+		"ous", "ive", "ize",
+	} {
 		stem, ok := strings.CutSuffix(w, end)
 		if !ok {
 			continue

@@ -179,14 +179,7 @@ func commonLength[T comparable](places map[T][]place, n int, got []T) int {
 // unionHits is rouge-score's count for Lsum: of each line of the reference, the words in its longest common subsequence
 // with any line of the answer, each word counted at most as often as the answer and the reference have it.
 func unionHits(got, ref RougeText) int {
-	left := func(words []string) map[string]int {
-		out := map[string]int{}
-		for _, w := range words {
-			out[w]++
-		}
-		return out
-	}
-	mine, theirs := left(got.words), left(ref.words)
+	mine, theirs := counted(got.words), counted(ref.words)
 	hits := 0
 	for _, line := range ref.lines {
 		in := make([]bool, len(line))
@@ -204,35 +197,57 @@ func unionHits(got, ref RougeText) int {
 	return hits
 }
 
+func counted(words []string) map[string]int {
+	out := map[string]int{}
+	for _, w := range words {
+		out[w]++
+	}
+	return out
+}
+
 // markCommon marks the words of ref in a longest common subsequence, the one that rouge-score finds.
 func markCommon(in []bool, ref, got []string) {
-	const up, left, both = 0, 1, 2
 	width := len(got)
-	step := make([]byte, len(ref)*width)
-	above, row := make([]int32, width+1), make([]int32, width+1)
-	for i, w := range ref {
-		for j, x := range got {
-			switch {
-			case w == x:
-				row[j+1], step[i*width+j] = above[j]+1, both
-			case row[j] > above[j+1]:
-				row[j+1], step[i*width+j] = row[j], left
-			default:
-				row[j+1] = above[j+1]
-			}
-		}
-		above, row = row, above
-	}
+	steps := commonSteps(ref, got)
 	for i, j := len(ref)-1, width-1; i >= 0 && j >= 0; {
-		switch step[i*width+j] {
-		case both:
+		switch steps[i*width+j] {
+		case stepBoth:
 			in[i] = true
 			i--
 			j--
-		case left:
+		case stepLeft:
 			j--
 		default:
 			i--
 		}
 	}
+}
+
+// The steps on the way back through the table of a longest common subsequence.
+const (
+	stepUp byte = iota
+	stepLeft
+	stepBoth
+)
+
+// commonSteps fills that table, row by row.
+func commonSteps(ref, got []string) []byte {
+	width := len(got)
+	steps := make([]byte, len(ref)*width)
+	above, row := make([]int32, width+1), make([]int32, width+1)
+	for i, w := range ref {
+		for j, x := range got {
+			step := &steps[i*width+j]
+			switch {
+			case w == x:
+				row[j+1], *step = above[j]+1, stepBoth
+			case row[j] > above[j+1]:
+				row[j+1], *step = row[j], stepLeft
+			default:
+				row[j+1], *step = above[j+1], stepUp
+			}
+		}
+		above, row = row, above
+	}
+	return steps
 }

@@ -14,27 +14,30 @@ func SquadWords(s string) []string {
 		}
 		return r
 	}, lower(s))
+	between := func(r rune) bool { return !wordRune(r) }
 	var b strings.Builder
 	b.Grow(len(s))
 	for len(s) > 0 {
-		end := strings.IndexFunc(s, func(r rune) bool { return !wordRune(r) })
-		if end < 0 {
-			end = len(s)
-		}
+		end := indexOrEnd(s, between)
 		switch word := s[:end]; word {
 		case "a", "an", "the":
 			b.WriteByte(' ')
 		default:
 			b.WriteString(word)
 		}
-		next := strings.IndexFunc(s[end:], wordRune)
-		if next < 0 {
-			next = len(s) - end
-		}
-		b.WriteString(s[end : end+next])
-		s = s[end+next:]
+		next := end + indexOrEnd(s[end:], wordRune)
+		b.WriteString(s[end:next])
+		s = s[next:]
 	}
 	return Fields(b.String())
+}
+
+// indexOrEnd is where the first character of a kind begins, or the length of s.
+func indexOrEnd(s string, is func(rune) bool) int {
+	if i := strings.IndexFunc(s, is); i >= 0 {
+		return i
+	}
+	return len(s)
 }
 
 // wordRune is what \w stands for in Python. Combining marks are not.

@@ -52,17 +52,25 @@ func asciiWords(s string) []string {
 	return strings.FieldsFunc(lower(s), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
-// bleuTokenizers are those of sacreBLEU.
-var bleuTokenizers = map[string]func(string) []string{
-	"13a":  tokens13a,
-	"intl": func(s string) []string { return Fields(international(s)) },
-	"char": func(s string) []string { return strings.Split(strings.Join(Fields(s), ""), "") },
-	"zh":   func(s string) []string { return Fields(western(chinese(s))) },
-	"none": Fields,
+// tokenizer is one of sacreBLEU's, nil for another name.
+func tokenizer(name string) func(string) []string {
+	switch name {
+	case "13a":
+		return tokens13a
+	case "intl":
+		return func(s string) []string { return Fields(international(s)) }
+	case "char":
+		return func(s string) []string { return strings.Split(strings.Join(Fields(s), ""), "") }
+	case "zh":
+		return func(s string) []string { return Fields(western(chinese(s))) }
+	case "none":
+		return Fields
+	}
+	return nil
 }
 
 // IsTokenizer reports whether sacreBLEU has a tokenizer of that name.
-func IsTokenizer(name string) bool { return bleuTokenizers[name] != nil }
+func IsTokenizer(name string) bool { return tokenizer(name) != nil }
 
 // tokens13a splits as mteval-v13a does.
 func tokens13a(s string) []string {
@@ -78,16 +86,18 @@ func tokens13a(s string) []string {
 
 func digit(b byte) bool { return b >= '0' && b <= '9' }
 
+// separated are the signs that stand alone, whatever is next to them.
+const separated = " !\"#$%&()*+/:;<=>?@[\\]^_`{|}~"
+
 // western is the four replacements of mteval-v13a: signs stand alone, full stops and commas but between digits,
 // and a dash behind a digit. What they look at is ASCII, so that bytes will do.
 func western(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/4)
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= '{' && c <= '~', c >= '[' && c <= '`', c >= ' ' && c <= '&', c >= '(' && c <= '+', c >= ':' && c <= '@', c == '/':
+		if c := s[i]; strings.IndexByte(separated, c) >= 0 {
 			b.Write([]byte{' ', c, ' '})
-		default:
+		} else {
 			b.WriteByte(c)
 		}
 	}
@@ -155,40 +165,42 @@ func runePairs(in []rune, match func(x, y rune) bool, before bool) []rune {
 	return out
 }
 
-// han are the characters that sacreBLEU takes as Chinese, one slip of its included: 2000 to 2a6d stands for 20000 to
-// 2a6d6.
-var han = [][2]rune{
-	{0x3400, 0x4db5},
-	{0x4e00, 0x9fa5},
-	{0x9fa6, 0x9fbb},
-	{0xf900, 0xfa2d},
-	{0xfa30, 0xfa6a},
-	{0xfa70, 0xfad9},
-	{0x2001, 0x2a6d},
-	{0xff00, 0xffef},
-	{0x2e80, 0x2eff},
-	{0x3000, 0x303f},
-	{0x31c0, 0x31ef},
-	{0x2f00, 0x2fdf},
-	{0x2ff0, 0x2fff},
-	{0x3100, 0x312f},
-	{0x31a0, 0x31bf},
-	{0xfe10, 0xfe1f},
-	{0xfe30, 0xfe4f},
-	{0x2600, 0x26ff},
-	{0x2700, 0x27bf},
-	{0x3200, 0x32ff},
-	{0x3300, 0x33ff},
+// han reports whether sacreBLEU takes r as Chinese, one slip of its included: 2000 to 2a6d stands for 20000 to 2a6d6.
+func han(r rune) bool {
+	for _, h := range [...][2]rune{
+		{0x3400, 0x4db5},
+		{0x4e00, 0x9fa5},
+		{0x9fa6, 0x9fbb},
+		{0xf900, 0xfa2d},
+		{0xfa30, 0xfa6a},
+		{0xfa70, 0xfad9},
+		{0x2001, 0x2a6d},
+		{0xff00, 0xffef},
+		{0x2e80, 0x2eff},
+		{0x3000, 0x303f},
+		{0x31c0, 0x31ef},
+		{0x2f00, 0x2fdf},
+		{0x2ff0, 0x2fff},
+		{0x3100, 0x312f},
+		{0x31a0, 0x31bf},
+		{0xfe10, 0xfe1f},
+		{0xfe30, 0xfe4f},
+		{0x2600, 0x26ff},
+		{0x2700, 0x27bf},
+		{0x3200, 0x32ff},
+		{0x3300, 0x33ff},
+	} {
+		if r >= h[0] && r <= h[1] {
+			return true
+		}
+	}
+	return false
 }
 
 func chinese(s string) string {
 	var b strings.Builder
 	for _, r := range strings.TrimFunc(s, space) {
-		alone := false
-		for _, h := range han {
-			alone = alone || r >= h[0] && r <= h[1]
-		}
-		if alone {
+		if han(r) {
 			b.WriteString(" " + string(r) + " ")
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/variable"
+	"github.com/google/go-cmp/cmp"
 )
 
 // FuzzData holds that what a variable holds comes out as it is and is not rendered, and that it can be read again when
@@ -18,28 +19,36 @@ func FuzzData(f *testing.F) {
 		if len(text) > 10_000 {
 			return
 		}
-		render := func(template string) string {
-			tm, err := Parse(template)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := tm.Render(variable.Dict{"a": text, "l": variable.List{text, variable.Dict{text: text}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return out
-		}
-		if got := render("<{{.a}}>"); got != "<"+text+">" {
+		vars := variable.Dict{"a": text, "l": variable.List{text, variable.Dict{text: text}}}
+		if got := renderedWith(t, "<{{.a}}>", vars); got != "<"+text+">" {
 			t.Errorf("%q", got)
 		}
 		want := string([]rune(text))
-		var one string
-		if err := json.Unmarshal([]byte(render("{{json .a}}")), &one); err != nil || one != want {
-			t.Errorf("%q %v", one, err)
-		}
-		var list [2]any
-		if err := json.Unmarshal([]byte(render("{{.l}}")), &list); err != nil || list[0] != want || list[1].(map[string]any)[want] != want {
-			t.Errorf("%q %v", list, err)
-		}
+		checkJSON(t, renderedWith(t, "{{json .a}}", vars), want)
+		checkJSON(t, renderedWith(t, "{{.l}}", vars), []any{want, map[string]any{want: want}})
 	})
+}
+
+func renderedWith(t *testing.T, template string, vars variable.Dict) string {
+	t.Helper()
+	tm, err := Parse(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tm.Render(vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func checkJSON(t *testing.T, data string, want any) {
+	t.Helper()
+	var got any
+	if err := json.Unmarshal([]byte(data), &got); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", data, diff)
+	}
 }

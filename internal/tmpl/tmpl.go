@@ -13,11 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"text/template"
-	"text/template/parse"
 
 	"github.com/evalrun/evalrun/variable"
 )
@@ -125,16 +123,8 @@ func (w *work) replace(from, to, in string) (string, error) {
 	return strings.ReplaceAll(in, from, to), nil
 }
 
-// working are the functions that are charged for.
-var working = []string{"json", "join", "split", "lower", "upper", "trim", "replace"}
-
-var allowed = []string{
-	"json", "join", "split", "lower", "upper", "trim", "replace", "index",
-	"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len",
-}
-
 func (w *work) split(sep, in string) (variable.List, error) {
-	const perItem = 64 // bytes, of an item beside its text
+	const perItem = 64 // bytes, of an item in addition to its text
 	if err := w.charge(len(in) + perItem*(1+strings.Count(in, sep))); err != nil {
 		return nil, err
 	}
@@ -159,27 +149,33 @@ func (w *work) join(sep string, list variable.List) (string, error) {
 	return b.String(), w.charge(b.Len())
 }
 
-// index is stricter than the built-in one, for which a missing key is no error.
+// index is stricter than the built-in one, where a missing key is no error.
 func index(v variable.Value, keys ...variable.Value) (variable.Value, error) {
+	var err error
 	for _, k := range keys {
-		switch in := v.(type) {
-		case variable.Dict:
-			next, ok := in[fmt.Sprint(k)]
-			if !ok {
-				return nil, fmt.Errorf("no key %q", fmt.Sprint(k))
-			}
-			v = next
-		case variable.List:
-			i, err := strconv.Atoi(fmt.Sprint(k))
-			if err != nil || i < 0 || i >= len(in) {
-				return nil, fmt.Errorf("no item %v in a list of %d", k, len(in))
-			}
-			v = in[i]
-		default:
-			return nil, errors.New("index takes a list or a mapping")
+		if v, err = item(v, fmt.Sprint(k)); err != nil {
+			return nil, err
 		}
 	}
 	return v, nil
+}
+
+// item is what a mapping or a list has at a key.
+func item(v variable.Value, key string) (variable.Value, error) {
+	switch in := v.(type) {
+	case variable.Dict:
+		if next, ok := in[key]; ok {
+			return next, nil
+		}
+		return nil, fmt.Errorf("no key %q", key)
+	case variable.List:
+		i, err := strconv.Atoi(key)
+		if err != nil || i < 0 || i >= len(in) {
+			return nil, fmt.Errorf("no item %s in a list of %d", key, len(in))
+		}
+		return in[i], nil
+	}
+	return nil, errors.New("index takes a list or a mapping")
 }
 
 // HasActions reports whether text would be more than itself as a template.
@@ -336,146 +332,4 @@ func lineStart(text string, line int) int {
 		offset += i + 1
 	}
 	return offset
-}
-
-// walker collects the variables in use and refuses what the package refuses.
-type walker struct {
-	out *Template
-	err *Error
-}
-
-func (w *walker) refuse(n parse.Node, format string, args ...any) {
-	if w.err == nil {
-		w.err = &Error{Offset: int(n.Position()), Message: fmt.Sprintf(format, args...)}
-	}
-}
-
-func (w *walker) list(l *parse.ListNode, root bool) {
-	if l == nil {
-		return
-	}
-	for _, n := range l.Nodes {
-		w.node(n, root)
-	}
-}
-
-// node walks a statement; root tells whether dot is the set of variables there.
-func (w *walker) node(n parse.Node, root bool) {
-	switch n := n.(type) {
-	case *parse.ActionNode:
-		w.pipe(n.Pipe, root)
-	case *parse.IfNode:
-		w.branch(&n.BranchNode, root, root)
-	case *parse.WithNode:
-		w.branch(&n.BranchNode, root, false)
-	case *parse.RangeNode:
-		w.rangeOver(n)
-		w.branch(&n.BranchNode, root, false)
-		n.List.Nodes = append([]parse.Node{step(n)}, n.List.Nodes...)
-	case *parse.TemplateNode:
-		w.refuse(n, "a template cannot include others")
-	}
-}
-
-func (w *walker) branch(b *parse.BranchNode, root, inside bool) {
-	w.pipe(b.Pipe, root)
-	w.list(b.List, inside)
-	w.list(b.ElseList, root)
-}
-
-// step is an action that writes nothing, yet is a write: a step of a range.
-func step(n *parse.RangeNode) parse.Node {
-	empty := &parse.StringNode{NodeType: parse.NodeString, Pos: n.Pos, Quoted: `""`}
-	command := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{empty}}
-	pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: n.Pos, Line: n.Line, Cmds: []*parse.CommandNode{command}}
-	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: n.Pos, Line: n.Line, Pipe: pipe}
-}
-
-// rangeOver refuses a range over a number: it could count for years.
-func (w *walker) rangeOver(n *parse.RangeNode) {
-	for _, c := range n.Pipe.Cmds {
-		for _, arg := range c.Args {
-			switch a := arg.(type) {
-			case *parse.FieldNode, *parse.DotNode, *parse.StringNode:
-			case *parse.VariableNode:
-				if a.Ident[0] != "$" {
-					w.refuse(n, "range takes a variable of the case, not `%s`", a)
-				}
-			case *parse.IdentifierNode:
-				if a.Ident != "split" && a.Ident != "index" {
-					w.refuse(n, "range takes a list, not what `%s` gives", a.Ident)
-				}
-			default:
-				if !slices.ContainsFunc(c.Args, isIndex) {
-					w.refuse(n, "range takes a variable, not `%s`", arg)
-				}
-			}
-		}
-	}
-}
-
-func isIndex(n parse.Node) bool {
-	id, ok := n.(*parse.IdentifierNode)
-	return ok && id.Ident == "index"
-}
-
-func (w *walker) pipe(p *parse.PipeNode, root bool) {
-	if p == nil {
-		return
-	}
-	for _, c := range p.Cmds {
-		for _, arg := range c.Args {
-			w.arg(arg, root)
-		}
-	}
-}
-
-func (w *walker) arg(n parse.Node, root bool) {
-	switch n := n.(type) {
-	case *parse.FieldNode:
-		w.noMethods(n, n.Ident)
-		if root {
-			w.field(n.Ident[0], n)
-		}
-	case *parse.VariableNode:
-		w.noMethods(n, n.Ident)
-		if n.Ident[0] == "$" {
-			if len(n.Ident) == 1 {
-				w.out.all = true
-				return
-			}
-			w.field(n.Ident[1], n)
-		}
-	case *parse.DotNode:
-		w.out.all = w.out.all || root
-	case *parse.IdentifierNode:
-		w.out.works = w.out.works || slices.Contains(working, n.Ident)
-		if !slices.Contains(allowed, n.Ident) {
-			w.refuse(n, "the function `%s` is not available; there are %s", n.Ident, strings.Join(allowed, ", "))
-		}
-	case *parse.PipeNode:
-		w.pipe(n, root)
-	case *parse.ChainNode:
-		w.noMethods(n, n.Field)
-		w.arg(n.Node, root)
-	}
-}
-
-// noMethods refuses the names that would be methods of variable.List and variable.Dict rather than variables.
-func (w *walker) noMethods(n parse.Node, names []string) {
-	for _, method := range []string{"String", "Plain"} {
-		if slices.Contains(names, method) {
-			w.refuse(n, "a variable cannot be named `%s`", method)
-		}
-	}
-}
-
-func (w *walker) field(name string, n parse.Node) {
-	offset := int(n.Position())
-	// text/template places a chain such as .a.b somewhere inside it; it begins at its first dot.
-	before := w.out.text[:min(offset+1+len(name), len(w.out.text))]
-	if i := strings.LastIndex(before, "."+name); i >= 0 {
-		offset = i
-	}
-	w.out.fields = append(w.out.fields, Field{name, offset})
 }

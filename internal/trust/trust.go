@@ -99,10 +99,10 @@ func (k *Keys) own() ([]byte, error) {
 		return nil, errors.New("there is no folder for the key")
 	}
 	info, err := os.Lstat(k.path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+	}
+	if private := runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0; !private || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no key: it is to be a file that only its owner can read", k.path)
 	}
 	text, err := regular.ReadFile(k.path, maxKey)

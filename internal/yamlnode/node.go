@@ -1,7 +1,6 @@
 package yamlnode
 
 import (
-	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -214,8 +213,8 @@ func (n Node) Float(lo, hi float64) float64 {
 		return 0
 	}
 	text := n.resolve().Value
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || !jsonNumber.MatchString(text) && !decimalPoint.MatchString(text) {
+	v, ok := finite(text)
+	if !ok {
 		n.Errorf("", "`%s` is not a number", text)
 		return 0
 	}
@@ -224,6 +223,15 @@ func (n Node) Float(lo, hi float64) float64 {
 		return 0
 	}
 	return v
+}
+
+// finite reads a number as JSON or YAML writes it.
+func finite(text string) (v float64, ok bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, false
+	}
+	return v, jsonNumber.MatchString(text) || decimalPoint.MatchString(text)
 }
 
 var decimalPoint = regexp.MustCompile(`^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
@@ -325,120 +333,4 @@ func (n Node) Strings() []string {
 		item.expected("a text")
 	}
 	return out
-}
-
-// Entry is one key of a mapping with its value.
-type Entry struct {
-	Key   Node
-	Value Node
-}
-
-// Name is the key's text.
-func (e Entry) Name() string { return e.Key.resolve().Value }
-
-// Map is a mapping whose keys were checked.
-type Map struct {
-	Node
-	entries []Entry
-}
-
-// Map checks that the value is a mapping with scalar keys, none of them twice and none
-// outside known. Without known any key goes.
-func (n Node) Map(known ...string) Map {
-	m := Map{Node: n}
-	if n.IsZero() {
-		return m
-	}
-	if !n.IsMapping() {
-		n.expected("a mapping")
-		return m
-	}
-	m.entries = n.entries()
-	if len(known) == 0 {
-		return m
-	}
-	for _, e := range m.entries {
-		if !slices.Contains(known, e.Name()) {
-			e.Key.Errorf(diag.DidYouMean(e.Name(), known), "unknown key `%s`", e.Name())
-		}
-	}
-	return m
-}
-
-// entries reads the pairs of a mapping, merge keys (`<<`) included: a key of
-// the mapping itself wins over a merged one.
-func (n Node) entries() []Entry {
-	content := n.resolve().Content
-	own := make([]Entry, 0, len(content)/2)
-	first := make(map[string]int, len(content)/2)
-	var merged []Node
-	for i := 0; i+1 < len(content); i += 2 {
-		key, value := Node{content[i], n.d}, Node{content[i+1], n.d}
-		if !key.IsScalar() {
-			key.expected("a key")
-			continue
-		}
-		if key.resolve().Tag == "!!merge" {
-			merged = append(merged, value.Items()...)
-			continue
-		}
-		name := key.resolve().Value
-		if line, twice := first[name]; twice {
-			key.Errorf("remove one of them", "duplicate key `%s`, first on line %d", name, line)
-			continue
-		}
-		first[name] = key.Pos().Line
-		own = append(own, Entry{key, value})
-	}
-	for _, m := range merged {
-		if !m.IsMapping() {
-			m.Errorf("", "`<<` takes a mapping, found %s", m.Describe())
-			continue
-		}
-		for _, e := range m.entries() {
-			if _, taken := first[e.Name()]; !taken {
-				first[e.Name()] = e.Key.Pos().Line
-				own = append(own, e)
-			}
-		}
-	}
-	return own
-}
-
-// Entries are the pairs in file order.
-func (m Map) Entries() iter.Seq[Entry] { return slices.Values(m.entries) }
-
-// Len is the number of keys.
-func (m Map) Len() int { return len(m.entries) }
-
-// Get is the value of a key, absent when it is not there.
-func (m Map) Get(key string) Node {
-	for _, e := range m.entries {
-		if e.Name() == key {
-			return e.Value
-		}
-	}
-	return Node{}
-}
-
-// Key is the node of a key itself, absent when it is not there.
-func (m Map) Key(key string) Node {
-	for _, e := range m.entries {
-		if e.Name() == key {
-			return e.Key
-		}
-	}
-	return Node{}
-}
-
-// Has reports whether the key is there.
-func (m Map) Has(key string) bool { return !m.Get(key).IsZero() }
-
-// Need is Get for a key that must be there.
-func (m Map) Need(key string) Node {
-	v := m.Get(key)
-	if v.IsZero() && m.IsMapping() {
-		m.Errorf("", "the key `%s` is missing", key)
-	}
-	return v
 }

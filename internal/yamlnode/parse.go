@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -121,35 +122,26 @@ type checker struct {
 }
 
 func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
-	if depth > MaxDepth {
+	if inAlias {
+		c.aliased++
+	}
+	switch {
+	case depth > MaxDepth:
 		c.errorf(n, "", "nested deeper than %d levels", MaxDepth)
 		return false
-	}
-	if inAlias {
-		if c.aliased++; c.aliased > MaxAliasNodes {
-			c.errorf(n, "write the repeated part out, or share less of it", "aliases expand to more than %d values", MaxAliasNodes)
-			return false
-		}
-	}
-	switch n.Kind {
-	case yaml.AliasNode:
+	case c.aliased > MaxAliasNodes:
+		c.errorf(n, "write the repeated part out, or share less of it", "aliases expand to more than %d values", MaxAliasNodes)
+		return false
+	case n.Kind == yaml.AliasNode:
 		return c.check(n.Alias, depth+1, true)
-	case yaml.MappingNode:
-		if len(n.Content)/2 > MaxKeys {
-			c.errorf(n, "", "a mapping of %d keys; at most %d are read", len(n.Content)/2, MaxKeys)
-			return false
-		}
-	}
-	if !plainTag(n) {
+	case n.Kind == yaml.MappingNode && len(n.Content)/2 > MaxKeys:
+		c.errorf(n, "", "a mapping of %d keys; at most %d are read", len(n.Content)/2, MaxKeys)
+		return false
+	case !plainTag(n):
 		c.errorf(n, "remove the tag", "the YAML tag `%s` is not supported", n.Tag)
 		return false
 	}
-	for _, child := range n.Content {
-		if !c.check(child, depth+1, inAlias) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Content, func(child *yaml.Node) bool { return !c.check(child, depth+1, inAlias) })
 }
 
 func plainTag(n *yaml.Node) bool {
@@ -182,34 +174,50 @@ var (
 func (d *doc) syntaxError(src []byte, err error) {
 	message := strings.TrimSpace(yamlLine.ReplaceAllString(err.Error(), ""))
 	line, text := faultyLine(src, err)
-	col, hint := 1+len(text)-len(strings.TrimLeft(text, " ")), ""
-	at := func(i int) int { return 1 + utf8.RuneCountInString(text[:i]) }
-	switch {
-	case strings.Contains(text, "{{") && strings.Contains(message, "did not find"):
-		col, hint = at(strings.Index(text, "{{")), "quote a text that begins with {{"
-	case strings.Contains(message, "mapping values are not allowed"):
-		if m := twoColons.FindStringSubmatchIndex(text); m != nil {
-			col = at(m[2])
-		}
-		hint = "quote a text that holds a colon; or is the line indented too far?"
-	case strings.Contains(message, "cannot start any token"):
-		if m := badScalar.FindStringSubmatchIndex(text); m != nil {
-			col = at(m[2])
-		}
-		hint = "indent with spaces, not tabs; quote a text that begins with @, % or `"
-	case strings.Contains(message, "unknown anchor"):
-		if m := anchorName.FindStringSubmatch(message); m != nil && strings.Contains(text, "*"+m[1]) {
-			col = at(strings.Index(text, "*"+m[1]))
-		}
-		hint = "quote a text that begins with *, or define the anchor before its use"
-	case strings.Contains(message, "control characters"), strings.Contains(message, "UTF-8"):
-		col, hint = at(firstBad(text)), "save the file as UTF-8 text; in double quotes write \\x01 and the like"
-	case strings.Contains(message, "expected ',' or"):
-		hint = "inside [ ] and { } quote a text that holds ?, : or a comma; or is a bracket missing?"
-	case strings.Contains(message, "expected key"), strings.Contains(message, "expected '-'"):
-		hint = "is this line indented like its neighbours?"
+	at, hint := faultyByte(message, text)
+	if at < 0 {
+		at = len(text) - len(strings.TrimLeft(text, " "))
 	}
-	d.diags.Errorf(diag.Pos{File: d.file, Line: line, Col: col}, hint, "not valid YAML: %s", message)
+	pos := diag.Pos{File: d.file, Line: line, Col: 1 + utf8.RuneCountInString(text[:at])}
+	d.diags.Errorf(pos, hint, "not valid YAML: %s", message)
+}
+
+// faultyByte is where in a line the mistake is that the library found, -1 if that is not known, and what to do about it.
+func faultyByte(message, text string) (at int, hint string) {
+	says := func(words string) bool { return strings.Contains(message, words) }
+	switch {
+	case strings.Contains(text, "{{") && says("did not find"):
+		return strings.Index(text, "{{"), "quote a text that begins with {{"
+	case says("mapping values are not allowed"):
+		return groupIn(twoColons, text), "quote a text that holds a colon; or is the line indented too far?"
+	case says("cannot start any token"):
+		return groupIn(badScalar, text), "indent with spaces, not tabs; quote a text that begins with @, % or `"
+	case says("unknown anchor"):
+		return aliasIn(message, text), "quote a text that begins with *, or define the anchor before its use"
+	case says("control characters"), says("UTF-8"):
+		return firstBad(text), "save the file as UTF-8 text; in double quotes write \\x01 and the like"
+	case says("expected ',' or"):
+		return -1, "inside [ ] and { } quote a text that holds ?, : or a comma; or is a bracket missing?"
+	case says("expected key"), says("expected '-'"):
+		return -1, "is this line indented like its neighbours?"
+	}
+	return -1, ""
+}
+
+// groupIn is where the first group of a pattern matches, -1 if it does not.
+func groupIn(r *regexp.Regexp, text string) int {
+	if m := r.FindStringSubmatchIndex(text); m != nil {
+		return m[2]
+	}
+	return -1
+}
+
+// aliasIn is where a text uses the anchor that a message says is unknown.
+func aliasIn(message, text string) int {
+	if m := anchorName.FindStringSubmatch(message); m != nil {
+		return strings.Index(text, "*"+m[1])
+	}
+	return -1
 }
 
 func firstBad(text string) int {
@@ -257,7 +265,12 @@ func faultyLine(src []byte, err error) (int, string) {
 	}
 	r := &lineReader{lines: bytes.SplitAfter(src, []byte("\n"))}
 	_ = yaml.NewDecoder(r).Decode(&yaml.Node{}) // fails as before; r.next is what we are after
-	line := min(max(r.next, reported, 1), len(lines))
+	line := lastFaulty(src, lines, reported, min(max(r.next, reported, 1), len(lines)))
+	return line, string(bytes.TrimRight(lines[line-1], "\r\n"))
+}
+
+// lastFaulty goes back from a line until what is before it can be read, or to the line that the library reports.
+func lastFaulty(src []byte, lines [][]byte, reported, line int) int {
 	end := 0
 	for _, l := range lines[:line] {
 		end += len(l)
@@ -269,5 +282,5 @@ func faultyLine(src []byte, err error) (int, string) {
 			break
 		}
 	}
-	return line, string(bytes.TrimRight(lines[line-1], "\r\n"))
+	return line
 }

@@ -1,0 +1,273 @@
+package diag
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func rendered(t *testing.T, r Renderer, l *List) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Render(&b, l); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func source(text string) func(string) []byte { return func(string) []byte { return []byte(text) } }
+
+func TestProblemsComeInTheOrderOfTheirPlaces(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var l List
+		for range random.IntN(20) {
+			pos := Pos{[]string{"a", "b"}[random.IntN(2)], random.IntN(4), random.IntN(4)}
+			if random.IntN(2) == 0 {
+				l.Warnf(pos, "", "advice %d", random.IntN(3))
+			} else {
+				l.Errorf(pos, "", "problem %d", random.IntN(3))
+			}
+		}
+		sorted := l.Sorted()
+		for i, d := range sorted[:max(0, len(sorted)-1)] {
+			next := sorted[i+1]
+			before := []any{d.Pos.File, d.Pos.Line, d.Pos.Col, int(d.Severity)}
+			after := []any{next.Pos.File, next.Pos.Line, next.Pos.Col, int(next.Severity)}
+			if fmt.Sprintf("%s %04d %04d %d", before...) > fmt.Sprintf("%s %04d %04d %d", after...) {
+				t.Errorf("%v comes before %v", before, after)
+			}
+			if slices.Contains(sorted[i+1:], d) {
+				t.Errorf("%+v is said twice", d)
+			}
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for want, pos := range map[string]Pos{
+		"a.yaml:3:7": {"a.yaml", 3, 7}, "a.yaml:3": {"a.yaml", 3, 0}, "a.yaml": {"a.yaml", 0, 7}, "": {},
+	} {
+		if got := pos.String(); got != want {
+			t.Errorf("%+v: got %q, want %q", pos, got, want)
+		}
+	}
+}
+
+func TestOnlyProblemsAreErrors(t *testing.T) {
+	t.Parallel()
+	var l List
+	if l.Err() != nil || l.HasErrors() {
+		t.Error("an empty list is an error")
+	}
+	l.Warnf(Pos{"a", 1, 1}, "", "advice")
+	if l.Err() != nil || l.HasErrors() || l.Len() != 1 {
+		t.Error("an advice is an error")
+	}
+	l.Errorf(Pos{"b", 1, 1}, "", "problem")
+	if got := l.Err().Error(); got != "b:1:1: problem" {
+		t.Errorf("got %q, want the problem alone", got)
+	}
+	l.Errorf(Pos{"a", 9, 1}, "", "first")
+	if got := l.Err().Error(); got != "a:9:1: first (and 1 more)" {
+		t.Errorf("got %q, want the first problem and a count", got)
+	}
+}
+
+func TestMergedListsSayEverythingOnce(t *testing.T) {
+	t.Parallel()
+	var a, b List
+	a.Errorf(Pos{"x", 1, 1}, "", "both")
+	b.Errorf(Pos{"x", 1, 1}, "", "both")
+	b.Warnf(Pos{"x", 2, 1}, "", "one")
+	b.Included("part.yaml", Pos{"x", 3, 1})
+	a.Merge(b)
+	if a.Len() != 2 {
+		t.Errorf("got %d, want 2: %v", a.Len(), a.Sorted())
+	}
+	if diff := cmp.Diff([]Pos{{"x", 3, 1}}, a.Chain("part.yaml")); diff != "" {
+		t.Errorf("how part.yaml came in (-want +got):\n%s", diff)
+	}
+}
+
+// A problem in an included file says how the file came in, and files that include each other end.
+func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
+	t.Parallel()
+	var l List
+	l.Included("b", Pos{"a", 2, 3})
+	l.Included("b", Pos{"z", 9, 9}) // the first time counts
+	l.Included("c", Pos{"b", 4, 5})
+	l.Included("d", Pos{"c", 6, 7})
+	l.Errorf(Pos{"d", 1, 1}, "", "wrong")
+	want := "d:1:1: wrong\n  included from c:6:7\n  included from b:4:5\n  included from a:2:3\n"
+	if diff := cmp.Diff(want, rendered(t, Renderer{}, &l)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	l.Included("a", Pos{"d", 8, 9})
+	if n := len(l.Chain("c")); n == 0 || n > 5 {
+		t.Errorf("files that include each other: %d steps", n)
+	}
+}
+
+func TestSourceLines(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text string
+		pos  Pos
+		want string // the lines of source and caret
+	}{
+		"the caret":                {"ab: cd\n", Pos{"f", 1, 5}, "    1 | ab: cd\n      |     ^\n"},
+		"the first column":         {"ab\n", Pos{"f", 1, 1}, "    1 | ab\n      | ^\n"},
+		"one behind the end":       {"ab\n", Pos{"f", 1, 3}, "    1 | ab\n      |   ^\n"},
+		"far behind the end":       {"ab\n", Pos{"f", 1, 99}, "    1 | ab\n      |   ^\n"},
+		"no column":                {"ab\n", Pos{"f", 1, 0}, "    1 | ab\n"},
+		"CRLF":                     {"x\r\nab\r\n", Pos{"f", 2, 2}, "    2 | ab\n      |  ^\n"},
+		"no end of the line":       {"x\nab", Pos{"f", 2, 2}, "    2 | ab\n      |  ^\n"},
+		"a byte order mark":        {"\ufeffab\n", Pos{"f", 1, 2}, "    1 | ab\n      |  ^\n"},
+		"a tab is one cell":        {"\tab\n", Pos{"f", 1, 2}, "    1 |  ab\n      |  ^\n"},
+		"a control is an escape":   {"a\x1bb\n", Pos{"f", 1, 3}, "    1 | a\\x1bb\n      |      ^\n"},
+		"a line that is not there": {"ab\n", Pos{"f", 7, 1}, ""},
+		"the file as a whole":      {"ab\n", Pos{"f", 0, 0}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var l List
+			l.Errorf(test.pos, "", "wrong")
+			_, got, _ := strings.Cut(rendered(t, Renderer{Source: source(test.text)}, &l), "\n")
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%q at %v (-want +got):\n%s", test.text, test.pos, diff)
+			}
+		})
+	}
+}
+
+// A long line is cut around the column, and the caret is under it wherever it is.
+func TestTheCaretOfALongLineIsUnderItsCharacter(t *testing.T) {
+	t.Parallel()
+	for col := 1; col <= 400; col += 7 {
+		line := []rune(strings.Repeat("é", 400))
+		line[col-1] = 'X'
+		var l List
+		l.Errorf(Pos{"f", 1, col}, "", "wrong")
+		lines := strings.Split(rendered(t, Renderer{Source: source(string(line))}, &l), "\n")
+		caret, x := []rune(lines[2]), []rune(lines[1])
+		if i := slices.Index(caret, '^'); i < 0 || x[i] != 'X' || len(x) > maxSourceLine+20 {
+			t.Errorf("column %d:\n%s\n%s", col, lines[1], lines[2])
+		}
+	}
+}
+
+func TestPrivateLinesAreNotShown(t *testing.T) {
+	t.Parallel()
+	var l List
+	l.Add(Diagnostic{Severity: Error, Pos: Pos{"f", 1, 1}, Message: "wrong", Private: true})
+	if diff := cmp.Diff("f:1:1: wrong\n", rendered(t, Renderer{Source: source("secret\n")}, &l)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Colours change nothing but colours.
+func TestColoursAreEscapesAlone(t *testing.T) {
+	t.Parallel()
+	var l List
+	l.Errorf(Pos{"f", 1, 2}, "do that", "wrong")
+	l.Warnf(Pos{"f", 1, 1}, "", "advice")
+	plain := rendered(t, Renderer{Source: source("ab\n")}, &l)
+	coloured := rendered(t, Renderer{Source: source("ab\n"), Color: true}, &l)
+	for _, code := range []string{"\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m"} {
+		if !strings.Contains(coloured, code) {
+			t.Errorf("%q is missing", code)
+		}
+		coloured = strings.ReplaceAll(coloured, code, "")
+	}
+	if diff := cmp.Diff(plain, coloured); diff != "" {
+		t.Errorf("without escapes (-plain +coloured):\n%s", diff)
+	}
+}
+
+// A word with one slip, of whatever kind, is recognized among the keys of a suite.
+func TestOneSlipIsRecognized(t *testing.T) {
+	t.Parallel()
+	known := []string{
+		"version", "name", "service", "targets", "prompts", "scorers", "defaults", "description", "generationConfig",
+		"threshold",
+	}
+	for _, word := range known {
+		for i := range len(word) {
+			slips := []string{word[:i] + word[i+1:], word[:i] + "x" + word[i:], word[:i] + "x" + word[i+1:]}
+			if i > 0 {
+				slips = append(slips, word[:i-1]+word[i:i+1]+word[i-1:i]+word[i+1:])
+			}
+			for _, slip := range append(slips, strings.ToUpper(word)) {
+				if got := Nearest(slip, known, 1); !cmp.Equal([]string{word}, got) {
+					t.Errorf("%q: got %q, want %q", slip, got, word)
+				}
+			}
+		}
+	}
+}
+
+func TestHints(t *testing.T) {
+	t.Parallel()
+	var many []string
+	for i := range 17 {
+		many = append(many, fmt.Sprintf("word%d", i))
+	}
+	for _, test := range []struct {
+		word  string
+		known []string
+		want  string
+	}{
+		{"nmae", []string{"text", "name"}, "did you mean `name`?"},
+		{"zzzzzz", []string{"text", "name"}, "known here: name, text"},
+		{"zzzzzz", many, ""},
+		{"zzzzzz", nil, ""},
+		{"日木", []string{"日本", "name"}, "did you mean `日本`?"},
+		{strings.Repeat("x", 1000), []string{"name"}, "known here: name"},
+	} {
+		if got := DidYouMean(test.word, test.known); got != test.want {
+			t.Errorf("%.20q of %q: got %q, want %q", test.word, test.known, got, test.want)
+		}
+	}
+	if got := Nearest("scorer", []string{"scorers", "score", "scored", "other"}, 2); len(got) != 2 || slices.Contains(got, "other") {
+		t.Errorf("got %q, want the two nearest", got)
+	}
+}
+
+func TestCleanShowsWhatATerminalWouldObey(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"plain é 日本 👨‍👩‍👧 שָׁ\n\t": "plain é 日本 👨‍👩‍👧 שָׁ\n\t",
+		"\x1b[31mred":        `\x1b[31mred`,
+		"a\rb\x00c\x7f":      `a\x0db\x00c\x7f`,
+		"\u202eevil\u2069":   `\u202eevil\u2069`,
+		"\u200bhidden\ufeff": `\u200bhidden\ufeff`,
+		"\xff\xfe":           `\xff\xfe`,
+		"\u2028":             `\u2028`,
+		"##[error]x":         `##\x5berror]x`,
+	} {
+		got := Clean(text)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+		if again := Clean(got); again != got {
+			t.Errorf("%q cleaned twice is %q", got, again)
+		}
+	}
+	for text, want := range map[string]string{
+		"a\nb\tc\rd\u2028e": "a b c d e",
+		"::error::x":        `\x3a:error::x`,
+		" \t::error::x":     `  \x3a:error::x`,
+		"a ::error::x":      "a ::error::x",
+	} {
+		if diff := cmp.Diff(want, CleanLine(text)); diff != "" {
+			t.Errorf("the line %q (-want +got):\n%s", text, diff)
+		}
+	}
+}

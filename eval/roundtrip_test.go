@@ -1,0 +1,317 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/google/go-cmp/cmp"
+)
+
+// secretText is in every text that filled makes where it is asked for.
+const secretText = "canary-content"
+
+// filler gives every field a value of its own that JSON has to carry.
+type filler struct {
+	random *rand.Rand
+	text   string // in every text
+	depth  int
+}
+
+func (f *filler) fill(v reflect.Value) {
+	if f.depth++; f.depth > 30 {
+		f.depth--
+		return
+	}
+	defer func() { f.depth-- }()
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Unix(f.random.Int64N(2e9), f.random.Int64N(1e9)).UTC()))
+	case json.RawMessage:
+		v.Set(reflect.ValueOf(json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)))
+	case Extra:
+		deep := json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)
+		v.Set(reflect.ValueOf(Extra{"unknown": deep, "other_field": json.RawMessage(`1e3`)}))
+	default:
+		f.parts(v)
+		f.scalar(v)
+	}
+}
+
+// parts fills what holds other values.
+func (f *filler) parts(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() && !strings.HasPrefix(field.Tag.Get("json"), "-") {
+				f.fill(v.Field(i))
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			f.fill(v.Index(i))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range 2 {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			f.fill(key)
+			f.fill(value)
+			v.SetMapIndex(key, value)
+		}
+	}
+}
+
+func (f *filler) scalar(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprintf("%s <&>\"\\\n\u2028é日本👍🏽 %d", f.text, f.random.IntN(1e6)))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1 + f.random.Int64N(1<<40))
+	case reflect.Uint64:
+		v.SetUint(f.random.Uint64() | 1<<63)
+	case reflect.Float64:
+		v.SetFloat(f.random.Float64() + 1e-9)
+	}
+}
+
+// filled is a pointer to a new value whose fields are all set.
+func filled[T any](seed uint64, text string) *T {
+	f := filler{random: rand.New(rand.NewPCG(seed, 1)), text: text}
+	out := new(T)
+	f.fill(reflect.ValueOf(out).Elem())
+	return out
+}
+
+// roundTrip writes every field of a noun and reads it back, by both encoders.
+func roundTrip[T any](t *testing.T) {
+	t.Helper()
+	t.Run(fmt.Sprintf("%T", *new(T)), func(t *testing.T) {
+		t.Parallel()
+		for seed := range uint64(3) {
+			want := filled[T](seed, "text")
+			standard, err := wirejson.Marshal(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fast, err := wirejson.Append(nil, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(standard), string(fast)); diff != "" {
+				t.Errorf("the encoders differ (-Marshal +AppendJSON):\n%s", diff)
+			}
+			if strings.ContainsAny(string(fast), "\n\r") {
+				t.Errorf("a record takes more than a line: %s", fast)
+			}
+			got := new(T)
+			if err := json.Unmarshal(fast, got); err != nil {
+				t.Fatalf("%v: %s", err, fast)
+			}
+			exported := cmp.Exporter(func(reflect.Type) bool { return true })
+			if diff := cmp.Diff(want, got, exported); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", fast, diff)
+			}
+		}
+	})
+}
+
+// What a run file, a baseline and a report record is read back as it was, each field of it.
+func TestEveryRecordedNounReadsBack(t *testing.T) {
+	t.Parallel()
+	roundTrip[Trial](t)
+	roundTrip[Quarantine](t)
+	roundTrip[Score](t)
+	roundTrip[Result](t)
+	roundTrip[Counts](t)
+	roundTrip[Run](t)
+	roundTrip[RunSuite](t)
+	roundTrip[RunService](t)
+	roundTrip[RunPlan](t)
+	roundTrip[RunTarget](t)
+	roundTrip[ShardOf](t)
+	roundTrip[End](t)
+	roundTrip[Spent](t)
+	roundTrip[Request](t)
+	roundTrip[Response](t)
+	roundTrip[Candidate](t)
+	roundTrip[SafetyRating](t)
+	roundTrip[PromptFeedback](t)
+	roundTrip[GenerationConfig](t)
+	roundTrip[SafetySetting](t)
+	roundTrip[Turn](t)
+	roundTrip[Usage](t)
+	roundTrip[Timing](t)
+	roundTrip[Error](t)
+	roundTrip[Model](t)
+	roundTrip[Judgement](t)
+	roundTrip[Judged](t)
+	roundTrip[GateConfig](t)
+	roundTrip[BaselineRule](t)
+	roundTrip[Gate](t)
+	roundTrip[GateRule](t)
+	roundTrip[Stop](t)
+	roundTrip[Options](t)
+}
+
+// The zero value of a noun is read back as itself too: nothing is made of what was never set.
+func TestUnsetFieldsStayUnset(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{
+		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &Stop{}, &Judgement{},
+	} {
+		line, err := wirejson.Append(nil, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := reflect.New(reflect.TypeOf(v).Elem()).Interface()
+		if err := json.Unmarshal(line, got); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if diff := cmp.Diff(v, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
+// A record of a later version has members that this one does not know: they break nothing.
+func TestRecordsOfALaterVersionAreRead(t *testing.T) {
+	t.Parallel()
+	later := func(v any) []byte {
+		var fields map[string]json.RawMessage
+		line, err := wirejson.Append(nil, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(line, &fields); err != nil {
+			t.Fatal(err)
+		}
+		fields["later"] = json.RawMessage(`{"a":[1,{"b":null}]}`)
+		line, err = json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	var result Result
+	var run Run
+	var end End
+	for _, test := range []struct{ want, got any }{
+		{filled[Result](7, "text"), &result}, {filled[Run](7, "text"), &run}, {filled[End](7, "text"), &end},
+	} {
+		if err := json.Unmarshal(later(test.want), test.got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, test.got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", test.want, diff)
+		}
+	}
+}
+
+// Fields of the service that evalrun does not know are sent and recorded digit by digit.
+func TestUnknownFieldsOfAConfigAreKept(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"temperature":0,"seed":12345678901234567890}`:       `{"temperature":0,"seed":12345678901234567890}`,
+		`{"z":1.10,"a":{"y":[1,  2],"x":null},"topK":0}`:      `{"topK":0,"a":{"y":[1,2],"x":null},"z":1.10}`,
+		`{"stopSequences":["\n"],"responseSchema":{"b":1e3}}`: `{"stopSequences":["\n"],"responseSchema":{"b":1e3}}`,
+		`{}`: `{}`,
+	} {
+		var c GenerationConfig
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.MarshalJSON()
+		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
+		}
+	}
+}
+
+// withContent is a result with content in every text of a request, an answer or a judge; what the suite says is there without.
+func withContent() *Result {
+	r := filled[Result](9, secretText)
+	r.Trial = Trial{Case: "c", Suite: "s"}
+	r.SkipReason, r.Metrics = "", map[string]float64{"closeness": 0.5}
+	for i := range r.Scores {
+		r.Scores[i].Scorer, r.Scores[i].Name = "contains", "closeness"
+		r.Scores[i].Judged.Judge, r.Scores[i].Judged.Choice = "panel", "yes"
+		for j := range r.Scores[i].Judged.Rulings {
+			r.Scores[i].Judged.Rulings[j].Choice = "yes"
+		}
+	}
+	for i := range r.Judgements {
+		r.Judgements[i].ID, r.Judgements[i].Judge, r.Judgements[i].Model = "id", "panel", "m"
+		r.Judgements[i].Withheld, r.Judgements[i].Error.Kind, r.Judgements[i].Usage.Source = nil, KindStatus, UsageService
+	}
+	r.Request.GenerationConfig, r.Request.SafetySettings = nil, nil // the suite's own words
+	for i := range r.Request.Contents {
+		r.Request.Contents[i].Role = RoleUser
+		for j := range r.Request.Contents[i].Parts {
+			r.Request.Contents[i].Parts[j].Image = nil
+		}
+	}
+	r.Usage.Source, r.Error.Kind, r.Outcome = UsageService, KindStatus, Fail
+	for i := range r.Turns {
+		r.Turns[i].Usage.Source = UsageService
+	}
+	return r
+}
+
+// With --no-content nothing that was sent, came back or was said of an answer stays in a record; hashes and lengths do.
+func TestWithheldRecordsHoldNoContent(t *testing.T) {
+	t.Parallel()
+	r := withContent()
+	before, err := wirejson.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, request := slices.Clone(r.Scores), r.Request
+	kept := *r
+	kept.Withhold()
+	text, err := wirejson.Marshal(&kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := strings.Index(string(text), secretText); i >= 0 {
+		t.Errorf("content is left: %s", text[max(0, i-80):min(len(text), i+80)])
+	}
+	if got := kept.Request.Contents[0].Parts[0].Withheld; got == nil ||
+		got.Bytes != len(r.Request.Contents[0].Parts[0].Text) || len(got.SHA256) != 64 {
+		t.Errorf("of a text %+v is kept, want its hash and length", got)
+	}
+	after, err := wirejson.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(before), string(after)); diff != "" || !cmp.Equal(scores, r.Scores) || request != r.Request {
+		t.Errorf("the record that others hold changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestAQuarantineHoldsToTheEndOfItsDay(t *testing.T) {
+	t.Parallel()
+	q := &Quarantine{Until: "2027-01-31"}
+	for at, want := range map[string]bool{
+		"2027-01-30T23:59:59Z": true, "2027-01-31T00:00:00Z": true, "2027-01-31T23:59:59Z": true, "2027-02-01T00:00:00Z": false, "": false,
+	} {
+		if got := q.Holds(at); got != want {
+			t.Errorf("at %q: got %v, want %v", at, got, want)
+		}
+	}
+	if (*Quarantine)(nil).Holds("2020-01-01T00:00:00Z") {
+		t.Error("a case without a quarantine is in one")
+	}
+}

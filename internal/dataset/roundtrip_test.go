@@ -1,0 +1,298 @@
+package dataset_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/internal/dataset"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// rows reads a file that must have no problem.
+func rows(t *testing.T, r io.Reader, format dataset.Format, comma rune) []map[string]string {
+	t.Helper()
+	out := []map[string]string{}
+	for row, err := range dataset.Read(r, format, comma) {
+		if err != nil {
+			t.Fatalf("after %d rows: %v", len(out), err)
+		}
+		cells := map[string]string{}
+		for name, value := range row.Vars {
+			cells[name] = fmt.Sprint(value)
+		}
+		out = append(out, cells)
+	}
+	return out
+}
+
+// cell is a text that a file has to quote, or looks like something else.
+func cell(random *rand.Rand) string {
+	parts := []string{
+		"a", "", " ", ",", ";", "\t", "|", `"`, `""`, "\n", "007", "1.10", "null", "é", "e\u0301", "日本", "👍🏽", "שלום",
+		"{{.x}}", "'", "=1+1", "#",
+	}
+	var b strings.Builder
+	for range random.IntN(5) {
+		b.WriteString(parts[random.IntN(len(parts))])
+	}
+	return b.String()
+}
+
+// table makes a header and rows of cells.
+func table(random *rand.Rand) (header []string, records [][]string, want []map[string]string) {
+	header, want = []string{"name", "größe", "日本"}, []map[string]string{}
+	for range random.IntN(6) {
+		record, cells := []string{}, map[string]string{}
+		for _, column := range header {
+			text := cell(random)
+			record, cells[column] = append(record, text), text
+		}
+		records, want = append(records, record), append(want, cells)
+	}
+	return header, records, want
+}
+
+func TestTablesReadBackAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, comma := range []rune{',', ';', '\t', '|', '¦'} {
+		for range 200 {
+			header, records, want := table(random)
+			var b bytes.Buffer
+			w := csv.NewWriter(&b)
+			w.Comma = comma
+			if err := w.WriteAll(append([][]string{header}, records...)); err != nil {
+				t.Fatal(err)
+			}
+			format, separator := dataset.CSV, comma
+			if comma == '\t' {
+				format, separator = dataset.TSV, 0
+			}
+			if diff := cmp.Diff(want, rows(t, bytes.NewReader(b.Bytes()), format, separator)); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", b.String(), diff)
+			}
+		}
+	}
+}
+
+func TestObjectsReadBackAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		_, _, want := table(random)
+		var lines bytes.Buffer
+		for _, row := range want {
+			if err := json.NewEncoder(&lines).Encode(row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := json.MarshalIndent(want, "", "\t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for format, text := range map[dataset.Format]string{dataset.JSONLines: lines.String(), dataset.JSON: string(list)} {
+			if diff := cmp.Diff(want, rows(t, strings.NewReader(text), format, 0)); diff != "" {
+				t.Errorf("%s %q (-want +got):\n%s", format, text, diff)
+			}
+		}
+	}
+}
+
+// What a program adds at the beginning of a file, the ends of its lines, and how a disk hands it out change no row.
+func TestTheFormOfAFileChangesNoRow(t *testing.T) {
+	t.Parallel()
+	want := []map[string]string{{"a": "1", "b": "x y"}, {"a": "é", "b": "日本"}}
+	for format, text := range map[dataset.Format]string{
+		dataset.CSV:       "a,b\n1,x y\né,\"日本\"\n",
+		dataset.TSV:       "a\tb\n1\tx y\né\t日本\n",
+		dataset.JSONLines: "{\"a\":1,\"b\":\"x y\"}\n{\"a\":\"é\",\"b\":\"日本\"}\n",
+		dataset.JSON:      "[{\"a\":1,\"b\":\"x y\"},\n{\"a\":\"é\",\"b\":\"日本\"}]\n",
+	} {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			for name, r := range map[string]io.Reader{
+				"as it is":              strings.NewReader(text),
+				"a mark":                strings.NewReader("\ufeff" + text),
+				"CRLF":                  strings.NewReader(strings.ReplaceAll(text, "\n", "\r\n")),
+				"a mark and CRLF":       strings.NewReader("\ufeff" + strings.ReplaceAll(text, "\n", "\r\n")),
+				"no end of the last":    strings.NewReader(strings.TrimSuffix(text, "\n")),
+				"empty lines":           strings.NewReader(strings.ReplaceAll(text, "\n", "\n\n")),
+				"byte by byte":          iotest.OneByteReader(strings.NewReader("\ufeff" + text)),
+				"its end with its data": iotest.DataErrReader(strings.NewReader(text)),
+			} {
+				if diff := cmp.Diff(want, rows(t, r, format, 0)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestRowsSayWhereTheyBegin(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		format dataset.Format
+		text   string
+		want   []int
+	}{
+		"cells of several lines":   {dataset.CSV, "a,b\n1,\"x\n\ny\"\n2,z\n", []int{2, 5}},
+		"empty lines between rows": {dataset.CSV, "a,b\n\n1,x\n\n\n2,z\n", []int{3, 6}},
+		"CRLF":                     {dataset.CSV, "a,b\r\n1,\"x\r\ny\"\r\n2,z\r\n", []int{2, 4}},
+		"lines of objects":         {dataset.JSONLines, "\n{}\n\r\n{}\n", []int{2, 4}},
+		"objects over lines":       {dataset.JSON, "[\n{\"a\":\n1},\n\n{}, {}]", []int{2, 5, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []int
+			for row, err := range dataset.Read(strings.NewReader(test.text), test.format, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, row.Line)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", test.text, diff)
+			}
+		})
+	}
+}
+
+// A bad line is named, and the lines around it are read.
+func TestABadLineIsNamedAndTheOthersAreRead(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]string{
+		"cut":                `{"a":`,
+		"a list":             `[1]`,
+		"a text":             `"x"`,
+		"null":               `null`,
+		"two objects":        `{"a":1} {"a":2}`,
+		"a key twice":        `{"a":1,"a":2}`,
+		"a key twice inside": `{"a":{"b":1,"b":2}}`,
+		"single quotes":      `{'a':1}`,
+		"a comma too many":   `{"a":1,}`,
+		"not UTF-8":          "{\"a\":\"\xff\"}",
+		"nesting":            `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+		"a comment":          `// {"a":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var lines, problems []int
+			for row, err := range dataset.Read(strings.NewReader("{\"a\":1}\n\n"+bad+"\r\n{\"a\":3}\n"), dataset.JSONLines, 0) {
+				var e *dataset.Error
+				switch {
+				case errors.As(err, &e):
+					problems = append(problems, e.Line)
+				case err != nil:
+					t.Fatal(err)
+				default:
+					lines = append(lines, row.Line)
+				}
+			}
+			if diff := cmp.Diff([][]int{{1, 4}, {3}}, [][]int{lines, problems}); diff != "" {
+				t.Errorf("lines of rows and of problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A file without rows is empty or has none: it never makes a row of nothing.
+func TestFilesWithoutRows(t *testing.T) {
+	t.Parallel()
+	for _, format := range []dataset.Format{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
+		for _, text := range []string{"", "\ufeff", "\n\n", "\r\n"} {
+			n, problems := 0, 0
+			for row, err := range dataset.Read(strings.NewReader(text), format, 0) {
+				var e *dataset.Error
+				switch {
+				case err == nil:
+					n++
+					t.Errorf("%s of %q: the row %v", format, text, row)
+				case errors.As(err, &e) && e.Line >= 1:
+					problems++
+				default:
+					t.Errorf("%s of %q: %v names no line", format, text, err)
+				}
+			}
+			if format != dataset.JSONLines && problems != 1 || format == dataset.JSONLines && problems != 0 {
+				t.Errorf("%s of %q: %d problems", format, text, problems)
+			}
+		}
+	}
+}
+
+func TestAReaderCanStopAtAnyRow(t *testing.T) {
+	t.Parallel()
+	for format, text := range map[dataset.Format]string{
+		dataset.CSV: "a\n1\nx,y\n3\n", dataset.JSONLines: "{\"a\":1}\nno\n{\"a\":3}\n", dataset.JSON: "[{\"a\":1},2,{\"a\":3}]",
+	} {
+		for stop := 1; stop <= 3; stop++ {
+			n := 0
+			for range dataset.Read(strings.NewReader(text), format, 0) {
+				if n++; n == stop {
+					break
+				}
+			}
+			if n != stop {
+				t.Errorf("%s: %d rows and problems, want to stop at %d", format, n, stop)
+			}
+		}
+	}
+}
+
+// Scalars are texts as they are written; lists and objects stay what they are.
+func TestValuesOfObjects(t *testing.T) {
+	t.Parallel()
+	const line = `{"n":1.10,"big":12345678901234567890,"exp":1E+2,"t":true,"z":null,"e":"","l":[1,[true]],"o":{"k":0.0},"u":"\ud83d\udc4d"}`
+	want := variable.Dict{
+		"n": "1.10", "big": "12345678901234567890", "exp": "1E+2", "t": "true", "z": "", "e": "",
+		"l": variable.List{"1", variable.List{"true"}}, "o": variable.Dict{"k": "0.0"}, "u": "👍",
+	}
+	for row, err := range dataset.Read(strings.NewReader(line), dataset.JSONLines, 0) {
+		if diff := cmp.Diff(want, row.Vars); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// The bound is on a row: a file of many rows may be larger.
+func TestAFileMayBeLargerThanTheLongestRow(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", dataset.MaxRow/4)
+	for format, parts := range map[dataset.Format][2]string{
+		dataset.CSV: {"a\n", text + "\n"}, dataset.TSV: {"a\n", text + "\n"}, dataset.JSONLines: {"", `{"a":"` + text + "\"}\n"},
+		dataset.JSON: {"[{}", `,{"a":"` + text + "\"}\n"},
+	} {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			in := []io.Reader{strings.NewReader(parts[0])}
+			for range 6 {
+				in = append(in, strings.NewReader(parts[1]))
+			}
+			if format == dataset.JSON {
+				in = append(in, strings.NewReader("]"))
+			}
+			n := 0
+			for row, err := range dataset.Read(io.MultiReader(in...), format, 0) {
+				if err != nil {
+					t.Fatalf("after %d rows: %v", n, err)
+				}
+				if row.Vars["a"] != nil {
+					n++
+				}
+			}
+			if n != 6 {
+				t.Errorf("got %d rows, want 6", n)
+			}
+		})
+	}
+}

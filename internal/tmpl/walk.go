@@ -1,0 +1,172 @@
+package tmpl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// walker collects the variables in use and refuses what the package refuses.
+type walker struct {
+	out *Template
+	err *Error
+}
+
+func (w *walker) refuse(n parse.Node, format string, args ...any) {
+	if w.err == nil {
+		w.err = &Error{Offset: int(n.Position()), Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+func (w *walker) list(l *parse.ListNode, root bool) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Nodes {
+		w.node(n, root)
+	}
+}
+
+// node walks a statement; root says whether dot is the set of variables there.
+func (w *walker) node(n parse.Node, root bool) {
+	switch n := n.(type) {
+	case *parse.ActionNode:
+		w.pipe(n.Pipe, root)
+	case *parse.IfNode:
+		w.branch(&n.BranchNode, root, root)
+	case *parse.WithNode:
+		w.branch(&n.BranchNode, root, false)
+	case *parse.RangeNode:
+		w.rangeOver(n)
+		w.branch(&n.BranchNode, root, false)
+		n.List.Nodes = append([]parse.Node{step(n)}, n.List.Nodes...)
+	case *parse.TemplateNode:
+		w.refuse(n, "a template cannot include others")
+	}
+}
+
+func (w *walker) branch(b *parse.BranchNode, root, inside bool) {
+	w.pipe(b.Pipe, root)
+	w.list(b.List, inside)
+	w.list(b.ElseList, root)
+}
+
+// step is an action that writes nothing, yet is a write: a step of a range.
+func step(n *parse.RangeNode) parse.Node {
+	empty := &parse.StringNode{NodeType: parse.NodeString, Pos: n.Pos, Quoted: `""`}
+	command := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{empty}}
+	pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: n.Pos, Line: n.Line, Cmds: []*parse.CommandNode{command}}
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: n.Pos, Line: n.Line, Pipe: pipe}
+}
+
+// rangeOver refuses a range over a number: it could count for years.
+func (w *walker) rangeOver(n *parse.RangeNode) {
+	for _, c := range n.Pipe.Cmds {
+		for _, arg := range c.Args {
+			if why := notRanged(arg, c); why != "" {
+				w.refuse(n, "%s", why)
+			}
+		}
+	}
+}
+
+// notRanged says why a range cannot take a part of a command: "" if it can.
+func notRanged(arg parse.Node, c *parse.CommandNode) string {
+	switch a := arg.(type) {
+	case *parse.FieldNode, *parse.DotNode, *parse.StringNode:
+		return ""
+	case *parse.VariableNode:
+		if a.Ident[0] != "$" {
+			return fmt.Sprintf("range takes a variable of the case, not `%s`", a)
+		}
+	case *parse.IdentifierNode:
+		if a.Ident != "split" && a.Ident != "index" {
+			return fmt.Sprintf("range takes a list, not what `%s` gives", a.Ident)
+		}
+	default:
+		if !slices.ContainsFunc(c.Args, isIndex) {
+			return fmt.Sprintf("range takes a variable, not `%s`", arg)
+		}
+	}
+	return ""
+}
+
+func isIndex(n parse.Node) bool {
+	id, ok := n.(*parse.IdentifierNode)
+	return ok && id.Ident == "index"
+}
+
+func (w *walker) pipe(p *parse.PipeNode, root bool) {
+	if p == nil {
+		return
+	}
+	for _, c := range p.Cmds {
+		for _, arg := range c.Args {
+			w.arg(arg, root)
+		}
+	}
+}
+
+func (w *walker) arg(n parse.Node, root bool) {
+	switch n := n.(type) {
+	case *parse.FieldNode:
+		w.noMethods(n, n.Ident)
+		if root {
+			w.field(n.Ident[0], n)
+		}
+	case *parse.VariableNode:
+		w.variable(n)
+	case *parse.DotNode:
+		w.out.all = w.out.all || root
+	case *parse.IdentifierNode:
+		w.function(n)
+	case *parse.PipeNode:
+		w.pipe(n, root)
+	case *parse.ChainNode:
+		w.noMethods(n, n.Field)
+		w.arg(n.Node, root)
+	}
+}
+
+// variable takes down what is used of $, the set of variables.
+func (w *walker) variable(n *parse.VariableNode) {
+	w.noMethods(n, n.Ident)
+	switch {
+	case n.Ident[0] != "$":
+	case len(n.Ident) == 1:
+		w.out.all = true
+	default:
+		w.field(n.Ident[1], n)
+	}
+}
+
+func (w *walker) function(n *parse.IdentifierNode) {
+	switch n.Ident {
+	case "json", "join", "split", "lower", "upper", "trim", "replace":
+		w.out.works = true
+	case "index", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len":
+	default:
+		w.refuse(n, "the function `%s` is not available; there are %s", n.Ident,
+			"json, join, split, lower, upper, trim, replace, index, and, or, not, eq, ne, lt, le, gt, ge, len")
+	}
+}
+
+// noMethods refuses the names that would be methods of variable.List and variable.Dict rather than variables.
+func (w *walker) noMethods(n parse.Node, names []string) {
+	for _, method := range []string{"String", "Plain"} {
+		if slices.Contains(names, method) {
+			w.refuse(n, "a variable cannot be named `%s`", method)
+		}
+	}
+}
+
+func (w *walker) field(name string, n parse.Node) {
+	offset := int(n.Position())
+	// text/template places a chain such as .a.b somewhere inside it; it begins at its first dot.
+	before := w.out.text[:min(offset+1+len(name), len(w.out.text))]
+	if i := strings.LastIndex(before, "."+name); i >= 0 {
+		offset = i
+	}
+	w.out.fields = append(w.out.fields, Field{name, offset})
+}

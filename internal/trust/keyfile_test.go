@@ -1,0 +1,121 @@
+package trust
+
+import (
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const goodKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+// keyed has a key file with a text.
+func keyed(t *testing.T, text string) *Keys {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "trust.key")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &Keys{path: path}
+}
+
+func TestAFileThatIsNoKeySignsNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	good := keyed(t, goodKey+"\n").Sign([]byte("head"), dir)
+	if good == "" {
+		t.Fatal("a good key signs nothing")
+	}
+	for name, text := range map[string]string{
+		"empty": "", "short": goodKey[:62], "no digits": strings.Repeat("zz", 32), "an odd digit": goodKey + "0", "long": strings.Repeat(
+			"00", 1<<10,
+		),
+	} {
+		k := keyed(t, text)
+		if s := k.Sign([]byte("head"), dir); s != "" {
+			t.Errorf("%s: it signs %s", name, s)
+		}
+		if k.Verify(good, []byte("head"), dir) || k.Verify("", []byte("head"), dir) {
+			t.Errorf("%s: it verifies", name)
+		}
+		if after, err := os.ReadFile(k.path); err != nil || string(after) != text {
+			t.Errorf("%s: the file was replaced: %v", name, err)
+		}
+	}
+}
+
+// A link could lead to a file that somebody else wrote.
+func TestALinkIsNoKey(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Log("links take rights there; the rule is the same")
+		return
+	}
+	target := keyed(t, goodKey)
+	link := &Keys{path: filepath.Join(t.TempDir(), "trust.key")}
+	if err := os.Symlink(target.path, link.path); err != nil {
+		t.Fatal(err)
+	}
+	if s := link.Sign([]byte("head"), "/x"); s != "" {
+		t.Errorf("it signs %s", s)
+	}
+}
+
+// Every character of a signature, every byte of the head and every part of the folder counts.
+func TestWhatIsSignedCannotChange(t *testing.T) {
+	t.Parallel()
+	k, dir, head := keyed(t, goodKey), t.TempDir(), []byte(`{"type":"run","id":"r"}`)
+	s := k.Sign(head, dir)
+	if !k.Verify(s, head, dir) {
+		t.Fatal("it does not verify")
+	}
+	for i := range len(s) {
+		other := []byte(s)
+		other[i] ^= 1
+		if k.Verify(string(other), head, dir) {
+			t.Errorf("another character at %d verifies", i)
+		}
+	}
+	for i := range head {
+		other := append([]byte{}, head...)
+		other[i] ^= 1
+		if k.Verify(s, other, dir) {
+			t.Errorf("another byte at %d of the head verifies", i)
+		}
+	}
+	// Were folder and head only written one after the other, what is moved between them would not count.
+	moved := string(head[0])
+	if k.Verify(s, head[1:], dir+moved) || k.Verify(strings.ToUpper(s), head, dir) || k.Verify(s, head, filepath.Dir(dir)) {
+		t.Error("another folder, or the same in other letters, verifies")
+	}
+	if _, err := hex.DecodeString(s); err != nil || len(s) != 64 {
+		t.Errorf("%q is no SHA-256 in hexadecimal digits", s)
+	}
+}
+
+func TestKeysOfNobodyVerifyNothing(t *testing.T) {
+	t.Parallel()
+	k := &Keys{}
+	if s := k.Sign([]byte("head"), "/x"); s != "" || k.Verify(s, []byte("head"), "/x") ||
+		k.Verify(strings.Repeat("0", 64), []byte("head"), "/x") {
+		t.Errorf("it signs %q", s)
+	}
+}
+
+func TestASharedKeyIsLongEnoughToBeSecret(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		"": true, "   ": true, "short": false,
+		strings.Repeat("x", 15): false, " " + strings.Repeat("x", 15) + "\n": false, strings.Repeat("x", 16): true,
+	} {
+		_, err := Load(func(string) string { return value })
+		if (err == nil) != want {
+			t.Errorf("%q: %v", value, err)
+		}
+		if err != nil && value != "" && strings.Contains(err.Error(), strings.TrimSpace(value)) {
+			t.Errorf("the error shows the key: %v", err)
+		}
+	}
+}

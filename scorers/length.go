@@ -1,0 +1,159 @@
+package scorers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// span is a range of numbers with either end open.
+type span struct{ min, max *float64 }
+
+func (s span) holds(v float64) bool {
+	return (s.min == nil || v >= *s.min) && (s.max == nil || v <= *s.max)
+}
+
+func (s span) String() string {
+	show := func(v *float64) string { return strconv.FormatFloat(*v, 'f', -1, 64) }
+	switch {
+	case s.min == nil && s.max == nil:
+		return "any number"
+	case s.min == nil:
+		return "at most " + show(s.max)
+	case s.max == nil:
+		return "at least " + show(s.min)
+	case *s.min == *s.max:
+		return "exactly " + show(s.min)
+	}
+	return show(s.min) + " to " + show(s.max)
+}
+
+// spanOf reads min and max of a mapping.
+func spanOf(m yamlnode.Map) span {
+	var s span
+	if v := m.Get("min"); !v.IsZero() {
+		s.min = new(float64(v.Int(0, math.MaxInt32)))
+	}
+	if v := m.Get("max"); !v.IsZero() {
+		s.max = new(float64(v.Int(0, math.MaxInt32)))
+	}
+	if s.min != nil && s.max != nil && *s.min > *s.max {
+		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+	}
+	return s
+}
+
+func lengthUnits() []string { return []string{"characters", "words", "lines"} }
+
+func compileLength(a args) Scorer {
+	spans := a.lengthSpans()
+	f := fold{trim: a.option("trim").Bool(), normalize: a.fold().normalize}
+	return onText(f, func(_, text string) Finding {
+		var told []string
+		passed := true
+		for _, unit := range lengthUnits() {
+			s, ok := spans[unit]
+			if !ok {
+				continue
+			}
+			n := count(unit, text)
+			noun := strings.TrimSuffix(unit, "s")
+			if n != 1 {
+				noun = unit
+			}
+			if s.holds(float64(n)) {
+				told = append(told, fmt.Sprintf("%d %s", n, noun))
+			} else {
+				told = append(told, fmt.Sprintf("%d %s, expected %s", n, noun, s))
+				passed = false
+			}
+		}
+		if passed {
+			return yes("the answer has %s", strings.Join(told, "; "))
+		}
+		return no("the answer has %s", strings.Join(told, "; "))
+	})
+}
+
+// boundsKeys are those of a range of whole numbers.
+func boundsKeys() shape.Block {
+	return shape.Block{
+		Some: []string{"min", "max"},
+		Keys: []shape.Key{
+			{Name: "min", Is: naturalNumber(), Doc: "At least so many."},
+			{Name: "max", Is: naturalNumber(), Doc: "At most so many."},
+		},
+	}
+}
+
+func naturalNumber() shape.Shape { return shape.Int(0, math.MaxInt32) }
+
+func lengthKeys() shape.Block {
+	return shape.Block{
+		Some: append([]string{"min", "max"}, lengthUnits()...),
+		Keys: append([]shape.Key{
+			{Name: "characters", Is: lengthOf()},
+			{Name: "words", Is: lengthOf()},
+			{Name: "lines", Is: lengthOf()},
+			{Name: "unit", Is: shape.Word(lengthUnits()...), Doc: "What `min` and `max` count; characters when not given."},
+		}, slices.Concat(boundsKeys().Keys, textKeys().Only("trim", "normalize").Keys)...),
+	}
+}
+
+func lengthOf() shape.Shape { return shape.Either(naturalNumber(), boundsKeys().Shape()) }
+
+func (a args) lengthSpans() map[string]span {
+	keys := lengthKeys().Names()
+	m := a.Args.Map(keys...)
+	spans := map[string]span{}
+	for _, unit := range lengthUnits() {
+		if v := m.Get(unit); !v.IsZero() {
+			spans[unit] = unitSpan(v, unit)
+		}
+	}
+	if m.Has("min") || m.Has("max") {
+		unit := "characters"
+		if u := m.Get("unit"); !u.IsZero() {
+			unit = u.Word(lengthUnits()...)
+		}
+		if _, twice := spans[unit]; twice {
+			m.Key(unit).Errorf("keep one of them", "the bounds of %s are given twice", unit)
+		}
+		spans[unit] = spanOf(m)
+	}
+	unknown := slices.ContainsFunc(slices.Collect(m.Entries()), func(e yamlnode.Entry) bool { return !slices.Contains(keys, e.Name()) })
+	if m.IsMapping() && len(spans) == 0 && !unknown {
+		a.Args.Errorf("such as {words: {max: 5}}", "`length` needs min, max or both")
+	}
+	return spans
+}
+
+// unitSpan reads the bounds of a unit, or the number that is wanted.
+func unitSpan(n yamlnode.Node, unit string) span {
+	if n.IsNumber() {
+		exact := float64(n.Int(0, math.MaxInt32))
+		return span{&exact, &exact}
+	}
+	m := n.Map(boundsKeys().Names()...)
+	if m.IsMapping() && m.Len() == 0 {
+		n.Errorf("", "`%s` needs min, max or both", unit)
+	}
+	return spanOf(m)
+}
+
+func count(unit, text string) int {
+	switch unit {
+	case "words":
+		return len(strings.Fields(text))
+	case "lines":
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+		return 1 + strings.Count(strings.TrimSuffix(text, "\n"), "\n")
+	}
+	return utf8.RuneCountInString(text)
+}

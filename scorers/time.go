@@ -1,0 +1,71 @@
+package scorers
+
+import (
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/shape"
+)
+
+func compileLatency(a args) Scorer {
+	within := withinTime(a)
+	return Func(func(a *Answer) Finding { return within(a.Timing.LatencyMs) })
+}
+
+func compileFirstToken(a args) Scorer {
+	within := withinTime(a)
+	return Func(func(a *Answer) Finding {
+		switch {
+		case a.Timing.Chunks == 0:
+			return unscored("the answer was not streamed: set `stream: true` on the target")
+		case a.Timing.FirstTokenMs == 0:
+			if f, none := noText(a); none {
+				return f
+			}
+		}
+		return within(a.Timing.FirstTokenMs)
+	})
+}
+
+func timeKeys() shape.Block {
+	return shape.Block{
+		Some: []string{"min", "max"},
+		Keys: []shape.Key{
+			{Name: "min", Is: shape.Duration, Doc: "The shortest time."},
+			{Name: "max", Is: shape.Duration, Doc: "The longest time."},
+		},
+	}
+}
+
+func timeBounds() shape.Shape { return shape.Either(shape.Duration, timeKeys().Shape()) }
+
+// withinTime reads the bounds of a time and returns what compares a number of milliseconds with them.
+func withinTime(a args) func(ms float64) Finding {
+	shortest, longest := timeBoundsOf(a)
+	return func(ms float64) Finding {
+		got := time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
+		switch {
+		case longest > 0 && ms > eval.Milliseconds(longest):
+			return no("%s, at most %s is allowed", got, longest)
+		case ms < eval.Milliseconds(shortest):
+			return no("%s, at least %s is expected", got, shortest)
+		}
+		return yes("%s", got)
+	}
+}
+
+// timeBoundsOf reads the bounds of a time: a mapping, or the longest one alone.
+func timeBoundsOf(a args) (shortest, longest time.Duration) {
+	if !a.Args.IsMapping() {
+		return 0, a.Args.Duration()
+	}
+	m := a.Args.Map(timeKeys().Names()...)
+	shortest, longest = m.Get("min").Duration(), m.Get("max").Duration()
+	if m.Len() == 0 {
+		a.Args.Errorf("such as {max: 2s}", "`%s` needs max or min", a.Kind)
+	}
+	if longest > 0 && shortest > longest {
+		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+	}
+	return shortest, longest
+}

@@ -1,0 +1,100 @@
+package suite_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// What a hostile file costs is bounded; that 10,000 honest cases load is as important.
+func TestHostileFiles(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ text, want string }{
+		"alias bomb":  {aliasBomb(), "aliases expand to more than"},
+		"many keys":   {numbered("k%d: v\n", 20_000), "a mapping of 20000 keys"},
+		"more keys":   {strings.Repeat("key: value\n", 200_000), "200000 lines and commas"},
+		"deep":        {"a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "nested deeper than 64"},
+		"very deep":   {"a: " + strings.Repeat("[", 100_000), "depth"},
+		"large":       {"a: " + strings.Repeat("x", 17<<20), "at most 16777216"},
+		"control":     {"a: \x01", "control characters"},
+		"not UTF-8":   {"a: \xff\xfe\xfd", "UTF-8"},
+		"cycle":       {"a: &a [*a]", ""},
+		"merge bomb":  {"a: &a {" + strings.Repeat("x, ", 10) + "}\nb: {<<: [" + strings.Repeat("*a, ", 50_000) + "]}", "aliases expand"},
+		"just a text": {"hello", "expected a mapping"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			started := time.Now()
+			_, diags := fromText(test.text, suite.Options{})
+			t.Logf("%s", time.Since(started))
+			if err := diags.Err(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// aliasBomb is a small text whose aliases expand to ten million values.
+func aliasBomb() string {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for i, c := range "bcdefgh" {
+		prev := string("abcdefgh"[i])
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat("*"+prev+",", 10), ","))
+	}
+	return bomb
+}
+
+// numbered repeats a text with the numbers below n in it.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+func TestManyHonestCases(t *testing.T) {
+	t.Parallel()
+	s, diags := fromText(
+		"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n"+
+			numbered("  - name: case %[1]d\n    vars: {q: question %[1]d}\n    scorers:\n      - contains: answer\n", 10_000),
+		suite.Options{},
+	)
+	if err := diags.Err(); err != nil || s.CaseCount() != 10_000 {
+		t.Errorf("got %d cases (%v), want 10000", s.CaseCount(), err)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*/*.yaml")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, diags := fromText(text, suite.Options{})
+		var b bytes.Buffer
+		if err := (diag.Renderer{Source: func(string) []byte { return []byte(text) }}).Render(&b, diags); err != nil {
+			t.Fatal(err)
+		}
+		if diags.HasErrors() {
+			return
+		}
+		for c := range s.Cases() {
+			for _, arm := range c.Arms {
+				if _, err := s.Render(c, arm); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package suite
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+func (l *loader) service(n yamlnode.Node) {
+	m := n.Map(serviceBlock().Names()...)
+	if l.opts.Untrusted {
+		l.untrustedService(m)
+		return
+	}
+	l.Service = Service{
+		BaseURL:       l.env(m.Get("baseUrl")),
+		APIVersion:    l.envWord(m.Get("apiVersion"), service.APIVersions),
+		HeaderPrefix:  l.env(m.Get("headerPrefix")),
+		Auth:          l.envWord(m.Get("auth"), AuthKinds),
+		Project:       l.env(m.Get("project")),
+		AuthScopeBase: l.env(m.Get("authScopeBase")),
+	}
+	if p := l.Service.Project; p != "" && !Project.MatchString(p) {
+		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", m.Get("project").Str())
+	}
+	if base := l.Service.AuthScopeBase; base != "" && !scopeBase(base) {
+		m.Get("authScopeBase").
+			Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", m.Get("authScopeBase").Str())
+	}
+	if u := l.Service.BaseURL; u != "" {
+		l.checkAddress(m.Get("baseUrl"), u)
+	}
+	if p := l.Service.HeaderPrefix; p != "" && !HeaderPrefix.MatchString(p) {
+		m.Get("headerPrefix").Errorf("such as x-svc", "`%s` is not the beginning of a header name", m.Get("headerPrefix").Str())
+	}
+}
+
+// untrustedService reads the one key that cannot send the key and the prompts elsewhere.
+func (l *loader) untrustedService(m yamlnode.Map) {
+	for e := range m.Entries() {
+		if e.Name() != "apiVersion" {
+			e.Key.Errorf("give it by a flag or a variable", "a suite that is not trusted cannot set `%s`", e.Name())
+		}
+	}
+	l.Service.APIVersion = apiVersion(m.Get("apiVersion"))
+}
+
+// checkAddress reports what is wrong with the base URL u, which is written at n.
+func (l *loader) checkAddress(n yamlnode.Node, u string) {
+	switch problem := CheckBaseURL(u); {
+	case problem != "" && strings.ContainsAny(u, "@?#"): // a password or a key
+		l.diags.Add(diag.Diagnostic{
+			Severity: diag.Error, Pos: n.Pos(), Message: problem, Hint: "a key belongs in EVALRUN_API_KEY", Private: true,
+		})
+	case problem != "":
+		n.Errorf("", "%s", problem)
+	case PlainHTTP(u):
+		n.Warnf("use https", "the key and the prompts travel in the clear to %s", u)
+	}
+}
+
+// Ways to authenticate.
+const (
+	AuthKey      = "apiKey"      // the key in a header
+	AuthKeyQuery = "apiKeyQuery" // the key in the query
+	AuthOAuth    = "oauth"       // an access token of `evalrun auth login`
+)
+
+// AuthKinds are the ways to authenticate.
+var AuthKinds = []string{AuthKey, AuthKeyQuery, AuthOAuth}
+
+// Project is what the id of a cloud project looks like: it goes into a header.
+var Project = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
+
+// scopeBase reports whether scopes may begin so.
+func scopeBase(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && !strings.ContainsAny(base, " \"\\")
+}
+
+// CheckScopeBase says what is wrong with the prefix of scopes, "" when nothing is.
+func CheckScopeBase(base string) string {
+	if scopeBase(base) {
+		return ""
+	}
+	return fmt.Sprintf("%q is not the beginning of a scope's identifier, such as https://example.com", base)
+}
+
+// HeaderPrefix is what service.headerPrefix looks like.
+var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+
+// CheckBaseURL says what is wrong with a base URL, "" when nothing is.
+func CheckBaseURL(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
+		return "the base URL must begin with https:// or http://"
+	case u.Host == "":
+		return "the base URL names no host"
+	case u.User != nil:
+		return "the base URL must not hold a user or a password"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "the base URL must not hold a query or a fragment"
+	}
+	if version := path.Base(u.Path); slices.Contains(service.APIVersions, version) {
+		return fmt.Sprintf("the base URL ends in /%s: leave the version out, it has a setting of its own", version)
+	}
+	return ""
+}
+
+// PlainHTTP reports whether a base URL is unencrypted and leaves this machine.
+func PlainHTTP(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" {
+		return false
+	}
+	host := u.Hostname()
+	addr, err := netip.ParseAddr(host)
+	return host != "localhost" && (err != nil || !addr.IsLoopback())
+}
+
+// envWord is env for a key that takes one of a few words.
+func (l *loader) envWord(n yamlnode.Node, known []string) string {
+	if n.IsZero() || !n.IsScalar() || !envRef.MatchString(n.Str()) {
+		return n.Word(known...)
+	}
+	word := l.env(n)
+	if word != "" && !slices.Contains(known, word) {
+		n.Errorf(diag.DidYouMean("", known), "what `%s` holds is not known here", n.Str())
+		return ""
+	}
+	return word
+}
+
+// env expands ${env:EVALRUN_...} in a text of the service block.
+func (l *loader) env(n yamlnode.Node) string {
+	if n.IsZero() {
+		return ""
+	}
+	return envRef.ReplaceAllStringFunc(n.Str(), func(ref string) string {
+		name := envRef.FindStringSubmatch(ref)[1]
+		if !strings.HasPrefix(name, "EVALRUN_") {
+			n.Errorf("rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
+			return ""
+		}
+		if name == "EVALRUN_API_KEY" {
+			n.Errorf("evalrun reads it by itself", "the key does not belong in %s", "a suite")
+			return ""
+		}
+		var value string
+		if l.opts.Getenv != nil {
+			value = l.opts.Getenv(name)
+		}
+		if value == "" {
+			n.Warnf("", "the environment variable %s is not set", name)
+		}
+		return value
+	})
+}
