@@ -72,6 +72,11 @@ func (s *Session) connect() error {
 			return s.judgeOffline()
 		}
 	}
+	return s.reach()
+}
+
+// reach settles how the service is reached: its address, and what opens it.
+func (s *Session) reach() error {
 	if s.Flags.Emulator != "" {
 		if err := s.startEmulator(); err != nil {
 			return err
