@@ -122,6 +122,11 @@ func (r *rebuild) replace(temp string) error {
 			return err
 		}
 	}
+	if was, err := os.Stat(r.path); err == nil {
+		if err := os.Chmod(temp, was.Mode().Perm()); err != nil {
+			return err
+		}
+	}
 	return os.Rename(temp, r.path)
 }
 

@@ -99,6 +99,22 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
+// A rebuilt history keeps the permissions of the one that was.
+func TestRebuildKeepsPermissions(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.db")
+	expect.OK(t, Rebuild(path, nil, func(m string) { t.Error(m) }))
+	for _, mode := range []os.FileMode{0o600, 0o664} {
+		expect.OK(t, os.Chmod(path, mode))
+		expect.OK(t, Rebuild(path, nil, func(m string) { t.Error(m) }))
+		info, err := os.Stat(path)
+		expect.OK(t, err)
+		if info.Mode() != mode {
+			t.Errorf("the history has %s, want %s", info.Mode(), mode)
+		}
+	}
+}
+
 // A rebuilt history is the one that was, whatever was added to it from elsewhere; what is damaged is told.
 func TestRebuild(t *testing.T) {
 	t.Parallel()

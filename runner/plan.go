@@ -145,6 +145,8 @@ func (p *Plan) Arms() []PlannedArm { return p.arms }
 type Planned struct {
 	eval.Trial
 	Request eval.Request
+	// First says that no earlier repeat of the trial is in the plan. In a shard it need not be repeat 1.
+	First bool
 	// Metadata of the model, nil when nothing is known of it.
 	Metadata *eval.Model
 	// Embedding gives the vectors that scorers compare.
@@ -263,6 +265,7 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 			metadata = w.plan.model(a.Target)
 			w.models[a.Target] = metadata
 		}
+		leading := true
 		for r := range c.Repeats {
 			t := &Planned{
 				Trial: eval.Trial{
@@ -278,7 +281,10 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 			if w.whole != nil {
 				w.whole(&t.Trial)
 			}
-			if w.plan.filter.Shard.Takes(t.ID) && !yield(t) {
+			if !w.plan.filter.Shard.Takes(t.ID) {
+				continue
+			}
+			if t.First, leading = leading, false; !yield(t) {
 				return false
 			}
 		}

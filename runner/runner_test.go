@@ -90,6 +90,30 @@ func TestTrials(t *testing.T) {
 	}
 }
 
+// The first repeat of a case on an arm that a plan has leads the others, in a shard too.
+func TestFirstOfTheRepeats(t *testing.T) {
+	t.Parallel()
+	others := 0 // that lead and are not repeat 1
+	for _, of := range []int{1, 2, 3} {
+		for i := range of {
+			seen := map[string]bool{}
+			for tr := range plan(t, twoArms, runner.Filter{Shard: runner.Shard{Index: i + 1, Of: of}}).Trials() {
+				name := tr.Case + " on " + tr.Arm
+				if tr.First == seen[name] {
+					t.Errorf("shard %d/%d: First = %v for repeat %d of %s", i+1, of, tr.First, tr.Repeat, name)
+				}
+				seen[name] = true
+				if tr.First && tr.Repeat > 1 {
+					others++
+				}
+			}
+		}
+	}
+	if others == 0 {
+		t.Error("no shard begins with a later repeat: the test shows nothing")
+	}
+}
+
 // Whatever the concurrency, every trial comes once and the results are the same.
 func TestResultsAreComplete(t *testing.T) {
 	defer goleak.VerifyNone(t)

@@ -180,7 +180,7 @@ func (a *Answers) Check(plan *runner.Plan) error {
 	var cases []string
 	var mistakes []error
 	for t := range plan.Trials() {
-		if t.Repeat == 1 {
+		if t.First {
 			cases = append(cases, t.Case)
 		}
 		if judges := t.Judges(); len(judges) > 0 {

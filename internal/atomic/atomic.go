@@ -18,7 +18,8 @@ import (
 // Prefix is what the names of temporary files begin with.
 const Prefix = ".evalrun-"
 
-// Write replaces the file at path by what write writes, with the given permissions. The folder must be there.
+// Write replaces the file at path by what write writes. A file that is there keeps its permissions, a new one gets perm. The folder must be
+// there.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	Sweep(dir)
@@ -31,7 +32,7 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	if err = write(w); err == nil {
 		err = w.Flush()
 	}
-	err = errors.Join(err, temp.Chmod(perm), temp.Sync(), temp.Close())
+	err = errors.Join(err, temp.Chmod(Perm(os.Stat, path, perm)), temp.Sync(), temp.Close())
 	if err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
@@ -39,6 +40,14 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 		_ = os.Remove(temp.Name()) // the first error is the one to report
 	}
 	return err
+}
+
+// Perm is the permissions of the file at path, or perm where there is none. stat is os.Stat, or that of a root.
+func Perm(stat func(string) (fs.FileInfo, error), path string, perm fs.FileMode) fs.FileMode {
+	if info, err := stat(path); err == nil && info.Mode().IsRegular() {
+		return info.Mode().Perm()
+	}
+	return perm
 }
 
 // create makes a temporary file that is locked until it is released. Another process may sweep it away before that, and then it makes

@@ -3,6 +3,7 @@ package atomic
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -54,5 +55,28 @@ func alone(t *testing.T, dir string) {
 	t.Helper()
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("%d files are left (%v), want 1", len(entries), err)
+	}
+}
+
+// A file that is replaced keeps its permissions, and a new one has those that are given.
+func TestWriteKeepsPermissions(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "report")
+	for _, step := range []struct{ set, want fs.FileMode }{{0, 0o644}, {0o600, 0o600}, {0o664, 0o664}} {
+		if step.set != 0 {
+			if err := os.Chmod(path, step.set); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Write(path, 0o644, func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != step.want {
+			t.Errorf("the file has %s, want %s", info.Mode(), step.want)
+		}
 	}
 }

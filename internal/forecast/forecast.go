@@ -107,10 +107,10 @@ func CountPrompts(
 ) (total int, err error) {
 	err = eachPrompt(ctx, plan, counter, func(t *runner.Planned, tokens int, _ bool) error {
 		total += tokens
-		if t.Repeat > 1 {
+		if !t.First {
 			return nil
 		}
-		return report(PromptCount{t.Suite, t.Case, t.Arm, t.Model, tokens, runner.Describe(&t.Trial)})
+		return report(PromptCount{t.Suite, t.Case, t.Arm, t.Model, tokens, runner.DescribeCase(&t.Trial)})
 	})
 	return total, err
 }
@@ -127,7 +127,7 @@ func eachPrompt(
 	tokens := 0
 	for t := range plan.Trials() {
 		first := false
-		if t.Repeat == 1 {
+		if t.First {
 			key := sha256.Sum256(payload.Append([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
 			n, ok := known[key]
 			if first = !ok; first {
@@ -208,9 +208,9 @@ func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	if t.Request.Live { // that of its last turn at least
 		tokens = estimate.Prompt(t.Request.Contents)
 	}
-	if limit := t.InputLimit(); t.Repeat == 1 && limit > 0 && tokens > limit {
+	if limit := t.InputLimit(); t.First && limit > 0 && tokens > limit {
 		s.Problems = append(s.Problems, fmt.Sprintf(
-			"%s: the prompt has %d tokens, and %s takes at most %d", runner.Describe(&t.Trial), tokens, t.Model, limit,
+			"%s: the prompt has %d tokens, and %s takes at most %d", runner.DescribeCase(&t.Trial), tokens, t.Model, limit,
 		))
 	}
 	return nil
@@ -267,11 +267,14 @@ func (s *sums) embedding(t *runner.Planned) {
 	}
 }
 
-// whole adds up the arms.
+// whole adds up the arms. An arm of the plan may have no trial in a shard.
 func (s *sums) whole() *Forecast {
 	f := &s.Forecast
 	for _, planned := range s.plan.Arms() {
-		a := s.arms[armKey{planned.Suite, planned.Name()}]
+		a, ok := s.arms[armKey{planned.Suite, planned.Name()}]
+		if !ok {
+			continue
+		}
 		f.Arms = append(f.Arms, *a)
 		f.Trials += a.Trials
 		f.GenerateCalls += a.Calls

@@ -34,7 +34,7 @@ func WriteRequests(w io.Writer, plan *runner.Plan) error {
 		return err
 	}
 	for t := range plan.Trials() {
-		if t.Repeat > 1 {
+		if !t.First {
 			last.Repeats++
 			continue
 		}

@@ -47,48 +47,62 @@ type Session struct {
 func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 	own := *j // with the address of its own emulator
 	s := &Session{Job: &own, Version: version, Notice: notice, stop: runner.NewStop()}
-	if err := s.openStore(); err != nil {
+	if err := s.connect(); err != nil {
+		s.Close()
 		return nil, err
+	}
+	return s, nil
+}
+
+// connect opens all that the session needs. After an error the caller closes what is open by then.
+func (s *Session) connect() error {
+	if err := s.openStore(); err != nil {
+		return err
 	}
 	if s.offline() { // nobody is asked
 		s.ledger, s.waits = flow.NewLedger(flow.LedgerConfig{}), flow.NewWaits()
 		s.service = flow.Replay(s.store, nil)
-		return s, nil
+		return nil
 	}
 	if s.Flags.Rescore != "" {
 		if err := s.openOrigin(); err != nil {
-			return nil, err
+			return err
 		}
 		if !s.embeds() && !s.asksJudges() {
-			return s, s.judgeOffline()
+			return s.judgeOffline()
 		}
 	}
+	return s.reach()
+}
+
+// reach settles how the service is reached: its address, and what opens it.
+func (s *Session) reach() error {
 	if s.Flags.Emulator != "" {
 		if err := s.startEmulator(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	switch {
 	case s.Settings.Service.BaseURL == "":
-		return nil, exit.BadInput(
+		return exit.BadInput(
 			"no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help " +
 				"suite#the-service-block` tells more",
 		)
 	case s.oauth():
 		if err := s.useLogin(); err != nil {
-			return nil, err
+			return err
 		}
 	case s.Settings.key == "":
-		return nil, exit.BadInput(
+		return exit.BadInput(
 			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; " +
 				"`evalrun doctor` looks at the whole set-up",
 		)
 	}
 	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !s.warned(s.Settings.Service.BaseURL) {
-		notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
+		s.Notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
 	}
 	s.wire()
-	return s, nil
+	return nil
 }
 
 // warned reports whether a suite of its own names the address, and was warned of.
@@ -159,9 +173,8 @@ func (s *Session) Waiting() string { return s.waits.String() }
 
 func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
 	if tell := s.Retrying; tell != nil {
-		tell(
-			fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, s.Settings.Limits.Attempts, err, wait.Round(10*time.Millisecond)),
-		)
+		most := s.Settings.Limits.Attempts
+		tell(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, most, err, wait.Round(10*time.Millisecond)))
 	}
 }
 

@@ -160,10 +160,6 @@ func (s *Session) openOrigin() error {
 	if err != nil {
 		return err
 	}
-	if doc.Running {
-		_ = doc.Close() // it was only read
-		return exit.BadInput("%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
-	}
 	var files []string
 	for _, one := range s.Suites {
 		files = append(files, one.File)
@@ -174,6 +170,9 @@ func (s *Session) openOrigin() error {
 		remedy: fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest")),
 	}
 	s.answers = s.origin
+	if doc.Running {
+		return exit.BadInput("%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
+	}
 	if err := trust.Intact(doc); err != nil {
 		return err
 	}

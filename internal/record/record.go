@@ -247,12 +247,17 @@ func newAnswer(r *eval.Result) Answer {
 	return a
 }
 
-// Check says why nothing could be kept, before anything is paid for.
+// Check says why nothing could be kept, before anything is paid for. It leaves nothing behind: where there is no folder yet, the one in
+// which it would be made has to take files.
 func (s *Store) Check() error {
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return err
+	dir := s.dir
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+			break
+		}
+		dir = filepath.Dir(dir)
 	}
-	probe, err := os.CreateTemp(s.dir, ".record-*")
+	probe, err := os.CreateTemp(dir, ".record-*")
 	if err != nil {
 		return err
 	}

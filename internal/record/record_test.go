@@ -1,6 +1,7 @@
 package record
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -146,5 +147,36 @@ func TestTurns(t *testing.T) {
 	r.Turns[0].Candidates[0].Text = "something else"
 	if s.Answer(eval.TurnID(r.ID, r.Turns[:1])) != nil {
 		t.Error("a turn is answered after another reply than the recorded one")
+	}
+}
+
+// Check reports what is in the way of the folder, and makes none itself.
+func TestCheckLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "there"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, fine := range map[string]bool{
+		"there": true, "new": true, "new/deep": true, "there/new": true, "file": false, "file/new": false, "link": false, "link/new": false,
+	} {
+		s, err := Open(filepath.Join(dir, name))
+		if err == nil {
+			err = s.Check()
+		}
+		if (err == nil) != fine {
+			t.Errorf("%s: %v, want fine: %v", name, err, fine)
+		}
+	}
+	left := 0
+	err := filepath.WalkDir(dir, func(string, fs.DirEntry, error) error { left++; return nil })
+	if err != nil || left != 4 { // the folder with what was made above
+		t.Errorf("%d files are left, want 4; %v", left, err)
 	}
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -295,11 +296,14 @@ func writeInside(dir, name, text string) (err error) {
 	}
 	atomic.Sweep(filepath.Join(dir, folder))
 	temporary := filepath.Join(folder, atomic.Prefix+rand.Text())
-	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	kept := atomic.Perm(root.Stat, name, 0)
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(kept, 0o644))
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
+	if _, err = f.WriteString(text); kept != 0 { // the umask may have taken some of it
+		err = errors.Join(err, f.Chmod(kept))
+	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = root.Rename(temporary, name)
 	}

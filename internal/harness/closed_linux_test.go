@@ -1,0 +1,66 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// held lists the files in a folder of the site that this process has open.
+func (s *site) held(folder string) (all []string) {
+	s.Helper()
+	real, err := filepath.EvalSymlinks(s.at.Join(folder))
+	if err != nil {
+		s.Fatal(err)
+	}
+	descriptors, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(descriptors) == 0 {
+		s.Fatalf("%d descriptors, %v", len(descriptors), err)
+	}
+	for _, fd := range descriptors {
+		if file, err := os.Readlink(fd); err == nil && strings.HasPrefix(file, real+string(filepath.Separator)) {
+			all = append(all, file)
+		}
+	}
+	return all
+}
+
+// A rescore that is refused after it opened the run lets go of the run file.
+func TestRefusedRescoreClosesTheRun(t *testing.T) {
+	t.Parallel()
+	similar := strings.Replace(fourSuite, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1)
+	for name, test := range map[string]struct {
+		change func(s *site)
+		flags  Flags
+		says   string
+	}{
+		"no script": {
+			change: func(s *site) { s.write("s.yaml", similar) },
+			flags:  Flags{Options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: "gone.yaml"}}}, says: "gone.yaml",
+		},
+		"a run of another user": {
+			change: func(s *site) {
+				s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
+				s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{exec: [sh, mark.sh]}", 1))
+				s.write("mark.sh", "#!/bin/sh\n")
+			},
+			says: "--trust",
+		},
+		"a changed copy": {change: func(s *site) { s.write("run/suites/0/s.yaml", similar) }, says: "restore the file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := ranFour(t)
+			test.change(s)
+			before := s.held("run")
+			s.refused(s.rescore("run", "out", test.flags), exit.CodeBadInput, test.says)
+			if after := s.held("run"); len(after) > len(before) {
+				t.Errorf("open files of the run: %q, before it %q", after, before)
+			}
+		})
+	}
+}

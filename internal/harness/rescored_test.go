@@ -1,0 +1,191 @@
+package harness
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// rescore judges the answers of a run again, by suites or by those of the run.
+func (s *site) rescore(run, out string, f Flags, suites ...string) error {
+	f.Dir, f.Out, f.NoHistory = s.at, out, true
+	j, err := LoadRescored(run, suites, f, s.getenv)
+	if err == nil {
+		err = j.Bad()
+	}
+	if err == nil {
+		err = j.Settle()
+	}
+	if err == nil {
+		_, err = s.carryOut(j)
+	}
+	return err
+}
+
+// Rescore applies the current scorers to the recorded answers. It needs no service and no key, and the run stays as it is.
+func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
+	t.Parallel()
+	s := ranFour(t)
+	file, calls := s.read("run/run.jsonl"), s.calls()
+	delete(s.env, "EVALRUN_BASE_URL")
+	delete(s.env, "EVALRUN_API_KEY")
+	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "contains: b", 1))
+	if err := s.rescore("run", "again", Flags{}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]eval.Outcome{"one#1": eval.Fail, "two#1": eval.Fail, "three#1": eval.Pass, "four#1": eval.Fail}
+	if diff := cmp.Diff(want, s.outcomes("again")); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(s.texts("run"), s.texts("again")); diff != "" {
+		t.Errorf("answers (-run +again):\n%s", diff)
+	}
+	if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
+		t.Errorf("the run file (-before +after):\n%s", diff)
+	}
+	run, again := s.open("run"), s.open("again")
+	if again.Run.RescoredFrom != run.Run.ID || again.Run.ID == run.Run.ID || again.Spent.Calls != 0 || again.Partial() {
+		t.Errorf("rescored from %s with %d calls, want %s with none, complete", again.Run.RescoredFrom, again.Spent.Calls, run.Run.ID)
+	}
+	if err := s.rescore("again", "third", Flags{}); err != nil { // the answers are still those of the first
+		t.Fatal(err)
+	}
+	if got := s.open("third").Run.RescoredFrom; got != run.Run.ID {
+		t.Errorf("judged again twice: the answers are said to be those of %s, want %s", got, run.Run.ID)
+	}
+	if got := s.calls(); got != calls {
+		t.Errorf("%d calls were made, want none", got-calls)
+	}
+}
+
+// Rescore takes the selection and the variables of the run, also with another suite file.
+func TestRescoreUsesSelectionAndVariablesOfTheRun(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
+	s.run("run", eval.Options{
+		Vars: map[string]string{"w": "flag"}, SelectionOptions: eval.SelectionOptions{Cases: []string{"t*"}, Repeats: 2},
+	}, "s.yaml")
+	s.write("other.yaml", strings.Replace(fourSuite, "contains: x", "contains: flag", 1))
+	if err := s.rescore("run", "again", Flags{}, "other.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]eval.Outcome{"two#1": eval.Pass, "two#2": eval.Pass, "three#1": eval.Pass, "three#2": eval.Pass}
+	if diff := cmp.Diff(want, s.outcomes("again")); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+}
+
+// A trial whose request has changed is skipped, never sent, and the notice names the command that sends it.
+func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
+	t.Parallel()
+	s := ranFour(t)
+	calls := s.calls()
+	changed := strings.Replace(fourSuite, "x4", "x5", 1)
+	changed = strings.Replace(changed, "{name: two, vars: {w: x2}}", "{name: five, vars: {w: x6}}", 1)
+	s.write("s.yaml", changed)
+	if err := s.rescore("run", "again", Flags{}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]eval.Outcome{"one#1": eval.Pass, "three#1": eval.Fail, "four#1": eval.Skip, "five#1": eval.Skip}
+	if diff := cmp.Diff(want, s.outcomes("again")); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if !s.open("again").Partial() {
+		t.Error("the run is complete, although trials were skipped")
+	}
+	notices := strings.Join(s.notices, "\n")
+	for _, want := range []string{"2 trials", "1 ask something else", "1 are new", "evalrun run s.yaml --changed-since", "1 trial of"} {
+		if !strings.Contains(notices, want) {
+			t.Errorf("no %q in the notices\n%s", want, notices)
+		}
+	}
+	s.write("s.yaml", strings.Replace(fourSuite, "say", "tell", 1)) // nothing is as it was
+	s.refused(s.rescore("run", "nothing", Flags{}), exit.CodeBadInput, s.open("run").Run.ID, "4 of its trials")
+	if _, err := os.Stat(s.at.Join("nothing")); err == nil {
+		t.Error("there is a run directory of a rescore that was refused")
+	}
+	if got := s.calls(); got != calls {
+		t.Errorf("%d calls were made, want none", got-calls)
+	}
+}
+
+// An error without an answer stays that error.
+func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, message: bad b3}]}]`)
+	s.write("s.yaml", fourSuite)
+	s.run("run", eval.Options{}, "s.yaml")
+	if err := s.rescore("run", "again", Flags{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.outcomes("run"), s.outcomes("again")); diff != "" {
+		t.Errorf("outcomes (-run +again):\n%s", diff)
+	}
+	for r, err := range s.open("again").Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Case == "three" && (r.Error == nil || r.Error.Kind != eval.KindStatus || !strings.Contains(r.Error.Message, "bad b3")) {
+			t.Errorf("three has the error %v, want the one of the run", r.Error)
+		}
+	}
+}
+
+// A run that cannot be rescored is refused with what to do. No directory is made.
+func TestRescoreRefuses(t *testing.T) {
+	t.Parallel()
+	s := ranFour(t)
+	s.run("private", eval.Options{NoContent: true}, "s.yaml")
+	s.run("running", eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
+	s.keep("running", s.linesUntil("running", 2), "")
+	writer, err := Reopen("running", Flags{Dir: s.at}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	s.write("asks.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1))
+	s.refused(s.rescore("nothing", "out", Flags{}), exit.CodeBadInput, "nothing")
+	s.refused(s.rescore("private", "out", Flags{}), exit.CodeBadInput, "private", "--no-content")
+	s.refused(s.rescore("running", "out", Flags{}), exit.CodeBadInput, "running")
+	s.refused(s.rescore("run", "out", Flags{}, "gone.yaml"), exit.CodeBadInput, "gone.yaml")
+	delete(s.env, "EVALRUN_API_KEY")
+	s.refused(s.rescore("run", "out", Flags{}, "asks.yaml"), exit.CodeBadInput, "embeddings", "EVALRUN_API_KEY")
+	if err := os.Remove(s.at.Join("s.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.refused(s.rescore("run", "out", Flags{}), exit.CodeBadInput, "--suite FILE")
+	if _, err := os.Stat(s.at.Join("out")); err == nil {
+		t.Error("there is a run directory of a rescore that was refused")
+	}
+}
+
+// The programs in a run of another user start only with --trust, never with --untrusted.
+func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "")
+	s.write("mark.sh", "#!/bin/sh\ntouch \"$(dirname \"$0\")/started\"\necho '{\"value\": 1}'\n")
+	if err := os.Chmod(s.at.Join("mark.sh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write("s.yaml", fourSuite)
+	s.run("run", eval.Options{}, "s.yaml")
+	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{exec: [./mark.sh]}", 1)) // the scorer came later
+	s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
+	s.refused(s.rescore("run", "out", Flags{}), exit.CodeBadInput, "mark.sh", "--trust", "--untrusted")
+	s.refused(s.rescore("run", "out", Flags{Options: eval.Options{Untrusted: true}}), exit.CodeBadInput, "exec")
+	if _, err := os.Stat(s.at.Join("started")); err == nil {
+		t.Fatal("the program was started")
+	}
+	if err := s.rescore("run", "out", Flags{Trust: true}); err != nil {
+		t.Errorf("with --trust: %v", err)
+	}
+	if _, err := os.Stat(s.at.Join("started")); err != nil {
+		t.Error("the program was not started with --trust")
+	}
+}

@@ -1,0 +1,182 @@
+package output
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// parsed are outputs as FORMAT or FORMAT=PATH, paths from the folder on.
+func parsed(t *testing.T, in rundir.Dir, out []Output) (all []string) {
+	t.Helper()
+	for _, o := range out {
+		text := o.Format.Name
+		if o.Path != "" {
+			rel, err := filepath.Rel(in.Abs(""), o.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += "=" + filepath.ToSlash(rel)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// -o takes a format for standard output once, and a path for each of the others; - is standard output.
+func TestParseTakesFormatsAndPaths(t *testing.T) {
+	t.Parallel()
+	in := rundir.At(t.TempDir())
+	if err := os.Mkdir(in.Join("sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ values, want []string }{
+		{nil, nil},
+		{[]string{"json"}, []string{"json"}},
+		{[]string{"json=-"}, []string{"json"}},
+		{[]string{"junit=sub/out.xml", "table", "csv=a=b.csv"}, []string{"junit=sub/out.xml", "table", "csv=a=b.csv"}},
+		{[]string{"json=" + in.Join("x.json"), "json"}, []string{"json=x.json", "json"}},
+	} {
+		got, err := Parse(in, test.values)
+		if err != nil {
+			t.Errorf("%v: %v", test.values, err)
+		}
+		if diff := cmp.Diff(test.want, parsed(t, in, got)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", test.values, diff)
+		}
+	}
+	if entries, err := os.ReadDir(in.Abs("")); err != nil || len(entries) != 1 {
+		t.Errorf("parsing has left %v, %v", entries, err)
+	}
+}
+
+// A slip in -o is bad input that says what to write instead, before a run begins.
+func TestParseSaysWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	in := rundir.At(t.TempDir())
+	if err := os.WriteFile(in.Join("file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for value, says := range map[string]string{
+		"jsno":                "`json`",
+		"makrdown=x.md":       "`markdown`",
+		"result.xml":          "-o junit=result.xml",
+		"notes.md":            "-o markdown=notes.md",
+		"page.html":           "-o html=page.html",
+		"data.bin":            "-o json=data.bin",
+		"json=":               "json=",
+		"json=gone/out.json":  "gone",
+		"json=.":              "folder",
+		"json=file/out.json":  "file/out.json",
+		"table|markdown":      "-o markdown=FILE",
+		"json|json":           "-o json=FILE",
+		"csv=ok.csv|jsonn":    "`json`",
+		"table=-|github=-":    "-o github=FILE",
+		"JSON":                "`json`",
+		"junit=ok.xml|=x.xml": `""`,
+	} {
+		_, err := Parse(in, strings.Split(value, "|"))
+		if exit.Of(err) != exit.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("-o %s: exit %d with %v, want bad input with %q", value, exit.Of(err), err, says)
+		}
+	}
+}
+
+// ranHere makes a run of two cases in a folder, and opens it.
+func ranHere(t *testing.T, in rundir.Dir, end eval.EndReason) *journal.Document {
+	t.Helper()
+	w, err := journal.Create(in.Join("run"), &eval.Run{
+		ID: "r", StartedAt: "2026-01-02T03:04:05Z", Plan: eval.RunPlan{Trials: 2, Arms: []string{"t/p"}}, Suites: []eval.RunSuite{{Name: "s"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"france", "spain"} {
+		r := &eval.Result{
+			Trial:   eval.Trial{N: i, ID: name, CaseID: "id-" + name, Suite: "s", Case: name, Arm: "t/p", Target: "t", Prompt: "p", Repeat: 1},
+			Outcome: eval.Pass, Scores: []eval.Score{},
+			Response: &eval.Response{Candidates: []eval.Candidate{{Text: "secret-" + name, FinishReason: "STOP"}}},
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(&eval.End{Reason: end}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := in.Open("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// failing is a standard output that cannot be written.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// Files are written before standard output, and one report that fails costs none of the others.
+func TestWriteLosesNoOtherReport(t *testing.T) {
+	t.Parallel()
+	in := rundir.At(t.TempDir())
+	d := ranHere(t, in, eval.EndCompleted)
+	values := []string{"table", "json=sub/a.json", "csv=b.csv"}
+	if err := os.Mkdir(in.Join("sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		stdout io.Writer
+		gone   bool // the folder of the first file
+		code   int
+		want   []string
+	}{
+		"all is well":          {io.Discard, false, exit.CodeOK, []string{"sub/a.json", "b.csv"}},
+		"a reader that left":   {failing{syscall.EPIPE}, false, exit.CodeOK, []string{"sub/a.json", "b.csv"}},
+		"a full disk":          {failing{syscall.ENOSPC}, false, exit.CodeIncomplete, []string{"sub/a.json", "b.csv"}},
+		"a folder that is not": {io.Discard, true, exit.CodeIncomplete, []string{"b.csv"}},
+	} {
+		outputs, err := Parse(in, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.gone {
+			outputs[1].Path = in.Join("gone/a.json")
+		}
+		written, err := Write(d, outputs, test.stdout, reports.Options{})
+		if exit.Of(err) != test.code {
+			t.Errorf("%s: exit %d with %v, want %d", name, exit.Of(err), err, test.code)
+		}
+		for _, file := range test.want {
+			info, err := os.Stat(in.Join(file))
+			if err != nil || info.Size() == 0 || !strings.Contains(strings.Join(written, "\n"), in.Join(file)) {
+				t.Errorf("%s: %s: %v, and written are %v", name, file, err, written)
+			}
+			_ = os.Remove(in.Join(file)) // for the next
+		}
+		if len(written) != len(test.want) {
+			t.Errorf("%s: written are %v, want %v", name, written, test.want)
+		}
+	}
+}
+
+// The name of a case that a run does not have comes with the one that was meant.
+func TestNearestCase(t *testing.T) {
+	t.Parallel()
+	d := ranHere(t, rundir.At(t.TempDir()), eval.EndCompleted)
+	if got := NearestCase(d, "frnace"); !strings.Contains(got, "`france`") {
+		t.Errorf("frnace: %q, want france", got)
+	}
+}

@@ -1,0 +1,373 @@
+package rundir
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// badInput fails the test unless an error is bad input whose text has each of the names.
+func badInput(t *testing.T, err error, names ...string) {
+	t.Helper()
+	if err == nil || exit.Of(err) != exit.CodeBadInput {
+		t.Errorf("got exit %d with %v, want bad input", exit.Of(err), err)
+		return
+	}
+	for _, name := range names {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("got %q, want it to name %q", err, name)
+		}
+	}
+}
+
+// put writes a file into a folder.
+func put(t *testing.T, d Dir, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(d.Join(name)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.Join(name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// endedRun makes a run of two trials of which one has an outcome, with an end.
+func endedRun(t *testing.T, d Dir, named string, outcome eval.Outcome, end *eval.End) {
+	t.Helper()
+	dir := d.Join(named)
+	w, err := journal.Create(dir, &eval.Run{ID: "id-of-" + named, StartedAt: "2026-01-02T03:04:05Z", Plan: eval.RunPlan{Trials: 1}}, nil)
+	if err == nil {
+		err = w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Outcome: outcome})
+	}
+	if err == nil {
+		err = w.Finish(end)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ids sort by the time of their runs, to the millisecond, and two runs of one moment have two.
+func TestIDsSortByTime(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 9, 30, 23, 59, 59, 998e6, time.UTC)
+	var ids []string
+	for i := range 4 {
+		ids = append(ids, NewID(at.Add(time.Duration(i)*time.Millisecond)))
+	}
+	if !slices.IsSorted(ids) || NewID(at) == NewID(at) {
+		t.Errorf("ids %v, want them in order, and each once", ids)
+	}
+	if strings.ContainsAny(ids[0], `/\: `) {
+		t.Errorf("%q is no name of a folder everywhere", ids[0])
+	}
+}
+
+// latest is the newest run below .evalrun/runs, and what is no run there is none.
+func TestLatestIsTheNewestRun(t *testing.T) {
+	t.Parallel()
+	d := At(t.TempDir())
+	_, err := d.Open("latest")
+	badInput(t, err, "latest")
+	for _, id := range []string{"20260102-030405.000-b", "20251231-235959.999-f", "20260102-030405.000-a"} {
+		newRun(t, d, "", id)
+	}
+	newRun(t, d, "elsewhere", "20270101-000000.000-a") // named by its user, so not among those
+	put(t, d, ".evalrun/runs/20280101-000000.000-a/notes.txt", "a folder without a run")
+	put(t, d, ".evalrun/runs/20290101-000000.000-a", "a file")
+	if got, want := d.Path("latest"), d.Join(".evalrun/runs/20260102-030405.000-b"); got != want {
+		t.Errorf("Path(latest) = %s, want %s", got, want)
+	}
+	if diff := cmp.Diff([]string{"20251231-235959.999-f", "20260102-030405.000-a", "20260102-030405.000-b"}, d.IDs()); diff != "" {
+		t.Errorf("IDs, the oldest first (-want +got):\n%s", diff)
+	}
+	_, err = d.Open("20260102")
+	badInput(t, err, "20260102", "20260102-030405.000-b")
+}
+
+// A path wins over an id of that name, and a name with a slash is always a path.
+func TestPathOfANamedRun(t *testing.T) {
+	t.Parallel()
+	d, outside := At(t.TempDir()), At(t.TempDir())
+	newRun(t, d, "", "one")
+	newRun(t, d, "", "two")
+	newRun(t, d, "one", "another")
+	newRun(t, outside, "far", "far")
+	for name, want := range map[string]string{
+		"one": "another", "./one": "another", "one/run.jsonl": "another", ".evalrun/runs/one": "one", "two": "two", outside.Join("far"): "far",
+	} {
+		doc, err := d.Open(name)
+		if err != nil {
+			t.Errorf("Open(%s): %v", name, err)
+			continue
+		}
+		if doc.Run.ID != want {
+			t.Errorf("Open(%s) is the run %s, want %s", name, doc.Run.ID, want)
+		}
+		_ = doc.Close() // it was only read
+	}
+	_, err := d.Open("./two")
+	badInput(t, err, "./two")
+	put(t, d, "torn/run.jsonl", `{"type":"ru`)
+	_, err = d.Open("torn")
+	badInput(t, err, "torn")
+}
+
+// The folder of a run is not committed by accident, and a choice that the user made about that stays.
+func TestRunsStayOutOfCommits(t *testing.T) {
+	t.Parallel()
+	d, own := At(t.TempDir()), At(t.TempDir())
+	put(t, own, ".evalrun/.gitignore", "runs\n")
+	for in, want := range map[Dir]string{d: "*\n", own: "runs\n"} {
+		if _, err := in.Make("named", "id"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(d.Join(".evalrun")); in == d && err == nil {
+			t.Error("a run with a directory of its own has made .evalrun")
+		}
+		if _, err := in.Make("", "id"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(in.Join(".evalrun/.gitignore")); err != nil || string(got) != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+}
+
+// Only a complete run with something in it becomes a baseline, and what has names keeps them.
+func TestBaselinesAreCompleteRuns(t *testing.T) {
+	t.Parallel()
+	d := At(t.TempDir())
+	whole := &eval.End{Reason: eval.EndCompleted}
+	endedRun(t, d, "good", eval.Pass, whole)
+	endedRun(t, d, "skipped", eval.Skip, whole)
+	endedRun(t, d, "budget", eval.Pass, &eval.End{Reason: eval.EndBudget})
+	w, err := journal.Create(d.Join("running"), &eval.Run{ID: "running", Plan: eval.RunPlan{Trials: 1}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	blank, err := journal.Create(d.Join("blank"), &eval.Run{ID: "blank"}, nil)
+	if err == nil {
+		err = blank.Finish(whole)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.SetBaseline("main", "good"); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(d.Join(BaselinesFile))
+	if err != nil || !strings.Contains(string(before), `"good/run.jsonl"`) {
+		t.Fatalf("%s, %v, want a path that is good on another machine", before, err)
+	}
+	for name, run := range map[string]string{
+		"a": "gone", "b": "skipped", "c": "budget", "d": "running", "e": "blank", // which cannot be one
+		"latest": "good", "a b": "good", "../x": "good", "": "good", "e/f": "good", // names that cannot be one's
+	} {
+		_, err := d.SetBaseline(name, run)
+		badInput(t, err)
+	}
+	if after, err := os.ReadFile(d.Join(BaselinesFile)); err != nil || string(after) != string(before) {
+		t.Errorf("refused names have changed the file: %v\n%s", err, cmp.Diff(string(before), string(after)))
+	}
+}
+
+// A baseline is found by its name, its run or its file, in this folder or another one.
+func TestFindBaseline(t *testing.T) {
+	t.Parallel()
+	d, outside := At(t.TempDir()), At(t.TempDir())
+	whole := &eval.End{Reason: eval.EndCompleted}
+	endedRun(t, d, "good", eval.Pass, whole)
+	endedRun(t, outside, "far", eval.Fail, whole)
+	for name, run := range map[string]string{"main": "good", "release-1.0_x": outside.Join("far")} {
+		if _, err := d.SetBaseline(name, run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]string{
+		"main": d.Join("good/run.jsonl"), "release-1.0_x": outside.Join("far/run.jsonl"), "good": d.Join("good"), "far": "",
+		"good/run.jsonl": d.Join("good/run.jsonl"),
+	}
+	for name, path := range want {
+		if got, err := d.FindBaseline(name); got != path || (err == nil) != (path != "") {
+			t.Errorf("FindBaseline(%s) = %s, %v, want %q", name, got, err, path)
+		}
+	}
+	if _, err := d.FindBaseline("mian"); err == nil || !strings.Contains(err.Error(), "`main`") {
+		t.Errorf("FindBaseline(mian): %v, want main as the hint", err)
+	}
+}
+
+// A damaged baselines.json is bad input that names the file, and is never written over.
+func TestDamagedBaselinesAreKept(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		`{"main":`: BaselinesFile, `[]`: BaselinesFile, `{"main":{"run":"r"}}`: "evalrun baseline set main",
+	} {
+		d := At(t.TempDir())
+		endedRun(t, d, "good", eval.Pass, &eval.End{Reason: eval.EndCompleted})
+		put(t, d, BaselinesFile, text)
+		_, err := d.Baselines()
+		badInput(t, err, says)
+		_, err = d.SetBaseline("other", "good")
+		badInput(t, err, says)
+		if got, err := os.ReadFile(d.Join(BaselinesFile)); err != nil || string(got) != text {
+			t.Errorf("the file is %q, %v, want %q", got, err, text)
+		}
+	}
+	d := At(t.TempDir())
+	endedRun(t, d, "good", eval.Pass, &eval.End{Reason: eval.EndCompleted})
+	put(t, d, BaselinesFile, "null")
+	if _, err := d.SetBaseline("main", "good"); err != nil {
+		t.Errorf("where the file says null: %v", err)
+	}
+}
+
+// Runs are found below folders, each once whatever links lead to it, and a name without a run is bad input.
+func TestFindRuns(t *testing.T) {
+	t.Parallel()
+	d := At(t.TempDir())
+	newRun(t, d, "", "own")
+	newRun(t, d, "ci/b/two", "two")
+	newRun(t, d, "ci/a/one", "one")
+	deep := strings.Repeat("x/", deepestRun+1)
+	newRun(t, d, "ci/"+deep+"deep", "deep")
+	put(t, d, "empty/file", "")
+	if err := os.Symlink(d.Join("ci/a/one"), d.Join("link")); err != nil {
+		t.Fatal(err)
+	}
+	real, err := filepath.EvalSymlinks(d.Abs(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ named, want []string }{
+		{nil, []string{".evalrun/runs/own"}},
+		{[]string{"ci"}, []string{"ci/a/one", "ci/b/two", ".evalrun/runs/own"}},
+		{[]string{"link", "ci/a/one", "own"}, []string{"ci/a/one", ".evalrun/runs/own"}},
+	} {
+		got, err := d.FindRuns(test.named)
+		if err != nil {
+			t.Errorf("FindRuns(%v): %v", test.named, err)
+		}
+		var want []string
+		for _, name := range test.want {
+			want = append(want, filepath.Join(real, name))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("FindRuns(%v) (-want +got):\n%s", test.named, diff)
+		}
+	}
+	for _, name := range []string{"gone", "empty"} {
+		_, err := d.FindRuns([]string{"ci", name})
+		badInput(t, err, name, "own")
+	}
+	one := filepath.Join(real, "ci/a/one")
+	for _, test := range []struct {
+		named []string
+		want  string
+	}{{[]string{"link"}, one}, {[]string{"ci"}, ""}, {[]string{"link", "own"}, ""}, {nil, ""}, {[]string{"gone"}, ""}} {
+		if got := d.NamedRun(test.named); got != test.want {
+			t.Errorf("NamedRun(%v) = %q, want %q", test.named, got, test.want)
+		}
+	}
+}
+
+// remembered are the ids in the history of a folder.
+func remembered(t *testing.T, d Dir) (ids []string) {
+	t.Helper()
+	s, err := d.OpenHistory()
+	if err != nil || s == nil {
+		t.Fatalf("the history: %v, %v", s, err)
+	}
+	defer s.Close()
+	runs, err := s.Runs(history.Filter{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range runs {
+		ids = append(ids, runs[i].ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// A run whose process was killed before it was added to the history is added by the next look at it, and once only.
+func TestHistoryCatchesUp(t *testing.T) {
+	t.Parallel()
+	d := At(t.TempDir())
+	for _, id := range []string{"killed", "gone", "other"} {
+		dir := newRun(t, d, "", id)
+		if id == "other" { // another run is there by now
+			id = "older"
+		}
+		d.ExpectRun(&eval.Run{ID: id}, dir)
+	}
+	if err := os.RemoveAll(d.Join(".evalrun/runs/gone")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if diff := cmp.Diff([]string{"killed"}, remembered(t, d)); diff != "" {
+			t.Errorf("runs in the history (-want +got):\n%s", diff)
+		}
+	}
+	if left, err := os.ReadDir(d.Join(expectedRuns)); err != nil || len(left) != 0 {
+		t.Errorf("%v is still expected, %v, want nothing", left, err)
+	}
+	newRun(t, d, "ci/one", "one")
+	if err := d.RebuildHistory([]string{"ci"}, func(text string) { t.Error(text) }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"killed", "one", "other"}, remembered(t, d)); diff != "" {
+		t.Errorf("runs in the history that was made again (-want +got):\n%s", diff)
+	}
+	badInput(t, d.RebuildHistory([]string{"nowhere"}, func(string) {}), "nowhere")
+}
+
+// A file is replaced as a whole: a report that breaks off leaves the old one, and no other file.
+func TestWriteFileReplacesAsAWhole(t *testing.T) {
+	t.Parallel()
+	d := At(t.TempDir())
+	path := d.Join("report.xml")
+	broken := errors.New("broken off")
+	for _, test := range []struct {
+		text string
+		err  error
+		want string
+	}{{"one", nil, "one"}, {"two, and then", broken, "one"}, {"three", nil, "three"}} {
+		err := WriteFile(path, func(w io.Writer) error {
+			_, err := io.WriteString(w, test.text)
+			return errors.Join(err, test.err)
+		})
+		if !errors.Is(err, test.err) {
+			t.Errorf("%q: %v, want %v", test.text, err, test.err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != test.want {
+			t.Errorf("after %q the file is %q, %v, want %q", test.text, got, err, test.want)
+		}
+	}
+	entries, err := os.ReadDir(d.Abs(""))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v, want the report alone", entries, err)
+	}
+	for name, want := range map[string]string{"report.xml": "", "new": "", "gone/new": "no folder", ".": "it is a folder"} {
+		if err := Writable(filepath.Join(d.Abs(""), name)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("Writable(%s) = %v, want %q", name, err, want)
+		}
+	}
+	if entries, err := os.ReadDir(d.Abs("")); err != nil || len(entries) != 1 {
+		t.Errorf("trying has left %v, %v", entries, err)
+	}
+}
