@@ -104,9 +104,11 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.Stop) eval.Ve
 	}
 	base, head := p.sides()
 	o := Options{Alpha: alpha, Gated: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
-	arm := Compare(base, head, o)
-	arm.Stopped = stop
-	return Decide([]ArmComparison{arm}, o)
+	m := newMeasure(o, pairUp(base, head, nil).judged)
+	m.testsOnly = true
+	one := m.metric(g.Name, base, head)
+	one.Gated, one.Margin = true, &g.Margin
+	return Decide([]ArmComparison{{Metrics: []MetricComparison{one}, Stopped: stop}}, o)
 }
 
 // counts are the flips of cases that were judged once each, and belong to no cluster; false where there are others.
@@ -136,11 +138,12 @@ type outcome struct {
 func (p path) early(g eval.MetricMargin) outcome {
 	s := NewSequential([]eval.MetricMargin{g}, nominal, 1)
 	base, head := p.sides()
+	largest := 1
+	for from := 0; from < p.cases(); from = p.unit(from) {
+		largest = max(largest, p.questions(from))
+	}
 	for from := 0; from < p.cases(); {
-		to := from + 1
-		for to < p.cases() && head.Cases[from].Cluster != "" && head.Cases[to].Cluster == head.Cases[from].Cluster {
-			to++
-		}
+		to := p.unit(from)
 		var unit Sum
 		for i := from; i < to; i++ {
 			b, _ := base.Cases[i].Of(base, g.Name).Mean()
@@ -148,12 +151,30 @@ func (p path) early(g eval.MetricMargin) outcome {
 			unit.Add(h - b)
 		}
 		d, _ := unit.Mean()
-		if stop := s.Feed([]float64{d}, 1); stop != nil {
+		if stop := s.Feed([]float64{d}, float64(p.questions(from))/float64(largest)); stop != nil {
 			return outcome{p.first(to).fixed(g, nominal*(1-EarlyShare), stop), float64(to) / float64(p.cases())}
 		}
 		from = to
 	}
 	return outcome{p.fixed(g, nominal*(1-EarlyShare), nil), 1}
+}
+
+// unit is where the unit of a case ends: cases of one cluster, or of one request, follow each other.
+func (p path) unit(from int) int {
+	to, first := from+1, &p.head[from]
+	for to < p.cases() && (first.Cluster != "" && p.head[to].Cluster == first.Cluster ||
+		first.Request != "" && p.head[to].Request == first.Request) {
+		to++
+	}
+	return to
+}
+
+// questions is how many different ones the unit of a case has.
+func (p path) questions(from int) int {
+	if p.head[from].Request != "" {
+		return 1
+	}
+	return p.unit(from) - from
 }
 
 // tally counts outcomes.

@@ -34,5 +34,7 @@ func (m *measure) choice(c *MetricComparison, margin float64) {
 	}
 	u.d = scaledBy(2, u.d)
 	m.scores(c, u, 2*margin, moreIsBetter)
-	c.Interval[0], c.Interval[1] = c.Interval[0]/2, c.Interval[1]/2
+	if c.Interval != nil {
+		c.Interval[0], c.Interval[1] = c.Interval[0]/2, c.Interval[1]/2
+	}
 }

@@ -149,7 +149,7 @@ func (m *measure) withErrors(c *MetricComparison, errored []pair, base, head *Si
 		return
 	}
 	worst := newMeasure(m.Options, slices.Concat(m.pairs, errored))
-	worst.worst = true
+	worst.worst, worst.testsOnly = true, true
 	w := worst.metric(c.Name, base, head)
 	c.PWithErrors = &[2]float64{orOne(w.PNonInferior), orOne(w.PBetter)}
 }

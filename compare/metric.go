@@ -12,10 +12,11 @@ import (
 // measure computes metrics over pairs.
 type measure struct {
 	Options
-	pairs    []pair
-	groups   groups
-	worst    bool // errors of head count as the worst value
-	advisory bool // one of many that nobody decides by
+	pairs     []pair
+	groups    groups
+	worst     bool // errors of head count as the worst value
+	advisory  bool // one of many that nobody decides by
+	testsOnly bool // the intervals, which take most of the time, are not looked at
 }
 
 func newMeasure(o Options, pairs []pair) *measure {
@@ -103,8 +104,10 @@ func (m *measure) binary(c *MetricComparison, margin float64, better direction) 
 			PWorse:       p.worse,
 			PBetter:      p.better,
 		}
-		i = stats.ExactInterval(n, gained, regressed, c.Level)
 		p = testCounts(n, gained, regressed, margin)
+		if !m.testsOnly {
+			i = stats.ExactInterval(n, gained, regressed, c.Level)
+		}
 	}
 	c.PWorse, c.PBetter = &p.worse, &p.better
 	if margin > 0 {
@@ -167,6 +170,9 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 		if atMostZero(scaledBy(-1, shifted), u.weights, -1-margin) <= m.Alpha {
 			c.Flags = append(c.Flags, beyondMargin)
 		}
+	}
+	if m.testsOnly {
+		return
 	}
 	lo, hi := lowerBound(d, u.weights, m.Alpha), -lowerBound(scaledBy(-1, d), u.weights, m.Alpha)
 	c.Interval = oriented(agreed(c, lo, hi, m.Alpha, limits{0, -margin}), better)

@@ -57,11 +57,14 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 		p := max(test.below(g.Margin), reach(gain(c.Base, most, g.Margin), effective(u.weights)))
 		c.PNonInferior = &p
 	}
-	i := test.interval(c.Estimate, m.Alpha)
-	c.Interval = oriented(agreed(c, -i[1], -i[0], m.Alpha, limits{-1, -g.Margin}), lessIsBetter)
 	if u.clustered {
 		c.Test += ", clusters as units"
 	}
+	if m.testsOnly {
+		return
+	}
+	i := test.interval(c.Estimate, m.Alpha)
+	c.Interval = oriented(agreed(c, -i[1], -i[0], m.Alpha, limits{-1, -g.Margin}), lessIsBetter)
 }
 
 // capped are the amounts of both sides, as shares of the cap. Errors of head count as the cap where the worst is measured.
