@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
@@ -191,20 +192,20 @@ func TestEqualArms(t *testing.T) {
 	t.Parallel()
 	const arms, n = 23, 100
 	paths := pathsFor(60)
-	known := map[[2]int]tested{} // exact tests take a moment, and few tables come up
-	for gained := range 40 {
-		for regressed := range 40 {
-			if gained+regressed <= 40 {
-				known[[2]int{gained, regressed}] = testCounts(n, gained, regressed, 0.05)
-			}
+	var known sync.Map // exact tests take a moment, and few tables come up
+	testsOf := func(gained, regressed int) tested {
+		tests, ok := known.Load([2]int{gained, regressed})
+		if !ok {
+			tests, _ = known.LoadOrStore([2]int{gained, regressed}, testCounts(n, gained, regressed, passMargin5.Margin))
 		}
+		return tests.(tested)
 	}
 	for _, wanted := range []eval.Verdict{eval.Improved, eval.Regressed} {
 		sum := simulate(t, 860, paths, func(rng *rand.Rand) outcome {
 			all := make([]ArmComparison, arms)
 			for i := range all {
 				gained, regressed, _ := drawFlips(rng, n, 0, 0.2).counts()
-				all[i] = armOf(n, known[[2]int{gained, regressed}])
+				all[i] = armOf(n, testsOf(gained, regressed))
 			}
 			Decide(all, Options{Alpha: nominal, Gated: []eval.MetricMargin{passMargin5}})
 			if slices.ContainsFunc(all, func(a ArmComparison) bool { return a.Verdict == wanted }) {
