@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -18,40 +19,53 @@ func (l *loader) gate(n yamlnode.Node) {
 		return
 	}
 	m := n.Map(gateBlock().Names()...)
-	g := &eval.GateConfig{}
+	g := &eval.GateConfig{PassRateMin: limit(m.Get("passRate"), atLeast()), BlockedMax: limit(m.Get("blocked"), atMost())}
 	l.Gate = g
-	if rule := m.Get("passRate"); !rule.IsZero() {
-		g.PassRateMin = new(rule.Map(atLeast().Names()...).Need("min").Float(0, 1))
+	if most := limit(m.Get("errors"), atMost()); most != nil {
+		g.ErrorsMax = *most
 	}
-	if rule := m.Get("errors"); !rule.IsZero() {
-		g.ErrorsMax = rule.Map(atMost().Names()...).Need("max").Float(0, 1)
-	}
-	if rule := m.Get("blocked"); !rule.IsZero() {
-		g.BlockedMax = new(rule.Map(atMost().Names()...).Need("max").Float(0, 1))
-	}
-	if v := m.Get("mean"); v.IsMapping() && v.Map().Len() == 0 {
-		v.Errorf("such as `mean: {closeness: {min: 0.8}}`", "no mean is judged")
-	}
-	for e := range m.Get("mean").Map().Entries() {
-		g.Means = append(g.Means, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast().Names()...).Need("min").Float(0, 1)})
-	}
+	g.Means = means(m.Get("mean"))
 	if rule := m.Get("latency"); !rule.IsZero() {
 		g.LatencyP95Ms = eval.Milliseconds(rule.Map(percentileBlock().Names()...).Need("p95").Duration())
 	}
 	if rule := m.Get("maxQuarantined"); !rule.IsZero() {
 		g.MaxQuarantined = new(rule.Float(0, 1))
 	}
-	if rule := m.Get("baseline"); !rule.IsZero() {
-		g.Baseline = baseline(rule)
-		l.checkGateArm(rule, g.Baseline.Arm)
-		if l.opts.Untrusted && g.Baseline.Run != "" && !l.opts.OwnBaseline {
-			rule.Map().
-				Get("run").
-				Errorf("name it by --baseline, or add --no-baseline", "a suite that is not trusted cannot name a run to compare with")
-		}
-	}
+	l.gateBaseline(m.Get("baseline"))
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
+	}
+}
+
+// limit reads a rule with one share, nil where there is none.
+func limit(rule yamlnode.Node, block shape.Block) *float64 {
+	if rule.IsZero() {
+		return nil
+	}
+	return new(rule.Map(block.Names()...).Need(block.Need[0]).Float(0, 1))
+}
+
+// means reads the least means of named scorers.
+func means(n yamlnode.Node) (out []eval.MeanMin) {
+	if n.IsMapping() && n.Map().Len() == 0 {
+		n.Errorf("such as `mean: {closeness: {min: 0.8}}`", "no mean is judged")
+	}
+	for e := range n.Map().Entries() {
+		out = append(out, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast().Names()...).Need("min").Float(0, 1)})
+	}
+	return out
+}
+
+// gateBaseline reads what a run is compared with. An untrusted suite cannot name a run: it could be any file of this machine.
+func (l *loader) gateBaseline(rule yamlnode.Node) {
+	if rule.IsZero() {
+		return
+	}
+	l.Gate.Baseline = baseline(rule)
+	l.checkGateArm(rule, l.Gate.Baseline.Arm)
+	if l.opts.Untrusted && l.Gate.Baseline.Run != "" && !l.opts.OwnBaseline {
+		rule.Map().Get("run").
+			Errorf("name it by --baseline, or add --no-baseline", "a suite that is not trusted cannot name a run to compare with")
 	}
 }
 
@@ -71,8 +85,8 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 	}
 }
 
-// Metrics are the names that a gate can compare: those that every comparison has, the named scorers, and those derived from them. open says that some
-// names are templates, so that there may be others.
+// Metrics are the names that a gate can compare: those that every comparison has, the named scorers, and those derived from
+// them. open says that some names are templates, so that there may be others.
 func (s *Suite) Metrics() (names []string, open bool) {
 	names = []string{eval.MetricPass, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens}
 	add := func(defs []*scorerDef) {
@@ -124,20 +138,24 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 				check(m.Key, m.Name(), known[builtIn:])
 			}
 		case e.Name() == "baseline" && e.Value.IsMapping():
-			for b := range e.Value.Map().Entries() {
-				if b.Name() != "metrics" {
-					continue
-				}
-				if b.Value.IsMapping() {
-					for m := range b.Value.Map().Entries() {
-						check(m.Key, m.Name(), known)
-					}
-					continue
-				}
-				for _, item := range b.Value.Items() {
-					if item.IsScalar() {
-						check(item, item.Written(), known)
-					}
+			gateMetrics(e.Value, func(n yamlnode.Node, name string) { check(n, name, known) })
+		}
+	}
+}
+
+// gateMetrics yields the metrics that a baseline rule names.
+func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
+	for b := range rule.Map().Entries() {
+		switch {
+		case b.Name() != "metrics":
+		case b.Value.IsMapping():
+			for m := range b.Value.Map().Entries() {
+				check(m.Key, m.Name())
+			}
+		default:
+			for _, item := range b.Value.Items() {
+				if item.IsScalar() {
+					check(item, item.Written())
 				}
 			}
 		}
@@ -157,12 +175,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	if !n.IsMapping() {
 		return b
 	}
-	if strings.TrimSpace(b.Run) == "" && b.Arm == "" {
-		n.Errorf("`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one", "there is nothing to compare with")
-	}
-	if b.Run != "" && b.Arm != "" {
-		m.Get("arm").Errorf("", "a gate compares with a run or with an arm, not with both")
-	}
+	checkCompared(n, m, b)
 	if v := m.Get("alpha"); !v.IsZero() {
 		if b.Alpha = v.Float(0, MaxAlpha); b.Alpha == 0 && strings.Trim(v.Written(), "0.") == "" {
 			v.Errorf("such as 0.05", "an error rate of 0 can never be shown")
@@ -180,11 +193,37 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	for _, item := range m.Get("allowRemoved").Seq() {
 		b.AllowRemoved = append(b.AllowRemoved, item.Str())
 	}
-	margin := 0.0
-	if v := m.Get("margin"); !v.IsZero() {
-		margin = marginOf(v)
+	b.Metrics = gated(m, sharedMargin(n, m))
+	checkGated(m, b)
+	return b
+}
+
+// checkCompared wants a run or an arm to compare with, and not both.
+func checkCompared(n yamlnode.Node, m yamlnode.Map, b *eval.BaselineRule) {
+	if strings.TrimSpace(b.Run) == "" && b.Arm == "" {
+		n.Errorf("`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one", "there is nothing to compare with")
 	}
-	b.Metrics = gated(m, margin)
+	if b.Run != "" && b.Arm != "" {
+		m.Get("arm").Errorf("", "a gate compares with a run or with an arm, not with both")
+	}
+}
+
+// sharedMargin reads the margin of all metrics that state none of their own, 0 where there is none.
+func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
+	if v := m.Get("margin"); !v.IsZero() {
+		return marginOf(v)
+	}
+	if !m.Has("margin") && !m.Has("metrics") {
+		n.Errorf(
+			"`margin: 0.05` lets the pass rate be 5 points lower; there is no default, since nobody else can know what you can bear",
+			"a comparison without a margin has no verdict",
+		)
+	}
+	return 0
+}
+
+// checkGated wants metrics that the rule can judge.
+func checkGated(m yamlnode.Map, b *eval.BaselineRule) {
 	for _, g := range b.Metrics {
 		if b.StopEarly && eval.IsRatio(g.Name) {
 			m.Get("stopEarly").Errorf("leave "+g.Name+" out, or stopEarly", "ratios such as %s are judged at the end", g.Name)
@@ -193,13 +232,6 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	if v := m.Get("metrics"); !v.IsZero() && len(b.Metrics) == 0 {
 		v.Errorf("leave it out for the pass rate", "no metric is compared")
 	}
-	if margin == 0 && !m.Has("margin") && !m.Has("metrics") {
-		n.Errorf(
-			"`margin: 0.05` lets the pass rate be 5 points lower; there is no default, since nobody else can know what you can bear",
-			"a comparison without a margin has no verdict",
-		)
-	}
-	return b
 }
 
 // marginOf reads a margin, a difference of rates or scores.

@@ -99,7 +99,10 @@ func FuzzRequestBody(f *testing.F) {
 			Contents:       []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}}}},
 			SafetySettings: []eval.SafetySetting{{Category: a, Threshold: b}},
 		}
-		r.GenerationConfig = &eval.GenerationConfig{StopSequences: []string{a}, Extra: map[string]json.RawMessage{b: wirejson.AppendString(nil, a)}}
+		r.GenerationConfig = &eval.GenerationConfig{
+			StopSequences: []string{a},
+			Extra:         map[string]json.RawMessage{b: wirejson.AppendString(nil, a)},
+		}
 		var sent struct {
 			Contents []eval.Content
 			Safety   []eval.SafetySetting `json:"safetySettings"`

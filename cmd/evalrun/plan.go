@@ -103,7 +103,13 @@ func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
 		p.Printf("\n")
 	}
 	for _, r := range g.Ratios {
-		p.Printf("  %s x %g at most: a case counts %.0f at most; %d cases are needed even if nothing changes\n", r.Metric, r.Limit, r.Cap, r.Needed)
+		p.Printf(
+			"  %s x %g at most: a case counts %.0f at most; %d cases are needed even if nothing changes\n",
+			r.Metric,
+			r.Limit,
+			r.Cap,
+			r.Needed,
+		)
 	}
 }
 

@@ -212,7 +212,11 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 	if n := len(arm.Added) + len(arm.Changed); n > 0 {
 		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)
 	}
-	return text + fmt.Sprintf(". Add cases, or state a larger margin: %d are enough for %.2g", arm.Effective, leastMargin(arm.Effective, alpha))
+	return text + fmt.Sprintf(
+		". Add cases, or state a larger margin: %d are enough for %.2g",
+		arm.Effective,
+		leastMargin(arm.Effective, alpha),
+	)
 }
 
 // duplicates is how many cases ask what another one asks already.

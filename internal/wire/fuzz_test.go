@@ -33,7 +33,11 @@ func FuzzErrorBody(f *testing.F) {
 		`{"error":{"message":"API has not been used","details":[{"reason":"API_KEY_INVALID","links":[{"url":"http://x"}]}]}}`,
 	) {
 		f.Add(429, s, []byte(s))
-		f.Add(500, "", []byte(`{"error":{"message":`+string(wirejson.AppendString(nil, s))+`,"status":`+string(wirejson.AppendString(nil, s))+`}}`))
+		f.Add(
+			500,
+			"",
+			[]byte(`{"error":{"message":`+string(wirejson.AppendString(nil, s))+`,"status":`+string(wirejson.AppendString(nil, s))+`}}`),
+		)
 	}
 	for _, s := range []string{
 		"7", "1e300", "-5", "NaN", "Inf", "0x10", "Sat, 21 Nov 2099 00:00:00 GMT", "Sat, 21 Nov 1970 00:00:00 GMT", "1_0",
