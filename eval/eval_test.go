@@ -30,7 +30,8 @@ func TestRequestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"contents":[{"role":"user","parts":[{"text":"<a>\u2028"},{},{"image":{"path":"x.png","mimeType":"image/png","sha256":"00","bytes":3}}]}],` +
+	want := `{"contents":[{"role":"user","parts":[{"text":"<a>\u2028"},{},` +
+		`{"image":{"path":"x.png","mimeType":"image/png","sha256":"00","bytes":3}}]}],` +
 		`"generationConfig":{"temperature":0,"topK":3,"b":"x","candidateCount":2}}`
 	if string(data) != want {
 		t.Errorf("got  %s\nwant %s", data, want)
@@ -47,7 +48,10 @@ func TestRequestRoundTrip(t *testing.T) {
 
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	for reason, blocked := range map[string]bool{"SAFETY": true, "RECITATION": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true, "STOP": false, "MAX_TOKENS": false, "OTHER": false, "": false} {
+	for reason, blocked := range map[string]bool{
+		"SAFETY": true, "RECITATION": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true,
+		"STOP": false, "MAX_TOKENS": false, "OTHER": false, "": false,
+	} {
 		r := Response{Candidates: []Candidate{{FinishReason: reason}}}
 		if (r.Blocked() != "") != blocked {
 			t.Errorf("%s: %q", reason, r.Blocked())

@@ -17,7 +17,9 @@ import (
 // FuzzGenerationConfig holds that a config that is read is written so that it is read the same, unless it has a known
 // field in another case, which encoding/json takes for the field.
 func FuzzGenerationConfig(f *testing.F) {
-	for _, s := range append(hostile.Strings(), `{"temperature":0,"topK":3,"b":"x","stopSequences":["a"],"":null}`, `{"topP":2,"a":[1e5,{"b":-0}]}`, "null", "{}") {
+	for _, s := range append(
+		hostile.Strings(), `{"temperature":0,"topK":3,"b":"x","stopSequences":["a"],"":null}`, `{"topP":2,"a":[1e5,{"b":-0}]}`, "null", "{}",
+	) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -11,7 +11,9 @@ import (
 
 // FuzzAppendJSON holds the fast encoder to the standard one, byte by byte, for all that a record can hold.
 func FuzzAppendJSON(f *testing.F) {
-	for _, s := range []string{"", "plain", "<a href='&'>", "\"\\/\b\f\n\r\t", "\x00\x1b\x7f\u0085", "\xff\xed\xa0\x80", "\u2028\u2029\u202e\ufffd\U0001F600", "{{.x}}"} {
+	for _, s := range []string{
+		"", "plain", "<a href='&'>", "\"\\/\b\f\n\r\t", "\x00\x1b\x7f\u0085", "\xff\xed\xa0\x80", "\u2028\u2029\u202e\ufffd\U0001F600", "{{.x}}",
+	} {
 		f.Add(s, 0.1, int64(-1))
 	}
 	f.Add("x", 1e21, int64(1)<<62)

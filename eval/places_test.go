@@ -34,7 +34,9 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%q is written as %q", test.text, text)
 		}
 	}
-	for _, wrong := range []string{",", "1,", "x", "3-1", "-1", "1-", "2,1", "1-3,2", "99999999999999999999", "9223372036854775807", " 1", "1-2-3"} {
+	for _, wrong := range []string{
+		",", "1,", "x", "3-1", "-1", "1-", "2,1", "1-3,2", "99999999999999999999", "9223372036854775807", " 1", "1-2-3",
+	} {
 		if err := new(Places).UnmarshalText([]byte(wrong)); err == nil {
 			t.Errorf("%q is read", wrong)
 		}

@@ -82,12 +82,16 @@ func TestSums(t *testing.T) {
 		StreamTiming: StreamTiming{FirstTokenMs: 5, Chunks: 3, MeanGapMs: 2, MaxGapMs: 3},
 	} // replayed: nobody knows when it began
 	for _, one := range []Timing{
-		{StartedAt: at("11:00"), QueuedMs: 2, LatencyMs: 20, Attempts: 2, StreamTiming: StreamTiming{FirstTokenMs: 7, Chunks: 5, MeanGapMs: 5, MaxGapMs: 6}},
+		{
+			StartedAt: at("11:00"), QueuedMs: 2, LatencyMs: 20, Attempts: 2,
+			StreamTiming: StreamTiming{FirstTokenMs: 7, Chunks: 5, MeanGapMs: 5, MaxGapMs: 6},
+		},
 		{StartedAt: at("12:00"), Attempts: 1},
 	} {
 		sum.Add(&one)
 	}
-	if want := (Timing{QueuedMs: 3, LatencyMs: 30, Attempts: 4, StreamTiming: StreamTiming{FirstTokenMs: 5, Chunks: 8, MeanGapMs: 4, MaxGapMs: 6}}); sum != want {
+	stream := StreamTiming{FirstTokenMs: 5, Chunks: 8, MeanGapMs: 4, MaxGapMs: 6}
+	if want := (Timing{QueuedMs: 3, LatencyMs: 30, Attempts: 4, StreamTiming: stream}); sum != want {
 		t.Errorf("%+v, want %+v", sum, want)
 	}
 }

@@ -11,7 +11,11 @@ import (
 // FuzzCamelKeys holds that known keys of a JSON text get their other spelling, all else stays, and doing it twice is
 // doing it once.
 func FuzzCamelKeys(f *testing.F) {
-	for _, s := range []string{`{"finish_reason":"a","x":["top_p"],"top_p" : {"top_k":1}}`, `{"text":"\"finish_reason\": 1","a\\":"\\","mime_type":0}`, `{"a":"finish_reason"  ,"b":"\\\"top_p\":1"}`} {
+	for _, s := range []string{
+		`{"finish_reason":"a","x":["top_p"],"top_p" : {"top_k":1}}`,
+		`{"text":"\"finish_reason\": 1","a\\":"\\","mime_type":0}`,
+		`{"a":"finish_reason"  ,"b":"\\\"top_p\":1"}`,
+	} {
 		f.Add([]byte(s))
 	}
 	for _, s := range hostile.Strings() {
