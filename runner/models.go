@@ -109,7 +109,7 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 		var err error
 		m, err = c.source.Model(ctx, key.apiVersion, key.id)
 		if e := eval.AsError(err); e != nil && e.NotFound() {
-			missing := Missing(ctx, c.source, key.apiVersion, key.id, method, e)
+			missing := Missing(ctx, c.source, Wanted{key.apiVersion, key.id, method}, e)
 			if !missing.Unlisted {
 				c.diags.Errorf(pos, missing.Hint, "the service has no model `%s` (%s)%s", key.id, where, missing.Words())
 				return nil, nil
@@ -176,25 +176,27 @@ func (m *MissingModel) Words() string {
 	return ": " + m.Message
 }
 
-// Missing looks for a model that the service says it does not have, err being what it said. Method, if any, is what the model is
-// wanted for.
-func Missing(ctx context.Context, source ModelSource, apiVersion, id, method string, err *eval.Error) MissingModel {
-	models, failed := source.Models(ctx, apiVersion)
+// Wanted is a model and, if any, the method that it is wanted for.
+type Wanted struct{ APIVersion, ID, Method string }
+
+// Missing looks for a model that the service says it does not have, err being what it said.
+func Missing(ctx context.Context, source ModelSource, w Wanted, err *eval.Error) MissingModel {
+	models, failed := source.Models(ctx, w.APIVersion)
 	if e := eval.AsError(failed); e != nil && e.NotFound() {
 		return MissingModel{Unlisted: true, Message: err.Message}
 	}
 	var ids []string
 	for i := range models {
-		if method == "" || models[i].Supports(method) {
+		if w.Method == "" || models[i].Supports(w.Method) {
 			ids = append(ids, models[i].ID())
 		}
 	}
-	missing := MissingModel{Message: err.Message, Hint: diag.DidYouMean(id, ids)}
+	missing := MissingModel{Message: err.Message, Hint: diag.DidYouMean(w.ID, ids)}
 	for _, version := range service.APIVersions {
-		if version == apiVersion {
+		if version == w.APIVersion {
 			continue
 		}
-		if _, err := source.Model(ctx, version, id); err == nil {
+		if _, err := source.Model(ctx, version, w.ID); err == nil {
 			missing.Hint = fmt.Sprintf("version %s of the interface has it: set `apiVersion: %s`", version, version)
 		}
 	}

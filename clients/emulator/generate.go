@@ -90,7 +90,9 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 	encode := e.opts.Script.encoding(rng)
 	switch {
 	case stream && (f == nil || f.inStream()):
-		e.stream(w, r, rule, f, split(answer, rule.chunks), encode)
+		s := newStreamWriter(w, framingOf(r))
+		chunks := encodeChunks(split(answer, rule.chunks), func(c wireResponse) []byte { return s.fit(encode(c)) })
+		e.stream(s, r, rule, f, chunks)
 	case f != nil:
 		e.misbehave(w, r, f, plainly(answer))
 	default:

@@ -85,16 +85,7 @@ func (s *streamWriter) end() {
 }
 
 // stream sends the chunks of an answer, or misbehaves in the middle of it.
-func (e *Emulator) stream(
-	w http.ResponseWriter,
-	r *http.Request,
-	rule *rule,
-	f *fault,
-	answer []wireResponse,
-	encode func(wireResponse) []byte,
-) {
-	s := newStreamWriter(w, framingOf(r))
-	chunks := encodeChunks(answer, func(c wireResponse) []byte { return s.fit(encode(c)) })
+func (e *Emulator) stream(s *streamWriter, r *http.Request, rule *rule, f *fault, chunks []string) {
 	stopAt := len(chunks)
 	if f != nil {
 		stopAt = min(f.after, len(chunks)-1)

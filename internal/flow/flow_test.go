@@ -151,9 +151,9 @@ func TestStopEndsWaiting(t *testing.T) {
 	})
 }
 
-func run(t *testing.T, l *Ledger, f *fake, trials, workers int, call eval.Call) (errs []error) {
+// run sends so many calls by so many workers.
+func run(t *testing.T, s Service, trials, workers int, call eval.Call) (errs []error) {
 	t.Helper()
-	s := l.Limit(f)
 	work := make(chan int)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -184,7 +184,7 @@ func TestRequestsPerMinute(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{Rates: Rates{RequestsPerMinute: 60}})
 		started := time.Now()
-		run(t, l, f, 181, 16, eval.Call{})
+		run(t, l.Limit(f), 181, 16, eval.Call{})
 		if took := time.Since(started); took < 180*time.Second || took > 181*time.Second {
 			t.Errorf("181 calls at 60 a minute took %s", took)
 		}
@@ -215,7 +215,7 @@ func TestTokensPerMinute(t *testing.T) {
 		}}
 		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 1000}})
 		started := time.Now()
-		run(t, l, f, 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
+		run(t, l.Limit(f), 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if took := time.Since(started); took < 2*time.Minute || took > 3*time.Minute+10*time.Second {
 			t.Errorf("150 calls of 20 tokens at 1000 a minute took %s", took)
 		}
@@ -230,7 +230,7 @@ func TestOneCallLargerThanTheRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 10}})
-		if errs := run(t, l, &fake{}, 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
+		if errs := run(t, l.Limit(&fake{}), 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
 			t.Error(errs)
 		}
 	})
@@ -241,7 +241,7 @@ func TestBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{BudgetCalls: 7})
-		errs := run(t, l, f, 20, 8, eval.Call{})
+		errs := run(t, l.Limit(f), 20, 8, eval.Call{})
 		if len(f.times) != 7 || len(errs) != 13 || eval.AsError(errs[0]).Kind != eval.KindBudget {
 			t.Errorf("%d calls, %d errors", len(f.times), len(errs))
 		}
@@ -253,7 +253,7 @@ func TestBudgets(t *testing.T) {
 			return &eval.Response{Usage: &eval.Usage{TotalTokens: 30}}, nil
 		}}
 		l := NewLedger(LedgerConfig{BudgetTokens: 1000})
-		errs := run(t, l, f, 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
+		errs := run(t, l.Limit(f), 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if len(f.times) != 31 || len(errs) != 19 || l.Spent().Tokens != 930 {
 			t.Errorf("%d calls, %d errors, %+v", len(f.times), len(errs), l.Spent())
 		}
@@ -327,7 +327,7 @@ func TestCountingPassesWaiting(t *testing.T) {
 			}}
 			l := NewLedger(cfg)
 			started := time.Now()
-			if errs := run(t, l, f, 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
+			if errs := run(t, l.Limit(f), 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
 				t.Error(errs)
 			}
 			if took := time.Since(started); took > time.Second {
@@ -360,7 +360,7 @@ func TestBudgetWithoutReservation(t *testing.T) {
 		return &eval.Response{Usage: &eval.Usage{TotalTokens: 400}}, nil
 	}}
 	l := NewLedger(LedgerConfig{BudgetTokens: 500})
-	errs := run(t, l, f, 10, 1, eval.Call{})
+	errs := run(t, l.Limit(f), 10, 1, eval.Call{})
 	if len(f.times) != 2 || len(errs) != 8 {
 		t.Errorf("%d calls, %d errors", len(f.times), len(errs))
 	}

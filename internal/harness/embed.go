@@ -118,7 +118,7 @@ func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
 // noModel is the error of a model that the service does not have; method, if any, is what it was wanted for. unlisted says that nothing is
 // known of it, since the service lists no models.
 func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
-	missing := runner.Missing(ctx, s.service, s.Settings.Service.APIVersion, id, method, e)
+	missing := runner.Missing(ctx, s.service, runner.Wanted{APIVersion: s.Settings.Service.APIVersion, ID: id, Method: method}, e)
 	if missing.Unlisted {
 		return exit.Incomplete("the service reports no metadata of models%s", missing.Words()), true
 	}
