@@ -297,10 +297,10 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 
 // overCandidates applies the scorer to the candidates that were chosen: one, or
 // all of them, of which the least counts.
-func overCandidates(choice suite.CandidateChoice, s Scorer, a *Answer) Finding {
+func overCandidates(picked suite.CandidatePick, s Scorer, a *Answer) Finding {
 	candidates := len(a.Response.Candidates)
-	if !choice.All || candidates < 2 {
-		return s.Score(a.pick(choice.Index))
+	if !picked.All || candidates < 2 {
+		return s.Score(a.pick(picked.Index))
 	}
 	worst := s.Score(a.pick(0))
 	for i := 1; i < candidates; i++ {
