@@ -2,7 +2,7 @@
 // arguments at load time and compiles an entry of a suite into a Compiled scorer. From that
 // table come also `evalrun scorers`, the documentation and the hints for unknown kinds.
 //
-// A scorer never calls the service here and never panics: what it cannot tell is
+// A scorer never calls the service here and never panics: what it cannot determine is
 // unscored, which is neither pass nor fail.
 //
 // The usual order: Table.Check while loading, Table.Compile once per scorer,
@@ -343,7 +343,7 @@ func rank(f Finding) int {
 
 // Judge turns the scores of a trial into its outcome. Without a threshold every scorer must
 // pass; with one the weighted mean must reach it and no required scorer may fail.
-// A score that could not be told makes the trial an error of kind unscored.
+// A score that could not be determined makes the trial an error of kind unscored.
 func Judge(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Error) {
 	all, required := true, true
 	var sum, weight float64
