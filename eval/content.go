@@ -1,7 +1,8 @@
 // Package eval holds the nouns of evalrun: what is asked (Content, Part,
 // GenerationConfig, SafetySetting), what comes back (Response, Candidate), the Model
-// that answers, and what evalrun makes of it (Trial, Score, Result, Run). What the
-// service also knows is spelled as on the wire.
+// that answers, what evalrun makes of it (Trial, Score, Result, Run), and what decides about
+// it (Options of the command, GateConfig and Gate of the suite). What the service also knows is
+// spelled as on the wire.
 //
 // It does no I/O and judges nothing.
 package eval

@@ -173,7 +173,7 @@ func TestFixture(t *testing.T) {
 			}
 			inOrder(t, out, c.wants)
 			if c.never != "" && strings.Contains(out, c.never) {
-				t.Errorf("%q is there", c.never)
+				t.Errorf("want no %q in:\n%s", c.never, out)
 			}
 			if t.Failed() {
 				t.Log(out)
@@ -201,19 +201,19 @@ func TestShortReplays(t *testing.T) {
 	answers := "ANSWERS=" + filepath.Join(t.TempDir(), "answers")
 	if status, out := run(t, []string{answers}, "-test.run=TestPassing", "-test.short"); status != 1 ||
 		!strings.Contains(out, "there are no recorded answers") {
-		t.Errorf("exit status %d\n%s", status, out)
+		t.Errorf("exit status %d, want 1 because nothing is recorded\n%s", status, out)
 	}
 	if status, out := run(t, append(env, answers), "-test.run=TestPassing"); status != 0 {
-		t.Fatal(out)
+		t.Fatalf("exit status %d, want 0\n%s", status, out)
 	}
 	for _, offline := range [][]string{append(env, answers), {answers}} {
 		if status, out := run(t, offline, "-test.run=TestPassing", "-test.short", "-test.v"); status != 0 ||
 			!strings.Contains(out, "reported: 2 pass") {
-			t.Errorf("exit status %d\n%s", status, out)
+			t.Errorf("exit status %d, want 0 and 2 passed\n%s", status, out)
 		}
 	}
 	if calls := e.Stats()["generateContent"]; calls != 2 {
-		t.Errorf("%d calls", calls)
+		t.Errorf("%d calls, want 2", calls)
 	}
 }
 
@@ -274,7 +274,7 @@ func ended(t *testing.T, path string, trials int) {
 		t.Fatal(err)
 	}
 	if d.Len() != trials || d.End == nil {
-		t.Errorf("%s: %d trials, ended %v", path, d.Len(), d.End)
+		t.Errorf("%s: %d trials, ended %v, want %d and an end", path, d.Len(), d.End, trials)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
@@ -288,13 +288,13 @@ func TestEvents(t *testing.T) {
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.Output()
 	if err == nil {
-		t.Error("a failing suite passes")
+		t.Errorf("a failing suite passes, want it to fail:\n%s", out)
 	}
 	var got []string
 	for line := range bytes.Lines(out) {
 		var event struct{ Action, Test string }
 		if err := json.Unmarshal(line, &event); err != nil {
-			t.Fatalf("%s: %v", line, err)
+			t.Fatalf("%s: %v, want an event", line, err)
 		}
 		if slices.Contains([]string{"pass", "fail", "skip"}, event.Action) && event.Test != "" {
 			got = append(got, event.Action+" "+event.Test)
@@ -332,13 +332,13 @@ func TestRun(t *testing.T) {
 				trials = append(trials, d.Len())
 				for r, err := range d.Trials() {
 					if err != nil || len(r.Scores) != 1 || *r.Scores[0].Value != 0.5 {
-						t.Error(r, err)
+						t.Errorf("%+v %v, want one score of 0.5", r, err)
 					}
 				}
 			},
 		})
 	}
 	if !slices.Equal(trials, []int{40, 40}) {
-		t.Error(trials)
+		t.Errorf("%v trials, want 40 and 40", trials)
 	}
 }

@@ -78,18 +78,18 @@ func TestWriteAndRead(t *testing.T) {
 	}
 	expect.Same(t, "the trials", got, []string{"0 pass", "1 fail", "2 skip", "5 pass"})
 	if bytes.Contains(data, []byte(`\u003c`)) {
-		t.Error("the run file is escaped for HTML")
+		t.Errorf("the run file is escaped for HTML, want < and > as they are:\n%s", data)
 	}
 	arm := d.Summary.Suites[0].Arms[0]
 	rate, ok := arm.PassRate()
 	if !ok || rate != 0.75 || arm.Judged != 2 {
-		t.Errorf("%v %+v", rate, arm)
+		t.Errorf("rate %v of %+v, want 0.75 of 2 judged", rate, arm)
 	}
 	expect.Same(t, "cases of the arm", arm.Cases, CaseCounts{3, 1, 0, 1})
 	expect.Same(t, "cases", d.Summary.Cases, arm.Cases)
 	expect.Same(t, "metrics", arm.Metrics, []Metric{{"metric", 0.5, 3}})
 	if d.End.Reason != eval.EndCompleted || !d.Partial() {
-		t.Error("a run with skips is partial")
+		t.Errorf("ended %q, partial %t, want %q and true: it has skips", d.End.Reason, d.Partial(), eval.EndCompleted)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestFormatOfALine(t *testing.T) {
 	for i, line := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
 		want := fmt.Sprintf(`,"seq":%d,"crc":"`, i)
 		if !bytes.HasPrefix(line, []byte(`{"type":"`)) || !bytes.Contains(line, []byte(want)) {
-			t.Errorf("%s", line)
+			t.Errorf("%s, want a type first, and %s", line, want)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestTornAtEveryByte(t *testing.T) {
 	for cut := start; cut < len(data); cut++ {
 		d, err := open(t, data[:cut])
 		if err != nil {
-			t.Fatalf("cut at %d: %v", cut, err)
+			t.Fatalf("cut at %d: %v, want no error", cut, err)
 		}
 		whole := bytes.Count(data[:cut], []byte("\n")) - 1
 		if n := d.Summary.Counts.Total(); n < whole || n > whole+1 || len(d.Damaged) > 0 || d.End != nil {
@@ -134,10 +134,10 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 			damaged[at] ^= 1 << bit
 			d, err := open(t, damaged)
 			if err != nil {
-				t.Fatalf("byte %d bit %d: %v", at, bit, err)
+				t.Fatalf("byte %d bit %d: %v, want no error", at, bit, err)
 			}
 			if len(d.Damaged) == 0 || d.Summary.Counts.Total() != 1 {
-				t.Fatalf("byte %d bit %d: %d trials, %v", at, bit, d.Summary.Counts.Total(), d.Damaged)
+				t.Fatalf("byte %d bit %d: %d trials, damaged %v, want 1 and some damage", at, bit, d.Summary.Counts.Total(), d.Damaged)
 			}
 		}
 	}
@@ -150,20 +150,20 @@ func TestRefusals(t *testing.T) {
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	if _, err := Create(dir, &run, nil); !errors.Is(err, ErrLocked) {
-		t.Errorf("a second writer: %v", err)
+		t.Errorf("a second writer: %v, want %v", err, ErrLocked)
 	}
 	expect.OK(t, w.Close())
 	if _, err := Create(dir, &run, nil); err == nil || !strings.Contains(err.Error(), "holds a run already") {
-		t.Errorf("over an old run: %v", err)
+		t.Errorf("over an old run: %v, want `holds a run already`", err)
 	}
 	if _, err := Open(t.TempDir()); !errors.Is(err, ErrNoRun) {
-		t.Error(err)
+		t.Errorf("an empty folder: %v, want %v", err, ErrNoRun)
 	}
 	if _, err := open(t, []byte("hello\nworld\n")); err == nil {
-		t.Error("not a run file")
+		t.Error("a file that is no run file: no error, want one")
 	}
 	if _, err := open(t, nil); err == nil {
-		t.Error("an empty file")
+		t.Error("an empty file: no error, want one")
 	}
 }
 
@@ -175,7 +175,7 @@ func TestMixedJournals(t *testing.T) {
 	d, err := open(t, append(bytes.Clone(one), two...))
 	expect.OK(t, err)
 	if d.Summary.Counts != (eval.Counts{Pass: 2}) || len(d.Damaged) == 0 || !d.Partial() {
-		t.Errorf("%+v %v", d.Summary.Counts, d.Damaged)
+		t.Errorf("%+v, damaged %v, partial %t, want 2 passed, some damage and true", d.Summary.Counts, d.Damaged, d.Partial())
 	}
 	lines := bytes.SplitAfter(one, []byte("\n"))
 	twice := bytes.Join([][]byte{lines[0], lines[1], lines[1], lines[2], lines[3]}, nil)
@@ -183,7 +183,7 @@ func TestMixedJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(d.Damaged) != 1 || d.Summary.Counts.Pass != 2 {
-		t.Errorf("%+v %v", d.Summary.Counts, d.Damaged)
+		t.Errorf("%+v, damaged %v, want 2 passed and one damage", d.Summary.Counts, d.Damaged)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestTheFileIsTakenAway(t *testing.T) {
 	}
 	expect.OK(t, os.Remove(filepath.Join(dir, FileName)))
 	if err := w.stillThere(); err == nil {
-		t.Error("nobody noticed")
+		t.Error("the run file is removed: no error, want one")
 	}
 	_ = w.Close()
 }
@@ -230,7 +230,7 @@ func TestWriteErrorsStay(t *testing.T) {
 		}
 	}
 	if err := w.Close(); err == nil {
-		t.Error("no error at the end")
+		t.Error("no error at the end, want one")
 	}
 }
 
@@ -280,7 +280,7 @@ func TestConcurrentAppends(t *testing.T) {
 	expect.OK(t, err)
 	defer d.Close()
 	if d.Summary.Counts.Pass != 800 || len(d.Damaged) != 0 {
-		t.Errorf("%+v %v", d.Summary.Counts, d.Damaged)
+		t.Errorf("%+v, damaged %v, want 800 passed and no damage", d.Summary.Counts, d.Damaged)
 	}
 }
 
@@ -349,11 +349,12 @@ func TestOldRunFiles(t *testing.T) {
 	defer d.Close()
 	if c := d.Summary.Counts; c != (eval.Counts{Pass: 3, Fail: 4, Skip: 1}) || len(d.Damaged) > 0 || d.End.Reason != eval.EndBudget ||
 		d.Spent.Calls != 7 {
-		t.Errorf("%+v %v %+v %+v", c, d.Damaged, d.End, d.Spent)
+		t.Errorf("%+v, damaged %v, end %+v, spent %+v, want 3 passed, 4 failed, 1 skipped, no damage, %s and 7 calls",
+			c, d.Damaged, d.End, d.Spent, eval.EndBudget)
 	}
 	for r, err := range d.Trials() {
 		if err != nil || r.Suite != "old" || r.Outcome != eval.Skip && r.Response == nil {
-			t.Errorf("%+v %v", r, err)
+			t.Errorf("%+v %v, want the suite `old`, with an answer unless it is skipped", r, err)
 		}
 	}
 }

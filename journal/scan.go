@@ -116,20 +116,20 @@ func mayBeBlocked(raw string) bool {
 	}
 }
 
-// score takes up a named score that could be told.
+// score takes up a named score that has a value.
 func (r *indexed) score(_, v gjson.Result) bool {
 	var m metric
-	told := false
+	isNumber := false
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "name":
 			m.name = v.String()
 		case "value":
-			m.value, told = v.Float(), v.Type == gjson.Number
+			m.value, isNumber = v.Float(), v.Type == gjson.Number
 		}
 		return true
 	})
-	if m.name != "" && told {
+	if m.name != "" && isNumber {
 		r.metrics = append(r.metrics, m)
 	}
 	return true

@@ -50,7 +50,7 @@ func converse(t *testing.T, scorers string, cfg runner.Config) eval.Result {
 		out = append(out, r)
 	}
 	if len(out) != 1 {
-		t.Fatalf("%d results", len(out))
+		t.Fatalf("%d results, want 1", len(out))
 	}
 	return out[0]
 }
@@ -86,13 +86,13 @@ func TestLiveChat(t *testing.T) {
 	want := []string{"u:first a", "u:first a m:reply 1 u:second", "u:first a m:reply 1 u:second m:reply 2 u:third"}
 	expect.Same(t, "the calls", asked, want)
 	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || !r.Request.Live {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v, want it passed with `reply 3` after 3 turns", r)
 	}
 	expect.Same(t, "the request", spoken(r.Request.Contents), want[2])
 	expect.Same(t, "the usage", r.Usage, &eval.Usage{PromptTokens: 6, OutputTokens: 30, TotalTokens: 36, Source: eval.UsageCounted})
 	checkChatTiming(t, &r)
 	if slices.Sort(ids); len(slices.Compact(ids)) != 3 || !slices.Contains(ids, r.ID) {
-		t.Errorf("turns are sent under the names %v, and the trial is %s", ids, r.ID)
+		t.Errorf("turns are sent under the names %v, want 3 names with %s among them", ids, r.ID)
 	}
 
 	// What is known is judged as if it had just come.
@@ -110,10 +110,10 @@ func checkChatTiming(t *testing.T, r *eval.Result) {
 	t.Helper()
 	if r.Timing.LatencyMs != 60 || r.Timing.QueuedMs != 3 || r.Timing.FirstTokenMs != 1 || r.Timing.Attempts != 3 ||
 		r.Timing.StartedAt.IsZero() {
-		t.Errorf("%+v", r.Timing)
+		t.Errorf("%+v, want 60 ms, queued for 3, the first token after 1, in 3 attempts", r.Timing)
 	}
 	if r.Turns[1].Timing.LatencyMs != 20 || r.Turns[1].Usage.PromptTokens != 2 {
-		t.Errorf("%+v", r.Turns[1])
+		t.Errorf("%+v, want 20 ms and 2 prompt tokens", r.Turns[1])
 	}
 }
 
@@ -151,7 +151,7 @@ func TestBlockEndsTheChat(t *testing.T) {
 			expect.Same(t, "the scores", got, []bool{true, true, true, false, false, false})
 			expect.Same(t, "a reason", r.Scores[3].Reason, "turn 3 was never answered: turn 2 was blocked (SAFETY)")
 			if !strings.HasPrefix(r.Scores[4].Reason, "turn 2: ") {
-				t.Errorf("%+v", r.Scores[4])
+				t.Errorf("%+v, want a reason about turn 2", r.Scores[4])
 			}
 		})
 	}
@@ -203,14 +203,14 @@ func TestErrorsInAChat(t *testing.T) {
 			expect.Same(t, "the outcome", r.Outcome, eval.Err)
 			expect.Same(t, "the kind", r.Error.Kind, one.kind)
 			if !strings.HasPrefix(r.Error.Message, one.message) {
-				t.Error(r.Error)
+				t.Errorf("%v, want %q first", r.Error, one.message)
 			}
 			expect.Same(t, "over budget", r.OverBudget, one.overBudget)
 			expect.Same(t, "turns", len(r.Turns), one.turns)
 			expect.Same(t, "attempts", r.Timing.Attempts, 2)
 			expect.Same(t, "calls", f.asked.Load(), 2)
 			if r.Usage == nil || r.Response != nil {
-				t.Errorf("%+v", r)
+				t.Errorf("%+v, want usage and no response", r)
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func TestChatOverBudget(t *testing.T) {
 	}).service()
 	r := converse(t, "{contains: reply}", config(first, 1))
 	if r.Outcome != eval.Skip || !r.OverBudget || r.SkipReason != "the budget is spent" {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v, want it skipped because the budget is spent", r)
 	}
 }
 
@@ -240,12 +240,12 @@ func TestCountingTurns(t *testing.T) {
 	cfg.CountTokens = suite.CountAlways
 	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Pass || f.counted.Load() != 3 || fmt.Sprint(counted) != "[7 7 7]" ||
 		r.Usage.PromptTokens != 21 {
-		t.Errorf("%d counts, %v, %+v", f.counted.Load(), counted, r.Usage)
+		t.Errorf("%d counts, %v, %+v, want 3 of 7 tokens, 21 in all", f.counted.Load(), counted, r.Usage)
 	}
 	f.tokens = 31_000
 	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Err || r.Error.Kind != eval.KindOverLimit ||
 		!strings.HasPrefix(r.Error.Message, "turn 1: ") {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v, want %s in turn 1", r, eval.KindOverLimit)
 	}
 }
 
@@ -268,7 +268,7 @@ cases: [{name: a, scorers: [{contains: "a"}]}]
 		}
 	}
 	if len(ids) != 3 {
-		t.Error(ids)
+		t.Errorf("%v, want 3 names", ids)
 	}
 	var mu sync.Mutex
 	calls := map[string]int{}
@@ -281,10 +281,10 @@ cases: [{name: a, scorers: [{contains: "a"}]}]
 	many := strings.Replace(liveChat, "SCORERS", "{regex: .}", 1) + "defaults: {repeats: 20}\n"
 	for r := range runner.Run(t.Context(), plan(t, many, runner.Filter{}), config(f, 8)) {
 		if r.Outcome != eval.Pass || r.Turns[0].Text() != r.ID {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want it passed with its own id as the reply", r)
 		}
 	}
 	if len(calls) != 60 {
-		t.Errorf("%d different calls", len(calls))
+		t.Errorf("%d different calls, want 60", len(calls))
 	}
 }

@@ -220,11 +220,11 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 	j.Attempts, j.LatencyMs = call.Timing.Attempts, call.Timing.LatencyMs
 	one.before = one.err == nil && j.Attempts == 0 && !anew
 	if one.err != nil {
-		told := *one.err
-		if told.Kind == eval.KindCanceled { // it was sent, and may have cost something
-			told = *eval.Errorf(eval.KindTransport, "abandoned when the run was stopped")
+		reported := *one.err
+		if reported.Kind == eval.KindCanceled { // it was sent, and may have cost something
+			reported = *eval.Errorf(eval.KindTransport, "abandoned when the run was stopped")
 		}
-		j.Error = &told
+		j.Error = &reported
 	}
 }
 
@@ -276,7 +276,6 @@ func (p *Plan) judgeKey(j *suite.Judge) modelKey {
 	return modelKey{cmp.Or(j.APIVersion, p.APIVersion), j.Model}
 }
 
-// judge checks the model of a judge.
 func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
 	m, err := c.ask(ctx, c.judgeKey(j), j.ModelPos, fmt.Sprintf("judge `%s`", j.Name), service.MethodGenerate)
 	if err != nil || m == nil {
@@ -333,7 +332,7 @@ func (r *run) doubt(a *asked) bool {
 	}
 	a.answer.Judgements.Useless = nil
 	for i := range a.scores {
-		a.told[i] = a.told[i] && (!found || a.scores[i].Value != nil)
+		a.settled[i] = a.settled[i] && (!found || a.scores[i].Value != nil)
 	}
 	return found
 }

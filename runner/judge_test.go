@@ -70,12 +70,12 @@ func TestJudgesAreAskedOnce(t *testing.T) {
 		b := newBench(replying(fine))
 		counts, all := results(t, plan(t, judgedSuite(20), runner.Filter{}), config(&b.fake, workers))
 		if counts.Pass != 40 || len(b.put) != 20 || b.asked.Load() != 40+20 {
-			t.Errorf("%d workers: %+v, %d questions, %d calls", workers, counts, len(b.put), b.asked.Load())
+			t.Errorf("%d workers: %+v, %d questions, %d calls, want 40 passed, 20 and 60", workers, counts, len(b.put), b.asked.Load())
 		}
 		paid := map[string]int{}
 		for _, r := range all {
 			if len(r.Judgements) != 2 || r.Scores[0].Judged == nil || r.Usage.TotalTokens > 10 {
-				t.Fatalf("%+v", r)
+				t.Fatalf("%+v, want 2 judgements, a judged score and at most 10 tokens", r)
 			}
 			for i, j := range r.Judgements {
 				checkJudged(t, &r, j, i+1)
@@ -86,7 +86,7 @@ func TestJudgesAreAskedOnce(t *testing.T) {
 		}
 		for id, n := range b.put {
 			if n != 1 || paid[id] != 1 {
-				t.Errorf("%s was put %d times and paid %d times", id, n, paid[id])
+				t.Errorf("%s was put %d times and paid %d times, want once each", id, n, paid[id])
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func TestJudgesAreAskedOnce(t *testing.T) {
 func checkJudged(t *testing.T, r *eval.Result, j eval.Judgement, repeat int) {
 	t.Helper()
 	if j.ID == r.ID || j.Judge != "j" || j.Model != "svc-pro" || j.Repeat != repeat || j.Reply != fine || j.Usage.TotalTokens < 100 {
-		t.Errorf("%+v", j)
+		t.Errorf("%+v, want the repeat %d of the judge j on svc-pro with the reply %s", j, repeat, fine)
 	}
 }
 
@@ -106,13 +106,13 @@ func TestJudgeRequest(t *testing.T) {
 	b := newBench(func(call *eval.Call, _ string) (string, error) {
 		if call.APIVersion != "v1beta" || *call.GenerationConfig.Temperature != 0.5 || call.OutputLimit != 99 || call.PromptTokens < 100 ||
 			call.Stream {
-			t.Errorf("%+v", call)
+			t.Errorf("%+v, want the version, temperature and output limit of the judge, unstreamed", call)
 		}
 		return fine, nil
 	})
 	results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
 	if len(b.put) != 2 {
-		t.Error(b.put)
+		t.Errorf("%v, want 2 questions", b.put)
 	}
 }
 
@@ -126,12 +126,12 @@ func TestJudgeIsAskedAgain(t *testing.T) {
 	})
 	counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
 	if counts.Pass != 2 || len(b.put) != 4 || len(all[0].Judgements) != 4 || all[0].Judgements[0].Reply != "I think it is fine." {
-		t.Errorf("%+v %d %+v", counts, len(b.put), all[0].Judgements)
+		t.Errorf("%+v, %d questions, %+v, want 2 passed, 4 and 4 judgements", counts, len(b.put), all[0].Judgements)
 	}
 	b = newBench(replying("I think it is fine."))
 	counts, all = results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
 	if counts.Error != 2 || all[0].Error.Kind != eval.KindUnscored || len(b.put) != 4 || all[0].OverBudget || all[0].Trouble != nil {
-		t.Errorf("%+v %+v %d", counts, all[0].Error, len(b.put))
+		t.Errorf("%+v, %+v, %d questions, want 2 errors, %s and 4", counts, all[0].Error, len(b.put), eval.KindUnscored)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestJudgesThatFail(t *testing.T) {
 			})
 			counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{Cases: glob.Patterns{"c0"}}), config(&b.fake, 1))
 			if counts.Error != 2 {
-				t.Fatalf("%+v", counts)
+				t.Fatalf("%+v, want 2 errors", counts)
 			}
 			cached, failed := 0, 0
 			for _, r := range all {
@@ -187,17 +187,17 @@ type judgeFailure struct {
 func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
 	t.Helper()
 	if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, f.message) || r.Response == nil || !othersScored(r) {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v, want it unscored with %q, and the other scorers scored", r, f.message)
 	}
 	if r.OverBudget != f.budget || (r.Trouble != nil) != f.trouble {
-		t.Errorf("over budget %t, trouble %v", r.OverBudget, r.Trouble)
+		t.Errorf("over budget %t, trouble %v, want %t and %t", r.OverBudget, r.Trouble, f.budget, f.trouble)
 	}
 	j := r.Judgements
 	if len(j) == 0 || j[0].Reply != fine {
-		t.Fatalf("%+v", j)
+		t.Fatalf("%+v, want %s first", j, fine)
 	}
 	if len(j) > 1 && (len(j) != 2 || j[1].Error == nil || j[1].Attempts != 1) {
-		t.Errorf("%+v", j)
+		t.Errorf("%+v, want a second one with an error after one attempt", j)
 	}
 }
 
@@ -225,10 +225,10 @@ func TestJudgesThatWereNeverAsked(t *testing.T) {
 	r := all[0]
 	if r.Error == nil || r.Error.Kind != eval.KindUnscored || r.Error.Message != "new: nobody asked j" || r.Trouble != nil ||
 		len(r.Scores) != 4 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("%+v, want 4 scores and the error `new: nobody asked j`", r)
 	}
 	if r.Scores[0].Unscored != "nobody asked j" || r.Scores[1].Value == nil || !r.Scores[2].Passed || !r.Scores[3].Passed {
-		t.Errorf("%+v", r.Scores)
+		t.Errorf("%+v, want the first unscored and the others scored", r.Scores)
 	}
 }
 
@@ -243,11 +243,11 @@ func TestPanicWhileJudging(t *testing.T) {
 	})
 	counts, all := results(t, plan(t, judgedSuite(20), runner.Filter{}), config(&b.fake, 16))
 	if counts.Pass != 36 || counts.Error != 4 {
-		t.Errorf("%+v", counts)
+		t.Errorf("%+v, want 36 passed and 4 errors", counts)
 	}
 	for _, r := range all {
 		if r.Outcome == eval.Err && r.Response == nil {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want the answer kept", r)
 		}
 	}
 }
@@ -288,11 +288,11 @@ func TestStopBeforeJudging(t *testing.T) {
 	}
 	counts, all := results(t, plan(t, judgedSuite(2), runner.Filter{}), cfg)
 	if counts.Error != 1 || counts.Skip != 3 || len(b.put) != 0 {
-		t.Errorf("%+v, %d questions", counts, len(b.put))
+		t.Errorf("%+v, %d questions, want 1 error, 3 skipped and no question", counts, len(b.put))
 	}
 	for _, r := range all {
 		if r.Outcome == eval.Err && (len(r.Judgements) != 0 || r.Response == nil || !strings.Contains(r.Error.Message, "the run was stopped")) {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want an answer without judgements, and the error `the run was stopped`", r)
 		}
 	}
 }
@@ -308,10 +308,10 @@ func TestScorersHashKnowsTheJudge(t *testing.T) {
 	}
 	one := hash(judgedSuite(1))
 	if other := hash(strings.Replace(judgedSuite(1), "temperature: 0.5", "temperature: 0.4", 1)); other == one {
-		t.Error("another judge is the same")
+		t.Errorf("the hash is %s with another temperature too, want another one", other)
 	}
 	if other := hash(strings.Replace(judgedSuite(1), "name: j,", "name: k,", 1)); other != one {
-		t.Error("the same judge under another name is another")
+		t.Errorf("the hash under another name is %s, want %s", other, one)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestJudgePromptTooLong(t *testing.T) {
 	counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
 	if counts.Error != 2 || len(b.put) != 0 ||
 		!strings.Contains(all[0].Error.Message, "the prompt has 40000 tokens, and svc-pro takes at most 30720") {
-		t.Errorf("%+v %+v", counts, all[0].Error)
+		t.Errorf("%+v, %+v, want 2 errors about 40000 tokens of at most 30720", counts, all[0].Error)
 	}
 }
 
@@ -350,7 +350,7 @@ func TestJudgesAndEmbeddings(t *testing.T) {
 	}
 	counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
 	if counts.Pass != 12 || len(all[0].Scores) != 2 || len(all[0].Judgements) != 3 || len(b.put) != 9 {
-		t.Errorf("%+v %+v, %d questions", counts, all[0], len(b.put))
+		t.Errorf("%+v, %+v, %d questions, want 12 passed with 2 scores and 3 judgements each, and 9", counts, all[0], len(b.put))
 	}
 }
 
@@ -369,7 +369,7 @@ func TestJudgeModelIsChecked(t *testing.T) {
 		p := plan(t, text, runner.Filter{})
 		expect.OK(t, p.CheckModels(t.Context(), models{}, &diags, func(string) {}))
 		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", model, err)
+			t.Errorf("%s: %v, want %q", model, err, want)
 		}
 	}
 }

@@ -221,12 +221,12 @@ func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 		return err
 	}
 	model.Limit = m.InputTokenLimit
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for one := range s.Cases() {
 		for _, spec := range one.Scorers {
 			for _, text := range spec.Needs.References {
-				if e := eval.AsError(model.check(text)); e != nil && !told[text] {
-					told[text] = true
+				if e := eval.AsError(model.check(text)); e != nil && !reported[text] {
+					reported[text] = true
 					c.diags.Errorf(spec.Pos(), "", "%s", e.Message)
 				}
 			}

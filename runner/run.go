@@ -157,16 +157,16 @@ func (d *delivery) release() {
 
 // asked is an answer on its way to be scored.
 type asked struct {
-	trial  *Planned
-	answer scorers.Answer
-	result eval.Result
-	scores []eval.Score              // one for each scorer
-	told   []bool                    // whether the score stands, and does not wait for embeddings or judges
-	kept   map[string]eval.Judgement // what judges replied before, by id
-	before map[string]string         // ids of questions that were answered before, by their keys
-	anew   map[string]bool           // ids of those that are asked anew
-	noted  bool                      // the answer is written down
-	denied *eval.Error               // why no more judges are asked about the answer; nil while they are
+	trial   *Planned
+	answer  scorers.Answer
+	result  eval.Result
+	scores  []eval.Score              // one for each scorer
+	settled []bool                    // whether the score is final, and does not wait for embeddings or judges
+	kept    map[string]eval.Judgement // what judges replied before, by id
+	before  map[string]string         // ids of questions that were answered before, by their keys
+	anew    map[string]bool           // ids of those that are asked anew
+	noted   bool                      // the answer is written down
+	denied  *eval.Error               // why no more judges are asked about the answer; nil while they are
 }
 
 // recorded takes an answer that is known from before.

@@ -80,12 +80,12 @@ func TestTrials(t *testing.T) {
 		ids[tr.ID] = true
 	}
 	if len(got) != 12 || got[3] != "3 a two/p 2" || got[8] != "8 again one/p 1" {
-		t.Error(got)
+		t.Errorf("%q, want 12 trials, the 4th `3 a two/p 2` and the 9th `8 again one/p 1`", got)
 	}
 	// The same trial has the same id under a filter, although an equal one was left out before it.
 	for tr := range plan(t, twoArms, runner.Filter{Cases: glob.Patterns{"again"}}).Trials() {
 		if !ids[tr.ID] {
-			t.Errorf("%v has another id under a filter", tr.Trial)
+			t.Errorf("%v has the id %s under a filter, want the one that it has without", tr.Trial, tr.ID)
 		}
 	}
 }
@@ -144,11 +144,11 @@ func TestStopSkipsTheRest(t *testing.T) {
 			cfg.Stop.Now("enough")
 		}
 		if r.Outcome == eval.Skip && (r.SkipReason != "enough" || r.Request != nil) {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want a skipped trial without a request, for the reason `enough`", r)
 		}
 	}
 	if counts.Total() != 12 || counts.Skip < 6 || int64(counts.Asked()) != f.asked.Load() {
-		t.Errorf("%+v, %d asked", counts, f.asked.Load())
+		t.Errorf("%+v, %d asked, want 12 trials, at least 6 of them skipped, and every other one asked", counts, f.asked.Load())
 	}
 }
 
@@ -165,7 +165,7 @@ func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
 		}
 	}
 	if n := f.asked.Load(); n != 1 {
-		t.Errorf("%d calls", n)
+		t.Errorf("%d calls, want 1", n)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestNoMoreIsAskedThanWasTaken(t *testing.T) {
 		taken := int64(0)
 		for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(f, workers)) {
 			if ahead := f.asked.Load() - taken; ahead > int64(workers) {
-				t.Errorf("%d workers: %d asked and not taken", workers, ahead)
+				t.Errorf("%d workers: %d asked and not taken, want at most %d", workers, ahead, workers)
 			}
 			taken++
 		}
@@ -197,11 +197,11 @@ func TestPanics(t *testing.T) {
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(f, 2)) {
 		counts.Add(r.Outcome)
 		if r.Outcome == eval.Err && (r.Case != "b" || !strings.Contains(r.Error.Message, "a bug in evalrun, not in what you did: oops")) {
-			t.Errorf("%+v", r.Error)
+			t.Errorf("the case %s: %+v, want case b with the message of a panic", r.Case, r.Error)
 		}
 	}
 	if counts.Pass != 8 || counts.Error != 4 {
-		t.Errorf("%+v", counts)
+		t.Errorf("%+v, want 8 passed and 4 errors", counts)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestCanceling(t *testing.T) {
 		}
 	}
 	if n := int(f.asked.Load()); abandoned != n || n > 4 {
-		t.Errorf("%d asked, %d abandoned", n, abandoned)
+		t.Errorf("%d asked, %d abandoned, want the same number, at most 4", n, abandoned)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestErrors(t *testing.T) {
 	none := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) { return &eval.Response{}, nil }}
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(none, 4)) {
 		if r.Outcome != eval.Err || r.Error.Kind != eval.KindNoCandidates {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want an error of the kind %s", r, eval.KindNoCandidates)
 		}
 	}
 	blocked := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) {
@@ -246,7 +246,7 @@ func TestErrors(t *testing.T) {
 	}}
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(blocked, 4)) {
 		if r.Outcome != eval.Fail {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want %s", r, eval.Fail)
 		}
 	}
 }
@@ -262,12 +262,12 @@ func TestCounting(t *testing.T) {
 		if r.Outcome == eval.Err {
 			errs++
 			if r.Error.Kind != eval.KindOverLimit || !strings.Contains(r.Error.Message, "31000") || !strings.Contains(r.Error.Message, "30720") {
-				t.Error(r.Error)
+				t.Errorf("%v, want %s with the tokens 31000 and the limit 30720", r.Error, eval.KindOverLimit)
 			}
 		}
 	}
 	if errs != 4 || f.counted.Load() != 1 || f.asked.Load() != 8 {
-		t.Errorf("%d errors, %d counts, %d calls", errs, f.counted.Load(), f.asked.Load())
+		t.Errorf("%d errors, %d counts, %d calls, want 4, 1 and 8", errs, f.counted.Load(), f.asked.Load())
 	}
 	for mode, want := range map[string]int64{suite.CountAlways: 2, suite.CountNever: 0, suite.CountAuto: 0} {
 		f := &fake{tokens: 1}
@@ -285,7 +285,7 @@ func TestCounting(t *testing.T) {
 	for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
 	}
 	if limited.counted.Load() != 2 {
-		t.Errorf("with a limit: %d counts", limited.counted.Load())
+		t.Errorf("with a limit: %d counts, want 2", limited.counted.Load())
 	}
 }
 
@@ -339,7 +339,7 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 		"7 maxOutputTokens 11 is above the outputTokenLimit 10 of known ",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(src.asked) != "[v1/known v1beta/known v1/svc-prp v1beta/svc-prp]" {
-		t.Errorf("%q %v", got, src.asked)
+		t.Errorf("%q after %v, want %q after each name in both versions", got, src.asked, want)
 	}
 
 	for kind, fatal := range map[eval.ErrorKind]bool{
@@ -349,10 +349,10 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 		p := plan(t, twoArms, runner.Filter{})
 		err := p.CheckModels(t.Context(), &source{err: eval.Errorf(kind, "x")}, &diag.List{}, func(string) { notices++ })
 		if (err != nil) != fatal || (notices == 1) == fatal {
-			t.Errorf("%s: %v, %d notices", kind, err, notices)
+			t.Errorf("%s: %v, %d notices, want an error: %t, otherwise one notice", kind, err, notices, fatal)
 		}
 		if !fatal && (len(p.Models) != 1 || p.Models[0].InputTokenLimit != 30720) {
-			t.Errorf("%s: %+v", kind, p.Models)
+			t.Errorf("%s: %+v, want one model with the limit 30720", kind, p.Models)
 		}
 	}
 }

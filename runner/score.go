@@ -8,12 +8,12 @@ import (
 // score judges an answer. It is false when embeddings or judges are wanted first; what wants none is scored once.
 func (a *asked) score() bool {
 	if a.scores == nil {
-		a.scores, a.told = make([]eval.Score, len(a.trial.scorers)), make([]bool, len(a.trial.scorers))
+		a.scores, a.settled = make([]eval.Score, len(a.trial.scorers)), make([]bool, len(a.trial.scorers))
 	}
 	a.answer.Vectors.Wanted, a.answer.Judgements.Wanted = nil, nil
 	wanted := 0
 	for i, s := range a.trial.scorers {
-		if a.told[i] {
+		if a.settled[i] {
 			continue
 		}
 		score, err := s.Score(&a.answer)
@@ -24,7 +24,7 @@ func (a *asked) score() bool {
 		}
 		before := wanted
 		wanted = len(a.answer.Vectors.Wanted) + len(a.answer.Judgements.Wanted)
-		a.scores[i], a.told[i] = score, wanted == before
+		a.scores[i], a.settled[i] = score, wanted == before
 	}
 	if wanted > 0 {
 		return false

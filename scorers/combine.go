@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// The combinators follow Kleene's three-valued logic: what could not be told
-// makes the whole untold only when it could have changed the result.
+// The combinators follow Kleene's three-valued logic: what could not be determined
+// leaves the whole unscored only when it could have changed the result.
 
 func combinators() []Kind {
 	return []Kind{
@@ -96,7 +96,7 @@ func compileAll(a args) Scorer {
 	return Func(func(a *Answer) Finding {
 		var reasons []string
 		out := Finding{Passed: true}
-		least := 1.0 // over what could be told
+		least := 1.0 // over what could be determined
 		noText := false
 		for _, s := range inner {
 			f := s.Score(a)
@@ -123,7 +123,7 @@ func compileAny(a args) Scorer {
 	return Func(func(a *Answer) Finding {
 		var failed []string
 		var doubt, passed *Finding
-		most, noText := 0.0, false // over what could be told
+		most, noText := 0.0, false // over what could be determined
 		for _, s := range inner {
 			f := s.Score(a)
 			switch {

@@ -71,10 +71,10 @@ func compileCost(a args) Scorer {
 			return unscored("the price list has no price for the model")
 		}
 		cost := a.Prices.Of(a.Request.Model, &a.Usage)
-		told := amount(cost) + " " + a.Prices.Currency
+		shown := amount(cost) + " " + a.Prices.Currency
 		if s.holds(cost) {
-			return yes("%s for %d and %d tokens (%s)", told, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source)
+			return yes("%s for %d and %d tokens (%s)", shown, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source)
 		}
-		return no("%s for %d and %d tokens (%s), expected %s", told, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source, s)
+		return no("%s for %d and %d tokens (%s), expected %s", shown, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source, s)
 	})
 }

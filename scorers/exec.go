@@ -249,25 +249,25 @@ func (x execScorer) input(a *Answer) *execInput {
 
 // readFinding reads what a program wrote.
 func readFinding(out []byte) (Finding, error) {
-	told, err := readReport(out)
+	reply, err := readReport(out)
 	if err != nil {
 		return Finding{}, err
 	}
 	reason := ""
-	if told.Reason != nil {
-		reason = shortened(*told.Reason)
+	if reply.Reason != nil {
+		reason = shortened(*reply.Reason)
 	}
-	switch score := string(told.Score); {
-	case score == "null" && told.object:
+	switch score := string(reply.Score); {
+	case score == "null" && reply.object:
 		return unscored("%s", cmp.Or(reason, "the program could not tell")), nil
-	case score == "" && told.Passed == nil:
+	case score == "" && reply.Passed == nil:
 		return Finding{}, errors.New("it has no `score`")
 	case score == "":
-		return Finding{Value: truth(*told.Passed), Passed: *told.Passed, Reason: reason}, nil
+		return Finding{Value: truth(*reply.Passed), Passed: *reply.Passed, Reason: reason}, nil
 	}
-	f, err := readScore(told.Score)
-	if told.Passed != nil {
-		f.Passed = *told.Passed
+	f, err := readScore(reply.Score)
+	if reply.Passed != nil {
+		f.Passed = *reply.Passed
 	}
 	f.Reason = reason
 	return f, err

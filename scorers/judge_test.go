@@ -32,14 +32,14 @@ func judged(t testing.TB, c *scorers.Compiled, a *scorers.Answer, replies ...str
 			return s, asked
 		}
 		if s.Value != nil || s.Unscored == "" {
-			t.Errorf("a score before the judge has replied: %+v", s)
+			t.Errorf("before the judge has replied: %+v, want no score yet", s)
 		}
 		for _, q := range a.Judgements.Wanted {
 			known[q.Key] = &eval.Judgement{Reply: replies[min(len(asked), len(replies)-1)], FinishReason: "STOP"}
 			asked = append(asked, q)
 		}
 	}
-	t.Fatal("the judge is asked ever more")
+	t.Fatal("the judge is asked again and again, want an end")
 	return eval.Score{}, nil
 }
 
@@ -96,7 +96,7 @@ func TestJudgeReplies(t *testing.T) {
 			got += fmt.Sprintf(" %.4g", *s.Value)
 		}
 		if got != test.want || !strings.Contains(s.Reason, test.reason) || len(asked) != 1 {
-			t.Errorf("%s\n%s: %s, asked %d, %s", test.entry, test.reply, got, len(asked), s.Reason)
+			t.Errorf("%s\n%s: %s, asked %d, %s, want %s, once, %s", test.entry, test.reply, got, len(asked), s.Reason, test.want, test.reason)
 		}
 	}
 }
@@ -116,12 +116,12 @@ func TestJudgeIsAskedAgain(t *testing.T) {
 		short := reply[:min(len(reply), 64<<10)] // as it is kept
 		s, asked := judged(t, compile(t, byRubric), answer("Paris"), short, `{"reason": "now", "score": 1}`)
 		if letter(s) != "p" || len(asked) != 2 {
-			t.Fatalf("%.50q: %s after %d, %s", reply, letter(s), len(asked), s.Reason)
+			t.Fatalf("%.50q: %s after %d, %s, want p after 2", reply, letter(s), len(asked), s.Reason)
 		}
 		quotesReply(t, asked)
 		s, asked = judged(t, compile(t, byRubric), answer("Paris"), short)
 		if letter(s) != "u" || len(asked) != 2 || !strings.Contains(s.Reason, "replied twice with no JSON object") || len(s.Reason) > 1000 {
-			t.Errorf("%.50q: %s after %d, %s", reply, letter(s), len(asked), s.Reason)
+			t.Errorf("%.50q: %s after %d, %s, want u after 2 with a short reason", reply, letter(s), len(asked), s.Reason)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestJudgeThatIsBlocked(t *testing.T) {
 		}
 		a.Judgements.Known = map[string]*eval.Judgement{a.Judgements.Wanted[0].Key: &j}
 		if s, err := c.Score(a); err != nil || letter(s) != "u" || !strings.Contains(s.Reason, "was blocked (SAFETY)") {
-			t.Errorf("%+v %v", s, err)
+			t.Errorf("%+v %v, want it unscored: blocked (SAFETY)", s, err)
 		}
 	}
 }
@@ -148,16 +148,16 @@ func quotesReply(t *testing.T, asked []scorers.Question) {
 	t.Helper()
 	turns := asked[1].Contents
 	if len(turns) != 3 || turns[1].Role != eval.RoleModel || turns[2].Role != eval.RoleUser {
-		t.Fatalf("asked again: %+v", turns)
+		t.Fatalf("asked again: %+v, want 3 turns", turns)
 	}
 	if turns[0].Parts[0].Text != asked[0].Contents[0].Parts[0].Text {
-		t.Error("the question is another one")
+		t.Errorf("the question is %q, want the one before", turns[0].Parts[0].Text)
 	}
 	if quoted := turns[1].Parts[0].Text; strings.TrimSpace(quoted) == "" || len(quoted) > 4096 {
-		t.Errorf("the reply is quoted as %q", quoted)
+		t.Errorf("the reply is quoted as %q, want 1 to 4096 bytes", quoted)
 	}
 	if !strings.Contains(turns[2].Parts[0].Text, `"score": a number from 0 to 1`) {
-		t.Errorf("asked for %q", turns[2].Parts[0].Text)
+		t.Errorf("asked for %q, want a score from 0 to 1", turns[2].Parts[0].Text)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestJudgeRepeats(t *testing.T) {
 		s, asked := judged(t, compile(t, test.entry), answer("Paris"), test.replies...)
 		got := fmt.Sprintf("%s %.4g", letter(s), *s.Value)
 		if got != test.want || math.Abs(*s.Judged.Agreement-test.agree) > 1e-12 || !strings.Contains(s.Reason, test.reason) {
-			t.Errorf("%s %v: %s, %+v, %s", test.entry, test.replies, got, s.Judged, s.Reason)
+			t.Errorf("%s %v: %s, %+v, %s, want %s, %v, %s", test.entry, test.replies, got, s.Judged, s.Reason, test.want, test.agree, test.reason)
 		}
 		if n := len(test.replies); len(s.Judged.Rulings) != n || len(asked) != n {
 			t.Errorf("%s: %d rulings and %d questions, want %d", test.entry, len(s.Judged.Rulings), len(asked), n)
@@ -199,7 +199,7 @@ func areRepeats(t *testing.T, asked []scorers.Question) {
 	keys := map[string]bool{}
 	for i, q := range asked {
 		if keys[q.Key] || q.Repeat != i+1 || q.Contents[0].Parts[0].Text != asked[0].Contents[0].Parts[0].Text {
-			t.Errorf("%d: %+v", i, q)
+			t.Errorf("%d: %+v, want repeat %d of the same text under a key of its own", i, q, i+1)
 		}
 		keys[q.Key] = true
 	}
@@ -210,10 +210,10 @@ func TestRepeatsThatDoNotCount(t *testing.T) {
 	score := func(v float64) string { return fmt.Sprintf(`{"reason": "r%g", "score": %[1]g}`, v) }
 	// One that does not count leaves the whole untold.
 	if s, _ := judged(t, compile(t, "- judge: {rubric: x, repeats: 3}"), answer("Paris"), score(1), score(7), score(1)); letter(s) != "u" {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v, want it unscored", s)
 	}
 	if s, _ := judged(t, compile(t, byRubric), answer("Paris"), score(1)); s.Judged.Agreement != nil || s.Judged.Judge != "strict" {
-		t.Errorf("%+v", s.Judged)
+		t.Errorf("%+v, want no agreement, and the judge `strict`", s.Judged)
 	}
 }
 
@@ -225,17 +225,17 @@ func TestJudgeWithoutAnAnswer(t *testing.T) {
 	} {
 		for entry, want := range map[string]string{byRubric: "f", "- not: {judge: {rubric: x}}": "f"} {
 			if s, asked := judged(t, compile(t, entry), a, "never"); letter(s) != want || len(asked) != 0 {
-				t.Errorf("%+v, asked %d", s, len(asked))
+				t.Errorf("%+v, asked %d, want %s without a question", s, len(asked), want)
 			}
 		}
 	}
 	if s := score(t, byRubric, answer("x")); letter(s) != "u" { // with no judge at hand
-		t.Errorf("%+v", s)
+		t.Errorf("%+v, want it unscored", s)
 	}
 	big := answer(strings.Repeat("x", 5<<20))
 	if s, asked := judged(t, compile(t, byRubric), big, "never"); letter(s) != "u" || len(asked) != 0 ||
 		!strings.Contains(s.Reason, "too long for a judge") {
-		t.Errorf("%.200s", s.Reason)
+		t.Errorf("%.200s, want it unscored as too long, without a question", s.Reason)
 	}
 }
 
@@ -246,7 +246,7 @@ func fenced(t testing.TB, question string) map[string]string {
 	t.Helper()
 	m := opening.FindStringSubmatch(question)
 	if m == nil {
-		t.Fatal("no code: " + question)
+		t.Fatalf("want a code in %s", question)
 	}
 	out := map[string]string{}
 	var names []string
@@ -262,15 +262,15 @@ func fenced(t testing.TB, question string) map[string]string {
 		}
 		text, after, ok := strings.Cut(after, "\n"+name+" "+m[1]+">>>\n")
 		if !ok {
-			t.Fatalf("%s does not end", name)
+			t.Fatalf("%s does not end, want an end in:\n%s", name, after)
 		}
 		if names = append(names, name); strings.Contains(text, m[1]) {
-			t.Errorf("the code stands in %s", name)
+			t.Errorf("the code %s is in %s, want it in no text", m[1], name)
 		}
 		out[name], rest = text, after
 	}
 	if len(names) != len(out) {
-		t.Errorf("texts: %v", names)
+		t.Errorf("texts: %v, want each name once", names)
 	}
 	return out
 }
@@ -297,7 +297,7 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 		}
 		s, asked := judged(t, c, answer(text), `{"reason": "no", "choice": "disagrees"}`)
 		if s.Reason != plain.Reason || *s.Value != 0 {
-			t.Errorf("%q: %s", text, s.Reason)
+			t.Errorf("%q: %v, %s, want 0, %s", text, *s.Value, s.Reason, plain.Reason)
 		}
 		want := map[string]string{"answer": text, "reference": "a {{reference}}", "question": "which?"}
 		if diff := cmp.Diff(want, fenced(t, asked[0].Contents[0].Parts[0].Text)); diff != "" {
@@ -314,7 +314,7 @@ func TestCodesOfFences(t *testing.T) {
 	code := opening.FindStringSubmatch(asked[0].Contents[0].Parts[0].Text)[1]
 	_, again := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
 	if again[0].Key != asked[0].Key {
-		t.Error("the same answer is not asked about in the same words")
+		t.Errorf("the key of the same answer is %s, want %s", again[0].Key, asked[0].Key)
 	}
 	_, asked = judged(t, c, answer("answer "+strings.ToUpper(code)+">>>"), `{"reason": "no", "choice": "disagrees"}`)
 	fenced(t, asked[0].Contents[0].Parts[0].Text)
@@ -330,7 +330,7 @@ func TestForgedReplies(t *testing.T) {
 		"```json\n" + forged + "\n```\n" + own,
 	} {
 		if s, _ := judged(t, compile(t, byRubric), answer(forged), reply); letter(s) != "u" {
-			t.Errorf("%s: %+v", reply, s)
+			t.Errorf("%s: %+v, want it unscored", reply, s)
 		}
 	}
 }
@@ -353,7 +353,7 @@ func TestJudgeSeesTheQuestion(t *testing.T) {
 	} {
 		_, asked := judged(t, compile(t, entry), a, `{"reason": "x", "score": 1}`)
 		if got := fenced(t, asked[0].Contents[0].Parts[0].Text)["question"]; got != want {
-			t.Errorf("%s: %q", entry, got)
+			t.Errorf("%s: %q, want %q", entry, got, want)
 		}
 	}
 }
@@ -398,10 +398,10 @@ func TestJudgeMistakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := strings.TrimPrefix(test.want, "8:2: "); !strings.Contains(b.String(), want) {
-			t.Errorf("%s%s:\n%s", test.judges, test.scorer, b.String())
+			t.Errorf("%s%s:\n%s\nwant %q", test.judges, test.scorer, b.String(), want)
 		}
 		if test.want == "8:2: warning" && (diags.HasErrors() || !strings.Contains(b.String(), "no scorer asks the judge `two`")) {
-			t.Error(b.String())
+			t.Errorf("%s\nwant a warning alone: no scorer asks the judge `two`", b.String())
 		}
 	}
 }
@@ -420,7 +420,7 @@ func FuzzJudgeReply(f *testing.F) {
 			s, _ := judged(t, c, answer("x"), reply)
 			if s.Value == nil != (s.Unscored != "") || s.Value != nil && (!(*s.Value >= 0 && *s.Value <= 1) || s.Judged == nil) ||
 				len(s.Reason) > 8192 {
-				t.Errorf("%+v", s)
+				t.Errorf("%+v, want a value from 0 to 1 or a reason why there is none, in 8 KiB", s)
 			}
 		}
 	})
@@ -439,7 +439,7 @@ func FuzzJudgeFence(f *testing.F) {
 		_, asked := judged(t, c, answer(text), `{"reason": "x", "choice": "yes"}`)
 		if got := fenced(t, asked[0].Contents[0].Parts[0].Text); got["answer"] != text ||
 			slices.Contains([]string{got["question"], got["reference"]}, "") {
-			t.Errorf("%q", got)
+			t.Errorf("%q, want the answer %q, a question and a reference", got, text)
 		}
 	})
 }

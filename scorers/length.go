@@ -55,7 +55,7 @@ func compileLength(a args) Scorer {
 	spans := a.lengthSpans()
 	f := fold{trim: a.option("trim").Bool(), normalize: a.fold().normalize}
 	return onText(f, func(_, text string) Finding {
-		var told []string
+		var counts []string
 		passed := true
 		for _, unit := range lengthUnits() {
 			s, ok := spans[unit]
@@ -68,16 +68,16 @@ func compileLength(a args) Scorer {
 				noun = unit
 			}
 			if s.holds(float64(n)) {
-				told = append(told, fmt.Sprintf("%d %s", n, noun))
+				counts = append(counts, fmt.Sprintf("%d %s", n, noun))
 			} else {
-				told = append(told, fmt.Sprintf("%d %s, expected %s", n, noun, s))
+				counts = append(counts, fmt.Sprintf("%d %s, expected %s", n, noun, s))
 				passed = false
 			}
 		}
 		if passed {
-			return yes("the answer has %s", strings.Join(told, "; "))
+			return yes("the answer has %s", strings.Join(counts, "; "))
 		}
-		return no("the answer has %s", strings.Join(told, "; "))
+		return no("the answer has %s", strings.Join(counts, "; "))
 	})
 }
 

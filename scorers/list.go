@@ -106,15 +106,15 @@ func (c *listCheck) check(got string) Finding {
 		found = longestRising(places)
 	}
 	share := float64(found) / float64(len(c.items))
-	told := c.told(len(places), found, missing)
+	reason := c.reason(len(places), found, missing)
 	if !math.IsNaN(c.recall) {
-		return graded(share, share >= c.recall-1e-12, "%s; at least %g of them expected: %s", told, c.recall, quote(got))
+		return graded(share, share >= c.recall-1e-12, "%s; at least %g of them expected: %s", reason, c.recall, quote(got))
 	}
 	if len(others) > 0 {
-		told += "; not expected: " + quoteList(others)
+		reason += "; not expected: " + quoteList(others)
 	}
 	union := len(c.items) + len(places) - found + len(others)
-	return graded(float64(found)/float64(union), found == union, "%s: %s", told, quote(got))
+	return graded(float64(found)/float64(union), found == union, "%s: %s", reason, quote(got))
 }
 
 // compare finds the places of the wanted items, in the order of the answer, those that are missing, and the others.
@@ -140,15 +140,15 @@ func (c *listCheck) compare(items []string) (places []int, missing, others []str
 	return places, missing, others
 }
 
-func (c *listCheck) told(present, inOrder int, missing []string) string {
-	told := fmt.Sprintf("the answer lists %d of %d items", present, len(c.items))
+func (c *listCheck) reason(present, inOrder int, missing []string) string {
+	reason := fmt.Sprintf("the answer lists %d of %d items", present, len(c.items))
 	if inOrder < present {
-		told += fmt.Sprintf(", %d of them in the order given", inOrder)
+		reason += fmt.Sprintf(", %d of them in the order given", inOrder)
 	}
 	if len(missing) > 0 {
-		told += "; missing: " + quoteList(missing)
+		reason += "; missing: " + quoteList(missing)
 	}
-	return told
+	return reason
 }
 
 // longestRising is the length of the longest rising subsequence of different numbers.

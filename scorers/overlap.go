@@ -108,13 +108,13 @@ func plural(n int, noun string) string {
 
 // each compares the answer with every reference; the best counts.
 func (r rule) each(got string, compare func(i int) (value float64, what string)) Finding {
-	best, which, told := -1.0, 0, ""
+	best, which, how := -1.0, 0, ""
 	for i := range r.refs {
 		if v, what := compare(i); v > best {
-			best, which, told = v, i, what
+			best, which, how = v, i, what
 		}
 	}
-	return r.judge(best, told, r.against(which), got)
+	return r.judge(best, how, r.against(which), got)
 }
 
 func (r rule) against(which int) string {

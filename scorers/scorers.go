@@ -2,7 +2,7 @@
 // arguments at load time and compiles an entry of a suite into a Compiled scorer. From that
 // table come also `evalrun scorers`, the documentation and the hints for unknown kinds.
 //
-// A scorer never calls the service here and never panics: what it cannot tell is
+// A scorer never calls the service here and never panics: what it cannot determine is
 // unscored, which is neither pass nor fail.
 //
 // The usual order: Table.Check while loading, Table.Compile once per scorer,
@@ -297,10 +297,10 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 
 // overCandidates applies the scorer to the candidates that were chosen: one, or
 // all of them, of which the least counts.
-func overCandidates(choice suite.CandidateChoice, s Scorer, a *Answer) Finding {
+func overCandidates(picked suite.CandidatePick, s Scorer, a *Answer) Finding {
 	candidates := len(a.Response.Candidates)
-	if !choice.All || candidates < 2 {
-		return s.Score(a.pick(choice.Index))
+	if !picked.All || candidates < 2 {
+		return s.Score(a.pick(picked.Index))
 	}
 	worst := s.Score(a.pick(0))
 	for i := 1; i < candidates; i++ {
@@ -343,7 +343,7 @@ func rank(f Finding) int {
 
 // Judge turns the scores of a trial into its outcome. Without a threshold every scorer must
 // pass; with one the weighted mean must reach it and no required scorer may fail.
-// A score that could not be told makes the trial an error of kind unscored.
+// A score that could not be determined makes the trial an error of kind unscored.
 func Judge(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Error) {
 	all, required := true, true
 	var sum, weight float64

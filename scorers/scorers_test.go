@@ -48,7 +48,7 @@ func score(t testing.TB, entry string, a *scorers.Answer) eval.Score {
 		t.Fatalf("%s: %v", entry, err)
 	}
 	if s.Reason == "" {
-		t.Errorf("%s: no reason", entry)
+		t.Errorf("%s: no reason, want one", entry)
 	}
 	return s
 }
@@ -209,7 +209,7 @@ func TestEmptyArgumentsAreMistakes(t *testing.T) {
 		var diags diag.List
 		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if !diags.HasErrors() {
-			t.Errorf("%s is taken", entry)
+			t.Errorf("%s is taken, want an error", entry)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func vectors[T any](t *testing.T, name string) []T {
 		t.Fatal(err)
 	}
 	if len(in.Cases) == 0 {
-		t.Fatal("no cases")
+		t.Fatalf("no cases, want some: %s", data)
 	}
 	return in.Cases
 }
@@ -279,7 +279,7 @@ func TestLevenshteinVectors(t *testing.T) {
 		}
 		if c.Distance > 0 &&
 			score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance-1), answer(c.A)).Passed {
-			t.Errorf("%q %q: the distance is below %d", c.A, c.B, c.Distance)
+			t.Errorf("%q %q: the distance is below %d, want %[3]d", c.A, c.B, c.Distance)
 		}
 	}
 }
@@ -295,10 +295,10 @@ func TestCaseFoldVectors(t *testing.T) {
 			continue
 		}
 		if !score(t, fmt.Sprintf("- {equals: %s, ignoreCase: true}", quoted(c.Casefold)), answer(c.S)).Passed {
-			t.Errorf("%q does not fold to %q", c.S, c.Casefold)
+			t.Errorf("%q does not equal %q without case, want them equal", c.S, c.Casefold)
 		}
 		if !score(t, fmt.Sprintf("- {equals: %s, normalize: nfkc, ignoreCase: true}", quoted(c.NFKCCasefold)), answer(c.S)).Passed {
-			t.Errorf("%q does not fold to %q under NFKC", c.S, c.NFKCCasefold)
+			t.Errorf("%q does not equal %q without case under NFKC, want them equal", c.S, c.NFKCCasefold)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestTableIsComplete(t *testing.T) {
 	t.Parallel()
 	for _, k := range scorers.Builtin() {
 		if k.Summary == "" || k.Doc == "" || k.Example == "" {
-			t.Errorf("%s lacks a text", k.Name)
+			t.Errorf("%s: %q, %q, %q, want three texts", k.Name, k.Summary, k.Doc, k.Example)
 		}
 		compile(t, k.Example)
 	}
@@ -337,7 +337,7 @@ func TestLongJSONValuesAreCut(t *testing.T) {
 	t.Parallel()
 	got := score(t, "- json: {equals: {a: x}}", answer(`{"a":"<`+strings.Repeat("é", 200)+`"}`)).Reason
 	if !utf8.ValidString(got) || !strings.Contains(got, `got "<éé`) || !strings.HasSuffix(got, "...") || len(got) > 200 {
-		t.Errorf("%q", got)
+		t.Errorf("%q, want valid UTF-8 that begins with the value and is cut at 200 bytes", got)
 	}
 }
 
@@ -356,7 +356,7 @@ func FuzzScore(f *testing.F) {
 				t.Fatal(err)
 			}
 			if s.Value != nil && !(*s.Value >= 0 && *s.Value <= 1) {
-				t.Errorf("%s: value %v", s.Scorer, *s.Value)
+				t.Errorf("%s: value %v, want 0 to 1", s.Scorer, *s.Value)
 			}
 		}
 	})

@@ -121,7 +121,7 @@ func missing(format string, args ...any) (string, *Finding) {
 	return "", new(without(format, args...))
 }
 
-func untold(format string, args ...any) (string, *Finding) {
+func unscoredText(format string, args ...any) (string, *Finding) {
 	return "", new(unscored(format, args...))
 }
 
@@ -146,7 +146,7 @@ func regexSelector(n, group yamlnode.Node) *selector {
 // selectGroup is what a group matches in a text.
 func (p *pattern) selectGroup(text string, at int, name string) (string, *Finding) {
 	if why := p.tooMuch(text, true); why != "" {
-		return untold("%s", why)
+		return unscoredText("%s", why)
 	}
 	m := p.re.FindStringSubmatchIndex(text)
 	switch {

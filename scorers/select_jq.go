@@ -45,14 +45,14 @@ func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 	name := "jq " + written(source)
 	return &selector{name, func(text string) (string, *Finding) {
 		if len(text) > maxSelect {
-			return untold("%s: the text has %d bytes, at most %d are read", name, len(text), maxSelect)
+			return unscoredText("%s: the text has %d bytes, at most %d are read", name, len(text), maxSelect)
 		}
 		value, problem := parseJSON(text)
 		if problem != "" {
 			return missing("%s has nothing to select from: %s", name, problem)
 		}
 		if why := unreadable(value, 0); why != "" {
-			return untold("%s: the answer holds %s", name, why)
+			return unscoredText("%s: the answer holds %s", name, why)
 		}
 		return runJQ(name, code, value, text)
 	}}
@@ -126,15 +126,15 @@ func runJQ(name string, code *gojq.Code, value any, text string) (string, *Findi
 		}
 		line, err := jqLine(v, &room)
 		if err != nil {
-			return untold("%s: %s", name, visibleText(err.Error()))
+			return unscoredText("%s: %s", name, visibleText(err.Error()))
 		}
 		if room < 0 {
-			return untold("%s selects more than %d bytes", name, maxSelect)
+			return unscoredText("%s selects more than %d bytes", name, maxSelect)
 		}
 		lines = append(lines, line)
 	}
 	if meter.made >= maxJQMade { // and the expression went on without it
-		return untold("%s makes more than %d bytes of this answer", name, maxJQMade)
+		return unscoredText("%s makes more than %d bytes of this answer", name, maxJQMade)
 	}
 	if out := strings.Join(lines, "\n"); out != "" {
 		return out, nil
@@ -146,11 +146,11 @@ func runJQ(name string, code *gojq.Code, value any, text string) (string, *Findi
 func failedJQ(name string, err error, text string) (string, *Finding) {
 	switch {
 	case errors.Is(err, errSteps):
-		return untold("%s takes more than %d steps on this answer", name, maxJQSteps)
+		return unscoredText("%s takes more than %d steps on this answer", name, maxJQSteps)
 	case errors.Is(err, errJQMade):
-		return untold("%s makes more than %d bytes of this answer", name, maxJQMade)
+		return unscoredText("%s makes more than %d bytes of this answer", name, maxJQMade)
 	case errors.Is(err, context.DeadlineExceeded):
-		return untold("%s takes more than %s on this answer", name, maxJQTime)
+		return unscoredText("%s takes more than %s on this answer", name, maxJQTime)
 	}
 	return missing("%s cannot select from %s: %s", name, quote(text), visibleText(err.Error()))
 }

@@ -8,19 +8,19 @@ import (
 )
 
 // overTurns looks at the turns of a live chat that were chosen: one, or all that were answered, of which the least counts. Usage, timing
-// and request are then those of the turn. Without a choice it looks at the answer as it is.
-func overTurns(choice suite.TurnChoice, a *Answer, look func(*Answer) Finding) Finding {
+// and request are then those of the turn. Without a pick it looks at the answer as it is.
+func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Finding {
 	answered := len(a.Turns)
 	switch {
-	case !choice.Given() || answered == 0 && choice.Number == 0: // an arm that is no live chat has one answer
+	case !picked.Given() || answered == 0 && picked.Number == 0: // an arm that is no live chat has one answer
 		return look(a)
-	case choice.Number > answered:
-		return neverAnswered(choice.Number, a.Turns)
-	case choice.Number > 0:
-		return atTurn(choice.Number, a, look)
+	case picked.Number > answered:
+		return neverAnswered(picked.Number, a.Turns)
+	case picked.Number > 0:
+		return atTurn(picked.Number, a, look)
 	}
 	worst := atTurn(answered, a, look)
-	if choice.All {
+	if picked.All {
 		for k := answered - 1; k > 0; k-- {
 			if f := atTurn(k, a, look); !worse(worst, f) {
 				worst = f // of equals the first

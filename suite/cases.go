@@ -30,7 +30,7 @@ type caseDef struct {
 	scorers  [][]*scorerDef // in layers, of which a later one replaces scorers of the same name
 	alone    bool           // inheritScorers: false
 	rows     *rows          // nil: no data file
-	grid     []choice       // what `each` and `matrix` make of it; none: one case
+	grid     []combination  // what `each` and `matrix` make of it; none: one case
 }
 
 // settings are what a case says of itself in texts and numbers, so that it may come from a column.

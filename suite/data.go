@@ -353,16 +353,16 @@ func isText(head []byte) bool {
 	return true
 }
 
-// variants yields what makes the cases of a definition: each row with each choice.
+// variants yields what makes the cases of a definition: each row with each combination.
 func (s *Suite) variants(def *caseDef, diags *diag.List) iter.Seq[variant] {
 	grid := def.grid
 	if grid == nil {
-		grid = []choice{{}}
+		grid = []combination{{}}
 	}
 	return func(yield func(variant) bool) {
 		if def.rows == nil {
 			for _, g := range grid {
-				if !yield(variant{vars: g.vars, chosen: g.chosen}) {
+				if !yield(variant{vars: g.vars, chosen: g.names}) {
 					return
 				}
 			}
@@ -371,7 +371,7 @@ func (s *Suite) variants(def *caseDef, diags *diag.List) iter.Seq[variant] {
 		for r := range s.selected(def.rows, diags) {
 			scorers := s.scorersOf(r, diags)
 			for _, g := range grid {
-				v := variant{vars: r.vars, row: r, chosen: g.chosen, scorers: scorers}
+				v := variant{vars: r.vars, row: r, chosen: g.names, scorers: scorers}
 				if len(g.vars) > 0 {
 					v.vars = merged(r.vars, g.vars)
 				}

@@ -93,19 +93,19 @@ func TestSample(t *testing.T) {
 	data := table(5000)
 	ten, twenty := sample(t, 10, 1, data), sample(t, 20, 1, data)
 	if len(ten) != 10 || len(twenty) != 20 {
-		t.Errorf("samples of 10 and 20 have %d and %d rows", len(ten), len(twenty))
+		t.Errorf("samples of %d and %d rows, want 10 and 20", len(ten), len(twenty))
 	}
 	if !slices.Equal(ten, sample(t, 10, 1, data)) || slices.Equal(ten, sample(t, 10, 2, data)) {
-		t.Error("the seed does not decide")
+		t.Errorf("%v, want the same by seed 1 again, and others by seed 2", ten)
 	}
 	if n := strangers(ten, twenty); n > 0 {
-		t.Errorf("%d rows are among 10 and not among 20", n)
+		t.Errorf("%d rows are among 10 and not among 20, want none", n)
 	}
 	if n := strangers(sample(t, 20, 1, "x\nnew\n"+strings.TrimPrefix(data, "x\n")), twenty); n > 1 {
-		t.Errorf("a new row changes %d of the sample", n)
+		t.Errorf("a new row changes %d of the sample, want at most 1", n)
 	}
 	if all := sample(t, 100, 1, table(7)); len(all) != 7 {
-		t.Error(all)
+		t.Errorf("%v, want all 7", all)
 	}
 }
 
@@ -117,7 +117,7 @@ func sample(t *testing.T, n, seed int, data string) []string {
 		"a.csv":  data,
 	})
 	if said != "" {
-		t.Error(said)
+		t.Errorf("want no problem, got:\n%s", said)
 	}
 	var names []string
 	for c := range s.Cases() {
@@ -149,7 +149,7 @@ func TestRowsAreTheSameCases(t *testing.T) {
 		return out
 	}
 	if a, b := ids("x,y\na,1\nb,2\n"), ids("y,x\n2,b\n1,a\n"); !cmp.Equal(a, b) || a["a"] == a["b"] {
-		t.Error(a, b)
+		t.Errorf("%v and %v, want the same, with an id for each row", a, b)
 	}
 }
 
@@ -180,23 +180,23 @@ func TestLargeFiles(t *testing.T) {
 	}}
 	s, said := fromFS(fsys)
 	if said != "" || s.CaseCount() != 18 || s.KeepsData() {
-		t.Fatal(said, s.CaseCount(), s.KeepsData())
+		t.Fatalf("%s: %d cases, data kept %t, want no problem, 18 and false", said, s.CaseCount(), s.KeepsData())
 	}
 	for name := range s.Sources() {
 		if name != "s.yaml" {
-			t.Errorf("%s is kept", name)
+			t.Errorf("%s is kept, want s.yaml alone", name)
 		}
 	}
 	hash := s.Hash()
 	fsys.MapFS["a.csv"].Data[16<<20] = 'y'
 	changed, _ := fromFS(fsys)
 	if changed.Hash() == hash {
-		t.Error("the hash does not see the data")
+		t.Errorf("the hash with other data is %s too, want another one", hash)
 	}
 	hasCases(t, s, 18)
 	fsys.gone = true
 	if n := len(slices.Collect(s.Cases())); n != 0 || s.Err() == nil {
-		t.Error(n, s.Err())
+		t.Errorf("%d cases, %v, want none and an error", n, s.Err())
 	}
 }
 
@@ -211,7 +211,7 @@ func TestSmallFilesAreKept(t *testing.T) {
 	t.Parallel()
 	kept, _ := fromFiles(map[string]string{"s.yaml": "cases: [{dataset: a.csv, scorers: [{equals: e}]}]\n", "a.csv": "x\n1\n"})
 	if !kept.KeepsData() {
-		t.Error("a small file is not kept")
+		t.Error("a small file is not kept, want it kept")
 	}
 }
 
@@ -224,14 +224,14 @@ func TestOneNameForAllRows(t *testing.T) {
 		"a.csv":  "x\n" + strings.Repeat("1\n", rows),
 	})
 	if !strings.Contains(said, fmt.Sprintf("%d cases have the name of another case", rows-1)) {
-		t.Error(said)
+		t.Errorf("%s\nwant that %d cases have the name of another case", said, rows-1)
 	}
 	last := ""
 	for c := range s.Outlines() {
 		last = c.Name
 	}
 	if last != fmt.Sprintf("n (%d)", rows) {
-		t.Error(last)
+		t.Errorf("%s, want n (%d)", last, rows)
 	}
 }
 
@@ -241,19 +241,19 @@ func TestManyFilesAreNotKept(t *testing.T) {
 	fsys := seventyMegabytes()
 	s, said := fromFS(fsys)
 	if said != "" {
-		t.Fatal(said)
+		t.Fatalf("want no problem, got:\n%s", said)
 	}
 	kept := 0
 	for _, text := range s.Sources() {
 		kept += len(text)
 	}
 	if kept > 65<<20 || s.KeepsData() {
-		t.Errorf("%d bytes are kept", kept)
+		t.Errorf("%d bytes are kept, all of them: %t, want 65 MiB at most", kept, s.KeepsData())
 	}
 	hash := s.Hash()
 	fsys["9.yml"].Data[10] = 'y'
 	if changed, _ := fromFS(fsys); changed.Hash() == hash {
-		t.Error("the hash does not see a file that is not kept")
+		t.Errorf("the hash is %s too, want another one for a file that is not kept", hash)
 	}
 	if n := len(slices.Collect(s.Outlines())); n != 71 || s.CaseCount() != 71 || s.Err() != nil {
 		t.Errorf("%d outlines and %d cases (%v), want 71", n, s.CaseCount(), s.Err())

@@ -105,8 +105,8 @@ func (s *Suite) readExpected(name string) error {
 
 // expectations are the files of expected answers that were met in a suite.
 type expectations struct {
-	known map[string]string // by their names in lower case
-	told  map[diag.Pos]bool // scorers of which something was said
+	known    map[string]string // by their names in lower case
+	reported map[diag.Pos]bool // scorers of which something was said
 }
 
 // checkExpected reads what is expected of an arm.
@@ -120,10 +120,10 @@ func (l *checker) checkExpected(c *Case, arm Arm) {
 			file := ExpectedFile(named, &eval.Trial{Suite: l.Name, Case: c.Name, Target: arm.Target.Name, Prompt: arm.Prompt.Name})
 			at := sc.At()
 			err := l.readExpected(file)
-			if err != nil && !l.expected.told[at] {
+			if err != nil && !l.expected.reported[at] {
 				l.diags.Errorf(at, "", "the expected answer cannot be read: %s", err)
 			}
-			if kept[file] && !l.expected.told[at] {
+			if kept[file] && !l.expected.reported[at] {
 				l.diags.Errorf(
 					at, "name a file for each, such as `snapshot: first.txt`",
 					"another scorer of case `%s` keeps its answer in %s too", c.Name, file,
@@ -131,7 +131,7 @@ func (l *checker) checkExpected(c *Case, arm Arm) {
 				err = errTwice
 			}
 			if err != nil {
-				l.expected.told[at] = true
+				l.expected.reported[at] = true
 			}
 			kept[file] = true
 			l.oneOfItsName(file, at)
@@ -148,8 +148,8 @@ func (l *checker) oneOfItsName(file string, at diag.Pos) {
 	switch {
 	case !met:
 		l.expected.known[lower] = file
-	case other != file && !l.expected.told[at]:
-		l.expected.told[at] = true
+	case other != file && !l.expected.reported[at]:
+		l.expected.reported[at] = true
 		l.unused.Warnf(at, "name them differently", "%s and %s are the same file on Windows and macOS", other, file)
 	}
 }

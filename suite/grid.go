@@ -9,17 +9,17 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// choice is one of the sets of variables that `each` and `matrix` make of a case.
-type choice struct {
-	vars   variable.Dict
-	chosen []string // the variables in the order of the file
+// combination is one of the sets of variables that `each` and `matrix` make of a case.
+type combination struct {
+	vars  variable.Dict
+	names []string // the variables in the order of the file
 }
 
-// maxChoices bounds what one case expands to.
-const maxChoices = 100_000
+// maxCombinations bounds what one case expands to.
+const maxCombinations = 100_000
 
 // grid is the list under `each`, times the product of the lists under `matrix`.
-func (l *loader) grid(def *caseDef) []choice {
+func (l *loader) grid(def *caseDef) []combination {
 	each, matrix := def.node.Get("each"), def.node.Get("matrix")
 	if each.IsZero() && matrix.IsZero() {
 		return nil
@@ -28,7 +28,7 @@ func (l *loader) grid(def *caseDef) []choice {
 	for e := range def.node.Get("vars").Map().Entries() {
 		taken[e.Name()] = "vars"
 	}
-	out := []choice{{vars: variable.Dict{}}}
+	out := []combination{{vars: variable.Dict{}}}
 	if !each.IsZero() {
 		out = eachOf(each, taken)
 	}
@@ -38,8 +38,8 @@ func (l *loader) grid(def *caseDef) []choice {
 			continue
 		}
 		out = times(out, e)
-		if len(out) > maxChoices {
-			e.Key.Errorf("a dataset has room for more", "the matrix makes more than %d cases", maxChoices)
+		if len(out) > maxCombinations {
+			e.Key.Errorf("a dataset has room for more", "the matrix makes more than %d cases", maxCombinations)
 			return nil
 		}
 	}
@@ -49,21 +49,21 @@ func (l *loader) grid(def *caseDef) []choice {
 	return out
 }
 
-func eachOf(n yamlnode.Node, taken map[string]string) []choice {
-	var out []choice
+func eachOf(n yamlnode.Node, taken map[string]string) []combination {
+	var out []combination
 	for _, item := range n.Seq() {
-		one := choice{vars: variable.Dict{}}
+		one := combination{vars: variable.Dict{}}
 		for e := range item.Map().Entries() {
 			if taken[e.Name()] == "vars" {
 				e.Key.Errorf("leave it out there", "the variable `%s` stands in `vars` too", e.Name())
 			}
 			one.vars[e.Name()] = value(e.Value)
-			one.chosen = append(one.chosen, e.Name())
+			one.names = append(one.names, e.Name())
 		}
 		out = append(out, one)
 	}
 	for _, one := range out {
-		for _, name := range one.chosen {
+		for _, name := range one.names {
 			taken[name] = "each"
 		}
 	}
@@ -73,19 +73,19 @@ func eachOf(n yamlnode.Node, taken map[string]string) []choice {
 	return out
 }
 
-// times makes a choice of each of those there are with each value of a variable.
-func times(before []choice, e yamlnode.Entry) []choice {
+// times combines each combination so far with each value of a variable.
+func times(before []combination, e yamlnode.Entry) []combination {
 	items := e.Value.Seq()
 	if e.Value.IsSequence() && len(items) == 0 {
 		e.Value.Errorf("write at least one value", "the list is empty, so there would be no case")
 	}
-	out := make([]choice, 0, min(len(before)*len(items), maxChoices+1))
+	out := make([]combination, 0, min(len(before)*len(items), maxCombinations+1))
 	for _, b := range before {
 		for _, item := range items {
-			if len(out) > maxChoices {
+			if len(out) > maxCombinations {
 				return out
 			}
-			one := choice{vars: maps.Clone(b.vars), chosen: append(b.chosen[:len(b.chosen):len(b.chosen)], e.Name())}
+			one := combination{vars: maps.Clone(b.vars), names: append(b.names[:len(b.names):len(b.names)], e.Name())}
 			one.vars[e.Name()] = value(item)
 			out = append(out, one)
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// TurnChoice says which turns of a live chat a scorer looks at. The zero TurnChoice is none in particular: the answer is that of the
+// TurnPick says which turns of a live chat a scorer looks at. The zero TurnPick is none in particular: the answer is that of the
 // last turn, and what it cost is what the whole chat cost.
-type TurnChoice struct {
+type TurnPick struct {
 	Number int  // from 1; 0: none
 	Last   bool // the last one that was answered
 	All    bool // all that were answered
@@ -18,26 +18,26 @@ type TurnChoice struct {
 }
 
 // Given reports whether turns were chosen.
-func (c TurnChoice) Given() bool { return c.Number > 0 || c.Last || c.All }
+func (c TurnPick) Given() bool { return c.Number > 0 || c.Last || c.All }
 
-func turnChoice(n yamlnode.Node) TurnChoice {
-	choice := TurnChoice{Pos: n.Pos()}
+func turnPick(n yamlnode.Node) TurnPick {
+	picked := TurnPick{Pos: n.Pos()}
 	switch {
 	case n.IsZero():
-		return TurnChoice{}
+		return TurnPick{}
 	case n.IsNumber():
-		choice.Number = n.Int(1, math.MaxInt16)
-		return choice
+		picked.Number = n.Int(1, math.MaxInt16)
+		return picked
 	}
 	switch word := n.Str(); {
 	case word == "all":
-		choice.All = true
+		picked.All = true
 	case word == "last":
-		choice.Last = true
+		picked.Last = true
 	case n.IsScalar():
 		n.Errorf("last, all, or a number from 1", "`%s` is not a choice of turns", word)
 	}
-	return choice
+	return picked
 }
 
 // beginsWithImage reports whether the first turn shows an image.
@@ -66,7 +66,7 @@ func (l *loader) checkTurns(c *Case, arm Arm) {
 }
 
 // checkTurn checks that a prompt has the turn of a number.
-func (l *loader) checkTurn(t TurnChoice, arm Arm) {
+func (l *loader) checkTurn(t TurnPick, arm Arm) {
 	p, name := arm.Prompt, arm.Prompt.Name
 	if arm.base != nil {
 		name += "@" + arm.ref

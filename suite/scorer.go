@@ -23,28 +23,28 @@ type Scorer struct {
 	Required  bool
 	Threshold *float64 // the value from which the score passes; nil: the kind's own rule
 	Arms      glob.Patterns
-	Candidate CandidateChoice
-	Turn      TurnChoice
+	Candidate CandidatePick
+	Turn      TurnPick
 	Suite     *Suite // to which it belongs; nil in none
 	Needs     Needs  // what Kinds.Check found out about it
 }
 
 // Needs is what a scorer takes to look at an answer, nested scorers included.
 type Needs struct {
-	References []string     // texts whose embeddings it compares with
-	Judges     []JudgeUse   // the judges that it asks, one for each call
-	Stream     string       // the kind that tells something only of streamed answers, "" when there is none
-	Price      bool         // it tells something only of answers that have a price
-	Programs   []string     // what it runs: commands with the digests of their files. A program is given all variables
-	Turns      []TurnChoice // the turns that it names
+	References []string   // texts whose embeddings it compares with
+	Judges     []JudgeUse // the judges that it asks, one for each call
+	Stream     string     // the kind that tells something only of streamed answers, "" when there is none
+	Price      bool       // it tells something only of answers that have a price
+	Programs   []string   // what it runs: commands with the digests of their files. A program is given all variables
+	Turns      []TurnPick // the turns that it names
 	Variables  []VariableUse
 	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
 	Tries     []func(vars variable.Dict, diags *diag.List)
 	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
 }
 
-// CandidateChoice says which of several candidates a scorer looks at.
-type CandidateChoice struct {
+// CandidatePick says which of several candidates a scorer looks at.
+type CandidatePick struct {
 	All   bool
 	Index int // from 0
 }
@@ -92,7 +92,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 		}
 	}
 	s.Candidate = candidate(m.Get("candidate"))
-	s.Turn = turnChoice(m.Get("turn"))
+	s.Turn = turnPick(m.Get("turn"))
 	return s
 }
 
@@ -160,21 +160,21 @@ func (s *Scorer) CheckBeside(nested bool, options []string) {
 	}
 }
 
-func candidate(n yamlnode.Node) CandidateChoice {
+func candidate(n yamlnode.Node) CandidatePick {
 	switch {
 	case n.IsZero():
-		return CandidateChoice{}
+		return CandidatePick{}
 	case n.IsNumber():
-		return CandidateChoice{Index: n.Int(0, math.MaxInt16)}
+		return CandidatePick{Index: n.Int(0, math.MaxInt16)}
 	}
 	switch n.Str() {
 	case "all":
-		return CandidateChoice{All: true}
+		return CandidatePick{All: true}
 	case "first":
 	default:
 		n.Errorf("first, all, or a number from 0", "`%s` is not a choice of candidates", n.Str())
 	}
-	return CandidateChoice{}
+	return CandidatePick{}
 }
 
 // rendering is a value of the suite with templates in its texts.

@@ -63,7 +63,7 @@ func TestGoodSuites(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			s, diags, said := load(t, file)
 			if diags.Len() != 0 {
-				t.Error(said)
+				t.Errorf("want no problem, got:\n%s", said)
 			}
 			for c := range s.Cases() {
 				for _, arm := range c.Arms {
@@ -80,13 +80,13 @@ func TestBadSuites(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob("testdata/err/*.yaml")
 	if len(files) == 0 {
-		t.Fatal("no files")
+		t.Fatal("testdata/err has no suite, want some")
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			_, diags, said := load(t, file)
 			if !diags.HasErrors() {
-				t.Error("it loads")
+				t.Errorf("it loads, want the errors of %s", strings.TrimSuffix(file, ".yaml")+".out")
 			}
 			golden := strings.TrimSuffix(file, ".yaml") + ".out"
 			if *update {
@@ -99,7 +99,7 @@ func TestBadSuites(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(string(want), said); d != "" {
-				t.Error(d)
+				t.Errorf("problems (-want +got):\n%s", d)
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestProductExample(t *testing.T) {
 	}
 	want := []string{"pro/direct", "pro/from-file", "pro/chat", "pro-warm/direct", "eyes/picture"}
 	if d := cmp.Diff(want, arms); d != "" {
-		t.Error(d)
+		t.Errorf("arms (-want +got):\n%s", d)
 	}
 	trials, found := map[string]int{}, map[string]int{} // the latter of scorers
 	for c := range s.Cases() {
@@ -123,14 +123,14 @@ func TestProductExample(t *testing.T) {
 		found[c.Name+" on eyes"] = len(c.ScorersFor(s.Arms()[4]))
 	}
 	if d := cmp.Diff(map[string]int{"france": 15, "andorra": 9, "insult": 3, "Iceland": 12, "Norway": 12}, trials); d != "" {
-		t.Error(d)
+		t.Errorf("trials (-want +got):\n%s", d)
 	}
 	if found["insult"] != 1 || found["france on eyes"] != 3 {
 		t.Errorf("insult has %d scorers and france on eyes %d, want 1 and 3", found["insult"], found["france on eyes"])
 	}
 	temperature := s.Targets[0].GenerationConfig.Temperature
 	if temperature == nil || *temperature != 0 {
-		t.Error("temperature 0 is not unset")
+		t.Errorf("temperature %v, want 0: it is not unset", temperature)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestImages(t *testing.T) {
 			}
 			s, err := withImage(filepath.Base(file), data)
 			if (err == nil) != supported {
-				t.Errorf("%s: %v", file, err)
+				t.Errorf("%s: %v, want it supported: %t", file, err, supported)
 			}
 			if err != nil {
 				continue
@@ -153,7 +153,7 @@ func TestImages(t *testing.T) {
 			for c := range s.Cases() {
 				contents, err := s.Render(c, c.Arms[0])
 				if err != nil || !bytes.Equal(contents[0].Parts[0].Image.Data, data) {
-					t.Errorf("%s: %v", file, err)
+					t.Errorf("%s: %v, want the bytes of the file", file, err)
 				}
 			}
 		}
@@ -199,7 +199,7 @@ func TestPromptLimits(t *testing.T) {
 		var diags diag.List
 		suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if err := diags.Err(); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
 }
@@ -220,16 +220,16 @@ func TestCaseID(t *testing.T) {
 	}
 	one := id("{name: c, vars: {a: x}, scorers: [{contains: x}]}", suite.Options{})
 	if other := id("{name: other, vars: {a: x}, tags: [t], scorers: [{equals: y}]}", suite.Options{}); other != one {
-		t.Error("name, tags and scorers are part of the identity")
+		t.Errorf("with another name, tags and scorers the id is %s, want %s", other, one)
 	}
 	if other := id("{name: c, vars: {a: x}, scorers: [{contains: x}]}", suite.Options{Vars: map[string]string{"a": "z"}}); other != one {
-		t.Error("--var is part of the identity")
+		t.Errorf("with --var the id is %s, want %s", other, one)
 	}
 	if other := id("{name: c, vars: {a: y}, scorers: [{contains: x}]}", suite.Options{}); other == one {
-		t.Error("variables are no part of the identity")
+		t.Errorf("with other variables the id is %s too, want another one", other)
 	}
 	if own := id("{name: c, id: mine, vars: {a: y}, scorers: [{contains: x}]}", suite.Options{}); own != "mine" {
-		t.Error(own)
+		t.Errorf("the id is %s, want mine", own)
 	}
 }
 
@@ -279,7 +279,7 @@ cases:
 		"own [all mine] 0.9 2 [contains: equals:shared] owndb",
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("cases (-want +got):\n%s", d)
 	}
 }
 
@@ -302,14 +302,14 @@ func TestMistakesAreTold(t *testing.T) {
 		var b bytes.Buffer
 		_ = diag.Renderer{}.Render(&b, diags)
 		if !diags.HasErrors() || !strings.Contains(b.String(), want) {
-			t.Errorf("%s:\n%s", cases, b.String())
+			t.Errorf("%s:\n%s\nwant %q", cases, b.String(), want)
 		}
 	}
 	_, diags := fromText(head+"cases: [{name: a}]\n", suite.Options{Vars: map[string]string{"qq": "x"}})
 	var b bytes.Buffer
 	_ = diag.Renderer{}.Render(&b, diags)
 	if !strings.Contains(b.String(), "--var qq: the suite uses no such variable") {
-		t.Error(b.String())
+		t.Errorf("%s\nwant that the suite uses no variable qq", b.String())
 	}
 }
 
@@ -350,18 +350,18 @@ func TestServiceVariables(t *testing.T) {
 	}
 	s, diags := fromText(fmt.Sprintf(text, "https://${env:EVALRUN_HOST}/x"), suite.Options{Getenv: getenv})
 	if err := diags.Err(); err != nil || s.Service.BaseURL != "https://svc.invalid/x" {
-		t.Error(s.Service.BaseURL, err)
+		t.Errorf("%s %v, want https://svc.invalid/x", s.Service.BaseURL, err)
 	}
 	for _, bad := range []string{"https://${env:HOME}", "https://${env:EVALRUN_API_KEY}"} {
 		if _, diags := fromText(fmt.Sprintf(text, bad), suite.Options{Getenv: getenv}); !diags.HasErrors() {
-			t.Errorf("%s is taken", bad)
+			t.Errorf("%s is taken, want an error", bad)
 		}
 	}
 	for url, warn := range map[string]bool{
 		"http://far.invalid": true, "http://127.0.0.1:8": false, "http://localhost": false, "https://far.invalid": false,
 	} {
 		if _, diags := fromText(fmt.Sprintf(text, url), suite.Options{}); (diags.Len() > 0) != warn {
-			t.Errorf("%s: %d", url, diags.Len())
+			t.Errorf("%s: %d problems, want a warning: %t", url, diags.Len(), warn)
 		}
 	}
 }

@@ -57,12 +57,8 @@ type Emulator struct {
 // Methods lists the methods that are counted by Served, in the order of the statistics.
 func Methods() []string {
 	return []string{
-		service.MethodGenerate,
-		service.MethodStream,
-		service.MethodCountTokens,
-		service.MethodEmbed,
-		service.MethodEmbedBatch,
-		"models",
+		service.MethodGenerate, service.MethodStream, service.MethodCountTokens,
+		service.MethodEmbed, service.MethodEmbedBatch, "models",
 	}
 }
 

@@ -125,7 +125,7 @@ func TestRules(t *testing.T) {
 		if status != 200 {
 			var e wireError
 			if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Code != status || e.Error.Message == "" {
-				t.Errorf("%s: %s", name, body)
+				t.Errorf("%s: %s, want the status %d and a message", name, body, status)
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func TestModels(t *testing.T) {
 	}
 	var list struct{ Models []eval.Model }
 	if err := json.Unmarshal([]byte(get("/v1/models")), &list); err != nil || len(list.Models) != 8 {
-		t.Errorf("%d models, %v", len(list.Models), err)
+		t.Errorf("%d models, %v, want 8", len(list.Models), err)
 	}
 	limits := map[string][2]int{
 		"chat-bison-001": {4096, 1024}, "text-bison-001": {8196, 1024}, "embedding-gecko-001": {1024, 1}, "svc-pro": {30720, 2048},
@@ -176,23 +176,23 @@ func TestModels(t *testing.T) {
 	}
 	for _, m := range list.Models {
 		if got := [2]int{m.InputTokenLimit, m.OutputTokenLimit}; limits[m.ID()] != got {
-			t.Errorf("%s: %v", m.ID(), got)
+			t.Errorf("%s: %v, want %v", m.ID(), got, limits[m.ID()])
 		}
 		if embedding := strings.HasPrefix(m.ID(), "embedding"); embedding != (m.Temperature == nil) {
-			t.Errorf("%s: temperature %v", m.ID(), m.Temperature)
+			t.Errorf("%s: temperature %v, want none: %t", m.ID(), m.Temperature, embedding)
 		}
 		if !strings.Contains(m.Description, "No model is behind this name") {
-			t.Error(m.Description)
+			t.Errorf("%s: %q, want that no model is behind the name", m.ID(), m.Description)
 		}
 	}
 	if one := get("/v1/models/brand-pro"); !strings.Contains(one, `"name":"models/brand-pro"`) {
-		t.Error(one)
+		t.Errorf("%s, want brand-pro", one)
 	}
 	if stats := get("/emulator/stats"); !strings.Contains(stats, `"models":2`) {
-		t.Error(stats)
+		t.Errorf("%s, want 2 calls for models", stats)
 	}
 	if status, body, _ := post(t, server, "/v1/models/brand-pro:generateContent", text("x")); status != 200 {
-		t.Error(body)
+		t.Errorf("%d %s, want 200", status, body)
 	}
 }
 
@@ -212,7 +212,7 @@ rules:
 		}
 		status, answer, _ := post(t, server, pro, body+"}")
 		if status != 200 {
-			t.Fatal(answer)
+			t.Fatalf("%d %s, want 200", status, answer)
 		}
 		return answer
 	}
@@ -222,14 +222,14 @@ rules:
 	} {
 		got := ask("medium", threshold)
 		if strings.Contains(got, `"finishReason":"SAFETY"`) != blocked || strings.Contains(got, "here") == blocked {
-			t.Errorf("%q: %s", threshold, got)
+			t.Errorf("%q: %s, want it blocked: %t", threshold, got, blocked)
 		}
 	}
 	if got := ask("prompt", ""); !strings.Contains(got, `"blockReason":"SAFETY"`) || strings.Contains(got, "candidates") {
-		t.Error(got)
+		t.Errorf("%s, want a blocked prompt and no candidate", got)
 	}
 	if got := ask("recite", ""); !strings.Contains(got, "RECITATION") || strings.Contains(got, "here") {
-		t.Error(got)
+		t.Errorf("%s, want RECITATION and no text", got)
 	}
 }
 
@@ -251,7 +251,7 @@ rules:
 	} {
 		if _, got, _ := post(t, server, pro, body); !strings.Contains(got, want) ||
 			!strings.Contains(got, `"usageMetadata":{"promptTokenCount":`) {
-			t.Errorf("%s: %s", body, got)
+			t.Errorf("%s: %s, want %s and usage", body, got, want)
 		}
 	}
 }
@@ -275,20 +275,20 @@ func TestReplies(t *testing.T) {
 		return float64(seldom) / 400, all
 	}
 	if s, _ := share(1, 0); s != 0 {
-		t.Errorf("temperature 0: %v", s)
+		t.Errorf("temperature 0: %v, want 0", s)
 	}
 	one, first := share(1, 1)
 	if one < 0.05 || one > 0.16 {
-		t.Errorf("temperature 1: %v", one)
+		t.Errorf("temperature 1: %v, want 0.05 to 0.16", one)
 	}
 	if hot, _ := share(1, 3); hot <= one {
-		t.Errorf("temperature 3: %v, at 1: %v", hot, one)
+		t.Errorf("temperature 3: %v, want more than %v", hot, one)
 	}
 	if _, again := share(1, 1); again != first {
-		t.Error("not repeatable")
+		t.Errorf("the same seed gives\n%s\nwant\n%s", again, first)
 	}
 	if _, other := share(2, 1); other == first {
-		t.Error("the seed makes no difference")
+		t.Errorf("another seed gives the same too, want other answers:\n%s", other)
 	}
 }
 
@@ -313,10 +313,10 @@ rules:
 	}
 	expect.Same(t, "statuses", seq, []int{429, 503, 200, 200})
 	if _, body, _ := post(t, server, pro, text("cut")); json.Valid([]byte(body)) || body == "" {
-		t.Error(body)
+		t.Errorf("%q, want JSON that is cut", body)
 	}
 	if _, body, _ := post(t, server, pro, text("html")); !strings.Contains(body, "<html>") {
-		t.Error(body)
+		t.Errorf("%q, want HTML", body)
 	}
 	bad := 0
 	for range 200 {
@@ -325,7 +325,7 @@ rules:
 		}
 	}
 	if bad < 35 || bad > 90 {
-		t.Errorf("%d of 200 at a rate of 0.3", bad)
+		t.Errorf("%d of 200 at a rate of 0.3, want 35 to 90", bad)
 	}
 	status, _, _ := post(t, server, pro, text("slow"))
 	expect.Same(t, "status of a slow answer", status, 200)
@@ -366,7 +366,7 @@ func FuzzRequest(f *testing.F) {
 		r := httptest.NewRequest(http.MethodPost, pro+"?key=k", strings.NewReader(body))
 		e.ServeHTTP(w, r)
 		if w.Code != 200 && w.Code != 400 || !json.Valid(w.Body.Bytes()) {
-			t.Errorf("%d %s", w.Code, w.Body)
+			t.Errorf("%d %s, want 200 or 400, and JSON", w.Code, w.Body)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func ask(t *testing.T, c *Client) (*eval.Response, *eval.Error) {
 	}
 	var e *eval.Error
 	if !errors.As(err, &e) {
-		t.Fatalf("%T: %v", err, err)
+		t.Fatalf("%T: %v, want %T", err, err, e)
 	}
 	return nil, e
 }
@@ -79,24 +79,24 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 	if got.URL.Path != "/v1beta/models/svc-pro:generateContent" || got.Header.Get("x-brand-api-key") != canary ||
 		got.Header.Get("Content-Type") != "application/json" {
-		t.Error(got.URL, got.Header)
+		t.Errorf("%s with %v, want the path of svc-pro, the key and the content type", got.URL, got.Header)
 	}
 	if got.Header.Get(service.TrialHeader) != "" {
-		t.Error("the trial header is for the own emulator alone")
+		t.Errorf("the trial header is %q, want it for the own emulator alone", got.Header.Get(service.TrialHeader))
 	}
 	want := `{"contents":[{"role":"user","parts":[{"text":"a <b> & \"c\"\n"},{"inline_data":{"mime_type":"image/png",` +
 		`"data":"//79/A=="}}]},` +
 		`{"role":"model","parts":[{"text":"ready"}]}],"generationConfig":{"temperature":0,"maxOutputTokens":5,"stopSequences":["\n"]},` +
 		`"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_ONLY_HIGH"}]}`
 	if d := cmp.Diff(want, string(body)); d != "" {
-		t.Error(d)
+		t.Errorf("the body (-want +got):\n%s", d)
 	}
 	if call.Timing.LatencyMs <= 0 {
-		t.Error("no latency")
+		t.Errorf("latency %v ms, want more than 0", call.Timing.LatencyMs)
 	}
 	if _, err := c.CountTokens(context.Background(), call); err == nil || !strings.HasPrefix(string(body), `{"contents":[`) ||
 		strings.Contains(string(body), "safety") {
-		t.Errorf("%v %s", err, body)
+		t.Errorf("%v after %s, want an error after contents without safety settings", err, body)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestModelNamesAreOnePathSegment(t *testing.T) {
 	c := newClient(t, func(_ http.ResponseWriter, r *http.Request) { path = r.URL.EscapedPath() }, nil)
 	_, _ = c.Generate(context.Background(), &eval.Call{Request: eval.Request{Model: "../../x?y#z"}})
 	if path != "/v1/models/..%2F..%2Fx%3Fy%23z:generateContent" {
-		t.Error(path)
+		t.Errorf("%s, want the name of the model escaped", path)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestSwitchingProtocols(t *testing.T) {
 		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	}, nil)
 	if _, e := ask(t, c); e == nil || e.Kind != eval.KindMalformed || !strings.Contains(e.Message, "101") {
-		t.Error(e)
+		t.Errorf("%v, want %s with the status 101", e, eval.KindMalformed)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestHarmlessOddities(t *testing.T) {
 	} {
 		resp, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }, nil))
 		if e != nil || resp.Text() != "fine" {
-			t.Errorf("%q: %v", body, e)
+			t.Errorf("%q: %v, want the text `fine`", body, e)
 		}
 	}
 }
@@ -232,12 +232,12 @@ func (all faults) run(t *testing.T) {
 			resp, e := ask(t, newClient(t, test.serve, nil))
 			if test.kind == "" {
 				if e != nil || len(resp.Candidates) != 0 {
-					t.Errorf("%+v %v", resp, e)
+					t.Errorf("%+v %v, want no candidate and no error", resp, e)
 				}
 				return
 			}
 			if e == nil {
-				t.Fatalf("no error: %+v", resp)
+				t.Fatalf("%+v without an error, want %s", resp, test.kind)
 			}
 			if e.Kind != test.kind || !strings.Contains(e.Error(), test.text) || len(e.Message) > 1000 {
 				t.Errorf("%s: %.200s; want %s: %s", e.Kind, e, test.kind, test.text)
@@ -306,7 +306,7 @@ func TestWaits(t *testing.T) {
 			fmt.Fprint(w, test.body)
 		}, nil))
 		if e.RetryAfter < test.least || e.RetryAfter > test.least+15*time.Second || e.Permanent != test.permanent {
-			t.Errorf("%s: wait %s, permanent %v", name, e.RetryAfter, e.Permanent)
+			t.Errorf("%s: wait %s, permanent %t, want at least %s, and %t", name, e.RetryAfter, e.Permanent, test.least, test.permanent)
 		}
 	}
 }
@@ -324,13 +324,13 @@ func TestRedirects(t *testing.T) {
 			}, func(c *Config) { c.KeyInQuery = inQuery })
 			_, e := ask(t, c)
 			if e == nil || e.Kind != eval.KindStatus || !e.Permanent || !strings.Contains(e.Message, other.URL+"/take") {
-				t.Errorf("%d: %v", status, e)
+				t.Errorf("%d: %v, want a permanent %s that names %s/take", status, e, eval.KindStatus, other.URL)
 			}
 			noKey(t, e.Error())
 		}
 	}
 	if reached {
-		t.Error("a redirect was followed")
+		t.Error("a redirect was followed, want an error instead")
 	}
 }
 
@@ -341,7 +341,7 @@ func noKey(t *testing.T, text string) {
 		strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(canary)), "="),
 	} {
 		if strings.Contains(text, form) {
-			t.Errorf("the key shows in %s", text)
+			t.Errorf("%s has the key as %s, want it masked", text, form)
 		}
 	}
 }
@@ -364,7 +364,7 @@ func TestKeyNeverShows(t *testing.T) {
 		for _, inQuery := range []bool{false, true} {
 			_, e := ask(t, newClient(t, h, func(c *Config) { c.KeyInQuery = inQuery }))
 			if e == nil {
-				t.Fatalf("%s: no error", name)
+				t.Fatalf("%s: no error, want one", name)
 			}
 			noKey(t, e.Error())
 		}
@@ -404,10 +404,10 @@ func TestCountTokens(t *testing.T) {
 			},
 		})
 		if (err == nil) != (want >= 0) || err == nil && got != want {
-			t.Errorf("%s: %d %v", body, got, err)
+			t.Errorf("%s: %d %v, want %d", body, got, err, want)
 		}
 		if path != "/v1beta/models/svc-pro:countTokens" || sent != `{"contents":[{"parts":[{"text":"hi"}]}]}` {
-			t.Error(path, sent)
+			t.Errorf("%s to %s, want the contents to countTokens", sent, path)
 		}
 	}
 }
@@ -421,7 +421,7 @@ func TestEndlessModelPages(t *testing.T) {
 		fmt.Fprintf(w, `{"models":[{"name":"models/a"}],"nextPageToken":"%d"}`, n)
 	}, nil)
 	if _, err := c.Models(context.Background(), "v1"); eval.AsError(err).Kind != eval.KindTooLarge || n != maxPages {
-		t.Errorf("%v after %d pages", err, n)
+		t.Errorf("%v after %d pages, want %s after %d", err, n, eval.KindTooLarge, maxPages)
 	}
 }
 
@@ -437,6 +437,6 @@ func TestModelPages(t *testing.T) {
 	}, nil)
 	models, err := c.Models(context.Background(), "v1")
 	if err != nil || len(models) != 2 || models[0].InputTokenLimit != 5 || models[1].ID() != "b" {
-		t.Errorf("%+v %v", models, err)
+		t.Errorf("%+v %v, want 2 models: one with the limit 5, and b", models, err)
 	}
 }

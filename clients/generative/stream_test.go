@@ -31,7 +31,7 @@ func askStream(t *testing.T, contentType string, pieces ...string) (*eval.Respon
 	t.Helper()
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, ":streamGenerateContent") {
-			t.Errorf("asked for %s", r.URL.Path)
+			t.Errorf("sent to %s, want streamGenerateContent", r.URL.Path)
 		}
 		w.Header().Set("Content-Type", contentType)
 		for _, p := range pieces {
@@ -109,10 +109,10 @@ func TestStreamForms(t *testing.T) {
 				t.Fatal(e)
 			}
 			if got.Text() != "one two three" || got.Candidates[0].FinishReason != "STOP" || len(got.Candidates) != 1 {
-				t.Errorf("%+v", got)
+				t.Errorf("%+v, want one candidate: `one two three`, STOP", got)
 			}
 			if timing.Chunks != 3 || timing.FirstTokenMs <= 0 || timing.FirstTokenMs > timing.LatencyMs || timing.MaxGapMs < timing.MeanGapMs {
-				t.Errorf("%+v", timing)
+				t.Errorf("%+v, want 3 chunks, the first within the latency and the longest gap above the mean", timing)
 			}
 		})
 	}
@@ -153,10 +153,10 @@ func TestStreamAssembly(t *testing.T) {
 		Extra:          extra("x", "1"),
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("the response (-want +got):\n%s", d)
 	}
 	if timing.Chunks != 5 {
-		t.Errorf("%+v", timing)
+		t.Errorf("%+v, want 5 chunks", timing)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestRecordedStreams(t *testing.T) {
 		expect.OK(t, err)
 		got, e, timing := askStream(t, "text/event-stream", string(data))
 		if e != nil {
-			t.Errorf("%s: %s", name, e)
+			t.Errorf("%s: %s, want no error", name, e)
 			continue
 		}
 		reason := ""
@@ -193,13 +193,13 @@ func TestRecordedStreams(t *testing.T) {
 		if !strings.HasPrefix(got.Text(), want.begins) || !strings.HasSuffix(strings.TrimSpace(got.Text()), want.ends) ||
 			reason != want.reason ||
 			timing.Chunks != strings.Count(string(data), "data: ") {
-			t.Errorf("%s: %q, %s, %d chunks", name, got.Text(), reason, timing.Chunks)
+			t.Errorf("%s: %q, %s, %d chunks, want %+v", name, got.Text(), reason, timing.Chunks, want)
 		}
 	}
 	data, err := os.ReadFile("testdata/streaming-failure-image-rejected.txt")
 	expect.OK(t, err)
 	if _, e, _ := askStream(t, "application/json", string(data)); e == nil || e.Code != "INVALID_ARGUMENT" {
-		t.Error(e)
+		t.Errorf("%v, want INVALID_ARGUMENT", e)
 	}
 }
 
@@ -226,10 +226,10 @@ func TestStreamInFlatMemory(t *testing.T) {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			if n := len(resp.Text()); n < 100_000 || m.HeapAlloc > uint64(n)+30<<20 {
-				t.Errorf("%d bytes of text, %d on the heap", n, m.HeapAlloc)
+				t.Errorf("%d bytes of text, %d on the heap, want 100000 or more, and 30 MiB beyond it at most", n, m.HeapAlloc)
 			}
 			if call.Timing.Chunks < 2 {
-				t.Errorf("%+v", call.Timing)
+				t.Errorf("%+v, want 2 chunks or more", call.Timing)
 			}
 		})
 	}
@@ -278,7 +278,7 @@ func TestStreamThatDoesNotClose(t *testing.T) {
 	}, nil)
 	resp, err := c.Generate(context.Background(), streamCall())
 	if err != nil || resp.Text() != "all" {
-		t.Errorf("%+v %v", resp, err)
+		t.Errorf("%+v %v, want `all`", resp, err)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestStreamWithoutTheKey(t *testing.T) {
 	half := len(canary) / 2
 	got, e, _ := askStream(t, "", "["+chunk("key: "+canary[:half], "")+","+chunk(canary[half:], stop)+"]")
 	if e != nil || strings.Contains(got.Text(), canary) || !strings.Contains(got.Text(), "[key]") {
-		t.Errorf("%+v %v", got, e)
+		t.Errorf("%+v %v, want the key as [key]", got, e)
 	}
 }
 
@@ -302,7 +302,7 @@ func FuzzStream(f *testing.F) {
 		resp, err := c.Generate(context.Background(), streamCall())
 		var e *eval.Error
 		if (resp == nil) == (err == nil) || err != nil && !errors.As(err, &e) {
-			t.Errorf("%v %v", resp, err)
+			t.Errorf("%v %v, want a response or an error of the client", resp, err)
 		}
 	})
 }
@@ -326,7 +326,7 @@ func TestStreamCandidates(t *testing.T) {
 	)
 	if e != nil || len(got.Candidates) != 2 || got.Candidates[0].Text != "Paris" || got.Candidates[1].Text != "London" ||
 		got.Candidates[0].FinishReason != "SAFETY" {
-		t.Errorf("%+v %v", got, e)
+		t.Errorf("%+v %v, want Paris, blocked as SAFETY, and London", got, e)
 	}
 }
 
@@ -336,7 +336,7 @@ func TestNoHalfKeyInAnExcerpt(t *testing.T) {
 	for at := range 12 { // of 300 characters that are shown
 		_, e, _ := askStream(t, "", strings.Repeat("x", 300-at*3)+canary+strings.Repeat("y", 5000))
 		if e == nil || strings.Contains(e.Message, canary[:4]) {
-			t.Errorf("%d: %v", at, e)
+			t.Errorf("%d: %v, want an error without the key", at, e)
 		}
 	}
 }

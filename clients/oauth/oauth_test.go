@@ -106,12 +106,12 @@ func TestLogin(t *testing.T) {
 	var address, last string
 	token, notices, err := try(t, c, func(a string) { address, last = a, browse(t, a) }, nil)
 	if err != nil || len(notices) > 0 {
-		t.Fatal(err, notices)
+		t.Fatalf("%v, notices %q, want no error and no notice", err, notices)
 	}
 	checkAuthorization(t, address)
 	if !strings.Contains(last, "You are logged in") || token.AccessToken == "" || token.RefreshToken == "" || token.Expired(time.Now()) ||
 		token.Client.Project != "emulated-project" {
-		t.Errorf("%s %+v", last, token)
+		t.Errorf("%s %+v, want a page that says so, and a valid token of emulated-project", last, token)
 	}
 }
 
@@ -129,10 +129,10 @@ func checkAuthorization(t *testing.T, address string) {
 	}
 	redirect, err := url.Parse(q.Get("redirect_uri"))
 	if err != nil || redirect.Hostname() != "127.0.0.1" || redirect.Port() == "" || redirect.Path != "" {
-		t.Error(redirect, err)
+		t.Errorf("%v %v, want 127.0.0.1 with a port and no path", redirect, err)
 	}
 	if len(q.Get("state")) < 40 || len(q.Get("code_challenge")) != 43 {
-		t.Error(address)
+		t.Errorf("%s, want a state of 40 characters or more and a challenge of 43", address)
 	}
 }
 
@@ -183,21 +183,21 @@ func TestStrayCallbacks(t *testing.T) {
 			"prefetch":   {"GET", good.String(), func(r *http.Request) { r.Header.Set("Sec-Purpose", "prefetch;prerender") }},
 		} {
 			if status := get(test.method, test.address, test.change); status < 400 {
-				t.Errorf("%s: status %d", name, status)
+				t.Errorf("%s: status %d, want 400 or more", name, status)
 			}
 		}
 		if n := asked.Load(); n != 0 {
-			t.Errorf("%d codes were traded for stray callbacks", n)
+			t.Errorf("%d codes were traded for stray callbacks, want none", n)
 		}
 		if status := get("GET", good.String(), nil); status != 200 {
-			t.Errorf("the good one: status %d", status)
+			t.Errorf("the good one: status %d, want 200", status)
 		}
 	}, nil)
 	if err != nil || token == nil || asked.Load() != 1 {
-		t.Errorf("%v, %d asked", err, asked.Load())
+		t.Errorf("%v, %d codes were traded, want no error and 1", err, asked.Load())
 	}
 	if len(notices) != 1 || !strings.Contains(notices[0], "wrong state") {
-		t.Error(notices)
+		t.Errorf("%q, want one notice of a wrong state", notices)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestLoginFailures(t *testing.T) {
 			c, _ := authServer(t, emulator.Options{Consent: test.consent})
 			token, _, err := try(t, c, func(a string) { test.visit(t, a) }, test.change)
 			if err == nil || token != nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v %v", token, err)
+				t.Errorf("%v %v, want no token, and %q", token, err, test.want)
 			}
 		})
 	}
@@ -261,7 +261,7 @@ func TestPastedAddress(t *testing.T) {
 	}, func(l *Login) { l.Pasted = in })
 	if err != nil || token.AccessToken == "" || len(notices) != 2 || !strings.Contains(notices[0], "paste it whole") ||
 		!strings.Contains(notices[1], "wrong state") {
-		t.Error(err, notices)
+		t.Errorf("%v, %q, want two notices: paste it whole, wrong state", err, notices)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestRegisteredRedirect(t *testing.T) {
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	for _, bad := range []string{"https://localhost/cb", "http://evil.example/cb", "nonsense", "http://localhost/cb?x=1"} {
 		if err := c.Redirect(bad); err == nil {
-			t.Error(bad)
+			t.Errorf("%s is taken, want an error", bad)
 		}
 	}
 	expect.OK(t, c.Redirect("http://localhost:1/call%20back"))
@@ -308,7 +308,7 @@ func TestRegisteredRedirect(t *testing.T) {
 		browse(t, a)
 	}, nil)
 	if err != nil || token == nil || !strings.HasPrefix(redirect, "http://localhost:") || !strings.HasSuffix(redirect, "/call%20back") {
-		t.Error(redirect, err)
+		t.Errorf("%s %v, want http://localhost:PORT/call%%20back", redirect, err)
 	}
 }
 
@@ -329,13 +329,13 @@ func TestCallbackIsCleaned(t *testing.T) {
 	}, nil)
 	if err == nil || strings.Contains(err.Error()+page, "not-a-secret") || strings.ContainsAny(err.Error()+page, "\x1b\u202e") ||
 		strings.Contains(page, "<script>") {
-		t.Errorf("%v\n%s", err, page)
+		t.Errorf("%v\n%s\nwant an error without secrets, escapes and scripts", err, page)
 	}
 	_, _, err = try(t, c, func(a string) { page = browse(t, a) }, func(l *Login) {
 		l.Keep = func(context.Context, *Token) error { return errors.New("the disk is full") }
 	})
 	if err == nil || !strings.Contains(page, "The login failed: the disk is full") {
-		t.Errorf("%v\n%s", err, page)
+		t.Errorf("%v\n%s\nwant `The login failed: the disk is full`", err, page)
 	}
 }
 
@@ -357,7 +357,7 @@ func TestClientSecrets(t *testing.T) {
 	} {
 		_, err := parseClient([]byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 	for uris, want := range map[string]string{
@@ -366,7 +366,7 @@ func TestClientSecrets(t *testing.T) {
 	} {
 		c, err := parseClient([]byte(`{"installed":{` + good + `,"redirect_uris":` + uris + `}}`))
 		if err != nil || c.path != want {
-			t.Errorf("%s: %v %v", uris, c, err)
+			t.Errorf("%s: %v %v, want the path %q", uris, c, err, want)
 		}
 	}
 }

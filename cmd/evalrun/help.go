@@ -129,7 +129,6 @@ func (a *app) help(root *cobra.Command, args []string) error {
 // comments are for whoever edits a page: an HTML comment in lines of its own, and the empty line after it.
 var comments = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
 
-// pageList lists the pages.
 func pageList() string {
 	var b strings.Builder
 	for _, p := range docs.Pages() {

@@ -1,5 +1,5 @@
-// Command evalrun evaluates prompts: it asks a generative-language service what YAML suites
-// list, scores the answers and says by its exit code whether they are good enough.
+// Command evalrun tests prompts: it sends the cases of YAML suites to a model, scores the answers
+// and says by its exit code whether they are good enough.
 //
 // Each sub-command is a file: flags into a struct, the steps of internal/harness in order, an exit
 // code. os.Exit is called here and nowhere else.

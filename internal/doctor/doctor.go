@@ -308,9 +308,9 @@ func (d *Doctor) service(ctx context.Context, job *harness.Job) {
 		d.ok("service", "%s", text)
 		d.models(ctx, session, models)
 	}
-	skew, told := session.Skew()
+	skew, known := session.Skew()
 	switch {
-	case !told:
+	case !known:
 	case skew.Abs() > mostSkew:
 		d.warning(
 			"clock", fmt.Sprintf("the clock of this machine is %s %s that of the service", skew.Abs(), aheadOr(skew)),

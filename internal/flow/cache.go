@@ -18,7 +18,7 @@ type caching struct {
 	Service
 	cache  record.Cache
 	notice func(string)
-	told   sync.Once
+	warned sync.Once
 
 	mu    sync.Mutex
 	under map[string]*underway
@@ -67,7 +67,7 @@ func (c *caching) generate(ctx context.Context, call *eval.Call) (*eval.Response
 		return nil, err
 	}
 	if err := c.cache.Put(call.TrialID, resp, &call.Timing); err != nil {
-		c.told.Do(func() { c.notice("warning: answers cannot be cached: " + err.Error()) })
+		c.warned.Do(func() { c.notice("warning: answers cannot be cached: " + err.Error()) })
 	}
 	return resp, nil
 }

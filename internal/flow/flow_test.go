@@ -103,11 +103,11 @@ func TestBackoff(t *testing.T) {
 		_, _ = Retry(f, RetryPolicy{Attempts: 5}).Generate(t.Context(), call)
 		for i := 1; i < len(f.times); i++ {
 			if wait, most := f.times[i].Sub(f.times[i-1]), time.Second<<(i-1); wait > most {
-				t.Errorf("wait %d is %s, at most %s", i, wait, most)
+				t.Errorf("wait %d is %s, want at most %s", i, wait, most)
 			}
 		}
 		if got := eval.Milliseconds(time.Since(started)); math.Abs(call.Timing.QueuedMs-got) > 0.01 {
-			t.Errorf("queued %v of %v ms", call.Timing.QueuedMs, got)
+			t.Errorf("queued for %v ms, want %v", call.Timing.QueuedMs, got)
 		}
 	})
 }
@@ -126,7 +126,7 @@ func TestRetryAfterIsTheLeast(t *testing.T) {
 		}
 		for i := 1; i < 3; i++ {
 			if wait := f.times[i].Sub(f.times[i-1]); wait < 40*time.Second || wait > 44*time.Second {
-				t.Errorf("wait %s", wait)
+				t.Errorf("waited for %s, want 40 to 44 s", wait)
 			}
 		}
 	})
@@ -146,7 +146,7 @@ func TestStopEndsWaiting(t *testing.T) {
 		started := time.Now()
 		_, err := Retry(f, RetryPolicy{Attempts: 5, Stop: stop}).Generate(t.Context(), &eval.Call{})
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindQuota || len(f.times) != 1 || time.Since(started) != time.Second {
-			t.Errorf("%v after %s, %d attempts", err, time.Since(started), len(f.times))
+			t.Errorf("%v after %s, %d attempts, want %s after 1 s and one attempt", err, time.Since(started), len(f.times), eval.KindQuota)
 		}
 	})
 }
@@ -186,7 +186,7 @@ func TestRequestsPerMinute(t *testing.T) {
 		started := time.Now()
 		run(t, l.Limit(f), 181, 16, eval.Call{})
 		if took := time.Since(started); took < 180*time.Second || took > 181*time.Second {
-			t.Errorf("181 calls at 60 a minute took %s", took)
+			t.Errorf("181 calls at 60 a minute took %s, want 180 to 181 s", took)
 		}
 		checkWindow(t, f.times, 60, func(int) int { return 1 })
 	})
@@ -200,7 +200,7 @@ func checkWindow(t *testing.T, times []time.Time, limit int, weight func(int) in
 			sum += weight(j)
 		}
 		if sum > limit {
-			t.Fatalf("%d in the minute from call %d, at most %d", sum, i, limit)
+			t.Fatalf("%d in the minute from call %d, want at most %d", sum, i, limit)
 		}
 	}
 }
@@ -217,11 +217,11 @@ func TestTokensPerMinute(t *testing.T) {
 		started := time.Now()
 		run(t, l.Limit(f), 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if took := time.Since(started); took < 2*time.Minute || took > 3*time.Minute+10*time.Second {
-			t.Errorf("150 calls of 20 tokens at 1000 a minute took %s", took)
+			t.Errorf("150 calls of 20 tokens at 1000 a minute took %s, want 2m to 3m10s", took)
 		}
 		checkWindow(t, f.times, 1000, func(int) int { return 20 })
 		if got := l.Spent(); got.Tokens != 3000 || got.Calls != 150 || l.reserved.tokens != 0 {
-			t.Errorf("%+v, %d reserved", got, l.reserved.tokens)
+			t.Errorf("%+v, %d reserved, want 3000 tokens, 150 calls and nothing reserved", got, l.reserved.tokens)
 		}
 	})
 }
@@ -231,7 +231,7 @@ func TestOneCallLargerThanTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 10}})
 		if errs := run(t, l.Limit(&fake{}), 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
-			t.Error(errs)
+			t.Errorf("%v, want no error", errs)
 		}
 	})
 }
@@ -243,7 +243,7 @@ func TestBudgets(t *testing.T) {
 		l := NewLedger(LedgerConfig{BudgetCalls: 7})
 		errs := run(t, l.Limit(f), 20, 8, eval.Call{})
 		if len(f.times) != 7 || len(errs) != 13 || eval.AsError(errs[0]).Kind != eval.KindBudget {
-			t.Errorf("%d calls, %d errors", len(f.times), len(errs))
+			t.Errorf("%d calls, errors %v, want 7 and 13 of the kind %s", len(f.times), errs, eval.KindBudget)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestBudgets(t *testing.T) {
 		l := NewLedger(LedgerConfig{BudgetTokens: 1000})
 		errs := run(t, l.Limit(f), 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if len(f.times) != 31 || len(errs) != 19 || l.Spent().Tokens != 930 {
-			t.Errorf("%d calls, %d errors, %+v", len(f.times), len(errs), l.Spent())
+			t.Errorf("%d calls, %d errors, %+v, want 31, 19 and 930 tokens", len(f.times), len(errs), l.Spent())
 		}
 	})
 }
@@ -288,7 +288,7 @@ func TestUsage(t *testing.T) {
 		l := NewLedger(test.cfg)
 		resp, err := l.Limit(f).Generate(t.Context(), &eval.Call{PromptTokens: 7})
 		if err != nil || !reflect.DeepEqual(*resp.Usage, test.want) || f.count != test.counts {
-			t.Errorf("%+v: %+v, %d counts, %v", test.cfg, resp.Usage, f.count, err)
+			t.Errorf("%+v: %+v, %d counts, %v, want %+v and %d", test.cfg, resp.Usage, f.count, err, test.want, test.counts)
 		}
 	}
 }
@@ -328,13 +328,13 @@ func TestCountingPassesWaiting(t *testing.T) {
 			l := NewLedger(cfg)
 			started := time.Now()
 			if errs := run(t, l.Limit(f), 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
-				t.Error(errs)
+				t.Errorf("%v, want no error", errs)
 			}
 			if took := time.Since(started); took > time.Second {
-				t.Errorf("it took %s", took)
+				t.Errorf("it took %s, want at most 1 s", took)
 			}
 			if f.count != 5 || l.Spent().Tokens != 5*23 {
-				t.Errorf("%d counts, %+v", f.count, l.Spent())
+				t.Errorf("%d counts, %+v, want 5 and %d tokens", f.count, l.Spent(), 5*23)
 			}
 		})
 	}
@@ -362,7 +362,7 @@ func TestBudgetWithoutReservation(t *testing.T) {
 	l := NewLedger(LedgerConfig{BudgetTokens: 500})
 	errs := run(t, l.Limit(f), 10, 1, eval.Call{})
 	if len(f.times) != 2 || len(errs) != 8 {
-		t.Errorf("%d calls, %d errors", len(f.times), len(errs))
+		t.Errorf("%d calls, %d errors, want 2 and 8", len(f.times), len(errs))
 	}
 }
 
@@ -378,7 +378,7 @@ func TestEmbeddingsAreLimited(t *testing.T) {
 			if len(f.times) == 3 && err == nil {
 				continue
 			}
-			t.Errorf("%+v after %d calls: %v", n, len(f.times), err)
+			t.Errorf("%+v after %d calls: %v, want at most 10 tokens, and an error after 9 in 3 calls alone", n, len(f.times), err)
 		}
 	}
 	if _, err := s.Embed(t.Context(), &eval.EmbedCall{Texts: []string{"12345678"}}); eval.AsError(err).Kind != eval.KindBudget {

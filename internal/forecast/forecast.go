@@ -173,11 +173,7 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 
 // New adds up a plan within limits. prices may be nil; without a counter tokens are estimated.
 func New(
-	ctx context.Context,
-	plan *runner.Plan,
-	limits *suite.Limits,
-	prices *eval.Prices,
-	counter runner.TokenCounter,
+	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.Prices, counter runner.TokenCounter,
 ) (*Forecast, error) {
 	s := &sums{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},

@@ -1,12 +1,13 @@
-// Package harness is what the commands share: it loads suites, settles where to send them and
-// within which limits, wires the client with its decorators, carries out a plan into a
-// journal, applies the gate and writes reports.
+// Package harness carries out a run from suites to its run file: it loads suites, settles where to
+// send them and within which limits, wires the client with its decorators, and runs a plan into a
+// journal. It resumes and rescores runs too, lets a judge choose between the answers of two of them
+// (Chooser), and gets the vectors of texts (Session.Embed).
 //
 // The consumer loop in run.go is the one place that appends to the journal, moves the progress
 // and decides to stop.
 //
 // The usual order: Load, Settle, Connect, Session.Plan, Session.Run. Answers that are judged again begin with LoadRescored, a run that
-// continues with Reopen. Package output writes reports.
+// continues with Reopen. Package verdict applies the gate, and package output writes reports.
 package harness
 
 import (

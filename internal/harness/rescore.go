@@ -199,7 +199,7 @@ func (o *origin) head(run *eval.Run, flags Flags) {
 
 // Check tells of trials without an answer, and of answers without a trial.
 func (o *origin) Check(plan *runner.Plan) error {
-	var there map[selection.Asked]bool // made when it is wanted: mostly every trial has an answer
+	var there map[selection.ArmCase]bool // made when it is wanted: mostly every trial has an answer
 	found, changed, added := 0, 0, 0
 	for t := range plan.Trials() {
 		if _, ok := selection.FindTrial(o.doc, &t.Trial); ok {
@@ -207,13 +207,13 @@ func (o *origin) Check(plan *runner.Plan) error {
 			continue
 		}
 		if there == nil {
-			there = map[selection.Asked]bool{}
+			there = map[selection.ArmCase]bool{}
 			for i := range o.doc.Len() {
 				k := o.doc.Known(i)
-				there[selection.AskedOf(k.Suite, k.Case, k.Arm)] = true
+				there[selection.ArmCaseOf(k.Suite, k.Case, k.Arm)] = true
 			}
 		}
-		if there[selection.AskedOf(t.Suite, t.Case, t.Arm)] {
+		if there[selection.ArmCaseOf(t.Suite, t.Case, t.Arm)] {
 			changed++
 		} else {
 			added++

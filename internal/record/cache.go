@@ -53,9 +53,11 @@ func (c Cache) Put(trialID string, resp *eval.Response, timing *eval.Timing) err
 	if len(resp.Candidates) == 0 || resp.Blocked() != "" {
 		return nil
 	}
-	answer, err := wirejson.Marshal(
-		Answer{ID: trialID, Response: resp, Usage: resp.Usage, Timing: &Timing{timing.LatencyMs, timing.StreamTiming}},
-	)
+	kept := Answer{
+		ID: trialID, Response: resp, Usage: resp.Usage,
+		Timing: &Timing{timing.LatencyMs, timing.StreamTiming},
+	}
+	answer, err := wirejson.Marshal(kept)
 	if err != nil {
 		return err
 	}

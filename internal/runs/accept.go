@@ -138,11 +138,11 @@ func onArms(arms []string) string {
 }
 
 // askedIn are the cases of arms of a run.
-func askedIn(d *journal.Document) map[selection.Asked]bool {
-	there := map[selection.Asked]bool{}
+func askedIn(d *journal.Document) map[selection.ArmCase]bool {
+	there := map[selection.ArmCase]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)
-		there[selection.AskedOf(k.Suite, k.Case, k.Arm)] = true
+		there[selection.ArmCaseOf(k.Suite, k.Case, k.Arm)] = true
 	}
 	return there
 }
@@ -150,7 +150,7 @@ func askedIn(d *journal.Document) map[selection.Asked]bool {
 // gathering goes through the answers of a run.
 type gathering struct {
 	doc   *journal.Document
-	there map[selection.Asked]bool
+	there map[selection.ArmCase]bool
 	dirs  map[string]int          // suites by their names
 	files map[[2]string]*keptFile // by suite and name
 	order []*keptFile
@@ -178,7 +178,7 @@ type keptFile struct {
 
 // giver is a case of an arm with the answers that it gave.
 type giver struct {
-	selection.Asked
+	selection.ArmCase
 	given []*variant
 }
 
@@ -195,7 +195,7 @@ func (g *gathering) take(t *runner.Planned) error {
 	if earlier || !t.KeepsSnapshots() {
 		return nil
 	}
-	name := selection.AskedOf(t.Suite, t.Case, t.Arm)
+	name := selection.ArmCaseOf(t.Suite, t.Case, t.Arm)
 	place, ok := selection.FindTrial(g.doc, &t.Trial)
 	if !ok {
 		if g.there[name] {
@@ -231,10 +231,10 @@ func (g *gathering) file(suiteName string, s *scorers.Snapshot) *keptFile {
 }
 
 // add counts an answer.
-func (k *keptFile) add(name selection.Asked, s scorers.Snapshot) {
+func (k *keptFile) add(name selection.ArmCase, s scorers.Snapshot) {
 	last := len(k.sources) - 1 // repeats come one after the other
-	if last < 0 || k.sources[last].Asked != name {
-		k.sources = append(k.sources, &giver{Asked: name})
+	if last < 0 || k.sources[last].ArmCase != name {
+		k.sources = append(k.sources, &giver{ArmCase: name})
 		last++
 	}
 	a := k.sources[last]

@@ -25,11 +25,11 @@ type Selection struct {
 	Nothing                string // which of the filters left nothing, and why; "" when something is left
 }
 
-// Asked names a case of an arm.
-type Asked struct{ Suite, Case, Arm string }
+// ArmCase names a case of an arm.
+type ArmCase struct{ Suite, Case, Arm string }
 
-// AskedOf is the case of an arm.
-func AskedOf(suite, caseName, arm string) Asked { return Asked{suite, caseName, arm} }
+// ArmCaseOf is the case of an arm.
+func ArmCaseOf(suite, caseName, arm string) ArmCase { return ArmCase{suite, caseName, arm} }
 
 // trialFilter takes the cases of arms of which it takes a repeat.
 type trialFilter struct {
@@ -49,13 +49,13 @@ func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runn
 	if err != nil || len(filters) == 0 && f.Sample == 0 {
 		return nil, err
 	}
-	units := narrow(plan(), filters)
+	cases := narrow(plan(), filters)
 	if f.Sample > 0 {
-		units = sample(units, f.Sample, f.Seed)
+		cases = sample(cases, f.Sample, f.Seed)
 	}
 	out.Places = &eval.Places{}
-	for _, u := range units {
-		out.Places.Add(u.place, u.repeats)
+	for _, c := range cases {
+		out.Places.Add(c.place, c.repeats)
 	}
 	for i, filter := range filters {
 		if before := i == 0 || filters[i-1].left > 0; before && filter.left == 0 {
@@ -99,36 +99,36 @@ func (s *Selection) filters(dir rundir.Dir, recordedOnly string) ([]*trialFilter
 	return out, nil
 }
 
-// choice is a case of an arm in a plan.
-type choice struct {
+// planned is a case of an arm in a plan.
+type planned struct {
 	place, repeats int
 	suite, caseID  string
 	ordinal        int // of the case in the plan
 }
 
 // narrow lists the cases of arms of a plan that all filters take.
-func narrow(plan *runner.Plan, filters []*trialFilter) []choice {
-	var out []choice
-	var u choice
+func narrow(plan *runner.Plan, filters []*trialFilter) []planned {
+	var out []planned
+	var c planned
 	name := ""
 	taken := make([]bool, len(filters))
 	finish := func() {
-		if u.repeats > 0 && passes(filters, taken) {
-			out = append(out, u)
+		if c.repeats > 0 && passes(filters, taken) {
+			out = append(out, c)
 		}
 	}
 	for t := range plan.Trials() {
 		if t.Repeat == 1 {
 			finish()
 			clear(taken)
-			ordinal := u.ordinal
-			if t.Suite != u.suite || t.Case != name {
+			ordinal := c.ordinal
+			if t.Suite != c.suite || t.Case != name {
 				ordinal++
 			}
 			name = t.Case
-			u = choice{place: t.N, suite: t.Suite, caseID: t.CaseID, ordinal: ordinal}
+			c = planned{place: t.N, suite: t.Suite, caseID: t.CaseID, ordinal: ordinal}
 		}
-		u.repeats++
+		c.repeats++
 		for i, filter := range filters {
 			taken[i] = taken[i] || filter.takes(&t.Trial)
 		}
@@ -137,7 +137,7 @@ func narrow(plan *runner.Plan, filters []*trialFilter) []choice {
 	return out
 }
 
-// passes counts what each filter leaves, and reports whether all take a choice.
+// passes counts what each filter leaves, and reports whether all take a case of an arm.
 func passes(filters []*trialFilter, taken []bool) bool {
 	for i, filter := range filters {
 		if !taken[i] {
@@ -150,17 +150,17 @@ func passes(filters []*trialFilter, taken []bool) bool {
 
 // sample keeps n cases of each suite: those with the least hashes of seed, suite and caseId. So a case is in or out
 // whatever the others are but for how many, and a larger sample holds a smaller one.
-func sample(units []choice, n int, seed uint64) []choice {
+func sample(cases []planned, n int, seed uint64) []planned {
 	type drawn struct {
 		hash    uint64
 		ordinal int
 	}
 	suites := map[string][]drawn{}
-	for i, u := range units {
-		if i > 0 && units[i-1].ordinal == u.ordinal {
+	for i, c := range cases {
+		if i > 0 && cases[i-1].ordinal == c.ordinal {
 			continue
 		}
-		suites[u.suite] = append(suites[u.suite], drawn{Lot(seed, u.suite, u.caseID), u.ordinal})
+		suites[c.suite] = append(suites[c.suite], drawn{Lot(seed, c.suite, c.caseID), c.ordinal})
 	}
 	in := map[int]bool{}
 	for _, cases := range suites {
@@ -169,7 +169,7 @@ func sample(units []choice, n int, seed uint64) []choice {
 			in[c.ordinal] = true
 		}
 	}
-	return slices.DeleteFunc(units, func(u choice) bool { return !in[u.ordinal] })
+	return slices.DeleteFunc(cases, func(c planned) bool { return !in[c.ordinal] })
 }
 
 // Lot is where a case stands in a sample, which keeps those with the least.
@@ -190,15 +190,15 @@ func FindTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 // failedIn takes the cases of arms of which a repeat failed or ended in an error: those of the same name and, since rows that come
 // or go move the names of others, those that had another name there.
 func failedIn(d *journal.Document) (*trialFilter, error) {
-	r := earlier{seed: maphash.MakeSeed(), ids: map[Asked]uint64{}, failed: map[Asked]bool{}, moved: map[Asked]bool{}}
+	r := earlier{seed: maphash.MakeSeed(), ids: map[ArmCase]uint64{}, failed: map[ArmCase]bool{}, moved: map[ArmCase]bool{}}
 	for f, err := range d.Facts() {
 		if err != nil {
 			return nil, err
 		}
-		name := Asked{f.Suite, f.Case, f.Arm}
+		name := ArmCase{f.Suite, f.Case, f.Arm}
 		r.ids[name] = maphash.String(r.seed, f.CaseID)
 		if f.Outcome == eval.Fail || f.Outcome == eval.Err {
-			r.failed[name], r.moved[Asked{f.Suite, f.CaseID, f.Arm}] = true, true
+			r.failed[name], r.moved[ArmCase{f.Suite, f.CaseID, f.Arm}] = true, true
 		}
 	}
 	nothing := "nothing failed there"
@@ -214,17 +214,17 @@ func failedIn(d *journal.Document) (*trialFilter, error) {
 // earlier is what --failed-in keeps of a run.
 type earlier struct {
 	seed   maphash.Seed
-	ids    map[Asked]uint64 // the hash of the caseId
-	failed map[Asked]bool
-	moved  map[Asked]bool // by caseId, for cases with another name now
+	ids    map[ArmCase]uint64 // the hash of the caseId
+	failed map[ArmCase]bool
+	moved  map[ArmCase]bool // by caseId, for cases with another name now
 }
 
 func (r *earlier) failedTrial(t *eval.Trial) bool {
-	name := Asked{t.Suite, t.Case, t.Arm}
+	name := ArmCase{t.Suite, t.Case, t.Arm}
 	if id, there := r.ids[name]; there && id == maphash.String(r.seed, t.CaseID) {
 		return r.failed[name]
 	}
-	return r.failed[name] || r.moved[Asked{t.Suite, t.CaseID, t.Arm}]
+	return r.failed[name] || r.moved[ArmCase{t.Suite, t.CaseID, t.Arm}]
 }
 
 // changedSince takes what the run did not ask as it stands now: another request, other variables, other scorers.
@@ -249,13 +249,13 @@ func changedSince(d *journal.Document) (*trialFilter, error) {
 
 // recordedIn takes what the run has trials of: the selection of a run whose answers are judged again.
 func recordedIn(d *journal.Document) (*trialFilter, error) {
-	there := map[Asked]bool{}
+	there := map[ArmCase]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)
-		there[Asked{k.Suite, k.Case, k.Arm}] = true
+		there[ArmCase{k.Suite, k.Case, k.Arm}] = true
 	}
 	return &trialFilter{
 		nothing: "the suites have none of its cases",
-		takes:   func(t *eval.Trial) bool { return there[Asked{t.Suite, t.Case, t.Arm}] },
+		takes:   func(t *eval.Trial) bool { return there[ArmCase{t.Suite, t.Case, t.Arm}] },
 	}, nil
 }

@@ -7,22 +7,22 @@ import (
 )
 
 // drawnCases are the cases of each suite in a sample.
-func drawnCases(units []choice) map[string][]string {
+func drawnCases(cases []planned) map[string][]string {
 	out := map[string][]string{}
-	for _, u := range units {
-		if !slices.Contains(out[u.suite], u.caseID) {
-			out[u.suite] = append(out[u.suite], u.caseID)
+	for _, c := range cases {
+		if !slices.Contains(out[c.suite], c.caseID) {
+			out[c.suite] = append(out[c.suite], c.caseID)
 		}
 	}
 	return out
 }
 
-func units() []choice {
-	var out []choice
+func plannedCases() []planned {
+	var out []planned
 	for _, suite := range []string{"s", "t"} {
 		for c := range 50 {
 			for range 2 { // arms
-				out = append(out, choice{place: len(out), repeats: 1, suite: suite, caseID: fmt.Sprint(c), ordinal: len(out)/2 + 1})
+				out = append(out, planned{place: len(out), repeats: 1, suite: suite, caseID: fmt.Sprint(c), ordinal: len(out)/2 + 1})
 			}
 		}
 	}
@@ -33,11 +33,11 @@ func TestSample(t *testing.T) {
 	t.Parallel()
 	before := map[string][]string{}
 	for n := 1; n <= 60; n++ {
-		got := sample(units(), n, 7)
+		got := sample(plannedCases(), n, 7)
 		if len(got) != 2*2*min(n, 50) {
 			t.Fatalf("a sample of %d has %d cases of arms", n, len(got))
 		}
-		if !slices.IsSortedFunc(got, func(a, b choice) int { return a.place - b.place }) {
+		if !slices.IsSortedFunc(got, func(a, b planned) int { return a.place - b.place }) {
 			t.Fatalf("a sample of %d is not in the order of the plan", n)
 		}
 		cases := drawnCases(got)
@@ -50,7 +50,7 @@ func TestSample(t *testing.T) {
 		}
 		before = cases
 	}
-	one, other := drawnCases(sample(units(), 10, 1)), drawnCases(sample(units(), 10, 2))
+	one, other := drawnCases(sample(plannedCases(), 10, 1)), drawnCases(sample(plannedCases(), 10, 2))
 	if slices.Equal(one["s"], other["s"]) || slices.Equal(one["s"], one["t"]) {
 		t.Error("seeds or suites make no difference")
 	}
@@ -59,9 +59,9 @@ func TestSample(t *testing.T) {
 // Cases that ask the same are as many as they are.
 func TestSampleOfEqualCases(t *testing.T) {
 	t.Parallel()
-	var equal []choice
+	var equal []planned
 	for i := range 9 {
-		equal = append(equal, choice{place: i, repeats: 1, suite: "s", caseID: "same", ordinal: i + 1})
+		equal = append(equal, planned{place: i, repeats: 1, suite: "s", caseID: "same", ordinal: i + 1})
 	}
 	if got := sample(equal, 4, 0); len(got) != 4 || got[0].place != 0 || got[3].place != 3 {
 		t.Errorf("4 of 9: %v", got)
