@@ -16,7 +16,7 @@ func (d *Document) Path() string { return d.file.Name() }
 func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
-	run.Flags, run.Copies, run.Signature = nil, nil, ""
+	run.Flags, run.Copies, run.Signature = selectedBy(&run), nil, ""
 	run.Suites = slices.Clone(run.Suites)
 	for i := range run.Suites {
 		run.Suites[i].Dir = "" // of the machine that exports
@@ -58,6 +58,14 @@ func withhold(r *eval.Result) {
 		)
 	}
 	r.Scores = scores
+}
+
+// selectedBy keeps of the flags that the outcomes of another run selected the trials, which no comparison may forget; nil where none did.
+func selectedBy(run *eval.Run) *eval.Options {
+	if run.Options().FailedIn == "" {
+		return nil
+	}
+	return &eval.Options{NoContent: true, SelectionOptions: eval.SelectionOptions{FailedIn: run.Options().FailedIn}}
 }
 
 // lineWriter writes the lines of a run file.

@@ -135,7 +135,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	}
 	kept.absolute()
 	if chosen := s.Settings.selection; chosen != nil {
-		kept.FailedIn, kept.ChangedSince, kept.Selected = chosen.FailedIn, chosen.ChangedSince, chosen.Places
+		kept.FailedIn, kept.ChangedSince, kept.Sample, kept.Selected = chosen.FailedIn, chosen.ChangedSince, chosen.Sample, chosen.Places
 	}
 	run := &eval.Run{
 		ID: rundir.NewID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),

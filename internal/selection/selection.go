@@ -22,6 +22,7 @@ import (
 type Selection struct {
 	Places                 *eval.Places
 	FailedIn, ChangedSince string // the ids of those runs
+	Sample                 int    // cases of each suite
 	Nothing                string // which of the filters left nothing, and why; "" when something is left
 }
 
@@ -41,7 +42,7 @@ type trialFilter struct {
 // New applies the filters that look at more than names; nil when none is given. A run that goes on knows its selection. recordedOnly is a
 // run outside of which nothing is selected, "" without. plan is the plan by names alone, in one piece.
 func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runner.Plan) (*Selection, error) {
-	out := &Selection{Places: f.Selected, FailedIn: f.FailedIn, ChangedSince: f.ChangedSince}
+	out := &Selection{Places: f.Selected, FailedIn: f.FailedIn, ChangedSince: f.ChangedSince, Sample: f.Sample}
 	if f.Selected != nil {
 		return out, nil
 	}
@@ -75,7 +76,7 @@ func (s *Selection) filters(dir rundir.Dir, recordedOnly string) ([]*trialFilter
 	}{
 		{"--failed-in", &s.FailedIn, failedIn},
 		{"--changed-since", &s.ChangedSince, changedSince},
-		{"rescoring", &recordedOnly, recordedIn},
+		{"rescoring", &recordedOnly, s.recordedIn},
 	} {
 		name := *one.run
 		if name == "" {
@@ -247,8 +248,10 @@ func changedSince(d *journal.Document) (*trialFilter, error) {
 	}}, nil
 }
 
-// recordedIn takes what the run has trials of: the selection of a run whose answers are judged again.
-func recordedIn(d *journal.Document) (*trialFilter, error) {
+// recordedIn takes what the run has trials of: the selection of a run whose answers are judged again. How that was selected stays on record.
+func (s *Selection) recordedIn(d *journal.Document) (*trialFilter, error) {
+	was := d.Run.Options()
+	s.FailedIn, s.ChangedSince, s.Sample = was.FailedIn, was.ChangedSince, was.Sample
 	there := map[ArmCase]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)
