@@ -154,16 +154,16 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 
 // baseline adds the verdicts of the comparison, one for each arm.
 func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
-	add := func(arm string, v eval.Verdict, why string) {
+	add := func(arm string, v eval.Verdict, why, onInconclusive string) {
 		r.rules = append(r.rules, eval.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
-			Holds: holdsUp(v, rule.OnInconclusive), Warned: v == eval.Inconclusive && rule.OnInconclusive == eval.OnWarn,
+			Holds: holdsUp(v, onInconclusive), Warned: v == eval.Inconclusive && onInconclusive == eval.OnWarn,
 		})
-		r.codes = append(r.codes, verdictExit(v, rule.OnInconclusive))
+		r.codes = append(r.codes, verdictExit(v, onInconclusive))
 	}
 	switch {
 	case c == nil:
-		add("", eval.Invalid, "there is nothing to compare with")
+		add("", eval.Invalid, "there is nothing to compare with", rule.OnInconclusive)
 		return
 	case c.NotCompared:
 		return
@@ -171,13 +171,24 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 	compared := false
 	for i := range c.Arms {
 		if a := &c.Arms[i]; a.Suite == r.suite.Name {
-			add(a.HeadArm, a.Verdict, cmp.Or(a.Why, decisive(a)))
+			onInconclusive := rule.OnInconclusive
+			if advisory(a) {
+				onInconclusive = eval.OnWarn
+			}
+			add(a.HeadArm, a.Verdict, cmp.Or(a.Why, decisive(a)), onInconclusive)
 			compared = true
 		}
 	}
 	if !compared {
-		add("", eval.Invalid, cmp.Or(c.Why, "no arm of the suite is in the baseline"))
+		add("", eval.Invalid, cmp.Or(c.Why, "no arm of the suite is in the baseline"), rule.OnInconclusive)
 	}
+}
+
+// advisory reports whether an arm is undecided for nothing but too few cases for a ratio, which the gate accepts.
+func advisory(a *compare.ArmComparison) bool {
+	return a.Why == "" && !slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool {
+		return m.Gated && m.Verdict == eval.Inconclusive && !m.Advisory
+	})
 }
 
 // decisive says which metric of an arm its verdict comes from, with how much it changed; "" when nothing is wrong with any.
