@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/clipperhouse/displaywidth"
 
@@ -130,38 +131,33 @@ func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
 	if len(body) == 0 {
 		return
 	}
+	levels := levelsOf(metrics)
 	interval := "interval"
-	if level := commonLevel(metrics); level != "" {
-		interval = level + " interval"
-	} else {
-		for i := range metrics {
-			body[i][intervalColumn] += levelNote(&metrics[i])
-		}
+	if len(levels) == 1 {
+		interval = overview.Level(&metrics[0]) + " interval"
 	}
 	header, rows := t.fold([]string{"metric", "base", "head", "difference", interval, "n", "verdict"}, body)
 	t.render(t.grid(), header, rows)
+	if len(levels) > 1 {
+		t.paragraph("  ", "levels of the intervals: "+strings.Join(levels, ", "))
+	}
 }
 
-// intervalColumn is that of metricRow.
-const intervalColumn = 4
-
-// commonLevel is the level of all intervals, "" where they differ.
-func commonLevel(metrics []compare.MetricComparison) string {
-	level := overview.Level(&metrics[0])
+// levelsOf are the levels of the intervals, each with its metrics.
+func levelsOf(metrics []compare.MetricComparison) (out []string) {
+	var order []string
+	names := map[string][]string{}
 	for i := range metrics {
-		if overview.Level(&metrics[i]) != level {
-			return ""
+		level := overview.Level(&metrics[i])
+		if names[level] == nil {
+			order = append(order, level)
 		}
+		names[level] = append(names[level], metrics[i].Name)
 	}
-	return level
-}
-
-// levelNote is the level of an interval, behind it.
-func levelNote(m *compare.MetricComparison) string {
-	if m.Interval == nil {
-		return ""
+	for _, level := range order {
+		out = append(out, fmt.Sprintf("%s (%s)", level, strings.Join(names[level], ", ")))
 	}
-	return " (" + overview.Level(m) + ")"
+	return out
 }
 
 // foldable are the columns of a comparison that go when there is no room, in this order: n, head, base.

@@ -62,6 +62,14 @@ func metricCells(a *compare.ArmComparison, metric *compare.MetricComparison) str
 	return strings.Join(cells, " | ")
 }
 
+// levelNote is the level of an interval, behind it.
+func levelNote(m *compare.MetricComparison) string {
+	if m.Interval == nil {
+		return ""
+	}
+	return " (" + overview.Level(m) + ")"
+}
+
 // probability is a p value in a cell.
 func probability(p *float64) string {
 	if p == nil {

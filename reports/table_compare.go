@@ -74,7 +74,7 @@ func (t *tableReport) fewCases(run string, units, need int) []step {
 	if args := t.again(nil, adviceRepeats); args != nil && !t.repeated() {
 		all = append(all, step{args, fmt.Sprintf("do the cases always pass? (pass^%d)", adviceRepeats)})
 	}
-	if t.ungated() {
+	if c := t.d.Summary.Counts; c.Pass == c.Total() && t.ungated() {
 		all = append(all, step{nil, "a gate that suits few cases, in the suite: gate: {passRate: {min: 0.9}}"})
 	}
 	return append(all, step{nil, fmt.Sprintf(

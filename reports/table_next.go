@@ -112,7 +112,7 @@ func (t *tableReport) next() {
 // step writes a command so that it can be copied: what it is for behind it where there is room, else before it.
 func (t *tableReport) step(s step, column int) {
 	if len(s.args) == 0 {
-		t.wrapped("  ", "# "+s.why)
+		t.wrapped("  # ", s.why)
 		return
 	}
 	lines, comment := s.lines(t.o.Width), "# "+s.why
