@@ -128,7 +128,7 @@ func (g *github) rules() (broken, warned []string) {
 	return broken, warned
 }
 
-// cases adds an annotation for each case that failed, those first that did not fail in the baseline, then for each that could not be judged.
+// cases adds an annotation for each case that failed, new failures first, then for each that could not be judged.
 func (g *github) cases() error {
 	for rank := range overview.Ranks {
 		if err := g.casesOf(eval.Fail, rank); err != nil {

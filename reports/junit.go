@@ -189,7 +189,8 @@ func (j *junit) rules(rules []eval.GateRule, class string) error {
 		words := ruleWords(rules[i])
 		text := strings.Join(append([]string{words}, verdictLines(j.d, &rules[i])...), "\n")
 		one := junitCase{
-			Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0), Failure: &junitProblem{words, "gate", shorten(text, maxJUnitText)},
+			Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0),
+			Failure: &junitProblem{words, "gate", shorten(text, maxJUnitText)},
 		}
 		if err := j.element(one); err != nil {
 			return err

@@ -106,7 +106,7 @@ func (m *markdown) readings(c *compare.Comparison) {
 // maxMdReading is how many code points a line about the cases of a comparison has.
 const maxMdReading = 2000
 
-// readingLines are the lines about an arm: why it cannot be compared, how many cases changed, which are compared, and the words on each metric.
+// readingLines say why an arm cannot be compared, how many cases changed, which are compared, and what each verdict rests on.
 func readingLines(a *compare.ArmComparison) []string {
 	var out []string
 	if a.Why != "" {

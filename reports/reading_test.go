@@ -39,7 +39,10 @@ func worseArm() compare.ArmComparison {
 			{Name: eval.MetricLatency, N: 4, Base: 10, Head: 10, Estimate: 1, Level: 0.9, Cap: new(50.0)},
 		},
 		Flips: []compare.Flip{
-			{Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1, SingleSample: true, BaseAnswer: "before", HeadAnswer: "an answer", HeadTrial: "0000000000000001"},
+			{
+				Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1, SingleSample: true,
+				BaseAnswer: "before", HeadAnswer: "an answer", HeadTrial: "0000000000000001",
+			},
 			{Case: "mended", BaseJudged: 1, HeadPassed: 1, HeadJudged: 1, SingleSample: true},
 		},
 	}
@@ -71,7 +74,7 @@ func worseRun(t testing.TB) *journal.Document {
 	return d
 }
 
-// onOneLine takes the folds of a table back.
+// folds are where a table breaks its lines.
 var folds = regexp.MustCompile(`\n +`)
 
 // What a verdict rests on is next to it in every format: lost cases, those that passed before by name, the share that is compared and what

@@ -193,17 +193,24 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 			found[at] = append(found[at], row)
 		}
 	}
-	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
-		for rank := range overview.Ranks {
-			all := found[place{outcome, rank}]
-			some := all[:min(len(all), most-len(rows))]
-			rows = append(rows, some...)
-			for range all[len(some):] {
-				left.Add(outcome)
-			}
+	for _, at := range places() {
+		some := found[at][:min(len(found[at]), most-len(rows))]
+		rows = append(rows, some...)
+		for range found[at][len(some):] {
+			left.Add(at.outcome)
 		}
 	}
 	return rows, left
+}
+
+// places are those of a list, from its top.
+func places() (out []place) {
+	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
+		for rank := range overview.Ranks {
+			out = append(out, place{outcome, rank})
+		}
+	}
+	return out
 }
 
 // place is where a case is listed: by its outcome, and then by how it did in the baseline.

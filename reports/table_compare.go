@@ -19,8 +19,8 @@ const (
 	mostCounted   = 100_000 // trials; of more, no cluster is so large that a comparison could not tell
 )
 
-// comparing are the commands that compare arms, or the run with the next one, unless it was compared already. Of too few cases no comparison
-// with a margin is advised: it could only end in "cannot tell".
+// comparing are the commands that compare arms, or the run with the next one, unless it was compared already. A comparison with a margin is
+// advised only where the cases are enough: of fewer it could only end in "cannot tell".
 func (t *tableReport) comparing(run string) []step {
 	if t.d.Comparison != nil {
 		return t.changedAnswers(run)
@@ -104,8 +104,8 @@ func (t *tableReport) ungated() bool {
 	return true
 }
 
-// units is the number of independent cases that a comparison of the run would have: those of the smallest suite and arm. Cases in quarantine
-// do not count, a cluster counts as one, and so do cases that ask the same.
+// units is the number of independent cases that a comparison would have, on the arm with the fewest. Cases in quarantine do not count,
+// a cluster counts as one, and so do cases that ask the same.
 func (t *tableReport) units() int {
 	if t.d.Len() > mostCounted {
 		return mostCounted

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// verdictLines are what a reader of a rule about a baseline must know next to its verdict: which cases are compared, and the figures of each
-// metric. Other rules have none.
+// verdictLines are what a reader must know next to the verdict of a rule about a baseline: which cases are compared, and the figures of
+// each metric. Other rules have none.
 func verdictLines(d *journal.Document, r *eval.GateRule) []string {
 	if r.Verdict == "" || d.Comparison == nil {
 		return nil
@@ -38,5 +38,7 @@ func verdictLines(d *journal.Document, r *eval.GateRule) []string {
 // metricFigures are base, head and difference of a metric in a line.
 func metricFigures(m *compare.MetricComparison) string {
 	row := (&tableReport{}).metricRow(m) // metric, base, head, difference, interval, n, verdict
-	return fmt.Sprintf("%s: base %s, head %s, difference %s, %s interval %s: %s", row[0], row[1], row[2], row[3], overview.Level(m), row[4], row[6])
+	return fmt.Sprintf(
+		"%s: base %s, head %s, difference %s, %s interval %s: %s", row[0], row[1], row[2], row[3], overview.Level(m), row[4], row[6],
+	)
 }

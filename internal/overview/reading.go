@@ -235,7 +235,8 @@ func gatedWords(m *compare.MetricComparison) []string {
 		parts = append(parts, words)
 	}
 	if m.HeadErrors > 0 && m.PWithErrors != nil {
-		parts = append(parts, fmt.Sprintf("p not worse %.3g with each of %s at its worst", m.PWithErrors[0], diag.Count(m.HeadErrors, "head error")))
+		errors := diag.Count(m.HeadErrors, "head error")
+		parts = append(parts, fmt.Sprintf("p not worse %.3g with each of %s at its worst", m.PWithErrors[0], errors))
 	}
 	return parts
 }
