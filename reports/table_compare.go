@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
@@ -52,17 +53,40 @@ func (t *tableReport) comparing(run string) []step {
 // changedAnswers shows what changed in the answers of cases that newly fail: the report of the run has only the reasons.
 func (t *tableReport) changedAnswers(run string) []step {
 	c := t.d.Comparison
-	if c.Base.Name == "" || c.Base.Run == c.Head.Run {
+	at := slices.IndexFunc(c.Arms, func(a compare.ArmComparison) bool {
+		return slices.ContainsFunc(a.Flips, func(f compare.Flip) bool { return overview.Fails(&f) })
+	})
+	const why = "what changed in the answers"
+	switch {
+	case at < 0:
+		return nil
+	case c.Base.Run == c.Head.Run: // arms of this run
+		return []step{{[]string{"compare", run, "--arms", c.Arms[at].BaseArm, c.Arms[at].HeadArm}, why}}
+	case c.Base.Name == "":
 		return nil
 	}
-	for i := range c.Arms {
-		for k := range c.Arms[i].Flips {
-			if overview.Fails(&c.Arms[i].Flips[k]) {
-				return []step{{[]string{"compare", c.Base.Name, run}, "what changed in the answers"}}
-			}
-		}
+	return []step{{[]string{"compare", c.Base.Name, run}, why}}
+}
+
+// sinceBaseline shows what changed in the answer of a case that newly fails.
+func (t *tableReport) sinceBaseline(e *example) {
+	if e.group.standing != overview.NewlyFailing {
+		return
 	}
-	return nil
+	k := t.d.Known(e.place)
+	for i := range t.d.Comparison.Arms {
+		a := &t.d.Comparison.Arms[i]
+		if a.Suite != k.Suite || a.HeadArm != k.Arm {
+			continue
+		}
+		at := slices.IndexFunc(a.Flips, func(f compare.Flip) bool { return f.Case == k.Case })
+		if at < 0 || a.Flips[at].BaseAnswer == "" || a.Flips[at].HeadAnswer == "" {
+			continue
+		}
+		t.line("     answer to %s, before and now:", e.label)
+		t.answers(a.Flips[at].BaseAnswer, a.Flips[at].HeadAnswer)
+		return
+	}
 }
 
 // fewCases is what suits a run of so few independent cases.

@@ -308,7 +308,9 @@ func (t *tableReport) group(o *group) error {
 	}
 	if o.trials == o.examples[0].times { // the only one
 		t.line("%s %s on %s%s", word, o.examples[0].label, o.examples[0].on(), note)
-		return t.inFull(&o.examples[0])
+		err := t.inFull(&o.examples[0])
+		t.sinceBaseline(&o.examples[0])
+		return err
 	}
 	t.line("%s %s of %s%s", word, diag.Count(o.trials, "trial"), diag.Count(o.cases, "case"), note)
 	t.wrapped("     ", o.words())
@@ -331,6 +333,7 @@ func (t *tableReport) examples(o *group) {
 	if more := o.cases - len(shown); more > 0 {
 		t.line("       ... and %s", diag.Count(more, "more case"))
 	}
+	t.sinceBaseline(&o.examples[0])
 }
 
 // words are the reason of a group, without what is particular to single trials.
