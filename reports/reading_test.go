@@ -2,6 +2,7 @@ package reports_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -246,6 +247,7 @@ func TestComparisonsAreSafe(t *testing.T) {
 // After a green run of few cases nothing is advised that must end in "cannot tell"; from 59 independent cases on it can be told.
 func TestNextFitsTheCases(t *testing.T) {
 	t.Parallel()
+	dir := "run"
 	green := func(n int, change func(int, *eval.Result)) string {
 		var all []*eval.Result
 		for i := range n {
@@ -258,7 +260,7 @@ func TestNextFitsTheCases(t *testing.T) {
 		d := testrun.Record(t, &eval.Run{
 			ID: "r", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}}, Plan: eval.RunPlan{Trials: n},
 		}, completed, all...)
-		d.Dir = "run"
+		d.Dir = dir
 		return written(t, "table", d, reports.Options{})
 	}
 	got := green(2, nil)
@@ -272,6 +274,8 @@ func TestNextFitsTheCases(t *testing.T) {
 	got = green(59, nil)
 	missing(t, got, compared)
 	present(t, got, "independent case")
+	dir = filepath.Join(".evalrun", "runs", "one")
+	missing(t, green(59, nil), "  evalrun compare one latest --margin 0.05  # after the next run: is it worse?\n")
 	missing(t, green(60, func(i int, r *eval.Result) { r.Cluster = fmt.Sprint(i / 30) }), "  # 2 independent cases: ")
 	missing(t, green(60, func(_ int, r *eval.Result) { r.RequestHash = "same" }), "  # 1 independent case: ")
 	missing(t, green(60, func(i int, r *eval.Result) {
