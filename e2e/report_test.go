@@ -345,3 +345,27 @@ func TestWatched(t *testing.T) {
 		}
 	}
 }
+
+// The page of the comparison says which cases are compared, which were lost, and how many changed; the summary says it next to the verdict, and
+// tells failures that are new from those that the baseline has too.
+func TestComparisonInWords(t *testing.T) {
+	run, trials := bigRun(200)
+	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
+	const changes, compared = "1 newly failing, 1 newly passing, 1 removed (1 passed before)",
+		"25000 of 25002 cases of the baseline compared (--min-paired 0.6)"
+	for _, page := range []struct {
+		hash, selector string
+		want           []string
+	}{
+		{"#/", ".verdict", []string{changes, compared, "also failed in the baseline"}},
+		{"#/comparison", ".flips", []string{changes, compared, "1 case removed; passed before: gone", "pass: n 25000, margin 0.05"}},
+	} {
+		b.visit(page.hash, page.selector)
+		text := evaluate[string](b, `document.getElementById('main').textContent`)
+		for _, want := range page.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in %s", page.hash, want, text)
+			}
+		}
+	}
+}

@@ -188,7 +188,10 @@ func judged(d *journal.Document) {
 		Base: compare.Compared{Run: "20251231-000000-abc", Name: "main"}, Head: compare.Compared{Run: d.Run.ID}, Verdict: eval.Regressed,
 		Arms: []compare.ArmComparison{{
 			Suite: "big", BaseArm: "pro/ask", HeadArm: "pro/ask", Verdict: eval.Regressed,
-			Cases: compare.Pairing{Paired: 25000, Units: 25000, Added: []string{"one more"}},
+			Cases: compare.Pairing{
+				Paired: 25000, Units: 25000, Compared: 25000, Of: 25002, MinPaired: 0.6, Added: []string{"one more"},
+				Removed: []string{"gone"}, PassedBefore: []string{"gone"},
+			},
 			Metrics: []compare.MetricComparison{
 				{
 					Name:      "pass",

@@ -80,6 +80,16 @@ func (r Row) Stopped() bool {
 	return true
 }
 
+// Unused reports whether nothing of the case counts, since the verdict was known.
+func (r Row) Unused() bool {
+	for e := range r.each {
+		if e.flags&(isStopped|isExtra) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *Row) count() {
 	r.Counts = eval.Counts{}
 	for e := range r.each {

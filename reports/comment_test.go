@@ -191,7 +191,7 @@ func TestMarkdownComparison(t *testing.T) {
 	page := markdownOf(t, d)
 	for _, want := range []string{
 		"### Compared with `one 2 (one two)`\n",
-		"| `one two on one 2` | `one two` | 0.000 | 0.000 | +0.000 | unknown | REGRESSED |\n",
+		"| `one two on one 2` | `one two` | 0 | 0.000 | 0.000 | +0.000 | unknown | - | - | - | REGRESSED |\n",
 		"<summary><code>one 2</code> on <code>one 2</code>: 0 of 1 passed, was 1 of 1 (few samples: weak evidence)</summary>\n\n" +
 			"```diff\n- two\n+ 2\n```\n",
 	} {

@@ -11,13 +11,14 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // How much of a comparison is shown; the rest is counted.
 const (
 	maxFlips = 10
-	maxNames = 5
+	maxNames = 5 // of arms
 )
 
 // Comparison writes a comparison of two runs for people: the verdicts, a line per metric, and the cases that changed.
@@ -108,15 +109,16 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	if a.Why != "" {
 		t.wrapped("  ", a.Why)
 	}
-	t.pairing(&a.Cases, a.Stopped)
+	r := overview.ReadingOf(a)
+	for _, line := range r.Cases {
+		t.paragraph("  ", line)
+	}
 	t.metricTable(a.Metrics)
 	for i := range a.Metrics {
-		if m := &a.Metrics[i]; m.Gated {
-			t.metricWords(m)
-		}
+		t.metricWords(&a.Metrics[i])
 	}
 	t.choice(a.Choice)
-	t.flips(a.Flips)
+	t.flips(a.Flips, r.Changes)
 	t.slices(a.Slices)
 	t.safety(a.Safety)
 }
@@ -129,9 +131,33 @@ func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
 	if len(body) == 0 {
 		return
 	}
-	interval := fmt.Sprintf("%.0f %% interval", 100*metrics[len(metrics)-1].Level)
+	levels := levelsOf(metrics)
+	interval := "interval"
+	if len(levels) == 1 {
+		interval = overview.Level(&metrics[0]) + " interval"
+	}
 	header, rows := t.fold([]string{"metric", "base", "head", "difference", interval, "n", "verdict"}, body)
 	t.render(t.grid(), header, rows)
+	if len(levels) > 1 {
+		t.paragraph("  ", "levels of the intervals: "+strings.Join(levels, ", "))
+	}
+}
+
+// levelsOf are the levels of the intervals, each with its metrics.
+func levelsOf(metrics []compare.MetricComparison) (out []string) {
+	var order []string
+	names := map[string][]string{}
+	for i := range metrics {
+		level := overview.Level(&metrics[i])
+		if names[level] == nil {
+			order = append(order, level)
+		}
+		names[level] = append(names[level], metrics[i].Name)
+	}
+	for _, level := range order {
+		out = append(out, fmt.Sprintf("%s (%s)", level, strings.Join(names[level], ", ")))
+	}
+	return out
 }
 
 // foldable are the columns of a comparison that go when there is no room, in this order: n, head, base.
@@ -159,55 +185,7 @@ func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]stri
 	return header, rows
 }
 
-// pairing says which cases are compared, and which are not.
-func (t *tableReport) pairing(p *compare.Pairing, stop *eval.Stop) {
-	judged := p.Paired - len(p.Unjudged)
-	words := diag.Count(judged, "case") + " compared"
-	if judged < p.Paired {
-		words = fmt.Sprintf("%d of %s compared", judged, diag.Count(p.Paired, "case"))
-	}
-	if p.Units != judged && p.Units > 0 {
-		words += ", " + diag.Count(p.Units, "independent unit")
-	}
-	t.line("  %s", words)
-	t.stopped(stop, p.Unused)
-	for _, left := range []struct {
-		names []string
-		what  string
-	}{
-		{p.Changed, "changed (other variables or scorers)"},
-		{p.Added, "added"},
-		{p.Removed, "removed"},
-		{p.Unjudged, "without a judged answer on both sides"},
-		{p.Quarantined, "in quarantine"},
-	} {
-		if len(left.names) > 0 {
-			t.wrapped("  ", fmt.Sprintf("%s %s: %s", diag.Count(len(left.names), "case"), left.what, some(left.names)))
-		}
-	}
-}
-
-// stopped says why not all units of a schedule are compared.
-func (t *tableReport) stopped(stop *eval.Stop, unused int) {
-	if stop == nil {
-		return
-	}
-	what := "the verdict was known"
-	if stop.Verdict == eval.Inconclusive {
-		what = "the pass rate could not reach the gate's any more"
-	}
-	t.wrapped("  ", fmt.Sprintf(
-		"%s after %d of %d units, in the order of the schedule; %s were not asked, or are not used", what, stop.Units, stop.Of,
-		diag.Count(unused, "case"),
-	))
-}
-
-func some(names []string) string {
-	if len(names) > maxNames {
-		return strings.Join(names[:maxNames], ", ") + fmt.Sprintf(" and %d more", len(names)-maxNames)
-	}
-	return strings.Join(names, ", ")
-}
+func some(names []string) string { return overview.SomeNames(names, maxNames) }
 
 func (t *tableReport) metricRow(m *compare.MetricComparison) []string {
 	row := []string{diag.CleanLine(m.Name), amount(m, m.Base), amount(m, m.Head)}
@@ -242,50 +220,31 @@ func bounds(i *[2]float64, format string) string {
 
 // metricWords says what a verdict rests on, and what it would take to have one.
 func (t *tableReport) metricWords(m *compare.MetricComparison) {
-	text := m.Name + ": " + marginWords(m)
-	if m.N > 0 && !eval.IsRatio(m.Name) {
-		text += fmt.Sprintf(", %d gained, %d regressed", m.Gained, m.Regressed)
+	if words := overview.MetricWords(m); words != "" {
+		t.paragraph("  ", words)
 	}
-	for _, p := range []struct {
-		name  string
-		value *float64
-	}{{"p not worse", m.PNonInferior}, {"p worse", m.PWorse}} {
-		if p.value != nil {
-			text += fmt.Sprintf(", %s %.3g", p.name, *p.value)
-		}
-	}
-	if m.Test != "" {
-		text += " (" + m.Test + ")"
-	}
-	for _, flag := range m.Flags {
-		text += "; " + strings.ReplaceAll(flag, "_", " ")
-	}
-	t.wrapped("  ", text)
-	if m.Advice != "" {
-		t.wrapped("  ", "to know more: "+m.Advice+" (evalrun help verdicts#what-to-do-about-cannot-tell)")
+	if m.Gated && m.Advice != "" && !m.Advisory {
+		t.paragraph("  ", "to know more: "+m.Advice+" (evalrun help verdicts#what-to-do-about-cannot-tell)")
 	}
 }
 
-func marginWords(m *compare.MetricComparison) string {
-	switch {
-	case m.Margin == nil:
-		return ""
-	case eval.IsRatio(m.Name):
-		return fmt.Sprintf("at most x %g", *m.Margin)
+// flips counts the cases whose outcome changed, and shows them with both answers. In the report of a run those that fail are above, among
+// its failures.
+func (t *tableReport) flips(flips []compare.Flip, changes string) {
+	if changes != "" {
+		t.paragraph("  ", changes)
 	}
-	return fmt.Sprintf("margin %g", *m.Margin)
-}
-
-// flips shows the cases whose outcome changed, with both answers.
-func (t *tableReport) flips(flips []compare.Flip) {
+	if t.d != nil {
+		flips = slices.DeleteFunc(slices.Clone(flips), func(f compare.Flip) bool { return overview.Fails(&f) })
+	}
 	for i, f := range flips {
 		if i == maxFlips {
 			t.line("  and %d more cases whose outcome changed", len(flips)-i)
 			return
 		}
-		word, outcome := "newly failing", eval.Fail
-		if f.HeadPassed*f.BaseJudged > f.BasePassed*f.HeadJudged {
-			word, outcome = "newly passing", eval.Pass
+		word, outcome := "newly passing", eval.Pass
+		if overview.Fails(&f) {
+			word, outcome = "newly failing", eval.Fail
 		}
 		t.line(
 			"  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadJudged,

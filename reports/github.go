@@ -26,7 +26,7 @@ const (
 // GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each at its line of
 // the suite; as errors when the gate does not hold, else as warnings. Cases in quarantine are warnings at most.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
-	g := github{d: d, problem: "warning"}
+	g := github{d: d, problem: "warning", failures: overview.NewFailures(d)}
 	if d.Gate.Exit != 0 {
 		g.problem = "error"
 	}
@@ -56,6 +56,7 @@ type github struct {
 	d                *journal.Document
 	problem          string // the level of cases that count
 	errors, warnings annotations
+	failures         overview.Failures
 }
 
 // annotations are those of one level, the first of them and how many more there are.
@@ -119,38 +120,51 @@ func (g *github) rules() (broken, warned []string) {
 	for _, r := range g.d.Gate.Rules {
 		switch {
 		case !r.Holds:
-			broken = append(broken, ruleWords(r))
+			broken = append(append(broken, ruleWords(r)), verdictLines(g.d, &r)...)
 		case r.Warned:
-			warned = append(warned, ruleWords(r))
+			warned = append(append(warned, ruleWords(r)), verdictLines(g.d, &r)...)
 		}
 	}
 	return broken, warned
 }
 
-// cases adds an annotation for each case that failed, then for each that could not be judged.
+// cases adds an annotation for each case that failed, new failures first, then for each that could not be judged.
 func (g *github) cases() error {
-	for _, wanted := range []eval.Outcome{eval.Fail, eval.Err} {
-		for row := range g.d.Rows() {
-			if journal.Fold(row.Counts) != wanted {
-				continue
-			}
-			level := g.problem
-			if row.Quarantined() {
-				level = "warning"
-			}
-			list := g.list(level)
-			if list.full() {
-				list.left.Add(wanted)
-				continue
-			}
-			line, err := g.caseName(row, level)
-			if err != nil {
-				return err
-			}
-			list.shown = append(list.shown, line)
+	for rank := range overview.Ranks {
+		if err := g.casesOf(eval.Fail, rank); err != nil {
+			return err
 		}
 	}
+	return g.casesOf(eval.Err, overview.Standing("").Rank())
+}
+
+// casesOf adds an annotation for each case of an outcome and a standing.
+func (g *github) casesOf(wanted eval.Outcome, rank int) error {
+	for row := range g.d.Rows() {
+		if journal.Fold(row.Counts) != wanted || wanted == eval.Fail && g.standing(row).Rank() != rank {
+			continue
+		}
+		level := g.problem
+		if row.Quarantined() {
+			level = "warning"
+		}
+		list := g.list(level)
+		if list.full() {
+			list.left.Add(wanted)
+			continue
+		}
+		line, err := g.caseName(row, level)
+		if err != nil {
+			return err
+		}
+		list.shown = append(list.shown, line)
+	}
 	return nil
+}
+
+// standing is how a case that failed did in the baseline.
+func (g *github) standing(row journal.Row) overview.Standing {
+	return g.failures.OfRow(row, g.arms(row.Suite))
 }
 
 // caseName is the annotation of a case, with a line for each arm.
@@ -170,12 +184,15 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 			lines = append(lines, fmt.Sprintf("in quarantine until %s (%s): %s", q.Until, q.Owner, q.Reason))
 		}
 		at = r.At
+		if standing := g.failures.OfTrial(r); standing != "" {
+			name += " (" + string(standing) + ")"
+		}
 		lines = append(lines, name+": "+shorten(overview.Why(r), maxAnnotationText/maxArmsListed))
 	}
 	if more > 0 {
 		lines = append(lines, "and on "+diag.Count(more, "more arm"))
 	}
-	word := "failed"
+	word := failedWords(g.standing(row))
 	if journal.Fold(row.Counts) == eval.Err {
 		word = "could not be judged"
 	}
@@ -183,6 +200,17 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 		level, fmt.Sprintf("%s: %s (%s)", row.Case, word, tally(row.Counts)), cmp.Or(at, g.file(row.Suite)),
 		strings.Join(lines, "\n"),
 	), nil
+}
+
+// failedWords say that a case failed, and how it did in the baseline.
+func failedWords(s overview.Standing) string {
+	switch s {
+	case overview.NewlyFailing, overview.AlsoFailed:
+		return string(s)
+	case overview.NotInBaseline, overview.Changed:
+		return "failed, " + string(s)
+	}
+	return "failed"
 }
 
 // unpassed yields a case on the arms where it failed or could not be judged, and their names.

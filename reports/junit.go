@@ -54,7 +54,7 @@ const maxJUnitText = 20_000
 // folded, and one for each rule of the gate that does not hold although no failed case shows it.
 // Its counts are summary.cases of the JSON report.
 func JUnit(w io.Writer, d *journal.Document, _ Options) error {
-	j := junit{d: d, gate: overview.NewGateCases(d), out: bufio.NewWriter(w)}
+	j := junit{d: d, gate: overview.NewGateCases(d), failures: overview.NewFailures(d), out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)
 	j.print(xml.Header + "<testsuites>")
 	id := 0
@@ -81,6 +81,8 @@ type junit struct {
 	gate overview.GateCases
 	out  *bufio.Writer
 	enc  *xml.Encoder
+
+	failures overview.Failures
 }
 
 // print writes a piece of XML; an error stays with the writer until Flush.
@@ -185,8 +187,10 @@ func (j *junit) cases(suite, arm string) error {
 func (j *junit) rules(rules []eval.GateRule, class string) error {
 	for i := range rules {
 		words := ruleWords(rules[i])
+		text := strings.Join(append([]string{words}, verdictLines(j.d, &rules[i])...), "\n")
 		one := junitCase{
-			Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0), Failure: &junitProblem{words, "gate", words},
+			Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0),
+			Failure: &junitProblem{words, "gate", shorten(text, maxJUnitText)},
 		}
 		if err := j.element(one); err != nil {
 			return err
@@ -210,7 +214,8 @@ func (j *junit) properties(suite string, arm *journal.Arm) []junitProperty {
 	for _, rule := range j.d.Gate.Rules {
 		if rule.Suite == suite && (rule.Arm == "" || rule.Arm == arm.Name) {
 			word := map[bool]string{true: "holds", false: "does not hold"}[rule.Holds]
-			out = append(out, junitProperty{Name: "evalrun.gate." + rule.Name, Value: word + ": " + ruleWords(rule)})
+			words := append([]string{word + ": " + ruleWords(rule)}, verdictLines(j.d, &rule)...)
+			out = append(out, junitProperty{Name: "evalrun.gate." + rule.Name, Value: shorten(strings.Join(words, "; "), maxJUnitText)})
 		}
 	}
 	return out
@@ -278,6 +283,9 @@ func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, 
 		}
 		if p.Message == "" {
 			p.Message, p.Type = overview.Why(r), typeOf(r)
+			if standing := j.failures.OfTrial(r); standing != "" {
+				p.Message = string(standing) + ": " + p.Message
+			}
 		}
 		account(&text, r, cell.Counts.Total())
 	}

@@ -32,12 +32,14 @@ const (
 //
 // Every text of the run is in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
 func Markdown(w io.Writer, d *journal.Document, _ Options) error {
-	m := markdown{d: d}
+	m := markdown{d: d, failures: overview.NewFailures(d), listed: map[armCase]bool{}}
 	m.head()
 	m.gate()
 	m.arms()
 	if c := d.Comparison; c != nil {
-		m.comparison(c)
+		if err := m.comparison(c); err != nil {
+			return err
+		}
 	}
 	if err := m.cases(); err != nil {
 		return err
@@ -51,6 +53,9 @@ type markdown struct {
 	d    *journal.Document
 	out  strings.Builder
 	left []string // what there was no room for
+
+	failures overview.Failures
+	listed   map[armCase]bool // as newly failing
 }
 
 // add writes a whole piece; false when there is no room for it.
@@ -184,14 +189,24 @@ func (m *markdown) arms() {
 	m.missing(left, "arm")
 }
 
+// failedTitles are the titles of failures by how they did in the baseline.
+var failedTitles = map[overview.Standing]string{
+	overview.NewlyFailing: "Newly failing", overview.NotInBaseline: "Failed, not in the baseline",
+	overview.Changed: "Failed, changed since the baseline", "": "Failed", overview.AlsoFailed: "Also failed in the baseline",
+}
+
 // cases shows failed cases, then unjudged ones, on each arm.
 func (m *markdown) cases() error {
-	failed, err := m.casesOf(eval.Fail, "Failed")
-	if err != nil {
-		return err
+	failed := 0
+	for rank := range overview.Ranks {
+		left, err := m.casesOf(eval.Fail, overview.StandingOf(rank), failed > 0)
+		if err != nil {
+			return err
+		}
+		failed += left
 	}
 	m.missing(failed, "failed trial")
-	unjudged, err := m.casesOf(eval.Err, "Could not be judged")
+	unjudged, err := m.casesOf(eval.Err, "", false)
 	if err != nil {
 		return err
 	}
@@ -199,15 +214,22 @@ func (m *markdown) cases() error {
 	return nil
 }
 
-// casesOf shows the cases of an outcome under a title, and counts the trials for which there is no room.
-func (m *markdown) casesOf(outcome eval.Outcome, title string) (left int, err error) {
-	title = "### " + title + "\n\n" // until it is written
+// casesOf shows the cases of an outcome and a standing, and counts the trials for which there is no room. full says that earlier ones had
+// none: then these are not shown either, so that what is shown is the beginning.
+func (m *markdown) casesOf(outcome eval.Outcome, standing overview.Standing, full bool) (left int, err error) {
+	title := "### " + failedTitles[standing] + "\n\n" // until it is written
+	if outcome == eval.Err {
+		title = "### Could not be judged\n\n"
+	}
 	for cell := range m.cells(outcome) {
+		if outcome == eval.Fail && !m.isListedAs(standing, cell) {
+			continue
+		}
 		trials := cell.row.Counts.Fail
 		if outcome == eval.Err {
 			trials = cell.row.Counts.Error
 		}
-		if left > 0 { // later ones are not shown either, so that what is shown is the beginning of the plan
+		if full || left > 0 {
 			left += trials
 			continue
 		}
@@ -222,6 +244,12 @@ func (m *markdown) casesOf(outcome eval.Outcome, title string) (left int, err er
 		}
 	}
 	return left, nil
+}
+
+// isListedAs reports whether a failed case has a standing and is not listed yet.
+func (m *markdown) isListedAs(standing overview.Standing, cell armCell) bool {
+	return m.failures.Of(cell.row.Suite, cell.arm, cell.row.Case) == standing &&
+		!m.listed[armCase{cell.row.Suite, cell.arm, cell.row.Case}]
 }
 
 // armCell is a case on an arm.

@@ -1,23 +1,25 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 )
 
 // comparison says how the run compares with its baseline.
-func (m *markdown) comparison(c *compare.Comparison) {
+func (m *markdown) comparison(c *compare.Comparison) error {
 	if c.NotCompared {
 		m.add("Not compared with the baseline (`--no-baseline`).\n\n")
-		return
+		return nil
 	}
 	m.add("### Compared with %s\n\n", code(sideName(&c.Base)))
 	if c.Why != "" {
 		m.add("**%s**: %s\n\n", verdictWords[eval.Invalid], codeOf(c.Why, maxMdReason))
-		return
+		return nil
 	}
 	for _, warning := range c.Warnings[:min(maxMdNames, len(c.Warnings))] {
 		m.add("- warning: %s\n", codeOf(warning, maxMdReason))
@@ -27,13 +29,15 @@ func (m *markdown) comparison(c *compare.Comparison) {
 		m.missing(len(c.Warnings)-maxMdNames, "warning")
 	}
 	m.metrics(c)
-	m.flips(c)
+	m.readings(c)
+	return m.flips(c)
 }
 
 // metrics is the table of compared metrics.
 func (m *markdown) metrics(c *compare.Comparison) {
 	shown, left := 0, 0
-	table := m.add("| arm | metric | base | head | difference | interval | verdict |\n|---|---|--:|--:|--:|---|---|\n")
+	table := m.add("| arm | metric | n | base | head | difference | interval | margin | p not worse | p worse | verdict |\n" +
+		"|---|---|--:|--:|--:|--:|---|---|--:|--:|---|\n")
 	for i := range c.Arms {
 		a := &c.Arms[i]
 		for k := range a.Metrics {
@@ -51,29 +55,116 @@ func (m *markdown) metrics(c *compare.Comparison) {
 func metricCells(a *compare.ArmComparison, metric *compare.MetricComparison) string {
 	var t tableReport
 	row := t.metricRow(metric) // metric, base, head, difference, interval, n, verdict
-	cells := []string{cellCode(a.Suite + " on " + a.HeadArm), cellCode(metric.Name), row[1], row[2], row[3], row[4], row[6]}
+	cells := []string{
+		cellCode(a.Suite + " on " + a.HeadArm), cellCode(metric.Name), row[5], row[1], row[2], row[3], row[4] + levelNote(metric),
+		cmp.Or(overview.Margin(metric), "-"), probability(metric.PNonInferior), probability(metric.PWorse), row[6],
+	}
 	return strings.Join(cells, " | ")
 }
 
-// flips shows the cases that got worse, with what changed in their answers.
-func (m *markdown) flips(c *compare.Comparison) {
-	shown, left := 0, 0
+// levelNote is the level of an interval, behind it.
+func levelNote(m *compare.MetricComparison) string {
+	if m.Interval == nil {
+		return ""
+	}
+	return " (" + overview.Level(m) + ")"
+}
+
+// probability is a p value in a cell.
+func probability(p *float64) string {
+	if p == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3g", *p)
+}
+
+// readings say for each arm next to its verdict which cases are compared, and what the verdicts rest on; then how many cases changed.
+func (m *markdown) readings(c *compare.Comparison) {
+	left := 0
 	for i := range c.Arms {
-		for _, f := range c.Arms[i].Flips {
-			if f.HeadPassed*f.BaseJudged >= f.BasePassed*f.HeadJudged {
+		a := &c.Arms[i]
+		verdict := ""
+		if a.Verdict != "" {
+			verdict = ": " + verdictWords[a.Verdict]
+		}
+		lines := readingLines(a)
+		if len(lines) == 0 {
+			continue
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s on %s%s\n\n", code(a.Suite), code(a.HeadArm), verdict)
+		for _, line := range lines {
+			b.WriteString("- " + codeOf(line, maxMdReading) + "\n")
+		}
+		if i >= maxMdArms || !m.add("%s\n", b.String()) {
+			left++
+		}
+	}
+	m.missing(left, "compared arm")
+}
+
+// maxMdReading is how many code points a line about the cases of a comparison has.
+const maxMdReading = 2000
+
+// readingLines say why an arm cannot be compared, how many cases changed, which are compared, and what each verdict rests on.
+func readingLines(a *compare.ArmComparison) []string {
+	var out []string
+	if a.Why != "" {
+		out = append(out, a.Why)
+	}
+	r := overview.ReadingOf(a)
+	if r.Changes != "" {
+		out = append(out, r.Changes)
+	}
+	out = append(append(out, r.Cases...), r.Metrics...)
+	for i := range a.Metrics {
+		if metric := &a.Metrics[i]; metric.Gated && metric.Advice != "" && !metric.Advisory {
+			out = append(out, "to know more: "+metric.Name+": "+metric.Advice)
+		}
+	}
+	return out
+}
+
+// flips shows the cases that got worse, with the reason and what changed in their answers. They are not shown again among the failures.
+func (m *markdown) flips(c *compare.Comparison) error {
+	title, left := "### Newly failing\n\n", 0
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		for k := range a.Flips {
+			f := &a.Flips[k]
+			if !overview.Fails(f) {
 				continue
 			}
-			if shown == 0 && left == 0 {
-				m.add("### Newly failing\n\n")
+			m.listed[armCase{a.Suite, a.HeadArm, f.Case}] = true
+			reason, err := m.reason(f)
+			if err != nil {
+				return err
 			}
-			if shown == maxFlips || !m.add("%s", details(flipSummary(&f, c.Arms[i].HeadArm), flipBody(&f))) {
+			if left > 0 || !m.add("%s%s", title, details(flipSummary(f, a.HeadArm)+reason, flipBody(f))) {
 				left++
 				continue
 			}
-			shown++
+			title = ""
 		}
 	}
 	m.missing(left, "newly failing case")
+	return nil
+}
+
+// armCase names a case on an arm.
+type armCase struct{ suite, arm, name string }
+
+// reason is why a case fails that passed before, "" where the run does not say.
+func (m *markdown) reason(f *compare.Flip) (string, error) {
+	at, ok := m.d.Find(f.HeadTrial)
+	if !ok {
+		return "", nil
+	}
+	r, err := m.d.Trial(at)
+	if err != nil || r.Outcome != eval.Fail {
+		return "", err
+	}
+	return ": " + htmlCode(overview.Why(r)), nil
 }
 
 func flipSummary(f *compare.Flip, arm string) string {

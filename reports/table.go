@@ -32,7 +32,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	t := tableReport{d: d, o: o}
+	t := tableReport{d: d, o: o, failures: overview.NewFailures(d)}
 	t.heading()
 	t.verdictOfRun()
 	t.arms()
@@ -66,6 +66,8 @@ type tableReport struct {
 	out  bytes.Buffer
 	show string // the case that the reader will want to see first, "" when all passed
 	help remedies
+
+	failures overview.Failures // how those of the run did in the baseline
 }
 
 func (t *tableReport) line(format string, args ...any) {
@@ -179,25 +181,42 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 	if all {
 		most = s.Cases
 	}
-	found := map[eval.Outcome][]journal.Row{}
+	found := map[place][]journal.Row{}
 	for row := range t.d.Rows() {
 		outcome := journal.Fold(row.Counts)
+		at := place{outcome, t.failures.OfRow(row, s.Arms).Rank()}
 		switch {
 		case row.Suite != s.Name, outcome == eval.Skip && row.Stopped():
-		case len(found[outcome]) == most, !all && (outcome == eval.Pass || outcome == eval.Skip):
+		case len(found[at]) == most, !all && (outcome == eval.Pass || outcome == eval.Skip):
 			left.Add(outcome)
 		default:
-			found[outcome] = append(found[outcome], row)
+			found[at] = append(found[at], row)
 		}
 	}
-	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
-		some := found[outcome][:min(len(found[outcome]), most-len(rows))]
+	for _, at := range places() {
+		some := found[at][:min(len(found[at]), most-len(rows))]
 		rows = append(rows, some...)
-		for range found[outcome][len(some):] {
-			left.Add(outcome)
+		for range found[at][len(some):] {
+			left.Add(at.outcome)
 		}
 	}
 	return rows, left
+}
+
+// places are those of a list, from its top.
+func places() (out []place) {
+	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
+		for rank := range overview.Ranks {
+			out = append(out, place{outcome, rank})
+		}
+	}
+	return out
+}
+
+// place is where a case is listed: by its outcome, and then by how it did in the baseline.
+type place struct {
+	outcome eval.Outcome
+	rank    int
 }
 
 // suites draws a table of cases per suite.
@@ -289,15 +308,20 @@ func (t *tableReport) column(rows []journal.Row, arm string) (cells []string, wi
 			cells = append(cells, "")
 			continue
 		}
-		text := word(cell, width)
+		text := t.word(cell, arm, width)
 		width = max(width, displaywidth.String(text))
 		cells = append(cells, t.paint(journal.Fold(cell.Counts), text))
 	}
 	return cells, width
 }
 
-// word is a cell: the outcome and, of several repeats, how many passed.
-func word(cell journal.Row, width int) string {
+// standingMarks are standings in a cell.
+var standingMarks = map[overview.Standing]string{
+	overview.NewlyFailing: " (new)", overview.NotInBaseline: " (added)", overview.Changed: " (changed)", overview.AlsoFailed: " (as before)",
+}
+
+// word is a cell: the outcome, of several repeats how many passed, and how a failure did in the baseline.
+func (t *tableReport) word(cell journal.Row, arm string, width int) string {
 	outcome := journal.Fold(cell.Counts)
 	text := string(outcome)
 	if outcome != eval.Pass && outcome != eval.Skip {
@@ -306,7 +330,7 @@ func word(cell journal.Row, width int) string {
 	if cell.Counts.Total() > 1 {
 		text += fmt.Sprintf(" %d/%d", cell.Counts.Pass, cell.Counts.Total())
 	}
-	text += notes(cell)
+	text += standingMarks[t.failures.Of(cell.Suite, arm, cell.Case)] + notes(cell)
 	if kinds := cell.ErrorKinds(); outcome == eval.Err && len(kinds) == 1 && !cell.Quarantined() {
 		if long := text + " " + diag.CleanLine(string(kinds[0])); displaywidth.String(long) <= width {
 			text = long
@@ -341,7 +365,7 @@ func (t *tableReport) list(rows []journal.Row, arms []journal.Arm) {
 				continue
 			}
 			line := listLine{
-				[3]string{diag.CleanLine(r.Case), diag.CleanLine(arms[i].Name), word(cell, 16)},
+				[3]string{diag.CleanLine(r.Case), diag.CleanLine(arms[i].Name), t.word(cell, arms[i].Name, 16)},
 				t.firstReason(cell),
 				journal.Fold(cell.Counts),
 			}
@@ -403,11 +427,16 @@ func (t *tableReport) firstReason(cell journal.Row) string {
 }
 
 // wrapped writes a text over up to three lines.
-func (t *tableReport) wrapped(indent, text string) {
+func (t *tableReport) wrapped(indent, text string) { t.folded(indent, text, 3) }
+
+// paragraph writes a text over as many lines as the names of cases take.
+func (t *tableReport) paragraph(indent, text string) { t.folded(indent, text, 30) }
+
+func (t *tableReport) folded(indent, text string, most int) {
 	width := max(20, t.o.Width-len(indent))
 	rest := diag.CleanLine(text)
 	for n := 0; rest != ""; n++ {
-		if n == 2 || displaywidth.String(rest) <= width {
+		if n == most-1 || displaywidth.String(rest) <= width {
 			t.line("%s%s", indent, rest)
 			return
 		}

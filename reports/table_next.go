@@ -78,7 +78,7 @@ func (l *largest) add(m journal.Measure) {
 	}
 }
 
-// step is a command that makes sense now, and what it is for.
+// step is a command that makes sense now, and what it is for; without a command it is advice.
 type step struct {
 	args []string
 	why  string
@@ -97,6 +97,9 @@ func (t *tableReport) next() {
 	t.line("next:")
 	column := 0 // where comments begin
 	for _, s := range steps {
+		if len(s.args) == 0 {
+			continue
+		}
 		if w := displaywidth.String(strings.Join(s.lines(t.o.Width), "")); w+4+displaywidth.String(s.why) <= t.o.Width {
 			column = max(column, w)
 		}
@@ -108,6 +111,10 @@ func (t *tableReport) next() {
 
 // step writes a command so that it can be copied: what it is for behind it where there is room, else before it.
 func (t *tableReport) step(s step, column int) {
+	if len(s.args) == 0 {
+		t.wrapped("  # ", s.why)
+		return
+	}
 	lines, comment := s.lines(t.o.Width), "# "+s.why
 	if slices.ContainsFunc(lines, func(line string) bool { return displaywidth.String(line) > t.o.Width }) {
 		return // half a command is of no use
@@ -204,26 +211,6 @@ func (t *tableReport) improving(run string) []step {
 	return all
 }
 
-// comparing are the commands that compare arms, or the run with the next one, unless it was compared already.
-func (t *tableReport) comparing(run string) []step {
-	if t.d.Comparison != nil {
-		return nil
-	}
-	var all []step
-	if arms := t.twoArms(); arms != nil {
-		args := append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)
-		all = append(all, step{args, "is the second arm worse?"})
-	}
-	if c := t.d.Summary.Counts; c.Pass == c.Total() {
-		next := "latest"
-		if run == t.d.Dir { // made with --out, and so may be the next one, which latest does not find
-			next = "NEXT-RUN"
-		}
-		all = append(all, step{[]string{"compare", run, next, "--margin", "0.05"}, "after the next run: is it worse?"})
-	}
-	return all
-}
-
 // unfinished reports whether the run ended before its plan did.
 func (t *tableReport) unfinished() bool {
 	return t.d.End == nil || t.d.End.Reason != eval.EndCompleted || t.d.Summary.Counts.Total() < t.d.Run.Plan.Trials
@@ -248,6 +235,11 @@ func (t *tableReport) twoArms() []string {
 
 // rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests.
 func (t *tableReport) rerun(run string) []string {
+	return t.again([]string{"--failed-in", run}, t.d.Run.Options().Repeats)
+}
+
+// again is the command that runs the suites once more, against the same service; nil when the run sent no requests.
+func (t *tableReport) again(flags []string, repeats int) []string {
 	f := t.d.Run.Options()
 	if t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || f.Unreadable != nil { // another program wrote the file
 		return nil
@@ -256,10 +248,10 @@ func (t *tableReport) rerun(run string) []string {
 	for i := range t.d.Run.Suites {
 		args = append(args, t.d.Run.Suites[i].File)
 	}
-	args = append(args, "--failed-in", run)
+	args = append(args, flags...)
 	args = append(args, serviceFlags(f, t.d.Run.Emulator)...)
-	if f.Repeats > 0 {
-		args = append(args, "--repeats", fmt.Sprint(f.Repeats))
+	if repeats > 0 {
+		args = append(args, "--repeats", fmt.Sprint(repeats))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Vars)) {
 		args = append(args, "--var", name+"="+f.Vars[name])

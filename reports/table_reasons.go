@@ -26,9 +26,7 @@ const (
 
 // group is what failed, or could not be judged, for one reason.
 type group struct {
-	outcome       eval.Outcome
-	quarantined   bool
-	who           string // the scorers that failed, or the kind of error
+	trouble
 	reason        string // of its first trial
 	varies        []bool // which of its particular parts are others in other trials
 	many          bool   // no two say it alike
@@ -109,7 +107,7 @@ func (g *grouping) row(row journal.Row) error {
 		}
 		g.t.help.note(a)
 		who, reason := said(a)
-		one := g.group(a, quarantined, who, reason)
+		one := g.group(a, trouble{a.Outcome, quarantined, g.t.standing(row, a), who}, reason)
 		if one == nil {
 			g.left[a.Outcome]++
 			continue
@@ -137,13 +135,29 @@ func (e *example) count(arm string) {
 	}
 }
 
+// standing is how a case did in the baseline, of a trial that failed.
+func (t *tableReport) standing(row journal.Row, a *journal.Account) overview.Standing {
+	if a.Outcome != eval.Fail {
+		return ""
+	}
+	return t.failures.Of(row.Suite, a.Arm, row.Case)
+}
+
+// trouble is what the trials of a group have in common, but for the reason.
+type trouble struct {
+	outcome     eval.Outcome
+	quarantined bool
+	standing    overview.Standing
+	who         string // the scorers that failed, or the kind of error
+}
+
 // group is the one to which a trial belongs, nil when there are too many.
-func (g *grouping) group(a *journal.Account, quarantined bool, who, reason string) *group {
-	key := fmt.Sprint(a.Outcome, quarantined, "\x00", who, "\x00", general(reason))
+func (g *grouping) group(a *journal.Account, k trouble, reason string) *group {
+	key := fmt.Sprintf("%v\x00%s", k, general(reason))
 	one := g.known[key]
 	if one == nil && len(g.all) < maxKnown {
 		parts := particular.FindAllStringIndex(reason, -1)
-		one = &group{outcome: a.Outcome, quarantined: quarantined, who: who, reason: reason, varies: make([]bool, len(parts)), place: a.Place}
+		one = &group{trouble: k, reason: reason, varies: make([]bool, len(parts)), place: a.Place}
 		g.known[key] = one
 		g.all = append(g.all, one)
 	}
@@ -180,24 +194,18 @@ func (o *group) keep(e example) {
 	o.examples = slices.Delete(o.examples, longest, longest+1)
 }
 
-// kind is what groups of one case each have in common when they are merged.
-type kind struct {
-	who         string
-	quarantined bool
-}
-
-// of lists the groups of an outcome: those of most trials first, those in quarantine last.
+// of lists the groups of an outcome: what is new first, then those of most trials; those in quarantine last.
 func (g *grouping) of(outcome eval.Outcome) []*group {
-	singles := map[kind]int{}
+	singles := map[trouble]int{}
 	for _, one := range g.all {
 		if one.outcome == outcome && one.cases == 1 {
-			singles[one.kind()]++
+			singles[one.trouble]++
 		}
 	}
-	merged := map[kind]*group{}
+	merged := map[trouble]*group{}
 	var out []*group
 	for _, one := range g.all {
-		k := one.kind()
+		k := one.trouble
 		switch {
 		case one.outcome != outcome:
 		case one.cases > 1 || singles[k] <= maxSingles:
@@ -213,8 +221,6 @@ func (g *grouping) of(outcome eval.Outcome) []*group {
 	slices.SortStableFunc(out, inOrder)
 	return out
 }
-
-func (o *group) kind() kind { return kind{o.who, o.quarantined} }
 
 // merge takes in a group of one case.
 func (o *group) merge(one *group) {
@@ -232,7 +238,7 @@ func inOrder(a, b *group) int {
 	if a.quarantined != b.quarantined {
 		return map[bool]int{true: 1, false: -1}[a.quarantined]
 	}
-	return cmp.Or(cmp.Compare(b.trials, a.trials), cmp.Compare(a.place, b.place))
+	return cmp.Or(cmp.Compare(a.standing.Rank(), b.standing.Rank()), cmp.Compare(b.trials, a.trials), cmp.Compare(a.place, b.place))
 }
 
 // said is who found what wanting in a trial, and in which words.
@@ -290,6 +296,9 @@ func (e *example) on() string {
 // group shows one reason with its examples.
 func (t *tableReport) group(o *group) error {
 	word := t.strong(o.outcome, map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
+	if o.standing != "" {
+		word += " (" + string(o.standing) + ")"
+	}
 	note := ""
 	if o.quarantined {
 		note = ", in quarantine"
@@ -299,7 +308,9 @@ func (t *tableReport) group(o *group) error {
 	}
 	if o.trials == o.examples[0].times { // the only one
 		t.line("%s %s on %s%s", word, o.examples[0].label, o.examples[0].on(), note)
-		return t.inFull(&o.examples[0])
+		err := t.inFull(&o.examples[0])
+		t.sinceBaseline(&o.examples[0])
+		return err
 	}
 	t.line("%s %s of %s%s", word, diag.Count(o.trials, "trial"), diag.Count(o.cases, "case"), note)
 	t.wrapped("     ", o.words())
@@ -322,6 +333,7 @@ func (t *tableReport) examples(o *group) {
 	if more := o.cases - len(shown); more > 0 {
 		t.line("       ... and %s", diag.Count(more, "more case"))
 	}
+	t.sinceBaseline(&o.examples[0])
 }
 
 // words are the reason of a group, without what is particular to single trials.

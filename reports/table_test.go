@@ -232,7 +232,7 @@ func TestNextCommands(t *testing.T) {
 	}
 	missing(t, tableOf(t, reports.Options{Width: 120}, trials...),
 		`  evalrun show 'it'\''s' 'what'\''s $HOME?'  `, `  evalrun run 'my suite.yaml' --failed-in 'it'\''s'  `,
-		`  evalrun rescore 'it'\''s'  `, `  evalrun compare 'it'\''s' --margin 0.05 --arms x/p y/p  #`)
+		`  evalrun rescore 'it'\''s'  `, `  evalrun compare 'it'\''s' --arms x/p y/p  `)
 	missing(t, tableOf(t, reports.Options{Width: 40}, trials...), "  evalrun run 'my suite.yaml' \\\n    --failed-in 'it'\\''s'\n")
 	trials[0].name = "a\x1b[31mb"
 	got := tableOf(t, reports.Options{}, trials...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
@@ -32,9 +33,33 @@ func (t *tableReport) verdictOfRun() {
 		t.comparison(c)
 	case c.Verdict != "":
 		t.line("compared with %s: %s", diag.CleanLine(sideName(&c.Base)), t.verdict(c.Verdict))
+		for _, line := range briefs(c) {
+			t.paragraph("  ", line)
+		}
 	}
 	t.out.WriteString("\n")
 }
+
+// briefs say next to the verdict of a comparison how many cases it rests on, each once: arms of a suite have the same cases.
+func briefs(c *compare.Comparison) []string {
+	var out []string
+	for i := range c.Arms {
+		r := overview.ReadingOf(&c.Arms[i])
+		if len(r.Cases) == 0 {
+			continue
+		}
+		if line := r.Cases[0] + "; " + r.Changes; !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	if more := len(out) - maxBriefs; more > 0 {
+		out = append(out[:maxBriefs], fmt.Sprintf("and %d more like these", more))
+	}
+	return out
+}
+
+// maxBriefs is how many arms are shown next to the verdict; all of them are below.
+const maxBriefs = 3
 
 // verdictLine says what the exit code means.
 func (t *tableReport) verdictLine() {

@@ -14,10 +14,14 @@ import (
 // head is what the page knows before it reads trials.
 type head struct {
 	overview.Overview
-	Title     string   `json:"title"`
-	Notices   []string `json:"notices"`
-	NoContent bool     `json:"noContent"`
-	Running   bool     `json:"running"`
+	Title   string   `json:"title"`
+	Notices []string `json:"notices"`
+	// Readings are the arms of the comparison in words.
+	Readings []overview.Reading `json:"readings,omitempty"`
+	// OtherBaseline says that the comparison is not that of the run's gate, of which the notes of trials tell.
+	OtherBaseline bool `json:"otherBaseline,omitempty"`
+	NoContent     bool `json:"noContent"`
+	Running       bool `json:"running"`
 }
 
 // newHead is the run's overview without what concerns only the machine where the run was made.
@@ -32,6 +36,11 @@ func newHead(d *journal.Document) head {
 	}
 	h.Title = strings.Join(names, ", ")
 	h.Comparison = cutComparison(h.Comparison)
+	if h.Comparison != nil {
+		for i := range h.Comparison.Arms {
+			h.Readings = append(h.Readings, overview.ReadingOf(&h.Comparison.Arms[i]))
+		}
+	}
 	return h
 }
 

@@ -41,7 +41,7 @@ var imageTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
 // Write writes the run as one page that opens without a server and without a network.
 func Write(w io.Writer, d *journal.Document) error {
-	h := report{d: d, out: bufio.NewWriter(w), tables: newTables(), head: newHead(d), blocks: []int{}}
+	h := report{d: d, out: bufio.NewWriter(w), tables: newTables(), head: newHead(d), around: surroundingsOf(d), blocks: []int{}}
 	if err := h.top(); err != nil {
 		return err
 	}
@@ -78,6 +78,7 @@ type report struct {
 	d       *journal.Document
 	out     *bufio.Writer
 	head    head
+	around  surroundings
 	tables  tables
 	rows    columns
 	details bytes.Buffer // of the trials in rows, as JSON
@@ -160,7 +161,7 @@ func (h *report) trial(r *eval.Result) error {
 	if err := h.pictures(r); err != nil {
 		return err
 	}
-	h.rows.add(&h.tables, r, &h.d.Run)
+	h.rows.add(&h.tables, r, h.around)
 	once(r)
 	h.cut(r)
 	data, err := json.Marshal(r)

@@ -18,8 +18,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
@@ -234,5 +238,69 @@ func TestImages(t *testing.T) {
 				t.Errorf("%d images, want %d", n, test.want)
 			}
 		})
+	}
+}
+
+// compared is a run of three failures: one is new, one was there in the baseline, and one is not in it.
+func compared(t testing.TB) *journal.Document {
+	t.Helper()
+	var all []*eval.Result
+	for n, name := range []string{"always", "broke", "fresh"} {
+		all = append(all, &eval.Result{
+			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: name, Arm: "x/p", Repeat: 1},
+			Outcome: eval.Fail, Response: testrun.Answered("no", "STOP"),
+		})
+	}
+	d := testrun.Record(t, &eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}}, &eval.End{Reason: eval.EndCompleted}, all...)
+	d.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
+		Suite: "s", BaseArm: "x/p", HeadArm: "x/p", Verdict: eval.Regressed,
+		Cases: compare.Pairing{
+			Paired: 2, Units: 2, Compared: 2, Of: 3, MinPaired: 0.6, Added: []string{"fresh"},
+			Removed: []string{"gone"}, PassedBefore: []string{"gone"},
+		},
+		Flips: []compare.Flip{{Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
+		Metrics: []compare.MetricComparison{{
+			Name: eval.MetricPass, N: 2, Level: 0.98, Anytime: true, Gated: true, Margin: new(0.05), Flags: []string{"worse_within_margin"},
+		}},
+	}}}
+	return d
+}
+
+// The page has the comparison in the words that all reports have, and notes on each failure how it did in the baseline.
+func TestComparisonInWords(t *testing.T) {
+	t.Parallel()
+	d := compared(t)
+	s, err := page.NewServed(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := pageOf(t, d)
+	var head struct {
+		Readings      []overview.Reading
+		OtherBaseline bool
+	}
+	decode(t, written, "head", &head)
+	want := []overview.Reading{{
+		Changes: "1 newly failing, 0 newly passing, 1 removed (1 passed before)",
+		Cases: []string{
+			"2 of 3 cases of the baseline compared (--min-paired 0.6)", "1 case removed; passed before: gone", "1 case added: fresh",
+		},
+		Metrics: []string{
+			"pass: n 2, margin 0.05, 0 gained, 0 regressed, anytime-valid interval (98 %), the estimate is biased away from zero; " +
+				"worse, within the margin",
+		},
+	}}
+	if diff := cmp.Diff(want, head.Readings); diff != "" || head.OtherBaseline {
+		t.Error(diff)
+	}
+	var index struct{ Tables struct{ Note [][]string } }
+	decode(t, written, "index", &index)
+	notes := [][]string{{"also failed in the baseline"}, {"newly failing"}, {"not in the baseline"}}
+	if diff := cmp.Diff(notes, index.Tables.Note); diff != "" {
+		t.Error(diff)
+	}
+	data, err := s.Compared(&compare.Comparison{})
+	if err != nil || !strings.Contains(string(data), `"otherBaseline":true`) {
+		t.Errorf("%s %v: the notes are of the gate's baseline", data, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/journal"
 )
 
 // table gives lists of words numbers. What trials are filtered by is kept so: few lists, and a number a trial.
@@ -96,7 +97,7 @@ type columns struct {
 }
 
 // add adds a trial, and its words to the tables.
-func (c *columns) add(t *tables, r *eval.Result, run *eval.Run) {
+func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	name := any(r.Case)
 	if len(c.Case) > 0 && r.Case == c.last {
 		name = 0
@@ -110,7 +111,7 @@ func (c *columns) add(t *tables, r *eval.Result, run *eval.Run) {
 	c.Tag = append(c.Tag, t.Tag.number(r.Tags...))
 	c.Scorer = append(c.Scorer, t.Scorer.number(troubled(r)...))
 	c.Error = append(c.Error, t.Error.number(errorKind(r)...))
-	c.Note = append(c.Note, t.Note.number(notes(r, run)...))
+	c.Note = append(c.Note, t.Note.number(notes(r, of)...))
 	c.Why = append(c.Why, excerpt(overview.Why(r)))
 	c.answer(t, r.Response)
 	c.cost(r)
@@ -147,11 +148,24 @@ func errorKind(r *eval.Result) []string {
 	return []string{string(r.Error.Kind)}
 }
 
-func notes(r *eval.Result, run *eval.Run) []string {
-	if r.Quarantine.Holds(run.StartedAt) {
-		return []string{"quarantined"}
+// surroundings are what a run tells of its trials that they do not say themselves.
+type surroundings struct {
+	run      *eval.Run
+	failures overview.Failures
+}
+
+func surroundingsOf(d *journal.Document) surroundings {
+	return surroundings{&d.Run, overview.NewFailures(d)}
+}
+
+func notes(r *eval.Result, of surroundings) (out []string) {
+	if r.Quarantine.Holds(of.run.StartedAt) {
+		out = append(out, "quarantined")
 	}
-	return nil
+	if standing := of.failures.OfTrial(r); standing != "" {
+		out = append(out, string(standing))
+	}
+	return out
 }
 
 // troubled names the scorers that failed, or gave no score.

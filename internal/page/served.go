@@ -23,6 +23,7 @@ import (
 // compressed, and of the trials where they are in the run file. It is not for concurrent use.
 type Served struct {
 	doc    *journal.Document
+	around surroundings
 	tables tables
 	blocks []servedBlock
 	left   left
@@ -54,7 +55,7 @@ const mostServedImages = 10_000
 
 // NewServed reads a run once, in the order of the plan. The document stays the caller's, who closes it last.
 func NewServed(d *journal.Document) (*Served, error) {
-	s := &Served{doc: d, tables: newTables(), images: map[string]servedImage{}}
+	s := &Served{doc: d, around: surroundingsOf(d), tables: newTables(), images: map[string]servedImage{}}
 	room := roomForPasses(d)
 	marks := slices.Collect(d.Marks())
 	for len(marks) > 0 {
@@ -135,7 +136,7 @@ func (s *Served) Scattered() bool { return s.grown > mostGrown }
 // add takes in a trial.
 func (s *Served) add(r *eval.Result, m journal.Mark) error {
 	s.remember(r)
-	s.rows.add(&s.tables, r, &s.doc.Run)
+	s.rows.add(&s.tables, r, s.around)
 	s.rows.N = append(s.rows.N, r.N)
 	s.marks = append(s.marks, m)
 	s.bytes += m.Bytes()
@@ -233,7 +234,9 @@ func (s *Served) index() ([]byte, error) {
 func (s *Served) Compared(c *compare.Comparison) ([]byte, error) {
 	with := *s.doc
 	with.Comparison = c
-	return json.Marshal(newHead(&with))
+	h := newHead(&with)
+	h.OtherBaseline = true
+	return json.Marshal(h)
 }
 
 // News gives a block for a page that has all before it: its rows, and the lists that are new in the tables.

@@ -7,42 +7,45 @@ const isRatio = metric => metric === 'latency' || metric === 'tokens';
 const sideName = side => [side.name, side.run && side.run !== side.name ? (side.name ? `(${side.run})` : side.run) : ''].filter(Boolean).join(' ');
 const armName = a => a.baseArm && a.baseArm !== a.headArm ? `${a.baseArm} \u2192 ${a.headArm}` : a.headArm;
 
-function drawComparisonInBrief(c) {
+// reading is the comparison of an arm in words, the same that all reports have.
+const reading = (head, i) => (head.readings || [])[i] || {changes: '', cases: [], metrics: []};
+
+function drawComparisonInBrief(head) {
+  const c = head.comparison;
   if (c.notCompared) return section('Against the baseline', h('p', null, 'Not compared (--no-baseline).'));
   return section('Against the baseline',
     h('p', null, 'Compared with ', name(sideName(c.base)), '. ', h('a', {href: address(['comparison'])}, 'The whole comparison')),
     c.why && h('p', {class: 'telling'}, badge('error', 'not comparable'), ' ', name(c.why)),
-    h('ul', {class: 'lines'}, c.arms.slice(0, 20).map(a => {
-      const worse = (a.flips || []).filter(isWorse);
-      return h('li', null, badge(verdictTones[a.verdict] || 'skip', verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
-        worse.length > 0 && [`: ${count(worse.length, 'case')} newly failing: `, worse.slice(0, 3).map((f, i) => [i > 0 && ', ', h('a', {href: address(['case', a.suite, f.case])}, name(f.case))]), worse.length > 3 && ', ...']);
-    })));
+    h('ul', {class: 'lines'}, c.arms.slice(0, 20).map((a, i) => h('li', null,
+      badge(verdictTones[a.verdict] || 'skip', verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
+      h('span', {class: 'on'}, ' ', name([reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; ')))))));
 }
 
 const isWorse = f => f.headPassed * f.baseJudged < f.basePassed * f.headJudged;
 
-function drawComparison(c) {
+function drawComparison(head) {
+  const c = head.comparison;
   return [
     h('h1', null, 'Against the baseline'),
     h('p', {class: 'lead'}, name(sideName(c.head) || 'this run'), ' compared with ', name(sideName(c.base))),
     c.warnings && h('ul', {class: 'notices', 'aria-label': 'Warnings'}, c.warnings.slice(0, 20).map(w => h('li', null, name(w)))),
     c.why && h('p', {class: 'telling'}, badge('error', 'not comparable'), ' ', name(c.why)),
-    c.arms.slice(0, 50).map(drawArmComparison),
+    c.arms.slice(0, 50).map((a, i) => drawArmComparison(a, reading(head, i))),
   ];
 }
 
-function drawArmComparison(a) {
-  const p = a.cases;
-  const pairing = [`${count(p.paired, 'case')} paired`, ...['unjudged', 'changed', 'added', 'removed', 'quarantined'].filter(k => p[k] && p[k].length > 0).map(k => `${number(p[k].length)} ${k}`), p.unused > 0 && `${number(p.unused)} not asked or not used`].filter(Boolean).join(', ');
+const advices = m => m.gated && m.advice && !m.advisory;
+
+function drawArmComparison(a, words) {
   const metrics = a.metrics || [];
   return h('section', null,
     h('h2', null, name(a.suite + ' on ' + armName(a)), ' ', a.verdict && badge(verdictTones[a.verdict], verdictWords[a.verdict])),
     a.why && h('p', {class: 'telling'}, name(a.why)),
-    a.stopped && h('p', {class: 'telling'}, `The verdict was known early, after ${number(a.stopped.units)} of ${number(a.stopped.of)}.`),
-    h('p', {class: 'note'}, pairing),
+    words.cases.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Cases compared'}, words.cases.map(line => h('li', null, name(line)))),
     metrics.length > 0 && table('Metrics, base and head', ['Metric', '#base', '#head', 'Base to head', '#difference', 'Interval and margin', '#n', 'Verdict'], metrics.map(drawMetric)),
-    metrics.filter(m => m.gated && (m.advice || (m.flags || []).length > 0)).map(m => h('p', {class: 'note'}, name(m.name + ': ' + [...(m.flags || []).map(f => f.replaceAll('_', ' ')), m.advice && 'to know more: ' + m.advice].filter(Boolean).join('; ')))),
-    drawFlips(a),
+    words.metrics.map(line => h('p', {class: 'note'}, name(line))),
+    metrics.filter(advices).map(m => h('p', {class: 'note'}, name(`${m.name}: to know more: ${m.advice}`))),
+    drawFlips(a, words.changes),
     a.slices && a.slices.some(s => s.standsOut) && h('p', {class: 'note'}, 'Tags that look worse, a hint and no verdict: ', a.slices.filter(s => s.standsOut).slice(0, 20).map((s, i) => [i > 0 && ', ', name(s.tag), ` (${signed(s.estimate)}, n=${s.n})`])),
     a.safety && a.safety.length > 0 && table('Safety ratings, base and head', ['Category', '#rated MEDIUM or higher', '#was', '#blocked', '#was '], a.safety.slice(0, 50).map(s => [name(s.category), percent(s.headHigh), percent(s.baseHigh), percent(s.headBlocked), percent(s.baseBlocked)])));
 }
@@ -54,7 +57,7 @@ function drawMetric(m) {
   const tone = m.gated ? {pass: 'pass', fail: 'fail'}[verdictTones[m.verdict]] || '' : '';
   const limit = m.margin === undefined || m.margin === null ? null : ratio ? m.margin : m.name === 'blocked' ? m.margin : -m.margin;
   const reach = Math.max(0.02, ...[m.estimate, ...(m.interval || []), limit === null ? still : limit].filter(Number.isFinite).map(v => Math.abs(v - still))) * 1.15;
-  const words = `${m.name}: ${show(m.estimate)}${m.interval ? `, ${Math.round(100 * m.level)} % interval ${show(m.interval[0])} to ${show(m.interval[1])}` : ''}${limit === null ? '' : ', margin ' + show(limit)}`;
+  const words = `${m.name}: ${show(m.estimate)}${m.interval ? `, ${Number((100 * m.level).toPrecision(3))} % interval ${show(m.interval[0])} to ${show(m.interval[1])}` : ''}${limit === null ? '' : ', margin ' + show(limit)}`;
   const plot = rangePlot({value: m.estimate, interval: m.interval, limit, lo: still - reach, hi: still + reach, tone, words});
   plot.prepend(svg('line', {x1: 120, x2: 120, y1: 3, y2: 19, class: 'zero'}));
   const hi = ratio ? Math.max(m.base, m.head) * 1.05 : Math.max(1, m.base, m.head);
@@ -66,10 +69,10 @@ function drawMetric(m) {
 
 const mostFlips = 100;
 
-function drawFlips(a) {
+function drawFlips(a, changes) {
   const flips = a.flips || [];
-  if (flips.length === 0) return null;
-  return [h('h3', null, 'Cases whose outcome changed'), h('ul', {class: 'flips'}, flips.slice(0, mostFlips).map(f => h('li', null,
+  if (!changes && flips.length === 0) return null;
+  return [h('h3', null, 'Cases whose outcome changed'), changes && h('p', {class: 'changes'}, changes), flips.length > 0 && h('ul', {class: 'flips'}, flips.slice(0, mostFlips).map(f => h('li', null,
     badge(isWorse(f) ? 'fail' : 'pass', isWorse(f) ? 'newly failing' : 'newly passing'), ' ', h('a', {href: address(['case', a.suite, f.case])}, name(f.case)),
     h('span', {class: 'on'}, ` ${f.headPassed}/${f.headJudged}, was ${f.basePassed}/${f.baseJudged}`, f.singleSample ? ' (one sample each: no evidence by itself)' : f.p === undefined || f.p === null ? '' : ` (p ${three(f.p)} over all cases)`),
     f.baseAnswer && f.headAnswer ? h('details', null, h('summary', null, 'What changed in the answer'), drawDiff(f.baseAnswer, f.headAnswer, 'From the baseline to this run')) : null))),

@@ -116,6 +116,12 @@ class Rows {
     return found.subarray(0, n);
   }
 
+  // forget takes words out of the notes: those of the gate's baseline, where another one is shown.
+  forget(words) {
+    this.tables.note = this.tables.note.map(list => list.filter(word => !words.includes(word)));
+    this.notes = this.tables.note.slice();
+  }
+
   // count says how many of the trials have each word of a facet, the most frequent first.
   count(facet) {
     const table = this.tables[facet], perList = new Uint32Array(table.length), perWord = new Map();

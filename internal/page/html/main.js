@@ -9,6 +9,7 @@ async function start() {
     head = await load('head');
     drawNav(head);
     rows = await loadRows();
+    if (head.otherBaseline) rows.forget(standings);
   } catch (problem) {
     main.append(h('p', {class: 'telling'}, 'The report cannot be read: ' + problem.message));
     return null;
@@ -32,7 +33,7 @@ async function start() {
     let content;
     if (page === 'cases') content = cases.show(query);
     else if (page === 'case' && parts.length >= 3) content = await drawCase(cases, head, parts[1], parts.slice(2).join('/'), query);
-    else if (page === 'comparison' && head.comparison) content = drawComparison(head.comparison);
+    else if (page === 'comparison' && head.comparison) content = drawComparison(head);
     else content = drawSummary(head, rows);
     if (ticket !== location.hash) return; // somebody was faster
     shown = page;

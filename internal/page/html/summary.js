@@ -6,7 +6,7 @@ function drawSummary(head, rows) {
   return [
     drawVerdict(head),
     drawNotices(head, rows),
-    head.comparison && drawComparisonInBrief(head.comparison),
+    head.comparison && drawComparisonInBrief(head),
     drawTroubles(rows),
     head.gate.rules.length > 0 && drawGate(head),
     drawArms(head),
@@ -73,27 +73,36 @@ function drawNotices(head, rows) {
   return notices.length > 0 && h('ul', {class: 'notices', 'aria-label': 'Notices'}, notices.map(text => h('li', null, name(text))));
 }
 
-// drawTroubles groups what failed by what it failed of: the most frequent first, with examples.
+// standings say how a failure did in the baseline of the run's gate, those first that a reader wants to see first; '' where nothing says so.
+const standings = ['newly failing', 'not in the baseline', 'changed since the baseline', '', 'also failed in the baseline'];
+
+// standingOf is the number of a trial's standing.
+function standingOf(rows, i) {
+  const at = standings.findIndex(s => s && rows.words('note', i).includes(s));
+  return at < 0 ? standings.indexOf('') : at;
+}
+
+// drawTroubles groups what failed by what it failed of: what is new first, then the most frequent, with examples.
 function drawTroubles(rows) {
   const groups = new Map();
   for (let i = 0; i < rows.length; i++) {
     const outcome = rows.word('outcome', i);
     if (outcome !== 'fail' && outcome !== 'error') continue;
-    const facet = outcome === 'fail' ? 'scorer' : 'error', word = rows.word(facet, i), key = outcome + '\n' + word;
-    if (!groups.has(key)) groups.set(key, {outcome, facet, word, n: 0, examples: []});
+    const facet = outcome === 'fail' ? 'scorer' : 'error', word = rows.word(facet, i), standing = standingOf(rows, i), key = outcome + '\n' + standing + '\n' + word;
+    if (!groups.has(key)) groups.set(key, {outcome, facet, word, standing, n: 0, examples: []});
     const g = groups.get(key);
     g.n++;
     if (g.examples.length < 3 && (g.examples.length === 0 || rows.names[g.examples.at(-1)] !== rows.names[i])) g.examples.push(i);
   }
   if (groups.size === 0) return null;
-  const sorted = [...groups.values()].sort((a, b) => outcomes.indexOf(a.outcome) - outcomes.indexOf(b.outcome) || b.n - a.n), shown = sorted.slice(0, 12);
+  const sorted = [...groups.values()].sort((a, b) => outcomes.indexOf(a.outcome) - outcomes.indexOf(b.outcome) || a.standing - b.standing || b.n - a.n), shown = sorted.slice(0, 12);
   return section('What broke',
     h('ul', {class: 'groups'}, shown.map(g => h('li', {class: 'group ' + g.outcome},
-      h('h3', null, badge(g.outcome, number(g.n)), ' ', name(g.word || (g.outcome === 'fail' ? 'weighted mean below the threshold' : 'error'))),
+      h('h3', null, badge(g.outcome, number(g.n)), ' ', standings[g.standing] && h('span', {class: 'chip'}, standings[g.standing]), ' ', name(g.word || (g.outcome === 'fail' ? 'weighted mean below the threshold' : 'error'))),
       h('ul', null, g.examples.map(i => h('li', null,
         h('a', {href: trialAddress(rows, i)}, name(rows.names[i])), h('span', {class: 'on'}, ' on ', name(rows.word('arm', i))),
         h('p', {class: 'telling', dir: 'auto'}, visible(rows.why[i]))))),
-      g.n > g.examples.length && h('a', {class: 'more', href: address(['cases'], {outcome: g.outcome, [g.facet]: g.word})}, `all ${number(g.n)} of them`)))),
+      g.n > g.examples.length && h('a', {class: 'more', href: address(['cases'], {outcome: g.outcome, [g.facet]: g.word, note: standings[g.standing]})}, `all ${number(g.n)} of them`)))),
     sorted.length > shown.length && h('p', {class: 'note'}, `and ${count(sorted.length - shown.length, 'more group')}: `, h('a', {href: address(['cases'])}, 'see the table')));
 }
 

@@ -1,0 +1,281 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// How many names of cases a line has; the rest is counted. Those that passed before are why a list is read.
+const (
+	maxNames  = 5
+	maxPassed = 20
+)
+
+// Reading is the comparison of an arm in words. Every report shows it next to the verdict.
+type Reading struct {
+	// Changes counts the cases whose outcome changed, and those that cannot be compared any more; "" when no cases were paired.
+	Changes string   `json:"changes,omitempty"`
+	Cases   []string `json:"cases"`   // which cases are compared, and which are not
+	Metrics []string `json:"metrics"` // what each verdict rests on
+}
+
+// ReadingOf puts the comparison of an arm into words.
+func ReadingOf(a *compare.ArmComparison) Reading {
+	r := Reading{Cases: []string{}, Metrics: []string{}}
+	if p := &a.Cases; p.Of+p.Paired+len(p.Added) > 0 {
+		r.Changes = changes(a)
+		r.Cases = casesOf(a)
+	}
+	for i := range a.Metrics {
+		if words := MetricWords(&a.Metrics[i]); words != "" {
+			r.Metrics = append(r.Metrics, words)
+		}
+	}
+	return r
+}
+
+// Fails reports whether a case that changed got worse.
+func Fails(f *compare.Flip) bool { return f.HeadPassed*f.BaseJudged < f.BasePassed*f.HeadJudged }
+
+// changes counts the cases whose outcome changed, and those that were lost.
+func changes(a *compare.ArmComparison) string {
+	failing := 0
+	for i := range a.Flips {
+		if Fails(&a.Flips[i]) {
+			failing++
+		}
+	}
+	p := &a.Cases
+	out := fmt.Sprintf("%d newly failing, %d newly passing, %s", failing, len(a.Flips)-failing, lost(p, p.Removed, "removed"))
+	if len(p.Changed) > 0 {
+		out += ", " + lost(p, p.Changed, "changed")
+	}
+	if len(p.Quarantined) > 0 {
+		out += ", " + lost(p, p.Quarantined, "in quarantine")
+	}
+	return out
+}
+
+// lost counts the cases of a list, and those that passed before.
+func lost(p *compare.Pairing, names []string, what string) string {
+	out := fmt.Sprintf("%d %s", len(names), what)
+	if passed, _ := passedBefore(p, names); len(passed) > 0 {
+		out += fmt.Sprintf(" (%d passed before)", len(passed))
+	}
+	return out
+}
+
+// passedBefore takes a list apart by what became of the cases in the baseline.
+func passedBefore(p *compare.Pairing, names []string) (passed, others []string) {
+	before := map[string]bool{}
+	for _, name := range p.PassedBefore {
+		before[name] = true
+	}
+	for _, name := range names {
+		if before[name] {
+			passed = append(passed, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	return passed, others
+}
+
+// casesOf says which cases are compared, and which are not.
+func casesOf(a *compare.ArmComparison) []string {
+	p := &a.Cases
+	out := []string{compared(a)}
+	if words := stopWords(a.Stopped, p.Unused); words != "" {
+		out = append(out, words)
+	}
+	for _, left := range []struct {
+		names []string
+		what  string
+	}{
+		{p.Removed, "removed"},
+		{p.Changed, "changed (other variables or scorers)"},
+		{p.Quarantined, "in quarantine"},
+		{p.Added, "added"},
+		{p.Unjudged, "without a judged answer on both sides"},
+	} {
+		if len(left.names) > 0 {
+			out = append(out, named(p, left.names, left.what))
+		}
+	}
+	if p.Unselected > 0 {
+		out = append(out, diag.Count(p.Unselected, "case")+" of the baseline not selected")
+	}
+	return append(out, duplicates(p)...)
+}
+
+// duplicates warns of cases that ask the same.
+func duplicates(p *compare.Pairing) (out []string) {
+	for i, same := range p.Duplicates {
+		if i == maxNames {
+			return append(out, "warning: "+diag.Count(len(p.Duplicates)-i, "more group")+" of cases that ask the same")
+		}
+		out = append(out, fmt.Sprintf("warning: %s ask the same: counted once (%s)", diag.Count(len(same), "case"), SomeNames(same, maxNames)))
+	}
+	return out
+}
+
+// compared says how many cases of the baseline are compared, and what allowed it to be few.
+func compared(a *compare.ArmComparison) string {
+	p := &a.Cases
+	judged := p.Paired - len(p.Unjudged)
+	text := fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case"))
+	gated := slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool { return m.Gated })
+	if gated && p.MinPaired != eval.DefaultMinPaired {
+		text += fmt.Sprintf(" (--min-paired %g)", p.MinPaired)
+	}
+	if judged != p.Compared {
+		text += fmt.Sprintf(", %d judged on both sides", judged)
+	}
+	if p.Units != judged && p.Units > 0 {
+		text += ", " + diag.Count(p.Units, "independent unit")
+	}
+	return text
+}
+
+// stopWords says why not all units of a schedule are compared, "" when all are.
+func stopWords(stop *eval.Stop, unused int) string {
+	if stop == nil {
+		return ""
+	}
+	what := "the verdict was known"
+	if stop.Verdict == eval.Inconclusive {
+		what = "the pass rate could not reach the gate's any more"
+	}
+	return fmt.Sprintf(
+		"%s after %d of %d units, in the order of the schedule; %s were not asked, or are not used", what, stop.Units, stop.Of,
+		diag.Count(unused, "case"),
+	)
+}
+
+// named lists cases that are not compared, those that passed before first.
+func named(p *compare.Pairing, names []string, what string) string {
+	text := diag.Count(len(names), "case") + " " + what
+	passed, others := passedBefore(p, names)
+	if len(passed) == 0 {
+		return text + ": " + SomeNames(others, maxNames)
+	}
+	text += "; passed before: " + SomeNames(passed, maxPassed)
+	if len(others) > 0 {
+		text += "; others: " + SomeNames(others, maxNames)
+	}
+	return text
+}
+
+// SomeNames lists the first of some names, and counts the others.
+func SomeNames(names []string, most int) string {
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// flagWords are the flags of a verdict as people say them.
+var flagWords = map[string]string{
+	"worse_within_margin": "worse, within the margin",
+	"beyond_margin":       "worse by more than the margin",
+}
+
+// MetricWords says what the verdict on a metric rests on; of a metric without a verdict what its values leave out, "" when that is nothing.
+func MetricWords(m *compare.MetricComparison) string {
+	var parts []string
+	if m.Gated {
+		parts = gatedWords(m)
+	}
+	if m.Cap != nil {
+		parts = append(parts, "each case at most "+Amount(m.Name, *m.Cap))
+	}
+	if m.Anytime {
+		parts = append(parts, fmt.Sprintf("anytime-valid interval (%s), the estimate is biased away from zero", Level(m)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := m.Name + ": " + strings.Join(parts, ", ")
+	if m.Gated && m.Test != "" {
+		text += " (" + m.Test + ")"
+	}
+	for _, flag := range m.Flags {
+		words, known := flagWords[flag]
+		if !known {
+			words = strings.ReplaceAll(flag, "_", " ")
+		}
+		text += "; " + words
+	}
+	return text + advisory(m)
+}
+
+// advisory says that a ratio is shown, and does not decide.
+func advisory(m *compare.MetricComparison) string {
+	if !m.Advisory || m.Margin == nil {
+		return ""
+	}
+	return fmt.Sprintf("; too few cases for a ratio of %g: takes %d; the gate bears it", *m.Margin, m.Needs)
+}
+
+// gatedWords are the margin and the figures by which a metric is decided.
+func gatedWords(m *compare.MetricComparison) []string {
+	parts := []string{fmt.Sprintf("n %d", m.N)}
+	if words := Margin(m); words != "" {
+		parts = append(parts, words)
+	}
+	if m.N > 0 && !eval.IsRatio(m.Name) {
+		parts = append(parts, fmt.Sprintf("%d gained, %d regressed", m.Gained, m.Regressed))
+	}
+	if words := Probabilities(m); words != "" {
+		parts = append(parts, words)
+	}
+	if m.HeadErrors > 0 && m.PWithErrors != nil {
+		errors := diag.Count(m.HeadErrors, "head error")
+		parts = append(parts, fmt.Sprintf("p not worse %.3g with each of %s at its worst", m.PWithErrors[0], errors))
+	}
+	return parts
+}
+
+// Margin is how much worse still counts as not worse, "" where none is stated.
+func Margin(m *compare.MetricComparison) string {
+	switch {
+	case m.Margin == nil:
+		return ""
+	case eval.IsRatio(m.Name):
+		return fmt.Sprintf("at most x %g", *m.Margin)
+	}
+	return fmt.Sprintf("margin %g", *m.Margin)
+}
+
+// Probabilities are the p values that decide, "" where there are none.
+func Probabilities(m *compare.MetricComparison) string {
+	var out []string
+	for _, p := range []struct {
+		name  string
+		value *float64
+	}{{"p not worse", m.PNonInferior}, {"p worse", m.PWorse}} {
+		if p.value != nil {
+			out = append(out, fmt.Sprintf("%s %.3g", p.name, *p.value))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Amount is a value of a metric with its unit.
+func Amount(metric string, x float64) string {
+	switch metric {
+	case eval.MetricLatency:
+		return fmt.Sprintf("%.4g ms", x)
+	case eval.MetricTokens:
+		return fmt.Sprintf("%.4g tokens", x)
+	}
+	return fmt.Sprintf("%.3f", x)
+}
+
+// Level is the level of a metric's interval in percent.
+func Level(m *compare.MetricComparison) string { return fmt.Sprintf("%.3g %%", 100*m.Level) }

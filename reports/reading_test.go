@@ -1,0 +1,286 @@
+package reports_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// worseArm is the comparison of an arm that has one of everything that a reader of its verdict must know.
+func worseArm() compare.ArmComparison {
+	return compare.ArmComparison{
+		Suite: "s", BaseArm: "x/p", HeadArm: "x/p", Verdict: eval.NotWorse,
+		Cases: compare.Pairing{
+			Paired: 5, Units: 4, Compared: 5, Of: 9, MinPaired: 0.5, Unselected: 2,
+			Removed: []string{"gone a", "gone b"}, Changed: []string{"edited"}, Quarantined: []string{"quiet"}, Added: []string{"fresh"},
+			PassedBefore: []string{"gone b", "edited"}, Duplicates: [][]string{{"broke", "twin"}},
+		},
+		Metrics: []compare.MetricComparison{
+			{
+				Name: eval.MetricPass, N: 4, Base: 0.9, Head: 0.8, Estimate: -0.1, Interval: &[2]float64{-0.2, -0.01}, Level: 0.98, Anytime: true,
+				Regressed: 1, Test: "a test", Gated: true, Margin: new(0.25), PNonInferior: new(0.01), PWorse: new(0.03),
+				HeadErrors: 2, PWithErrors: &[2]float64{0.04, 1}, Verdict: eval.NotWorse, Flags: []string{"worse_within_margin"},
+			},
+			{
+				Name: eval.MetricTokens, N: 4, Base: 100, Head: 110, Estimate: 1.1, Level: 0.9, Gated: true, Margin: new(1.2), Cap: new(400.0),
+				Needs: 77, Advisory: true, Verdict: eval.Inconclusive, Advice: "a ratio of 1.2 at most takes 77 cases even if none differs",
+			},
+			{Name: eval.MetricLatency, N: 4, Base: 10, Head: 10, Estimate: 1, Level: 0.9, Cap: new(50.0)},
+		},
+		Flips: []compare.Flip{
+			{
+				Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1, SingleSample: true,
+				BaseAnswer: "before", HeadAnswer: "an answer", HeadTrial: "0000000000000001",
+			},
+			{Case: "mended", BaseJudged: 1, HeadPassed: 1, HeadJudged: 1, SingleSample: true},
+		},
+	}
+}
+
+// worseRun is a run with that comparison: one case newly fails, one failed before too, one was added and one was edited.
+func worseRun(t testing.TB) *journal.Document {
+	t.Helper()
+	var all []*eval.Result
+	for n, one := range []brief{
+		fails("always", "x/p", "has: no"), fails("broke", "x/p", "has: no"), fails("fresh", "x/p", "has: no"), fails("edited", "x/p", "has: no"),
+		{name: "mended", arm: "x/p", outcome: eval.Pass},
+		{name: "twin", arm: "x/p", outcome: eval.Pass},
+	} {
+		all = append(all, one.trial(n))
+	}
+	d := testrun.Record(t, &eval.Run{
+		ID: "head", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}}, Plan: eval.RunPlan{Trials: len(all)},
+	}, completed, all...)
+	d.Dir = "head"
+	d.Comparison = &compare.Comparison{
+		Base: compare.Compared{Run: "base", Name: "main"}, Head: compare.Compared{Run: "head"}, Verdict: eval.NotWorse,
+		Arms: []compare.ArmComparison{worseArm()},
+	}
+	d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
+		{Suite: "s", Name: "baseline", Arm: "x/p", Verdict: eval.NotWorse, Holds: true, Warned: true},
+		{Suite: "s", Name: "passRate", Arm: "x/p", Value: new(0.2), Limit: 0.9},
+	}}
+	return d
+}
+
+// folds are where a table breaks its lines.
+var folds = regexp.MustCompile(`\n +`)
+
+// What a verdict rests on is next to it in every format: lost cases, those that passed before by name, the share that is compared and what
+// allowed it to be small, the margin, how the interval holds, caps, and metrics that do not decide.
+func TestVerdictsCanBeRead(t *testing.T) {
+	t.Parallel()
+	words := []string{
+		"1 newly failing, 1 newly passing, 2 removed (1 passed before), 1 changed (1 passed before), 1 in quarantine",
+		"5 of 9 cases of the baseline compared (--min-paired 0.5), 4 independent units",
+		"2 cases removed; passed before: gone b; others: gone a",
+		"1 case changed (other variables or scorers); passed before: edited",
+		"1 case in quarantine: quiet",
+		"2 cases of the baseline not selected",
+		"warning: 2 cases ask the same: counted once (broke, twin)",
+		"n 4, margin 0.25, 0 gained, 1 regressed, p not worse 0.01, p worse 0.03",
+		"p not worse 0.04 with each of 2 head errors at its worst",
+		"anytime-valid interval (98 %), the estimate is biased away from zero",
+		"worse, within the margin",
+		"at most x 1.2, each case at most 400 tokens; too few cases for a ratio of 1.2: takes 77; the gate bears it",
+	}
+	d := worseRun(t)
+	for _, format := range []string{"table", "markdown", "github", "junit"} {
+		got := folds.ReplaceAllString(written(t, format, d, reports.Options{}), " ")
+		got = strings.NewReplacer("%25", "%", "&#39;", "'").Replace(got)
+		for _, want := range words {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in\n%s", format, want, got)
+			}
+		}
+	}
+	got := written(t, "table", d, reports.Options{})
+	missing(t, got, "  levels of the intervals: 98 % (pass), 90 % (tokens, latency)\n", "latency: each case at most 50 ms\n")
+	present(t, got, "a ratio of 1.2 at most takes")
+	missing(t, written(t, "markdown", d, reports.Options{}),
+		"| `s on x/p` | `pass` | 4 | 0.900 | 0.800 | -0.100 | -0.200 to -0.010 (98 %) | margin 0.25 | 0.01 | 0.03 | not worse |\n")
+}
+
+// The default of --min-paired is not worth a word; where one level holds for all intervals, it is in the header.
+func TestDefaultsOfComparisonsAreSilent(t *testing.T) {
+	t.Parallel()
+	a := worseArm()
+	a.Cases.MinPaired = 0.9
+	a.Metrics[0].Level = 0.9
+	var b strings.Builder
+	if err := reports.Comparison(&b, &compare.Comparison{Arms: []compare.ArmComparison{a}}, reports.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	missing(t, b.String(), "90 % interval", "5 of 9 cases of the baseline compared, 4 independent units\n")
+	present(t, b.String(), "--min-paired", "levels of the intervals")
+}
+
+// Each failure says how it did in the baseline, new ones come first, and no case is listed as failing and as newly failing.
+func TestFailuresAreToldFromThoseOfTheBaseline(t *testing.T) {
+	t.Parallel()
+	d := worseRun(t)
+	for format, wants := range map[string][]string{
+		"table": {
+			"FAIL (newly failing) broke on x/p\n", "     answer to broke, before and now:\n      - before\n      + an answer\n", "FAIL (not in the baseline) fresh on x/p\n", "FAIL (changed since the baseline) edited on x/p\n",
+			"FAIL (also failed in the baseline) always on x/p\n",
+			"1 newly failing, 1 newly passing, ", "newly passing mended: 1/1, was 0/1",
+			"broke   FAIL (new)", "fresh   FAIL (added)", "edited  FAIL (changed)", "always  FAIL (as before)",
+			"evalrun compare main head",
+		},
+		"markdown": {
+			"### Newly failing\n\n<details><summary><code>broke</code> on <code>x/p</code>: 0 of 1 passed, was 1 of 1 " +
+				"(one sample each: no evidence by itself): <code>has: no</code></summary>\n\n```diff\n- before\n+ an answer\n```\n",
+			"### Failed, not in the baseline\n\n<details><summary><code>fresh</code>",
+			"### Failed, changed since the baseline\n\n<details><summary><code>edited</code>",
+			"### Also failed in the baseline\n\n<details><summary><code>always</code>",
+		},
+		"github": {
+			"title=broke%3A newly failing (", "::x/p (newly failing): has: no", "title=fresh%3A failed%2C not in the baseline (",
+			"title=edited%3A failed%2C changed since the baseline (", "title=always%3A also failed in the baseline (",
+		},
+		"junit": {
+			`message="also failed in the baseline: has: no"`, `message="newly failing: has: no"`, `message="not in the baseline: has: no"`,
+		},
+	} {
+		got := written(t, format, d, reports.Options{})
+		at := 0
+		for _, want := range wants {
+			i := strings.Index(got[at:], want)
+			if i < 0 {
+				t.Fatalf("%s: no %q after byte %d of\n%s", format, want, at, got)
+			}
+			if format != "junit" { // whose cases have the order of the plan
+				at += i
+			}
+		}
+	}
+	if page := written(t, "markdown", d, reports.Options{}); strings.Count(page, "<summary><code>broke</code>") != 1 {
+		t.Error(page)
+	}
+	present(t, written(t, "table", d, reports.Options{}), "newly failing broke:")
+}
+
+// With no baseline, or one that was not compared, failures are plain ones.
+func TestFailuresWithoutBaseline(t *testing.T) {
+	t.Parallel()
+	d := worseRun(t)
+	for _, c := range []*compare.Comparison{nil, {NotCompared: true}, {Why: "no arm is in both"}} {
+		d.Comparison = c
+		for _, format := range []string{"table", "markdown", "github", "junit"} {
+			present(t, written(t, format, d, reports.Options{}), "newly failing", "in the baseline", "since the baseline", "(new)")
+		}
+	}
+}
+
+// GitHub shows ten errors: those that are new are among them, wherever they are in the suite.
+func TestNewFailuresAreAnnotatedFirst(t *testing.T) {
+	t.Parallel()
+	d := manyFailures(t, 100, "no")
+	d.Gate.Exit = 1
+	d.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
+		Suite: "s", BaseArm: "a/b", HeadArm: "a/b", Cases: compare.Pairing{Of: 50, Paired: 50, Compared: 50},
+		Flips: []compare.Flip{{Case: "case 49", BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
+	}}}
+	lines := annotationsOf(t, d)
+	missing(t, lines[1], "title=case 49%3A newly failing (", "a/b (newly failing): equals: no")
+	missing(t, lines[2], "title=case 0%3A also failed in the baseline (")
+}
+
+// Every line of a comparison fits a terminal of 60 columns, and no name of a case is cut away.
+func TestComparisonsFold(t *testing.T) {
+	t.Parallel()
+	a := worseArm()
+	a.Cases.Removed, a.Cases.PassedBefore = nil, nil
+	for i := range 20 {
+		a.Cases.Removed = append(a.Cases.Removed, fmt.Sprintf("a case with a long name %d", i))
+	}
+	a.Cases.PassedBefore = a.Cases.Removed
+	var b strings.Builder
+	if err := reports.Comparison(&b, &compare.Comparison{Arms: []compare.ArmComparison{a}}, reports.Options{Width: 60}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(b.String(), "\n") {
+		if displaywidth.String(line) > 60 {
+			t.Errorf("too wide: %s", line)
+		}
+	}
+	got := folds.ReplaceAllString(b.String(), " ")
+	for _, name := range a.Cases.Removed {
+		if !regexp.MustCompile(name + `\D`).MatchString(got) {
+			t.Errorf("no %q in\n%s", name, got)
+		}
+	}
+}
+
+// Names of cases are escaped wherever they stand.
+func TestComparisonsAreSafe(t *testing.T) {
+	t.Parallel()
+	all := slices.Concat(evilMarkdown, hostile.Strings())
+	for i, one := range all {
+		d := runOf(t, one, all[(i+7)%len(all)], one)
+		a := worseArm()
+		a.Suite, a.HeadArm = d.Run.Suites[0].Name, d.Summary.Suites[0].Arms[0].Name
+		a.Cases.Removed, a.Cases.PassedBefore, a.Cases.Changed = []string{one}, []string{one}, []string{one}
+		a.Cases.Added, a.Cases.Duplicates = []string{one}, [][]string{{one, one}}
+		d.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{a}, Verdict: eval.Regressed}
+		d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}}}
+		markdownOf(t, d)
+		annotationsOf(t, d)
+		parsed(t, written(t, "junit", d, reports.Options{}))
+		harmless(t, written(t, "table", d, reports.Options{}))
+		d.Close()
+	}
+}
+
+// After a green run of few cases nothing is advised that must end in "cannot tell"; from 59 independent cases on it can be told.
+func TestNextFitsTheCases(t *testing.T) {
+	t.Parallel()
+	dir := "run"
+	green := func(n int, change func(int, *eval.Result)) string {
+		var all []*eval.Result
+		for i := range n {
+			r := brief{name: fmt.Sprint("c", i), arm: "x/p", outcome: eval.Pass}.trial(i)
+			if change != nil {
+				change(i, r)
+			}
+			all = append(all, r)
+		}
+		d := testrun.Record(t, &eval.Run{
+			ID: "r", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}}, Plan: eval.RunPlan{Trials: n},
+		}, completed, all...)
+		d.Dir = dir
+		return written(t, "table", d, reports.Options{})
+	}
+	got := green(2, nil)
+	missing(t, got,
+		"  evalrun run s.yaml --repeats 5  # do the cases always pass? (pass^5)\n",
+		"  # a gate that suits few cases, in the suite: gate: {passRate: {min: 0.9}}\n",
+		"  # 2 independent cases: a comparison with a margin of 0.05 takes 59 (57 more)\n")
+	present(t, got, "evalrun compare")
+	present(t, green(58, nil), "evalrun compare")
+	const compared = "  evalrun compare run NEXT-RUN --margin 0.05  # after the next run: is it worse?\n"
+	got = green(59, nil)
+	missing(t, got, compared)
+	present(t, got, "independent case")
+	dir = filepath.Join(".evalrun", "runs", "one")
+	missing(t, green(59, nil), "  evalrun compare one latest --margin 0.05  # after the next run: is it worse?\n")
+	missing(t, green(60, func(i int, r *eval.Result) { r.Cluster = fmt.Sprint(i / 30) }), "  # 2 independent cases: ")
+	missing(t, green(60, func(_ int, r *eval.Result) { r.RequestHash = "same" }), "  # 1 independent case: ")
+	missing(t, green(60, func(i int, r *eval.Result) {
+		if i < 2 {
+			r.Quarantine = &eval.Quarantine{Reason: "known", Until: "2099-01-01"}
+		}
+	}), "  # 58 independent cases: ")
+}

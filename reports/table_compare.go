@@ -1,0 +1,166 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// What is advised after a run that can be compared, or is too small for it.
+const (
+	adviceMargin  = 0.05
+	adviceRepeats = 5
+	mostCounted   = 100_000 // trials; of more, no cluster is so large that a comparison could not tell
+)
+
+// comparing are the commands that compare arms, or the run with the next one, unless it was compared already. A comparison with a margin is
+// advised only where the cases are enough: of fewer it could only end in "cannot tell".
+func (t *tableReport) comparing(run string) []step {
+	if t.d.Comparison != nil {
+		return t.changedAnswers(run)
+	}
+	c := t.d.Summary.Counts
+	arms, passed := t.twoArms(), c.Pass == c.Total()
+	if arms == nil && !passed {
+		return nil
+	}
+	units, need := t.units(), stats.MinCasesConstant(eval.DefaultAlpha, adviceMargin)
+	if units < need {
+		return t.fewCases(run, units, need)
+	}
+	var all []step
+	if arms != nil {
+		args := append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)
+		all = append(all, step{args, "is the second arm worse?"})
+	}
+	if passed {
+		next := "latest"
+		if run == t.d.Dir { // made with --out, and so may be the next one, which latest does not find
+			next = "NEXT-RUN"
+		}
+		all = append(all, step{[]string{"compare", run, next, "--margin", "0.05"}, "after the next run: is it worse?"})
+	}
+	return all
+}
+
+// changedAnswers shows what changed in the answers of cases that newly fail: the report of the run has only the reasons.
+func (t *tableReport) changedAnswers(run string) []step {
+	c := t.d.Comparison
+	at := slices.IndexFunc(c.Arms, func(a compare.ArmComparison) bool {
+		return slices.ContainsFunc(a.Flips, func(f compare.Flip) bool { return overview.Fails(&f) })
+	})
+	const why = "what changed in the answers"
+	switch {
+	case at < 0:
+		return nil
+	case c.Base.Run == c.Head.Run: // arms of this run
+		return []step{{[]string{"compare", run, "--arms", c.Arms[at].BaseArm, c.Arms[at].HeadArm}, why}}
+	case c.Base.Name == "":
+		return nil
+	}
+	return []step{{[]string{"compare", c.Base.Name, run}, why}}
+}
+
+// sinceBaseline shows what changed in the answer of a case that newly fails.
+func (t *tableReport) sinceBaseline(e *example) {
+	if e.group.standing != overview.NewlyFailing {
+		return
+	}
+	k := t.d.Known(e.place)
+	for i := range t.d.Comparison.Arms {
+		a := &t.d.Comparison.Arms[i]
+		if a.Suite != k.Suite || a.HeadArm != k.Arm {
+			continue
+		}
+		at := slices.IndexFunc(a.Flips, func(f compare.Flip) bool { return f.Case == k.Case })
+		if at < 0 || a.Flips[at].BaseAnswer == "" || a.Flips[at].HeadAnswer == "" {
+			continue
+		}
+		t.line("     answer to %s, before and now:", e.label)
+		t.answers(a.Flips[at].BaseAnswer, a.Flips[at].HeadAnswer)
+		return
+	}
+}
+
+// fewCases is what suits a run of so few independent cases.
+func (t *tableReport) fewCases(run string, units, need int) []step {
+	var all []step
+	if arms := t.twoArms(); arms != nil {
+		all = append(all, step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"})
+	}
+	if args := t.again(nil, adviceRepeats); args != nil && !t.repeated() {
+		all = append(all, step{args, fmt.Sprintf("do the cases always pass? (pass^%d)", adviceRepeats)})
+	}
+	if c := t.d.Summary.Counts; c.Pass == c.Total() && t.ungated() {
+		all = append(all, step{nil, "a gate that suits few cases, in the suite: gate: {passRate: {min: 0.9}}"})
+	}
+	return append(all, step{nil, fmt.Sprintf(
+		"%s: a comparison with a margin of %g takes %d (%d more)", diag.Count(units, "independent case"), adviceMargin, need, need-units,
+	)})
+}
+
+// repeated reports whether cases were judged more than once.
+func (t *tableReport) repeated() bool {
+	for _, s := range t.d.Summary.Suites {
+		for i := range s.Arms {
+			if r := s.Arms[i].Repeats; r.StablePass+r.StableFail+r.Flaky > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ungated reports whether no suite has a rule.
+func (t *tableReport) ungated() bool {
+	for i := range t.d.Run.Suites {
+		if t.d.Run.Suites[i].Gate != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// units is the number of independent cases that a comparison would have, on the arm with the fewest. Cases in quarantine do not count,
+// a cluster counts as one, and so do cases that ask the same.
+func (t *tableReport) units() int {
+	if t.d.Len() > mostCounted {
+		return mostCounted
+	}
+	sides := map[[2]string]*compare.Side{}
+	for f, err := range t.d.Facts() {
+		if err != nil {
+			return 0
+		}
+		addUnit(sides, f)
+	}
+	least := mostCounted
+	for _, s := range sides {
+		least = min(least, compare.NewPreview(s, s, nil).Effective)
+	}
+	return least
+}
+
+// addUnit takes up the case of a trial.
+func addUnit(sides map[[2]string]*compare.Side, f *journal.Facts) {
+	key := [2]string{f.Suite, f.Arm}
+	s := sides[key]
+	if s == nil {
+		s = &compare.Side{}
+		sides[key] = s
+	}
+	if last := len(s.Cases) - 1; last >= 0 && s.Cases[last].Name == f.Case && s.Cases[last].ID == f.CaseID {
+		return
+	}
+	s.Cases = append(s.Cases, compare.Case{ // texts of facts do not stay
+		Name: f.Case, ID: strings.Clone(f.CaseID), Request: strings.Clone(f.RequestHash), Cluster: strings.Clone(f.Cluster),
+		Quarantined: f.Quarantined,
+	})
+}
