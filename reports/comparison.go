@@ -115,7 +115,7 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 			t.metricWords(m)
 		}
 	}
-	t.choice(a.Choice)
+	t.choice(a)
 	t.flips(a.Flips)
 	t.slices(a.Slices)
 	t.safety(a.Safety)

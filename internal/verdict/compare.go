@@ -65,7 +65,9 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 		}
 		arm := compareArm(p, base, head, what, c)
 		if choice != nil {
-			addChoice(&arm, choice, optionsFor(what.Rules(arm.Suite), head, arm.Suite))
+			o := optionsFor(what.Rules(arm.Suite), head, arm.Suite)
+			choice.Lean(p.base, p.head, o)
+			addChoice(&arm, choice, o)
 		}
 		c.Arms = append(c.Arms, arm)
 	}
@@ -184,8 +186,11 @@ func addChoice(arm *compare.ArmComparison, choice *compare.ArmChoice, o compare.
 		if m.Name != eval.MetricChoose {
 			continue
 		}
-		if choice.Level = m.Level; m.N > 0 {
+		if m.N > 0 {
 			choice.Preference, choice.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
+		}
+		if m.Gated {
+			arm.Why = cmp.Or(arm.Why, choice.Unreliable)
 		}
 		if share := float64(choice.Unjudged) / float64(max(1, choice.Pairs)); m.Gated && share > o.MaxErrors {
 			arm.Why = cmp.Or(arm.Why, fmt.Sprintf("%.1f %% of the pairs could not be judged, more than %g %%", 100*share, 100*o.MaxErrors))
