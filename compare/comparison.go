@@ -14,8 +14,17 @@ type Comparison struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Choice tells of the judge that chose between the answers, nil when none was asked.
 	Choice *Choice `json:"choice,omitempty"`
+	// Repeated are the suites that this folder's runs have compared with the same baseline before.
+	Repeated []Repeated `json:"repeated,omitempty"`
 	// NotCompared says that the gate has a baseline and --no-baseline was given.
 	NotCompared bool `json:"notCompared,omitempty"`
+}
+
+// Repeated says that a suite, its files unchanged, was compared with its baseline before.
+type Repeated struct {
+	Suite string `json:"suite"`
+	Base  string `json:"base"` // the id of the baseline's run
+	Nth   int    `json:"nth"`  // 2 for the second comparison
 }
 
 // Compared names one side of a comparison.

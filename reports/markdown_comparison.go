@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 )
 
 // comparison says how the run compares with its baseline.
@@ -15,6 +16,9 @@ func (m *markdown) comparison(c *compare.Comparison) {
 		return
 	}
 	m.add("### Compared with %s\n\n", code(sideName(&c.Base)))
+	for _, line := range overview.Repeated(c) {
+		m.add("%s.\n\n", codeOf(line, maxMdReason))
+	}
 	if c.Why != "" {
 		m.add("**%s**: %s\n\n", verdictWords[eval.Invalid], codeOf(c.Why, maxMdReason))
 		return

@@ -32,6 +32,9 @@ func (t *tableReport) verdictOfRun() {
 		t.comparison(c)
 	case c.Verdict != "":
 		t.line("compared with %s: %s", diag.CleanLine(sideName(&c.Base)), t.verdict(c.Verdict))
+		for _, line := range overview.Repeated(c) {
+			t.wrapped("  ", line)
+		}
 	}
 	t.out.WriteString("\n")
 }
