@@ -133,6 +133,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its "+
 			"cases: another comparison cannot use it")
 	}
+	explainVersions(c, &arm)
 	return arm
 }
 
@@ -278,7 +279,8 @@ func notPaired(before, after []*compare.Side) string {
 	return fmt.Sprintf("the baseline has %s, the run %s", list(before), list(after))
 }
 
-// driftOf tells of models that are not the same on both sides: what they do differently is not the prompt's doing.
+// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do differently is not the prompt's
+// doing.
 func driftOf(base, head *journal.Document) []string {
 	var out []string
 	for _, h := range head.Run.Models {
@@ -293,6 +295,9 @@ func driftOf(base, head *journal.Document) []string {
 	}
 	if base.Run.Emulator != head.Run.Emulator {
 		out = append(out, "one side was answered by evalrun's emulator, the other by a service")
+	}
+	if words := toolsOf(base, head); words != "" {
+		out = append(out, words)
 	}
 	return out
 }
