@@ -25,8 +25,8 @@ func judged(cases, contradicted, repeats int, cluster string) (base, head *Side,
 	return base, head, choice
 }
 
-// A judge is unreliable when it is sure, at 95 %, that it contradicts itself in more than half of the pairs. Cases count, not repeats, and a
-// cluster counts as one.
+// A judge is unreliable when it is sure, at 95 %, that it contradicts itself in more than half of the pairs. Cases count, not repeats,
+// and a cluster counts as one.
 func TestJudgeThatContradictsItself(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -279,8 +279,8 @@ func notPaired(before, after []*compare.Side) string {
 	return fmt.Sprintf("the baseline has %s, the run %s", list(before), list(after))
 }
 
-// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do differently is not the prompt's
-// doing.
+// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do differently is not the
+// prompt's doing.
 func driftOf(base, head *journal.Document) []string {
 	var out []string
 	for _, h := range head.Run.Models {
