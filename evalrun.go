@@ -200,13 +200,14 @@ type Result struct {
 	Reports []string
 
 	part bool
+	in   rundir.Dir // with the history
 }
 
 // Open opens the run, with its gate applied. The caller closes the document.
 func (r *Result) Open() (*journal.Document, error) {
 	doc, err := journal.Open(r.Dir)
 	if err == nil && !r.part {
-		verdict.Apply(doc)
+		verdict.ApplyIn(r.in, doc)
 	}
 	return doc, err
 }
@@ -234,7 +235,7 @@ func Report(_ context.Context, w io.Writer, dir, format string) error {
 	if err != nil {
 		return err
 	}
-	verdict.Apply(doc)
+	verdict.ApplyIn(rundir.At(""), doc)
 	return errors.Join(f.Write(w, doc, reports.Options{}), doc.Close())
 }
 

@@ -108,7 +108,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	j := &Job{options: o, outputs: outputs}
 	if r.Finished() {
 		doc := r.Document()
-		verdict.Apply(doc)
+		verdict.ApplyIn(flags.Dir, doc)
 		return j.report(flags.Dir, doc)
 	}
 	if err := j.reload(r); err != nil {
@@ -225,7 +225,7 @@ func (j *Job) end(session *harness.Session, dir string, broken error) (*Result, 
 	if err != nil { // not bad input: something was sent
 		return nil, errors.Join(broken, exit.Incomplete("%w", err))
 	}
-	verdict.Apply(doc)
+	verdict.ApplyIn(in, doc)
 	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
 	if broken != nil {
 		result.Exit = exit.Worst(result.Exit, exit.Of(broken))
@@ -249,7 +249,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 	}
 	result := &Result{
 		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: reports.Verdict(doc),
-		Counts: doc.Summary.Counts, End: doc.End, Reports: written, part: j.part,
+		Counts: doc.Summary.Counts, End: doc.End, Reports: written, part: j.part, in: in,
 	}
 	if err != nil {
 		result.Exit = exit.Worst(result.Exit, exit.CodeIncomplete)

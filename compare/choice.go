@@ -23,6 +23,8 @@ type ChoiceCounts struct {
 	Unjudged int `json:"unjudged"`
 	// Same are pairs of one and the same answer, which nobody was asked about.
 	Same int `json:"same"`
+	// Contradicted are ties of different answers where the judge chose another answer in each order.
+	Contradicted int `json:"contradicted"`
 	// FirstPlace is how often the answer that stood first was chosen, among all rulings for one of them.
 	FirstPlace FirstPlace `json:"firstPlace"`
 	// Why says of unjudged pairs why, and of how many.
@@ -33,6 +35,8 @@ type ChoiceCounts struct {
 type FirstPlace struct {
 	Chosen int `json:"chosen"`
 	Of     int `json:"of"`
+	// Interval is that of the share, of cases, their repeats averaged, and clusters as one; nil over all arms.
+	Interval *[2]float64 `json:"interval,omitempty"`
 }
 
 // ChoiceProblem is a reason for which pairs were not judged.
@@ -54,6 +58,24 @@ func (c *ChoiceCounts) AddJudged(worth float64) {
 		c.Losses++
 	default:
 		c.Ties++
+	}
+}
+
+// AddPlaces takes up how often the judge chose the first and the second of the answers to a case.
+func (c *ChoiceCounts) AddPlaces(to *Case, firsts, seconds int) {
+	c.FirstPlace.Chosen += firsts
+	c.FirstPlace.Of += firsts + seconds
+	to.First.Total += float64(firsts)
+	to.First.N += firsts + seconds
+}
+
+// AddTurned takes up a pair of different answers to a case, with whether the judge contradicted itself when their order was turned.
+func (c *ChoiceCounts) AddTurned(to *Case, contradicted bool) {
+	if contradicted {
+		c.Contradicted++
+		to.Contradicted.Add(1)
+	} else {
+		to.Contradicted.Add(0)
 	}
 }
 
@@ -84,6 +106,7 @@ func (c *ChoiceCounts) Join(o *ChoiceCounts) {
 	c.Ties += o.Ties
 	c.Unjudged += o.Unjudged
 	c.Same += o.Same
+	c.Contradicted += o.Contradicted
 	c.FirstPlace.Chosen += o.FirstPlace.Chosen
 	c.FirstPlace.Of += o.FirstPlace.Of
 	for _, p := range o.Why {
@@ -97,5 +120,7 @@ type ArmChoice struct {
 	// Preference is the share for head, ties counting half: of cases, their repeats averaged, and clusters as one. nil: nothing was judged.
 	Preference *float64    `json:"preference"`
 	Interval   *[2]float64 `json:"interval"`
-	Level      float64     `json:"level"` // of the interval
+	Level      float64     `json:"level"` // of the intervals
+	// Unreliable says why the choices say nothing about the answers, "" when they do.
+	Unreliable string `json:"unreliable,omitempty"`
 }

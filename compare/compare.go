@@ -40,6 +40,8 @@ type Case struct {
 	LatencyMs, Tokens          Sum
 	Metrics                    []Sum  // in the order of Side.Metrics
 	Chosen                     Sum    // of its answers by a judge, against those of the other side: 1, 0, or a half for a tie
+	Contradicted               Sum    // of its pairs of different answers: 1 where the judge chose another one in each order
+	First                      Sum    // of the judge's rulings for one answer: 1 where that was the first
 	Trial                      string // the id of one that failed, or else of the first
 }
 

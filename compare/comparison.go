@@ -14,8 +14,17 @@ type Comparison struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Choice tells of the judge that chose between the answers, nil when none was asked.
 	Choice *Choice `json:"choice,omitempty"`
+	// Repeated are the suites that this folder's runs have compared with the same baseline before.
+	Repeated []Repeated `json:"repeated,omitempty"`
 	// NotCompared says that the gate has a baseline and --no-baseline was given.
 	NotCompared bool `json:"notCompared,omitempty"`
+}
+
+// Repeated says that a suite, its files unchanged, was compared with its baseline before.
+type Repeated struct {
+	Suite string `json:"suite"`
+	Base  string `json:"base"` // the id of the baseline's run
+	Nth   int    `json:"nth"`  // 2 for the second comparison
 }
 
 // Compared names one side of a comparison.
@@ -62,9 +71,11 @@ type Pairing struct {
 	PassedBefore []string `json:"passedBefore,omitempty"`
 	Unjudged     []string `json:"unjudged,omitempty"` // paired, but on one side there is no pass and no fail
 	Changed      []string `json:"changed,omitempty"`  // the same name, but other variables or scorers
-	Added        []string `json:"added,omitempty"`
-	Removed      []string `json:"removed,omitempty"`
-	Unused       int      `json:"unused,omitempty"` // not asked, or not used, since the verdict was known
+	// ScorerVersions say which of the changed ones have the same scorers, whose kinds mean something else.
+	ScorerVersions []ScorerVersion `json:"scorerVersions,omitempty"`
+	Added          []string        `json:"added,omitempty"`
+	Removed        []string        `json:"removed,omitempty"`
+	Unused         int             `json:"unused,omitempty"` // not asked, or not used, since the verdict was known
 	// Duplicates are the names of cases that sent one and the same request: each list counts as one case that was asked several times.
 	Duplicates [][]string `json:"duplicates,omitempty"`
 	// CallsPerCase and TokensPerCase are what a case costs on the head's side, on average.

@@ -122,6 +122,7 @@ func (p *paired) add(b, h *Case, expected bool) {
 		return
 	case !b.SameAs(h.Scorers, h.Vars, h.Quarantined): // passing means something else
 		p.lose(&p.Changed, b)
+		p.addVersions(b, h)
 		return
 	case expected:
 		p.Compared++

@@ -112,15 +112,16 @@ func head(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n, parts(tx, run, n)
+	return n, parts(tx, doc, n)
 }
 
 // parts inserts the suites and models of the run with a number.
-func parts(tx *sql.Tx, run *eval.Run, n int64) error {
+func parts(tx *sql.Tx, doc *journal.Document, n int64) error {
+	run := &doc.Run
 	for i := range run.Suites {
 		one := &run.Suites[i]
-		const insert = "INSERT INTO part (run, place, suite, file, hash) VALUES (?,?,?,?,?)"
-		if _, err := tx.Exec(insert, n, i, one.Name, one.File, one.Hash); err != nil {
+		const insert = "INSERT INTO part (run, place, suite, file, hash, base) VALUES (?,?,?,?,?,?)"
+		if _, err := tx.Exec(insert, n, i, one.Name, one.File, one.Hash, comparedWith(doc, one)); err != nil {
 			return err
 		}
 	}

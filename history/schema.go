@@ -13,7 +13,8 @@ const application = 0x65766c72
 //
 // Rows of a run stand together and in the order of the plan, so that a run is added at the end of each table; one case
 // is looked up once a run. Texts that recur stand in word, once.
-var migrations = []string{`
+var migrations = []string{
+	`
 CREATE TABLE run (
   n INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -64,7 +65,13 @@ CREATE TABLE mean (                   -- the means by case of an arm's metric ad
   sum REAL NOT NULL, n INTEGER NOT NULL,
   PRIMARY KEY (run, suite, arm, metric)
 ) WITHOUT ROWID;
-`}
+`,
+	// base is the run with which the suite was compared, '' for none, and for runs that were added before.
+	"ALTER TABLE part ADD COLUMN base TEXT NOT NULL DEFAULT ''",
+}
+
+// withBases is the version from which on a part has its base.
+const withBases = 2
 
 // perRun lists the tables with rows of a run, next to run itself.
 func perRun() []string { return []string{"part", "model", "cell", "score", "total", "mean"} }

@@ -8,7 +8,8 @@ import (
 )
 
 // choice shows what a judge chose between the answers of two arms.
-func (t *tableReport) choice(c *compare.ArmChoice) {
+func (t *tableReport) choice(a *compare.ArmComparison) {
+	c := a.Choice
 	if c == nil {
 		return
 	}
@@ -24,13 +25,30 @@ func (t *tableReport) choice(c *compare.ArmChoice) {
 	}
 	if f := c.FirstPlace; f.Of > 0 {
 		t.wrapped("  ", fmt.Sprintf(
-			"the answer that stood first was chosen in %d of %s (%.0f %%)", f.Chosen, diag.Count(f.Of, "ruling"),
-			100*float64(f.Chosen)/float64(f.Of),
+			"the answer that stood first was chosen in %d of %s (%.0f %%)%s", f.Chosen, diag.Count(f.Of, "ruling"),
+			100*float64(f.Chosen)/float64(f.Of), overCases(f.Interval, c.Level),
 		))
+	}
+	if c.Contradicted > 0 {
+		t.wrapped("  ", fmt.Sprintf(
+			"the order decided in %d of %s of different answers, which are ties", c.Contradicted,
+			diag.Count(c.Pairs-c.Same-c.Unjudged, "pair"),
+		))
+	}
+	if c.Unreliable != "" && c.Unreliable != a.Why { // no verdict rests on the choice
+		t.wrapped("  ", "warning: "+c.Unreliable)
 	}
 	for _, p := range c.Why {
 		t.wrapped("  ", fmt.Sprintf("unjudged, %s: %s", diag.Count(p.Pairs, "pair"), p.Problem))
 	}
+}
+
+// overCases is the interval of a share as words that follow it, "" without one.
+func overCases(interval *[2]float64, level float64) string {
+	if interval == nil {
+		return ""
+	}
+	return fmt.Sprintf(", %.0f %% interval over cases %.1f to %.1f", 100*level, 100*interval[0], 100*interval[1])
 }
 
 // judgeOfChoice shows which judge chose, and what that cost.

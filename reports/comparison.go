@@ -117,7 +117,7 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	for i := range a.Metrics {
 		t.metricWords(&a.Metrics[i])
 	}
-	t.choice(a.Choice)
+	t.choice(a)
 	t.flips(a.Flips, r.Changes)
 	t.slices(a.Slices)
 	t.safety(a.Safety)

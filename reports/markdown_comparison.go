@@ -17,6 +17,9 @@ func (m *markdown) comparison(c *compare.Comparison) error {
 		return nil
 	}
 	m.add("### Compared with %s\n\n", code(sideName(&c.Base)))
+	for _, line := range overview.Repeated(c) {
+		m.add("%s.\n\n", codeOf(line, maxMdReason))
+	}
 	if c.Why != "" {
 		m.add("**%s**: %s\n\n", verdictWords[eval.Invalid], codeOf(c.Why, maxMdReason))
 		return nil

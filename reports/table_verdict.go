@@ -33,7 +33,7 @@ func (t *tableReport) verdictOfRun() {
 		t.comparison(c)
 	case c.Verdict != "":
 		t.line("compared with %s: %s", diag.CleanLine(sideName(&c.Base)), t.verdict(c.Verdict))
-		for _, line := range briefs(c) {
+		for _, line := range slices.Concat(briefs(c), overview.Repeated(c)) {
 			t.paragraph("  ", line)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
@@ -292,10 +293,12 @@ func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) b
 	return true
 }
 
-// scorers compiles the scorers of a case that apply to an arm, and hashes them.
+// scorers compiles the scorers of a case that apply to an arm, and hashes them. Kinds whose meaning has changed follow the hash of what the
+// suite says, so that a comparison can tell both apart: 0123456789abcdef+choice.2.
 func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
 	h := sha256.New()
 	var out []*scorers.Compiled
+	var versions []string
 	for _, spec := range c.ScorersFor(a) {
 		h.Write(spec.JSON())
 		compiled := w.compile(spec)
@@ -315,7 +318,7 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 			)
 			fmt.Fprintf(h, "expected %t %q\n", there, text)
 		}
-		out = append(out, compiled)
+		out, versions = append(out, compiled), append(versions, compiled.Versions()...)
 	}
 	if c.Threshold != nil {
 		fmt.Fprintf(h, "threshold %g", *c.Threshold)
@@ -323,7 +326,8 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 	for _, m := range s.Derived() {
 		fmt.Fprintf(h, "metric %s %s", m.Name, m.Text())
 	}
-	return out, hex.EncodeToString(h.Sum(nil))[:16]
+	slices.Sort(versions)
+	return out, strings.Join(append([]string{hex.EncodeToString(h.Sum(nil))[:16]}, slices.Compact(versions)...), "+")
 }
 
 // compile compiles a scorer, once as long as there are not too many.

@@ -90,6 +90,9 @@ type Choice struct {
 	Same bool
 }
 
+// Contradicts reports whether the judge chose one answer in one order and the other answer in the other: the place decided.
+func (c *Choice) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
+
 // Choose says what comes of a pair, by the replies at hand. While some are wanted, there is no choice yet.
 func (c *Choosing) Choose(p Pair, replies *Judgements) Choice {
 	switch {

@@ -106,8 +106,10 @@ type Kind struct {
 	Doc     string   // what it takes and when it passes
 	Example string   // an entry of a scorers list
 	Options []string // keys that may stand beside the kind
-	stream  bool     // it tells something only of streamed answers
-	nests   bool     // it takes other scorers
+	// Version is that of the kind's meaning, 0 for the first. One that is raised makes cases of earlier runs count as changed.
+	Version int
+	stream  bool // it tells something only of streamed answers
+	nests   bool // it takes other scorers
 	// textless says that it never looks at the text of an answer, so that there is nothing to select.
 	textless bool
 	// takes is what the arguments look like, for the JSON Schema. The keys of a mapping come from the same Block by which compile knows
@@ -175,6 +177,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	n.References, n.Programs = append(n.References, inner.References...), append(n.Programs, inner.Programs...)
 	n.Judges, n.Variables = append(n.Judges, inner.Judges...), append(n.Variables, inner.Variables...)
 	n.Turns, n.Snapshots = append(n.Turns, inner.Turns...), append(n.Snapshots, inner.Snapshots...)
+	n.Versions = append(n.Versions, inner.Versions...)
 	n.Tries, n.Price = append(n.Tries, inner.Tries...), n.Price || inner.Price
 	if stream {
 		n.Stream = cmp.Or(n.Stream, inner.Stream)
@@ -199,6 +202,9 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 	kind := t.Lookup(s.Kind)
 	if s.Turn.Given() {
 		found.Turns = append(found.Turns, s.Turn)
+	}
+	if kind.Version > 1 {
+		found.Versions = append(found.Versions, fmt.Sprintf("%s.%d", kind.Name, kind.Version))
 	}
 	if kind.stream {
 		found.Stream = s.Kind
@@ -267,6 +273,9 @@ func (c *Compiled) Judges() []suite.JudgeUse { return c.needs.Judges }
 
 // Programs are the commands that the scorer runs, with the digests of their files.
 func (c *Compiled) Programs() []string { return c.needs.Programs }
+
+// Versions are the kinds of the scorer, and of those inside, whose meaning has changed since the first version, such as choice.2.
+func (c *Compiled) Versions() []string { return c.needs.Versions }
 
 // Score looks at the answer and says what it finds. A scorer that panics has
 // failed; it takes nothing else down.

@@ -40,6 +40,7 @@ type Needs struct {
 	Variables  []VariableUse
 	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
 	Tries     []func(vars variable.Dict, diags *diag.List)
+	Versions  []string // of its kind and those inside, from 2 on: choice.2
 	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
 }
 

@@ -220,9 +220,11 @@ func (c *Chooser) take(one *runner.Chosen, out *compare.ArmChoice, r *pairReader
 		out.AddUnjudged(one.Why)
 	} else {
 		out.AddJudged(worth[one.Preferred])
-		out.FirstPlace.Chosen += one.Firsts
-		out.FirstPlace.Of += one.Firsts + one.Seconds
 		at.head.Chosen.Add(worth[one.Preferred])
+		out.AddPlaces(at.head, one.Firsts, one.Seconds)
+		if !one.Same {
+			out.AddTurned(at.head, one.Contradicts())
+		}
 	}
 	for i := range one.Judgements {
 		j := &one.Judgements[i]

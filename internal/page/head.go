@@ -81,6 +81,9 @@ func notices(d *journal.Document) []string {
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		out = append(out, words+".")
 	}
+	for _, line := range overview.Repeated(d.Comparison) {
+		out = append(out, strings.ToUpper(line[:1])+line[1:]+".")
+	}
 	for _, line := range overview.Damage(d) {
 		out = append(out, line+".")
 	}

@@ -81,6 +81,31 @@ func (d Dir) OpenHistory() (*history.Store, error) {
 	return history.Open(d.Join(historyPath))
 }
 
+// Comparisons counts, for each suite of a run, its comparisons with its baseline up to this one, by the history. It is nil when the run is
+// not of this folder, or there is no history that can be read: nothing depends on it.
+func (d Dir) Comparisons(doc *journal.Document) []int {
+	s, err := d.ReadHistory()
+	if err != nil || s == nil {
+		return nil
+	}
+	defer s.Close() //nolint:errcheck // it was only read
+	known, err := s.Knows(doc.Run.ID)
+	if err != nil || !known && !d.expects(doc.Run.ID) {
+		return nil
+	}
+	counts, err := s.Comparisons(doc)
+	if err != nil {
+		return nil
+	}
+	return counts
+}
+
+// expects reports whether a run began here that is not yet in the history.
+func (d Dir) expects(id string) bool {
+	_, err := os.Stat(d.Join(filepath.Join(expectedRuns, filepath.Base(id))))
+	return err == nil
+}
+
 // RebuildHistory makes the history again from the runs below .evalrun/runs, below dirs, and those that it knew. What cannot be
 // read is told.
 func (d Dir) RebuildHistory(dirs []string, tell func(string)) error {

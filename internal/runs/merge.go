@@ -124,6 +124,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	if err := w.Finish(&end); err != nil {
 		return "", exit.Incomplete("the shards cannot be merged: %w", err)
 	}
+	at.ExpectRun(run, dir)
 	return dir, nil
 }
 

@@ -30,7 +30,7 @@ func (f Folder) open(name string) (*journal.Document, error) {
 	defer f.opening()()
 	doc, err := f.Open(name)
 	if err == nil {
-		verdict.Apply(doc)
+		verdict.ApplyIn(f.Dir, doc)
 	}
 	return doc, err
 }

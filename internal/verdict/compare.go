@@ -65,7 +65,9 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 		}
 		arm := compareArm(p, base, head, what, c)
 		if choice != nil {
-			addChoice(&arm, choice, optionsFor(what.Rules(arm.Suite), head, arm.Suite))
+			o := optionsFor(what.Rules(arm.Suite), head, arm.Suite)
+			choice.Lean(p.base, p.head, o)
+			addChoice(&arm, choice, o)
 		}
 		c.Arms = append(c.Arms, arm)
 	}
@@ -131,6 +133,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its "+
 			"cases: another comparison cannot use it")
 	}
+	explainVersions(c, &arm)
 	return arm
 }
 
@@ -184,8 +187,11 @@ func addChoice(arm *compare.ArmComparison, choice *compare.ArmChoice, o compare.
 		if m.Name != eval.MetricChoose {
 			continue
 		}
-		if choice.Level = m.Level; m.N > 0 {
+		if m.N > 0 {
 			choice.Preference, choice.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
+		}
+		if m.Gated {
+			arm.Why = cmp.Or(arm.Why, choice.Unreliable)
 		}
 		if share := float64(choice.Unjudged) / float64(max(1, choice.Pairs)); m.Gated && share > o.MaxErrors {
 			arm.Why = cmp.Or(arm.Why, fmt.Sprintf("%.1f %% of the pairs could not be judged, more than %g %%", 100*share, 100*o.MaxErrors))
@@ -273,7 +279,8 @@ func notPaired(before, after []*compare.Side) string {
 	return fmt.Sprintf("the baseline has %s, the run %s", list(before), list(after))
 }
 
-// driftOf tells of models that are not the same on both sides: what they do differently is not the prompt's doing.
+// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do differently is not the
+// prompt's doing.
 func driftOf(base, head *journal.Document) []string {
 	var out []string
 	for _, h := range head.Run.Models {
@@ -288,6 +295,9 @@ func driftOf(base, head *journal.Document) []string {
 	}
 	if base.Run.Emulator != head.Run.Emulator {
 		out = append(out, "one side was answered by evalrun's emulator, the other by a service")
+	}
+	if words := toolsOf(base, head); words != "" {
+		out = append(out, words)
 	}
 	return out
 }

@@ -167,12 +167,12 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 	for _, arm := range c.previews(suite, rule, base) {
 		if arm.Units == 0 && base != nil {
 			return exit.Incomplete(
-				"%s on %s: no case is in the baseline as it is now (variables, scorers); name a new baseline, or --no-baseline runs without",
-				suite, arm.name,
+				"%s on %s: no case is in the baseline as it is now (variables, scorers)%s; name a new baseline, or --no-baseline runs without",
+				suite, arm.name, arm.rescore(rule),
 			)
 		}
 		if why := arm.Why(rule.LeastPaired()); why != "" {
-			return exit.Incomplete("%s on %s: %s; --no-baseline runs without", suite, arm.name, why)
+			return exit.Incomplete("%s on %s: %s%s; --no-baseline runs without", suite, arm.name, why, arm.rescore(rule))
 		}
 		for _, r := range arm.outlook(suite, rule).Ratios {
 			c.Notice(fmt.Sprintf("%s on %s: %s of a case count %.0f at most", suite, arm.name, r.Metric, r.Cap))
@@ -242,6 +242,15 @@ type armPreview struct {
 	name string
 	base *compare.Side // nil: the baseline does not have the arm
 	compare.Preview
+}
+
+// rescore says, after a reason, that scorers of the baseline mean something else now; "" when they do not.
+func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
+	words := arm.Rescore(rule.RunID, "")
+	if words == "" {
+		return ""
+	}
+	return "; " + words
 }
 
 // previews pair the arms of a plan with those of a baseline, or, where base is nil, with other arms of the plan.

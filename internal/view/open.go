@@ -107,7 +107,7 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	if began.Before(r.next) {
 		return nil
 	}
-	if !r.grow() {
+	if !r.grow(s.options.Dir) {
 		_ = r.doc.Close() // it was only read
 		r.doc, r.served = nil, nil
 		return s.open(ctx, r)
@@ -117,7 +117,7 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 }
 
 // grow takes up what the run file has got; false when the run is better read again.
-func (r *openRun) grow() bool {
+func (r *openRun) grow(in rundir.Dir) bool {
 	news, err := r.doc.Follow()
 	if err == nil && len(news.Trials) > 0 {
 		err = r.served.Grow(news.Trials)
@@ -126,7 +126,7 @@ func (r *openRun) grow() bool {
 		return false
 	}
 	if len(news.Trials) > 0 || news.Ended {
-		verdict.Apply(r.doc)
+		verdict.ApplyIn(in, r.doc)
 	}
 	return true
 }
@@ -154,7 +154,7 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 		_ = doc.Close() // the first error is the one to report
 		return err
 	}
-	verdict.Apply(doc)
+	verdict.ApplyIn(s.options.Dir, doc)
 	r.doc, r.served = doc, served
 	r.epoch = fmt.Sprintf("%x.%x", at.size, at.time.UnixNano()) // that of a run that has ended stays when it is read again
 	if doc.Running {

@@ -1,0 +1,48 @@
+package runner_test
+
+import (
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+const versionedSuite = `version: 1
+name: s
+targets: [{name: one, model: svc-pro}]
+prompts: [{name: p, text: "{{.q}}"}]
+cases:
+  - {name: plain, vars: {q: a}, scorers: [{contains: a}]}
+  - {name: inside, vars: {q: b}, scorers: [{not: {any: [{equals: a}, {contains: a}]}}]}
+  - {name: other, vars: {q: c}, scorers: [{equals: a}]}
+`
+
+// A kind whose meaning has changed marks the scorers of the cases that use it, inside other kinds too; all else keeps the hash of before.
+func TestScorersHashKnowsVersions(t *testing.T) {
+	t.Parallel()
+	hashes := func(version int) map[string]string {
+		table := scorers.Builtin()
+		table.Lookup("contains").Version = version
+		out := map[string]string{}
+		for t := range runner.NewPlan([]*suite.Suite{load(t, versionedSuite)}, table, runner.Filter{}, "v1").Trials() {
+			out[t.Case] = t.ScorersHash
+		}
+		return out
+	}
+	before := hashes(0)
+	expect.Same(t, "plain, as in version 0.1", before["plain"], "67df4a5161e66728")
+	expect.Same(t, "version 1", hashes(1), before)
+	expect.Same(t, "version 2", hashes(2), map[string]string{
+		"plain": before["plain"] + "+contains.2", "inside": before["inside"] + "+contains.2", "other": before["other"],
+	})
+}
+
+// Each built-in kind has its first meaning: a version is raised when the same answer passes where it failed, or the other way round.
+func TestBuiltinVersions(t *testing.T) {
+	t.Parallel()
+	for _, k := range scorers.Builtin() {
+		expect.Same(t, k.Name, k.Version, 0)
+	}
+}
