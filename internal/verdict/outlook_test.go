@@ -84,18 +84,18 @@ func repeated(cases, repeats int, fails func(c, k int) bool) (out []*eval.Result
 func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	t.Parallel()
 	s, _ := load(t, withGate(earlySuite(60, "ab", nil), "arm: t/a, margin: 0.1, alpha: 0.1"), runner.Filter{})
-	steady := runOf(t, "r", nil, repeated(60, 2, func(int, int) bool { return false })...)
+	steady := runOf(t, "r", nil, repeated(30, 2, func(int, int) bool { return false })...)
 	tests, err := SelfTest(s, steady, &eval.Options{})
 	expect.OK(t, err)
 	one := tests[0]
 	expect.Same(t, "arm, margin and level", []any{one.Suite, one.Arm, one.Margin, one.Alpha}, []any{"s", "t/p", 0.1, 0.1})
-	expect.Same(t, "comparisons of units", [2]int{one.Draws, one.Units}, [2]int{selfTestDraws, 60})
+	expect.Same(t, "comparisons of units", [2]int{one.Draws, one.Units}, [2]int{selfTestDraws, 30})
 	expect.Same(t, "false alarms and flips", [2]float64{one.FalseAlarms, one.Flips}, [2]float64{0, 0})
 	if got := one.Verdicts[eval.NotWorse]; got < 0.999 {
 		t.Errorf("got %g of the comparisons let through, want all", got)
 	}
 
-	shaky := runOf(t, "r", nil, repeated(60, 2, func(c, k int) bool { return c < 15 && k == 0 })...)
+	shaky := runOf(t, "r", nil, repeated(30, 2, func(c, k int) bool { return c < 8 && k == 0 })...)
 	tests, err = SelfTest(s, shaky, &eval.Options{GateOptions: eval.GateOptions{Rule: eval.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
 	expect.OK(t, err)
 	one = tests[0]
