@@ -44,14 +44,29 @@ func TestCompareDecidesByMargins(t *testing.T) {
 		want    eval.Verdict
 		why     string
 	}{
-		"the same":              {recorded(t, "head", "t/p", good, eval.EndCompleted), []eval.MetricMargin{pass}, eval.NotWorse, ""},
-		"worse":                 {recorded(t, "head", "t/p", bad, eval.EndCompleted), []eval.MetricMargin{pass}, eval.Regressed, ""},
-		"worse, within reason":  {recorded(t, "head", "t/p", bad, eval.EndCompleted), []eval.MetricMargin{tone}, eval.NotWorse, ""},
-		"the worst of both":     {recorded(t, "head", "t/p", bad, eval.EndCompleted), []eval.MetricMargin{tone, pass}, eval.Regressed, ""},
-		"estimates":             {recorded(t, "head", "t/p", bad, eval.EndCompleted), nil, "", ""},
-		"itself":                {base, []eval.MetricMargin{pass}, eval.Invalid, "it is the same run on both sides"},
-		"a run that broke off":  {recorded(t, "head", "t/p", good, eval.EndStopped), []eval.MetricMargin{pass}, eval.Invalid, "the run is not complete"},
-		"an arm that was named": {recorded(t, "head", "t/new", good, eval.EndCompleted), []eval.MetricMargin{pass}, eval.NotWorse, ""},
+		"the same":             {recorded(t, "head", "t/p", good, eval.EndCompleted), []eval.MetricMargin{pass}, eval.NotWorse, ""},
+		"worse":                {recorded(t, "head", "t/p", bad, eval.EndCompleted), []eval.MetricMargin{pass}, eval.Regressed, ""},
+		"worse, within reason": {recorded(t, "head", "t/p", bad, eval.EndCompleted), []eval.MetricMargin{tone}, eval.NotWorse, ""},
+		"the worst of both": {
+			recorded(t, "head", "t/p", bad, eval.EndCompleted),
+			[]eval.MetricMargin{tone, pass},
+			eval.Regressed,
+			"",
+		},
+		"estimates": {recorded(t, "head", "t/p", bad, eval.EndCompleted), nil, "", ""},
+		"itself":    {base, []eval.MetricMargin{pass}, eval.Invalid, "it is the same run on both sides"},
+		"a run that broke off": {
+			recorded(t, "head", "t/p", good, eval.EndStopped),
+			[]eval.MetricMargin{pass},
+			eval.Invalid,
+			"the run is not complete",
+		},
+		"an arm that was named": {
+			recorded(t, "head", "t/new", good, eval.EndCompleted),
+			[]eval.MetricMargin{pass},
+			eval.NotWorse,
+			"",
+		},
 	} {
 		c, err := evaltest.Compare(base, test.head, test.metrics...)
 		expect.OK(t, err)

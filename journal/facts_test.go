@@ -240,7 +240,13 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 	r.Request = &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "secret prompt"}}}}}
 	r.Response = &eval.Response{ModelVersion: "v7", Candidates: []eval.Candidate{{Text: "secret answer", FinishReason: "STOP"}}}
 	r.Scores = []eval.Score{
-		{Scorer: "judge", Name: "tone", Value: &value, Reason: "secret reason", Diff: "secret diff"}, {Scorer: "equals", Reason: "secret too"},
+		{
+			Scorer: "judge",
+			Name:   "tone",
+			Value:  &value,
+			Reason: "secret reason",
+			Diff:   "secret diff",
+		}, {Scorer: "equals", Reason: "secret too"},
 	}
 	r.Judgements = []eval.Judgement{{Judge: "panel", Reply: "secret reply"}}
 	failed := asked("b", "t/p", eval.Err, 1)

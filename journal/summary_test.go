@@ -61,7 +61,12 @@ func TestTheSummaryIsByCase(t *testing.T) {
 func TestArmsAreInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	d := document(
-		t, nil, asked("a", "z/z", eval.Pass, 1), asked("a", "t/q", eval.Pass, 1), asked("a", "a/a", eval.Pass, 1), asked("a", "t/p", eval.Pass, 1),
+		t,
+		nil,
+		asked("a", "z/z", eval.Pass, 1),
+		asked("a", "t/q", eval.Pass, 1),
+		asked("a", "a/a", eval.Pass, 1),
+		asked("a", "t/p", eval.Pass, 1),
 	)
 	var got []string
 	for _, a := range d.Summary.Suites[0].Arms {

@@ -156,7 +156,8 @@ func TestCheckingASuite(t *testing.T) {
 	expect.Same(t, "a bad suite is bad", c.Bad(), true)
 	var b bytes.Buffer
 	expect.OK(t, c.Write(&b, "github"))
-	if !strings.HasPrefix(b.String(), "::error ") || !strings.Contains(b.String(), "line=5,") || !strings.Contains(b.String(), filepath.Base(file)) {
+	if !strings.HasPrefix(b.String(), "::error ") || !strings.Contains(b.String(), "line=5,") ||
+		!strings.Contains(b.String(), filepath.Base(file)) {
 		t.Errorf("got the annotation %s", &b)
 	}
 	b.Reset()

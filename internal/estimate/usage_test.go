@@ -66,6 +66,9 @@ func TestTextsAreEstimatedOneByOne(t *testing.T) {
 		got := Prompt([]eval.Content{{Parts: []eval.Part{{Text: text}}}, {Parts: []eval.Part{{}}}})
 		expect.Same(t, fmt.Sprintf("prompt of %q", text), got, want)
 	}
-	images := []eval.Content{{Parts: []eval.Part{{Image: &eval.Image{}}, {Text: "12"}}}, {Parts: []eval.Part{{Image: &eval.Image{}}, {Text: "34"}}}}
+	images := []eval.Content{
+		{Parts: []eval.Part{{Image: &eval.Image{}}, {Text: "12"}}},
+		{Parts: []eval.Part{{Image: &eval.Image{}}, {Text: "34"}}},
+	}
 	expect.Same(t, "texts of several contents, rounded up together", Prompt(images), 2*TokensPerImage+1)
 }

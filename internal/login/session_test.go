@@ -48,7 +48,11 @@ func newServer(t *testing.T, granted string) *server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/token", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"access_token": "access", "refresh_token": "refresh", "token_type": "Bearer", "expires_in": 3600, "scope": %q}`, s.granted)
+		fmt.Fprintf(
+			w,
+			`{"access_token": "access", "refresh_token": "refresh", "token_type": "Bearer", "expires_in": 3600, "scope": %q}`,
+			s.granted,
+		)
 	})
 	mux.HandleFunc("/revoke", func(w http.ResponseWriter, r *http.Request) {
 		if s.refuses {
@@ -66,8 +70,11 @@ func newServer(t *testing.T, granted string) *server {
 func (s *server) secrets(t *testing.T, revoke string) string {
 	t.Helper()
 	text := fmt.Sprintf(
-		`{"installed": {"client_id": "client", "client_secret": "hush", "project_id": "home", "auth_uri": "%[1]s/auth", "token_uri": "%[1]s/token", `+
-			`"revoke_uri": %[2]q, "redirect_uris": ["http://localhost"]}}`, s.URL, revoke,
+		`{"installed": {"client_id": "client", "client_secret": "hush", "project_id": "home", `+
+			`"auth_uri": "%[1]s/auth", "token_uri": "%[1]s/token", `+
+			`"revoke_uri": %[2]q, "redirect_uris": ["http://localhost"]}}`,
+		s.URL,
+		revoke,
 	)
 	path := filepath.Join(t.TempDir(), "secrets.json")
 	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
@@ -189,7 +196,12 @@ func TestAStatusWithoutTheService(t *testing.T) {
 	status, problem, err := NewStatus(context.Background(), job, func(*harness.Job) (*harness.Session, error) { return nil, down })
 	expect.OK(t, err)
 	expect.Same(t, "the problem is the one of connecting", errors.Is(problem, down), true)
-	expect.Same(t, "status", []any{status.Service, status.Problem, status.ClientID}, []any{"https://service.example", "it is down", "client"})
+	expect.Same(
+		t,
+		"status",
+		[]any{status.Service, status.Problem, status.ClientID},
+		[]any{"https://service.example", "it is down", "client"},
+	)
 }
 
 // What a login lacks is bad input before a browser opens.

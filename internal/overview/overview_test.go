@@ -106,7 +106,9 @@ func TestHowARunEnded(t *testing.T) {
 // Copies and signatures are of use to evalrun alone.
 func TestTheOverviewLeavesOutWhatIsForEvalrun(t *testing.T) {
 	t.Parallel()
-	got := New(rows(t, func(r *eval.Run) { r.Copies, r.Signature = map[string]string{"suites/s.yaml": "x"}, "signed" }, completed(), "p"))
+	got := New(
+		rows(t, func(r *eval.Run) { r.Copies, r.Signature = map[string]string{"suites/s.yaml": "x"}, "signed" }, completed(), "p"),
+	)
 	expect.Same(t, "copies and signature", [2]any{len(got.Run.Copies), got.Run.Signature}, [2]any{0, ""})
 }
 

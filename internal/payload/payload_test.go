@@ -16,7 +16,8 @@ func TestContentsAsTheyAreSent(t *testing.T) {
 		`[]`:                            nil,
 		`[{"parts":[]}]`:                {{}},
 		`[{"parts":[{"text":"a\"b"}]}]`: {{Parts: []eval.Part{{Text: `a"b`}}}},
-		`[{"role":"user","parts":[{"text":"x"},{"inline_data":{"mime_type":"image/png","data":"//4="}}]},{"role":"model","parts":[{"text":"y"}]}]`: {
+		`[{"role":"user","parts":[{"text":"x"},{"inline_data":{"mime_type":"image/png","data":"//4="}}]},` +
+			`{"role":"model","parts":[{"text":"y"}]}]`: {
 			{Role: "user", Parts: []eval.Part{{Text: "x"}, {Image: image}}}, {Role: "model", Parts: []eval.Part{{Text: "y"}}},
 		},
 	} {
@@ -31,7 +32,9 @@ func TestContentsAsTheyAreSent(t *testing.T) {
 func TestSizeOfImages(t *testing.T) {
 	t.Parallel()
 	for n := range 100 {
-		contents := []eval.Content{{Parts: []eval.Part{{Image: &eval.Image{Data: bytes.Repeat([]byte{1}, n)}}, {Image: &eval.Image{Data: []byte("x")}}}}}
+		contents := []eval.Content{
+			{Parts: []eval.Part{{Image: &eval.Image{Data: bytes.Repeat([]byte{1}, n)}}, {Image: &eval.Image{Data: []byte("x")}}}},
+		}
 		data := Append(nil, contents)
 		expect.Same(t, "size", Size(contents), len(data))
 		if bytes.ContainsAny(data, "\r\n") {

@@ -123,7 +123,9 @@ func TestAcceptingStaysInsideTheFolder(t *testing.T) {
 // Continuous integration does not accept answers.
 func TestAcceptingTakesAPerson(t *testing.T) {
 	t.Parallel()
-	for ci, want := range map[string]int{"": exit.CodeOK, "false": exit.CodeOK, "FALSE": exit.CodeOK, "true": exit.CodeBadInput, "1": exit.CodeBadInput} {
+	for ci, want := range map[string]int{
+		"": exit.CodeOK, "false": exit.CodeOK, "FALSE": exit.CodeOK, "true": exit.CodeBadInput, "1": exit.CodeBadInput,
+	} {
 		err := AcceptedByPerson(func(name string) string { return map[string]string{"CI": ci}[name] })
 		expect.Same(t, "exit code with CI="+ci, exit.Of(err), want)
 	}

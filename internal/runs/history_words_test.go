@@ -50,12 +50,18 @@ func TestHistoryOfRemembered(t *testing.T) {
 		o    HistoryOptions
 		want []string
 	}{
-		"a metric":           {HistoryOptions{Metrics: []string{"pass"}}, []string{"pass: 1 0.75 0.5"}},
-		"metrics by a glob":  {HistoryOptions{Metrics: []string{"*en*y"}}, []string{"latency: 100 100 100"}},
-		"the newest runs":    {HistoryOptions{Metrics: []string{"pass"}, Limit: 2}, []string{"pass: 0.75 0.5"}},
-		"a case":             {HistoryOptions{Metrics: []string{"pass"}, Cases: []string{"c03"}}, []string{"c03 pass: 1 0 0"}},
-		"cases by a glob":    {HistoryOptions{Metrics: []string{"pass"}, Cases: []string{"c0*3", "c02"}}, []string{"c03 pass: 1 0 0", "c02 pass: 1 1 0"}},
-		"an arm and a suite": {HistoryOptions{Metrics: []string{"errors"}, Arms: []string{"t/*"}, Suites: []string{"s"}}, []string{"errors: 0 0 0"}},
+		"a metric":          {HistoryOptions{Metrics: []string{"pass"}}, []string{"pass: 1 0.75 0.5"}},
+		"metrics by a glob": {HistoryOptions{Metrics: []string{"*en*y"}}, []string{"latency: 100 100 100"}},
+		"the newest runs":   {HistoryOptions{Metrics: []string{"pass"}, Limit: 2}, []string{"pass: 0.75 0.5"}},
+		"a case":            {HistoryOptions{Metrics: []string{"pass"}, Cases: []string{"c03"}}, []string{"c03 pass: 1 0 0"}},
+		"cases by a glob": {
+			HistoryOptions{Metrics: []string{"pass"}, Cases: []string{"c0*3", "c02"}},
+			[]string{"c03 pass: 1 0 0", "c02 pass: 1 1 0"},
+		},
+		"an arm and a suite": {
+			HistoryOptions{Metrics: []string{"errors"}, Arms: []string{"t/*"}, Suites: []string{"s"}},
+			[]string{"errors: 0 0 0"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +147,10 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	h := &History{Runs: []history.Run{{ID: "a", Emulator: true}, {ID: "b"}}}
 	for i := range maxCourses + 3 {
-		h.Courses = append(h.Courses, historyCourse{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []historyPoint{{Value: 1}}})
+		h.Courses = append(
+			h.Courses,
+			historyCourse{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []historyPoint{{Value: 1}}},
+		)
 	}
 	var b bytes.Buffer
 	h.draw(&b, 100)

@@ -29,7 +29,11 @@ func contains(t *testing.T, got string, want ...string) {
 func TestReportsOfARunThatIsThere(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
-	f.record("night", func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)} }, completed(), letters("pf", "t/p", 0, 1)...)
+	f.record(
+		"night",
+		func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)} },
+		completed(),
+		letters("pf", "t/p", 0, 1)...)
 	out, shown := screen()
 	expect.OK(t, f.Report("night", []string{"table", "json=out.json"}, out, false))
 	contains(t, shown.String(), "c01", "passRate")
@@ -127,16 +131,46 @@ func TestComparingRunsAndArms(t *testing.T) {
 		want  eval.Verdict
 		exit  int
 	}{
-		"a worse run":            {[]string{"main", "worse"}, CompareOptions{Rule: margin}, eval.Regressed, exit.CodeFailed},
-		"a better one":           {[]string{"worse", "main"}, CompareOptions{Rule: margin}, eval.Improved, exit.CodeOK},
-		"estimates alone":        {[]string{"main", "worse"}, CompareOptions{}, "", exit.CodeOK},
-		"a worse arm":            {[]string{"arms"}, CompareOptions{Rule: margin, Arms: []string{"t/a", "t/b"}}, eval.Regressed, exit.CodeFailed},
-		"the same arm":           {[]string{"arms"}, CompareOptions{Rule: margin, Arms: []string{"t/a", "t/a"}}, eval.Invalid, exit.CodeIncomplete},
-		"an arm of another run":  {[]string{"main", "arms"}, CompareOptions{Rule: margin, Arms: []string{"t/p", "t/b"}}, eval.Regressed, exit.CodeFailed},
-		"a run and itself":       {[]string{"main"}, CompareOptions{Rule: margin}, eval.Invalid, exit.CodeIncomplete},
-		"a metric that is not":   {[]string{"main", "worse"}, CompareOptions{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}}, eval.Invalid, exit.CodeIncomplete},
-		"inconclusive, a pass":   {[]string{"main", "worse"}, CompareOptions{Rule: eval.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}}, eval.Regressed, exit.CodeFailed},
-		"blocked, none are lost": {[]string{"main", "worse"}, CompareOptions{Rule: eval.RuleOptions{Metrics: []string{"blocked=0.05"}}}, eval.NotWorse, exit.CodeOK},
+		"a worse run":     {[]string{"main", "worse"}, CompareOptions{Rule: margin}, eval.Regressed, exit.CodeFailed},
+		"a better one":    {[]string{"worse", "main"}, CompareOptions{Rule: margin}, eval.Improved, exit.CodeOK},
+		"estimates alone": {[]string{"main", "worse"}, CompareOptions{}, "", exit.CodeOK},
+		"a worse arm": {
+			[]string{"arms"},
+			CompareOptions{Rule: margin, Arms: []string{"t/a", "t/b"}},
+			eval.Regressed,
+			exit.CodeFailed,
+		},
+		"the same arm": {
+			[]string{"arms"},
+			CompareOptions{Rule: margin, Arms: []string{"t/a", "t/a"}},
+			eval.Invalid,
+			exit.CodeIncomplete,
+		},
+		"an arm of another run": {
+			[]string{"main", "arms"},
+			CompareOptions{Rule: margin, Arms: []string{"t/p", "t/b"}},
+			eval.Regressed,
+			exit.CodeFailed,
+		},
+		"a run and itself": {[]string{"main"}, CompareOptions{Rule: margin}, eval.Invalid, exit.CodeIncomplete},
+		"a metric that is not": {
+			[]string{"main", "worse"},
+			CompareOptions{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}},
+			eval.Invalid,
+			exit.CodeIncomplete,
+		},
+		"inconclusive, a pass": {
+			[]string{"main", "worse"},
+			CompareOptions{Rule: eval.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}},
+			eval.Regressed,
+			exit.CodeFailed,
+		},
+		"blocked, none are lost": {
+			[]string{"main", "worse"},
+			CompareOptions{Rule: eval.RuleOptions{Metrics: []string{"blocked=0.05"}}},
+			eval.NotWorse,
+			exit.CodeOK,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,7 +113,9 @@ func TestModelsFitTheirTerminal(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	for _, want := range []string{"pro\n", "  temperature   0.9\n", "  output        1 token\n", "  topK          1\n", "\n\nbare\n", "  input         5 tokens\n"} {
+	for _, want := range []string{
+		"pro\n", "  temperature   0.9\n", "  output        1 token\n", "  topK          1\n", "\n\nbare\n", "  input         5 tokens\n",
+	} {
 		if !strings.Contains(narrow, want) {
 			t.Errorf("%q is missing in\n%s", want, narrow)
 		}
@@ -180,7 +182,12 @@ func TestTheLineOfProgress(t *testing.T) {
 		for _, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err, eval.Skip} {
 			p.Done(&eval.Result{Outcome: outcome}, eval.Spent{Tokens: 12, Money: 0.5, Currency: "EUR"})
 		}
-		expect.Same(t, "after four", p.line(), "4 of 10 trials: 1 pass, 1 fail, 1 error, 1 skip; 12 tokens, 0.5000 EUR; 2.0/s; about 3s left")
+		expect.Same(
+			t,
+			"after four",
+			p.line(),
+			"4 of 10 trials: 1 pass, 1 fail, 1 error, 1 skip; 12 tokens, 0.5000 EUR; 2.0/s; about 3s left",
+		)
 		for range 6 {
 			p.Done(&eval.Result{Outcome: eval.Pass}, eval.Spent{})
 		}

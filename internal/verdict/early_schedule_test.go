@@ -22,7 +22,11 @@ func scheduled(w *watched) (out []string) {
 // The schedule is a shuffle by the seed, in which the trials of a unit come one after the other on all arms.
 func TestTheScheduleIsAShuffleOfUnits(t *testing.T) {
 	t.Parallel()
-	_, plan := load(t, earlySuite(40, "ab", func(n int) string { return fmt.Sprintf("repeats: 2, cluster: k%d, ", n/4) }), runner.Filter{})
+	_, plan := load(
+		t,
+		earlySuite(40, "ab", func(n int) string { return fmt.Sprintf("repeats: 2, cluster: k%d, ", n/4) }),
+		runner.Filter{},
+	)
 	within := func(seed uint64) *watched {
 		rule := passRule(0.1)
 		rule.Arm = "t/a"
@@ -232,8 +236,18 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 	other := passRule(0.05) // another margin
 	got := onlyArm(t, compared(t, base, head, byRule(other)))
 	expect.Same(t, "by another margin", got.Verdict, eval.Invalid)
-	expect.Same(t, "why", got.Why, "the run stopped early, once its verdict against base was known, and did not ask all of its cases: "+
-		"another comparison cannot use it")
+	expect.Same(
+		t,
+		"why",
+		got.Why,
+		"the run stopped early, once its verdict against base was known, and did not ask all of its cases: "+
+			"another comparison cannot use it",
+	)
 	got = onlyArm(t, compared(t, head, base, byRule(rule)))
-	expect.Same(t, "as a baseline", got.Why, "the baseline stopped early, once its own verdict was known: it did not ask all of its cases")
+	expect.Same(
+		t,
+		"as a baseline",
+		got.Why,
+		"the baseline stopped early, once its own verdict was known: it did not ask all of its cases",
+	)
 }

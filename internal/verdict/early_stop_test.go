@@ -124,7 +124,12 @@ func failing(share float64) func(*eval.Trial) eval.Outcome {
 }
 
 // directly is the stop by its definition: units in the order of the schedule, each a mean of questions, each of them a mean of trials.
-func directly(head []*eval.Result, base func(*eval.Trial) eval.Outcome, unitOf func(*eval.Trial) string, rule *eval.BaselineRule) *eval.Stop {
+func directly(
+	head []*eval.Result,
+	base func(*eval.Trial) eval.Outcome,
+	unitOf func(*eval.Trial) string,
+	rule *eval.BaselineRule,
+) *eval.Stop {
 	type question struct{ base, head compare.Sum }
 	units := map[string]map[string]*question{}
 	var order []string
@@ -193,11 +198,17 @@ func TestTheEarlyStopIsThatOfItsDefinition(t *testing.T) {
 		head    func(*eval.Trial) eval.Outcome
 		verdict eval.Verdict // "" for no stop
 	}{
-		"nothing changed":     {cases: 200, unit: alone, head: passing, verdict: eval.NotWorse},
-		"half is lost":        {cases: 200, unit: alone, head: failing(0.5), verdict: eval.Regressed},
-		"with errors":         {cases: 200, unit: alone, head: errors(passing), verdict: eval.NotWorse},
-		"too few to say":      {cases: 30, unit: alone, head: passing},
-		"repeats that differ": {cases: 200, of: func(int) string { return "repeats: 3, " }, unit: alone, head: shaky, verdict: eval.Regressed},
+		"nothing changed": {cases: 200, unit: alone, head: passing, verdict: eval.NotWorse},
+		"half is lost":    {cases: 200, unit: alone, head: failing(0.5), verdict: eval.Regressed},
+		"with errors":     {cases: 200, unit: alone, head: errors(passing), verdict: eval.NotWorse},
+		"too few to say":  {cases: 30, unit: alone, head: passing},
+		"repeats that differ": {
+			cases:   200,
+			of:      func(int) string { return "repeats: 3, " },
+			unit:    alone,
+			head:    shaky,
+			verdict: eval.Regressed,
+		},
 		"clusters": {
 			cases: 300, of: func(n int) string { return fmt.Sprintf("cluster: k%d, ", n/3) }, unit: cluster, head: passing,
 			verdict: eval.NotWorse,

@@ -19,7 +19,12 @@ import (
 func withGate(text, baseline string) string { return text + "gate: {baseline: {" + baseline + "}}\n" }
 
 // reached checks the gate of a suite before anything is sent.
-func reached(t *testing.T, text string, filter runner.Filter, change func(*Checks)) (gate *eval.GateConfig, notices []string, err error) {
+func reached(
+	t *testing.T,
+	text string,
+	filter runner.Filter,
+	change func(*Checks),
+) (gate *eval.GateConfig, notices []string, err error) {
 	t.Helper()
 	s, plan := load(t, text, filter)
 	c := &Checks{
@@ -49,8 +54,13 @@ func TestTooFewCasesAreRefused(t *testing.T) {
 		gate  string
 		want  string // what the error says; "" for none
 	}{
-		"enough":                     {59, nil, "margin: 0.05", ""},
-		"one is missing":             {58, nil, "margin: 0.05", "58 cases can never show that the pass rate is not worse by a margin of 0.05; you need 59"},
+		"enough": {59, nil, "margin: 0.05", ""},
+		"one is missing": {
+			58,
+			nil,
+			"margin: 0.05",
+			"58 cases can never show that the pass rate is not worse by a margin of 0.05; you need 59",
+		},
 		"a larger margin":            {29, nil, "margin: 0.1", ""},
 		"one missing for it":         {28, nil, "margin: 0.1", "you need 29 without a single flip"},
 		"what is enough is named":    {28, nil, "margin: 0.1", "28 are enough for 0.11"},
@@ -158,9 +168,12 @@ func TestBaselinesThatCannotBeUsed(t *testing.T) {
 		base *journal.Document
 		want string // "" for none
 	}{
-		"it fits":             {runOf(t, "base", nil, trials(eval.Pass)...), ""},
-		"it is blank":         {runOf(t, "base", nil, blank...), "the baseline main is blank: nothing was asked"},
-		"it was interrupted":  {endedRun(t, "base", nil, &eval.End{Reason: eval.EndInterrupted}, half...), "the baseline main is not complete"},
+		"it fits":     {runOf(t, "base", nil, trials(eval.Pass)...), ""},
+		"it is blank": {runOf(t, "base", nil, blank...), "the baseline main is blank: nothing was asked"},
+		"it was interrupted": {
+			endedRun(t, "base", nil, &eval.End{Reason: eval.EndInterrupted}, half...),
+			"the baseline main is not complete",
+		},
 		"it has other suites": {runOf(t, "base", nil, renamed...), "the baseline main has no suite s"},
 		"all of it changed": {
 			runOf(t, "base", nil, changed...),

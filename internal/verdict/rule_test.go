@@ -217,7 +217,10 @@ func TestComparisonsOfSeveralSuitesAreMerged(t *testing.T) {
 	one := func(base, suite string, v eval.Verdict, warnings ...string) *compare.Comparison {
 		return &compare.Comparison{
 			Base: compare.Compared{Name: base, Run: "id of " + base}, Verdict: v, Warnings: warnings,
-			Arms: []compare.ArmComparison{{Suite: suite, HeadArm: "t/p", Verdict: v}, {Suite: "lost", HeadArm: "t/p", Verdict: eval.Invalid}},
+			Arms: []compare.ArmComparison{
+				{Suite: suite, HeadArm: "t/p", Verdict: v},
+				{Suite: "lost", HeadArm: "t/p", Verdict: eval.Invalid},
+			},
 		}
 	}
 	whole := &compare.Comparison{}
