@@ -411,3 +411,14 @@ func TestStopIsFinal(t *testing.T) {
 		t.Errorf("%s", v)
 	}
 }
+
+// An error is neither a block nor an answer without one, on both sides alike: the early stop and the comparison count the same.
+func TestErrorsAreNoAnswersWithoutABlock(t *testing.T) {
+	t.Parallel()
+	c := Case{Asked: 2, Errors: 1, Blocked: 1}
+	rate, _ := c.blockRate()
+	early, _ := c.Of(&Side{}, eval.MetricBlocked).Mean()
+	if rate != 1 || early != 1 {
+		t.Errorf("got %g in the comparison and %g in the early stop, want 1: the one answer was blocked", rate, early)
+	}
+}

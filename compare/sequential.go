@@ -75,7 +75,7 @@ func (c *Case) Of(s *Side, metric string) Sum {
 	case eval.MetricPass:
 		return Sum{float64(c.Passed), c.Passed + c.Failed}
 	case eval.MetricBlocked:
-		return Sum{float64(c.Blocked), c.Asked}
+		return Sum{float64(c.Blocked), c.answered()}
 	}
 	if at := slices.Index(s.Metrics, metric); at >= 0 && at < len(c.Metrics) {
 		return c.Metrics[at]

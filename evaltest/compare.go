@@ -1,6 +1,8 @@
 package evaltest
 
 import (
+	"slices"
+
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/verdict"
@@ -13,7 +15,10 @@ import (
 func Compare(base, head *journal.Document, metrics ...eval.MetricMargin) (*compare.Comparison, error) {
 	var rule *eval.BaselineRule
 	if len(metrics) > 0 {
-		rule = &eval.BaselineRule{Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail, Metrics: metrics}
+		rule = &eval.BaselineRule{Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail, Metrics: slices.Clone(metrics)}
+		for i := range metrics { // as on the command line
+			rule.Metrics[i].Strict = eval.IsRatio(metrics[i].Name)
+		}
 	}
 	return verdict.Compare(
 		base, head, verdict.Comparing{Base: base.Dir, Head: head.Dir, Rules: func(string) *eval.BaselineRule { return rule }},

@@ -93,8 +93,7 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 			}
 			w.base = sides
 		}
-		planned, _ := plannedSides(plan, run.Suites[i].Name)
-		w.together = compare.Units(slices.Collect(maps.Values(planned)), slices.Collect(maps.Values(w.base)))
+		w.together = together(plan, run.Suites[i].Name, w.base)
 		q.suites[run.Suites[i].Name] = w
 	}
 	if len(q.suites) == 0 {
@@ -110,6 +109,19 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 		w.begin()
 	}
 	return q, nil
+}
+
+// together says which cases of a suite are units, in the order of the plan: the schedule depends on the first case of each.
+func together(plan *runner.Plan, suite string, base map[string]*compare.Side) map[string]string {
+	planned, order := plannedSides(plan, suite)
+	var heads, bases []*compare.Side
+	for _, arm := range order {
+		heads = append(heads, planned[arm])
+	}
+	for _, arm := range slices.Sorted(maps.Keys(base)) {
+		bases = append(bases, base[arm])
+	}
+	return compare.Units(heads, bases)
 }
 
 // armsOf is how many arms a suite of the plan has.

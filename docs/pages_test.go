@@ -1,0 +1,60 @@
+package docs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// Each page begins with its title, and the pages come in the order of their names.
+func TestPagesHaveTitlesAndAnOrder(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, p := range Pages() {
+		names = append(names, p.Name)
+		if !strings.HasPrefix(p.Text, "# "+p.Title+"\n") || p.Title == "" {
+			t.Errorf("%s does not begin with its title, but with %q", p.Name, p.Title)
+		}
+		expect.Same(t, "the page that is found as "+p.Name, *Find(p.Name), p)
+	}
+	if !slices.IsSorted(names) || len(names) < 20 {
+		t.Errorf("got the pages %q, want all of them by name", names)
+	}
+}
+
+// An anchor leads to one section: GitHub numbers those of headings that come twice.
+func TestAnchorsOfAPageAreUnique(t *testing.T) {
+	t.Parallel()
+	for _, p := range Pages() {
+		anchors := slices.Sorted(slices.Values(p.Anchors()))
+		for i := range anchors[1:] {
+			if anchors[i] == anchors[i+1] {
+				t.Errorf("%s has several headings #%s", p.Name, anchors[i])
+			}
+		}
+	}
+}
+
+// The sections of a page are all of it, each with its heading.
+func TestSectionsBeginWithTheirHeading(t *testing.T) {
+	t.Parallel()
+	for _, p := range Pages() {
+		expect.Same(t, p.Name+" by its title", p.Section(p.Anchors()[0]), p.Text)
+		for _, anchor := range p.Anchors() {
+			text := p.Section(anchor)
+			first, _, _ := strings.Cut(text, "\n")
+			if anchorOf(first) != anchor || !strings.Contains(p.Text, text) {
+				t.Errorf("%s#%s begins with %q", p.Name, anchor, first)
+			}
+		}
+	}
+}
+
+// Anchors are lower case, without what is no letter, number, dash or underscore.
+func TestAnchorsAreMadeAsGitHubMakesThem(t *testing.T) {
+	t.Parallel()
+	p := Page{Text: "# `evalrun run`, and more!\n##No heading\n## A_b - C (1.2)\n#### Größe 日本\n```\n# code\n```\n## Last\n"}
+	expect.Same(t, "anchors", p.Anchors(), []string{"evalrun-run-and-more", "a_b---c-12", "größe-日本", "last"})
+}

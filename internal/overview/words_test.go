@@ -1,0 +1,186 @@
+package overview
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// The account of a trial names each scorer that failed, or the error, or why it was not sent.
+func TestWhyATrialDidNotPass(t *testing.T) {
+	t.Parallel()
+	scores := []eval.Score{
+		{Scorer: "equals", Name: "exact", Reason: "expected x"},
+		{Scorer: "contains", Passed: true, Reason: "it does"},
+		{Scorer: "regex", Name: "regex", Reason: "no match"},
+	}
+	for want, r := range map[string]*eval.Result{
+		"":                              {Outcome: eval.Pass, Scores: scores},
+		"the budget is spent":           {Outcome: eval.Skip, SkipReason: "the budget is spent"},
+		"timeout: after 60s":            {Outcome: eval.Err, Error: eval.Errorf(eval.KindTimeout, "after 60s")},
+		"the run file does not say why": {Outcome: eval.Err},
+		"exact (equals): expected x; regex: no match": {Outcome: eval.Fail, Scores: scores},
+		"the weighted mean of the scores is below the threshold": {
+			Outcome: eval.Fail, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
+		},
+	} {
+		expect.Same(t, "why", Why(r), want)
+	}
+}
+
+// Answers that are not whole are counted by why.
+func TestCutAnswersInWords(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]journal.Summary{
+		"": {},
+		"1 answer cut at the token limit (MAX_TOKENS)":                                    {Cut: 1},
+		"2 answers blocked after some text":                                               {PartlyBlocked: 2},
+		"3 answers cut at the token limit (MAX_TOKENS), 1 answer blocked after some text": {Cut: 3, PartlyBlocked: 1},
+	} {
+		expect.Same(t, "cut answers", CutAnswers(&s), want)
+	}
+}
+
+// The first three damaged places are listed, the others counted.
+func TestDamageIsCut(t *testing.T) {
+	t.Parallel()
+	expect.Same(t, "none", len(Damage(&journal.Document{})), 0)
+	d := &journal.Document{Damaged: []string{"line 1", "line 2", "line 3"}}
+	expect.Same(t, "three", Damage(d), []string{"damaged: line 1", "damaged: line 2", "damaged: line 3"})
+	d.Damaged = append(d.Damaged, "line 4", "line 5")
+	expect.Same(t, "five", Damage(d)[3:], []string{"and 2 more places like these"})
+}
+
+// Each reason of an early end has its words, and an unknown one is quoted.
+func TestIncompleteInWords(t *testing.T) {
+	t.Parallel()
+	for want, end := range map[string]eval.End{
+		"the run was interrupted":                            {Reason: eval.EndInterrupted},
+		"the run stopped: its budget is spent: 3 of 3 calls": {Reason: eval.EndBudget, Message: "3 of 3 calls"},
+		"the run stopped after too many failures":            {Reason: eval.EndMaxFailures},
+		"the run stopped: the key was refused":               {Reason: eval.EndStopped, Message: "the key was refused"},
+		"the run ended: laterVersion":                        {Reason: "laterVersion"},
+	} {
+		expect.Same(t, "incomplete", Incomplete(&end), want)
+	}
+}
+
+// The beginning of a text is whole characters, and never longer than the limit.
+func TestCutTextKeepsCharactersWhole(t *testing.T) {
+	t.Parallel()
+	expect.Same(t, "a short text", CutText("日本", 6), "日本")
+	expect.Same(t, "a cut character", CutText("日本", 5), "日")
+	expect.Same(t, "nothing left", CutText("日本", 2), "")
+	for _, text := range hostile.Strings() {
+		for most := range 9 {
+			got := CutText(text, most)
+			if len(got) > most || utf8.ValidString(text) && !utf8.ValidString(got) {
+				t.Errorf("%q cut at %d is %q", text, most, got)
+			}
+		}
+	}
+}
+
+// ruled is a run to which a gate was applied: one case failed, one is an error.
+func ruled(t *testing.T, rules ...eval.GateRule) *journal.Document {
+	t.Helper()
+	var trials []*eval.Result
+	for n, one := range []struct {
+		arm     string
+		outcome eval.Outcome
+	}{{"t/a", eval.Fail}, {"t/a", eval.Pass}, {"t/b", eval.Pass}, {"t/b", eval.Err}} {
+		trials = append(trials, trial(n, fmt.Sprint("c", n%2), one.arm, 1, one.outcome))
+	}
+	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: 4, Arms: []string{"t/a", "t/b"}}}
+	d := testrun.Record(t, &run, completed(), trials...)
+	d.Gate.Rules = rules
+	return d
+}
+
+// A rule that no failed case shows is one more case that failed; of a whole suite it is with the first arm.
+func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		rule eval.GateRule
+		arm  string // with which it is; "" where cases show it
+	}{
+		"it holds":                          {eval.GateRule{Name: "latency p95", Arm: "t/a", Holds: true}, ""},
+		"latency":                           {eval.GateRule{Name: "latency p95", Arm: "t/b"}, "t/b"},
+		"a mean":                            {eval.GateRule{Name: "mean tone", Arm: "t/a"}, "t/a"},
+		"a baseline":                        {eval.GateRule{Name: "baseline", Arm: "t/a"}, "t/a"},
+		"quarantine, of the suite":          {eval.GateRule{Name: "maxQuarantined"}, "t/a"},
+		"pass rate, shown by a failure":     {eval.GateRule{Name: "passRate", Arm: "t/a"}, ""},
+		"pass rate, shown by an error":      {eval.GateRule{Name: "passRate", Arm: "t/b"}, ""},
+		"errors, shown by one":              {eval.GateRule{Name: "errors"}, ""},
+		"blocked, shown by a failure":       {eval.GateRule{Name: "blocked"}, ""},
+		"an arm that the run does not have": {eval.GateRule{Name: "baseline", Arm: "gone"}, "t/a"},
+	} {
+		test.rule.Suite = "s"
+		d := ruled(t, test.rule)
+		cases := NewGateCases(d)
+		got := ""
+		for _, arm := range []string{"t/a", "t/b"} {
+			for range cases.Of("s", arm) {
+				got += arm
+			}
+		}
+		expect.Same(t, name, got, test.arm)
+		want := journal.CaseCounts{Tests: 4, Failures: 1, Errors: 1}
+		if test.arm != "" {
+			want.Tests, want.Failures = 5, 2
+		}
+		expect.Same(t, name+": counts", New(d).Summary.Cases, want)
+	}
+	expect.Same(t, "its name", GateCase(&eval.GateRule{Name: "latency p95", Arm: "t/a"}), "gate: latency p95 t/a")
+	expect.Same(t, "its name without an arm", GateCase(&eval.GateRule{Name: "errors"}), "gate: errors")
+}
+
+// judged is a score by a judge, with a ruling for each choice.
+func judged(name string, agreement float64, choices ...string) eval.Score {
+	j := &eval.Judged{Judge: "panel", Agreement: &agreement}
+	for _, c := range choices {
+		j.Rulings = append(j.Rulings, eval.Ruling{Choice: c})
+	}
+	return eval.Score{Scorer: "judge", Name: name, Judged: j}
+}
+
+// Agreement is averaged over the answers of an arm and scorer, and kappa takes chance away.
+func TestAgreementOfJudges(t *testing.T) {
+	t.Parallel()
+	scores := [][]eval.Score{
+		{judged("helps", 1, "yes", "yes"), judged("", 1, "no", "no")},
+		{judged("helps", 1, "no", "no")},
+		{judged("helps", 0, "yes", "no")},
+		{{Scorer: "judge", Name: "helps", Judged: &eval.Judged{Judge: "panel"}}}, // judged once
+	}
+	var trials []*eval.Result
+	for n, of := range scores {
+		r := trial(n, fmt.Sprint("c", n), "t/p", 1, eval.Pass)
+		r.Scores = of
+		r.Judgements = []eval.Judgement{{ID: fmt.Sprint(n), Judge: "panel", Model: "pro", Attempts: 1}}
+		trials = append(trials, r)
+	}
+	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: 4, Arms: []string{"t/p"}}}
+	got := JudgingOf(testrun.Record(t, &run, completed(), trials...))
+	// Two raters on three answers: P = 2/3, Pe = 1/2 (three yes, three no), kappa = (2/3 - 1/2) / (1 - 1/2).
+	kappa := 1.0 / 3
+	expect.Same(t, "agreement", got.Agreement, []Agreement{
+		{Suite: "s", Arm: "t/p", Scorer: "helps", Judge: "panel", Repeats: 2, Answers: 3, Agreement: 2.0 / 3, Kappa: &kappa},
+		{Suite: "s", Arm: "t/p", Scorer: "judge", Judge: "panel", Repeats: 2, Answers: 1, Agreement: 1},
+	}, cmpopts.EquateApprox(0, 1e-12))
+	if math.IsNaN(got.Agreement[0].Agreement) || got.Calls == 0 {
+		t.Errorf("got %+v, want calls to judges", got)
+	}
+	if none := JudgingOf(rows(t, nil, completed(), "p")); none != nil {
+		t.Errorf("got %+v of a run without judges", none)
+	}
+}

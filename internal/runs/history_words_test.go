@@ -1,0 +1,186 @@
+package runs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// remembered records runs in a folder, the pass rate of which falls, and remembers them.
+func remembered(t *testing.T) inFolder {
+	t.Helper()
+	f := newRunFolder(t)
+	for i, text := range []string{"pppp", "pppf", "ppff"} {
+		name := fmt.Sprint("run", i)
+		f.record(name, func(r *eval.Run) {
+			r.StartedAt = fmt.Sprintf("2026-01-0%dT10:00:00Z", i+1)
+			r.Plan.Arms = []string{"t/p"}
+		}, completed(), letters(text, "t/p", 0, 1)...)
+		d, err := f.Open(name)
+		expect.OK(t, err)
+		expect.OK(t, f.Remember(d), d.Close())
+	}
+	return f
+}
+
+// coursesOf are the courses as NAME: the values of their points.
+func coursesOf(h *History) (out []string) {
+	for _, c := range h.Courses {
+		text := strings.TrimSpace(c.Case+" "+c.Metric) + ":"
+		for _, p := range c.Points {
+			text += fmt.Sprintf(" %g", p.Value)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// A course has a point for each run, the oldest first; globs and a limit narrow it.
+func TestHistoryOfRemembered(t *testing.T) {
+	t.Parallel()
+	f := remembered(t)
+	for name, test := range map[string]struct {
+		o    HistoryOptions
+		want []string
+	}{
+		"a metric":          {HistoryOptions{Metrics: []string{"pass"}}, []string{"pass: 1 0.75 0.5"}},
+		"metrics by a glob": {HistoryOptions{Metrics: []string{"*en*y"}}, []string{"latency: 100 100 100"}},
+		"the newest runs":   {HistoryOptions{Metrics: []string{"pass"}, Limit: 2}, []string{"pass: 0.75 0.5"}},
+		"a case":            {HistoryOptions{Metrics: []string{"pass"}, Cases: []string{"c03"}}, []string{"c03 pass: 1 0 0"}},
+		"cases by a glob": {
+			HistoryOptions{Metrics: []string{"pass"}, Cases: []string{"c0*3", "c02"}},
+			[]string{"c03 pass: 1 0 0", "c02 pass: 1 1 0"},
+		},
+		"an arm and a suite": {
+			HistoryOptions{Metrics: []string{"errors"}, Arms: []string{"t/*"}, Suites: []string{"s"}},
+			[]string{"errors: 0 0 0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, err := f.History(test.o)
+			expect.OK(t, err)
+			expect.Same(t, "courses", coursesOf(h), test.want)
+			out, shown := screen()
+			expect.OK(t, h.Write(out))
+			contains(t, shown.String(), h.Courses[0].Metric)
+		})
+	}
+}
+
+// A pattern that fits nothing is bad input, with the nearest name.
+func TestNamesThatTheHistoryHasNot(t *testing.T) {
+	t.Parallel()
+	f := remembered(t)
+	for want, o := range map[string]HistoryOptions{
+		"the history has no suite \"x\"; did you mean `s`?":       {Suites: []string{"x"}},
+		"the history has no arm \"t/q\"; did you mean `t/p`?":     {Arms: []string{"t/q"}},
+		"the history has no metric \"pas\"; did you mean `pass`?": {Metrics: []string{"pas"}},
+		"the history has no case \"c0\"; did you mean `c00`?":     {Cases: []string{"c0"}},
+	} {
+		_, err := f.History(o)
+		expect.Same(t, "exit code", exit.Of(err), exit.CodeBadInput)
+		expect.Same(t, "message", fmt.Sprint(err), want)
+	}
+}
+
+// Without a history there is a hint at how it begins.
+func TestWithoutAHistoryThereIsAHint(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	h, err := f.History(HistoryOptions{})
+	expect.OK(t, err)
+	if h != nil {
+		t.Errorf("got a history of %d runs, want none", len(h.Runs))
+	}
+	out, shown := screen()
+	expect.OK(t, f.WriteNoHistory(out, false))
+	expect.Same(t, "the hint", shown.String(), "no history yet: it begins with the next run\n")
+	out, shown = screen()
+	expect.OK(t, f.WriteNoHistory(out, true))
+	var read map[string]any
+	expect.OK(t, json.Unmarshal(shown.Bytes(), &read))
+	expect.Same(t, "the lists", [2]any{read["runs"], read["courses"]}, [2]any{[]any{}, []any{}})
+}
+
+// A run is noted for what it is unlike others in.
+func TestNotesOfARun(t *testing.T) {
+	t.Parallel()
+	skipped := []history.Arm{{Counts: eval.Counts{Pass: 1, Skip: 7}}}
+	for want, run := range map[string]history.Run{
+		"":                            {Reason: eval.EndCompleted},
+		"early stop, 7 not asked":     {Reason: eval.EndCompleted, Arms: skipped},
+		"no end":                      {},
+		"interrupted":                 {Reason: eval.EndInterrupted, Arms: skipped},
+		"emulator, shard 1/2, budget": {Reason: eval.EndBudget, Emulator: true, Shard: "1/2"},
+	} {
+		expect.Same(t, "note", noteOf(&run), want)
+	}
+}
+
+// Values are in the units of their metrics, with their interval or n.
+func TestAmountsAndBounds(t *testing.T) {
+	t.Parallel()
+	bounded, bare := &historyPoint{N: 40, Interval: &[2]float64{0.5, 0.75}}, &historyPoint{N: 40}
+	for metric, want := range map[string][3]string{
+		"pass":    {"62.5 %", "50.0-75.0, n=40", "n=40"},
+		"errors":  {"62.5 %", "50.0-75.0, n=40", "n=40"},
+		"latency": {"1 ms", "0.500-0.750, n=40", "n=40"},
+		"tokens":  {"0.6", "0.500-0.750, n=40", "n=40"},
+		"tone":    {"0.625", "0.500-0.750, n=40", "n=40"},
+	} {
+		expect.Same(t, metric, [3]string{amount(metric, 0.625), boundsOf(metric, bounded), boundsOf(metric, bare)}, want)
+	}
+	expect.Same(t, "a time", when("2026-01-02T03:04:05.678+01:00"), "2026-01-02 02:04")
+	expect.Same(t, "no time", when("yesterday"), "yesterday")
+}
+
+// The table shows twenty arms and counts the others, and the runs of the emulator.
+func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	h := &History{Runs: []history.Run{{ID: "a", Emulator: true}, {ID: "b"}}}
+	for i := range maxCourses + 3 {
+		h.Courses = append(
+			h.Courses,
+			historyCourse{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []historyPoint{{Value: 1}}},
+		)
+	}
+	var b bytes.Buffer
+	h.draw(&b, 100)
+	contains(
+		t, b.String(), "s: arm19\n", "... and 3 more; --suite, --arm and --case choose, and -o json tells all\n",
+		"1 run of 2 against evalrun's emulator: no model was asked\n",
+	)
+	if strings.Contains(b.String(), "arm20") {
+		t.Error("an arm too many is in the table")
+	}
+	b.Reset()
+	(&History{}).draw(&b, 0)
+	expect.Same(t, "without runs", b.String(), "no runs in the history yet\n")
+}
+
+// Metrics of one arm are in one group, and so are those of one case.
+func TestCoursesOfAnArmAreTogether(t *testing.T) {
+	t.Parallel()
+	h := &History{Courses: []historyCourse{
+		{Suite: "s", Arm: "a", Metric: "pass"},
+		{Suite: "s", Arm: "a", Metric: "tokens"},
+		{Suite: "s", Arm: "a", Case: "c", Metric: "pass"},
+		{Suite: "s", Arm: "b", Metric: "pass"},
+		{Suite: "r", Arm: "b", Metric: "pass"},
+	}}
+	var got []string
+	for _, g := range h.groups() {
+		got = append(got, fmt.Sprintf("%s: %d, single %v", g.title, len(g.courses), g.single))
+	}
+	expect.Same(t, "groups", got, []string{
+		"s: a: 2, single false", "s: c on a: 1, single true", "s: b: 1, single false", "r: b: 1, single false",
+	})
+}

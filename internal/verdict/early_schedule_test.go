@@ -1,0 +1,253 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// scheduled are the cases of a watched run in the order in which they are sent, each as often as it is.
+func scheduled(w *watched) (out []string) {
+	for p := range w.Schedule(w.plan) {
+		out = append(out, p.Case)
+	}
+	return out
+}
+
+// The schedule is a shuffle by the seed, in which the trials of a unit come one after the other on all arms.
+func TestTheScheduleIsAShuffleOfUnits(t *testing.T) {
+	t.Parallel()
+	_, plan := load(
+		t,
+		earlySuite(40, "ab", func(n int) string { return fmt.Sprintf("repeats: 2, cluster: k%d, ", n/4) }),
+		runner.Filter{},
+	)
+	within := func(seed uint64) *watched {
+		rule := passRule(0.1)
+		rule.Arm = "t/a"
+		return watch(t, plan, &eval.GateConfig{Baseline: rule}, seed)
+	}
+	one := scheduled(within(1))
+	expect.Same(t, "trials", len(one), 160)
+	expect.Same(t, "the same seed", scheduled(within(1)), one)
+	if slices.Equal(scheduled(within(2)), one) {
+		t.Error("another seed has the same schedule")
+	}
+	if slices.IsSorted(one) {
+		t.Error("the schedule is the order of the suite")
+	}
+	for i := 0; i < len(one); i += 16 { // four cases, two arms, two repeats
+		var n, first int
+		for j, name := range one[i : i+16] {
+			fmt.Sscanf(name, "c%d", &n)
+			if j == 0 {
+				first = n / 4
+			}
+			if n/4 != first {
+				t.Errorf("%s is among the trials of the cluster k%d", name, first)
+			}
+		}
+	}
+}
+
+// A run without such a gate, without its baseline, or in shards is not watched.
+func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
+	t.Parallel()
+	text := earlySuite(8, "p", nil)
+	_, plan := load(t, text, runner.Filter{})
+	_, shard := load(t, text, runner.Filter{Shard: runner.Shard{Index: 1, Of: 2}})
+	rule := passRule(0.1)
+	rule.StopEarly = true
+	for name, test := range map[string]struct {
+		gate    *eval.GateConfig
+		options eval.Options
+		plan    *runner.Plan
+	}{
+		"no gate":         {nil, eval.Options{}, plan},
+		"no comparison":   {&eval.GateConfig{}, eval.Options{}, plan},
+		"no early stop":   {&eval.GateConfig{Baseline: passRule(0.1)}, eval.Options{}, plan},
+		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, eval.Options{GateOptions: eval.GateOptions{NoBaseline: true}}, plan},
+		"one of its part": {&eval.GateConfig{Baseline: rule}, eval.Options{}, shard},
+	} {
+		q, err := NewEarly(&eval.Run{Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, Flags: &test.options}, test.plan)
+		expect.OK(t, err)
+		if q != nil {
+			t.Errorf("%s: it is watched", name)
+		}
+	}
+}
+
+// An arm that is decided is not sent any more; the arm that it was compared with is, until all others are decided.
+func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
+	t.Parallel()
+	_, plan := load(t, earlySuite(150, "abc", nil), runner.Filter{})
+	rule := passRule(0.1)
+	rule.Arm = "t/a"
+	w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 5)
+	skips := func() map[string]string {
+		out := map[string]string{}
+		for p := range plan.Trials() {
+			out[p.Arm] = w.Skip(p)
+		}
+		return out
+	}
+	expect.Same(t, "before", skips(), map[string]string{"t/a": "", "t/b": "", "t/c": ""})
+	lost := failing(0.7)
+	results := w.judge(func(t *eval.Trial) eval.Outcome {
+		if t.Arm == "t/b" {
+			return lost(t)
+		}
+		return eval.Pass
+	})
+	sent := 0
+	for _, r := range results { // until the first arm is decided
+		if w.suites["s"].arms["t/b"].decided {
+			break
+		}
+		w.take([]*eval.Result{r})
+		sent++
+	}
+	expect.Same(t, "when one is decided", skips(), map[string]string{"t/a": "", "t/b": eval.SkipEarly, "t/c": ""})
+	w.take(results[sent:])
+	all := map[string]string{"t/a": eval.SkipEarly, "t/b": eval.SkipEarly, "t/c": eval.SkipEarly}
+	expect.Same(t, "when all are", skips(), all)
+	var got []string
+	units := map[string]int{}
+	extra := map[string]int{}
+	for _, s := range w.stops() {
+		got = append(got, fmt.Sprintf("%s: %s", s.Arm, s.Verdict))
+		units[s.Arm], extra[s.Arm] = s.Units, len(s.Extra)
+	}
+	expect.Same(t, "stops", got, []string{"t/b: regressed", "t/c: not_worse", "t/a: "})
+	expect.Same(t, "units of the baseline's arm", units["t/a"], max(units["t/b"], units["t/c"]))
+	expect.Same(t, "its trials that were sent and are not used", extra["t/a"], 0)
+}
+
+// Sending runs no further ahead of what is complete than it may.
+func TestHoldKeepsSendingCloseToWhatIsComplete(t *testing.T) {
+	t.Parallel()
+	_, plan := load(t, earlySuite(50, "p", nil), runner.Filter{})
+	w := watch(t, plan, &eval.GateConfig{Baseline: baselineOf(t, plan, 0.1, passing)}, 5)
+	order := slices.Collect(w.Schedule(plan))
+	results := w.judge(passing)
+	far := func() (first int) {
+		return slices.IndexFunc(order, func(p *runner.Planned) bool { return w.far(p, 10) })
+	}
+	expect.Same(t, "the first that waits", far(), 10)
+	w.take(results[1:9])
+	expect.Same(t, "while the first is missing", far(), 10)
+	moved := w.moved
+	w.take(results[:1])
+	expect.Same(t, "once it is there", far(), 19)
+	select {
+	case <-moved:
+	default:
+		t.Error("trials that wait are not woken")
+	}
+	stop := make(chan struct{})
+	close(stop)
+	w.Hold(10)(order[49], stop, nil) // returns, since the run stops
+	w.Hold(10)(order[18], nil, nil)  // returns, since it is near
+}
+
+// A gate's pass rate that cannot be reached any more ends the arm without a verdict.
+func TestAPassRateOutOfReachEndsTheArm(t *testing.T) {
+	t.Parallel()
+	_, plan := load(t, earlySuite(40, "p", nil), runner.Filter{})
+	for name, test := range map[string]struct {
+		min  float64
+		fail int // the first so many fail
+		want []string
+	}{
+		"just within reach": {0.9, 4, nil},
+		"out of reach":      {0.9, 5, []string{"inconclusive passRate after 5"}},
+		"all must pass":     {1, 1, []string{"inconclusive passRate after 1"}},
+	} {
+		rule := baselineOf(t, plan, 0.1, passing)
+		w := watch(t, plan, &eval.GateConfig{Baseline: rule, PassRateMin: new(test.min)}, 5)
+		results := w.judge(passing)
+		for _, r := range results[:test.fail] {
+			r.Outcome = eval.Fail
+		}
+		w.take(results[:10])
+		var got []string
+		for _, s := range w.stops() {
+			got = append(got, fmt.Sprintf("%s %s after %d", s.Verdict, s.Metric, s.Units))
+		}
+		expect.Same(t, name, got, test.want)
+	}
+}
+
+// A resumed run comes to the stop of one that was not interrupted; a recorded stop is final.
+func TestAResumedRunComesToTheSameStop(t *testing.T) {
+	t.Parallel()
+	_, plan := load(t, earlySuite(150, "p", nil), runner.Filter{})
+	rule := baselineOf(t, plan, 0.1, passing)
+	settled := func(k journal.Known) bool { return k.Outcome == eval.Pass || k.Outcome == eval.Fail }
+	whole := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
+	results := whole.judge(passing)
+	whole.take(results)
+	want := whole.stops()
+	expect.Same(t, "stops", len(want), 1)
+	for _, at := range []int{1, 20, want[0].Units - 1, want[0].Units, len(results)} {
+		before := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
+		before.take(results[:at])
+		known := before.stops()
+		d, err := journal.Open(before.dir)
+		expect.OK(t, err)
+		t.Cleanup(func() { _ = d.Close() }) // it was only read
+		after := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
+		expect.OK(t, after.Replay(d, settled, after.out))
+		after.take(results[at:])
+		got := slices.Concat(known, after.stops())
+		if len(got) != 1 {
+			t.Fatalf("resumed after %d trials: got %d stops, want one", at, len(got))
+		}
+		expect.Same(t, fmt.Sprint("units, resumed after ", at), got[0].Units, want[0].Units)
+		expect.Same(t, "verdict", got[0].Verdict, want[0].Verdict)
+	}
+}
+
+// The comparison takes the recorded verdict for the one that it was about, and no other comparison can use the arm.
+func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
+	t.Parallel()
+	_, plan := load(t, earlySuite(150, "p", nil), runner.Filter{})
+	rule := baselineOf(t, plan, 0.1, passing)
+	w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
+	w.take(w.judge(passing))
+	w.stops()
+	open := func(path string) *journal.Document {
+		d, err := journal.Open(path)
+		expect.OK(t, err)
+		t.Cleanup(func() { _ = d.Close() }) // it was only read
+		return d
+	}
+	head, base := open(w.dir), open(rule.Path)
+	own := onlyArm(t, compared(t, base, head, byRule(rule)))
+	expect.Same(t, "verdict", own.Verdict, eval.NotWorse)
+	if own.Stopped == nil || own.Why != "" {
+		t.Errorf("got %+v, want the stop that was recorded", own)
+	}
+	other := passRule(0.05) // another margin
+	got := onlyArm(t, compared(t, base, head, byRule(other)))
+	expect.Same(t, "by another margin", got.Verdict, eval.Invalid)
+	expect.Same(
+		t,
+		"why",
+		got.Why,
+		"the run stopped early, once its verdict against base was known, and did not ask all of its cases: "+
+			"another comparison cannot use it",
+	)
+	got = onlyArm(t, compared(t, head, base, byRule(rule)))
+	expect.Same(
+		t,
+		"as a baseline",
+		got.Why,
+		"the baseline stopped early, once its own verdict was known: it did not ask all of its cases",
+	)
+}

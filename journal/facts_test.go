@@ -1,0 +1,277 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// document writes a run of these trials, which are numbered, and opens it.
+func document(t *testing.T, change func(*Writer), trials ...*eval.Result) *Document {
+	t.Helper()
+	dir := t.TempDir()
+	run := eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Plan: eval.RunPlan{Trials: len(trials), Arms: []string{"t/p", "t/q"}}}
+	w, err := Create(dir, &run, nil)
+	expect.OK(t, err)
+	for n, r := range trials {
+		r.N, r.ID = n, fmt.Sprintf("%016x", n)
+		expect.OK(t, w.Append(r))
+	}
+	if change != nil {
+		change(w)
+	}
+	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
+	return followed(t, dir)
+}
+
+// asked is a trial that was answered.
+func asked(name, arm string, outcome eval.Outcome, latency float64) *eval.Result {
+	return &eval.Result{
+		Trial: eval.Trial{Suite: "s", Case: name, CaseID: "id of " + name, Arm: arm, Repeat: 1}, Outcome: outcome,
+		Timing: &eval.Timing{LatencyMs: latency}, Usage: &eval.Usage{PromptTokens: 2, OutputTokens: 1, TotalTokens: 3},
+	}
+}
+
+// Facts say of a trial what its line says: hashes, blocks, ratings, scores.
+func TestFactsAreThoseOfTheLine(t *testing.T) {
+	t.Parallel()
+	full := asked("a", "t/p", eval.Fail, 12.5)
+	full.Trial.ScorersHash, full.VarsHash, full.RequestHash, full.Cluster = "scorers", "vars", "request", "town"
+	full.Tags, full.Repeat = []string{"x", "y"}, 3
+	rating := eval.SafetyRating{Category: "HARM", Probability: "HIGH", Blocked: true}
+	full.Response = &eval.Response{ModelVersion: "v7", Candidates: []eval.Candidate{
+		{Text: "x", FinishReason: "STOP"}, {FinishReason: "SAFETY", SafetyRatings: []eval.SafetyRating{rating}},
+	}}
+	half := 0.5
+	full.Scores = []eval.Score{
+		{Scorer: "judge", Name: "tone", Value: &half},
+		{Scorer: "contains", Value: &half},              // without a name
+		{Scorer: "judge", Name: "open", Unscored: "no"}, // without a value
+	}
+	bare := asked("b", "t/p", eval.Skip, 0)
+	bare.Usage, bare.Timing, bare.SkipReason = nil, nil, "budget"
+	var got []Facts
+	for f, err := range document(t, nil, full, bare).Facts() {
+		expect.OK(t, err)
+		one := *f
+		one.Tags, one.Ratings, one.Scores = slices.Clone(f.Tags), slices.Clone(f.Ratings), slices.Clone(f.Scores)
+		got = append(got, one)
+	}
+	expect.Same(t, "facts", got, []Facts{
+		{
+			ID: fmt.Sprintf("%016x", 0), CaseID: "id of a", ScorersHash: "scorers", VarsHash: "vars", RequestHash: "request", Repeat: 3,
+			Suite: "s", Case: "a", Arm: "t/p", Cluster: "town", ModelVersion: "v7", Tags: []string{"x", "y"}, Outcome: eval.Fail,
+			Blocked: "SAFETY", Tokens: 3, LatencyMs: 12.5, Ratings: []eval.SafetyRating{rating}, Scores: []NamedScore{{"tone", 0.5}},
+		},
+		{N: 1, Repeat: 1, ID: fmt.Sprintf("%016x", 1), CaseID: "id of b", Suite: "s", Case: "b", Arm: "t/p", Outcome: eval.Skip},
+	}, cmpopts.EquateEmpty())
+}
+
+// A blocked prompt is a block, with its own ratings; an answer that came to its end is none.
+func TestBlocksInFacts(t *testing.T) {
+	t.Parallel()
+	for want, response := range map[string]*eval.Response{
+		"":       {Candidates: []eval.Candidate{{FinishReason: "STOP"}, {FinishReason: "MAX_TOKENS"}}},
+		"OTHER":  {PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER", SafetyRatings: []eval.SafetyRating{{Category: "A"}}}},
+		"SAFETY": {Candidates: []eval.Candidate{{FinishReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "B"}}}}},
+	} {
+		r := asked("a", "t/p", eval.Fail, 1)
+		r.Response = response
+		for f, err := range document(t, nil, r).Facts() {
+			expect.OK(t, err)
+			expect.Same(t, "reason", f.Blocked, want)
+			expect.Same(t, "reason in the response", response.Blocked(), want)
+			expect.Same(t, "ratings of a block "+want, len(f.Ratings) > 0, want != "")
+		}
+	}
+}
+
+// Trials that a verdict did not wait for, or does not use, are marked; they change no figure of the gate.
+func TestTrialsThatAVerdictDoesNotUse(t *testing.T) {
+	t.Parallel()
+	skipped := asked("c", "t/p", eval.Skip, 0)
+	skipped.SkipReason = eval.SkipEarly
+	extra := asked("b", "t/p", eval.Fail, 900)
+	d := document(t, func(w *Writer) {
+		expect.OK(t, w.Stopped(&eval.Stop{Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Extra: []string{extra.ID}}))
+	}, asked("a", "t/p", eval.Pass, 100), extra, skipped)
+	var got []string
+	for f, err := range d.Facts() {
+		expect.OK(t, err)
+		got = append(got, fmt.Sprintf("%s extra %v stopped %v", f.Case, f.Extra, f.Stopped))
+	}
+	expect.Same(t, "facts", got, []string{"a extra false stopped false", "b extra true stopped false", "c extra false stopped true"})
+	rate, _ := d.Summary.PassRate()
+	expect.Same(t, "pass rate", rate, 1.0)
+	expect.Same(t, "counts for the gate", d.Summary.Suites[0].Gated, eval.Counts{Pass: 1})
+	expect.Same(t, "partial", d.Partial(), false)
+	expect.Same(t, "stopped arms", [2]bool{d.Stopped("s", "t/p"), d.Stopped("s", "t/q")}, [2]bool{true, false})
+	slowest, _ := d.LatencyQuantile("s", "t/p", 1)
+	expect.Same(t, "the slowest that counts", slowest, 100.0)
+}
+
+// A quantile is by nearest rank, over the judged trials of an arm that count for the gate.
+func TestLatencyQuantileByNearestRank(t *testing.T) {
+	t.Parallel()
+	var trials []*eval.Result
+	for n := range 20 {
+		trials = append(trials, asked(fmt.Sprint(n), "t/p", eval.Pass, float64(100-5*n))) // 5, 10 and so on to 100
+	}
+	isolated := asked("isolated", "t/p", eval.Fail, 5000)
+	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
+	failed := asked("failed", "t/p", eval.Err, 5000)
+	failed.Error = eval.Errorf(eval.KindTimeout, "late")
+	d := document(t, nil, append(trials, isolated, failed, asked("other", "t/q", eval.Pass, 7))...)
+	for q, want := range map[float64]float64{0: 5, 0.05: 5, 0.051: 10, 0.5: 50, 0.95: 95, 0.951: 100, 1: 100} {
+		got, ok := d.LatencyQuantile("s", "t/p", q)
+		expect.Same(t, fmt.Sprint("quantile ", q), got, want)
+		expect.Same(t, "known", ok, true)
+	}
+	for _, of := range [][2]string{{"s", "gone"}, {"gone", "t/p"}, {"t/p", "s"}} {
+		if v, ok := d.LatencyQuantile(of[0], of[1], 0.5); ok {
+			t.Errorf("%v has the quantile %g", of, v)
+		}
+	}
+}
+
+// Rows are cases in the order of the plan; a part of one is an arm.
+func TestRowsAndTheirArms(t *testing.T) {
+	t.Parallel()
+	failed := asked("b", "t/p", eval.Err, 0)
+	failed.Error = eval.Errorf(eval.KindTimeout, "late")
+	d := document(
+		t, nil, asked("a", "t/p", eval.Pass, 1), asked("a", "t/q", eval.Fail, 2), asked("a", "t/p", eval.Pass, 4), failed,
+		asked("a", "t/p", eval.Pass, 8), // a later one of the same name is a row of its own
+	)
+	var got []string
+	for row := range d.Rows() {
+		text := fmt.Sprintf("%s %d %g", row.Case, row.Counts.Total(), row.LatencyMs())
+		for _, arm := range []string{"t/p", "t/q"} {
+			if part, ok := row.On(arm); ok {
+				n := 0
+				for r, err := range d.Read(part) {
+					expect.OK(t, err)
+					expect.Same(t, "arm", r.Arm, arm)
+					n++
+				}
+				text += fmt.Sprintf(", %d on %s", n, arm)
+			}
+		}
+		for _, kind := range row.ErrorKinds() {
+			text += ", " + string(kind)
+		}
+		got = append(got, text)
+	}
+	expect.Same(t, "rows", got, []string{"a 3 7, 2 on t/p, 1 on t/q", "b 1 0, 1 on t/p, timeout", "a 1 8, 1 on t/p"})
+}
+
+// Cells add up the repeats of a case on an arm; errors have no latency, and quarantine counts for no gate.
+func TestCellsAddUpRepeats(t *testing.T) {
+	t.Parallel()
+	value := 0.25
+	scored := func(outcome eval.Outcome) *eval.Result {
+		r := asked("a", "t/p", outcome, 10)
+		r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Value: &value}}
+		return r
+	}
+	failed := asked("a", "t/p", eval.Err, 99)
+	failed.Error = eval.Errorf(eval.KindTimeout, "late")
+	failed.Usage = nil
+	isolated := asked("b", "t/p", eval.Pass, 1)
+	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
+	var got []Cell
+	for c := range document(t, nil, scored(eval.Pass), scored(eval.Fail), failed, asked("a", "t/q", eval.Pass, 5), isolated).Cells() {
+		one := *c
+		one.Metrics = slices.Clone(c.Metrics)
+		got = append(got, one)
+	}
+	three := Tokens{Prompt: 2, Output: 1, Total: 3}
+	expect.Same(t, "cells", got, []Cell{
+		{
+			Suite: "s", Case: "a", Arm: "t/p", Counts: eval.Counts{Pass: 1, Fail: 1, Error: 1}, Rated: eval.Counts{Pass: 1, Fail: 1, Error: 1},
+			LatencyMs: 20, Tokens: Tokens{4, 2, 6}, Metered: 2, Metrics: []MetricSum{{"tone", 0.5, 2}},
+		},
+		{
+			Suite: "s", Case: "a", Arm: "t/q", Counts: eval.Counts{Pass: 1}, Rated: eval.Counts{Pass: 1}, LatencyMs: 5, Tokens: three,
+			Metered: 1,
+		},
+		{Suite: "s", Case: "b", Arm: "t/p", Counts: eval.Counts{Pass: 1}, LatencyMs: 1, Tokens: three, Metered: 1},
+	}, cmpopts.EquateEmpty())
+}
+
+// Accounts have the scores that did not pass and the errors, and leave out trials that passed or were not sent.
+func TestAccountsOfWhatDidNotPass(t *testing.T) {
+	t.Parallel()
+	fails := asked("a", "t/p", eval.Fail, 1)
+	fails.Repeat = 2
+	fails.Scores = []eval.Score{{Scorer: "equals", Passed: true}, {Scorer: "regex", Reason: "no match"}}
+	fails.Judgements = []eval.Judgement{{Judge: "panel"}}
+	failed := asked("a", "t/q", eval.Err, 1)
+	failed.Error, failed.Scores = eval.Errorf(eval.KindTimeout, "late"), []eval.Score{}
+	d := document(t, nil, asked("a", "t/p", eval.Pass, 1), fails, failed, asked("a", "t/p", eval.Skip, 1))
+	var got []Account
+	for row := range d.Rows() {
+		for a, err := range d.Accounts(row) {
+			expect.OK(t, err)
+			got = append(got, *a)
+		}
+	}
+	expect.Same(t, "accounts", got, []Account{
+		{
+			Place: 1, Arm: "t/p", Outcome: eval.Fail, Repeat: 2, Scores: []eval.Score{{Scorer: "regex", Reason: "no match"}}, Judged: true,
+		},
+		{Place: 2, Arm: "t/q", Outcome: eval.Err, Repeat: 1, Error: failed.Error},
+	}, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(eval.Error{}))
+}
+
+// An export has what a comparison needs, and no word of prompts, answers or reasons.
+func TestAnExportHasFactsAndNoWords(t *testing.T) {
+	t.Parallel()
+	value := 1.0
+	r := asked("a", "t/p", eval.Fail, 12)
+	r.ScorersHash, r.VarsHash, r.RequestHash, r.Tags, r.Cluster = "scorers", "vars", "request", []string{"x"}, "town"
+	r.Request = &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "secret prompt"}}}}}
+	r.Response = &eval.Response{ModelVersion: "v7", Candidates: []eval.Candidate{{Text: "secret answer", FinishReason: "STOP"}}}
+	r.Scores = []eval.Score{
+		{
+			Scorer: "judge",
+			Name:   "tone",
+			Value:  &value,
+			Reason: "secret reason",
+			Diff:   "secret diff",
+		}, {Scorer: "equals", Reason: "secret too"},
+	}
+	r.Judgements = []eval.Judgement{{Judge: "panel", Reply: "secret reply"}}
+	failed := asked("b", "t/p", eval.Err, 1)
+	failed.Error = eval.Errorf(eval.KindStatus, "secret error")
+	d := document(t, nil, r, failed)
+	d.Run.Suites = []eval.RunSuite{{Name: "s", Dir: "/secret/dir"}}
+	d.Run.Signature = "secret signature"
+	var b bytes.Buffer
+	expect.OK(t, d.Export(&b))
+	if strings.Contains(b.String(), "secret") {
+		t.Errorf("the export has words:\n%s", b.String())
+	}
+	expect.Same(t, "the document's own suite", d.Run.Suites[0].Dir, "/secret/dir")
+	again, err := open(t, b.Bytes())
+	expect.OK(t, err)
+	expect.Same(t, "partial", again.Partial(), false)
+	facts := func(d *Document) (out []Facts) {
+		for f, err := range d.Facts() {
+			expect.OK(t, err)
+			one := *f
+			one.Tags, one.Scores, one.Ratings = slices.Clone(f.Tags), slices.Clone(f.Scores), nil
+			out = append(out, one)
+		}
+		return out
+	}
+	expect.Same(t, "facts", facts(again), facts(d), cmpopts.EquateEmpty())
+	expect.Same(t, "summary", again.Summary.Suites[0].Arms[0].Judged, 1)
+}
