@@ -68,14 +68,17 @@ func TestSmallSizes(t *testing.T) {
 func TestControlAsymptotic(t *testing.T) {
 	t.Parallel()
 	const n, margin = 52, 0.05
-	r := newRegion(n, func(gained, regressed int) eval.Verdict {
-		p := asymptotically(n, gained, regressed, margin)
-		one := MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
-		decide(&one, p, nominal)
-		return one.Verdict
-	})
+	r := newRegion(n, func(gained, regressed int) eval.Verdict { return asymptoticVerdict(n, gained, regressed, margin) })
 	atLeast(t, "control: Tango at n=52: false not_worse", r.worst(margin, r.notWorse), 0.06)
 	atLeast(t, "control: mid-p at n=52: false regressed", r.worst(0, r.regressed), 0.051)
+}
+
+// asymptoticVerdict is the verdict by the tests of large numbers alone.
+func asymptoticVerdict(n, gained, regressed int, margin float64) eval.Verdict {
+	p := asymptotically(n, gained, regressed, margin)
+	one := MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
+	decide(&one, p, nominal)
+	return one.Verdict
 }
 
 // region is which tables of n pairs have which verdict. The verdict rises with every case gained, and falls with every one that regressed
