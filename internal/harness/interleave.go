@@ -1,31 +1,111 @@
 package harness
 
 import (
+	"crypto/rand"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
-	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// earlier loads an earlier version of a suite out of the repository in whose folder it stands.
-func earlier(dir, base, ref string, opts suite.Options) (*suite.Suite, error) {
-	version := layers.Git{Dir: dir, Ref: ref}
-	if err := version.Check(); err != nil {
-		return nil, exit.BadInput("--interleave: %w", err)
-	}
-	return loadEarlier(version, base, ref, opts)
+// checkout is a folder with the files of an earlier version, in which its programs run. It is there while a run goes on.
+type checkout struct {
+	of      *suite.Suite
+	version layers.Git
+	dir     string
 }
 
-// loadEarlier loads an earlier version of a suite. Its mistakes are one error: nobody can repair them any more.
-func loadEarlier(files fs.FS, base, ref string, opts suite.Options) (*suite.Suite, error) {
-	opts.Expected = layers.None{} // its answers are judged by the suite itself
+// earlier loads the version called ref of a suite out of the repository in whose folder it is.
+func (j *Job) earlier(dir, base, ref string, opts suite.Options) (*suite.Suite, error) {
+	commit, err := layers.Git{Dir: dir, Ref: ref}.Commit()
+	if err != nil {
+		return nil, exit.BadInput("--interleave: %w", err)
+	}
+	version := layers.Git{Dir: dir, Ref: commit}
+	return j.loadEarlier(version, version, base, ref, opts)
+}
+
+// loadEarlier loads an earlier version of a suite, whose programs come from a repository. Its mistakes are one error: nobody can repair them
+// any more.
+func (j *Job) loadEarlier(files fs.FS, version layers.Git, base, ref string, opts suite.Options) (*suite.Suite, error) {
+	dir := filepath.Join(os.TempDir(), "evalrun-"+strings.ToLower(rand.Text()))
+	prefix, _ := version.Prefix() // a run can be resumed without the repository as long as no program is needed
+	opts.Dir, opts.Ref = filepath.Join(dir, prefix), ref
 	var diags diag.List
-	s := suite.Load(files, base, base+"@"+ref, scorers.Builtin(), opts, &diags)
+	s := suite.Load(files, base, base+"@"+ref, j.table(), opts, &diags)
 	if diags.HasErrors() {
 		return nil, exit.BadInput("--interleave: the version %s of %s cannot be used: %w", ref, base, diags.Err())
 	}
+	j.checkouts = append(j.checkouts, checkout{s, version, dir})
 	return s, nil
+}
+
+// checkOut makes the folders in which the programs of earlier versions run. The caller removes them by what is returned.
+func (j *Job) checkOut() (remove func(), err error) {
+	var made []string
+	remove = func() {
+		for _, dir := range made {
+			_ = os.RemoveAll(dir) // what is left is in the folder for temporary files
+		}
+	}
+	for _, c := range j.checkouts {
+		if len(programsIn(c.of)) == 0 {
+			continue
+		}
+		made = append(made, c.dir)
+		if err := c.version.Checkout(c.dir); err != nil {
+			remove()
+			return nil, exit.BadInput("--interleave: the programs of %s cannot be checked out: %w", c.of.File, err)
+		}
+	}
+	return remove, nil
+}
+
+// commitOf is the commit of an earlier version of a suite, "" for any other.
+func (j *Job) commitOf(s *suite.Suite) string {
+	for _, c := range j.checkouts {
+		if c.of == s {
+			return c.version.Ref
+		}
+	}
+	return ""
+}
+
+// earlierOf describes the earlier version of a suite for the head of a run, nil when there is none.
+func (j *Job) earlierOf(s *suite.Suite) *eval.EarlierSuite {
+	base, ref := s.BaseVersion()
+	if base == nil {
+		return nil
+	}
+	return &eval.EarlierSuite{Ref: ref, Commit: j.commitOf(base), Hash: base.Hash()}
+}
+
+// earlierAgain reads the earlier version of the i-th suite of a run as it was when the run began; nil when there is none.
+func (r *Resumption) earlierAgain(j *Job, i int, opts suite.Options) (*suite.Suite, error) {
+	one := &r.doc.Run.Suites[i]
+	file, ref, err := r.Flags.Interleaved()
+	if err != nil || file != one.File {
+		return nil, err
+	}
+	snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
+	if err != nil {
+		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
+	}
+	version := layers.Git{Dir: one.Dir, Ref: ref}
+	if one.Earlier != nil {
+		version.Ref = one.Earlier.Commit
+	}
+	opts.Expected = regular.FS(snapshot)
+	s, err := j.loadEarlier(layers.Overlay{regular.FS(snapshot), version}, version, filepath.Base(one.Snapshot), ref, opts)
+	if err == nil && one.Earlier != nil && s.Hash() != one.Earlier.Hash && !r.untrusted {
+		err = exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name)
+	}
+	return s, err
 }

@@ -77,8 +77,8 @@ func TestWith(t *testing.T) {
 func TestGit(t *testing.T) {
 	t.Parallel()
 	g := Git{Dir: history(t), Ref: "v1"}
-	if err := g.Check(); err != nil {
-		t.Fatal(err)
+	if commit, err := g.Commit(); err != nil || len(commit) < 40 {
+		t.Fatal(commit, err)
 	}
 	if got := read(t, g, "suite.yaml") + read(t, g, "data/rows.csv"); got != "old1" {
 		t.Errorf("the files hold %q, want old1", got)
@@ -92,7 +92,7 @@ func TestGit(t *testing.T) {
 	if info, err := fs.Stat(g, "data"); err != nil || !info.IsDir() {
 		t.Errorf("a folder is %v, %v", info, err)
 	}
-	if err := (Git{Dir: g.Dir, Ref: "v2"}).Check(); err == nil {
+	if _, err := (Git{Dir: g.Dir, Ref: "v2"}).Commit(); err == nil {
 		t.Error("there is a version v2")
 	}
 	if _, err := g.Open("../x"); !errors.Is(err, fs.ErrInvalid) {

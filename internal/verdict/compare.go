@@ -115,7 +115,9 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	rule := what.Rules(p.head.Suite)
 	o := optionsFor(rule, head, p.head.Suite)
-	o.Selected = selectedBy(head, p.head)
+	if base != head { // what an arm of the run itself was not to ask, it did not
+		o.Selected = selectedBy(head, p.head)
+	}
 	stop := stopOf(head, p.head)
 	answers := stop != nil && rule != nil && slices.Equal(stop.Metrics, rule.Metrics) &&
 		(stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm)
