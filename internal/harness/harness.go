@@ -184,7 +184,8 @@ func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.
 	}
 	j.dirs = append(j.dirs, dir)
 	if ref != "" {
-		if opts.Base, err = j.earlier(dir, filepath.Base(real), ref, opts); err != nil {
+		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref}}
+		if opts.Base, err = j.earlier(v, opts); err != nil {
 			return nil, err
 		}
 	}

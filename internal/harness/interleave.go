@@ -22,28 +22,34 @@ type checkout struct {
 	dir     string
 }
 
-// earlier loads the version called ref of a suite out of the repository in whose folder it is.
-func (j *Job) earlier(dir, base, ref string, opts suite.Options) (*suite.Suite, error) {
-	commit, err := layers.Git{Dir: dir, Ref: ref}.Commit()
+// versionOf is which version of a suite is loaded.
+type versionOf struct {
+	base, shown string     // the suite file in its folder, and as the user named it
+	ref         string     // the version as the user named it
+	git         layers.Git // of the commit
+}
+
+// earlier loads a version of a suite out of the repository in whose folder it is.
+func (j *Job) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) {
+	commit, err := v.git.Commit()
 	if err != nil {
 		return nil, exit.BadInput("--interleave: %w", err)
 	}
-	version := layers.Git{Dir: dir, Ref: commit}
-	return j.loadEarlier(version, version, base, ref, opts)
+	v.git.Ref = commit
+	return j.loadEarlier(v.git, v, opts)
 }
 
-// loadEarlier loads an earlier version of a suite, whose programs come from a repository. Its mistakes are one error: nobody can repair them
-// any more.
-func (j *Job) loadEarlier(files fs.FS, version layers.Git, base, ref string, opts suite.Options) (*suite.Suite, error) {
+// loadEarlier loads a version of a suite. Its mistakes are one error: nobody can repair them any more.
+func (j *Job) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
 	dir := filepath.Join(os.TempDir(), "evalrun-"+strings.ToLower(rand.Text()))
-	prefix, _ := version.Prefix() // a run can be resumed without the repository as long as no program is needed
-	opts.Dir, opts.Ref = filepath.Join(dir, prefix), ref
+	prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed
+	opts.Dir, opts.Ref = filepath.Join(dir, prefix), v.ref
 	var diags diag.List
-	s := suite.Load(files, base, base+"@"+ref, j.table(), opts, &diags)
+	s := suite.Load(files, v.base, filepath.ToSlash(v.shown)+"@"+v.ref, j.table(), opts, &diags)
 	if diags.HasErrors() {
-		return nil, exit.BadInput("--interleave: the version %s of %s cannot be used: %w", ref, base, diags.Err())
+		return nil, exit.BadInput("--interleave: the version %s of %s cannot be used: %w", v.ref, v.shown, diags.Err())
 	}
-	j.checkouts = append(j.checkouts, checkout{s, version, dir})
+	j.checkouts = append(j.checkouts, checkout{s, v.git, dir})
 	return s, nil
 }
 
@@ -98,12 +104,12 @@ func (r *Resumption) earlierAgain(j *Job, i int, opts suite.Options) (*suite.Sui
 	if err != nil {
 		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
-	version := layers.Git{Dir: one.Dir, Ref: ref}
+	v := versionOf{filepath.Base(one.Snapshot), one.File, ref, layers.Git{Dir: one.Dir, Ref: ref}}
 	if one.Earlier != nil {
-		version.Ref = one.Earlier.Commit
+		v.git.Ref = one.Earlier.Commit
 	}
 	opts.Expected = regular.FS(snapshot)
-	s, err := j.loadEarlier(layers.Overlay{regular.FS(snapshot), version}, version, filepath.Base(one.Snapshot), ref, opts)
+	s, err := j.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
 	if err == nil && one.Earlier != nil && s.Hash() != one.Earlier.Hash && !r.untrusted {
 		err = exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name)
 	}
