@@ -90,7 +90,7 @@ func (s *Suite) cells(cases func(*Suite) iter.Seq[*Case]) iter.Seq[Cell] {
 }
 
 // sideBySide yields the cases of the suite with those of the earlier version: those of one name together as far as the order of both files
-// allows, and a case that only one of them has with one that only the other has, or alone. Names decide nothing but the order.
+// allows, and a case that only one of them has before one that only the other has. Names decide nothing but the order.
 func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, *Case] {
 	return func(yield func(own, base *Case) bool) {
 		order := s.beside
@@ -115,10 +115,19 @@ func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, 
 				second = base
 				base, _ = nextBase()
 			}
-			if first != nil && (second == nil || second.Name != first.Name) {
-				before.add(order.hash(first))
+			if first != nil && second != nil && first.Name == second.Name {
+				if !yield(first, second) {
+					return
+				}
+				continue
 			}
-			if !yield(first, second) {
+			if first != nil {
+				before.add(order.hash(first))
+				if !yield(first, nil) {
+					return
+				}
+			}
+			if second != nil && !yield(nil, second) {
 				return
 			}
 		}

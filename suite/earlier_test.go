@@ -64,6 +64,19 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// The arms of a case stay together where the versions call it differently: a report has one row for a case.
+func TestRenamedCellsOfArms(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for c := range twoVersions(t, "A b", "a b", "p q", "p q").Cells() {
+		got = append(got, c.Case.Name+" "+c.Arm.Name())
+	}
+	const want = "A t/p, A t/q, a t/p@main, a t/q@main, b t/p, b t/p@main, b t/q, b t/q@main"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
+	}
+}
+
 // Arms that both versions have stand next to each other; others of the earlier version do not run.
 func TestArmsOfTwoVersions(t *testing.T) {
 	t.Parallel()

@@ -135,7 +135,7 @@ type Arm struct {
 // Name is target/prompt, and, of an arm of an earlier version of the suite, target/prompt@version.
 func (a Arm) Name() string {
 	if a.ref != "" {
-		return a.plain() + "@" + a.ref
+		return a.plain() + "@" + a.ref // see eval.IsEarlier
 	}
 	return a.plain()
 }
