@@ -69,9 +69,6 @@ func (b *BaselineRule) OfVersion(arm string) bool {
 	return b.Suffix != "" && strings.HasSuffix(arm, b.Suffix)
 }
 
-// IsEarlier reports whether an arm is of an earlier version of its suite: names of targets and prompts have no @.
-func IsEarlier(arm string) bool { return strings.Contains(arm, "@") }
-
 // Name is what is compared with, as its user called it.
 func (b *BaselineRule) Name() string {
 	switch {

@@ -258,15 +258,9 @@ type RunSuite struct {
 	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
 	Gate *GateConfig `json:"gate,omitempty"`
-	// Earlier is the earlier version of the suite that ran next to it; nil without one.
-	Earlier *EarlierSuite `json:"earlier,omitempty"`
-}
-
-// EarlierSuite is an earlier version of a suite.
-type EarlierSuite struct {
-	Ref    string `json:"ref"`    // as the user named it
-	Commit string `json:"commit"` // which one that was when the run began
-	Hash   string `json:"hash"`
+	// EarlierCommit is that of the earlier version that ran next to the suite, and EarlierHash is the version's Hash; "" without one.
+	EarlierCommit string `json:"earlierCommit,omitempty"`
+	EarlierHash   string `json:"earlierHash,omitempty"`
 }
 
 // RunService is where a run was sent; it never holds a secret.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"crypto/rand"
 	"io/fs"
 	"os"
@@ -74,23 +75,14 @@ func (j *Job) checkOut() (remove func(), err error) {
 	return remove, nil
 }
 
-// commitOf is the commit of an earlier version of a suite, "" for any other.
-func (j *Job) commitOf(s *suite.Suite) string {
+// noteEarlier writes down the earlier version that runs next to a suite, if there is one.
+func (j *Job) noteEarlier(s *suite.Suite, to *eval.RunSuite) {
+	base, _ := s.BaseVersion()
 	for _, c := range j.checkouts {
-		if c.of == s {
-			return c.version.Ref
+		if c.of == base {
+			to.EarlierCommit, to.EarlierHash = c.version.Ref, base.Hash()
 		}
 	}
-	return ""
-}
-
-// earlierOf describes the earlier version of a suite for the head of a run, nil when there is none.
-func (j *Job) earlierOf(s *suite.Suite) *eval.EarlierSuite {
-	base, ref := s.BaseVersion()
-	if base == nil {
-		return nil
-	}
-	return &eval.EarlierSuite{Ref: ref, Commit: j.commitOf(base), Hash: base.Hash()}
 }
 
 // earlierAgain reads the earlier version of the i-th suite of a run as it was when the run began; nil when there is none.
@@ -104,13 +96,10 @@ func (r *Resumption) earlierAgain(j *Job, i int, opts suite.Options) (*suite.Sui
 	if err != nil {
 		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
-	v := versionOf{filepath.Base(one.Snapshot), one.File, ref, layers.Git{Dir: one.Dir, Ref: ref}}
-	if one.Earlier != nil {
-		v.git.Ref = one.Earlier.Commit
-	}
+	v := versionOf{filepath.Base(one.Snapshot), one.File, ref, layers.Git{Dir: one.Dir, Ref: cmp.Or(one.EarlierCommit, ref)}}
 	opts.Expected = regular.FS(snapshot)
 	s, err := j.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
-	if err == nil && one.Earlier != nil && s.Hash() != one.Earlier.Hash && !r.untrusted {
+	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {
 		err = exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name)
 	}
 	return s, err

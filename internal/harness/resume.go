@@ -211,7 +211,7 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Job, error) {
 	for i, s := range j.Suites {
 		one := &r.doc.Run.Suites[i]
 		base, _ := s.BaseVersion()
-		if s.Hash() != one.Hash || base != nil && one.Earlier != nil && base.Hash() != one.Earlier.Hash {
+		if s.Hash() != one.Hash || base != nil && one.EarlierHash != "" && base.Hash() != one.EarlierHash {
 			return nil, exit.BadInput("the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i])
 		}
 	}

@@ -168,8 +168,9 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, eval.RunSuite{
 			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: s.gates[i],
-			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i], Earlier: s.earlierOf(one),
+			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i],
 		})
+		s.noteEarlier(one, &run.Suites[i])
 	}
 	return run
 }
