@@ -184,7 +184,7 @@ func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.
 	}
 	j.dirs = append(j.dirs, dir)
 	if ref != "" {
-		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref}}
+		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref, Filtered: true}}
 		if opts.Base, err = j.earlier(v, opts); err != nil {
 			return nil, err
 		}

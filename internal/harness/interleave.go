@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -97,6 +98,9 @@ func (r *Resumption) earlierAgain(j *Job, i int, opts suite.Options) (*suite.Sui
 		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
 	v := versionOf{filepath.Base(one.Snapshot), one.File, ref, layers.Git{Dir: one.Dir, Ref: cmp.Or(one.EarlierCommit, ref)}}
+	if keys, err := trust.Load(j.getenv); err == nil { // what a repository is configured to do starts programs
+		v.git.Filtered = r.trust || keys.Signed(r.doc)
+	}
 	opts.Expected = regular.FS(snapshot)
 	s, err := j.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
 	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {

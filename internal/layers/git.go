@@ -19,6 +19,9 @@ import (
 type Git struct {
 	Dir string // of the working tree
 	Ref string // the version, such as main or v1.2
+	// Filtered gives files as a checkout has them: line ends and large files by what the repository is configured to do, which may start
+	// programs.
+	Filtered bool
 }
 
 // Commit is the full name of the version, which stays when a branch moves on. The error says why there is no such version.
@@ -54,15 +57,22 @@ func said(complaint []byte) string {
 
 // Open reads a file out of the repository.
 func (g Git) Open(name string) (fs.File, error) {
-	object, info, err := g.find("open", name)
-	if err != nil || info.IsDir() {
-		return info, err
+	at, info, err := g.find("open", name)
+	if err != nil {
+		return nil, err
 	}
-	data, err := git(g.Dir, nil, "cat-file", "blob", object)
+	if info.IsDir() {
+		return info, nil
+	}
+	how := "blob"
+	if g.Filtered {
+		how = "--filters"
+	}
+	data, err := git(g.Dir, nil, "cat-file", how, g.Ref+":./"+at)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: gitError(err)}
 	}
-	info.Reader = bytes.NewReader(data)
+	info.Reader, info.size = bytes.NewReader(data), int64(len(data))
 	return info, nil
 }
 
@@ -75,21 +85,21 @@ func (g Git) Stat(name string) (fs.FileInfo, error) {
 // maxLinks is how many symbolic links lead from one to the next.
 const maxLinks = 10
 
-// find looks up a file, that to which a symbolic link leads if it is one.
-func (g Git) find(op, name string) (object string, info *memoryFile, err error) {
-	at := name
+// find looks up a file, that to which a symbolic link leads if it is one; at is its own name.
+func (g Git) find(op, name string) (at string, info *memoryFile, err error) {
+	at = name
 	for range maxLinks {
 		if !fs.ValidPath(at) {
 			return "", nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 		}
-		if object, info, err = g.entry(at); err != nil {
+		if info, err = g.entry(at); err != nil {
 			return "", nil, &fs.PathError{Op: op, Path: name, Err: err}
 		}
 		if info.mode&fs.ModeSymlink == 0 {
 			info.name = path.Base(name)
-			return object, info, nil
+			return at, info, nil
 		}
-		to, err := git(g.Dir, nil, "cat-file", "blob", object)
+		to, err := git(g.Dir, nil, "cat-file", "blob", g.Ref+":./"+at)
 		if err != nil {
 			return "", nil, &fs.PathError{Op: op, Path: name, Err: gitError(err)}
 		}
@@ -99,20 +109,19 @@ func (g Git) find(op, name string) (object string, info *memoryFile, err error) 
 }
 
 // entry looks up a name of the folder.
-func (g Git) entry(name string) (object string, info *memoryFile, err error) {
+func (g Git) entry(name string) (*memoryFile, error) {
 	if name == "." {
-		return "", newMemoryFile(name, fs.ModeDir|0o555, 0), nil
+		return newMemoryFile(name, fs.ModeDir|0o555, 0), nil
 	}
 	out, err := git(g.Dir, nil, "--literal-pathspecs", "ls-tree", "-z", "--long", g.Ref, "./"+name)
 	if err != nil {
-		return "", nil, gitError(err)
+		return nil, gitError(err)
 	}
 	line, _, _ := strings.Cut(string(out), "\x00")
-	object, info = parseEntry(line)
-	if info == nil {
-		return "", nil, fs.ErrNotExist
+	if info := parseEntry(line); info != nil {
+		return info, nil
 	}
-	return object, info, nil
+	return nil, fs.ErrNotExist
 }
 
 // gitError is fs.ErrNotExist where git does not find what it is to read.
@@ -123,15 +132,15 @@ func gitError(err error) error {
 	return fmt.Errorf("git cannot be run: %w", err)
 }
 
-// parseEntry reads a line of ls-tree --long; the file is nil when there is none in it.
-func parseEntry(line string) (object string, info *memoryFile) {
+// parseEntry reads a line of ls-tree --long, nil when there is no file in it.
+func parseEntry(line string) *memoryFile {
 	what, file, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(what) // mode, kind, object, size
 	if !ok || len(fields) < 4 {
-		return "", nil
+		return nil
 	}
 	size, _ := strconv.ParseInt(fields[3], 10, 64) // a folder has none
-	return fields[2], newMemoryFile(path.Base(file), modeOf(fields[0]), size)
+	return newMemoryFile(path.Base(file), modeOf(fields[0]), size)
 }
 
 // modeOf is the mode of a file as git writes it.
@@ -158,7 +167,7 @@ func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	var entries []fs.DirEntry
 	for line := range strings.SplitSeq(string(out), "\x00") {
-		if _, one := parseEntry(line); one != nil {
+		if one := parseEntry(line); one != nil {
 			one.mode &^= fs.ModeSymlink // Open follows it
 			entries = append(entries, fs.FileInfoToDirEntry(one))
 		}

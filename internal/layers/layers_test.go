@@ -153,6 +153,23 @@ func TestGitModes(t *testing.T) {
 	}
 }
 
+// Files are as they were committed, or as a checkout has them.
+func TestGitFilters(t *testing.T) {
+	t.Parallel()
+	g := Git{Dir: modes(t), Ref: "HEAD"}
+	put(t, filepath.Join(g.Dir, ".gitattributes"), "top filter=upper\nsub/run.sh text eol=crlf\n")
+	if out, err := git(g.Dir, nil, "config", "filter.upper.smudge", "tr a-z A-Z"); err != nil {
+		t.Fatalf("git config: %v %s", err, out)
+	}
+	if got := read(t, g, "top") + read(t, g, "sub/run.sh"); got != "t\necho 1\n" {
+		t.Errorf("as they were committed: %q", got)
+	}
+	g.Filtered = true
+	if got := read(t, g, "top") + read(t, g, "sub/run.sh"); got != "T\necho 1\r\n" {
+		t.Errorf("as a checkout has them: %q", got)
+	}
+}
+
 // A checkout has all files of the repository and leaves the index as it was.
 func TestCheckout(t *testing.T) {
 	t.Parallel()
