@@ -63,17 +63,10 @@ func (s *Suite) Cells() iter.Seq[Cell] { return s.cells((*Suite).Cases) }
 func (s *Suite) OutlinedCells() iter.Seq[Cell] { return s.cells((*Suite).Outlines) }
 
 func (s *Suite) cells(cases func(*Suite) iter.Seq[*Case]) iter.Seq[Cell] {
+	if s.opts.Base == nil {
+		return s.ownCells(cases(s))
+	}
 	return func(yield func(Cell) bool) {
-		if s.opts.Base == nil {
-			for c := range cases(s) {
-				for _, a := range c.Arms {
-					if !yield(Cell{s, c, a}) {
-						return
-					}
-				}
-			}
-			return
-		}
 		arms := s.Arms()
 		for own, base := range s.sideBySide(cases) {
 			for _, a := range arms {
@@ -82,6 +75,18 @@ func (s *Suite) cells(cases func(*Suite) iter.Seq[*Case]) iter.Seq[Cell] {
 					in, c = s.opts.Base, base
 				}
 				if c != nil && slices.Contains(c.Arms, a) && !yield(Cell{in, c, a}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *Suite) ownCells(cases iter.Seq[*Case]) iter.Seq[Cell] {
+	return func(yield func(Cell) bool) {
+		for c := range cases {
+			for _, a := range c.Arms {
+				if !yield(Cell{s, c, a}) {
 					return
 				}
 			}
@@ -105,8 +110,8 @@ func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, 
 		own, _ := nextOwn()
 		base, _ := nextBase()
 		for own != nil || base != nil {
-			takeOwn, takeBase := order.next(own, base, before)
 			var first, second *Case
+			takeOwn, takeBase := order.next(own, base, before)
 			if takeOwn {
 				first = own
 				own, _ = nextOwn()
@@ -115,19 +120,7 @@ func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, 
 				second = base
 				base, _ = nextBase()
 			}
-			if first != nil && second != nil && first.Name == second.Name {
-				if !yield(first, second) {
-					return
-				}
-				continue
-			}
-			if first != nil {
-				before.add(order.hash(first))
-				if !yield(first, nil) {
-					return
-				}
-			}
-			if second != nil && !yield(nil, second) {
+			if !order.yield(first, second, before, yield) {
 				return
 			}
 		}
@@ -175,4 +168,18 @@ func (b *beside) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) 
 	}
 	removed := !b.own.has(b.hash(base))
 	return !removed || !b.base.has(b.hash(own)), removed
+}
+
+// yield yields cases of one name together, and others one after the other.
+func (b *beside) yield(own, base *Case, before nameSet, yield func(own, base *Case) bool) bool {
+	if own != nil && base != nil && own.Name == base.Name {
+		return yield(own, base)
+	}
+	if own != nil {
+		before.add(b.hash(own))
+		if !yield(own, nil) {
+			return false
+		}
+	}
+	return base == nil || yield(nil, base)
 }

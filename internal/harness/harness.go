@@ -37,6 +37,8 @@ type Flags struct {
 	Trust bool
 	// NoHistory leaves the run out of the history.
 	NoHistory bool
+
+	foreign bool // the suites are where a run of somebody else says
 }
 
 // absolute makes the paths among the flags good in any working directory, for a run that is resumed.
@@ -184,7 +186,7 @@ func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.
 	}
 	j.dirs = append(j.dirs, dir)
 	if ref != "" {
-		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref, Filtered: true}}
+		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref, Filtered: !j.Flags.Untrusted && !j.Flags.foreign}}
 		if opts.Base, err = j.earlier(v, opts); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,9 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -53,6 +55,23 @@ func (j *Job) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.
 	}
 	j.checkouts = append(j.checkouts, checkout{s, v.git, dir})
 	return s, nil
+}
+
+// signed reports whether the user made a run. What its repositories are configured to do starts programs, before it is asked whether the run
+// is trusted.
+func signed(d *journal.Document, getenv func(string) string) bool {
+	keys, err := trust.Load(getenv)
+	return err == nil && keys.Signed(d)
+}
+
+// isForeign reports whether somebody else made a run.
+func isForeign(in rundir.Dir, name string, getenv func(string) string) (bool, error) {
+	doc, err := in.Open(name)
+	if err != nil {
+		return true, err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	return !signed(doc, getenv), nil
 }
 
 // checkOut makes the folders in which the programs of earlier versions run. The caller removes them by what is returned.
@@ -98,9 +117,7 @@ func (r *Resumption) earlierAgain(j *Job, i int, opts suite.Options) (*suite.Sui
 		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
 	v := versionOf{filepath.Base(one.Snapshot), one.File, ref, layers.Git{Dir: one.Dir, Ref: cmp.Or(one.EarlierCommit, ref)}}
-	if keys, err := trust.Load(j.getenv); err == nil { // what a repository is configured to do starts programs
-		v.git.Filtered = r.trust || keys.Signed(r.doc)
-	}
+	v.git.Filtered = !r.Flags.Untrusted && (r.trust || signed(r.doc, j.getenv))
 	opts.Expected = regular.FS(snapshot)
 	s, err := j.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
 	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {

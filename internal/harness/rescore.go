@@ -55,6 +55,11 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 			return nil, err
 		}
 	}
+	if f.Interleave != "" && !kept.ownSuites && !f.Trust {
+		if f.foreign, err = isForeign(f.Dir, name, getenv); err != nil {
+			return nil, err
+		}
+	}
 	j, err := Load(files, f, getenv)
 	if err != nil {
 		return nil, err

@@ -193,6 +193,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 func (r *Resumption) loadFiles(getenv func(string) string) (*Job, error) {
 	var files []string
 	flags := r.Flags
+	flags.foreign = !r.trust && !signed(r.doc, getenv)
 	interleaved, ref, err := flags.Interleaved()
 	if err != nil {
 		return nil, err

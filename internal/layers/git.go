@@ -196,7 +196,8 @@ func (g Git) Checkout(dir string) error {
 		return fmt.Errorf("git cannot find the repository of %s%s", g.Dir, said(top))
 	}
 	root := strings.TrimSpace(string(top))
-	index := filepath.Join(dir, ".git-index") // one of its own, removed below
+	index := dir + ".index" // one of its own, next to the files
+	defer os.Remove(index)  //nolint:errcheck // nothing may have been written
 	env := []string{"GIT_INDEX_FILE=" + index}
 	for _, args := range [][]string{
 		{"read-tree", g.Ref},
@@ -206,7 +207,7 @@ func (g Git) Checkout(dir string) error {
 			return fmt.Errorf("git cannot check out %s: %w%s", g.Ref, err, said(out))
 		}
 	}
-	return os.Remove(index)
+	return nil
 }
 
 // memoryFile is a file that was read already, which is its own description.

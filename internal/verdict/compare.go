@@ -69,7 +69,11 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 		}
 		c.Arms = append(c.Arms, arm)
 	}
-	c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
+	if what.Gate && what.BaseOf != nil {
+		c.Arms = append(c.Arms, lostInVersion(before, pairs, what)...)
+	} else {
+		c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
+	}
 	slices.SortStableFunc(c.Arms, func(a, b compare.ArmComparison) int {
 		return cmp.Compare(place(c.Arms, a.Suite), place(c.Arms, b.Suite))
 	})

@@ -50,9 +50,6 @@ func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
 // lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must not pass a gate.
 // Those that the run was not to ask, by --arm, --case, --tag or --sample, are not lost, nor those that the rule allows.
 func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing) []compare.ArmComparison {
-	if what.Gate && what.BaseOf != nil {
-		return lostInVersion(before, pairs, what)
-	}
 	if what.BaseOf != nil || what.HeadArm != "" || len(before) > 0 && before[0].Run == head.Run.ID {
 		return nil
 	}
