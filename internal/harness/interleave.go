@@ -57,8 +57,8 @@ func (j *Job) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.
 	return s, nil
 }
 
-// signed reports whether the user made a run. What its repositories are configured to do starts programs, before it is asked whether the run
-// is trusted.
+// signed reports whether the user made a run. What its repositories are configured to do starts programs, and that before trust in the run
+// is checked.
 func signed(d *journal.Document, getenv func(string) string) bool {
 	keys, err := trust.Load(getenv)
 	return err == nil && keys.Signed(d)
