@@ -204,7 +204,10 @@ func (s *Summary) add(r *digest) {
 
 // summary closes the tally of a suite.
 func (t *tally) summary(name string, arms []string) SuiteSummary {
-	out := SuiteSummary{Name: name, Arms: t.arms(arms), Gated: t.gated, Blocked: t.blocked, Quarantined: t.quarantined, Cases: t.cases, Earlier: t.earlier}
+	out := SuiteSummary{
+		Name: name, Arms: t.arms(arms), Gated: t.gated, Blocked: t.blocked,
+		Quarantined: t.quarantined, Cases: t.cases, Earlier: t.earlier,
+	}
 	for i := range out.Arms {
 		c := &out.Arms[i].Counts
 		out.Counts.Pass += c.Pass

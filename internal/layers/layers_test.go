@@ -131,7 +131,9 @@ func put(t *testing.T, path, text string) {
 func TestGitModes(t *testing.T) {
 	t.Parallel()
 	g := Git{Dir: filepath.Join(modes(t), "sub"), Ref: "HEAD"}
-	for name, want := range map[string]string{"run.sh": "-r-xr-xr-x 7", "link": "-r-xr-xr-x 7", "data": "dr-xr-xr-x 0", "data/[a].csv": "-r--r--r-- 2"} {
+	for name, want := range map[string]string{
+		"run.sh": "-r-xr-xr-x 7", "link": "-r-xr-xr-x 7", "data": "dr-xr-xr-x 0", "data/[a].csv": "-r--r--r-- 2",
+	} {
 		info, err := fs.Stat(g, name)
 		if err != nil {
 			t.Fatal(err)

@@ -127,7 +127,7 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	return c.reach(suite, rule, base)
 }
 
-// lostArm is an arm of the earlier version of a suite that is to be compared, and with which nothing of the suite is; "" when there is none.
+// lostArm is an arm of the earlier version that has nothing of the suite to compare it with; "" when there is none.
 func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule) string {
 	arms := glob.New(c.Options.Arms)
 	for _, a := range one.RemovedArms() {
