@@ -61,7 +61,12 @@ func (b *BaselineRule) BaseOf(arm string) string {
 
 // IsBase reports whether an arm is there to be compared with.
 func (b *BaselineRule) IsBase(arm string) bool {
-	return b.Suffix != "" && strings.HasSuffix(arm, b.Suffix) || b.Arm != "" && arm == b.Arm
+	return b.OfVersion(arm) || b.Arm != "" && arm == b.Arm
+}
+
+// OfVersion reports whether an arm is that of the earlier version that runs next to the suite.
+func (b *BaselineRule) OfVersion(arm string) bool {
+	return b.Suffix != "" && strings.HasSuffix(arm, b.Suffix)
 }
 
 // Name is what is compared with, as its user called it.

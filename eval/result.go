@@ -260,6 +260,9 @@ type RunSuite struct {
 	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
 	Gate *GateConfig `json:"gate,omitempty"`
+	// EarlierCommit is that of the earlier version that ran next to the suite, and EarlierHash is the version's Hash; "" without one.
+	EarlierCommit string `json:"earlierCommit,omitempty"`
+	EarlierHash   string `json:"earlierHash,omitempty"`
 }
 
 // RunService is where a run was sent; it never holds a secret.

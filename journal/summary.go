@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -73,8 +74,12 @@ type SuiteSummary struct {
 	Gated       eval.Counts
 	Blocked     int // of the trials that count for the gate
 	Quarantined int // cases
-	Cases       int
+	Cases       int // those that only an earlier version of the suite has, too
+	Earlier     int // those
 }
+
+// OwnCases are the cases of the suite without those that only an earlier version has.
+func (s *SuiteSummary) OwnCases() int { return s.Cases - s.Earlier }
 
 // Arm is one arm of a run in numbers.
 type Arm struct {
@@ -199,7 +204,10 @@ func (s *Summary) add(r *digest) {
 
 // summary closes the tally of a suite.
 func (t *tally) summary(name string, arms []string) SuiteSummary {
-	out := SuiteSummary{Name: name, Arms: t.arms(arms), Gated: t.gated, Blocked: t.blocked, Quarantined: t.quarantined, Cases: t.cases}
+	out := SuiteSummary{
+		Name: name, Arms: t.arms(arms), Gated: t.gated, Blocked: t.blocked,
+		Quarantined: t.quarantined, Cases: t.cases, Earlier: t.earlier,
+	}
 	for i := range out.Arms {
 		c := &out.Arms[i].Counts
 		out.Counts.Pass += c.Pass
@@ -212,11 +220,11 @@ func (t *tally) summary(name string, arms []string) SuiteSummary {
 
 // tally adds up trials that come case by case.
 type tally struct {
-	byArm              map[string]*armTally
-	gated              eval.Counts
-	blocked            int
-	quarantined, cases int
-	caseName           string // the last one
+	byArm                       map[string]*armTally
+	gated                       eval.Counts
+	blocked                     int
+	quarantined, cases, earlier int
+	caseName                    string // the last one
 }
 
 type armTally struct {
@@ -242,7 +250,10 @@ func (t *tally) add(r *digest) {
 	if t.cases == 0 || t.caseName != r.caseName {
 		t.cases++
 		t.caseName = r.caseName
-		if r.flags&isQuarantined != 0 {
+		switch {
+		case strings.Contains(r.arm, "@"): // names of targets and prompts have none
+			t.earlier++
+		case r.flags&isQuarantined != 0:
 			t.quarantined++
 		}
 	}

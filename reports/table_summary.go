@@ -138,8 +138,8 @@ func (t *tableReport) repeats() {
 			}
 		}
 		if s.Quarantined > 0 {
-			text := fmt.Sprintf("%s: %d of %s in quarantine, out of the gate", s.Name, s.Quarantined, diag.Count(s.Cases, "case"))
-			if float64(s.Quarantined) > manyQuarantined*float64(s.Cases) {
+			text := fmt.Sprintf("%s: %d of %s in quarantine, out of the gate", s.Name, s.Quarantined, diag.Count(s.OwnCases(), "case"))
+			if float64(s.Quarantined) > manyQuarantined*float64(s.OwnCases()) {
 				text += "; warning: a gate that leaves out more than one in twenty guards little"
 			}
 			t.wrapped("", text)

@@ -70,8 +70,10 @@ func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.
 		if !p.asks(s) {
 			continue
 		}
-		if err := c.helpers(ctx, s); err != nil {
-			return err
+		for _, version := range s.Versions() {
+			if err := c.helpers(ctx, version); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

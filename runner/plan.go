@@ -75,7 +75,9 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 	}
 	n := 0
 	for _, s := range suites {
-		p.embeddings[s] = p.newEmbedding(s)
+		for _, version := range s.Versions() {
+			p.embeddings[version] = p.newEmbedding(version)
+		}
 		n = p.count(s, n)
 	}
 	if filter.Shard.Of > 0 {
@@ -87,15 +89,12 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 // count adds the trials of a suite, whose numbers begin at n, and the arms that have some. It returns the next number.
 func (p *Plan) count(s *suite.Suite, n int) int {
 	used := map[suite.Arm]bool{}
-	for c := range s.Outlines() {
-		taken := p.filter.takes(c)
-		for _, a := range c.Arms {
-			if taken && p.filter.takesAt(a, n) {
-				p.size += c.Repeats
-				used[a] = true
-			}
-			n += c.Repeats
+	for cell := range s.OutlinedCells() {
+		if p.filter.takes(cell.Case) && p.filter.takesAt(cell.Arm, n) {
+			p.size += cell.Case.Repeats
+			used[cell.Arm] = true
 		}
+		n += cell.Case.Repeats
 	}
 	for _, a := range s.Arms() {
 		if used[a] {
@@ -129,8 +128,10 @@ type PlannedArm struct {
 // Err says that a data file could not be read any more, so that trials are missing; nil when all came.
 func (p *Plan) Err() error {
 	for _, s := range p.Suites {
-		if err := s.Err(); err != nil {
-			return err
+		for _, version := range s.Versions() {
+			if err := version.Err(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -223,8 +224,8 @@ func (p *Plan) walk() *walk {
 // run yields the trials of the plan.
 func (w *walk) run(yield func(*Planned) bool) {
 	for _, s := range w.plan.Suites {
-		for c := range s.Cases() {
-			if !w.visit(s, c, yield) {
+		for cell := range s.Cells() {
+			if !w.visit(s.Name, cell, yield) {
 				return
 			}
 		}
@@ -244,50 +245,49 @@ type walk struct {
 	whole    func(*eval.Trial) // told of every trial, those of other shards too; optional
 }
 
-func (w *walk) visit(s *suite.Suite, c *suite.Case, yield func(*Planned) bool) bool {
-	taken := w.plan.filter.takes(c)
-	for _, a := range c.Arms {
-		contents, problem := s.Render(c, a)
-		request := eval.Request{
-			Model: a.Target.Model, APIVersion: w.plan.key(a.Target).apiVersion, Contents: contents,
-			GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
+// visit yields the trials of a case on an arm, under the name of the suite that runs.
+func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bool {
+	s, c, a := cell.Suite, cell.Case, cell.Arm
+	contents, problem := s.Render(c, a)
+	request := eval.Request{
+		Model: a.Target.Model, APIVersion: w.plan.key(a.Target).apiVersion, Contents: contents,
+		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
+	}
+	base := identity(&request)
+	equal := w.seen[base]
+	w.seen[base]++
+	first := w.n
+	w.n += c.Repeats
+	if !w.plan.filter.takes(c) || !w.plan.filter.takesAt(a, first) {
+		return true
+	}
+	compiled, hash := w.scorers(s, c, a)
+	metadata, known := w.models[a.Target]
+	if !known {
+		metadata = w.plan.model(a.Target)
+		w.models[a.Target] = metadata
+	}
+	leading := true
+	for r := range c.Repeats {
+		t := &Planned{
+			Trial: eval.Trial{
+				N: first + r, ID: trialID(base, equal, r+1), CaseID: c.ID, ScorersHash: hash,
+				VarsHash: c.VarsHash, RequestHash: hex.EncodeToString(base[:8]),
+				Suite: name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
+				Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
+				At: c.Pos.String(),
+			},
+			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
+			derived: s.Derived(), vars: c.Vars(),
 		}
-		base := identity(&request)
-		equal := w.seen[base]
-		w.seen[base]++
-		first := w.n
-		w.n += c.Repeats
-		if !taken || !w.plan.filter.takesAt(a, first) {
+		if w.whole != nil {
+			w.whole(&t.Trial)
+		}
+		if !w.plan.filter.Shard.Takes(t.ID) {
 			continue
 		}
-		compiled, hash := w.scorers(s, c, a)
-		metadata, known := w.models[a.Target]
-		if !known {
-			metadata = w.plan.model(a.Target)
-			w.models[a.Target] = metadata
-		}
-		leading := true
-		for r := range c.Repeats {
-			t := &Planned{
-				Trial: eval.Trial{
-					N: first + r, ID: trialID(base, equal, r+1), CaseID: c.ID, ScorersHash: hash,
-					VarsHash: c.VarsHash, RequestHash: hex.EncodeToString(base[:8]),
-					Suite: s.Name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
-					Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
-					At: c.Pos.String(),
-				},
-				Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
-				derived: s.Derived(), vars: c.Vars(),
-			}
-			if w.whole != nil {
-				w.whole(&t.Trial)
-			}
-			if !w.plan.filter.Shard.Takes(t.ID) {
-				continue
-			}
-			if t.First, leading = leading, false; !yield(t) {
-				return false
-			}
+		if t.First, leading = leading, false; !yield(t) {
+			return false
 		}
 	}
 	return true

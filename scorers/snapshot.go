@@ -62,7 +62,9 @@ func (c snapshotCheck) score(a *Answer) Finding {
 	if a.Trial == nil || c.home == nil {
 		return unscored("of which trial the answer is, is not known")
 	}
-	s := Snapshot{File: suite.ExpectedFile(c.named, a.Trial), Got: suite.PlainLines(a.Candidate.Text)}
+	trial := *a.Trial
+	trial.Suite = c.home.Name // an earlier version may have another name than the suite that it runs next to
+	s := Snapshot{File: suite.ExpectedFile(c.named, &trial), Got: suite.PlainLines(a.Candidate.Text)}
 	s.Want, s.Exists = c.home.Expected(s.File)
 	s.Folded = c.fold.text(s.Got)
 	s.Same = s.Exists && s.Folded == c.fold.text(s.Want)

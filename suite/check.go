@@ -379,7 +379,7 @@ func (l *loader) checkVision(a Arm, image bool) {
 // what exceeds the service's limits.
 func (l *loader) checkPrompt(c *Case, arm Arm) {
 	p := arm.Prompt
-	contents, ok := p.render(c, l.filesOf(arm), l.diags, false)
+	contents, ok := p.render(c, l.files, l.diags, false)
 	if !ok || slices.Contains(l.broken, p) {
 		return
 	}

@@ -68,9 +68,6 @@ func (l *loader) checkTurns(c *Case, arm Arm) {
 // checkTurn checks that a prompt has the turn of a number.
 func (l *loader) checkTurn(t TurnPick, arm Arm) {
 	p, name := arm.Prompt, arm.Prompt.Name
-	if arm.base != nil {
-		name += "@" + arm.ref
-	}
 	switch {
 	case !p.Live:
 		l.diags.Errorf(

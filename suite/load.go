@@ -226,24 +226,10 @@ func (l *loader) makeArms() {
 	for _, t := range l.Targets {
 		for _, p := range l.Prompts {
 			if p.Targets.Match(t.Name) {
-				arm := Arm{Target: t, Prompt: p}
+				arm := Arm{Target: t, Prompt: p, ref: l.opts.Ref}
 				l.arms = append(l.arms, arm)
-				l.names = append(l.names, arm.Name())
-				l.addBase(arm)
+				l.names = append(l.names, arm.plain())
 			}
-		}
-	}
-}
-
-// addBase puts the arm of the same name of an earlier version beside an arm, so that both are asked one after the other.
-func (l *loader) addBase(arm Arm) {
-	base, ref := l.BaseVersion()
-	if base == nil {
-		return
-	}
-	for _, b := range base.arms {
-		if b.Name() == arm.Name() {
-			l.arms = append(l.arms, Arm{Target: b.Target, Prompt: b.Prompt, base: base, ref: ref})
 		}
 	}
 }

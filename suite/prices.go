@@ -45,7 +45,11 @@ func (l *loader) checkCost(c *Case, arm Arm) {
 // NeedsPrice reports whether answers of an arm are judged by what they cost, and by which scorer. Whether they have a price is known
 // only where the flags are.
 func (s *Suite) NeedsPrice(arm Arm) (at diag.Pos, needed bool) {
-	at, needed = s.costs[arm.Name()]
+	for _, version := range s.Versions() {
+		if at, needed = version.costs[arm.Name()]; needed {
+			break
+		}
+	}
 	return at, needed
 }
 

@@ -55,6 +55,7 @@ type Suite struct {
 	budget   *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
 	costs    map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
 	derived  []*Metric
+	beside   *beside // the names of both versions; nil without an earlier one
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -128,14 +129,13 @@ type Arm struct {
 	Target *Target
 	Prompt *Prompt
 
-	base *Suite // an earlier version of the suite, of which the arm is; nil for the suite's own
-	ref  string // how that version is called
+	ref string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
 }
 
 // Name is target/prompt, and, of an arm of an earlier version of the suite, target/prompt@version.
 func (a Arm) Name() string {
-	if a.base != nil {
-		return a.plain() + "@" + a.ref
+	if a.ref != "" {
+		return a.plain() + "@" + a.ref // see eval.IsEarlier
 	}
 	return a.plain()
 }
@@ -144,7 +144,7 @@ func (a Arm) plain() string { return a.Target.Name + "/" + a.Prompt.Name }
 
 // Matches reports whether globs name the arm. Those of an earlier version are named along with the suite's own.
 func (a Arm) Matches(globs glob.Patterns) bool {
-	return globs.Match(a.plain()) || a.base != nil && globs.Match(a.Name())
+	return globs.Match(a.plain()) || a.ref != "" && globs.Match(a.Name())
 }
 
 // Options are the choices of a command that change what a suite means.
@@ -160,9 +160,10 @@ type Options struct {
 	OwnBaseline bool
 	// Expected are the files of expected answers as they were at another time. Optional: those of the suite's folder.
 	Expected fs.FS
-	// Base is an earlier version of the suite, called BaseRef, whose arms are asked beside those of the same name. Optional.
-	Base    *Suite
-	BaseRef string
+	// Base is an earlier version of the suite, which runs next to it with its own cases and scorers on the arms of the same name. Optional.
+	Base *Suite
+	// Ref is how the version is called, for an earlier version of a suite.
+	Ref string
 	// Now is the time by which quarantines end; zero: the time there is.
 	Now time.Time
 }
@@ -197,9 +198,6 @@ type Case struct {
 	many   bool         // one of several that a definition makes
 }
 
-// Arms lists every target with each of its prompts, in the order of the file.
-func (s *Suite) Arms() []Arm { return s.arms }
-
 // armNames are the names that globs of arms can match.
 func (s *Suite) armNames() []string {
 	var out []string
@@ -208,9 +206,6 @@ func (s *Suite) armNames() []string {
 	}
 	return out
 }
-
-// BaseVersion is the earlier version of the suite whose arms are asked too, nil when there is none, and how it is called.
-func (s *Suite) BaseVersion() (base *Suite, ref string) { return s.opts.Base, s.opts.BaseRef }
 
 // Embeds reports whether a scorer of the suite compares embeddings.
 func (s *Suite) Embeds() bool { return s.embeds }
@@ -258,16 +253,8 @@ func (c *Case) Vars() variable.Dict { return c.vars }
 // since.
 func (s *Suite) Render(c *Case, arm Arm) ([]eval.Content, error) {
 	var diags diag.List
-	contents, _ := arm.Prompt.render(c, s.filesOf(arm), &diags, true)
+	contents, _ := arm.Prompt.render(c, s.files, &diags, true)
 	return contents, diags.Err()
-}
-
-// filesOf are the files from which an arm's prompt takes its images.
-func (s *Suite) filesOf(arm Arm) *files {
-	if arm.base != nil {
-		return arm.base.files
-	}
-	return s.files
 }
 
 // ScorersFor lists the scorers of the case that apply to the arm.
@@ -350,5 +337,8 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	l.load(root)
 	s.budget = nil
 	s.files.freeze()
+	if opts.Base != nil && !diags.HasErrors() {
+		s.beside = newBeside(s)
+	}
 	return s
 }

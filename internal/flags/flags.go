@@ -124,7 +124,7 @@ func Baseline(fs *pflag.FlagSet, f *harness.Flags) {
 	Against(fs, f)
 	fs.StringVar(
 		&f.Interleave, "interleave", "",
-		"SUITE@REF: ask the arms of an earlier version of a suite (in git) side by side, and compare with them",
+		"SUITE@REF: run an earlier version of a suite (in git), with its own cases and scorers, side by side, and compare with it",
 	)
 	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "ask no more once the verdict is known")
 }

@@ -298,9 +298,9 @@ func (j *Job) Hint() string {
 	}
 	var cases, arms, tags []string
 	for _, s := range j.Suites {
-		for c := range s.Cases() {
-			cases = append(cases, c.Name)
-			tags = append(tags, c.Tags...)
+		for cell := range s.OutlinedCells() {
+			cases = append(cases, cell.Case.Name)
+			tags = append(tags, cell.Case.Tags...)
 		}
 		for _, a := range s.Arms() {
 			arms = append(arms, a.Name())

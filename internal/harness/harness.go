@@ -38,6 +38,8 @@ type Flags struct {
 	Trust bool
 	// NoHistory leaves the run out of the history.
 	NoHistory bool
+
+	foreign bool // the suites are where a run of somebody else says
 }
 
 // absolute makes the paths among the flags good in any working directory, for a run that is resumed.
@@ -78,10 +80,11 @@ type Job struct {
 	Flags    Flags
 	Settings Settings // zero before Settle
 
-	dirs     []string      // the folders of the suites, absolute
-	kinds    scorers.Table // nil: the built-in ones
-	getenv   func(string) string
-	rescored rescored
+	dirs      []string      // the folders of the suites, absolute
+	checkouts []checkout    // of earlier versions of them
+	kinds     scorers.Table // nil: the built-in ones
+	getenv    func(string) string
+	rescored  rescored
 }
 
 // Dir is the folder of the i-th suite, absolute.
@@ -184,12 +187,12 @@ func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.
 	}
 	j.dirs = append(j.dirs, dir)
 	if ref != "" {
-		if opts.Base, err = earlier(dir, filepath.Base(real), ref, opts); err != nil {
+		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref, Filtered: !j.Flags.Untrusted && !j.Flags.foreign}}
+		if opts.Base, err = j.earlier(v, opts); err != nil {
 			return nil, err
 		}
-		opts.BaseRef = ref
 	}
-	opts.Dir = dir // programs run there; those of an earlier version of the suite do not
+	opts.Dir = dir // programs run there
 	return j.take(regular.FS(root), filepath.Base(real), file, opts), nil
 }
 

@@ -55,6 +55,11 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 			return nil, err
 		}
 	}
+	if f.Interleave != "" && !kept.ownSuites && !f.Trust {
+		if f.foreign, err = isForeign(f.Dir, name, getenv); err != nil {
+			return nil, err
+		}
+	}
 	j, err := Load(files, f, getenv)
 	if err != nil {
 		return nil, err
@@ -180,11 +185,16 @@ func (s *Session) openOrigin() error {
 }
 
 // embeds reports whether the scorers of a suite want embeddings.
-func (s *Session) embeds() bool { return slices.ContainsFunc(s.Suites, (*suite.Suite).Embeds) }
+func (s *Session) embeds() bool { return s.anyVersion((*suite.Suite).Embeds) }
+
+// anyVersion reports whether something holds for a suite, or for the earlier version next to it.
+func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
+	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return slices.ContainsFunc(one.Versions(), holds) })
+}
 
 // asksJudges reports whether there are judges that may be asked about answers that are judged again.
 func (s *Session) asksJudges() bool {
-	return s.Flags.AskJudges && slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
+	return s.Flags.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
 }
 
 // head tells where the answers are from.

@@ -165,7 +165,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 			Untrusted:   r.Flags.Untrusted,
 			OwnBaseline: r.Flags.ownBaseline(),
 		}
-		if err := r.loadEarlier(i, &opts); err != nil {
+		if opts.Base, err = r.earlierAgain(j, i, opts); err != nil {
 			return nil, err
 		}
 		opts.Dir, opts.Expected = one.Dir, regular.FS(snapshot)
@@ -188,37 +188,31 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 	return j, nil
 }
 
-// loadEarlier reads the earlier version of a suite that was asked beside it, as it was when the run began.
-func (r *Resumption) loadEarlier(i int, opts *suite.Options) error {
-	one := &r.doc.Run.Suites[i]
-	file, ref, err := r.Flags.Interleaved()
-	if err != nil || file != one.File {
-		return err
-	}
-	snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
-	if err != nil {
-		return exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
-	}
-	opts.Base, err = loadEarlier(
-		layers.Overlay{regular.FS(snapshot), layers.Git{Dir: one.Dir, Ref: ref}}, filepath.Base(one.Snapshot), ref, *opts,
-	)
-	opts.BaseRef = ref
-	return err
-}
-
 // loadFiles reads the suites from where they were, since a run without content keeps no copy. They must not have
 // changed.
 func (r *Resumption) loadFiles(getenv func(string) string) (*Job, error) {
 	var files []string
-	for _, one := range r.doc.Run.Suites {
-		files = append(files, filepath.Join(one.Dir, filepath.Base(one.Snapshot)))
+	flags := r.Flags
+	flags.foreign = !r.trust && !signed(r.doc, getenv)
+	interleaved, ref, err := flags.Interleaved()
+	if err != nil {
+		return nil, err
 	}
-	j, err := Load(files, r.Flags, getenv)
+	for _, one := range r.doc.Run.Suites {
+		file := filepath.Join(one.Dir, filepath.Base(one.Snapshot))
+		files = append(files, file)
+		if one.File == interleaved {
+			flags.Interleave = file + "@" + ref
+		}
+	}
+	j, err := Load(files, flags, getenv)
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range j.Suites {
-		if s.Hash() != r.doc.Run.Suites[i].Hash {
+		one := &r.doc.Run.Suites[i]
+		base, _ := s.BaseVersion()
+		if s.Hash() != one.Hash || base != nil && one.EarlierHash != "" && base.Hash() != one.EarlierHash {
 			return nil, exit.BadInput("the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i])
 		}
 	}
@@ -284,6 +278,11 @@ func (r *Resumption) failed(t *runner.Planned) bool {
 // Resume does what is left of a run. It returns when there is no more to send, or a signal ended it.
 func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, signals <-chan os.Signal) error {
 	r, plan := todo.of, todo.plan
+	removeCheckouts, err := s.checkOut()
+	if err != nil {
+		return err
+	}
+	defer removeCheckouts()
 	w := r.journal
 	r.journal = nil // whoever carries out the plan closes it
 	note := journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}

@@ -39,6 +39,11 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if s.gates, err = s.checks(plan).Gates(s.Suites); err != nil {
 		return "", err
 	}
+	removeCheckouts, err := s.checkOut()
+	if err != nil {
+		return "", err
+	}
+	defer removeCheckouts()
 	run := s.head(plan)
 	early, err := verdict.NewEarly(run, plan)
 	if err != nil {
@@ -165,6 +170,7 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: s.gates[i],
 			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i],
 		})
+		s.noteEarlier(one, &run.Suites[i])
 	}
 	return run
 }

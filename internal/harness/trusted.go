@@ -87,26 +87,33 @@ func (s *Settings) elsewhere(own ownService) string {
 // programsOf are the commands that the scorers of suites start.
 func programsOf(j *Job) []string {
 	var out []string
-	add := func(s *suite.Suite) {
-		for c := range s.Cases() {
-			for _, sc := range c.Scorers {
-				for _, p := range sc.Needs.Programs {
-					if !slices.Contains(out, p) {
-						out = append(out, p)
-					}
+	for _, s := range j.Suites {
+		for _, version := range s.Versions() {
+			for _, p := range programsIn(version) {
+				if !slices.Contains(out, p) {
+					out = append(out, p)
 				}
 			}
-		}
-	}
-	for _, s := range j.Suites {
-		add(s)
-		if base, _ := s.BaseVersion(); base != nil {
-			add(base)
 		}
 	}
 	const most = 20
 	if len(out) > most {
 		out = append(out[:most], fmt.Sprintf("and %d more", len(out)-most))
+	}
+	return out
+}
+
+// programsIn are those of one suite.
+func programsIn(s *suite.Suite) []string {
+	var out []string
+	for c := range s.Cases() {
+		for _, sc := range c.Scorers {
+			for _, p := range sc.Needs.Programs {
+				if !slices.Contains(out, p) {
+					out = append(out, p)
+				}
+			}
+		}
 	}
 	return out
 }

@@ -5,26 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Check says why there is no such version.
-func (g Git) Check() error {
-	if out, err := git(g.Dir, "rev-parse", "--verify", "--quiet", g.Ref+"^{commit}"); err != nil {
-		return fmt.Errorf("there is no version %s in the git repository of %s%s", g.Ref, g.Dir, said(out))
-	}
-	return nil
+// Git are the files of a folder in a version.
+type Git struct {
+	Dir string // of the working tree
+	Ref string // the version, such as main or v1.2
+	// Filtered gives files as a checkout has them: line ends and large files by what the repository is configured to do, which may start
+	// programs.
+	Filtered bool
 }
 
-func git(dir string, args ...string) ([]byte, error) {
+// Commit is the full name of the version, which stays when a branch moves on. The error says why there is no such version.
+func (g Git) Commit() (string, error) {
+	out, err := git(g.Dir, nil, "rev-parse", "--verify", "--quiet", g.Ref+"^{commit}")
+	if err != nil {
+		return "", fmt.Errorf("there is no version %s in the git repository of %s%s", g.Ref, g.Dir, said(out))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// git runs a command in a folder, with additions to its environment.
+func git(dir string, env []string, args ...string) ([]byte, error) {
 	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...) //nolint:gosec // the arguments are no options
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
+	if env != nil {
+		cmd.Env = append(os.Environ(), env...)
+	}
 	out, err := cmd.Output()
 	if err != nil {
 		return complaint.Bytes(), err
@@ -39,30 +55,105 @@ func said(complaint []byte) string {
 	return ""
 }
 
-// Git are the files of a folder in a version.
-type Git struct {
-	Dir string // of the working tree
-	Ref string // the version, such as main or v1.2
-}
-
 // Open reads a file out of the repository.
 func (g Git) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	at, info, err := g.find("open", name)
+	if err != nil {
+		return nil, err
 	}
-	data, err := git(g.Dir, "show", g.Ref+":./"+filepath.ToSlash(name))
-	var failed *exec.ExitError
-	switch {
-	case errors.As(err, &failed):
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	case err != nil:
-		return nil, fmt.Errorf("git cannot be run: %w", err)
+	if info.IsDir() {
+		return info, nil
 	}
-	mode := fs.FileMode(0o444)
-	if bytes.HasPrefix(data, []byte("tree "+g.Ref+":")) { // what git shows of a folder
-		mode |= fs.ModeDir
+	how := "blob"
+	if g.Filtered {
+		how = "--filters"
 	}
-	return &memoryFile{bytes.NewReader(data), path.Base(name), mode}, nil
+	data, err := git(g.Dir, nil, "cat-file", how, g.Ref+":./"+at)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: gitError(err)}
+	}
+	info.Reader, info.size = bytes.NewReader(data), int64(len(data))
+	return info, nil
+}
+
+// Stat describes a file without reading it.
+func (g Git) Stat(name string) (fs.FileInfo, error) {
+	_, info, err := g.find("stat", name)
+	return info, err
+}
+
+// maxLinks is how many symbolic links lead from one to the next.
+const maxLinks = 10
+
+// find looks up a file, that to which a symbolic link leads if it is one; at is its own name.
+func (g Git) find(op, name string) (at string, info *memoryFile, err error) {
+	at = name
+	for range maxLinks {
+		if !fs.ValidPath(at) {
+			return "", nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+		}
+		if info, err = g.entry(at); err != nil {
+			return "", nil, &fs.PathError{Op: op, Path: name, Err: err}
+		}
+		if info.mode&fs.ModeSymlink == 0 {
+			info.name = path.Base(name)
+			return at, info, nil
+		}
+		to, err := git(g.Dir, nil, "cat-file", "blob", g.Ref+":./"+at)
+		if err != nil {
+			return "", nil, &fs.PathError{Op: op, Path: name, Err: gitError(err)}
+		}
+		at = path.Join(path.Dir(at), string(to))
+	}
+	return "", nil, &fs.PathError{Op: op, Path: name, Err: errors.New("too many symbolic links")}
+}
+
+// entry looks up a name of the folder.
+func (g Git) entry(name string) (*memoryFile, error) {
+	if name == "." {
+		return newMemoryFile(name, fs.ModeDir|0o555, 0), nil
+	}
+	out, err := git(g.Dir, nil, "--literal-pathspecs", "ls-tree", "-z", "--long", g.Ref, "./"+name)
+	if err != nil {
+		return nil, gitError(err)
+	}
+	line, _, _ := strings.Cut(string(out), "\x00")
+	if info := parseEntry(line); info != nil {
+		return info, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// gitError is fs.ErrNotExist where git does not find what it is to read.
+func gitError(err error) error {
+	if _, failed := errors.AsType[*exec.ExitError](err); failed {
+		return fs.ErrNotExist
+	}
+	return fmt.Errorf("git cannot be run: %w", err)
+}
+
+// parseEntry reads a line of ls-tree --long, nil when there is no file in it.
+func parseEntry(line string) *memoryFile {
+	what, file, ok := strings.Cut(line, "\t")
+	fields := strings.Fields(what) // mode, kind, object, size
+	if !ok || len(fields) < 4 {
+		return nil
+	}
+	size, _ := strconv.ParseInt(fields[3], 10, 64) // a folder has none
+	return newMemoryFile(path.Base(file), modeOf(fields[0]), size)
+}
+
+// modeOf is the mode of a file as git writes it.
+func modeOf(mode string) fs.FileMode {
+	switch mode {
+	case "100755":
+		return 0o555
+	case "120000":
+		return fs.ModeSymlink | 0o444
+	case "040000", "160000": // a submodule is an empty folder
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
 }
 
 // ReadDir lists a folder, for globs.
@@ -70,18 +161,14 @@ func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
 	}
-	out, err := git(g.Dir, "ls-tree", "-z", g.Ref, "./"+name+"/")
+	out, err := git(g.Dir, nil, "--literal-pathspecs", "ls-tree", "-z", "--long", g.Ref, "./"+name+"/")
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
 	}
 	var entries []fs.DirEntry
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		what, file, _ := strings.Cut(line, "\t")
-		one := &memoryFile{bytes.NewReader(nil), path.Base(file), 0o444}
-		if strings.Contains(what, " tree ") {
-			one.mode |= fs.ModeDir
-		}
-		if file != "" {
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		if one := parseEntry(line); one != nil {
+			one.mode &^= fs.ModeSymlink // Open follows it
 			entries = append(entries, fs.FileInfoToDirEntry(one))
 		}
 	}
@@ -89,11 +176,50 @@ func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
+// Prefix is where the folder is in the repository, "" for its root.
+func (g Git) Prefix() (string, error) {
+	out, err := git(g.Dir, nil, "rev-parse", "--show-prefix")
+	if err != nil {
+		return "", fmt.Errorf("git cannot say where %s is in its repository%s", g.Dir, said(out))
+	}
+	return filepath.FromSlash(strings.TrimSpace(string(out))), nil
+}
+
+// Checkout writes all files of the repository, as they are in the version, into a new folder. The index and the working tree stay as they
+// are.
+func (g Git) Checkout(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	top, err := git(g.Dir, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return fmt.Errorf("git cannot find the repository of %s%s", g.Dir, said(top))
+	}
+	root := strings.TrimSpace(string(top))
+	index := dir + ".index" // one of its own, next to the files
+	defer os.Remove(index)  //nolint:errcheck // nothing may have been written
+	env := []string{"GIT_INDEX_FILE=" + index}
+	for _, args := range [][]string{
+		{"read-tree", g.Ref},
+		{"checkout-index", "--all", "--quiet", "--prefix=" + filepath.ToSlash(dir) + "/"},
+	} {
+		if out, err := git(root, env, args...); err != nil {
+			return fmt.Errorf("git cannot check out %s: %w%s", g.Ref, err, said(out))
+		}
+	}
+	return nil
+}
+
 // memoryFile is a file that was read already, which is its own description.
 type memoryFile struct {
 	*bytes.Reader
 	name string
 	mode fs.FileMode
+	size int64
+}
+
+func newMemoryFile(name string, mode fs.FileMode, size int64) *memoryFile {
+	return &memoryFile{bytes.NewReader(nil), name, mode, size}
 }
 
 func (f *memoryFile) Stat() (fs.FileInfo, error) { return f, nil }
@@ -102,4 +228,5 @@ func (f *memoryFile) Name() string               { return f.name }
 func (f *memoryFile) Mode() fs.FileMode          { return f.mode }
 func (f *memoryFile) ModTime() time.Time         { return time.Time{} }
 func (f *memoryFile) IsDir() bool                { return f.mode.IsDir() }
+func (f *memoryFile) Size() int64                { return f.size }
 func (f *memoryFile) Sys() any                   { return nil }

@@ -66,7 +66,7 @@ type With struct {
 // Open opens a file, or that one.
 func (f With) Open(name string) (fs.File, error) {
 	if name == f.Name {
-		return &memoryFile{bytes.NewReader(f.Text), name, 0o444}, nil
+		return &memoryFile{bytes.NewReader(f.Text), name, 0o444, int64(len(f.Text))}, nil
 	}
 	return f.FS.Open(name)
 }

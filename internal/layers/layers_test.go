@@ -2,6 +2,7 @@ package layers
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -77,8 +78,8 @@ func TestWith(t *testing.T) {
 func TestGit(t *testing.T) {
 	t.Parallel()
 	g := Git{Dir: history(t), Ref: "v1"}
-	if err := g.Check(); err != nil {
-		t.Fatal(err)
+	if commit, err := g.Commit(); err != nil || len(commit) < 40 {
+		t.Fatal(commit, err)
 	}
 	if got := read(t, g, "suite.yaml") + read(t, g, "data/rows.csv"); got != "old1" {
 		t.Errorf("the files hold %q, want old1", got)
@@ -92,7 +93,7 @@ func TestGit(t *testing.T) {
 	if info, err := fs.Stat(g, "data"); err != nil || !info.IsDir() {
 		t.Errorf("a folder is %v, %v", info, err)
 	}
-	if err := (Git{Dir: g.Dir, Ref: "v2"}).Check(); err == nil {
+	if _, err := (Git{Dir: g.Dir, Ref: "v2"}).Commit(); err == nil {
 		t.Error("there is a version v2")
 	}
 	if _, err := g.Open("../x"); !errors.Is(err, fs.ErrInvalid) {
@@ -124,4 +125,95 @@ func put(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Files of a version keep their modes, a link leads to its file, and a name is looked up as it is written.
+func TestGitModes(t *testing.T) {
+	t.Parallel()
+	g := Git{Dir: filepath.Join(modes(t), "sub"), Ref: "HEAD"}
+	for name, want := range map[string]string{
+		"run.sh": "-r-xr-xr-x 7", "link": "-r-xr-xr-x 7", "data": "dr-xr-xr-x 0", "data/[a].csv": "-r--r--r-- 2",
+	} {
+		info, err := fs.Stat(g, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(info.Mode(), " ", info.Size()); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	if got := read(t, g, "link") + read(t, g, "data/[a].csv"); got != "echo 1\n1\n" {
+		t.Errorf("the files hold %q", got)
+	}
+	for _, name := range []string{"out", "circle", "dangling", "data/*.csv"} {
+		if data, err := fs.ReadFile(g, name); err == nil {
+			t.Errorf("%s is read: %q", name, data)
+		}
+	}
+	if prefix, err := g.Prefix(); err != nil || prefix != "sub"+string(filepath.Separator) {
+		t.Errorf("the folder is %q in the repository, %v", prefix, err)
+	}
+}
+
+// Files are as they were committed, or as a checkout has them.
+func TestGitFilters(t *testing.T) {
+	t.Parallel()
+	g := Git{Dir: modes(t), Ref: "HEAD"}
+	put(t, filepath.Join(g.Dir, ".gitattributes"), "top filter=upper\nsub/run.sh text eol=crlf\n")
+	if out, err := git(g.Dir, nil, "config", "filter.upper.smudge", "tr a-z A-Z"); err != nil {
+		t.Fatalf("git config: %v %s", err, out)
+	}
+	if got := read(t, g, "top") + read(t, g, "sub/run.sh"); got != "t\necho 1\n" {
+		t.Errorf("as they were committed: %q", got)
+	}
+	g.Filtered = true
+	if got := read(t, g, "top") + read(t, g, "sub/run.sh"); got != "T\necho 1\r\n" {
+		t.Errorf("as a checkout has them: %q", got)
+	}
+}
+
+// A checkout has all files of the repository and leaves the index as it was.
+func TestCheckout(t *testing.T) {
+	t.Parallel()
+	repo := modes(t)
+	put(t, filepath.Join(repo, "sub/run.sh"), "changed")
+	before, err := git(repo, nil, "status", "--porcelain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "checkout")
+	g := Git{Dir: filepath.Join(repo, "sub"), Ref: "HEAD"}
+	if err := g.Checkout(dir); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("sh", "-c", "cd "+dir+" && ./sub/run.sh && cat top && ls -A").Output()
+	if got := string(out); err != nil || got != "1\nt\nsub\ntop\n" {
+		t.Errorf("the checkout: %q %v", got, err)
+	}
+	if after, err := git(repo, nil, "status", "--porcelain"); err != nil || string(after) != string(before) {
+		t.Errorf("the repository was %q and is %q, %v", before, after, err)
+	}
+	if err := g.Checkout(dir); err == nil {
+		t.Error("a folder that is there already is written to")
+	}
+}
+
+// modes is a repository with a folder of a program, links and odd names.
+func modes(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "top"), "t\n")
+	put(t, filepath.Join(dir, "sub/run.sh"), "echo 1\n")
+	put(t, filepath.Join(dir, "sub/data/[a].csv"), "1\n")
+	for name, to := range map[string]string{"link": "run.sh", "out": "../top", "circle": "circle", "dangling": "none"} {
+		if err := os.Symlink(to, filepath.Join(dir, "sub", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"update-index", "--chmod=+x", "sub/run.sh"}, {"commit", "-qm", "first"}} {
+		if out, err := git(dir, nil, append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	return dir
 }

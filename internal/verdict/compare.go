@@ -71,7 +71,11 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 		}
 		c.Arms = append(c.Arms, arm)
 	}
-	c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
+	if what.Gate && what.BaseOf != nil {
+		c.Arms = append(c.Arms, lostInVersion(before, pairs, what)...)
+	} else {
+		c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
+	}
 	slices.SortStableFunc(c.Arms, func(a, b compare.ArmComparison) int {
 		return cmp.Compare(place(c.Arms, a.Suite), place(c.Arms, b.Suite))
 	})
@@ -117,7 +121,9 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	rule := what.Rules(p.head.Suite)
 	o := optionsFor(rule, head, p.head.Suite)
-	o.Selected = selectedBy(head, p.head)
+	if base != head { // what an arm of the run itself was not to ask, it did not
+		o.Selected = selectedBy(head, p.head)
+	}
 	stop := stopOf(head, p.head)
 	answers := stop != nil && rule != nil && slices.Equal(stop.Metrics, rule.Metrics) &&
 		(stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm)

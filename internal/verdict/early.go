@@ -33,8 +33,9 @@ type watchedSuite struct {
 	base     map[string]*compare.Side // of the baseline, by arm; nil when the baseline is asked in the run itself
 	alone    bool                     // the suite has one arm
 	matchers map[string]*sideMatcher
-	closed   map[string]bool   // arms of which it is written down what was used
-	together map[string]string // of cases in a unit with others, the first of them
+	closed   map[string]bool              // arms of which it is written down what was used
+	together map[string]string            // of cases in a unit with others, the first of them
+	partners map[string]map[string]string // of an earlier version: by arm, cases and those of today with which they are compared
 	arms     map[string]*watchedArm
 	order    []*watchedArm // by name
 }
@@ -84,6 +85,7 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 			arms:     map[string]*watchedArm{},
 			matchers: map[string]*sideMatcher{},
 			closed:   map[string]bool{},
+			partners: map[string]map[string]string{},
 		}
 		w.alone = armsOf(plan, run.Suites[i].Name) == 1
 		if !w.rule.Within() {
@@ -93,7 +95,7 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 			}
 			w.base = sides
 		}
-		w.together = together(plan, run.Suites[i].Name, w.base)
+		w.together = compare.Units(w.sides(plannedSides(plan, run.Suites[i].Name, run.StartedAt)))
 		q.suites[run.Suites[i].Name] = w
 	}
 	if len(q.suites) == 0 {
@@ -109,19 +111,6 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 		w.begin()
 	}
 	return q, nil
-}
-
-// together says which cases of a suite are units, in the order of the plan: the schedule depends on the first case of each.
-func together(plan *runner.Plan, suite string, base map[string]*compare.Side) map[string]string {
-	planned, order := plannedSides(plan, suite)
-	var heads, bases []*compare.Side
-	for _, arm := range order {
-		heads = append(heads, planned[arm])
-	}
-	for _, arm := range slices.Sorted(maps.Keys(base)) {
-		bases = append(bases, base[arm])
-	}
-	return compare.Units(heads, bases)
 }
 
 // armsOf is how many arms a suite of the plan has.
@@ -156,11 +145,12 @@ func baseSides(path, suite string) (map[string]*compare.Side, error) {
 
 // unitKey is what a trial belongs to: its case, or the first case of its unit.
 func (q *Early) unitKey(t *eval.Trial) string {
-	key := t.CaseID + "\x00" + t.Case
-	if w, ok := q.suites[t.Suite]; ok && w.together[key] != "" {
-		key = w.together[key]
+	w, ok := q.suites[t.Suite]
+	if !ok {
+		return "case\x00" + t.CaseID + "\x00" + t.Case
 	}
-	return "case\x00" + key
+	key := w.caseKey(t)
+	return "case\x00" + cmp.Or(w.together[key], key)
 }
 
 // rank is the place of a unit in the schedule: random, the same for every arm, fixed by the seed.
@@ -217,8 +207,8 @@ func (q *Early) expectBase(t *runner.Planned) {
 	if !ok || !w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
 		return
 	}
-	for arm, a := range w.arms {
-		if u := a.by[q.unitKey(&t.Trial)]; u != nil && w.rule.BaseOf(arm) == t.Arm {
+	for _, a := range w.arms {
+		if u := q.unitOf(w, a, &t.Trial); u != nil {
 			u.pending++
 		}
 	}
@@ -234,7 +224,7 @@ func (u *unit) questions() int {
 }
 
 func (u *unit) of(w *watchedSuite, t *eval.Trial) *unitCase {
-	key := t.CaseID + "\x00" + t.Case
+	key := w.caseKey(t)
 	c, ok := u.cases[key]
 	if !ok {
 		n := len(w.rule.Metrics)
@@ -351,10 +341,7 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 	}
 	far := false
 	for _, a := range w.order {
-		if a.arm != t.Arm && w.rule.BaseOf(a.arm) != t.Arm {
-			continue
-		}
-		if u := a.by[q.unitKey(&t.Trial)]; u != nil && !a.decided {
+		if u := q.unitOf(w, a, &t.Trial); u != nil && !a.decided {
 			if u.place-a.next < ahead {
 				return false
 			}

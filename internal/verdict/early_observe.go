@@ -34,8 +34,8 @@ func (q *Early) observe(r seen, journal *journal.Writer) error {
 	}
 	for _, a := range w.order {
 		arm := a.arm
-		u := a.by[q.unitKey(r.trial)]
-		if u == nil || r.trial.Arm != arm && r.trial.Arm != w.rule.BaseOf(arm) {
+		u := q.unitOf(w, a, r.trial)
+		if u == nil {
 			continue
 		}
 		u.take(w, r, r.trial.Arm == arm)

@@ -139,7 +139,7 @@ func (r *rulings) apply(g *eval.GateConfig) {
 		r.atMost("blocked", r.suite.Blocked, *g.BlockedMax, exit.CodeFailed)
 	}
 	if g.MaxQuarantined != nil {
-		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.Cases))
+		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.OwnCases()))
 		r.rule("maxQuarantined", "", &share, *g.MaxQuarantined, share <= *g.MaxQuarantined+slack)
 	}
 }

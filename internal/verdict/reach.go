@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -41,7 +43,7 @@ func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 		if rule != nil {
 			err = checkMetrics(one, rule)
 			if err == nil && !c.Options.NoBaseline {
-				err = c.baseline(one.Name, rule)
+				err = c.baseline(one, rule)
 			}
 			if err != nil {
 				return nil, err
@@ -90,7 +92,8 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 }
 
 // baseline finds what a suite is compared with.
-func (c *Checks) baseline(suite string, rule *eval.BaselineRule) error {
+func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
+	suite := one.Name
 	var base map[string]*compare.Side // of another run
 	for _, m := range rule.Metrics {
 		if rule.StopEarly && eval.IsRatio(m.Name) {
@@ -99,6 +102,9 @@ func (c *Checks) baseline(suite string, rule *eval.BaselineRule) error {
 	}
 	switch {
 	case rule.Suffix != "":
+		if arm := c.lostArm(one, rule); arm != "" {
+			return exit.Incomplete("%s; --no-baseline runs without", lostWhy(suite, arm))
+		}
 	case rule.Arm != "":
 		if names := c.Plan.ArmNames(); len(names) > 0 && !slices.Contains(names, rule.Arm) {
 			return exit.BadInput(
@@ -119,6 +125,30 @@ func (c *Checks) baseline(suite string, rule *eval.BaselineRule) error {
 		return exit.BadInput("the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
 	}
 	return c.reach(suite, rule, base)
+}
+
+// lostArm is an arm of the earlier version that has nothing of the suite to compare it with; "" when there is none.
+func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule) string {
+	arms := glob.New(c.Options.Arms)
+	for _, a := range one.RemovedArms() {
+		name := strings.TrimSuffix(a.Name(), rule.Suffix)
+		if a.Matches(arms) && !allowsRemoved(rule, one.Name, name) {
+			return name
+		}
+	}
+	var names []string
+	for _, a := range c.Plan.Arms() {
+		if a.Suite == one.Name {
+			names = append(names, a.Name())
+		}
+	}
+	for _, name := range names {
+		arm := strings.TrimSuffix(name, rule.Suffix)
+		if rule.OfVersion(name) && !slices.Contains(names, arm) && !allowsRemoved(rule, one.Name, arm) {
+			return arm
+		}
+	}
+	return ""
 }
 
 // another opens the run with which a suite is compared, notes in the rule where it is, and reads the suite's arms.
@@ -255,7 +285,7 @@ func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
 
 // previews pair the arms of a plan with those of a baseline, or, where base is nil, with other arms of the plan.
 func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) []*armPreview {
-	planned, order := plannedSides(c.Plan, suite)
+	planned, order := plannedSides(c.Plan, suite, time.Now().UTC().Format(time.RFC3339))
 	var out []*armPreview
 	for _, name := range order {
 		if rule.IsBase(name) {
@@ -275,16 +305,19 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 		if p.base == nil { // nothing is known: all that is asked counts
 			p.base = head
 		}
-		p.Preview = compare.NewPreview(p.base, head, selected(c.Options, head))
+		var wanted func(*compare.Case) bool
+		if !rule.Within() {
+			wanted = selected(c.Options, head)
+		}
+		p.Preview = compare.NewPreview(p.base, head, wanted)
 		out = append(out, p)
 	}
 	return out
 }
 
-// plannedSides are the arms of a suite as a plan has them, and their order.
-func plannedSides(plan *runner.Plan, suite string) (sides map[string]*compare.Side, order []string) {
+// plannedSides are the arms of a suite as a plan has them at a time, and their order.
+func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compare.Side, order []string) {
 	sides = map[string]*compare.Side{}
-	today := time.Now().UTC().Format(time.RFC3339)
 	for t := range plan.Trials() {
 		if t.Suite != suite {
 			continue
@@ -299,7 +332,7 @@ func plannedSides(plan *runner.Plan, suite string) (sides map[string]*compare.Si
 		if last < 0 || s.Cases[last].Name != t.Case || s.Cases[last].ID != t.CaseID {
 			s.Cases = append(s.Cases, compare.Case{
 				Name: t.Case, ID: t.CaseID, Scorers: t.ScorersHash, Cluster: t.Cluster, Vars: t.VarsHash, Request: t.RequestHash,
-				Tags: t.Tags, Quarantined: t.Quarantine.Holds(today),
+				Tags: t.Tags, Quarantined: t.Quarantine.Holds(at),
 			})
 			last++
 		}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
@@ -60,13 +61,28 @@ func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, w
 		if paired || elsewhere || !arms.Match(b.Arm) {
 			continue
 		}
-		if rule := what.Rules(b.Suite); rule == nil || allowsRemoved(rule, b) {
+		if rule := what.Rules(b.Suite); rule == nil || allowsRemoved(rule, b.Suite, b.Arm) {
 			continue
 		}
 		if wanted := selectedBy(head, b); wanted != nil && !slices.ContainsFunc(b.Cases, func(c compare.Case) bool { return wanted(&c) }) {
 			continue
 		}
-		out = append(out, lostArm(b))
+		out = append(out, lostArm(b.Suite, b.Arm, b.Arm))
+	}
+	return out
+}
+
+// lostInVersion are the arms of an earlier version, which ran next to the suite, without a case of the suite to compare them with.
+func lostInVersion(before []*compare.Side, pairs []armPair, what Comparing) (out []compare.ArmComparison) {
+	for _, b := range before {
+		rule := what.Rules(b.Suite)
+		if b.Suite != what.Suite || rule == nil || !rule.OfVersion(b.Arm) {
+			continue
+		}
+		arm := strings.TrimSuffix(b.Arm, rule.Suffix)
+		if !allowsRemoved(rule, b.Suite, arm) && !slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b }) {
+			out = append(out, lostArm(b.Suite, arm, b.Arm))
+		}
 	}
 	return out
 }
@@ -76,21 +92,25 @@ func hasSuite(d *journal.Document, name string) bool {
 }
 
 // allowsRemoved reports whether a rule bears that the run lacks an arm, or its suite.
-func allowsRemoved(rule *eval.BaselineRule, b *compare.Side) bool {
+func allowsRemoved(rule *eval.BaselineRule, suite, arm string) bool {
 	allowed := glob.New(rule.AllowRemoved)
-	return len(allowed) > 0 && (allowed.Match(b.Suite) || allowed.Match(b.Arm))
+	return len(allowed) > 0 && (allowed.Match(suite) || allowed.Match(arm))
 }
 
-func lostArm(b *compare.Side) compare.ArmComparison {
+// lostArm is the comparison of an arm that only the baseline has, where it is called baseArm.
+func lostArm(suite, arm, baseArm string) compare.ArmComparison {
 	return compare.ArmComparison{
-		Suite:   b.Suite,
-		BaseArm: b.Arm,
-		HeadArm: b.Arm,
+		Suite:   suite,
+		BaseArm: baseArm,
+		HeadArm: arm,
 		Metrics: []compare.MetricComparison{},
 		Verdict: eval.Invalid,
-		Why: fmt.Sprintf("the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, bears it",
-			b.Suite, b.Arm, b.Arm),
+		Why:     lostWhy(suite, arm),
 	}
+}
+
+func lostWhy(suite, arm string) string {
+	return fmt.Sprintf("the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, bears it", suite, arm, arm)
 }
 
 // place is that of the first arm of a suite.

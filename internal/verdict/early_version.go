@@ -1,0 +1,81 @@
+package verdict
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// An earlier version of a suite has its own cases. Those that are compared with a case of today belong to the unit of that one; the others
+// run, and no test looks at them.
+
+// sides divides the planned arms of a suite into those of today and those of a baseline. Cases of an earlier version get the names that
+// their partners have today.
+func (w *watchedSuite) sides(planned map[string]*compare.Side, order []string) (heads, bases []*compare.Side) {
+	for _, arm := range slices.Sorted(maps.Keys(w.base)) {
+		bases = append(bases, w.base[arm])
+	}
+	for _, arm := range order {
+		if !w.rule.OfVersion(arm) {
+			heads = append(heads, planned[arm])
+			continue
+		}
+		head := planned[strings.TrimSuffix(arm, w.rule.Suffix)]
+		if head == nil { // then there is nothing to compare
+			head = &compare.Side{}
+		}
+		same := partners(planned[arm], head)
+		renamed := &compare.Side{}
+		w.partners[arm] = map[string]string{}
+		for i := range planned[arm].Cases {
+			c := planned[arm].Cases[i]
+			h := same[&planned[arm].Cases[i]]
+			if h == nil {
+				continue
+			}
+			w.partners[arm][c.Key()] = h.Key()
+			c.ID, c.Name = h.ID, h.Name
+			renamed.Cases = append(renamed.Cases, c)
+		}
+		bases = append(bases, renamed)
+	}
+	return heads, bases
+}
+
+// partners are the cases of head with which those of base are compared.
+func partners(base, head *compare.Side) map[*compare.Case]*compare.Case {
+	out := map[*compare.Case]*compare.Case{}
+	m := compare.NewMatcher(base)
+	for i := range head.Cases {
+		h := &head.Cases[i]
+		if b := m.Match(h.ID, h.Name); b != nil && b.SameAs(h.Scorers, h.Vars, h.Quarantined) {
+			out[b] = h
+		}
+	}
+	return out
+}
+
+// caseKey names the case of a trial: of an earlier version, that with which it is compared.
+func (w *watchedSuite) caseKey(t *eval.Trial) string {
+	key := t.CaseID + "\x00" + t.Case
+	if partner, ok := w.partners[t.Arm][key]; ok {
+		return partner
+	}
+	return key
+}
+
+// unitOf is the unit of an arm to which a trial of it, or of the arm that it is compared with, belongs; nil when there is none.
+func (q *Early) unitOf(w *watchedSuite, a *watchedArm, t *eval.Trial) *unit {
+	if t.Arm != a.arm && t.Arm != w.rule.BaseOf(a.arm) {
+		return nil
+	}
+	if w.rule.OfVersion(t.Arm) {
+		if _, compared := w.partners[t.Arm][t.CaseID+"\x00"+t.Case]; !compared {
+			return nil
+		}
+	}
+	return a.by[q.unitKey(t)]
+}

@@ -1,0 +1,185 @@
+package suite
+
+import (
+	"hash/maphash"
+	"iter"
+	"slices"
+)
+
+// Cell is a case on one of its arms.
+type Cell struct {
+	Suite *Suite // that has the case: the suite itself, or the earlier version of it
+	Case  *Case
+	Arm   Arm
+}
+
+// BaseVersion is the earlier version of the suite that runs next to it, nil when there is none, and how it is called.
+func (s *Suite) BaseVersion() (base *Suite, ref string) {
+	if s.opts.Base == nil {
+		return nil, ""
+	}
+	return s.opts.Base, s.opts.Base.opts.Ref
+}
+
+// Versions are the suite and, if there is one, the earlier version that runs next to it.
+func (s *Suite) Versions() []*Suite {
+	if s.opts.Base == nil {
+		return []*Suite{s}
+	}
+	return []*Suite{s, s.opts.Base}
+}
+
+// Arms lists every target with each of its prompts, in the order of the file, and next to each the arm of its name in the earlier version.
+func (s *Suite) Arms() []Arm {
+	if s.opts.Base == nil {
+		return s.arms
+	}
+	var out []Arm
+	for _, a := range s.arms {
+		out = append(out, a)
+		for _, b := range s.opts.Base.arms {
+			if b.plain() == a.plain() {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// RemovedArms are those of the earlier version that the suite no longer has. They do not run.
+func (s *Suite) RemovedArms() []Arm {
+	if s.opts.Base == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.opts.Base.arms), func(b Arm) bool {
+		return slices.ContainsFunc(s.arms, func(a Arm) bool { return a.plain() == b.plain() })
+	})
+}
+
+// Cells yields each case on each of its arms, the cases expanded. A case of the earlier version comes with that of its name.
+func (s *Suite) Cells() iter.Seq[Cell] { return s.cells((*Suite).Cases) }
+
+// OutlinedCells is Cells with cases as Outlines yields them.
+func (s *Suite) OutlinedCells() iter.Seq[Cell] { return s.cells((*Suite).Outlines) }
+
+func (s *Suite) cells(cases func(*Suite) iter.Seq[*Case]) iter.Seq[Cell] {
+	if s.opts.Base == nil {
+		return s.ownCells(cases(s))
+	}
+	return func(yield func(Cell) bool) {
+		arms := s.Arms()
+		for own, base := range s.sideBySide(cases) {
+			for _, a := range arms {
+				in, c := s, own
+				if a.ref != "" {
+					in, c = s.opts.Base, base
+				}
+				if c != nil && slices.Contains(c.Arms, a) && !yield(Cell{in, c, a}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *Suite) ownCells(cases iter.Seq[*Case]) iter.Seq[Cell] {
+	return func(yield func(Cell) bool) {
+		for c := range cases {
+			for _, a := range c.Arms {
+				if !yield(Cell{s, c, a}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sideBySide yields the cases of the suite with those of the earlier version: those of one name together as far as the order of both files
+// allows, and a case that only one of them has before one that only the other has. Names decide nothing but the order.
+func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, *Case] {
+	return func(yield func(own, base *Case) bool) {
+		order := s.beside
+		if order == nil { // of a suite with mistakes in it
+			order = newBeside(s)
+		}
+		nextOwn, stopOwn := iter.Pull(cases(s))
+		defer stopOwn()
+		nextBase, stopBase := iter.Pull(cases(s.opts.Base))
+		defer stopBase()
+		before := nameSet{} // cases of the suite whose namesake is yet to come
+		own, _ := nextOwn()
+		base, _ := nextBase()
+		for own != nil || base != nil {
+			var first, second *Case
+			takeOwn, takeBase := order.next(own, base, before)
+			if takeOwn {
+				first = own
+				own, _ = nextOwn()
+			}
+			if takeBase {
+				second = base
+				base, _ = nextBase()
+			}
+			if !order.yield(first, second, before, yield) {
+				return
+			}
+		}
+	}
+}
+
+// nameSet are names of cases by their hashes: there may be millions.
+type nameSet map[uint64]struct{}
+
+func (n nameSet) add(hash uint64) { n[hash] = struct{}{} }
+
+func (n nameSet) has(hash uint64) bool {
+	_, ok := n[hash]
+	return ok
+}
+
+// beside knows the names of the cases of two versions.
+type beside struct {
+	seed      maphash.Seed
+	own, base nameSet
+}
+
+func newBeside(s *Suite) *beside {
+	b := &beside{maphash.MakeSeed(), nameSet{}, nameSet{}}
+	for c := range s.Outlines() {
+		b.own.add(b.hash(c))
+	}
+	for c := range s.opts.Base.Outlines() {
+		b.base.add(b.hash(c))
+	}
+	return b
+}
+
+func (b *beside) hash(c *Case) uint64 { return maphash.String(b.seed, c.Name) }
+
+// next says which of the next two cases come now.
+func (b *beside) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) {
+	switch {
+	case own == nil || base == nil:
+		return own != nil, base != nil
+	case own.Name == base.Name:
+		return true, true
+	case before.has(b.hash(base)):
+		return false, true
+	}
+	removed := !b.own.has(b.hash(base))
+	return !removed || !b.base.has(b.hash(own)), removed
+}
+
+// yield yields cases of one name together, and others one after the other.
+func (b *beside) yield(own, base *Case, before nameSet, yield func(own, base *Case) bool) bool {
+	if own != nil && base != nil && own.Name == base.Name {
+		return yield(own, base)
+	}
+	if own != nil {
+		before.add(b.hash(own))
+		if !yield(own, nil) {
+			return false
+		}
+	}
+	return base == nil || yield(nil, base)
+}
