@@ -125,9 +125,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		o.Selected = selectedBy(head, p.head)
 	}
 	stop := stopOf(head, p.head)
-	answers := stop != nil && rule != nil && slices.Equal(stop.Metrics, rule.Metrics) &&
-		(stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm)
-	if answers {
+	if p.answeredBy(stop, rule, base, head) {
 		o.Stopped = stop
 	}
 	arm := compare.Compare(p.base, p.head, o)
@@ -135,12 +133,20 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	if base != head && base.Stopped(p.base.Suite, p.base.Arm) {
 		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not ask all of its cases")
 	}
-	if stop != nil && !answers {
+	if stop != nil && o.Stopped == nil {
 		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its "+
 			"cases: another comparison cannot use it")
 	}
 	explainVersions(c, &arm)
 	return arm
+}
+
+// answeredBy reports whether an early stop is about this pair and these margins.
+func (p *armPair) answeredBy(stop *eval.Stop, rule *eval.BaselineRule, base, head *journal.Document) bool {
+	if stop == nil || rule == nil || !slices.Equal(stop.Metrics, rule.Metrics) {
+		return false
+	}
+	return stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm
 }
 
 // stopOf is the early stop of an arm, nil where there was none.
@@ -230,48 +236,50 @@ type armPair struct {
 // armPairs pairs the arms of each suite: by the names that were given, by their own, or, where each side has only one, one to one.
 func armPairs(before, after []*compare.Side, what Comparing) []armPair {
 	var out []armPair
-	of := func(sides []*compare.Side, suite string) (found []*compare.Side) {
-		for _, s := range sides {
-			if s.Suite == suite {
-				found = append(found, s)
-			}
-		}
-		return found
-	}
-	named := func(sides []*compare.Side, arm string) *compare.Side {
-		if i := slices.IndexFunc(sides, func(s *compare.Side) bool { return s.Arm == arm }); i >= 0 {
-			return sides[i]
-		}
-		return nil
-	}
 	for _, h := range after {
-		if what.Suite != "" && h.Suite != what.Suite {
-			continue
-		}
-		candidates := of(before, h.Suite)
-		var b *compare.Side
 		switch {
+		case what.Suite != "" && h.Suite != what.Suite:
+			continue
 		case what.HeadArm != "" && h.Arm != what.HeadArm:
 			continue
 		case what.BaseOf != nil && what.BaseOf(h.Arm) == "":
 			continue
-		case what.BaseOf != nil:
-			b = named(candidates, what.BaseOf(h.Arm))
-		case len(candidates) == 1 && len(of(after, h.Suite)) == 1:
-			b = candidates[0]
-		default:
-			b = named(candidates, h.Arm)
 		}
-		if b == nil && !what.Gate && len(candidates) == 0 {
+		candidates := ofSuite(before, h.Suite)
+		if len(candidates) == 0 && !what.Gate {
 			continue // another suite: a comparison of what is in both
 		}
-		pair := armPair{base: b, head: h}
+		pair := armPair{base: partner(candidates, h, len(ofSuite(after, h.Suite)) == 1, what), head: h}
 		for _, c := range candidates {
 			pair.others = append(pair.others, c.Arm)
 		}
 		out = append(out, pair)
 	}
 	return out
+}
+
+func ofSuite(sides []*compare.Side, suite string) (found []*compare.Side) {
+	for _, s := range sides {
+		if s.Suite == suite {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// partner is the side of the baseline with which an arm is compared, nil for none. alone says that it is the only arm of its suite.
+func partner(candidates []*compare.Side, h *compare.Side, alone bool, what Comparing) *compare.Side {
+	arm := h.Arm
+	switch {
+	case what.BaseOf != nil:
+		arm = what.BaseOf(h.Arm)
+	case alone && len(candidates) == 1:
+		return candidates[0]
+	}
+	if i := slices.IndexFunc(candidates, func(s *compare.Side) bool { return s.Arm == arm }); i >= 0 {
+		return candidates[i]
+	}
+	return nil
 }
 
 func notPaired(before, after []*compare.Side) string {

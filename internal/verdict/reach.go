@@ -36,18 +36,9 @@ func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 	var gates []*eval.GateConfig
 	compares := false
 	for _, one := range suites {
-		rule, err := Effective(one, c.Options)
+		rule, err := c.rule(one)
 		if err != nil {
 			return nil, err
-		}
-		if rule != nil {
-			err = checkMetrics(one, rule)
-			if err == nil && !c.Options.NoBaseline {
-				err = c.baseline(one, rule)
-			}
-			if err != nil {
-				return nil, err
-			}
 		}
 		gate := configured(one.Gate, rule, c.Options)
 		gates = append(gates, gate)
@@ -60,6 +51,18 @@ func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 		c.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
 	}
 	return gates, nil
+}
+
+// rule is the checked baseline rule of a suite, nil where nothing is compared.
+func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
+	rule, err := Effective(s, c.Options)
+	if err != nil || rule == nil {
+		return nil, err
+	}
+	if err := checkMetrics(s, rule); err != nil || c.Options.NoBaseline {
+		return rule, err
+	}
+	return rule, c.baseline(s, rule)
 }
 
 // configured is the gate of a suite with what the options say instead; nil when neither has a rule.

@@ -115,7 +115,16 @@ func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
 	}
 	c.LatencyMs.Add(f.LatencyMs)
 	c.Tokens.Add(float64(f.Tokens))
-	for _, score := range f.Scores {
+	s.scores(c, f.Scores)
+	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
+		s.versions = append(s.versions, strings.Clone(v))
+	}
+	s.ratings(f.Ratings)
+}
+
+// scores adds up named metrics, whose places are the same for all cases.
+func (s *sideInReading) scores(c *compare.Case, scores []journal.NamedScore) {
+	for _, score := range scores {
 		at, ok := s.metrics[score.Name] // names are kept by the index
 		if !ok {
 			at = len(s.Metrics)
@@ -127,10 +136,6 @@ func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
 		}
 		c.Metrics[at].Add(score.Value)
 	}
-	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
-		s.versions = append(s.versions, strings.Clone(v))
-	}
-	s.ratings(f.Ratings)
 }
 
 // ratings counts how the categories of an answer were rated.
