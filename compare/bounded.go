@@ -16,7 +16,7 @@ import (
 func atMostZero(x, weights []float64, floor float64) float64 {
 	mean := weightedMean(x, weights)
 	if e := residuals(x, weights, mean); stats.UseT(e) {
-		p := stats.NonInferiorityT(e, 0)
+		p := max(stats.NonInferiorityT(e, 0), stats.NonInferiorityHall(e, 0))
 		if mean > 0 {
 			p = max(p, math.Pow(floor/(floor-mean), effective(weights)))
 		}
@@ -33,12 +33,7 @@ func atMostZero(x, weights []float64, floor float64) float64 {
 // lowerBound is the largest number that atMostZero says, with error alpha, the mean of d in [-1,1] lies above.
 func lowerBound(d, weights []float64, alpha float64) float64 {
 	mean := weightedMean(d, weights)
-	e := residuals(d, weights, mean)
-	if stats.UseT(e) {
-		missed := (1 + mean) * (1 - math.Pow(alpha, 1/effective(weights)))
-		return max(-1, min(stats.MeanT(e, 1-2*alpha).Lo, mean-missed))
-	}
-	if slices.Max(weights) == slices.Min(weights) {
+	if e := residuals(d, weights, mean); !stats.UseT(e) && slices.Max(weights) == slices.Min(weights) {
 		return stats.Gaffke(rounded(d, -1), -1, alpha)
 	}
 	shifted := make([]float64, len(d))

@@ -151,7 +151,7 @@ func (p path) early(g eval.MetricMargin) outcome {
 			unit.Add(h - b)
 		}
 		d, _ := unit.Mean()
-		if stop := s.Feed([]float64{d}, float64(p.questions(from))/float64(largest)); stop != nil {
+		if stop := s.Feed(Unit{[]float64{d}, []float64{d}, float64(p.questions(from)) / float64(largest)}); stop != nil {
 			return outcome{p.first(to).fixed(g, nominal*(1-EarlyShare), stop), float64(to) / float64(p.cases())}
 		}
 		from = to

@@ -144,8 +144,13 @@ func Compare(base, head *Side, o Options) ArmComparison {
 // withErrors tests a metric again with each error of head at the worst value that it can have: what could not be judged must not be why
 // nothing got worse.
 func (m *measure) withErrors(c *MetricComparison, errored []pair, base, head *Side) {
+	ofBase, ofHead := m.values(c.Name, base, head)
 	for _, p := range slices.Concat(m.pairs, errored) {
 		c.HeadErrors += p.head.Errors
+		_, before := ofBase(p.base)
+		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !eval.IsRatio(c.Name) && c.Name != eval.MetricChoose {
+			c.HeadErrors++ // judged, and without a value of this metric
+		}
 	}
 	if c.HeadErrors == 0 || c.PNonInferior == nil {
 		return
@@ -214,7 +219,10 @@ func incomparable(base, head *Side, p paired, o Options) string {
 // tooFew says that too few cases of the baseline are compared, and what bears it; "" when they are enough.
 func tooFew(p *Pairing, minPaired float64) string {
 	share, ok := Sum{float64(p.Compared), p.Of}.Mean()
-	if !ok || share >= minPaired {
+	switch {
+	case !ok && minPaired > 0 && p.Unselected > 0:
+		return "--case, --tag and --sample take none of the cases of the baseline, by their names and tags there"
+	case !ok || share >= minPaired:
 		return ""
 	}
 	return fmt.Sprintf(

@@ -96,7 +96,7 @@ func TestPairedBinaryVerdicts(t *testing.T) {
 		base, head := flipped(v.N, v.Gained, v.Regressed)
 		m := decided(base, head, options(v.Alpha, passMargin(v.Margin))).Metrics[0]
 		got := []float64{*m.PNonInferior, *m.PWorse, *m.PBetter}
-		if v.N <= stats.MostExact {
+		if stats.Exact(v.N, v.Margin) {
 			got = []float64{m.Asymptotic.PNonInferior, m.Asymptotic.PWorse, m.Asymptotic.PBetter}
 		}
 		if diff := cmp.Diff([]float64{v.PNoninferior, v.PWorse, v.PBetter}, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
@@ -192,7 +192,7 @@ func TestSequentialStops(t *testing.T) {
 		}
 		s := NewSequential([]eval.MetricMargin{passMargin(v.Margin)}, v.Alpha/EarlyShare, 1)
 		for i := range v.N {
-			stop := s.Feed([]float64{next(i)}, 1)
+			stop := s.Feed(one(next(i)))
 			if stop == nil {
 				continue
 			}
@@ -422,3 +422,6 @@ func TestErrorsAreNoAnswersWithoutABlock(t *testing.T) {
 		t.Errorf("got %g in the comparison and %g in the early stop, want 1: the one answer was blocked", rate, early)
 	}
 }
+
+// one is a unit of one metric, without errors.
+func one(d float64) Unit { return Unit{[]float64{d}, []float64{d}, 1} }

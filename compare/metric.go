@@ -96,7 +96,7 @@ func (m *measure) binary(c *MetricComparison, margin float64, better direction) 
 	i := stats.Tango(n, gained, regressed, c.Level)
 	p := asymptotically(n, gained, regressed, margin)
 	c.Test = "Tango score interval, McNemar mid-p"
-	if margin > 0 && n <= stats.MostExact {
+	if margin > 0 && stats.Exact(n, margin) {
 		c.Test = "exact unconditional tests, ordered by Tango's score and McNemar's mid-p"
 		c.Asymptotic = &Asymptotic{
 			Interval:     *oriented([2]float64{i.Lo, i.Hi}, better),
@@ -123,7 +123,7 @@ func (m *measure) binary(c *MetricComparison, margin float64, better direction) 
 // testCounts tests cases that passed or failed once as a gate does.
 func testCounts(n, gained, regressed int, margin float64) tested {
 	p := asymptotically(n, gained, regressed, margin)
-	if n <= stats.MostExact {
+	if stats.Exact(n, margin) {
 		p.notInferior = stats.ExactNonInferiority(n, gained, regressed, margin)
 		p.worse, p.better = stats.ExactWorse(n, gained, regressed), stats.ExactWorse(n, regressed, gained)
 	}

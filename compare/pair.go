@@ -124,9 +124,11 @@ func (p *paired) add(b, h *Case, expected bool) {
 		p.lose(&p.Changed, b)
 		p.addVersions(b, h)
 		return
-	case expected:
-		p.Compared++
+	case !expected: // what the run was to ask is said by names and tags in the baseline
+		p.Unselected++
+		return
 	}
+	p.Compared++
 	p.all = append(p.all, pair{b, h})
 	switch {
 	case h.Unused > 0 && h.Asked == 0 || b.Unused > 0 && b.Asked == 0:

@@ -82,7 +82,7 @@ func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64
 			case u < flips:
 				d = -1
 			}
-			if s.Feed([]float64{d}, 1) != nil || n == units-1 {
+			if s.Feed(Unit{[]float64{d}, []float64{d}, 1}) != nil || n == units-1 {
 				asked += n + 1
 				break
 			}

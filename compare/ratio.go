@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -55,6 +56,10 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	if g.Margin > 1 {
 		c.Needs = RatioNeeds(c.Base, most, g.Margin, m.Alpha)
 		p := max(test.below(g.Margin), reach(gain(c.Base, most, g.Margin), effective(u.weights)))
+		if share := m.hidden(c.Name, most); share > mostHidden {
+			p = 1
+			c.Advice = fmt.Sprintf("the cap of %.4g hides %.0f %% of what the baseline costs: state a larger cap", most, 100*share)
+		}
 		c.PNonInferior = &p
 	}
 	if u.clustered {
@@ -65,6 +70,24 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	}
 	i := test.interval(c.Estimate, m.Alpha)
 	c.Interval = oriented(agreed(c, -i[1], -i[0], m.Alpha, limits{-1, -g.Margin}), lessIsBetter)
+}
+
+// mostHidden is which share of the baseline's amounts a cap may hide: beyond, most of what a rise could be about is not seen.
+const mostHidden = 0.25
+
+// hidden is which share of the baseline's amounts lies above the cap.
+func (m *measure) hidden(metric string, most float64) float64 {
+	var whole, seen float64
+	for _, p := range m.pairs {
+		if v, ok := amount(metric, p.base).Mean(); ok {
+			whole += v
+			seen += min(v, most)
+		}
+	}
+	if whole == 0 {
+		return 0
+	}
+	return 1 - seen/whole
 }
 
 // capped are the amounts of both sides, as shares of the cap. Errors of head count as the cap where the worst is measured.

@@ -40,15 +40,22 @@ func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Se
 	return s
 }
 
-// Feed takes the next unit: by metric the difference, head minus base, or NaN when there is none, and its weight, of clusters the size
-// over that of the largest. It returns a stop when the verdict is known, nil otherwise.
-func (s *Sequential) Feed(d []float64, weight float64) *eval.Stop {
+// Unit is what an independent unit says, by metric: the difference, head minus base, NaN when there is none, and the same with each error
+// of head at the worst value of its metric. The weight is, of clusters, the size over that of the largest.
+type Unit struct {
+	Differences, Worst []float64
+	Weight             float64
+}
+
+// Feed takes the next unit. It returns a stop when the verdict is known, nil otherwise.
+func (s *Sequential) Feed(u Unit) *eval.Stop {
 	s.fed++
-	for i, x := range d {
+	for i := range s.metrics {
+		d, worst := u.Differences[i], u.Worst[i]
 		if s.metrics[i].Name == eval.MetricBlocked { // more of them is worse
-			x = -x
+			d, worst = -d, -worst
 		}
-		s.bets[i].Add(x, weight)
+		s.bets[i].Add(d, worst, u.Weight)
 	}
 	stop := &eval.Stop{Units: s.fed, Alpha: s.alpha, LogE: map[string]float64{}}
 	all := true

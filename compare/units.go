@@ -22,14 +22,15 @@ func groupsOf(pairs []pair) groups {
 	requests := map[string]int{}
 	var clusters [][]string // of each request
 	for i, p := range pairs {
-		at, known := requests[p.head.Request]
-		if !known || p.head.Request == "" {
+		key := Question(p.base.Request, p.head.Request)
+		at, known := requests[key]
+		if !known || key == "" {
 			at = len(clusters)
-			requests[p.head.Request] = at
+			requests[key] = at
 			clusters = append(clusters, nil)
 		}
 		g.request[i] = at
-		for _, name := range []string{p.base.Cluster, p.head.Cluster} {
+		for _, name := range []string{cluster(p.base.Cluster), cluster(p.head.Cluster), request(p.head.Request)} {
 			if name != "" && !slices.Contains(clusters[at], name) {
 				clusters[at] = append(clusters[at], name)
 			}
@@ -37,6 +38,26 @@ func groupsOf(pairs []pair) groups {
 	}
 	g.unit = connected(clusters)
 	return g
+}
+
+// Question names what a case asks on both sides, "" where one does not tell. Cases that ask the same on one side alone are different
+// questions that depend on each other: a prompt that drops a variable must not make one case of a hundred.
+func Question(base, head string) string {
+	if base == "" || head == "" {
+		return ""
+	}
+	return base + "\x00" + head
+}
+
+// cluster and request are names of units, which must not be taken for each other.
+func cluster(name string) string { return named("cluster", name) }
+func request(hash string) string { return named("request", hash) }
+
+func named(what, name string) string {
+	if name == "" {
+		return ""
+	}
+	return what + "\x00" + name
 }
 
 // connected numbers the sets of items that share a name, directly or through others.
@@ -188,6 +209,9 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 	atBase, atHead := slices.Index(base.Metrics, metric), slices.Index(head.Metrics, metric)
 	return func(c *Case) (float64, bool) { return c.named(atBase).Mean() }, func(c *Case) (float64, bool) {
 		s := c.named(atHead)
+		if m.worst && s.N == 0 { // it was judged, and the metric has no value
+			return 0, true
+		}
 		return Sum{s.Total, s.N + errors(c)}.Mean()
 	}
 }

@@ -165,6 +165,9 @@ func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
 // builtIn is how many metrics every comparison has.
 const builtIn = 4
 
+// MaxRatio is the largest limit of latency and tokens.
+const MaxRatio = 100
+
 // MaxAlpha is the largest error rate of a verdict: one that is wrong more often says nothing.
 const MaxAlpha = 0.2
 
@@ -288,7 +291,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
 	m := n.Map(ratioBlock().Names()...)
 	limit := m.Need("limit")
-	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, 100)}
+	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, MaxRatio)}
 	if limit.IsNumber() && out.Margin <= 1 {
 		limit.Errorf("such as 1.1, for at most a tenth more", "a limit of a ratio is larger than 1")
 	}

@@ -48,16 +48,22 @@ func (p *process) bet(most float64) {
 
 // Add feeds the next difference, which must lie in [-1,1] (other values are moved to the
 // nearer end), with the weight of its unit, in (0,1]: w*d is bet on against w times the
-// hypothesis. A difference that is NaN is missing: no bet.
-// Source: section C7.
-func (b *Betting) Add(d, weight float64) {
-	if math.IsNaN(d) || !(weight > 0) {
+// hypothesis. worst is the difference with each error at its worst value, on which the
+// process against "worse by margin" bets: errors show neither that B is not worse nor that it
+// is. A difference that is NaN is missing: no bet.
+// Source: sections C7 and C8.
+func (b *Betting) Add(d, worst, weight float64) {
+	if math.IsNaN(d) && math.IsNaN(worst) || !(weight > 0) {
 		return
 	}
-	d, weight = min(max(d, -1), 1), min(weight, 1)
+	weight = min(weight, 1)
 	b.n++
-	b.nonInferiority.add(d, weight)
-	b.failure.add(d, weight)
+	if !math.IsNaN(worst) {
+		b.nonInferiority.add(min(max(worst, -1), 1), weight)
+	}
+	if !math.IsNaN(d) {
+		b.failure.add(min(max(d, -1), 1), weight)
+	}
 }
 
 func (p *process) add(d, weight float64) {

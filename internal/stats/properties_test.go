@@ -25,7 +25,7 @@ func tables(most int, f func(n, gained, regressed int)) {
 func logE(n, gained, regressed int, margin float64) float64 {
 	b := NewBetting(margin, 0.5, 8)
 	for i := range n {
-		b.Add(binaryDifference(i, gained, regressed), 1)
+		b.Add(binaryDifference(i, gained, regressed), binaryDifference(i, gained, regressed), 1)
 	}
 	return b.LogNI()
 }
@@ -257,7 +257,7 @@ func TestDegenerate(t *testing.T) {
 			BetaQuantile(p, 1, 2), BetaQuantile(0.5, p, p), RegIncBeta(p, p, 2))
 		bet := NewBetting(p, p, 0)
 		for _, d := range parameters {
-			bet.Add(d, 1)
+			bet.Add(d, d, 1)
 		}
 		see("bets", bet.LogNI(), bet.LogFail())
 	}
@@ -301,7 +301,7 @@ func TestNoEvidence(t *testing.T) {
 func BenchmarkBettingAdd(b *testing.B) {
 	bet := NewBetting(0.05, 0.5, 24)
 	for b.Loop() {
-		bet.Add(0, 1)
+		bet.Add(0, 0, 1)
 		if bet.LogNI() < bet.LogFail()-1e9 {
 			b.Fatal("never")
 		}

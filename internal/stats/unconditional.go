@@ -2,8 +2,14 @@ package stats
 
 import "math"
 
-// MostExact is the largest number of pairs for which the exact tests are computed; above it the asymptotic ones keep to their level.
+// MostExact is the largest number of pairs for which plans use the exact tests.
 const MostExact = 500
+
+// Exact reports whether a comparison of n pairs uses the exact tests: where there are few pairs, or few flips are expected at the margin.
+// Elsewhere the asymptotic ones keep to their level, and take no time.
+func Exact(n int, margin float64) bool {
+	return n <= 2000 || n <= 50_000 && float64(n)*margin <= 50
+}
 
 // Exact unconditional tests of paired pass/fail. A table of n pairs has so many gained and regressed cases; a statistic orders the
 // tables, and the p-value is the probability of a table at least as extreme as the one seen, at the discordance (the share of cases that

@@ -88,21 +88,21 @@ func bettingVectors() map[string]func(*testing.T, json.RawMessage) {
 		"evalue_noninferiority_grid": each(func(t *testing.T, v counts) {
 			b := NewBetting(v.Margin, 0.5, v.J)
 			for i := range v.N {
-				b.Add(binaryDifference(i, v.Gained, v.Regressed), 1)
+				b.Add(binaryDifference(i, v.Gained, v.Regressed), binaryDifference(i, v.Gained, v.Regressed), 1)
 			}
 			near(t, "one by one", b.LogNI(), v.LogE)
 		}),
 		"evalue_noninferiority_path": each(func(t *testing.T, v path) {
 			b := NewBetting(v.Margin, 0.5, v.J)
 			for i, d := range v.D {
-				b.Add(d, 1)
+				b.Add(d, d, 1)
 				near(t, "log e", b.LogNI(), v.LogE[i])
 			}
 		}),
 		"evalue_regression_path": each(func(t *testing.T, v path) {
 			b := NewBetting(0.1, 0, v.J) // phi 0: against any loss, whatever the margin
 			for i, d := range v.D {
-				b.Add(d, 1)
+				b.Add(d, d, 1)
 				near(t, "log e", b.LogFail(), v.LogE[i])
 			}
 		}),
@@ -138,7 +138,8 @@ func checkStop(t *testing.T, v stopVector) {
 	limit := math.Log(1 / v.Alpha)
 	verdict := "none"
 	for b.N() < v.N && verdict == "none" {
-		b.Add(next(b.N()), 1)
+		d := next(b.N())
+		b.Add(d, d, 1)
 		if b.LogNI() >= limit {
 			verdict = "not_worse"
 		} else if b.LogFail() >= limit {

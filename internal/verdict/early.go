@@ -69,6 +69,7 @@ type unitCase struct {
 	question   string // what it asks; cases that ask the same are one question
 	base, head []compare.Sum
 	passed     compare.Sum
+	results    int // of head, errors included
 }
 
 // NewEarly is nil when no gate of the run stops early.
@@ -191,12 +192,13 @@ func (q *Early) expect(t *runner.Planned) {
 		return
 	}
 	a.cases++
-	c.question = cmp.Or(t.RequestHash, t.CaseID+"\x00"+t.Case)
+	c.question = t.CaseID + "\x00" + t.Case
 	if m := w.matcher(t.Arm); m != nil {
 		if b := m.Match(t.CaseID, t.Case); b != nil && b.SameAs(t.ScorersHash, t.VarsHash, false) {
 			for i, metric := range w.rule.Metrics {
 				c.base[i] = b.Of(m.side, metric.Name)
 			}
+			c.question = cmp.Or(compare.Question(b.Request, t.RequestHash), c.question)
 		}
 	}
 }

@@ -67,6 +67,9 @@ func (u *unit) take(w *watchedSuite, r seen, head bool) {
 		side, ids = c.head, &u.trials
 	}
 	*ids = append(*ids, strings.Clone(r.trial.ID)) // of recorded ones it is part of a line
+	if head {
+		c.results++
+	}
 	if r.outcome == eval.Err {
 		return
 	}
@@ -144,7 +147,9 @@ func (r *seen) value(metric string) (float64, bool) {
 func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.Stop {
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
 		u := a.units[a.next]
-		stop := a.test.Feed(u.differences(len(w.rule.Metrics)), u.weight)
+		stop := a.test.Feed(compare.Unit{
+			Differences: u.differences(w.rule.Metrics, false), Worst: u.differences(w.rule.Metrics, true), Weight: u.weight,
+		})
 		mu.Lock()
 		a.next++
 		mu.Unlock()
@@ -180,9 +185,10 @@ func (a *watchedArm) curtail(u *unit, least *float64) *eval.Stop {
 	return &eval.Stop{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
 }
 
-// differences are the means of the unit's questions, head minus base, by metric; NaN where a side says nothing.
-func (u *unit) differences(metrics int) []float64 {
-	d := make([]float64, metrics)
+// differences are the means of the unit's questions, head minus base, by metric; NaN where a side says nothing. worst counts each error of
+// head, and each answer without a value, as the worst value of the metric.
+func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
+	d := make([]float64, len(metrics))
 	keys := slices.Sorted(maps.Keys(u.cases)) // sums of floats depend on their order
 	for i := range d {
 		questions := map[string]*compare.Sum{}
@@ -190,7 +196,7 @@ func (u *unit) differences(metrics int) []float64 {
 		for _, key := range keys {
 			c := u.cases[key]
 			b, okBase := c.base[i].Mean()
-			h, okHead := c.head[i].Mean()
+			h, okHead := c.of(metrics[i].Name, i, worst).Mean()
 			if !okBase || !okHead {
 				continue
 			}
@@ -203,6 +209,18 @@ func (u *unit) differences(metrics int) []float64 {
 		d[i] = meanOf(order)
 	}
 	return d
+}
+
+// of is what head says of the i-th metric.
+func (c *unitCase) of(metric string, i int, worst bool) compare.Sum {
+	s := c.head[i]
+	if missing := c.results - s.N; worst && missing > 0 {
+		if metric == eval.MetricBlocked {
+			s.Total += float64(missing)
+		}
+		s.N += missing
+	}
+	return s
 }
 
 // meanOf is the mean of means, NaN of none.

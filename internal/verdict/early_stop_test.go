@@ -130,7 +130,7 @@ func directly(
 	unitOf func(*eval.Trial) string,
 	rule *eval.BaselineRule,
 ) *eval.Stop {
-	type question struct{ base, head compare.Sum }
+	type question struct{ base, head, worst compare.Sum }
 	units := map[string]map[string]*question{}
 	var order []string
 	score := func(o eval.Outcome) float64 {
@@ -152,25 +152,30 @@ func directly(
 			units[key][r.RequestHash] = q
 		}
 		largest = max(largest, len(units[key]))
+		q.base.Add(score(base(&r.Trial)))
+		q.worst.Add(score(r.Outcome)) // an error is the worst of a pass rate
 		if r.Outcome != eval.Err {
 			q.head.Add(score(r.Outcome))
-			q.base.Add(score(base(&r.Trial)))
 		}
 	}
 	test := compare.NewSequential(rule.Metrics, rule.Alpha, 1)
 	for _, key := range order {
-		var all compare.Sum
+		var all, worst compare.Sum
 		for _, name := range slices.Sorted(maps.Keys(units[key])) {
 			b, _ := units[key][name].base.Mean()
 			if h, ok := units[key][name].head.Mean(); ok {
 				all.Add(h - b)
 			}
+			w, _ := units[key][name].worst.Mean()
+			worst.Add(w - b)
 		}
 		d, ok := all.Mean()
 		if !ok {
 			d = math.NaN()
 		}
-		if stop := test.Feed([]float64{d}, float64(len(units[key]))/float64(largest)); stop != nil {
+		least, _ := worst.Mean()
+		weight := float64(len(units[key])) / float64(largest)
+		if stop := test.Feed(compare.Unit{Differences: []float64{d}, Worst: []float64{least}, Weight: weight}); stop != nil {
 			return stop
 		}
 	}
@@ -198,10 +203,10 @@ func TestTheEarlyStopIsThatOfItsDefinition(t *testing.T) {
 		head    func(*eval.Trial) eval.Outcome
 		verdict eval.Verdict // "" for no stop
 	}{
-		"nothing changed": {cases: 200, unit: alone, head: passing, verdict: eval.NotWorse},
-		"half is lost":    {cases: 200, unit: alone, head: failing(0.5), verdict: eval.Regressed},
-		"with errors":     {cases: 200, unit: alone, head: errors(passing), verdict: eval.NotWorse},
-		"too few to say":  {cases: 30, unit: alone, head: passing},
+		"nothing changed":                      {cases: 200, unit: alone, head: passing, verdict: eval.NotWorse},
+		"half is lost":                         {cases: 200, unit: alone, head: failing(0.5), verdict: eval.Regressed},
+		"with errors that could all be losses": {cases: 200, unit: alone, head: errors(passing)},
+		"too few to say":                       {cases: 30, unit: alone, head: passing},
 		"repeats that differ": {
 			cases:   200,
 			of:      func(int) string { return "repeats: 3, " },
