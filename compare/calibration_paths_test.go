@@ -100,7 +100,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.Stop) eval.Ve
 		if stop != nil {
 			return stop.Verdict
 		}
-		return binaryVerdict(p.cases(), gained, regressed, g.Margin, alpha)
+		return sharedVerdict(p.cases(), gained, regressed, g.Margin, alpha)
 	}
 	base, head := p.sides()
 	o := Options{Alpha: alpha, Gated: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}

@@ -91,7 +91,7 @@ type region struct {
 
 // regionOf asks the product for the limits.
 func regionOf(n int, margin, alpha float64) *region {
-	return newRegion(n, func(gained, regressed int) eval.Verdict { return binaryVerdict(n, gained, regressed, margin, alpha) })
+	return newRegion(n, func(gained, regressed int) eval.Verdict { return sharedVerdict(n, gained, regressed, margin, alpha) })
 }
 
 func newRegion(n int, verdict func(gained, regressed int) eval.Verdict) *region {
@@ -132,25 +132,30 @@ func (r *region) worst(loss float64, part func(regressed int) (first, last int))
 
 // probability is that of a part of the tables, where cases regress and are gained with these probabilities.
 func (r *region) probability(lost, gained float64, part func(regressed int) (first, last int)) (sum float64) {
-	power := func(p float64, k int) float64 {
-		if k == 0 {
-			return 0
-		}
-		return float64(k) * math.Log(max(p, 1e-300))
-	}
+	lose, keep, gain, stay := powersOf(lost), powersOf(1-lost), powersOf(gained), powersOf(1-lost-gained)
 	for regressed := range r.n + 1 {
-		fixed := r.logs[r.n] - r.logs[regressed] + power(lost, regressed)
-		if fixed-r.logs[r.n-regressed]+power(1-lost, r.n-regressed) < -45 {
+		fixed := r.logs[r.n] - r.logs[regressed] + lose.to(regressed)
+		if fixed-r.logs[r.n-regressed]+keep.to(r.n-regressed) < -45 {
 			continue // so many regress with less than 1e-19
 		}
 		first, last := part(regressed)
 		for g := first; g <= last; g++ {
 			rest := r.n - regressed - g
-			sum += math.Exp(fixed - r.logs[g] - r.logs[rest] + power(gained, g) + power(1-lost-gained, rest))
+			if log := fixed - r.logs[g] - r.logs[rest] + gain.to(g) + stay.to(rest); log > -50 { // less is rounded away in the sum
+				sum += math.Exp(log)
+			}
 		}
 	}
 	return sum
 }
+
+// powers is the logarithm of a probability, from which those of its powers follow.
+type powers float64
+
+func powersOf(p float64) powers { return powers(math.Log(max(p, 1e-300))) }
+
+// to is the logarithm of the k-th power.
+func (p powers) to(k int) float64 { return float64(k) * float64(p) }
 
 // sequentialRow is a row of the table of section A3: what the design measured, in shares.
 type sequentialRow struct {

@@ -2,8 +2,9 @@ package eval
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
+
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Trial is one arm asked one case once. Together with Request it is fixed by
@@ -167,10 +168,10 @@ func (r *Response) withheld() Response {
 }
 
 // identifier is what the service's own words look like: what it sends in their place may quote a prompt.
-var identifier = regexp.MustCompile(`^[A-Za-z0-9_.-]{0,64}$`)
+var identifier = lazy.Regexp(`^[A-Za-z0-9_.-]{0,64}$`)
 
 func word(s string) string {
-	if identifier.MatchString(s) {
+	if identifier().MatchString(s) {
 		return s
 	}
 	return withoutContent

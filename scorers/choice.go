@@ -2,12 +2,12 @@ package scorers
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -27,7 +27,7 @@ func choiceKind() Kind {
 	}
 }
 
-var choiceLabel = regexp.MustCompile(`^[\pL\pN]{1,3}$`)
+var choiceLabel = lazy.Regexp(`^[\pL\pN]{1,3}$`)
 
 func choiceKeys() shape.Block {
 	return shape.Block{
@@ -84,7 +84,7 @@ func labelsOf(n yamlnode.Node) []string {
 	for _, item := range n.Items() {
 		label := textOf(item)
 		switch {
-		case !choiceLabel.MatchString(label) || strings.ContainsFunc(label, func(r rune) bool { return !inWord(r) }):
+		case !choiceLabel().MatchString(label) || strings.ContainsFunc(label, func(r rune) bool { return !inWord(r) }):
 			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
 		case foldedIndex(of, label) >= 0:
 			item.Errorf("", "`%s` stands twice among the choices", label)
@@ -130,7 +130,7 @@ func chosenLabels(text string, of []string) (labels []string, how string) {
 		{"standing alone", alone, false},
 	} {
 		for i, m := range found {
-			if !way.test(m) || denied.MatchString(tailOf(m.before)) {
+			if !way.test(m) || denied().MatchString(tailOf(m.before)) {
 				continue
 			}
 			labels = append(labels, m.label)
@@ -148,7 +148,7 @@ func chosenLabels(text string, of []string) (labels []string, how string) {
 
 // joinedLabel is the second of the mentions, if the text joins it to the first.
 func joinedLabel(text string, found []mention) []string {
-	if len(found) > 1 && joined.MatchString(text[found[0].end:found[1].start]) {
+	if len(found) > 1 && joined().MatchString(text[found[0].end:found[1].start]) {
 		return []string{found[1].label}
 	}
 	return nil
@@ -160,23 +160,23 @@ const (
 )
 
 var (
-	saidBefore = regexp.MustCompile(
+	saidBefore = lazy.Regexp(
 		`(?:(?:` + answerWord + `|(?i:option))\s*(?i:choice|option|letter)?(?i:\s+(?:to|for|of)\s+[^.:\n]{1,40})?[\s*_"']*` + isWord +
 			`(?:[\s*_"':([{]|(?i:option|choice|letter|answer|clearly|therefore|definitely))*` +
 			`|(?i:\b(?:choose|pick|select|go with)\s+(?:the\s+)?(?:option|answer|choice|letter)?)[\s*_"'([{]*` +
 			`|\\boxed\{(?:\\text\{|\\textbf\{|\\mathrm\{)?[\s(]*|(?:^|\n)[\s*_#]*` + answerWord + `[\s*_"'([{]*)$`,
 	)
-	saidAfter = regexp.MustCompile(
+	saidAfter = lazy.Regexp(
 		`^[)\].*_"'\s]*(?i:is|ist|est|es|è)\s+(?i:definitely\s+|clearly\s+)?` +
 			`(?i:the\s+)?(?i:correct|right|best|answer|richtig|correcte|correcta)\b`,
 	)
-	denied = regexp.MustCompile(
+	denied = lazy.Regexp(
 		`(?i)(?:\b(?:not|nor|neither|never|nicht|pas)|n['’]t(?: be)?)[\s*_"'(]*(?:option|choice|answer|letter)?[\s*_"'(]*$`,
 	)
-	joined      = regexp.MustCompile(`^[)\]}*_"'\s]*(?:,|/|&|\+|(?i:and|or|und|oder|et|ou|y|o)\s)[\s,(*_"'\[]*(?i:and|or)?[\s(*_"'\[]*$`)
-	conjunction = regexp.MustCompile(`^ +(?i:and|or|nor|und|oder|et|ou|y|o|is|was)\b`)
-	suffixed    = regexp.MustCompile(`^'\pL`) // A's
-	opensLine   = regexp.MustCompile(`(?:^|\n)[\s*_>#"'(\[-]*$`)
+	joined      = lazy.Regexp(`^[)\]}*_"'\s]*(?:,|/|&|\+|(?i:and|or|und|oder|et|ou|y|o)\s)[\s,(*_"'\[]*(?i:and|or)?[\s(*_"'\[]*$`)
+	conjunction = lazy.Regexp(`^ +(?i:and|or|nor|und|oder|et|ou|y|o|is|was)\b`)
+	suffixed    = lazy.Regexp(`^'\pL`) // A's
+	opensLine   = lazy.Regexp(`(?:^|\n)[\s*_>#"'(\[-]*$`)
 )
 
 // saidToBe: the words around it say that this is the answer.
@@ -185,7 +185,7 @@ func saidToBe(m mention) bool {
 	if !m.exact && m.after != "" && !strings.ContainsRune(").],:;}\r\n", next) {
 		return false // "the answer is a dog"
 	}
-	return saidBefore.MatchString(tailOf(m.before)) || m.exact && saidAfter.MatchString(headOf(m.after))
+	return saidBefore().MatchString(tailOf(m.before)) || m.exact && saidAfter().MatchString(headOf(m.after))
 }
 
 // opens: it opens a line, with a mark behind it, or stands in brackets.
@@ -197,7 +197,7 @@ func opens(m mention) bool {
 		return true
 	}
 	marked := after == "" || strings.ContainsRune(".):]\r\n", rune(after[0]))
-	return marked && opensLine.MatchString(tailOf(m.before))
+	return marked && opensLine().MatchString(tailOf(m.before))
 }
 
 // alone: it stands by itself, as it was given, and is no word of English.
@@ -206,7 +206,7 @@ func alone(m mention) bool {
 		return false
 	}
 	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(m.after, " "))
-	if conjunction.MatchString(headOf(m.after)) {
+	if conjunction().MatchString(headOf(m.after)) {
 		return true
 	}
 	return m.label != "A" && m.label != "I" || !strings.HasPrefix(m.after, " ") || !unicode.IsLetter(next)
@@ -233,7 +233,7 @@ func mentions(text string, of []string) []mention {
 		at := start + len(word)
 		word = strings.TrimLeft(word, "-’")
 		if i := slices.IndexFunc(folded, func(l string) bool { return len(word) <= 16 && l == textmetric.FoldCase(word) }); i >= 0 &&
-			!suffixed.MatchString(text[at:]) {
+			!suffixed().MatchString(text[at:]) {
 			out = append(out, mention{of[i], of[i] == word, at - len(word), at, text[:at-len(word)], text[at:]})
 		}
 		start = end

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // badReply says what is wrong with a reply. One that is no JSON object is malformed; anything else was understood, and is not
@@ -27,7 +27,7 @@ func notWanted(format string, args ...any) *badReply {
 }
 
 // wholeFence is a reply that is one fenced block.
-var wholeFence = regexp.MustCompile("(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$")
+var wholeFence = lazy.Regexp("(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$")
 
 // parse reads a reply: one JSON object with a reason and a score or a choice, and nothing beside it but a fence.
 func (f *form) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
@@ -35,7 +35,7 @@ func (f *form) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 		return nil, malformed(fmt.Sprintf("it has %d bytes or more", len(reply.Reply)))
 	}
 	text := strings.TrimSpace(reply.Reply)
-	if inner := wholeFence.FindStringSubmatch(text); inner != nil {
+	if inner := wholeFence().FindStringSubmatch(text); inner != nil {
 		text = inner[1]
 	}
 	fields, bad := readObject(text)

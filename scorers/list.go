@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -166,9 +166,9 @@ func longestRising(places []int) int {
 }
 
 var (
-	itemMark = regexp.MustCompile(`^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`)
-	lastWord = regexp.MustCompile(`(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`)
-	lastTwo  = regexp.MustCompile(`(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`)
+	itemMark = lazy.Regexp(`^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`)
+	lastWord = lazy.Regexp(`(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`)
+	lastTwo  = lazy.Regexp(`(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`)
 )
 
 // listedItems are the items of an answer.
@@ -180,7 +180,7 @@ func listedItems(text string) []string {
 	var marked, plain []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		mark := itemMark.FindString(line)
+		mark := itemMark().FindString(line)
 		switch {
 		case mark != "" && len(mark) < len(line):
 			marked = append(marked, line[len(mark):])
@@ -240,11 +240,11 @@ func inlineItems(line string) []string {
 		parts[i] = strings.TrimSpace(p)
 	}
 	last := parts[len(parts)-1]
-	if lead := lastWord.FindString(last); lead != "" && len(parts) > 1 {
+	if lead := lastWord().FindString(last); lead != "" && len(parts) > 1 {
 		parts[len(parts)-1] = last[len(lead):]
 		return parts
 	}
-	if places := lastTwo.FindAllStringIndex(last, -1); places != nil {
+	if places := lastTwo().FindAllStringIndex(last, -1); places != nil {
 		at := places[len(places)-1]
 		parts = append(parts[:len(parts)-1], last[:at[0]], last[at[1]:])
 	}

@@ -3,7 +3,6 @@ package scorers
 import (
 	"encoding/json"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -104,15 +104,15 @@ func lastNumber(text string, comma bool) (value json.Number, written string, ok 
 }
 
 // A power of ten alone, or digits with an exponent, if any.
-var numeral = regexp.MustCompile(
+var numeral = lazy.Regexp(
 	`10\^[{(]?([+-]?[0-9]+)|` +
 		`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`,
 )
 
 func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {
-	text = longDigits.ReplaceAllStringFunc(plainDigits(text, comma), shorterDigits)
+	text = longDigits().ReplaceAllStringFunc(plainDigits(text, comma), shorterDigits)
 	at = -1
-	for _, m := range numeral.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range numeral().FindAllStringSubmatchIndex(text, -1) {
 		digits, start := "1", m[0]
 		if m[4] >= 0 {
 			digits = text[m[4]:m[5]]
@@ -146,7 +146,7 @@ func exponentIn(text string, m []int) string {
 	return exponent
 }
 
-var longDigits = regexp.MustCompile(`[0-9.,']+`)
+var longDigits = lazy.Regexp(`[0-9.,']+`)
 
 // maxDigits is how many characters of digits and separators in a row are read.
 const maxDigits = 400
@@ -297,31 +297,31 @@ func currencyBefore(text string, start int) (begins int, glued bool) {
 }
 
 var (
-	plainDecimal  = regexp.MustCompile(`^[0-9]*(\.[0-9]+)?$`)
-	groupedComma  = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$`) // in India also by two
-	groupedMark   = regexp.MustCompile(`^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`)
-	groupedPoint  = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$`) // not to be mistaken
-	pointAnyhow   = regexp.MustCompile(`^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`)
+	plainDecimal  = lazy.Regexp(`^[0-9]*(\.[0-9]+)?$`)
+	groupedComma  = lazy.Regexp(`^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$`) // in India also by two
+	groupedMark   = lazy.Regexp(`^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`)
+	groupedPoint  = lazy.Regexp(`^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$`) // not to be mistaken
+	pointAnyhow   = lazy.Regexp(`^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`)
 	swapSeparator = strings.NewReplacer(".", ",", ",", ".")
 )
 
 // plainNumber reads digits with separators. Of several numbers joined by commas the last counts.
 func plainNumber(s string, comma bool) (string, bool) {
 	s = strings.TrimRight(s, ".,'")
-	if comma && !pointAnyhow.MatchString(s) {
+	if comma && !pointAnyhow().MatchString(s) {
 		s = swapSeparator.Replace(s)
 	}
 	switch {
-	case plainDecimal.MatchString(s):
-	case groupedComma.MatchString(s):
+	case plainDecimal().MatchString(s):
+	case groupedComma().MatchString(s):
 		s = strings.ReplaceAll(s, ",", "")
-	case groupedMark.MatchString(s):
+	case groupedMark().MatchString(s):
 		s = strings.ReplaceAll(s, "'", "")
-	case groupedPoint.MatchString(s):
+	case groupedPoint().MatchString(s):
 		s = strings.ReplaceAll(strings.ReplaceAll(s, ".", ""), ",", ".")
 	default:
 		s = s[strings.LastIndexAny(s, ",'")+1:]
-		if !plainDecimal.MatchString(s) {
+		if !plainDecimal().MatchString(s) {
 			return "", false
 		}
 	}

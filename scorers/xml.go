@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -28,7 +28,7 @@ func xmlKind() Kind {
 	}
 }
 
-var xmlPath = regexp.MustCompile(`^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`)
+var xmlPath = lazy.Regexp(`^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`)
 
 func xmlKeys() shape.Block {
 	return shape.Block{Keys: []shape.Key{
@@ -82,7 +82,7 @@ func xmlPaths(required yamlnode.Node) []string {
 	var paths []string
 	for _, n := range required.Items() {
 		path := textOf(n)
-		if !xmlPath.MatchString(path) {
+		if !xmlPath().MatchString(path) {
 			n.Errorf("such as order/items/item, or order/@id", "`%s` is not a path of elements", path)
 		}
 		paths = append(paths, strings.TrimPrefix(path, "/"))

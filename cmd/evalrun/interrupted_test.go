@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -14,9 +15,10 @@ import (
 // A merge that is killed leaves nothing that could be taken for a run: it is made again, and resume finds no run to pay for.
 func TestKilledMerge(t *testing.T) {
 	t.Parallel()
+	trials := min(200*kills(t), 3000)
 	b := newBox(t, nil, map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, repeats: " +
-			"3000, scorers: [{contains: hello}]}]\n",
+		"suite.yaml": fmt.Sprintf("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\n"+
+			"cases: [{name: c, repeats: %d, scorers: [{contains: hello}]}]\n", trials),
 	})
 	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "1/2", "--out", "one", "--concurrency", "64")
 	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "2/2", "--out", "two", "--concurrency", "64")
@@ -44,7 +46,7 @@ func TestKilledMerge(t *testing.T) {
 		b.exits(2, "resume", "merged")
 	}
 	b.exits(0, "merge", "one", "two", "--out", "merged", "-o", "json=merged.json")
-	if !strings.Contains(b.read("merged.json"), `"trials":3000,"pass":3000`) || killed == 0 {
+	if !strings.Contains(b.read("merged.json"), fmt.Sprintf(`"trials":%d,"pass":%d`, trials, trials)) || killed == 0 {
 		t.Errorf("after %d kills: %.300s", killed, b.read("merged.json"))
 	}
 	left, err := filepath.Glob(b.path("merged/*.part*"))

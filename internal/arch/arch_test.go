@@ -41,7 +41,7 @@ var direct = map[string][]string{
 	"internal/flags":      {"internal/harness", "reports"},
 	"internal/login":      {"internal/harness"},
 	"internal/runs":       {"internal/harness", "internal/judgecheck", "internal/output", "internal/atomic"},
-	"internal/authoring":  {"internal/harness", "internal/term"},
+	"internal/authoring":  {"internal/harness", "internal/lazy", "internal/term"},
 	"internal/answers":    {"clients/generative", "runner", "internal/exit", "internal/regular"},
 	"internal/selection":  {"internal/rundir", "runner"},
 	"internal/layers":     nil,
@@ -49,8 +49,9 @@ var direct = map[string][]string{
 	"internal/judgecheck": {"internal/exit", "internal/stats", "internal/regular", "journal", "scorers", "internal/term"},
 	"internal/doctor":     {"internal/harness"},
 	"internal/exit":       nil,
-	"eval":                {"diag", "internal/wirejson"},
+	"eval":                {"diag", "internal/lazy", "internal/wirejson"},
 	"internal/wirejson":   nil,
+	"internal/lazy":       nil,
 	"glob":                nil,
 	"variable":            nil,
 	"internal/payload":    {"eval"},
@@ -100,7 +101,7 @@ var direct = map[string][]string{
 		"internal/runs", "internal/view", "docs",
 	},
 
-	"internal/expression": {"diag"},
+	"internal/expression": {"diag", "internal/lazy"},
 	"internal/shape":      nil,
 
 	"test/dist":     nil,

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -64,20 +64,20 @@ func InTheWay(path string) error {
 // maxFirstPrompt keeps a prompt readable in its suite.
 const maxFirstPrompt = 2000
 
-var oneLine = regexp.MustCompile(`^[^\pC]*$`)
+var oneLine = lazy.Regexp(`^[^\pC]*$`)
 
 // check wants what is filled in to fit a line of the suite.
 func (f *First) check() error {
 	named := service.NamedModel(f.Model)
 	switch {
-	case f.Model != "" && !oneLine.MatchString(f.Model):
+	case f.Model != "" && !oneLine().MatchString(f.Model):
 		return exit.BadInput("%q is no name of a model", f.Model)
 	case named != nil && !named.Supports(service.MethodGenerate):
 		return exit.BadInput(
 			"the model %s does not answer prompts; it supports %s", f.Model,
 			strings.Join(named.SupportedGenerationMethods, ", "),
 		)
-	case len(f.Prompt) > maxFirstPrompt || !oneLine.MatchString(f.Prompt):
+	case len(f.Prompt) > maxFirstPrompt || !oneLine().MatchString(f.Prompt):
 		return exit.BadInput(
 			"the prompt is longer than %d bytes or than a line: write it into a file, and let the suite name that (`file:` in the place of `text:`)",
 			maxFirstPrompt,

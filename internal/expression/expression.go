@@ -12,11 +12,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/vm"
@@ -207,10 +207,10 @@ type RunError struct {
 func (e *RunError) Error() string { return e.Message }
 
 // ofTypes are the words of expr-lang, which has no types for its errors.
-var ofTypes = regexp.MustCompile(`^invalid operation: \S+ \S+ \S+( |$)`)
+var ofTypes = lazy.Regexp(`^invalid operation: \S+ \S+ \S+( |$)`)
 
 func newRunError(message string) *RunError {
-	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes.MatchString(message)}
+	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes().MatchString(message)}
 }
 
 // Text is the expression as it was written.

@@ -95,14 +95,16 @@ func Text(bool) Schema { return Schema{"type": []string{"string", "number", "boo
 
 // Matching is a text of a form, an expression that JavaScript and RE2 read alike.
 func Matching(pattern string) Shape {
-	types := []string{"string"}
-	for word, kind := range map[string]string{"true": "boolean", "1": "number"} { // these are taken as they are written
-		if regexp.MustCompile(pattern).MatchString(word) {
-			types = append(types, kind)
+	return orTemplate(func() Schema { // the keys are made for every suite, a schema for few
+		types := []string{"string"}
+		for word, kind := range map[string]string{"true": "boolean", "1": "number"} { // these are taken as they are written
+			if regexp.MustCompile(pattern).MatchString(word) {
+				types = append(types, kind)
+			}
 		}
-	}
-	slices.Sort(types)
-	return orTemplate(func() Schema { return Schema{"type": types, "pattern": pattern} })
+		slices.Sort(types)
+		return Schema{"type": types, "pattern": pattern}
+	})
 }
 
 // Suggesting is any text; editors offer some.

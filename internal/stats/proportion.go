@@ -47,20 +47,25 @@ func FisherExact(xa, na, xb, nb int) (twoSided, bWorse float64) {
 	return probability(twoSided), probability(bWorse)
 }
 
-func logChoose(n, k int) float64 { return logFactorial(n) - logFactorial(k) - logFactorial(n-k) }
+func logChoose(n, k int) float64 { return logFactorials().choose(n, k) }
 
-// logFactorials are the logarithms of the factorials of numbers that occur often: sums over tables ask for them without end.
-var logFactorials = sync.OnceValue(func() []float64 {
-	out := make([]float64, 4096)
+// factorials are the logarithms of the factorials of numbers that occur often: sums over tables need them without end.
+type factorials []float64
+
+// logFactorials are made on first use. Loops keep what it returns: the race detector makes each call dear.
+var logFactorials = sync.OnceValue(func() factorials {
+	out := make(factorials, 4096)
 	for i := range out {
 		out[i] = lgamma(float64(i) + 1)
 	}
 	return out
 })
 
-func logFactorial(n int) float64 {
-	if known := logFactorials(); n >= 0 && n < len(known) {
-		return known[n]
+func (f factorials) of(n int) float64 {
+	if n >= 0 && n < len(f) {
+		return f[n]
 	}
 	return lgamma(float64(n) + 1)
 }
+
+func (f factorials) choose(n, k int) float64 { return f.of(n) - f.of(k) - f.of(n-k) }
