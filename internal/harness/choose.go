@@ -244,11 +244,10 @@ var worth = map[scorers.Preferred]float64{scorers.Win: 1, scorers.Tie: 0.5, scor
 
 // record keeps a reply for --record.
 func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
-	s := c.session
-	if s.store == nil || s.offline() || j.Error != nil {
+	if j.Error != nil {
 		return
 	}
-	s.store.Put(&eval.Result{
+	c.session.recorder.keepReply(&eval.Result{
 		Trial: eval.Trial{
 			ID:     j.ID,
 			Suite:  at.suite,
@@ -265,14 +264,7 @@ func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
 func (c *Chooser) finish(to *compare.Comparison) error {
 	c.total.Emulator = c.session.Emulated()
 	to.Choice = &c.total
-	if c.session.store == nil || c.session.offline() {
-		return nil
-	}
-	c.session.store.Models = c.plan.Models
-	if err := c.session.store.Save(); err != nil {
-		return exit.Incomplete("the replies of the judge cannot be recorded: %w", err)
-	}
-	return nil
+	return c.session.recorder.finish(c.plan.Models)
 }
 
 // pairPlace is where the answers of a pair stand.
