@@ -15,11 +15,11 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/authoring"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -153,7 +153,7 @@ func TestSchemaAllowsPages(t *testing.T) {
 		}
 	}
 	if found < 10 {
-		t.Errorf("%d suites in the documentation", found)
+		t.Errorf("%d suites in the documentation, want at least 10", found)
 	}
 }
 
@@ -188,9 +188,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"template_budget.yaml", // what templates write
 		"variables.yaml",       // that templates name
 	}
-	if d := cmp.Diff(want, allowed); d != "" {
-		t.Error(d)
-	}
+	expect.Same(t, "what the schema allows", allowed, want)
 }
 
 // TestHints wants the first line of every example to name its schema, by a path relative to the file.
@@ -390,10 +388,10 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 			"svc-pro}]\nprompts: [{name: p, text: x}]\ncases:\n- name: c\n  scorers:\n  " +
 			strings.ReplaceAll(strings.ReplaceAll(k.Example, "./check.sh", "sh"), "\n", "\n  ") + "\n"
 		if mistakes := loads(a.files, []byte(doc)); len(mistakes) > 0 {
-			t.Errorf("%s: %v", k.Name, mistakes)
+			t.Errorf("the example of %s: %v, want no mistakes", k.Name, mistakes)
 		}
 		if err := allows(t, a.schema, jsonOf(t, []byte(doc))); err != nil {
-			t.Errorf("%s: %v", k.Name, err)
+			t.Errorf("the schema refuses the example of %s: %v", k.Name, err)
 		}
 		walk(jsonOf(t, []byte(doc)), "cases", 0, "scorers", 0)
 	}
@@ -403,6 +401,6 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 		}
 	}
 	if a.refused < 1000 {
-		t.Errorf("both refuse %d documents only", a.refused)
+		t.Errorf("both refuse %d documents, want at least 1000", a.refused)
 	}
 }
