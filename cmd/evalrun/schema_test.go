@@ -53,7 +53,6 @@ func validator(t testing.TB, what string) *jsonschema.Schema {
 	return s
 }
 
-// jsonOf is a YAML text as JSON.
 func jsonOf(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var diags diag.List

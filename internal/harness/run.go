@@ -70,7 +70,6 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	return dir, c.carryOut(ctx, progress, signals)
 }
 
-// checks are what the gates of the session are checked with.
 func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
 	return &verdict.Checks{Options: &s.Flags.Options, Dir: s.Flags.Dir, Plan: plan, Answers: s.origin.id(), Notice: s.Notice}
 }
