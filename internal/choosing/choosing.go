@@ -72,7 +72,8 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 		return nil, err
 	}
 	c := &Chooser{
-		session: session, config: session.Judging(), plan: runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, job.Settings.Service.APIVersion), base: base, head: head,
+		session: session, config: session.Judging(), base: base, head: head,
+		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, job.Settings.Service.APIVersion),
 		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}
 	c.total = compare.Choice{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}

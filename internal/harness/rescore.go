@@ -145,7 +145,9 @@ func (s *Session) openOrigin() (*origin, error) {
 					"EVALRUN_API_KEY; no answer is asked for",
 			)
 		case s.asksJudges():
-			return nil, exit.BadInput("with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+			return nil, exit.BadInput(
+				"with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for",
+			)
 		}
 	}
 	doc, err := s.Flags.Dir.Open(s.Flags.Rescore)
