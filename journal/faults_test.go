@@ -22,7 +22,6 @@ type disk struct {
 // fails counts an operation and says whether it fails.
 func (d *disk) fails() bool { return d.ops.Add(1) >= d.failing.Load() }
 
-// open opens a file on the disk.
 func (d *disk) open(path string, flag int) (file, error) {
 	if d.fails() {
 		return nil, &os.PathError{Op: "open", Path: path, Err: syscall.ENOSPC}

@@ -1,13 +1,10 @@
 package reports
 
 import (
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/overview"
 )
 
@@ -32,46 +29,3 @@ func answerDiff(base, head string) []string {
 	}
 	return out
 }
-
-// Bounds of a diff that is shown in full: how much of two texts is compared, how many lines are shown, and how much of each.
-const maxFullDiff, maxFullLines, maxFullLine = 1 << 20, 400, 2000
-
-// Diff shows what changed between two texts with the lines around, as `diff -u` does but for the names of files. A text that is nil is a
-// file that is not there.
-func Diff(w io.Writer, before, after *string, color bool) error {
-	diff := udiff.Unified("", "", wholeText(before), wholeText(after))
-	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
-	lines = lines[min(2, len(lines)):] // which name the files
-	var out strings.Builder
-	for _, line := range lines[:min(maxFullLines, len(lines))] {
-		out.WriteString(diffLine(line, color) + "\n")
-	}
-	switch more := len(lines) - maxFullLines; {
-	case len(lines) == 0:
-		fmt.Fprintf(&out, "they differ after the first %d bytes\n", maxFullDiff)
-	case more > 0:
-		fmt.Fprintf(&out, "... and %s\n", diag.Count(more, "line"))
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
-}
-
-func wholeText(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return overview.CutText(*text, maxFullDiff) + "\n"
-}
-
-func diffLine(line string, color bool) string {
-	out := diag.Clean(overview.CutText(line, maxFullLine))
-	if len(line) > maxFullLine {
-		out += "..."
-	}
-	if code := diffColors[line[:min(1, len(line))]]; color && code != "" {
-		out = "\x1b[" + code + "m" + out + "\x1b[0m"
-	}
-	return out
-}
-
-var diffColors = map[string]string{"+": "32", "-": "31", "@": "36"}

@@ -236,7 +236,6 @@ func (g *github) first(cell journal.Row, outcome eval.Outcome) (*eval.Result, er
 	return nil, fmt.Errorf("case %s has changed while it was read", cell.Case)
 }
 
-// arms are the arms of a suite.
 func (g *github) arms(suite string) []journal.Arm {
 	for i := range g.d.Summary.Suites {
 		if g.d.Summary.Suites[i].Name == suite {
@@ -246,7 +245,6 @@ func (g *github) arms(suite string) []journal.Arm {
 	return nil
 }
 
-// file is the file of a suite.
 func (g *github) file(suite string) string {
 	for i := range g.d.Run.Suites {
 		if g.d.Run.Suites[i].Name == suite {

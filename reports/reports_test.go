@@ -23,7 +23,6 @@ import (
 // completed is how runs end.
 var completed = &eval.End{Reason: eval.EndCompleted}
 
-// written is what a format writes.
 func written(t testing.TB, format string, d *journal.Document, o reports.Options) string {
 	t.Helper()
 	var b strings.Builder

@@ -76,8 +76,8 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 
 // choose asks about one pair until nothing more is wanted.
 func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair scorers.Pair) Chosen {
-	replies := &scorers.Judgements{Known: map[string]*eval.Judgement{}}
-	a := &asked{answer: scorers.Answer{Judgements: replies}}
+	a := &asked{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
+	replies := &a.answer.Context.Judgements
 	out := Chosen{Place: place}
 	for range maxRounds {
 		replies.Wanted, replies.Useless = nil, nil

@@ -291,7 +291,7 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 
 // embed gets the vectors that scorers want of an answer. The error is why some are missing, and is noted with the answer.
 func (r *run) embed(ctx context.Context, a *asked) (lost *eval.Error) {
-	v := a.answer.Vectors
+	v := &a.answer.Context.Vectors
 	known, err := r.vectors.of(ctx, *a.trial.Embedding, v.Wanted)
 	if err != nil {
 		lost = unembedded(eval.AsError(err))

@@ -117,8 +117,8 @@ func (a *asked) keep(before []eval.Judgement) {
 // consult asks judges what scorers want to know, and gives the first reason why one could not be asked. What was not recorded may
 // be so of one question; after any other trouble only replies from before are taken.
 func (r *run) consult(ctx context.Context, a *asked) (first *eval.Error) {
-	for _, q := range a.answer.Judgements.Wanted {
-		if a.answer.Judgements.Known[q.Key] != nil { // two scorers put the same question
+	for _, q := range a.answer.Context.Judgements.Wanted {
+		if a.answer.Context.Judgements.Known[q.Key] != nil { // two scorers put the same question
 			continue
 		}
 		j, err := r.ruling(ctx, a, &q)
@@ -126,7 +126,7 @@ func (r *run) consult(ctx context.Context, a *asked) (first *eval.Error) {
 			a.result.Judgements = append(a.result.Judgements, j)
 		}
 		if err == nil {
-			a.answer.Judgements.Known[q.Key] = &j
+			a.answer.Context.Judgements.Known[q.Key] = &j
 			continue
 		}
 		a.refuse(&q, err)
@@ -139,15 +139,15 @@ func (r *run) consult(ctx context.Context, a *asked) (first *eval.Error) {
 
 // refuse notes that a question gets no reply, so that the scorers that put it cannot tell, and the others can.
 func (a *asked) refuse(q *scorers.Question, e *eval.Error) {
-	if a.answer.Judgements.Refused == nil {
-		a.answer.Judgements.Refused = map[string]string{}
+	if a.answer.Context.Judgements.Refused == nil {
+		a.answer.Context.Judgements.Refused = map[string]string{}
 	}
 	why := e.Message
 	if e.Kind != eval.KindReplayMiss {
 		a.denied = e
 		why = fmt.Sprintf("the judge `%s` could not be asked: %s", q.Judge.Name, unasked(e))
 	}
-	a.answer.Judgements.Refused[q.Key] = why
+	a.answer.Context.Judgements.Refused[q.Key] = why
 }
 
 // unasked is why a judge could not be asked, in words.
@@ -314,7 +314,7 @@ func (a *asked) known(q *scorers.Question, id string) {
 // whether there were any.
 func (r *run) doubt(a *asked) bool {
 	found := false
-	for _, key := range a.answer.Judgements.Useless {
+	for _, key := range a.answer.Context.Judgements.Useless {
 		id, ok := a.before[key]
 		if !ok {
 			continue
@@ -323,14 +323,14 @@ func (r *run) doubt(a *asked) bool {
 		r.replies.forget(id)
 		delete(a.before, key)
 		delete(a.kept, id)
-		delete(a.answer.Judgements.Known, key)
+		delete(a.answer.Context.Judgements.Known, key)
 		a.result.Judgements = slices.DeleteFunc(a.result.Judgements, func(j eval.Judgement) bool { return j.ID == id })
 		if a.anew == nil {
 			a.anew = map[string]bool{}
 		}
 		a.anew[id] = true
 	}
-	a.answer.Judgements.Useless = nil
+	a.answer.Context.Judgements.Useless = nil
 	for i := range a.scores {
 		a.settled[i] = a.settled[i] && (!found || a.scores[i].Value != nil)
 	}

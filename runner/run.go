@@ -251,7 +251,7 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 		r.keepAnswer(a)
 	}
 	pool := r.embedding
-	if len(a.answer.Judgements.Wanted) > 0 {
+	if len(a.answer.Context.Judgements.Wanted) > 0 {
 		pool = r.judging
 	}
 	select {
@@ -296,7 +296,7 @@ func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 	} else if !r.ask(ctx, a) {
 		return true
 	}
-	a.answer.Prices, a.answer.Abandoned = r.Prices, ctx.Done()
+	a.answer.Context.Prices, a.answer.Context.Abandoned = r.Prices, ctx.Done()
 	slots := r.slots(a)
 	slots <- struct{}{}
 	defer func() { <-slots }()
@@ -408,8 +408,7 @@ func (a *asked) answered() {
 	r := &a.result
 	a.answer = scorers.Answer{
 		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars,
-		Vectors: &scorers.Vectors{}, Trial: &a.trial.Trial,
-		Judgements: &scorers.Judgements{Known: map[string]*eval.Judgement{}},
+		Context: &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
 	}
 }
 

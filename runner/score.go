@@ -10,7 +10,7 @@ func (a *asked) score() bool {
 	if a.scores == nil {
 		a.scores, a.settled = make([]eval.Score, len(a.trial.scorers)), make([]bool, len(a.trial.scorers))
 	}
-	a.answer.Vectors.Wanted, a.answer.Judgements.Wanted = nil, nil
+	a.answer.Context.Vectors.Wanted, a.answer.Context.Judgements.Wanted = nil, nil
 	wanted := 0
 	for i, s := range a.trial.scorers {
 		if a.settled[i] {
@@ -23,7 +23,7 @@ func (a *asked) score() bool {
 			return true
 		}
 		before := wanted
-		wanted = len(a.answer.Vectors.Wanted) + len(a.answer.Judgements.Wanted)
+		wanted = len(a.answer.Context.Vectors.Wanted) + len(a.answer.Context.Judgements.Wanted)
 		a.scores[i], a.settled[i] = score, wanted == before
 	}
 	if wanted > 0 {

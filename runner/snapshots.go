@@ -14,10 +14,8 @@ func (t *Planned) KeepsSnapshots() bool {
 
 // Snapshots is what the snapshot scorers look at in a recorded answer.
 func (t *Planned) Snapshots(known *eval.Result) ([]scorers.Snapshot, error) {
-	var out []scorers.Snapshot
 	a := &asked{trial: t, result: eval.Result{Trial: t.Trial}}
 	a.recorded(known)
-	a.answer.Snapshots = &out
 	for _, s := range t.scorers {
 		if len(s.Snapshots()) == 0 {
 			continue
@@ -26,5 +24,5 @@ func (t *Planned) Snapshots(known *eval.Result) ([]scorers.Snapshot, error) {
 			return nil, err
 		}
 	}
-	return out, nil
+	return a.answer.Context.Snapshots, nil
 }

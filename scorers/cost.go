@@ -64,14 +64,15 @@ func compileCost(a args) Scorer {
 		s.max = new(a.Args.Float(0, math.MaxInt32))
 	}
 	return Func(func(a *Answer) Finding {
-		switch {
-		case a.Prices == nil:
+		if a.Context == nil || a.Context.Prices == nil {
 			return unscored("there is no price list: `prices: FILE` in the suite, or --prices FILE")
-		case a.Request == nil || !a.Prices.Knows(a.Request.Model):
+		}
+		prices := a.Context.Prices
+		if a.Request == nil || !prices.Knows(a.Request.Model) {
 			return unscored("the price list has no price for the model")
 		}
-		cost := a.Prices.Of(a.Request.Model, &a.Usage)
-		shown := amount(cost) + " " + a.Prices.Currency
+		cost := prices.Of(a.Request.Model, &a.Usage)
+		shown := amount(cost) + " " + prices.Currency
 		if s.holds(cost) {
 			return yes("%s for %d and %d tokens (%s)", shown, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source)
 		}

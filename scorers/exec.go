@@ -210,7 +210,10 @@ func (x execScorer) Score(a *Answer) Finding {
 	}
 	command := x.command
 	input = append(input, '\n')
-	command.Path, command.Input, command.Stop = x.path, input, a.Abandoned
+	command.Path, command.Input = x.path, input
+	if a.Context != nil {
+		command.Stop = a.Context.Abandoned
+	}
 	out, err := command.Output()
 	if err != nil {
 		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), err)}
@@ -241,7 +244,8 @@ func (x execScorer) input(a *Answer) *execInput {
 	if in.Vars == nil {
 		in.Vars = variable.Dict{}
 	}
-	if t := a.Trial; t != nil {
+	if a.Context != nil {
+		t := &a.Context.Trial
 		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat
 	}
 	return in

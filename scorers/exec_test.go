@@ -149,7 +149,7 @@ func TestExecInput(t *testing.T) {
 		Request: &eval.Request{
 			Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "ask"}}}},
 		},
-		Trial: &eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2},
+		Context: &scorers.Context{Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2}},
 	})
 	if !strings.HasPrefix(input, `{"version":1,"answer":"say \"hi\"\r\n`) {
 		t.Error(input)
@@ -200,7 +200,7 @@ func TestExecAbandoned(t *testing.T) {
 	t.Parallel()
 	c := newFolder(t, nil).compile(t, "- exec: [sleep, '600']")
 	a, gone := answer("x"), make(chan struct{})
-	a.Abandoned = gone
+	a.Context = &scorers.Context{Abandoned: gone}
 	close(gone)
 	if _, err := c.Score(a); err == nil || !strings.Contains(err.Error(), "abandoned") {
 		t.Error(err)

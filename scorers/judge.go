@@ -49,9 +49,6 @@ type Judgements struct {
 
 // of is the reply to a question, nil when it is not at hand.
 func (j *Judgements) of(q Question) *eval.Judgement {
-	if j == nil {
-		return nil
-	}
 	known := j.Known[q.Key]
 	if known == nil && j.Refused[q.Key] == "" {
 		j.Wanted = append(j.Wanted, q)
@@ -220,7 +217,7 @@ func (j *judging) score(a *Answer) Finding {
 	if f, none := noText(a); none {
 		return f
 	}
-	if a.Judgements == nil {
+	if a.Context == nil {
 		return unscored("no judge is at hand")
 	}
 	contents, ok := j.contents(a)
@@ -229,9 +226,10 @@ func (j *judging) score(a *Answer) Finding {
 	}
 	out := &eval.Judged{Judge: j.judge.Name}
 	pending, problems := false, ""
-	wanted := len(a.Judgements.Wanted)
+	replies := &a.Context.Judgements
+	wanted := len(replies.Wanted)
 	for repeat := range j.repeats {
-		ruling, problem := j.ruling(a.Judgements, contents, repeat+1)
+		ruling, problem := j.ruling(replies, contents, repeat+1)
 		switch {
 		case problem != "":
 			problems = cmp.Or(problems, problem)
@@ -242,7 +240,7 @@ func (j *judging) score(a *Answer) Finding {
 		}
 	}
 	if problems != "" { // nothing more can change that
-		a.Judgements.Wanted = a.Judgements.Wanted[:wanted]
+		replies.Wanted = replies.Wanted[:wanted]
 		return unscored("%s", problems)
 	}
 	if pending {

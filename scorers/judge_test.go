@@ -23,18 +23,18 @@ func judged(t testing.TB, c *scorers.Compiled, a *scorers.Answer, replies ...str
 	var asked []scorers.Question
 	known := map[string]*eval.Judgement{}
 	for range 4 {
-		a.Judgements = &scorers.Judgements{Known: known}
+		a.Context = &scorers.Context{Judgements: scorers.Judgements{Known: known}}
 		s, err := c.Score(a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(a.Judgements.Wanted) == 0 {
+		if len(a.Context.Judgements.Wanted) == 0 {
 			return s, asked
 		}
 		if s.Value != nil || s.Unscored == "" {
 			t.Errorf("before the judge has replied: %+v, want no score yet", s)
 		}
-		for _, q := range a.Judgements.Wanted {
+		for _, q := range a.Context.Judgements.Wanted {
 			known[q.Key] = &eval.Judgement{Reply: replies[min(len(asked), len(replies)-1)], FinishReason: "STOP"}
 			asked = append(asked, q)
 		}
@@ -131,11 +131,11 @@ func TestJudgeThatIsBlocked(t *testing.T) {
 	for _, j := range []eval.Judgement{{BlockReason: "SAFETY"}, {FinishReason: "SAFETY", Reply: `{"reason": "x", "score": 1}`}} {
 		a := answer("Paris")
 		c := compile(t, byRubric)
-		a.Judgements = &scorers.Judgements{}
+		a.Context = &scorers.Context{}
 		if _, err := c.Score(a); err != nil {
 			t.Fatal(err)
 		}
-		a.Judgements.Known = map[string]*eval.Judgement{a.Judgements.Wanted[0].Key: &j}
+		a.Context.Judgements.Known = map[string]*eval.Judgement{a.Context.Judgements.Wanted[0].Key: &j}
 		if s, err := c.Score(a); err != nil || letter(s) != "u" || !strings.Contains(s.Reason, "was blocked (SAFETY)") {
 			t.Errorf("%+v %v, want it unscored: blocked (SAFETY)", s, err)
 		}

@@ -41,17 +41,19 @@ type Answer struct {
 	Vars    variable.Dict
 	// Turns are those of a live chat that were answered; the rest of the Answer is the whole chat, or the turn that was chosen.
 	Turns []eval.Turn
-	// Vectors may be nil: then none are at hand.
-	Vectors *Vectors
-	// Judgements may be nil: then no judge is at hand.
-	Judgements *Judgements
-	// Trial is which one it was, nil when it is not known.
-	Trial *eval.Trial
-	// Prices may be nil: then nothing has a price.
-	Prices *eval.Prices
-	// Snapshots gathers what snapshot scorers looked at. Optional.
-	Snapshots *[]Snapshot
-	// Abandoned is closed when nobody waits for the score any more. Optional.
+	// Context is the run in which the answer came. Optional: without one, no judge, no vector and no price is at hand.
+	Context *Context
+}
+
+// Context is what scorers get from a run, and what they leave for it.
+type Context struct {
+	Trial      eval.Trial
+	Prices     *eval.Prices // nil without a price list
+	Vectors    Vectors
+	Judgements Judgements
+	// Snapshots are what snapshot scorers looked at.
+	Snapshots []Snapshot
+	// Abandoned is closed when the run no longer waits for the score; nil when it always waits.
 	Abandoned <-chan struct{}
 }
 
@@ -226,7 +228,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 	scorer := kind.compile(a)
 	for i := range found.Judges {
 		found.Judges[i].EachCandidate = found.Judges[i].EachCandidate || s.Candidate.All
-		found.Judges[i].EachTurn = found.Judges[i].EachTurn || s.Turn.All
+		found.Judges[i].EachTurn = found.Judges[i].EachTurn || s.Turn.All()
 	}
 	if !kind.nests && !kind.textless {
 		scorer = selecting(a.steps, scorer)

@@ -33,9 +33,6 @@ type Vectors struct {
 
 // of is the vector of a text, nil when it is not at hand.
 func (v *Vectors) of(text string) eval.Vector {
-	if v == nil {
-		return nil
-	}
 	known := v.Known[text]
 	if known == nil && v.Refused == "" {
 		v.Wanted = append(v.Wanted, text)
@@ -80,11 +77,15 @@ func compileSimilar(a args) Scorer {
 
 // nearest compares the answer with each reference; the most similar counts.
 func nearest(a *Answer, references []string, least float64) Finding {
-	got := a.Vectors.of(a.Candidate.Text)
+	if a.Context == nil {
+		return unscored("the embeddings are not at hand")
+	}
+	vectors := &a.Context.Vectors
+	got := vectors.of(a.Candidate.Text)
 	best, of := math.Inf(-1), ""
 	missing := got == nil
 	for _, ref := range references {
-		want := a.Vectors.of(ref)
+		want := vectors.of(ref)
 		if missing = missing || want == nil; missing {
 			continue
 		}
@@ -100,7 +101,7 @@ func nearest(a *Answer, references []string, least float64) Finding {
 		}
 	}
 	if missing {
-		return a.Vectors.missing()
+		return vectors.missing()
 	}
 	bound := ""
 	if !math.IsInf(least, 0) {
@@ -112,7 +113,7 @@ func nearest(a *Answer, references []string, least float64) Finding {
 
 // missing is why there are no embeddings.
 func (v *Vectors) missing() Finding {
-	if v != nil && v.Refused != "" {
+	if v.Refused != "" {
 		return unscored("%s", v.Refused)
 	}
 	return unscored("the embeddings are not at hand")

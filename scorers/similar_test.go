@@ -73,14 +73,14 @@ func TestSimilar(t *testing.T) {
 		"- similar: {to: up, min: 0}":                           {"east", -1, false, "differ in length"},
 	} {
 		a := answer(test.answer)
-		a.Vectors = &scorers.Vectors{}
-		if first := score(t, entry, a); first.Passed || len(a.Vectors.Wanted) == 0 || !slices.Contains(a.Vectors.Wanted, test.answer) {
-			t.Errorf("%s: %+v, wanted %v", entry, first, a.Vectors.Wanted)
+		a.Context = &scorers.Context{}
+		if first := score(t, entry, a); first.Passed || !slices.Contains(a.Context.Vectors.Wanted, test.answer) {
+			t.Errorf("%s: %+v, wanted %v", entry, first, a.Context.Vectors.Wanted)
 		}
-		a.Vectors = &scorers.Vectors{Known: known}
+		a.Context = &scorers.Context{Vectors: scorers.Vectors{Known: known}}
 		got := score(t, entry, a)
-		if len(a.Vectors.Wanted) > 0 || got.Passed != test.passed || !strings.Contains(got.Reason, test.reason) {
-			t.Errorf("%s: %+v, wanted %v", entry, got, a.Vectors.Wanted)
+		if len(a.Context.Vectors.Wanted) > 0 || got.Passed != test.passed || !strings.Contains(got.Reason, test.reason) {
+			t.Errorf("%s: %+v, wanted %v", entry, got, a.Context.Vectors.Wanted)
 		}
 		if value := valueOf(got); math.Abs(value-test.value) > 1e-9 {
 			t.Errorf("%s: got the value %v, want %v", entry, value, test.value)
@@ -99,8 +99,8 @@ func valueOf(s eval.Score) float64 {
 func TestSimilarWithoutText(t *testing.T) {
 	t.Parallel()
 	empty := answer("")
-	empty.Vectors = &scorers.Vectors{}
-	if got := score(t, "- similar: {to: east, min: 0.5}", empty); got.Passed || got.Value == nil || len(empty.Vectors.Wanted) > 0 {
+	empty.Context = &scorers.Context{}
+	if got := score(t, "- similar: {to: east, min: 0.5}", empty); got.Passed || got.Value == nil || len(empty.Context.Vectors.Wanted) > 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -59,10 +59,10 @@ func (c snapshotCheck) score(a *Answer) Finding {
 	if missing, ok := noText(a); ok {
 		return missing
 	}
-	if a.Trial == nil || c.home == nil {
+	if a.Context == nil || c.home == nil {
 		return unscored("of which trial the answer is, is not known")
 	}
-	trial := *a.Trial
+	trial := a.Context.Trial
 	trial.Suite = c.home.Name // an earlier version may have another name than the suite that it runs next to
 	s := Snapshot{File: suite.ExpectedFile(c.named, &trial), Got: suite.PlainLines(a.Candidate.Text)}
 	s.Want, s.Exists = c.home.Expected(s.File)
@@ -70,9 +70,9 @@ func (c snapshotCheck) score(a *Answer) Finding {
 	s.Same = s.Exists && s.Folded == c.fold.text(s.Want)
 	acceptable := strings.TrimSpace(s.Got) != "" && a.Candidate.Block() == ""
 	switch {
-	case acceptable && a.Snapshots != nil:
-		*a.Snapshots = append(*a.Snapshots, s)
-	case !acceptable && !s.Exists:
+	case acceptable:
+		a.Context.Snapshots = append(a.Context.Snapshots, s)
+	case !s.Exists:
 		return unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
 	}
 	return s.finding(c.fold)

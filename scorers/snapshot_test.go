@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-var snapshotTrial = &eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Target: "t", Prompt: "p"}
+var snapshotTrial = eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Target: "t", Prompt: "p"}
 
 // kept loads a suite whose case c has the scorers, and files beside it.
 func kept(list string, files fstest.MapFS, opts suite.Options) (*suite.Suite, *diag.List) {
@@ -44,8 +44,8 @@ func snapshot(t *testing.T, list string, expected *string, a *scorers.Answer) ev
 	}
 	s, diags := kept(list, files, suite.Options{})
 	for c := range s.Cases() {
-		if a.Trial == nil {
-			a.Trial = snapshotTrial
+		if a.Context == nil {
+			a.Context = &scorers.Context{Trial: snapshotTrial}
 		}
 		got, err := scorers.Builtin().Compile(c.Scorers[0]).Score(a)
 		if err != nil || diags.HasErrors() {
@@ -117,7 +117,7 @@ func TestSnapshotTells(t *testing.T) {
 		t.Errorf("%.100s", got.Diff)
 	}
 	earlier := answer("Paris") // an arm of an earlier version has the file of the arm
-	earlier.Trial = &eval.Trial{Suite: "s", Case: "c", Arm: "t/p@main", Target: "t", Prompt: "p"}
+	earlier.Context = &scorers.Context{Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p@main", Target: "t", Prompt: "p"}}
 	if expected = "Paris"; letter(snapshot(t, "- snapshot: true", &expected, earlier)) != "p" {
 		t.Error("an earlier version has another file")
 	}
@@ -154,13 +154,12 @@ func TestSnapshotsAreGathered(t *testing.T) {
 			t.Fatal(diags.Err())
 		}
 		for one := range s.Cases() {
-			var seen []scorers.Snapshot
-			c.a.Snapshots, c.a.Trial = &seen, snapshotTrial
+			c.a.Context = &scorers.Context{Trial: snapshotTrial}
 			if _, err := scorers.Builtin().OnlySnapshots().Compile(one.Scorers[0]).Score(c.a); err != nil {
 				t.Error(err)
 			}
 			got := ""
-			for _, one := range seen {
+			for _, one := range c.a.Context.Snapshots {
 				got += one.File + ": " + one.Got
 				if one.Same {
 					got += " (same)"

@@ -11,16 +11,17 @@ import (
 // and request are then those of the turn. Without a pick it looks at the answer as it is.
 func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Finding {
 	answered := len(a.Turns)
+	number, numbered := picked.Number()
 	switch {
-	case !picked.Given() || answered == 0 && picked.Number == 0: // an arm that is no live chat has one answer
+	case !picked.Given() || answered == 0 && !numbered: // an arm that is no live chat has one answer
 		return look(a)
-	case picked.Number > answered:
-		return neverAnswered(picked.Number, a.Turns)
-	case picked.Number > 0:
-		return atTurn(picked.Number, a, look)
+	case number > answered:
+		return neverAnswered(number, a.Turns)
+	case numbered:
+		return atTurn(number, a, look)
 	}
 	worst := atTurn(answered, a, look)
-	if picked.All {
+	if picked.All() {
 		for k := answered - 1; k > 0; k-- {
 			if f := atTurn(k, a, look); !worse(worst, f) {
 				worst = f // of equals the first

@@ -11,14 +11,27 @@ import (
 // TurnPick says which turns of a live chat a scorer looks at. The zero TurnPick is none in particular: the answer is that of the
 // last turn, and what it cost is what the whole chat cost.
 type TurnPick struct {
-	Number int  // from 1; 0: none
-	Last   bool // the last one that was answered
-	All    bool // all that were answered
-	Pos    diag.Pos
+	which whichTurns
+	Pos   diag.Pos
 }
 
+// whichTurns is the number of a turn, from 1, or one of the words below.
+type whichTurns int
+
+const (
+	noTurns   whichTurns = 0
+	lastTurn  whichTurns = -1
+	everyTurn whichTurns = -2
+)
+
 // Given reports whether turns were chosen.
-func (c TurnPick) Given() bool { return c.Number > 0 || c.Last || c.All }
+func (c TurnPick) Given() bool { return c.which != noTurns }
+
+// Number is that of the one turn that was chosen, from 1; false when it is chosen by a word, or none is.
+func (c TurnPick) Number() (n int, ok bool) { return max(0, int(c.which)), c.which > 0 }
+
+// All reports whether all turns that were answered are chosen. If not, and there is no number either, it is the last of them.
+func (c TurnPick) All() bool { return c.which == everyTurn }
 
 func turnPick(n yamlnode.Node) TurnPick {
 	picked := TurnPick{Pos: n.Pos()}
@@ -26,14 +39,14 @@ func turnPick(n yamlnode.Node) TurnPick {
 	case n.IsZero():
 		return TurnPick{}
 	case n.IsNumber():
-		picked.Number = n.Int(1, math.MaxInt16)
+		picked.which = whichTurns(n.Int(1, math.MaxInt16))
 		return picked
 	}
 	switch word := n.Str(); {
 	case word == "all":
-		picked.All = true
+		picked.which = everyTurn
 	case word == "last":
-		picked.Last = true
+		picked.which = lastTurn
 	case n.IsScalar():
 		n.Errorf("last, all, or a number from 1", "`%s` is not a choice of turns", word)
 	}
@@ -53,8 +66,8 @@ func (l *loader) checkTurns(c *Case, arm Arm) {
 	}
 	for _, sc := range c.ScorersFor(arm) {
 		for _, t := range sc.Needs.Turns {
-			if t.Number > 0 {
-				l.checkTurn(t, arm)
+			if number, ok := t.Number(); ok {
+				l.checkTurn(t.Pos, number, arm)
 			} else if !slices.ContainsFunc(l.arms, func(a Arm) bool { return a.Matches(sc.Arms) && a.Prompt.Live }) {
 				l.diags.Errorf(
 					t.Pos, "add `live: true` to a prompt with turns, or remove `turn`",
@@ -66,18 +79,18 @@ func (l *loader) checkTurns(c *Case, arm Arm) {
 }
 
 // checkTurn checks that a prompt has the turn of a number.
-func (l *loader) checkTurn(t TurnPick, arm Arm) {
+func (l *loader) checkTurn(at diag.Pos, number int, arm Arm) {
 	p, name := arm.Prompt, arm.Prompt.Name
 	switch {
 	case !p.Live:
 		l.diags.Errorf(
-			t.Pos, "narrow `arms` of the scorer, or add `live: true` to the prompt",
-			"the prompt `%s` is no live chat, so that it has no turn %d", name, t.Number,
+			at, "narrow `arms` of the scorer, or add `live: true` to the prompt",
+			"the prompt `%s` is no live chat, so that it has no turn %d", name, number,
 		)
-	case t.Number > len(p.turns):
+	case number > len(p.turns):
 		l.diags.Errorf(
-			t.Pos, "narrow `arms` of the scorer, or name an earlier turn", "the live chat `%s` has %s, and this names turn %d",
-			name, diag.Count(len(p.turns), "turn"), t.Number,
+			at, "narrow `arms` of the scorer, or name an earlier turn", "the live chat `%s` has %s, and this names turn %d",
+			name, diag.Count(len(p.turns), "turn"), number,
 		)
 	}
 }

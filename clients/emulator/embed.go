@@ -26,7 +26,6 @@ type wireEmbedding struct {
 	Values []float64 `json:"values"`
 }
 
-// embedOne answers embedContent.
 func (e *Emulator) embedOne(w http.ResponseWriter, r *http.Request, m *eval.Model) {
 	var req embedRequest
 	if _, p := readJSON(r, &req); p != nil {

@@ -254,7 +254,6 @@ func (c *Client) request(ctx context.Context, call *eval.Call, method string, bo
 	return req, err
 }
 
-// post makes a request to one of the methods of a model.
 func (c *Client) post(ctx context.Context, apiVersion, model, method string, body []byte) (*http.Request, error) {
 	u := c.url(apiVersion, "models/"+url.PathEscape(model)+":"+method)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u, bytes.NewReader(body))

@@ -296,7 +296,6 @@ func (out *parsed) sort() {
 	}
 }
 
-// fillCandidate reads a candidate.
 func fillCandidate(out *eval.Candidate, f wire.Fields, index *int) error {
 	var content struct {
 		Parts []json.RawMessage `json:"parts"`

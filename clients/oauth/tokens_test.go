@@ -64,12 +64,12 @@ func TestOneRefresh(t *testing.T) {
 		tokens.Range(func(token, _ any) bool {
 			n++
 			if token == old {
-				t.Error("the old token")
+				t.Errorf("got the expired token %v, want a new one", token)
 			}
 			return true
 		})
 		if n != 1 || asked.Load()-before != 1 {
-			t.Errorf("round %d: %d tokens, %d refreshes", round, n, asked.Load()-before)
+			t.Errorf("round %d: %d tokens and %d refreshes, want one of each", round, n, asked.Load()-before)
 		}
 	}
 }
@@ -92,17 +92,17 @@ func TestRenew(t *testing.T) {
 	for range 10 {
 		wg.Go(func() {
 			if renewed, err := tokens.Renew(t.Context(), old); err != nil || !renewed {
-				t.Error(renewed, err)
+				t.Errorf("renewed %v, %v; want true", renewed, err)
 			}
 		})
 	}
 	wg.Wait()
 	now, err := tokens.Token(t.Context())
 	if err != nil || now == old || asked.Load()-before != 1 {
-		t.Errorf("%v, %d refreshes", err, asked.Load()-before)
+		t.Errorf("token %s after %s, %v, %d refreshes; want another token by one refresh", now, old, err, asked.Load()-before)
 	}
 	if renewed, err := tokens.Renew(t.Context(), now); err != nil || renewed || asked.Load()-before != 1 {
-		t.Errorf("%v %v, %d refreshes", renewed, err, asked.Load()-before)
+		t.Errorf("a new token: renewed %v, %v, %d refreshes; want false and one", renewed, err, asked.Load()-before)
 	}
 }
 
@@ -139,21 +139,21 @@ func TestRefreshOutlivesItsCallers(t *testing.T) {
 		cancel()
 	}()
 	if _, err := tokens.Token(ctx); eval.AsError(err).Kind != eval.KindCanceled {
-		t.Error(err)
+		t.Errorf("%v, want it canceled", err)
 	}
 	late, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := tokens.Token(late); eval.AsError(err).Kind != eval.KindTimeout || !eval.AsError(err).OfLogin {
-		t.Error(err)
+		t.Errorf("%v, want a timeout of the login", err)
 	}
 	close(answer)
 	tokens.Close()
 	kept, err := s.Load()
 	if err != nil || kept.RefreshToken != "rotated" || kept.Expiry.Before(time.Now().Add(time.Minute)) {
-		t.Errorf("%+v %v", kept, err)
+		t.Errorf("kept %+v, %v; want the rotated refresh token, good for a minute", kept, err)
 	}
 	if token, err := tokens.Token(t.Context()); err != nil || token != "new" {
-		t.Error(token, err)
+		t.Errorf("%q, %v; want the token `new`", token, err)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestLastWordWins(t *testing.T) {
 		}
 		login, err := s.Load()
 		if name == "logout" && !errors.Is(err, ErrNoLogin) || name == "login" && (err != nil || login.Client.ID != "another") {
-			t.Errorf("%s: %+v %v", name, login, err)
+			t.Errorf("%s: %+v, %v; want no login after logout, else that of another client", name, login, err)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestOddTokens(t *testing.T) {
 		)
 		_, err := NewTokens(s, func(string) {}).Token(t.Context())
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "strconv")) {
-			t.Errorf("%s: %v", body, err)
+			t.Errorf("%s: %v, want an error with %q", body, err, want)
 		}
 		server.Close()
 	}
@@ -231,7 +231,7 @@ func TestRefusedRefresh(t *testing.T) {
 	expire(t, s)
 	_, err = NewTokens(s, func(string) {}).Token(t.Context())
 	if e := eval.AsError(err); e == nil || e.Kind != eval.KindAuth || !strings.Contains(e.Message, "log in again") {
-		t.Error(err)
+		t.Errorf("%v, want an error that says to log in again", err)
 	}
 	for name, serve := range map[string]http.HandlerFunc{
 		"503":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
@@ -244,7 +244,7 @@ func TestRefusedRefresh(t *testing.T) {
 		expire(t, s)
 		_, err := NewTokens(s, func(string) {}).Token(t.Context())
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindTransport || strings.Contains(e.Message, login.RefreshToken) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want a transport error without the refresh token", name, err)
 		}
 		server.Close()
 	}
@@ -280,14 +280,11 @@ func TestSecretInHeader(t *testing.T) {
 		),
 	)
 	for range 2 {
-		if _, err := NewTokens(s, func(string) {}).Token(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := NewTokens(s, func(string) {}).Token(t.Context())
+		expect.OK(t, err)
 		expire(t, s)
 	}
-	if got := strings.Join(ways, ", "); got != "form c, header c s3cret, header c s3cret" {
-		t.Error(got)
-	}
+	expect.Same(t, "ways", strings.Join(ways, ", "), "form c, header c s3cret, header c s3cret")
 }
 
 // The file is its owner's alone, whatever the umask, and is refused when it is not.
@@ -295,20 +292,20 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	s := &Store{filepath.Join(t.TempDir(), "deep", "evalrun", "token.json")}
 	if _, err := s.Load(); !errors.Is(err, ErrNoLogin) {
-		t.Error(err)
+		t.Errorf("%v, want %v", err, ErrNoLogin)
 	}
 	expect.OK(t, os.MkdirAll(filepath.Dir(s.Path), 0o755))
 	token := &Token{Client: Client{ID: "c"}, Scopes: scopes, AccessToken: "a", RefreshToken: "r"}
 	expect.OK(t, s.Keep(t.Context(), token))
 	for path, want := range map[string]os.FileMode{s.Path: 0o600, filepath.Dir(s.Path): 0o700} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v %v", path, info.Mode(), err)
-		}
+		info, err := os.Stat(path)
+		expect.OK(t, err)
+		expect.Same(t, path, info.Mode().Perm(), want)
 	}
 	for _, mode := range []os.FileMode{0o640, 0o604, 0o666} {
 		expect.OK(t, os.Chmod(s.Path, mode))
 		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), "can be read by others") {
-			t.Errorf("%o: %v", mode, err)
+			t.Errorf("%o: %v, want an error", mode, err)
 		}
 	}
 	for text, want := range map[string]string{
@@ -317,13 +314,12 @@ func TestStore(t *testing.T) {
 		expect.OK(t, os.WriteFile(s.Path, []byte(text), 0o600))
 		expect.OK(t, os.Chmod(s.Path, 0o600))
 		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "log in again") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: %v, want %q and to log in again", text, err, want)
 		}
 	}
-	if _, err := s.Forget(t.Context()); err != nil {
-		t.Error(err)
-	}
+	_, err := s.Forget(t.Context())
+	expect.OK(t, err)
 	if _, err := s.Forget(t.Context()); !errors.Is(err, ErrNoLogin) {
-		t.Error(err)
+		t.Errorf("%v, want %v", err, ErrNoLogin)
 	}
 }

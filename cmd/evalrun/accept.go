@@ -59,7 +59,6 @@ func (a *app) acceptCommand() *cobra.Command {
 	return cmd
 }
 
-// accept is `evalrun accept`.
 func (a *app) accept(run string, o acceptOptions) error {
 	if err := runs.AcceptedByPerson(a.getenv); err != nil {
 		return err

@@ -213,7 +213,6 @@ func asJSON(v any) string {
 	return string(out)
 }
 
-// quiet is a log of nothing.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // An address with a password or a key in it is refused, and not repeated, wherever it comes from; nor is the value of a variable that a

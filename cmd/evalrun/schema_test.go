@@ -15,11 +15,11 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/authoring"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -53,7 +53,6 @@ func validator(t testing.TB, what string) *jsonschema.Schema {
 	return s
 }
 
-// jsonOf is a YAML text as JSON.
 func jsonOf(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var diags diag.List
@@ -153,7 +152,7 @@ func TestSchemaAllowsPages(t *testing.T) {
 		}
 	}
 	if found < 10 {
-		t.Errorf("%d suites in the documentation", found)
+		t.Errorf("%d suites in the documentation, want at least 10", found)
 	}
 }
 
@@ -188,9 +187,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"template_budget.yaml", // what templates write
 		"variables.yaml",       // that templates name
 	}
-	if d := cmp.Diff(want, allowed); d != "" {
-		t.Error(d)
-	}
+	expect.Same(t, "what the schema allows", allowed, want)
 }
 
 // TestHints wants the first line of every example to name its schema, by a path relative to the file.
@@ -394,10 +391,10 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 			"svc-pro}]\nprompts: [{name: p, text: x}]\ncases:\n- name: c\n  scorers:\n  " +
 			strings.ReplaceAll(strings.ReplaceAll(k.Example, "./check.sh", "sh"), "\n", "\n  ") + "\n"
 		if mistakes := loads(a.files, []byte(doc)); len(mistakes) > 0 {
-			t.Errorf("%s: %v", k.Name, mistakes)
+			t.Errorf("the example of %s: %v, want no mistakes", k.Name, mistakes)
 		}
 		if err := allows(t, a.schema, jsonOf(t, []byte(doc))); err != nil {
-			t.Errorf("%s: %v", k.Name, err)
+			t.Errorf("the schema refuses the example of %s: %v", k.Name, err)
 		}
 		walk(jsonOf(t, []byte(doc)), "cases", 0, "scorers", 0)
 	}
@@ -407,6 +404,6 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 		}
 	}
 	if a.refused < 1000 {
-		t.Errorf("both refuse %d documents only", a.refused)
+		t.Errorf("both refuse %d documents, want at least 1000", a.refused)
 	}
 }

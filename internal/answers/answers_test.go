@@ -41,7 +41,6 @@ cases:
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
 }
 
-// readLines reads answers from a file of lines.
 func readLines(t *testing.T, lines ...string) (*Answers, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.jsonl")

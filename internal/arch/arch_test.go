@@ -40,7 +40,8 @@ var direct = map[string][]string{
 	"internal/term":       {"reports", "runner"},
 	"internal/flags":      {"internal/harness", "reports"},
 	"internal/login":      {"internal/harness"},
-	"internal/runs":       {"internal/harness", "internal/judgecheck", "internal/output", "internal/atomic"},
+	"internal/choosing":   {"internal/harness"},
+	"internal/runs":       {"internal/choosing", "internal/judgecheck", "internal/output", "internal/atomic"},
 	"internal/authoring":  {"internal/harness", "internal/lazy", "internal/term"},
 	"internal/answers":    {"clients/generative", "runner", "internal/exit", "internal/regular"},
 	"internal/selection":  {"internal/rundir", "runner"},
@@ -89,7 +90,7 @@ var direct = map[string][]string{
 	"runner":            {"scorers", "suite", "eval", "diag", "internal/estimate"},
 	"internal/harness": {
 		"internal/answers", "internal/selection",
-		"internal/layers", "internal/verdict", "internal/rundir", "runner", "compare",
+		"internal/layers", "internal/verdict", "internal/rundir", "runner",
 		"journal", "clients/generative", "clients/emulator", "clients/oauth", "internal/flow", "internal/record",
 		"internal/trust", "internal/regular", "scorers", "suite",
 	},

@@ -38,7 +38,6 @@ func examine(t *testing.T, d *Doctor, env map[string]string) *Checkup {
 	return found
 }
 
-// the is a check by its name and state.
 func (c *Checkup) the(name, state string) *Check {
 	for i := range c.Checks {
 		if c.Checks[i].Name == name && c.Checks[i].State == state {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // chain is everything between a trial and an attempt, as a session puts it together.
@@ -77,13 +78,13 @@ func TestThrottlingStorm(t *testing.T) {
 		}}
 		s, _ := chain(f, workers, nil)
 		if errs := askAll(t, s, trials, workers); len(errs) > 0 {
-			t.Errorf("%d trials failed, the first: %v", len(errs), errs[0])
+			t.Errorf("%d trials failed, want none; the first: %v", len(errs), errs[0])
 		}
 		if n := len(f.times); n > trials*3/2+workers {
-			t.Errorf("%d calls for %d trials", n, trials)
+			t.Errorf("%d calls for %d trials, want at most %d", n, trials, trials*3/2+workers)
 		}
 		if early > 0 {
-			t.Errorf("%d calls came before the time that was asked for", early)
+			t.Errorf("%d calls came before the time that was asked for, want none", early)
 		}
 	})
 }
@@ -102,11 +103,11 @@ func TestFlakyService(t *testing.T) {
 		s, _ := chain(f, 8, nil)
 		errs := askAll(t, s, 300, 8)
 		if retries := len(f.times) - 300; retries*quotaRetry > quotaSize+300 {
-			t.Errorf("%d retries", retries)
+			t.Errorf("%d retries, want at most %d", retries, (quotaSize+300)/quotaRetry)
 		}
 		for _, err := range errs {
 			if e := eval.AsError(err); e.Status != 503 {
-				t.Error(err)
+				t.Errorf("%v, want a 503", err)
 			}
 		}
 	})
@@ -122,17 +123,15 @@ func TestTotalOutage(t *testing.T) {
 		started := time.Now()
 		errs := askAll(t, s, 200, workers)
 		if len(errs) != 200 || !eval.AsError(errs[len(errs)-1]).Gone {
-			t.Errorf("%d errors, the last: %v", len(errs), errs[len(errs)-1])
+			t.Errorf("%d errors, want 200; the last, which gives the service up: %v", len(errs), errs[len(errs)-1])
 		}
 		if n := len(f.times); n > breakerLimit+workers+breakerOpens {
-			t.Errorf("%d calls", n)
+			t.Errorf("%d calls, want at most %d", n, breakerLimit+workers+breakerOpens)
 		}
 		if took := time.Since(started); took > breakerOpens*(breakerPause+maxBackoff) {
-			t.Errorf("it took %s", took)
+			t.Errorf("it took %s, want at most %s", took, breakerOpens*(breakerPause+maxBackoff))
 		}
-		if waits.String() != "" {
-			t.Error(waits)
-		}
+		expect.Same(t, "waiting", waits.String(), "")
 	})
 }
 
@@ -151,12 +150,12 @@ func TestOutageThatPasses(t *testing.T) {
 		go func() {
 			time.Sleep(25 * time.Second)
 			if text := waits.String(); !strings.Contains(text, "wait for the service to answer again (up to") {
-				t.Errorf("%q", text)
+				t.Errorf("%q, want it to wait for the service to answer again", text)
 			}
 		}()
 		errs := askAll(t, s, 100, 8)
 		if len(errs) > 2 || len(f.times) > 150 {
-			t.Errorf("%d errors in %d calls", len(errs), len(f.times))
+			t.Errorf("%d errors in %d calls, want at most 2 in 150", len(errs), len(f.times))
 		}
 	})
 }
@@ -190,10 +189,10 @@ func TestAdaptiveConcurrency(t *testing.T) {
 		// Without a quota of retries, which would end the first storm with errors.
 		s := Retry(NewAdaptive(64, nil, NewWaits()).Bound(f), RetryPolicy{Attempts: 8})
 		if errs := askAll(t, s, 1000, 64); len(errs) > 0 {
-			t.Errorf("%d errors, such as %v", len(errs), errs[0])
+			t.Errorf("%d errors, want none; the first: %v", len(errs), errs[0])
 		}
 		if most > 32 || refusals > 500 {
-			t.Errorf("up to %d at once, %d refused", most, refusals)
+			t.Errorf("up to %d at once and %d refused, want at most 32 and 500", most, refusals)
 		}
 	})
 }
@@ -221,7 +220,7 @@ func TestLimitsByModel(t *testing.T) {
 		wg.Go(func() { free = ask("free", 100) })
 		wg.Wait()
 		if slow != 10*time.Second || small != 2*time.Minute || free != 0 {
-			t.Errorf("slow %s, small %s, free %s", slow, small, free)
+			t.Errorf("slow %s, small %s, free %s; want 10s, 2m and 0s", slow, small, free)
 		}
 	})
 }
@@ -234,17 +233,15 @@ func TestRetryQuota(t *testing.T) {
 	for q.take(&eval.Error{Status: 503}) {
 		n++
 	}
-	if n != quotaSize/quotaRetry {
-		t.Errorf("%d retries", n)
-	}
+	expect.Same(t, "retries", n, quotaSize/quotaRetry)
 	for range quotaThrottle {
 		q.give()
 	}
 	if !q.take(&eval.Error{Status: 429}) {
-		t.Error("no retry of a 429")
+		t.Error("no retry of a 429, want one")
 	}
 	if (*RetryQuota)(nil).take(&eval.Error{}) != true {
-		t.Error("no quota is no bound")
+		t.Error("no retry without a quota, want one")
 	}
 }
 
@@ -264,7 +261,7 @@ func TestStopEndsTheChain(t *testing.T) {
 			started := time.Now()
 			askAll(t, s, 100, 4)
 			if took := time.Since(started); took > 20*time.Second {
-				t.Errorf("%s: it took %s", name, took)
+				t.Errorf("%s: it took %s, want at most 20s", name, took)
 			}
 		})
 	}

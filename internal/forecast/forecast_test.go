@@ -21,7 +21,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// planOf plans a suite.
 func planOf(t *testing.T, text string) *runner.Plan {
 	t.Helper()
 	return filtered(t, text, runner.Filter{})

@@ -9,9 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/evalrun/evalrun/clients/emulator"
-	"github.com/evalrun/evalrun/clients/generative"
-	"github.com/evalrun/evalrun/clients/oauth"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
@@ -22,31 +19,33 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Session is a way to the service with everything wired. Close it.
+// Session is a way to the service with everything wired. Close it. What a session does without has a stand-in that does
+// nothing, so that no field is nil once Connect has returned.
 type Session struct {
 	*Job
 	Version  string       // of evalrun
 	Notice   func(string) // what people should know while a run goes on
 	Retrying func(string) // told before each retry; optional
 
-	service  flow.Service
+	link     link         // what is sent by
+	service  flow.Service // the link and all that is around it
 	ledger   *flow.Ledger
 	waits    *flow.Waits
 	stop     *runner.Stop
-	login    *oauth.Tokens // nil without OAuth
-	client   *generative.Client
-	emulator *emulator.Server
-	store    *record.Store      // of recorded answers; nil without
-	answers  source             // that were made elsewhere, or are judged again; nil without
-	origin   *origin            // of answers that are judged again; nil without
-	gates    []*eval.GateConfig // of the suites, with what the flags say
+	recorder recorder   // of answers
+	answers  source     // of answers that need not be sent for
+	origin   provenance // of answers that are judged again
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
 // decorators. It makes no call.
 func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 	own := *j // with the address of its own emulator
-	s := &Session{Job: &own, Version: version, Notice: notice, stop: runner.NewStop()}
+	s := &Session{
+		Job: &own, Version: version, Notice: notice,
+		link: offline{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(), stop: runner.NewStop(),
+		recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
+	}
 	if err := s.connect(); err != nil {
 		s.Close()
 		return nil, err
@@ -55,53 +54,43 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 }
 
 // connect opens all that the session needs. After an error the caller closes what is open by then.
-func (s *Session) connect() error {
-	if err := s.openStore(); err != nil {
+func (s *Session) connect() (err error) {
+	switch {
+	case s.Flags.Answers != "":
+		s.service, err = s.readAnswers()
+		return err
+	case s.Flags.Replay != "":
+		s.service, err = s.Flags.replay()
 		return err
 	}
-	if s.offline() { // nobody is asked
-		s.ledger, s.waits = flow.NewLedger(flow.LedgerConfig{}), flow.NewWaits()
-		s.service = flow.Replay(s.store, nil)
-		return nil
+	if s.recorder, err = s.openRecorder(); err != nil {
+		return err
 	}
 	if s.Flags.Rescore != "" {
-		if err := s.openOrigin(); err != nil {
+		o, err := s.openOrigin()
+		if err != nil {
 			return err
 		}
+		s.origin, s.answers = o, o
 		if !s.embeds() && !s.asksJudges() {
-			return s.judgeOffline()
+			s.service, err = o.judgeOffline()
+			return err
 		}
 	}
 	return s.reach()
 }
 
-// reach settles how the service is reached: its address, and what opens it.
+// reach opens the link to the service, and puts around it what every call passes.
 func (s *Session) reach() error {
-	if s.Flags.Emulator != "" {
-		if err := s.startEmulator(); err != nil {
-			return err
-		}
-	}
-	switch {
-	case s.Settings.Service.BaseURL == "":
-		return exit.BadInput(
-			"no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help " +
-				"suite#the-service-block` tells more",
-		)
-	case s.oauth():
-		if err := s.useLogin(); err != nil {
-			return err
-		}
-	case s.Settings.key == "":
-		return exit.BadInput(
-			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; " +
-				"`evalrun doctor` looks at the whole set-up",
-		)
+	line, err := s.dial()
+	if err != nil {
+		return err
 	}
 	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !s.warned(s.Settings.Service.BaseURL) {
 		s.Notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
 	}
-	s.wire()
+	s.link = line
+	s.wire(line)
 	return nil
 }
 
@@ -112,27 +101,16 @@ func (j *Job) warned(url string) bool {
 
 // Emulated reports whether the session talks to an emulator: the embedded one, or one that said so
 // in an answer.
-func (s *Session) Emulated() bool {
-	return s.emulator != nil || s.client != nil && s.client.Emulated()
-}
+func (s *Session) Emulated() bool { return s.link.Emulated() }
 
 // Counter counts tokens.
 func (s *Session) Counter() runner.TokenCounter { return s.service }
 
 // wire puts the decorators around the client: retry → breaker → adaptive concurrency → ledger → deadline → one
 // attempt. So every attempt is limited, counted and bounded by itself.
-func (s *Session) wire() {
+func (s *Session) wire(client flow.Service) {
 	settings := s.Settings
-	service, limits := settings.Service, settings.Limits
-	var tokens generative.Tokens // a nil *oauth.Tokens in it would not be nil
-	if s.login != nil {
-		tokens = s.login
-	}
-	s.client = generative.New(generative.Config{
-		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
-		Key: s.Settings.key, KeyInQuery: service.Auth == suite.AuthKeyQuery, Tokens: tokens, Project: service.Project,
-		UserAgent: "evalrun/" + s.Version, Connections: limits.Concurrency, ToEmulator: s.emulator != nil,
-	})
+	limits := settings.Limits
 	models := map[string]flow.Rates{}
 	for _, m := range limits.Models {
 		models[m.Model] = flow.Rates{RequestsPerMinute: m.RequestsPerMinute, TokensPerMinute: m.TokensPerMinute}
@@ -146,27 +124,22 @@ func (s *Session) wire() {
 	})
 	breaker := flow.NewBreaker(flow.BreakerConfig{Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(text) }})
 	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
-	attempt := flow.Deadline(s.client, limits.Timeout)
+	attempt := flow.Deadline(client, limits.Timeout)
 	s.service = flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(attempt))), flow.RetryPolicy{
 		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
 	})
 	if s.Flags.Cache {
-		who := service.BaseURL
-		if s.emulator != nil {
+		who := settings.Service.BaseURL
+		if s.Flags.Emulator != "" {
 			who = "emulator " + s.Flags.Emulator + " " + strconv.FormatUint(s.Flags.Seed, 10)
 		}
 		s.service = flow.Cache(record.Cache{Dir: s.Flags.Dir.Cache(), Service: who}, s.service, func(text string) { s.Notice(text) })
 	}
-	if s.origin != nil {
-		s.service = judgingAgain{s.service, s.origin.doc.Run.Models, s.Flags.AskJudges}
-	}
-	if s.store != nil { // what it does not have is asked, and vectors are recorded on the way
-		s.service = flow.Replay(s.store, s.service)
-	}
+	s.service = s.recorder.around(s.origin.around(s.service, s.Flags.AskJudges))
 }
 
 // Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
-func (s *Session) Skew() (skew time.Duration, ok bool) { return s.client.Skew() }
+func (s *Session) Skew() (skew time.Duration, ok bool) { return s.link.Skew() }
 
 // Waiting tells who waits for what, "" when nobody does.
 func (s *Session) Waiting() string { return s.waits.String() }
@@ -180,18 +153,8 @@ func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
 
 // Close ends connections and the emulator.
 func (s *Session) Close() {
-	if s.login != nil {
-		s.login.Close()
-	}
-	if s.client != nil {
-		s.client.Close()
-	}
-	if s.emulator != nil {
-		s.emulator.Close()
-	}
-	if s.origin != nil {
-		_ = s.origin.doc.Close() // it was only read
-	}
+	s.link.Close()
+	s.origin.close()
 }
 
 // Plan makes the plan of a run and checks it against the service's models. Mistakes of the
@@ -217,10 +180,8 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err := s.Bad(); err != nil {
 		return nil, err
 	}
-	if s.answers != nil {
-		if err := s.answers.Check(p); err != nil {
-			return nil, err
-		}
+	if err := s.answers.Check(p); err != nil {
+		return nil, err
 	}
 	return p, s.priced(p)
 }
@@ -263,7 +224,7 @@ func (s *Session) Refused(err error) error {
 	case e.OfLogin, e.Kind == eval.KindBudget:
 		return exit.Incomplete("%w", err)
 	case e.Kind == eval.KindAuth:
-		return exit.Incomplete("%s", s.refusal(e))
+		return exit.Incomplete("%s", s.link.refusal(&s.Settings.Service, e))
 	case e.Kind == eval.KindTransport:
 		return exit.Incomplete("%s does not answer: %w", s.Settings.Service.BaseURL, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/clients/emulator"
+	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -20,19 +21,22 @@ import (
 // emulatorKey is the key with which a session talks to its own emulator.
 const emulatorKey = "the-embedded-emulator"
 
-func (s *Session) startEmulator() error {
+func (s *Session) startEmulator() (dialed, error) {
 	script, err := readScript(s.Flags.Dir, s.Flags.Emulator)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e := emulator.New(
 		emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed, AnyModel: true},
 	)
-	if s.emulator, err = e.Start("127.0.0.1:0"); err != nil {
-		return exit.With(exit.CodeIncomplete, err)
+	server, err := e.Start("127.0.0.1:0")
+	if err != nil {
+		return nil, exit.With(exit.CodeIncomplete, err)
 	}
-	s.Settings.Service.BaseURL, s.Settings.key = s.emulator.URL, emulatorKey
-	return nil
+	s.Settings.Service.BaseURL, s.Settings.key = server.URL, emulatorKey
+	config := s.clientConfig()
+	config.ToEmulator = true
+	return byEmulator{byKey{generative.New(config)}, server}, nil
 }
 
 // readScript reads an emulator script; eval.DemoScript is the one that evalrun brings.

@@ -1,7 +1,6 @@
 // Package harness carries out a run from suites to its run file: it loads suites, settles where to
 // send them and within which limits, wires the client with its decorators, and runs a plan into a
-// journal. It resumes and rescores runs too, lets a judge choose between the answers of two of them
-// (Chooser), and gets the vectors of texts (Session.Embed).
+// journal. It resumes and rescores runs too, and gets the vectors of texts (Session.Embed).
 //
 // The consumer loop in run.go is the one place that appends to the journal, moves the progress
 // and decides to stop.

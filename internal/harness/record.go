@@ -2,53 +2,86 @@ package harness
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/answers"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// openStore opens the folder of recorded answers that the flags name, if any.
-func (s *Session) openStore() error {
-	f := s.Flags
-	if f.Answers != "" {
-		given, err := answers.Read(f.Answers)
-		if err != nil {
-			return err
-		}
-		s.answers = given
-		s.store, err = record.Open("") // what has no answer is missed
-		return err
-	}
+// recorder keeps answers for a replay: a *recording, or unrecorded for a session that keeps none.
+type recorder interface {
+	// around answers from what is recorded, and asks next for the rest.
+	around(next flow.Service) flow.Service
+	// keepRun keeps the answers of a run.
+	keepRun(dir string) error
+	// keepReply keeps what a judge replied that chose, until finish writes it.
+	keepReply(r *eval.Result)
+	finish(models []eval.Model) error
+}
+
+// unrecorded keeps nothing.
+type unrecorded struct{}
+
+func (unrecorded) around(next flow.Service) flow.Service { return next }
+func (unrecorded) keepRun(string) error                  { return nil }
+func (unrecorded) keepReply(*eval.Result)                {}
+func (unrecorded) finish([]eval.Model) error             { return nil }
+
+// recording is a folder in which answers are kept.
+type recording struct {
+	*record.Store
+	dir    string
+	notice func(string)
+}
+
+// openRecorder opens the folder in which answers are kept, if the flags name one.
+func (s *Session) openRecorder() (recorder, error) {
+	f := &s.Flags
 	if err := f.checkRecorded(); err != nil {
-		return err
+		return nil, err
 	}
-	dir := cmp.Or(f.Record, f.Replay, f.ReplayOr)
+	dir := cmp.Or(f.Record, f.ReplayOr)
 	if dir == "" {
-		return nil
+		return unrecorded{}, nil
 	}
-	if _, err := os.Stat(dir); err != nil && f.Replay != "" {
-		return exit.BadInput("there are no recorded answers: %w", err)
-	}
-	store, err := record.Open(dir)
+	store, err := openStore(dir)
 	if err != nil {
-		return exit.BadInput("the recorded answers cannot be read: %w", err)
+		return nil, err
 	}
-	if f.Replay == "" {
-		if err := store.Check(); err != nil {
-			return exit.BadInput("answers cannot be recorded: %w", err)
-		}
+	if err := store.Check(); err != nil {
+		return nil, exit.BadInput("answers cannot be recorded: %w", err)
 	}
 	if f.Record != "" { // what is there is asked anew
 		store.Forget()
 	}
-	s.store = store
-	return nil
+	return &recording{store, dir, s.Notice}, nil
+}
+
+func openStore(dir string) (*record.Store, error) {
+	store, err := record.Open(dir)
+	if err != nil {
+		return nil, exit.BadInput("the recorded answers cannot be read: %w", err)
+	}
+	return store, nil
+}
+
+// replay is a service that has recorded answers and nothing else.
+func (f *Flags) replay() (flow.Service, error) {
+	if err := f.checkRecorded(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(f.Replay); err != nil {
+		return nil, exit.BadInput("there are no recorded answers: %w", err)
+	}
+	store, err := openStore(f.Replay)
+	if err != nil {
+		return nil, err
+	}
+	return flow.Replay(store, nil), nil
 }
 
 // checkRecorded wants flags about recorded answers that go together.
@@ -74,33 +107,43 @@ func (f *Flags) checkRecorded() error {
 func (s *Session) offline() bool { return s.Flags.Replay != "" || s.Flags.Answers != "" }
 
 // Record keeps the answers of a run in the folder that the flags name for it. It does nothing when they name none.
-func (s *Session) Record(runDir string) (err error) {
-	if s.store == nil || s.offline() {
-		return nil
-	}
-	d, err := journal.Open(runDir)
+func (s *Session) Record(runDir string) (err error) { return s.recorder.keepRun(runDir) }
+
+// around answers what is recorded; the rest is asked, and vectors are recorded on the way.
+func (r *recording) around(next flow.Service) flow.Service { return flow.Replay(r.Store, next) }
+
+func (r *recording) keepRun(dir string) error {
+	d, err := journal.Open(dir)
 	if err != nil {
 		return exit.Incomplete("the answers cannot be recorded: %w", err)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
-	for r, err := range d.Trials() {
+	for t, err := range d.Trials() {
 		if err != nil {
 			return exit.Incomplete("the answers cannot be recorded: %w", err)
 		}
-		s.store.Put(r)
+		r.Put(t)
 	}
 	for _, m := range d.Run.Models {
-		s.store.Models = slices.DeleteFunc(
-			s.store.Models, func(old eval.Model) bool { return old.Name == m.Name && old.APIVersion == m.APIVersion },
-		)
-		s.store.Models = append(s.store.Models, m)
+		r.Models = slices.DeleteFunc(r.Models, func(old eval.Model) bool { return old.Name == m.Name && old.APIVersion == m.APIVersion })
+		r.Models = append(r.Models, m)
 	}
-	slices.SortFunc(s.store.Models, func(a, b eval.Model) int {
+	slices.SortFunc(r.Models, func(a, b eval.Model) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.APIVersion, b.APIVersion))
 	})
-	if err := s.store.Save(); err != nil {
+	if err := r.Save(); err != nil {
 		return exit.Incomplete("the answers cannot be recorded: %w", err)
 	}
-	s.Notice(fmt.Sprintf("recorded: %s", cmp.Or(s.Flags.Record, s.Flags.ReplayOr)))
+	r.notice("recorded: " + r.dir)
+	return nil
+}
+
+func (r *recording) keepReply(reply *eval.Result) { r.Put(reply) }
+
+func (r *recording) finish(models []eval.Model) error {
+	r.Models = models
+	if err := r.Save(); err != nil {
+		return exit.Incomplete("the replies of the judge cannot be recorded: %w", err)
+	}
 	return nil
 }

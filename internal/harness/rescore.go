@@ -132,14 +132,6 @@ func suiteFile(dir rundir.Dir, one eval.RunSuite) string {
 	return there
 }
 
-// source is where answers come from that need not be asked for.
-type source interface {
-	// Check compares the answers with the plan before anything is written.
-	Check(plan *runner.Plan) error
-	// Recorded is what there is of a trial.
-	Recorded(t *runner.Planned) runner.Recorded
-}
-
 // origin is a run whose answers are judged again.
 type origin struct {
 	doc     *journal.Document
@@ -149,39 +141,46 @@ type origin struct {
 }
 
 // openOrigin opens the run whose answers are judged again.
-func (s *Session) openOrigin() error {
+func (s *Session) openOrigin() (*origin, error) {
 	if service := s.Settings.Service.BaseURL; s.Flags.Emulator == "" && (service == "" || !s.oauth() && s.Settings.key == "") {
 		switch {
 		case s.embeds():
-			return exit.BadInput(
+			return nil, exit.BadInput(
 				"scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set " +
 					"EVALRUN_API_KEY; no answer is asked for",
 			)
 		case s.asksJudges():
-			return exit.BadInput("with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for")
+			return nil, exit.BadInput(
+				"with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for",
+			)
 		}
 	}
 	doc, err := s.Flags.Dir.Open(s.Flags.Rescore)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	o := &origin{doc: doc, notice: s.Notice}
+	if err := s.admit(o); err != nil {
+		o.close()
+		return nil, err
 	}
 	var files []string
 	for _, one := range s.Suites {
 		files = append(files, one.File)
 	}
-	s.origin = &origin{
-		doc:    doc,
-		notice: s.Notice,
-		remedy: fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest")),
-	}
-	s.answers = s.origin
-	if doc.Running {
+	o.remedy = fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest"))
+	return o, nil
+}
+
+// admit wants a run that has ended, is as it was written, and is the user's own or does nothing that needs trust.
+func (s *Session) admit(o *origin) error {
+	if o.doc.Running {
 		return exit.BadInput("%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
 	}
-	if err := trust.Intact(doc); err != nil {
+	if err := trust.Intact(o.doc); err != nil {
 		return err
 	}
-	return s.vetOrigin(doc)
+	return s.vetOrigin(o)
 }
 
 // embeds reports whether the scorers of a suite want embeddings.
@@ -198,13 +197,18 @@ func (s *Session) asksJudges() bool {
 }
 
 // head tells where the answers are from.
-func (o *origin) head(run *eval.Run, flags Flags) {
+func (o *origin) head(run *eval.Run, askJudges bool) {
 	was := &o.doc.Run
-	run.Emulator = was.Emulator || flags.AskJudges && run.Emulator // what an emulated judge says is from a script too
+	run.Emulator = was.Emulator || askJudges && run.Emulator // what an emulated judge says is from a script too
 	run.RescoredFrom, run.Replay, run.Cache = was.AnswersOf(), was.Replay, was.Cache
-	if flags.Emulator != "" {
-		run.Service.BaseURL = "emulator"
-	}
+}
+
+func (o *origin) id() string  { return o.doc.Run.AnswersOf() }
+func (o *origin) signs() bool { return o.trusted }
+func (o *origin) close()      { _ = o.doc.Close() } // it was only read
+
+func (o *origin) around(next flow.Service, askJudges bool) flow.Service {
+	return judgingAgain{next, o.doc.Run.Models, askJudges}
 }
 
 // Check tells of trials without an answer, and of answers without a trial.
@@ -246,8 +250,10 @@ func (o *origin) Check(plan *runner.Plan) error {
 	return nil
 }
 
-// Recorded is the answer to judge again. Without one, the trial stays what it was, and one that was not there was never asked.
-func (o *origin) Recorded(t *runner.Planned) runner.Recorded {
+func (o *origin) known(t *runner.Planned) (runner.Recorded, bool) { return o.answer(t), true }
+
+// answer is the one to judge again. Without one, the trial stays what it was, and one that was not there was never asked.
+func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	never := func(why string) runner.Recorded {
 		return runner.Recorded{Kept: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
 	}
@@ -279,12 +285,10 @@ type judgingAgain struct {
 	judges bool         // may be asked
 }
 
-// judgeOffline wires a session that needs no service.
-func (s *Session) judgeOffline() error {
-	s.ledger, s.waits = flow.NewLedger(flow.LedgerConfig{}), flow.NewWaits()
+// judgeOffline is what a session without a service judges by.
+func (o *origin) judgeOffline() (flow.Service, error) {
 	store, err := record.Open("")
-	s.service = judgingAgain{flow.Replay(store, nil), s.origin.doc.Run.Models, false}
-	return err
+	return o.around(flow.Replay(store, nil), false), err
 }
 
 func (o judgingAgain) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {

@@ -300,11 +300,10 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	c.replies, c.anew = r.replies(), r.Flags.Rescore == "" || r.Flags.AskJudges
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := r.find(t)
-		switch {
-		case ok && r.settled(k):
+		if ok && r.settled(k) {
 			return runner.Recorded{Settled: true}
-		case s.answers != nil:
-			known := s.answers.Recorded(t)
+		}
+		if known, given := s.answers.known(t); given {
 			if p := r.doc.Pending(t.ID); p != nil && known.Result != nil {
 				known.Result.Judgements = append(p.Judgements, known.Result.Judgements...)
 			}

@@ -36,7 +36,8 @@ type Progress interface {
 // Run carries out the plan into a new run directory and returns that. Signals end it early: the
 // first one stops and drains, the second abandons.
 func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress, signals <-chan os.Signal) (dir string, err error) {
-	if s.gates, err = s.checks(plan).Gates(s.Suites); err != nil {
+	gates, err := s.checks(plan).Gates(s.Suites)
+	if err != nil {
 		return "", err
 	}
 	removeCheckouts, err := s.checkOut()
@@ -44,7 +45,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		return "", err
 	}
 	defer removeCheckouts()
-	run := s.head(plan)
+	run := s.head(plan, gates)
 	early, err := verdict.NewEarly(run, plan)
 	if err != nil {
 		return "", err
@@ -65,20 +66,17 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		s.Flags.Dir.ExpectRun(run, dir)
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
-	if s.answers != nil {
-		c.recorded, c.anew = s.answers.Recorded, s.Flags.AskJudges
+	c.anew = s.Flags.AskJudges
+	c.recorded = func(t *runner.Planned) runner.Recorded {
+		known, _ := s.answers.known(t)
+		return known
 	}
 	progress.Start(plan.Size())
 	return dir, c.carryOut(ctx, progress, signals)
 }
 
-// checks are what the gates of the session are checked with.
 func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
-	c := &verdict.Checks{Options: &s.Flags.Options, Dir: s.Flags.Dir, Plan: plan, Notice: s.Notice}
-	if s.origin != nil {
-		c.Answers = s.origin.doc.Run.AnswersOf()
-	}
-	return c
+	return &verdict.Checks{Options: &s.Flags.Options, Dir: s.Flags.Dir, Plan: plan, Answers: s.origin.id(), Notice: s.Notice}
 }
 
 // carryOut asks what is to be asked and finishes the run file.
@@ -132,7 +130,7 @@ func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel co
 	cancel()
 }
 
-func (s *Session) head(plan *runner.Plan) *eval.Run {
+func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	now := time.Now().UTC()
 	kept := s.Flags
 	if kept.NoContent { // what variables hold is part of prompts
@@ -153,21 +151,19 @@ func (s *Session) head(plan *runner.Plan) *eval.Run {
 		}, Tool: "evalrun " + s.Version,
 	}
 	switch {
-	case s.emulator != nil:
-		run.Service.BaseURL = "emulator" // its address is another one each time
 	case s.offline():
 		run.Replay = cmp.Or(s.Flags.Replay, s.Flags.Answers)
+	case s.Flags.Emulator != "":
+		run.Service.BaseURL = "emulator" // its address is another one each time
 	}
 	run.Cache = s.Flags.Cache
-	if s.origin != nil {
-		s.origin.head(run, s.Flags)
-	}
+	s.origin.head(run, s.Flags.AskJudges)
 	if run.Models == nil {
 		run.Models = []eval.Model{}
 	}
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, eval.RunSuite{
-			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: s.gates[i],
+			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: gates[i],
 			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i],
 		})
 		s.noteEarlier(one, &run.Suites[i])
@@ -212,7 +208,7 @@ type consumer struct {
 	session  *Session
 	journal  *journal.Writer
 	plan     *runner.Plan
-	recorded func(*runner.Planned) runner.Recorded // of a resumed run; nil otherwise
+	recorded func(*runner.Planned) runner.Recorded // what is known of a trial
 	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
 	anew     bool                                  // judges are asked anew whose replies do not count
 	early    *verdict.Early                        // of gates that stop early; nil without
@@ -325,7 +321,7 @@ func (c *consumer) decide(r *eval.Result) {
 func (c *consumer) decideOnError(e *eval.Error) {
 	switch e.Kind {
 	case eval.KindAuth:
-		c.halt(eval.EndStopped, c.session.refusal(e))
+		c.halt(eval.EndStopped, c.session.link.refusal(&c.session.Settings.Service, e))
 	case eval.KindQuota:
 		if e.Permanent {
 			c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))

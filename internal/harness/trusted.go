@@ -33,7 +33,7 @@ func (o ownService) settle(getenv func(string) string) ownService {
 // sign signs the head of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
 func (s *Session) sign(run *eval.Run, dir string) error {
 	run.Signature = ""
-	if s.origin != nil && !s.origin.trusted {
+	if !s.origin.signs() {
 		return nil
 	}
 	return s.Settings.trust.SignRun(run, dir)
@@ -131,12 +131,12 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 }
 
 // vetOrigin does the same for a run whose answers are judged again. Suites that the user named are the user's own.
-func (s *Session) vetOrigin(doc *journal.Document) error {
-	s.origin.trusted = s.Flags.Trust || s.Settings.trust.Signed(doc)
-	if s.origin.trusted || s.Flags.Untrusted {
+func (s *Session) vetOrigin(o *origin) error {
+	o.trusted = s.Flags.Trust || s.Settings.trust.Signed(o.doc)
+	if o.trusted || s.Flags.Untrusted {
 		return nil
 	}
-	c := claims{run: doc}
+	c := claims{run: o.doc}
 	if !s.rescored.ownSuites {
 		c.programs = programsOf(s.Job)
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// sh is a command that runs a script.
 func sh(script string) *Command {
 	return &Command{Path: "/bin/sh", Args: []string{"-c", script}, Timeout: time.Minute}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/selection"
+	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -78,7 +78,7 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 	if p.New {
 		was = nil
 	}
-	return reports.Diff(w, was, &o.Text, color)
+	return term.Diff(w, was, &o.Text, color)
 }
 
 // LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run as they are now. Cases and arms are those that the flags name.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/choosing"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -21,7 +21,7 @@ type CompareOptions struct {
 	Arms []string // none, or those of base and head
 
 	Choose bool // by a judge, whose choices are one more metric
-	Judge  harness.ByJudge
+	Judge  choosing.ByJudge
 }
 
 // Comparison is what came of comparing.
@@ -69,7 +69,7 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (
 	if rule != nil && len(o.Rule.Metrics) == 0 {
 		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: eval.MetricChoose, Margin: o.Rule.Margin})
 	}
-	chooser, err := harness.NewChooser(ctx, base, head, o.Judge)
+	chooser, err := choosing.New(ctx, base, head, o.Judge)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,6 @@ func (h *History) close(b *bytes.Buffer, width int) {
 	}
 }
 
-// drawRuns lists the runs.
 func (h *History) drawRuns(b *bytes.Buffer, width int) {
 	columns := []reports.Column{
 		{Header: "run", Least: idWidth},
@@ -121,7 +120,6 @@ func (h *History) drawRuns(b *bytes.Buffer, width int) {
 	b.WriteString("\n")
 }
 
-// suitesOf names the suites of a run.
 func suitesOf(run *history.Run) string {
 	var names []string
 	for i := range run.Arms {

@@ -65,7 +65,6 @@ func (c *chats) turn(text, finish string) eval.Turn {
 	}
 }
 
-// judgement is a reply of a judge.
 func (c *chats) judgement(repeat int, choice, reason string) eval.Judgement {
 	return eval.Judgement{
 		ID: choice, Judge: "panel", Model: "svc-pro", Repeat: repeat,

@@ -95,7 +95,6 @@ func (w *work) charge(n int) error {
 	return nil
 }
 
-// functions are the functions of one rendering.
 func (w *work) functions() template.FuncMap {
 	onText := func(f func(string) string) func(string) (string, error) {
 		return func(s string) (string, error) { return f(s), w.charge(2 * len(s)) }

@@ -62,7 +62,6 @@ type update struct {
 	}
 }
 
-// next is the next event.
 func (w *watched) next(t *testing.T) (e update) {
 	t.Helper()
 	for w.lines.Scan() {

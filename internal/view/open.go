@@ -133,7 +133,6 @@ func (r *openRun) grow(in rundir.Dir) bool {
 
 var errGone = errors.New("the reader has gone away")
 
-// open reads the run.
 func (s *Server) open(ctx context.Context, r *openRun) error {
 	end, ok := s.begin(ctx)
 	if !ok {
@@ -203,7 +202,6 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 
 var errOld = errors.New("the run has changed: read it again")
 
-// read reads a block.
 func (s *Server) read(r *http.Request, opened *openRun, name string) (data []byte, mark string, err error) {
 	if err := s.use(r.Context(), opened); err != nil {
 		return nil, "", err

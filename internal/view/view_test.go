@@ -18,6 +18,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -144,7 +145,7 @@ func served(t *testing.T) (s *Server, at string) {
 	s = serve(t)
 	list := data[[]run](t, s, "/data/runs")
 	if len(list) != 1 || list[0].ID != "r1" || list[0].Planned != 3 || list[0].Suites[0] != "s" {
-		t.Fatalf("%+v", list)
+		t.Fatalf("the list is %+v, want the run r1 of suite s with 3 trials", list)
 	}
 	return s, "/run/" + list[0].Key + "/"
 }
@@ -158,7 +159,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if resp, body := ask(t, s, at, nil); resp.StatusCode != http.StatusOK || !strings.Contains(body, `data-from="`+at+`"`) {
-		t.Error(resp.Status, body)
+		t.Errorf("%s, want 200 and a page with data from %s:\n%s", resp.Status, at, body)
 	}
 }
 
@@ -171,20 +172,18 @@ func TestBlocks(t *testing.T) {
 		Gate    eval.Gate
 	}](t, s, at+"data/head")
 	if head.Title != "s" || head.Summary.Trials != 3 || head.Gate.Exit != 1 {
-		t.Errorf("%+v", head)
+		t.Errorf("%+v, want the title s, 3 trials and exit 1", head)
 	}
 	if ix := data[index](t, s, at+"data/index"); len(ix.Blocks) != 1 || ix.Blocks[0] != 3 || len(ix.Tables["tag"]) != 3 {
-		t.Errorf("%+v", ix)
+		t.Errorf("%+v, want one block of 3 trials with 3 lists of tags", ix)
 	}
 	rows := data[struct {
 		Case []any
 		N    []int
 	}](t, s, at+"data/rows/0")
-	if fmt.Sprint(rows.Case, rows.N) != "[case 0 case 1 case 2] [0 1 2]" {
-		t.Errorf("%+v", rows)
-	}
+	expect.Same(t, "cases and numbers of the block", fmt.Sprint(rows.Case, rows.N), "[case 0 case 1 case 2] [0 1 2]")
 	if trials := data[[]eval.Result](t, s, at+"data/trials/0"); len(trials) != 3 || trials[2].Response.Text() != "answer 2" {
-		t.Errorf("%+v", trials)
+		t.Errorf("%+v, want 3 trials, the last with `answer 2`", trials)
 	}
 }
 
@@ -192,10 +191,10 @@ func TestBlocks(t *testing.T) {
 func TestNoBlock(t *testing.T) {
 	s, at := served(t)
 	if resp, _ := ask(t, s, at+"data/rows/0?of=another", nil); resp.StatusCode != http.StatusConflict {
-		t.Error(resp.Status)
+		t.Errorf("a block of another version: %s, want 409", resp.Status)
 	}
 	if resp, body := ask(t, s, at+"data/image/abc", nil); resp.StatusCode != http.StatusOK || body != "null" {
-		t.Error(resp.Status, body)
+		t.Errorf("an image that is not there: %s %s, want 200 null", resp.Status, body)
 	}
 }
 
@@ -225,9 +224,9 @@ func TestNamed(t *testing.T) {
 			t.Errorf("%v: %s, want %s", test.named, got, test.want)
 		}
 		if got := s.RunURL(); (got != s.URL) != test.one {
-			t.Error(got)
+			t.Errorf("%v: the page is %s at the address %s; want that of one run: %v", test.named, got, s.URL, test.one)
 		} else if resp, _ := ask(t, s, strings.TrimPrefix(got, strings.TrimSuffix(s.URL, "/")), nil); resp.StatusCode != http.StatusOK {
-			t.Error(got, resp.Status)
+			t.Errorf("%s: %s, want 200", got, resp.Status)
 		}
 	}
 }
@@ -240,7 +239,7 @@ func TestNoSuchRun(t *testing.T) {
 	for _, name := range []string{"empty", "nowhere", "../x"} {
 		if _, err := Start(Options{Listen: "127.0.0.1:0", Named: []string{name}}); err == nil ||
 			!strings.Contains(err.Error(), "there is no run "+name) {
-			t.Error(name, err)
+			t.Errorf("%s: %v, want `there is no run`", name, err)
 		}
 	}
 }
@@ -270,14 +269,12 @@ func TestReadsOnly(t *testing.T) {
 		compared := "/compare/" + list[1].Key + "/" + r.Key + "/data/head"
 		for _, path := range []string{"/data/runs/" + r.Key, "/run/" + r.Key + "/data/index", compared, "/data/trends"} {
 			if resp, body := ask(t, s, path, nil); resp.StatusCode != http.StatusOK {
-				t.Errorf("%s: %s %s", path, resp.Status, body)
+				t.Errorf("%s: %s, want 200: %s", path, resp.Status, body)
 			}
 		}
 	}
 	s.Close()
-	if after := tree(t); after != before {
-		t.Errorf("before\n%s\nafter\n%s", before, after)
-	}
+	expect.Same(t, "files", tree(t), before)
 }
 
 // remember puts a run into the history.
@@ -330,11 +327,11 @@ func TestCompare(t *testing.T) {
 	}
 	for range 2 { // the second time it is known
 		if c := data[head](t, s, at+"data/head?margin=0.05").Comparison; c.Verdict != eval.Regressed {
-			t.Errorf("%+v", c)
+			t.Errorf("the verdict is %q, want %q", c.Verdict, eval.Regressed)
 		}
 	}
 	if ix := data[index](t, s, at+"data/index"); ix.Blocks[0] != 60 {
-		t.Errorf("%+v", ix)
+		t.Errorf("blocks of %v, want the first of 60", ix.Blocks)
 	}
 }
 
@@ -345,7 +342,7 @@ func TestMargins(t *testing.T) {
 	at = "/compare/" + key + "/" + key + "/"
 	for _, margin := range []string{"x", "0", "1", "-1", "NaN", "Inf"} {
 		if resp, _ := ask(t, s, at+"data/head?margin="+margin, nil); resp.StatusCode != http.StatusBadRequest {
-			t.Errorf("margin %s: %s", margin, resp.Status)
+			t.Errorf("margin %s: %s, want 400", margin, resp.Status)
 		}
 	}
 }
@@ -371,7 +368,7 @@ func TestChanged(t *testing.T) {
 	}
 	old, _, _ := strings.Cut(first.Header.Get(markHeader), "-")
 	if resp, _ := ask(t, s, at+"rows/0?of="+old, nil); resp.StatusCode != http.StatusConflict {
-		t.Error(resp.Status)
+		t.Errorf("a block of the run before it was resumed: %s, want 409", resp.Status)
 	}
 }
 
@@ -387,7 +384,7 @@ func TestManyRuns(t *testing.T) {
 		for _, r := range data[[]run](t, s, "/data/runs") {
 			resp, body := ask(t, s, "/run/"+r.Key+"/data/index", nil)
 			if mark := resp.Header.Get(markHeader); resp.StatusCode != http.StatusOK || marks[r.Key] != "" && marks[r.Key] != mark {
-				t.Error(resp.Status, body, mark)
+				t.Errorf("%s with the mark %q, want 200 with %q: %s", resp.Status, mark, marks[r.Key], body)
 			} else {
 				marks[r.Key] = mark
 			}
@@ -396,7 +393,7 @@ func TestManyRuns(t *testing.T) {
 	s.opened.mu.Lock()
 	defer s.opened.mu.Unlock()
 	if len(s.opened.all) != mostOpen {
-		t.Errorf("%d runs are open", len(s.opened.all))
+		t.Errorf("%d runs are open, want %d", len(s.opened.all), mostOpen)
 	}
 }
 
@@ -419,9 +416,7 @@ func testTrends(t *testing.T, known []string) {
 		Courses []course
 		Warning string
 	}](t, s, "/data/trends")
-	if got.Warning != "" {
-		t.Error(got.Warning)
-	}
+	expect.Same(t, "warning", got.Warning, "")
 	var lines strings.Builder
 	for _, c := range got.Courses {
 		for _, p := range c.Points {
@@ -429,8 +424,8 @@ func testTrends(t *testing.T, known []string) {
 		}
 	}
 	all := lines.String()
-	if strings.Count(all, "pass r1") != 1 {
-		t.Errorf("a run that the history knows has one point:\n%s", all)
+	if n := strings.Count(all, "pass r1"); n != 1 {
+		t.Errorf("the run r1 has %d points, want one:\n%s", n, all)
 	}
 	for _, want := range []string{"s t/p pass r1 0.5 true", "s t/p pass r2 1.0 true", "s t/p same r1 0.5 true", "s t/p errors r2 0.0 true"} {
 		if !strings.Contains(all, want) {

@@ -178,7 +178,6 @@ func (f *fields) whole() bool {
 	return f.seen && len(bytes.TrimSpace(f.data)) > 0 || f.name == "error"
 }
 
-// add takes in a line.
 func (f *fields) add(line []byte) {
 	field, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

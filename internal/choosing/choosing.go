@@ -1,0 +1,217 @@
+// Package choosing lets a judge choose between the answers of two runs, or of two arms, pair by pair. What it prefers
+// becomes one more metric of their comparison.
+//
+// The usual order: New, then Chooser.Compare, then Chooser.Close.
+package choosing
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// ByJudge says which judge chooses between answers, by what, and how it is reached.
+type ByJudge struct {
+	Judge    string // "" where there is only one to choose
+	Criteria string // "" for those of the judge
+	Suite    string // the file with the judge; "" for the suites of the run
+	Flags    harness.Flags
+
+	Getenv  func(string) string
+	Connect func(*harness.Job) (*harness.Session, error)
+}
+
+// Chooser is a judge that chooses between the answers of two runs, or of two arms. Close it.
+type Chooser struct {
+	session    *harness.Session
+	config     runner.Config // of questions to the judge
+	plan       *runner.Plan
+	choosing   *scorers.Choosing
+	base, head *journal.Document
+	total      compare.Choice
+}
+
+// New finds the judge and opens the way to it. The service is that of the head's run where none is given. It makes no call but
+// for the metadata of the judge's model.
+func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Chooser, error) {
+	for _, d := range []*journal.Document{base, head} {
+		if d.Run.Flags == nil || d.Run.Flags.NoContent {
+			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
+		}
+	}
+	job, err := by.load(head)
+	if err == nil {
+		err = job.Bad()
+	}
+	if err != nil {
+		return nil, err
+	}
+	judge, err := by.find(job)
+	if err != nil {
+		return nil, err
+	}
+	job.Flags.Cache = true // so that the same pair is put to the same judge once, however often it is compared
+	if err := job.SettleLike(head, "comparing by a judge"); err != nil {
+		return nil, err
+	}
+	session, err := by.Connect(job)
+	if err != nil {
+		return nil, err
+	}
+	c := &Chooser{
+		session: session, config: session.Judging(), base: base, head: head,
+		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, job.Settings.Service.APIVersion),
+		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
+	}
+	c.total = compare.Choice{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
+	if err := session.CheckJudge(ctx, c.plan, judge); err != nil {
+		session.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Compare compares both sides, with what the judge chooses as one more metric.
+func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare.Comparison, error) {
+	what.Choose = func(base, head *compare.Side) (*compare.ArmChoice, error) { return c.arm(ctx, base, head) }
+	out, err := verdict.Compare(c.base, c.head, what)
+	if err != nil {
+		return nil, err
+	}
+	return out, c.finish(out)
+}
+
+// Close lets go of the service.
+func (c *Chooser) Close() { c.session.Close() }
+
+// load reads the suites that name the judge.
+func (by *ByJudge) load(head *journal.Document) (*harness.Job, error) {
+	if by.Suite != "" {
+		return harness.Load([]string{by.Suite}, by.Flags, by.Getenv)
+	}
+	return harness.LoadCopies(head, by.Flags, by.Getenv)
+}
+
+// find is the judge that was named, or the only one there is: of several the one that is meant to choose.
+func (by *ByJudge) find(j *harness.Job) (*suite.Judge, error) {
+	var all, meant []*suite.Judge
+	var names []string
+	for _, s := range j.Suites {
+		for _, j := range s.Judges {
+			all, names = append(all, j), append(names, j.Name)
+			if j.Chooses {
+				meant = append(meant, j)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, exit.BadInput(
+			"there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite, and name the suite by --suite FILE",
+		)
+	}
+	if by.Judge != "" {
+		if i := slices.Index(names, by.Judge); i >= 0 {
+			return all[i], nil
+		}
+		return nil, exit.BadInput("there is no judge %s; %s", by.Judge, diag.DidYouMean(by.Judge, names))
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	if len(meant) == 1 {
+		return meant[0], nil
+	}
+	return nil, exit.BadInput("there are %d judges: name one by --choose=NAME: %s", len(all), strings.Join(names, ", "))
+}
+
+// arm chooses between the answers of an arm and those of the baseline's, and notes with each case how far head is preferred.
+func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmChoice, error) {
+	cases := compare.Pairs(base, head)
+	r := pairReader{chooser: c}
+	if r.err = r.find(cases, base, head); r.err != nil {
+		return nil, r.err
+	}
+	out := &compare.ArmChoice{}
+	c.session.Notice(diag.CleanLine(fmt.Sprintf("choosing between %s of %s on %s and %s, by the judge %s: up to %d calls",
+		diag.Count(len(r.places), "pair"), head.Suite, base.Arm, head.Arm, c.total.Judge, 2*len(r.places))))
+	for one := range c.plan.Choose(ctx, c.config, c.choosing, r.pairs()) {
+		c.take(&one, out, &r)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c.total.Join(&out.ChoiceCounts)
+	return out, r.err
+}
+
+// take takes up what came of a pair.
+func (c *Chooser) take(one *runner.Chosen, out *compare.ArmChoice, r *pairReader) {
+	at := &r.places[one.Place]
+	if one.Same {
+		out.Same++
+	}
+	if one.Preferred == "" {
+		out.AddUnjudged(one.Why)
+	} else {
+		out.AddJudged(worth[one.Preferred])
+		at.head.Chosen.Add(worth[one.Preferred])
+		out.AddPlaces(at.head, one.Firsts, one.Seconds)
+		if !one.Same {
+			out.AddTurned(at.head, one.Contradicts())
+		}
+	}
+	for i := range one.Judgements {
+		j := &one.Judgements[i]
+		if c.total.Calls += j.Attempts; j.Attempts > 0 && j.Usage != nil {
+			c.total.Tokens += j.Usage.TotalTokens
+		}
+		c.record(at, i, j)
+	}
+	if e := one.Err; e != nil {
+		c.total.Incomplete = cmp.Or(c.total.Incomplete, e.Error())
+		if e.Kind == eval.KindBudget || e.Kind == eval.KindAuth { // the rest would fare no better
+			c.config.Stop.Now(e.Message)
+		}
+	}
+}
+
+// worth is what a pair counts for head.
+var worth = map[scorers.Preferred]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
+
+// record keeps a reply for --record.
+func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
+	if j.Error != nil {
+		return
+	}
+	c.session.KeepReply(&eval.Result{
+		Trial: eval.Trial{
+			ID:     j.ID,
+			Suite:  at.suite,
+			Case:   at.head.Name,
+			Arm:    "choose " + j.Judge + ": " + at.arms,
+			Model:  j.Model,
+			Repeat: 10*at.repeat + i,
+		},
+		Response: j.Response(), Usage: j.Usage, Timing: &eval.Timing{LatencyMs: j.LatencyMs},
+	})
+}
+
+// finish fills in what the whole comparison says of the judge.
+func (c *Chooser) finish(to *compare.Comparison) error {
+	c.total.Emulator = c.session.Emulated()
+	to.Choice = &c.total
+	return c.session.FinishReplies(c.plan.Models)
+}

@@ -1,0 +1,111 @@
+package choosing
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// pairPlace is where the answers of a pair stand.
+type pairPlace struct {
+	base, head  *compare.Case
+	suite, arms string
+	repeat      int
+	at          [2]int // among the trials of base and head
+}
+
+// pairReader reads pairs of answers.
+type pairReader struct {
+	chooser *Chooser
+	places  []pairPlace
+	err     error // of reading them
+}
+
+// caseKey names a case on an arm.
+type caseKey struct{ suite, arm, name, id string }
+
+// find pairs the repeats of cases by their numbers.
+func (r *pairReader) find(cases [][2]*compare.Case, base, head *compare.Side) error {
+	before, err := trialsOf(r.chooser.base, base)
+	if err != nil {
+		return err
+	}
+	after, err := trialsOf(r.chooser.head, head)
+	if err != nil {
+		return err
+	}
+	for _, pair := range cases {
+		b := before[caseKey{base.Suite, base.Arm, pair[0].Name, pair[0].ID}]
+		h := after[caseKey{head.Suite, head.Arm, pair[1].Name, pair[1].ID}]
+		for repeat := 1; repeat < min(len(b), len(h)); repeat++ {
+			if b[repeat] > 0 && h[repeat] > 0 {
+				r.places = append(
+					r.places,
+					pairPlace{pair[0], pair[1], head.Suite, base.Arm + ", " + head.Arm, repeat, [2]int{b[repeat] - 1, h[repeat] - 1}},
+				)
+			}
+		}
+	}
+	return nil
+}
+
+// trialsOf are the places, plus one, of the answers of an arm: by case and repeat.
+func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error) {
+	out := map[caseKey][]int{}
+	for f, err := range d.Facts() {
+		if err != nil {
+			return nil, err
+		}
+		if f.Suite != side.Suite || f.Arm != side.Arm || f.Extra || f.Stopped || f.Outcome == eval.Skip || f.Outcome == eval.Err ||
+			f.Repeat < 1 ||
+			f.Repeat > suite.MaxRepeats {
+			continue
+		}
+		place, ok := d.Find(f.ID)
+		if !ok {
+			continue
+		}
+		key := caseKey{side.Suite, side.Arm, f.Case, strings.Clone(f.CaseID)}
+		repeats := out[key]
+		for len(repeats) <= f.Repeat {
+			repeats = append(repeats, 0)
+		}
+		repeats[f.Repeat] = place + 1
+		out[key] = repeats
+	}
+	return out, nil
+}
+
+// pairs yields the answers.
+func (r *pairReader) pairs() iter.Seq[scorers.Pair] {
+	return func(yield func(scorers.Pair) bool) {
+		for _, p := range r.places {
+			b, err := r.chooser.base.Trial(p.at[0])
+			if err != nil {
+				r.err = err
+				return
+			}
+			h, err := r.chooser.head.Trial(p.at[1])
+			if err != nil {
+				r.err = err
+				return
+			}
+			if !yield(scorers.Pair{Base: told(b), Head: told(h)}) {
+				return
+			}
+		}
+	}
+}
+
+// told is an answer with what was asked; of runs without content there is none.
+func told(r *eval.Result) scorers.Told {
+	if r.Response == nil {
+		return scorers.Told{}
+	}
+	return scorers.NewTold(r)
+}

@@ -1,0 +1,86 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/layers"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// LoadCopies loads the suites of a run from the copies in its directory, for a judge of theirs.
+func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (*Job, error) {
+	j := NewJob(flags, getenv)
+	begun := of.Run.Options()
+	for i, one := range of.Run.Suites {
+		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(snapshotDir(i))))
+		if err != nil {
+			return nil, exit.BadInput("%s keeps no copy of its suite, which would name the judge: name one by --suite FILE", of.Run.ID)
+		}
+		files := layers.Overlay{regular.FS(snapshot)}
+		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
+			files = append(files, regular.FS(folder))
+		}
+		j.dirs = append(j.dirs, one.Dir)
+		opts := suite.Options{
+			Vars:        begun.Vars,
+			Repeats:     begun.Repeats,
+			Getenv:      getenv,
+			Untrusted:   begun.Untrusted || flags.Untrusted,
+			OwnBaseline: true,
+			Dir:         one.Dir,
+		}
+		j.Suites = append(j.Suites, j.take(files, filepath.Base(one.Snapshot), one.File, opts))
+	}
+	return j, nil
+}
+
+// SettleLike settles a job that sends to the service of a run where neither flags nor environment name one. That address has to be the
+// user's own, or that of a run that the user made; doing is what it is used for.
+func (j *Job) SettleLike(d *journal.Document, doing string) error {
+	f := &j.Flags
+	own, vetted := f.own(), f.Trust || f.Emulator != ""
+	if j.getenv("EVALRUN_BASE_URL") == "" {
+		f.serviceOf(&d.Run, *d.Run.Options())
+	}
+	if err := j.Settle(); err != nil {
+		return err
+	}
+	s := &j.Settings
+	if vetted || s.Service.BaseURL == EmulatorURL || s.trust.Signed(d) {
+		return nil
+	}
+	return (&claims{run: d, address: s.elsewhere(own.settle(j.getenv))}).check(doing)
+}
+
+// CheckJudge asks for the judge's model, and for its price when there is a budget of money.
+func (s *Session) CheckJudge(ctx context.Context, p *runner.Plan, j *suite.Judge) error {
+	if err := p.CheckJudge(ctx, j, s.service, &s.Diags, s.Notice); err != nil {
+		return s.Refused(err)
+	}
+	if err := s.Bad(); err != nil {
+		return err
+	}
+	return s.priced(p)
+}
+
+// Judging is how questions are put to a judge.
+func (s *Session) Judging() runner.Config {
+	limits := s.Settings.Limits
+	return runner.Config{
+		Generator: s.service, Counter: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
+		TokensMatter: limits.TokensMatter(), Stop: s.stop, Anew: true,
+	}
+}
+
+// KeepReply keeps a reply of a judge for --record.
+func (s *Session) KeepReply(r *eval.Result) { s.recorder.keepReply(r) }
+
+// FinishReplies writes the replies that were kept, with the models that gave them.
+func (s *Session) FinishReplies(models []eval.Model) error { return s.recorder.finish(models) }

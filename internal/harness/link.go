@@ -1,0 +1,150 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/clients/emulator"
+	"github.com/evalrun/evalrun/clients/generative"
+	"github.com/evalrun/evalrun/clients/oauth"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// link is what a session sends by: one of offline, byKey, byLogin and byEmulator.
+type link interface {
+	Emulated() bool
+	// Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
+	Skew() (skew time.Duration, ok bool)
+	// refusal says what it means that the service, or the way to it, refuses who asks.
+	refusal(at *eval.RunService, e *eval.Error) string
+	Close()
+}
+
+// dialed is a link that leads to a service.
+type dialed interface {
+	link
+	flow.Service
+}
+
+// offline is the link of a session that sends nothing.
+type offline struct{}
+
+func (offline) Emulated() bool                                    { return false }
+func (offline) Skew() (skew time.Duration, ok bool)               { return 0, false }
+func (offline) refusal(at *eval.RunService, e *eval.Error) string { return byKey{}.refusal(at, e) }
+func (offline) Close()                                            {}
+
+// byKey is the link of a session with an API key.
+type byKey struct{ *generative.Client }
+
+func (byKey) refusal(at *eval.RunService, e *eval.Error) string {
+	return fmt.Sprintf("%s refuses the key in EVALRUN_API_KEY: %s; see `evalrun help running#environment`", at.BaseURL, e)
+}
+
+// byLogin is the link of a session with an OAuth login.
+type byLogin struct {
+	*generative.Client
+	tokens *oauth.Tokens
+}
+
+func (l byLogin) refusal(at *eval.RunService, e *eval.Error) string {
+	switch url := at.BaseURL; {
+	case e.OfLogin:
+		return e.Error()
+	case e.Renewed:
+		return fmt.Sprintf("%s refused the access token, which has been replaced since: %s; try again", url, e)
+	case e.Status == unauthorized:
+		return fmt.Sprintf("%s refuses the login: %s; %s", url, e, oauth.LoginAgain)
+	}
+	return fmt.Sprintf("%s refuses what was asked in the name of the project %s: %s", at.BaseURL, at.Project, e)
+}
+
+func (l byLogin) Close() {
+	l.tokens.Close()
+	l.Client.Close()
+}
+
+// unauthorized is the HTTP status of a login that is not good, or no more.
+const unauthorized = 401
+
+// byEmulator is the link of a session with an emulator of its own.
+type byEmulator struct {
+	byKey
+	server *emulator.Server
+}
+
+func (byEmulator) Emulated() bool { return true }
+
+func (l byEmulator) Close() {
+	l.byKey.Close()
+	l.server.Close()
+}
+
+// dial settles how the service is reached: its address, and what opens it.
+func (s *Session) dial() (dialed, error) {
+	switch {
+	case s.Flags.Emulator != "":
+		return s.startEmulator()
+	case s.Settings.Service.BaseURL == "":
+		return nil, exit.BadInput(
+			"no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help " +
+				"suite#the-service-block` tells more",
+		)
+	case s.oauth():
+		return s.useLogin()
+	case s.Settings.key == "":
+		return nil, exit.BadInput(
+			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; " +
+				"`evalrun doctor` looks at the whole set-up",
+		)
+	}
+	return byKey{generative.New(s.clientConfig())}, nil
+}
+
+// clientConfig is how a client talks to the service of the settings.
+func (s *Session) clientConfig() generative.Config {
+	service := &s.Settings.Service
+	return generative.Config{
+		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
+		Key: s.Settings.key, KeyInQuery: service.Auth == suite.AuthKeyQuery, Project: service.Project,
+		UserAgent: "evalrun/" + s.Version, Connections: s.Settings.Limits.Concurrency,
+	}
+}
+
+// oauth reports whether the service is opened by a login. The embedded emulator needs none.
+func (s *Session) oauth() bool { return s.Settings.Service.Auth == suite.AuthOAuth }
+
+// useLogin makes the session go with the login that is kept in the user's folder.
+func (s *Session) useLogin() (dialed, error) {
+	store, err := oauth.UserStore()
+	if err != nil {
+		return nil, exit.With(exit.CodeIncomplete, err)
+	}
+	login, err := store.Load()
+	if err != nil {
+		return nil, exit.With(exit.CodeIncomplete, err)
+	}
+	service := &s.Settings.Service
+	if service.Project == "" {
+		service.Project = login.Client.Project
+	}
+	if service.Project == "" {
+		return nil, exit.BadInput(
+			"no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets " +
+				"file names none; see `evalrun help oauth#using-it`",
+		)
+	}
+	if base := service.AuthScopeBase; base != "" &&
+		!slices.ContainsFunc(login.Scopes, func(scope string) bool { return strings.HasPrefix(scope, base+"/") }) {
+		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
+	}
+	s.Settings.key = ""
+	tokens, config := oauth.NewTokens(store, s.Notice), s.clientConfig()
+	config.Tokens = tokens
+	return byLogin{generative.New(config), tokens}, nil
+}

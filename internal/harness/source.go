@@ -1,0 +1,61 @@
+package harness
+
+import (
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/answers"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/record"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// source is where answers come from that need not be sent for: unanswered, a file of --answers, or an *origin.
+type source interface {
+	// Check compares the answers with the plan before anything is written.
+	Check(plan *runner.Plan) error
+	// known is what there is of a trial; false says that the service is asked.
+	known(t *runner.Planned) (runner.Recorded, bool)
+}
+
+// unanswered is the source of a session whose service answers.
+type unanswered struct{}
+
+func (unanswered) Check(*runner.Plan) error                      { return nil }
+func (unanswered) known(*runner.Planned) (runner.Recorded, bool) { return runner.Recorded{}, false }
+
+// fromFile is a file with answers that were made elsewhere.
+type fromFile struct{ *answers.Answers }
+
+func (f fromFile) known(t *runner.Planned) (runner.Recorded, bool) { return f.Recorded(t), true }
+
+// readAnswers takes the answers of a file, and returns a service that has none: what is not in the file is missed.
+func (s *Session) readAnswers() (flow.Service, error) {
+	given, err := answers.Read(s.Flags.Answers)
+	if err != nil {
+		return nil, err
+	}
+	s.answers = fromFile{given}
+	store, err := record.Open("")
+	return flow.Replay(store, nil), err
+}
+
+// provenance is which run got the answers: ownAnswers, or an *origin.
+type provenance interface {
+	// id is that of the run; "" for the one that is begun.
+	id() string
+	// signs reports whether the user stands for the answers, so that a run with them is signed.
+	signs() bool
+	// around keeps a service from being asked what the run has answers to.
+	around(next flow.Service, askJudges bool) flow.Service
+	// head tells where the answers are from.
+	head(run *eval.Run, askJudges bool)
+	close()
+}
+
+// ownAnswers is the provenance of answers that a run gets itself.
+type ownAnswers struct{}
+
+func (ownAnswers) id() string                                    { return "" }
+func (ownAnswers) signs() bool                                   { return true }
+func (ownAnswers) around(next flow.Service, _ bool) flow.Service { return next }
+func (ownAnswers) head(*eval.Run, bool)                          {}
+func (ownAnswers) close()                                        {}
