@@ -193,6 +193,8 @@ func incomparable(base, head *Side, p paired, o Options) string {
 		return "the baseline is not complete"
 	case head.Partial:
 		return "the run is not complete"
+	case p.Of == 0 && p.Unselected > 0 && o.MinPaired > 0:
+		return tooFew(&p.Pairing, o.MinPaired)
 	case len(p.judged) == 0 && p.Paired == 0:
 		return "no case is in both"
 	case len(p.judged) == 0:

@@ -134,7 +134,7 @@ func TestServicePage(t *testing.T) {
 	}
 	dirs := map[string]string{
 		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow",
-		"picture": "internal/picture",
+		"picture":  "internal/picture",
 		"overview": "internal/overview", "runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
 	}
 	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]{2,})`").FindAllStringSubmatch(string(page), -1)
