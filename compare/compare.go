@@ -99,7 +99,7 @@ type Options struct {
 // Compare compares an arm with that of a baseline. Verdicts are left to Decide.
 func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head, o.Selected)
-	p.Pairing.MinPaired = o.MinPaired
+	p.MinPaired = o.MinPaired
 	c := ArmComparison{
 		Stopped:  o.Stopped,
 		Suite:    head.Suite,

@@ -168,9 +168,10 @@ const power = 0.8
 // Advise says what it would take to know, for each metric that Decide left open.
 func Advise(arms []ArmComparison, o Options) {
 	for i := range arms {
-		for j := range arms[i].Metrics {
-			if m := &arms[i].Metrics[j]; m.Gated {
-				advise(m, &arms[i], o.Alpha)
+		a := &arms[i]
+		for j := range a.Metrics {
+			if m := &a.Metrics[j]; m.Gated {
+				advise(m, a, o.Alpha)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func asked(name, arm string, outcome eval.Outcome, latency float64) *eval.Result
 func TestFactsAreThoseOfTheLine(t *testing.T) {
 	t.Parallel()
 	full := asked("a", "t/p", eval.Fail, 12.5)
-	full.Trial.ScorersHash, full.VarsHash, full.RequestHash, full.Cluster = "scorers", "vars", "request", "town"
+	full.ScorersHash, full.VarsHash, full.RequestHash, full.Cluster = "scorers", "vars", "request", "town"
 	full.Tags, full.Repeat = []string{"x", "y"}, 3
 	rating := eval.SafetyRating{Category: "HARM", Probability: "HIGH", Blocked: true}
 	full.Response = &eval.Response{ModelVersion: "v7", Candidates: []eval.Candidate{

@@ -111,7 +111,7 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	}
 	r := overview.ReadingOf(a)
 	for _, line := range r.Cases {
-		t.paragraph("  ", line)
+		t.paragraph(line)
 	}
 	t.metricTable(a.Metrics)
 	for i := range a.Metrics {
@@ -139,7 +139,7 @@ func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
 	header, rows := t.fold([]string{"metric", "base", "head", "difference", interval, "n", "verdict"}, body)
 	t.render(t.grid(), header, rows)
 	if len(levels) > 1 {
-		t.paragraph("  ", "levels of the intervals: "+strings.Join(levels, ", "))
+		t.paragraph("levels of the intervals: "+strings.Join(levels, ", "))
 	}
 }
 
@@ -221,10 +221,10 @@ func bounds(i *[2]float64, format string) string {
 // metricWords says what a verdict rests on, and what it would take to have one.
 func (t *tableReport) metricWords(m *compare.MetricComparison) {
 	if words := overview.MetricWords(m); words != "" {
-		t.paragraph("  ", words)
+		t.paragraph(words)
 	}
 	if m.Gated && m.Advice != "" && !m.Advisory {
-		t.paragraph("  ", "to know more: "+m.Advice+" (evalrun help verdicts#what-to-do-about-cannot-tell)")
+		t.paragraph("to know more: "+m.Advice+" (evalrun help verdicts#what-to-do-about-cannot-tell)")
 	}
 }
 
@@ -232,7 +232,7 @@ func (t *tableReport) metricWords(m *compare.MetricComparison) {
 // its failures.
 func (t *tableReport) flips(flips []compare.Flip, changes string) {
 	if changes != "" {
-		t.paragraph("  ", changes)
+		t.paragraph(changes)
 	}
 	if t.d != nil {
 		flips = slices.DeleteFunc(slices.Clone(flips), func(f compare.Flip) bool { return overview.Fails(&f) })

@@ -430,7 +430,7 @@ func (t *tableReport) firstReason(cell journal.Row) string {
 func (t *tableReport) wrapped(indent, text string) { t.folded(indent, text, 3) }
 
 // paragraph writes a text over as many lines as the names of cases take.
-func (t *tableReport) paragraph(indent, text string) { t.folded(indent, text, 30) }
+func (t *tableReport) paragraph(text string) { t.folded("  ", text, 30) }
 
 func (t *tableReport) folded(indent, text string, most int) {
 	width := max(20, t.o.Width-len(indent))

@@ -34,7 +34,7 @@ func (t *tableReport) verdictOfRun() {
 	case c.Verdict != "":
 		t.line("compared with %s: %s", diag.CleanLine(sideName(&c.Base)), t.verdict(c.Verdict))
 		for _, line := range slices.Concat(briefs(c), overview.Repeated(c)) {
-			t.paragraph("  ", line)
+			t.paragraph(line)
 		}
 	}
 	t.out.WriteString("\n")

@@ -170,7 +170,7 @@ func TestRunRefusesADirectoryWithARun(t *testing.T) {
 	s := ranFour(t)
 	file := s.read("run/run.jsonl")
 	generated := s.generated()
-	_, err := s.try(Flags{Options: eval.Options{Out: "run"}}, "s.yaml")
+	err := s.try(Flags{Options: eval.Options{Out: "run"}}, "s.yaml")
 	s.refused(err, exit.CodeBadInput, "run")
 	if s.read("run/run.jsonl") != file || s.generated() != generated {
 		t.Errorf("the run has changed, or %d generate calls were made", s.generated()-generated)

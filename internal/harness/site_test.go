@@ -111,13 +111,13 @@ func (s *site) settle(f Flags, files ...string) (*Job, error) {
 	return j, err
 }
 
-// try runs suites and returns the run directory.
-func (s *site) try(f Flags, files ...string) (string, error) {
+// try runs suites.
+func (s *site) try(f Flags, files ...string) error {
 	j, err := s.settle(f, files...)
-	if err != nil {
-		return "", err
+	if err == nil {
+		_, err = s.carryOut(j)
 	}
-	return s.carryOut(j)
+	return err
 }
 
 // carryOut runs a job that is settled and returns the run directory.
@@ -138,7 +138,7 @@ func (s *site) carryOut(j *Job) (string, error) {
 func (s *site) run(out string, o eval.Options, files ...string) {
 	s.Helper()
 	o.Out = out
-	if _, err := s.try(Flags{Options: o}, files...); err != nil {
+	if err := s.try(Flags{Options: o}, files...); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -40,7 +40,7 @@ cases: ` + cases
 }
 
 // ranWith records a run of the cases in which some trials, as CASE ARM REPEAT, have other outcomes than to pass.
-func ranWith(t *testing.T, in rundir.Dir, name, cases string, outcomes map[string]eval.Outcome) {
+func ranWith(t *testing.T, in rundir.Dir, name string, outcomes map[string]eval.Outcome) {
 	t.Helper()
 	w, err := journal.Create(in.Join(name), &eval.Run{ID: "id-of-" + name, StartedAt: "2026-01-02T03:04:05Z"}, nil)
 	if err != nil {
@@ -81,8 +81,8 @@ func selected(t *testing.T, in rundir.Dir, cases string, o eval.SelectionOptions
 func TestFailedInTakesWhatFailed(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
-	ranWith(t, in, "run", cases, map[string]eval.Outcome{"a t/p 2": eval.Fail, "b u/p 1": eval.Err, "c t/p 1": eval.Skip})
-	ranWith(t, in, "good", cases, nil)
+	ranWith(t, in, "run", map[string]eval.Outcome{"a t/p 2": eval.Fail, "b u/p 1": eval.Err, "c t/p 1": eval.Skip})
+	ranWith(t, in, "good", nil)
 	renamed := strings.Replace(cases, "name: a,", "name: first,", 1)
 	replaced := strings.Replace(cases, "{name: a, vars: {x: 1}}", "{name: a, vars: {x: 9}}", 1)
 	swapped := strings.NewReplacer("name: a,", "name: d,", "name: d,", "name: a,").Replace(cases)
@@ -108,8 +108,8 @@ func TestFailedInTakesWhatFailed(t *testing.T) {
 func TestChangedSinceTakesWhatIsNotInTheRun(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
-	ranWith(t, in, "run", cases, map[string]eval.Outcome{"c u/p 2": eval.Skip, "d t/p 1": eval.Fail})
-	ranWith(t, in, "same", cases, nil)
+	ranWith(t, in, "run", map[string]eval.Outcome{"c u/p 2": eval.Skip, "d t/p 1": eval.Fail})
+	ranWith(t, in, "same", nil)
 	for change, want := range map[string]string{
 		"|": "c u", // a failure is no change
 		"{name: a, vars: {x: 1}}|{name: a, vars: {x: 9}}":                             "a t, a u, c u",
@@ -135,9 +135,9 @@ func TestChangedSinceTakesWhatIsNotInTheRun(t *testing.T) {
 func TestFiltersAreCombined(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
-	ranWith(t, in, "failed", cases, map[string]eval.Outcome{"a t/p 1": eval.Fail, "b t/p 1": eval.Fail, "c t/p 1": eval.Fail})
-	ranWith(t, in, "skipped", cases, map[string]eval.Outcome{"b t/p 1": eval.Skip, "b u/p 1": eval.Skip, "d t/p 1": eval.Skip})
-	ranWith(t, in, "same", cases, nil)
+	ranWith(t, in, "failed", map[string]eval.Outcome{"a t/p 1": eval.Fail, "b t/p 1": eval.Fail, "c t/p 1": eval.Fail})
+	ranWith(t, in, "skipped", map[string]eval.Outcome{"b t/p 1": eval.Skip, "b u/p 1": eval.Skip, "d t/p 1": eval.Skip})
+	ranWith(t, in, "same", nil)
 	if got, _ := selected(t, in, cases, eval.SelectionOptions{FailedIn: "failed", ChangedSince: "skipped"}); got != "b t" {
 		t.Errorf("failed and changed: %q, want b t", got)
 	}
@@ -175,7 +175,7 @@ func TestKnownSelectionsNeedNoOtherRun(t *testing.T) {
 func TestFindTrialWantsRequestAndNames(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
-	ranWith(t, in, "run", cases, nil)
+	ranWith(t, in, "run", nil)
 	d, err := in.Open("run")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -127,7 +128,7 @@ func TestATextIsItsOwnBestAnswer(t *testing.T) {
 		for _, g := range rouges() {
 			name := fmt.Sprintf("ROUGE %+v", g)
 			runs := len(g.Split(strings.ReplaceAll(s, "\n", " ")))
-			if strings.Contains("234", g.Kind) {
+			if slices.Contains([]string{"2", "3", "4"}, g.Kind) {
 				runs -= int(g.Kind[0] - '1')
 			}
 			want[name], got[name] = true, runs <= 0 || cmp.Equal(PRF{1, 1, 1}, g.of(s, s), near(1e-12))

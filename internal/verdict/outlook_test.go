@@ -66,10 +66,10 @@ func TestABaselineWithoutTheSuiteIsAProblem(t *testing.T) {
 	expect.Same(t, "problems", problems, []string{want})
 }
 
-// repeated are cases of so many repeats, of which those that say so fail.
-func repeated(cases, repeats int, fails func(c, k int) bool) (out []*eval.Result) {
+// repeated are cases of two repeats, of which those that say so fail.
+func repeated(cases int, fails func(c, k int) bool) (out []*eval.Result) {
 	for c := range cases {
-		for k := range repeats {
+		for k := range 2 {
 			outcome := eval.Pass
 			if fails(c, k) {
 				outcome = eval.Fail
@@ -84,7 +84,7 @@ func repeated(cases, repeats int, fails func(c, k int) bool) (out []*eval.Result
 func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	t.Parallel()
 	s, _ := load(t, withGate(earlySuite(60, "ab", nil), "arm: t/a, margin: 0.1, alpha: 0.1"), runner.Filter{})
-	steady := runOf(t, "r", nil, repeated(30, 2, func(int, int) bool { return false })...)
+	steady := runOf(t, "r", nil, repeated(30, func(int, int) bool { return false })...)
 	tests, err := SelfTest(s, steady, &eval.Options{})
 	expect.OK(t, err)
 	one := tests[0]
@@ -95,7 +95,7 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 		t.Errorf("got %g of the comparisons let through, want all", got)
 	}
 
-	shaky := runOf(t, "r", nil, repeated(30, 2, func(c, k int) bool { return c < 8 && k == 0 })...)
+	shaky := runOf(t, "r", nil, repeated(30, func(c, k int) bool { return c < 8 && k == 0 })...)
 	tests, err = SelfTest(s, shaky, &eval.Options{GateOptions: eval.GateOptions{Rule: eval.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
 	expect.OK(t, err)
 	one = tests[0]
@@ -115,7 +115,7 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 func TestSelfTestTakesCasesThatWereJudgedTwice(t *testing.T) {
 	t.Parallel()
 	s, _ := load(t, withGate(earlySuite(60, "ab", nil), "arm: t/a, margin: 0.1"), runner.Filter{})
-	trials := repeated(6, 2, func(int, int) bool { return false })
+	trials := repeated(6, func(int, int) bool { return false })
 	quarantined(trials[0])
 	quarantined(trials[1])
 	trials[2].Outcome, trials[2].Error = eval.Err, eval.Errorf(eval.KindStatus, "no")
@@ -128,7 +128,7 @@ func TestSelfTestTakesCasesThatWereJudgedTwice(t *testing.T) {
 func TestSelfTestSaysWhatItLacks(t *testing.T) {
 	t.Parallel()
 	text := earlySuite(60, "ab", nil)
-	two := runOf(t, "r", nil, repeated(4, 2, func(int, int) bool { return false })...)
+	two := runOf(t, "r", nil, repeated(4, func(int, int) bool { return false })...)
 	for name, test := range map[string]struct {
 		gate    string
 		options eval.RuleOptions

@@ -117,12 +117,11 @@ func (s *style) set(code int) {
 
 // colorOf is the colour of a parameter, "" when it is of none: eight colours, and the same again as bright ones.
 func colorOf(code int) string {
-	colors := [...]string{"#6e7681", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#e6edf3"}
-	switch {
-	case code >= 30 && code <= 37:
-		return colors[code-30]
-	case code >= 90 && code <= 97:
-		return colors[code-90]
+	colors := []string{"#6e7681", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#e6edf3"}
+	for i, color := range colors {
+		if code == 30+i || code == 90+i {
+			return color
+		}
 	}
 	return ""
 }
