@@ -139,7 +139,7 @@ func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
 	header, rows := t.fold([]string{"metric", "base", "head", "difference", interval, "n", "verdict"}, body)
 	t.render(t.grid(), header, rows)
 	if len(levels) > 1 {
-		t.paragraph("levels of the intervals: "+strings.Join(levels, ", "))
+		t.paragraph("levels of the intervals: " + strings.Join(levels, ", "))
 	}
 }
 
@@ -224,7 +224,7 @@ func (t *tableReport) metricWords(m *compare.MetricComparison) {
 		t.paragraph(words)
 	}
 	if m.Gated && m.Advice != "" && !m.Advisory {
-		t.paragraph("to know more: "+m.Advice+" (evalrun help verdicts#what-to-do-about-cannot-tell)")
+		t.paragraph("to know more: " + m.Advice + " (evalrun help verdicts#what-to-do-about-cannot-tell)")
 	}
 }
 
