@@ -66,8 +66,11 @@ func runOf(t testing.TB, id string, change func(*eval.Run), trials ...*eval.Resu
 func endedRun(t testing.TB, id string, change func(*eval.Run), end *eval.End, trials ...*eval.Result) *journal.Document {
 	t.Helper()
 	run := eval.Run{ID: id, StartedAt: "2026-01-01T00:00:00Z", Flags: &eval.Options{}, Plan: eval.RunPlan{Trials: len(trials)}}
-	for n, r := range trials {
+	trials = slices.Clone(trials) // tests share them
+	for n, given := range trials {
+		r := *given
 		r.N, r.ID = n, fmt.Sprintf("%016x", n)
+		trials[n] = &r
 		if !slices.ContainsFunc(run.Suites, func(s eval.RunSuite) bool { return s.Name == r.Suite }) {
 			run.Suites = append(run.Suites, eval.RunSuite{Name: r.Suite})
 		}
