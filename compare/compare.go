@@ -200,16 +200,18 @@ func incomparable(base, head *Side, p paired, o Options) string {
 	case len(p.judged) == 0:
 		return "no case was judged on both sides"
 	}
-	if why := tooFew(&p.Pairing, o.MinPaired); why != "" {
-		return why
-	}
+	return cmp.Or(tooFew(&p.Pairing, o.MinPaired), tooManyErrors(base, head, o.MaxErrors))
+}
+
+// tooManyErrors says that a side has more errors than a comparison accepts, or far more than the other; "" when neither has.
+func tooManyErrors(base, head *Side, most float64) string {
 	before, after := errorsOf(base), errorsOf(head)
 	for _, side := range []struct {
 		name string
 		Sum
 	}{{"the baseline", before}, {"the run", after}} {
-		if share, ok := side.Mean(); ok && share > o.MaxErrors {
-			return fmt.Sprintf("%.1f %% of the trials of %s are errors, more than %g %%", 100*share, side.name, 100*o.MaxErrors)
+		if share, ok := side.Mean(); ok && share > most {
+			return fmt.Sprintf("%.1f %% of the trials of %s are errors, more than %g %%", 100*share, side.name, 100*most)
 		}
 	}
 	if twoSided, _ := stats.FisherExact(int(before.Total), before.N, int(after.Total), after.N); twoSided < 0.01 {

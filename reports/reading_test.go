@@ -133,7 +133,8 @@ func TestFailuresAreToldFromThoseOfTheBaseline(t *testing.T) {
 	d := worseRun(t)
 	for format, wants := range map[string][]string{
 		"table": {
-			"FAIL (newly failing) broke on x/p\n", "     answer to broke, before and now:\n      - before\n      + an answer\n", "FAIL (not in the baseline) fresh on x/p\n", "FAIL (changed since the baseline) edited on x/p\n",
+			"FAIL (newly failing) broke on x/p\n", "     answer to broke, before and now:\n      - before\n      + an answer\n",
+			"FAIL (not in the baseline) fresh on x/p\n", "FAIL (changed since the baseline) edited on x/p\n",
 			"FAIL (also failed in the baseline) always on x/p\n",
 			"1 newly failing, 1 newly passing, ", "newly passing mended: 1/1, was 0/1",
 			"broke   FAIL (new)", "fresh   FAIL (added)", "edited  FAIL (changed)", "always  FAIL (as before)",

@@ -38,6 +38,9 @@ func (t NotWorseTables) Probability(d, psi float64) float64 {
 	return probability(t.tails.probability(t.n, d, max(psi, math.Abs(d))))
 }
 
+// manyTables is beyond which plans use the normal approximation: the tables take memory and time by the number of cases.
+const manyTables = 100_000
+
 // CasesForPower is the smallest number of paired cases, each asked once, that are told not worse within margin with probability power when
 // nothing changed and a share psi of them flips all the same. The power rises with n but for small steps back, so it is the number that
 // a bisection finds. No margin: MaxInt32.
@@ -46,10 +49,10 @@ func CasesForPower(psi, margin, alpha, power float64) int {
 	enough := func(n int) bool { return NewNotWorseTables(n, margin, alpha).Probability(0, psi) >= power }
 	lo := MinCasesConstant(alpha, margin) - 1
 	hi := max(lo+1, CasesNeeded(psi, margin, alpha, power))
-	if hi >= manyCases/2 {
-		return manyCases
+	if hi > manyTables || !inside(margin, 0, 1) || !inside(power, 0, 1) {
+		return hi // where the normal approximation is good, or nothing is
 	}
-	for !enough(hi) {
+	for !enough(hi) && hi < manyTables {
 		lo, hi = hi, hi+hi/4+1
 	}
 	for hi-lo > max(1, hi/200) {

@@ -189,12 +189,10 @@ func TestQuantiles(t *testing.T) {
 	near(t, "symmetric", RegIncBeta(0.3, 200, 500), 1-RegIncBeta(0.7, 500, 200))
 }
 
-// TestDegenerate is T7: nothing that a run can produce, and no nonsense, gives NaN or an
-// infinity, and no missing evidence is evidence.
-func TestDegenerate(t *testing.T) {
-	t.Parallel()
+// oddSamples are empty, constant, of one unit, and no numbers.
+func oddSamples() [][]float64 {
 	nan, inf := math.NaN(), math.Inf(1)
-	samples := [][]float64{
+	return [][]float64{
 		nil,
 		{},
 		{0},
@@ -211,6 +209,35 @@ func TestDegenerate(t *testing.T) {
 		slices.Repeat([]float64{0.1 + 0.2}, 30),
 		{1e308, -1e308, 1e308},
 	}
+}
+
+// TestExactOfOddTables holds that the exact tests give numbers for what is no table, and end.
+func TestExactOfOddTables(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{-1, 0, 1, 2, 30} {
+		for _, x := range []int{-1, 0, 1, n, n + 1} {
+			for _, p := range []float64{-1, 0, 1e-9, 0.05, 0.9, 1, 2, math.NaN(), math.Inf(1)} {
+				i := ExactInterval(n, x, 0, p)
+				tables := NewNotWorseTables(n, p, 0.05)
+				for _, v := range []float64{ExactNonInferiority(n, x, n-x, p), ExactWorse(n, x, n-x), i.Lo, i.Hi, tables.Probability(0, p)} {
+					if math.IsNaN(v) || v < -1 || v > 1 {
+						t.Errorf("n=%d x=%d p=%g: got %g, want a number from -1 to 1", n, x, p, v)
+					}
+				}
+				if cases := CasesForPower(0.1, p, 0.05, 0.8); cases < 1 {
+					t.Errorf("margin %g: got %d cases, want one at least", p, cases)
+				}
+			}
+		}
+	}
+}
+
+// TestDegenerate is T7: nothing that a run can produce, and no nonsense, gives NaN or an
+// infinity, and no missing evidence is evidence.
+func TestDegenerate(t *testing.T) {
+	t.Parallel()
+	nan, inf := math.NaN(), math.Inf(1)
+	samples := oddSamples()
 	parameters := []float64{-1, 0, 0.05, 0.5, 0.9, 1, 2, nan, inf, -inf}
 	var seen []any
 	see := func(what string, values ...any) {

@@ -65,7 +65,9 @@ func TestApply(t *testing.T) {
 		"errors":                 {&eval.GateConfig{ErrorsMax: 0.4}, "ppe", completed, exit.CodeOK, ""},
 		"too many errors":        {&eval.GateConfig{ErrorsMax: 0.3}, "ppe", completed, exit.CodeIncomplete, "errors"},
 		"a mean":                 {&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.2}}}, "pppp", completed, exit.CodeOK, ""},
-		"a mean, too low":        {&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.3}}}, "pppp", completed, exit.CodeFailed, "mean tone"},
+		"a mean, too low": {
+			&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.3}}}, "pppp", completed, exit.CodeFailed, "mean tone",
+		},
 		"a metric without a value": {
 			&eval.GateConfig{Means: []eval.MeanMin{{Metric: "none", Min: 0.3}}}, "pp", completed, exit.CodeIncomplete, "mean none",
 		},
