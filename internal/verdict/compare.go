@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -138,7 +139,29 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 			"cases: another comparison cannot use it")
 	}
 	explainVersions(c, &arm)
+	if n := byIDAlone(p.base, p.head); n > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf(
+			"%s on %s: the baseline does not record variables, so %s with an `id:` of its own %s paired by that alone", p.head.Suite,
+			p.head.Arm, diag.Count(n, "case"), map[bool]string{true: "is", false: "are"}[n == 1],
+		))
+	}
 	return arm
+}
+
+// byIDAlone is how many cases of head have an id that is not the hash of their variables, where base does not record that hash.
+func byIDAlone(base, head *compare.Side) (n int) {
+	unknown := map[string]bool{}
+	for i := range base.Cases {
+		if c := &base.Cases[i]; c.Vars == "" {
+			unknown[c.ID] = true
+		}
+	}
+	for i := range head.Cases {
+		if c := &head.Cases[i]; c.Vars != "" && c.Vars != c.ID && unknown[c.ID] {
+			n++
+		}
+	}
+	return n
 }
 
 // answeredBy reports whether an early stop is about this pair and these margins.
