@@ -22,7 +22,7 @@ func (s *site) rescore(run, out string, f Flags, suites ...string) error {
 		err = j.Settle()
 	}
 	if err == nil {
-		_, err = s.carryOut(j)
+		err = s.carryOut(j)
 	}
 	return err
 }

@@ -115,23 +115,24 @@ func (s *site) settle(f Flags, files ...string) (*Job, error) {
 func (s *site) try(f Flags, files ...string) error {
 	j, err := s.settle(f, files...)
 	if err == nil {
-		_, err = s.carryOut(j)
+		err = s.carryOut(j)
 	}
 	return err
 }
 
-// carryOut runs a job that is settled and returns the run directory.
-func (s *site) carryOut(j *Job) (string, error) {
+// carryOut runs a job that is settled.
+func (s *site) carryOut(j *Job) error {
 	session, err := j.Connect("test", s.notice)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer session.Close()
 	plan, err := session.Plan(s.Context())
 	if err != nil {
-		return "", err
+		return err
 	}
-	return session.Run(s.Context(), plan, unwatched{}, nil)
+	_, err = session.Run(s.Context(), plan, unwatched{}, nil)
+	return err
 }
 
 // run runs suites into the directory out. An error fails the test.
