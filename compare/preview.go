@@ -44,8 +44,8 @@ func (p *Preview) Why(minPaired float64) string { return tooFew(&p.Pairing, minP
 // Key names a case of a suite.
 func (c *Case) Key() string { return c.ID + "\x00" + c.Name }
 
-// Units say which cases belong to one independent unit, by the Key of each and that of the unit's first case: those that ask the same on some
-// arm of head, and those that share a cluster on either side. Cases that stand alone are left out.
+// Units says which cases belong to one independent unit, by the Key of each and that of the unit's first case: those that
+// send the same on some arm of head, and those that share a cluster on either side. Cases alone in their unit are left out.
 func Units(heads, bases []*Side) map[string]string {
 	var keys []string
 	var names [][]string

@@ -24,7 +24,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// exactly wants so many arguments.
+// exactly refuses any other number of arguments.
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {

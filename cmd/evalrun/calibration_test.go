@@ -229,10 +229,10 @@ func TestCalibratedGate(t *testing.T) {
 	draws.independent(t)
 }
 
-// stopped runs a suite that stops early, of a service that draws the same answers each time, and tells the verdict and where it stopped. extra
-// is what was asked beyond: what is under way when the verdict is known, and with many workers what they did while a slow answer held up the
-// order. It is -1 where the run did not stop.
-func stopped(t *testing.T, evalrun, suite string, workers, seed int) (told string, extra int) {
+// stopped runs a suite that stops early, of a service that draws the same answers each time, and reports the verdict and
+// where it stopped. extra counts the calls beyond: those under way when the verdict is known and, with many workers, those
+// made while a slow answer held up the order. It is -1 where the run did not stop.
+func stopped(t *testing.T, evalrun, suite string, workers, seed int) (verdict string, extra int) {
 	t.Helper()
 	s := newCalibration(t, evalrun)
 	defer s.server.Process.Kill()
@@ -268,16 +268,16 @@ func TestCalibratedStops(t *testing.T) {
 		for _, suite := range suites {
 			first := ""
 			for _, workers := range []int{1, 8, 64} {
-				told, beyond := stopped(t, evalrun, suite, workers, seed)
+				verdict, beyond := stopped(t, evalrun, suite, workers, seed)
 				if beyond >= 0 {
 					extra[workers] = append(extra[workers], beyond)
 				}
 				if workers == 1 {
-					first = told
+					first = verdict
 					t.Logf("seed %d: %s: %s", seed, suite, first)
 				}
-				if told != first {
-					t.Errorf("seed %d: %s: %s with %d workers, and %s with one", seed, suite, told, workers, first)
+				if verdict != first {
+					t.Errorf("seed %d: %s: %s with %d workers, and %s with one", seed, suite, verdict, workers, first)
 				}
 			}
 		}

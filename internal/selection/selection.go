@@ -248,7 +248,8 @@ func changedSince(d *journal.Document) (*trialFilter, error) {
 	}}, nil
 }
 
-// recordedIn takes what the run has trials of: the selection of a run whose answers are judged again. How that was selected stays on record.
+// recordedIn takes what the run has trials of: the selection of a run whose answers are judged again. How that was selected
+// stays on record.
 func (s *Selection) recordedIn(d *journal.Document) (*trialFilter, error) {
 	was := d.Run.Options()
 	s.FailedIn, s.ChangedSince, s.Sample = was.FailedIn, was.ChangedSince, was.Sample

@@ -181,8 +181,8 @@ func stopOf(d *journal.Document, s *compare.Side) *eval.Stop {
 	return &d.Stops[i]
 }
 
-// byOutcome says that a side was selected by its outcomes, "" where none was: cases that failed once pass more often the next time, whatever
-// was changed.
+// byOutcome says that a side was selected by its outcomes, "" where none was: cases that failed once pass more often the
+// next time, whatever was changed.
 func byOutcome(base, head *journal.Document) string {
 	for _, side := range []struct {
 		name string

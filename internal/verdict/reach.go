@@ -30,8 +30,8 @@ type Checks struct {
 	Notice  func(string)
 }
 
-// Gates are the gates of suites, in their order, with what the options say instead. The error says that there is nothing to compare with, or
-// that the cases are too few to ever show what a gate wants.
+// Gates are the gates of suites, in their order, with what the options say instead. The error says that there is nothing to
+// compare with, or that the cases are too few to ever show what a gate wants.
 func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 	var gates []*eval.GateConfig
 	compares := false
