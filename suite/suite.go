@@ -25,6 +25,7 @@ import (
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -40,7 +41,7 @@ type Suite struct {
 	Limits      Limits
 	Embedding   Embedding
 	Judges      []*Judge         // in the order of the file
-	Prices      *eval.Prices     // nil: the file names no price list
+	Prices      *pricing.List    // nil: the file names no price list
 	Gate        *eval.GateConfig // nil: the file has no gate block
 
 	arms     []Arm

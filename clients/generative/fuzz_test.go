@@ -36,7 +36,7 @@ func FuzzVectors(f *testing.F) {
 			return
 		}
 		type values struct {
-			Values eval.Vector `json:"values"`
+			Values []float64 `json:"values"`
 		}
 		var again struct {
 			Embeddings []values `json:"embeddings"`
@@ -55,7 +55,7 @@ func FuzzVectors(f *testing.F) {
 }
 
 // checkVector wants a vector of n numbers.
-func checkVector(t *testing.T, v eval.Vector, n int) {
+func checkVector(t *testing.T, v []float64, n int) {
 	t.Helper()
 	if len(v) == 0 || len(v) != n || len(v) > maxDimensions {
 		t.Errorf("a vector has %d values, another %d", len(v), n)

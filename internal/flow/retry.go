@@ -99,7 +99,7 @@ func (r retry) CountTokens(ctx context.Context, call *eval.Call) (out int, err e
 	return out, err
 }
 
-func (r retry) Embed(ctx context.Context, call *eval.EmbedCall) (out []eval.Vector, err error) {
+func (r retry) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
 	err = r.do(ctx, &call.Timing, func() error {
 		out, err = r.next.Embed(ctx, call)
 		return err

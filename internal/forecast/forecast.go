@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -173,7 +174,7 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 
 // New adds up a plan within limits. prices may be nil; without a counter tokens are estimated.
 func New(
-	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.Prices, counter runner.TokenCounter,
+	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *pricing.List, counter runner.TokenCounter,
 ) (*Forecast, error) {
 	s := &sums{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
@@ -190,7 +191,7 @@ type sums struct {
 	Forecast
 	plan   *runner.Plan
 	within *suite.Limits
-	prices *eval.Prices
+	prices *pricing.List
 
 	arms     map[armKey]*ArmForecast
 	texts    map[string]bool // that answers are compared with
@@ -302,7 +303,7 @@ func (s *sums) whole() *Forecast {
 }
 
 // judging adds what judging an answer takes; unknown says that it has no bound.
-func (f *Forecast) judging(all []runner.Judging, prices *eval.Prices) (unknown bool) {
+func (f *Forecast) judging(all []runner.Judging, prices *pricing.List) (unknown bool) {
 	for _, j := range all {
 		f.JudgeCalls += j.Calls
 		f.JudgeTokens += j.PromptTokens + j.OutputTokens
