@@ -3,6 +3,8 @@
 package app
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 
 	"github.com/evalrun/evalrun/variable"
@@ -34,10 +36,16 @@ func (in *Input) Prompt() string {
 	return in.Messages[len(in.Messages)-1].Text
 }
 
-// Message is a turn of a conversation with an application.
+// Message is a turn of a conversation with an application, in the form that most chat interfaces share.
 type Message struct {
-	Role string `json:"role"` // user or model
-	Text string `json:"text"`
+	Role string `json:"role"` // user or assistant
+	Text string `json:"content"`
+}
+
+// TraceID is the W3C trace id of all calls of a trial, in hex, made of the trial's name to the application.
+func TraceID(session string) string {
+	sum := sha256.Sum256([]byte("trace " + session))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Request is what an application is sent: exactly one of its members is set. As JSON it is what run files hold, without secrets.
@@ -85,6 +93,19 @@ func (r *Request) Withheld() *Request {
 		return &Request{Program: &Program{Command: r.Program.Command, Files: r.Program.Files, Workspace: r.Program.Workspace}}
 	}
 	return r
+}
+
+// Identity is what makes two requests the same: of headers, only the names.
+func (r *Request) Identity() *Request {
+	if r.HTTP == nil {
+		return r
+	}
+	own := *r.HTTP
+	own.Headers = nil
+	for _, h := range r.HTTP.Headers {
+		own.Headers = append(own.Headers, Header{Name: h.Name})
+	}
+	return &Request{HTTP: &own}
 }
 
 // Recorded is the request without secrets, for run files.

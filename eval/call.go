@@ -44,6 +44,8 @@ type Call struct {
 	To app.Target
 	// Vars are the variables of the case, for the templates of an application.
 	Vars variable.Dict
+	// Attempts is how often the call is sent at most; 0: as often as the run says.
+	Attempts int
 	// Session names the trial to an application: all calls of a trial share it, and one that runs again after a resume has another.
 	Session string
 	// Judge names the judge that is asked about an answer, "" when it is a model under test.

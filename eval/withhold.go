@@ -25,7 +25,8 @@ func (r *Result) Withhold() {
 		t := &r.Turns[i]
 		t.Response, t.Usage.Extra, t.Results = t.withheld(), nil, slices.Clone(t.Results)
 		for k := range t.Results {
-			t.Results[k].Text = withoutContent
+			one := &t.Results[k]
+			one.ID, one.Name, one.Text = word(one.ID), word(one.Name), withoutContent
 		}
 	}
 	r.Scores = slices.Clone(r.Scores)

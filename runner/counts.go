@@ -44,7 +44,7 @@ func mayEstimate(kind eval.ErrorKind) bool {
 // or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
 // limit fits; of images nothing is known.
 func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
-	if t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
+	if t.to != nil || t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
 		return false
 	}
 	switch mode {

@@ -42,6 +42,8 @@ type Config struct {
 	Keeper Keeper
 	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
 	// Optional.
+	// Session makes the names of trials for applications: those of another process are others.
+	Session string
 	Writing func(ctx context.Context) (calling context.Context, written func())
 }
 

@@ -118,10 +118,12 @@ func serviceBlock() shape.Block {
 
 func targetBlock() shape.Block {
 	return shape.Block{
-		Need: []string{"name", "model"},
+		Need: []string{"name"}, One: targetForms(),
 		Keys: []shape.Key{
 			{Name: "name", Is: aName(), Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
 			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			{Name: "echo", Is: shape.Bool, Doc: "true: the answer is the rendered prompt, without a service."},
+			{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a call is sent at most, instead of `limits.attempts`."},
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
 			{Name: "stream", Is: shape.Bool, Doc: "Whether answers are asked for as streams, with the time to the first token."},
 			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},

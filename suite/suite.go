@@ -121,6 +121,8 @@ type Target struct {
 	Stream           bool   // ask for answers in chunks
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
+	App              *Application // nil: it is a model
+	Attempts         int          // of a call at most; 0: those of the run
 	ModelPos         diag.Pos
 	MaxOutputPos     diag.Pos // of maxOutputTokens, when given
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"slices"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -89,6 +90,21 @@ func parts(contents []eval.Content) []eval.Part {
 	var out []eval.Part
 	for _, c := range contents {
 		out = append(out, c.Parts...)
+	}
+	return out
+}
+
+// Messages are contents as an application gets them: texts alone, with the roles that most chat interfaces share.
+func Messages(contents []eval.Content) []app.Message {
+	out := make([]app.Message, len(contents))
+	for i, c := range contents {
+		out[i].Role = "user"
+		if c.Role == eval.RoleModel {
+			out[i].Role = "assistant"
+		}
+		for _, p := range c.Parts {
+			out[i].Text += p.Text
+		}
 	}
 	return out
 }
