@@ -1,0 +1,344 @@
+package letters
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A choice is read in four steps: marks are cut into sentences of lexemes, a sentence affirms a letter when one of its clauses has a form
+// that does so and nothing that it does not know, what else it says of letters denies or leaves them open, and the letter that is affirmed
+// alone is the choice.
+
+// statement is what a sentence says of letters, or of what was said before it.
+type statement struct {
+	kind   byte  // one of the following
+	labels []int // more than one when they are joined: B or C
+	surety int
+	weakly bool // of a denial: by a word that is perhaps about something else
+}
+
+const (
+	affirms   = 'a'
+	denies    = 'd'
+	leaves    = 'h' // open
+	takesBack = 't'
+	corrects  = 'c' // what was affirmed before, by what is affirmed next
+)
+
+// normal is the sentence with its letters joined, and without the commas around adverbs.
+func (s sentence) normal() sentence {
+	s.lexemes = joinedLetters(withoutAsides(s.lexemes))
+	return s
+}
+
+// withoutAsides leaves out the commas around adverbs: the answer, therefore, is B.
+func withoutAsides(all []lexeme) []lexeme {
+	var out []lexeme
+	for i := 0; i < len(all); i++ {
+		end := i + 1
+		for end < len(all) && strings.IndexByte("bR", all[end].class) >= 0 {
+			end++
+		}
+		if all[i].class == ',' && i > 0 && end > i+1 && end < len(all) && all[end].class == ',' {
+			out = append(out, all[i+1:end]...)
+			i = end
+			continue
+		}
+		out = append(out, all[i])
+	}
+	return out
+}
+
+// joinedLetters makes one lexeme of letters that are joined: A, B and C.
+func joinedLetters(all []lexeme) []lexeme {
+	var out []lexeme
+	for i := 0; i < len(all); i++ {
+		l := all[i]
+		if l.labels == nil {
+			out = append(out, l)
+			continue
+		}
+		for n := joinedAt(out, all[i+1:]); n > 0; n = joinedAt(out, all[i+1:]) {
+			l = lexeme{joined, append(slices.Clone(l.labels), all[i+n].labels...)}
+			i += n
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+var joinsNext = regexp.MustCompile(`^(?:,?j?[jJ]|,|-)(?:D?o?)([LM])(.?)`)
+
+// joinedAt is how many lexemes join the next letter to the one before rest; 0 when none does.
+func joinedAt(before, rest []lexeme) int {
+	classes := sentence{lexemes: rest[:min(8, len(rest))]}.classes()
+	m := joinsNext.FindStringSubmatchIndex(classes)
+	if m == nil {
+		return 0
+	}
+	head, next := classes[:m[2]], classes[m[4]:m[5]]
+	said := strings.ContainsAny(sentence{lexemes: before}.classes(), "cEvpm:")
+	if next != "" && strings.Contains("cEMxhz", next) && !strings.Contains(head, "J") && said {
+		return 0 // the answer is A, and B is wrong
+	}
+	return m[3]
+}
+
+// reading reads the sentences of a text one after the other.
+type reading struct {
+	said     []statement
+	repeats  bool // the options are repeated in it
+	asked    bool // the sentence before was a question
+	affirmed bool // a letter was affirmed in the text so far
+}
+
+func statementsOf(sentences []sentence) []statement {
+	r := &reading{repeats: repeatsOptions(sentences)}
+	for i, s := range sentences {
+		after := ""
+		if i+1 < len(sentences) && !s.ends {
+			after = sentences[i+1].normal().classes()
+		}
+		r.sentence(s.normal(), after)
+	}
+	return r.said
+}
+
+// repeatsOptions reports whether two lines begin with different letters.
+func repeatsOptions(sentences []sentence) bool {
+	seen := map[int]bool{}
+	for _, s := range sentences {
+		if !s.opens {
+			continue
+		}
+		classes := s.classes()
+		m := listItem().FindStringSubmatchIndex(classes)
+		switch {
+		case m != nil:
+			seen[s.lexemes[m[2]].labels[0]] = true
+		case !s.ends && (classes == "L" || classes == "M"):
+			seen[s.lexemes[0].labels[0]] = true
+		}
+	}
+	return len(seen) > 1
+}
+
+func (r *reading) add(one statement) {
+	r.said = append(r.said, one)
+	r.affirmed = r.affirmed || one.kind == affirms
+}
+
+// sentence adds what a sentence says. after is what follows it in its line.
+func (r *reading) sentence(s sentence, after string) {
+	classes := s.classes()
+	asked := r.asked
+	r.asked = s.question
+	if s.question {
+		return
+	}
+	if r.affirmed && !asked && isTakenBack(classes) {
+		r.add(statement{kind: takesBack})
+	}
+	used := r.affirm(s, classes, after)
+	if strings.ContainsRune(classes, 'q') {
+		return
+	}
+	r.deny(s, classes, used)
+}
+
+// isTakenBack reports whether a sentence takes back what was said before it.
+func isTakenBack(classes string) bool {
+	if justNo().MatchString(classes) || onlyWait().MatchString(classes) {
+		return true
+	}
+	lettered := strings.ContainsAny(classes, "LMG")
+	corrected := strings.HasPrefix(strings.TrimLeft(classes, "b,j"), "R") && strings.ContainsAny(classes, "xmrUhq")
+	return !lettered && (takenBack().MatchString(classes) || corrected || strings.Contains(classes, "U"))
+}
+
+// affirm adds the letters that a sentence affirms, and says at which of its lexemes they are.
+func (r *reading) affirm(s sentence, classes, after string) (used []int) {
+	for at := range classes {
+		if at > 0 && !strings.ContainsRune(",:-(yj", rune(classes[at-1])) && !strings.ContainsRune("yj", rune(classes[at])) {
+			continue
+		}
+		if at > 0 && hindered(classes[:at]) {
+			continue
+		}
+		place, surety := r.clause(s, classes, at, after)
+		if surety == 0 || slices.Contains(used, place) {
+			continue
+		}
+		if at > 0 && strings.ContainsRune(classes[:place], 'R') || strings.HasPrefix(classes, "R") {
+			r.add(statement{kind: corrects})
+		}
+		r.add(statement{kind: affirms, labels: s.lexemes[place].labels, surety: surety})
+		used = append(used, place)
+	}
+	return used
+}
+
+// hindered reports whether what is in front of a clause keeps it from saying what it says: if ..., he says: ...
+func hindered(intro string) bool {
+	last := intro[len(intro)-1]
+	switch {
+	case strings.ContainsAny(intro, `qS"`):
+		return true
+	case last == ':' || last == '-':
+		return strings.ContainsAny(intro, "xmher")
+	}
+	return strings.ContainsRune(intro, 'h') && !strings.ContainsAny(intro, "LMG")
+}
+
+// clause is the place of the letter that the clause from at on affirms, and how surely.
+func (r *reading) clause(s sentence, classes string, at int, after string) (place, surety int) {
+	for _, f := range forms {
+		m := f.clause().FindStringSubmatchIndex(classes[at:])
+		if m == nil {
+			continue
+		}
+		place = at + groupOfMatch(m)
+		surety = f.surety
+		if strings.ContainsRune(classes[at:place], 'F') {
+			surety = final
+		}
+		if endsWell(classes[at+m[1]:], surety) {
+			return place, surety
+		}
+	}
+	return r.bare(s, classes, at, after)
+}
+
+// groupOfMatch is where the group of a match begins that took part in it.
+func groupOfMatch(m []int) int {
+	for i := 2; i < len(m); i += 2 {
+		if m[i] >= 0 {
+			return m[i]
+		}
+	}
+	return m[0]
+}
+
+// bare reads a letter that is the whole clause, or opens it with the text of its option.
+func (r *reading) bare(s sentence, classes string, at int, after string) (place, surety int) {
+	m := bareLetter().FindStringSubmatchIndex(classes[at:])
+	if m == nil || !endsWell(classes[at+m[1]:], openingOnly) {
+		return 0, 0
+	}
+	place = at + m[6]
+	whole := at == 0 && at+m[1] == len(classes)
+	contrast := classes[at+m[4]:at+m[5]] != "" && strings.ContainsRune(classes[:at], 'x')
+	switch {
+	case at > 0 && m[3] == m[2] && !contrast:
+		return 0, 0
+	case at == 0 && m[3] == m[2] && !s.opens && !whole && !r.asked:
+		return 0, 0
+	case at == 0 && r.repeats && !(whole && s.ends) && m[3] == m[2]:
+		return 0, 0
+	case whole && after != "" && !asideEndsWell(after, openingOnly):
+		return 0, 0
+	case whole && s.opens && s.ends || contrast:
+		return place, stated
+	}
+	return place, openingOnly
+}
+
+var (
+	ofQuestion   = regexp.MustCompile(`^(?:b+|g?[Dd]*[wn]{0,3}Q[wn]?)`)
+	otherThan    = regexp.MustCompile(`^,?(?:e|j?x)[Dopa]*[LMG]\)?`)
+	hedgedLetter = regexp.MustCompile(`h.*[LMG]|^J`)
+	letterDenied = regexp.MustCompile(`[xemr].*[LMG]|[LMG].*[xmr]`)
+	goesOn       = regexp.MustCompile(`^[cCEzMqehSx]`)
+)
+
+// endsWell reports whether what follows an affirmed letter lets it be.
+func endsWell(tail string, surety int) bool {
+	tail = strings.TrimLeft(tail, ")")
+	for m := ofQuestion.FindString(tail); m != ""; m = ofQuestion.FindString(tail) {
+		tail = tail[len(m):]
+	}
+	if m := otherThan.FindString(tail); m != "" {
+		return endsWell(tail[len(m):], surety)
+	}
+	switch {
+	case tail == "" || tail[0] == 'k':
+		return true
+	case tail[0] == 'j':
+		return surety > openingOnly && asideEndsWell(tail[1:], surety)
+	case strings.IndexByte(",:-(y", tail[0]) < 0:
+		return false
+	}
+	return asidesEndWell(tail, surety)
+}
+
+// asidesEndWell looks at the parts of a sentence behind an affirmed letter.
+func asidesEndWell(tail string, surety int) bool {
+	for tail != "" {
+		but := tail[0] == 'y'
+		tail = tail[1:]
+		end := strings.IndexAny(tail, ",:-(y")
+		if end < 0 {
+			end = len(tail)
+		}
+		part := strings.Trim(tail[:end], ")")
+		tail = tail[end:]
+		if strings.HasPrefix(part, "k") || strings.HasPrefix(part, "K") {
+			return true
+		}
+		if !asideEndsWell(part, surety) || but && strings.ContainsAny(part, "xmhU") && !strings.ContainsAny(part, "LMG") {
+			return false
+		}
+	}
+	return true
+}
+
+func asideEndsWell(part string, surety int) bool {
+	if part == "" {
+		return true
+	}
+	if strings.ContainsAny(part, "LMG") {
+		return !hedgedLetter.MatchString(part) && (surety > openingOnly || letterDenied.MatchString(part))
+	}
+	switch {
+	case strings.HasPrefix(part, "O"), strings.HasPrefix(part, "k"):
+		return true
+	case strings.ContainsRune(part, 'U'), takenBack().MatchString(part):
+		return false
+	case surety > openingOnly:
+		return !strings.ContainsRune("qehSx", rune(part[0]))
+	}
+	return !goesOn.MatchString(part) && !strings.ContainsAny(part, "xmhrqUS=")
+}
+
+// deny adds the letters that a sentence denies or leaves open. The others are those it affirms.
+func (r *reading) deny(s sentence, classes string, used []int) {
+	strong := map[int]bool{}
+	for _, d := range []func() *regexp.Regexp{deniedBefore, deniedFar, deniedAfter, deniedNoun} {
+		for _, m := range d().FindAllStringSubmatchIndex(classes, -1) {
+			strong[m[2]] = true
+		}
+	}
+	begin := 0
+	for at := 0; at <= len(classes); at++ {
+		if at < len(classes) && strings.IndexByte(`,:-(yk"j`, classes[at]) < 0 {
+			continue
+		}
+		for i := begin; i < at; i++ {
+			if s.lexemes[i].labels != nil && !slices.Contains(used, i) {
+				r.leave(s.lexemes[i].labels, classes[begin:at], strong[i])
+			}
+		}
+		begin = at + 1
+	}
+}
+
+// leave adds what a part of a sentence says of letters that it does not affirm.
+func (r *reading) leave(labels []int, part string, strong bool) {
+	switch {
+	case strong || strings.ContainsAny(part, "xmer"):
+		r.add(statement{kind: denies, labels: labels, weakly: !strong})
+	case strings.ContainsRune(part, 'h'):
+		r.add(statement{kind: leaves, labels: labels})
+	}
+}
