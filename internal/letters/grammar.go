@@ -22,14 +22,14 @@ type form struct {
 // Parts of forms: what may be in front of a clause, the answer and its question, the copula, the letter and what is said of it.
 const (
 	inFront  = `^[bfyjRtu,]*`
-	letter   = `([LMG])\)?`
-	theNoun  = `(?:D?[dpF]*[ao]|D[pF]*v)`
-	question = `(?:g?[Ddwn]{0,5}Q[wn]?)?`
+	letter   = `([LBG])`
+	theNoun  = `(?:D?[dpF]*[ao][pF]*|D[pF]*v)`
+	question = `(?:g?(?:[Di][nbp]{0,2})?Q[wn]?)?`
 	relative = `(?:t(?:[cE]D?p+|zb*|wz))?`
 	copula   = `(?:[cE]:?|[:=-])`
 	named    = `[b,u]*D?[op]*a?` + letter
-	subject  = `u?(?:D?[ao]|D)?` + letter
-	theRight = `(?:D?[dF]*p+[ao]?|Da|D[ao]t(?:[cE]D?p+|zb*))`
+	subject  = `u?(?:D?[ao]|D)?` + letter + `\)?`
+	theRight = `(?:D?[dF]*p+[ao]?|D?[ao]p+|Da|D[ao]t(?:[cE]D?p+|zb*))`
 )
 
 func affirming(clause string, surety int) form { return form{lazy.Regexp(clause), surety} }
@@ -38,16 +38,18 @@ func affirming(clause string, surety int) form { return form{lazy.Regexp(clause)
 var forms = []form{
 	affirming(inFront+`X:*`+letter, final),
 	affirming(inFront+theNoun+question+relative+copula+named, stated),                             // the answer is B
-	affirming(inFront+theNoun+`[cE:]:?[wdDbgTn]{1,10},?(?:[it]?c)?(?:D?o`+letter+`|(M))`, stated), // the answer is Lyon, option B
+	affirming(inFront+theNoun+`[cE:]:?[wdDbgTn]{1,10},?(?:[it]?c)?(?:D?o`+letter+`|(B))`, stated), // the answer is Lyon, option B
 	affirming(inFront+`(?:[it][cE]|E[cE]|E):?`+named, stated),                                     // it is B
 	affirming(inFront+`(?:I[Mb]*)?v[bug]*D?[op]*a?`+letter, stated),                               // I choose B
 	affirming(inFront+`I[Mb]*a`+letter, stated),                                                   // I answer B
+	affirming(inFront+`(?:eD?o?[LBG])?vI`+named, stated),                                          // statt B wähle ich A
+	affirming(inFront+`[itE]M`+named, stated),                                                     // es muss B sein
 	affirming(inFront+`I[Mb]+D?[ao]?`+letter+`v`, stated),                                         // ich würde B wählen
 	affirming(inFront+subject+`[cEC]b*`+theRight, stated),                                         // B is correct
 	affirming(inFront+subject+`z`, stated),                                                        // B fits
 	affirming(inFront+subject+`[:-]?p`, stated),                                                   // B: correct
 	affirming(inFront+letter+`ic`, stated),                                                        // B it is
-	affirming(`^(?:(M)|(L)\))[:]?[wdDgnT]{1,8}[cE]b*D?p+[ao]?`, stated),                           // B) Lyon is correct
+	affirming(`^(?:(B)|(L)\))[:]?[wdDgnT]{1,8}[cE]b*D?p+[ao]?`, stated),                           // B) Lyon is correct
 	affirming(inFront+`D?p+[cE:]:?D?[ao]?`+letter, stated),                                        // richtig ist B
 	affirming(inFront+`b[cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),                                  // also ist B richtig
 	affirming(inFront+`b[cE]D?[dpF]*a`+letter, stated),                                            // daher ist die Antwort B
@@ -64,13 +66,13 @@ var bareLetter = lazy.Regexp(`^([bfR,]*)(y?[bR,]*)(?:D?[ao]|D)?` + letter)
 // What denies a letter.
 var (
 	// not B, except B, eliminate B
-	deniedBefore = lazy.Regexp(`[xer][Dopadbug]{0,3}([LMG])`)
+	deniedBefore = lazy.Regexp(`[xer][Dopadbug]{0,3}([LBG])`)
 	// I don't think it is B
-	deniedFar = lazy.Regexp(`x[bfitcEDdaopMIuvQ]*([LMG])`)
+	deniedFar = lazy.Regexp(`x[bfitcEDdaopMIuvQ]*([LBG])`)
 	// B is wrong, B is not the answer, B does not fit, B nicht
-	deniedAfter = lazy.Regexp(`([LMG])\)?[:-]?[bcCEMhiDdo]*(?:m|r|x[bcCEMDdhui]*(?:[paovz]|$))`)
+	deniedAfter = lazy.Regexp(`([LBG])\)?[:-]?[bcCEMhiDdo]*(?:m|r|x[bcCEMDdhui]*(?:[paovz]|$))`)
 	// the wrong answer is B
-	deniedNoun = lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:C=][bDoi]*([LMG])`)
+	deniedNoun = lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:C=][bDoi]*([LBG])`)
 )
 
 // What takes back what was said: wrong; that is not right; no; I am not sure.
@@ -80,8 +82,11 @@ var (
 	onlyWait  = lazy.Regexp(`^[R,b]*R[,b]*$`)
 )
 
+// answerName are the classes of a name for the answer, as a key of an object.
+var answerName = lazy.Regexp(`^[DFp]*[ao]+$`)
+
 // headingClasses are those of a line that announces the answer: Final answer.
 var headingClasses = lazy.Regexp(`^b*D?[dpF]*a$`)
 
 // listItem is the beginning of a line that repeats an option.
-var listItem = lazy.Regexp(`^(?:D?[ao])?([LM])[):-]`)
+var listItem = lazy.Regexp(`^(?:D?[ao])?([LB])[):-]`)

@@ -15,7 +15,7 @@ type lexeme struct {
 const (
 	unknownWord = 'w'
 	oneLetter   = 'L'
-	bracketed   = 'M' // a letter in brackets of its own
+	bracketed   = 'B' // a letter in brackets of its own
 	joined      = 'G' // letters that are joined: B or C
 	boxedMark   = 'X'
 	numberWord  = 'n'

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // A choice is read in four steps: marks are cut into sentences of lexemes, a sentence affirms a letter when one of its clauses has a form
@@ -16,6 +18,7 @@ type statement struct {
 	labels []int // more than one when they are joined: B or C
 	surety int
 	weakly bool // of a denial: by a word that is perhaps about something else
+	at     int  // where in its sentence
 }
 
 const (
@@ -26,9 +29,15 @@ const (
 	corrects  = 'c' // what was affirmed before, by what is affirmed next
 )
 
-// normal is the sentence with its letters joined, and without the commas around adverbs.
+// normal is the sentence with its letters joined, and without the commas around adverbs. A "no" of its own is a correction.
 func (s sentence) normal() sentence {
-	s.lexemes = joinedLetters(withoutAsides(s.lexemes))
+	all := slices.Clone(s.lexemes)
+	for i := range all {
+		if all[i].class == 'x' && (i == 0 || all[i-1].class == ',') && i+1 < len(all) && all[i+1].class == ',' {
+			all[i].class = 'R'
+		}
+	}
+	s.lexemes = joinedLetters(withoutAsides(all))
 	return s
 }
 
@@ -40,7 +49,7 @@ func withoutAsides(all []lexeme) []lexeme {
 		for end < len(all) && strings.IndexByte("bR", all[end].class) >= 0 {
 			end++
 		}
-		if all[i].class == ',' && i > 0 && end > i+1 && end < len(all) && all[end].class == ',' {
+		if all[i].class == ',' && i > 0 && all[i-1].class != 'R' && all[end-1].class != 'R' && end > i+1 && end < len(all) && all[end].class == ',' {
 			out = append(out, all[i+1:end]...)
 			i = end
 			continue
@@ -68,7 +77,7 @@ func joinedLetters(all []lexeme) []lexeme {
 	return out
 }
 
-var joinsNext = regexp.MustCompile(`^(?:,?j?[jJ]|,|-)(?:D?o?)([LM])(.?)`)
+var joinsNext = regexp.MustCompile(`^(?:,?j?[jJ]|,|-)(?:D?o?)([LB])(.?)`)
 
 // joinedAt is how many lexemes join the next letter to the one before rest; 0 when none does.
 func joinedAt(before, rest []lexeme) int {
@@ -117,7 +126,7 @@ func repeatsOptions(sentences []sentence) bool {
 		switch {
 		case m != nil:
 			seen[s.lexemes[m[2]].labels[0]] = true
-		case !s.ends && (classes == "L" || classes == "M"):
+		case !s.ends && (classes == "L" || classes == "B"):
 			seen[s.lexemes[0].labels[0]] = true
 		}
 	}
@@ -140,11 +149,12 @@ func (r *reading) sentence(s sentence, after string) {
 	if r.affirmed && !asked && isTakenBack(classes) {
 		r.add(statement{kind: takesBack})
 	}
+	first := len(r.said)
 	used := r.affirm(s, classes, after)
-	if strings.ContainsRune(classes, 'q') {
-		return
+	if !strings.ContainsRune(classes, 'q') {
+		r.deny(s, classes, used)
 	}
-	r.deny(s, classes, used)
+	slices.SortStableFunc(r.said[first:], func(a, b statement) int { return a.at - b.at })
 }
 
 // isTakenBack reports whether a sentence takes back what was said before it.
@@ -152,7 +162,7 @@ func isTakenBack(classes string) bool {
 	if justNo().MatchString(classes) || onlyWait().MatchString(classes) {
 		return true
 	}
-	lettered := strings.ContainsAny(classes, "LMG")
+	lettered := strings.ContainsAny(classes, "LBG")
 	corrected := strings.HasPrefix(strings.TrimLeft(classes, "b,j"), "R") && strings.ContainsAny(classes, "xmrUhq")
 	return !lettered && (takenBack().MatchString(classes) || corrected || strings.Contains(classes, "U"))
 }
@@ -163,7 +173,7 @@ func (r *reading) affirm(s sentence, classes, after string) (used []int) {
 		if at > 0 && !strings.ContainsRune(",:-(yj", rune(classes[at-1])) && !strings.ContainsRune("yj", rune(classes[at])) {
 			continue
 		}
-		if at > 0 && hindered(classes[:at]) {
+		if at > 0 && !correction().MatchString(classes[at:]) && hindered(classes[:at]) {
 			continue
 		}
 		place, surety := r.clause(s, classes, at, after)
@@ -171,9 +181,9 @@ func (r *reading) affirm(s sentence, classes, after string) (used []int) {
 			continue
 		}
 		if at > 0 && strings.ContainsRune(classes[:place], 'R') || strings.HasPrefix(classes, "R") {
-			r.add(statement{kind: corrects})
+			r.add(statement{kind: corrects, at: at})
 		}
-		r.add(statement{kind: affirms, labels: s.lexemes[place].labels, surety: surety})
+		r.add(statement{kind: affirms, labels: s.lexemes[place].labels, surety: surety, at: place})
 		used = append(used, place)
 	}
 	return used
@@ -188,7 +198,7 @@ func hindered(intro string) bool {
 	case last == ':' || last == '-':
 		return strings.ContainsAny(intro, "xmher")
 	}
-	return strings.ContainsRune(intro, 'h') && !strings.ContainsAny(intro, "LMG")
+	return strings.ContainsRune(intro, 'h') && !strings.ContainsAny(intro, "LBG")
 }
 
 // clause is the place of the letter that the clause from at on affirms, and how surely.
@@ -203,7 +213,7 @@ func (r *reading) clause(s sentence, classes string, at int, after string) (plac
 		if strings.ContainsRune(classes[at:place], 'F') {
 			surety = final
 		}
-		if endsWell(classes[at+m[1]:], surety) {
+		if endsWell(afterLetter(classes, at+m[1]), surety) {
 			return place, surety
 		}
 	}
@@ -223,7 +233,7 @@ func groupOfMatch(m []int) int {
 // bare reads a letter that is the whole clause, or opens it with the text of its option.
 func (r *reading) bare(s sentence, classes string, at int, after string) (place, surety int) {
 	m := bareLetter().FindStringSubmatchIndex(classes[at:])
-	if m == nil || !endsWell(classes[at+m[1]:], openingOnly) {
+	if m == nil || !endsWell(afterLetter(classes, at+m[1]), openingOnly) {
 		return 0, 0
 	}
 	place = at + m[6]
@@ -245,16 +255,26 @@ func (r *reading) bare(s sentence, classes string, at int, after string) (place,
 }
 
 var (
-	ofQuestion   = regexp.MustCompile(`^(?:b+|g?[Dd]*[wn]{0,3}Q[wn]?)`)
-	otherThan    = regexp.MustCompile(`^,?(?:e|j?x)[Dopa]*[LMG]\)?`)
-	hedgedLetter = regexp.MustCompile(`h.*[LMG]|^J`)
-	letterDenied = regexp.MustCompile(`[xemr].*[LMG]|[LMG].*[xmr]`)
+	ofQuestion   = regexp.MustCompile(`^(?:b+|g?(?:[Di][nbp]{0,2})?Q[wn]?)`)
+	otherThan    = regexp.MustCompile(`^,?(?:e|j?x)[Dopa]*[LBG]\)?`)
+	hedgedLetter = regexp.MustCompile(`h.*[LBG]|^J`)
+	letterDenied = regexp.MustCompile(`[xemr].*[LBG]|[LBG].*[xmr]`)
 	goesOn       = regexp.MustCompile(`^[cCEzMqehSx]`)
 )
 
+// afterLetter is what follows a place, with the bracket that closes a letter in brackets.
+func afterLetter(classes string, at int) string {
+	if classes[at-1] == bracketed {
+		return ")" + classes[at:]
+	}
+	return classes[at:]
+}
+
 // endsWell reports whether what follows an affirmed letter lets it be.
 func endsWell(tail string, surety int) bool {
-	tail = strings.TrimLeft(tail, ")")
+	if text := strings.TrimLeft(tail, ")"); text == "" || text == tail || strings.IndexByte(",:-(ykj", text[0]) >= 0 {
+		tail = text
+	}
 	for m := ofQuestion.FindString(tail); m != ""; m = ofQuestion.FindString(tail) {
 		tail = tail[len(m):]
 	}
@@ -266,11 +286,13 @@ func endsWell(tail string, surety int) bool {
 		return true
 	case tail[0] == 'j':
 		return surety > openingOnly && asideEndsWell(tail[1:], surety)
-	case strings.IndexByte(",:-(y", tail[0]) < 0:
+	case strings.IndexByte(",:-()y", tail[0]) < 0:
 		return false
 	}
 	return asidesEndWell(tail, surety)
 }
+
+var correction = lazy.Regexp(`^y?I?R`)
 
 // asidesEndWell looks at the parts of a sentence behind an affirmed letter.
 func asidesEndWell(tail string, surety int) bool {
@@ -286,7 +308,7 @@ func asidesEndWell(tail string, surety int) bool {
 		if strings.HasPrefix(part, "k") || strings.HasPrefix(part, "K") {
 			return true
 		}
-		if !asideEndsWell(part, surety) || but && strings.ContainsAny(part, "xmhU") && !strings.ContainsAny(part, "LMG") {
+		if !asideEndsWell(part, surety) || but && strings.ContainsAny(part, "xmhU") && !strings.ContainsAny(part, "LBG") {
 			return false
 		}
 	}
@@ -297,7 +319,7 @@ func asideEndsWell(part string, surety int) bool {
 	if part == "" {
 		return true
 	}
-	if strings.ContainsAny(part, "LMG") {
+	if strings.ContainsAny(part, "LBG") {
 		return !hedgedLetter.MatchString(part) && (surety > openingOnly || letterDenied.MatchString(part))
 	}
 	switch {
@@ -326,7 +348,7 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 		}
 		for i := begin; i < at; i++ {
 			if s.lexemes[i].labels != nil && !slices.Contains(used, i) {
-				r.leave(s.lexemes[i].labels, classes[begin:at], strong[i])
+				r.leave(s.lexemes[i].labels, i, classes[begin:at], strong[i])
 			}
 		}
 		begin = at + 1
@@ -334,11 +356,11 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 }
 
 // leave adds what a part of a sentence says of letters that it does not affirm.
-func (r *reading) leave(labels []int, part string, strong bool) {
+func (r *reading) leave(labels []int, at int, part string, strong bool) {
 	switch {
 	case strong || strings.ContainsAny(part, "xmer"):
-		r.add(statement{kind: denies, labels: labels, weakly: !strong})
+		r.add(statement{kind: denies, labels: labels, weakly: !strong, at: at})
 	case strings.ContainsRune(part, 'h'):
-		r.add(statement{kind: leaves, labels: labels})
+		r.add(statement{kind: leaves, labels: labels, at: at})
 	}
 }
