@@ -21,15 +21,16 @@ type form struct {
 
 // Parts of forms: what may be in front of a clause, the answer and its question, the copula, the letter and what is said of it.
 const (
-	inFront  = `^[bfyjRtu,]*`
-	letter   = `([LBG])`
-	theNoun  = `(?:D?[dpF]*[ao][pF]*|D[pF]*v)`
-	question = `(?:g?(?:[Di][nbp]{0,2})?Q[wn]?)?`
-	relative = `(?:t(?:[cE]D?p+|zb*|wz))?`
-	copula   = `(?:[cE]:?|[:=-])`
-	named    = `[b,u]*D?[op]*a?` + letter
-	subject  = `u?(?:D?[ao]|D)?` + letter + `\)?`
-	theRight = `(?:D?[dF]*p+[ao]?|D?[ao]p+|Da|D[ao]t(?:[cE]D?p+|zb*))`
+	inFront    = `^[bfyjRtu,]*`
+	letter     = `([LBG])`
+	theNoun    = `(?:D?[dpF]*[ao][pF]*|D[pF]*v)`
+	question   = `(?:g?(?:[Di][nbp]{0,2})?Q[wn]?)?`
+	relative   = `(?:t(?:[cE]D?p+|zb*|wz))?`
+	copula     = `(?:[cEW]:?|[:=-])`
+	named      = `[b,uf]*D?[op]*a?` + letter
+	subject    = `u?(?:D?[ao]|D)?` + letter + `\)?`
+	theRight   = `(?:D?[dF]*p+[ao]?|D?[ao]p+|Da|D[ao]t(?:[cE]D?p+|zb*))`
+	optionText = `[wdDgnTb]{1,8}`
 )
 
 func affirming(clause string, surety int) form { return form{lazy.Regexp(clause), surety} }
@@ -37,56 +38,71 @@ func affirming(clause string, surety int) form { return form{lazy.Regexp(clause)
 // forms are tried in this order.
 var forms = []form{
 	affirming(inFront+`X:*`+letter, final),
-	affirming(inFront+theNoun+question+relative+copula+named, stated),                             // the answer is B
-	affirming(inFront+theNoun+`[cE:]:?[wdDbgTn]{1,10},?(?:[it]?c)?(?:D?o`+letter+`|(B))`, stated), // the answer is Lyon, option B
-	affirming(inFront+`(?:[it][cE]|E[cE]|E):?`+named, stated),                                     // it is B
-	affirming(inFront+`(?:I[Mb]*)?v[bug]*D?[op]*a?`+letter, stated),                               // I choose B
-	affirming(inFront+`I[Mb]*a`+letter, stated),                                                   // I answer B
-	affirming(inFront+`(?:eD?o?[LBG])?vI`+named, stated),                                          // statt B wähle ich A
-	affirming(inFront+`[itE]M`+named, stated),                                                     // es muss B sein
-	affirming(inFront+`I[Mb]+D?[ao]?`+letter+`v`, stated),                                         // ich würde B wählen
-	affirming(inFront+subject+`[cEC]b*`+theRight, stated),                                         // B is correct
-	affirming(inFront+subject+`z`, stated),                                                        // B fits
-	affirming(inFront+subject+`[:-]?p`, stated),                                                   // B: correct
-	affirming(inFront+letter+`ic`, stated),                                                        // B it is
-	affirming(`^(?:(B)|(L)\))[:]?[wdDgnT]{1,8}[cE]b*D?p+[ao]?`, stated),                           // B) Lyon is correct
-	affirming(inFront+`D?p+[cE:]:?D?[ao]?`+letter, stated),                                        // richtig ist B
-	affirming(inFront+`b[cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),                                  // also ist B richtig
-	affirming(inFront+`b[cE]D?[dpF]*a`+letter, stated),                                            // daher ist die Antwort B
-	affirming(inFront+`t(?:D?[ao])?`+letter+`D?p+[ao]?c`, stated),                                 // dass B richtig ist
-	affirming(inFront+`t(?:D?[ao])?`+letter+`z`, stated),                                          // dass B zutrifft
-	affirming(inFront+`tD?[dpF]*a`+letter+`c`, stated),                                            // dass die Antwort B ist
-	affirming(`^y`+letter+`c$`, stated),                                                           // but B is
-	affirming(`^p,?:?`+letter+`$`, openingOnly),                                                   // ✅ B
+	// the answer is B; the answer is Lyon, option B
+	affirming(inFront+theNoun+question+relative+copula+named, stated),
+	affirming(inFront+theNoun+`[cEW:]:?[wdDbgTn]{1,10},?(?:[it]?c)?(?:D?o`+letter+`|(B))`, stated),
+	affirming(`^F+:`+letter, stated),
+	// it is B; es muss B sein
+	affirming(inFront+`(?:[it][cEW]|E[cE]|E|W):?`+named, stated),
+	affirming(inFront+`[itE]M`+named, stated),
+	// I choose B; I answer B; ich würde B wählen; statt B wähle ich A
+	affirming(inFront+`(?:I[Mb]*)?v[bug]*D?[op]*a?`+letter, stated),
+	affirming(inFront+`I[Mb]*a`+letter, stated),
+	affirming(inFront+`I[Mb]+D?[ao]?`+letter+`v`, stated),
+	affirming(inFront+`(?:eD?o?[LBG])?vI`+named, stated),
+	// B is correct; B fits; B: correct; B it is; B) Lyon is correct; B) Lyon (correct)
+	affirming(inFront+subject+`[cECW]b*`+theRight, stated),
+	affirming(inFront+subject+`z`, stated),
+	affirming(inFront+subject+`[:-]?p`, stated),
+	affirming(inFront+letter+`ic`, stated),
+	affirming(inFront+letter+`cE$`, stated),
+	affirming(inFront+`u`+subject+`c$`, stated),
+	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[cE]b*D?p+[ao]?`, stated),
+	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[(:-]+b*p`, stated),
+	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[(:-]+(?:[itE]c|a)b*D?p+[ao]?`, stated),
+	// richtig ist B; also ist B richtig; daher ist die Antwort B
+	affirming(inFront+`D?p+[cE:]:?D?[ao]?`+letter, stated),
+	affirming(inFront+`b[cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
+	affirming(inFront+`b[cE]D?[dpF]*a`+letter, stated),
+	// dass B richtig ist; dass B zutrifft; dass die Antwort B ist
+	affirming(inFront+`t(?:D?[ao])?`+letter+`D?p+[ao]?c`, stated),
+	affirming(inFront+`t(?:D?[ao])?`+letter+`z`, stated),
+	affirming(inFront+`tD?[dpF]*a`+letter+`c`, stated),
+	// A is not correct, but B is; ✅ B
+	affirming(`^y`+letter+`c$`, stated),
+	affirming(`^p,?:?`+letter+`$`, openingOnly),
 }
 
 // bareLetter is a letter that stands for the whole clause, with what may be in front of it.
-var bareLetter = lazy.Regexp(`^([bfR,]*)(y?[bR,]*)(?:D?[ao]|D)?` + letter)
+var bareLetter = lazy.Regexp(`^((?:[bf]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter)
 
 // What denies a letter.
 var (
 	// not B, except B, eliminate B
-	deniedBefore = lazy.Regexp(`[xer][Dopadbug]{0,3}([LBG])`)
+	deniedBefore = lazy.Regexp(`[xelr][Dopadbug]{0,3}([LBG])`)
 	// I don't think it is B
-	deniedFar = lazy.Regexp(`x[bfitcEDdaopMIuvQ]*([LBG])`)
+	deniedFar = lazy.Regexp(`x[bfitcEWDdaopMIuvQ]*([LBG])`)
 	// B is wrong, B is not the answer, B does not fit, B nicht
-	deniedAfter = lazy.Regexp(`([LBG])\)?[:-]?[bcCEMhiDdo]*(?:m|r|x[bcCEMDdhui]*(?:[paovz]|$))`)
+	deniedAfter = lazy.Regexp(`([LBG])\)?[:-]?[bcCEWMhiDdo]*(?:m|r|x[bcCEWMDdhui]*(?:[paovz]|$))`)
 	// the wrong answer is B
-	deniedNoun = lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:C=][bDoi]*([LBG])`)
+	deniedNoun = lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:CW=][bDoi]*([LBG])`)
 )
 
-// What takes back what was said: wrong; that is not right; no; I am not sure.
+// What takes back what was said: that is not right, is wrong, wrong, maybe; no; wait; or is it?; said no one.
 var (
-	takenBack = lazy.Regexp(`^[jybi,tR]*(?:(?:[itE]|D?[ao])[bcCEhM]*)?[bcCEM]*(?:D?d?m|r|x[bcCEMDdhui]*(?:[paovz]|$))`)
+	takenBack = lazy.Regexp(`^[jybi,tRf]*(?:(?:[itE]|D?[ao])[bcCEhMW]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
+		`|[cCEMW][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`)
 	justNo    = lazy.Regexp(`^[Rb,]*x[b]*(?:$|,)`)
 	onlyWait  = lazy.Regexp(`^[R,b]*R[,b]*$`)
+	askedBack = lazy.Regexp(`^[JjybciExpmR,]+$`)
+	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[it]c[^LBG]*S)`)
 )
 
 // answerName are the classes of a name for the answer, as a key of an object.
 var answerName = lazy.Regexp(`^[DFp]*[ao]+$`)
 
 // headingClasses are those of a line that announces the answer: Final answer.
-var headingClasses = lazy.Regexp(`^b*D?[dpF]*a$`)
+var headingClasses = lazy.Regexp(`^b*D?[dpF]*[ao]$`)
 
 // listItem is the beginning of a line that repeats an option.
 var listItem = lazy.Regexp(`^(?:D?[ao])?([LB])[):-]`)

@@ -95,7 +95,9 @@ func (r *reader) line(i int) int {
 	}
 	classes := r.now.classes()
 	switch {
-	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], ":,cE"):
+	case r.repeatsAt(i + n):
+		r.end(true)
+	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], ":,cEW"):
 	case headingClasses().MatchString(classes):
 		r.add(colonMark, nil)
 	case n == 1 && classes != "" && i+n < len(r.marks) && r.marks[i+n].lower && !r.listItem(i+n):
@@ -103,6 +105,19 @@ func (r *reader) line(i int) int {
 		r.end(true)
 	}
 	return n
+}
+
+// repeatsAt: the line is an option, and the next one is another.
+func (r *reader) repeatsAt(i int) bool {
+	next := slices.IndexFunc(r.marks[min(i, len(r.marks)):], func(m mark) bool { return m.text == "\n" })
+	return next > 0 && r.optionAt(i) && r.optionAt(i+next+1)
+}
+
+func (r *reader) optionAt(i int) bool {
+	if i < len(r.marks) && r.marks[i].text == "(" {
+		i++
+	}
+	return i < len(r.marks) && r.marks[i].label != notALetter && r.listItem(i)
 }
 
 // listItem: a word with a mark behind it, such as b).
@@ -163,7 +178,7 @@ func (r *reader) stands(i int) bool {
 	if classes == "" {
 		return r.now.opens && strings.Contains("\n).:", after)
 	}
-	return strings.ContainsAny(classes[len(classes)-1:], ":cEaovD") && strings.Contains("\n).,:;\"", after)
+	return strings.ContainsAny(classes[len(classes)-1:], ":cEWaovD") && strings.Contains("\n).,:;\"", after)
 }
 
 // wrapped reads a letter in brackets or quotation marks of its own.

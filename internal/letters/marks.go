@@ -25,7 +25,7 @@ const notALetter = -1
 var (
 	struckOut  = lazy.Regexp(`~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`)
 	answerTag  = lazy.Regexp(`(?i)<(?:final_?)?(?:answer|choice)>`)
-	otherTag   = lazy.Regexp(`(?i)</?[a-z][a-z_]{0,20}/?>`)
+	otherTag   = lazy.Regexp(`</?[a-z][a-z_]{0,20}/?>`)
 	texCommand = lazy.Regexp(`\\(?:text|textbf|textit|mathrm|mathbf|mbox|quad|left|right|,|!|;|\(|\)|\[|\])`)
 	arrow      = lazy.Regexp(`[-=]+>|[→⇒➡⟶]`)
 )
@@ -223,6 +223,8 @@ func (m *marker) sign(r rune, text string) int {
 		m.add(punctuation("("))
 	case strings.ContainsRune(")]", r):
 		m.add(punctuation(")"))
+	case r == ':' && (after == '\\' || after == '/'):
+		m.add(mark{text: "?:", label: notALetter, word: true}) // C:\
 	case strings.ContainsRune(",;:=", r):
 		m.add(punctuation(string(r)))
 	case r == '"' || r == '\'':

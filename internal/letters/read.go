@@ -33,7 +33,7 @@ const (
 func (s sentence) normal() sentence {
 	all := slices.Clone(s.lexemes)
 	for i := range all {
-		if all[i].class == 'x' && (i == 0 || all[i-1].class == ',') && i+1 < len(all) && all[i+1].class == ',' {
+		if all[i].class == 'x' && (i == 0 || strings.IndexByte(",:-(", all[i-1].class) >= 0) && i+1 < len(all) && all[i+1].class == ',' {
 			all[i].class = 'R'
 		}
 	}
@@ -87,6 +87,9 @@ func joinedAt(before, rest []lexeme) int {
 		return 0
 	}
 	head, next := classes[:m[2]], classes[m[4]:m[5]]
+	if n := len(before); n > 0 && head == "," && strings.IndexByte("elx", before[n-1].class) >= 0 {
+		return 0 // unlike B, A ...
+	}
 	said := strings.ContainsAny(sentence{lexemes: before}.classes(), "cEvpm:")
 	if next != "" && strings.Contains("cEMxhz", next) && !strings.Contains(head, "J") && said {
 		return 0 // the answer is A, and B is wrong
@@ -100,6 +103,8 @@ type reading struct {
 	repeats  bool // the options are repeated in it
 	asked    bool // the sentence before was a question
 	affirmed bool // a letter was affirmed in the text so far
+	// elsewhere says that another letter was mentioned since, so that "that is wrong" may be about it.
+	elsewhere bool
 }
 
 func statementsOf(sentences []sentence) []statement {
@@ -143,28 +148,34 @@ func (r *reading) sentence(s sentence, after string) {
 	classes := s.classes()
 	asked := r.asked
 	r.asked = s.question
+	if r.affirmed && r.takesBack(classes, s.question, asked) {
+		r.add(statement{kind: takesBack})
+	}
 	if s.question {
 		return
-	}
-	if r.affirmed && !asked && isTakenBack(classes) {
-		r.add(statement{kind: takesBack})
 	}
 	first := len(r.said)
 	used := r.affirm(s, classes, after)
 	if !strings.ContainsRune(classes, 'q') {
 		r.deny(s, classes, used)
 	}
+	r.elsewhere = len(used) == 0 && (r.elsewhere || strings.ContainsAny(classes, "LBG"))
 	slices.SortStableFunc(r.said[first:], func(a, b statement) int { return a.at - b.at })
 }
 
-// isTakenBack reports whether a sentence takes back what was said before it.
-func isTakenBack(classes string) bool {
-	if justNo().MatchString(classes) || onlyWait().MatchString(classes) {
+// takesBack reports whether a sentence takes back what was said before it.
+func (r *reading) takesBack(classes string, question, asked bool) bool {
+	switch {
+	case question:
+		return askedBack().MatchString(classes)
+	case asked:
+		return false
+	case justNo().MatchString(classes), onlyWait().MatchString(classes), said().MatchString(classes):
 		return true
+	case strings.HasPrefix(strings.TrimLeft(classes, "b,j"), "R") && strings.ContainsAny(classes, "xmrUhq"):
+		return !strings.ContainsAny(classes, "LBG")
 	}
-	lettered := strings.ContainsAny(classes, "LBG")
-	corrected := strings.HasPrefix(strings.TrimLeft(classes, "b,j"), "R") && strings.ContainsAny(classes, "xmrUhq")
-	return !lettered && (takenBack().MatchString(classes) || corrected || strings.Contains(classes, "U"))
+	return !r.elsewhere && !strings.ContainsAny(classes, "LBG") && (takenBack().MatchString(classes) || strings.Contains(classes, "U"))
 }
 
 // affirm adds the letters that a sentence affirms, and says at which of its lexemes they are.
@@ -201,6 +212,12 @@ func hindered(intro string) bool {
 	return strings.ContainsRune(intro, 'h') && !strings.ContainsAny(intro, "LBG")
 }
 
+var (
+	correction = lazy.Regexp(`^y?I?R`)
+	// reasoned is what may follow a letter that would be the answer.
+	reasoned = lazy.Regexp(`^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`)
+)
+
 // clause is the place of the letter that the clause from at on affirms, and how surely.
 func (r *reading) clause(s sentence, classes string, at int, after string) (place, surety int) {
 	for _, f := range forms {
@@ -209,11 +226,15 @@ func (r *reading) clause(s sentence, classes string, at int, after string) (plac
 			continue
 		}
 		place = at + groupOfMatch(m)
+		core, rest := classes[at:at+m[1]], afterLetter(classes, at+m[1])
 		surety = f.surety
-		if strings.ContainsRune(classes[at:place], 'F') {
+		if strings.ContainsRune(core, 'F') {
 			surety = final
 		}
-		if endsWell(afterLetter(classes, at+m[1]), surety) {
+		if strings.ContainsRune(core, 'W') && !reasoned().MatchString(rest) {
+			continue // B would be correct, were it not ...
+		}
+		if endsWell(rest, surety) {
 			return place, surety
 		}
 	}
@@ -237,8 +258,8 @@ func (r *reading) bare(s sentence, classes string, at int, after string) (place,
 		return 0, 0
 	}
 	place = at + m[6]
-	whole := at == 0 && at+m[1] == len(classes)
-	contrast := classes[at+m[4]:at+m[5]] != "" && strings.ContainsRune(classes[:at], 'x')
+	whole := at+m[1] == len(classes)
+	contrast := classes[at+m[4]:at+m[5]] != "" && strings.ContainsRune(classes[:at], 'x') || whole && at > 0 && classes[0] == 'k'
 	switch {
 	case at > 0 && m[3] == m[2] && !contrast:
 		return 0, 0
@@ -246,7 +267,7 @@ func (r *reading) bare(s sentence, classes string, at int, after string) (place,
 		return 0, 0
 	case at == 0 && r.repeats && !(whole && s.ends) && m[3] == m[2]:
 		return 0, 0
-	case whole && after != "" && !asideEndsWell(after, openingOnly):
+	case at == 0 && whole && after != "" && !asideEndsWell(after, openingOnly):
 		return 0, 0
 	case whole && s.opens && s.ends || contrast:
 		return place, stated
@@ -255,11 +276,13 @@ func (r *reading) bare(s sentence, classes string, at int, after string) (place,
 }
 
 var (
-	ofQuestion   = regexp.MustCompile(`^(?:b+|g?(?:[Di][nbp]{0,2})?Q[wn]?)`)
-	otherThan    = regexp.MustCompile(`^,?(?:e|j?x)[Dopa]*[LBG]\)?`)
-	hedgedLetter = regexp.MustCompile(`h.*[LBG]|^J`)
-	letterDenied = regexp.MustCompile(`[xemr].*[LBG]|[LBG].*[xmr]`)
-	goesOn       = regexp.MustCompile(`^[cCEzMqehSx]`)
+	ofQuestion   = lazy.Regexp(`^(?:b+|g?(?:[Di][nbp]{0,2})?Q[wn]?)`)
+	otherThan    = lazy.Regexp(`^,?(?:e|j?x)[Dopa]*[LBG]\)?`)
+	otherThanAll = lazy.Regexp(`^,?(?:[el]|j?x)[Dopa]*[LBG]\)?`)
+	hedgedLetter = lazy.Regexp(`h.*[LBG]|^J`)
+	letterDenied = lazy.Regexp(`[xelmr].*[LBG]|[LBG].*[xmr]`)
+	letterSaid   = lazy.Regexp(`[cCEMzvw]`)
+	goesOn       = lazy.Regexp(`^[cCEWzMqelhHSx]`)
 )
 
 // afterLetter is what follows a place, with the bracket that closes a letter in brackets.
@@ -275,10 +298,14 @@ func endsWell(tail string, surety int) bool {
 	if text := strings.TrimLeft(tail, ")"); text == "" || text == tail || strings.IndexByte(",:-(ykj", text[0]) >= 0 {
 		tail = text
 	}
-	for m := ofQuestion.FindString(tail); m != ""; m = ofQuestion.FindString(tail) {
+	for m := ofQuestion().FindString(tail); m != ""; m = ofQuestion().FindString(tail) {
 		tail = tail[len(m):]
 	}
-	if m := otherThan.FindString(tail); m != "" {
+	other := otherThan
+	if surety > openingOnly {
+		other = otherThanAll
+	}
+	if m := other().FindString(tail); m != "" {
 		return endsWell(tail[len(m):], surety)
 	}
 	switch {
@@ -286,13 +313,9 @@ func endsWell(tail string, surety int) bool {
 		return true
 	case tail[0] == 'j':
 		return surety > openingOnly && asideEndsWell(tail[1:], surety)
-	case strings.IndexByte(",:-()y", tail[0]) < 0:
-		return false
 	}
-	return asidesEndWell(tail, surety)
+	return strings.IndexByte(",:-()y", tail[0]) >= 0 && asidesEndWell(tail, surety)
 }
-
-var correction = lazy.Regexp(`^y?I?R`)
 
 // asidesEndWell looks at the parts of a sentence behind an affirmed letter.
 func asidesEndWell(tail string, surety int) bool {
@@ -316,21 +339,19 @@ func asidesEndWell(tail string, surety int) bool {
 }
 
 func asideEndsWell(part string, surety int) bool {
-	if part == "" {
-		return true
-	}
-	if strings.ContainsAny(part, "LBG") {
-		return !hedgedLetter.MatchString(part) && (surety > openingOnly || letterDenied.MatchString(part))
-	}
 	switch {
+	case part == "":
+		return true
+	case strings.ContainsAny(part, "LBG"):
+		return !hedgedLetter().MatchString(part) && (letterDenied().MatchString(part) || surety > openingOnly && letterSaid().MatchString(part))
 	case strings.HasPrefix(part, "O"), strings.HasPrefix(part, "k"):
 		return true
 	case strings.ContainsRune(part, 'U'), takenBack().MatchString(part):
 		return false
 	case surety > openingOnly:
-		return !strings.ContainsRune("qehSx", rune(part[0]))
+		return strings.IndexByte("qelhHSx", part[0]) < 0 && !strings.ContainsAny(part, "rS")
 	}
-	return !goesOn.MatchString(part) && !strings.ContainsAny(part, "xmhrqUS=")
+	return !goesOn().MatchString(part) && !strings.ContainsAny(part, "xmhrqUS=")
 }
 
 // deny adds the letters that a sentence denies or leaves open. The others are those it affirms.
@@ -358,9 +379,9 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 // leave adds what a part of a sentence says of letters that it does not affirm.
 func (r *reading) leave(labels []int, at int, part string, strong bool) {
 	switch {
-	case strong || strings.ContainsAny(part, "xmer"):
+	case strong || strings.ContainsAny(part, "xmelr"):
 		r.add(statement{kind: denies, labels: labels, weakly: !strong, at: at})
-	case strings.ContainsRune(part, 'h'):
+	case strings.ContainsRune(part, 'h'), strings.HasPrefix(part, "J"):
 		r.add(statement{kind: leaves, labels: labels, at: at})
 	}
 }
