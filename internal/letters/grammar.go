@@ -23,13 +23,13 @@ type form struct {
 const (
 	inFront    = `^[bfyjRtu,]*`
 	letter     = `([LBG])`
-	theNoun    = `(?:D?[dpF]*[ao][pF]*|D[pF]*v)`
-	question   = `(?:g?(?:[Di][nbp]{0,2})?Q[wn]?)?`
+	theNoun    = `(?:D?[dpFu]*[ao][pF]*|D[pF]*v)`
+	question   = `(?:[gd]?(?:[Di][nbp]{0,2})?Q[wn]?)?`
 	relative   = `(?:t(?:[cE]D?p+|zb*|wz))?`
-	copula     = `(?:[cEW]:?|[:=-])`
-	named      = `[b,uf]*D?[op]*a?` + letter
+	copula     = `(?::?[cEW]:?|[:=-])`
+	named      = `[b,ufy]*D?[op]*a?` + letter
 	subject    = `u?(?:D?[ao]|D)?` + letter + `\)?`
-	theRight   = `(?:D?[dF]*p+[ao]?|D?[ao]p+|Da|D[ao]t(?:[cE]D?p+|zb*))`
+	theRight   = `(?:D?[dF]*p+[ao]?|D?[ao]p+|DF*a|D[ao]t(?:[cE]D?p+|zb*))`
 	optionText = `[wdDgnTb]{1,8}`
 )
 
@@ -46,7 +46,7 @@ var forms = []form{
 	affirming(inFront+`(?:[it][cEW]|E[cE]|E|W):?`+named, stated),
 	affirming(inFront+`[itE]M`+named, stated),
 	// I choose B; I answer B; ich würde B wählen; statt B wähle ich A
-	affirming(inFront+`(?:I[Mb]*)?v[bug]*D?[op]*a?`+letter, stated),
+	affirming(inFront+`(?:I[Mb]*)?v[bug]*D?[op]*a?`+letter+`(?:VD?o?[LBG])?`, stated),
 	affirming(inFront+`I[Mb]*a`+letter, stated),
 	affirming(inFront+`I[Mb]+D?[ao]?`+letter+`v`, stated),
 	affirming(inFront+`(?:eD?o?[LBG])?vI`+named, stated),
@@ -62,16 +62,20 @@ var forms = []form{
 	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[(:-]+(?:[itE]c|a)b*D?p+[ao]?`, stated),
 	// richtig ist B; also ist B richtig; daher ist die Antwort B
 	affirming(inFront+`D?p+[cE:]:?D?[ao]?`+letter, stated),
-	affirming(inFront+`b[cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
-	affirming(inFront+`b[cE]D?[dpF]*a`+letter, stated),
+	affirming(inFront+`[bf][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
+	affirming(inFront+`lD?o?[LBG][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
+	affirming(inFront+`[bf][cE]D?[dpF]*a`+letter, stated),
 	// dass B richtig ist; dass B zutrifft; dass die Antwort B ist
 	affirming(inFront+`t(?:D?[ao])?`+letter+`D?p+[ao]?c`, stated),
 	affirming(inFront+`t(?:D?[ao])?`+letter+`z`, stated),
-	affirming(inFront+`tD?[dpF]*a`+letter+`c`, stated),
+	affirming(inFront+`t(?:D?[dpF]*a|[iE])`+letter+`c`, stated),
 	// A is not correct, but B is; ✅ B
 	affirming(`^y`+letter+`c$`, stated),
 	affirming(`^p,?:?`+letter+`$`, openingOnly),
 }
+
+// inverted is what German says behind a reason: da A falsch ist, ist B richtig.
+var inverted = lazy.Regexp(`^[cE]D?(?:[ao]?([LBG])D?p+[ao]?|[dpF]*a([LBG]))`)
 
 // bareLetter is a letter that stands for the whole clause, with what may be in front of it.
 var bareLetter = lazy.Regexp(`^((?:[bf]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter)
@@ -79,7 +83,7 @@ var bareLetter = lazy.Regexp(`^((?:[bf]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + let
 // What denies a letter.
 var (
 	// not B, except B, eliminate B
-	deniedBefore = lazy.Regexp(`[xelr][Dopadbug]{0,3}([LBG])`)
+	deniedBefore = lazy.Regexp(`[xelrV][Dopadbug]{0,3}([LBG])`)
 	// I don't think it is B
 	deniedFar = lazy.Regexp(`x[bfitcEWDdaopMIuvQ]*([LBG])`)
 	// B is wrong, B is not the answer, B does not fit, B nicht
@@ -92,10 +96,10 @@ var (
 var (
 	takenBack = lazy.Regexp(`^[jybi,tRf]*(?:(?:[itE]|D?[ao])[bcCEhMW]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
 		`|[cCEMW][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`)
-	justNo    = lazy.Regexp(`^[Rb,]*x[b]*(?:$|,)`)
+	justNo    = lazy.Regexp(`^[JRb,]*x[b]*(?:$|,)`)
 	onlyWait  = lazy.Regexp(`^[R,b]*R[,b]*$`)
-	askedBack = lazy.Regexp(`^[JjybciExpmR,]+$`)
-	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[it]c[^LBG]*S)`)
+	askedBack = lazy.Regexp(`^[JjybciExpmRza,]+$`)
+	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S)`)
 )
 
 // answerName are the classes of a name for the answer, as a key of an object.

@@ -57,7 +57,9 @@ func (r *reader) read(i int) int {
 		return r.line(i)
 	case m.word:
 		return r.word(i)
-	case m.text == "." && r.abbreviated(i):
+	case m.text == "." && r.abbreviated(i), m.text == ":" && len(r.now.lexemes) == 0:
+	case m.text == ";" && r.lists(i):
+		r.add(',', nil)
 	case strings.Contains(".;?", m.text):
 		r.now.question = r.now.question || m.text == "?"
 		r.end(i+1 < len(r.marks) && r.marks[i+1].text == "\n")
@@ -123,6 +125,11 @@ func (r *reader) optionAt(i int) bool {
 // listItem: a word with a mark behind it, such as b).
 func (r *reader) listItem(i int) bool {
 	return i+1 < len(r.marks) && strings.Contains(").:", r.marks[i+1].text)
+}
+
+// lists: a letter alone follows: B; C.
+func (r *reader) lists(i int) bool {
+	return i+1 < len(r.marks) && r.marks[i+1].label != notALetter && (i+2 == len(r.marks) || strings.Contains("\n.;", r.marks[i+2].text))
 }
 
 // abbreviated: the point belongs to a title or the initial of a name.

@@ -40,6 +40,15 @@ func plainText(text string) string {
 	return sameMarks.Replace(text)
 }
 
+// unquoted is a text without the quotation marks that are around the whole of it.
+func unquoted(text string) string {
+	text = strings.TrimSpace(text)
+	if n := len(text); n > 2 && strings.IndexByte(`"'`, text[0]) >= 0 && text[n-1] == text[0] && strings.Count(text[1:n-1], text[:1]) == 0 {
+		return text[1 : n-1]
+	}
+	return text
+}
+
 // sameMarks makes one mark of those that mean the same.
 var sameMarks = strings.NewReplacer(
 	"’", "'", "‘", "'", "ʼ", "'", "´", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‹", `"`, "›", `"`, "「", `"`, "」", `"`,
@@ -263,6 +272,8 @@ func (m *marker) stop(text string) int {
 	switch {
 	case strings.Contains(text[:n], "?"):
 		m.add(punctuation("?"))
+	case n > 1 && !m.spaced && inWord(after):
+		m.add(punctuation("-")) // A...D
 	case text[:n] == "." && !m.spaced && inWord(after) && !ideographic(after):
 		m.add(mark{text: "?.", label: notALetter, word: true})
 	default:

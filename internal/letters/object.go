@@ -3,12 +3,17 @@ package letters
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // answerMember is the text of the one member of a JSON object that is named for an answer, such as {"reason": ..., "answer": "B"}; the
 // text itself when it is no such object.
 func answerMember(text string) string {
 	text = strings.TrimSpace(text)
+	if m := fenced().FindStringSubmatch(text); m != nil {
+		text = m[1]
+	}
 	if !strings.HasPrefix(text, "{") {
 		return text
 	}
@@ -28,6 +33,9 @@ func answerMember(text string) string {
 	}
 	return found
 }
+
+// fenced is an answer that is one fenced block.
+var fenced = lazy.Regexp("(?s)^```\\w*\n(.*)\n```$")
 
 // namesAnswer: answer, final_answer, Choice.
 func namesAnswer(name string) bool {

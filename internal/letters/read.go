@@ -184,7 +184,7 @@ func (r *reading) affirm(s sentence, classes, after string) (used []int) {
 		if at > 0 && !strings.ContainsRune(",:-(yj", rune(classes[at-1])) && !strings.ContainsRune("yj", rune(classes[at])) {
 			continue
 		}
-		if at > 0 && !correction().MatchString(classes[at:]) && hindered(classes[:at]) {
+		if at > 0 && !correction().MatchString(classes[at:]) && hindered(classes[:at], classes[at]) {
 			continue
 		}
 		place, surety := r.clause(s, classes, at, after)
@@ -201,13 +201,15 @@ func (r *reading) affirm(s sentence, classes, after string) (used []int) {
 }
 
 // hindered reports whether what is in front of a clause keeps it from saying what it says: if ..., he says: ...
-func hindered(intro string) bool {
+func hindered(intro string, next byte) bool {
 	last := intro[len(intro)-1]
 	switch {
+	case next == 't':
+		return strings.ContainsAny(intro, "xmrhSUq")
 	case strings.ContainsAny(intro, `qS"`):
 		return true
 	case last == ':' || last == '-':
-		return strings.ContainsAny(intro, "xmher")
+		return strings.ContainsAny(intro, "xmehlr") && !strings.ContainsAny(intro, "LBG")
 	}
 	return strings.ContainsRune(intro, 'h') && !strings.ContainsAny(intro, "LBG")
 }
@@ -237,6 +239,10 @@ func (r *reading) clause(s sentence, classes string, at int, after string) (plac
 		if endsWell(rest, surety) {
 			return place, surety
 		}
+	}
+	if m := inverted().FindStringSubmatchIndex(classes[at:]); m != nil && at > 0 && classes[0] == 'k' &&
+		endsWell(afterLetter(classes, at+m[1]), stated) {
+		return at + groupOfMatch(m), stated
 	}
 	return r.bare(s, classes, at, after)
 }
@@ -282,6 +288,7 @@ var (
 	hedgedLetter = lazy.Regexp(`h.*[LBG]|^J`)
 	letterDenied = lazy.Regexp(`[xelmr].*[LBG]|[LBG].*[xmr]`)
 	letterSaid   = lazy.Regexp(`[cCEMzvw]`)
+	reason       = lazy.Regexp(`^(?:k(?:[^n]|$)|K[DLBGO])`)
 	goesOn       = lazy.Regexp(`^[cCEWzMqelhHSx]`)
 )
 
@@ -309,7 +316,7 @@ func endsWell(tail string, surety int) bool {
 		return endsWell(tail[len(m):], surety)
 	}
 	switch {
-	case tail == "" || tail[0] == 'k':
+	case tail == "" || reason().MatchString(tail):
 		return true
 	case tail[0] == 'j':
 		return surety > openingOnly && asideEndsWell(tail[1:], surety)
@@ -328,8 +335,13 @@ func asidesEndWell(tail string, surety int) bool {
 		}
 		part := strings.Trim(tail[:end], ")")
 		tail = tail[end:]
-		if strings.HasPrefix(part, "k") || strings.HasPrefix(part, "K") {
+		switch {
+		case strings.HasPrefix(part, "k"):
 			return true
+		case strings.HasPrefix(part, "K"):
+			continue
+		case surety == openingOnly && strings.ContainsRune(part, 'R') && tail != "":
+			return false
 		}
 		if !asideEndsWell(part, surety) || but && strings.ContainsAny(part, "xmhU") && !strings.ContainsAny(part, "LBG") {
 			return false

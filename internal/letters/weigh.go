@@ -12,7 +12,7 @@ const maxMentions = 1000
 
 // Named are the letters that a text chooses, and the way in which it does so: "" when it clearly chooses none.
 func Named(text string, of []string) (labels []string, how string) {
-	marks, letters := marksOf(plainText(answerMember(text)), of)
+	marks, letters := marksOf(unquoted(plainText(answerMember(text))), of)
 	if letters > maxMentions {
 		return []string{fmt.Sprintf("%d letters", maxMentions), "more"}, "standing alone"
 	}
