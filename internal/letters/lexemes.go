@@ -89,6 +89,9 @@ func (r *reader) end(line bool) {
 	r.now.opens = r.now.opens || line
 }
 
+// goesOnBehind are the classes of words and marks with which no sentence ends.
+const goesOnBehind = ":,cCEWxlehgdDjJtMIuyvfVb"
+
 // line reads the end of one or more lines. What announces an answer, and a line that the next one continues, is no end of a sentence.
 func (r *reader) line(i int) int {
 	n := 1
@@ -99,7 +102,7 @@ func (r *reader) line(i int) int {
 	switch {
 	case r.repeatsAt(i + n):
 		r.end(true)
-	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], ":,cEW"):
+	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], goesOnBehind):
 	case headingClasses().MatchString(classes):
 		r.add(colonMark, nil)
 	case n == 1 && classes != "" && i+n < len(r.marks) && r.marks[i+n].lower && !r.listItem(i+n):

@@ -25,6 +25,7 @@ const notALetter = -1
 var (
 	struckOut  = lazy.Regexp(`~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`)
 	answerTag  = lazy.Regexp(`(?i)<(?:final_?)?(?:answer|choice)>`)
+	lineTag    = lazy.Regexp(`</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|[a-z_]*(?:answer|choice|think|thinking|reasoning|explanation))\s*/?>`)
 	otherTag   = lazy.Regexp(`</?[a-z][a-z_]{0,20}/?>`)
 	texCommand = lazy.Regexp(`\\(?:text|textbf|textit|mathrm|mathbf|mbox|quad|left|right|,|!|;|\(|\)|\[|\])`)
 	arrow      = lazy.Regexp(`[-=]+>|[→⇒➡⟶]`)
@@ -34,7 +35,7 @@ var (
 func plainText(text string) string {
 	text = struckOut().ReplaceAllString(text, " ")
 	text = answerTag().ReplaceAllString(text, "\nanswer: ")
-	text = otherTag().ReplaceAllString(text, "\n")
+	text = otherTag().ReplaceAllString(lineTag().ReplaceAllString(text, "\n"), " ")
 	text = strings.ReplaceAll(texCommand().ReplaceAllString(text, " "), `\boxed`, " boxed:")
 	text = arrow().ReplaceAllString(text, " : ")
 	return sameMarks.Replace(text)

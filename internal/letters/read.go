@@ -211,7 +211,11 @@ func hindered(intro string, next byte) bool {
 	case last == ':' || last == '-':
 		return strings.ContainsAny(intro, "xmehlr") && !strings.ContainsAny(intro, "LBG")
 	}
-	return strings.ContainsRune(intro, 'h') && !strings.ContainsAny(intro, "LBG")
+	if strings.ContainsAny(intro, "LBG") {
+		return false
+	}
+	return strings.ContainsRune(intro, 'h') ||
+		strings.ContainsRune(intro, 'x') && strings.IndexByte("kyKH", intro[0]) < 0 && strings.IndexByte("yb", next) < 0
 }
 
 var (
@@ -363,7 +367,7 @@ func asideEndsWell(part string, surety int) bool {
 	case surety > openingOnly:
 		return strings.IndexByte("qelhHSx", part[0]) < 0 && !strings.ContainsAny(part, "rS")
 	}
-	return !goesOn().MatchString(part) && !strings.ContainsAny(part, "xmhrqUS=")
+	return !goesOn().MatchString(part) && !strings.ContainsAny(part, "xmhrqUSN=")
 }
 
 // deny adds the letters that a sentence denies or leaves open. The others are those it affirms.
