@@ -21,13 +21,13 @@ type form struct {
 
 // Parts of forms: what may be in front of a clause, the answer and its question, the copula, the letter and what is said of it.
 const (
-	inFront    = `^[bfyjRtu,]*`
+	inFront    = `^(?:bc)?[bfyjRtu,]*`
 	letter     = `([LBG])`
-	theNoun    = `(?:D?[dpFu]*[ao][pF]*|D[pF]*v)`
+	theNoun    = `(?:D?[dpFu]*[ao][pF]*b?|D[pF]*v)`
 	question   = `(?:[gd]?(?:[Di][nbp]{0,2})?Q[wn]?)?`
 	relative   = `(?:t(?:[cE]D?p+|zb*|wz))?`
 	copula     = `(?::?[cEW]:?|[:=-])`
-	named      = `[b,ufy]*D?[op]*a?` + letter
+	named      = `[b,ufy]*D?[op]*a?(?:X:?)?` + letter
 	subject    = `u?(?:D?[ao]|D)?` + letter + `\)?`
 	theRight   = `(?:D?[dF]*p+[ao]?|D?[ao]p+|DF*a|D[ao]t(?:[cE]D?p+|zb*))`
 	optionText = `[wdDgnTb]{1,8}`
@@ -42,6 +42,7 @@ var forms = []form{
 	affirming(inFront+theNoun+question+relative+copula+named, stated),
 	affirming(inFront+theNoun+`[cEW:]:?[wdDbgTn]{1,10},?(?:[it]?c)?(?:D?o`+letter+`|(B))`, stated),
 	affirming(`^F+:`+letter, stated),
+	affirming(`^D?Qn?:`+letter, stated),
 	// it is B; es muss B sein
 	affirming(inFront+`(?:[it][cEW]|E[cE]|E|W):?`+named, stated),
 	affirming(inFront+`[itE]M`+named, stated),
@@ -78,7 +79,7 @@ var forms = []form{
 var inverted = lazy.Regexp(`^[cE]D?(?:[ao]?([LBG])D?p+[ao]?|[dpF]*a([LBG]))`)
 
 // bareLetter is a letter that stands for the whole clause, with what may be in front of it.
-var bareLetter = lazy.Regexp(`^((?:[bf]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter)
+var bareLetter = lazy.Regexp(`^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter)
 
 // What denies a letter.
 var (

@@ -156,6 +156,10 @@ func (r *reader) word(i int) int {
 	case n > 1:
 		r.add(phrase, nil)
 		return n
+	case m.label != notALetter && r.article(i):
+		r.add('d', nil)
+	case m.label != notALetter && r.pronoun(i):
+		r.add('I', nil)
 	case m.label != notALetter && (m.exact || r.stands(i)):
 		r.add(oneLetter, []int{m.label})
 	case n == 1:
@@ -176,6 +180,24 @@ func phraseAt(marks []mark) (class byte, n int) {
 		}
 	}
 	return 0, 0
+}
+
+// article: A in front of a word that is not about letters.
+func (r *reader) article(i int) bool {
+	if r.marks[i].text != "a" || i+1 == len(r.marks) || !r.marks[i+1].lower {
+		return false
+	}
+	_, known := phraseAt(r.marks[i+1:])
+	return known == 0
+}
+
+// pronoun: I in front of a verb.
+func (r *reader) pronoun(i int) bool {
+	if r.marks[i].text != "i" || i+1 == len(r.marks) || !r.marks[i+1].word {
+		return false
+	}
+	class, known := phraseAt(r.marks[i+1:])
+	return known == 0 && r.marks[i+1].lower || known > 0 && strings.IndexByte("vMhfSrx", class) >= 0
 }
 
 // stands: a small letter that is no word here: behind what announces it, and with a mark behind it.

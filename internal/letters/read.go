@@ -170,7 +170,7 @@ func (r *reading) takesBack(classes string, question, asked bool) bool {
 		return askedBack().MatchString(classes)
 	case asked:
 		return false
-	case justNo().MatchString(classes), onlyWait().MatchString(classes), said().MatchString(classes):
+	case strings.HasPrefix(classes, "R:"), justNo().MatchString(classes), onlyWait().MatchString(classes), said().MatchString(classes):
 		return true
 	case strings.HasPrefix(strings.TrimLeft(classes, "b,j"), "R") && strings.ContainsAny(classes, "xmrUhq"):
 		return !strings.ContainsAny(classes, "LBG")
@@ -204,6 +204,8 @@ func (r *reading) affirm(s sentence, classes, after string) (used []int) {
 func hindered(intro string, next byte) bool {
 	last := intro[len(intro)-1]
 	switch {
+	case next == 'y' && strings.ContainsAny(intro, "LBG"):
+		return strings.ContainsAny(intro, `q"`)
 	case next == 't':
 		return strings.ContainsAny(intro, "xmrhSUq")
 	case strings.ContainsAny(intro, `qS"`):
@@ -291,8 +293,9 @@ var (
 	otherThanAll = lazy.Regexp(`^,?(?:[el]|j?x)[Dopa]*[LBG]\)?`)
 	hedgedLetter = lazy.Regexp(`h.*[LBG]|^J`)
 	letterDenied = lazy.Regexp(`[xelmr].*[LBG]|[LBG].*[xmr]`)
-	letterSaid   = lazy.Regexp(`[cCEMzvw]`)
+	letterSaid   = lazy.Regexp(`[cCEMzvwh]`)
 	reason       = lazy.Regexp(`^(?:k(?:[^n]|$)|K[DLBGO])`)
+	leftOpen     = lazy.Regexp(`h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|^J`)
 	goesOn       = lazy.Regexp(`^[cCEWzMqelhHSx]`)
 )
 
@@ -397,7 +400,7 @@ func (r *reading) leave(labels []int, at int, part string, strong bool) {
 	switch {
 	case strong || strings.ContainsAny(part, "xmelr"):
 		r.add(statement{kind: denies, labels: labels, weakly: !strong, at: at})
-	case strings.ContainsRune(part, 'h'), strings.HasPrefix(part, "J"):
+	case leftOpen().MatchString(part):
 		r.add(statement{kind: leaves, labels: labels, at: at})
 	}
 }
