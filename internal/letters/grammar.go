@@ -23,13 +23,13 @@ type form struct {
 const (
 	inFront    = `^(?:bc)?[bfyjRtu,]*`
 	letter     = `([LBG])`
-	theNoun    = `(?:D?[dpFu]*[ao][pF]*b?|D[pF]*v)`
+	theNoun    = `(?:(?:D?og)?D?[dpFu]*[ao][pF]*b?|D[pF]*v|Dt(?:[cE]p+|z))`
 	question   = `(?:[gd]?(?:[Di][nbp]{0,2})?Q[wn]?)?`
 	relative   = `(?:t(?:[cE]D?p+|zb*|wz))?`
 	copula     = `(?::?[cEW]:?|[:=-])`
 	named      = `[b,ufy]*D?[op]*a?(?:X:?)?` + letter
 	subject    = `u?(?:D?[ao]|D)?` + letter + `\)?`
-	theRight   = `(?:D?[dF]*p+[ao]?|D?[ao]p+|DF*a|D[ao]t(?:[cE]D?p+|zb*))`
+	theRight   = `(?:D?[dFu]*p+[ao]?|D?u?[ao]p+|D[du]*[ao]t(?:[cE]D?p+|zb*)|DF*a|Do)`
 	optionText = `[wdDgnTb]{1,8}`
 )
 
@@ -61,8 +61,10 @@ var forms = []form{
 	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[cE]b*D?p+[ao]?`, stated),
 	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[(:-]+b*p`, stated),
 	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[(:-]+(?:[itE]c|a)b*D?p+[ao]?`, stated),
+	// that makes B the answer
+	affirming(inFront+`A`+letter+theRight, stated),
 	// richtig ist B; also ist B richtig; daher ist die Antwort B
-	affirming(inFront+`D?p+[cE:]:?D?[ao]?`+letter, stated),
+	affirming(inFront+`D?p+[cEW:]:?[bu]*D?[ao]?`+letter, stated),
 	affirming(inFront+`[bf][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
 	affirming(inFront+`lD?o?[LBG][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
 	affirming(inFront+`[bf][cE]D?[dpF]*a`+letter, stated),
@@ -73,6 +75,9 @@ var forms = []form{
 	// A is not correct, but B is; ✅ B
 	affirming(`^y`+letter+`c$`, stated),
 	affirming(`^p,?:?`+letter+`$`, openingOnly),
+	// Lyon is option B; Lyon, option B; Lyon (B)
+	affirming(`^[Ddwgn]{1,8}(?:c|,)D?o`+letter+`$`, openingOnly),
+	affirming(`^[Ddwgn]{1,8}(?:(B)|\(D?o(L)\))$`, openingOnly),
 }
 
 // inverted is what German says behind a reason: da A falsch ist, ist B richtig.
@@ -97,7 +102,7 @@ var (
 var (
 	takenBack = lazy.Regexp(`^[jybi,tRf]*(?:(?:[itE]|D?[ao])[bcCEhMW]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
 		`|[cCEMW][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`)
-	justNo    = lazy.Regexp(`^[JRb,]*x[b]*(?:$|,)`)
+	justNo    = lazy.Regexp(`^[JRb,f]*x[b]*(?:$|,)`)
 	onlyWait  = lazy.Regexp(`^[R,b]*R[,b]*$`)
 	askedBack = lazy.Regexp(`^[JjybciExpmRza,]+$`)
 	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S)`)

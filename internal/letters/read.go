@@ -33,7 +33,7 @@ const (
 func (s sentence) normal() sentence {
 	all := slices.Clone(s.lexemes)
 	for i := range all {
-		if all[i].class == 'x' && (i == 0 || strings.IndexByte(",:-(", all[i-1].class) >= 0) && i+1 < len(all) && all[i+1].class == ',' {
+		if all[i].class == 'x' && (i == 0 || strings.IndexByte(",:-(", all[i-1].class) >= 0) && i+1 < len(all) && strings.IndexByte(",:", all[i+1].class) >= 0 {
 			all[i].class = 'R'
 		}
 	}
@@ -46,11 +46,12 @@ func withoutAsides(all []lexeme) []lexeme {
 	var out []lexeme
 	for i := 0; i < len(all); i++ {
 		end := i + 1
-		for end < len(all) && strings.IndexByte("bR", all[end].class) >= 0 {
+		for end < len(all) && strings.IndexByte("bRy", all[end].class) >= 0 {
 			end++
 		}
-		if all[i].class == ',' && i > 0 && all[i-1].class != 'R' && all[end-1].class != 'R' && end > i+1 && end < len(all) && all[end].class == ',' {
-			out = append(out, all[i+1:end]...)
+		if all[i].class == ',' && i > 0 && all[i-1].class != 'R' && all[end-1].class != 'R' && end > i+1 && end+1 < len(all) && all[end].class == ',' &&
+			(all[end-1].class != 'y' || strings.IndexByte("cCEWMhxz", all[end+1].class) >= 0) {
+			out = append(out, slices.DeleteFunc(slices.Clone(all[i+1:end]), func(l lexeme) bool { return l.class == 'y' })...)
 			i = end
 			continue
 		}
@@ -191,7 +192,7 @@ func (r *reading) affirm(s sentence, classes, after string) (used []int) {
 		if surety == 0 || slices.Contains(used, place) {
 			continue
 		}
-		if at > 0 && strings.ContainsRune(classes[:place], 'R') || strings.HasPrefix(classes, "R") {
+		if strings.ContainsRune(classes[:place], 'R') {
 			r.add(statement{kind: corrects, at: at})
 		}
 		r.add(statement{kind: affirms, labels: s.lexemes[place].labels, surety: surety, at: place})
@@ -281,20 +282,20 @@ func (r *reading) bare(s sentence, classes string, at int, after string) (place,
 		return 0, 0
 	case at == 0 && whole && after != "" && !asideEndsWell(after, openingOnly):
 		return 0, 0
-	case whole && s.opens && s.ends || contrast:
+	case whole && at == 0 && s.ends || contrast:
 		return place, stated
 	}
 	return place, openingOnly
 }
 
 var (
-	ofQuestion   = lazy.Regexp(`^(?:b+|g?(?:[Di][nbp]{0,2})?Q[wn]?)`)
-	otherThan    = lazy.Regexp(`^,?(?:e|j?x)[Dopa]*[LBG]\)?`)
-	otherThanAll = lazy.Regexp(`^,?(?:[el]|j?x)[Dopa]*[LBG]\)?`)
+	ofQuestion   = lazy.Regexp(`^(?:b+|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)`)
+	otherThan    = lazy.Regexp(`^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`)
+	otherThanAll = lazy.Regexp(`^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`)
 	hedgedLetter = lazy.Regexp(`h.*[LBG]|^J`)
-	letterDenied = lazy.Regexp(`[xelmr].*[LBG]|[LBG].*[xmr]`)
+	letterDenied = lazy.Regexp(`[xelmr].*[LBG]|[LBG].*[xmrh]`)
 	letterSaid   = lazy.Regexp(`[cCEMzvwh]`)
-	reason       = lazy.Regexp(`^(?:k(?:[^n]|$)|K[DLBGO])`)
+	reason       = lazy.Regexp(`^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`)
 	leftOpen     = lazy.Regexp(`h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|^J`)
 	goesOn       = lazy.Regexp(`^[cCEWzMqelhHSx]`)
 )
@@ -326,7 +327,7 @@ func endsWell(tail string, surety int) bool {
 	case tail == "" || reason().MatchString(tail):
 		return true
 	case tail[0] == 'j':
-		return surety > openingOnly && asideEndsWell(tail[1:], surety)
+		return surety > openingOnly && asideEndsWell(tail[1:], surety) && (strings.ContainsAny(tail, "LBG") || !strings.ContainsAny(tail, "xmrhN"))
 	}
 	return strings.IndexByte(",:-()y", tail[0]) >= 0 && asidesEndWell(tail, surety)
 }
@@ -368,7 +369,7 @@ func asideEndsWell(part string, surety int) bool {
 	case strings.ContainsRune(part, 'U'), takenBack().MatchString(part):
 		return false
 	case surety > openingOnly:
-		return strings.IndexByte("qelhHSx", part[0]) < 0 && !strings.ContainsAny(part, "rS")
+		return strings.IndexByte("qelhHSx", part[0]) < 0 && !strings.ContainsAny(part, "rSmN")
 	}
 	return !goesOn().MatchString(part) && !strings.ContainsAny(part, "xmhrqUSN=")
 }
