@@ -23,12 +23,12 @@ type form struct {
 const (
 	inFront    = `^(?:bc)?[bfyjRtu,]*`
 	letter     = `([LBG])`
-	theNoun    = `(?:(?:D?og)?D?[dpFu]*[ao][pF]*b?|D[pF]*v|Dt(?:[cE]p+|z))`
-	question   = `(?:[gd]?(?:[Di][nbp]{0,2})?Q[wn]?)?`
+	theNoun    = `(?:(?:D?og)?D?[dpFu]*[ao][pF]*b?|Dv[ao]|D[pF]*v|Dt(?:[cE]p+|z))`
+	question   = `(?:gio|[gd]?(?:[Di][nbp]{0,2})?Q[wn]?)?`
 	relative   = `(?:t(?:[cE]D?p+|zb*|wz))?`
-	copula     = `(?::?[cEW]:?|[:=-])`
+	copula     = `(?::?[cEW]:?|M[b,]*|[:=-])`
 	named      = `[b,ufy]*D?[op]*a?(?:X:?)?` + letter
-	subject    = `u?(?:D?[ao]|D)?` + letter + `\)?`
+	subject    = `u?(?:D?[ao]|D)?` + letter + `\)?(?:,?[ex][Do]*[LBG],?)?`
 	theRight   = `(?:D?[dFu]*p+[ao]?|D?u?[ao]p+|D[du]*[ao]t(?:[cE]D?p+|zb*)|DF*a|Do)`
 	optionText = `[wdDgnTb]{1,8}`
 )
@@ -66,7 +66,7 @@ var forms = []form{
 	// richtig ist B; also ist B richtig; daher ist die Antwort B
 	affirming(inFront+`D?p+[cEW:]:?[bu]*D?[ao]?`+letter, stated),
 	affirming(inFront+`[bf][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
-	affirming(inFront+`lD?o?[LBG][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
+	affirming(inFront+`[le]D?o?[LBG][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
 	affirming(inFront+`[bf][cE]D?[dpF]*a`+letter, stated),
 	// dass B richtig ist; dass B zutrifft; dass die Antwort B ist
 	affirming(inFront+`t(?:D?[ao])?`+letter+`D?p+[ao]?c`, stated),
@@ -89,20 +89,21 @@ var bareLetter = lazy.Regexp(`^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + le
 // What denies a letter.
 var (
 	// not B, except B, eliminate B
-	deniedBefore = lazy.Regexp(`[xelrV][Dopadbug]{0,3}([LBG])`)
+	deniedBefore = lazy.Regexp(`[xelrVZ][Dopadbug]{0,3}([LBG])`)
 	// I don't think it is B
 	deniedFar = lazy.Regexp(`x[bfitcEWDdaopMIuvQ]*([LBG])`)
 	// B is wrong, B is not the answer, B does not fit, B nicht
-	deniedAfter = lazy.Regexp(`([LBG])\)?[:-]?[bcCEWMhiDdo]*(?:m|r|x[bcCEWMDdhui]*(?:[paovz]|$))`)
+	deniedAfter = lazy.Regexp(`([LBG])\)?[:-]?(?:[bcCEWMiDdo]*m|[bcCEWMhiDdoz]*(?:r|x[bcCEWMDdhui]*(?:[paovz]|$)))`)
 	// the wrong answer is B
 	deniedNoun = lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:CW=][bDoi]*([LBG])`)
 )
 
 // What takes back what was said: that is not right, is wrong, wrong, maybe; no; wait; or is it?; said no one.
 var (
-	takenBack = lazy.Regexp(`^[jybi,tRf]*(?:(?:[itE]|D?[ao])[bcCEhMW]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
-		`|[cCEMW][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`)
-	justNo    = lazy.Regexp(`^[JRb,f]*x[b]*(?:$|,)`)
+	takenBack = lazy.Regexp(`^[jybi,tRf]*(?:(?:[itE]|D?[ao])[bcCEhMWz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
+		`|[cCEMWz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`)
+	justNo    = lazy.Regexp(`^[JRb,fyj]*x[b]*(?:$|,)`)
+	fragment  = lazy.Regexp(`^[^LBGOTcCEMzk:]{0,2}[xhPNU][^LBGOTcCEMzk:]{0,2}$`)
 	onlyWait  = lazy.Regexp(`^[R,b]*R[,b]*$`)
 	askedBack = lazy.Regexp(`^[JjybciExpmRza,]+$`)
 	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S)`)

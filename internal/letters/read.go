@@ -115,7 +115,7 @@ func statementsOf(sentences []sentence) []statement {
 		if i+1 < len(sentences) && !s.ends {
 			after = sentences[i+1].normal().classes()
 		}
-		r.sentence(s.normal(), after)
+		r.sentence(s.normal(), after, sentenceNo().MatchString(s.classes()))
 	}
 	return r.said
 }
@@ -145,11 +145,11 @@ func (r *reading) add(one statement) {
 }
 
 // sentence adds what a sentence says. after is what follows it in its line.
-func (r *reading) sentence(s sentence, after string) {
+func (r *reading) sentence(s sentence, after string, denied bool) {
 	classes := s.classes()
 	asked := r.asked
 	r.asked = s.question
-	if r.affirmed && r.takesBack(classes, s.question, asked) {
+	if r.affirmed && (denied && !asked && !s.question || r.takesBack(classes, s.question, asked)) {
 		r.add(statement{kind: takesBack})
 	}
 	if s.question {
@@ -171,7 +171,7 @@ func (r *reading) takesBack(classes string, question, asked bool) bool {
 		return askedBack().MatchString(classes)
 	case asked:
 		return false
-	case strings.HasPrefix(classes, "R:"), justNo().MatchString(classes), onlyWait().MatchString(classes), said().MatchString(classes):
+	case strings.HasPrefix(classes, "R:"), fragment().MatchString(classes), justNo().MatchString(classes), onlyWait().MatchString(classes), said().MatchString(classes):
 		return true
 	case strings.HasPrefix(strings.TrimLeft(classes, "b,j"), "R") && strings.ContainsAny(classes, "xmrUhq"):
 		return !strings.ContainsAny(classes, "LBG")
@@ -205,6 +205,8 @@ func (r *reading) affirm(s sentence, classes, after string) (used []int) {
 func hindered(intro string, next byte) bool {
 	last := intro[len(intro)-1]
 	switch {
+	case next == 'b' && reported().MatchString(intro):
+		return strings.ContainsAny(intro, `q"`)
 	case next == 'y' && strings.ContainsAny(intro, "LBG"):
 		return strings.ContainsAny(intro, `q"`)
 	case next == 't':
@@ -217,7 +219,7 @@ func hindered(intro string, next byte) bool {
 	if strings.ContainsAny(intro, "LBG") {
 		return false
 	}
-	return strings.ContainsRune(intro, 'h') ||
+	return strings.ContainsAny(intro, "hP") ||
 		strings.ContainsRune(intro, 'x') && strings.IndexByte("kyKH", intro[0]) < 0 && strings.IndexByte("yb", next) < 0
 }
 
@@ -292,12 +294,15 @@ var (
 	ofQuestion   = lazy.Regexp(`^(?:b+|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)`)
 	otherThan    = lazy.Regexp(`^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`)
 	otherThanAll = lazy.Regexp(`^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`)
-	hedgedLetter = lazy.Regexp(`h.*[LBG]|^J`)
-	letterDenied = lazy.Regexp(`[xelmr].*[LBG]|[LBG].*[xmrh]`)
+	hedgedLetter = lazy.Regexp(`h.*[LBG]|^J|P`)
+	letterDenied = lazy.Regexp(`[xelmrZ].*[LBG]|[LBG].*[xmrh]`)
 	letterSaid   = lazy.Regexp(`[cCEMzvwh]`)
 	reason       = lazy.Regexp(`^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`)
-	leftOpen     = lazy.Regexp(`h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|^J`)
-	goesOn       = lazy.Regexp(`^[cCEWzMqelhHSx]`)
+	leftOpen     = lazy.Regexp(`h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`)
+	saidAsWell   = lazy.Regexp(`[LBG].*[pz]`)
+	reported     = lazy.Regexp(`St.*,$`)
+	sentenceNo   = lazy.Regexp(`^b*x,`)
+	goesOn       = lazy.Regexp(`^[cCEWzMqelhHSxZP]`)
 )
 
 // afterLetter is what follows a place, with the bracket that closes a letter in brackets.
@@ -348,10 +353,10 @@ func asidesEndWell(tail string, surety int) bool {
 			return true
 		case strings.HasPrefix(part, "K"):
 			continue
-		case surety == openingOnly && strings.ContainsRune(part, 'R') && tail != "":
+		case surety == openingOnly && strings.ContainsRune(part, 'R'):
 			return false
 		}
-		if !asideEndsWell(part, surety) || but && strings.ContainsAny(part, "xmhU") && !strings.ContainsAny(part, "LBG") {
+		if !asideEndsWell(part, surety) || but && strings.ContainsAny(part, "xmhUP") && !strings.ContainsAny(part, "LBGO") {
 			return false
 		}
 	}
@@ -369,9 +374,9 @@ func asideEndsWell(part string, surety int) bool {
 	case strings.ContainsRune(part, 'U'), takenBack().MatchString(part):
 		return false
 	case surety > openingOnly:
-		return strings.IndexByte("qelhHSx", part[0]) < 0 && !strings.ContainsAny(part, "rSmN")
+		return strings.IndexByte("qelhHSxPUZ", part[0]) < 0 && !strings.ContainsAny(part, "rSmN")
 	}
-	return !goesOn().MatchString(part) && !strings.ContainsAny(part, "xmhrqUSN=")
+	return !goesOn().MatchString(part) && !strings.ContainsAny(part, "xmhrqUSNPZ=")
 }
 
 // deny adds the letters that a sentence denies or leaves open. The others are those it affirms.
@@ -389,7 +394,7 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 		}
 		for i := begin; i < at; i++ {
 			if s.lexemes[i].labels != nil && !slices.Contains(used, i) {
-				r.leave(s.lexemes[i].labels, i, classes[begin:at], strong[i])
+				r.leave(s.lexemes[i].labels, i, classes[begin:at], strong[i], len(used) > 0)
 			}
 		}
 		begin = at + 1
@@ -397,11 +402,11 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 }
 
 // leave adds what a part of a sentence says of letters that it does not affirm.
-func (r *reading) leave(labels []int, at int, part string, strong bool) {
+func (r *reading) leave(labels []int, at int, part string, strong, affirmed bool) {
 	switch {
-	case strong || strings.ContainsAny(part, "xmelr"):
+	case strong || strings.ContainsAny(part, "xmelrZ"):
 		r.add(statement{kind: denies, labels: labels, weakly: !strong, at: at})
-	case leftOpen().MatchString(part):
+	case leftOpen().MatchString(part), affirmed && saidAsWell().MatchString(part):
 		r.add(statement{kind: leaves, labels: labels, at: at})
 	}
 }
