@@ -41,6 +41,7 @@ var forms = []form{
 	// the answer is B; the answer is Lyon, option B
 	affirming(inFront+theNoun+question+relative+copula+named, stated),
 	affirming(inFront+theNoun+`[cEW:]:?[wdDbgTn]{1,10},?(?:[it]?c)?(?:D?o`+letter+`|(B))`, stated),
+	affirming(inFront+theNoun+`[cEW:]:?[wdDbgTn]{1,10},([LB])$`, stated),
 	affirming(`^F+:`+letter, stated),
 	affirming(`^D?Qn?:`+letter, stated),
 	// it is B; es muss B sein
@@ -55,7 +56,7 @@ var forms = []form{
 	affirming(inFront+subject+`[cECW]b*`+theRight, stated),
 	affirming(inFront+subject+`z`, stated),
 	affirming(inFront+subject+`[:-]?p`, stated),
-	affirming(inFront+letter+`ic`, stated),
+	affirming(inFront+subject+`ic`, stated),
 	affirming(inFront+letter+`cE$`, stated),
 	affirming(inFront+`u`+subject+`c$`, stated),
 	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[cE]b*D?p+[ao]?`, stated),
@@ -100,12 +101,12 @@ var (
 
 // What takes back what was said: that is not right, is wrong, wrong, maybe; no; wait; or is it?; said no one.
 var (
-	takenBack = lazy.Regexp(`^[jybi,tRf]*(?:(?:[itE]|D?[ao])[bcCEhMWz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
+	takenBack = lazy.Regexp(`^[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
 		`|[cCEMWz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`)
 	justNo    = lazy.Regexp(`^[JRb,fyj]*x[b]*(?:$|,)`)
-	fragment  = lazy.Regexp(`^[^LBGOTcCEMzk:]{0,2}[xhPNU][^LBGOTcCEMzk:]{0,2}$`)
+	fragment  = lazy.Regexp(`^[bjyJRfi,]*[xhPNUql][^LBGOTcCEMzk:]?$`)
 	onlyWait  = lazy.Regexp(`^[R,b]*R[,b]*$`)
-	askedBack = lazy.Regexp(`^[JjybciExpmRza,]+$`)
+	askedBack = lazy.Regexp(`^(?:J|[JjybciExpmRza,]+$)`)
 	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S)`)
 )
 

@@ -3,6 +3,8 @@ package letters
 import (
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // lexeme is a word, a phrase or a mark with the class by which sentences are read.
@@ -164,6 +166,8 @@ func (r *reader) word(i int) int {
 		r.add(oneLetter, []int{m.label})
 	case n == 1:
 		r.add(phrase, nil)
+	case numberedQuestion().MatchString(m.text):
+		r.add('Q', nil)
 	case m.text[0] >= '0' && m.text[0] <= '9':
 		r.add(numberWord, nil)
 	default:
@@ -171,6 +175,8 @@ func (r *reader) word(i int) int {
 	}
 	return 1
 }
+
+var numberedQuestion = lazy.Regexp(`^q\d+$`)
 
 // phraseAt is the class of the longest known phrase with which marks begin, and of how many words it is.
 func phraseAt(marks []mark) (class byte, n int) {

@@ -37,7 +37,7 @@ func plainText(text string) string {
 	text = answerTag().ReplaceAllString(text, "\nanswer: ")
 	text = otherTag().ReplaceAllString(lineTag().ReplaceAllString(text, "\n"), " ")
 	text = strings.ReplaceAll(texCommand().ReplaceAllString(text, " "), `\boxed`, " boxed:")
-	text = arrow().ReplaceAllString(text, " : ")
+	text = arrow().ReplaceAllString(text, " : therefore ")
 	return sameMarks.Replace(text)
 }
 

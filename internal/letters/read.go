@@ -210,7 +210,7 @@ func hindered(intro string, next byte) bool {
 	case next == 'y' && strings.ContainsAny(intro, "LBG"):
 		return strings.ContainsAny(intro, `q"`)
 	case next == 't':
-		return strings.ContainsAny(intro, "xmrhSUq")
+		return strings.Trim(intro, "bfyjR,") != ""
 	case strings.ContainsAny(intro, `qS"`):
 		return true
 	case last == ':' || last == '-':
@@ -276,6 +276,8 @@ func (r *reading) bare(s sentence, classes string, at int, after string) (place,
 	whole := at+m[1] == len(classes)
 	contrast := classes[at+m[4]:at+m[5]] != "" && strings.ContainsRune(classes[:at], 'x') || whole && at > 0 && classes[0] == 'k'
 	switch {
+	case at > 0 && strings.ContainsAny(classes[:at], "LBG") && !letterDenied().MatchString(classes[:at]) && !strings.ContainsRune(classes[:place], 'R'):
+		return 0, 0
 	case at > 0 && m[3] == m[2] && !contrast:
 		return 0, 0
 	case at == 0 && m[3] == m[2] && !s.opens && !whole && !r.asked:
@@ -332,7 +334,7 @@ func endsWell(tail string, surety int) bool {
 	case tail == "" || reason().MatchString(tail):
 		return true
 	case tail[0] == 'j':
-		return surety > openingOnly && asideEndsWell(tail[1:], surety) && (strings.ContainsAny(tail, "LBG") || !strings.ContainsAny(tail, "xmrhN"))
+		return surety > openingOnly && asideEndsWell(tail[1:], surety) && (strings.ContainsAny(tail, "LBGO") || !strings.ContainsAny(tail, "xmrhN"))
 	}
 	return strings.IndexByte(",:-()y", tail[0]) >= 0 && asidesEndWell(tail, surety)
 }
@@ -356,7 +358,7 @@ func asidesEndWell(tail string, surety int) bool {
 		case surety == openingOnly && strings.ContainsRune(part, 'R'):
 			return false
 		}
-		if !asideEndsWell(part, surety) || but && strings.ContainsAny(part, "xmhUP") && !strings.ContainsAny(part, "LBGO") {
+		if !asideEndsWell(part, surety) || but && part != "" && !strings.ContainsAny(part, "LBGO") {
 			return false
 		}
 	}
@@ -374,7 +376,7 @@ func asideEndsWell(part string, surety int) bool {
 	case strings.ContainsRune(part, 'U'), takenBack().MatchString(part):
 		return false
 	case surety > openingOnly:
-		return strings.IndexByte("qelhHSxPUZ", part[0]) < 0 && !strings.ContainsAny(part, "rSmN")
+		return strings.IndexByte("qelHxZJ", part[0]) < 0 && part[len(part)-1] != 'x' && !strings.ContainsAny(part, "rRShmNPU")
 	}
 	return !goesOn().MatchString(part) && !strings.ContainsAny(part, "xmhrqUSNPZ=")
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
 // wordList says which words and phrases have which class.
@@ -27,7 +29,7 @@ var classedPhrases = sync.OnceValue(func() map[string][]classed {
 			continue
 		}
 		for text := range strings.SplitSeq(list, ", ") {
-			words := strings.Fields(text)
+			words := strings.Fields(textmetric.FoldCase(text))
 			byFirst[words[0]] = append(byFirst[words[0]], classed{words, head[0]})
 		}
 	}
