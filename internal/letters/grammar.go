@@ -103,11 +103,11 @@ var (
 var (
 	takenBack = lazy.Regexp(`^[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
 		`|[cCEMWz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`)
-	justNo    = lazy.Regexp(`^[JRb,fyj]*x[b]*(?:$|,)`)
+	justNo    = lazy.Regexp(`^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$`)
 	fragment  = lazy.Regexp(`^[bjyJRfi,]*[xhPNUql][^LBGOTcCEMzk:]?$`)
 	onlyWait  = lazy.Regexp(`^[R,b]*R[,b]*$`)
 	askedBack = lazy.Regexp(`^(?:J|[JjybciExpmRza,]+$)`)
-	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S)`)
+	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`)
 )
 
 // answerName are the classes of a name for the answer, as a key of an object.

@@ -353,7 +353,7 @@ func asidesEndWell(tail string, surety int) bool {
 		switch {
 		case strings.HasPrefix(part, "k"):
 			return true
-		case strings.HasPrefix(part, "K"):
+		case strings.HasPrefix(part, "K") && (strings.ContainsAny(part, "LBGO") || !strings.ContainsAny(part, "hmRSPU")):
 			continue
 		case surety == openingOnly && strings.ContainsRune(part, 'R'):
 			return false
