@@ -15,8 +15,9 @@ const (
 
 // form is a form of clause that affirms a letter, over the classes of words.txt. Its group is the letter.
 type form struct {
-	clause func() *regexp.Regexp
-	surety int
+	clause   func() *regexp.Regexp
+	surety   int
+	reasoned bool // only behind a reason: da A falsch ist, ist B richtig
 }
 
 // Parts of forms: what may be in front of a clause, the answer and its question, the copula, the letter and what is said of it.
@@ -33,7 +34,7 @@ const (
 	optionText = `[wdDgnTb]{1,8}`
 )
 
-func affirming(clause string, surety int) form { return form{lazy.Regexp(clause), surety} }
+func affirming(clause string, surety int) form { return form{lazy.Regexp(clause), surety, false} }
 
 // forms are tried in this order.
 var forms = []form{
@@ -76,38 +77,84 @@ var forms = []form{
 	// A is not correct, but B is; ✅ B
 	affirming(`^y`+letter+`c$`, stated),
 	affirming(`^p,?:?`+letter+`$`, openingOnly),
+	// da A falsch ist, ist B richtig
+	{lazy.Regexp(`^[cE]D?(?:[ao]?([LB])D?p+[ao]?|[dpF]*a([LB]))`), stated, true},
 	// Lyon is option B; Lyon, option B; Lyon (B)
 	affirming(`^[Ddwgn]{1,8}(?:c|,)D?o`+letter+`$`, openingOnly),
 	affirming(`^[Ddwgn]{1,8}(?:(B)|\(D?o(L)\))$`, openingOnly),
 }
 
-// inverted is what German says behind a reason: da A falsch ist, ist B richtig.
-var inverted = lazy.Regexp(`^[cE]D?(?:[ao]?([LBG])D?p+[ao]?|[dpF]*a([LBG]))`)
-
 // bareLetter is a letter that stands for the whole clause, with what may be in front of it.
 var bareLetter = lazy.Regexp(`^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter)
 
-// What denies a letter.
-var (
-	// not B, except B, eliminate B
-	deniedBefore = lazy.Regexp(`[xelrVZ][Dopadbug]{0,3}([LBG])`)
-	// I don't think it is B
-	deniedFar = lazy.Regexp(`x[bfitcEWDdaopMIuvQ]*([LBG])`)
+// denyingForms say what denies a letter.
+var denyingForms = []func() *regexp.Regexp{
+	// not B, except B, eliminate B; I don't think it is B
+	lazy.Regexp(`[xelrVZ][Dopadbug]{0,3}([LBG])`),
+	lazy.Regexp(`x[bfitcEWDdaopMIuvQ]*([LBG])`),
 	// B is wrong, B is not the answer, B does not fit, B nicht
-	deniedAfter = lazy.Regexp(`([LBG])\)?[:-]?(?:[bcCEWMiDdo]*m|[bcCEWMhiDdoz]*(?:r|x[bcCEWMDdhui]*(?:[paovz]|$)))`)
+	lazy.Regexp(`([LBG])\)?[:-]?(?:[bcCEWMiDdo]*m|[bcCEWMhiDdoz]*(?:r|x[bcCEWMDdhui]*(?:[paovz]|$)))`),
 	// the wrong answer is B
-	deniedNoun = lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:CW=][bDoi]*([LBG])`)
+	lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:CW=][bDoi]*([LBG])`),
+}
+
+// verdict says that something is wrong: is wrong; that is not right; wrong; maybe.
+const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
+	`|[cCEMWz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`
+
+// What takes back the sentence before it.
+var (
+	notIt     = lazy.Regexp(`^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`)
+	fragment  = lazy.Regexp(`^[bjyJRfi,]*[xhPNUql][^LBGOTcCEMzk:]?$`)
+	saidNo    = lazy.Regexp(`^b*x,`)
+	justNo    = lazy.Regexp(`^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`)
+	askedBack = lazy.Regexp(`^(?:J|[JjybciExpmRza,]+$)`)
+	// wait; correction: C; oops, that was wrong
+	correcting = lazy.Regexp(`^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`)
 )
 
-// What takes back what was said: that is not right, is wrong, wrong, maybe; no; wait; or is it?; said no one.
+// What is in front of a clause.
 var (
-	takenBack = lazy.Regexp(`^[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
-		`|[cCEMWz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`)
-	justNo    = lazy.Regexp(`^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$`)
-	fragment  = lazy.Regexp(`^[bjyJRfi,]*[xhPNUql][^LBGOTcCEMzk:]?$`)
-	onlyWait  = lazy.Regexp(`^[R,b]*R[,b]*$`)
-	askedBack = lazy.Regexp(`^(?:J|[JjybciExpmRza,]+$)`)
-	said      = lazy.Regexp(`^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`)
+	correction  = lazy.Regexp(`^y?I?R`)
+	reported    = lazy.Regexp(`St.*,$`)
+	deniedIntro = lazy.Regexp(`^[^kyKH].*x|^x`)
+)
+
+// What is behind an affirmed letter.
+var (
+	closed     = lazy.Regexp(`^\)+($|[,:(ykj-])`)
+	ofQuestion = lazy.Regexp(`^(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)*`)
+	// rather than A, and not A; over A
+	otherThan    = lazy.Regexp(`^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`)
+	otherThanAny = lazy.Regexp(`^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`)
+	reason       = lazy.Regexp(`^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`)
+	// onlyReasons is what may follow a letter that would be the answer.
+	onlyReasons   = lazy.Regexp(`^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`)
+	vagueAddition = lazy.Regexp(`^[^LBGO]*[xmrhN][^LBGO]*$`)
+	// harmless parts are about the others, or reasons.
+	harmless      = lazy.Regexp(`^(?:O|k|K.*[LBGO]|K[^hmRSPU]*$)`)
+	hedgedLetter  = lazy.Regexp(`h.*[LBG]|^J|P`)
+	letterDenied  = lazy.Regexp(`[xelmrZ].*[LBG]|[LBG].*[xmrh]`)
+	letterSaid    = lazy.Regexp(`[cCEMzvwh]`)
+	spoils        = lazy.Regexp(`^` + verdict + `|^[qelHxZJ]|x$|[rRShmNPU]`)
+	spoilsOpening = lazy.Regexp(`^[cCEWzM]|[xqZ=]`)
+)
+
+// What is said of letters that are not affirmed.
+var (
+	leftOpen   = lazy.Regexp(`h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`)
+	saidAsWell = lazy.Regexp(`[LBG].*[pz]`)
+)
+
+// What makes a sentence normal.
+var (
+	ownNo       = lazy.Regexp(`(?:^|[,:(-])(x)[,:]`)
+	adverbs     = lazy.Regexp(`[^R](,)([bRy]*b)(,).`)
+	contrast    = lazy.Regexp(`[^R](,)([bRy]*y)(,)[cCEWMhxz]`)
+	joinsNext   = lazy.Regexp(`^(?:,?j?[jJ]|,|-)D?o?([LB])`)
+	takenOut    = lazy.Regexp(`[elx]$`)
+	saidAlready = lazy.Regexp(`[cEvpm:]`)
+	ownClause   = lazy.Regexp(`^[^J|]*\|[cEMxhz]`)
 )
 
 // answerName are the classes of a name for the answer, as a key of an object.
@@ -117,4 +164,4 @@ var answerName = lazy.Regexp(`^[DFp]*[ao]+$`)
 var headingClasses = lazy.Regexp(`^b*D?[dpF]*[ao]$`)
 
 // listItem is the beginning of a line that repeats an option.
-var listItem = lazy.Regexp(`^(?:D?[ao])?([LB])[):-]`)
+var listItem = lazy.Regexp(`^(?:(?:D?[ao])?([LB])[):-]|([LB])\.)`)

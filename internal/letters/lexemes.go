@@ -16,12 +16,10 @@ type lexeme struct {
 // The classes that the program itself makes or looks for; words.txt explains the others.
 const (
 	unknownWord = 'w'
+	numberWord  = 'n'
 	oneLetter   = 'L'
 	bracketed   = 'B' // a letter in brackets of its own
 	joined      = 'G' // letters that are joined: B or C
-	boxedMark   = 'X'
-	numberWord  = 'n'
-	colonMark   = ':'
 )
 
 // sentence is a part of a text that says one thing.
@@ -106,7 +104,7 @@ func (r *reader) line(i int) int {
 		r.end(true)
 	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], goesOnBehind):
 	case headingClasses().MatchString(classes):
-		r.add(colonMark, nil)
+		r.add(':', nil)
 	case n == 1 && classes != "" && i+n < len(r.marks) && r.marks[i+n].lower && !r.listItem(i+n):
 	default:
 		r.end(true)
