@@ -25,8 +25,8 @@ const (
 	inFront    = `^(?:bc)?[bfyjRtu,]*`
 	letter     = `([LBG])`
 	theNoun    = `(?:(?:D?og)?D?[dpFu]*[ao][pF]*b?|Dv[ao]|D[pF]*v|Dt(?:[cE]p+|z))`
-	question   = `(?:gio|[gd]?(?:[Di][nbp]{0,2})?Q[wn]?)?`
-	relative   = `(?:t(?:[cE]D?p+|zb*|wz))?`
+	question   = `(?:gio|[gd]?(?:[Di][nbp]{0,2})?Q[wn]?|gD[wn]Q)?`
+	relative   = `(?:t(?:[cE]D?p+|zb*|wz)|v)?`
 	copula     = `(?::?[cEW]:?|M[b,]*|[:=-])`
 	named      = `[b,ufy]*D?[op]*a?(?:X:?)?` + letter
 	subject    = `u?(?:D?[ao]|D)?` + letter + `\)?(?:,?[ex][Do]*[LBG],?)?`
@@ -54,7 +54,7 @@ var forms = []form{
 	affirming(inFront+`I[Mb]+D?[ao]?`+letter+`v`, stated),
 	affirming(inFront+`(?:eD?o?[LBG])?vI`+named, stated),
 	// B is correct; B fits; B: correct; B it is; B) Lyon is correct; B) Lyon (correct)
-	affirming(inFront+subject+`[cECW]b*`+theRight, stated),
+	affirming(inFront+subject+`(?:,[wdDn]{1,4},)?[cECW]b*`+theRight, stated),
 	affirming(inFront+subject+`z`, stated),
 	affirming(inFront+subject+`[:-]?p`, stated),
 	affirming(inFront+subject+`ic`, stated),
@@ -93,19 +93,19 @@ var denyingForms = []func() *regexp.Regexp{
 	lazy.Regexp(`[xelrVZ][Dopadbug]{0,3}([LBG])`),
 	lazy.Regexp(`x[bfitcEWDdaopMIuvQ]*([LBG])`),
 	// B is wrong, B is not the answer, B does not fit, B nicht
-	lazy.Regexp(`([LBG])\)?[:-]?(?:[bcCEWMiDdo]*m|[bcCEWMhiDdoz]*(?:r|x[bcCEWMDdhui]*(?:[paovz]|$)))`),
+	lazy.Regexp(`([LBG])\)?[:-]?(?:[bcCEWMYiDdo]*m|[bcCEWMYhiDdoz]*(?:r|x[bcCEWMDdhui]*(?:[paovz]|$)))`),
 	// the wrong answer is B
-	lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:CW=][bDoi]*([LBG])`),
+	lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:CWY=][bDoi]*([LBG])`),
 }
 
 // verdict says that something is wrong: is wrong; that is not right; wrong; maybe.
-const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
-	`|[cCEMWz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`
+const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWYz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
+	`|[cCEMWYz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`
 
 // What takes back the sentence before it.
 var (
 	notIt     = lazy.Regexp(`^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`)
-	fragment  = lazy.Regexp(`^[bjyJRfi,]*[xhPNUql][^LBGOTcCEMzk:]?$`)
+	fragment  = lazy.Regexp(`^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`)
 	saidNo    = lazy.Regexp(`^b*x,`)
 	justNo    = lazy.Regexp(`^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`)
 	askedBack = lazy.Regexp(`^(?:J|[JjybciExpmRza,]+$)`)
@@ -136,8 +136,8 @@ var (
 	hedgedLetter  = lazy.Regexp(`h.*[LBG]|^J|P`)
 	letterDenied  = lazy.Regexp(`[xelmrZ].*[LBG]|[LBG].*[xmrh]`)
 	letterSaid    = lazy.Regexp(`[cCEMzvwh]`)
-	spoils        = lazy.Regexp(`^` + verdict + `|^[qelHxZJ]|x$|[rRShmNPU]`)
-	spoilsOpening = lazy.Regexp(`^[cCEWzM]|[xqZ=]`)
+	spoils        = lazy.Regexp(`^` + verdict + `|^[qelHxZJ2]|x$|[rRShmNPU]`)
+	spoilsOpening = lazy.Regexp(`^[cCEWYzM2]|[xqZ=]`)
 )
 
 // What is said of letters that are not affirmed.
