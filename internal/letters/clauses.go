@@ -85,7 +85,7 @@ func (c clauses) bare(at int) (place, surety int) {
 	if m == nil || !endsWell(afterLetter(c.classes, at+m[1]), openingOnly) {
 		return 0, 0
 	}
-	announced, contrasted := m[3] > m[2], m[5] > m[4]
+	announced, contrasted := strings.ContainsAny(c.classes[at+m[2]:at+m[3]], "bfR"), m[5] > m[4]
 	if at > 0 {
 		return at + m[6], c.within(at, at+m[1], announced, contrasted)
 	}

@@ -75,6 +75,7 @@ func (r *reader) read(i int) int {
 func (r *reader) add(class byte, labels []int) {
 	if len(r.now.lexemes) == maxSentence {
 		r.end(false)
+		r.now.lexemes = []lexeme{{class: unknownWord}} // what follows is no beginning
 	}
 	r.now.lexemes = append(r.now.lexemes, lexeme{class, labels})
 }

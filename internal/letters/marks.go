@@ -53,8 +53,9 @@ func unquoted(text string) string {
 // sameMarks makes one mark of those that mean the same.
 var sameMarks = strings.NewReplacer(
 	"’", "'", "‘", "'", "ʼ", "'", "´", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‹", `"`, "›", `"`, "「", `"`, "」", `"`,
-	"。", ". ", "！", "! ", "？", "? ", "：", ": ", "，", ", ", "、", ", ", "；", "; ", "（", " (", "）", ") ", "【", " [", "】", "] ", "؟", "? ", "،", ", ",
-	"؛", "; ", "।", ". ", "…", "...", "\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\u2212", "-", "\u2011", "-", "\u2010", "-", "¿", " ¿ ",
+	"。", ". ", "！", "! ", "？", "? ", "：", ": ", "，", ", ", "、", ", ", "；", "; ",
+	"（", " (", "）", ") ", "【", " [", "】", "] ", "؟", "? ", "،", ", ", "؛", "; ", "।", ". ", "…", "...", "¿", " ¿ ",
+	"\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\u2212", "-", "\u2011", "-", "\u2010", "-",
 )
 
 // marker takes a text apart.
@@ -82,7 +83,7 @@ func (m *marker) next(text string) int {
 	r, n := utf8.DecodeRuneInString(text)
 	switch {
 	case r == '\n':
-		m.add(mark{text: "\n", label: notALetter})
+		m.add(punctuation("\n"))
 		m.spaced = true
 	case unicode.IsSpace(r):
 		m.spaced = true
@@ -224,27 +225,36 @@ func (m *marker) sign(r rune, text string) int {
 		n = 1
 	}
 	after, _ := utf8.DecodeRuneInString(text[n:])
+	class, known := signs[r]
 	switch {
-	case strings.ContainsRune(".!?", r):
+	case class == '.':
 		return m.stop(text)
-	case r == '-' || r == '–' || r == '—':
+	case class == '-':
 		m.dash(r, after)
-	case strings.ContainsRune("([", r):
-		m.add(punctuation("("))
-	case strings.ContainsRune(")]", r):
-		m.add(punctuation(")"))
 	case r == ':' && (after == '\\' || after == '/'):
 		m.add(mark{text: "?:", label: notALetter, word: true}) // C:\
-	case strings.ContainsRune(",;:=", r):
-		m.add(punctuation(string(r)))
-	case r == '"' || r == '\'':
-		m.add(punctuation(`"`))
-	case strings.ContainsRune("*_`~|\\{}", r), r == '$' && !unicode.IsDigit(after), strings.ContainsRune("#>•", r) && m.spaced:
-	case r == '$' && closedFormula().MatchString(text):
+	case known && class != 0:
+		m.add(mark{text: string(class), label: notALetter})
+	case known, m.onlySets(r, after, text):
 	default:
 		m.symbol(r, after)
 	}
 	return n
+}
+
+// signs are the marks that count, by what they are read as; 0 for those that only set a text.
+var signs = map[rune]rune{
+	'.': '.', '!': '.', '?': '.', '-': '-', '–': '-', '—': '-', '(': '(', '[': '(', ')': ')', ']': ')',
+	',': ',', ';': ';', ':': ':', '=': '=', '"': '"', '\'': '"',
+	'*': 0, '_': 0, '`': 0, '~': 0, '|': 0, '\\': 0, '{': 0, '}': 0, '•': 0,
+}
+
+// onlySets tells the marks of a formula, and those that open a line.
+func (m *marker) onlySets(r, after rune, text string) bool {
+	if r == '$' {
+		return !unicode.IsDigit(after) || closedFormula().MatchString(text)
+	}
+	return (r == '#' || r == '>') && m.spaced
 }
 
 var closedFormula = lazy.Regexp(`^\$[^$\n]{1,40}\$`)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // phrasing is an answer and what is to be read in it.
@@ -15,9 +17,9 @@ type phrasing struct {
 }
 
 // phrasings reads a file with sections "## LANGUAGE KIND WANT".
-func phrasings(t testing.TB, path string) (out []phrasing) {
+func phrasings(t testing.TB, name string) (out []phrasing) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.FromSlash(path))
+	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +28,7 @@ func phrasings(t testing.TB, path string) (out []phrasing) {
 		switch {
 		case strings.HasPrefix(line, "## "):
 			if _, err := fmt.Sscanf(line, "## %s %s %s", &now.language, &now.kind, &now.want); err != nil {
-				t.Fatalf("%s:%d: %v", path, i+1, err)
+				t.Fatalf("%s:%d: %v", name, i+1, err)
 			}
 		case line != "" && !strings.HasPrefix(line, "# "):
 			now.text, now.line = strings.ReplaceAll(line, `\n`, "\n"), i+1
@@ -36,45 +38,49 @@ func phrasings(t testing.TB, path string) (out []phrasing) {
 	return out
 }
 
-func TestChoiceDev(t *testing.T) {
-	file := os.Getenv("F")
-	if file == "" {
-		file = "development"
-	}
-	plain, read, adv, falsePass, missed := 0, 0, 0, 0, 0
-	for _, p := range phrasings(t, "testdata/"+file+".txt") {
-		marks, _ := marksOf(plainText(p.text), []string{"A", "B", "C", "D"})
-		ss := ""
-		for _, s := range sentencesOf(marks) {
-			ss += " | " + s.normal().classes()
-		}
+// figures are how phrasings were read. A false reading names a letter that is not to be named.
+type figures struct{ Plain, Read, Adversarial, False int }
+
+func measured(t *testing.T, name string) map[string]figures {
+	out := map[string]figures{}
+	for _, p := range phrasings(t, name) {
 		labels, how := Named(p.text, []string{"A", "B", "C", "D"})
-		got := "-"
-		if how != "" {
-			got = strings.Join(labels, "")
-		}
-		show := func(what string) {
-			if os.Getenv("QUIET") == "" {
-				fmt.Printf("%s %s:%d %q want %s got %s   %s\n", what, p.language, p.line, p.text, p.want, got, ss)
-			}
-		}
-		if p.kind == "plain" {
-			plain++
-			if got == p.want {
-				read++
+		got := strings.Join(labels, "")
+		right := got == p.want
+		f := out[p.language]
+		switch {
+		case p.kind == "plain":
+			f.Plain++
+			if right {
+				f.Read++
 			} else {
-				show("PLAIN")
+				t.Logf("%s:%d: %q: read %q, not %s", name, p.line, p.text, got, p.want)
 			}
-			continue
+		default:
+			f.Adversarial++
+			if how != "" && len(labels) == 1 && !right {
+				f.False++
+				t.Errorf("%s:%d: %q: read %q", name, p.line, p.text, got)
+			}
 		}
-		adv++
-		if len(labels) == 1 && got != p.want {
-			falsePass++
-			show("FALSE")
-		} else if got != p.want && p.want != "-" {
-			missed++
-			show("missed")
-		}
+		out[p.language] = f
 	}
-	fmt.Println("plain", read, "/", plain, " adversarial", adv, "false", falsePass, "missed", missed)
+	return out
+}
+
+// TestPhrasings holds the figures that docs/scorers.md gives.
+func TestPhrasings(t *testing.T) {
+	t.Parallel()
+	expect.Same(t, "development.txt", measured(t, "development.txt"), map[string]figures{
+		"en": {Plain: 989, Read: 987, Adversarial: 2634},
+		"de": {Plain: 223, Read: 223, Adversarial: 485},
+		"fr": {Plain: 193, Read: 193, Adversarial: 432},
+		"es": {Plain: 188, Read: 188, Adversarial: 405},
+	})
+	expect.Same(t, "holdout.txt", measured(t, "holdout.txt"), map[string]figures{
+		"en": {Plain: 50, Read: 50, Adversarial: 109},
+		"de": {Plain: 7, Read: 7, Adversarial: 21},
+		"fr": {Plain: 6, Read: 6, Adversarial: 21},
+		"es": {Plain: 6, Read: 6, Adversarial: 21},
+	})
 }

@@ -29,7 +29,7 @@ var classedPhrases = sync.OnceValue(func() map[string][]classed {
 			continue
 		}
 		for text := range strings.SplitSeq(list, ", ") {
-			words := strings.Fields(textmetric.FoldCase(text))
+			words := wordsOf(text)
 			byFirst[words[0]] = append(byFirst[words[0]], classed{words, head[0]})
 		}
 	}
@@ -38,3 +38,15 @@ var classedPhrases = sync.OnceValue(func() map[string][]classed {
 	}
 	return byFirst
 })
+
+// wordsOf are the words of a phrase as a text has them: it's is two. Parts of contractions stand alone: n't, 's, l'.
+func wordsOf(phrase string) (words []string) {
+	for word := range strings.FieldsSeq(textmetric.FoldCase(phrase)) {
+		if strings.HasPrefix(word, "'") || strings.HasSuffix(word, "'") || word == "n't" {
+			words = append(words, word)
+		} else {
+			words = append(words, contracted(word)...)
+		}
+	}
+	return words
+}
