@@ -15,13 +15,17 @@ import (
 func choiceKind() Kind {
 	return Kind{
 		Name: "choice", Summary: "the answer chooses this letter of a multiple-choice question",
-		Doc: "Takes the letter, or `{is, of}` with the letters there are (default A, B, C, D). The letter is looked for in this order, and " +
-			"the first way that finds any counts: the whole answer (`B`, `(b)`, `B.`); " +
-			"a letter that is said to be the answer (`Answer: B`, `the answer is (B)`, `B is correct`, `\\boxed{B}`, and `Antwort`, `réponse`, " +
-			"`respuesta`, `答案` and the like); a letter that opens a line or stands in brackets (`B) Lyon`, " +
-			"`(B)`); a letter that stands alone, in the case of `of` (`A` and `I` before another word are taken for words). Letters behind " +
-			"`not` do not count. An answer that names none, or several in the same way, " +
-			"fails and says so. Texts of the options are not looked at: for these use `contains`.",
+		Version: 2,
+		Doc: "Takes the letter, or `{is, of}` with the letters there are (default A, B, C, D). The answer must state one letter and no other: " +
+			"`B`, `(b)`, `B) Lyon`, `Answer: B`, `the answer is (B)`, `B is correct`, `I'd go with B because A is wrong`, `not A but B`, " +
+			"`\\boxed{B}`, `{\"answer\": \"B\"}`, and the like in German, French and Spanish. " +
+			"Sentences are read by their grammar. A letter counts only in a sentence whose words are all known. " +
+			"Letters that are denied (`B is wrong`, `the wrong answer is B`), left out (`all except B`, `rather than B`), " +
+			"left open (`B or C`, `maybe B`, `if B`, `is it B?`), reported (`he says B`) or part of a name (`hepatitis B`, `plan A`) do not count. " +
+			"A `final answer` counts more than an earlier one, and a correction (`no, C`) replaces what it corrects. " +
+			"An answer that names no letter clearly, or several, fails and says so. " +
+			"The text of an option is not looked at: for that use `contains`. Letters of other alphabets and full-width ones are other letters. " +
+			letters.Limits,
 		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: shape.Either(shape.Text, choiceKeys().Shape()), compile: compileChoice,
 	}
 }

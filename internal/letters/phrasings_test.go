@@ -84,3 +84,28 @@ func TestPhrasings(t *testing.T) {
 		"es": {Plain: 6, Read: 6, Adversarial: 21},
 	})
 }
+
+// TestLimits holds the sentence of the documentation to what is measured.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	unseen, all := measured(t, "holdout.txt"), 0
+	for _, f := range measured(t, "development.txt") {
+		all += f.Plain + f.Adversarial
+	}
+	var sum figures
+	for _, f := range unseen {
+		sum = figures{sum.Plain + f.Plain, sum.Read + f.Read, sum.Adversarial + f.Adversarial, sum.False + f.False}
+	}
+	en, de, fr, es := unseen["en"], unseen["de"], unseen["fr"], unseen["es"]
+	for _, want := range []string{
+		fmt.Sprintf("%d of %d plain answers (English %d, German %d, French %d, Spanish %d)",
+			sum.Read, sum.Plain, en.Read, de.Read, fr.Read, es.Read),
+		fmt.Sprintf("%d of %d adversarial ones (%d, %d, %d, %d)",
+			sum.False, sum.Adversarial, en.Adversarial, de.Adversarial, fr.Adversarial, es.Adversarial),
+		fmt.Sprintf("%d,%03d phrasings", all/1000, all%1000),
+	} {
+		if !strings.Contains(Limits, want) {
+			t.Errorf("the documentation does not say %q", want)
+		}
+	}
+}
