@@ -348,7 +348,7 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 		}
 		e.generate(w, r, m, real, method == service.MethodStream)
 	case service.MethodCountTokens:
-		e.countTokens(w, r)
+		e.countTokens(w, r, m)
 	case service.MethodEmbed:
 		e.embedOne(w, r, m)
 	case service.MethodEmbedBatch:
