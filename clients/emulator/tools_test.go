@@ -201,7 +201,7 @@ func TestScriptsListFields(t *testing.T) {
 	}
 }
 
-const orders = `
+const orderScript = `
 usage: true
 rules:
   - match: {text: "*order*", step: 1}
@@ -222,7 +222,7 @@ rules:
 
 func scripted(t *testing.T) *httptest.Server {
 	t.Helper()
-	return serve(t, strings.Replace(orders, `text: "*order*"`, `regex: 'order (\w+)'`, 1), nil)
+	return serve(t, strings.Replace(orderScript, `text: "*order*"`, `regex: 'order (\w+)'`, 1), nil)
 }
 
 // answered is the decoded answer to a request that must succeed.
