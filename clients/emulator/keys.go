@@ -58,8 +58,8 @@ var ruleBlock = shape.Block{Keys: []shape.Key{
 
 var matchBlock = shape.Block{Keys: []shape.Key{
 	{Name: "model", Is: shape.Text, Doc: "A glob of models."},
-	{Name: "text", Is: shape.Text, Doc: "A glob of the last user turn."},
-	{Name: "regex", Is: shape.Text, Doc: "A regular expression (RE2) in the last user turn."},
+	{Name: "text", Is: shape.Text, Doc: "A glob of the question: the last user turn that is more than results of functions."},
+	{Name: "regex", Is: shape.Text, Doc: "A regular expression (RE2) in the question."},
 	{Name: "image", Is: shape.Bool, Doc: "Whether there is an image."},
 	{Name: "turns", Is: shape.Int(1, math.MaxInt16), Doc: "How many turns there are."},
 	{Name: "system", Is: shape.Text, Doc: "A glob of the system instruction."},

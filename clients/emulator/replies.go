@@ -45,7 +45,7 @@ func (r *rule) readReplies(m yamlnode.Map) {
 	one := []string{"reply", "toolCalls", "reasoning"}
 	if slices.ContainsFunc(one, m.Has) {
 		if m.Has("replies") {
-			m.Key("replies").Errorf("", "a rule has either replies or reply, toolCalls and reasoning")
+			m.Key("replies").Errorf("", "a rule with replies has no reply, toolCalls or reasoning outside the list")
 		}
 		r.replies = []weighted{readReply(m, "reply")}
 	}

@@ -101,7 +101,7 @@ func readRule(n yamlnode.Node) *rule {
 	r.readReplies(m)
 	r.raw = readRaw(m.Get("raw"))
 	if r.raw != nil && (len(r.replies) > 0 || m.Has("replies")) {
-		m.Key("raw").Errorf("", "a rule has either raw or reply, replies, toolCalls and reasoning")
+		m.Key("raw").Errorf("", "a rule with raw has no reply, replies, toolCalls or reasoning")
 	}
 	r.usage = readUsage(m.Get("usage"))
 	if v := m.Get("unknownFields"); !v.IsZero() {
