@@ -165,7 +165,9 @@ func misshapen(at, want string, raw json.RawMessage) error {
 var usageKeys = [][]string{
 	{"inputTokens", "promptTokens", "input_tokens", "prompt_tokens"},
 	{"outputTokens", "completionTokens", "output_tokens", "completion_tokens"},
-	{"totalTokens", "total_tokens"}, {"cachedTokens", "cached_tokens"}, {"reasoningTokens", "reasoning_tokens"},
+	{"totalTokens", "total_tokens"},
+	{"cachedTokens", "cached_tokens"},
+	{"reasoningTokens", "reasoning_tokens"},
 }
 
 // readUsage reads {inputTokens, outputTokens, totalTokens, cachedTokens, reasoningTokens}, promptTokens and completionTokens being other
