@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // Request is what is asked of a model.
@@ -15,6 +19,16 @@ type Request struct {
 	SafetySettings   []SafetySetting   `json:"safetySettings,omitempty"`
 	// Stream asks for the answer in chunks, as it is generated.
 	Stream bool `json:"stream,omitempty"`
+	// System is the system prompt, "" for none.
+	System     string             `json:"system,omitempty"`
+	Tools      []tool.Declaration `json:"tools,omitempty"`
+	ToolChoice *tool.Choice       `json:"toolChoice,omitempty"`
+	// ToolResults is the hash of what the suite answers to calls, and after how many steps it stops; "" where it answers none.
+	ToolResults string `json:"toolResults,omitempty"`
+	// Extra are fields of the suite that are sent at the top level as they are.
+	Extra Extra `json:"extra,omitempty"`
+	// App is what an application is sent instead of a model, without secrets; nil for a model.
+	App *app.Request `json:"app,omitempty"`
 	// Live says that this is a chat in which the model's own replies stand. In a plan the contents are the user's turns alone, each of
 	// which is a call; After makes the requests of these.
 	Live bool `json:"live,omitempty"`
@@ -26,6 +40,14 @@ type Call struct {
 	Request
 	// TrialID names the trial for evalrun's own emulator. Optional.
 	TrialID string
+	// To is the application that is called; nil: it is the model.
+	To app.Target
+	// Vars are the variables of the case, for the templates of an application.
+	Vars variable.Dict
+	// Attempts is how often the call is sent at most; 0: as often as the run says.
+	Attempts int
+	// Session names the trial to an application: all calls of a trial share it, and one that runs again after a resume has another.
+	Session string
 	// Judge names the judge that is asked about an answer, "" when it is a model under test.
 	Judge string
 	// PromptTokens are the tokens of the prompt, counted or estimated.
@@ -55,6 +77,8 @@ const (
 	KindUnscored     ErrorKind = "unscored"     // a scorer could not tell
 	KindScorer       ErrorKind = "scorer"       // a scorer failed
 	KindReplayMiss   ErrorKind = "replayMiss"   // nothing was recorded for the trial
+	KindProgram      ErrorKind = "program"      // a program under test failed
+	KindApp          ErrorKind = "app"          // an application under test says that it failed
 	KindCanceled     ErrorKind = "canceled"     // given up by evalrun itself; never journaled
 	KindBudget       ErrorKind = "budget"       // not sent: the budget is spent; becomes a skip
 )
@@ -155,8 +179,10 @@ type Usage struct {
 	// CachedTokens are the tokens of the prompt that the service had in a cache.
 	CachedTokens int `json:"cachedTokens,omitempty"`
 	// ToolUseTokens are the tokens of what the service's own tools added to the prompt; PromptTokens leaves them out.
-	ToolUseTokens int         `json:"toolUseTokens,omitempty"`
-	Source        UsageSource `json:"source"`
+	ToolUseTokens int `json:"toolUseTokens,omitempty"`
+	// ReasoningTokens are the tokens of the output that the model thought with; OutputTokens has them in.
+	ReasoningTokens int         `json:"reasoningTokens,omitempty"`
+	Source          UsageSource `json:"source"`
 	// Extra are the fields of the service's own record that evalrun does not add up, such as tokens by modality.
 	Extra Extra `json:"extra,omitempty"`
 }

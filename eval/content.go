@@ -16,6 +16,7 @@ import (
 	"strconv"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // Roles of a Content in a conversation.
@@ -31,10 +32,16 @@ type Content struct {
 	Parts []Part `json:"parts"`
 }
 
-// Part is a text or, when Image is set, an image.
+// Part is a piece of a turn: a text, or the one of the other members that is set.
 type Part struct {
 	Text  string `json:"text,omitempty"`
 	Image *Image `json:"image,omitempty"`
+	// Data is a file that is no image: audio, video, a PDF. It is sent as an image is.
+	Data *Image `json:"data,omitempty"`
+	// Raw is a part in the words of the protocol, sent as it is: one of the suite, or one of the model's own turn that goes back.
+	Raw json.RawMessage `json:"raw,omitempty"`
+	// Result is what a call of the model came to.
+	Result *tool.Result `json:"result,omitempty"`
 	// Withheld stands for a text that is kept out of files.
 	Withheld *Withheld `json:"withheld,omitempty"`
 }

@@ -1,8 +1,5 @@
 package eval
 
-// Vector is the embedding of a text.
-type Vector []float64
-
 // EmbedCall asks for the vectors of texts, in one call of the service.
 type EmbedCall struct {
 	Model      string

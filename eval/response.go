@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/tool"
 )
 
 // Response is an answer: what came back from one generate call. A block is an
@@ -20,13 +22,40 @@ type Response struct {
 
 // Candidate is one of the generated answers.
 type Candidate struct {
-	Text          string         `json:"text"`
-	FinishReason  string         `json:"finishReason,omitempty"`
-	SafetyRatings []SafetyRating `json:"safetyRatings,omitempty"`
+	Text string `json:"text"`
+	// FinishReason is STOP, MAX_TOKENS, TOOL_CALLS, a block, OTHER, or a word of the service that has no other name.
+	FinishReason string `json:"finishReason,omitempty"`
+	// VendorReason is the service's own word where FinishReason is another.
+	VendorReason string `json:"vendorReason,omitempty"`
+	// Parts are the pieces of the answer in order, where it is more than text.
+	Parts []Piece `json:"parts,omitempty"`
+	// Raw is the candidate as it came, as compact JSON, where it is more than text and a finish reason; of an application, the whole
+	// response. A model's own turn goes back as it is here.
+	Raw           json.RawMessage `json:"raw,omitempty"`
+	SafetyRatings []SafetyRating  `json:"safetyRatings,omitempty"`
 	// Withheld stands for a text that is kept out of files.
 	Withheld *Withheld `json:"withheld,omitempty"`
 	// Extra are the fields and the kinds of parts that evalrun does not know.
 	Extra Extra `json:"extra,omitempty"`
+}
+
+// Piece is a part of an answer: the one member that is set.
+type Piece struct {
+	Text      string          `json:"text,omitempty"`
+	Reasoning string          `json:"reasoning,omitempty"` // what the model thought
+	Call      *tool.Call      `json:"call,omitempty"`
+	Other     json.RawMessage `json:"other,omitempty"` // as it came
+}
+
+// Calls are the tool calls of the candidate, in order.
+func (c *Candidate) Calls() []tool.Call {
+	var out []tool.Call
+	for _, p := range c.Parts {
+		if p.Call != nil {
+			out = append(out, *p.Call)
+		}
+	}
+	return out
 }
 
 // SafetyRating is the service's opinion of one category. Values that the
@@ -98,6 +127,9 @@ func (c *Candidate) PartlyBlocked() string {
 // HasContent reports whether there is a text or another part that is no thought.
 func (c *Candidate) HasContent() bool {
 	if c.Text != "" || c.Withheld != nil && c.Withheld.Bytes > 0 {
+		return true
+	}
+	if slices.ContainsFunc(c.Parts, func(p Piece) bool { return p.Call != nil || p.Other != nil }) {
 		return true
 	}
 	type part struct {

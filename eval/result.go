@@ -2,9 +2,6 @@ package eval
 
 import (
 	"cmp"
-	"slices"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Trial is one arm asked one case once. Together with Request it is fixed by
@@ -91,6 +88,10 @@ type Result struct {
 	Timing     *Timing `json:"timing,omitempty"`
 	Error      *Error  `json:"error,omitempty"`
 	SkipReason string  `json:"skipReason,omitempty"`
+	// TraceID is the W3C trace id, in hex, of the calls to an application.
+	TraceID string `json:"traceId,omitempty"`
+	// Workspace is the folder of a program that was kept, "" where there is none.
+	Workspace string `json:"workspace,omitempty"`
 	// Judgements are what judges replied for the scores, in the order in which they were asked.
 	Judgements []Judgement `json:"judgements,omitempty"`
 	// Trouble is why a judge could not be asked, when it may keep others from being asked as well.
@@ -101,88 +102,6 @@ type Result struct {
 
 	// Metrics are the derived metrics that could be computed, by name.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-}
-
-// withoutContent is what replaces words that may hold parts of prompts or answers.
-const withoutContent = "not kept (--no-content)"
-
-// Withhold takes prompts and answers out of the result, with all words that may quote them. Hashes, lengths, scores, ratings
-// and numbers stay.
-func (r *Result) Withhold() {
-	if r.Request != nil {
-		request := *r.Request
-		request.Contents = nil
-		for _, c := range r.Request.Contents {
-			kept := Content{Role: c.Role}
-			for _, p := range c.Parts {
-				if p.Image == nil {
-					p = Part{Withheld: withhold(p.Text)}
-				}
-				kept.Parts = append(kept.Parts, p)
-			}
-			request.Contents = append(request.Contents, kept)
-		}
-		r.Request = &request
-	}
-	if r.Response != nil {
-		r.Response = new(r.Response.withheld())
-	}
-	r.Usage = r.Usage.withheld()
-	r.Turns = slices.Clone(r.Turns)
-	for i := range r.Turns {
-		r.Turns[i].Response, r.Turns[i].Usage.Extra = r.Turns[i].withheld(), nil
-	}
-	r.Scores = slices.Clone(r.Scores)
-	for i := range r.Scores {
-		s := &r.Scores[i]
-		if s.Reason, s.Diff = withoutContent, ""; s.Unscored != "" {
-			s.Unscored = withoutContent
-		}
-		s.Judged = s.Judged.withhold()
-	}
-	r.Judgements = slices.Clone(r.Judgements)
-	for i := range r.Judgements {
-		r.Judgements[i].Withhold()
-	}
-	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) {
-		e := *r.Error
-		e.Message, e.Code = withoutContent, word(e.Code)
-		r.Error = &e
-	}
-}
-
-// withheld is the response without all that may quote an answer.
-func (r *Response) withheld() Response {
-	out := *r
-	out.Candidates, out.Extra = slices.Clone(r.Candidates), nil
-	for i := range out.Candidates {
-		c := &out.Candidates[i]
-		c.Withheld, c.Text, c.Extra = withhold(c.Text), "", nil
-		c.FinishReason, c.SafetyRatings = word(c.FinishReason), words(c.SafetyRatings)
-	}
-	out.ModelVersion = word(out.ModelVersion)
-	if f := r.PromptFeedback; f != nil {
-		out.PromptFeedback = &PromptFeedback{BlockReason: word(f.BlockReason), SafetyRatings: words(f.SafetyRatings)}
-	}
-	return out
-}
-
-// identifier is what the service's own words look like: what it sends in their place may quote a prompt.
-var identifier = lazy.Regexp(`^[A-Za-z0-9_.-]{0,64}$`)
-
-func word(s string) string {
-	if identifier().MatchString(s) {
-		return s
-	}
-	return withoutContent
-}
-
-func words(ratings []SafetyRating) []SafetyRating {
-	ratings = slices.Clone(ratings)
-	for i := range ratings {
-		ratings[i].Category, ratings[i].Probability, ratings[i].Extra = word(ratings[i].Category), word(ratings[i].Probability), nil
-	}
-	return ratings
 }
 
 // Counts tallies outcomes.

@@ -257,10 +257,20 @@ func withContent() *Result {
 		r.Judgements[i].Withheld, r.Judgements[i].Error.Kind, r.Judgements[i].Usage.Source = nil, KindStatus, UsageService
 	}
 	r.Request.GenerationConfig, r.Request.SafetySettings = nil, nil // the suite's own words
+	r.Request.ToolChoice, r.Request.ToolResults = nil, "hash"
+	r.Request.App.HTTP.Method, r.Request.App.Program = "POST", nil
+	r.TraceID, r.Workspace = "0af7", "workspaces/1"
 	for i := range r.Request.Contents {
 		r.Request.Contents[i].Role = RoleUser
 		for j := range r.Request.Contents[i].Parts {
-			r.Request.Contents[i].Parts[j].Image = nil
+			part := &r.Request.Contents[i].Parts[j]
+			part.Image, part.Data, part.Withheld = nil, nil, nil
+			if j > 0 {
+				part.Raw = nil
+			}
+			if j != 1 {
+				part.Result = nil
+			}
 		}
 	}
 	r.Usage.Source, r.Error.Kind, r.Outcome = UsageService, KindStatus, Fail
@@ -289,7 +299,7 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 		t.Errorf("content is left: %s", text[max(0, i-80):min(len(text), i+80)])
 	}
 	if got := kept.Request.Contents[0].Parts[0].Withheld; got == nil ||
-		got.Bytes != len(r.Request.Contents[0].Parts[0].Text) || len(got.SHA256) != 64 {
+		got.Bytes != len(r.Request.Contents[0].Parts[0].Raw) || len(got.SHA256) != 64 {
 		t.Errorf("of a text %+v is kept, want its hash and length", got)
 	}
 	after, err := wirejson.Marshal(r)

@@ -5,14 +5,19 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+
+	"github.com/evalrun/evalrun/tool"
 )
 
-// Turn is an answered call of a live chat: what came back, and what it cost. The reply, which the next call tells the
-// model as its own, is the text of the first candidate.
+// Turn is an answered call of a trial of several: what came back, and what it cost. A trial has several where it is a live chat, and
+// where the suite answers the model's tool calls. The reply, which the next call sends as the model's own, is the first candidate.
 type Turn struct {
 	Response
-	Usage  Usage  `json:"usage"`
-	Timing Timing `json:"timing"`
+	// Results are what the suite answered to the calls of this turn, in their order; the next call sends them. Nil where the model
+	// had the last word of the user's turn.
+	Results []tool.Result `json:"results,omitempty"`
+	Usage   Usage         `json:"usage"`
+	Timing  Timing        `json:"timing"`
 }
 
 // Block is the reason for which the turn was blocked, its prompt or its first candidate; "" when it was not. A block ends a chat.

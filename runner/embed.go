@@ -71,7 +71,7 @@ type vectorKey struct {
 type vector struct {
 	vectorKey
 	done  chan struct{}
-	value eval.Vector
+	value []float64
 	err   error
 }
 
@@ -88,7 +88,7 @@ func newVectors(embedder Embedder) *vectors {
 }
 
 // of gets the vectors of texts.
-func (v *vectors) of(ctx context.Context, model EmbeddingModel, texts []string) (map[string]eval.Vector, error) {
+func (v *vectors) of(ctx context.Context, model EmbeddingModel, texts []string) (map[string][]float64, error) {
 	wanted := make([]*vector, len(texts))
 	for i, text := range texts {
 		if err := model.check(text); err != nil {
@@ -96,7 +96,7 @@ func (v *vectors) of(ctx context.Context, model EmbeddingModel, texts []string) 
 		}
 		wanted[i] = v.want(ctx, vectorKey{model, text})
 	}
-	out := make(map[string]eval.Vector, len(texts))
+	out := make(map[string][]float64, len(texts))
 	for _, w := range wanted {
 		<-w.done // the call ends with ctx
 		if w.err != nil {
@@ -299,7 +299,7 @@ func (r *run) embed(ctx context.Context, a *asked) (lost *eval.Error) {
 		a.result.OverBudget = a.result.OverBudget || eval.AsError(err).Kind == eval.KindBudget
 	}
 	if v.Known == nil {
-		v.Known = map[string]eval.Vector{}
+		v.Known = map[string][]float64{}
 	}
 	maps.Copy(v.Known, known)
 	return lost

@@ -26,7 +26,7 @@ type embedder struct {
 	fail  func(call *eval.EmbedCall) error
 }
 
-func (e *embedder) Embed(_ context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+func (e *embedder) Embed(_ context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls = append(e.calls, slices.Clone(call.Texts))
@@ -35,9 +35,9 @@ func (e *embedder) Embed(_ context.Context, call *eval.EmbedCall) ([]eval.Vector
 			return nil, err
 		}
 	}
-	out := make([]eval.Vector, len(call.Texts))
+	out := make([][]float64, len(call.Texts))
 	for i := range out {
-		out[i] = eval.Vector{1, 1}
+		out[i] = []float64{1, 1}
 	}
 	return out, nil
 }

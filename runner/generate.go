@@ -2,7 +2,10 @@ package runner
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
@@ -11,7 +14,10 @@ import (
 // generate makes the call for the request of a trial, or of one turn of it. The response has a usage, and timing is filled in whatever
 // happens. The error is an *eval.Error.
 func (r *run) generate(ctx context.Context, t *Planned, timing *eval.Timing) (*eval.Response, error) {
-	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit()}
+	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
+	if t.to != nil {
+		call.To, call.Vars, call.Session = t.to, t.vars, r.session(t)
+	}
 	defer func() { *timing = call.Timing }()
 	var err error
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
@@ -48,4 +54,11 @@ func empty(resp *eval.Response) error {
 		why += ": " + words
 	}
 	return eval.Errorf(eval.KindNoCandidates, "the answer has no content (%s)", why)
+}
+
+// session is the name of a trial for an application. All calls of the trial share it, and a run that continues in another process has
+// others.
+func (r *run) session(t *Planned) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", r.Session, t.N))
+	return hex.EncodeToString(sum[:16])
 }

@@ -273,7 +273,7 @@ func (p *Plan) question(q *scorers.Question) *Planned {
 }
 
 func (p *Plan) judgeKey(j *suite.Judge) modelKey {
-	return modelKey{cmp.Or(j.APIVersion, p.APIVersion), j.Model}
+	return modelKey{apiVersion: cmp.Or(j.APIVersion, p.APIVersion), id: j.Model}
 }
 
 func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {

@@ -27,7 +27,12 @@ type feeder struct {
 	own      sync.WaitGroup // walks of lanes that fell behind
 }
 
-func laneOf(t *Planned) modelKey { return modelKey{t.Request.APIVersion, t.Request.Model} }
+func laneOf(t *Planned) modelKey {
+	if t.to != nil {
+		return modelKey{app: t.to}
+	}
+	return modelKey{apiVersion: t.Request.APIVersion, id: t.Request.Model}
+}
 
 // newFeeder makes a lane for each model of the plan.
 func newFeeder(plan *Plan, schedule iter.Seq[*Planned], admit func(*Planned) (job, bool)) *feeder {

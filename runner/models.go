@@ -12,11 +12,17 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// modelKey names a model: two versions of the interface may know two models by one name.
-type modelKey struct{ apiVersion, id string }
+// modelKey names a model, or an application: two versions of the interface may know two models by one name.
+type modelKey struct {
+	apiVersion, id string
+	app            *suite.Application
+}
 
 func (p *Plan) key(t *suite.Target) modelKey {
-	return modelKey{cmp.Or(t.APIVersion, p.APIVersion), t.Model}
+	if t.App != nil {
+		return modelKey{app: t.App}
+	}
+	return modelKey{apiVersion: cmp.Or(t.APIVersion, p.APIVersion), id: t.Model}
 }
 
 // targets are the targets that are asked.
@@ -37,10 +43,18 @@ func (p *Plan) Targets() []eval.RunTarget {
 		i := slices.IndexFunc(p.arms, func(a PlannedArm) bool { return a.Target == t })
 		out = append(out, eval.RunTarget{
 			Suite: p.arms[i].Suite, Name: t.Name, Model: t.Model, APIVersion: p.key(t).apiVersion, Stream: t.Stream,
-			GenerationConfig: t.GenerationConfig, SafetySettings: t.SafetySettings,
+			GenerationConfig: t.GenerationConfig, SafetySettings: t.SafetySettings, App: describe(t.App),
 		})
 	}
 	return out
+}
+
+// describe is an application in a few words, "" of a model.
+func describe(a *suite.Application) string {
+	if a == nil {
+		return ""
+	}
+	return a.String()
 }
 
 // modelCheck asks about the models of a plan.
@@ -58,6 +72,9 @@ type modelCheck struct {
 func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.List, notice func(string)) error {
 	c := modelCheck{p, source, diags, notice}
 	for _, t := range p.targets() {
+		if t.App != nil {
+			continue
+		}
 		m, err := c.ask(ctx, p.key(t), t.ModelPos, fmt.Sprintf("target `%s`", t.Name), service.MethodGenerate)
 		if err != nil {
 			return err
@@ -218,7 +235,7 @@ func (c *modelCheck) target(t *suite.Target, m *eval.Model) {
 // with.
 func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 	model := c.embeddings[s]
-	m, err := c.ask(ctx, modelKey{model.APIVersion, model.Model}, s.Embedding.Pos, "for embeddings", service.MethodEmbed)
+	m, err := c.ask(ctx, modelKey{apiVersion: model.APIVersion, id: model.Model}, s.Embedding.Pos, "for embeddings", service.MethodEmbed)
 	if err != nil || m == nil {
 		return err
 	}

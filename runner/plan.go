@@ -17,8 +17,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -160,6 +162,9 @@ type Planned struct {
 	scorers []*scorers.Compiled
 	derived []*suite.Metric
 	vars    variable.Dict
+	to      *suite.Application // nil: a model
+	// attempts of a call at most; 0: those of the run
+	attempts int
 }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
@@ -248,11 +253,7 @@ type walk struct {
 // visit yields the trials of a case on an arm, under the name of the suite that runs.
 func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bool {
 	s, c, a := cell.Suite, cell.Case, cell.Arm
-	contents, problem := s.Render(c, a)
-	request := eval.Request{
-		Model: a.Target.Model, APIVersion: w.plan.key(a.Target).apiVersion, Contents: contents,
-		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
-	}
+	request, problem := w.plan.request(cell)
 	base := identity(&request)
 	equal := w.seen[base]
 	w.seen[base]++
@@ -278,7 +279,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				At: c.Pos.String(),
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
-			derived: s.Derived(), vars: c.Vars(),
+			derived: s.Derived(), vars: c.Vars(), to: a.Target.App, attempts: a.Target.Attempts,
 		}
 		if w.whole != nil {
 			w.whole(&t.Trial)
@@ -291,6 +292,24 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 		}
 	}
 	return true
+}
+
+// request is what an arm is sent for a case. The error says why it cannot be sent any more.
+func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
+	s, c, a := cell.Suite, cell.Case, cell.Arm
+	prompt, problem := s.Render(c, a)
+	r := eval.Request{
+		Model: a.Target.Model, APIVersion: p.key(a.Target).apiVersion, Contents: prompt.Contents, System: prompt.System,
+		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
+	}
+	if a.Target.App == nil || problem != nil {
+		return r, problem
+	}
+	sent, err := a.Target.App.Render(&app.Input{Vars: c.Vars(), System: r.System, Messages: payload.Messages(prompt.Contents)})
+	if err == nil {
+		r.App = sent.Recorded()
+	}
+	return r, err
 }
 
 // scorers compiles the scorers of a case that apply to an arm, and hashes them. Kinds whose meaning has changed follow the hash of what the
@@ -347,11 +366,20 @@ func (w *walk) compile(spec *suite.Scorer) *scorers.Compiled {
 func identity(r *eval.Request) [16]byte {
 	light := *r
 	light.Contents = slices.Clone(r.Contents)
+	if r.App != nil {
+		light.App = r.App.Identity()
+		if r.App.HTTP != nil && !r.Live { // what of the prompt is sent is in the body
+			light.Contents, light.System = nil, ""
+		}
+	}
 	for i, c := range light.Contents {
 		parts := slices.Clone(c.Parts)
 		for j, p := range parts {
 			if p.Image != nil {
 				parts[j] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.Identity()}}
+			}
+			if p.Data != nil {
+				parts[j] = eval.Part{Data: &eval.Image{MIMEType: p.Data.MIMEType, SHA256: p.Data.SHA256}}
 			}
 		}
 		light.Contents[i].Parts = parts

@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -37,7 +38,7 @@ func TestProgramsRunOnce(t *testing.T) {
 	dir := t.TempDir()
 	scorer := `{exec: [sh, -c, 'cat >> told; echo true']}, {similar: {to: b, min: 0}}, {cost: 1}`
 	cfg := config(&fake{}, 4)
-	cfg.Embedder, cfg.Prices = &embedder{}, &eval.Prices{Currency: "X", Models: map[string]eval.Price{"svc-pro": {Input: 1e6, Output: 0}}}
+	cfg.Embedder, cfg.Prices = &embedder{}, &pricing.List{Currency: "X", Models: map[string]pricing.Rate{"svc-pro": {Input: 1e6, Output: 0}}}
 	counts, all := results(t, programPlan(t, dir, scorer), cfg)
 	told, err := os.ReadFile(filepath.Join(dir, "told"))
 	if err != nil || counts.Pass != 2 || strings.Count(string(told), "\n") != 2 ||

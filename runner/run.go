@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -24,7 +25,7 @@ type Config struct {
 	// counted rather than estimated.
 	TokensMatter bool
 	Stop         *Stop
-	Prices       *eval.Prices // of scorers that judge costs; nil: nothing has a price
+	Prices       *pricing.List // of scorers that judge costs; nil: nothing has a price
 	// Schedule are the trials of the plan in the order in which they are asked. Optional: that of the plan.
 	Schedule iter.Seq[*Planned]
 	// Skip says why a trial need not be asked any more, "" when it must. Optional.
@@ -41,6 +42,8 @@ type Config struct {
 	Keeper Keeper
 	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
 	// Optional.
+	// Session makes the names of trials for applications: those of another process are others.
+	Session string
 	Writing func(ctx context.Context) (calling context.Context, written func())
 }
 

@@ -25,7 +25,7 @@ type ModelSource interface {
 
 // Embedder turns texts into vectors, in their order and all of one length. The error is an *eval.Error.
 type Embedder interface {
-	Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error)
+	Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error)
 }
 
 // Keeper writes down what was paid for before its trial is settled. Its methods are called by several workers at once; each worker goes

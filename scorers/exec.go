@@ -91,9 +91,11 @@ func execKeys() shape.Block {
 }
 
 func compileExec(a args) Scorer {
-	if a.Suite != nil && a.Suite.Untrusted() {
-		a.Entry.Key(a.Kind).Errorf("leave the scorer out, or run without --untrusted", "a suite that is not trusted cannot run programs")
-		return nil
+	if a.Suite != nil {
+		if why, hint := a.Suite.RefusesPrograms(); why != "" {
+			a.Entry.Key(a.Kind).Errorf(hint, "%s", why)
+			return nil
+		}
 	}
 	x := execScorer{command: program.Command{Timeout: execTimeout}}
 	command := a.Args

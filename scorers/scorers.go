@@ -20,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -48,7 +49,7 @@ type Answer struct {
 // Context is what scorers get from a run, and what they leave for it.
 type Context struct {
 	Trial      eval.Trial
-	Prices     *eval.Prices // nil without a price list
+	Prices     *pricing.List // nil without a price list
 	Vectors    Vectors
 	Judgements Judgements
 	// Snapshots are what snapshot scorers looked at.

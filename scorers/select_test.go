@@ -159,7 +159,7 @@ func TestSelectOfCandidates(t *testing.T) {
 func TestSelectOfSimilar(t *testing.T) {
 	t.Parallel()
 	a := answer(`{"a": "x"}`)
-	a.Context = &scorers.Context{Vectors: scorers.Vectors{Known: map[string]eval.Vector{"x": {1, 0}, "y": {1, 0}}}}
+	a.Context = &scorers.Context{Vectors: scorers.Vectors{Known: map[string][]float64{"x": {1, 0}, "y": {1, 0}}}}
 	if got := score(t, "- {similar: {to: y, min: 0.9}, select: {jq: .a}}", a); !got.Passed || len(a.Context.Vectors.Wanted) > 0 {
 		t.Errorf("%+v, wanted %q", got, a.Context.Vectors.Wanted)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
@@ -25,14 +24,14 @@ func similarKind() Kind {
 // Vectors are the embeddings at hand while an answer is scored. A text that is asked for and not
 // there is wanted: whoever scores gets it and scores again.
 type Vectors struct {
-	Known  map[string]eval.Vector
+	Known  map[string][]float64
 	Wanted []string
 	// Refused says why no more vectors can be had, "" when they can.
 	Refused string
 }
 
 // of is the vector of a text, nil when it is not at hand.
-func (v *Vectors) of(text string) eval.Vector {
+func (v *Vectors) of(text string) []float64 {
 	known := v.Known[text]
 	if known == nil && v.Refused == "" {
 		v.Wanted = append(v.Wanted, text)
@@ -123,7 +122,7 @@ func (v *Vectors) missing() Finding {
 // is undefined: for a zero vector, vectors of different length, or a value that is no number. Both
 // are scaled by their largest value first, so that neither products nor sums leave the range of a
 // float64.
-func Cosine(a, b eval.Vector) (float64, bool) {
+func Cosine(a, b []float64) (float64, bool) {
 	sa, sb := scale(a), scale(b)
 	if len(a) != len(b) || !(sa > 0 && sb > 0) || math.IsInf(sa, 0) || math.IsInf(sb, 0) {
 		return 0, false
@@ -140,7 +139,7 @@ func Cosine(a, b eval.Vector) (float64, bool) {
 }
 
 // scale is the largest absolute value, NaN when one of them is.
-func scale(v eval.Vector) float64 {
+func scale(v []float64) float64 {
 	out := 0.0
 	for _, x := range v {
 		out = max(out, math.Abs(x))

@@ -7,6 +7,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -39,7 +40,7 @@ func FuzzPrices(f *testing.F) {
 	})
 }
 
-func hasPrice(t *testing.T, p *eval.Prices, model string) {
+func hasPrice(t *testing.T, p *pricing.List, model string) {
 	t.Helper()
 	if !p.Knows(model) || p.Of(model, &eval.Usage{}) != 0 {
 		t.Errorf("%s is unknown, or costs something when nothing is sent", model)

@@ -118,10 +118,12 @@ func serviceBlock() shape.Block {
 
 func targetBlock() shape.Block {
 	return shape.Block{
-		Need: []string{"name", "model"},
+		Need: []string{"name"}, One: targetForms(),
 		Keys: []shape.Key{
 			{Name: "name", Is: aName(), Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
 			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			{Name: "echo", Is: shape.Bool, Doc: "true: the answer is the rendered prompt, without a service."},
+			{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a call is sent at most, instead of `limits.attempts`."},
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
 			{Name: "stream", Is: shape.Bool, Doc: "Whether answers are asked for as streams, with the time to the first token."},
 			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
@@ -179,7 +181,8 @@ func promptBlock() shape.Block {
 			{Name: "text", Is: shape.Text, Doc: "What is asked. `{{.country}}` is the variable `country` of the case."},
 			{Name: "file", Is: shape.Text, Doc: "A file of the suite's folder with the text."},
 			{Name: "turns", Is: shape.Filled(turnBlock().Shape()), Doc: "A chat: turns of user and model, the user's last."},
-			{Name: "parts", Is: shape.Filled(partOfPrompt().Shape()), Doc: "Texts and images."},
+			{Name: "parts", Is: shape.Filled(partOfPrompt().Shape()), Doc: "Texts, images, other files, and parts in the words of the protocol."},
+			{Name: "system", Is: systemShape(), Doc: "The system text that goes with every call: a template, or {file: NAME}."},
 			{Name: "live", Is: shape.Bool, Doc: "With `turns`: only the user's are listed, and the model's own replies go in between."},
 		},
 	}
@@ -199,11 +202,22 @@ func turnShape() shape.Shape { return shape.Either(shape.Text, shape.Filled(part
 
 func partOfPrompt() shape.Block {
 	return shape.Block{
-		One: []string{"text", "image"},
+		One: partForms(),
 		Keys: []shape.Key{
 			{Name: "text", Is: shape.Text, Doc: "A text, which may be a template."},
 			{Name: "image", Is: shape.Text, Doc: "An image of the suite's folder; the name may be a template."},
-			{Name: "mimeType", Is: shape.Text, Doc: "The type that the image must have. It is read from the bytes and need not be given."},
+			{
+				Name: "data", Is: shape.Text,
+				Doc: "An audio, video or PDF file of the suite's folder, or any other with `mimeType`; the name may be a template.",
+			},
+			{
+				Name: "raw", Is: shape.Some(shape.Map(shape.Any)),
+				Doc: "One part in the words of the protocol, sent as it is; texts in it may be templates.",
+			},
+			{
+				Name: "mimeType", Is: shape.Text,
+				Doc: "The type that the file must have. It is read from the bytes where they tell it, and need not be given then.",
+			},
 			{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},
 		},
 	}

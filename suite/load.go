@@ -91,15 +91,19 @@ func (l *loader) targets() {
 		if !item.IsMapping() {
 			continue
 		}
-		name, model := m.Need("name"), m.Need("model")
+		name, model := m.Need("name"), m.Get("model")
 		t := &Target{
 			Name:             nameOf(name),
 			Model:            model.Str(),
 			APIVersion:       apiVersion(m.Get("apiVersion")),
 			GenerationConfig: generationConfig(m.Get("generationConfig")),
 			SafetySettings:   safetySettings(m.Get("safetySettings")),
-			Stream:           l.stream,
+			App:              l.application(m),
+			Attempts:         m.Get("attempts").Int(1, MaxAttempts),
 			ModelPos:         model.Pos(),
+		}
+		if t.App == nil {
+			t.Stream = l.stream
 		}
 		if m.Has("stream") {
 			t.Stream = m.Get("stream").Bool()
@@ -107,7 +111,9 @@ func (l *loader) targets() {
 		if max := m.Get("generationConfig"); max.IsMapping() {
 			t.MaxOutputPos = max.Map().Get("maxOutputTokens").Pos()
 		}
-		checkModelID(model)
+		if !model.IsZero() {
+			checkModelID(model)
+		}
 		if unique(names, name, "target") {
 			l.Targets = append(l.Targets, t)
 		}

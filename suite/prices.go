@@ -4,13 +4,13 @@ import (
 	"math"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/pricing"
 )
 
 // LoadPrices reads a price list; mistakes go to diags.
-func LoadPrices(shown string, src []byte, diags *diag.List) *eval.Prices {
-	p := &eval.Prices{Models: map[string]eval.Price{}}
+func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.List {
+	p := &pricing.List{Models: map[string]pricing.Rate{}}
 	root, ok := yamlnode.Parse(shown, src, diags)
 	if !ok {
 		return p
@@ -21,7 +21,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.Prices {
 	for e := range models.Map().Entries() {
 		checkModelID(e.Key)
 		one := e.Value.Map(priceBlock().Names()...)
-		price := eval.Price{Input: one.Need("input").Float(0, math.MaxInt32), Output: one.Need("output").Float(0, math.MaxInt32)}
+		price := pricing.Rate{Input: one.Need("input").Float(0, math.MaxInt32), Output: one.Need("output").Float(0, math.MaxInt32)}
 		if cached := one.Get("cached"); !cached.IsZero() {
 			price.Cached = new(cached.Float(0, math.MaxInt32))
 		}

@@ -14,7 +14,7 @@ import (
 
 // Embed asks for the vectors of texts: one alone by embedContent, several by batchEmbedContents. What
 // comes back is one vector a text, of numbers, and of one length.
-func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
 	method, body := service.MethodEmbedBatch, embedBatchBody(call)
@@ -59,7 +59,7 @@ type embedding struct {
 }
 
 // parseVectors reads the answer to either method; n vectors were asked for.
-func parseVectors(data []byte, n int) ([]eval.Vector, error) {
+func parseVectors(data []byte, n int) ([][]float64, error) {
 	var answer struct {
 		Embedding  *embedding      `json:"embedding"`
 		Embeddings []embedding     `json:"embeddings"`
@@ -81,8 +81,8 @@ func parseVectors(data []byte, n int) ([]eval.Vector, error) {
 }
 
 // vectors are those of embeddings, which must all have as many values; data is the answer that they are from.
-func vectors(from []embedding, data []byte) ([]eval.Vector, error) {
-	out := make([]eval.Vector, len(from))
+func vectors(from []embedding, data []byte) ([][]float64, error) {
+	out := make([][]float64, len(from))
 	for i, e := range from {
 		v, ok := e.vector()
 		if !ok {
@@ -99,11 +99,11 @@ func vectors(from []embedding, data []byte) ([]eval.Vector, error) {
 // maxDimensions bounds a vector; those of known models have a few thousand values.
 const maxDimensions = 1 << 16
 
-func (e embedding) vector() (eval.Vector, bool) {
+func (e embedding) vector() ([]float64, bool) {
 	if len(e.Values) > maxDimensions {
 		return nil, false
 	}
-	v := make(eval.Vector, len(e.Values))
+	v := make([]float64, len(e.Values))
 	for i, value := range e.Values {
 		if value == nil || math.IsNaN(*value) || math.IsInf(*value, 0) {
 			return nil, false

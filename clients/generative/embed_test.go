@@ -27,13 +27,13 @@ func TestEmbedOnTheWire(t *testing.T) {
 	}, nil)
 	got, err := c.Embed(context.Background(), &eval.EmbedCall{Model: "embedding-001", Texts: []string{"a <b>"}})
 	expect.OK(t, err)
-	expect.Same(t, "one vector", got, []eval.Vector{{1, -0.5}})
+	expect.Same(t, "one vector", got, [][]float64{{1, -0.5}})
 	expect.Same(t, "the path", path, "/v1/models/embedding-001:embedContent")
 	expect.Same(t, "the body", body, `{"model":"models/embedding-001","content":{"parts":[{"text":"a <b>"}]}}`)
 	call := &eval.EmbedCall{Model: "embedding-001", APIVersion: "v1beta", Texts: []string{"a", "b"}}
 	got, err = c.Embed(context.Background(), call)
 	expect.OK(t, err)
-	expect.Same(t, "two vectors", got, []eval.Vector{{1, 2}, {3, 0.004}})
+	expect.Same(t, "two vectors", got, [][]float64{{1, 2}, {3, 0.004}})
 	if call.Timing.LatencyMs <= 0 {
 		t.Error(call.Timing)
 	}

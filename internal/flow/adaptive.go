@@ -55,7 +55,7 @@ func (s adapted) Generate(ctx context.Context, call *eval.Call) (out *eval.Respo
 	return out, err
 }
 
-func (s adapted) Embed(ctx context.Context, call *eval.EmbedCall) (out []eval.Vector, err error) {
+func (s adapted) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
 	err = s.bound.do(ctx, call.Model, &call.Timing, func() error {
 		out, err = s.Service.Embed(ctx, call)
 		return err

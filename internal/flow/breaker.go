@@ -69,7 +69,7 @@ func (p protected) CountTokens(ctx context.Context, call *eval.Call) (out int, e
 	return out, err
 }
 
-func (p protected) Embed(ctx context.Context, call *eval.EmbedCall) (out []eval.Vector, err error) {
+func (p protected) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
 	err = p.breaker.do(ctx, &call.Timing, func() error {
 		out, err = p.Service.Embed(ctx, call)
 		return err

@@ -17,7 +17,7 @@ import (
 type Service interface {
 	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
 	CountTokens(ctx context.Context, call *eval.Call) (int, error)
-	Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error)
+	Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error)
 	Model(ctx context.Context, apiVersion, id string) (*eval.Model, error)
 	Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
 }
@@ -48,7 +48,7 @@ func (d deadline) CountTokens(ctx context.Context, call *eval.Call) (int, error)
 	return n, d.explain(err)
 }
 
-func (d deadline) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+func (d deadline) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	v, err := d.Service.Embed(ctx, call)

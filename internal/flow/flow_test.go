@@ -39,11 +39,11 @@ func (f *fake) CountTokens(context.Context, *eval.Call) (int, error) {
 	return 3, nil
 }
 
-func (f *fake) Embed(_ context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+func (f *fake) Embed(_ context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.times = append(f.times, time.Now())
-	return make([]eval.Vector, len(call.Texts)), nil
+	return make([][]float64, len(call.Texts)), nil
 }
 
 func (f *fake) Model(context.Context, string, string) (*eval.Model, error) { return nil, nil }

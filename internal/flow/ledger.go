@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/pricing"
 )
 
 // LedgerConfig are the limits that a Ledger keeps. Zero is unlimited.
@@ -15,8 +16,8 @@ type LedgerConfig struct {
 	Models       map[string]Rates // by model, beside those of all calls
 	BudgetCalls  int              // HTTP attempts, those for metadata left out
 	BudgetTokens int
-	BudgetMoney  float64      // in the currency of Prices
-	Prices       *eval.Prices // Optional
+	BudgetMoney  float64       // in the currency of Prices
+	Prices       *pricing.List // Optional
 	// CountOutput asks the service how many tokens an answer has when it does not say
 	// so itself and a limit on tokens is set.
 	CountOutput bool

@@ -89,7 +89,7 @@ func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, er
 }
 
 // Embed costs what its texts are estimated to be: the answer tells no usage.
-func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
+func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	cost := s.ledger.price(call.Model, &eval.Usage{PromptTokens: estimate.Texts(call.Texts)})
 	held, err := s.ledger.acquire(ctx, call.Model, &call.Timing, cost)
 	if err != nil {

@@ -45,11 +45,11 @@ func (r *replay) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	if r.next != nil && r.store.Answer(call.TrialID) == nil {
 		return r.next.CountTokens(ctx, call)
 	}
-	return estimate.Prompt(call.Contents), nil
+	return estimate.Request(&call.Request), nil
 }
 
-func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([]eval.Vector, error) {
-	out := make([]eval.Vector, len(call.Texts))
+func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
+	out := make([][]float64, len(call.Texts))
 	rest := &eval.EmbedCall{Model: call.Model, APIVersion: call.APIVersion}
 	var places []int
 	r.mu.Lock()

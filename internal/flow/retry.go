@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -84,7 +85,9 @@ type retry struct {
 }
 
 func (r retry) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
-	err = r.do(ctx, &call.Timing, func() error {
+	policy := r
+	policy.policy.Attempts = cmp.Or(call.Attempts, r.policy.Attempts)
+	err = policy.do(ctx, &call.Timing, func() error {
 		out, err = r.next.Generate(ctx, call)
 		return err
 	})
@@ -99,7 +102,7 @@ func (r retry) CountTokens(ctx context.Context, call *eval.Call) (out int, err e
 	return out, err
 }
 
-func (r retry) Embed(ctx context.Context, call *eval.EmbedCall) (out []eval.Vector, err error) {
+func (r retry) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
 	err = r.do(ctx, &call.Timing, func() error {
 		out, err = r.next.Embed(ctx, call)
 		return err

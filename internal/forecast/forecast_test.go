@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -39,7 +40,7 @@ func filtered(t *testing.T, text string, filter runner.Filter) *runner.Plan {
 }
 
 // forecastOf adds up a suite within limits; the defaults are 8 calls at once and 5 attempts.
-func forecastOf(t *testing.T, text string, l suite.Limits, prices *eval.Prices) *Forecast {
+func forecastOf(t *testing.T, text string, l suite.Limits, prices *pricing.List) *Forecast {
 	t.Helper()
 	l.Concurrency, l.Attempts = 8, 5
 	if l.CountTokens == "" {
@@ -66,7 +67,7 @@ cases: [{name: a, vars: {x: a}}, {name: b, vars: {x: bbbb}}]
 `
 
 // dollar costs a dollar per million tokens in, two per million out.
-var dollar = &eval.Prices{Currency: "USD", Models: map[string]eval.Price{"svc-pro": {Input: 1, Output: 2}}}
+var dollar = &pricing.List{Currency: "USD", Models: map[string]pricing.Rate{"svc-pro": {Input: 1, Output: 2}}}
 
 // The numbers of two arms with repeats, worked out by hand.
 func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
@@ -278,7 +279,7 @@ cases: [{name: c, repeats: 2, scorers: [{judge: {rubric: %q, repeats: 3}}]}]
 // Judging takes the rubric, the answer and the reply in each of 6 calls, at the price of the judge's model.
 func TestForecastOfJudges(t *testing.T) {
 	t.Parallel()
-	prices := &eval.Prices{Currency: "USD", Models: map[string]eval.Price{"svc-judge": {Input: 10, Output: 100}}}
+	prices := &pricing.List{Currency: "USD", Models: map[string]pricing.Rate{"svc-judge": {Input: 10, Output: 100}}}
 	get := func(rubric string, answer, reply int) *Forecast {
 		return forecastOf(t, judged(rubric, answer, reply), suite.Limits{}, prices)
 	}

@@ -122,12 +122,7 @@ func (s *Session) wire(client flow.Service) {
 		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens, BudgetMoney: limits.BudgetMoney, Prices: settings.Prices,
 		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.spent,
 	})
-	breaker := flow.NewBreaker(flow.BreakerConfig{Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(text) }})
-	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
-	attempt := flow.Deadline(client, limits.Timeout)
-	s.service = flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(attempt))), flow.RetryPolicy{
-		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
-	})
+	s.service = routed{s.decorated(client, limits.Timeout), s.applications()}
 	if s.Flags.Cache {
 		who := settings.Service.BaseURL
 		if s.Flags.Emulator != "" {
@@ -136,6 +131,16 @@ func (s *Session) wire(client flow.Service) {
 		s.service = flow.Cache(record.Cache{Dir: s.Flags.Dir.Cache(), Service: who}, s.service, func(text string) { s.Notice(text) })
 	}
 	s.service = s.recorder.around(s.origin.around(s.service, s.Flags.AskJudges))
+}
+
+// decorated puts the decorators of calls around a client.
+func (s *Session) decorated(client flow.Service, timeout time.Duration) flow.Service {
+	limits := s.Settings.Limits
+	breaker := flow.NewBreaker(flow.BreakerConfig{Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(text) }})
+	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
+	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, timeout)))), flow.RetryPolicy{
+		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
+	})
 }
 
 // Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.

@@ -23,9 +23,9 @@ type Text struct{ Where, Text string }
 
 // Embedded is a text with its vector.
 type Embedded struct {
-	Text   string      `json:"text"`
-	Model  string      `json:"model"`
-	Values eval.Vector `json:"values"`
+	Text   string    `json:"text"`
+	Model  string    `json:"model"`
+	Values []float64 `json:"values"`
 }
 
 // Embed yields the vectors of texts in their order. A text that the model does not take is found

@@ -88,6 +88,8 @@ func (l byEmulator) Close() {
 // dial settles how the service is reached: its address, and what opens it.
 func (s *Session) dial() (dialed, error) {
 	switch {
+	case !s.needsService():
+		return absent{}, nil
 	case s.Flags.Emulator != "":
 		return s.startEmulator()
 	case s.Settings.Service.BaseURL == "":

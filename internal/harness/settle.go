@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -24,7 +25,7 @@ import (
 type Settings struct {
 	Service eval.RunService
 	Limits  suite.Limits
-	Prices  *eval.Prices // nil without a price list
+	Prices  *pricing.List // nil without a price list
 	key     string
 	trust   *trust.Keys    // with which runs are signed
 	spent   eval.Spent     // before, by a run that is resumed
@@ -137,7 +138,7 @@ func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 }
 
 // prices reads the price list of a run: that of the flag, or the one on which the suites agree.
-func (m *merger) prices(file string) (*eval.Prices, error) {
+func (m *merger) prices(file string) (*pricing.List, error) {
 	if file != "" {
 		src, err := regular.ReadInput(file, maxInput)
 		if err != nil {
@@ -150,7 +151,7 @@ func (m *merger) prices(file string) (*eval.Prices, error) {
 		}
 		return p, nil
 	}
-	var out *eval.Prices
+	var out *pricing.List
 	for _, s := range m.suites {
 		switch {
 		case s.Prices == nil:

@@ -55,7 +55,7 @@ func FuzzStoreFile(f *testing.F) {
 				t.Errorf("%q: %+v", id, a)
 			}
 		}
-		s.PutVector("m", "text", eval.Vector{1})
+		s.PutVector("m", "text", []float64{1})
 		s.Put(result("new", "x/p", 1, "text"))
 		if f := s.files[fileName("s", "new")]; f == nil || len(f.Answers) == 0 || len(s.Vector("m", "text")) != 1 {
 			t.Error("what was put is not there")
@@ -86,7 +86,7 @@ func FuzzPut(f *testing.F) {
 		r := result(b, a, 1, b)
 		r.Suite, r.ID = a, "0123456789abcdef"
 		s.Put(r)
-		s.PutVector(a, b, eval.Vector{1, 0.5})
+		s.PutVector(a, b, []float64{1, 0.5})
 		expect.OK(t, s.Save())
 		want := string([]rune(b)) // as JSON can hold it
 		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil {

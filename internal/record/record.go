@@ -86,9 +86,9 @@ type Store struct {
 	files   map[string]*file // by path below dir
 	changed map[string]bool
 	byID    map[string]*Answer
-	Models  []eval.Model           // metadata of the models, as recorded
-	vectors map[string]eval.Vector // all, to be written
-	known   map[string]eval.Vector // those to answer from
+	Models  []eval.Model         // metadata of the models, as recorded
+	vectors map[string][]float64 // all, to be written
+	known   map[string][]float64 // those to answer from
 }
 
 const (
@@ -103,8 +103,8 @@ func Open(dir string) (*Store, error) {
 		files:   map[string]*file{},
 		changed: map[string]bool{},
 		byID:    map[string]*Answer{},
-		vectors: map[string]eval.Vector{},
-		known:   map[string]eval.Vector{},
+		vectors: map[string][]float64{},
+		known:   map[string][]float64{},
 	}
 	if dir == "" {
 		return s, nil
@@ -148,7 +148,7 @@ func (s *Store) decode(name string, data []byte) error {
 	case vectorsFile:
 		err := json.Unmarshal(data, &s.vectors)
 		if s.vectors == nil { // the file says null
-			s.vectors = map[string]eval.Vector{}
+			s.vectors = map[string][]float64{}
 		}
 		return err
 	}
@@ -195,10 +195,10 @@ func (s *Store) Forget() {
 func (s *Store) Answer(trialID string) *Answer { return s.byID[trialID] }
 
 // Vector finds the embedding of a text, nil when none was recorded.
-func (s *Store) Vector(model, text string) eval.Vector { return s.known[vectorKey(model, text)] }
+func (s *Store) Vector(model, text string) []float64 { return s.known[vectorKey(model, text)] }
 
 // PutVector records the embedding of a text.
-func (s *Store) PutVector(model, text string, v eval.Vector) {
+func (s *Store) PutVector(model, text string, v []float64) {
 	key := vectorKey(model, text)
 	s.vectors[key], s.known[key] = v, v
 }

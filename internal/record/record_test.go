@@ -63,7 +63,7 @@ func TestFilesAreSorted(t *testing.T) {
 	if s.Answer("another") != nil || s.Vector("f", "text") != nil {
 		t.Error("what was not put is there")
 	}
-	expect.Same(t, "the vector", s.Vector("e", "text"), eval.Vector{1, 0.5})
+	expect.Same(t, "the vector", s.Vector("e", "text"), []float64{1, 0.5})
 	// A new answer replaces the old one to the same arm and repeat.
 	s.Put(result("a/b ü", "x/p", 1, "anew"))
 	expect.OK(t, s.Save())
@@ -82,7 +82,7 @@ func putAll(t *testing.T, dir string, all []*eval.Result) {
 	for _, r := range all {
 		s.Put(r)
 	}
-	s.PutVector("e", "text", eval.Vector{1, 0.5})
+	s.PutVector("e", "text", []float64{1, 0.5})
 	expect.OK(t, s.Save())
 }
 

@@ -1,13 +1,16 @@
-package eval
+// Package pricing says what calls cost in money, by a list of prices that a team keeps.
+package pricing
 
-// Prices says what calls cost in money.
-type Prices struct {
-	Currency string           `json:"currency"`
-	Models   map[string]Price `json:"models"`
+import "github.com/evalrun/evalrun/eval"
+
+// List says what calls cost in money.
+type List struct {
+	Currency string          `json:"currency"`
+	Models   map[string]Rate `json:"models"`
 }
 
-// Price is what a model costs, per million tokens.
-type Price struct {
+// Rate is what a model costs, per million tokens.
+type Rate struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
 	// Cached is the price of prompt tokens that the service had in a cache; nil: that of the others.
@@ -16,7 +19,7 @@ type Price struct {
 
 // Of is what the tokens of a call to a model cost; nothing when the list is nil or does not name the model. What the service's own
 // tools add to a prompt costs as much as the prompt.
-func (p *Prices) Of(model string, u *Usage) float64 {
+func (p *List) Of(model string, u *eval.Usage) float64 {
 	if p == nil {
 		return 0
 	}
@@ -31,7 +34,7 @@ func (p *Prices) Of(model string, u *Usage) float64 {
 }
 
 // Knows reports whether the list names a model.
-func (p *Prices) Knows(model string) bool {
+func (p *List) Knows(model string) bool {
 	if p == nil {
 		return false
 	}

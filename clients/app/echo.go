@@ -1,0 +1,21 @@
+package app
+
+import (
+	"context"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Echo answers with the prompt.
+type Echo struct{}
+
+// Generate answers with the text of the last turn.
+func (Echo) Generate(_ context.Context, call *eval.Call) (*eval.Response, error) {
+	text := ""
+	if n := len(call.Contents); n > 0 {
+		for _, p := range call.Contents[n-1].Parts {
+			text += p.Text
+		}
+	}
+	return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}, nil
+}

@@ -1,0 +1,127 @@
+package eval
+
+import (
+	"slices"
+
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// withoutContent is what replaces words that may hold parts of prompts or answers.
+const withoutContent = "not kept (--no-content)"
+
+// Withhold takes prompts and answers out of the result, with all words that may quote them. Hashes, lengths, scores, ratings
+// and numbers stay.
+func (r *Result) Withhold() {
+	if r.Request != nil {
+		r.Request = new(r.Request.withheld())
+	}
+	if r.Response != nil {
+		r.Response = new(r.Response.withheld())
+	}
+	r.Usage = r.Usage.withheld()
+	r.Turns = slices.Clone(r.Turns)
+	for i := range r.Turns {
+		t := &r.Turns[i]
+		t.Response, t.Usage.Extra, t.Results = t.withheld(), nil, slices.Clone(t.Results)
+		for k := range t.Results {
+			one := &t.Results[k]
+			one.ID, one.Name, one.Text = word(one.ID), word(one.Name), withoutContent
+		}
+	}
+	r.Scores = slices.Clone(r.Scores)
+	for i := range r.Scores {
+		s := &r.Scores[i]
+		if s.Reason, s.Diff = withoutContent, ""; s.Unscored != "" {
+			s.Unscored = withoutContent
+		}
+		s.Judged = s.Judged.withhold()
+	}
+	r.Judgements = slices.Clone(r.Judgements)
+	for i := range r.Judgements {
+		r.Judgements[i].Withhold()
+	}
+	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) {
+		e := *r.Error
+		e.Message, e.Code = withoutContent, word(e.Code)
+		r.Error = &e
+	}
+}
+
+// withheld is the request without prompts, declarations, and what is sent to an application.
+func (r *Request) withheld() Request {
+	out := *r
+	out.Contents, out.Tools, out.Extra = nil, nil, nil
+	if out.System != "" {
+		out.System = withoutContent
+	}
+	for _, c := range r.Contents {
+		kept := Content{Role: c.Role}
+		for _, p := range c.Parts {
+			kept.Parts = append(kept.Parts, p.withheld())
+		}
+		out.Contents = append(out.Contents, kept)
+	}
+	if r.App != nil {
+		out.App = r.App.Withheld()
+	}
+	return out
+}
+
+// withheld is the part without its content; files stay as their hash.
+func (p *Part) withheld() Part {
+	switch {
+	case p.Image != nil || p.Data != nil:
+		return *p
+	case p.Raw != nil:
+		return Part{Withheld: withhold(string(p.Raw))}
+	case p.Result != nil:
+		return Part{Withheld: withhold(p.Result.Text)}
+	}
+	return Part{Withheld: withhold(p.Text)}
+}
+
+// withheldPieces are the names of the calls among the pieces of an answer: that there was something, and no more.
+func withheldPieces(parts []Piece) []Piece {
+	var out []Piece
+	for _, p := range parts {
+		if p.Call != nil {
+			out = append(out, Piece{Call: &tool.Call{Name: word(p.Call.Name)}})
+		}
+	}
+	return out
+}
+
+// withheld is the response without all that may quote an answer.
+func (r *Response) withheld() Response {
+	out := *r
+	out.Candidates, out.Extra = slices.Clone(r.Candidates), nil
+	for i := range out.Candidates {
+		c := &out.Candidates[i]
+		c.Withheld, c.Text, c.Extra, c.Raw, c.Parts = withhold(c.Text), "", nil, nil, withheldPieces(c.Parts)
+		c.FinishReason, c.VendorReason, c.SafetyRatings = word(c.FinishReason), word(c.VendorReason), words(c.SafetyRatings)
+	}
+	out.ModelVersion = word(out.ModelVersion)
+	if f := r.PromptFeedback; f != nil {
+		out.PromptFeedback = &PromptFeedback{BlockReason: word(f.BlockReason), SafetyRatings: words(f.SafetyRatings)}
+	}
+	return out
+}
+
+// identifier is what the service's own words look like: what it sends in their place may quote a prompt.
+var identifier = lazy.Regexp(`^[A-Za-z0-9_.-]{0,64}$`)
+
+func word(s string) string {
+	if identifier().MatchString(s) {
+		return s
+	}
+	return withoutContent
+}
+
+func words(ratings []SafetyRating) []SafetyRating {
+	ratings = slices.Clone(ratings)
+	for i := range ratings {
+		ratings[i].Category, ratings[i].Probability, ratings[i].Extra = word(ratings[i].Category), word(ratings[i].Probability), nil
+	}
+	return ratings
+}

@@ -1,0 +1,88 @@
+package harness
+
+import (
+	"context"
+
+	"github.com/evalrun/evalrun/app"
+	client "github.com/evalrun/evalrun/clients/app"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// attempter makes one attempt of a call to an application.
+type attempter interface {
+	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
+}
+
+// caller is an application as a service that only generates: nothing else is called on its way.
+type caller struct {
+	flow.Service // that of the models, for which nothing comes here
+	attempter
+}
+
+func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	return c.attempter.Generate(ctx, call)
+}
+
+// routed sends calls to applications their own way, and all others to the service of the models.
+type routed struct {
+	flow.Service
+	applications map[app.Target]flow.Service
+}
+
+func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	if call.To == nil {
+		return r.Service.Generate(ctx, call)
+	}
+	return r.applications[call.To].Generate(ctx, call)
+}
+
+// absent is the service of a run in which no model is called.
+type absent struct {
+	offline
+	flow.Service // nil: nothing is called
+}
+
+// needsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
+func (j *Job) needsService() bool {
+	mixed := false
+	for _, s := range j.Suites {
+		for _, version := range s.Versions() {
+			if version.Embeds() || len(version.AskedJudges()) > 0 {
+				return true
+			}
+			for _, t := range version.Targets {
+				mixed = mixed || t.App == nil
+			}
+		}
+	}
+	if !mixed {
+		return len(j.Suites) == 0
+	}
+	for _, a := range j.Plan().Arms() {
+		if a.Target.App == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
+// up no other.
+func (s *Session) applications() map[app.Target]flow.Service {
+	out := map[app.Target]flow.Service{}
+	for _, one := range s.Suites {
+		for _, version := range one.Versions() {
+			for _, t := range version.Targets {
+				if t.App != nil {
+					out[t.App] = s.decorated(caller{attempter: s.application(t)}, s.Settings.Limits.Timeout)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// application is what calls a target.
+func (s *Session) application(*suite.Target) attempter { return client.Echo{} }
