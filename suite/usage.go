@@ -37,6 +37,9 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	u.template(def.name.t)
 	for _, arm := range c.Arms {
 		arm.Prompt.uses(&u)
+		for text := range arm.Prompt.Results.templates() {
+			u.template(text.t)
+		}
 	}
 	layers := def.scorers
 	if !def.alone {
