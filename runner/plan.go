@@ -301,6 +301,7 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	r := eval.Request{
 		Model: a.Target.Model, APIVersion: p.key(a.Target).apiVersion, Contents: prompt.Contents, System: prompt.System,
 		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
+		Extra: a.Target.Extra,
 	}
 	if a.Target.App == nil || problem != nil {
 		return r, problem
