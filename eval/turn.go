@@ -22,6 +22,14 @@ type Turn struct {
 	Timing  Timing        `json:"timing"`
 }
 
+// Calls are what the model calls in the turn, in the reply of its first candidate.
+func (t *Turn) Calls() []tool.Call {
+	if len(t.Candidates) == 0 {
+		return nil
+	}
+	return t.Candidates[0].Calls()
+}
+
 // Block is the reason for which the turn was blocked, its prompt or its first candidate; "" when it was not. A block ends a chat.
 func (t *Turn) Block() string {
 	reason := t.PromptBlock()

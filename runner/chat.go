@@ -113,7 +113,7 @@ func (a *asked) follow() (following, error) {
 		return calling, nil
 	case last.Block() != "":
 		return done, nil
-	case len(last.Candidates[0].Calls()) > 0:
+	case len(last.Calls()) > 0:
 		if a.answers(&last.Candidates[0]) {
 			return answering, nil
 		}

@@ -34,10 +34,8 @@ func (a *asked) answers(c *eval.Candidate) bool {
 // toolCalls is the finish reason of an answer that ends in calls.
 const toolCalls = "TOOL_CALLS"
 
-// lastCalls are the calls of the last answer.
-func (a *asked) lastCalls() []tool.Call {
-	return a.result.Turns[len(a.result.Turns)-1].Candidates[0].Calls()
-}
+// lastCalls are what the model calls in the last answer.
+func (a *asked) lastCalls() []tool.Call { return a.result.Turns[len(a.result.Turns)-1].Calls() }
 
 // startsPrograms reports whether answering the last calls takes a program.
 func (a *asked) startsPrograms() bool {
