@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strings"
 	"time"
 
@@ -154,18 +153,7 @@ func (a args) program(at yamlnode.Node, name string) (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	hint := ""
-	switch {
-	case errors.Is(err, suite.ErrNotExecutable):
-		hint = "chmod +x makes it so; or name what runs it: [python3, check.py]"
-	case strings.ContainsAny(name, " \t"):
-		hint = "there is no shell: write a list, such as [./check.sh, --strict]"
-	case a.Suite.Digest(name) != "":
-		hint = "for the file of that name write ./" + name
-	case strings.HasPrefix(name, "/"):
-		hint = "write the name alone for a program in PATH"
-	}
-	at.Errorf(hint, "%s", err)
+	at.Errorf(a.Suite.ProgramHint(name, err), "%s", err)
 	return "", err
 }
 
@@ -181,12 +169,10 @@ func (a args) identity(words []string) string {
 	return b.String()
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 func environment(m yamlnode.Map) []string {
 	var out []string
 	for e := range m.Entries() {
-		if !variableName.MatchString(e.Name()) {
+		if !suite.VariableName.MatchString(e.Name()) {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		if text := textOf(e.Value); strings.ContainsRune(text, 0) {
