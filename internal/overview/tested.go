@@ -43,3 +43,8 @@ func FromEmulator(run *eval.Run) string {
 	}
 	return text
 }
+
+// Timed reports whether it is known how long the answer took. An echo takes no time.
+func Timed(r *eval.Result) bool {
+	return r.Timing != nil && (r.Timing.LatencyMs > 0 || r.Request == nil || r.Request.App == nil)
+}
