@@ -48,3 +48,11 @@ func FromEmulator(run *eval.Run) string {
 func Timed(r *eval.Result) bool {
 	return r.Timing != nil && (r.Timing.LatencyMs > 0 || r.Request == nil || r.Request.App == nil)
 }
+
+// Replayed says, up to the name of the folder, that the answers of a run come from there.
+func Replayed(run *eval.Run) string {
+	if HasApps(run) {
+		return "replayed: nothing was sent, the answers come from"
+	}
+	return "replayed: no model was asked, the answers come from"
+}
