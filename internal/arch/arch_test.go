@@ -25,6 +25,7 @@ var direct = map[string][]string{
 	"internal/rundir":  {"internal/exit", "history", "journal", "internal/regular", "internal/atomic"},
 	"internal/verdict": {
 		"internal/selection",
+		"internal/overview",
 		"glob",
 		"internal/rundir",
 		"internal/exit",

@@ -45,8 +45,8 @@ type absent struct {
 	flow.Service // nil: nothing is called
 }
 
-// needsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
-func (j *Job) needsService() bool {
+// NeedsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
+func (j *Job) NeedsService() bool {
 	mixed := false
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
