@@ -343,6 +343,12 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 // specification names.
 func (l *loader) checkArm(a Arm) {
 	image, where := a.Prompt.hasImage(), a.Prompt.Pos
+	if a.Target.App != nil && a.Prompt.toolsPos.Line > 0 {
+		l.diags.Errorf(
+			a.Prompt.toolsPos, "narrow `targets` of the prompt to models",
+			"the target `%s` is an application (%s), which takes no tools", a.Target.Name, a.Target.App,
+		)
+	}
 	switch {
 	case a.Target.App != nil:
 		l.checkTexts(a)
@@ -395,6 +401,7 @@ func (l *loader) checkVision(a Arm, image bool) {
 func (l *loader) checkPrompt(c *Case, arm Arm) {
 	p := arm.Prompt
 	prompt, ok := p.rendered(c, l.files, l.diags, false)
+	p.Results.check(c, l.diags)
 	if !ok || slices.Contains(l.broken, p) {
 		return
 	}

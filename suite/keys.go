@@ -122,6 +122,7 @@ func targetBlock() shape.Block {
 		Keys: []shape.Key{
 			{Name: "name", Is: aName(), Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
 			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			{Name: "program", Is: programBlock().Shape(), Doc: "A program that reads the prompt as JSON and writes the answer."},
 			{Name: "echo", Is: shape.Bool, Doc: "true: the answer is the rendered prompt, without a service."},
 			{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a call is sent at most, instead of `limits.attempts`."},
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
@@ -165,7 +166,7 @@ func safetyBlock() shape.Block {
 func promptBlock() shape.Block {
 	return shape.Block{
 		Need: []string{"name"}, One: promptForms(),
-		Keys: []shape.Key{
+		Keys: append([]shape.Key{
 			{Name: "name", Is: aName(), Doc: "The prompt's name; with a target's it makes the name of an arm, `target/prompt`."},
 			{Name: "targets", Is: globList(), Doc: "Globs of the targets that are asked; all when not given."},
 			{Name: "text", Is: shape.Text, Doc: "What is asked. `{{.country}}` is the variable `country` of the case."},
@@ -174,7 +175,7 @@ func promptBlock() shape.Block {
 			{Name: "parts", Is: shape.Filled(partOfPrompt().Shape()), Doc: "Texts, images, other files, and parts in the words of the protocol."},
 			{Name: "system", Is: systemShape(), Doc: "The system text that goes with every call: a template, or {file: NAME}."},
 			{Name: "live", Is: shape.Bool, Doc: "With `turns`: only the user's are listed, and the model's own replies go in between."},
-		},
+		}, toolKeys()...),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // Prompt is a template for the contents of a request.
@@ -22,9 +23,14 @@ type Prompt struct {
 	Targets glob.Patterns
 	Pos     diag.Pos // of the name
 	Live    bool     // a chat whose turns are all the user's, with the model's own replies in between
+	// Tools are the functions that the model may call, ToolChoice whether it has to, and Results what the suite answers; nil: nothing.
+	Tools      []tool.Declaration
+	ToolChoice *tool.Choice
+	Results    *ToolResults
 
-	system *source // nil: there is no system text
-	turns  []turn
+	system   *source // nil: there is no system text
+	turns    []turn
+	toolsPos diag.Pos
 }
 
 type turn struct {
@@ -75,6 +81,7 @@ func (l *loader) prompts() {
 			system:  l.system(m.Get("system")),
 			turns:   l.turns(m),
 		}
+		l.tooling(m, p)
 		if l.diags.Len() > before {
 			l.broken = append(l.broken, p)
 		}

@@ -160,6 +160,8 @@ type Options struct {
 	Dir string
 	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
 	Untrusted bool
+	// Allow lifts what an untrusted suite may not do, as --allow takes it: `program`, `http=HOST`. CheckAllow checks a value.
+	Allow []string
 	// OwnBaseline says that the user named a baseline, or wants none: that of an untrusted suite, which could be any file, does not matter.
 	OwnBaseline bool
 	// Expected are the files of expected answers as they were at another time. Optional: those of the suite's folder.

@@ -41,7 +41,7 @@ func (l *loader) systemSource(n yamlnode.Node) source {
 	if !n.IsMapping() {
 		return l.template(n)
 	}
-	if file := n.Map("file").Need("file"); !file.IsZero() {
+	if file := n.Map(fileBlock("").Names()...).Need("file"); !file.IsZero() {
 		return l.fileTemplate(file)
 	}
 	return source{t: constant(""), node: n}

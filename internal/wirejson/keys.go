@@ -37,9 +37,9 @@ var opaque = map[string]bool{
 }
 
 // CamelKeys rewrites the known snake_case keys of a JSON text to camelCase, the
-// spelling that evalrun decodes. Strings that are no keys are left alone, and so are arguments and results of functions
-// and schemas, whose keys are the user's. A text that is not JSON comes back in one piece or another, for the decoder to refuse. Without such keys the
-// result is data itself.
+// spelling that evalrun decodes. Strings that are no keys are left alone, and so are arguments and results
+// of functions and schemas, whose keys are the user's. A text that is not JSON comes back in one piece or another,
+// for the decoder to refuse. Without such keys the result is data itself.
 func CamelKeys(data []byte) []byte {
 	var out []byte
 	copied, skip := 0, 0
