@@ -86,9 +86,11 @@ func execKeys() shape.Block {
 }
 
 func compileExec(a args) Scorer {
-	if a.Suite != nil && !a.Suite.MayStartPrograms() {
-		a.Entry.Key(a.Kind).Errorf("leave the scorer out, or run without --untrusted", "a suite that is not trusted cannot run programs")
-		return nil
+	if a.Suite != nil {
+		if why, hint := a.Suite.RefusesPrograms(); why != "" {
+			a.Entry.Key(a.Kind).Errorf(hint, "%s", why)
+			return nil
+		}
 	}
 	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}}
 	command := a.Args

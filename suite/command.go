@@ -42,9 +42,6 @@ func CommandTime(source any) time.Duration {
 	return limit
 }
 
-// MayStartPrograms reports whether the suite is trusted to start programs.
-func (s *Suite) MayStartPrograms() bool { return !s.opts.Untrusted }
-
 // NewCommand reads a command: a list of the program and its arguments, or the program alone. source is the node in which it is, and of
 // the key that needs it. Problems go to the node; the result is nil when there is no program to speak of. The suite may be nil: then no
 // file is looked for.

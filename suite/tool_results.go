@@ -122,8 +122,7 @@ func (t *toolReader) answer(n yamlnode.Node) *ToolAnswer {
 			m.Key("timeout").Errorf("remove it", "`timeout` belongs to a command")
 		}
 		return &ToolAnswer{text: t.template(text)}
-	case !t.MayStartPrograms():
-		m.Key("command").Errorf("use `text`, or run without --untrusted", "a suite that is not trusted cannot run programs")
+	case t.refusesProgram(m.Key("command")):
 		return nil
 	}
 	command.EachText(func(word yamlnode.Node, text string) {
