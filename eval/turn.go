@@ -72,6 +72,7 @@ func (u *Usage) Add(other *Usage) {
 	u.TotalTokens += other.TotalTokens
 	u.CachedTokens += other.CachedTokens
 	u.ToolUseTokens += other.ToolUseTokens
+	u.ReasoningTokens += other.ReasoningTokens
 	surest := []UsageSource{UsageService, UsageCounted, UsageEstimated}
 	if slices.Index(surest, other.Source) > slices.Index(surest, u.Source) {
 		u.Source = other.Source
