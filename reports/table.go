@@ -103,7 +103,7 @@ func (t *tableReport) heading() {
 	}
 	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
 	if t.d.Run.Emulator {
-		t.wrapped("", "against evalrun's emulator: no model was asked, the answers come from a script")
+		t.wrapped("", overview.FromEmulator(&t.d.Run))
 	}
 	if t.d.Run.Cache {
 		t.wrapped("", "with --cache: answers of earlier runs may be among these")

@@ -36,8 +36,9 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	u := usage{names: map[string]bool{}}
 	u.template(def.name.t)
 	for _, arm := range c.Arms {
-		for part := range arm.Prompt.templates {
-			u.template(part.source.t)
+		arm.Prompt.uses(&u)
+		for text := range arm.Prompt.Results.templates() {
+			u.template(text.t)
 		}
 	}
 	layers := def.scorers

@@ -129,7 +129,7 @@ func eachPrompt(
 	for t := range plan.Trials() {
 		first := false
 		if t.First {
-			key := sha256.Sum256(payload.Append([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
+			key := sha256.Sum256(payload.AppendPrompt([]byte(t.Request.APIVersion+t.Model+"\n"), &t.Request))
 			n, ok := known[key]
 			if first = !ok; first {
 				var err error
@@ -147,23 +147,25 @@ func eachPrompt(
 	return nil
 }
 
-// countOne counts the prompt of a trial. In a live chat each turn is asked again by all later ones; the replies in between, which nobody
-// knows yet, are left out.
+// countOne counts the prompt of a trial. In a live chat each turn is asked again by all later ones, and the system text and the tools
+// with each; the replies in between, which nobody knows yet, are left out.
 func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planned) (int, error) {
-	count := func(contents []eval.Content) (int, error) {
+	count := func(r eval.Request) (int, error) {
 		if counter == nil {
-			return estimate.Prompt(contents), nil
+			return estimate.Request(&r), nil
 		}
-		request := t.Request
-		request.Contents = contents
-		return counter.CountTokens(ctx, &eval.Call{Request: request, TrialID: t.ID})
+		return counter.CountTokens(ctx, &eval.Call{Request: r, TrialID: t.ID})
 	}
 	if !t.Request.Live {
-		return count(t.Request.Contents)
+		return count(t.Request)
 	}
 	sum := 0
 	for i := range t.Request.Contents {
-		n, err := count(t.Request.Contents[i : i+1])
+		one := t.Request
+		if one.Contents = t.Request.Contents[i : i+1]; i > 0 { // what goes with every call is counted with the first turn
+			one.System, one.Tools, one.ToolChoice = "", nil, nil
+		}
+		n, err := count(one)
 		if err != nil {
 			return 0, err
 		}
@@ -209,7 +211,7 @@ func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	s.unjudged = s.judging(s.plan.Judging(t), s.prices) || s.unjudged
 	s.embedding(t)
 	if t.Request.Live { // that of its last turn at least
-		tokens = estimate.Prompt(t.Request.Contents)
+		tokens = estimate.Request(&t.Request)
 	}
 	if limit := t.InputLimit(); t.First && limit > 0 && tokens > limit {
 		s.Problems = append(s.Problems, fmt.Sprintf(
