@@ -302,7 +302,8 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	r := eval.Request{
 		Model: a.Target.Model, APIVersion: p.key(a.Target).apiVersion, Contents: prompt.Contents, System: prompt.System,
 		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
-		Tools: a.Prompt.Tools, ToolChoice: a.Prompt.ToolChoice, ToolResults: a.Prompt.Results.Hash(c), Extra: a.Target.Extra,
+		Extra: a.Target.Extra,
+		Tools: a.Prompt.Tools, ToolChoice: a.Prompt.ToolChoice, ToolResults: a.Prompt.Results.Hash(c),
 	}
 	if a.Target.App == nil || problem != nil {
 		return r, problem

@@ -58,7 +58,10 @@ func unreadable(v any, depth int) string {
 
 // longNumber reports whether a number has more digits, written out, than are worth computing with.
 func longNumber(text string) bool {
+	if len(text) > 400 {
+		return true
+	}
 	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	n, err := strconv.Atoi(cmp.Or(exponent, "0"))
-	return err != nil || n > 400 || n < -400 || len(text) > 400
+	return err != nil || n > 400 || n < -400
 }

@@ -85,7 +85,9 @@ var direct = map[string][]string{
 	"journal":           {"compare", "eval", "internal/regular"},
 	"internal/record":   {"eval", "internal/regular", "internal/atomic"},
 	"internal/flow":     {"pricing", "eval", "internal/record", "internal/estimate"},
-	"scorers":           {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape", "internal/jq"},
+	"scorers": {
+		"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape", "internal/jq", "tool",
+	},
 	"compare":           {"eval", "internal/stats"},
 	"internal/overview": {"compare", "journal", "eval", "diag", "internal/stats"},
 	"internal/page":     {"internal/overview", "compare", "journal", "eval"},
