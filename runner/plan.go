@@ -162,6 +162,7 @@ type Planned struct {
 	scorers []*scorers.Compiled
 	derived []*suite.Metric
 	vars    variable.Dict
+	tools   *suite.ToolResults // nil: the suite answers no calls of the model
 	to      *suite.Application // nil: a model
 	// attempts of a call at most; 0: those of the run
 	attempts int
@@ -279,7 +280,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				At: c.Pos.String(),
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
-			derived: s.Derived(), vars: c.Vars(), to: a.Target.App, attempts: a.Target.Attempts,
+			derived: s.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App, attempts: a.Target.Attempts,
 		}
 		if w.whole != nil {
 			w.whole(&t.Trial)
@@ -301,6 +302,8 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	r := eval.Request{
 		Model: a.Target.Model, APIVersion: p.key(a.Target).apiVersion, Contents: prompt.Contents, System: prompt.System,
 		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
+		Extra: a.Target.Extra,
+		Tools: a.Prompt.Tools, ToolChoice: a.Prompt.ToolChoice, ToolResults: a.Prompt.Results.Hash(c),
 	}
 	if a.Target.App == nil || problem != nil {
 		return r, problem

@@ -65,15 +65,20 @@ func isMedia(mimeType string) bool {
 
 var mediaType = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`)
 
-// checkMediaType reports a type that is none, or that of an image.
-func checkMediaType(n yamlnode.Node) {
+// mediaTypeOf is the type that a suite gives a file; none where it is not one, or that of an image.
+func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
 	switch given := n.Str(); {
-	case n.IsZero() || !n.IsScalar() || n.IsNull():
+	case n.IsZero():
 	case !mediaType.MatchString(given):
-		n.Errorf("such as audio/mpeg or application/pdf", "`%s` is not a media type", given)
+		if n.IsScalar() && !n.IsNull() {
+			n.Errorf("such as audio/mpeg or application/pdf", "`%s` is not a media type", given)
+		}
 	case strings.HasPrefix(given, "image/"):
 		n.Errorf("write `image:` instead of `data:`", "%s is the type of an image", given)
+	default:
+		return n
 	}
+	return yamlnode.Node{}
 }
 
 // file reads the file of a part that is no image; nil when something is wrong with it.
@@ -95,7 +100,11 @@ func (one part) file(name string, c *Case, files *files, diags *diag.List, load 
 	}
 	given := one.mimeType.Str()
 	if !found.mayBe(given) {
-		one.mimeType.WithDiags(diags).Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", name, found.words(), given)
+		hint := "remove `mimeType`: the type is read from the bytes"
+		if found.MIMEType == "" {
+			hint = "give the type of what the file holds"
+		}
+		one.mimeType.WithDiags(diags).Errorf(hint, "%s is %s, not %s", name, found.words(), given)
 		return nil
 	}
 	found.MIMEType = given // in the spelling of the suite: types have several names

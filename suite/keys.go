@@ -122,12 +122,14 @@ func targetBlock() shape.Block {
 		Keys: []shape.Key{
 			{Name: "name", Is: aName(), Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
 			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			{Name: "program", Is: programBlock().Shape(), Doc: "A program that reads the prompt as JSON and writes the answer."},
 			{Name: "echo", Is: shape.Bool, Doc: "true: the answer is the rendered prompt, without a service."},
 			{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a call is sent at most, instead of `limits.attempts`."},
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
 			{Name: "stream", Is: shape.Bool, Doc: "Whether answers are asked for as streams, with the time to the first token."},
 			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
 			{Name: "safetySettings", Is: shape.List(safetyBlock().Shape()), Doc: "From which probability on the service blocks, by category."},
+			{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields at the top level of every request, sent as they are, such as `cachedContent`."},
 		},
 	}
 }
@@ -141,6 +143,7 @@ func judgeBlock() shape.Block {
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this judge."},
 			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
 			{Name: "safetySettings", Is: shape.List(safetyBlock().Shape()), Doc: "From which probability on the service blocks, by category."},
+			{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields at the top level of every request, sent as they are, such as `cachedContent`."},
 			{Name: "choose", Is: chooseBlock().Shape(), Doc: "That `evalrun compare --choose` asks this judge, and by what it chooses."},
 		},
 	}
@@ -148,18 +151,6 @@ func judgeBlock() shape.Block {
 
 func chooseBlock() shape.Block {
 	return shape.Block{Keys: []shape.Key{{Name: "criteria", Is: shape.Text, Doc: "What makes one answer better than another."}}}
-}
-
-// configBlock holds eval.ConfigKeys.
-func configBlock() shape.Block {
-	return shape.Block{Keys: []shape.Key{
-		{Name: "stopSequences", Is: shape.List(shape.Text), Doc: "Texts at which the answer ends."},
-		{Name: "temperature", Is: shape.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
-		{Name: "maxOutputTokens", Is: whole(), Doc: "The most tokens that an answer may have."},
-		{Name: "topP", Is: share(), Doc: "Tokens are drawn among the likeliest that have so much probability together."},
-		{Name: "topK", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens are drawn among so many of the likeliest."},
-		{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields that evalrun does not know, sent as they are."},
-	}}
 }
 
 func safetyBlock() shape.Block {

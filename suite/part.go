@@ -72,8 +72,7 @@ func (l *loader) part(m yamlnode.Map, form string) part {
 	case "image":
 		return part{source: l.template(body), image: true, mimeType: m.Get("mimeType"), resize: m.Get("resize").Bool()}
 	case "data":
-		checkMediaType(m.Get("mimeType"))
-		return part{source: l.template(body), data: true, mimeType: m.Get("mimeType")}
+		return part{source: l.template(body), data: true, mimeType: mediaTypeOf(m.Get("mimeType"))}
 	case "raw":
 		return l.rawPart(body)
 	}

@@ -121,6 +121,7 @@ type Target struct {
 	Stream           bool   // ask for answers in chunks
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
+	Extra            eval.Extra   // fields at the top level of its requests
 	App              *Application // nil: it is a model
 	Attempts         int          // of a call at most; 0: those of the run
 	ModelPos         diag.Pos

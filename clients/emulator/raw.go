@@ -48,18 +48,23 @@ func readRaw(n yamlnode.Node) *rawReply {
 	return nil
 }
 
+// framed are the chunks of a stream.
+func (r *rawReply) framed(s *streamWriter) []string {
+	out := make([]string, len(r.chunks))
+	for i, c := range r.chunks {
+		if out[i] = c.text; c.json {
+			out[i] = string(s.fit([]byte(c.text)))
+		}
+	}
+	return out
+}
+
 // raw sends the literal reply of a rule, or what a fault leaves of it.
 func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, stream bool) {
 	switch {
 	case stream && rule.raw.chunks != nil && (f == nil || f.inStream()):
 		s := newStreamWriter(w, framingOf(r))
-		chunks := make([]string, len(rule.raw.chunks))
-		for i, c := range rule.raw.chunks {
-			if chunks[i] = c.text; c.json {
-				chunks[i] = string(s.fit([]byte(c.text)))
-			}
-		}
-		e.stream(s, r, rule, f, chunks)
+		e.stream(s, r, rule, f, rule.raw.framed(s))
 	case f != nil:
 		e.misbehave(w, r, f, []byte(rule.raw.body))
 	default:
