@@ -56,7 +56,7 @@ func took(t *eval.Timing, r *eval.Request) string {
 	switch {
 	case r == nil || r.App == nil:
 		return fmt.Sprintf("%.0f ms service", t.LatencyMs)
-	case t.LatencyMs == 0:
+	case t.LatencyMs == 0: // an echo takes none
 		return "not measured"
 	}
 	return fmt.Sprintf("%.0f ms application", t.LatencyMs)

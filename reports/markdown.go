@@ -118,7 +118,7 @@ func (m *markdown) origins() {
 		m.add("With `--cache`: answers of earlier runs may be among these.\n\n")
 	}
 	if run.Replay != "" {
-		m.add("Replayed: no model was asked, the answers come from %s.\n\n", code(run.Replay))
+		m.add("%s %s.\n\n", overview.Sentence(overview.Replayed(run)), code(run.Replay))
 	}
 }
 

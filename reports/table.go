@@ -108,8 +108,8 @@ func (t *tableReport) heading() {
 	if t.d.Run.Cache {
 		t.wrapped("", "with --cache: answers of earlier runs may be among these")
 	}
-	if dir := t.d.Run.Replay; dir != "" {
-		t.wrapped("", "replayed: no model was asked, the answers come from "+dir)
+	if t.d.Run.Replay != "" {
+		t.wrapped("", overview.Replayed(&t.d.Run)+" "+t.d.Run.Replay)
 	}
 	if id := t.d.Run.RescoredFrom; id != "" {
 		t.wrapped("", "rescored: no answer was asked for, the answers are those of the run "+id)

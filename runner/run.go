@@ -196,10 +196,10 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 	if schedule == nil {
 		schedule = r.plan.Trials()
 	}
-	f := newFeeder(r.plan, schedule, r.admit)
+	f := newFeeder(r.plan, schedule, r.admit, r.Concurrency)
 	working.Go(func() { f.run(ctx) })
 	for _, l := range f.lanes {
-		for range max(1, r.Concurrency) {
+		for range l.workers {
 			working.Go(func() {
 				taken := make(chan struct{}, 1)
 				for j, ok := f.take(l); ok; j, ok = f.take(l) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -143,12 +142,10 @@ func (x *execScorer) read(m yamlnode.Map) {
 	x.command.Env = environment(m.Get("env").Map())
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 func environment(m yamlnode.Map) []string {
 	var out []string
 	for e := range m.Entries() {
-		if !variableName.MatchString(e.Name()) {
+		if !suite.VariableName.MatchString(e.Name()) {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		if text := textOf(e.Value); strings.ContainsRune(text, 0) {

@@ -9,11 +9,12 @@ import (
 
 // Application is a target that is no model of a service: the one member that is set. It implements app.Target.
 type Application struct {
-	Echo bool // answers with the prompt
+	Echo    bool // answers with the prompt
+	Program *Program
 }
 
 // applicationForms are the keys of a target that make it an application.
-func applicationForms() []string { return []string{"echo"} }
+func applicationForms() []string { return []string{"program", "echo"} }
 
 // targetForms are the keys of which a target has one.
 func targetForms() []string { return append([]string{"model"}, applicationForms()...) }
@@ -38,7 +39,10 @@ func (l *loader) application(m yamlnode.Map) *Application {
 }
 
 // applicationOf reads the block of one form.
-func (l *loader) applicationOf(_ string, n yamlnode.Node) *Application {
+func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
+	if form == "program" {
+		return &Application{Program: l.program(n)}
+	}
 	if !n.Bool() {
 		n.Errorf("write `echo: true`, or remove the target", "`echo: false` is no target")
 	}
@@ -64,7 +68,17 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 }
 
 // Render makes what the application is sent.
-func (a *Application) Render(*app.Input) (*app.Request, error) { return &app.Request{Echo: true}, nil }
+func (a *Application) Render(in *app.Input) (*app.Request, error) {
+	if a.Program != nil {
+		return a.Program.render(in)
+	}
+	return &app.Request{Echo: true}, nil
+}
 
 // String is the application in a few words, for people.
-func (a *Application) String() string { return "echo" }
+func (a *Application) String() string {
+	if a.Program != nil {
+		return a.Program.String()
+	}
+	return "echo"
+}

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -86,18 +85,7 @@ func (s *Suite) findProgram(at yamlnode.Node, name string) (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	hint := ""
-	switch {
-	case errors.Is(err, ErrNotExecutable):
-		hint = "chmod +x makes it so; or name what runs it: [python3, check.py]"
-	case strings.ContainsAny(name, " \t"):
-		hint = "there is no shell: write a list, such as [./check.sh, --strict]"
-	case s.Digest(name) != "":
-		hint = "for the file of that name write ./" + name
-	case strings.HasPrefix(name, "/"):
-		hint = "write the name alone for a program in PATH"
-	}
-	at.Errorf(hint, "%s", err)
+	at.Errorf(s.ProgramHint(name, err), "%s", err)
 	return "", err
 }
 

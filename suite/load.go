@@ -103,8 +103,11 @@ func (l *loader) targets() {
 			Attempts:         m.Get("attempts").Int(1, MaxAttempts),
 			ModelPos:         model.Pos(),
 		}
-		if t.App == nil {
+		switch {
+		case t.App == nil:
 			t.Stream = l.stream
+		case t.App.Program != nil: // what fails once mostly fails again
+			t.Attempts = max(1, t.Attempts)
 		}
 		if m.Has("stream") {
 			t.Stream = m.Get("stream").Bool()

@@ -7,6 +7,7 @@ import (
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -44,8 +45,8 @@ type absent struct {
 	flow.Service // nil: nothing is called
 }
 
-// needsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
-func (j *Job) needsService() bool {
+// NeedsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
+func (j *Job) NeedsService() bool {
 	mixed := false
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
@@ -76,7 +77,7 @@ func (s *Session) applications() map[app.Target]flow.Service {
 		for _, version := range one.Versions() {
 			for _, t := range version.Targets {
 				if t.App != nil {
-					out[t.App] = s.decorated(caller{attempter: s.application(t)}, s.Settings.Limits.Timeout)
+					out[t.App] = s.wayTo(t.App)
 				}
 			}
 		}
@@ -84,5 +85,18 @@ func (s *Session) applications() map[app.Target]flow.Service {
 	return out
 }
 
-// application is what calls a target.
-func (s *Session) application(*suite.Target) attempter { return client.Echo{} }
+// wayTo is an application with its decorators. A program keeps its own time, and runs where no service has to be spared: only budgets
+// apply to it.
+func (s *Session) wayTo(a *suite.Application) flow.Service {
+	if a.Program != nil {
+		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy())
+	}
+	return s.decorated(caller{attempter: client.Echo{}}, s.Settings.Limits.Timeout)
+}
+
+// program is what runs a program.
+func (s *Session) program(p *suite.Program) attempter {
+	return &client.Program{
+		Shown: p.String(), Command: program.Command{Path: p.Path, Args: p.Args, Dir: p.Dir, Pass: p.Env, Timeout: p.Timeout},
+	}
+}

@@ -43,3 +43,16 @@ func FromEmulator(run *eval.Run) string {
 	}
 	return text
 }
+
+// Timed reports whether it is known how long the answer took. An echo takes no time.
+func Timed(r *eval.Result) bool {
+	return r.Timing != nil && (r.Timing.LatencyMs > 0 || r.Request == nil || r.Request.App == nil)
+}
+
+// Replayed says, up to the name of the folder, that the answers of a run come from there.
+func Replayed(run *eval.Run) string {
+	if HasApps(run) {
+		return "replayed: nothing was sent, the answers come from"
+	}
+	return "replayed: no model was asked, the answers come from"
+}

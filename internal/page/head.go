@@ -100,7 +100,7 @@ func origins(run *eval.Run) []string {
 		out = append(out, "With --cache: answers of earlier runs may be among these.")
 	}
 	if run.Replay != "" {
-		out = append(out, fmt.Sprintf("Replayed: no model was asked, the answers come from %s.", run.Replay))
+		out = append(out, overview.Sentence(overview.Replayed(run))+" "+run.Replay+".")
 	}
 	return out
 }
