@@ -81,11 +81,11 @@ var direct = map[string][]string{
 	"clients/emulator": {
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
-	"clients/app":       {"internal/wire", "internal/payload", "internal/program", "app", "tool"},
-	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular"},
-	"journal":           {"compare", "eval", "internal/regular"},
-	"internal/record":   {"eval", "internal/regular", "internal/atomic"},
-	"internal/flow":     {"pricing", "eval", "internal/record", "internal/estimate"},
+	"clients/app":     {"internal/wire", "internal/payload", "internal/program", "app", "tool"},
+	"clients/oauth":   {"eval", "diag", "internal/secret", "internal/regular"},
+	"journal":         {"compare", "eval", "internal/regular"},
+	"internal/record": {"eval", "internal/regular", "internal/atomic"},
+	"internal/flow":   {"pricing", "eval", "internal/record", "internal/estimate"},
 	"scorers": {
 		"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape", "internal/jq", "tool",
 	},
