@@ -1,19 +1,22 @@
 package suite
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 // Application is a target that is no model of a service: the one member that is set. It implements app.Target.
 type Application struct {
-	Echo bool // answers with the prompt
+	Echo bool  // answers with the prompt
+	HTTP *HTTP // an endpoint
 }
 
 // applicationForms are the keys of a target that make it an application.
-func applicationForms() []string { return []string{"echo"} }
+func applicationForms() []string { return []string{"http", "echo"} }
 
 // targetForms are the keys of which a target has one.
 func targetForms() []string { return append([]string{"model"}, applicationForms()...) }
@@ -38,7 +41,10 @@ func (l *loader) application(m yamlnode.Map) *Application {
 }
 
 // applicationOf reads the block of one form.
-func (l *loader) applicationOf(_ string, n yamlnode.Node) *Application {
+func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
+	if form == "http" {
+		return &Application{HTTP: l.endpoint(n)}
+	}
 	if !n.Bool() {
 		n.Errorf("write `echo: true`, or remove the target", "`echo: false` is no target")
 	}
@@ -64,7 +70,35 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 }
 
 // Render makes what the application is sent.
-func (a *Application) Render(*app.Input) (*app.Request, error) { return &app.Request{Echo: true}, nil }
+func (a *Application) Render(in *app.Input) (*app.Request, error) {
+	if a.HTTP == nil {
+		return &app.Request{Echo: true}, nil
+	}
+	var first error
+	filled := newRendered(in)
+	filled.told = func(s source, e *tmpl.Error) {
+		if first == nil {
+			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
+		}
+	}
+	out, _ := a.HTTP.render(filled)
+	return out, first
+}
+
+// KeepsSessions reports whether the application is given the name of the trial, so that it may know what was said before.
+func (a *Application) KeepsSessions() bool { return a.HTTP != nil && a.HTTP.calls("trial") }
 
 // String is the application in a few words, for people.
-func (a *Application) String() string { return "echo" }
+func (a *Application) String() string {
+	if a.HTTP != nil {
+		return a.HTTP.String()
+	}
+	return "echo"
+}
+
+// sources yields every template of what the application is sent.
+func (a *Application) sources(yield func(source) bool) {
+	if a != nil && a.HTTP != nil {
+		a.HTTP.sources(yield)
+	}
+}

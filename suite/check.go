@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
@@ -402,6 +403,17 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 			break
 		}
 	}
+	l.checkRequest(c, arm, contents)
+}
+
+// checkRequest renders what an application is sent for the case.
+func (l *loader) checkRequest(c *Case, arm Arm, contents []eval.Content) {
+	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
+		return
+	}
+	in := newRendered(&app.Input{Vars: c.vars, Messages: payload.Messages(contents)})
+	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) { s.report(c, e, l.diags) }
+	arm.Target.App.HTTP.render(in)
 }
 
 func blank(c eval.Content) bool {

@@ -104,6 +104,8 @@ func (l *loader) targets() {
 		}
 		if t.App == nil {
 			t.Stream = l.stream
+		} else if t.App.HTTP != nil {
+			t.Stream = t.App.HTTP.Reading.Stream
 		}
 		if m.Has("stream") {
 			t.Stream = m.Get("stream").Bool()

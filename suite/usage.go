@@ -39,6 +39,9 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 		for part := range arm.Prompt.templates {
 			u.template(part.source.t)
 		}
+		for s := range arm.Target.App.sources {
+			u.template(s.t)
+		}
 	}
 	layers := def.scorers
 	if !def.alone {

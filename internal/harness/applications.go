@@ -1,11 +1,17 @@
 package harness
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -72,17 +78,77 @@ func (j *Job) needsService() bool {
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
 	out := map[app.Target]flow.Service{}
-	for _, one := range s.Suites {
-		for _, version := range one.Versions() {
-			for _, t := range version.Targets {
-				if t.App != nil {
-					out[t.App] = s.decorated(caller{attempter: s.application(t)}, s.Settings.Limits.Timeout)
-				}
-			}
+	for t := range s.targets {
+		if t.App != nil {
+			out[t.App] = s.decorated(caller{attempter: s.application(t)}, way{"the target `" + t.Name + "`", s.timeout(t)})
 		}
 	}
 	return out
 }
 
+// targets yields the targets of all suites, and of their earlier versions.
+func (j *Job) targets(yield func(*suite.Target) bool) {
+	for _, one := range j.Suites {
+		for _, version := range one.Versions() {
+			for _, t := range version.Targets {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// timeout is how long an attempt of a call to an application may take.
+func (s *Session) timeout(t *suite.Target) time.Duration {
+	if t.App.HTTP != nil {
+		return cmp.Or(t.App.HTTP.Timeout, s.Settings.Limits.Timeout)
+	}
+	return s.Settings.Limits.Timeout
+}
+
 // application is what calls a target.
-func (s *Session) application(*suite.Target) attempter { return client.Echo{} }
+func (s *Session) application(t *suite.Target) attempter {
+	if t.App.HTTP == nil {
+		return client.Echo{}
+	}
+	one := client.NewHTTP(client.HTTPConfig{
+		Name: t.Name, Reading: t.App.HTTP.Reading, TLS: t.App.HTTP.TLS, Secrets: s.secrets(), UserAgent: "evalrun/" + s.Version,
+		Connections: s.Settings.Limits.Concurrency,
+	})
+	s.endpoints = append(s.endpoints, one)
+	return one
+}
+
+// secrets are those of all applications: one may have heard of another's.
+func (j *Job) secrets() []string {
+	var out []string
+	for t := range j.targets {
+		if t.App != nil && t.App.HTTP != nil {
+			out = append(out, t.App.HTTP.Secrets...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// checkVariables wants the variables of the environment that requests to applications need. Where nothing is sent, those of addresses are
+// enough: an address is a part of what a trial is known by.
+func (s *Session) checkVariables(sends bool) error {
+	var missing []string
+	for _, arm := range s.Job.Plan().Arms() {
+		if arm.Target.App == nil || arm.Target.App.HTTP == nil {
+			continue
+		}
+		for _, u := range arm.Target.App.HTTP.Unset {
+			line := fmt.Sprintf("%s: the environment variable %s is not set, and the target `%s` needs it", u.Pos, u.Name, arm.Target.Name)
+			if (sends || u.InURL) && !slices.Contains(missing, line) {
+				missing = append(missing, line)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return exit.BadInput("%s", strings.Join(missing, "\n"))
+	}
+	return nil
+}
