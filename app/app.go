@@ -4,9 +4,11 @@ package app
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/evalrun/evalrun/variable"
 )
@@ -79,6 +81,15 @@ type Header struct {
 	Secret bool   `json:"secret,omitempty"`
 	// Data says that the value has data of the case in it, so that it is a part of what is asked.
 	Data bool `json:"-"`
+}
+
+// Endpoint is how an HTTP endpoint is called, next to what it is sent.
+type Endpoint struct {
+	Reading Reading
+	Timeout time.Duration // of one attempt; 0: that of the run
+	TLS     *tls.Config   // nil: the system's
+	// Secrets are the values that must not show. They are never written.
+	Secrets []string
 }
 
 // Reading says how the answers of an endpoint are read: each member is an expression of jq over the response, "" for none.

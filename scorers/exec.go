@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
@@ -42,12 +40,8 @@ func execKind() Kind {
 	}
 }
 
-const (
-	execTimeout = 10 * time.Second
-	execLongest = 10 * time.Minute
-	// maxToldReason bounds what a program may say of an answer, in bytes.
-	maxToldReason = 4 << 10
-)
+// maxToldReason bounds what a program may say of an answer, in bytes.
+const maxToldReason = 4 << 10
 
 // execInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the answer.
 type execInput struct {
@@ -91,11 +85,13 @@ func execKeys() shape.Block {
 }
 
 func compileExec(a args) Scorer {
-	if a.Suite != nil && a.Suite.Untrusted() {
-		a.Entry.Key(a.Kind).Errorf("leave the scorer out, or run without --untrusted", "a suite that is not trusted cannot run programs")
-		return nil
+	if a.Suite != nil {
+		if why, hint := a.Suite.RefusesPrograms(); why != "" {
+			a.Entry.Key(a.Kind).Errorf(hint, "%s", why)
+			return nil
+		}
 	}
-	x := execScorer{command: program.Command{Timeout: execTimeout}}
+	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}}
 	command := a.Args
 	if a.Args.IsMapping() {
 		m := a.Args.Map(execKeys().Names()...)
@@ -105,16 +101,13 @@ func compileExec(a args) Scorer {
 	if command.IsZero() {
 		return nil
 	}
-	words, ok := commandWords(command)
-	if !ok {
+	c := a.Suite.NewCommand(command, a.Kind)
+	if c == nil {
 		return nil
 	}
-	x.shown, x.command.Args = words[0], words[1:]
-	if a.Suite != nil {
-		x.command.Dir = a.Suite.Dir()
-		x.path, x.gone = a.program(command.Items()[0], words[0])
-	}
-	a.needs.Programs = append(a.needs.Programs, a.identity(words))
+	x.shown, x.command.Args, x.command.Dir = c.Words[0], c.Words[1:], c.Dir
+	x.path, x.gone = c.Path, c.Gone
+	a.needs.Programs = append(a.needs.Programs, c.Identity)
 	return x
 }
 
@@ -123,68 +116,14 @@ func (x *execScorer) read(m yamlnode.Map) {
 	if v := m.Get("args"); !v.IsZero() {
 		x.args = v.JSON(nil)
 	}
-	if v := m.Get("timeout"); !v.IsZero() {
-		x.command.Timeout = v.Duration()
-		if x.command.Timeout > execLongest {
-			v.Errorf("", "a program may take %s at most", execLongest)
-		}
-	}
+	x.command.Timeout = suite.CommandTime(m.Get("timeout"))
 	x.command.Env = environment(m.Get("env").Map())
 }
-
-// commandWords are a program and its arguments.
-func commandWords(command yamlnode.Node) (words []string, ok bool) {
-	for _, n := range command.Items() {
-		words = append(words, textOf(n))
-	}
-	if len(words) > 0 && words[0] != "" {
-		return words, true
-	}
-	if len(words) == 0 || command.Items()[0].IsScalar() { // otherwise it was reported
-		command.Errorf("such as [./check.sh, --strict]", "`exec` needs a program")
-	}
-	return nil, false
-}
-
-// program finds the file of a program; a mistake when there is none.
-func (a args) program(at yamlnode.Node, name string) (string, error) {
-	path, err := a.Suite.Program(name)
-	if err == nil {
-		return path, nil
-	}
-	hint := ""
-	switch {
-	case errors.Is(err, suite.ErrNotExecutable):
-		hint = "chmod +x makes it so; or name what runs it: [python3, check.py]"
-	case strings.ContainsAny(name, " \t"):
-		hint = "there is no shell: write a list, such as [./check.sh, --strict]"
-	case a.Suite.Digest(name) != "":
-		hint = "for the file of that name write ./" + name
-	case strings.HasPrefix(name, "/"):
-		hint = "write the name alone for a program in PATH"
-	}
-	at.Errorf(hint, "%s", err)
-	return "", err
-}
-
-// identity is a command with the digests of the files that it names.
-func (a args) identity(words []string) string {
-	var b strings.Builder
-	for i, word := range words {
-		fmt.Fprintf(&b, "%q", word)
-		if a.Suite != nil && (i > 0 || strings.Contains(word, "/")) {
-			b.WriteString(a.Suite.Digest(word))
-		}
-	}
-	return b.String()
-}
-
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func environment(m yamlnode.Map) []string {
 	var out []string
 	for e := range m.Entries() {
-		if !variableName.MatchString(e.Name()) {
+		if !suite.VariableName.MatchString(e.Name()) {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		if text := textOf(e.Value); strings.ContainsRune(text, 0) {

@@ -245,7 +245,7 @@ func TestExecMistakes(t *testing.T) {
 		}
 	}
 	if _, got := dir.load("- all: [exec: ./say.sh]", suite.Options{Untrusted: true}); !strings.Contains(
-		got, "s.yaml:8:15: a suite that is not trusted cannot run programs",
+		got, "s.yaml:8:15: an untrusted suite cannot start programs",
 	) {
 		t.Error(got)
 	}

@@ -1,27 +1,22 @@
 package suite
 
 import (
-	"crypto/tls"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/jq"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// HTTP is an endpoint as a target: how it is called, and how its answers are read. What it is sent, Application.Render makes.
-type HTTP struct {
-	Reading app.Reading
-	Timeout time.Duration // of one attempt; 0: that of the run
-	TLS     *tls.Config   // nil: the system's
-	// Secrets are the values that must not show. They are never written.
-	Secrets []string
-	// Unset are the variables of the environment that the request needs and that are not set.
-	Unset []Unset
+// endpoint is an HTTP endpoint as a target: what it is sent, and how it is called.
+type endpoint struct {
+	app.Endpoint
+	unset []unset
 
 	method  string
 	url     httpURL
@@ -29,11 +24,11 @@ type HTTP struct {
 	body    httpBody
 }
 
-// Unset is a variable of the environment that is not set.
-type Unset struct {
-	Name  string
-	Pos   diag.Pos // where it is named
-	InURL bool     // it is a part of what a trial is known by
+// unset is a variable of the environment that a request needs and that is not set.
+type unset struct {
+	name  string
+	pos   diag.Pos // where it is named
+	inURL bool     // it is a part of what a trial is known by
 }
 
 // Words of an http block.
@@ -87,10 +82,15 @@ func tlsBlock() shape.Block {
 	}}
 }
 
-// endpoint reads an http block.
-func (l *loader) endpoint(n yamlnode.Node) *HTTP {
+// http reads an http block.
+func (l *loader) http(n yamlnode.Node) *Application {
+	e := l.endpoint(n)
+	return &Application{HTTP: &e.Endpoint, endpoint: e}
+}
+
+func (l *loader) endpoint(n yamlnode.Node) *endpoint {
 	m := n.Map(httpBlock().Names()...)
-	h := &HTTP{method: methodPost}
+	h := &endpoint{method: methodPost}
 	if !n.IsMapping() {
 		return h
 	}
@@ -134,7 +134,7 @@ func (l *loader) jq(m yamlnode.Map, key string) string {
 }
 
 // checkSecrecy reports secrets, and warns of prompts, that would travel in the clear.
-func (l *loader) checkSecrecy(h *HTTP, m yamlnode.Map) {
+func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
 	n := m.Get("url")
 	if !PlainHTTP(h.url.prefix) {
 		return
@@ -153,7 +153,7 @@ func (l *loader) checkSecrecy(h *HTTP, m yamlnode.Map) {
 }
 
 // render makes the request for a case. told gets what does not fit, with its template.
-func (h *HTTP) render(in *rendered) (*app.Request, bool) {
+func (h *endpoint) render(in *rendered) (*app.Request, bool) {
 	out := &app.HTTP{Method: h.method, Stream: h.Reading.Stream}
 	fine := h.url.render(in, out)
 	for i := range h.headers {
@@ -163,8 +163,21 @@ func (h *HTTP) render(in *rendered) (*app.Request, bool) {
 	return &app.Request{HTTP: out}, fine
 }
 
+// request is render for a caller that reports the first problem itself.
+func (h *endpoint) request(in *app.Input) (*app.Request, error) {
+	var first error
+	filled := newRendered(in)
+	filled.told = func(s source, e *tmpl.Error) {
+		if first == nil {
+			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
+		}
+	}
+	out, _ := h.render(filled)
+	return out, first
+}
+
 // sources yields every template of the request.
-func (h *HTTP) sources(yield func(source) bool) {
+func (h *endpoint) sources(yield func(source) bool) {
 	if !yield(h.url.sent) {
 		return
 	}
@@ -181,7 +194,7 @@ func (h *HTTP) sources(yield func(source) bool) {
 }
 
 // calls reports whether a template of the request uses a function, such as trial.
-func (h *HTTP) calls(function string) bool {
+func (h *endpoint) calls(function string) bool {
 	for s := range h.sources {
 		if s.t == nil {
 			continue
@@ -196,4 +209,4 @@ func (h *HTTP) calls(function string) bool {
 }
 
 // String is the request in a few words, as the suite has it.
-func (h *HTTP) String() string { return strings.TrimSpace(h.method + " " + h.url.sent.text) }
+func (h *endpoint) String() string { return strings.TrimSpace(h.method + " " + h.url.sent.text) }

@@ -29,7 +29,7 @@ type bodyPart struct {
 // maxBody bounds a body, in bytes.
 const maxBody = tmpl.MaxOutput
 
-func (l *loader) httpBody(h *HTTP, n yamlnode.Node) (b httpBody) {
+func (l *loader) httpBody(h *endpoint, n yamlnode.Node) (b httpBody) {
 	switch {
 	case n.IsZero():
 		return b

@@ -32,7 +32,7 @@ func secretHeaders() []string {
 	return []string{"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"}
 }
 
-func (l *loader) httpHeaders(h *HTTP, n yamlnode.Node) []httpHeader {
+func (l *loader) httpHeaders(h *endpoint, n yamlnode.Node) []httpHeader {
 	var out []httpHeader
 	seen := map[string]diag.Pos{}
 	for e := range n.Map().Entries() {
@@ -53,7 +53,7 @@ func (l *loader) httpHeaders(h *HTTP, n yamlnode.Node) []httpHeader {
 	return out
 }
 
-func (l *loader) httpHeader(h *HTTP, e yamlnode.Entry, name string) httpHeader {
+func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHeader {
 	if e.Value.InBraces() || !e.Value.IsScalar() || e.Value.IsNull() {
 		e.Value.Str() // which reports what it is
 		return httpHeader{name: e.Name(), value: source{t: constant(""), node: e.Value}}

@@ -57,7 +57,7 @@ func (l *loader) in(d *tmpl.Dialect, n yamlnode.Node) source {
 }
 
 // environment takes down the variables of the environment that a text names, and gives what puts their values into it.
-func (l *loader) environment(h *HTTP, n yamlnode.Node, inURL bool) (values map[string]string) {
+func (l *loader) environment(h *endpoint, n yamlnode.Node, inURL bool) (values map[string]string) {
 	values = map[string]string{}
 	text := n.Str()
 	for _, at := range envRef.FindAllStringSubmatchIndex(text, -1) {
@@ -75,7 +75,7 @@ func (l *loader) environment(h *HTTP, n yamlnode.Node, inURL bool) (values map[s
 			value = strings.TrimSpace(l.opts.Getenv(name))
 		}
 		if value == "" {
-			h.Unset = append(h.Unset, Unset{Name: name, Pos: n.Offset(at[0]), InURL: inURL})
+			h.unset = append(h.unset, unset{name, n.Offset(at[0]), inURL})
 			l.diags.Warnf(n.Offset(at[0]), "", "the environment variable %s is not set", name)
 		} else if i := strings.IndexFunc(value, isControl); i >= 0 {
 			n.ErrorfAt(at[0], "", "the environment variable %s holds a line break or another control character", name)

@@ -20,7 +20,7 @@ type httpURL struct {
 }
 
 // httpURL reads the address of an endpoint.
-func (l *loader) httpURL(h *HTTP, n yamlnode.Node) (u httpURL) {
+func (l *loader) httpURL(h *endpoint, n yamlnode.Node) (u httpURL) {
 	if n.IsZero() || !n.IsScalar() || n.IsNull() || n.InBraces() {
 		n.Str() // which reports what it is
 		return httpURL{sent: source{t: constant(""), node: n}}
@@ -36,7 +36,7 @@ func (l *loader) httpURL(h *HTTP, n yamlnode.Node) (u httpURL) {
 		u.shown = source{node: n, text: u.sent.text, t: parseIn(&asShown, u.sent, &diag.List{})}
 	}
 	head, _, _ := strings.Cut(n.Str(), "{{")
-	if !slices.ContainsFunc(h.Unset, func(one Unset) bool { return one.InURL }) {
+	if !slices.ContainsFunc(h.unset, func(one unset) bool { return one.inURL }) {
 		u.prefix = urlLiteral(expand(head, env))
 		l.checkURL(n, u.prefix, len(head))
 		u.secret = h.hideURL(u.prefix, head, env)
@@ -61,13 +61,15 @@ func (l *loader) checkURL(n yamlnode.Node, prefix string, at int) {
 			Severity: diag.Error, Pos: n.Pos(), Message: "`url` must not hold a user or a password", Private: true,
 			Hint: "send a header: authorization: \"Basic ${env:EVALRUN_...}\"",
 		})
-	case strings.Contains(n.Str(), "#"):
-		n.ErrorfAt(strings.Index(n.Str(), "#"), "remove it", "`url` must not have a fragment: it is never sent")
+	case strings.Contains(prefix, "#"):
+		n.ErrorfAt(max(0, strings.Index(n.Str(), "#")), "remove it", "`url` must not have a fragment: it is never sent")
+	default:
+		l.refusesAddress(n, permitHTTP, parsed)
 	}
 }
 
 // hideURL takes down what of an address is secret: the values of environment variables in its path and query. Its host is none.
-func (h *HTTP) hideURL(prefix, head string, env map[string]string) (secret bool) {
+func (h *endpoint) hideURL(prefix, head string, env map[string]string) (secret bool) {
 	authority := len(prefix) - len(afterHost(prefix))
 	for ref, value := range env {
 		at := -1

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 )
@@ -39,6 +40,38 @@ func (s *Suite) Program(name string) (string, error) {
 	}
 	return filepath.Join(s.opts.Dir, filepath.FromSlash(path.Clean(name))), nil
 }
+
+// ProgramHint is what to do about an error of Program, "" when nothing comes to mind.
+func (s *Suite) ProgramHint(name string, err error) string {
+	switch {
+	case errors.Is(err, ErrNotExecutable):
+		return "chmod +x makes it so; or name what runs it: [python3, check.py]"
+	case strings.ContainsAny(name, " \t"):
+		return "there is no shell: write a list, such as [./check.sh, --strict]"
+	case s.Digest(name) != "":
+		return "for the file of that name write ./" + name
+	case strings.HasPrefix(name, "/"):
+		return "write the name alone for a program in PATH"
+	}
+	return ""
+}
+
+// filesOf are the digests of the files of the suite's folder that a command names, by their names.
+func (s *Suite) filesOf(command []string) map[string]string {
+	out := map[string]string{}
+	for i, word := range command {
+		if i == 0 && !strings.Contains(word, "/") { // a program in PATH
+			continue
+		}
+		if digest := s.Digest(word); digest != "" {
+			out[word] = digest
+		}
+	}
+	return out
+}
+
+// VariableName is what the name of an environment variable looks like.
+var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // ErrNotExecutable is wrapped by the error of Suite.Program for a file that is no program.
 var ErrNotExecutable = errors.New("the file is not executable")

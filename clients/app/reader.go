@@ -57,21 +57,36 @@ func (r *reader) first() *expression {
 	return nil
 }
 
-// values are what the expression gives for a response; null is nothing.
-func (e *expression) values(v any, data []byte) ([]any, error) {
-	var out []any
+// values are what the expression gives for a response, as JSON; null is nothing.
+func (e *expression) values(v any, data []byte) ([]json.RawMessage, error) {
+	out, _, err := e.run(v, data)
+	return out, err
+}
+
+// run is values, and whether there was null among them.
+func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool, err error) {
+	room := wire.MaxResponseBytes
 	for value, err := range e.compiled.Run(v) {
 		var bound jq.BoundError
 		switch {
 		case errors.As(err, &bound):
-			return nil, e.error("%s", string(bound))
+			return nil, false, e.error("%s", string(bound))
 		case err != nil:
-			return nil, e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
-		case value != nil:
-			out = append(out, value)
+			return nil, false, e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
+		case value == nil:
+			nulls = true
+			continue
 		}
+		one, err := jq.JSON(value, &room)
+		if err != nil {
+			return nil, false, e.error("gives what cannot be written: %s", err)
+		}
+		if room < 0 {
+			return nil, false, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+		}
+		out = append(out, one)
 	}
-	return out, nil
+	return out, nulls, nil
 }
 
 // error is about what the expression gives. Another attempt would not help.
@@ -101,7 +116,8 @@ func (r *reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	case needed != nil:
 		return nil, needed.error("needs JSON, and the answer is %s: %s", named(mediaType), wire.Excerpt(data))
 	}
-	return response(eval.Candidate{Text: string(data)}), nil
+	text := answer{text: string(data)}
+	return text.response(), nil
 }
 
 // named is a media type for people.
@@ -110,14 +126,6 @@ func named(mediaType string) string {
 		return "a text"
 	}
 	return mediaType
-}
-
-// response is an answer of one candidate.
-func response(c eval.Candidate) *eval.Response {
-	if c.FinishReason == "" {
-		c.FinishReason = "STOP"
-	}
-	return &eval.Response{Candidates: []eval.Candidate{c}}
 }
 
 // json reads a JSON response.
@@ -138,14 +146,6 @@ func (r *reader) json(v any, data []byte) (*eval.Response, error) {
 	return p.response(strings.Join(p.texts, "\n"), compact(data)), nil
 }
 
-func compact(data []byte) json.RawMessage {
-	var b bytes.Buffer
-	if json.Compact(&b, data) != nil { // it was decoded, and is
-		return nil
-	}
-	return b.Bytes()
-}
-
 // piece is what the expressions give for a response, or for an event of a stream.
 type piece struct {
 	texts  []string
@@ -157,23 +157,8 @@ type piece struct {
 
 // response is the answer with a text, raw being the whole of it as it came.
 func (p *piece) response(text string, raw json.RawMessage) *eval.Response {
-	c := eval.Candidate{Text: text, Raw: raw}
-	if c.FinishReason = finishReason(p.reason); c.FinishReason != p.reason {
-		c.VendorReason = p.reason
-	}
-	if len(p.calls) > 0 {
-		if text != "" {
-			c.Parts = append(c.Parts, eval.Piece{Text: text})
-		} else if c.FinishReason == "" {
-			c.FinishReason = toolCalls
-		}
-		for i := range p.calls {
-			c.Parts = append(c.Parts, eval.Piece{Call: &p.calls[i]})
-		}
-	}
-	out := response(c)
-	out.Usage = p.usage
-	return out
+	a := answer{text: text, calls: p.calls, usage: p.usage, reason: p.reason, raw: raw}
+	return a.response()
 }
 
 // piece applies the expressions.
@@ -207,47 +192,11 @@ func (r *reader) failed(v any, data []byte) error {
 		return err
 	}
 	for _, value := range values {
-		if text := trouble(value); text != "" {
+		if text := errorOf(value); text != "" {
 			return eval.Errorf(eval.KindApp, "%s", wire.Cut(text))
 		}
 	}
 	return nil
-}
-
-// trouble is a value that says what went wrong as a text, "" when it says that nothing did.
-func trouble(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case bool:
-		if !v {
-			return ""
-		}
-	case string:
-		return v
-	case []any:
-		if len(v) == 0 {
-			return ""
-		}
-	case map[string]any:
-		if text, ok := v["message"].(string); ok && text != "" {
-			return text
-		}
-		if len(v) == 0 {
-			return ""
-		}
-	}
-	return line(v)
-}
-
-// line is a value as jq -r writes it.
-func line(v any) string {
-	room := wire.MaxResponseBytes
-	text, err := jq.Line(v, &room)
-	if err != nil || room < 0 {
-		return "a value that cannot be shown"
-	}
-	return text
 }
 
 // texts are what the answer says.
@@ -256,73 +205,34 @@ func (r *reader) texts(v any, data []byte) ([]string, error) {
 		return nil, nil
 	}
 	values, err := r.answer.values(v, data)
-	if err != nil {
-		return nil, err
+	out := make([]string, len(values))
+	for i, value := range values {
+		out[i] = textOf(value)
 	}
-	var out []string
-	room := wire.MaxResponseBytes
-	for _, value := range values {
-		text, err := jq.Line(value, &room)
-		if err != nil {
-			return nil, r.answer.error("gives what cannot be written: %s", err)
-		}
-		if room < 0 {
-			return nil, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
-		}
-		out = append(out, text)
-	}
-	return out, nil
+	return out, err
 }
 
-// toolCalls are the calls of a response, given as a list or one by one; found says that there was something.
+// toolCalls are the calls of a response, given as a list or one by one; found says that there was something, if only an empty list.
 func (r *reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, err error) {
 	if r.calls == nil {
 		return nil, false, nil
 	}
-	null := false
-	var items []any
-	for value, err := range r.calls.compiled.Run(v) {
+	values, nulls, err := r.calls.run(v, data)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, value := range values {
+		list := value
+		if value[0] != '[' {
+			list = slices.Concat([]byte{'['}, value, []byte{']'})
+		}
+		more, err := readCalls(list)
 		if err != nil {
-			_, err = r.calls.values(v, data) // which says it in words
 			return nil, false, err
 		}
-		if list, ok := value.([]any); ok {
-			items = append(items, list...)
-		} else if null = null || value == nil; value != nil {
-			items = append(items, value)
-		}
+		calls = append(calls, more...)
 	}
-	for _, item := range items {
-		call, ok := callOf(item)
-		if !ok {
-			return nil, false, r.calls.error("gives %s, and a call is {name, args}", wire.Excerpt([]byte(line(item))))
-		}
-		calls = append(calls, call)
-	}
-	return calls, !null || len(calls) > 0, nil
-}
-
-// callOf reads a call: {name, args}.
-func callOf(v any) (call tool.Call, ok bool) {
-	object, _ := v.(map[string]any)
-	if call.Name, _ = object["name"].(string); call.Name == "" {
-		return call, false
-	}
-	call.ID, _ = object["id"].(string)
-	switch args := object["args"].(type) {
-	case nil:
-	case map[string]any:
-		call.Args = json.RawMessage(line(args))
-	case string: // JSON in a text, as some chat interfaces have it
-		var fields map[string]any
-		if json.Unmarshal([]byte(args), &fields) != nil || fields == nil {
-			return call, false
-		}
-		call.Args = compact([]byte(args))
-	default:
-		return call, false
-	}
-	return call, true
+	return calls, len(values) > 0 || !nulls, nil
 }
 
 // finished is the word for why the answer ended, "" when it is not there.
@@ -334,29 +244,11 @@ func (r *reader) finished(v any, data []byte) (string, error) {
 	if err != nil || len(values) == 0 {
 		return "", err
 	}
-	word, ok := values[len(values)-1].(string)
-	if !ok {
-		return "", r.reason.error("gives %s, and a finish reason is a word", wire.Excerpt([]byte(line(values[0]))))
+	last := values[len(values)-1]
+	if last[0] != '"' {
+		return "", misshapen("finishReason", "a word", last)
 	}
-	return word, nil
-}
-
-// toolCalls is the finish reason of an answer that ends in calls.
-const toolCalls = "TOOL_CALLS"
-
-// finishReason is the word of evalrun for one that applications use; any other stays as it is.
-func finishReason(word string) string {
-	for known, others := range map[string][]string{
-		"STOP":         {"stop", "end_turn", "stop_sequence", "end", "complete", "completed", "done", "finished"},
-		eval.CutReason: {"length", "max_tokens", "max_output_tokens", "max_completion_tokens"},
-		toolCalls:      {"tool_calls", "tool_use", "function_call", "tool_call"},
-		"SAFETY":       {"safety", "content_filter", "refusal", "blocked"},
-	} {
-		if slices.Contains(others, strings.ToLower(word)) {
-			return known
-		}
-	}
-	return word
+	return textOf(last), nil
 }
 
 // used is what the response says it cost, nil when it does not.
@@ -369,48 +261,9 @@ func (r *reader) used(v any, data []byte) (*eval.Usage, error) {
 		return nil, err
 	}
 	last := values[len(values)-1]
-	object, _ := last.(map[string]any)
-	u, ok := usageOf(object)
-	if !ok {
-		return nil, r.usage.error("gives %s, and usage is an object with numbers: inputTokens, outputTokens", wire.Excerpt([]byte(line(last))))
+	u, err := readUsage(last)
+	if err == nil && u == nil {
+		err = misshapen("usage", "an object such as {inputTokens: 12, outputTokens: 3}", last)
 	}
-	return u, nil
-}
-
-// maxTokens is the largest number of tokens that can be true.
-const maxTokens = 1 << 40
-
-// usageOf reads an object with numbers of tokens under one of the names that are common for them.
-func usageOf(object map[string]any) (*eval.Usage, bool) {
-	known, valid := false, true
-	number := func(names ...string) (n int, given bool) {
-		for _, name := range names {
-			v, ok := object[name]
-			if !ok || v == nil {
-				continue
-			}
-			var count wire.Number
-			if json.Unmarshal([]byte(line(v)), &count) != nil || count < 0 || count > maxTokens {
-				valid = false
-			}
-			known = true
-			return int(count), true
-		}
-		return 0, false
-	}
-	u := &eval.Usage{Source: eval.UsageService}
-	var output, total bool
-	u.PromptTokens, _ = number("inputTokens", "promptTokens", "input_tokens", "prompt_tokens")
-	u.OutputTokens, output = number("outputTokens", "completionTokens", "output_tokens", "completion_tokens")
-	u.TotalTokens, total = number("totalTokens", "total_tokens")
-	u.CachedTokens, _ = number("cachedTokens", "cached_tokens")
-	u.ReasoningTokens, _ = number("reasoningTokens", "reasoning_tokens")
-	switch {
-	case !output && total && u.TotalTokens >= u.PromptTokens:
-		u.OutputTokens = u.TotalTokens - u.PromptTokens
-	case !output:
-		u.Source = "" // it is estimated
-	}
-	u.TotalTokens = max(u.TotalTokens, u.PromptTokens+u.OutputTokens)
-	return u, known && valid
+	return u, err
 }

@@ -17,10 +17,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // maxPages bounds the list of models.
@@ -101,18 +99,18 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if call.Stream {
 		return c.stream(ctx, call)
 	}
-	data, err := c.ask(ctx, call, service.MethodGenerate, requestBody(&call.Request, true))
+	data, err := c.ask(ctx, call, service.MethodGenerate, requestBody(&call.Request))
 	if err != nil {
 		return nil, err
 	}
 	return ParseResponse(data)
 }
 
-// CountTokens asks how many tokens the contents of the call are.
+// CountTokens asks how many tokens the prompt of the call is, its system text and its tools included.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
-	data, err := c.ask(ctx, call, service.MethodCountTokens, requestBody(&call.Request, false))
+	data, err := c.ask(ctx, call, service.MethodCountTokens, countBody(&call.Request))
 	if err != nil {
 		return 0, err
 	}
@@ -209,21 +207,6 @@ func (c *Client) url(apiVersion, path string) string {
 		apiVersion = c.cfg.APIVersion
 	}
 	return c.base + "/" + url.PathEscape(apiVersion) + "/" + path
-}
-
-// requestBody encodes what a request asks. Counting takes the contents alone.
-func requestBody(r *eval.Request, whole bool) []byte {
-	b := append(make([]byte, 0, 512), `{"contents":`...)
-	b = payload.Append(b, r.Contents)
-	if whole && r.GenerationConfig != nil {
-		b = append(b, `,"generationConfig":`...)
-		b = must(r.GenerationConfig.AppendJSON(b))
-	}
-	if whole && len(r.SafetySettings) > 0 {
-		b = append(b, `,"safetySettings":`...)
-		b = must(wirejson.Append(b, r.SafetySettings))
-	}
-	return append(b, '}')
 }
 
 // must is for what was checked and always encodes.

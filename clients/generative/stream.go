@@ -18,7 +18,7 @@ import (
 func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	var out assembly
 	request := func(ctx context.Context) (*http.Request, error) {
-		return c.request(ctx, call, service.MethodStream, requestBody(&call.Request, true))
+		return c.request(ctx, call, service.MethodStream, requestBody(&call.Request))
 	}
 	if err := c.conn.Stream(ctx, request, &call.Timing, &out); err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ var direct = map[string][]string{
 	"internal/rundir":  {"internal/exit", "history", "journal", "internal/regular", "internal/atomic"},
 	"internal/verdict": {
 		"internal/selection",
+		"internal/overview",
 		"glob",
 		"internal/rundir",
 		"internal/exit",
@@ -72,7 +73,8 @@ var direct = map[string][]string{
 	"internal/dataset":    {"variable"},
 	"suite": {
 		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
-		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool", "app",
+		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool",
+		"app", "internal/program",
 	},
 	"internal/secret":    {"eval"},
 	"internal/wire":      {"eval", "internal/secret", "internal/service"},

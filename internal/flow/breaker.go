@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -19,7 +20,7 @@ const (
 
 // BreakerConfig says who is told and who ends the waiting.
 type BreakerConfig struct {
-	// Peer is who is called, as people know it. Required.
+	// Peer is who is called, as people know it. Optional, default: the service
 	Peer string
 	// Stop ends waiting and forbids further calls once it is closed. Optional.
 	Stop <-chan struct{}
@@ -44,6 +45,7 @@ type Breaker struct {
 
 // NewBreaker makes a closed circuit.
 func NewBreaker(cfg BreakerConfig) *Breaker {
+	cfg.Peer = cmp.Or(cfg.Peer, "the service")
 	return &Breaker{cfg: cfg, changed: make(chan struct{})}
 }
 

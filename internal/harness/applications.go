@@ -3,16 +3,15 @@ package harness
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -50,8 +49,8 @@ type absent struct {
 	flow.Service // nil: nothing is called
 }
 
-// needsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
-func (j *Job) needsService() bool {
+// NeedsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
+func (j *Job) NeedsService() bool {
 	mixed := false
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
@@ -80,7 +79,7 @@ func (s *Session) applications() map[app.Target]flow.Service {
 	out := map[app.Target]flow.Service{}
 	for t := range s.targets {
 		if t.App != nil {
-			out[t.App] = s.decorated(caller{attempter: s.application(t)}, way{"the target `" + t.Name + "`", s.timeout(t)})
+			out[t.App] = s.wayTo(t)
 		}
 	}
 	return out
@@ -99,25 +98,35 @@ func (j *Job) targets(yield func(*suite.Target) bool) {
 	}
 }
 
-// timeout is how long an attempt of a call to an application may take.
-func (s *Session) timeout(t *suite.Target) time.Duration {
-	if t.App.HTTP != nil {
-		return cmp.Or(t.App.HTTP.Timeout, s.Settings.Limits.Timeout)
+// wayTo is an application with its decorators. A program keeps its own time, and runs where no service has to be spared: only budgets
+// apply to it.
+func (s *Session) wayTo(t *suite.Target) flow.Service {
+	to := way{"the target `" + t.Name + "`", s.Settings.Limits.Timeout}
+	switch a := t.App; {
+	case a.Program != nil:
+		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy())
+	case a.HTTP != nil:
+		to.timeout = cmp.Or(a.HTTP.Timeout, to.timeout)
+		return s.decorated(caller{attempter: s.endpoint(t)}, to)
 	}
-	return s.Settings.Limits.Timeout
+	return s.decorated(caller{attempter: client.Echo{}}, to)
 }
 
-// application is what calls a target.
-func (s *Session) application(t *suite.Target) attempter {
-	if t.App.HTTP == nil {
-		return client.Echo{}
-	}
+// endpoint is what calls an endpoint.
+func (s *Session) endpoint(t *suite.Target) attempter {
 	one := client.NewHTTP(client.HTTPConfig{
 		Name: t.Name, Reading: t.App.HTTP.Reading, TLS: t.App.HTTP.TLS, Secrets: s.secrets(), UserAgent: "evalrun/" + s.Version,
 		Connections: s.Settings.Limits.Concurrency,
 	})
 	s.endpoints = append(s.endpoints, one)
 	return one
+}
+
+// program is what runs a program.
+func (s *Session) program(p *suite.Program) attempter {
+	return &client.Program{
+		Shown: p.String(), Command: program.Command{Path: p.Path, Args: p.Args, Dir: p.Dir, Pass: p.Env, Timeout: p.Timeout},
+	}
 }
 
 // secrets are those of all applications: one may have heard of another's.
@@ -132,17 +141,16 @@ func (j *Job) secrets() []string {
 	return slices.Compact(out)
 }
 
-// checkVariables wants the variables of the environment that requests to applications need. Where nothing is sent, those of addresses are
-// enough: an address is a part of what a trial is known by.
+// checkVariables wants the variables of the environment that requests to applications need: all of them where requests are sent, else
+// those of addresses, which are a part of what a trial is known by.
 func (s *Session) checkVariables(sends bool) error {
 	var missing []string
 	for _, arm := range s.Job.Plan().Arms() {
-		if arm.Target.App == nil || arm.Target.App.HTTP == nil {
+		if arm.Target.App == nil {
 			continue
 		}
-		for _, u := range arm.Target.App.HTTP.Unset {
-			line := fmt.Sprintf("%s: the environment variable %s is not set, and the target `%s` needs it", u.Pos, u.Name, arm.Target.Name)
-			if (sends || u.InURL) && !slices.Contains(missing, line) {
+		for _, line := range arm.Target.App.Unset(!sends) {
+			if line += ", and the target `" + arm.Target.Name + "` needs it"; !slices.Contains(missing, line) {
 				missing = append(missing, line)
 			}
 		}

@@ -165,9 +165,14 @@ func (s *Session) decorated(client flow.Service, to way) flow.Service {
 		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
 	})
 	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
-	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, to.timeout)))), flow.RetryPolicy{
-		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
-	})
+	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, to.timeout)))), s.retryPolicy())
+}
+
+// retryPolicy is how often calls are repeated, with a quota of their own.
+func (s *Session) retryPolicy() flow.RetryPolicy {
+	return flow.RetryPolicy{
+		Attempts: s.Settings.Limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
+	}
 }
 
 // Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
@@ -176,9 +181,8 @@ func (s *Session) Skew() (skew time.Duration, ok bool) { return s.link.Skew() }
 // Waiting tells who waits for what, "" when nobody does.
 func (s *Session) Waiting() string { return s.waits.String() }
 
-func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
+func (s *Session) retrying(err *eval.Error, attempt, most int, wait time.Duration) {
 	if tell := s.Retrying; tell != nil {
-		most := s.Settings.Limits.Attempts
 		tell(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, most, err, wait.Round(10*time.Millisecond)))
 	}
 }

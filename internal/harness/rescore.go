@@ -49,7 +49,7 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 	} else {
 		f.serviceOf(run, begun)
 	}
-	f.Untrusted = f.Untrusted || begun.Untrusted
+	f.allowLike(&begun)
 	if len(files) == 0 {
 		if files, err = f.suitesOf(run, &begun); err != nil {
 			return nil, err

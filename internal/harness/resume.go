@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,10 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	}
 	r.begun = r.Flags
 	r.merge(flags)
+	if err := r.Flags.checkAllow(); err != nil {
+		r.Close()
+		return nil, err
+	}
 	if was := doc.Run.Service.BaseURL; flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
 		r.Close()
 		return nil, exit.BadInput(
@@ -105,11 +110,13 @@ func (r *Resumption) merge(f Flags) {
 		to.Vars = f.Vars
 	}
 	if r.untrusted {
+		to.Allow = f.Allow
 		to.Untrusted, to.Record, to.ReplayOr, to.Cache = true, "", "", false
 		f.Emulator = to.Emulator // the script is the run's
 		to.ServiceOptions = f.ServiceOptions
 		return
 	}
+	to.Allow = slices.Concat(to.Allow, f.Allow)
 	if to.Emulator == "" { // the service is that of the run
 		service := r.doc.Run.Service
 		to.BaseURL, to.APIVersion, to.HeaderPrefix = service.BaseURL, service.APIVersion, service.HeaderPrefix
@@ -163,6 +170,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 			Repeats:     r.Flags.Repeats,
 			Getenv:      getenv,
 			Untrusted:   r.Flags.Untrusted,
+			Allow:       r.Flags.Allow,
 			OwnBaseline: r.Flags.ownBaseline(),
 		}
 		if opts.Base, err = r.earlierAgain(j, i, opts); err != nil {

@@ -30,6 +30,26 @@ func (o ownService) settle(getenv func(string) string) ownService {
 	}
 }
 
+// checkAllow wants what untrusted suites may do to be known, and the suites to be untrusted: otherwise they may do anything.
+func (f *Flags) checkAllow() error {
+	for _, value := range f.Allow {
+		if err := suite.CheckAllow(value); err != nil {
+			return exit.BadInput("--allow %s: %w", value, err)
+		}
+	}
+	if len(f.Allow) > 0 && !f.Untrusted {
+		return exit.BadInput("--allow lifts what --untrusted refuses: add --untrusted, or leave --allow out")
+	}
+	return nil
+}
+
+// allowLike adds what the suites of a run were allowed when it began, unless these flags declare them untrusted.
+func (f *Flags) allowLike(begun *eval.Options) {
+	if !f.Untrusted && begun.Untrusted {
+		f.Untrusted, f.Allow = true, slices.Concat(begun.Allow, f.Allow)
+	}
+}
+
 // sign signs the head of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
 func (s *Session) sign(run *eval.Run, dir string) error {
 	run.Signature = ""
@@ -84,7 +104,7 @@ func (s *Settings) elsewhere(own ownService) string {
 	return s.Service.BaseURL
 }
 
-// programsOf are the commands that the scorers of suites start.
+// programsOf are the commands that suites start.
 func programsOf(j *Job) []string {
 	var out []string
 	for _, s := range j.Suites {
@@ -105,7 +125,7 @@ func programsOf(j *Job) []string {
 
 // programsIn are those of one suite.
 func programsIn(s *suite.Suite) []string {
-	var out []string
+	out := s.Programs()
 	for c := range s.Cases() {
 		for _, sc := range c.Scorers {
 			for _, p := range sc.Needs.Programs {

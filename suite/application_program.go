@@ -1,0 +1,161 @@
+package suite
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// Program is an application that is a program, which runs once for each call.
+type Program struct {
+	Command []string // as the suite has it
+	// Path is the program's file, "" when the suite does not come from a folder of this machine.
+	Path string
+	Args []string
+	Dir  string   // in which it runs: the suite's folder
+	Env  []string // names of variables that it gets although they are private
+	// Timeout is the longest that one call may take.
+	Timeout time.Duration
+	// Concurrency is how many calls may be under way at once; 0: as many as of a model, and as this machine has processors.
+	Concurrency int
+
+	files map[string]string // digests of those that the command names
+}
+
+const (
+	programTimeout = 2 * time.Minute
+	programLongest = 24 * time.Hour
+)
+
+func programBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"command"},
+		Keys: []shape.Key{
+			{Name: "command", Is: shape.OneOrMore(shape.Text), Doc: "The program and its arguments, plain texts. There is no shell."},
+			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
+			{
+				Name: "env",
+				Is:   shape.OneOrList(shape.Text),
+				Doc:  "Names of variables that the program gets although it gets none that hold keys or begin with EVALRUN_.",
+			},
+			{
+				Name: "concurrency",
+				Is:   shape.Int(1, MaxConcurrency),
+				Doc:  "How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
+			},
+		},
+	}
+}
+
+// program reads the block of a program.
+func (l *loader) program(n yamlnode.Node) *Program {
+	m := n.Map(programBlock().Names()...)
+	p := &Program{Dir: l.opts.Dir, Timeout: programTimeout, Concurrency: m.Get("concurrency").Int(1, MaxConcurrency)}
+	if !n.IsMapping() {
+		return p
+	}
+	if l.refusesProgram(m.Key("command")) {
+		return p
+	}
+	l.command(p, m.Need("command"))
+	if v := m.Get("timeout"); !v.IsZero() {
+		if p.Timeout = v.Duration(); p.Timeout > programLongest {
+			v.Errorf("", "a program may take %s at most", programLongest)
+		}
+	}
+	p.Env = l.passed(m.Get("env"))
+	return p
+}
+
+// command reads what is started.
+func (l *loader) command(p *Program, n yamlnode.Node) {
+	p.Command = n.Strings()
+	if n.IsZero() || len(p.Command) < len(n.Items()) {
+		return
+	}
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		n.Errorf("such as [python3, agent.py]", "`command` needs a program")
+		return
+	}
+	for i, item := range n.Items() {
+		if at := strings.Index(p.Command[i], "{{"); at >= 0 {
+			item.ErrorfAt(at, "the prompt and the case's variables are on the program's standard input", "`command` takes plain texts, not templates")
+		}
+		if strings.ContainsRune(p.Command[i], 0) {
+			item.Errorf("", "an argument cannot hold a zero byte")
+		}
+	}
+	var err error
+	if p.Path, err = l.Program(p.Command[0]); err != nil {
+		n.Items()[0].Errorf(l.ProgramHint(p.Command[0], err), "%s", err)
+	}
+	p.Args, p.files = slices.Clone(p.Command[1:]), l.filesOf(p.Command)
+}
+
+// passed reads names of environment variables.
+func (l *loader) passed(n yamlnode.Node) []string {
+	names := n.Strings()
+	for i, item := range n.Items() {
+		switch {
+		case len(names) < len(n.Items()): // which is reported
+		case !VariableName.MatchString(names[i]):
+			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
+		case l.opts.Untrusted && program.IsPrivate(names[i], nil):
+			item.Errorf("leave it out", "an untrusted suite cannot read the environment")
+		case l.opts.Getenv != nil && l.opts.Getenv(names[i]) == "":
+			item.Warnf("", "the environment variable %s is not set", names[i])
+		}
+	}
+	return names
+}
+
+// programInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the prompt.
+type programInput struct {
+	Version  int           `json:"version"`
+	Prompt   string        `json:"prompt"`
+	Messages []app.Message `json:"messages"`
+	System   string        `json:"system,omitempty"`
+	Vars     variable.Dict `json:"vars"`
+	Trial    string        `json:"trial,omitempty"`
+	Attempt  int           `json:"attempt,omitempty"`
+}
+
+// render makes the run of the program for a case.
+func (p *Program) render(in *app.Input) (*app.Request, error) {
+	vars := in.Vars
+	if vars == nil {
+		vars = variable.Dict{}
+	}
+	input, err := wirejson.Marshal(programInput{1, in.Prompt(), in.Messages, in.System, vars, in.Trial, in.Attempt})
+	if err != nil { // only checked values come here
+		return nil, fmt.Errorf("the input cannot be written: %w", err)
+	}
+	return &app.Request{Program: &app.Program{Command: p.Command, Files: p.files, Input: json.RawMessage(input)}}, nil
+}
+
+// Workers is how many calls may be under way at once where a model may have so many, on a machine with so many processors.
+func (p *Program) Workers(most, processors int) int {
+	if p.Concurrency > 0 {
+		return p.Concurrency
+	}
+	return max(1, min(most, processors))
+}
+
+func (p *Program) String() string {
+	words := slices.Clone(p.Command)
+	for i, word := range words {
+		if word == "" || strings.ContainsAny(word, " \t\n\"'") {
+			words[i] = fmt.Sprintf("%q", word)
+		}
+	}
+	return strings.Join(words, " ")
+}
