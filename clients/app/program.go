@@ -23,8 +23,10 @@ const MaxProgramOutput = wire.MaxResponseBytes
 // Program runs a program for each call.
 type Program struct {
 	Shown string // as people know it
-	// Command is how it is run, but for its input, the time at which it is abandoned, and, with Workspace, its folder.
+	// Command is how it is run, but for its folder, its input, and when it is abandoned.
 	Command program.Command
+	// Folder finds where it runs for a call. The error is for people.
+	Folder func(*eval.Call) (string, error)
 }
 
 // Generate runs the program once, and ends it with all that it started when ctx is done.
@@ -39,6 +41,9 @@ func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.Shown)
 	}
 	command := p.Command
+	if command.Dir, err = p.Folder(call); err != nil {
+		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.Shown, err)
+	}
 	command.Input, command.Stop, command.MaxOutput = append(sent.Program.Input, '\n'), ctx.Done(), MaxProgramOutput
 	began := time.Now()
 	out, err := command.Output()

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
@@ -69,6 +70,21 @@ func (j *Job) needsService() bool {
 	return false
 }
 
+// atOnce is how many calls may be under way at once where it is so many of a service: programs run in addition.
+func (j *Job) atOnce(concurrency int) int {
+	all := concurrency
+	for _, s := range j.Suites {
+		for _, version := range s.Versions() {
+			for _, t := range version.Targets {
+				if t.App != nil && t.App.Program != nil {
+					all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
+				}
+			}
+		}
+	}
+	return all
+}
+
 // applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
@@ -97,6 +113,7 @@ func (s *Session) wayTo(a *suite.Application) flow.Service {
 // program is what runs a program.
 func (s *Session) program(p *suite.Program) attempter {
 	return &client.Program{
-		Shown: p.String(), Command: program.Command{Path: p.Path, Args: p.Args, Dir: p.Dir, Pass: p.Env, Timeout: p.Timeout},
+		Shown: p.String(), Command: program.Command{Path: p.Path, Args: p.Args, Pass: p.Env, Timeout: p.Timeout},
+		Folder: func(call *eval.Call) (string, error) { return s.workspaces.of(p, call) },
 	}
 }

@@ -35,6 +35,8 @@ type Session struct {
 	recorder recorder   // of answers
 	answers  source     // of answers that need not be sent for
 	origin   provenance // of answers that are judged again
+
+	workspaces *workspaces // of programs
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
@@ -45,6 +47,7 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 		Job: &own, Version: version, Notice: notice,
 		link: offline{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(), stop: runner.NewStop(),
 		recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
+		workspaces: newWorkspaces(!own.Flags.NoContent),
 	}
 	if err := s.connect(); err != nil {
 		s.Close()
