@@ -8,7 +8,6 @@ import (
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/flow"
-	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -112,8 +111,8 @@ func (s *Session) wayTo(a *suite.Application) flow.Service {
 
 // program is what runs a program.
 func (s *Session) program(p *suite.Program) attempter {
-	return &client.Program{
-		Shown: p.String(), Command: program.Command{Path: p.Path, Args: p.Args, Pass: p.Env, Timeout: p.Timeout},
+	return client.NewProgram(client.ProgramConfig{
+		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Timeout: p.Timeout,
 		Folder: func(call *eval.Call) (string, error) { return s.workspaces.of(p, call) },
-	}
+	})
 }
