@@ -81,12 +81,12 @@ func TestSelectFromTheResponse(t *testing.T) {
 func TestSelectFromTheResponseMistakes(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
-		"- {equals: x, select: {response: .a, jq: .b}}":                               "8:30: one way of selecting a step: jq or response",
-		"- {equals: x, select: {response: '.a['}}":                                    "8:43: not a jq expression",
-		"- {equals: x, select: {response: ''}}":                                       "8:40: `jq` needs an expression",
-		"- {equals: x, select: [{jq: .a}, {response: .b}]}":                           "8:41: `response` reads the whole answer",
-		"- {not: {equals: x, select: {response: .b}}, select: {jq: .a}}":              "8:36: `response` reads the whole answer",
-		"- {finishReason: STOP, select: {response: .a}}":                              "8:30: `finishReason` does not look at the text",
+		"- {equals: x, select: {response: .a, jq: .b}}":                                "8:30: one way of selecting a step: jq or response",
+		"- {equals: x, select: {response: '.a['}}":                                     "8:43: not a jq expression",
+		"- {equals: x, select: {response: ''}}":                                        "8:40: `jq` needs an expression",
+		"- {equals: x, select: [{jq: .a}, {response: .b}]}":                            "8:41: `response` reads the whole answer",
+		"- {not: {equals: x, select: {response: .b}}, select: {jq: .a}}":               "8:36: `response` reads the whole answer",
+		"- {finishReason: STOP, select: {response: .a}}":                               "8:30: `finishReason` does not look at the text",
 		"- {all: [{equals: x}, {equals: y, select: {jq: .c}}], select: {response: .}}": "",
 	} {
 		checkTold(t, entry, want, told(entry, suite.Options{}, nil))
