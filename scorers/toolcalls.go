@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/jq"
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -238,7 +239,7 @@ func (c callsCheck) difference(want, got readCall) string {
 	if c.args == "subset" {
 		args = within(want.args, args)
 	}
-	if unreadable(args, 0) != "" {
+	if jq.Unreadable(args) != "" {
 		return ""
 	}
 	d, _ := jsondiff.Rules{}.Compare(want.args, args, maxFields)

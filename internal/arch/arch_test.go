@@ -67,13 +67,15 @@ var direct = map[string][]string{
 	"internal/jq":         {"internal/yamlnode"},
 	"internal/picture":    nil,
 	"internal/program":    nil,
+	"internal/workspace":  nil,
 	"internal/regular":    nil,
 	"internal/atomic":     nil,
 	"internal/trust":      {"internal/regular", "journal", "internal/exit"},
 	"internal/dataset":    {"variable"},
 	"suite": {
 		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
-		"internal/expression", "internal/shape", "internal/payload", "internal/service", "glob", "variable", "pricing", "tool", "app", "internal/program",
+		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool",
+		"app", "internal/program", "internal/workspace",
 	},
 	"internal/secret":    {"eval"},
 	"internal/wire":      {"eval", "internal/secret", "internal/service"},
@@ -81,7 +83,7 @@ var direct = map[string][]string{
 	"clients/emulator": {
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
-	"clients/app":     {"internal/wire", "internal/payload", "internal/program", "app", "tool"},
+	"clients/app":     {"internal/wire", "internal/payload", "internal/program", "internal/jq", "app", "tool"},
 	"clients/oauth":   {"eval", "diag", "internal/secret", "internal/regular"},
 	"journal":         {"compare", "eval", "internal/regular"},
 	"internal/record": {"eval", "internal/regular", "internal/atomic"},
@@ -100,7 +102,7 @@ var direct = map[string][]string{
 		"internal/answers", "internal/selection",
 		"internal/layers", "internal/verdict", "internal/rundir", "runner",
 		"journal", "clients/app", "clients/generative", "clients/emulator", "clients/oauth", "internal/flow", "internal/record",
-		"internal/trust", "internal/regular", "scorers", "suite",
+		"internal/trust", "internal/regular", "internal/workspace", "scorers", "suite",
 	},
 	"evalrun":       {"internal/harness", "internal/output"},
 	"evaltest":      {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
@@ -121,7 +123,7 @@ var direct = map[string][]string{
 var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yamlnode"},
 	"net/http": {
-		"internal/wire", "clients/generative", "clients/emulator", "clients/oauth", "internal/view",
+		"internal/wire", "clients/app", "clients/generative", "clients/emulator", "clients/oauth", "internal/view",
 	}, // the last serves pages on this machine, and asks nobody
 	"database/sql":       {"history"},
 	"modernc.org/sqlite": {"history"},
