@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -31,7 +32,7 @@ type Program struct {
 	Workspace string
 	// WorkspaceDigest is that of the folder when the suite was read; see package workspace.
 	WorkspaceDigest string
-	Keep            string // which copies are kept: KeepNone, KeepFailed or KeepAll
+	keep            string // which copies are kept
 	// Timeout is the longest that one call may take.
 	Timeout time.Duration
 	// Concurrency is how many calls may be under way at once; 0: as many as of a model, and as this machine has processors.
@@ -42,9 +43,9 @@ type Program struct {
 
 // Which workspaces are kept.
 const (
-	KeepNone   = "none"
-	KeepFailed = "failed" // of trials that did not pass: failures and errors
-	KeepAll    = "all"
+	keepNone   = "none"
+	keepFailed = "failed" // of trials that did not pass: failures and errors
+	keepAll    = "all"
 )
 
 const (
@@ -64,7 +65,7 @@ func programBlock() shape.Block {
 			},
 			{
 				Name: "keep",
-				Is:   shape.Word(KeepNone, KeepFailed, KeepAll),
+				Is:   shape.Word(keepNone, keepFailed, keepAll),
 				Doc:  "Which copies of the workspace are kept in the run directory: none when not given, failed (those of trials that did not pass), or all.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
@@ -130,7 +131,7 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 
 // workspace reads where the program works.
 func (l *loader) workspace(p *Program, m yamlnode.Map) {
-	p.Keep = cmp.Or(m.Get("keep").Word(KeepNone, KeepFailed, KeepAll), KeepNone)
+	p.keep = cmp.Or(m.Get("keep").Word(keepNone, keepFailed, keepAll), keepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
 		if m.Has("keep") {
@@ -163,13 +164,18 @@ func (l *loader) inFolder(word string) bool {
 	return err == nil && info.IsDir()
 }
 
+// Keeps reports whether the workspace of a trial with such an outcome is kept.
+func (p *Program) Keeps(o eval.Outcome) bool {
+	return p.keep == keepAll || p.keep == keepFailed && o != eval.Pass
+}
+
 // passed reads names of environment variables.
 func (l *loader) passed(n yamlnode.Node) []string {
 	names := n.Strings()
 	for i, item := range n.Items() {
 		switch {
 		case len(names) < len(n.Items()): // which is reported
-		case !VariableName.MatchString(names[i]):
+		case !program.VariableName.MatchString(names[i]):
 			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
 		case l.opts.Untrusted && program.IsPrivate(names[i], nil):
 			item.Errorf("leave it out", "an untrusted suite cannot read the environment")
