@@ -55,6 +55,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.targets()
 	l.prompts()
 	l.makeArms()
+	l.checkApplications()
 	l.embedding(m)
 	l.judges()
 	l.limits(m.Get("limits"))
