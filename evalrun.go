@@ -186,6 +186,9 @@ func (j *Job) nothing() error { return exit.Incomplete("%w%s", ErrNothing, j.job
 // Service is where the job sends to, as far as that is known before it runs. Its address is "" when there is none.
 func (j *Job) Service() eval.RunService { return j.job.Settings.Service }
 
+// NeedsService reports whether the job calls models. One that tests applications alone, without judges, does not.
+func (j *Job) NeedsService() bool { return j.job.NeedsService() }
+
 // Result is how a run ended.
 type Result struct {
 	// Dir is the run directory, absolute, and Name the same as it was named or chosen, for commands.

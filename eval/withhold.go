@@ -23,11 +23,7 @@ func (r *Result) Withhold() {
 	r.Turns = slices.Clone(r.Turns)
 	for i := range r.Turns {
 		t := &r.Turns[i]
-		t.Response, t.Usage.Extra, t.Results = t.withheld(), nil, slices.Clone(t.Results)
-		for k := range t.Results {
-			one := &t.Results[k]
-			one.ID, one.Name, one.Text = word(one.ID), word(one.Name), withoutContent
-		}
+		t.Response, t.Usage.Extra, t.Results = t.withheld(), nil, withheldResults(t.Results)
 	}
 	r.Scores = slices.Clone(r.Scores)
 	for i := range r.Scores {
@@ -82,6 +78,16 @@ func (p *Part) withheld() Part {
 		return Part{Withheld: withhold(p.Result.Text)}
 	}
 	return Part{Withheld: withhold(p.Text)}
+}
+
+// withheldResults are results without their texts.
+func withheldResults(results []tool.Result) []tool.Result {
+	results = slices.Clone(results)
+	for i := range results {
+		one := &results[i]
+		one.ID, one.Name, one.Text = word(one.ID), word(one.Name), withoutContent
+	}
+	return results
 }
 
 // withheldPieces are the names of the calls among the pieces of an answer: that there was something, and no more.

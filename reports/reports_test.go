@@ -234,6 +234,24 @@ func TestChatGoldens(t *testing.T) {
 	}
 }
 
+// Tools, steps, reasoning and applications have golden files of their own in all formats.
+func TestReachGoldens(t *testing.T) {
+	t.Parallel()
+	d := testrun.Reach(t)
+	for _, name := range reports.Names() {
+		if name != "html" { // it has its own in internal/page
+			testrun.Golden(t, "reach-"+name+".golden", []byte(written(t, name, d, reports.Options{})))
+		}
+	}
+	for name, o := range map[string]reports.Options{"show": {}, "show-verbose": {Verbose: true}} {
+		var b bytes.Buffer
+		if _, err := reports.Cases(&b, d, "*", nil, o); err != nil {
+			t.Fatal(err)
+		}
+		testrun.Golden(t, "reach-"+name+".golden", b.Bytes())
+	}
+}
+
 // The format html is the page of internal/page, where its golden files are.
 func TestHTMLIsThePage(t *testing.T) {
 	t.Parallel()

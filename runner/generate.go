@@ -11,13 +11,17 @@ import (
 	"github.com/evalrun/evalrun/internal/estimate"
 )
 
-// generate makes the call for the request of a trial, or of one turn of it. The response has a usage, and timing is filled in whatever
-// happens. The error is an *eval.Error.
-func (r *run) generate(ctx context.Context, t *Planned, timing *eval.Timing) (*eval.Response, error) {
+// newCall is the call for the request of a trial, or of one turn of it.
+func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
 		call.To, call.Vars, call.Session = t.to, t.vars, TrialSession(r.Session, t.N)
 	}
+	return call
+}
+
+// generate makes a call of a trial. The response has a usage, and timing is filled in whatever happens. The error is an *eval.Error.
+func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing *eval.Timing) (*eval.Response, error) {
 	defer func() { *timing = call.Timing }()
 	var err error
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {

@@ -175,7 +175,7 @@ type asked struct {
 // recorded takes an answer that is known from before.
 func (a *asked) recorded(known *eval.Result) {
 	a.result.Request, a.result.Response = &a.trial.Request, known.Response
-	if a.trial.Request.Live {
+	if a.trial.Request.Live || len(known.Turns) > 0 {
 		a.recordedTurns(known.Turns)
 	}
 	if a.result.Usage = known.Usage; known.Usage == nil {
@@ -369,10 +369,10 @@ func (r *run) call(ctx context.Context, a *asked) error {
 			return err
 		}
 	}
-	if t.Request.Live {
-		return r.chat(ctx, a)
+	if t.Request.Live || t.tools != nil {
+		return r.converse(ctx, a)
 	}
-	if len(t.Judges())+len(t.References()) == 0 {
+	if !a.waits() {
 		return r.answer(ctx, a)
 	}
 	ctx, written := r.writing(ctx)
@@ -384,9 +384,12 @@ func (r *run) call(ctx context.Context, a *asked) error {
 	return err
 }
 
+// waits reports whether the answer has to wait for judges or embeddings.
+func (a *asked) waits() bool { return len(a.trial.Judges())+len(a.trial.References()) > 0 }
+
 // answer gets the answer of a trial that is one request.
 func (r *run) answer(ctx context.Context, a *asked) error {
-	resp, err := r.generate(ctx, a.trial, a.result.Timing)
+	resp, err := r.generate(ctx, a.trial, r.newCall(a.trial), a.result.Timing)
 	if err != nil {
 		return err
 	}

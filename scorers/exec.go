@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
@@ -17,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/tool"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -28,7 +28,8 @@ func execKind() Kind {
 			"up in PATH. There is no shell. The program runs in the suite's folder, once for each answer. On its standard input stands a JSON " +
 			"object that begins with `version` (1) and `answer`, the candidate's text; `candidate`, " +
 			"`finishReason`, `safetyRatings`, `candidates`, `promptFeedback`, `suite`, `case`, `arm`, `model`, `repeat`, `vars`, `request`, " +
-			"`usage`, `timing`, and `args` as the suite gives them, follow. An answer that was blocked has the text \"\". " +
+			"`usage`, `timing`, `args` as the suite gives them, `toolCalls` (those of the whole trial, each with `name` and `args`), `steps` (how " +
+			"many calls of the model it took) and `turns` (these calls, where there were several) follow. An answer that was blocked has the text \"\". " +
 			"On its standard output it writes true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`, " +
 			"in which `score` may be true or false too and other keys do not matter; " +
 			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is " +
@@ -41,12 +42,8 @@ func execKind() Kind {
 	}
 }
 
-const (
-	execTimeout = 10 * time.Second
-	execLongest = 10 * time.Minute
-	// maxToldReason bounds what a program may say of an answer, in bytes.
-	maxToldReason = 4 << 10
-)
+// maxToldReason bounds what a program may say of an answer, in bytes.
+const maxToldReason = 4 << 10
 
 // execInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the answer.
 type execInput struct {
@@ -67,6 +64,26 @@ type execInput struct {
 	Usage          *eval.Usage          `json:"usage"`
 	Timing         *eval.Timing         `json:"timing"`
 	Args           json.RawMessage      `json:"args,omitempty"`
+	ToolCalls      []execCall           `json:"toolCalls"`
+	Steps          int                  `json:"steps"`
+	Turns          []eval.Turn          `json:"turns,omitempty"`
+}
+
+// execCall is a tool call as a program reads it: there always are arguments.
+type execCall struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+func execCalls(calls []tool.Call) []execCall {
+	out := make([]execCall, len(calls))
+	for i, c := range calls {
+		out[i] = execCall{c.Name, c.Args}
+		if len(c.Args) == 0 {
+			out[i].Args = json.RawMessage("{}")
+		}
+	}
+	return out
 }
 
 // exec runs a program for each answer.
@@ -96,7 +113,7 @@ func compileExec(a args) Scorer {
 			return nil
 		}
 	}
-	x := execScorer{command: program.Command{Timeout: execTimeout}}
+	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}}
 	command := a.Args
 	if a.Args.IsMapping() {
 		m := a.Args.Map(execKeys().Names()...)
@@ -106,16 +123,13 @@ func compileExec(a args) Scorer {
 	if command.IsZero() {
 		return nil
 	}
-	words, ok := commandWords(command)
-	if !ok {
+	c := a.Suite.NewCommand(command, a.Kind)
+	if c == nil {
 		return nil
 	}
-	x.shown, x.command.Args = words[0], words[1:]
-	if a.Suite != nil {
-		x.command.Dir = a.Suite.Dir()
-		x.path, x.gone = a.program(command.Items()[0], words[0])
-	}
-	a.needs.Programs = append(a.needs.Programs, a.identity(words))
+	x.shown, x.command.Args, x.command.Dir = c.Words[0], c.Words[1:], c.Dir
+	x.path, x.gone = c.Path, c.Gone
+	a.needs.Programs = append(a.needs.Programs, c.Identity)
 	return x
 }
 
@@ -124,49 +138,8 @@ func (x *execScorer) read(m yamlnode.Map) {
 	if v := m.Get("args"); !v.IsZero() {
 		x.args = v.JSON(nil)
 	}
-	if v := m.Get("timeout"); !v.IsZero() {
-		x.command.Timeout = v.Duration()
-		if x.command.Timeout > execLongest {
-			v.Errorf("", "a program may take %s at most", execLongest)
-		}
-	}
+	x.command.Timeout = suite.CommandTime(m.Get("timeout"))
 	x.command.Env = environment(m.Get("env").Map())
-}
-
-// commandWords are a program and its arguments.
-func commandWords(command yamlnode.Node) (words []string, ok bool) {
-	for _, n := range command.Items() {
-		words = append(words, textOf(n))
-	}
-	if len(words) > 0 && words[0] != "" {
-		return words, true
-	}
-	if len(words) == 0 || command.Items()[0].IsScalar() { // otherwise it was reported
-		command.Errorf("such as [./check.sh, --strict]", "`exec` needs a program")
-	}
-	return nil, false
-}
-
-// program finds the file of a program; a mistake when there is none.
-func (a args) program(at yamlnode.Node, name string) (string, error) {
-	path, err := a.Suite.Program(name)
-	if err == nil {
-		return path, nil
-	}
-	at.Errorf(a.Suite.ProgramHint(name, err), "%s", err)
-	return "", err
-}
-
-// identity is a command with the digests of the files that it names.
-func (a args) identity(words []string) string {
-	var b strings.Builder
-	for i, word := range words {
-		fmt.Fprintf(&b, "%q", word)
-		if a.Suite != nil && (i > 0 || strings.Contains(word, "/")) {
-			b.WriteString(a.Suite.Digest(word))
-		}
-	}
-	return b.String()
 }
 
 func environment(m yamlnode.Map) []string {
@@ -221,6 +194,7 @@ func (x execScorer) input(a *Answer) *execInput {
 		Version: 1, Candidate: a.Index, SafetyRatings: []eval.SafetyRating{}, Candidates: a.Response.Candidates,
 		PromptFeedback: a.Response.PromptFeedback,
 		Vars:           a.Vars, Request: a.Request, Usage: &a.Usage, Timing: &a.Timing, Args: x.args,
+		ToolCalls: execCalls(a.calls()), Steps: a.stepCount(), Turns: a.Turns,
 	}
 	if in.Candidates == nil {
 		in.Candidates = []eval.Candidate{}

@@ -23,6 +23,7 @@ type files struct {
 	texts  map[string][]byte
 	data   data
 	images map[wish]stored
+	others map[string]attached // files of prompts that are no images, without their bytes
 	// digests are the SHA-256 sums of files that programs are made of, "" for names that are none.
 	digests map[string]string
 	stored  int // bytes of data in images
@@ -35,6 +36,7 @@ func newFiles(fsys fs.FS, suite string) *files {
 		suite:   suite,
 		texts:   map[string][]byte{},
 		images:  map[wish]stored{},
+		others:  map[string]attached{},
 		data:    newData(),
 		digests: map[string]string{},
 	}

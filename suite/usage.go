@@ -39,8 +39,12 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 		if a := arm.Target.App; a != nil && a.Program != nil { // it gets them all
 			u.all = true
 		}
-		for part := range arm.Prompt.templates {
-			u.template(part.source.t)
+		arm.Prompt.uses(&u)
+		for text := range arm.Prompt.Results.templates() {
+			u.template(text.t)
+		}
+		for s := range arm.Target.App.sources {
+			u.template(s.t)
 		}
 	}
 	layers := def.scorers

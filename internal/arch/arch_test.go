@@ -25,6 +25,7 @@ var direct = map[string][]string{
 	"internal/rundir":  {"internal/exit", "history", "journal", "internal/regular", "internal/atomic"},
 	"internal/verdict": {
 		"internal/selection",
+		"internal/overview",
 		"glob",
 		"internal/rundir",
 		"internal/exit",
@@ -63,6 +64,7 @@ var direct = map[string][]string{
 	"internal/estimate":   {"internal/payload"},
 	"internal/yamlnode":   {"diag"},
 	"internal/tmpl":       {"variable"},
+	"internal/jq":         {"internal/yamlnode"},
 	"internal/picture":    nil,
 	"internal/program":    nil,
 	"internal/workspace":  nil,
@@ -72,7 +74,8 @@ var direct = map[string][]string{
 	"internal/dataset":    {"variable"},
 	"suite": {
 		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
-		"internal/expression", "internal/shape", "internal/payload", "internal/service", "glob", "variable", "pricing", "tool", "app", "internal/program", "internal/workspace",
+		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool",
+		"app", "internal/program", "internal/workspace",
 	},
 	"internal/secret":    {"eval"},
 	"internal/wire":      {"eval", "internal/secret", "internal/service"},
@@ -80,12 +83,14 @@ var direct = map[string][]string{
 	"clients/emulator": {
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
-	"clients/app":       {"internal/wire", "internal/payload", "internal/program", "app", "tool"},
-	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular"},
-	"journal":           {"compare", "eval", "internal/regular"},
-	"internal/record":   {"eval", "internal/regular", "internal/atomic"},
-	"internal/flow":     {"pricing", "eval", "internal/record", "internal/estimate"},
-	"scorers":           {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape"},
+	"clients/app":     {"internal/wire", "internal/payload", "internal/program", "internal/jq", "app", "tool"},
+	"clients/oauth":   {"eval", "diag", "internal/secret", "internal/regular"},
+	"journal":         {"compare", "eval", "internal/regular"},
+	"internal/record": {"eval", "internal/regular", "internal/atomic"},
+	"internal/flow":   {"pricing", "eval", "internal/record", "internal/estimate"},
+	"scorers": {
+		"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape", "internal/jq", "tool",
+	},
 	"compare":           {"eval", "internal/stats"},
 	"internal/overview": {"compare", "journal", "eval", "diag", "internal/stats"},
 	"internal/page":     {"internal/overview", "compare", "journal", "eval"},
@@ -118,7 +123,7 @@ var direct = map[string][]string{
 var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yamlnode"},
 	"net/http": {
-		"internal/wire", "clients/generative", "clients/emulator", "clients/oauth", "internal/view",
+		"internal/wire", "clients/app", "clients/generative", "clients/emulator", "clients/oauth", "internal/view",
 	}, // the last serves pages on this machine, and asks nobody
 	"database/sql":       {"history"},
 	"modernc.org/sqlite": {"history"},

@@ -1,12 +1,16 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -45,8 +49,8 @@ type absent struct {
 	flow.Service // nil: nothing is called
 }
 
-// needsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
-func (j *Job) needsService() bool {
+// NeedsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
+func (j *Job) NeedsService() bool {
 	mixed := false
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
@@ -72,13 +76,9 @@ func (j *Job) needsService() bool {
 // atOnce is how many calls may be under way at once where it is so many of a service: programs run in addition.
 func (j *Job) atOnce(concurrency int) int {
 	all := concurrency
-	for _, s := range j.Suites {
-		for _, version := range s.Versions() {
-			for _, t := range version.Targets {
-				if t.App != nil && t.App.Program != nil {
-					all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
-				}
-			}
+	for t := range j.targets {
+		if t.App != nil && t.App.Program != nil {
+			all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
 		}
 	}
 	return all
@@ -88,25 +88,49 @@ func (j *Job) atOnce(concurrency int) int {
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
 	out := map[app.Target]flow.Service{}
-	for _, one := range s.Suites {
-		for _, version := range one.Versions() {
-			for _, t := range version.Targets {
-				if t.App != nil {
-					out[t.App] = s.wayTo(t.App)
-				}
-			}
+	for t := range s.targets {
+		if t.App != nil {
+			out[t.App] = s.wayTo(t)
 		}
 	}
 	return out
 }
 
+// targets yields the targets of all suites, and of their earlier versions.
+func (j *Job) targets(yield func(*suite.Target) bool) {
+	for _, one := range j.Suites {
+		for _, version := range one.Versions() {
+			for _, t := range version.Targets {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // wayTo is an application with its decorators. A program keeps its own time, and runs where no service has to be spared: only budgets
 // apply to it.
-func (s *Session) wayTo(a *suite.Application) flow.Service {
-	if a.Program != nil {
+func (s *Session) wayTo(t *suite.Target) flow.Service {
+	to := way{"the target `" + t.Name + "`", s.Settings.Limits.Timeout}
+	switch a := t.App; {
+	case a.Program != nil:
 		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy())
+	case a.HTTP != nil:
+		to.timeout = cmp.Or(a.HTTP.Timeout, to.timeout)
+		return s.decorated(caller{attempter: s.endpoint(t)}, to)
 	}
-	return s.decorated(caller{attempter: client.Echo{}}, s.Settings.Limits.Timeout)
+	return s.decorated(caller{attempter: client.Echo{}}, to)
+}
+
+// endpoint is what calls an endpoint.
+func (s *Session) endpoint(t *suite.Target) attempter {
+	one := client.NewHTTP(client.HTTPConfig{
+		Name: t.Name, Reading: t.App.HTTP.Reading, TLS: t.App.HTTP.TLS, Secrets: s.secrets(), UserAgent: "evalrun/" + s.Version,
+		Connections: s.Settings.Limits.Concurrency,
+	})
+	s.endpoints = append(s.endpoints, one)
+	return one
 }
 
 // program is what runs a program.
@@ -115,4 +139,36 @@ func (s *Session) program(p *suite.Program) attempter {
 		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Timeout: p.Timeout,
 		Folder: func(call *eval.Call) (string, error) { return s.workspaces.of(p, call) },
 	})
+}
+
+// secrets are those of all applications: one may have heard of another's.
+func (j *Job) secrets() []string {
+	var out []string
+	for t := range j.targets {
+		if t.App != nil && t.App.HTTP != nil {
+			out = append(out, t.App.HTTP.Secrets...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// checkVariables wants the variables of the environment that requests to applications need: all of them where requests are sent, else
+// those of addresses, which are a part of what a trial is known by.
+func (s *Session) checkVariables(sends bool) error {
+	var missing []string
+	for _, arm := range s.Job.Plan().Arms() {
+		if arm.Target.App == nil {
+			continue
+		}
+		for _, line := range arm.Target.App.Unset(!sends) {
+			if line += ", and the target `" + arm.Target.Name + "` needs it"; !slices.Contains(missing, line) {
+				missing = append(missing, line)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return exit.BadInput("%s", strings.Join(missing, "\n"))
+	}
+	return nil
 }

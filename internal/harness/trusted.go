@@ -104,7 +104,7 @@ func (s *Settings) elsewhere(own ownService) string {
 	return s.Service.BaseURL
 }
 
-// programsOf are the commands that the scorers of suites start.
+// programsOf are the commands that suites start.
 func programsOf(j *Job) []string {
 	var out []string
 	for _, s := range j.Suites {
@@ -125,7 +125,7 @@ func programsOf(j *Job) []string {
 
 // programsIn are those of one suite.
 func programsIn(s *suite.Suite) []string {
-	var out []string
+	out := s.Programs()
 	for c := range s.Cases() {
 		for _, sc := range c.Scorers {
 			for _, p := range sc.Needs.Programs {

@@ -104,11 +104,3 @@ func (f With) ReadLink(name string) (string, error) { return fs.ReadLink(f.FS, n
 
 // ReadDir lists a folder, for globs.
 func (f With) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(f.FS, name) }
-
-// None is an empty folder.
-type None struct{}
-
-// Open finds nothing.
-func (None) Open(name string) (fs.File, error) {
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-}

@@ -69,9 +69,6 @@ func TestWith(t *testing.T) {
 	if got := names(t, f, "."); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("the folder has %v, want a", got)
 	}
-	if _, err := (None{}).Open("a"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the empty folder: %v", err)
-	}
 }
 
 // A version of a repository has the files as they were committed, whatever the working tree has.

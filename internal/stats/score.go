@@ -47,22 +47,6 @@ func NewSample(d []float64) Sample {
 	return s
 }
 
-// MeanT is Student's interval for the mean of d. Fewer than two units, or a standard error
-// of 0, from which t would conclude certainty: unbounded (see Gaffke).
-// Source: Student 1908; section A2.
-func MeanT(d []float64, conf float64) Interval {
-	s := NewSample(d)
-	return tInterval(s.Mean, s.SE, float64(s.N-1), conf)
-}
-
-func tInterval(centre, se, df, conf float64) Interval {
-	if !(se > 0) || !(df > 0) {
-		return unbounded()
-	}
-	half := StudentTQuantile(1-tail(conf), df) * se
-	return Interval{centre - half, centre + half}
-}
-
 // tTails returns t and the one-sided and two-sided p of "the parameter is 0". Without a
 // standard error there is no test: 0 and 1.
 func tTails(estimate, se, df float64) (t, worse, better, twoSided float64) {

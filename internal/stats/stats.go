@@ -22,13 +22,6 @@ const Z95 = 1.6448536269514722
 // Interval is a confidence interval in the unit of its parameter, bounds included.
 type Interval struct{ Lo, Hi float64 }
 
-// Bounded says whether the interval says anything about a parameter without a natural
-// range: false for the interval that stands for "unknown".
-func (i Interval) Bounded() bool { return i.Lo > -math.MaxFloat64 && i.Hi < math.MaxFloat64 }
-
-// unbounded stands for "unknown" of a mean; it is finite so that JSON can carry it.
-func unbounded() Interval { return Interval{-math.MaxFloat64, math.MaxFloat64} }
-
 // clamp takes x into [0,1]; NaN becomes 0.
 func clamp(x float64) float64 {
 	if math.IsNaN(x) {

@@ -66,7 +66,7 @@ func TestVectors(t *testing.T) {
 	checks := map[string]func(*testing.T, json.RawMessage){}
 	for _, part := range []map[string]func(*testing.T, json.RawMessage){
 		specialVectors(), proportionVectors(), pairedVectors(), scoreVectors(), rankVectors(),
-		ratioVectors(), planVectors(), bettingVectors(), repeatsVectors(),
+		adjustedVectors(), planVectors(), bettingVectors(), repeatsVectors(),
 	} {
 		maps.Copy(checks, part)
 	}
@@ -227,13 +227,7 @@ func rankVectors() map[string]func(*testing.T, json.RawMessage) {
 	}
 }
 
-func ratioVectors() map[string]func(*testing.T, json.RawMessage) {
-	type ratio struct {
-		A, B                         []float64
-		Conf, GMR, Ratio, SE, Lo, Hi float64
-		Limit                        float64
-		NonInferior                  float64 `json:"p_noninferior"`
-	}
+func adjustedVectors() map[string]func(*testing.T, json.RawMessage) {
 	type adjusted struct{ P, Adjusted []float64 }
 	nearAll := func(t *testing.T, got, want []float64) {
 		t.Helper()
@@ -242,21 +236,6 @@ func ratioVectors() map[string]func(*testing.T, json.RawMessage) {
 		}
 	}
 	return map[string]func(*testing.T, json.RawMessage){
-		"log_ratio_t": each(func(t *testing.T, v ratio) {
-			r := LogRatioT(v.A, v.B, v.Conf)
-			check(t, "gmr", r.Estimate, v.GMR, 1e-8)
-			check(t, "lo", r.Interval.Lo, v.Lo, 1e-8)
-			check(t, "hi", r.Interval.Hi, v.Hi, 1e-8)
-			check(t, "p", r.NonInferiority(v.Limit), v.NonInferior, 1e-8)
-		}),
-		"ratio_of_sums": each(func(t *testing.T, v ratio) {
-			r := RatioOfSums(v.A, v.B, v.Conf)
-			near(t, "ratio", r.Estimate, v.Ratio)
-			near(t, "se", r.SE, v.SE)
-			nearInterval(t, r.Interval, v.Lo, v.Hi)
-			// Test and interval must agree: at its upper bound p is the tail of the interval.
-			near(t, "p at hi", r.NonInferiority(v.Hi), tail(v.Conf))
-		}),
 		"holm":               each(func(t *testing.T, v adjusted) { nearAll(t, Holm(v.P), v.Adjusted) }),
 		"benjamini_hochberg": each(func(t *testing.T, v adjusted) { nearAll(t, BenjaminiHochberg(v.P), v.Adjusted) }),
 	}

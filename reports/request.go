@@ -1,0 +1,207 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// secret is shown in place of a value that is no one's business.
+const secret = "***"
+
+// request writes what a trial sent: to a model, or to an application.
+func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
+	sent := r.Request
+	if sent == nil {
+		return
+	}
+	c.printf("  request\n")
+	c.prompt(r)
+	c.tools(sent)
+	if sent.GenerationConfig != nil {
+		c.object("generationConfig", sent.GenerationConfig)
+	}
+	if len(sent.SafetySettings) > 0 {
+		c.object("safetySettings", sent.SafetySettings)
+	}
+	if len(sent.Extra) > 0 {
+		c.object("extra", sent.Extra)
+	}
+	if sent.App != nil {
+		c.application(sent.App)
+	}
+	if target == nil || target.App != "" {
+		return
+	}
+	if how := overview.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
+		c.printf("    sampling %s\n", how)
+	}
+}
+
+// prompt writes the system text and the turns.
+func (c *caseReport) prompt(r *eval.Result) {
+	if r.Request.System != "" {
+		defer func(width int) { c.label = width }(c.label)
+		c.label = len("system")
+		c.block("system", r.Request.System)
+	}
+	contents := r.Request.Contents
+	if overview.HasSteps(r) {
+		contents = overview.Asked(r)
+	}
+	for _, content := range contents {
+		for _, p := range content.Parts {
+			c.block(cmp.Or(diag.CleanLine(content.Role), "text"), partText(&p))
+		}
+	}
+}
+
+// tools writes what the model may call: names, and whole declarations where all is wanted.
+func (c *caseReport) tools(r *eval.Request) {
+	if len(r.Tools) > 0 {
+		names := make([]string, 0, len(r.Tools))
+		for i := range r.Tools {
+			names = append(names, r.Tools[i].Name)
+		}
+		c.fact("tools", strings.Join(names, ", "))
+	}
+	if c.o.Verbose {
+		for i := range r.Tools {
+			c.declaration(&r.Tools[i])
+		}
+	}
+	if choice := r.ToolChoice; choice != nil {
+		c.fact("toolChoice", cmp.Or(choice.Name, choice.Mode))
+	}
+	if r.ToolResults != "" {
+		c.fact("toolResults", fmt.Sprintf("given by the suite, hash %.12s", r.ToolResults))
+	}
+}
+
+func (c *caseReport) declaration(t *tool.Declaration) {
+	text := t.Name
+	if t.Description != "" {
+		text += ": " + t.Description
+	}
+	if len(t.Parameters) > 0 {
+		text += "\n" + string(t.Parameters)
+	}
+	c.block("tool", text)
+}
+
+// application writes what an application was sent.
+func (c *caseReport) application(r *app.Request) {
+	switch {
+	case r.HTTP != nil:
+		c.http(r.HTTP)
+	case r.Program != nil:
+		c.program(r.Program)
+	case r.Echo:
+		c.fact("echo", "the application answers with the prompt")
+	}
+}
+
+func (c *caseReport) http(r *app.HTTP) {
+	lines := []string{r.Method + " " + cmp.Or(r.URL, "[url not kept]")}
+	for _, h := range r.Headers {
+		value := h.Value
+		if h.Secret {
+			value = secret
+		}
+		lines = append(lines, h.Name+": "+value)
+	}
+	if r.Body != "" {
+		lines = append(lines, "", r.Body)
+	}
+	c.block("sent", strings.Join(lines, "\n"))
+	if r.Stream {
+		c.fact("stream", "server-sent events")
+	}
+}
+
+func (c *caseReport) program(r *app.Program) {
+	words := make([]string, 0, len(r.Command))
+	for _, word := range r.Command {
+		words = append(words, shellWord(word))
+	}
+	c.block("ran", strings.Join(words, " "))
+	if len(r.Input) > 0 {
+		c.block("input", string(r.Input))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+		c.fact("file", fmt.Sprintf("%s, sha256 %.12s", name, r.Files[name]))
+	}
+	if r.Workspace != "" {
+		c.fact("workspace", fmt.Sprintf("a copy of the folder with sha256 %.12s", r.Workspace))
+	}
+}
+
+// partText is a text, or what is known of a part that is none.
+func partText(p *eval.Part) string {
+	switch {
+	case p.Image != nil:
+		return fileText("image", p.Image)
+	case p.Data != nil:
+		return fileText("data", p.Data)
+	case p.Raw != nil:
+		return "[raw] " + string(p.Raw)
+	case p.Result != nil:
+		return "[result] " + resultText(p.Result)
+	}
+	return shownText(p.Text, p.Withheld)
+}
+
+// fileText is what is known of a file that was sent.
+func fileText(what string, f *eval.Image) string {
+	resized := ""
+	if f.SourceSHA256 != "" {
+		resized = ", resized"
+	}
+	return fmt.Sprintf("[%s %s, %s, %d bytes%s, sha256 %.12s]", what, f.Path, f.MIMEType, f.Bytes, resized, f.SHA256)
+}
+
+func resultText(r *tool.Result) string {
+	if r.Text == "" {
+		return r.Name
+	}
+	return r.Name + ": " + r.Text
+}
+
+func (c *caseReport) object(name string, v any) {
+	text, err := wirejson.Marshal(v)
+	if err != nil { // it came out of a run file
+		panic(err)
+	}
+	c.fact(name, string(text))
+}
+
+// fact writes a short text of one line.
+func (c *caseReport) fact(name, text string) {
+	c.printf("%s%s %s\n", c.indent, name, diag.CleanLine(text))
+}
+
+// block writes a text that may have several lines under a label.
+func (c *caseReport) block(label, text string) {
+	c.painted(label, text, func(s string) string { return s })
+}
+
+// painted is block in a colour.
+func (c *caseReport) painted(label, text string, paint func(string) string) {
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\r\n", "\n")
+	width := max(c.label, len(label))
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			label = ""
+		}
+		c.printf("%s%-*s | %s\n", c.indent, width, label, paint(diag.Clean(line)))
+	}
+}
