@@ -56,18 +56,6 @@ func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
 	return &Application{Echo: true}
 }
 
-// checkApplications wants prompts of applications to be texts: nothing else can be sent to one.
-func (l *loader) checkApplications() {
-	for _, arm := range l.arms {
-		if arm.Target.App != nil && arm.Prompt.hasImage() {
-			l.diags.Errorf(
-				arm.Prompt.Pos, "name its targets in `targets`", "the prompt `%s` has an image, and the target `%s` is an application, which gets text",
-				arm.Prompt.Name, arm.Target.Name,
-			)
-		}
-	}
-}
-
 // targetForm is the one key that says what a target is; "" when there is none.
 func (l *loader) targetForm(m yamlnode.Map) string {
 	form := ""

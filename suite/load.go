@@ -55,7 +55,6 @@ func (l *loader) load(root yamlnode.Node) {
 	l.targets()
 	l.prompts()
 	l.makeArms()
-	l.checkApplications()
 	l.embedding(m)
 	l.judges()
 	l.limits(m.Get("limits"))

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 )
@@ -69,9 +68,6 @@ func (s *Suite) filesOf(command []string) map[string]string {
 	}
 	return out
 }
-
-// VariableName is what the name of an environment variable looks like.
-var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // ErrNotExecutable is wrapped by the error of Suite.Program for a file that is no program.
 var ErrNotExecutable = errors.New("the file is not executable")

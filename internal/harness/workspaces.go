@@ -36,7 +36,7 @@ type workspaces struct {
 // opened is the workspace of a trial that is under way.
 type opened struct {
 	name string // in workspacesDir
-	keep string
+	of   *suite.Program
 }
 
 func newWorkspaces(keeping bool) *workspaces {
@@ -53,7 +53,7 @@ func (w *workspaces) of(p *suite.Program, call *eval.Call) (string, error) {
 	w.mu.Lock()
 	one, known := w.open[call.Session]
 	if !known {
-		one = opened{call.TrialID + "-" + call.Session[:8], p.Keep}
+		one = opened{call.TrialID + "-" + call.Session[:8], p}
 		w.open[call.Session] = one
 	}
 	w.mu.Unlock()
@@ -102,7 +102,7 @@ func (w *workspaces) settle(session string, r *eval.Result) (kept string, releas
 	if !known {
 		return "", func() {}
 	}
-	if w.keeping && (one.keep == suite.KeepAll || one.keep == suite.KeepFailed && r.Outcome != eval.Pass) {
+	if w.keeping && one.of.Keeps(r.Outcome == eval.Pass) {
 		kept = path.Join(workspacesDir, one.name)
 	}
 	return kept, func() {
