@@ -104,12 +104,12 @@ func (s *Settings) elsewhere(own ownService) string {
 	return s.Service.BaseURL
 }
 
-// programsOf are the commands that suites start.
-func programsOf(j *Job) []string {
+// programsOf are the commands that suites start, as in gives those of one suite.
+func programsOf(j *Job, in func(*suite.Suite) []string) []string {
 	var out []string
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
-			for _, p := range programsIn(version) {
+			for _, p := range in(version) {
 				if !slices.Contains(out, p) {
 					out = append(out, p)
 				}
@@ -123,9 +123,12 @@ func programsOf(j *Job) []string {
 	return out
 }
 
-// programsIn are those of one suite.
-func programsIn(s *suite.Suite) []string {
-	out := s.Programs()
+// programsIn are all that one suite starts in a run.
+func programsIn(s *suite.Suite) []string { return append(s.Programs(), judgingIn(s)...) }
+
+// judgingIn are those that judge answers.
+func judgingIn(s *suite.Suite) []string {
+	var out []string
 	for c := range s.Cases() {
 		for _, sc := range c.Scorers {
 			for _, p := range sc.Needs.Programs {
@@ -143,7 +146,7 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 	if r.trust || r.untrusted || s.trust.Signed(r.doc) {
 		return nil
 	}
-	c := claims{run: r.doc, programs: programsOf(j), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
+	c := claims{run: r.doc, programs: programsOf(j, programsIn), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
 	if r.Flags.Emulator == "" && r.Flags.Replay == "" && r.Flags.Answers == "" {
 		c.address = s.elsewhere(r.own)
 	}
@@ -158,7 +161,7 @@ func (s *Session) vetOrigin(o *origin) error {
 	}
 	c := claims{run: o.doc}
 	if !s.rescored.ownSuites {
-		c.programs = programsOf(s.Job)
+		c.programs = programsOf(s.Job, judgingIn)
 	}
 	if s.Flags.Emulator == "" && (s.embeds() || s.asksJudges()) {
 		c.address = s.Settings.elsewhere(s.rescored.ownService.settle(s.getenv))
