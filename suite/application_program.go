@@ -31,7 +31,7 @@ type Program struct {
 	Workspace string
 	// WorkspaceDigest is that of the folder when the suite was read; see package workspace.
 	WorkspaceDigest string
-	Keep            string // which copies are kept: KeepNone, KeepFailed or KeepAll
+	Keep            string // which copies are kept: none, failed or all
 	// Timeout is the longest that one call may take.
 	Timeout time.Duration
 	// Concurrency is how many calls may be under way at once; 0: as many as of a model, and as this machine has processors.
@@ -42,10 +42,15 @@ type Program struct {
 
 // Which workspaces are kept.
 const (
-	KeepNone   = "none"
-	KeepFailed = "failed" // of trials that did not pass: failures and errors
-	KeepAll    = "all"
+	keepNone   = "none"
+	keepFailed = "failed" // of trials that did not pass: failures and errors
+	keepAll    = "all"
 )
+
+// Keeps reports whether the workspace of a trial is kept that passed, or did not.
+func (p *Program) Keeps(passed bool) bool {
+	return p.Keep == keepAll || p.Keep == keepFailed && !passed
+}
 
 const (
 	programTimeout = 2 * time.Minute
@@ -64,7 +69,7 @@ func programBlock() shape.Block {
 			},
 			{
 				Name: "keep",
-				Is:   shape.Word(KeepNone, KeepFailed, KeepAll),
+				Is:   shape.Word(keepNone, keepFailed, keepAll),
 				Doc:  "Which copies of the workspace are kept in the run directory: none when not given, failed (those of trials that did not pass), or all.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
@@ -130,7 +135,7 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 
 // workspace reads where the program works.
 func (l *loader) workspace(p *Program, m yamlnode.Map) {
-	p.Keep = cmp.Or(m.Get("keep").Word(KeepNone, KeepFailed, KeepAll), KeepNone)
+	p.Keep = cmp.Or(m.Get("keep").Word(keepNone, keepFailed, keepAll), keepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
 		if m.Has("keep") {
@@ -169,7 +174,7 @@ func (l *loader) passed(n yamlnode.Node) []string {
 	for i, item := range n.Items() {
 		switch {
 		case len(names) < len(n.Items()): // which is reported
-		case !VariableName.MatchString(names[i]):
+		case !program.IsName(names[i]):
 			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
 		case l.opts.Untrusted && program.IsPrivate(names[i], nil):
 			item.Errorf("leave it out", "an untrusted suite cannot read the environment")

@@ -36,7 +36,7 @@ type workspaces struct {
 // opened is the workspace of a trial that is under way.
 type opened struct {
 	name string // in workspacesDir
-	keep string
+	of   *suite.Program
 }
 
 func newWorkspaces(keeping bool) *workspaces {
@@ -53,7 +53,7 @@ func (w *workspaces) of(p *suite.Program, call *eval.Call) (string, error) {
 	w.mu.Lock()
 	one, known := w.open[call.Session]
 	if !known {
-		one = opened{call.TrialID + "-" + call.Session[:8], p.Keep}
+		one = opened{call.TrialID + "-" + call.Session[:8], p}
 		w.open[call.Session] = one
 	}
 	w.mu.Unlock()
@@ -102,7 +102,7 @@ func (w *workspaces) settle(session string, r *eval.Result) (kept string, releas
 	if !known {
 		return "", func() {}
 	}
-	if w.keeping && (one.keep == suite.KeepAll || one.keep == suite.KeepFailed && r.Outcome != eval.Pass) {
+	if w.keeping && one.of.Keeps(r.Outcome == eval.Pass) {
 		kept = path.Join(workspacesDir, one.name)
 	}
 	return kept, func() {
@@ -146,12 +146,13 @@ func (w *workspaces) names() []string {
 	return out
 }
 
-// resume removes what a killed session of the run has left: workspaces of trials that were under way.
-func (w *workspaces) resume(d *journal.Document) error {
+// resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be removed takes room,
+// and no more: no trial works in it again.
+func (w *workspaces) resume(d *journal.Document) {
 	w.resumed = true
 	names := w.names()
 	if len(names) == 0 {
-		return nil
+		return
 	}
 	kept := map[string]bool{}
 	for t, err := range d.Trials() {
@@ -161,14 +162,10 @@ func (w *workspaces) resume(d *journal.Document) error {
 		kept[path.Base(t.Workspace)] = true
 	}
 	for _, name := range names {
-		if kept[name] {
-			continue
-		}
-		if err := workspace.Remove(w.path(name)); err != nil {
-			return fmt.Errorf("a workspace of the run cannot be removed: %w", err)
+		if !kept[name] {
+			w.remove(name)
 		}
 	}
-	return nil
 }
 
 // close removes what trials have left that came to no result.

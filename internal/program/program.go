@@ -135,6 +135,17 @@ func IsPrivate(name string, keys []string) bool {
 	return strings.HasPrefix(strings.ToUpper(name), "EVALRUN_") || has(keys, name)
 }
 
+// IsName reports whether a text can be the name of an environment variable.
+func IsName(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
 // has reports whether a variable is among some. Windows takes two spellings for one variable.
 func has(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(one string) bool {
