@@ -35,8 +35,8 @@ type workspaces struct {
 
 // opened is the workspace of a trial that is under way.
 type opened struct {
-	name    string // in workspacesDir
-	program *suite.Program
+	name string // in workspacesDir
+	of   *suite.Program
 }
 
 func newWorkspaces(keeping bool) *workspaces {
@@ -102,7 +102,7 @@ func (w *workspaces) settle(session string, r *eval.Result) (kept string, releas
 	if !known {
 		return "", func() {}
 	}
-	if w.keeping && one.program.Keeps(r.Outcome) {
+	if w.keeping && one.of.Keeps(r.Outcome == eval.Pass) {
 		kept = path.Join(workspacesDir, one.name)
 	}
 	return kept, func() {

@@ -92,7 +92,7 @@ func TestNamesOfVariables(t *testing.T) {
 	for name, want := range map[string]bool{
 		"A": true, "_": true, "a_1": true, "EVALRUN_API_KEY": true, "": false, "1A": false, "A-B": false, "A=B": false, "É": false, "A B": false,
 	} {
-		if got := VariableName.MatchString(name); got != want {
+		if got := IsName(name); got != want {
 			t.Errorf("%q: got %t, want %t", name, got, want)
 		}
 	}
