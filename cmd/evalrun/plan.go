@@ -218,17 +218,23 @@ func writeTokens(p *term.Printer, f *forecast.Forecast) {
 		how = "counted by the service"
 	}
 	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, how, outputs(f))
-	switch {
-	case f.ReplyTokens > 0 && f.MostGenerateCalls > f.GenerateCalls:
-		p.Printf("what later calls are sent again: up to %s more in prompts, without the results of tools\n", unlimited(f.ReplyTokens))
-	case f.ReplyTokens > 0:
-		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
-	}
+	writeReplies(p, f)
 	if f.EmbedCalls > 0 {
 		p.Printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
 	}
 	if f.JudgeCalls > 0 {
 		p.Printf("judging: up to %s, estimated\n", unlimited(f.JudgeTokens))
+	}
+}
+
+// writeReplies writes what later calls of the same trials are sent in addition to their prompts.
+func writeReplies(p *term.Printer, f *forecast.Forecast) {
+	switch {
+	case f.ReplyTokens == 0:
+	case f.MostGenerateCalls > f.GenerateCalls:
+		p.Printf("what later calls are sent again: up to %s more in prompts, without the results of tools\n", unlimited(f.ReplyTokens))
+	default:
+		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
 	}
 }
 
