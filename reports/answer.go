@@ -47,7 +47,7 @@ func (c *caseReport) cost(r *eval.Result) {
 		c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
 	}
 	if u != nil {
-		c.printf("  tokens: %s\n", diag.CleanLine(overview.Tokens(u)))
+		c.printf("  tokens: %s\n", diag.CleanLine(overview.Tokens(r)))
 	}
 }
 

@@ -54,15 +54,26 @@ func (c *caseReport) prompt(r *eval.Result) {
 		c.label = len("system")
 		c.block("system", r.Request.System)
 	}
-	contents := r.Request.Contents
+	contents, replies := r.Request.Contents, r.Turns
 	if overview.HasSteps(r) {
 		contents = overview.Asked(r)
 	}
 	for _, content := range contents {
+		if content.Role == eval.RoleModel && r.Request.Live && len(replies) > 0 { // it goes back as it came, which only protocols read
+			content.Parts, replies = replied(&replies[0], content.Parts), replies[1:]
+		}
 		for _, p := range content.Parts {
 			c.block(cmp.Or(diag.CleanLine(content.Role), "text"), partText(&p))
 		}
 	}
+}
+
+// replied is what the model said in a turn of a chat.
+func replied(t *eval.Turn, sent []eval.Part) []eval.Part {
+	if len(t.Candidates) == 0 {
+		return sent
+	}
+	return []eval.Part{{Text: t.Candidates[0].Text, Withheld: t.Candidates[0].Withheld}}
 }
 
 // tools writes what the model may call: names, and whole declarations where all is wanted.

@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -16,11 +17,15 @@ func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return
 	}
-	steps := overview.HasSteps(r)
+	steps, names := overview.HasSteps(r), overview.TurnNames(r)
 	c.printf("  %s\n", map[bool]string{true: "steps", false: "turns"}[steps])
 	for i := range r.Turns {
 		t := &r.Turns[i]
-		c.printf("    %d: %s%s\n", i+1, c.turnOf(r, i), turnWords(t, r.Request))
+		name := names[i]
+		if !strings.Contains(name, ", ") { // the heading says what it is
+			_, name, _ = strings.Cut(name, " ")
+		}
+		c.printf("    %s: %s\n", name, turnWords(t, r.Request))
 		last := i == len(r.Turns)-1
 		if !last || r.Response == nil { // else it is the answer
 			c.said(t, steps)
@@ -29,17 +34,9 @@ func (c *caseReport) turns(r *eval.Result) {
 			break // the ratings of the last are with the answer
 		}
 		for _, candidate := range t.Candidates[:min(1, len(t.Candidates))] {
-			c.ratings(fmt.Sprintf("answer in %s %d", map[bool]string{true: "step", false: "turn"}[steps], i+1), candidate.SafetyRatings)
+			c.ratings("answer in "+names[i], candidate.SafetyRatings)
 		}
 	}
-}
-
-// turnOf names the user's turn of a step, "" where there is one turn only.
-func (c *caseReport) turnOf(r *eval.Result, i int) string {
-	if r.Request == nil || !r.Request.Live || !overview.HasSteps(r) {
-		return ""
-	}
-	return fmt.Sprintf("turn %d, ", overview.UserTurn(r.Turns, i))
 }
 
 // turnWords say how a turn ended, and what it cost.

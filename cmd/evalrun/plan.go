@@ -160,7 +160,10 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 		p.Printf("%s: ", diag.CleanLine(arm.Suite))
 	}
 	trials := diag.Count(arm.Trials, "trial")
-	if arm.Calls > arm.Trials {
+	switch {
+	case arm.StepCalls > 0:
+		trials += fmt.Sprintf(" of %d to %s", arm.Calls, diag.Count(arm.Calls+arm.StepCalls, "call"))
+	case arm.Calls > arm.Trials:
 		trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
 	}
 	if arm.App != "" {
@@ -189,7 +192,10 @@ func models(arms []forecast.ArmForecast) []forecast.ArmForecast {
 
 func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	p.Printf("trials: %d\n", f.Trials)
-	embed, apps := "", ""
+	embed, apps, steps := "", "", ""
+	if f.StepCalls > 0 {
+		steps = fmt.Sprintf(" (up to %d with tools)", f.GenerateCalls+f.StepCalls)
+	}
 	if f.AppCalls > 0 {
 		apps = fmt.Sprintf("%d to applications, ", f.AppCalls)
 	}
@@ -200,7 +206,7 @@ func writeCalls(p *term.Printer, f *forecast.Forecast) {
 		embed += fmt.Sprintf("up to %d to judge, ", f.JudgeCalls)
 	}
 	p.Printf(
-		"calls: %s%d to generate, %d to count, %sat most %d with every retry\n", apps, f.GenerateCalls, f.CountCalls, embed, f.MaxCalls,
+		"calls: %s%d%s to generate, %d to count, %sat most %d with every retry\n", apps, f.GenerateCalls, steps, f.CountCalls, embed, f.MaxCalls,
 	)
 }
 
@@ -213,7 +219,10 @@ func writeTokens(p *term.Printer, f *forecast.Forecast) {
 		how = "counted by the service"
 	}
 	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, how, outputs(f))
-	if f.ReplyTokens > 0 {
+	switch {
+	case f.StepCalls > 0:
+		p.Printf("later calls of a trial: up to %s more in prompts, the results of tools left out\n", unlimited(f.ReplyTokens))
+	case f.ReplyTokens > 0:
 		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
 	}
 	if f.EmbedCalls > 0 {

@@ -25,16 +25,17 @@ type Forecast struct {
 	Trials          int           `json:"trials"`
 	Arms            []ArmForecast `json:"arms"`
 	CountCalls      int           `json:"countCalls"`
-	GenerateCalls   int           `json:"generateCalls"`      // of models; a live chat takes one for each turn
-	AppCalls        int           `json:"appCalls,omitempty"` // of applications
-	EmbedCalls      int           `json:"embedCalls"`         // at least: batches that are full
-	JudgeCalls      int           `json:"judgeCalls"`         // at most, malformed replies aside: equal questions are asked once
-	JudgeTokens     int           `json:"judgeTokens"`        // at most, with answers as long as they may be; 0: not known, or none
-	MaxCalls        int           `json:"maxCalls"`           // every attempt of every call
-	PromptTokens    int           `json:"promptTokens"`       // those of applications estimated
-	ReplyTokens     int           `json:"replyTokens"`        // at most: the model's replies in the prompts of later turns of live chats
-	EmbedTokens     int           `json:"embedTokens"`        // at most: the texts compared with, and answers as long as they may be
-	MaxOutputTokens int           `json:"maxOutputTokens"`    // of models; 0: not known
+	GenerateCalls   int           `json:"generateCalls"`       // of models; a live chat takes one for each turn
+	AppCalls        int           `json:"appCalls,omitempty"`  // of applications
+	StepCalls       int           `json:"stepCalls,omitempty"` // at most: further calls of models, where the suite answers what they call
+	EmbedCalls      int           `json:"embedCalls"`          // at least: batches that are full
+	JudgeCalls      int           `json:"judgeCalls"`          // at most, malformed replies aside: equal questions are asked once
+	JudgeTokens     int           `json:"judgeTokens"`         // at most, with answers as long as they may be; 0: not known, or none
+	MaxCalls        int           `json:"maxCalls"`            // every attempt of every call
+	PromptTokens    int           `json:"promptTokens"`        // those of applications estimated
+	ReplyTokens     int           `json:"replyTokens"`         // at most: what later calls of a trial send again, results of tools left out
+	EmbedTokens     int           `json:"embedTokens"`         // at most: the texts compared with, and answers as long as they may be
+	MaxOutputTokens int           `json:"maxOutputTokens"`     // of models; 0: not known
 	Counted         bool          `json:"counted"`
 	Concurrency     int           `json:"concurrency"`
 	LeastCost       float64       `json:"leastCost"` // of the prompts; 0 without a price list
@@ -55,7 +56,8 @@ type ArmForecast struct {
 	APIVersion      string `json:"apiVersion"`
 	Stream          bool   `json:"stream"`
 	Trials          int    `json:"trials"`
-	Calls           int    `json:"calls"` // to generate, or of the application
+	Calls           int    `json:"calls"`               // to generate, or of the application
+	StepCalls       int    `json:"stepCalls,omitempty"` // as those of the whole
 	PromptTokens    int    `json:"promptTokens"`
 	ReplyTokens     int    `json:"replyTokens"` // as those of the whole
 	MaxOutputTokens int    `json:"maxOutputTokens"`
@@ -208,6 +210,8 @@ type sums struct {
 	answers  int             // to be embedded
 	unknown  bool            // how long some answer may be
 	unjudged bool            // what judging some answer may take
+
+	stepCounts int // further calls to count at most, as StepCalls
 }
 
 type armKey struct{ suite, arm string }
@@ -237,10 +241,14 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 		a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Stream: t.Request.Stream}
 		s.arms[key] = a
 	}
-	turns := t.Request.Turns()
-	output, replies := t.OutputLimit()*turns, t.OutputLimit()*turns*(turns-1)/2
+	turns, most := t.Request.Turns(), t.MaxCalls()
+	output, replies := t.OutputLimit()*most, t.OutputLimit()*most*(most-1)/2
+	if most > turns { // a step sends the prompt again, of a chat as much as all of its turns
+		replies += tokens * (most - turns)
+	}
 	a.Trials++
 	a.Calls += turns
+	a.StepCalls += most - turns
 	a.PromptTokens += tokens
 	a.ReplyTokens += replies
 	a.MaxOutputTokens += output
@@ -252,15 +260,17 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 // counting adds the calls that count tokens.
 func (s *sums) counting(t *runner.Planned, first bool) {
 	matter := s.within.TokensMatter()
-	turns := t.Request.Turns()
+	turns, steps := t.Request.Turns(), t.MaxCalls()-t.Request.Turns()
 	if t.MustCount(s.within.CountTokens, matter) {
 		s.CountCalls += turns - 1 // later turns of a live chat are not alike
 		if first {
 			s.CountCalls++
 		}
+		s.stepCounts += steps
 	}
 	if matter && s.within.CountTokens != suite.CountNever && t.Request.App == nil {
 		s.CountCalls += turns // of the answers
+		s.stepCounts += steps
 	}
 }
 
@@ -297,7 +307,7 @@ func (s *sums) whole() *Forecast {
 	embedded := s.answers + len(s.texts)
 	f.EmbedCalls = (embedded + service.MaxEmbedTexts - 1) / service.MaxEmbedTexts
 	// At most each text is embedded by itself, and each judge called again.
-	f.MaxCalls += (f.CountCalls + embedded + 2*f.JudgeCalls) * s.within.Attempts
+	f.MaxCalls += (f.CountCalls + s.stepCounts + embedded + 2*f.JudgeCalls) * s.within.Attempts
 	if s.prices != nil {
 		f.Currency = s.prices.Currency
 	}
@@ -315,7 +325,8 @@ func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 	}
 	f.Arms = append(f.Arms, *a)
 	f.Trials += a.Trials
-	f.MaxCalls += a.Calls * cmp.Or(target.Attempts, attempts)
+	f.StepCalls += a.StepCalls
+	f.MaxCalls += (a.Calls + a.StepCalls) * cmp.Or(target.Attempts, attempts)
 	f.PromptTokens += a.PromptTokens
 	f.ReplyTokens += a.ReplyTokens
 	f.MaxOutputTokens += a.MaxOutputTokens
@@ -351,7 +362,7 @@ func (f *Forecast) limits(l *suite.Limits) {
 	}
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
-	} else if most := f.calls() + f.JudgeCalls; l.BudgetCalls > 0 && most > l.BudgetCalls {
+	} else if most := f.calls() + f.StepCalls + f.JudgeCalls; l.BudgetCalls > 0 && most > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most))
 	}
 	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {
