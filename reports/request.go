@@ -145,7 +145,7 @@ func (c *caseReport) program(r *app.Program) {
 		words = append(words, shellWord(word))
 	}
 	c.block("ran", strings.Join(words, " "))
-	if len(r.Input) > 0 {
+	if len(r.Input) > 0 && string(r.Input) != "null" { // it is not kept
 		c.block("input", string(r.Input))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
