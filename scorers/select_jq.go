@@ -34,7 +34,7 @@ func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 		if problem != "" {
 			return missing("%s has nothing to select from: %s", name, problem)
 		}
-		if why := unreadable(value, 0); why != "" {
+		if why := jq.Unreadable(value); why != "" {
 			return unscoredText("%s: the answer holds %s", name, why)
 		}
 		return runJQ(name, expression, value, text)

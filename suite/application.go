@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/evalrun/evalrun/app"
@@ -9,12 +10,15 @@ import (
 
 // Application is a target that is no model of a service: the one member that is set. It implements app.Target.
 type Application struct {
-	Echo    bool // answers with the prompt
+	Echo    bool          // answers with the prompt
+	HTTP    *app.Endpoint // how it is called; Render makes what it is sent
 	Program *Program
+
+	endpoint *endpoint
 }
 
 // applicationForms are the keys of a target that make it an application.
-func applicationForms() []string { return []string{"program", "echo"} }
+func applicationForms() []string { return []string{"http", "program", "echo"} }
 
 // targetForms are the keys of which a target has one.
 func targetForms() []string { return append([]string{"model"}, applicationForms()...) }
@@ -40,7 +44,10 @@ func (l *loader) application(m yamlnode.Map) *Application {
 
 // applicationOf reads the block of one form.
 func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
-	if form == "program" {
+	switch form {
+	case "http":
+		return l.http(n)
+	case "program":
 		return &Application{Program: l.program(n)}
 	}
 	if !n.Bool() {
@@ -69,16 +76,47 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 
 // Render makes what the application is sent.
 func (a *Application) Render(in *app.Input) (*app.Request, error) {
-	if a.Program != nil {
+	switch {
+	case a.HTTP != nil:
+		return a.endpoint.request(in)
+	case a.Program != nil:
 		return a.Program.render(in)
 	}
 	return &app.Request{Echo: true}, nil
 }
 
+// KeepsSessions reports whether the application is given the name of the trial, so that it may know what was said before.
+func (a *Application) KeepsSessions() bool { return a.HTTP != nil && a.endpoint.calls("trial") }
+
+// Unset lists the variables of the environment that requests need and that are not set, each with its place: all of them, or those of the
+// address, which is a part of what a trial is known by.
+func (a *Application) Unset(ofAddress bool) []string {
+	var out []string
+	if a.HTTP == nil {
+		return out
+	}
+	for _, u := range a.endpoint.unset {
+		if u.inURL || !ofAddress {
+			out = append(out, fmt.Sprintf("%s: the environment variable %s is not set", u.pos, u.name))
+		}
+	}
+	return out
+}
+
 // String is the application in a few words, for people.
 func (a *Application) String() string {
-	if a.Program != nil {
+	switch {
+	case a.HTTP != nil:
+		return a.endpoint.String()
+	case a.Program != nil:
 		return a.Program.String()
 	}
 	return "echo"
+}
+
+// sources yields every template of what the application is sent.
+func (a *Application) sources(yield func(source) bool) {
+	if a != nil && a.HTTP != nil {
+		a.endpoint.sources(yield)
+	}
 }

@@ -122,6 +122,7 @@ func targetBlock() shape.Block {
 		Keys: []shape.Key{
 			{Name: "name", Is: aName(), Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
 			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			{Name: "http", Is: httpBlock().Shape(), Doc: "An HTTP endpoint, such as that of your own application."},
 			{Name: "program", Is: programBlock().Shape(), Doc: "A program that reads the prompt as JSON and writes the answer."},
 			{Name: "echo", Is: shape.Bool, Doc: "true: the answer is the rendered prompt, without a service."},
 			{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a call is sent at most, instead of `limits.attempts`."},
@@ -206,7 +207,7 @@ func partOfPrompt() shape.Block {
 				Doc: "One part in the words of the protocol, sent as it is; texts in it may be templates.",
 			},
 			{
-				Name: "mimeType", Is: shape.Text,
+				Name: "mimeType", Is: shape.Matching(mediaType.String()),
 				Doc: "The type that the file must have. It is read from the bytes where they tell it, and need not be given then.",
 			},
 			{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},

@@ -106,6 +106,8 @@ func (l *loader) targets() {
 		switch {
 		case t.App == nil:
 			t.Stream = l.stream
+		case t.App.HTTP != nil:
+			t.Stream = t.App.HTTP.Reading.Stream
 		case t.App.Program != nil: // what fails once mostly fails again
 			t.Attempts = max(1, t.Attempts)
 		}

@@ -180,8 +180,11 @@ func constant(text string) *tmpl.Template {
 	return t
 }
 
-func parse(s source, diags *diag.List) *tmpl.Template {
-	t, err := tmpl.Parse(s.text)
+func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
+
+// parseIn parses a template of a dialect.
+func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
+	t, err := d.Parse(s.text)
 	if err != nil {
 		var e *tmpl.Error
 		errors.As(err, &e)
@@ -216,17 +219,21 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	if err == nil {
 		return text, true
 	}
-	if errors.Is(err, tmpl.ErrBudget) { // which is reported once
-		return "", false
-	}
 	var e *tmpl.Error
 	errors.As(err, &e)
-	if e.Missing != "" {
+	s.report(c, e, diags)
+	return "", false
+}
+
+// report puts what is wrong with the template for a case at its place.
+func (s source) report(c *Case, e *tmpl.Error, diags *diag.List) {
+	switch {
+	case errors.Is(e, tmpl.ErrBudget): // which is reported once
+	case e.Missing != "":
 		c.missing(e.Missing, s.pos(e.Offset), diags)
-	} else {
+	default:
 		diags.Errorf(s.pos(e.Offset), "", "case `%s`: in the template: %s", c.Name, e.Message)
 	}
-	return "", false
 }
 
 // missing reports that the case has no variable of that name, and what to do.

@@ -43,6 +43,9 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 		for text := range arm.Prompt.Results.templates() {
 			u.template(text.t)
 		}
+		for s := range arm.Target.App.sources {
+			u.template(s.t)
+		}
 	}
 	layers := def.scorers
 	if !def.alone {

@@ -161,8 +161,8 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 	}
 	trials := diag.Count(arm.Trials, "trial")
 	switch {
-	case arm.StepCalls > 0:
-		trials += fmt.Sprintf(" of %d to %s", arm.Calls, diag.Count(arm.Calls+arm.StepCalls, "call"))
+	case arm.MostCalls > arm.Calls:
+		trials += fmt.Sprintf(" of %d to %s", arm.Calls, diag.Count(arm.MostCalls, "call"))
 	case arm.Calls > arm.Trials:
 		trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
 	}
@@ -192,10 +192,7 @@ func models(arms []forecast.ArmForecast) []forecast.ArmForecast {
 
 func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	p.Printf("trials: %d\n", f.Trials)
-	embed, apps, steps := "", "", ""
-	if f.StepCalls > 0 {
-		steps = fmt.Sprintf(" (up to %d with tools)", f.GenerateCalls+f.StepCalls)
-	}
+	embed, apps := "", ""
 	if f.AppCalls > 0 {
 		apps = fmt.Sprintf("%d to applications, ", f.AppCalls)
 	}
@@ -205,9 +202,11 @@ func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	if f.JudgeCalls > 0 {
 		embed += fmt.Sprintf("up to %d to judge, ", f.JudgeCalls)
 	}
-	p.Printf(
-		"calls: %s%d%s to generate, %d to count, %sat most %d with every retry\n", apps, f.GenerateCalls, steps, f.CountCalls, embed, f.MaxCalls,
-	)
+	generate := fmt.Sprint(f.GenerateCalls)
+	if f.MostGenerateCalls > f.GenerateCalls {
+		generate += fmt.Sprintf(" to %d", f.MostGenerateCalls)
+	}
+	p.Printf("calls: %s%s to generate, %d to count, %sat most %d with every retry\n", apps, generate, f.CountCalls, embed, f.MaxCalls)
 }
 
 func writeTokens(p *term.Printer, f *forecast.Forecast) {
@@ -220,8 +219,8 @@ func writeTokens(p *term.Printer, f *forecast.Forecast) {
 	}
 	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, how, outputs(f))
 	switch {
-	case f.StepCalls > 0:
-		p.Printf("later calls of a trial: up to %s more in prompts, the results of tools left out\n", unlimited(f.ReplyTokens))
+	case f.ReplyTokens > 0 && f.MostGenerateCalls > f.GenerateCalls:
+		p.Printf("what later calls are sent again: up to %s more in prompts, without the results of tools\n", unlimited(f.ReplyTokens))
 	case f.ReplyTokens > 0:
 		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
 	}

@@ -73,7 +73,8 @@ var direct = map[string][]string{
 	"internal/dataset":    {"variable"},
 	"suite": {
 		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
-		"internal/expression", "internal/shape", "internal/payload", "internal/service", "glob", "variable", "pricing", "tool", "app", "internal/program",
+		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool",
+		"app", "internal/program",
 	},
 	"internal/secret":    {"eval"},
 	"internal/wire":      {"eval", "internal/secret", "internal/service"},
@@ -81,12 +82,14 @@ var direct = map[string][]string{
 	"clients/emulator": {
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
-	"clients/app":       {"internal/wire", "internal/payload", "internal/program", "app", "tool"},
-	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular"},
-	"journal":           {"compare", "eval", "internal/regular"},
-	"internal/record":   {"eval", "internal/regular", "internal/atomic"},
-	"internal/flow":     {"pricing", "eval", "internal/record", "internal/estimate"},
-	"scorers":           {"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape", "internal/jq"},
+	"clients/app":     {"internal/wire", "internal/payload", "internal/program", "internal/jq", "app", "tool"},
+	"clients/oauth":   {"eval", "diag", "internal/secret", "internal/regular"},
+	"journal":         {"compare", "eval", "internal/regular"},
+	"internal/record": {"eval", "internal/regular", "internal/atomic"},
+	"internal/flow":   {"pricing", "eval", "internal/record", "internal/estimate"},
+	"scorers": {
+		"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape", "internal/jq", "tool",
+	},
 	"compare":           {"eval", "internal/stats"},
 	"internal/overview": {"compare", "journal", "eval", "diag", "internal/stats"},
 	"internal/page":     {"internal/overview", "compare", "journal", "eval"},
@@ -119,7 +122,7 @@ var direct = map[string][]string{
 var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yamlnode"},
 	"net/http": {
-		"internal/wire", "clients/generative", "clients/emulator", "clients/oauth", "internal/view",
+		"internal/wire", "clients/app", "clients/generative", "clients/emulator", "clients/oauth", "internal/view",
 	}, // the last serves pages on this machine, and asks nobody
 	"database/sql":       {"history"},
 	"modernc.org/sqlite": {"history"},

@@ -72,12 +72,12 @@ var dollar = &pricing.List{Currency: "USD", Models: map[string]pricing.Rate{"svc
 // The numbers of two arms with repeats, worked out by hand.
 func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 	t.Parallel()
-	arm := ArmForecast{Suite: "s", Model: "svc-pro", APIVersion: "v1", Trials: 6, Calls: 6, PromptTokens: 15}
+	arm := ArmForecast{Suite: "s", Model: "svc-pro", APIVersion: "v1", Trials: 6, Calls: 6, MostCalls: 6, PromptTokens: 15}
 	short, long := arm, arm
 	short.Arm, short.MaxOutputTokens = "short/p", 600
 	long.Arm, long.MaxOutputTokens = "long/p", 12288
 	want := &Forecast{
-		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MaxCalls: 60, PromptTokens: 30, MaxOutputTokens: 12888,
+		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MostGenerateCalls: 12, MaxCalls: 60, PromptTokens: 30, MaxOutputTokens: 12888,
 		Concurrency: 8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
 	}
 	if diff := cmp.Diff(want, forecastOf(t, twoArms, suite.Limits{}, dollar), near); diff != "" {
@@ -126,13 +126,14 @@ func TestForecastsOfShardsAddUp(t *testing.T) {
 			f := shardOf(t, twoArms, runner.Shard{Index: i + 1, Of: of})
 			sum.Trials += f.Trials
 			sum.GenerateCalls += f.GenerateCalls
+			sum.MostGenerateCalls += f.MostGenerateCalls
 			sum.PromptTokens += f.PromptTokens
 			sum.MaxOutputTokens += f.MaxOutputTokens
 			sum.LeastCost += f.LeastCost
 			sum.MostCost += f.MostCost
 		}
 		want := &Forecast{
-			Trials: whole.Trials, GenerateCalls: whole.GenerateCalls, PromptTokens: whole.PromptTokens,
+			Trials: whole.Trials, GenerateCalls: whole.GenerateCalls, MostGenerateCalls: whole.GenerateCalls, PromptTokens: whole.PromptTokens,
 			MaxOutputTokens: whole.MaxOutputTokens, LeastCost: whole.LeastCost, MostCost: whole.MostCost,
 		}
 		if diff := cmp.Diff(want, sum, near); diff != "" {
@@ -220,37 +221,14 @@ prompts: [{name: p, live: true, turns: [{user: abcd}, {user: abcdefgh}, {user: a
 cases: [{name: c, repeats: 2, scorers: [{contains: x}]}]
 `, suite.Limits{BudgetTokens: 1219}, dollar)
 	want := ArmForecast{
-		Suite: "s", Arm: "t/p", Model: "svc-pro", APIVersion: "v1", Trials: 2, Calls: 6, PromptTokens: 20, ReplyTokens: 600, MaxOutputTokens: 600,
+		Suite: "s", Arm: "t/p", Model: "svc-pro", APIVersion: "v1", Trials: 2, Calls: 6, MostCalls: 6, PromptTokens: 20, ReplyTokens: 600,
+		MaxOutputTokens: 600,
 	}
 	if diff := cmp.Diff([]ArmForecast{want}, f.Arms); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if f.GenerateCalls != 6 || math.Abs(f.MostCost-(620+2*600)*1e-6) > 1e-12 || len(f.Problems) != 1 {
 		t.Errorf("%d calls, %g at most, problems %q, want 6, 0.00182 and the budget", f.GenerateCalls, f.MostCost, f.Problems)
-	}
-}
-
-// Where the suite answers calls, a trial of one turn takes up to 3 calls, each of which sends all again: a prompt of known tokens, and
-// answers of up to 100.
-func TestForecastOfTools(t *testing.T) {
-	t.Parallel()
-	f := forecastOf(t, `targets: [{name: t, model: svc-pro, generationConfig: {maxOutputTokens: 100}}]
-prompts: [{name: p, text: abcd, tools: [{name: f}], toolResults: {f: {text: r}}, maxSteps: 3}]
-cases: [{name: c, repeats: 2, scorers: [{contains: x}]}]
-`, suite.Limits{BudgetCalls: 5}, nil)
-	one := f.PromptTokens / 2
-	want := ArmForecast{
-		Suite: "s", Arm: "t/p", Model: "svc-pro", APIVersion: "v1", Trials: 2, Calls: 2, StepCalls: 4,
-		PromptTokens: 2 * one, ReplyTokens: 2 * (2*one + 100 + 200), MaxOutputTokens: 600,
-	}
-	if diff := cmp.Diff([]ArmForecast{want}, f.Arms); diff != "" || one == 0 {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if f.GenerateCalls != 2 || f.StepCalls != 4 || f.MaxCalls != 5*6 {
-		t.Errorf("%d calls, %d more and %d at most, want 2, 4 and 30", f.GenerateCalls, f.StepCalls, f.MaxCalls)
-	}
-	if len(f.Problems) != 1 || !strings.Contains(f.Problems[0], "up to 6 are possible") {
-		t.Errorf("problems %q, want that 6 calls are possible", f.Problems)
 	}
 }
 
@@ -270,7 +248,7 @@ cases: [{name: c, repeats: 3, scorers: [{contains: x}]}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ArmForecast{Suite: "s", Arm: "e/p", App: "echo", Trials: 3, Calls: 3, PromptTokens: 3}
+	want := ArmForecast{Suite: "s", Arm: "e/p", App: "echo", Trials: 3, Calls: 3, MostCalls: 3, PromptTokens: 3}
 	if diff := cmp.Diff(want, f.Arms[1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,11 +1,15 @@
 package harness
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/suite"
@@ -73,25 +77,49 @@ func (j *Job) NeedsService() bool {
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
 	out := map[app.Target]flow.Service{}
-	for _, one := range s.Suites {
-		for _, version := range one.Versions() {
-			for _, t := range version.Targets {
-				if t.App != nil {
-					out[t.App] = s.wayTo(t.App)
-				}
-			}
+	for t := range s.targets {
+		if t.App != nil {
+			out[t.App] = s.wayTo(t)
 		}
 	}
 	return out
 }
 
+// targets yields the targets of all suites, and of their earlier versions.
+func (j *Job) targets(yield func(*suite.Target) bool) {
+	for _, one := range j.Suites {
+		for _, version := range one.Versions() {
+			for _, t := range version.Targets {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // wayTo is an application with its decorators. A program keeps its own time, and runs where no service has to be spared: only budgets
 // apply to it.
-func (s *Session) wayTo(a *suite.Application) flow.Service {
-	if a.Program != nil {
+func (s *Session) wayTo(t *suite.Target) flow.Service {
+	to := way{"the target `" + t.Name + "`", s.Settings.Limits.Timeout}
+	switch a := t.App; {
+	case a.Program != nil:
 		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy())
+	case a.HTTP != nil:
+		to.timeout = cmp.Or(a.HTTP.Timeout, to.timeout)
+		return s.decorated(caller{attempter: s.endpoint(t)}, to)
 	}
-	return s.decorated(caller{attempter: client.Echo{}}, s.Settings.Limits.Timeout)
+	return s.decorated(caller{attempter: client.Echo{}}, to)
+}
+
+// endpoint is what calls an endpoint.
+func (s *Session) endpoint(t *suite.Target) attempter {
+	one := client.NewHTTP(client.HTTPConfig{
+		Name: t.Name, Reading: t.App.HTTP.Reading, TLS: t.App.HTTP.TLS, Secrets: s.secrets(), UserAgent: "evalrun/" + s.Version,
+		Connections: s.Settings.Limits.Concurrency,
+	})
+	s.endpoints = append(s.endpoints, one)
+	return one
 }
 
 // program is what runs a program.
@@ -99,4 +127,36 @@ func (s *Session) program(p *suite.Program) attempter {
 	return &client.Program{
 		Shown: p.String(), Command: program.Command{Path: p.Path, Args: p.Args, Dir: p.Dir, Pass: p.Env, Timeout: p.Timeout},
 	}
+}
+
+// secrets are those of all applications: one may have heard of another's.
+func (j *Job) secrets() []string {
+	var out []string
+	for t := range j.targets {
+		if t.App != nil && t.App.HTTP != nil {
+			out = append(out, t.App.HTTP.Secrets...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// checkVariables wants the variables of the environment that requests to applications need: all of them where requests are sent, else
+// those of addresses, which are a part of what a trial is known by.
+func (s *Session) checkVariables(sends bool) error {
+	var missing []string
+	for _, arm := range s.Job.Plan().Arms() {
+		if arm.Target.App == nil {
+			continue
+		}
+		for _, line := range arm.Target.App.Unset(!sends) {
+			if line += ", and the target `" + arm.Target.Name + "` needs it"; !slices.Contains(missing, line) {
+				missing = append(missing, line)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return exit.BadInput("%s", strings.Join(missing, "\n"))
+	}
+	return nil
 }

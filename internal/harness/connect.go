@@ -35,6 +35,8 @@ type Session struct {
 	recorder recorder   // of answers
 	answers  source     // of answers that need not be sent for
 	origin   provenance // of answers that are judged again
+
+	endpoints []interface{ Close() } // clients of applications
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
@@ -55,6 +57,9 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 
 // connect opens all that the session needs. After an error the caller closes what is open by then.
 func (s *Session) connect() (err error) {
+	if err = s.checkVariables(false); err != nil {
+		return err
+	}
 	switch {
 	case s.Flags.Answers != "":
 		s.service, err = s.readAnswers()
@@ -82,6 +87,9 @@ func (s *Session) connect() (err error) {
 
 // reach opens the link to the service, and puts around it what every call passes.
 func (s *Session) reach() error {
+	if err := s.checkVariables(true); err != nil {
+		return err
+	}
 	line, err := s.dial()
 	if err != nil {
 		return err
@@ -122,7 +130,7 @@ func (s *Session) wire(client flow.Service) {
 		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens, BudgetMoney: limits.BudgetMoney, Prices: settings.Prices,
 		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.spent,
 	})
-	s.service = routed{s.decorated(client, limits.Timeout), s.applications()}
+	s.service = routed{s.decorated(client, way{theService, limits.Timeout}), s.applications()}
 	if s.Flags.Cache {
 		who := settings.Service.BaseURL
 		if s.Flags.Emulator != "" {
@@ -133,12 +141,31 @@ func (s *Session) wire(client flow.Service) {
 	s.service = s.recorder.around(s.origin.around(s.service, s.Flags.AskJudges))
 }
 
+// way is how calls to one peer go.
+type way struct {
+	peer    string // as people know it
+	timeout time.Duration
+}
+
+// theService is the peer of the models.
+const theService = "the service"
+
+// prefix begins a notice about another peer than the service.
+func (w way) prefix() string {
+	if w.peer == theService {
+		return ""
+	}
+	return w.peer + ": "
+}
+
 // decorated puts the decorators of calls around a client.
-func (s *Session) decorated(client flow.Service, timeout time.Duration) flow.Service {
+func (s *Session) decorated(client flow.Service, to way) flow.Service {
 	limits := s.Settings.Limits
-	breaker := flow.NewBreaker(flow.BreakerConfig{Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(text) }})
+	breaker := flow.NewBreaker(flow.BreakerConfig{
+		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
+	})
 	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
-	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, timeout)))), s.retryPolicy())
+	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, to.timeout)))), s.retryPolicy())
 }
 
 // retryPolicy is how often calls are repeated, with a quota of their own.
@@ -163,6 +190,9 @@ func (s *Session) retrying(err *eval.Error, attempt, most int, wait time.Duratio
 // Close ends connections and the emulator.
 func (s *Session) Close() {
 	s.link.Close()
+	for _, one := range s.endpoints {
+		one.Close()
+	}
 	s.origin.close()
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -208,6 +209,7 @@ type consumer struct {
 	session  *Session
 	journal  *journal.Writer
 	plan     *runner.Plan
+	targets  []eval.RunTarget                      // of the plan
 	recorded func(*runner.Planned) runner.Recorded // what is known of a trial
 	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
 	anew     bool                                  // judges are asked anew whose replies do not count
@@ -222,6 +224,7 @@ type consumer struct {
 func (c *consumer) consume(ctx context.Context, progress Progress) {
 	s := c.session
 	limits := s.Settings.Limits
+	c.targets = c.plan.Targets()
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
@@ -314,22 +317,35 @@ func (c *consumer) decide(r *eval.Result) {
 		if r.OverBudget {
 			c.halt(eval.EndBudget, r.Error.Message)
 		}
-		c.decideOnError(cmp.Or(r.Trouble, r.Error))
+		c.decideOnError(c.whose(r), cmp.Or(r.Trouble, r.Error))
 	}
 }
 
-func (c *consumer) decideOnError(e *eval.Error) {
-	switch e.Kind {
-	case eval.KindAuth:
+// whose is the application whose trouble an error is, nil when it is that of the service.
+func (c *consumer) whose(r *eval.Result) *eval.RunTarget {
+	if r.Trouble != nil { // of a judge
+		return nil
+	}
+	i := slices.IndexFunc(c.targets, func(t eval.RunTarget) bool { return t.Suite == r.Suite && t.Name == r.Target && t.App != "" })
+	if i < 0 {
+		return nil
+	}
+	return &c.targets[i]
+}
+
+// decideOnError stops the run after an error that all that follow would share. to is the application that was called, nil for the service.
+func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
+	switch {
+	case e.Kind == eval.KindAuth && to != nil:
+		c.halt(eval.EndStopped, fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `headers`", to.Name, e))
+	case e.Kind == eval.KindAuth:
 		c.halt(eval.EndStopped, c.session.link.refusal(&c.session.Settings.Service, e))
-	case eval.KindQuota:
-		if e.Permanent {
-			c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
-		}
-	case eval.KindTransport:
-		if e.Gone {
-			c.halt(eval.EndStopped, e.Error())
-		}
+	case e.Kind == eval.KindQuota && e.Permanent && to != nil:
+		c.halt(eval.EndStopped, fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e))
+	case e.Kind == eval.KindQuota && e.Permanent:
+		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
+	case e.Kind == eval.KindTransport && e.Gone && (to == nil || len(c.targets) == 1): // trials of other targets can go on
+		c.halt(eval.EndStopped, e.Error())
 	}
 }
 

@@ -156,11 +156,16 @@ func Line(v any, room *int) (string, error) {
 		*room -= len(s) + 1
 		return s, nil
 	}
-	if *room -= weight(v, *room); *room < 0 {
-		return "", nil
-	}
-	data, err := gojq.Marshal(v)
+	data, err := JSON(v, room)
 	return string(data), err
+}
+
+// JSON is a result as JSON. It takes its bytes out of room as Line does.
+func JSON(v any, room *int) ([]byte, error) {
+	if *room -= weight(v, *room); *room < 0 {
+		return nil, nil
+	}
+	return gojq.Marshal(v)
 }
 
 // weight is about how long a value is as JSON, or more than the limit when it is longer. A value that holds

@@ -16,18 +16,20 @@ func HasSteps(r *eval.Result) bool {
 // TurnNames name the answered calls of a trial in their order: by the turn of the user in a live chat, and by the step where a turn takes
 // several. Errors name them alike.
 func TurnNames(r *eval.Result) []string {
-	steps, chat := HasSteps(r), r.Request == nil || r.Request.Live || !HasSteps(r)
+	steps, chat := HasSteps(r), r.Request == nil || r.Request.Live
 	var out []string
-	for i, calls := range r.UserTurns() {
-		for k := range calls {
-			switch {
-			case !steps:
-				out = append(out, fmt.Sprintf("turn %d", i+1))
-			case chat:
-				out = append(out, fmt.Sprintf("turn %d, step %d", i+1, k+1))
-			default:
-				out = append(out, fmt.Sprintf("step %d", k+1))
-			}
+	turn, step := 1, 1
+	for i := range r.Turns {
+		switch {
+		case !steps:
+			out = append(out, fmt.Sprintf("turn %d", turn))
+		case chat:
+			out = append(out, fmt.Sprintf("turn %d, step %d", turn, step))
+		default:
+			out = append(out, fmt.Sprintf("step %d", step))
+		}
+		if step++; r.Turns[i].Results == nil {
+			turn, step = turn+1, 1
 		}
 	}
 	return out
