@@ -14,6 +14,12 @@ const (
 	pieceLabel = len("reasoning")
 )
 
+// Indents of what is in a section, and in a step.
+const (
+	plainIndent = "    "
+	stepIndent  = "       "
+)
+
 // mostArgs is how many bytes of the arguments of a call are shown.
 const mostArgs = 2000
 

@@ -33,9 +33,13 @@ func (c *caseReport) turns(r *eval.Result) {
 		if last {
 			break // the ratings of the last are with the answer
 		}
+		if steps {
+			c.indent = stepIndent
+		}
 		for _, candidate := range t.Candidates[:min(1, len(t.Candidates))] {
 			c.ratings("answer in "+names[i], candidate.SafetyRatings)
 		}
+		c.indent = plainIndent
 	}
 }
 
@@ -57,7 +61,7 @@ func turnWords(t *eval.Turn, r *eval.Request) string {
 // said writes the pieces of a turn, with its text when the request does not have that, and what the suite answered to its calls.
 func (c *caseReport) said(t *eval.Turn, text bool) {
 	defer func(indent string, width int) { c.indent, c.label = indent, width }(c.indent, c.label)
-	c.indent, c.label = "       ", pieceLabel
+	c.indent, c.label = stepIndent, pieceLabel
 	for i := range t.Candidates[:min(1, len(t.Candidates))] {
 		c.saidIn(&t.Candidates[i], text)
 	}
