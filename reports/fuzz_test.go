@@ -107,7 +107,11 @@ func requestOf(a, b string) *eval.Request {
 		to = &app.Request{Program: &app.Program{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
 	}
 	parts := []eval.Part{
-		{Text: b}, {Image: &eval.Image{Path: a}}, {Data: &eval.Image{Path: b, MIMEType: a}}, {Raw: literal(a)}, {Result: &tool.Result{Name: a, Text: b}},
+		{Text: b},
+		{Image: &eval.Image{Path: a}},
+		{Data: &eval.Image{Path: b, MIMEType: a}},
+		{Raw: literal(a)},
+		{Result: &tool.Result{Name: a, Text: b}},
 	}
 	return &eval.Request{
 		Contents: []eval.Content{{Role: "user", Parts: parts}}, System: a,

@@ -17,30 +17,32 @@ func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return
 	}
-	steps, names := overview.HasSteps(r), overview.TurnNames(r)
-	c.printf("  %s\n", map[bool]string{true: "steps", false: "turns"}[steps])
+	names, heading, indent := overview.TurnNames(r), "turns", plainIndent
+	steps := overview.HasSteps(r)
+	if steps {
+		heading, indent = "steps", stepIndent
+	}
+	c.printf("  %s\n", heading)
 	for i := range r.Turns {
-		t := &r.Turns[i]
-		name := names[i]
-		if !strings.Contains(name, ", ") { // the heading says what it is
-			_, name, _ = strings.Cut(name, " ")
-		}
-		c.printf("    %s: %s\n", name, turnWords(t, r.Request))
-		last := i == len(r.Turns)-1
+		t, last := &r.Turns[i], i == len(r.Turns)-1
+		c.printf("    %s: %s\n", numberOf(names[i]), turnWords(t, r.Request))
 		if !last || r.Response == nil { // else it is the answer
 			c.said(t, steps)
 		}
-		if last {
-			break // the ratings of the last are with the answer
+		if !last && len(t.Candidates) > 0 { // the ratings of the last are with the answer
+			c.indent = indent
+			c.ratings("answer in "+names[i], t.Candidates[0].SafetyRatings)
+			c.indent = plainIndent
 		}
-		if steps {
-			c.indent = stepIndent
-		}
-		for _, candidate := range t.Candidates[:min(1, len(t.Candidates))] {
-			c.ratings("answer in "+names[i], candidate.SafetyRatings)
-		}
-		c.indent = plainIndent
 	}
+}
+
+// numberOf is the number in the name of a turn or of a step; the heading says which it is. A step of a chat has two.
+func numberOf(name string) string {
+	if !strings.Contains(name, ", ") {
+		_, name, _ = strings.Cut(name, " ")
+	}
+	return name
 }
 
 // turnWords say how a turn ended, and what it cost.

@@ -50,9 +50,13 @@ func TestAsked(t *testing.T) {
 		"examples, and nothing was sent again": {
 			contents: list(user, shot, more), want: list(user, shot, more), turns: []eval.Turn{step},
 		},
-		"a chat":              {contents: list(user, shot, more), want: list(user, more), turns: []eval.Turn{last, last}, live: true},
-		"a chat with a step":  {contents: list(user, own, back, shot, more), want: list(user, more), turns: []eval.Turn{step, last, last}, live: true},
-		"a chat, a step last": {contents: list(user, shot, more, own, back), want: list(user, more), turns: []eval.Turn{last, step, last}, live: true},
+		"a chat": {contents: list(user, shot, more), want: list(user, more), turns: []eval.Turn{last, last}, live: true},
+		"a chat with a step": {
+			contents: list(user, own, back, shot, more), want: list(user, more), turns: []eval.Turn{step, last, last}, live: true,
+		},
+		"a chat, a step last": {
+			contents: list(user, shot, more, own, back), want: list(user, more), turns: []eval.Turn{last, step, last}, live: true,
+		},
 	} {
 		r := &eval.Result{Request: &eval.Request{Contents: test.contents, Live: test.live}, Turns: test.turns}
 		if diff := cmp.Diff(test.want, Asked(r)); diff != "" {
@@ -99,12 +103,14 @@ func TestAnswerInWords(t *testing.T) {
 		c    eval.Candidate
 		want string
 	}{
-		"text":           {eval.Candidate{Text: "a", Parts: []eval.Piece{{Reasoning: "r"}, {Text: "a"}}}, "a"},
-		"a call":         {eval.Candidate{Parts: []eval.Piece{call(`{"a":1}`)}}, `calls f {"a":1}`},
-		"both":           {eval.Candidate{Text: "a", Parts: []eval.Piece{{Text: "a"}, call("")}}, "a\ncalls f"},
-		"long arguments": {eval.Candidate{Parts: []eval.Piece{call(`"` + strings.Repeat("x", 400) + `"`)}}, `calls f "` + strings.Repeat("x", 299) + "..."},
-		"many":           {eval.Candidate{Parts: many}, strings.Repeat("calls f\n", 20) + "and 5 more calls"},
-		"nothing":        {},
+		"text":   {eval.Candidate{Text: "a", Parts: []eval.Piece{{Reasoning: "r"}, {Text: "a"}}}, "a"},
+		"a call": {eval.Candidate{Parts: []eval.Piece{call(`{"a":1}`)}}, `calls f {"a":1}`},
+		"both":   {eval.Candidate{Text: "a", Parts: []eval.Piece{{Text: "a"}, call("")}}, "a\ncalls f"},
+		"long arguments": {
+			eval.Candidate{Parts: []eval.Piece{call(`"` + strings.Repeat("x", 400) + `"`)}}, `calls f "` + strings.Repeat("x", 299) + "...",
+		},
+		"many":    {eval.Candidate{Parts: many}, strings.Repeat("calls f\n", 20) + "and 5 more calls"},
+		"nothing": {},
 	} {
 		if got := Answer(&eval.Response{Candidates: []eval.Candidate{test.c}}); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)

@@ -86,7 +86,8 @@ func callOf(id, name, args string) eval.Piece {
 // calling is an answer of calls.
 func calling(parts ...eval.Piece) *eval.Response {
 	return &eval.Response{ModelVersion: "v1", Candidates: []eval.Candidate{{
-		FinishReason: "TOOL_CALLS", VendorReason: "STOP", Parts: parts, Raw: json.RawMessage(`{"content":{"role":"model"},"finishReason":"STOP"}`),
+		FinishReason: "TOOL_CALLS", VendorReason: "STOP", Parts: parts,
+		Raw: json.RawMessage(`{"content":{"role":"model"},"finishReason":"STOP"}`),
 	}}}
 }
 
