@@ -40,10 +40,10 @@ type Config struct {
 	Anew bool
 	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
 	Keeper Keeper
-	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
-	// Optional.
 	// Session makes the names of trials for applications: those of another process are others.
 	Session string
+	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
+	// Optional.
 	Writing func(ctx context.Context) (calling context.Context, written func())
 }
 

@@ -542,3 +542,21 @@ func TestToolCallsOnHostileAnswers(t *testing.T) {
 		t.Errorf("500 of 10,000 calls: %s (%s), want p", letter(s), s.Reason)
 	}
 }
+
+// The service's own word matches as well, so that suites from before mean what they meant.
+func TestFinishReasonMatchesTheWordOfTheServiceToo(t *testing.T) {
+	t.Parallel()
+	called, text := calling("a"), answer("x")
+	checkCalls(t, []callsTest{
+		{"- finishReason: TOOL_CALLS", called, "p"},
+		{"- finishReason: STOP", called, "p"},
+		{"- finishReason: [MAX_TOKENS, TOOL_CALLS]", called, "p"},
+		{"- finishReason: MAX_TOKENS", called, "f"},
+		{"- not: {finishReason: STOP}", called, "f"},
+		{"- finishReason: TOOL_CALLS", text, "f"},
+		{"- finishReason: STOP", text, "p"},
+	})
+	if s := score(t, "- finishReason: SAFETY", called); s.Reason != "finish reason TOOL_CALLS (the service says STOP), expected SAFETY" {
+		t.Errorf("reason %s, want both words", s.Reason)
+	}
+}

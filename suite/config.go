@@ -163,7 +163,7 @@ func (l *loader) schema(n yamlnode.Node) json.RawMessage {
 		n.Errorf("such as {type: object, properties: {...}}, or {file: schema.json}", "the schema is empty")
 		return nil
 	case m.Has("file"): // no keyword of a schema is called so
-		return l.mappingIn(n.Map("file").Get("file"))
+		return l.mappingIn(n.Map(fileBlock("").Names()...).Get("file"))
 	}
 	return n.JSON(nil)
 }

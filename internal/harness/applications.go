@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
-	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -73,6 +73,21 @@ func (j *Job) NeedsService() bool {
 	return false
 }
 
+// atOnce is how many calls may be under way at once where it is so many of a service: programs run in addition.
+func (j *Job) atOnce(concurrency int) int {
+	all := concurrency
+	for _, s := range j.Suites {
+		for _, version := range s.Versions() {
+			for _, t := range version.Targets {
+				if t.App != nil && t.App.Program != nil {
+					all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
+				}
+			}
+		}
+	}
+	return all
+}
+
 // applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
@@ -124,9 +139,10 @@ func (s *Session) endpoint(t *suite.Target) attempter {
 
 // program is what runs a program.
 func (s *Session) program(p *suite.Program) attempter {
-	return &client.Program{
-		Shown: p.String(), Command: program.Command{Path: p.Path, Args: p.Args, Dir: p.Dir, Pass: p.Env, Timeout: p.Timeout},
-	}
+	return client.NewProgram(client.ProgramConfig{
+		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Timeout: p.Timeout,
+		Folder: func(call *eval.Call) (string, error) { return s.workspaces.of(p, call) },
+	})
 }
 
 // secrets are those of all applications: one may have heard of another's.

@@ -37,6 +37,8 @@ type Session struct {
 	origin   provenance // of answers that are judged again
 
 	endpoints []interface{ Close() } // clients of applications
+
+	workspaces *workspaces // of programs
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
@@ -47,6 +49,7 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 		Job: &own, Version: version, Notice: notice,
 		link: offline{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(), stop: runner.NewStop(),
 		recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
+		workspaces: newWorkspaces(!own.Flags.NoContent),
 	}
 	if err := s.connect(); err != nil {
 		s.Close()
@@ -216,6 +219,9 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err != nil {
 		return nil, s.Refused(err)
 	}
+	if s.asksTargets() {
+		p.CheckLimits(&s.Settings.Limits, &s.Diags)
+	}
 	if err := s.Bad(); err != nil {
 		return nil, err
 	}
@@ -223,6 +229,12 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 		return nil, err
 	}
 	return p, s.priced(p)
+}
+
+// asksTargets reports whether calls go to the models under test: answers that are there already have no limits.
+func (s *Session) asksTargets() bool {
+	_, none := s.link.(offline)
+	return !none && s.Flags.Rescore == ""
 }
 
 // priced wants a price for every model that a scorer of costs judges, and for all when there is a budget of money.

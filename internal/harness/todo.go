@@ -102,7 +102,7 @@ func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorde
 	case len(p.Turns) > len(out.Turns):
 		out.Turns = p.Turns
 	}
-	if out.Turns = answered(out.Turns); ended(out.Turns) >= t.Request.Turns() {
+	if out.Turns = answered(out.Turns); ended(out.Turns) >= t.Request.Turns() || t.Restarts() {
 		out.Turns = nil
 	}
 	return out
