@@ -36,9 +36,8 @@ type Session struct {
 	answers  source     // of answers that need not be sent for
 	origin   provenance // of answers that are judged again
 
-	endpoints []interface{ Close() } // clients of applications
-
-	workspaces *workspaces // of programs
+	workspaces *workspaces            // of programs
+	endpoints  []interface{ Close() } // clients of applications
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
