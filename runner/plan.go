@@ -168,6 +168,12 @@ type Planned struct {
 	attempts int
 }
 
+// IsApplication reports whether the trial is one of an application.
+func (t *Planned) IsApplication() bool { return t.to != nil }
+
+// KeepsSessions reports whether the trial is a chat of which an application keeps by itself what was said.
+func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live && t.to.KeepsSessions() }
+
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
 // known.
 func (t *Planned) OutputLimit() int {
