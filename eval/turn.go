@@ -121,19 +121,6 @@ func (r *Request) Turns() int {
 	return 1
 }
 
-// UserTurns are the answered calls by the turns of the user to which they belong, in order. The last call of a turn has what the model
-// replied to the user; a trial that broke off may lack it.
-func (r *Result) UserTurns() [][]Turn {
-	var out [][]Turn
-	begins := 0
-	for i := range r.Turns {
-		if r.Turns[i].Results == nil || i == len(r.Turns)-1 {
-			out, begins = append(out, r.Turns[begins:i+1]), i+1
-		}
-	}
-	return out
-}
-
 // TurnID names the call of a trial that follows the answered ones: for the first it is the trial's own, and for a later one a hash that the
 // replies and results before it go into, since they are part of what is sent.
 func TurnID(trialID string, answered []Turn) string {

@@ -85,29 +85,6 @@ func TestAfterSteps(t *testing.T) {
 	)
 }
 
-// Answered calls belong to the turns of the user.
-func TestUserTurns(t *testing.T) {
-	t.Parallel()
-	result := tool.Result{Name: "f"}
-	s, end := step("{}", result), step("{}")
-	for name, test := range map[string]struct {
-		turns []Turn
-		want  []int
-	}{
-		"none":             {nil, nil},
-		"a chat":           {[]Turn{end, end}, []int{1, 1}},
-		"a loop":           {[]Turn{s, s, end}, []int{3}},
-		"loops in a chat":  {[]Turn{end, s, end, s, s, end}, []int{1, 2, 3}},
-		"one that is open": {[]Turn{end, s}, []int{1, 1}},
-	} {
-		var got []int
-		for _, one := range (&Result{Turns: test.turns}).UserTurns() {
-			got = append(got, len(one))
-		}
-		expect.Same(t, name, got, test.want)
-	}
-}
-
 // A call is named by all that goes back before it, however the file of it was indented.
 func TestTurnIDOfSteps(t *testing.T) {
 	t.Parallel()

@@ -37,12 +37,15 @@ func (r *Result) Withhold() {
 	for i := range r.Judgements {
 		r.Judgements[i].Withhold()
 	}
-	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) {
+	if r.Error != nil && (!slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) || r.ranProgram()) {
 		e := *r.Error
 		e.Message, e.Code = withoutContent, word(e.Code)
 		r.Error = &e
 	}
 }
+
+// ranProgram reports whether a program was under test: its errors show what it wrote, whatever their kind.
+func (r *Result) ranProgram() bool { return r.Request != nil && r.Request.App != nil && r.Request.App.Program != nil }
 
 // withheld is the request without prompts, declarations, and what is sent to an application.
 func (r *Request) withheld() Request {

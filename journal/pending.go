@@ -61,7 +61,7 @@ func minus(a, b eval.Usage) eval.Usage {
 	return eval.Usage{
 		PromptTokens: max(
 			0, a.PromptTokens-b.PromptTokens,
-		), OutputTokens: max(0, a.OutputTokens-b.OutputTokens), TotalTokens: max(0, a.TotalTokens-b.TotalTokens),
+		), OutputTokens: max(0, a.OutputTokens-b.OutputTokens), TotalTokens: max(0, a.TotalTokens-b.TotalTokens), ReasoningTokens: max(0, a.ReasoningTokens-b.ReasoningTokens),
 		CachedTokens: max(0, a.CachedTokens-b.CachedTokens), ToolUseTokens: max(0, a.ToolUseTokens-b.ToolUseTokens), Source: a.Source,
 	}
 }

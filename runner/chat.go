@@ -156,8 +156,17 @@ func (a *asked) follow() (following, error) {
 	return calling, nil
 }
 
-// turnsLeft is how many turns of the user come after the one that was answered last, or is being answered.
-func (a *asked) turnsLeft() int { return a.trial.Request.Turns() - len(a.result.UserTurns()) }
+// turnsLeft is how many turns of the user come after the one to which the last answer belongs. The model has the last word of it, or calls
+// functions.
+func (a *asked) turnsLeft() int {
+	left := a.trial.Request.Turns()
+	for i := range a.result.Turns {
+		if a.result.Turns[i].Results == nil {
+			left--
+		}
+	}
+	return left
+}
 
 // keepTurn writes down the last answer of a trial that goes on.
 func (r *run) keepTurn(a *asked) {

@@ -17,7 +17,7 @@ import (
 func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
-		call.To, call.Vars, call.Session = t.to, t.vars, r.session(t)
+		call.To, call.Vars, call.Session = t.to, t.vars, TrialSession(r.Session, t.N)
 	}
 	return call
 }
@@ -101,9 +101,9 @@ func empty(resp *eval.Response) error {
 	return eval.Errorf(eval.KindNoCandidates, "the answer has no content (%s)", why)
 }
 
-// session is the name of a trial for an application. All calls of the trial share it, and a run that continues in another process has
-// others.
-func (r *run) session(t *Planned) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", r.Session, t.N))
+// TrialSession is the name of a trial for an application, n being its place in the plan. All calls of the trial share it. session is that of
+// the Config: a run that continues in another process has other names.
+func TrialSession(session string, n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", session, n))
 	return hex.EncodeToString(sum[:16])
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/tool"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -27,7 +28,8 @@ func execKind() Kind {
 			"up in PATH. There is no shell. The program runs in the suite's folder, once for each answer. On its standard input stands a JSON " +
 			"object that begins with `version` (1) and `answer`, the candidate's text; `candidate`, " +
 			"`finishReason`, `safetyRatings`, `candidates`, `promptFeedback`, `suite`, `case`, `arm`, `model`, `repeat`, `vars`, `request`, " +
-			"`usage`, `timing`, and `args` as the suite gives them, follow. An answer that was blocked has the text \"\". " +
+			"`usage`, `timing`, `args` as the suite gives them, `toolCalls` (those of the whole trial, each with `name` and `args`), `steps` (how " +
+			"many calls of the model it took) and `turns` (these calls, where there were several) follow. An answer that was blocked has the text \"\". " +
 			"On its standard output it writes true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`, " +
 			"in which `score` may be true or false too and other keys do not matter; " +
 			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is " +
@@ -62,6 +64,26 @@ type execInput struct {
 	Usage          *eval.Usage          `json:"usage"`
 	Timing         *eval.Timing         `json:"timing"`
 	Args           json.RawMessage      `json:"args,omitempty"`
+	ToolCalls      []execCall           `json:"toolCalls"`
+	Steps          int                  `json:"steps"`
+	Turns          []eval.Turn          `json:"turns,omitempty"`
+}
+
+// execCall is a tool call as a program reads it: there always are arguments.
+type execCall struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+func execCalls(calls []tool.Call) []execCall {
+	out := make([]execCall, len(calls))
+	for i, c := range calls {
+		out[i] = execCall{c.Name, c.Args}
+		if len(c.Args) == 0 {
+			out[i].Args = json.RawMessage("{}")
+		}
+	}
+	return out
 }
 
 // exec runs a program for each answer.
@@ -123,7 +145,7 @@ func (x *execScorer) read(m yamlnode.Map) {
 func environment(m yamlnode.Map) []string {
 	var out []string
 	for e := range m.Entries() {
-		if !suite.VariableName.MatchString(e.Name()) {
+		if !program.VariableName.MatchString(e.Name()) {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		if text := textOf(e.Value); strings.ContainsRune(text, 0) {
@@ -172,6 +194,7 @@ func (x execScorer) input(a *Answer) *execInput {
 		Version: 1, Candidate: a.Index, SafetyRatings: []eval.SafetyRating{}, Candidates: a.Response.Candidates,
 		PromptFeedback: a.Response.PromptFeedback,
 		Vars:           a.Vars, Request: a.Request, Usage: &a.Usage, Timing: &a.Timing, Args: x.args,
+		ToolCalls: execCalls(a.calls()), Steps: a.stepCount(), Turns: a.Turns,
 	}
 	if in.Candidates == nil {
 		in.Candidates = []eval.Candidate{}

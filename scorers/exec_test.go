@@ -307,3 +307,24 @@ func TestExamplePrograms(t *testing.T) {
 		}
 	}
 }
+
+// What a program reads begins as it always did, and ends with what came later.
+func TestExecReadsToolCalls(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t, map[string]string{"read.sh": "#!/bin/sh\nread -r line\necho \"$line\" > input.json\necho true\n"})
+	c := dir.compile(t, "- exec: [./read.sh]")
+	for name, a := range map[string]*scorers.Answer{
+		`"toolCalls":[],"steps":1}`: answer("x"),
+		`"toolCalls":[{"name":"get_order","args":{"id":7}},{"name":"close","args":{}}],"steps":1}`: calling(`get_order {"id":7}`, "close"),
+		`"toolCalls":[{"name":"a","args":{}}],"steps":2,"turns":[{"candidates":[`:                  looping("done", []string{"a"}),
+	} {
+		s, err := c.Score(a)
+		if err != nil || !s.Passed {
+			t.Fatalf("%v (%v), want a pass", s.Reason, err)
+		}
+		input, err := os.ReadFile(filepath.Join(string(dir), "input.json"))
+		if err != nil || !strings.HasPrefix(string(input), `{"version":1,"answer":"`) || !strings.Contains(string(input), name) {
+			t.Errorf("%s (%v), want it to begin with version and answer, and %s in it", input, err, name)
+		}
+	}
+}

@@ -1,13 +1,18 @@
 package suite
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -23,6 +28,11 @@ type Program struct {
 	Args []string
 	Dir  string   // in which it runs: the suite's folder
 	Env  []string // names of variables that it gets although they are private
+	// Workspace is the folder of the suite's folder of which each trial gets a copy to run in; "": the program runs in Dir.
+	Workspace string
+	// WorkspaceDigest is that of the folder when the suite was read; see package workspace.
+	WorkspaceDigest string
+	keep            string // which copies are kept
 	// Timeout is the longest that one call may take.
 	Timeout time.Duration
 	// Concurrency is how many calls may be under way at once; 0: as many as of a model, and as this machine has processors.
@@ -30,6 +40,13 @@ type Program struct {
 
 	files map[string]string // digests of those that the command names
 }
+
+// Which workspaces are kept.
+const (
+	keepNone   = "none"
+	keepFailed = "failed" // of trials that did not pass: failures and errors
+	keepAll    = "all"
+)
 
 const (
 	programTimeout = 2 * time.Minute
@@ -41,6 +58,16 @@ func programBlock() shape.Block {
 		Need: []string{"command"},
 		Keys: []shape.Key{
 			{Name: "command", Is: shape.OneOrMore(shape.Text), Doc: "The program and its arguments, plain texts. There is no shell."},
+			{
+				Name: "workspace",
+				Is:   shape.Text,
+				Doc:  "A folder of the suite's folder. Each trial runs in a fresh copy of it; without one the program runs in the suite's folder.",
+			},
+			{
+				Name: "keep",
+				Is:   shape.Word(keepNone, keepFailed, keepAll),
+				Doc:  "Which copies of the workspace are kept in the run directory: none when not given, failed (those of trials that did not pass), or all.",
+			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
 			{
 				Name: "env",
@@ -67,6 +94,7 @@ func (l *loader) program(n yamlnode.Node) *Program {
 		return p
 	}
 	l.command(p, m.Need("command"))
+	l.workspace(p, m)
 	if v := m.Get("timeout"); !v.IsZero() {
 		if p.Timeout = v.Duration(); p.Timeout > programLongest {
 			v.Errorf("", "a program may take %s at most", programLongest)
@@ -101,13 +129,53 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 	p.Args, p.files = slices.Clone(p.Command[1:]), l.filesOf(p.Command)
 }
 
+// workspace reads where the program works.
+func (l *loader) workspace(p *Program, m yamlnode.Map) {
+	p.keep = cmp.Or(m.Get("keep").Word(keepNone, keepFailed, keepAll), keepNone)
+	n := m.Get("workspace")
+	if n.IsZero() {
+		if m.Has("keep") {
+			m.Key("keep").Errorf("name the folder: `workspace: fixtures/repo`", "`keep` is for copies of a `workspace`, and this program has none")
+		}
+		return
+	}
+	p.Workspace = path.Clean(n.Str())
+	var err error
+	if p.WorkspaceDigest, err = l.files.folder(p.Workspace); err != nil {
+		n.Errorf("name a folder below the suite's folder, such as fixtures/repo", "the workspace `%s` cannot be used: %s", n.Str(), err)
+	}
+	for i, word := range p.Args { // which are found from the suite's folder, wherever the program runs
+		if l.inFolder(word) {
+			p.Args[i] = filepath.Join(l.opts.Dir, filepath.FromSlash(path.Clean(word)))
+		}
+	}
+}
+
+// inFolder reports whether a word of a command names a file of the suite's folder, or, written with a slash, a folder of it.
+func (l *loader) inFolder(word string) bool {
+	if l.Digest(word) != "" {
+		return true
+	}
+	clean := path.Clean(word)
+	if !strings.Contains(word, "/") || !fs.ValidPath(clean) {
+		return false
+	}
+	info, err := fs.Stat(l.files.fsys, clean)
+	return err == nil && info.IsDir()
+}
+
+// Keeps reports whether the workspace of a trial with such an outcome is kept.
+func (p *Program) Keeps(o eval.Outcome) bool {
+	return p.keep == keepAll || p.keep == keepFailed && o != eval.Pass
+}
+
 // passed reads names of environment variables.
 func (l *loader) passed(n yamlnode.Node) []string {
 	names := n.Strings()
 	for i, item := range n.Items() {
 		switch {
 		case len(names) < len(n.Items()): // which is reported
-		case !VariableName.MatchString(names[i]):
+		case !program.VariableName.MatchString(names[i]):
 			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
 		case l.opts.Untrusted && program.IsPrivate(names[i], nil):
 			item.Errorf("leave it out", "an untrusted suite cannot read the environment")
@@ -139,7 +207,7 @@ func (p *Program) render(in *app.Input) (*app.Request, error) {
 	if err != nil { // only checked values come here
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
-	return &app.Request{Program: &app.Program{Command: p.Command, Files: p.files, Input: json.RawMessage(input)}}, nil
+	return &app.Request{Program: &app.Program{Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest}}, nil
 }
 
 // Workers is how many calls may be under way at once where a model may have so many, on a machine with so many processors.

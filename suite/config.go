@@ -27,7 +27,7 @@ func configBlock() shape.Block {
 		{Name: "frequencyPenalty", Is: penalty(), Doc: "Above 0, tokens become less likely with each time that the answer has them."},
 		{Name: "responseMimeType", Is: shape.Text, Doc: "The type of the answer, such as application/json."},
 		{
-			Name: "responseSchema", Is: shape.Some(shape.Map(shape.Any)),
+			Name: "responseSchema", Is: shape.Some(schemaShape()),
 			Doc: "The schema of an answer in JSON, or {file: NAME}, a JSON or YAML file of the suite's folder.",
 		},
 		{Name: "thinkingConfig", Is: shape.Some(thinkingShape), Doc: "How the model thinks; other keys are sent as they are."},
@@ -39,6 +39,11 @@ func configBlock() shape.Block {
 const maxCandidates = 8
 
 func penalty() shape.Shape { return shape.Number(-2, 2) }
+
+// schemaShape is a schema, or the name of a file with one.
+func schemaShape() shape.Shape {
+	return shape.When("file", fileBlock("A JSON or YAML file of the suite's folder with the schema.").Shape(), shape.Map(shape.Any))
+}
 
 // thinkingShape is a mapping with some keys that are known.
 func thinkingShape(templates bool) shape.Schema {
@@ -157,8 +162,8 @@ func (l *loader) schema(n yamlnode.Node) json.RawMessage {
 	case m.Len() == 0:
 		n.Errorf("such as {type: object, properties: {...}}, or {file: schema.json}", "the schema is empty")
 		return nil
-	case m.Len() == 1 && m.Get("file").IsScalar():
-		return l.mappingIn(m.Get("file"))
+	case m.Has("file"): // no keyword of a schema is called so
+		return l.mappingIn(n.Map(fileBlock("").Names()...).Get("file"))
 	}
 	return n.JSON(nil)
 }

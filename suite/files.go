@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/internal/workspace"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -96,6 +97,27 @@ func (f *files) open(name string) (fs.File, fs.FileInfo, error) {
 		return nil, nil, explain(name, err)
 	}
 	return file, info, nil
+}
+
+// folder is the digest of a folder below the suite's folder.
+func (f *files) folder(name string) (string, error) {
+	if name == "." || !fs.ValidPath(name) || strings.ContainsAny(name, "\x00\\") {
+		return "", errors.New("it is not below the suite's folder")
+	}
+	info, err := fs.Stat(f.fsys, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errors.New("there is no such folder")
+	case err != nil:
+		return "", explain(name, err)
+	case !info.IsDir():
+		return "", errors.New("it is not a folder")
+	}
+	below, err := fs.Sub(f.fsys, name)
+	if err != nil { // the name was checked
+		return "", err
+	}
+	return workspace.Digest(below)
 }
 
 // read reads a regular file of at most limit bytes.

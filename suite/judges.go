@@ -32,6 +32,8 @@ type JudgeUse struct {
 	*Judge
 	Bytes int  // of what it is told beside the answer, and beside the last turn of the user
 	Turn  bool // it is told that turn too
+	// Conversation says that it is shown all of the conversation.
+	Conversation bool
 	// EachCandidate and EachTurn say that every one is an answer to be judged.
 	EachCandidate, EachTurn bool
 }

@@ -207,7 +207,7 @@ func partOfPrompt() shape.Block {
 				Doc: "One part in the words of the protocol, sent as it is; texts in it may be templates.",
 			},
 			{
-				Name: "mimeType", Is: shape.Text,
+				Name: "mimeType", Is: shape.Matching(mediaType.String()),
 				Doc: "The type that the file must have. It is read from the bytes where they tell it, and need not be given then.",
 			},
 			{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 )
@@ -36,7 +35,7 @@ func (s *Suite) Program(name string) (string, error) {
 	}
 	file.Close() //nolint:errcheck // it was only looked at
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
-		return "", fmt.Errorf("%s: %w", name, ErrNotExecutable)
+		return "", fmt.Errorf("%s: %w", name, errNotExecutable)
 	}
 	return filepath.Join(s.opts.Dir, filepath.FromSlash(path.Clean(name))), nil
 }
@@ -44,7 +43,7 @@ func (s *Suite) Program(name string) (string, error) {
 // ProgramHint is what to do about an error of Program, "" when nothing comes to mind.
 func (s *Suite) ProgramHint(name string, err error) string {
 	switch {
-	case errors.Is(err, ErrNotExecutable):
+	case errors.Is(err, errNotExecutable):
 		return "chmod +x makes it so; or name what runs it: [python3, check.py]"
 	case strings.ContainsAny(name, " \t"):
 		return "there is no shell: write a list, such as [./check.sh, --strict]"
@@ -70,11 +69,8 @@ func (s *Suite) filesOf(command []string) map[string]string {
 	return out
 }
 
-// VariableName is what the name of an environment variable looks like.
-var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// ErrNotExecutable is wrapped by the error of Suite.Program for a file that is no program.
-var ErrNotExecutable = errors.New("the file is not executable")
+// errNotExecutable is wrapped by the error of Suite.Program for a file that is no program.
+var errNotExecutable = errors.New("the file is not executable")
 
 // Digest is the SHA-256 of a file of the suite's folder, "" when there is none of that name. It is read once.
 func (s *Suite) Digest(name string) string {

@@ -28,21 +28,28 @@ type answer struct {
 	raw    json.RawMessage // the whole of it, nil where it is only a text
 }
 
-// response is the answer as scorers see it. Calls come first: an application made them on its way to the text.
+// response is the answer as scorers see it.
 func (a *answer) response() *eval.Response {
-	c := eval.Candidate{Text: a.text, Raw: a.raw}
-	word := a.reason
-	if word == "" && a.text == "" && len(a.calls) > 0 {
+	c := Candidate(a.text, a.calls, a.reason)
+	c.Raw = a.raw
+	return &eval.Response{Candidates: []eval.Candidate{c}, Usage: a.usage}
+}
+
+// Candidate is the answer of an application: its text, its tool calls, and its own word for why the answer ended, "" when it gives none.
+// Calls come first: an application made them on its way to the text.
+func Candidate(text string, calls []tool.Call, word string) eval.Candidate {
+	c := eval.Candidate{Text: text}
+	if word == "" && text == "" && len(calls) > 0 {
 		word = "TOOL_CALLS"
 	}
 	c.FinishReason, c.VendorReason = finish(word)
-	for i := range a.calls {
-		c.Parts = append(c.Parts, eval.Piece{Call: &a.calls[i]})
+	for i := range calls {
+		c.Parts = append(c.Parts, eval.Piece{Call: &calls[i]})
 	}
-	if len(a.calls) > 0 && a.text != "" {
-		c.Parts = append(c.Parts, eval.Piece{Text: a.text})
+	if len(calls) > 0 && text != "" {
+		c.Parts = append(c.Parts, eval.Piece{Text: text})
 	}
-	return &eval.Response{Candidates: []eval.Candidate{c}, Usage: a.usage}
+	return c
 }
 
 // reasons are the usual words for why an answer ended, and what evalrun calls them.

@@ -14,17 +14,39 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/secret"
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
 // MaxProgramOutput bounds what a program under test may write to its standard output, in bytes.
 const MaxProgramOutput = wire.MaxResponseBytes
 
+// ProgramConfig says how a program is run.
+type ProgramConfig struct {
+	Shown   string // as people know it
+	Path    string // of its file; "": there is none on this machine
+	Args    []string
+	Env     []string      // names of private variables that it gets
+	Timeout time.Duration // of a call
+	// Folder finds where it runs for a call. The error is for people.
+	Folder func(*eval.Call) (string, error)
+}
+
 // Program runs a program for each call.
 type Program struct {
-	Shown string // as people know it
-	// Command is how it is run, but for its input, the time at which it is abandoned, and, with Workspace, its folder.
-	Command program.Command
+	cfg    ProgramConfig
+	hidden *secret.Set // what it gets and must not show
+}
+
+// NewProgram makes a Program. It starts nothing.
+func NewProgram(cfg ProgramConfig) *Program {
+	var secrets []string
+	for _, name := range cfg.Env {
+		if program.IsPrivate(name, nil) {
+			secrets = append(secrets, os.Getenv(name))
+		}
+	}
+	return &Program{cfg, secret.New(secrets...)}
 }
 
 // Generate runs the program once, and ends it with all that it started when ctx is done.
@@ -33,23 +55,30 @@ func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 		Vars: call.Vars, System: call.System, Messages: payload.Messages(call.Contents), Trial: call.Session, Attempt: call.Timing.Attempts,
 	})
 	if err != nil {
-		return nil, eval.Errorf(eval.KindProgram, "the input of the program %q cannot be made: %s", p.Shown, err)
+		return nil, eval.Errorf(eval.KindProgram, "the input of the program %q cannot be made: %s", p.cfg.Shown, err)
 	}
-	if p.Command.Path == "" {
-		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.Shown)
+	if p.cfg.Path == "" {
+		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
 	}
-	command := p.Command
-	command.Input, command.Stop, command.MaxOutput = append(sent.Program.Input, '\n'), ctx.Done(), MaxProgramOutput
+	dir, err := p.cfg.Folder(call)
+	if err != nil {
+		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
+	}
+	command := program.Command{
+		Path: p.cfg.Path, Args: p.cfg.Args, Dir: dir, Pass: p.cfg.Env, Input: append(sent.Program.Input, '\n'),
+		MaxOutput: MaxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
+	}
 	began := time.Now()
 	out, err := command.Output()
 	call.Timing.LatencyMs = eval.Milliseconds(time.Since(began))
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	a, err := readOutput(out)
+	a, err := readOutput(out, p.hidden)
 	if err != nil {
 		return nil, err
 	}
+	a.text = p.hidden.OutOfText(a.text)
 	return a.response(), nil
 }
 
@@ -62,23 +91,23 @@ func (p *Program) failed(err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		kind = eval.KindTimeout
 	}
-	return eval.Errorf(kind, "the program %q %s", p.Shown, err)
+	return eval.Errorf(kind, "the program %q %s", p.cfg.Shown, p.hidden.OutOf(err.Error()))
 }
 
 // outputKeys are the keys of an answer that says more than a text. An object with none of them is a text.
 var outputKeys = []string{"text", "toolCalls", "usage", "error", "finishReason"}
 
 // readOutput reads what a program wrote: an object with one of outputKeys, or else a text, of which line breaks at the end are no part.
-func readOutput(out []byte) (*answer, error) {
+func readOutput(out []byte, hidden *secret.Set) (*answer, error) {
 	out = bytes.TrimPrefix(out, []byte("\xEF\xBB\xBF"))
 	switch {
 	case len(bytes.TrimSpace(out)) == 0:
 		return nil, eval.Errorf(eval.KindMalformed, `the program wrote nothing; an answer without words is {"text": ""}`)
 	case !utf8.Valid(out):
-		return nil, eval.Errorf(eval.KindMalformed, "what the program wrote is not UTF-8: %s", wire.Excerpt(out))
+		return nil, eval.Errorf(eval.KindMalformed, "what the program wrote is not UTF-8: %s", hidden.OutOf(wire.Excerpt(out)))
 	}
-	if f, ok := objectOf(out); ok {
-		return readAnswer(f, out)
+	if _, ok := objectOf(out); ok {
+		return readAnswer(hidden.OutOfAnswer(out))
 	}
 	return &answer{text: strings.TrimRight(string(out), "\r\n")}, nil
 }
@@ -97,8 +126,9 @@ func objectOf(out []byte) (f wire.Fields, ok bool) {
 }
 
 // readAnswer reads an object of outputKeys.
-func readAnswer(f wire.Fields, raw []byte) (a *answer, err error) {
-	if err := wire.Decode(raw, &struct{}{}); err != nil { // too many values, or too deep
+func readAnswer(raw []byte) (a *answer, err error) {
+	f := wire.Fields{}
+	if err := wire.Decode(raw, &f); err != nil { // too many values, or too deep
 		return nil, err
 	}
 	if said := errorOf(f["error"]); said != "" {

@@ -89,10 +89,23 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if err != nil {
 		return nil, err
 	}
-	for i := range resp.Candidates { // joined from parts, over which the key may have been spread
-		resp.Candidates[i].Text = c.conn.Secrets().OutOfText(resp.Candidates[i].Text)
+	for i := range resp.Candidates {
+		c.clean(&resp.Candidates[i])
 	}
 	return resp, nil
+}
+
+// clean takes secrets out of what was joined from parts and chunks, over which the key may have been spread.
+func (c *Client) clean(one *eval.Candidate) {
+	hidden := c.conn.Secrets()
+	one.Text = hidden.OutOfText(one.Text)
+	for i := range one.Parts {
+		p := &one.Parts[i]
+		p.Text, p.Reasoning = hidden.OutOfText(p.Text), hidden.OutOfText(p.Reasoning)
+	}
+	if one.Raw != nil {
+		one.Raw = hidden.OutOfAnswer(one.Raw)
+	}
 }
 
 func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {

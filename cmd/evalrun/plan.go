@@ -160,7 +160,10 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 		p.Printf("%s: ", diag.CleanLine(arm.Suite))
 	}
 	trials := diag.Count(arm.Trials, "trial")
-	if arm.Calls > arm.Trials {
+	switch {
+	case arm.MostCalls > arm.Calls:
+		trials += fmt.Sprintf(" of %d to %s", arm.Calls, diag.Count(arm.MostCalls, "call"))
+	case arm.Calls > arm.Trials:
 		trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
 	}
 	if arm.App != "" {
@@ -199,9 +202,11 @@ func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	if f.JudgeCalls > 0 {
 		embed += fmt.Sprintf("up to %d to judge, ", f.JudgeCalls)
 	}
-	p.Printf(
-		"calls: %s%d to generate, %d to count, %sat most %d with every retry\n", apps, f.GenerateCalls, f.CountCalls, embed, f.MaxCalls,
-	)
+	generate := fmt.Sprint(f.GenerateCalls)
+	if f.MostGenerateCalls > f.GenerateCalls {
+		generate += fmt.Sprintf(" to %d", f.MostGenerateCalls)
+	}
+	p.Printf("calls: %s%s to generate, %d to count, %sat most %d with every retry\n", apps, generate, f.CountCalls, embed, f.MaxCalls)
 }
 
 func writeTokens(p *term.Printer, f *forecast.Forecast) {
@@ -213,7 +218,10 @@ func writeTokens(p *term.Printer, f *forecast.Forecast) {
 		how = "counted by the service"
 	}
 	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, how, outputs(f))
-	if f.ReplyTokens > 0 {
+	switch {
+	case f.ReplyTokens > 0 && f.MostGenerateCalls > f.GenerateCalls:
+		p.Printf("what later calls are sent again: up to %s more in prompts, without the results of tools\n", unlimited(f.ReplyTokens))
+	case f.ReplyTokens > 0:
 		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
 	}
 	if f.EmbedCalls > 0 {

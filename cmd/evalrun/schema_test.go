@@ -236,7 +236,7 @@ var onlyLoader = []string{
 	"no arm of this scorer is a live chat", "is no live chat, so that it has no turn",
 	"has no scorer, so nothing would be judged", "^there are no (targets|prompts)$", "takes prompts with an image", "takes text alone",
 	// Files.
-	"there is no file", "has no column `", "^one.png is image/png, not",
+	"there is no file", "has no column `",
 	// What a template makes of a variable.
 	"is not a whole number$", "^`.*` is not a number$", "^-7 is out of range: between 1 and",
 	// Languages: expressions, patterns, paths, JSON Schema.
@@ -261,6 +261,8 @@ func beside(t testing.TB) fstest.MapFS {
 	}
 	return fstest.MapFS{
 		"one.png": {Data: png}, "ask.tmpl": {Data: []byte("{{.country}}")}, "rows.csv": {Data: []byte("country,check\nPeru,\"contains: x\"\n")},
+		"paper.pdf":       {Data: []byte("%PDF-1.4\n%%EOF\n")},
+		"answer.json":     {Data: []byte(`{"type": "OBJECT"}`)},
 		"prices.yaml":     {Data: []byte("currency: EUR\nmodels: {svc-pro: {input: 1, output: 2}, svc-pro-vision: {input: 1, output: 2}}\n")},
 		"parts/more.yaml": {Data: []byte("cases: [{name: more, scorers: [{contains: x}]}]\n")},
 	}

@@ -134,7 +134,12 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 	if s.ledger.cfg.CountOutput && call.To == nil && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
 		ask := &eval.Call{Request: eval.Request{Model: call.Model, APIVersion: call.APIVersion}, TrialID: call.TrialID}
 		for _, c := range resp.Candidates {
-			ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
+			if len(c.Parts) > 0 { // calls and other parts can only be estimated
+				return u
+			}
+			if c.Text != "" {
+				ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
+			}
 		}
 		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate stands
 			u.OutputTokens, u.Source = n, eval.UsageCounted

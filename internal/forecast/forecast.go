@@ -22,28 +22,29 @@ import (
 
 // Forecast is what a plan would ask.
 type Forecast struct {
-	Trials          int           `json:"trials"`
-	Arms            []ArmForecast `json:"arms"`
-	CountCalls      int           `json:"countCalls"`
-	GenerateCalls   int           `json:"generateCalls"`      // of models; a live chat takes one for each turn
-	AppCalls        int           `json:"appCalls,omitempty"` // of applications
-	EmbedCalls      int           `json:"embedCalls"`         // at least: batches that are full
-	JudgeCalls      int           `json:"judgeCalls"`         // at most, malformed replies aside: equal questions are asked once
-	JudgeTokens     int           `json:"judgeTokens"`        // at most, with answers as long as they may be; 0: not known, or none
-	MaxCalls        int           `json:"maxCalls"`           // every attempt of every call
-	PromptTokens    int           `json:"promptTokens"`       // those of applications estimated
-	ReplyTokens     int           `json:"replyTokens"`        // at most: the model's replies in the prompts of later turns of live chats
-	EmbedTokens     int           `json:"embedTokens"`        // at most: the texts compared with, and answers as long as they may be
-	MaxOutputTokens int           `json:"maxOutputTokens"`    // of models; 0: not known
-	Counted         bool          `json:"counted"`
-	Concurrency     int           `json:"concurrency"`
-	LeastCost       float64       `json:"leastCost"` // of the prompts; 0 without a price list
-	MostCost        float64       `json:"mostCost"`  // with every answer and every judge's reply as long as it may be, embeddings left out
-	Currency        string        `json:"currency,omitempty"`
-	LeastTime       time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
-	MostTime        time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
-	Problems        []string      `json:"problems"`
-	Gates           []GateOutlook `json:"gates,omitempty"` // of those that compare with a baseline
+	Trials            int           `json:"trials"`
+	Arms              []ArmForecast `json:"arms"`
+	CountCalls        int           `json:"countCalls"`
+	GenerateCalls     int           `json:"generateCalls"`      // of models, at least: a live chat takes one for each turn
+	MostGenerateCalls int           `json:"mostGenerateCalls"`  // at most: a tool loop may take all of its steps
+	AppCalls          int           `json:"appCalls,omitempty"` // of applications
+	EmbedCalls        int           `json:"embedCalls"`         // at least: batches that are full
+	JudgeCalls        int           `json:"judgeCalls"`         // at most, malformed replies aside: equal questions are asked once
+	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers as long as they may be; 0: not known, or none
+	MaxCalls          int           `json:"maxCalls"`           // every attempt of every call
+	PromptTokens      int           `json:"promptTokens"`       // those of applications estimated
+	ReplyTokens       int           `json:"replyTokens"`        // at most: what later calls of a trial are sent once more, with the model's replies
+	EmbedTokens       int           `json:"embedTokens"`        // at most: the texts compared with, and answers as long as they may be
+	MaxOutputTokens   int           `json:"maxOutputTokens"`    // of models; 0: not known
+	Counted           bool          `json:"counted"`
+	Concurrency       int           `json:"concurrency"`
+	LeastCost         float64       `json:"leastCost"` // of the prompts; 0 without a price list
+	MostCost          float64       `json:"mostCost"`  // with every answer and every judge's reply as long as it may be, embeddings left out
+	Currency          string        `json:"currency,omitempty"`
+	LeastTime         time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
+	MostTime          time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
+	Problems          []string      `json:"problems"`
+	Gates             []GateOutlook `json:"gates,omitempty"` // of those that compare with a baseline
 }
 
 // ArmForecast is the part of one arm.
@@ -55,7 +56,8 @@ type ArmForecast struct {
 	APIVersion      string `json:"apiVersion"`
 	Stream          bool   `json:"stream"`
 	Trials          int    `json:"trials"`
-	Calls           int    `json:"calls"` // to generate, or of the application
+	Calls           int    `json:"calls"`     // to generate, or of the application; at least
+	MostCalls       int    `json:"mostCalls"` // at most: with all steps of tool loops
 	PromptTokens    int    `json:"promptTokens"`
 	ReplyTokens     int    `json:"replyTokens"` // as those of the whole
 	MaxOutputTokens int    `json:"maxOutputTokens"`
@@ -206,6 +208,7 @@ type sums struct {
 	arms     map[armKey]*ArmForecast
 	texts    map[string]bool // that answers are compared with
 	answers  int             // to be embedded
+	steps    int             // calls that count tokens, of steps that tool loops may take
 	unknown  bool            // how long some answer may be
 	unjudged bool            // what judging some answer may take
 }
@@ -237,10 +240,14 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 		a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Stream: t.Request.Stream}
 		s.arms[key] = a
 	}
-	turns := t.Request.Turns()
-	output, replies := t.OutputLimit()*turns, t.OutputLimit()*turns*(turns-1)/2
+	turns, most := t.Request.Turns(), t.MaxCalls()
+	output, replies := t.OutputLimit()*most, t.OutputLimit()*most*(most-1)/2
+	if most > turns { // steps are sent the whole prompt again; what results hold is not known
+		replies += (most - turns) * estimate.Request(&t.Request)
+	}
 	a.Trials++
 	a.Calls += turns
+	a.MostCalls += most
 	a.PromptTokens += tokens
 	a.ReplyTokens += replies
 	a.MaxOutputTokens += output
@@ -253,14 +260,17 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 func (s *sums) counting(t *runner.Planned, first bool) {
 	matter := s.within.TokensMatter()
 	turns := t.Request.Turns()
+	steps := t.MaxCalls() - turns
 	if t.MustCount(s.within.CountTokens, matter) {
 		s.CountCalls += turns - 1 // later turns of a live chat are not alike
 		if first {
 			s.CountCalls++
 		}
+		s.steps += steps
 	}
 	if matter && s.within.CountTokens != suite.CountNever && t.Request.App == nil {
 		s.CountCalls += turns // of the answers
+		s.steps += steps
 	}
 }
 
@@ -297,11 +307,11 @@ func (s *sums) whole() *Forecast {
 	embedded := s.answers + len(s.texts)
 	f.EmbedCalls = (embedded + service.MaxEmbedTexts - 1) / service.MaxEmbedTexts
 	// At most each text is embedded by itself, and each judge called again.
-	f.MaxCalls += (f.CountCalls + embedded + 2*f.JudgeCalls) * s.within.Attempts
+	f.MaxCalls += (f.CountCalls + s.steps + embedded + 2*f.JudgeCalls) * s.within.Attempts
 	if s.prices != nil {
 		f.Currency = s.prices.Currency
 	}
-	f.limits(s.within)
+	f.limits(s.within, s.steps)
 	return f
 }
 
@@ -312,10 +322,11 @@ func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 		f.AppCalls += a.Calls
 	} else {
 		f.GenerateCalls += a.Calls
+		f.MostGenerateCalls += a.MostCalls
 	}
 	f.Arms = append(f.Arms, *a)
 	f.Trials += a.Trials
-	f.MaxCalls += a.Calls * cmp.Or(target.Attempts, attempts)
+	f.MaxCalls += a.MostCalls * cmp.Or(target.Attempts, attempts)
 	f.PromptTokens += a.PromptTokens
 	f.ReplyTokens += a.ReplyTokens
 	f.MaxOutputTokens += a.MaxOutputTokens
@@ -339,8 +350,8 @@ func minutes(n, perMinute int) time.Duration {
 	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
 }
 
-// limits compares the forecast with rates and budgets.
-func (f *Forecast) limits(l *suite.Limits) {
+// limits compares the forecast with rates and budgets. Steps of tool loops may take so many more calls that count tokens.
+func (f *Forecast) limits(l *suite.Limits, steps int) {
 	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
 	if l.RequestsPerMinute > 0 {
 		f.LeastTime = minutes(f.calls()-1, l.RequestsPerMinute)
@@ -351,7 +362,7 @@ func (f *Forecast) limits(l *suite.Limits) {
 	}
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
-	} else if most := f.calls() + f.JudgeCalls; l.BudgetCalls > 0 && most > l.BudgetCalls {
+	} else if most := f.calls() + f.JudgeCalls + f.MostGenerateCalls - f.GenerateCalls + steps; l.BudgetCalls > 0 && most > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most))
 	}
 	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
-	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -78,6 +78,21 @@ func (j *Job) NeedsService() bool {
 	return false
 }
 
+// atOnce is how many calls may be under way at once where it is so many of a service: programs run in addition.
+func (j *Job) atOnce(concurrency int) int {
+	all := concurrency
+	for _, s := range j.Suites {
+		for _, version := range s.Versions() {
+			for _, t := range version.Targets {
+				if t.App != nil && t.App.Program != nil {
+					all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
+				}
+			}
+		}
+	}
+	return all
+}
+
 // applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
@@ -129,9 +144,10 @@ func (s *Session) endpoint(t *suite.Target) attempter {
 
 // program is what runs a program.
 func (s *Session) program(p *suite.Program) attempter {
-	return &client.Program{
-		Shown: p.String(), Command: program.Command{Path: p.Path, Args: p.Args, Dir: p.Dir, Pass: p.Env, Timeout: p.Timeout},
-	}
+	return client.NewProgram(client.ProgramConfig{
+		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Timeout: p.Timeout,
+		Folder: func(call *eval.Call) (string, error) { return s.workspaces.of(p, call) },
+	})
 }
 
 // reader reads answers of applications that were not sent for. It is nil where all answers are given as they are to be judged.

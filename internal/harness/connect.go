@@ -37,6 +37,8 @@ type Session struct {
 	origin   provenance // of answers that are judged again
 
 	endpoints []interface{ Close() } // clients of applications
+
+	workspaces *workspaces // of programs
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
@@ -47,6 +49,7 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 		Job: &own, Version: version, Notice: notice,
 		link: offline{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(), stop: runner.NewStop(),
 		recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
+		workspaces: newWorkspaces(!own.Flags.NoContent),
 	}
 	if err := s.connect(); err != nil {
 		s.Close()

@@ -243,7 +243,7 @@ func (r *Resumption) Settle(j *Job) error {
 		begun := *j
 		begun.Flags = r.begun
 		if settings, err := begun.settle(); err == nil {
-			r.workers = settings.Limits.Concurrency
+			r.workers = j.atOnce(settings.Limits.Concurrency)
 		}
 	}
 	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 { // what was under way was not written down
@@ -293,7 +293,13 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	defer removeCheckouts()
 	w := r.journal
 	r.journal = nil // whoever carries out the plan closes it
-	note := journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}
+	if s.workspaces.run, err = filepath.Abs(r.Dir); err == nil {
+		err = s.workspaces.resume(r.doc)
+	}
+	if err != nil {
+		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
+	}
+	note := journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.atOnce(s.Settings.Limits.Concurrency)}
 	if err := w.Resumed(&note); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}

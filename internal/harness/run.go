@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -63,6 +64,9 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
+	if s.workspaces.run, err = filepath.Abs(dir); err != nil {
+		return "", exit.BadInput("the run directory cannot be used: %w", err)
+	}
 	if !s.Flags.NoHistory {
 		s.Flags.Dir.ExpectRun(run, dir)
 	}
@@ -95,6 +99,7 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 		defer timer.Stop()
 	}
 	c.consume(ctx, progress)
+	c.session.workspaces.close()
 	progress.Finish()
 	if err := c.plan.Err(); err != nil && c.broken == nil {
 		c.broken = fmt.Errorf("a data file cannot be read any more, and its rows are missing: %w", err)
@@ -241,7 +246,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		if s.Flags.NoContent {
 			r.Withhold()
 		}
-		if err := c.journal.Append(&r); err != nil {
+		if err := c.append(&r, config.Session); err != nil {
 			c.broken = err // without a journal, further answers would be paid and lost
 			return
 		}
@@ -254,6 +259,17 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		progress.Done(&r, s.ledger.Spent())
 		c.decide(&r)
 	}
+}
+
+// append writes a result down. What its program has worked in goes when that is done, unless it is kept.
+func (c *consumer) append(r *eval.Result, session string) error {
+	kept, release := c.session.workspaces.settle(runner.TrialSession(session, r.N), r)
+	r.Workspace = kept
+	err := c.journal.Append(r)
+	if err == nil {
+		release()
+	}
+	return err
 }
 
 // inTwo yields the trials of a schedule with some of them after all others.

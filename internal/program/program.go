@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -120,6 +121,9 @@ func (l late) Error() string { return fmt.Sprintf("did not end within %s", time.
 
 // Is reports that it is a timeout, by the name that package os has for one.
 func (late) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+
+// VariableName is what the name of an environment variable looks like.
+var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Environment is what programs get of an environment: all but the variables of evalrun (EVALRUN_...), among which is its key, and those
 // with the names in keys. A variable that pass names is kept in any case.

@@ -6,6 +6,7 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -163,6 +164,10 @@ func (s *Store) decode(name string, data []byte) error {
 
 // decodeCase takes in the answers to a case.
 func (s *Store) decodeCase(name string, data []byte) error {
+	var compact bytes.Buffer // parts of answers that are kept as they came go into lines of run files
+	if json.Compact(&compact, data) == nil {
+		data = compact.Bytes()
+	}
 	f := &file{}
 	err := json.Unmarshal(data, f)
 	if err == nil && (f.Version > Version || f.Version < 1) {
