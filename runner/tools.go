@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/tool"
 	"github.com/evalrun/evalrun/variable"
@@ -42,11 +43,19 @@ func (a *asked) startsPrograms() bool {
 	return slices.ContainsFunc(a.lastCalls(), func(c tool.Call) bool { return a.trial.tools.Of(c.Name).Command != nil })
 }
 
+// maxCallsOfStep bounds the calls of one answer that are answered.
+const maxCallsOfStep = 128
+
 // answerCalls answers the last calls, and writes the results down. A call that cannot be carried out has a result that says so. The error
-// is an *eval.Error: the run was stopped, or a program is not there.
+// is an *eval.Error: there is too much to answer, the run was stopped, or a program is not there.
 func (r *run) answerCalls(ctx context.Context, a *asked) error {
+	calls := a.lastCalls()
+	if len(calls) > maxCallsOfStep {
+		return eval.Errorf(eval.KindTooLarge, "the answer calls functions %d times; at most %d calls are answered", len(calls), maxCallsOfStep)
+	}
 	var all []tool.Result
-	for _, call := range a.lastCalls() {
+	size := 0
+	for _, call := range calls {
 		text, err := r.answerCall(ctx, a, &call)
 		var e *eval.Error
 		if errors.As(err, &e) {
@@ -55,6 +64,11 @@ func (r *run) answerCalls(ctx context.Context, a *asked) error {
 		one := tool.Result{ID: call.ID, Name: call.Name, Text: text}
 		if err != nil {
 			one.Text, one.Failed = err.Error(), true
+		}
+		if size += len(one.Text); size > service.MaxPromptBytes {
+			return eval.Errorf(
+				eval.KindOverLimit, "the results have %d bytes or more; at most %d are allowed in a prompt", size, service.MaxPromptBytes,
+			)
 		}
 		all = append(all, one)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -158,11 +159,13 @@ func TestToolLoop(t *testing.T) {
 	s := script(
 		calls(call("1", "run", `{"b": 1}`), call("2", "get", `{"id": "4711"}`)), calls(call("3", "get", `{"id": null}`)), says("done", "STOP"),
 	)
-	r := tooled{asked: askedOnce, scorers: "{equals: done}, {latency: 30ms}, {steps: {max: 3}}", cfg: config(&s.fake, 1)}.result(t.Context(), t)
+	scored := "{equals: done}, {latency: 30ms}, {steps: {max: 3}}"
+	r := tooled{asked: askedOnce, scorers: scored, cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "what came last", s.lasts(), []string{
 		"first Bern", `1 run: {"b": 1}; 2 get: {"id": "4711", "to": "Bern"}`, `3 get: {"id": "", "to": "Bern"}`,
 	})
-	expect.Same(t, "the model's own turn", string(s.sent[1].Contents[1].Parts[1].Raw), `{"functionCall":{"id":"2","name":"get"},"signature":"s"}`)
+	own := s.sent[1].Contents[1].Parts
+	expect.Same(t, "the model's own turn", string(own[1].Raw), `{"functionCall":{"id":"2","name":"get"},"signature":"s"}`)
 	expect.Same(t, "the outcome", r.Outcome, eval.Pass)
 	expect.Same(t, "the answer", r.Response.Text(), "done")
 	expect.Same(t, "the request", len(r.Request.Contents), 5)
@@ -239,11 +242,14 @@ func TestToolsThatFail(t *testing.T) {
 		"no argument":    {"", "get", `{"order": "1"}`, "1 get failed: the call has no argument `id`"},
 		"no object":      {"", "get", `["1"]`, "1 get failed: the arguments are not a JSON object"},
 		"nothing at all": {"", "get", ``, "1 get failed: the call has no argument `id`"},
-		"exit status":    {"[sh, -c, 'echo no luck >&2; exit 3']", "run", "{}", `1 run failed: the program "sh" ended with exit status 3; its standard error: no luck`},
-		"no UTF-8":       {`[printf, '\377']`, "run", "{}", `1 run failed: the program "printf" wrote what is not UTF-8 text`},
-		"too much":       {"[yes]", "run", "{}", `1 run failed: the program "yes" wrote more than 1048576 bytes; its standard error is empty`},
-		"no input":       {"[cat]", "run", ``, `1 run: {}`},
-		"line breaks":    {`[printf, '\na\n\n']`, "run", "{}", "1 run: \na\n"},
+		"exit status": {
+			"[sh, -c, 'echo no luck >&2; exit 3']", "run", "{}",
+			`1 run failed: the program "sh" ended with exit status 3; its standard error: no luck`,
+		},
+		"no UTF-8":    {`[printf, '\377']`, "run", "{}", `1 run failed: the program "printf" wrote what is not UTF-8 text`},
+		"too much":    {"[yes]", "run", "{}", `1 run failed: the program "yes" wrote more than 1048576 bytes; its standard error is empty`},
+		"no input":    {"[cat]", "run", ``, `1 run: {}`},
+		"line breaks": {`[printf, '\na\n\n']`, "run", "{}", "1 run: \na\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -260,6 +266,7 @@ func TestToolsThatFail(t *testing.T) {
 func TestErrorsInAToolLoop(t *testing.T) {
 	t.Parallel()
 	one := calls(call("1", "get", `{"id": "1"}`))
+	many := calls(slices.Repeat(one.Candidates[0].Calls(), 129)...)
 	for name, test := range map[string]struct {
 		asked   string
 		answers []*eval.Response
@@ -270,6 +277,7 @@ func TestErrorsInAToolLoop(t *testing.T) {
 		"budget":         {askedOnce, []*eval.Response{one, nil}, eval.KindUnscored, "step 2: the budget is spent", 1},
 		"status":         {askedOnce, []*eval.Response{one, one}, eval.KindStatus, "step 3: call 3 was not expected", 2},
 		"no candidates":  {askedOnce, []*eval.Response{one, {}}, eval.KindNoCandidates, "step 2: the answer has no candidates", 2},
+		"too many calls": {askedOnce, []*eval.Response{many}, eval.KindTooLarge, "the answer calls functions 129 times", 1},
 		"nothing at all": {askedOnce, []*eval.Response{{}}, eval.KindNoCandidates, "the answer has no candidates", 0},
 		"in a chat":      {askedLive, []*eval.Response{says("x", "STOP"), one}, eval.KindStatus, "turn 2, step 2: call 3 was not", 2},
 	} {
@@ -286,6 +294,16 @@ func TestErrorsInAToolLoop(t *testing.T) {
 			expect.Same(t, "over budget", r.OverBudget, name == "budget")
 		})
 	}
+}
+
+// Results that no prompt can hold end the trial.
+func TestResultsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := script(calls(slices.Repeat([]tool.Call{call("1", "run", "{}")}, 9)...))
+	r := tooled{asked: askedOnce, command: "[head, -c, '1000000', /dev/zero]", cfg: config(&s.fake, 1)}.result(t.Context(), t)
+	expect.Same(t, "the kind", r.Error.Kind, eval.KindOverLimit)
+	expect.Same(t, "calls", len(s.sent), 1)
+	expect.Same(t, "turns", len(r.Turns), 1)
 }
 
 // A trial whose first step is over the budget is skipped.
@@ -386,7 +404,8 @@ func TestIdentityOfTools(t *testing.T) {
 	base := strings.NewReplacer("ASKED", askedOnce, "COMMAND", "[cat]", "SCORERS", "{contains: x}").Replace(toolSuite)
 	seen := map[string]string{}
 	for name, edit := range map[string][2]string{
-		"the same": {"", ""}, "another text": {`"to"`, `"for"`}, "another command": {"[cat]", "[cat, -u]"}, "more steps": {"maxSteps: 4", "maxSteps: 5"},
+		"the same": {"", ""}, "another text": {`"to"`, `"for"`}, "another command": {"[cat]", "[cat, -u]"},
+		"more steps":   {"maxSteps: 4", "maxSteps: 5"},
 		"another tool": {"{name: bare}", "{name: naked}"}, "a choice": {"maxSteps", "toolChoice: auto\n    maxSteps"},
 		"another city": {"city: Bern", "city: Basel"}, "no answer": {"run: {command: [cat], timeout: 20s}", ""},
 		"no tools": {base[strings.Index(base, "    tools"):strings.Index(base, "    text")], ""},

@@ -145,7 +145,7 @@ func (x *execScorer) read(m yamlnode.Map) {
 func environment(m yamlnode.Map) []string {
 	var out []string
 	for e := range m.Entries() {
-		if !program.VariableName.MatchString(e.Name()) {
+		if !program.IsName(e.Name()) {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		if text := textOf(e.Value); strings.ContainsRune(text, 0) {

@@ -32,7 +32,7 @@ type Program struct {
 	Workspace string
 	// WorkspaceDigest is that of the folder when the suite was read; see package workspace.
 	WorkspaceDigest string
-	keep            string // which copies are kept
+	Keep            string // which copies are kept: none, failed or all
 	// Timeout is the longest that one call may take.
 	Timeout time.Duration
 	// Concurrency is how many calls may be under way at once; 0: as many as of a model, and as this machine has processors.
@@ -47,6 +47,11 @@ const (
 	keepFailed = "failed" // of trials that did not pass: failures and errors
 	keepAll    = "all"
 )
+
+// Keeps reports whether the workspace of a trial is kept that passed, or did not.
+func (p *Program) Keeps(passed bool) bool {
+	return p.Keep == keepAll || p.Keep == keepFailed && !passed
+}
 
 const (
 	programTimeout = 2 * time.Minute
@@ -131,7 +136,7 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 
 // workspace reads where the program works.
 func (l *loader) workspace(p *Program, m yamlnode.Map) {
-	p.keep = cmp.Or(m.Get("keep").Word(keepNone, keepFailed, keepAll), keepNone)
+	p.Keep = cmp.Or(m.Get("keep").Word(keepNone, keepFailed, keepAll), keepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
 		if m.Has("keep") {
@@ -166,7 +171,7 @@ func (l *loader) inFolder(word string) bool {
 
 // Keeps reports whether the workspace of a trial with such an outcome is kept.
 func (p *Program) Keeps(o eval.Outcome) bool {
-	return p.keep == keepAll || p.keep == keepFailed && o != eval.Pass
+	return p.Keep == keepAll || p.Keep == keepFailed && o != eval.Pass
 }
 
 // passed reads names of environment variables.
@@ -175,7 +180,7 @@ func (l *loader) passed(n yamlnode.Node) []string {
 	for i, item := range n.Items() {
 		switch {
 		case len(names) < len(n.Items()): // which is reported
-		case !program.VariableName.MatchString(names[i]):
+		case !program.IsName(names[i]):
 			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
 		case l.opts.Untrusted && program.IsPrivate(names[i], nil):
 			item.Errorf("leave it out", "an untrusted suite cannot read the environment")

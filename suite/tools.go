@@ -170,8 +170,8 @@ func (t *toolReader) choice(n yamlnode.Node) {
 	case n.IsZero():
 	case n.IsMapping():
 		name := n.Map(toolNamed().Names()...).Need("name")
-		if t.declares(name) {
-			t.prompt.ToolChoice = &tool.Choice{Name: name.Str()}
+		if text := name.Str(); t.declares(name) {
+			t.prompt.ToolChoice = &tool.Choice{Name: text}
 		}
 	default:
 		if mode := n.Word(toolModes()...); mode != "" {

@@ -168,7 +168,9 @@ const selectDoc = "`select` says which part of the answer is scored, beside ever
 	"line, without null. `{regex: 'Total: (\\S+)', group: 1}` takes what a group of a " +
 	"regular expression (RE2) matches first; the group is a number or a name, by default 1, or the whole match when there are no groups. " +
 	"`{fence: json}` takes the first fenced block (```) with that word behind the fence, " +
-	"`{fence: any}` the first one there is. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`. An answer " +
+	"`{fence: any}` the first one there is. `{response: .groundingMetadata}` applies jq to the candidate as it came instead of to its text, " +
+	"and of an HTTP application to the whole response. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`, of which " +
+	"only the first may be `response`. An answer " +
 	"without such a part fails, and `not:` does not turn that into a pass. " +
 	"A jq expression that takes more than a million steps or ten seconds, reads or makes more than 4 MiB, or an answer nested deeper than " +
 	"500, is unscored; under `--untrusted` it may only be a path, such as `.items[].name`.\n\n" +
@@ -192,7 +194,8 @@ func TestScorersPage(t *testing.T) {
 			"`threshold` (the value from which it passes), `arms` (globs), `candidate` (`first`, `all`, or a number from 0), `select` and, for " +
 			"[live chats](suite.md#live-chats), `turn` (a number from 1, `last`, or `all`).\n\n" +
 			selectDoc + partialDoc +
-			"Yes or no is 1 or 0. A text scorer fails on an answer without text, and `not:` does not turn that into a pass. Examples of answers " +
+			"Yes or no is 1 or 0. A text scorer fails on an answer without text, and `not:` does not turn that into a pass. An answer that " +
+			"consists of tool calls has no text: [toolCalls](#toolcalls) looks at these. Examples of answers " +
 			"that trip people up stand in the tests of the package.\n",
 	)
 	for _, k := range scorers.Builtin() {

@@ -33,7 +33,7 @@ type Forecast struct {
 	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers as long as they may be; 0: not known, or none
 	MaxCalls          int           `json:"maxCalls"`           // every attempt of every call
 	PromptTokens      int           `json:"promptTokens"`       // those of applications estimated
-	ReplyTokens       int           `json:"replyTokens"`        // at most: what later calls of a trial are sent once more, with the model's replies
+	ReplyTokens       int           `json:"replyTokens"`        // at most: what later calls are sent again, with the replies
 	EmbedTokens       int           `json:"embedTokens"`        // at most: the texts compared with, and answers as long as they may be
 	MaxOutputTokens   int           `json:"maxOutputTokens"`    // of models; 0: not known
 	Counted           bool          `json:"counted"`

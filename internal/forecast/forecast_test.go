@@ -77,8 +77,9 @@ func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 	short.Arm, short.MaxOutputTokens = "short/p", 600
 	long.Arm, long.MaxOutputTokens = "long/p", 12288
 	want := &Forecast{
-		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MostGenerateCalls: 12, MaxCalls: 60, PromptTokens: 30, MaxOutputTokens: 12888,
-		Concurrency: 8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
+		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MostGenerateCalls: 12, MaxCalls: 60, PromptTokens: 30,
+		MaxOutputTokens: 12888,
+		Concurrency:     8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
 	}
 	if diff := cmp.Diff(want, forecastOf(t, twoArms, suite.Limits{}, dollar), near); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

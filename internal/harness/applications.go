@@ -81,13 +81,9 @@ func (j *Job) NeedsService() bool {
 // atOnce is how many calls may be under way at once where it is so many of a service: programs run in addition.
 func (j *Job) atOnce(concurrency int) int {
 	all := concurrency
-	for _, s := range j.Suites {
-		for _, version := range s.Versions() {
-			for _, t := range version.Targets {
-				if t.App != nil && t.App.Program != nil {
-					all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
-				}
-			}
+	for t := range j.targets {
+		if t.App != nil && t.App.Program != nil {
+			all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
 		}
 	}
 	return all

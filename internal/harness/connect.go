@@ -36,9 +36,8 @@ type Session struct {
 	answers  source     // of answers that need not be sent for
 	origin   provenance // of answers that are judged again
 
-	endpoints []interface{ Close() } // clients of applications
-
-	workspaces *workspaces // of programs
+	workspaces *workspaces            // of programs
+	endpoints  []interface{ Close() } // clients of applications
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
@@ -219,6 +218,9 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err != nil {
 		return nil, s.Refused(err)
 	}
+	if s.asksTargets() {
+		p.CheckLimits(&s.Settings.Limits, &s.Diags)
+	}
 	if err := s.Bad(); err != nil {
 		return nil, err
 	}
@@ -226,6 +228,12 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 		return nil, err
 	}
 	return p, s.priced(p)
+}
+
+// asksTargets reports whether calls go to the models under test: answers that are there already have no limits.
+func (s *Session) asksTargets() bool {
+	_, none := s.link.(offline)
+	return !none && s.Flags.Rescore == ""
 }
 
 // priced wants a price for every model that a scorer of costs judges, and for all when there is a budget of money.

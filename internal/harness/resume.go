@@ -293,12 +293,10 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	defer removeCheckouts()
 	w := r.journal
 	r.journal = nil // whoever carries out the plan closes it
-	if s.workspaces.run, err = filepath.Abs(r.Dir); err == nil {
-		err = s.workspaces.resume(r.doc)
-	}
-	if err != nil {
+	if s.workspaces.run, err = filepath.Abs(r.Dir); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
+	s.workspaces.resume(r.doc)
 	note := journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.atOnce(s.Settings.Limits.Concurrency)}
 	if err := w.Resumed(&note); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))

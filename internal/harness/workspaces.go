@@ -35,8 +35,8 @@ type workspaces struct {
 
 // opened is the workspace of a trial that is under way.
 type opened struct {
-	name    string // in workspacesDir
-	program *suite.Program
+	name string // in workspacesDir
+	of   *suite.Program
 }
 
 func newWorkspaces(keeping bool) *workspaces {
@@ -102,7 +102,7 @@ func (w *workspaces) settle(session string, r *eval.Result) (kept string, releas
 	if !known {
 		return "", func() {}
 	}
-	if w.keeping && one.program.Keeps(r.Outcome) {
+	if w.keeping && one.of.Keeps(r.Outcome == eval.Pass) {
 		kept = path.Join(workspacesDir, one.name)
 	}
 	return kept, func() {
@@ -146,12 +146,13 @@ func (w *workspaces) names() []string {
 	return out
 }
 
-// resume removes what a killed session of the run has left: workspaces of trials that were under way.
-func (w *workspaces) resume(d *journal.Document) error {
+// resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be removed takes room,
+// and no more: no trial works in it again.
+func (w *workspaces) resume(d *journal.Document) {
 	w.resumed = true
 	names := w.names()
 	if len(names) == 0 {
-		return nil
+		return
 	}
 	kept := map[string]bool{}
 	for t, err := range d.Trials() {
@@ -161,14 +162,10 @@ func (w *workspaces) resume(d *journal.Document) error {
 		kept[path.Base(t.Workspace)] = true
 	}
 	for _, name := range names {
-		if kept[name] {
-			continue
-		}
-		if err := workspace.Remove(w.path(name)); err != nil {
-			return fmt.Errorf("a workspace of the run cannot be removed: %w", err)
+		if !kept[name] {
+			w.remove(name)
 		}
 	}
-	return nil
 }
 
 // close removes what trials have left that came to no result.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -122,9 +121,6 @@ func (l late) Error() string { return fmt.Sprintf("did not end within %s", time.
 // Is reports that it is a timeout, by the name that package os has for one.
 func (late) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
-// VariableName is what the name of an environment variable looks like.
-var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // Environment is what programs get of an environment: all but the variables of evalrun (EVALRUN_...), among which is its key, and those
 // with the names in keys. A variable that pass names is kept in any case.
 func Environment(all, keys, pass []string) []string {
@@ -137,6 +133,17 @@ func Environment(all, keys, pass []string) []string {
 // IsPrivate reports whether programs do not get a variable unless the suite passes it on.
 func IsPrivate(name string, keys []string) bool {
 	return strings.HasPrefix(strings.ToUpper(name), "EVALRUN_") || has(keys, name)
+}
+
+// IsName reports whether a text can be the name of an environment variable.
+func IsName(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // has reports whether a variable is among some. Windows takes two spellings for one variable.

@@ -86,3 +86,14 @@ func TestVariablesArePassedOnByName(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestNamesOfVariables(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"A": true, "_": true, "a_1": true, "EVALRUN_API_KEY": true, "": false, "1A": false, "A-B": false, "A=B": false, "É": false, "A B": false,
+	} {
+		if got := IsName(name); got != want {
+			t.Errorf("%q: got %t, want %t", name, got, want)
+		}
+	}
+}
