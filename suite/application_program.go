@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/app"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -167,11 +166,6 @@ func (l *loader) inFolder(word string) bool {
 	}
 	info, err := fs.Stat(l.files.fsys, clean)
 	return err == nil && info.IsDir()
-}
-
-// Keeps reports whether the workspace of a trial with such an outcome is kept.
-func (p *Program) Keeps(o eval.Outcome) bool {
-	return p.Keep == keepAll || p.Keep == keepFailed && o != eval.Pass
 }
 
 // passed reads names of environment variables.
