@@ -29,7 +29,7 @@ func exprKind() Kind {
 			"`name` and `args`, a mapping, or nil where the arguments are not a JSON object), `steps` (how many calls of the model the answer " +
 			"took), `parts` (the pieces of the chosen candidate in their order; each has `text`, `reasoning`, `call` and `other`, of which one is " +
 			"set: the texts are \"\" and the others nil where they are not), " +
-			"`finishReason` and `blocked`. A `let` may hide any of these names. Any other name, and a variable that a case does not have, is a mistake before the first call; " +
+			"`finishReason` (evalrun's word: TOOL_CALLS for an answer that ends in tool calls) and `blocked`. A `let` may hide any of these names. Any other name, and a variable that a case does not have, is a mistake before the first call; " +
 			"`vars.x ?? \"\"` copes with its absence. " +
 			"Write `vars.x` rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. Variables that are written as " +
 			"numbers are texts: `int(vars.n)`. " +

@@ -210,14 +210,7 @@ func writeCalls(p *term.Printer, f *forecast.Forecast) {
 }
 
 func writeTokens(p *term.Printer, f *forecast.Forecast) {
-	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
-	switch {
-	case f.Counted && f.AppCalls > 0 && f.GenerateCalls > 0:
-		how = "counted by the service, those of applications estimated"
-	case f.Counted && f.GenerateCalls > 0:
-		how = "counted by the service"
-	}
-	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, how, outputs(f))
+	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, counting(f), outputs(f))
 	writeReplies(p, f)
 	if f.EmbedCalls > 0 {
 		p.Printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
@@ -236,6 +229,17 @@ func writeReplies(p *term.Printer, f *forecast.Forecast) {
 	default:
 		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
 	}
+}
+
+// counting says who counts the tokens of prompts.
+func counting(f *forecast.Forecast) string {
+	switch {
+	case !f.Counted || f.GenerateCalls == 0:
+		return "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
+	case f.AppCalls > 0:
+		return "counted by the service, those of applications estimated"
+	}
+	return "counted by the service"
 }
 
 // outputs says how long the answers of models may get together. Of applications that is not known.
