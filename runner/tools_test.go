@@ -271,12 +271,13 @@ func TestArgumentsInTemplates(t *testing.T) {
 	t.Parallel()
 	const args = `{"n": 1.50, "flag": true, "list": [1, "{{.city}}"], "of": {"a": null}, "big": 12345678901234567890}`
 	for text, want := range map[string]string{
-		`"{{.args.n}} {{.args.big}}"`:                               "1.50 12345678901234567890",
-		`"{{json .args.of}} {{json .args.list}}"`:                   `{"a":""} [1,"{{.city}}"]`,
-		`"{{range .args.list}}[{{.}}]{{end}}"`:                      "[1][{{.city}}]",
-		`"{{if .args.flag}}yes{{end}}{{index .args.list 0}}"`:       "yes1",
-		`"{{index .args.list 7}}"`:                                  "the result cannot be made of the arguments: error calling index: no item 7 in a list of 2",
-		`"{{.args.of.b}}"`:                                          "the result cannot be made of the arguments: there is no variable `b`",
+		`"{{.args.n}} {{.args.big}}"`:                         "1.50 12345678901234567890",
+		`"{{json .args.of}} {{json .args.list}}"`:             `{"a":""} [1,"{{.city}}"]`,
+		`"{{range .args.list}}[{{.}}]{{end}}"`:                "[1][{{.city}}]",
+		`"{{if .args.flag}}yes{{end}}{{index .args.list 0}}"`: "yes1",
+		`"{{index .args.list 7}}"`: "the result cannot be made of the arguments: error calling index: no item 7 in a list " +
+			"of 2",
+		`"{{.args.of.b}}"`: "the result cannot be made of the arguments: there is no variable `b`",
 		`"{{if eq .args.n \"1.50\"}}same{{end}} {{.city | upper}}"`: "same BERN",
 	} {
 		s := script(calls(call("1", "get", args)), says("x", "STOP"))
