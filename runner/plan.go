@@ -168,8 +168,8 @@ type Planned struct {
 	attempts int
 }
 
-// Restarts reports whether a trial that broke off is run again from its beginning: a program has its own memory of a chat.
-func (t *Planned) Restarts() bool { return t.to != nil && t.to.Program != nil }
+// Restarts reports whether a trial that broke off is run again from its beginning: its application has its own memory of a chat.
+func (t *Planned) Restarts() bool { return t.to != nil && t.to.KeepsSessions() }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
 // known.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/secret"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -91,6 +92,7 @@ type execScorer struct {
 	path, shown string // shown: as the suite names it
 	gone        error  // why the program is not there any more, nil when it is
 	command     program.Command
+	hidden      *secret.Set // what it gets and must not show
 	args        json.RawMessage
 }
 
@@ -101,7 +103,7 @@ func execKeys() shape.Block {
 			{Name: "command", Is: texts(), Doc: "The program and its arguments."},
 			{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
-			{Name: "env", Is: shape.Map(shape.Text), Doc: "Variables of its environment."},
+			{Name: "env", Is: shape.Either(shape.Map(shape.Text), shape.List(shape.Text)), Doc: "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun."},
 		},
 	}
 }
@@ -113,12 +115,12 @@ func compileExec(a args) Scorer {
 			return nil
 		}
 	}
-	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}}
+	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}, hidden: secret.New()}
 	command := a.Args
 	if a.Args.IsMapping() {
 		m := a.Args.Map(execKeys().Names()...)
 		command = m.Need("command")
-		x.read(m)
+		x.read(m, a.Suite)
 	}
 	if command.IsZero() {
 		return nil
@@ -134,12 +136,17 @@ func compileExec(a args) Scorer {
 }
 
 // read takes the options that go with a command.
-func (x *execScorer) read(m yamlnode.Map) {
+func (x *execScorer) read(m yamlnode.Map, s *suite.Suite) {
 	if v := m.Get("args"); !v.IsZero() {
 		x.args = v.JSON(nil)
 	}
 	x.command.Timeout = suite.CommandTime(m.Get("timeout"))
-	x.command.Env = environment(m.Get("env").Map())
+	if v := m.Get("env"); v.IsSequence() {
+		x.command.Pass = s.PassedVariables(v)
+		x.hidden = secret.OfVariables(x.command.Pass)
+	} else {
+		x.command.Env = environment(v.Map())
+	}
 }
 
 func environment(m yamlnode.Map) []string {
@@ -177,8 +184,9 @@ func (x execScorer) Score(a *Answer) Finding {
 	}
 	out, err := command.Output()
 	if err != nil {
-		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), err)}
+		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))}
 	}
+	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
 		return Finding{Broken: fmt.Sprintf("the program %s wrote what is no result: %s: %s", quote(x.shown), err, quote(string(out)))}

@@ -85,8 +85,11 @@ func (a *Application) Render(in *app.Input) (*app.Request, error) {
 	return &app.Request{Echo: true}, nil
 }
 
-// KeepsSessions reports whether the application is given the name of the trial, so that it may know what was said before.
-func (a *Application) KeepsSessions() bool { return a.HTTP != nil && a.endpoint.calls("trial") }
+// KeepsSessions reports whether the application is given the name of the trial, so that it may know what was said before. A program always
+// is.
+func (a *Application) KeepsSessions() bool {
+	return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial")
+}
 
 // Unset lists the variables of the environment that requests need and that are not set, each with its place: all of them, or those of the
 // address, which is a part of what a trial is known by.

@@ -427,7 +427,7 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 }
 
 // checkRequest renders what an application is sent for the case.
-func (l *loader) checkRequest(c *Case, arm Arm, prompt Rendered) {
+func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
 		return
 	}

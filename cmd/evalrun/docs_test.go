@@ -20,7 +20,7 @@ import (
 
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
-// TestDocs runs what the documentation shows: a block headed `yaml NAME` or `csv NAME` is a file, one headed
+// TestDocs runs what the documentation shows: a block headed `yaml NAME`, `csv NAME` or `text NAME` is a file, one headed
 // `console` is commands with (some of) what they print and, unless it is 0, their exit code, and one headed `go` is a file of tests
 // that go vet finds nothing in.
 func TestDocs(t *testing.T) {
@@ -52,7 +52,7 @@ func block(t *testing.T, root, heading, text string) {
 	t.Helper()
 	kind, name, _ := strings.Cut(heading, " ")
 	switch {
-	case (kind == "yaml" || kind == "csv") && name != "":
+	case (kind == "yaml" || kind == "csv" || kind == "text") && name != "":
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
