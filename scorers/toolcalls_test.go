@@ -273,6 +273,10 @@ func TestToolCallsReasons(t *testing.T) {
 			toolCalls(", mode: unordered", "name: a", "name: b"), calling("a", "c"),
 			"expected a(), b() and no others, in any order, got a(), c(); missing: b(); not expected: c()",
 		},
+		{
+			toolCalls("", "name: a"), calling(`a {"x":1}`),
+			"expected a() and no others, got a({\"x\":1}); no arguments are listed: `args: ignore` compares names alone",
+		},
 		{toolCalls(", mode: superset", "name: a"), calling("b"), "expected a() among the calls, got b(); missing: a()"},
 		{toolCalls(", mode: subset", "name: a"), calling("a", "b"), "expected no other calls than a(), got a(), b(); not expected: b()"},
 		{
