@@ -174,6 +174,7 @@ func (d *Document) Pending(id string) *eval.Result {
 			return nil
 		}
 		out.Response, out.Turns, out.Usage, out.Timing, out.Request = a.Response, a.Turns, a.Usage, a.Timing, a.Request
+		out.TraceID = a.TraceID
 	}
 	out.Turns = append(out.Turns, d.pendingTurns(p)...)
 	for _, line := range p.judgements {

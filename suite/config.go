@@ -45,7 +45,9 @@ func schemaShape() shape.Shape {
 	return shape.When("file", schemaFile().Shape(), shape.Map(shape.Any))
 }
 
-func schemaFile() shape.Block { return fileBlock("A JSON or YAML file of the suite's folder with the schema.") }
+func schemaFile() shape.Block {
+	return fileBlock("A JSON or YAML file of the suite's folder with the schema.")
+}
 
 // thinkingShape is a mapping with some keys that are known.
 func thinkingShape(templates bool) shape.Schema {
