@@ -137,10 +137,7 @@ func (c exprCheck) ofTexts(err error) string {
 // missing tells of what the expression names and the answer does not have.
 func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 	uses := c.program.Uses
-	if f, none := noText(a); none && c.needsAnswer(a) {
-		return f, true
-	}
-	if f, short := cutShort(a); short && (uses("calls") || uses("parts")) {
+	if f, none := c.unanswered(a); none {
 		return f, true
 	}
 	switch {
@@ -155,6 +152,15 @@ func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 		}
 	}
 	return Finding{}, false
+}
+
+// unanswered is for an answer without a text, or one that was cut short, where the expression looks at what it lacks.
+func (c exprCheck) unanswered(a *Answer) (Finding, bool) {
+	if f, none := noText(a); none && c.needsAnswer(a) {
+		return f, true
+	}
+	f, short := cutShort(a)
+	return f, short && (c.program.Uses("calls") || c.program.Uses("parts"))
 }
 
 // missingRead is for a rating or a variable that is not there.

@@ -19,21 +19,26 @@ func (l *loader) checkCalls(c *Case, arm Arm) {
 		if len(sc.Needs.Tools) == 0 {
 			continue
 		}
-		var declared []string
-		known := true
-		for _, a := range l.arms {
-			if !a.Matches(sc.Arms) {
-				continue
-			}
-			known = known && a.Target.App == nil && len(a.Prompt.Tools) > 0
-			for _, t := range a.Prompt.Tools {
-				declared = append(declared, t.Name)
-			}
-		}
+		declared, known := l.declaredTools(sc)
 		for _, use := range sc.Needs.Tools {
 			if known && !slices.Contains(declared, use.Name) {
 				l.diags.Warnf(use.Pos, diag.DidYouMean(use.Name, declared), "no prompt of this scorer declares a tool `%s`", use.Name)
 			}
 		}
 	}
+}
+
+// declaredTools are the names of the tools on the arms of a scorer; known says that there are no others.
+func (l *loader) declaredTools(sc *Scorer) (declared []string, known bool) {
+	known = true
+	for _, a := range l.arms {
+		if !a.Matches(sc.Arms) {
+			continue
+		}
+		known = known && a.Target.App == nil && len(a.Prompt.Tools) > 0
+		for _, t := range a.Prompt.Tools {
+			declared = append(declared, t.Name)
+		}
+	}
+	return declared, known
 }
