@@ -168,6 +168,14 @@ type Planned struct {
 	attempts int
 }
 
+// Program is the program of which it is a trial, nil where it is of something else.
+func (t *Planned) Program() *suite.Program {
+	if t.to == nil {
+		return nil
+	}
+	return t.to.Program
+}
+
 // Restarts reports whether a trial that broke off is run again from its beginning: its application has its own memory of a chat.
 func (t *Planned) Restarts() bool { return t.to != nil && t.to.KeepsSessions() }
 

@@ -68,6 +68,7 @@ type execInput struct {
 	ToolCalls      []execCall           `json:"toolCalls"`
 	Steps          int                  `json:"steps"`
 	Turns          []eval.Turn          `json:"turns,omitempty"`
+	Workspace      string               `json:"workspace,omitempty"`
 }
 
 // execCall is a tool call as a program reads it: there always are arguments.
@@ -217,6 +218,7 @@ func (x execScorer) input(a *Answer) *execInput {
 	if a.Context != nil {
 		t := &a.Context.Trial
 		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat
+		in.Workspace = a.Context.Workspace
 	}
 	return in
 }

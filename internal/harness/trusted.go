@@ -61,7 +61,7 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 
 // claims are what a run does that nobody but its head and its suites has asked for.
 type claims struct {
-	run      *journal.Document
+	run       *journal.Document
 	address   string // to which the key goes; "": to the user's own, or nowhere
 	endpoints []string
 	programs  []string
