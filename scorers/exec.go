@@ -30,7 +30,8 @@ func execKind() Kind {
 			"object that begins with `version` (1) and `answer`, the candidate's text; `candidate`, " +
 			"`finishReason`, `safetyRatings`, `candidates`, `promptFeedback`, `suite`, `case`, `arm`, `model`, `repeat`, `vars`, `request`, " +
 			"`usage`, `timing`, `args` as the suite gives them, `toolCalls` (those of the whole trial, each with `name` and `args`), `steps` (how " +
-			"many calls of the model it took) and `turns` (these calls, where there were several) follow. An answer that was blocked has the text \"\". " +
+			"many calls of the model it took) and `turns` (these calls, where there were several) follow. An answer that was blocked has the " +
+			"text \"\". " +
 			"On its standard output it writes true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`, " +
 			"in which `score` may be true or false too and other keys do not matter; " +
 			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is " +
@@ -103,7 +104,10 @@ func execKeys() shape.Block {
 			{Name: "command", Is: texts(), Doc: "The program and its arguments."},
 			{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
-			{Name: "env", Is: shape.Either(shape.Map(shape.Text), shape.List(shape.Text)), Doc: "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun."},
+			{
+				Name: "env", Is: shape.Either(shape.Map(shape.Text), shape.List(shape.Text)),
+				Doc: "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun.",
+			},
 		},
 	}
 }
