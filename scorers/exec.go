@@ -30,16 +30,16 @@ func execKind() Kind {
 			"object that begins with `version` (1) and `answer`, the candidate's text; `candidate`, " +
 			"`finishReason`, `safetyRatings`, `candidates`, `promptFeedback`, `suite`, `case`, `arm`, `model`, `repeat`, `vars`, `request`, " +
 			"`usage`, `timing`, `args` as the suite gives them, `toolCalls` (those of the whole trial, each with `name` and `args`), `steps` (how " +
-			"many calls of the model it took) and `turns` (these calls, where there were several) follow. An answer that was blocked has the " +
-			"text \"\". " +
+			"many calls of the model it took) and `turns` (these calls, where there were several) follow, and `workspace`, the folder in " +
+			"which a program under test has worked, as long as it is there. An answer that was blocked has the text \"\". " +
 			"On its standard output it writes true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`, " +
 			"in which `score` may be true or false too and other keys do not matter; " +
 			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is " +
 			"unscored. The program must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB: " +
 			"everything else makes the trial an error of kind `scorer`, which shows the end of its standard error. What it started ends with " +
-			"it. It gets the environment without the variables of evalrun (EVALRUN_...), and `env`. " +
-			"The files of the suite's folder that the command names count as a part of the scorer. Not for suites that are not trusted " +
-			"(`--untrusted`).",
+			"it. It gets the environment without keys and the variables of evalrun (EVALRUN_...), and `env`: names with values, or a list of " +
+			"names of private variables that it gets nevertheless. " +
+			"The files of the suite's folder that the command names count as a part of the scorer. With `--untrusted` it takes `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: shape.Either(texts(), execKeys().Shape()), compile: compileExec,
 	}
 }
@@ -69,6 +69,7 @@ type execInput struct {
 	ToolCalls      []execCall           `json:"toolCalls"`
 	Steps          int                  `json:"steps"`
 	Turns          []eval.Turn          `json:"turns,omitempty"`
+	Workspace      string               `json:"workspace,omitempty"`
 }
 
 // execCall is a tool call as a program reads it: there always are arguments.
@@ -105,8 +106,9 @@ func execKeys() shape.Block {
 			{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
 			{
-				Name: "env", Is: shape.Either(shape.Map(shape.Text), shape.List(shape.Text)),
-				Doc: "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun.",
+				Name: "env",
+				Is:   shape.Either(shape.Map(shape.Text), shape.List(shape.Text)),
+				Doc:  "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun.",
 			},
 		},
 	}
@@ -221,6 +223,7 @@ func (x execScorer) input(a *Answer) *execInput {
 	if a.Context != nil {
 		t := &a.Context.Trial
 		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat
+		in.Workspace = a.Context.Workspace
 	}
 	return in
 }

@@ -56,6 +56,8 @@ type Context struct {
 	Prices     *pricing.List // nil without a price list
 	Vectors    Vectors
 	Judgements Judgements
+	// Workspace is the folder in which a program under test has worked, absolute; "" where there is none, or none any more.
+	Workspace string
 	// Snapshots are what snapshot scorers looked at.
 	Snapshots []Snapshot
 	// Abandoned is closed when the run no longer waits for the score; nil when it always waits.

@@ -70,7 +70,7 @@ func programBlock() shape.Block {
 			{
 				Name: "keep",
 				Is:   shape.Word(keepNone, keepFailed, keepAll),
-				Doc:  "Which copies of the workspace are kept in the run directory: none when not given, failed (those of trials that did not pass), or all.",
+				Doc:  "Which copies are kept in the run directory: none when not given, failed (of trials that did not pass), or all.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
 			{
@@ -119,7 +119,9 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 	}
 	for i, item := range n.Items() {
 		if at := strings.Index(c.Words[i], "{{"); at >= 0 {
-			item.ErrorfAt(at, "the prompt and the case's variables are on the program's standard input", "`command` takes plain texts, not templates")
+			item.ErrorfAt(
+				at, "the prompt and the case's variables are on the program's standard input", "`command` takes plain texts, not templates",
+			)
 		}
 		if strings.ContainsRune(c.Words[i], 0) {
 			item.Errorf("", "an argument cannot hold a zero byte")
@@ -185,7 +187,9 @@ func (p *Program) render(in *app.Input) (*app.Request, error) {
 	if err != nil { // only checked values come here
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
-	return &app.Request{Program: &app.Program{Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest}}, nil
+	return &app.Request{Program: &app.Program{
+		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest,
+	}}, nil
 }
 
 // Workers is how many calls may be under way at once where a model may have so many, on a machine with so many processors.

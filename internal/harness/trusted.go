@@ -61,7 +61,7 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 
 // claims are what a run does that nobody but its head and its suites has asked for.
 type claims struct {
-	run      *journal.Document
+	run       *journal.Document
 	address   string // to which the key goes; "": to the user's own, or nowhere
 	endpoints []string
 	programs  []string
@@ -94,8 +94,8 @@ func (c *claims) check(how string) error {
 		why = "was signed by somebody else, or was moved or changed since"
 	}
 	return exit.BadInput(
-		"the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program and call no endpoint, "+
-			"and the service is that of your own flags and environment",
+		"the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program and call no "+
+			"endpoint, and the service is that of your own flags and environment",
 		c.run.Dir, why, how, strings.Join(would, ""),
 	)
 }
