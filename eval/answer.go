@@ -19,6 +19,8 @@ type Answer struct {
 	Turns  []Turn  `json:"turns,omitempty"`
 	Usage  *Usage  `json:"usage,omitempty"`
 	Timing *Timing `json:"timing,omitempty"`
+	// TraceID is that of the trial, as in Result.
+	TraceID string `json:"traceId,omitempty"`
 }
 
 // Withhold takes prompts and answers out of the record, as Result.Withhold does.

@@ -57,8 +57,10 @@ type Call struct {
 	// Results are what the suite answered to the calls of the model, where the answer is a recorded one that has them.
 	Results []tool.Result
 	// Anew says that an answer from before does not do, as long as there is somebody to ask.
-	Anew   bool
-	Timing Timing
+	Anew bool
+	// Recorded says that only an answer from before does.
+	Recorded bool
+	Timing   Timing
 }
 
 // ErrorKind says why a trial could not be judged.
@@ -106,6 +108,8 @@ type Error struct {
 	Gone bool `json:"-"`
 	// OfLogin says that the trouble is with the login, and not with the service.
 	OfLogin bool `json:"-"`
+	// Answer is what came, where it could not be read as an answer but is worth keeping: the suite may read it in another way tomorrow.
+	Answer *Response `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.
 	Unsent bool `json:"-"`
 }

@@ -39,10 +39,11 @@ func (t *Turn) Block() string {
 	return reason
 }
 
-// reply is the model's own turn as it goes back: as it came where it is more than text, with ids and signatures.
-func (t *Turn) reply() Content {
+// reply is the model's own turn as it goes back: as it came where it is more than text, with ids and signatures. That of an application is
+// a text.
+func (t *Turn) reply(application bool) Content {
 	parts := t.raw()
-	if parts == nil {
+	if parts == nil || application {
 		parts = []Part{{Text: t.Text()}}
 	}
 	return Content{Role: RoleModel, Parts: parts}
@@ -103,9 +104,9 @@ func (r *Request) After(answered []Turn) Request {
 		t := &answered[i]
 		switch {
 		case t.Results != nil:
-			next.Contents = append(next.Contents, t.reply(), t.results())
+			next.Contents = append(next.Contents, t.reply(r.App != nil), t.results())
 		case len(rest) > 0:
-			next.Contents = append(append(next.Contents, t.reply()), rest[0]...)
+			next.Contents = append(append(next.Contents, t.reply(r.App != nil)), rest[0]...)
 			rest = rest[1:]
 		}
 	}

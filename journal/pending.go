@@ -58,11 +58,11 @@ func (p paid) since(before paid) paid {
 }
 
 func minus(a, b eval.Usage) eval.Usage {
+	less := func(a, b int) int { return max(0, a-b) }
 	return eval.Usage{
-		PromptTokens: max(
-			0, a.PromptTokens-b.PromptTokens,
-		), OutputTokens: max(0, a.OutputTokens-b.OutputTokens), TotalTokens: max(0, a.TotalTokens-b.TotalTokens), ReasoningTokens: max(0, a.ReasoningTokens-b.ReasoningTokens),
-		CachedTokens: max(0, a.CachedTokens-b.CachedTokens), ToolUseTokens: max(0, a.ToolUseTokens-b.ToolUseTokens), Source: a.Source,
+		PromptTokens: less(a.PromptTokens, b.PromptTokens), OutputTokens: less(a.OutputTokens, b.OutputTokens),
+		TotalTokens: less(a.TotalTokens, b.TotalTokens), ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
+		CachedTokens: less(a.CachedTokens, b.CachedTokens), ToolUseTokens: less(a.ToolUseTokens, b.ToolUseTokens), Source: a.Source,
 	}
 }
 
@@ -174,6 +174,7 @@ func (d *Document) Pending(id string) *eval.Result {
 			return nil
 		}
 		out.Response, out.Turns, out.Usage, out.Timing, out.Request = a.Response, a.Turns, a.Usage, a.Timing, a.Request
+		out.TraceID = a.TraceID
 	}
 	out.Turns = append(out.Turns, d.pendingTurns(p)...)
 	for _, line := range p.judgements {

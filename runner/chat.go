@@ -3,8 +3,10 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/service"
@@ -30,12 +32,37 @@ func (r *run) converse(ctx context.Context, a *asked) error {
 		if err == nil {
 			next, err = r.step(ctx, a)
 		}
+		if a.beginsAgain(err) {
+			next, err = calling, nil
+		}
 	}
 	if err != nil {
 		return err
 	}
 	a.whole()
 	return nil
+}
+
+// beginsAgain gives up the answers from before of a chat that an application keeps by itself, since the next one is not among them: it does
+// not know what was said.
+func (a *asked) beginsAgain(err error) bool {
+	e := eval.AsError(err)
+	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsSessions() || len(a.result.Turns) == 0 {
+		return false
+	}
+	a.result.Turns, a.result.Usage, a.result.Timing, a.afresh = nil, nil, &eval.Timing{}, true
+	return true
+}
+
+// inSession says of a call which answers from before do, in a chat that an application keeps by itself: it has to hear all of it, or
+// nothing.
+func (a *asked) inSession(call *eval.Call) {
+	if !a.trial.KeepsSessions() {
+		return
+	}
+	sent := slices.ContainsFunc(a.result.Turns, func(t eval.Turn) bool { return t.Timing.Attempts > 0 })
+	call.Anew = sent || a.afresh
+	call.Recorded = !call.Anew && len(a.result.Turns) > 0
 }
 
 // resume takes up the calls that were answered before the run broke off.
@@ -64,7 +91,7 @@ func (r *run) step(ctx context.Context, a *asked) (following, error) {
 	out, k := &a.result, len(a.result.Turns)+1
 	t := a.trial.turn(out.Turns)
 	out.Request = &t.Request
-	one, err := r.turn(ctx, t)
+	one, err := r.turn(ctx, a, t)
 	if k == 1 {
 		*out.Timing = one.Timing
 	} else {
@@ -113,7 +140,7 @@ func (a *asked) follow() (following, error) {
 		return calling, nil
 	case last.Block() != "":
 		return done, nil
-	case len(last.Calls()) > 0:
+	case len(last.Calls()) > 0 && a.trial.to == nil: // those of an application are behind it
 		if a.answers(&last.Candidates[0]) {
 			return answering, nil
 		}
@@ -155,12 +182,14 @@ func (r *run) keepTurn(a *asked) {
 }
 
 // turn makes one call. Its timing is there with an error too. Results are those of a recorded answer.
-func (r *run) turn(ctx context.Context, t *Planned) (one eval.Turn, err error) {
+func (r *run) turn(ctx context.Context, a *asked, t *Planned) (one eval.Turn, err error) {
 	if size := payload.Size(t.Request.Contents); size > service.MaxPromptBytes { // by the replies: the rest was checked with the suite
 		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
 	}
 	call := r.newCall(t)
+	a.inSession(call)
 	resp, err := r.generate(ctx, t, call, &one.Timing)
+	a.trace(call.Session, &one.Timing)
 	if err == nil {
 		one.Response, one.Usage, one.Results = *resp, *resp.Usage, call.Results
 	}
@@ -171,7 +200,19 @@ func (r *run) turn(ctx context.Context, t *Planned) (one eval.Turn, err error) {
 func (t *Planned) turn(answered []eval.Turn) *Planned {
 	next := *t
 	next.Request, next.ID = t.Request.After(answered), eval.TurnID(t.ID, answered)
+	next.render()
 	return &next
+}
+
+// render makes anew what an application is sent: in a plan it is made of the turns of the user alone.
+func (t *Planned) render() {
+	if t.to == nil || !t.Request.Live {
+		return
+	}
+	sent, err := t.to.Render(&app.Input{Vars: t.vars, System: t.Request.System, Messages: payload.Messages(t.Request.Contents)})
+	if err == nil { // else the call fails of it
+		t.Request.App = sent.Recorded()
+	}
 }
 
 // whole makes the answer of the trial of the last call.
@@ -232,5 +273,5 @@ func (a *asked) at(k int) string {
 // recordedTurns takes the answered calls of a trial that are known from before.
 func (a *asked) recordedTurns(turns []eval.Turn) {
 	a.result.Turns = turns
-	a.result.Request = new(a.trial.Request.After(turns[:max(0, len(turns)-1)]))
+	a.result.Request = &a.trial.turn(turns[:max(0, len(turns)-1)]).Request
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 )
@@ -28,11 +30,50 @@ func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing 
 		return nil, err
 	}
 	resp, err := r.Generator.Generate(ctx, call)
+	if err == nil && call.Timing.Attempts == 0 { // an answer from before
+		resp, err = r.read(t, resp)
+	}
 	if err != nil {
 		return nil, err
 	}
 	resp.Usage = estimate.Usage(call, resp)
 	return resp, nil
+}
+
+// read reads an answer of an application from before as the suite says today.
+func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
+	if t.to == nil || r.Read == nil {
+		return resp, nil
+	}
+	return r.Read(t.to, resp)
+}
+
+// readAgain is read for the whole of what is known of a trial.
+func (r *run) readAgain(t *Planned, known *eval.Result) (*eval.Result, error) {
+	out := *known
+	resp, err := r.read(t, known.Response)
+	if err != nil {
+		return known, err
+	}
+	if out.Response = resp; resp.Usage != nil && resp.Usage.Source != "" {
+		out.Usage = resp.Usage
+	}
+	out.Turns = slices.Clone(known.Turns)
+	for i := range out.Turns {
+		one, err := r.read(t, &out.Turns[i].Response)
+		if err != nil {
+			return known, err
+		}
+		out.Turns[i].Response = *one
+	}
+	return &out, nil
+}
+
+// trace takes down the trace of a call that was sent to an endpoint.
+func (a *asked) trace(session string, timing *eval.Timing) {
+	if sent := a.trial.Request.App; sent != nil && sent.HTTP != nil && timing.Attempts > 0 {
+		a.result.TraceID = app.TraceID(session)
+	}
 }
 
 // empty is the error of an answer with nothing to judge, nil when there is something.

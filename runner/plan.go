@@ -176,8 +176,11 @@ func (t *Planned) Program() *suite.Program {
 	return t.to.Program
 }
 
-// Restarts reports whether a trial that broke off is run again from its beginning: its application has its own memory of a chat.
-func (t *Planned) Restarts() bool { return t.to != nil && t.to.KeepsSessions() }
+// IsApplication reports whether the trial is one of an application.
+func (t *Planned) IsApplication() bool { return t.to != nil }
+
+// KeepsSessions reports whether the trial is a chat of which an application keeps by itself what was said.
+func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live && t.to.KeepsSessions() }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
 // known.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/scorers"
@@ -40,13 +41,16 @@ type Config struct {
 	Anew bool
 	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
 	Keeper Keeper
-	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
-	Folder func(session string) string
-	// Session makes the names of trials for applications: those of another process are others.
-	Session string
 	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
 	// Optional.
 	Writing func(ctx context.Context) (calling context.Context, written func())
+	// Session makes the names of trials for applications: those of another process are others.
+	Session string
+	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
+	Folder func(session string) string
+	// Read reads an answer of an application that was not sent for now, since the suite may read it in another way today. The error is an
+	// *eval.Error. Optional.
+	Read func(to app.Target, resp *eval.Response) (*eval.Response, error)
 }
 
 // Recorded is what is known of a trial from before.
@@ -171,12 +175,13 @@ type asked struct {
 	before  map[string]string         // ids of questions that were answered before, by their keys
 	anew    map[string]bool           // ids of those that are asked anew
 	noted   bool                      // the answer is written down
+	afresh  bool                      // a chat that an application keeps begins again, since its answers from before are not all there
 	denied  *eval.Error               // why no more judges are asked about the answer; nil while they are
 }
 
 // recorded takes an answer that is known from before.
 func (a *asked) recorded(known *eval.Result) {
-	a.result.Request, a.result.Response = &a.trial.Request, known.Response
+	a.result.Request, a.result.Response, a.result.TraceID = &a.trial.Request, known.Response, known.TraceID
 	if a.trial.Request.Live || len(known.Turns) > 0 {
 		a.recordedTurns(known.Turns)
 	}
@@ -286,14 +291,18 @@ func (r *run) keepAnswer(a *asked) {
 	a.noted = true
 	r.Keeper.KeepAnswer(&eval.Answer{
 		ID: one.ID, N: one.N, Model: one.Model, Request: one.Request, Response: one.Response, Turns: one.Turns, Usage: one.Usage,
-		Timing: one.Timing,
+		Timing: one.Timing, TraceID: one.TraceID,
 	})
 }
 
 // judge gets an answer and scores it. It is false when embeddings or judges are wanted first.
 func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 	if known != nil {
-		a.recorded(known)
+		known, err := r.readAgain(a.trial, known)
+		if a.recorded(known); err != nil {
+			a.failed(eval.AsError(err))
+			return true
+		}
 		if err := empty(a.result.Response); err != nil {
 			a.failed(eval.AsError(err))
 			return true
@@ -403,7 +412,9 @@ func (a *asked) waits() bool { return len(a.trial.Judges())+len(a.trial.Referenc
 
 // answer gets the answer of a trial that is one request.
 func (r *run) answer(ctx context.Context, a *asked) error {
-	resp, err := r.generate(ctx, a.trial, r.newCall(a.trial), a.result.Timing)
+	call := r.newCall(a.trial)
+	resp, err := r.generate(ctx, a.trial, call, a.result.Timing)
+	a.trace(call.Session, a.result.Timing)
 	if err != nil {
 		return err
 	}
@@ -434,6 +445,9 @@ func (a *asked) answered() {
 
 func (a *asked) failed(e *eval.Error) eval.Result {
 	a.result.Outcome, a.result.Error = eval.Err, e
+	if e.Answer != nil {
+		a.result.Response = e.Answer
+	}
 	if t := a.result.Timing; t != nil && t.StartedAt.IsZero() { // nothing was sent
 		a.result.Timing = nil
 	}

@@ -1,10 +1,10 @@
 package suite
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -85,22 +85,22 @@ func (a *Application) Render(in *app.Input) (*app.Request, error) {
 	return &app.Request{Echo: true}, nil
 }
 
-// KeepsSessions reports whether the application is given the name of the trial, so that it may know what was said before. A program always
-// is.
+// KeepsSessions reports whether the application may know by itself what was said before: a program has a memory of its own, and an endpoint
+// where it is given the name of the trial.
 func (a *Application) KeepsSessions() bool {
 	return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial")
 }
 
-// Unset lists the variables of the environment that requests need and that are not set, each with its place: all of them, or those of the
-// address, which is a part of what a trial is known by.
-func (a *Application) Unset(ofAddress bool) []string {
-	var out []string
+// Unset are the variables of the environment that requests need and that are not set, each with the place where it is named first: all of
+// them, or those of the address, which is a part of what a trial is known by.
+func (a *Application) Unset(ofAddress bool) map[string]diag.Pos {
+	out := map[string]diag.Pos{}
 	if a.HTTP == nil {
 		return out
 	}
 	for _, u := range a.endpoint.unset {
-		if u.inURL || !ofAddress {
-			out = append(out, fmt.Sprintf("%s: the environment variable %s is not set", u.pos, u.name))
+		if _, known := out[u.name]; !known && (u.inURL || !ofAddress) {
+			out[u.name] = u.pos
 		}
 	}
 	return out

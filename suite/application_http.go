@@ -90,7 +90,7 @@ func (l *loader) http(n yamlnode.Node) *Application {
 
 func (l *loader) endpoint(n yamlnode.Node) *endpoint {
 	m := n.Map(httpBlock().Names()...)
-	h := &endpoint{method: methodPost}
+	h := &endpoint{method: methodPost, url: httpURL{sent: source{t: constant(""), node: n}}}
 	if !n.IsMapping() {
 		return h
 	}
@@ -135,12 +135,11 @@ func (l *loader) jq(m yamlnode.Map, key string) string {
 
 // checkSecrecy reports secrets, and warns of prompts, that would travel in the clear.
 func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
-	n := m.Get("url")
-	if !PlainHTTP(h.url.prefix) {
+	const hint = "use https"
+	n, host := m.Get("url"), hostOf(h.url.prefix)
+	if host == "" || !PlainHTTP(h.url.prefix) {
 		return
 	}
-	const hint = "use https"
-	host := hostOf(h.url.prefix)
 	secret := slices.IndexFunc(h.headers, func(one httpHeader) bool { return one.secret })
 	switch {
 	case h.url.secret:

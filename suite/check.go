@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
@@ -213,6 +212,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.checkStream(c, arm)
 		l.checkCost(c, arm)
 		l.checkTurns(c, arm)
+		l.checkCalls(c, arm)
 		l.checkExpected(c, arm)
 	}
 }
@@ -353,6 +353,7 @@ func (l *loader) checkArm(a Arm) {
 	switch {
 	case a.Target.App != nil:
 		l.checkTexts(a)
+		l.checkSaid(a)
 	case a.Target.Model == "svc-pro-vision":
 		l.checkVision(a, image)
 	case a.Target.Model == "svc-pro" && image:
@@ -423,16 +424,6 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 		l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
 	}
 	l.checkRequest(c, arm, prompt)
-}
-
-// checkRequest renders what an application is sent for the case.
-func (l *loader) checkRequest(c *Case, arm Arm, prompt Rendered) {
-	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
-		return
-	}
-	in := newRendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
-	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) { s.report(c, e, l.diags) }
-	arm.Target.App.endpoint.render(in)
 }
 
 // blank reports whether a turn says nothing.

@@ -95,7 +95,7 @@ func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
 		return words, true
 	}
 	if len(words) == 0 || items[0].IsScalar() { // otherwise it was reported
-		n.Errorf("such as [./check.sh, --strict]", "`%s` needs a program", of)
+		n.Errorf("such as [python3, check.py]", "`%s` needs a program", of)
 	}
 	return nil, false
 }

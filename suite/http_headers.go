@@ -61,6 +61,10 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 	env := l.environment(h, e.Value, false)
 	d := &tmpl.Dialect{Functions: requestFunctions(), Literal: func(text string) string { return expand(text, env) }}
 	one := httpHeader{name: e.Name(), value: l.in(d, e.Value)}
+	if i := strings.IndexFunc(e.Value.Str(), isControl); i >= 0 {
+		e.Value.ErrorfAt(i, "", "%s", one.broken())
+		one.value.t = constant("")
+	}
 	one.secret = len(env) > 0 || slices.Contains(secretHeaders(), name)
 	one.data = len(one.value.t.Fields())+len(one.value.t.Calls()) > 0 || one.value.t.UsesAll()
 	for _, value := range env {
@@ -70,10 +74,15 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
 		if len(env) == 0 {
-			e.Value.Warnf(fmt.Sprintf("such as \"${env:EVALRUN_APP_TOKEN}\""), "a secret does not belong in a suite: take `%s` from the environment", e.Name())
+			e.Value.Warnf("such as \"${env:EVALRUN_APP_TOKEN}\"", "a secret does not belong in a suite: take `%s` from the environment", e.Name())
 		}
 	}
 	return one
+}
+
+// broken says that the value would be more than one line, or is otherwise no text.
+func (h *httpHeader) broken() string {
+	return fmt.Sprintf("the value of the header `%s` has a line break or another control character", h.name)
 }
 
 func (h *httpHeader) render(in *rendered, out *app.HTTP) bool {
@@ -81,8 +90,8 @@ func (h *httpHeader) render(in *rendered, out *app.HTTP) bool {
 	if !fine {
 		return false
 	}
-	if i := strings.IndexFunc(value, isControl); i >= 0 {
-		in.told(h.value, &tmpl.Error{Message: fmt.Sprintf("the value of the header `%s` has a line break or another control character", h.name)})
+	if strings.ContainsFunc(value, isControl) {
+		in.told(h.value, &tmpl.Error{Message: h.broken()})
 		return false
 	}
 	out.Headers = append(out.Headers, app.Header{Name: h.name, Value: value, Secret: h.secret, Data: h.data})

@@ -113,10 +113,11 @@ func secretsIn(text string) []string {
 	return out
 }
 
+// hostOf is the host of an address with its port, "" when it has none.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "the host"
+		return ""
 	}
 	return u.Host
 }

@@ -30,7 +30,7 @@ type HTTPConfig struct {
 // HTTP calls an endpoint; safe for concurrent use.
 type HTTP struct {
 	conn      *wire.Conn
-	read      *reader
+	read      *Reader
 	userAgent string
 }
 
@@ -44,7 +44,7 @@ func NewHTTP(cfg HTTPConfig) *HTTP {
 		conn: wire.New(wire.Config{
 			Auth: open{}, Secrets: cfg.Secrets, Transport: transport, Peer: "the target `" + cfg.Name + "`", Verbatim: true,
 		}),
-		read: newReader(cfg.Reading), userAgent: cfg.UserAgent,
+		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent,
 	}
 }
 
@@ -83,7 +83,7 @@ func (h *HTTP) Generate(ctx context.Context, call *eval.Call) (*eval.Response, e
 // answer sends a request and reads what comes back.
 func (h *HTTP) answer(ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error)) (*eval.Response, error) {
 	if h.read.stream {
-		out := &assembly{reader: h.read}
+		out := &assembly{Reader: h.read}
 		if err := h.conn.Stream(ctx, request, &call.Timing, out); err != nil {
 			return nil, err
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// reader makes an answer of what an endpoint sends.
-type reader struct {
+// Reader makes an answer of what an endpoint sends; safe for concurrent use.
+type Reader struct {
 	answer, calls, reason, usage, failure *expression
 
 	stream bool
@@ -29,8 +29,8 @@ type expression struct {
 	compiled     *jq.Expression
 }
 
-// newReader compiles the expressions, which were checked with the suite.
-func newReader(r app.Reading) *reader {
+// NewReader compiles the expressions, which were checked with the suite.
+func NewReader(r app.Reading) *Reader {
 	compile := func(name, source string) *expression {
 		if source == "" {
 			return nil
@@ -41,14 +41,14 @@ func newReader(r app.Reading) *reader {
 		}
 		return &expression{name, source, compiled}
 	}
-	return &reader{
+	return &Reader{
 		answer: compile("answer", r.Answer), calls: compile("toolCalls", r.ToolCalls), reason: compile("finishReason", r.FinishReason),
 		usage: compile("usage", r.Usage), failure: compile("error", r.Error), stream: r.Stream,
 	}
 }
 
 // first is an expression that needs JSON, nil when none does.
-func (r *reader) first() *expression {
+func (r *Reader) first() *expression {
 	for _, e := range []*expression{r.answer, r.calls, r.reason, r.usage, r.failure} {
 		if e != nil {
 			return e
@@ -100,7 +100,7 @@ func (e *expression) nothing(data []byte) error {
 }
 
 // body reads a response that came in one piece.
-func (r *reader) body(data []byte, mediaType string) (*eval.Response, error) {
+func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, eval.Errorf(eval.KindMalformed, "the answer is empty")
 	}
@@ -120,6 +120,64 @@ func (r *reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	return text.response(), nil
 }
 
+// Reread reads an answer from before again, from the whole of the response that is kept with it: the expressions may be others than those
+// with which it was read first. The error is an *eval.Error.
+func (r *Reader) Reread(before *eval.Response) (*eval.Response, error) {
+	if len(before.Candidates) != 1 || before.Blocked() != "" && before.Candidates[0].Raw == nil {
+		return before, nil
+	}
+	was := &before.Candidates[0]
+	out, err := r.reread(was)
+	if err != nil {
+		return nil, err
+	}
+	again := *before
+	again.Candidates = out.Candidates
+	if out.Usage != nil {
+		again.Usage = out.Usage
+	}
+	return &again, nil
+}
+
+func (r *Reader) reread(was *eval.Candidate) (*eval.Response, error) {
+	switch needed := r.first(); {
+	case was.Raw == nil && needed != nil:
+		return nil, needed.error("needs JSON, and the answer is a text: %s", wire.Excerpt([]byte(was.Text)))
+	case was.Raw == nil:
+		text := answer{text: was.Text}
+		return text.response(), nil
+	case r.stream:
+		return r.events(was.Raw)
+	case r.answer == nil && bytes.Equal(compact([]byte(was.Text)), compact(was.Raw)): // it keeps its line breaks
+		return r.body([]byte(was.Text), "application/json")
+	}
+	return r.body(compact(was.Raw), "application/json")
+}
+
+// events reads the kept events of a stream.
+func (r *Reader) events(raw json.RawMessage) (*eval.Response, error) {
+	var events []json.RawMessage
+	if json.Unmarshal(raw, &events) != nil {
+		return nil, eval.Errorf(eval.KindMalformed, "the kept answer is no list of events: %s", wire.Excerpt(raw))
+	}
+	out := &assembly{Reader: r}
+	for _, event := range events {
+		if _, err := out.Add(unquoted(event)); err != nil {
+			return nil, err
+		}
+	}
+	return out.response()
+}
+
+// unquoted is the data of an event: where it is no JSON, or a text in quotes, it is kept as a text.
+func unquoted(event json.RawMessage) []byte {
+	var text string
+	if json.Unmarshal(event, &text) == nil {
+		return []byte(text)
+	}
+	return compact(event)
+}
+
 // named is a media type for people.
 func named(mediaType string) string {
 	if mediaType == "" {
@@ -128,15 +186,31 @@ func named(mediaType string) string {
 	return mediaType
 }
 
-// json reads a JSON response.
-func (r *reader) json(v any, data []byte) (*eval.Response, error) {
+// json reads a JSON response. What cannot be read as an answer is kept with the error.
+func (r *Reader) json(v any, data []byte) (*eval.Response, error) {
+	resp, err := r.whole(v, data)
+	return resp, keeping(err, compact(data))
+}
+
+// keeping is an error that keeps what came, nil for nil. What the application says of its own failure is no answer.
+func keeping(err error, raw json.RawMessage) error {
+	e := eval.AsError(err)
+	if e == nil || e.Kind == eval.KindApp {
+		return err
+	}
+	kept := *e
+	kept.Answer = &eval.Response{Candidates: []eval.Candidate{{Raw: raw}}}
+	return &kept
+}
+
+func (r *Reader) whole(v any, data []byte) (*eval.Response, error) {
 	p, err := r.piece(v, data)
 	switch {
 	case err != nil:
 		return nil, err
 	case r.answer == nil:
 		p.texts = []string{string(data)}
-	case len(p.texts) == 0 && len(p.calls) == 0:
+	case len(p.texts) == 0 && !p.endsInCalls():
 		return nil, r.answer.nothing(data)
 	case r.reason != nil && p.reason == "":
 		return nil, r.reason.nothing(data)
@@ -155,6 +229,13 @@ type piece struct {
 	usage  *eval.Usage
 }
 
+// endsInCalls reports whether the answer is one of calls that the caller is to carry out, so that it needs no text. Calls that the
+// application has made on its way are none.
+func (p *piece) endsInCalls() bool {
+	reason, _ := finish(p.reason)
+	return len(p.calls) > 0 && reason == "TOOL_CALLS"
+}
+
 // response is the answer with a text, raw being the whole of it as it came.
 func (p *piece) response(text string, raw json.RawMessage) *eval.Response {
 	a := answer{text: text, calls: p.calls, usage: p.usage, reason: p.reason, raw: raw}
@@ -162,7 +243,7 @@ func (p *piece) response(text string, raw json.RawMessage) *eval.Response {
 }
 
 // piece applies the expressions.
-func (r *reader) piece(v any, data []byte) (p piece, err error) {
+func (r *Reader) piece(v any, data []byte) (p piece, err error) {
 	if why := jq.Unreadable(v); why != "" {
 		return p, eval.Errorf(eval.KindMalformed, "the answer holds %s: %s", why, wire.Excerpt(data))
 	}
@@ -183,7 +264,7 @@ func (r *reader) piece(v any, data []byte) (p piece, err error) {
 }
 
 // failed is the error that the application reports, nil when it reports none.
-func (r *reader) failed(v any, data []byte) error {
+func (r *Reader) failed(v any, data []byte) error {
 	if r.failure == nil {
 		return nil
 	}
@@ -193,14 +274,14 @@ func (r *reader) failed(v any, data []byte) error {
 	}
 	for _, value := range values {
 		if text := errorOf(value); text != "" {
-			return eval.Errorf(eval.KindApp, "%s", wire.Cut(text))
+			return saidError(text)
 		}
 	}
 	return nil
 }
 
 // texts are what the answer says.
-func (r *reader) texts(v any, data []byte) ([]string, error) {
+func (r *Reader) texts(v any, data []byte) ([]string, error) {
 	if r.answer == nil {
 		return nil, nil
 	}
@@ -213,7 +294,7 @@ func (r *reader) texts(v any, data []byte) ([]string, error) {
 }
 
 // toolCalls are the calls of a response, given as a list or one by one; found says that there was something, if only an empty list.
-func (r *reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, err error) {
+func (r *Reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, err error) {
 	if r.calls == nil {
 		return nil, false, nil
 	}
@@ -236,7 +317,7 @@ func (r *reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, e
 }
 
 // finished is the word for why the answer ended, "" when it is not there.
-func (r *reader) finished(v any, data []byte) (string, error) {
+func (r *Reader) finished(v any, data []byte) (string, error) {
 	if r.reason == nil {
 		return "", nil
 	}
@@ -252,7 +333,7 @@ func (r *reader) finished(v any, data []byte) (string, error) {
 }
 
 // used is what the response says it cost, nil when it does not.
-func (r *reader) used(v any, data []byte) (*eval.Usage, error) {
+func (r *Reader) used(v any, data []byte) (*eval.Usage, error) {
 	if r.usage == nil {
 		return nil, nil
 	}

@@ -13,7 +13,7 @@ import (
 
 // assembly puts an answer together from the events of a stream.
 type assembly struct {
-	*reader
+	*Reader
 	text   strings.Builder
 	all    piece // but for the texts
 	found  bool  // there was a text, if only an empty one
@@ -30,7 +30,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	if err != nil {
 		return a.plain(data, err)
 	}
-	if err := a.keep(compact(data)); err != nil {
+	if err := a.keep(kept(v, data)); err != nil {
 		return false, err
 	}
 	p, err := a.piece(v, data)
@@ -44,6 +44,14 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 		return false, eval.Errorf(eval.KindApp, "the stream holds an error: %s", wire.Excerpt(data))
 	}
 	return a.take(&p), nil
+}
+
+// kept is an event as it is kept: see unquoted.
+func kept(v any, data []byte) json.RawMessage {
+	if _, isText := v.(string); isText {
+		return wirejson.AppendString(nil, string(data))
+	}
+	return compact(data)
 }
 
 // plain takes in an event that is no JSON, err being why.
@@ -86,20 +94,27 @@ func (a *assembly) keep(event json.RawMessage) error {
 // Finished reports whether the application said why the answer ended.
 func (a *assembly) Finished() bool { return a.all.reason != "" }
 
-// response is the answer, once the stream has ended.
+// response is the answer, once the stream has ended. What cannot be read as an answer is kept with the error.
 func (a *assembly) response() (*eval.Response, error) {
+	raw, err := wirejson.Marshal(a.events)
+	if err != nil { // each of them is JSON
+		panic(err)
+	}
+	resp, err := a.whole(raw)
+	return resp, keeping(err, raw)
+}
+
+func (a *assembly) whole(raw json.RawMessage) (*eval.Response, error) {
 	events := strconv.Itoa(len(a.events))
 	switch {
 	case len(a.events) == 0:
 		return nil, eval.Errorf(eval.KindMalformed, "the stream has no events")
-	case a.answer != nil && !a.found && len(a.all.calls) == 0:
+	case a.answer != nil && !a.found && !a.all.endsInCalls():
 		return nil, a.answer.error("finds nothing in the %s events of the stream, such as %s", events, wire.Excerpt(a.events[0]))
+	case a.calls != nil && !a.all.called:
+		return nil, a.calls.error("finds nothing in the %s events of the stream", events)
 	case a.reason != nil && a.all.reason == "":
 		return nil, a.reason.error("finds nothing in the %s events of the stream", events)
-	}
-	raw, err := wirejson.Marshal(a.events)
-	if err != nil { // each of them is JSON
-		panic(err)
 	}
 	return a.all.response(a.text.String(), raw), nil
 }

@@ -75,6 +75,19 @@ func (r *givenResponse) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// checkCalls reports a call without a name, and one whose arguments are not an object.
+func checkCalls(calls []givenCall) error {
+	for i, c := range calls {
+		if c.Name == "" {
+			return fmt.Errorf("`toolCalls[%d]` has no `name`", i)
+		}
+		if !bytes.HasPrefix(c.Args, []byte("{")) && !isNull(c.Args) {
+			return fmt.Errorf("`toolCalls[%d].args` is not a JSON object", i)
+		}
+	}
+	return nil
+}
+
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // calling is the answer with its tool calls.

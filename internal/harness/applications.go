@@ -3,6 +3,8 @@ package harness
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -37,8 +39,11 @@ type routed struct {
 }
 
 func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	if call.To == nil {
+	switch {
+	case call.To == nil:
 		return r.Service.Generate(ctx, call)
+	case call.Recorded:
+		return nil, eval.Errorf(eval.KindReplayMiss, "the answers of the chat from before are not all there")
 	}
 	return r.applications[call.To].Generate(ctx, call)
 }
@@ -141,6 +146,25 @@ func (s *Session) program(p *suite.Program) attempter {
 	})
 }
 
+// reader reads answers of applications that were not sent for. It is nil where all answers are given as they are to be judged.
+func (s *Session) reader() func(app.Target, *eval.Response) (*eval.Response, error) {
+	if s.Flags.Answers != "" {
+		return nil
+	}
+	readers := map[app.Target]*client.Reader{}
+	for t := range s.targets {
+		if t.App != nil && t.App.HTTP != nil {
+			readers[t.App] = client.NewReader(t.App.HTTP.Reading)
+		}
+	}
+	return func(to app.Target, resp *eval.Response) (*eval.Response, error) {
+		if r := readers[to]; r != nil {
+			return r.Reread(resp)
+		}
+		return resp, nil
+	}
+}
+
 // secrets are those of all applications: one may have heard of another's.
 func (j *Job) secrets() []string {
 	var out []string
@@ -156,19 +180,19 @@ func (j *Job) secrets() []string {
 // checkVariables wants the variables of the environment that requests to applications need: all of them where requests are sent, else
 // those of addresses, which are a part of what a trial is known by.
 func (s *Session) checkVariables(sends bool) error {
-	var missing []string
+	missing := map[string]string{}
 	for _, arm := range s.Job.Plan().Arms() {
 		if arm.Target.App == nil {
 			continue
 		}
-		for _, line := range arm.Target.App.Unset(!sends) {
-			if line += ", and the target `" + arm.Target.Name + "` needs it"; !slices.Contains(missing, line) {
-				missing = append(missing, line)
+		for name, pos := range arm.Target.App.Unset(!sends) {
+			if missing[name] == "" {
+				missing[name] = fmt.Sprintf("the environment variable %s is not set, and the target `%s` needs it (%s)", name, arm.Target.Name, pos)
 			}
 		}
 	}
 	if len(missing) > 0 {
-		return exit.BadInput("%s", strings.Join(missing, "\n"))
+		return exit.BadInput("%s", strings.Join(slices.Sorted(maps.Values(missing)), "; "))
 	}
 	return nil
 }

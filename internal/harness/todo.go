@@ -102,8 +102,8 @@ func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorde
 	case len(p.Turns) > len(out.Turns):
 		out.Turns = p.Turns
 	}
-	if out.Turns = answered(out.Turns); ended(out.Turns) >= t.Request.Turns() || t.Restarts() {
-		out.Turns = nil
+	if out.Turns = answered(out.Turns); t.KeepsSessions() || ended(t, out.Turns) >= t.Request.Turns() {
+		out.Turns = nil // an application that keeps the chat by itself begins another one
 	}
 	return out
 }
@@ -119,11 +119,11 @@ func answered(turns []eval.Turn) []eval.Turn {
 	return turns
 }
 
-// ended is how many turns of the user have their answer.
-func ended(turns []eval.Turn) int {
+// ended is how many turns of the user have their answer. The calls of an application are behind it.
+func ended(t *runner.Planned, turns []eval.Turn) int {
 	n := 0
 	for i := range turns {
-		if turns[i].Results == nil && len(turns[i].Calls()) == 0 {
+		if turns[i].Results == nil && (t.IsApplication() || len(turns[i].Calls()) == 0) {
 			n++
 		}
 	}

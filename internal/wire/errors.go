@@ -208,9 +208,6 @@ func (b *errorBody) enabling() string {
 	return "the service's API is not enabled in the cloud project: enable it " + where + ", wait a few minutes, and try again"
 }
 
-// Cut shortens a message of somebody else for an error.
-func Cut(message string) string { return cutRunes(message, maxMessage) }
-
 func cutRunes(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
