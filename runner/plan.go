@@ -168,6 +168,12 @@ type Planned struct {
 	attempts int
 }
 
+// IsApplication reports whether the trial is one of an application.
+func (t *Planned) IsApplication() bool { return t.to != nil }
+
+// KeepsSessions reports whether the trial is a chat of which an application keeps by itself what was said.
+func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live && t.to.KeepsSessions() }
+
 // Program is the program of which it is a trial, nil where it is of something else.
 func (t *Planned) Program() *suite.Program {
 	if t.to == nil {
@@ -175,12 +181,6 @@ func (t *Planned) Program() *suite.Program {
 	}
 	return t.to.Program
 }
-
-// IsApplication reports whether the trial is one of an application.
-func (t *Planned) IsApplication() bool { return t.to != nil }
-
-// KeepsSessions reports whether the trial is a chat of which an application keeps by itself what was said.
-func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live && t.to.KeepsSessions() }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
 // known.

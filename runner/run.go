@@ -41,13 +41,13 @@ type Config struct {
 	Anew bool
 	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
 	Keeper Keeper
+	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
+	Folder func(session string) string
 	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
 	// Optional.
 	Writing func(ctx context.Context) (calling context.Context, written func())
 	// Session makes the names of trials for applications: those of another process are others.
 	Session string
-	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
-	Folder func(session string) string
 	// Read reads an answer of an application that was not sent for now, since the suite may read it in another way today. The error is an
 	// *eval.Error. Optional.
 	Read func(to app.Target, resp *eval.Response) (*eval.Response, error)

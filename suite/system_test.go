@@ -138,7 +138,10 @@ func TestLiteralParts(t *testing.T) {
 prompts:
   - name: p
     parts:
-      - raw: {fileData: {fileUri: "gs://b/{{.name}}", mimeType: audio/mpeg}, videoMetadata: {fps: 0.50, on: true, "{{.name}}": null}, n: "{{.n}}"}
+      - raw:
+          fileData: {fileUri: "gs://b/{{.name}}", mimeType: audio/mpeg}
+          videoMetadata: {fps: 0.50, on: true, "{{.name}}": null}
+          n: "{{.n}}"
       - text: what is this?
 cases: [{name: c, vars: {name: 'a"}, "b": {"', n: 5}, scorers: [{contains: x}]}]
 `, nil)

@@ -233,7 +233,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
-		Keeper: c, Writing: flow.Writing, Session: s.id, Folder: s.workspaces.folder, Read: s.reader(),
+		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.folder,
 	}
 	s.ledger.Book(c.journal.Booked)
 	if c.early != nil {
