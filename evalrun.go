@@ -57,8 +57,10 @@ type Options struct {
 	Stdout io.Writer
 	// Layout is how reports on Stdout look.
 	Layout reports.Options
-	// Untrusted suites can neither choose the service nor read the environment.
+	// Untrusted suites can neither choose the service, nor read the environment, nor start programs, nor call other hosts.
 	Untrusted bool
+	// Allow lifts a part of that, as --allow does: `program`, `http=HOST`.
+	Allow []string
 	// Trust allows a run that somebody else made to name the service and start programs, when it is resumed or rescored.
 	Trust bool
 	// NoContent keeps prompts and answers out of all files.
@@ -85,7 +87,8 @@ func (o *Options) flags() harness.Flags {
 	f := harness.Flags{
 		Options: eval.Options{
 			ServiceOptions: o.Service, LimitOptions: o.Limits, SelectionOptions: o.Selection, SourceOptions: o.Sources, GateOptions: o.Gate,
-			Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted, NoContent: o.NoContent,
+			Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted,
+			Allow: o.Allow, NoContent: o.NoContent,
 		},
 		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory,
 	}
@@ -182,6 +185,9 @@ func (j *Job) nothing() error { return exit.Incomplete("%w%s", ErrNothing, j.job
 
 // Service is where the job sends to, as far as that is known before it runs. Its address is "" when there is none.
 func (j *Job) Service() eval.RunService { return j.job.Settings.Service }
+
+// NeedsService reports whether the job calls models. One that tests applications alone, without judges, does not.
+func (j *Job) NeedsService() bool { return j.job.NeedsService() }
 
 // Result is how a run ended.
 type Result struct {

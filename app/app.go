@@ -4,8 +4,11 @@ package app
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
+	"time"
 
 	"github.com/evalrun/evalrun/variable"
 )
@@ -57,12 +60,17 @@ type Request struct {
 
 // HTTP is a request to an endpoint.
 type HTTP struct {
-	Method  string   `json:"method"`
+	Method string `json:"method"`
+	// URL is the address. In run files the variables of the environment that are in it are names: ${env:EVALRUN_APP_URL}.
 	URL     string   `json:"url"`
 	Headers []Header `json:"headers,omitempty"` // in the order of the suite
 	// Body is as sent: JSON where the suite gives a mapping, else a text.
 	Body   string `json:"body,omitempty"`
 	Stream bool   `json:"stream,omitempty"` // server-sent events are read
+	// Shown is the address as it is recorded, "" where that is the URL.
+	Shown string `json:"-"`
+	// Digest is of a URL that is not recorded, so that two of them are two requests; "" where the URL is what was sent.
+	Digest string `json:"-"`
 }
 
 // Header is a header of a request.
@@ -71,6 +79,27 @@ type Header struct {
 	// Value is empty in run files for a header that is secret.
 	Value  string `json:"value,omitempty"`
 	Secret bool   `json:"secret,omitempty"`
+	// Data says that the value has data of the case in it, so that it is a part of what is asked.
+	Data bool `json:"-"`
+}
+
+// Endpoint is how an HTTP endpoint is called, next to what it is sent.
+type Endpoint struct {
+	Reading Reading
+	Timeout time.Duration // of one attempt; 0: that of the run
+	TLS     *tls.Config   // nil: the system's
+	// Secrets are the values that must not show. They are never written.
+	Secrets []string
+}
+
+// Reading says how the answers of an endpoint are read: each member is an expression of jq over the response, "" for none.
+type Reading struct {
+	Answer       string // gives the text
+	ToolCalls    string // gives a list of {name, args}
+	FinishReason string // gives a word
+	Usage        string // gives an object with numbers of tokens
+	Error        string // gives what the application says went wrong; null when nothing did
+	Stream       bool   // the expressions are applied to each server-sent event
 }
 
 // Program is one run of a program.
@@ -95,15 +124,19 @@ func (r *Request) Withheld() *Request {
 	return r
 }
 
-// Identity is what makes two requests the same: of headers, only the names.
+// Identity is what makes two recorded requests the same: of headers the names, and the values that hold data of the case.
 func (r *Request) Identity() *Request {
 	if r.HTTP == nil {
 		return r
 	}
 	own := *r.HTTP
-	own.Headers = nil
+	own.URL, own.Headers = strings.TrimSpace(own.URL+" "+own.Digest), nil
 	for _, h := range r.HTTP.Headers {
-		own.Headers = append(own.Headers, Header{Name: h.Name})
+		named := Header{Name: strings.ToLower(h.Name)}
+		if h.Data {
+			named.Value = h.Value
+		}
+		own.Headers = append(own.Headers, named)
 	}
 	return &Request{HTTP: &own}
 }
@@ -115,6 +148,10 @@ func (r *Request) Recorded() *Request {
 	}
 	out, own := *r, *r.HTTP
 	own.Headers = nil
+	if own.Shown != "" {
+		sum := sha256.Sum256([]byte(own.URL))
+		own.URL, own.Shown, own.Digest = own.Shown, "", hex.EncodeToString(sum[:])
+	}
 	for _, h := range r.HTTP.Headers {
 		if h.Secret {
 			h.Value = ""

@@ -357,6 +357,22 @@ func TestDirections(t *testing.T) {
 	}
 }
 
+// A side that measured no latency, such as a target that echoes, is neither faster nor slower.
+func TestUnmeasuredRatios(t *testing.T) {
+	t.Parallel()
+	base, head := flipped(200, 0, 0)
+	for i := range base.Cases {
+		base.Cases[i].LatencyMs, head.Cases[i].LatencyMs = Sum{200, 1}, Sum{0, 1}
+	}
+	for _, sides := range [][2]*Side{{base, head}, {head, base}} {
+		a := decided(sides[0], sides[1], options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}))
+		at := slices.IndexFunc(a.Metrics, func(m MetricComparison) bool { return m.Name == eval.MetricLatency })
+		if m := a.Metrics[at]; m.N != 0 || m.Verdict != eval.Invalid {
+			t.Errorf("got n %d and verdict %q, want 0 and %q", m.N, m.Verdict, eval.Invalid)
+		}
+	}
+}
+
 // What is shown of the two sides of a ratio makes that ratio, however uneven the cases are.
 func TestSidesMakeTheRatio(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	}
 	u := m.unitsOf(m.capped(c.Name, most))
 	c.N, c.Base, c.Head, c.Test = len(u.d), u.mean(u.base), u.mean(u.head), "means of capped amounts, bounded"
-	if c.N == 0 || c.Base == 0 {
+	if c.N == 0 || c.Base == 0 || c.Head == 0 { // what took nothing was not measured
 		c.N = 0
 		return
 	}

@@ -199,7 +199,13 @@ func record(t *testing.T, run eval.Run, trials func(yield func(*eval.Result) boo
 	if change != nil {
 		change(d)
 	}
-	path := filepath.Join(dir, "report.html")
+	return written(t, d)
+}
+
+// written is the path of the report of a run.
+func written(t *testing.T, d *journal.Document) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.html")
 	file, err := os.Create(path)
 	expect.OK(t, err)
 	expect.OK(t, reports.HTML(file, d, reports.Options{}), file.Close())

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testrun"
 )
 
 const bigTrials = 50_000
@@ -219,9 +220,10 @@ func TestWidths(t *testing.T) {
 	big := record(t, run, trials, judged)
 	chatRun, chatTrials := chatRun()
 	chats := record(t, chatRun, chatTrials, nil)
+	reach := written(t, testrun.Reach(t, nil))
 	for _, width := range []int64{390, 1600} {
 		for path, all := range map[string][]reportPage{
-			big: pages, chats: chatPages, wide: {{"hostile summary", "#/", ".verdict"}, {"hostile cases", "#/cases", "#grid"}},
+			big: pages, chats: chatPages, reach: reachPages, wide: {{"hostile summary", "#/", ".verdict"}, {"hostile cases", "#/cases", "#grid"}},
 		} {
 			b := open(t, path, width, 900, "light")
 			for _, p := range all {
@@ -287,12 +289,15 @@ func TestAccessible(t *testing.T) {
 	path := record(t, run, trials, judged)
 	chatRun, chatTrials := chatRun()
 	chats := record(t, chatRun, chatTrials, nil)
+	reach := written(t, testrun.Reach(t, nil))
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{390, 1600} {
 			b := open(t, path, width, 900, scheme)
 			b.accessible(string(axe), pages)
 			b = open(t, chats, width, 900, scheme)
 			b.accessible(string(axe), chatPages)
+			b = open(t, reach, width, 900, scheme)
+			b.accessible(string(axe), reachPages)
 		}
 	}
 }

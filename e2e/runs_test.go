@@ -1,13 +1,16 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/tool"
 )
 
 const sentence = "The capital is a city in the north of the country, on the bank of a river. "
@@ -108,6 +111,11 @@ func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 		Plan:      eval.RunPlan{Trials: len(texts), Arms: texts},
 	}
 	run.Service.BaseURL = `"><script>alert(1)</script>`
+	for n, text := range texts {
+		if n%4 == 0 {
+			run.Plan.Targets = append(run.Plan.Targets, eval.RunTarget{Suite: run.Suites[0].Name, Name: text, App: text})
+		}
+	}
 	return run, func(yield func(*eval.Result) bool) {
 		for n, text := range texts {
 			if !yield(hostileTrial(n, text, run.Suites[0].Name)) {
@@ -163,6 +171,7 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 		},
 		{ID: text, Judge: text, Model: text, Repeat: 2, Attempts: 1, Error: &eval.Error{Kind: eval.ErrorKind(text), Message: text}},
 	}
+	reach(r, text, n%4 == 0)
 	if n%2 == 1 {
 		r.Request.Live = true
 		r.Turns = []eval.Turn{{Response: *r.Response, Usage: *r.Usage}, {Response: *r.Response, Usage: *r.Usage}}
@@ -171,6 +180,35 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 		r.Outcome, r.Error = eval.Err, &eval.Error{Kind: eval.ErrorKind(text), Message: text}
 	}
 	return r
+}
+
+// reach adds tools, pieces of answers, and what an application is sent: an endpoint or a program. All texts are one.
+func reach(r *eval.Result, text string, endpoint bool) {
+	literal, err := json.Marshal(text)
+	if err != nil { // strings always encode
+		panic(err)
+	}
+	q, c := r.Request, &r.Response.Candidates[0]
+	q.System, q.Tools = text, []tool.Declaration{{Name: text, Description: text, Parameters: literal}}
+	q.ToolChoice, q.ToolResults, q.Extra = &tool.Choice{Name: text}, text, eval.Extra{text: literal}
+	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: endpoint}}
+	q.Contents[0].Parts = append(
+		q.Contents[0].Parts, eval.Part{Data: &eval.Image{Path: text, MIMEType: text}}, eval.Part{Raw: literal}, eval.Part{Result: &results[0]},
+	)
+	q.App = &app.Request{Program: &app.Program{
+		Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text,
+	}}
+	if endpoint {
+		q.App = &app.Request{HTTP: &app.HTTP{
+			Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text, Stream: true,
+		}}
+		r.Turns = []eval.Turn{{Response: *r.Response, Results: results}, {Response: *r.Response}}
+	}
+	c.VendorReason, c.Raw = text, literal
+	c.Parts = []eval.Piece{
+		{Text: text}, {Reasoning: text}, {Call: &tool.Call{ID: text, Name: text, Args: literal}}, {Other: literal},
+	}
+	r.TraceID, r.Workspace = text, text
 }
 
 // judged gives a run a gate and a comparison, for what they look like.

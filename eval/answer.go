@@ -1,19 +1,26 @@
 package eval
 
-// Answer is what was paid for before its trial could be settled: an answer that waits for judges or embeddings, or one turn of a live
-// chat that goes on. It has a line of its own in the run file, so that a crash does not lose it.
+import "github.com/evalrun/evalrun/tool"
+
+// Answer is what was paid for before its trial could be settled: an answer that waits for judges or embeddings, or one call of a trial of
+// several that goes on. It has a line of its own in the run file, so that a crash does not lose it.
 type Answer struct {
 	ID    string `json:"id"` // of the trial
 	N     int    `json:"n"`
 	Model string `json:"model"`
-	// Turn is the number of the turn, from 1, of a live chat that goes on; 0: the answer is whole.
+	// Turn is the number of the call, from 1, of a trial that goes on; 0: the answer is whole.
 	Turn     int       `json:"turn,omitempty"`
 	Request  *Request  `json:"request,omitempty"`
 	Response *Response `json:"response"`
-	// Turns are those of a whole live chat.
+	// Results are what the suite answered to the calls of the model, as in Turn. An answer whose calls start programs has a line before
+	// these run, and another one when they are there.
+	Results []tool.Result `json:"results,omitempty"`
+	// Turns are those of a whole answer.
 	Turns  []Turn  `json:"turns,omitempty"`
 	Usage  *Usage  `json:"usage,omitempty"`
 	Timing *Timing `json:"timing,omitempty"`
+	// TraceID is that of the trial, as in Result.
+	TraceID string `json:"traceId,omitempty"`
 }
 
 // Withhold takes prompts and answers out of the record, as Result.Withhold does.
@@ -21,4 +28,5 @@ func (a *Answer) Withhold() {
 	r := Result{Request: a.Request, Response: a.Response, Turns: a.Turns, Usage: a.Usage}
 	r.Withhold()
 	a.Request, a.Response, a.Turns, a.Usage = r.Request, r.Response, r.Turns, r.Usage
+	a.Results = withheldResults(a.Results)
 }

@@ -6,6 +6,8 @@ type Booking struct {
 	At     string `json:"at"` // RFC 3339, UTC
 	Model  string `json:"model"`
 	Tokens int    `json:"tokens"` // that are reserved for the call
+	// Local says that it is a run of a program on this machine, to which no rate applies.
+	Local bool `json:"local,omitempty"`
 	// Spent are the totals with this call and all others that are under way, at what is reserved for them.
 	Spent Spent `json:"spent"`
 }

@@ -30,7 +30,7 @@ type Request struct {
 	// App is what an application is sent instead of a model, without secrets; nil for a model.
 	App *app.Request `json:"app,omitempty"`
 	// Live says that this is a chat in which the model's own replies stand. In a plan the contents are the user's turns alone, each of
-	// which is a call; After makes the requests of these.
+	// which takes a call; After makes the requests of these.
 	Live bool `json:"live,omitempty"`
 }
 
@@ -54,9 +54,13 @@ type Call struct {
 	PromptTokens int
 	// OutputLimit is the longest output in tokens, 0 when it is not known.
 	OutputLimit int
+	// Results are what the suite answered to the calls of the model, where the answer is a recorded one that has them.
+	Results []tool.Result
 	// Anew says that an answer from before does not do, as long as there is somebody to ask.
-	Anew   bool
-	Timing Timing
+	Anew bool
+	// Recorded says that only an answer from before does.
+	Recorded bool
+	Timing   Timing
 }
 
 // ErrorKind says why a trial could not be judged.
@@ -104,6 +108,8 @@ type Error struct {
 	Gone bool `json:"-"`
 	// OfLogin says that the trouble is with the login, and not with the service.
 	OfLogin bool `json:"-"`
+	// Answer is what came, where it could not be read as an answer but is worth keeping: the suite may read it in another way tomorrow.
+	Answer *Response `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.
 	Unsent bool `json:"-"`
 }

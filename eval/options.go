@@ -24,6 +24,7 @@ type Options struct {
 	Vars      map[string]string `json:"vars,omitempty"`
 	Seed      uint64            `json:"seed,omitempty"`
 	Untrusted bool              `json:"untrusted,omitempty"` // the suites are
+	Allow     []string          `json:"allow,omitempty"`     // what they may do nevertheless: program, http=HOST
 	NoContent bool              `json:"noContent,omitempty"` // prompts and answers stay out of all files
 
 	// Unreadable is why the options of a run file could not be read in full; nil when they could. Reports do without them, resuming does

@@ -81,8 +81,8 @@ type Result struct {
 	Scores   []Score   `json:"scores"`
 	Request  *Request  `json:"request,omitempty"`
 	Response *Response `json:"response,omitempty"`
-	// Turns are those of a live chat that were answered. The response is then that of the last one, usage and timing are those of all,
-	// and the request is the last that was sent.
+	// Turns are the answered calls of a live chat, and of any trial of several. The response is then that of the last one, usage and timing
+	// are those of all, and the request is the last that was sent.
 	Turns      []Turn  `json:"turns,omitempty"`
 	Usage      *Usage  `json:"usage,omitempty"`
 	Timing     *Timing `json:"timing,omitempty"`

@@ -1,8 +1,10 @@
 package eval
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -20,6 +22,14 @@ type Turn struct {
 	Timing  Timing        `json:"timing"`
 }
 
+// Calls are what the model calls in the turn, in the reply of its first candidate.
+func (t *Turn) Calls() []tool.Call {
+	if len(t.Candidates) == 0 {
+		return nil
+	}
+	return t.Candidates[0].Calls()
+}
+
 // Block is the reason for which the turn was blocked, its prompt or its first candidate; "" when it was not. A block ends a chat.
 func (t *Turn) Block() string {
 	reason := t.PromptBlock()
@@ -29,21 +39,81 @@ func (t *Turn) Block() string {
 	return reason
 }
 
-// After is the request for the turn of a live chat that follows the answered ones: the user's turns up to it, with the model's
-// replies in between. The request itself lists the turns of the user alone.
+// reply is the model's own turn as it goes back: as it came where it is more than text, with ids and signatures. That of an application is
+// a text.
+func (t *Turn) reply(application bool) Content {
+	parts := t.raw()
+	if parts == nil || application {
+		parts = []Part{{Text: t.Text()}}
+	}
+	return Content{Role: RoleModel, Parts: parts}
+}
+
+// raw are the parts of the first candidate as they came, nil where they are nothing but text.
+func (t *Turn) raw() []Part {
+	var came struct {
+		Content struct {
+			Parts []json.RawMessage `json:"parts"`
+		} `json:"content"`
+	}
+	if len(t.Candidates) == 0 || json.Unmarshal(t.Candidates[0].Raw, &came) != nil {
+		return nil
+	}
+	var out []Part
+	for _, part := range came.Content.Parts {
+		var compact bytes.Buffer // files may be indented
+		if json.Compact(&compact, part) != nil {
+			return nil
+		}
+		out = append(out, Part{Raw: compact.Bytes()})
+	}
+	if !slices.ContainsFunc(out, func(p Part) bool { return !isText(p.Raw) }) {
+		return nil
+	}
+	return out
+}
+
+// isText reports whether a part is a text and nothing else.
+func isText(part json.RawMessage) bool {
+	var fields map[string]json.RawMessage
+	return json.Unmarshal(part, &fields) == nil && len(fields) == 1 && fields["text"] != nil
+}
+
+// results is the turn in which the results of the model's calls go back.
+func (t *Turn) results() Content {
+	out := Content{Role: RoleUser}
+	for i := range t.Results {
+		out.Parts = append(out.Parts, Part{Result: &t.Results[i]})
+	}
+	return out
+}
+
+// After is the request for the call that follows the answered ones: the user's turns so far, with the model's own turns and the results of
+// its calls in between. The request itself has the turns of the user, and in a chat that is not live all that was said before.
 func (r *Request) After(answered []Turn) Request {
 	next := *r
+	rest := [][]Content{r.Contents}
+	if r.Live {
+		rest = slices.Collect(slices.Chunk(r.Contents, 1))
+	}
 	next.Contents = nil
-	for i, asked := range r.Contents[:min(len(answered)+1, len(r.Contents))] {
-		if i > 0 {
-			next.Contents = append(next.Contents, Content{Role: RoleModel, Parts: []Part{{Text: answered[i-1].Text()}}})
+	if len(rest) > 0 {
+		next.Contents, rest = slices.Clone(rest[0]), rest[1:]
+	}
+	for i := range answered {
+		t := &answered[i]
+		switch {
+		case t.Results != nil:
+			next.Contents = append(next.Contents, t.reply(r.App != nil), t.results())
+		case len(rest) > 0:
+			next.Contents = append(append(next.Contents, t.reply(r.App != nil)), rest[0]...)
+			rest = rest[1:]
 		}
-		next.Contents = append(next.Contents, asked)
 	}
 	return next
 }
 
-// Turns is how many calls it takes to ask the request of a plan: one, or one for each turn of a live chat.
+// Turns is how many turns of the user the request of a plan has, each of which takes a call at least: one, but in a live chat.
 func (r *Request) Turns() int {
 	if r.Live {
 		return len(r.Contents)
@@ -51,8 +121,8 @@ func (r *Request) Turns() int {
 	return 1
 }
 
-// TurnID names the turn of a live chat that follows the answered ones: for the first it is the trial's own, and for a later one a
-// hash that the replies before it go into, since they are part of what is asked.
+// TurnID names the call of a trial that follows the answered ones: for the first it is the trial's own, and for a later one a hash that the
+// replies and results before it go into, since they are part of what is sent.
 func TurnID(trialID string, answered []Turn) string {
 	if len(answered) == 0 {
 		return trialID
@@ -60,7 +130,14 @@ func TurnID(trialID string, answered []Turn) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s", trialID)
 	for i := range answered {
-		fmt.Fprintf(h, "\n%q", answered[i].Text())
+		t := &answered[i]
+		fmt.Fprintf(h, "\n%q", t.Text())
+		for _, part := range t.raw() {
+			fmt.Fprintf(h, " raw %q", part.Raw)
+		}
+		for _, result := range t.Results {
+			fmt.Fprintf(h, " result %q %q %q %t", result.ID, result.Name, result.Text, result.Failed)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
@@ -72,6 +149,7 @@ func (u *Usage) Add(other *Usage) {
 	u.TotalTokens += other.TotalTokens
 	u.CachedTokens += other.CachedTokens
 	u.ToolUseTokens += other.ToolUseTokens
+	u.ReasoningTokens += other.ReasoningTokens
 	surest := []UsageSource{UsageService, UsageCounted, UsageEstimated}
 	if slices.Index(surest, other.Source) > slices.Index(surest, u.Source) {
 		u.Source = other.Source

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
 )
 
 func replies(texts ...string) []Turn {
@@ -45,6 +48,62 @@ func TestAfter(t *testing.T) {
 	}
 	if r.Turns() != 3 || (&Request{Contents: r.Contents}).Turns() != 1 {
 		t.Error("turns")
+	}
+}
+
+// step is an answer that calls functions, with the results that the suite gave.
+func step(candidate string, results ...tool.Result) Turn {
+	c := Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(candidate)}
+	return Turn{Response: Response{Candidates: []Candidate{c}}, Results: results}
+}
+
+// The model's own turn goes back as it came, and the results follow in one turn in the order of the calls.
+func TestAfterSteps(t *testing.T) {
+	t.Parallel()
+	called := step(
+		`{"content": {"role": "model", "parts": [{"text": "so", "thought": true}, `+
+			`{"functionCall": {"id": "1", "name": "f"}, "signature": "s"}]}}`,
+		tool.Result{ID: "1", Name: "f", Text: "shipped"}, tool.Result{ID: "2", Name: "g", Text: "no", Failed: true},
+	)
+	said := step(`{"content": {"parts": [{"text": "a"}, {"text": "b"}]}, "avgLogprobs": 1}`)
+	said.Candidates[0].Text = "ab"
+	user := func(text string) Content { return Content{Role: RoleUser, Parts: []Part{{Text: text}}} }
+	back := []Content{
+		{Role: RoleModel, Parts: []Part{
+			{Raw: json.RawMessage(`{"text":"so","thought":true}`)},
+			{Raw: json.RawMessage(`{"functionCall":{"id":"1","name":"f"},"signature":"s"}`)},
+		}},
+		{Role: RoleUser, Parts: []Part{{Result: &called.Results[0]}, {Result: &called.Results[1]}}},
+	}
+	once := Request{Contents: []Content{user("a"), {Role: RoleModel, Parts: []Part{{Text: "fixed"}}}, user("b")}}
+	expect.Same(t, "a fixed chat", once.After(nil).Contents, once.Contents)
+	expect.Same(t, "a fixed chat after a step", once.After([]Turn{called}).Contents, slices.Concat(once.Contents, back))
+	live := Request{Live: true, Contents: []Content{user("a"), user("b")}}
+	expect.Same(t, "a live chat after a step", live.After([]Turn{called}).Contents, slices.Concat(live.Contents[:1], back))
+	expect.Same(
+		t, "a live chat after a step and a reply", live.After([]Turn{called, said}).Contents,
+		slices.Concat(live.Contents[:1], back, []Content{{Role: RoleModel, Parts: []Part{{Text: "ab"}}}}, live.Contents[1:]),
+	)
+}
+
+// A call is named by all that goes back before it, however the file of it was indented.
+func TestTurnIDOfSteps(t *testing.T) {
+	t.Parallel()
+	const calls = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f"}}]}}`
+	result := tool.Result{ID: "1", Name: "f", Text: "x"}
+	base := TurnID("t", []Turn{step(calls, result)})
+	expect.Same(t, "the same, indented", TurnID("t", []Turn{step(strings.ReplaceAll(calls, ":", ": \n"), result)}), base)
+	for name, other := range map[string]Turn{
+		"without a result":  step(calls),
+		"another text":      step(calls, tool.Result{ID: "1", Name: "f", Text: "y"}),
+		"a failure":         step(calls, tool.Result{ID: "1", Name: "f", Text: "x", Failed: true}),
+		"another call":      step(strings.Replace(calls, `"1"`, `"2"`, 1), result),
+		"two results":       step(calls, result, result),
+		"nothing but texts": step(`{"content":{"parts":[{"text":""}]}}`, result),
+	} {
+		if TurnID("t", []Turn{other}) == base {
+			t.Errorf("%s has the name of the step", name)
+		}
 	}
 }
 

@@ -23,11 +23,7 @@ func (r *Result) Withhold() {
 	r.Turns = slices.Clone(r.Turns)
 	for i := range r.Turns {
 		t := &r.Turns[i]
-		t.Response, t.Usage.Extra, t.Results = t.withheld(), nil, slices.Clone(t.Results)
-		for k := range t.Results {
-			one := &t.Results[k]
-			one.ID, one.Name, one.Text = word(one.ID), word(one.Name), withoutContent
-		}
+		t.Response, t.Usage.Extra, t.Results = t.withheld(), nil, withheldResults(t.Results)
 	}
 	r.Scores = slices.Clone(r.Scores)
 	for i := range r.Scores {
@@ -41,11 +37,16 @@ func (r *Result) Withhold() {
 	for i := range r.Judgements {
 		r.Judgements[i].Withhold()
 	}
-	if r.Error != nil && !slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) {
+	if r.Error != nil && (!slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) || r.ranProgram()) {
 		e := *r.Error
 		e.Message, e.Code = withoutContent, word(e.Code)
 		r.Error = &e
 	}
+}
+
+// ranProgram reports whether a program was under test: its errors show what it wrote, whatever their kind.
+func (r *Result) ranProgram() bool {
+	return r.Request != nil && r.Request.App != nil && r.Request.App.Program != nil
 }
 
 // withheld is the request without prompts, declarations, and what is sent to an application.
@@ -79,6 +80,16 @@ func (p *Part) withheld() Part {
 		return Part{Withheld: withhold(p.Result.Text)}
 	}
 	return Part{Withheld: withhold(p.Text)}
+}
+
+// withheldResults are results without their texts.
+func withheldResults(results []tool.Result) []tool.Result {
+	results = slices.Clone(results)
+	for i := range results {
+		one := &results[i]
+		one.ID, one.Name, one.Text = word(one.ID), word(one.Name), withoutContent
+	}
+	return results
 }
 
 // withheldPieces are the names of the calls among the pieces of an answer: that there was something, and no more.

@@ -113,7 +113,7 @@ func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 				"Options.Replay, or use Options.Emulator",
 		)
 	}
-	if job.Service().BaseURL == "" && o.Sources.Replay == "" {
+	if job.NeedsService() && job.Service().BaseURL == "" && o.Sources.Replay == "" {
 		t.Fatal(
 			"no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
 				"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers",

@@ -152,6 +152,7 @@ func fixtureRuns() []fixtureRun {
 		{"-test.run=TestNoService", 1, 0, []string{
 			"no service to ask", "EVALRUN_BASE_URL", "Options.Emulator", "Options.Replay",
 		}, "PASS"},
+		{"-test.run=TestEcho -test.v", 0, 0, []string{"--- PASS: TestEcho/echo/hello/mirror/direct"}, "FAIL"},
 		{"-test.run=TestEmulated -test.short -test.v", 0, 0, []string{
 			"no model was asked", "--- PASS: TestEmulated/gated/france",
 		}, "FAIL"},

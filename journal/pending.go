@@ -23,13 +23,14 @@ func (w *Writer) KeptJudgement(trialID string, j *eval.Judgement) error {
 	return w.write("judgement", judgementLine{trialID, *j})
 }
 
-// pending is what the run file has of a trial that is not settled: the line of its answer, or those of the turns of a chat, and
+// pending is what the run file has of a trial that is not settled: the line of its answer, or those of its calls so far, and
 // those of judges.
 type pending struct {
 	answer     place
 	turns      []place
 	judgements []place
 	paid       paid
+	last       uint64 // when the last of the calls was made, as in paid
 }
 
 // place is where a line stands.
@@ -57,11 +58,11 @@ func (p paid) since(before paid) paid {
 }
 
 func minus(a, b eval.Usage) eval.Usage {
+	less := func(a, b int) int { return max(0, a-b) }
 	return eval.Usage{
-		PromptTokens: max(
-			0, a.PromptTokens-b.PromptTokens,
-		), OutputTokens: max(0, a.OutputTokens-b.OutputTokens), TotalTokens: max(0, a.TotalTokens-b.TotalTokens),
-		CachedTokens: max(0, a.CachedTokens-b.CachedTokens), ToolUseTokens: max(0, a.ToolUseTokens-b.ToolUseTokens), Source: a.Source,
+		PromptTokens: less(a.PromptTokens, b.PromptTokens), OutputTokens: less(a.OutputTokens, b.OutputTokens),
+		TotalTokens: less(a.TotalTokens, b.TotalTokens), ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
+		CachedTokens: less(a.CachedTokens, b.CachedTokens), ToolUseTokens: less(a.ToolUseTokens, b.ToolUseTokens), Source: a.Source,
 	}
 }
 
@@ -88,18 +89,23 @@ func (d *Document) pendingOf(id string) *pending {
 	return p
 }
 
-// keptAnswer takes in the line of an answer. Of a chat that was answered as a whole, the turns are in it.
+// keptAnswer takes in the line of an answer. Of a trial of several calls that was answered as a whole, these are in it. A call may have
+// two lines, the second with the results of what the model called.
 func (d *Document) keptAnswer(data []byte, at int64) {
 	r := &d.scratch
 	r.scan(data)
 	p, line := d.pendingOf(r.id), place{at, clip(len(data))}
-	turn := gjson.GetBytes(data, "turn").Int()
+	turn := int(gjson.GetBytes(data, "turn").Int())
 	now := r.paid()
-	switch turn {
-	case 0:
+	again := turn > 1 && turn == len(p.turns) && now.began != 0 && now.began == p.last
+	p.last = now.began
+	switch {
+	case turn == 0:
 		p.answer, p.turns = line, nil
-	case 1:
+	case turn == 1:
 		p.turns, p.answer = []place{line}, place{}
+	case again:
+		p.turns[turn-1], now = line, p.paid
 	default:
 		p.turns = append(p.turns, line)
 		sum := p.paid
@@ -154,7 +160,7 @@ func (d *Document) spendPending() {
 	}
 }
 
-// Pending is what the run file has of a trial that is not settled: its answer, if it is whole, or turns of a chat, and
+// Pending is what the run file has of a trial that is not settled: its answer, if it is whole, or its calls so far, and
 // replies of judges. It is nil when there is nothing, or when it cannot be read.
 func (d *Document) Pending(id string) *eval.Result {
 	p := d.pending[newTrialID(id)]
@@ -168,6 +174,7 @@ func (d *Document) Pending(id string) *eval.Result {
 			return nil
 		}
 		out.Response, out.Turns, out.Usage, out.Timing, out.Request = a.Response, a.Turns, a.Usage, a.Timing, a.Request
+		out.TraceID = a.TraceID
 	}
 	out.Turns = append(out.Turns, d.pendingTurns(p)...)
 	for _, line := range p.judgements {
@@ -180,14 +187,14 @@ func (d *Document) Pending(id string) *eval.Result {
 	return out
 }
 
-// pendingTurns are the turns of a chat up to the first that is missing or cannot be read.
+// pendingTurns are the calls of a trial up to the first that is missing or cannot be read.
 func (d *Document) pendingTurns(p *pending) (out []eval.Turn) {
 	for i, line := range p.turns {
 		var a eval.Answer
 		if d.decode(line, &a) != nil || a.Turn != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
 			break
 		}
-		out = append(out, eval.Turn{Response: *a.Response, Usage: *a.Usage, Timing: *a.Timing})
+		out = append(out, eval.Turn{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing})
 	}
 	return out
 }

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // What was paid for and is not settled can be read again, and costs what it cost once, whatever follows.
@@ -63,6 +66,44 @@ func TestPending(t *testing.T) {
 		expect.OK(t, err)
 		_ = d.Close()
 	}
+}
+
+// A call whose results came from programs has two lines, and costs what it cost once.
+func TestPendingSteps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := head
+	w, err := Create(dir, &run, nil)
+	expect.OK(t, err)
+	called := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(`{"a":1}`)}}}
+	results := []tool.Result{{ID: "1", Name: "f", Text: "done"}}
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	step := func(turn int, results []tool.Result) *eval.Answer {
+		return &eval.Answer{
+			ID: "id-1", N: 1, Model: "m", Turn: turn, Response: called, Results: results,
+			Usage:  &eval.Usage{TotalTokens: 7, Source: eval.UsageService},
+			Timing: &eval.Timing{StartedAt: began.Add(time.Duration(turn) * time.Second), Attempts: 2},
+		}
+	}
+	for i, one := range []struct {
+		step         *eval.Answer
+		turns, calls int
+	}{
+		{step(1, nil), 1, 2}, {step(1, results), 1, 2}, {step(2, nil), 2, 4}, {step(2, results), 2, 4}, {step(3, results), 3, 6},
+	} {
+		expect.OK(t, w.KeptAnswer(one.step))
+		d, err := Open(dir)
+		expect.OK(t, err)
+		p := d.Pending("id-1")
+		expect.Same(t, "calls", d.Spent.Calls, one.calls)
+		expect.Same(t, "tokens", d.Spent.Tokens, one.calls/2*7)
+		expect.Same(t, "turns", len(p.Turns), one.turns)
+		last := p.Turns[len(p.Turns)-1]
+		expect.Same(t, fmt.Sprintf("results after line %d", i+1), last.Results, one.step.Results)
+		expect.Same(t, "the answer as it came", string(last.Candidates[0].Raw), `{"a":1}`)
+		_ = d.Close()
+	}
+	expect.OK(t, w.Close())
 }
 
 // checkPending wants what the run in a directory has spent, and which of the two trials of TestPending are pending.

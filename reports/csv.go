@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/csv"
 	"io"
 	"slices"
@@ -42,7 +43,7 @@ func CSV(w io.Writer, d *journal.Document, _ Options) error {
 		if err != nil {
 			return err
 		}
-		if err := out.Write(csvRow(r, d.Run.Emulator, metrics)); err != nil {
+		if err := out.Write(csvRow(r, &d.Run, metrics)); err != nil {
 			return err
 		}
 	}
@@ -71,9 +72,10 @@ var csvColumns = []string{
 	"tags", "cluster", "quarantine", "emulator", "at", "n", "id", "caseId",
 }
 
-func csvRow(r *eval.Result, emulator bool, metrics []string) []string {
+func csvRow(r *eval.Result, run *eval.Run, metrics []string) []string {
+	app := overview.AppOf(run, r.Suite, r.Target)
 	row := []string{
-		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(r.Model), strconv.Itoa(r.Repeat),
+		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(cmp.Or(app, r.Model)), strconv.Itoa(r.Repeat),
 		cell(string(r.Outcome)), cell(overview.Why(r)),
 	}
 	row = append(row, csvAnswer(r.Response)...)
@@ -83,7 +85,7 @@ func csvRow(r *eval.Result, emulator bool, metrics []string) []string {
 		quarantine = "until " + r.Quarantine.Until + ": " + r.Quarantine.Reason
 	}
 	row = append(
-		row, cell(strings.Join(r.Tags, ", ")), cell(r.Cluster), cell(quarantine), strconv.FormatBool(emulator), cell(r.At),
+		row, cell(strings.Join(r.Tags, ", ")), cell(r.Cluster), cell(quarantine), strconv.FormatBool(run.Emulator && app == ""), cell(r.At),
 		strconv.Itoa(r.N), cell(r.ID), cell(r.CaseID),
 	)
 	for _, name := range metrics {
@@ -101,7 +103,7 @@ func csvRow(r *eval.Result, emulator bool, metrics []string) []string {
 	return row
 }
 
-// csvAnswer is the text of the first candidate, its finish reason, and the reason of a block.
+// csvAnswer is the text of the first candidate with its calls, its finish reason, and the reason of a block.
 func csvAnswer(r *eval.Response) []string {
 	switch {
 	case r == nil:
@@ -110,7 +112,11 @@ func csvAnswer(r *eval.Response) []string {
 		return []string{"", "", cell(r.Blocked())}
 	}
 	first := &r.Candidates[0]
-	return []string{cell(shownText(first.Text, first.Withheld)), cell(first.FinishReason), cell(r.Blocked())}
+	text := overview.Candidate(first)
+	if first.Withheld != nil {
+		text = strings.Join(append([]string{shownText("", first.Withheld)}, overview.CallLines(first.Calls())...), "\n")
+	}
+	return []string{cell(text), cell(first.FinishReason), cell(r.Blocked())}
 }
 
 // csvCost is tokens, time and trouble; what is not known is empty.

@@ -38,7 +38,7 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	if d.Run.Emulator {
 		_, _ = fmt.Fprintln(
 			out,
-			command("notice", "evalrun", "", "against evalrun's emulator: no model was asked, the answers come from a script"),
+			command("notice", "evalrun", "", overview.FromEmulator(&d.Run)),
 		)
 	}
 	for _, list := range []*annotations{&g.errors, &g.warnings} {

@@ -200,10 +200,7 @@ func (j *junit) rules(rules []eval.GateRule, class string) error {
 }
 
 func (j *junit) properties(suite string, arm *journal.Arm) []junitProperty {
-	out := []junitProperty{{Name: "evalrun.run", Value: j.d.Run.ID}, {Name: "evalrun.service", Value: j.d.Run.Service.BaseURL}}
-	if j.d.Run.Emulator {
-		out = append(out, junitProperty{Name: "evalrun.emulator", Value: "true: no model was asked"})
-	}
+	out := append([]junitProperty{{Name: "evalrun.run", Value: j.d.Run.ID}}, j.answering(suite, arm)...)
 	if j.d.Partial() {
 		out = append(out, junitProperty{Name: "evalrun.partial", Value: "true: not every trial of the plan was asked"})
 	}
@@ -217,6 +214,19 @@ func (j *junit) properties(suite string, arm *journal.Arm) []junitProperty {
 			words := append([]string{word + ": " + ruleWords(rule)}, verdictLines(j.d, &rule)...)
 			out = append(out, junitProperty{Name: "evalrun.gate." + rule.Name, Value: shorten(strings.Join(words, "; "), maxJUnitText)})
 		}
+	}
+	return out
+}
+
+// answering are the properties that say what answered on an arm: the service of the models, or an application.
+func (j *junit) answering(suite string, arm *journal.Arm) []junitProperty {
+	target, _, _ := strings.Cut(arm.Name, "/")
+	if app := overview.AppOf(&j.d.Run, suite, target); app != "" {
+		return []junitProperty{{Name: "evalrun.application", Value: shorten(app, maxJUnitText)}}
+	}
+	out := []junitProperty{{Name: "evalrun.service", Value: j.d.Run.Service.BaseURL}}
+	if j.d.Run.Emulator {
+		out = append(out, junitProperty{Name: "evalrun.emulator", Value: "true: no model was asked"})
 	}
 	return out
 }
@@ -347,6 +357,9 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if r.Error != nil {
 		fmt.Fprintf(b, "%s: %s\n", r.Error.Kind, r.Error)
 	}
+	for _, lead := range leads(r) {
+		fmt.Fprintf(b, "%s\n", lead)
+	}
 	for i := range r.Scores {
 		accountScore(b, &r.Scores[i])
 	}
@@ -354,14 +367,31 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if r.Response != nil { // it is that of the last
 		earlier = earlier[:max(0, len(earlier)-1)]
 	}
+	names := overview.TurnNames(r)
 	for i := range earlier {
-		fmt.Fprintf(b, "answer in turn %d:\n%s\n", i+1, earlier[i].Text())
+		accountTurn(b, names[i], &earlier[i])
 	}
 	if r.Response != nil {
 		accountAnswer(b, r.Response)
 	}
 	b.WriteString("\n")
 }
+
+// accountTurn says what was answered in a turn of a chat, or in a step with what came back.
+func accountTurn(b *strings.Builder, name string, t *eval.Turn) {
+	fmt.Fprintf(b, "answer in %s:\n%s\n", name, overview.Answer(&t.Response))
+	for i := range t.Results {
+		one := &t.Results[i]
+		mark := "result of"
+		if one.Failed {
+			mark = "FAILED"
+		}
+		fmt.Fprintf(b, "%s %s\n", mark, shorten(resultText(one), maxResult))
+	}
+}
+
+// maxResult bounds what a call came to, in code points.
+const maxResult = 300
 
 func accountScore(b *strings.Builder, s *eval.Score) {
 	mark := "passed"
@@ -379,7 +409,7 @@ func accountScore(b *strings.Builder, s *eval.Score) {
 
 func accountAnswer(b *strings.Builder, r *eval.Response) {
 	for i, c := range r.Candidates {
-		fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, c.Text)
+		fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, overview.Candidate(&c))
 	}
 	if reason := r.PromptBlock(); reason != "" {
 		fmt.Fprintf(b, "the prompt was blocked: %s\n", reason)

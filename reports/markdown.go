@@ -112,13 +112,13 @@ func (m *markdown) head() {
 func (m *markdown) origins() {
 	run := &m.d.Run
 	if run.Emulator {
-		m.add("Against evalrun's emulator: no model was asked, the answers come from a script.\n\n")
+		m.add("%s.\n\n", overview.Sentence(overview.FromEmulator(run)))
 	}
 	if run.Cache {
 		m.add("With `--cache`: answers of earlier runs may be among these.\n\n")
 	}
 	if run.Replay != "" {
-		m.add("Replayed: no model was asked, the answers come from %s.\n\n", code(run.Replay))
+		m.add("%s %s.\n\n", overview.Sentence(overview.Replayed(run)), code(run.Replay))
 	}
 }
 

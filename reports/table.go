@@ -103,13 +103,13 @@ func (t *tableReport) heading() {
 	}
 	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
 	if t.d.Run.Emulator {
-		t.wrapped("", "against evalrun's emulator: no model was asked, the answers come from a script")
+		t.wrapped("", overview.FromEmulator(&t.d.Run))
 	}
 	if t.d.Run.Cache {
 		t.wrapped("", "with --cache: answers of earlier runs may be among these")
 	}
-	if dir := t.d.Run.Replay; dir != "" {
-		t.wrapped("", "replayed: no model was asked, the answers come from "+dir)
+	if t.d.Run.Replay != "" {
+		t.wrapped("", overview.Replayed(&t.d.Run)+" "+t.d.Run.Replay)
 	}
 	if id := t.d.Run.RescoredFrom; id != "" {
 		t.wrapped("", "rescored: no answer was asked for, the answers are those of the run "+id)

@@ -250,6 +250,12 @@ func (t *tableReport) again(flags []string, repeats int) []string {
 	}
 	args = append(args, flags...)
 	args = append(args, serviceFlags(f, t.d.Run.Emulator)...)
+	if f.Untrusted {
+		args = append(args, "--untrusted")
+	}
+	for _, what := range f.Allow {
+		args = append(args, "--allow", what)
+	}
 	if repeats > 0 {
 		args = append(args, "--repeats", fmt.Sprint(repeats))
 	}

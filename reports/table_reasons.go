@@ -387,7 +387,7 @@ func (t *tableReport) inFull(e *example) error {
 	if r.Response == nil || quoted {
 		return nil
 	}
-	if answer := r.Response.Text(); answer != "" {
+	if answer := overview.Answer(r.Response); answer != "" {
 		t.line("     the answer: %s", diag.CleanLine(overview.CutText(answer, 4*t.o.Width)))
 	}
 	return nil

@@ -28,6 +28,7 @@ func newRemedies(run *eval.Run) remedies {
 var passing = []eval.ErrorKind{
 	eval.KindTransport, eval.KindTimeout, eval.KindStatus, eval.KindAuth, eval.KindQuota,
 	eval.KindMalformed, eval.KindTruncated, eval.KindTooLarge, eval.KindNoCandidates,
+	eval.KindProgram, eval.KindApp,
 }
 
 // consulting are the scorers that call judges: by themselves, or through scorers inside.

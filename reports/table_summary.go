@@ -90,19 +90,19 @@ func (t *tableReport) metrics() {
 	}
 }
 
-// targets shows the model and the sampling of each target.
+// targets shows the model and the sampling of each target, or what the application is.
 func (t *tableReport) targets() {
 	for i := range t.d.Run.Plan.Targets {
 		one := &t.d.Run.Plan.Targets[i]
 		m := t.d.Run.Model(one)
-		text := one.Name + ": " + modelOf(one.Model, one)
+		text := one.Name + ": " + overview.Tested(one.Model, one)
 		if len(t.d.Run.Suites) > 1 {
 			text = one.Suite + ": " + text
 		}
 		if m != nil && m.Version != "" {
 			text += ", version " + m.Version
 		}
-		if how := overview.NewSampling(one.GenerationConfig, m).String(); how != "" {
+		if how := overview.NewSampling(one.GenerationConfig, m).String(); how != "" && one.App == "" {
 			text += ", " + how
 		}
 		t.wrapped(" ", text)

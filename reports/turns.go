@@ -3,35 +3,94 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/tool"
 )
 
-// turns writes how each turn of a live chat ended. Its texts are in the request, but for the last, which is the answer.
-func (c *caseReport) turns(turns []eval.Turn) {
-	if len(turns) == 0 {
+// turns writes how each turn of a live chat, or each step of a trial whose calls the suite answered, ended. Of a chat the texts are in
+// the request, but for the last, which is the answer; of steps they stand here, with what the model called and got back.
+func (c *caseReport) turns(r *eval.Result) {
+	if len(r.Turns) == 0 {
 		return
 	}
-	c.printf("  turns\n")
-	for i := range turns {
-		t := &turns[i]
-		how := "no answer"
-		if reason := t.PromptBlock(); reason != "" {
-			how = "the prompt was blocked: " + reason
-		} else if len(t.Candidates) > 0 {
-			how = "finish reason " + cmp.Or(t.Candidates[0].FinishReason, "unknown")
+	names, heading, indent := overview.TurnNames(r), "turns", plainIndent
+	steps := overview.HasSteps(r)
+	if steps {
+		heading, indent = "steps", stepIndent
+	}
+	c.printf("  %s\n", heading)
+	for i := range r.Turns {
+		t, last := &r.Turns[i], i == len(r.Turns)-1
+		c.printf("    %s: %s\n", numberOf(names[i]), turnWords(t, r.Request))
+		if !last || r.Response == nil { // else it is the answer
+			c.said(t, steps)
 		}
-		u := t.Usage
-		c.printf(
-			"    %d: %s, %.0f ms service, %s, %d + %d tokens (%s)\n", i+1, diag.CleanLine(how), t.Timing.LatencyMs,
-			diag.Count(t.Timing.Attempts, "attempt"), u.PromptTokens, u.OutputTokens, diag.CleanLine(string(u.Source)),
-		)
-		if i == len(turns)-1 {
-			break // the ratings of the last are with the answer
-		}
-		for _, candidate := range t.Candidates[:min(1, len(t.Candidates))] {
-			c.ratings(fmt.Sprintf("answer in turn %d", i+1), candidate.SafetyRatings)
+		if !last && len(t.Candidates) > 0 { // the ratings of the last are with the answer
+			c.indent = indent
+			c.ratings("answer in "+names[i], t.Candidates[0].SafetyRatings)
+			c.indent = plainIndent
 		}
 	}
+}
+
+// numberOf is the number in the name of a turn or of a step; the heading says which it is. A step of a chat has two.
+func numberOf(name string) string {
+	if !strings.Contains(name, ", ") {
+		_, name, _ = strings.Cut(name, " ")
+	}
+	return name
+}
+
+// turnWords say how a turn ended, and what it cost.
+func turnWords(t *eval.Turn, r *eval.Request) string {
+	how := "no answer"
+	if reason := t.PromptBlock(); reason != "" {
+		how = "the prompt was blocked: " + reason
+	} else if len(t.Candidates) > 0 {
+		how = "finish reason " + cmp.Or(overview.Finish(&t.Candidates[0]), "unknown")
+	}
+	u := t.Usage
+	return fmt.Sprintf(
+		"%s, %s, %s, %d + %d tokens (%s)", diag.CleanLine(how), took(&t.Timing, r),
+		diag.Count(t.Timing.Attempts, "attempt"), u.PromptTokens, u.OutputTokens, diag.CleanLine(string(u.Source)),
+	)
+}
+
+// said writes the pieces of a turn, with its text when the request does not have that, and what the suite answered to its calls.
+func (c *caseReport) said(t *eval.Turn, text bool) {
+	defer func(indent string, width int) { c.indent, c.label = indent, width }(c.indent, c.label)
+	c.indent, c.label = stepIndent, pieceLabel
+	for i := range t.Candidates[:min(1, len(t.Candidates))] {
+		c.saidIn(&t.Candidates[i], text)
+	}
+	for i := range t.Results {
+		c.result(&t.Results[i])
+	}
+}
+
+func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
+	if len(one.Parts) == 0 {
+		if text && (one.Text != "" || one.Withheld != nil) {
+			c.block("text", shownText(one.Text, one.Withheld))
+		}
+		return
+	}
+	for i := range one.Parts {
+		if p := &one.Parts[i]; text || p.Text == "" {
+			c.piece("text", p)
+		}
+	}
+}
+
+// result writes what the suite answered to a call. One that failed is marked: the model got it as an error.
+func (c *caseReport) result(r *tool.Result) {
+	if r.Failed {
+		c.painted("FAILED", resultText(r), func(s string) string { return c.paint(eval.Fail, s) })
+		return
+	}
+	c.block("result", resultText(r))
 }

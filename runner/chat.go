@@ -3,55 +3,70 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// chat asks the turns of a live chat, one after the other, until the last is answered or one is blocked. What was answered is in the
-// result whatever happens: it was paid. The error is an *eval.Error.
-func (r *run) chat(ctx context.Context, a *asked) error {
-	out, turns := &a.result, a.trial.Request.Turns()
-	a.resumeChat()
-	for k := len(out.Turns) + 1; k <= turns; k++ {
-		t := a.trial.turn(out.Turns)
-		out.Request = &t.Request
-		one, err := r.keptTurn(ctx, a, t, k)
-		if k == 1 {
-			*out.Timing = one.Timing
-		} else {
-			out.Timing.Add(&one.Timing)
+// following is what comes after the calls of a trial that were answered.
+type following int
+
+const (
+	done      following = iota // the trial has its answer
+	answering                  // the suite answers what the model calls
+	calling                    // the model is called, with the results or the next turn of the user
+)
+
+// converse makes the calls of a trial of several: for each turn of a live chat, and for each step in which the suite answers what the
+// model calls. What was answered is in the result whatever happens: it was paid. The error is an *eval.Error.
+func (r *run) converse(ctx context.Context, a *asked) error {
+	next, err := a.resume()
+	for err == nil && next != done {
+		if next == answering {
+			err = a.during(len(a.result.Turns), r.answerCalls(ctx, a))
 		}
-		if err != nil {
-			return a.inTurn(k, err)
+		if err == nil {
+			next, err = r.step(ctx, a)
 		}
-		if out.Usage == nil {
-			out.Usage = &eval.Usage{}
-		}
-		out.Usage.Add(&one.Usage)
-		out.Turns = append(out.Turns, one)
-		if err := empty(&one.Response); err != nil {
-			return a.inTurn(k, err)
-		}
-		if one.Block() != "" {
-			break
-		}
-		if k < turns && strings.TrimSpace(one.Text()) == "" {
-			return a.inTurn(k, eval.Errorf(
-				eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on",
-				one.Candidates[0].FinishReason,
-			))
+		if a.beginsAgain(err) {
+			next, err = calling, nil
 		}
 	}
-	out.Response = new(out.Turns[len(out.Turns)-1].Response)
-	a.answered()
+	if err != nil {
+		return err
+	}
+	a.whole()
 	return nil
 }
 
-// resumeChat takes up the turns that were answered before the run broke off.
-func (a *asked) resumeChat() {
+// beginsAgain gives up the answers from before of a chat that an application keeps by itself, since the next one is not among them: it does
+// not know what was said.
+func (a *asked) beginsAgain(err error) bool {
+	e := eval.AsError(err)
+	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsSessions() || len(a.result.Turns) == 0 {
+		return false
+	}
+	a.result.Turns, a.result.Usage, a.result.Timing, a.afresh = nil, nil, &eval.Timing{}, true
+	return true
+}
+
+// inSession says of a call which answers from before do, in a chat that an application keeps by itself: it has to hear all of it, or
+// nothing.
+func (a *asked) inSession(call *eval.Call) {
+	if !a.trial.KeepsSessions() {
+		return
+	}
+	sent := slices.ContainsFunc(a.result.Turns, func(t eval.Turn) bool { return t.Timing.Attempts > 0 })
+	call.Anew = sent || a.afresh
+	call.Recorded = !call.Anew && len(a.result.Turns) > 0
+}
+
+// resume takes up the calls that were answered before the run broke off.
+func (a *asked) resume() (following, error) {
 	out := &a.result
 	for i := range out.Turns {
 		before := &out.Turns[i]
@@ -62,52 +77,168 @@ func (a *asked) resumeChat() {
 		}
 		out.Usage.Add(&before.Usage)
 	}
+	if len(out.Turns) == 0 {
+		return calling, nil
+	}
+	a.recordedTurns(out.Turns)
+	return a.follow()
 }
 
-// keptTurn asks the k-th turn, and writes it down when the chat goes on.
-func (r *run) keptTurn(ctx context.Context, a *asked, t *Planned, k int) (eval.Turn, error) {
+// step makes the next call, and writes its answer down when the trial goes on.
+func (r *run) step(ctx context.Context, a *asked) (following, error) {
 	ctx, written := r.writing(ctx)
 	defer written()
-	one, err := r.turn(ctx, t)
-	if err == nil && k < a.trial.Request.Turns() && empty(&one.Response) == nil && one.Block() == "" {
-		r.keepTurn(a, &one, k)
+	out, k := &a.result, len(a.result.Turns)+1
+	t := a.trial.turn(out.Turns)
+	out.Request = &t.Request
+	one, err := r.turn(ctx, a, t)
+	if k == 1 {
+		*out.Timing = one.Timing
+	} else {
+		out.Timing.Add(&one.Timing)
 	}
-	return one, err
+	if err != nil {
+		return done, a.during(k, err)
+	}
+	if out.Usage == nil {
+		out.Usage = &eval.Usage{}
+	}
+	out.Usage.Add(&one.Usage)
+	out.Turns = append(out.Turns, one)
+	next, err := a.follow()
+	if err == nil {
+		next, err = r.keepStep(ctx, a, next)
+	}
+	return next, err
 }
 
-// keepTurn writes down the k-th turn of a chat that goes on.
-func (r *run) keepTurn(a *asked, one *eval.Turn, k int) {
-	if r.Keeper == nil || one.Timing.Attempts == 0 {
+// keepStep writes down the last answer. What is answered by texts is written together with them, and what takes programs before these run.
+func (r *run) keepStep(ctx context.Context, a *asked, next following) (following, error) {
+	switch {
+	case next == done:
+		if a.whole(); a.waits() {
+			r.keepAnswer(a)
+		}
+	case next == answering && !a.startsPrograms():
+		return calling, r.answerCalls(ctx, a)
+	default:
+		r.keepTurn(a)
+	}
+	return next, nil
+}
+
+// follow says what comes after the last answer. An answer with which the trial cannot go on is an error.
+func (a *asked) follow() (following, error) {
+	n := len(a.result.Turns)
+	last := &a.result.Turns[n-1]
+	if err := empty(&last.Response); err != nil {
+		a.asOne()
+		return done, a.during(n, err)
+	}
+	switch {
+	case last.Results != nil:
+		return calling, nil
+	case last.Block() != "":
+		return done, nil
+	case len(last.Calls()) > 0 && a.trial.to == nil: // those of an application are behind it
+		if a.answers(&last.Candidates[0]) {
+			return answering, nil
+		}
+		return done, nil
+	case a.turnsLeft() == 0:
+		return done, nil
+	case strings.TrimSpace(last.Text()) == "":
+		return done, a.during(n, eval.Errorf(
+			eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on",
+			last.Candidates[0].FinishReason,
+		))
+	}
+	return calling, nil
+}
+
+// turnsLeft is how many turns of the user come after the one to which the last answer belongs. The model has the last word of it, or calls
+// functions.
+func (a *asked) turnsLeft() int {
+	left := a.trial.Request.Turns()
+	for i := range a.result.Turns {
+		if a.result.Turns[i].Results == nil {
+			left--
+		}
+	}
+	return left
+}
+
+// keepTurn writes down the last answer of a trial that goes on.
+func (r *run) keepTurn(a *asked) {
+	t, n := &a.result, len(a.result.Turns)
+	one := &t.Turns[n-1]
+	if r.Keeper == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
 		return
 	}
-	t := &a.result
 	r.Keeper.KeepAnswer(&eval.Answer{
-		ID: t.ID, N: t.N, Model: t.Model, Turn: k, Request: t.Request, Response: &one.Response, Usage: &one.Usage, Timing: &one.Timing,
+		ID: t.ID, N: t.N, Model: t.Model, Turn: n, Request: t.Request, Response: &one.Response, Results: one.Results, Usage: &one.Usage,
+		Timing: &one.Timing,
 	})
 }
 
-// turn makes the call of one turn. Its timing is told with an error too.
-func (r *run) turn(ctx context.Context, t *Planned) (one eval.Turn, err error) {
-	if size := payload.Size(t.Request.Contents); size > service.MaxPromptBytes { // by the replies: the rest was checked with the suite
+// turn makes one call. Its timing is there with an error too. Results are those of a recorded answer.
+func (r *run) turn(ctx context.Context, a *asked, t *Planned) (one eval.Turn, err error) {
+	// The replies make it grow: the rest was checked with the suite.
+	if size := payload.Size(t.Request.Contents) + len(t.Request.System); size > service.MaxPromptBytes {
 		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
 	}
-	resp, err := r.generate(ctx, t, &one.Timing)
+	call := r.newCall(t)
+	a.inSession(call)
+	resp, err := r.generate(ctx, t, call, &one.Timing)
+	a.trace(call.Session, &one.Timing)
 	if err == nil {
-		one.Response, one.Usage = *resp, *resp.Usage
+		one.Response, one.Usage, one.Results = *resp, *resp.Usage, call.Results
 	}
 	return one, err
 }
 
-// turn is the trial as the turn that follows the answered ones is asked.
+// turn is the trial as the call that follows the answered ones is made.
 func (t *Planned) turn(answered []eval.Turn) *Planned {
 	next := *t
 	next.Request, next.ID = t.Request.After(answered), eval.TurnID(t.ID, answered)
+	next.render()
 	return &next
 }
 
-// inTurn is an error that says in which turn it was. A budget that is spent in the middle makes no skip of a chat that has cost
-// something.
-func (a *asked) inTurn(k int, err error) error {
+// render makes anew what an application is sent: in a plan it is made of the turns of the user alone.
+func (t *Planned) render() {
+	if t.to == nil || !t.Request.Live {
+		return
+	}
+	sent, err := t.to.Render(&app.Input{Vars: t.vars, System: t.Request.System, Messages: payload.Messages(t.Request.Contents)})
+	if err == nil { // else the call fails of it
+		t.Request.App = sent.Recorded()
+	}
+}
+
+// whole makes the answer of the trial of the last call.
+func (a *asked) whole() {
+	if out := &a.result; len(out.Turns) > 0 {
+		out.Response = new(out.Turns[len(out.Turns)-1].Response)
+	}
+	a.asOne()
+	a.answered()
+}
+
+// asOne makes a trial that took a single call, and is no chat, what it would be without tools.
+func (a *asked) asOne() {
+	out := &a.result
+	if len(out.Turns) == 1 && !a.trial.Request.Live && out.Turns[0].Results == nil {
+		out.Response, out.Turns = new(out.Turns[0].Response), nil
+	}
+}
+
+// during is an error that says in which call it was, nil for nil. A budget that is spent in the middle makes no skip of a trial that has
+// cost something.
+func (a *asked) during(k int, err error) error {
+	if err == nil {
+		return nil
+	}
 	e := *eval.AsError(err)
 	if e.Kind == eval.KindBudget {
 		if k == 1 {
@@ -115,12 +246,33 @@ func (a *asked) inTurn(k int, err error) error {
 		}
 		e.Kind, a.result.OverBudget = eval.KindUnscored, true
 	}
-	e.Message = fmt.Sprintf("turn %d: %s", k, e.Message)
+	if at := a.at(k); at != "" {
+		e.Message = at + ": " + e.Message
+	}
 	return &e
 }
 
-// recordedTurns takes the turns of a chat that are known from before.
+// at names a call of the trial: the turn of the user in a live chat, and the step where a turn takes several. It is "" for the only call.
+func (a *asked) at(k int) string {
+	turn, step := 1, 1
+	for _, one := range a.result.Turns[:min(k-1, len(a.result.Turns))] {
+		if step++; one.Results == nil {
+			turn, step = turn+1, 1
+		}
+	}
+	switch {
+	case a.trial.Request.Live && step == 1:
+		return fmt.Sprintf("turn %d", turn)
+	case a.trial.Request.Live:
+		return fmt.Sprintf("turn %d, step %d", turn, step)
+	case step == 1:
+		return ""
+	}
+	return fmt.Sprintf("step %d", step)
+}
+
+// recordedTurns takes the answered calls of a trial that are known from before.
 func (a *asked) recordedTurns(turns []eval.Turn) {
 	a.result.Turns = turns
-	a.result.Request = new(a.trial.Request.After(turns[:max(0, len(turns)-1)]))
+	a.result.Request = &a.trial.turn(turns[:max(0, len(turns)-1)]).Request
 }

@@ -16,12 +16,12 @@ import (
 func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	limit := t.InputLimit()
 	if !t.MustCount(r.CountTokens, r.TokensMatter) {
-		return estimate.Prompt(t.Request.Contents), nil
+		return estimate.Request(&t.Request), nil
 	}
 	n, err := r.counts.of(ctx, r.Counter, t)
 	if err != nil {
 		if mayEstimate(eval.AsError(err).Kind) {
-			return estimate.Prompt(t.Request.Contents), nil // countTokens itself is not what is under test
+			return estimate.Request(&t.Request), nil // countTokens itself is not what is under test
 		}
 		return 0, err
 	}
@@ -42,7 +42,7 @@ func mayEstimate(kind eval.ErrorKind) bool {
 
 // MustCount reports whether the prompt has to be counted by the service, tokensMatter saying that a limit
 // or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
-// limit fits; of images nothing is known.
+// limit fits; of files nothing is known.
 func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
 	if t.to != nil || t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
 		return false
@@ -54,7 +54,7 @@ func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
 		return false
 	}
 	limit := t.InputLimit()
-	return tokensMatter || limit > 0 && (payload.Images(t.Request.Contents) > 0 || payload.TextBytes(t.Request.Contents) > limit)
+	return tokensMatter || limit > 0 && (payload.Files(t.Request.Contents) > 0 || payload.PromptBytes(&t.Request) > limit)
 }
 
 // counts remembers the token counts of recent prompts, so that repeats and arms that share a
@@ -77,7 +77,7 @@ const maxCounts = 8192
 func newCounts() *counts { return &counts{known: map[string]*count{}} }
 
 func (c *counts) of(ctx context.Context, counter TokenCounter, t *Planned) (int, error) {
-	only := eval.Request{Model: t.Request.Model, APIVersion: t.Request.APIVersion, Contents: t.Request.Contents}
+	only := countedPart(&t.Request)
 	id := identity(&only)
 	key := string(id[:])
 	c.mu.Lock()
@@ -100,6 +100,16 @@ func (c *counts) of(ctx context.Context, counter TokenCounter, t *Planned) (int,
 	case <-ctx.Done():
 		return 0, eval.Errorf(eval.KindCanceled, "canceled")
 	}
+}
+
+// countedPart is what of a request is sent to be counted. For contents alone that is all; otherwise the request goes as a whole, and
+// the generation config with it.
+func countedPart(r *eval.Request) eval.Request {
+	only := eval.Request{Model: r.Model, APIVersion: r.APIVersion, Contents: r.Contents}
+	if !payload.IsPlain(r) {
+		only.System, only.Tools, only.ToolChoice, only.GenerationConfig = r.System, r.Tools, r.ToolChoice, r.GenerationConfig
+	}
+	return only
 }
 
 func (c *counts) remember(key string, n *count) {

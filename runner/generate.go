@@ -6,29 +6,74 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 )
 
-// generate makes the call for the request of a trial, or of one turn of it. The response has a usage, and timing is filled in whatever
-// happens. The error is an *eval.Error.
-func (r *run) generate(ctx context.Context, t *Planned, timing *eval.Timing) (*eval.Response, error) {
+// newCall is the call for the request of a trial, or of one turn of it.
+func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
-		call.To, call.Vars, call.Session = t.to, t.vars, r.session(t)
+		call.To, call.Vars, call.Session = t.to, t.vars, TrialSession(r.Session, t.N)
 	}
+	return call
+}
+
+// generate makes a call of a trial. The response has a usage, and timing is filled in whatever happens. The error is an *eval.Error.
+func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing *eval.Timing) (*eval.Response, error) {
 	defer func() { *timing = call.Timing }()
 	var err error
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
 		return nil, err
 	}
 	resp, err := r.Generator.Generate(ctx, call)
+	if err == nil && call.Timing.Attempts == 0 { // an answer from before
+		resp, err = r.read(t, resp)
+	}
 	if err != nil {
 		return nil, err
 	}
 	resp.Usage = estimate.Usage(call, resp)
 	return resp, nil
+}
+
+// read reads an answer of an application from before as the suite says today.
+func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
+	if t.to == nil || r.Read == nil {
+		return resp, nil
+	}
+	return r.Read(t.to, resp)
+}
+
+// readAgain is read for the whole of what is known of a trial.
+func (r *run) readAgain(t *Planned, known *eval.Result) (*eval.Result, error) {
+	out := *known
+	resp, err := r.read(t, known.Response)
+	if err != nil {
+		return known, err
+	}
+	if out.Response = resp; resp.Usage != nil && resp.Usage.Source != "" {
+		out.Usage = resp.Usage
+	}
+	out.Turns = slices.Clone(known.Turns)
+	for i := range out.Turns {
+		one, err := r.read(t, &out.Turns[i].Response)
+		if err != nil {
+			return known, err
+		}
+		out.Turns[i].Response = *one
+	}
+	return &out, nil
+}
+
+// trace takes down the trace of a call that was sent to an endpoint.
+func (a *asked) trace(session string, timing *eval.Timing) {
+	if sent := a.trial.Request.App; sent != nil && sent.HTTP != nil && timing.Attempts > 0 {
+		a.result.TraceID = app.TraceID(session)
+	}
 }
 
 // empty is the error of an answer with nothing to judge, nil when there is something.
@@ -56,9 +101,9 @@ func empty(resp *eval.Response) error {
 	return eval.Errorf(eval.KindNoCandidates, "the answer has no content (%s)", why)
 }
 
-// session is the name of a trial for an application. All calls of the trial share it, and a run that continues in another process has
-// others.
-func (r *run) session(t *Planned) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", r.Session, t.N))
+// TrialSession is the name of a trial for an application, n being its place in the plan. All calls of the trial share it. session is that of
+// the Config: a run that continues in another process has other names.
+func TrialSession(session string, n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", session, n))
 	return hex.EncodeToString(sum[:16])
 }

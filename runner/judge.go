@@ -256,6 +256,7 @@ func judgeRequest(j *suite.Judge, apiVersion string, contents []eval.Content) *e
 		Contents:         contents,
 		GenerationConfig: j.GenerationConfig,
 		SafetySettings:   j.SafetySettings,
+		Extra:            j.Extra,
 	}
 }
 

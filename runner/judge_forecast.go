@@ -30,9 +30,14 @@ func (p *Plan) Judging(t *Planned) []Judging {
 		if turns := t.Request.Contents; use.Turn && len(turns) > 0 {
 			prompt += estimate.Prompt(turns[len(turns)-1:])
 		}
+		known := answer > 0
+		if use.Conversation {
+			prompt += estimate.Request(&t.Request) + t.MaxCalls()*answer
+			known = known && t.tools == nil // how long results of calls are shows only when they come
+		}
 		asked := Planned{Request: *judgeRequest(use.Judge, "", nil), Metadata: p.modelOf(p.judgeKey(use.Judge))}
 		reply := asked.OutputLimit()
-		out = append(out, Judging{use.Model, calls, calls * prompt, calls * reply, answer > 0 && reply > 0})
+		out = append(out, Judging{use.Model, calls, calls * prompt, calls * reply, known && reply > 0})
 	}
 	return out
 }

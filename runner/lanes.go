@@ -3,13 +3,18 @@ package runner
 import (
 	"context"
 	"iter"
+	"runtime"
 	"sync"
+
+	"github.com/evalrun/evalrun/suite"
 )
 
 // lane is the way of the trials of one model, with workers of its own: where a model has to wait, for its limits or because the service
 // asks for it, the others go on. How many calls are under way together is bounded by whoever makes them.
 type lane struct {
 	jobs chan job
+	// workers is how many of its trials are under way at once.
+	workers int
 	// detached says that the lane is fed by a walk of its own, from a place in the schedule on.
 	detached bool
 }
@@ -34,13 +39,21 @@ func laneOf(t *Planned) modelKey {
 	return modelKey{apiVersion: t.Request.APIVersion, id: t.Request.Model}
 }
 
-// newFeeder makes a lane for each model of the plan.
-func newFeeder(plan *Plan, schedule iter.Seq[*Planned], admit func(*Planned) (job, bool)) *feeder {
+// workersOf is how many trials of a target may be under way at once where it is so many of a model.
+func workersOf(t *suite.Target, most int) int {
+	if t.App != nil && t.App.Program != nil {
+		return t.App.Program.Workers(most, runtime.GOMAXPROCS(0))
+	}
+	return max(1, most)
+}
+
+// newFeeder makes a lane for each model of the plan, of which so many trials may be under way at once.
+func newFeeder(plan *Plan, schedule iter.Seq[*Planned], admit func(*Planned) (job, bool), most int) *feeder {
 	f := &feeder{schedule: schedule, admit: admit, lanes: map[modelKey]*lane{}, hungry: make(chan struct{}, 1)}
 	for _, t := range plan.targets() {
 		key := plan.key(t)
 		if f.lanes[key] == nil {
-			f.lanes[key] = &lane{}
+			f.lanes[key] = &lane{workers: workersOf(t, most)}
 		}
 	}
 	for _, l := range f.lanes {

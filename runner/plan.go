@@ -162,9 +162,24 @@ type Planned struct {
 	scorers []*scorers.Compiled
 	derived []*suite.Metric
 	vars    variable.Dict
+	tools   *suite.ToolResults // nil: the suite answers no calls of the model
 	to      *suite.Application // nil: a model
 	// attempts of a call at most; 0: those of the run
 	attempts int
+}
+
+// IsApplication reports whether the trial is one of an application.
+func (t *Planned) IsApplication() bool { return t.to != nil }
+
+// KeepsSessions reports whether the trial is a chat of which an application keeps by itself what was said.
+func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live && t.to.KeepsSessions() }
+
+// Program is the program of which it is a trial, nil where it is of something else.
+func (t *Planned) Program() *suite.Program {
+	if t.to == nil {
+		return nil
+	}
+	return t.to.Program
 }
 
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
@@ -279,7 +294,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				At: c.Pos.String(),
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
-			derived: s.Derived(), vars: c.Vars(), to: a.Target.App, attempts: a.Target.Attempts,
+			derived: s.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App, attempts: a.Target.Attempts,
 		}
 		if w.whole != nil {
 			w.whole(&t.Trial)
@@ -297,15 +312,17 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 // request is what an arm is sent for a case. The error says why it cannot be sent any more.
 func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	s, c, a := cell.Suite, cell.Case, cell.Arm
-	contents, problem := s.Render(c, a)
+	prompt, problem := s.Render(c, a)
 	r := eval.Request{
-		Model: a.Target.Model, APIVersion: p.key(a.Target).apiVersion, Contents: contents,
+		Model: a.Target.Model, APIVersion: p.key(a.Target).apiVersion, Contents: prompt.Contents, System: prompt.System,
 		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
+		Extra: a.Target.Extra,
+		Tools: a.Prompt.Tools, ToolChoice: a.Prompt.ToolChoice, ToolResults: a.Prompt.Results.Hash(c),
 	}
 	if a.Target.App == nil || problem != nil {
 		return r, problem
 	}
-	sent, err := a.Target.App.Render(&app.Input{Vars: c.Vars(), System: r.System, Messages: payload.Messages(contents)})
+	sent, err := a.Target.App.Render(&app.Input{Vars: c.Vars(), System: r.System, Messages: payload.Messages(prompt.Contents)})
 	if err == nil {
 		r.App = sent.Recorded()
 	}
@@ -369,7 +386,7 @@ func identity(r *eval.Request) [16]byte {
 	if r.App != nil {
 		light.App = r.App.Identity()
 		if r.App.HTTP != nil && !r.Live { // what of the prompt is sent is in the body
-			light.Contents = nil
+			light.Contents, light.System = nil, ""
 		}
 	}
 	for i, c := range light.Contents {

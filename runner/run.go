@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/scorers"
@@ -40,18 +41,23 @@ type Config struct {
 	Anew bool
 	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
 	Keeper Keeper
+	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
+	Folder func(session string) string
 	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
 	// Optional.
+	Writing func(ctx context.Context) (calling context.Context, written func())
 	// Session makes the names of trials for applications: those of another process are others.
 	Session string
-	Writing func(ctx context.Context) (calling context.Context, written func())
+	// Read reads an answer of an application that was not sent for now, since the suite may read it in another way today. The error is an
+	// *eval.Error. Optional.
+	Read func(to app.Target, resp *eval.Response) (*eval.Response, error)
 }
 
 // Recorded is what is known of a trial from before.
 type Recorded struct {
 	// Settled trials are neither asked nor yielded.
 	Settled bool
-	// Result, if any, holds an answer that only has to be judged.
+	// Result, if any, holds an answer that only has to be judged. Its workspace is an absolute path.
 	Result *eval.Result
 	// Kept, if any, is what became of the trial, as it stays.
 	Kept *eval.Result
@@ -169,13 +175,14 @@ type asked struct {
 	before  map[string]string         // ids of questions that were answered before, by their keys
 	anew    map[string]bool           // ids of those that are asked anew
 	noted   bool                      // the answer is written down
+	afresh  bool                      // a chat that an application keeps begins again, since its answers from before are not all there
 	denied  *eval.Error               // why no more judges are asked about the answer; nil while they are
 }
 
 // recorded takes an answer that is known from before.
 func (a *asked) recorded(known *eval.Result) {
-	a.result.Request, a.result.Response = &a.trial.Request, known.Response
-	if a.trial.Request.Live {
+	a.result.Request, a.result.Response, a.result.TraceID = &a.trial.Request, known.Response, known.TraceID
+	if a.trial.Request.Live || len(known.Turns) > 0 {
 		a.recordedTurns(known.Turns)
 	}
 	if a.result.Usage = known.Usage; known.Usage == nil {
@@ -196,10 +203,10 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 	if schedule == nil {
 		schedule = r.plan.Trials()
 	}
-	f := newFeeder(r.plan, schedule, r.admit)
+	f := newFeeder(r.plan, schedule, r.admit, r.Concurrency)
 	working.Go(func() { f.run(ctx) })
 	for _, l := range f.lanes {
-		for range max(1, r.Concurrency) {
+		for range l.workers {
 			working.Go(func() {
 				taken := make(chan struct{}, 1)
 				for j, ok := f.take(l); ok; j, ok = f.take(l) {
@@ -284,14 +291,18 @@ func (r *run) keepAnswer(a *asked) {
 	a.noted = true
 	r.Keeper.KeepAnswer(&eval.Answer{
 		ID: one.ID, N: one.N, Model: one.Model, Request: one.Request, Response: one.Response, Turns: one.Turns, Usage: one.Usage,
-		Timing: one.Timing,
+		Timing: one.Timing, TraceID: one.TraceID,
 	})
 }
 
 // judge gets an answer and scores it. It is false when embeddings or judges are wanted first.
 func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 	if known != nil {
-		a.recorded(known)
+		known, err := r.readAgain(a.trial, known)
+		if a.recorded(known); err != nil {
+			a.failed(eval.AsError(err))
+			return true
+		}
 		if err := empty(a.result.Response); err != nil {
 			a.failed(eval.AsError(err))
 			return true
@@ -300,10 +311,22 @@ func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 		return true
 	}
 	a.answer.Context.Prices, a.answer.Context.Abandoned = r.Prices, ctx.Done()
+	a.answer.Context.Workspace = r.folder(a.trial, known)
 	slots := r.slots(a)
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	return a.score()
+}
+
+// folder is where the program of a trial has worked, "" where that is nowhere any more.
+func (r *run) folder(t *Planned, known *eval.Result) string {
+	switch {
+	case known != nil:
+		return known.Workspace
+	case r.Folder == nil || t.Program() == nil:
+		return ""
+	}
+	return r.Folder(TrialSession(r.Session, t.N))
 }
 
 // guarded makes a panic an error of the trial: one trial with which evalrun cannot cope costs none of the others.
@@ -369,10 +392,10 @@ func (r *run) call(ctx context.Context, a *asked) error {
 			return err
 		}
 	}
-	if t.Request.Live {
-		return r.chat(ctx, a)
+	if t.Request.Live || t.tools != nil {
+		return r.converse(ctx, a)
 	}
-	if len(t.Judges())+len(t.References()) == 0 {
+	if !a.waits() {
 		return r.answer(ctx, a)
 	}
 	ctx, written := r.writing(ctx)
@@ -384,9 +407,14 @@ func (r *run) call(ctx context.Context, a *asked) error {
 	return err
 }
 
+// waits reports whether the answer has to wait for judges or embeddings.
+func (a *asked) waits() bool { return len(a.trial.Judges())+len(a.trial.References()) > 0 }
+
 // answer gets the answer of a trial that is one request.
 func (r *run) answer(ctx context.Context, a *asked) error {
-	resp, err := r.generate(ctx, a.trial, a.result.Timing)
+	call := r.newCall(a.trial)
+	resp, err := r.generate(ctx, a.trial, call, a.result.Timing)
+	a.trace(call.Session, a.result.Timing)
 	if err != nil {
 		return err
 	}
@@ -417,6 +445,9 @@ func (a *asked) answered() {
 
 func (a *asked) failed(e *eval.Error) eval.Result {
 	a.result.Outcome, a.result.Error = eval.Err, e
+	if e.Answer != nil {
+		a.result.Response = e.Answer
+	}
 	if t := a.result.Timing; t != nil && t.StartedAt.IsZero() { // nothing was sent
 		a.result.Timing = nil
 	}

@@ -57,13 +57,16 @@ func NewTold(r *eval.Result) Told {
 	return t
 }
 
-// conversation is all that was sent: one turn as it is, several with who says what.
+// conversation is all that was said: one turn as it is, several with who says what. Calls of the model and their results are left out.
 func conversation(contents []eval.Content) string {
 	if len(contents) == 1 {
 		return turnText(contents[0])
 	}
 	var turns []string
-	for _, c := range contents {
+	for i, c := range contents {
+		if holdsResults(c) || i+1 < len(contents) && holdsResults(contents[i+1]) {
+			continue
+		}
 		turns = append(turns, cmp.Or(c.Role, eval.RoleUser)+": "+turnText(c))
 	}
 	return strings.Join(turns, "\n\n")
@@ -163,10 +166,15 @@ func turnText(c eval.Content) string {
 	return strings.Join(texts, "\n")
 }
 
+// holdsResults reports whether a turn is the suite's, which answers calls of the model, and not the user's.
+func holdsResults(c eval.Content) bool {
+	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Result != nil })
+}
+
 // lastOfUser is the last turn of the user, "" when there is none.
 func lastOfUser(contents []eval.Content) string {
 	for _, c := range slices.Backward(contents) {
-		if c.Role != eval.RoleModel {
+		if c.Role != eval.RoleModel && !holdsResults(c) {
 			return turnText(c)
 		}
 	}

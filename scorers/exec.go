@@ -8,16 +8,16 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/secret"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/tool"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -29,25 +29,23 @@ func execKind() Kind {
 			"up in PATH. There is no shell. The program runs in the suite's folder, once for each answer. On its standard input stands a JSON " +
 			"object that begins with `version` (1) and `answer`, the candidate's text; `candidate`, " +
 			"`finishReason`, `safetyRatings`, `candidates`, `promptFeedback`, `suite`, `case`, `arm`, `model`, `repeat`, `vars`, `request`, " +
-			"`usage`, `timing`, and `args` as the suite gives them, follow. An answer that was blocked has the text \"\". " +
+			"`usage`, `timing`, `args` as the suite gives them, `toolCalls` (those of the whole trial, each with `name` and `args`), `steps` (how " +
+			"many calls of the model it took) and `turns` (these calls, where there were several) follow, and `workspace`, the folder in " +
+			"which a program under test has worked, as long as it is there. An answer that was blocked has the text \"\". " +
 			"On its standard output it writes true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`, " +
 			"in which `score` may be true or false too and other keys do not matter; " +
 			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is " +
 			"unscored. The program must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB: " +
 			"everything else makes the trial an error of kind `scorer`, which shows the end of its standard error. What it started ends with " +
-			"it. It gets the environment without the variables of evalrun (EVALRUN_...), and `env`. " +
-			"The files of the suite's folder that the command names count as a part of the scorer. Not for suites that are not trusted " +
-			"(`--untrusted`).",
+			"it. It gets the environment without keys and the variables of evalrun (EVALRUN_...), and `env`: names with values, or a list of " +
+			"names of private variables that it gets nevertheless. " +
+			"The files of the suite's folder that the command names count as a part of the scorer. With `--untrusted` it takes `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: shape.Either(texts(), execKeys().Shape()), compile: compileExec,
 	}
 }
 
-const (
-	execTimeout = 10 * time.Second
-	execLongest = 10 * time.Minute
-	// maxToldReason bounds what a program may say of an answer, in bytes.
-	maxToldReason = 4 << 10
-)
+// maxToldReason bounds what a program may say of an answer, in bytes.
+const maxToldReason = 4 << 10
 
 // execInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the answer.
 type execInput struct {
@@ -68,6 +66,27 @@ type execInput struct {
 	Usage          *eval.Usage          `json:"usage"`
 	Timing         *eval.Timing         `json:"timing"`
 	Args           json.RawMessage      `json:"args,omitempty"`
+	ToolCalls      []execCall           `json:"toolCalls"`
+	Steps          int                  `json:"steps"`
+	Turns          []eval.Turn          `json:"turns,omitempty"`
+	Workspace      string               `json:"workspace,omitempty"`
+}
+
+// execCall is a tool call as a program reads it: there always are arguments.
+type execCall struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+func execCalls(calls []tool.Call) []execCall {
+	out := make([]execCall, len(calls))
+	for i, c := range calls {
+		out[i] = execCall{c.Name, c.Args}
+		if len(c.Args) == 0 {
+			out[i].Args = json.RawMessage("{}")
+		}
+	}
+	return out
 }
 
 // exec runs a program for each answer.
@@ -75,6 +94,7 @@ type execScorer struct {
 	path, shown string // shown: as the suite names it
 	gone        error  // why the program is not there any more, nil when it is
 	command     program.Command
+	hidden      *secret.Set // what it gets and must not show
 	args        json.RawMessage
 }
 
@@ -85,106 +105,60 @@ func execKeys() shape.Block {
 			{Name: "command", Is: texts(), Doc: "The program and its arguments."},
 			{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
-			{Name: "env", Is: shape.Map(shape.Text), Doc: "Variables of its environment."},
+			{
+				Name: "env",
+				Is:   shape.Either(shape.Map(shape.Text), shape.List(shape.Text)),
+				Doc:  "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun.",
+			},
 		},
 	}
 }
 
 func compileExec(a args) Scorer {
-	if a.Suite != nil && a.Suite.Untrusted() {
-		a.Entry.Key(a.Kind).Errorf("leave the scorer out, or run without --untrusted", "a suite that is not trusted cannot run programs")
-		return nil
+	if a.Suite != nil {
+		if why, hint := a.Suite.RefusesPrograms(); why != "" {
+			a.Entry.Key(a.Kind).Errorf(hint, "%s", why)
+			return nil
+		}
 	}
-	x := execScorer{command: program.Command{Timeout: execTimeout}}
+	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}, hidden: secret.New()}
 	command := a.Args
 	if a.Args.IsMapping() {
 		m := a.Args.Map(execKeys().Names()...)
 		command = m.Need("command")
-		x.read(m)
+		x.read(m, a.Suite)
 	}
 	if command.IsZero() {
 		return nil
 	}
-	words, ok := commandWords(command)
-	if !ok {
+	c := a.Suite.NewCommand(command, a.Kind)
+	if c == nil {
 		return nil
 	}
-	x.shown, x.command.Args = words[0], words[1:]
-	if a.Suite != nil {
-		x.command.Dir = a.Suite.Dir()
-		x.path, x.gone = a.program(command.Items()[0], words[0])
-	}
-	a.needs.Programs = append(a.needs.Programs, a.identity(words))
+	x.shown, x.command.Args, x.command.Dir = c.Words[0], c.Words[1:], c.Dir
+	x.path, x.gone = c.Path, c.Gone
+	a.needs.Programs = append(a.needs.Programs, c.Identity)
 	return x
 }
 
 // read takes the options that go with a command.
-func (x *execScorer) read(m yamlnode.Map) {
+func (x *execScorer) read(m yamlnode.Map, s *suite.Suite) {
 	if v := m.Get("args"); !v.IsZero() {
 		x.args = v.JSON(nil)
 	}
-	if v := m.Get("timeout"); !v.IsZero() {
-		x.command.Timeout = v.Duration()
-		if x.command.Timeout > execLongest {
-			v.Errorf("", "a program may take %s at most", execLongest)
-		}
+	x.command.Timeout = suite.CommandTime(m.Get("timeout"))
+	if v := m.Get("env"); v.IsSequence() {
+		x.command.Pass = s.PassedVariables(v)
+		x.hidden = secret.OfVariables(x.command.Pass)
+	} else {
+		x.command.Env = environment(v.Map())
 	}
-	x.command.Env = environment(m.Get("env").Map())
 }
-
-// commandWords are a program and its arguments.
-func commandWords(command yamlnode.Node) (words []string, ok bool) {
-	for _, n := range command.Items() {
-		words = append(words, textOf(n))
-	}
-	if len(words) > 0 && words[0] != "" {
-		return words, true
-	}
-	if len(words) == 0 || command.Items()[0].IsScalar() { // otherwise it was reported
-		command.Errorf("such as [./check.sh, --strict]", "`exec` needs a program")
-	}
-	return nil, false
-}
-
-// program finds the file of a program; a mistake when there is none.
-func (a args) program(at yamlnode.Node, name string) (string, error) {
-	path, err := a.Suite.Program(name)
-	if err == nil {
-		return path, nil
-	}
-	hint := ""
-	switch {
-	case errors.Is(err, suite.ErrNotExecutable):
-		hint = "chmod +x makes it so; or name what runs it: [python3, check.py]"
-	case strings.ContainsAny(name, " \t"):
-		hint = "there is no shell: write a list, such as [./check.sh, --strict]"
-	case a.Suite.Digest(name) != "":
-		hint = "for the file of that name write ./" + name
-	case strings.HasPrefix(name, "/"):
-		hint = "write the name alone for a program in PATH"
-	}
-	at.Errorf(hint, "%s", err)
-	return "", err
-}
-
-// identity is a command with the digests of the files that it names.
-func (a args) identity(words []string) string {
-	var b strings.Builder
-	for i, word := range words {
-		fmt.Fprintf(&b, "%q", word)
-		if a.Suite != nil && (i > 0 || strings.Contains(word, "/")) {
-			b.WriteString(a.Suite.Digest(word))
-		}
-	}
-	return b.String()
-}
-
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func environment(m yamlnode.Map) []string {
 	var out []string
 	for e := range m.Entries() {
-		if !variableName.MatchString(e.Name()) {
+		if !program.IsName(e.Name()) {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		if text := textOf(e.Value); strings.ContainsRune(text, 0) {
@@ -216,8 +190,9 @@ func (x execScorer) Score(a *Answer) Finding {
 	}
 	out, err := command.Output()
 	if err != nil {
-		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), err)}
+		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))}
 	}
+	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
 		return Finding{Broken: fmt.Sprintf("the program %s wrote what is no result: %s: %s", quote(x.shown), err, quote(string(out)))}
@@ -233,6 +208,7 @@ func (x execScorer) input(a *Answer) *execInput {
 		Version: 1, Candidate: a.Index, SafetyRatings: []eval.SafetyRating{}, Candidates: a.Response.Candidates,
 		PromptFeedback: a.Response.PromptFeedback,
 		Vars:           a.Vars, Request: a.Request, Usage: &a.Usage, Timing: &a.Timing, Args: x.args,
+		ToolCalls: execCalls(a.calls()), Steps: a.stepCount(), Turns: a.Turns,
 	}
 	if in.Candidates == nil {
 		in.Candidates = []eval.Candidate{}
@@ -247,6 +223,7 @@ func (x execScorer) input(a *Answer) *execInput {
 	if a.Context != nil {
 		t := &a.Context.Trial
 		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat
+		in.Workspace = a.Context.Workspace
 	}
 	return in
 }

@@ -245,7 +245,7 @@ func TestExecMistakes(t *testing.T) {
 		}
 	}
 	if _, got := dir.load("- all: [exec: ./say.sh]", suite.Options{Untrusted: true}); !strings.Contains(
-		got, "s.yaml:8:15: a suite that is not trusted cannot run programs",
+		got, "s.yaml:8:15: an untrusted suite cannot start programs",
 	) {
 		t.Error(got)
 	}
@@ -304,6 +304,27 @@ func TestExamplePrograms(t *testing.T) {
 			if shown := letter(got) + " " + got.Reason; err != nil || shown != want {
 				t.Errorf("%s on %q: %s %v, want %s", entry, text, shown, err, want)
 			}
+		}
+	}
+}
+
+// What a program reads begins as it always did, and ends with what came later.
+func TestExecReadsToolCalls(t *testing.T) {
+	t.Parallel()
+	dir := newFolder(t, map[string]string{"read.sh": "#!/bin/sh\nread -r line\necho \"$line\" > input.json\necho true\n"})
+	c := dir.compile(t, "- exec: [./read.sh]")
+	for name, a := range map[string]*scorers.Answer{
+		`"toolCalls":[],"steps":1}`: answer("x"),
+		`"toolCalls":[{"name":"get_order","args":{"id":7}},{"name":"close","args":{}}],"steps":1}`: calling(`get_order {"id":7}`, "close"),
+		`"toolCalls":[{"name":"a","args":{}}],"steps":2,"turns":[{"candidates":[`:                  looping("done", []string{"a"}),
+	} {
+		s, err := c.Score(a)
+		if err != nil || !s.Passed {
+			t.Fatalf("%v (%v), want a pass", s.Reason, err)
+		}
+		input, err := os.ReadFile(filepath.Join(string(dir), "input.json"))
+		if err != nil || !strings.HasPrefix(string(input), `{"version":1,"answer":"`) || !strings.Contains(string(input), name) {
+			t.Errorf("%s (%v), want it to begin with version and answer, and %s in it", input, err, name)
 		}
 	}
 }

@@ -23,13 +23,19 @@ func exprKind() Kind {
 			"beside the kind on. It can name `answer` (the text of the chosen candidate), " +
 			"`candidates` (a list; each has `text`, `finishReason` and `safetyRatings` with `category`, `probability` and `blocked`), `vars` " +
 			"(the variables of the case: texts, lists and mappings), " +
-			"`usage` (`promptTokens`, `outputTokens`, `totalTokens`), `timing` (`latencyMs`, `firstTokenMs`, `queuedMs`, `attempts`), `safety` " +
-			"(the probability of each category, such as `safety.HARM_CATEGORY_HARASSMENT`), " +
-			"`finishReason` and `blocked`. Any other name, and a variable that a case does not have, is a mistake before the first call; " +
+			"`usage` (`promptTokens`, `outputTokens`, `totalTokens`, `cachedTokens`, `reasoningTokens`, `toolUseTokens`, `source`), `timing` " +
+			"(`latencyMs`, `firstTokenMs`, `queuedMs`, `attempts`), `safety` " +
+			"(the probability of each category, such as `safety.HARM_CATEGORY_HARASSMENT`), `calls` (the tool calls of the whole trial; each has " +
+			"`name` and `args`, a mapping, or nil where the arguments are not a JSON object), `steps` (how many calls of the model the answer " +
+			"took), `parts` (the pieces of the chosen candidate in their order; each has `text`, `reasoning`, `call` and `other`, of which one is " +
+			"set: the texts are \"\" and the others nil where they are not), " +
+			"`finishReason` (evalrun's word: TOOL_CALLS for an answer that ends in tool calls) and `blocked`. A `let` may hide any of these " +
+			"names. Any other name, and a variable that a case does not have, is a mistake before the first call; " +
 			"`vars.x ?? \"\"` copes with its absence. " +
 			"Write `vars.x` rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. Variables that are written as " +
 			"numbers are texts: `int(vars.n)`. " +
-			"An answer without text fails where `answer` is named. A number outside 0 to 1, a missing rating and an expression that cannot be " +
+			"An answer without text fails where `answer` is named, and one that was blocked or never came where `calls` or `parts` is. A " +
+			"number outside 0 to 1, a missing rating and an expression that cannot be " +
 			"told (`int(\"many\")`) are unscored. " +
 			fmt.Sprintf(
 				"Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.",
@@ -37,67 +43,6 @@ func exprKind() Kind {
 			),
 		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", takes: shape.Text, compile: compileExpr,
 	}
-}
-
-// exprEnv is what an expression can name.
-type exprEnv struct {
-	Answer       string            `expr:"answer"`
-	Candidates   []exprCandidate   `expr:"candidates"`
-	Vars         map[string]any    `expr:"vars"`
-	Usage        exprUsage         `expr:"usage"`
-	Timing       exprTiming        `expr:"timing"`
-	Safety       map[string]string `expr:"safety"`
-	FinishReason string            `expr:"finishReason"`
-	Blocked      bool              `expr:"blocked"`
-}
-
-type exprCandidate struct {
-	Text          string       `expr:"text"`
-	FinishReason  string       `expr:"finishReason"`
-	SafetyRatings []exprRating `expr:"safetyRatings"`
-}
-
-type exprRating struct {
-	Category    string `expr:"category"`
-	Probability string `expr:"probability"`
-	Blocked     bool   `expr:"blocked"`
-}
-
-type exprUsage struct {
-	PromptTokens int `expr:"promptTokens"`
-	OutputTokens int `expr:"outputTokens"`
-	TotalTokens  int `expr:"totalTokens"`
-}
-
-type exprTiming struct {
-	LatencyMs    float64 `expr:"latencyMs"`
-	FirstTokenMs float64 `expr:"firstTokenMs"`
-	QueuedMs     float64 `expr:"queuedMs"`
-	Attempts     int     `expr:"attempts"`
-}
-
-func newExprEnv(a *Answer) exprEnv {
-	env := exprEnv{
-		Vars:    a.Vars.Plain(),
-		Usage:   exprUsage{a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.TotalTokens},
-		Timing:  exprTiming{a.Timing.LatencyMs, a.Timing.FirstTokenMs, a.Timing.QueuedMs, a.Timing.Attempts},
-		Safety:  map[string]string{},
-		Blocked: a.Response.PromptBlock() != "",
-	}
-	for _, c := range a.Response.Candidates {
-		one := exprCandidate{Text: c.Text, FinishReason: c.FinishReason}
-		for _, r := range c.SafetyRatings {
-			one.SafetyRatings = append(one.SafetyRatings, exprRating{r.Category, r.Probability, r.Blocked})
-		}
-		env.Candidates = append(env.Candidates, one)
-	}
-	if c := a.Candidate; c != nil {
-		env.Answer, env.FinishReason, env.Blocked = c.Text, c.FinishReason, env.Blocked || c.Block() != ""
-		for _, r := range c.SafetyRatings {
-			env.Safety[r.Category] = r.Probability
-		}
-	}
-	return env
 }
 
 func compileExpr(a args) Scorer {
@@ -149,7 +94,7 @@ func (a args) readsOf(r expression.Read) {
 // together: that is wrong of any answer.
 func (c exprCheck) try(vars variable.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
-	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}))
+	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}, c.program.Uses))
 	var e *expression.RunError
 	if errors.As(err, &e) && e.OfTypes && e.OfTexts {
 		return err
@@ -161,7 +106,7 @@ type exprCheck struct{ program *expression.Program }
 
 // Score evaluates the expression, once all that it names is there.
 func (c exprCheck) Score(a *Answer) Finding {
-	env := newExprEnv(a)
+	env := newExprEnv(a, c.program.Uses)
 	if f, missing := c.missing(a, env); missing {
 		return f
 	}
@@ -194,7 +139,7 @@ func (c exprCheck) ofTexts(err error) string {
 // missing tells of what the expression names and the answer does not have.
 func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 	uses := c.program.Uses
-	if f, none := noText(a); none && c.needsAnswer(a) {
+	if f, none := c.unanswered(a); none {
 		return f, true
 	}
 	switch {
@@ -209,6 +154,15 @@ func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 		}
 	}
 	return Finding{}, false
+}
+
+// unanswered is for an answer without a text, or one that was cut short, where the expression looks at what it lacks.
+func (c exprCheck) unanswered(a *Answer) (Finding, bool) {
+	if f, none := noText(a); none && c.needsAnswer(a) {
+		return f, true
+	}
+	f, short := cutShort(a)
+	return f, short && (c.program.Uses("calls") || c.program.Uses("parts"))
 }
 
 // missingRead is for a rating or a variable that is not there.
@@ -261,7 +215,7 @@ func shownValue(v any) string {
 	switch v := v.(type) {
 	case string:
 		return quote(v)
-	case map[string]any, map[string]string, []exprCandidate:
+	case map[string]any, map[string]string, []exprCandidate, []exprPart:
 		return ""
 	case float64:
 		return fmt.Sprintf("%.6g", v)

@@ -128,3 +128,82 @@ func TestExprOfAMegabyte(t *testing.T) {
 		t.Errorf("%s: %s", letter(s), s.Reason)
 	}
 }
+
+func TestExprOfToolCalls(t *testing.T) {
+	t.Parallel()
+	a := looping("It is shipped.", []string{`get_order {"id": 7, "deep": {"l": [1, 2]}}`, "close null"}, []string{"search []"})
+	last := &a.Turns[2].Candidates[0]
+	last.Parts = []eval.Piece{
+		{Reasoning: "hm"}, {Text: "It is "}, {Text: "shipped."}, {Other: []byte(`{"inlineData":{"mimeType":"image/png"}}`)},
+	}
+	a.Usage = eval.Usage{
+		PromptTokens: 10, OutputTokens: 5, TotalTokens: 15, CachedTokens: 3, ReasoningTokens: 2, ToolUseTokens: 1, Source: eval.UsageService,
+	}
+	for entry, want := range map[string]string{
+		`len(calls) == 3 and steps == 3`:                                                      "p",
+		`calls[0].name == "get_order" and calls[0].args.id == 7`:                              "p",
+		`calls[0].args.deep.l[1] == 2 and calls[0].args["id"] > 6`:                            "p",
+		`map(calls, .name) == ["get_order", "close", "search"]`:                               "p",
+		`count(calls, .name == "get_order" and .args.id == 8) == 0`:                           "p",
+		`calls[1].args == {} and len(calls[1].args) == 0`:                                     "p",
+		`calls[2].args == nil`:                                                                "p", // no JSON object
+		`calls[0].args.nothing == nil`:                                                        "p",
+		`any(calls, .name in ["delete", "drop"])`:                                             "f",
+		`calls[9].name == "x"`:                                                                "u",
+		`len(parts) == 4 and parts[0].reasoning == "hm" and parts[0].text == ""`:              "p",
+		`join(map(parts, .text)) == answer`:                                                   "p",
+		`parts[3].other.inlineData.mimeType startsWith "image/"`:                              "p",
+		`all(parts, .call == nil)`:                                                            "p",
+		`usage.cachedTokens == 3 and usage.reasoningTokens == 2 and usage.toolUseTokens == 1`: "p",
+		`usage.source == "service"`:                                                           "p",
+		`let calls = split(answer, " "); len(calls) == 3`:                                     "p", // as before there were such names
+		`let steps = 7; let parts = "x"; steps == 7 and parts == "x" and len(calls) == 3`:     "p",
+		`toJSON(calls[0].args.deep) contains "1"`:                                             "p",
+	} {
+		s, err := compileExpr(t, entry).Score(a)
+		if err != nil || letter(s) != want {
+			t.Errorf("%s: %s %q (%v), want %s", entry, letter(s), s.Reason, err, want)
+		}
+	}
+	checkCalls(t, []callsTest{
+		{`- expr: parts[0].call.name == "get_order" and parts[0].call.args.id == 7`, calling(`get_order {"id": 7}`), "p"},
+		{`- expr: parts[0].call.args.id == 7`, calling(`get_order []`), "f"},
+		{`- expr: parts[0].text == "x" and len(parts) == 1`, answer("x"), "p"},
+		{`- expr: len(calls) == 0`, answer("x"), "p"},
+		{`- expr: steps == 1`, answer("x"), "p"},
+		{`- {expr: len(calls) == 1, turn: 1}`, looping("x", []string{"a"}), "p"},
+		{`- expr: len(parts) == 0`, answer(""), "p"},
+	})
+}
+
+// Where it is not known what else would have been called, an expression over calls fails, denied too.
+func TestExprOfToolCallsOfABlock(t *testing.T) {
+	t.Parallel()
+	safety := answer("")
+	safety.Response.Candidates[0].FinishReason = "SAFETY"
+	prompt := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}
+	for _, a := range []*scorers.Answer{safety, prompt} {
+		checkCalls(t, []callsTest{
+			{`- expr: len(calls) == 0`, a, "f"},
+			{`- expr: len(parts) == 0`, a, "f"},
+			{`- not: {expr: 'any(calls, .name == "delete")'}`, a, "f"},
+			{`- expr: steps == 1 and blocked`, a, "p"},
+		})
+	}
+}
+
+func TestExprOfTypos(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"- expr: len(call) == 0":         "9:19: in the expression: there is no `call` here",
+		"- expr: calls[0].nam == 'x'":    "there is no `nam` in it",
+		"- expr: usage.cachedToken == 0": "there is no `cachedToken` in it",
+		"- expr: parts[0].txt == 'x'":    "there is no `txt` in it",
+		"- expr: steps contains 'x'":     "invalid operation: contains (mismatched types int and string)",
+	} {
+		got := told(entry, suite.Options{}, nil)
+		if len(got) != 1 || !strings.Contains(got[0], strings.TrimPrefix(want, "9:19: ")) {
+			t.Errorf("%s: %v, want %s", entry, got, want)
+		}
+	}
+}

@@ -1,10 +1,6 @@
 package scorers
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -27,38 +23,4 @@ func pointer(path []string) string {
 		out += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
 	}
 	return visibleText(out)
-}
-
-// unreadable names what a validation would take too long over: the library counts with exact
-// fractions, and goes down by recursion.
-func unreadable(v any, depth int) string {
-	if depth > maxNesting {
-		return fmt.Sprintf("values nested deeper than %d", maxNesting)
-	}
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			if why := unreadable(item, depth+1); why != "" {
-				return why
-			}
-		}
-	case map[string]any:
-		for _, item := range v {
-			if why := unreadable(item, depth+1); why != "" {
-				return why
-			}
-		}
-	case json.Number:
-		if longNumber(string(v)) {
-			return "the number " + cutText(string(v))
-		}
-	}
-	return ""
-}
-
-// longNumber reports whether a number has more digits, written out, than are worth computing with.
-func longNumber(text string) bool {
-	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
-	n, err := strconv.Atoi(cmp.Or(exponent, "0"))
-	return err != nil || n > 400 || n < -400 || len(text) > 400
 }

@@ -15,6 +15,10 @@ func judgeKeys() shape.Block {
 			Doc:  "The least and the largest number of the judge, mapped to 0 and 1.",
 		},
 		{Name: "min", Is: shape.Number(0, 1), Doc: "The least value that passes; 0.5 when not given."},
+		{
+			Name: "sees", Is: shape.Word("answer", "conversation"),
+			Doc: "What the judge is shown: the question and the answer (default), or also the system prompt, all turns, tool calls and results.",
+		},
 	}}
 	for _, name := range formNames() {
 		f := forms()[name]

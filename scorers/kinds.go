@@ -27,6 +27,11 @@ func Builtin() Table {
 			judgeKind(),
 		},
 		textless(serviceKinds()),
+		textless(Table{
+			toolCallsKind(),
+			stepsKind(),
+			toolErrorsKind(),
+		}),
 		Table{
 			execKind(),
 			exprKind(),

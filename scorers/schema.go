@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/evalrun/evalrun/internal/jq"
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
 )
@@ -59,7 +60,7 @@ func compileSchema(a args) Scorer {
 	if !ok {
 		return nil
 	}
-	if why := unreadable(src.doc, 0); why != "" {
+	if why := jq.Unreadable(src.doc); why != "" {
 		src.errorf("", "the schema holds %s", why)
 		return nil
 	}
@@ -83,7 +84,7 @@ func compileSchema(a args) Scorer {
 		if problem != "" {
 			return no("%s", problem)
 		}
-		if why := unreadable(value, 0); why != "" {
+		if why := jq.Unreadable(value); why != "" {
 			return unscored("the answer holds %s: too much for a schema", why)
 		}
 		v := pool.take()

@@ -40,8 +40,12 @@ type Answer struct {
 	// Request is what was asked, and Vars are the variables of the case. Both are only read.
 	Request *eval.Request
 	Vars    variable.Dict
-	// Turns are those of a live chat that were answered; the rest of the Answer is the whole chat, or the turn that was chosen.
+	// Turns are the calls of the model that were answered, of a live chat and where the suite answers tool calls: all of them, or those of
+	// the user's turn that was chosen, as the rest of the Answer. Nil for an answer of one call.
 	Turns []eval.Turn
+	// earlier are those before the turn that was chosen, and chat is the whole chat; nil where no turn was.
+	earlier []eval.Turn
+	chat    *Answer
 	// Context is the run in which the answer came. Optional: without one, no judge, no vector and no price is at hand.
 	Context *Context
 }
@@ -52,6 +56,8 @@ type Context struct {
 	Prices     *pricing.List // nil without a price list
 	Vectors    Vectors
 	Judgements Judgements
+	// Workspace is the folder in which a program under test has worked, absolute; "" where there is none, or none any more.
+	Workspace string
 	// Snapshots are what snapshot scorers looked at.
 	Snapshots []Snapshot
 	// Abandoned is closed when the run no longer waits for the score; nil when it always waits.
@@ -132,8 +138,8 @@ type args struct {
 	entry.YAML
 	needs    *needs // what compile finds out
 	table    Table
-	nestedIn bool       // inside another scorer
-	steps    []selector // which part of the answer is scored
+	nestedIn bool         // inside another scorer
+	steps    []selectStep // which part of the answer is scored
 }
 
 // option is a value that may stand beside the kind or, when its arguments are a
@@ -180,6 +186,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	n.References, n.Programs = append(n.References, inner.References...), append(n.Programs, inner.Programs...)
 	n.Judges, n.Variables = append(n.Judges, inner.Judges...), append(n.Variables, inner.Variables...)
 	n.Turns, n.Snapshots = append(n.Turns, inner.Turns...), append(n.Snapshots, inner.Snapshots...)
+	n.Tools = append(n.Tools, inner.Tools...)
 	n.Versions = append(n.Versions, inner.Versions...)
 	n.Tries, n.Price = append(n.Tries, inner.Tries...), n.Price || inner.Price
 	if stream {
@@ -222,10 +229,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 		return nil
 	}
 	a := args{Scorer: s, YAML: yaml, needs: found, table: t, nestedIn: outer != nil}
-	a.steps = a.selectors()
-	if outer != nil {
-		a.steps = slices.Concat(outer.steps, a.steps)
-	}
+	a.steps = afterOuter(outer, a.selectors())
 	scorer := kind.compile(a)
 	for i := range found.Judges {
 		found.Judges[i].EachCandidate = found.Judges[i].EachCandidate || s.Candidate.All

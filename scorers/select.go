@@ -19,22 +19,44 @@ type selector struct {
 	pick func(text string) (string, *Finding)
 }
 
+// selectStep is a selector, of the text before it or of the whole candidate as it came.
+type selectStep struct {
+	selector
+	whole bool
+	at    yamlnode.Node
+}
+
 // maxSelect bounds the texts that a selection reads and makes, in bytes.
 const maxSelect = 4 << 20
 
 // selectors reads `select`: one step, or a list of them applied one after the other.
-func (a args) selectors() []selector {
+func (a args) selectors() []selectStep {
 	n := a.Entry.Get("select")
 	if n.IsSequence() && len(n.Seq()) == 0 {
 		n.Errorf("such as {jq: .name}", "`select` needs at least one step")
 	}
-	var out []selector
+	var out []selectStep
 	for _, step := range n.Items() {
 		if s := a.selector(step); s != nil {
-			out = append(out, *s)
+			out = append(out, selectStep{*s, step.Map().Has("response"), step})
 		}
 	}
 	return out
+}
+
+// afterOuter are the steps of a scorer behind those of the one that it is inside of. Only the first may read the whole candidate: it
+// would throw away what the others have selected.
+func afterOuter(outer *args, inner []selectStep) []selectStep {
+	var before []selectStep
+	if outer != nil {
+		before = outer.steps
+	}
+	for i, step := range inner {
+		if step.whole && len(before)+i > 0 {
+			step.at.Map().Key("response").Errorf("make it the first step", "`response` reads the whole answer, whatever was selected before it")
+		}
+	}
+	return slices.Concat(before, inner)
 }
 
 // selector reads one step, nil if it is invalid.
@@ -43,7 +65,7 @@ func (a args) selector(step yamlnode.Node) *selector {
 	if !step.IsMapping() {
 		return nil
 	}
-	ways := slices.DeleteFunc([]string{"jq", "regex", "fence"}, func(way string) bool { return !m.Has(way) })
+	ways := slices.DeleteFunc(slices.Clone(entry.SelectStep.One), func(way string) bool { return !m.Has(way) })
 	switch {
 	case len(ways) > 1:
 		m.Key(ways[1]).
@@ -53,23 +75,29 @@ func (a args) selector(step yamlnode.Node) *selector {
 			)
 		return nil
 	case len(ways) == 0:
-		step.Errorf("such as {jq: .name}", "`select` needs jq, regex or fence")
+		step.Errorf("such as {jq: .name}", "`select` needs jq, json, regex, fence or response")
 		return nil
 	case m.Has("group") && ways[0] != "regex":
 		m.Key("group").Errorf("", "`group` goes with `regex`")
 	}
-	switch ways[0] {
-	case "jq":
-		return jqSelector(m.Get("jq"), a.Suite != nil && a.Suite.Untrusted())
+	switch way := ways[0]; way {
+	case "jq", "response":
+		s := jqSelector(m.Get(way), a.Suite != nil && a.Suite.Untrusted())
+		if s != nil && way == "response" {
+			s.name += " of the response"
+		}
+		return s
 	case "regex":
 		return regexSelector(m.Get("regex"), m.Get("group"))
+	case "json":
+		return jsonSelector(m.Get("json"))
 	}
 	return fenceSelector(m.Get("fence"))
 }
 
 // selecting hands the scorer an answer that is only the selected part. A scorer that looks for text
 // fails when there is no such part, and `not:` keeps that.
-func selecting(steps []selector, s Scorer) Scorer {
+func selecting(steps []selectStep, s Scorer) Scorer {
 	if len(steps) == 0 || s == nil {
 		return s
 	}
@@ -79,10 +107,13 @@ func selecting(steps []selector, s Scorer) Scorer {
 	}
 	note := " (of " + strings.Join(names, " of ") + ")"
 	return Func(func(a *Answer) Finding {
-		if _, none := noText(a); none {
+		if _, none := noText(a); none && !(steps[0].whole && readable(a)) {
 			return s.Score(a)
 		}
 		part := *a.Candidate
+		if steps[0].whole {
+			part.Text = candidateJSON(a.Candidate)
+		}
 		for _, step := range steps {
 			text, missing := step.pick(part.Text)
 			if missing != nil {
@@ -92,6 +123,7 @@ func selecting(steps []selector, s Scorer) Scorer {
 		}
 		one := *a
 		one.Candidate = &part
+		one.Partial = one.Partial || steps[0].whole // of a block, what was selected is no part of its text
 		f := s.Score(&one)
 		f.Reason += note
 		return f

@@ -18,8 +18,9 @@ func serviceKinds() []Kind {
 	return []Kind{
 		{
 			Name: "finishReason", Summary: "generation ended for this reason, or one of these",
-			Doc: "Takes a reason or a list: STOP, MAX_TOKENS, SAFETY and what else the service sends; a value that evalrun does not know is " +
-				"compared as it is. An answer without a candidate fails.",
+			Doc: "Takes a reason or a list: STOP, MAX_TOKENS, TOOL_CALLS, SAFETY and what else the service sends; a value that evalrun does " +
+				"not know is compared as it is. Where the service has another word for the reason, either matches: an answer that ends in tool " +
+				"calls is TOOL_CALLS, and STOP where that is what the service said. An answer without a candidate fails.",
 			Example: "- finishReason: STOP", takes: finishReasons(), compile: compileFinishReason,
 		},
 		{
@@ -70,7 +71,7 @@ func serviceKinds() []Kind {
 }
 
 func finishReasons() shape.Shape {
-	return shape.OneOrMore(shape.Suggesting(append([]string{"STOP", "MAX_TOKENS"}, eval.BlockReasons...)...))
+	return shape.OneOrMore(shape.Suggesting(append([]string{"STOP", "MAX_TOKENS", "TOOL_CALLS"}, eval.BlockReasons...)...))
 }
 
 func compileFinishReason(a args) Scorer {
@@ -93,14 +94,18 @@ func (want finishReasonCheck) Score(a *Answer) Finding {
 		f, _ := noText(a)
 		return f
 	}
-	got := a.Candidate.FinishReason
+	got, vendor := a.Candidate.FinishReason, a.Candidate.VendorReason
+	shown := got
+	if vendor != "" {
+		shown += fmt.Sprintf(" (the service says %s)", vendor)
+	}
 	switch {
-	case slices.Contains(want, got):
-		return yes("finish reason %s", got)
+	case slices.Contains(want, got), vendor != "" && slices.Contains(want, vendor):
+		return yes("finish reason %s", shown)
 	case got == "":
 		return no("the answer has no finish reason, expected %s", strings.Join(want, " or "))
 	}
-	return no("finish reason %s, expected %s", got, strings.Join(want, " or "))
+	return no("finish reason %s, expected %s", shown, strings.Join(want, " or "))
 }
 
 type safetyCheck struct {

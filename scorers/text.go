@@ -194,6 +194,9 @@ func whyEmpty(c *eval.Candidate) string {
 	if block := c.Block(); block != "" {
 		return fmt.Sprintf(": it was blocked (%s)", block)
 	}
+	if calls := c.Calls(); len(calls) > 0 {
+		return ": it calls " + showCalls(calls)
+	}
 	if c.FinishReason != "" {
 		return fmt.Sprintf(" (finish reason %s)", c.FinishReason)
 	}

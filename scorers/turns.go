@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/evalrun/evalrun/eval"
@@ -10,20 +11,22 @@ import (
 // overTurns looks at the turns of a live chat that were chosen: one, or all that were answered, of which the least counts. Usage, timing
 // and request are then those of the turn. Without a pick it looks at the answer as it is.
 func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Finding {
-	answered := len(a.Turns)
+	whole := cmp.Or(a.chat, a)
+	ends := turnEnds(whole)
+	answered := len(ends)
 	number, numbered := picked.Number()
 	switch {
 	case !picked.Given() || answered == 0 && !numbered: // an arm that is no live chat has one answer
 		return look(a)
 	case number > answered:
-		return neverAnswered(number, a.Turns)
+		return neverAnswered(number, answered, whole.Turns)
 	case numbered:
-		return atTurn(number, a, look)
+		return atTurn(number, ends, a, look)
 	}
-	worst := atTurn(answered, a, look)
+	worst := atTurn(answered, ends, a, look)
 	if picked.All() {
 		for k := answered - 1; k > 0; k-- {
-			if f := atTurn(k, a, look); !worse(worst, f) {
+			if f := atTurn(k, ends, a, look); !worse(worst, f) {
 				worst = f // of equals the first
 			}
 		}
@@ -31,15 +34,37 @@ func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Fin
 	return worst
 }
 
-// atTurn looks at one turn, which is named in the reason.
-func atTurn(k int, a *Answer, look func(*Answer) Finding) Finding {
-	turn := &a.Turns[k-1]
+// turnEnds are the places in Turns behind the last step of each turn of the user. An arm that is no live chat has none.
+func turnEnds(a *Answer) []int {
+	if a.Request != nil && !a.Request.Live {
+		return nil
+	}
+	var ends []int
+	for i := range a.Turns {
+		if a.Turns[i].Results == nil || i == len(a.Turns)-1 {
+			ends = append(ends, i+1)
+		}
+	}
+	return ends
+}
+
+// atTurn looks at one turn of the user, which is named in the reason.
+func atTurn(k int, ends []int, a *Answer, look func(*Answer) Finding) Finding {
+	first, end := 0, ends[k-1]
+	if k > 1 {
+		first = ends[k-2]
+	}
+	whole := cmp.Or(a.chat, a)
 	one := *a
-	one.Response, one.Usage, one.Timing = &turn.Response, turn.Usage, turn.Timing
-	if sent := 2*k - 1; a.Request != nil && sent < len(a.Request.Contents) {
-		request := *a.Request
-		request.Contents = request.Contents[:sent:sent]
-		one.Request = &request
+	one.chat, one.earlier, one.Turns = whole, whole.Turns[:first:first], whole.Turns[first:end:end]
+	last := &one.Turns[len(one.Turns)-1]
+	one.Response, one.Usage, one.Timing = &last.Response, one.Turns[0].Usage, one.Turns[0].Timing
+	for i := range one.Turns[1:] {
+		one.Usage.Add(&one.Turns[1+i].Usage)
+		one.Timing.Add(&one.Turns[1+i].Timing)
+	}
+	if whole.Request != nil {
+		one.Request = new(sentBefore(whole.Request, len(whole.Turns)-end))
 	}
 	f := look(one.pick(a.Index))
 	f.Reason = fmt.Sprintf("turn %d: %s", k, f.Reason)
@@ -49,10 +74,19 @@ func atTurn(k int, a *Answer, look func(*Answer) Finding) Finding {
 	return f
 }
 
+// sentBefore is the request that was sent some steps before the last one: each of them added an answer, and what came after it.
+func sentBefore(r *eval.Request, steps int) eval.Request {
+	out := *r
+	if sent := len(r.Contents) - 2*steps; sent > 0 {
+		out.Contents = r.Contents[:sent:sent]
+	}
+	return out
+}
+
 // neverAnswered is a failure that `not:` does not turn into a pass: there was nothing to look at.
-func neverAnswered(k int, turns []eval.Turn) Finding {
+func neverAnswered(k, answered int, turns []eval.Turn) Finding {
 	if n := len(turns); n > 0 && turns[n-1].Block() != "" {
-		return without("turn %d was never answered: turn %d was blocked (%s)", k, n, turns[n-1].Block())
+		return without("turn %d was never answered: turn %d was blocked (%s)", k, answered, turns[n-1].Block())
 	}
 	return without("turn %d was never answered", k)
 }

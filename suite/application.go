@@ -4,23 +4,28 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 // Application is a target that is no model of a service: the one member that is set. It implements app.Target.
 type Application struct {
-	Echo bool // answers with the prompt
+	Echo    bool          // answers with the prompt
+	HTTP    *app.Endpoint // how it is called; Render makes what it is sent
+	Program *Program
+
+	endpoint *endpoint
 }
 
 // applicationForms are the keys of a target that make it an application.
-func applicationForms() []string { return []string{"echo"} }
+func applicationForms() []string { return []string{"http", "program", "echo"} }
 
 // targetForms are the keys of which a target has one.
 func targetForms() []string { return append([]string{"model"}, applicationForms()...) }
 
 // modelKeys are those of a target that only a model has.
 func modelKeys() []string {
-	return []string{"apiVersion", "stream", "generationConfig", "safetySettings"}
+	return []string{"apiVersion", "stream", "generationConfig", "safetySettings", "extra"}
 }
 
 // application reads the block that makes a target an application; nil when it is a model.
@@ -38,7 +43,13 @@ func (l *loader) application(m yamlnode.Map) *Application {
 }
 
 // applicationOf reads the block of one form.
-func (l *loader) applicationOf(_ string, n yamlnode.Node) *Application {
+func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
+	switch form {
+	case "http":
+		return l.http(n)
+	case "program":
+		return &Application{Program: l.program(n)}
+	}
 	if !n.Bool() {
 		n.Errorf("write `echo: true`, or remove the target", "`echo: false` is no target")
 	}
@@ -64,7 +75,51 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 }
 
 // Render makes what the application is sent.
-func (a *Application) Render(*app.Input) (*app.Request, error) { return &app.Request{Echo: true}, nil }
+func (a *Application) Render(in *app.Input) (*app.Request, error) {
+	switch {
+	case a.HTTP != nil:
+		return a.endpoint.request(in)
+	case a.Program != nil:
+		return a.Program.render(in)
+	}
+	return &app.Request{Echo: true}, nil
+}
+
+// KeepsSessions reports whether the application may know by itself what was said before: a program has a memory of its own, and an endpoint
+// where it is given the name of the trial.
+func (a *Application) KeepsSessions() bool {
+	return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial")
+}
+
+// Unset are the variables of the environment that requests need and that are not set, each with the place where it is named first: all of
+// them, or those of the address, which is a part of what a trial is known by.
+func (a *Application) Unset(ofAddress bool) map[string]diag.Pos {
+	out := map[string]diag.Pos{}
+	if a.HTTP == nil {
+		return out
+	}
+	for _, u := range a.endpoint.unset {
+		if _, known := out[u.name]; !known && (u.inURL || !ofAddress) {
+			out[u.name] = u.pos
+		}
+	}
+	return out
+}
 
 // String is the application in a few words, for people.
-func (a *Application) String() string { return "echo" }
+func (a *Application) String() string {
+	switch {
+	case a.HTTP != nil:
+		return a.endpoint.String()
+	case a.Program != nil:
+		return a.Program.String()
+	}
+	return "echo"
+}
+
+// sources yields every template of what the application is sent.
+func (a *Application) sources(yield func(source) bool) {
+	if a != nil && a.HTTP != nil {
+		a.endpoint.sources(yield)
+	}
+}

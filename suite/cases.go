@@ -339,22 +339,16 @@ func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*S
 }
 
 // varsHash hashes what makes a case the same from run to run: its variables and the bytes
-// of the images that its variables choose. Images that a prompt always shows
+// of the images and other files that its variables choose. Those that a prompt always shows
 // belong to the prompt.
 func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 	h := sha256.New()
 	h.Write([]byte(vars.String()))
 	var sums []string
 	for _, arm := range c.Arms {
-		for part := range arm.Prompt.templates {
-			if !part.image || part.source.t.IsConstant() {
-				continue
-			}
-			var ignored diag.List
-			if name, ok := part.source.render(&Case{vars: vars}, &ignored); ok {
-				if img, err := s.files.image(part.wish(name), false); err == nil {
-					sums = append(sums, img.Identity())
-				}
+		for part := range arm.Prompt.eachPart {
+			if sum := s.chosenFile(part, vars); sum != "" {
+				sums = append(sums, sum)
 			}
 		}
 	}
@@ -363,4 +357,27 @@ func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 		h.Write([]byte("\x00" + sum))
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// chosenFile is what identifies the file that variables choose for a part; "" when they choose none.
+func (s *Suite) chosenFile(one part, vars variable.Dict) string {
+	if !one.image && !one.data || one.source.t.IsConstant() {
+		return ""
+	}
+	var ignored diag.List
+	name, ok := one.source.render(&Case{vars: vars}, &ignored)
+	if !ok {
+		return ""
+	}
+	if one.data {
+		if file, err := s.files.attached(name, false); err == nil {
+			return file.SHA256
+		}
+		return ""
+	}
+	img, err := s.files.image(one.wish(name), false)
+	if err != nil {
+		return ""
+	}
+	return img.Identity()
 }

@@ -212,6 +212,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.checkStream(c, arm)
 		l.checkCost(c, arm)
 		l.checkTurns(c, arm)
+		l.checkCalls(c, arm)
 		l.checkExpected(c, arm)
 	}
 }
@@ -343,7 +344,16 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 // specification names.
 func (l *loader) checkArm(a Arm) {
 	image, where := a.Prompt.hasImage(), a.Prompt.Pos
+	if a.Target.App != nil && a.Prompt.toolsPos.Line > 0 {
+		l.diags.Errorf(
+			a.Prompt.toolsPos, "narrow `targets` of the prompt to models",
+			"the target `%s` is an application (%s), which takes no tools", a.Target.Name, a.Target.App,
+		)
+	}
 	switch {
+	case a.Target.App != nil:
+		l.checkTexts(a)
+		l.checkSaid(a)
 	case a.Target.Model == "svc-pro-vision":
 		l.checkVision(a, image)
 	case a.Target.Model == "svc-pro" && image:
@@ -351,6 +361,19 @@ func (l *loader) checkArm(a Arm) {
 			where, "send it to svc-pro-vision: narrow `targets` of the prompt",
 			"svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name,
 		)
+	}
+}
+
+// checkTexts reports parts of a prompt that an application would not get: it is sent texts alone.
+func (l *loader) checkTexts(a Arm) {
+	for one := range a.Prompt.eachPart {
+		if one.image || one.data || one.raw != nil {
+			l.diags.Errorf(
+				one.source.node.Pos(), "narrow `targets` of the prompt, and name the file in a variable for the application",
+				"the target `%s` is an application, which gets texts alone, and the prompt `%s` has another part", a.Target.Name, a.Prompt.Name,
+			)
+			return
+		}
 	}
 }
 
@@ -379,42 +402,46 @@ func (l *loader) checkVision(a Arm, image bool) {
 // what exceeds the service's limits.
 func (l *loader) checkPrompt(c *Case, arm Arm) {
 	p := arm.Prompt
-	contents, ok := p.render(c, l.files, l.diags, false)
+	prompt, ok := p.rendered(c, l.files, l.diags, false)
+	p.Results.check(c, l.diags)
 	if !ok || slices.Contains(l.broken, p) {
 		return
 	}
-	n := payload.Images(contents)
+	n := payload.Images(prompt.Contents)
 	switch {
 	case n > service.MaxImages:
 		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, service.MaxImages)
 	case n > 1:
 		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
 	}
-	if size := encodedSize(contents); size > service.MaxPromptBytes {
+	if size := encodedSize(prompt.Contents) + len(prompt.System); size > service.MaxPromptBytes {
 		l.diags.Errorf(
 			p.Pos, "images count in base64, a third more than their files",
 			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, service.MaxPromptBytes,
 		)
 	}
-	for _, content := range contents {
-		if blank(content) {
-			l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
-			break
-		}
+	if slices.ContainsFunc(prompt.Contents, blank) {
+		l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
 	}
+	l.checkRequest(c, arm, prompt)
 }
 
+// blank reports whether a turn says nothing.
 func blank(c eval.Content) bool {
-	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Image != nil || strings.TrimSpace(p.Text) != "" })
+	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool {
+		return p.Image != nil || p.Data != nil || p.Raw != nil || strings.TrimSpace(p.Text) != ""
+	})
 }
 
-// encodedSize is payload.Size for contents whose images were not loaded.
+// encodedSize is payload.Size for contents whose files were not loaded.
 func encodedSize(contents []eval.Content) int {
 	size := payload.Size(contents)
 	for _, c := range contents {
 		for _, p := range c.Parts {
-			if p.Image != nil {
-				size += (p.Image.Bytes + 2) / 3 * 4
+			for _, file := range []*eval.Image{p.Image, p.Data} {
+				if file != nil {
+					size += (file.Bytes + 2) / 3 * 4
+				}
 			}
 		}
 	}

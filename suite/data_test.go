@@ -47,12 +47,12 @@ func fromFS(fsys fs.FS) (*suite.Suite, string) {
 func told(s *suite.Suite) string {
 	var b strings.Builder
 	for c := range s.Cases() {
-		contents, err := s.Render(c, c.Arms[0])
+		prompt, err := s.Render(c, c.Arms[0])
 		if err != nil {
 			fmt.Fprintf(&b, "! %s\n", err)
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %q%s\n", c.Name, contents[0].Parts[0].Text, settings(c))
+		fmt.Fprintf(&b, "%s: %q%s\n", c.Name, prompt.Contents[0].Parts[0].Text, settings(c))
 	}
 	return b.String()
 }

@@ -87,9 +87,9 @@ func TestArmsOfTwoVersions(t *testing.T) {
 	}
 	for c := range s.Cells() {
 		cells = append(cells, c.Arm.Name())
-		contents, err := c.Suite.Render(c.Case, c.Arm)
-		if want := c.Arm.Prompt.Name + " a"; err != nil || contents[0].Parts[0].Text != want {
-			t.Errorf("%s renders to %v, %v, want %q", c.Arm.Name(), contents, err, want)
+		prompt, err := c.Suite.Render(c.Case, c.Arm)
+		if want := c.Arm.Prompt.Name + " a"; err != nil || prompt.Contents[0].Parts[0].Text != want {
+			t.Errorf("%s renders to %v, %v, want %q", c.Arm.Name(), prompt, err, want)
 		}
 	}
 	for _, a := range s.RemovedArms() {

@@ -29,12 +29,12 @@ cases:
 	}
 	for c := range s.Cases() {
 		for _, arm := range c.Arms {
-			contents, err := s.Render(c, arm)
+			prompt, err := s.Render(c, arm)
 			if err != nil {
 				fmt.Println(err)
 				return
 			}
-			fmt.Printf("%s on %s: %s\n", c.Name, arm.Name(), contents[0].Parts[0].Text)
+			fmt.Printf("%s on %s: %s\n", c.Name, arm.Name(), prompt.Contents[0].Parts[0].Text)
 		}
 	}
 	// Output:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/internal/workspace"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -22,6 +23,7 @@ type files struct {
 	texts  map[string][]byte
 	data   data
 	images map[wish]stored
+	others map[string]attached // files of prompts that are no images, without their bytes
 	// digests are the SHA-256 sums of files that programs are made of, "" for names that are none.
 	digests map[string]string
 	stored  int // bytes of data in images
@@ -34,6 +36,7 @@ func newFiles(fsys fs.FS, suite string) *files {
 		suite:   suite,
 		texts:   map[string][]byte{},
 		images:  map[wish]stored{},
+		others:  map[string]attached{},
 		data:    newData(),
 		digests: map[string]string{},
 	}
@@ -94,6 +97,27 @@ func (f *files) open(name string) (fs.File, fs.FileInfo, error) {
 		return nil, nil, explain(name, err)
 	}
 	return file, info, nil
+}
+
+// folder is the digest of a folder below the suite's folder.
+func (f *files) folder(name string) (string, error) {
+	if name == "." || !fs.ValidPath(name) || strings.ContainsAny(name, "\x00\\") {
+		return "", errors.New("it is not below the suite's folder")
+	}
+	info, err := fs.Stat(f.fsys, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errors.New("there is no such folder")
+	case err != nil:
+		return "", explain(name, err)
+	case !info.IsDir():
+		return "", errors.New("it is not a folder")
+	}
+	below, err := fs.Sub(f.fsys, name)
+	if err != nil { // the name was checked
+		return "", err
+	}
+	return workspace.Digest(below)
 }
 
 // read reads a regular file of at most limit bytes.

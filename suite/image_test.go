@@ -64,14 +64,14 @@ func TestResize(t *testing.T) {
 func shown(t *testing.T, s *suite.Suite) *eval.Image {
 	t.Helper()
 	for c := range s.Cases() {
-		contents, err := s.Render(c, c.Arms[0])
+		prompt, err := s.Render(c, c.Arms[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if heic := contents[0].Parts[1].Image; heic.MIMEType != "image/heic" || heic.SourceSHA256 != "" {
+		if heic := prompt.Contents[0].Parts[1].Image; heic.MIMEType != "image/heic" || heic.SourceSHA256 != "" {
 			t.Errorf("%+v", heic)
 		}
-		return contents[0].Parts[0].Image
+		return prompt.Contents[0].Parts[0].Image
 	}
 	t.Fatal("there is no case")
 	return nil

@@ -17,6 +17,7 @@ type Judge struct {
 	APIVersion       string // "" for the run's
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
+	Extra            eval.Extra // fields at the top level of its requests
 	ModelPos         diag.Pos
 	MaxOutputPos     diag.Pos // of maxOutputTokens, when given
 	Chooses          bool     // it is meant to choose between answers that are compared
@@ -31,6 +32,8 @@ type JudgeUse struct {
 	*Judge
 	Bytes int  // of what it is told beside the answer, and beside the last turn of the user
 	Turn  bool // it is told that turn too
+	// Conversation says that it is shown all of the conversation.
+	Conversation bool
 	// EachCandidate and EachTurn say that every one is an answer to be judged.
 	EachCandidate, EachTurn bool
 }
@@ -49,7 +52,7 @@ func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 		if !item.IsMapping() {
 			continue
 		}
-		if j := judgeOf(m); unique(names, m.Get("name"), "judge") {
+		if j := l.judgeOf(m); unique(names, m.Get("name"), "judge") {
 			l.Judges = append(l.Judges, j)
 		}
 	}
@@ -58,12 +61,12 @@ func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 	}
 }
 
-func judgeOf(m yamlnode.Map) *Judge {
+func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 	name, model := m.Need("name"), m.Need("model")
 	j := &Judge{
 		Name: nameOf(name), Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")),
-		GenerationConfig: generationConfig(m.Get("generationConfig")), SafetySettings: safetySettings(m.Get("safetySettings")),
-		ModelPos: model.Pos(), pos: name.Pos(),
+		GenerationConfig: l.generationConfig(m.Get("generationConfig")), SafetySettings: safetySettings(m.Get("safetySettings")),
+		Extra: extraFields(m.Get("extra"), "judge"), ModelPos: model.Pos(), pos: name.Pos(),
 	}
 	if config := m.Get("generationConfig"); config.IsMapping() {
 		j.MaxOutputPos = config.Map().Get("maxOutputTokens").Pos()

@@ -122,12 +122,15 @@ func targetBlock() shape.Block {
 		Keys: []shape.Key{
 			{Name: "name", Is: aName(), Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
 			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			{Name: "http", Is: httpBlock().Shape(), Doc: "An HTTP endpoint, such as that of your own application."},
+			{Name: "program", Is: programBlock().Shape(), Doc: "A program that reads the prompt as JSON and writes the answer."},
 			{Name: "echo", Is: shape.Bool, Doc: "true: the answer is the rendered prompt, without a service."},
 			{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a call is sent at most, instead of `limits.attempts`."},
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
 			{Name: "stream", Is: shape.Bool, Doc: "Whether answers are asked for as streams, with the time to the first token."},
 			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
 			{Name: "safetySettings", Is: shape.List(safetyBlock().Shape()), Doc: "From which probability on the service blocks, by category."},
+			{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields at the top level of every request, sent as they are, such as `cachedContent`."},
 		},
 	}
 }
@@ -141,6 +144,7 @@ func judgeBlock() shape.Block {
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this judge."},
 			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
 			{Name: "safetySettings", Is: shape.List(safetyBlock().Shape()), Doc: "From which probability on the service blocks, by category."},
+			{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields at the top level of every request, sent as they are, such as `cachedContent`."},
 			{Name: "choose", Is: chooseBlock().Shape(), Doc: "That `evalrun compare --choose` asks this judge, and by what it chooses."},
 		},
 	}
@@ -148,18 +152,6 @@ func judgeBlock() shape.Block {
 
 func chooseBlock() shape.Block {
 	return shape.Block{Keys: []shape.Key{{Name: "criteria", Is: shape.Text, Doc: "What makes one answer better than another."}}}
-}
-
-// configBlock holds eval.ConfigKeys.
-func configBlock() shape.Block {
-	return shape.Block{Keys: []shape.Key{
-		{Name: "stopSequences", Is: shape.List(shape.Text), Doc: "Texts at which the answer ends."},
-		{Name: "temperature", Is: shape.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
-		{Name: "maxOutputTokens", Is: whole(), Doc: "The most tokens that an answer may have."},
-		{Name: "topP", Is: share(), Doc: "Tokens are drawn among the likeliest that have so much probability together."},
-		{Name: "topK", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens are drawn among so many of the likeliest."},
-		{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields that evalrun does not know, sent as they are."},
-	}}
 }
 
 func safetyBlock() shape.Block {
@@ -175,15 +167,16 @@ func safetyBlock() shape.Block {
 func promptBlock() shape.Block {
 	return shape.Block{
 		Need: []string{"name"}, One: promptForms(),
-		Keys: []shape.Key{
+		Keys: append([]shape.Key{
 			{Name: "name", Is: aName(), Doc: "The prompt's name; with a target's it makes the name of an arm, `target/prompt`."},
 			{Name: "targets", Is: globList(), Doc: "Globs of the targets that are asked; all when not given."},
 			{Name: "text", Is: shape.Text, Doc: "What is asked. `{{.country}}` is the variable `country` of the case."},
 			{Name: "file", Is: shape.Text, Doc: "A file of the suite's folder with the text."},
 			{Name: "turns", Is: shape.Filled(turnBlock().Shape()), Doc: "A chat: turns of user and model, the user's last."},
-			{Name: "parts", Is: shape.Filled(partOfPrompt().Shape()), Doc: "Texts and images."},
+			{Name: "parts", Is: shape.Filled(partOfPrompt().Shape()), Doc: "Texts, images, other files, and parts in the words of the protocol."},
+			{Name: "system", Is: systemShape(), Doc: "The system text that goes with every call: a template, or {file: NAME}."},
 			{Name: "live", Is: shape.Bool, Doc: "With `turns`: only the user's are listed, and the model's own replies go in between."},
-		},
+		}, toolKeys()...),
 	}
 }
 
@@ -201,11 +194,22 @@ func turnShape() shape.Shape { return shape.Either(shape.Text, shape.Filled(part
 
 func partOfPrompt() shape.Block {
 	return shape.Block{
-		One: []string{"text", "image"},
+		One: partForms(),
 		Keys: []shape.Key{
 			{Name: "text", Is: shape.Text, Doc: "A text, which may be a template."},
 			{Name: "image", Is: shape.Text, Doc: "An image of the suite's folder; the name may be a template."},
-			{Name: "mimeType", Is: shape.Text, Doc: "The type that the image must have. It is read from the bytes and need not be given."},
+			{
+				Name: "data", Is: shape.Text,
+				Doc: "An audio, video or PDF file of the suite's folder, or any other with `mimeType`; the name may be a template.",
+			},
+			{
+				Name: "raw", Is: shape.Some(shape.Map(shape.Any)),
+				Doc: "One part in the words of the protocol, sent as it is; texts in it may be templates.",
+			},
+			{
+				Name: "mimeType", Is: shape.Matching(mediaType.String()),
+				Doc: "The type that the file must have. It is read from the bytes where they tell it, and need not be given then.",
+			},
 			{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},
 		},
 	}

@@ -293,11 +293,11 @@ func TestVariablesAreDataAsWritten(t *testing.T) {
 			}
 		}
 		for c := range s.Cases() {
-			contents, err := s.Render(c, c.Arms[0])
+			prompt, err := s.Render(c, c.Arms[0])
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff("say "+want, contents[0].Parts[0].Text); diff != "" {
+			if diff := cmp.Diff("say "+want, prompt.Contents[0].Parts[0].Text); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", value, diff)
 			}
 		}
@@ -315,11 +315,11 @@ func TestAVariableOfTheCommandLineWinsAndIsNoPartOfTheCase(t *testing.T) {
 			t.Fatal(err)
 		}
 		for c := range s.Cases() {
-			contents, err := s.Render(c, c.Arms[0])
+			prompt, err := s.Render(c, c.Arms[0])
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, seen{c.ID, contents[0].Parts[0].Text})
+			got = append(got, seen{c.ID, prompt.Contents[0].Parts[0].Text})
 		}
 	}
 	if diff := cmp.Diff([]seen{{got[0].ID, "own"}, {got[0].ID, "given {{.v}}"}}, got); diff != "" {
@@ -333,7 +333,8 @@ func TestFilesOutsideOfTheFolderAreRefused(t *testing.T) {
 	for _, name := range []string{"../x.tmpl", "/etc/hosts", "a/../../x", "..", "C:\\x", "a/./../../x"} {
 		for _, form := range []string{
 			"prompts: [{name: p, file: «%q}]", "prices: «%q", "include: «%q",
-			"prompts: [{name: p, parts: [{image: «%q}, {text: x}]}]", "cases: [{dataset: «%q, name: c, scorers: [{contains: x}]}]",
+			"prompts: [{name: p, parts: [{image: «%q}, {text: x}]}]", "prompts: [{name: p, parts: [{data: «%q}, {text: x}]}]",
+			"prompts: [{name: p, text: x, system: {file: «%q}}]", "cases: [{dataset: «%q, name: c, scorers: [{contains: x}]}]",
 		} {
 			text, pos := marked(with(fmt.Sprintf(form, name)))
 			_, said := loaded(text)
@@ -412,11 +413,11 @@ func TestDefaultsOfCases(t *testing.T) {
 				t.Fatal(said)
 			}
 			for c := range s.Cases() {
-				contents, err := s.Render(c, c.Arms[0])
+				prompt, err := s.Render(c, c.Arms[0])
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := expanded{c.Tags, c.Repeats, c.Cluster, *c.Threshold, nil, contents[0].Parts[0].Text}
+				got := expanded{c.Tags, c.Repeats, c.Cluster, *c.Threshold, nil, prompt.Contents[0].Parts[0].Text}
 				for _, sc := range c.Scorers {
 					got.Scorers = append(got.Scorers, sc.Kind+" "+sc.Name)
 				}

@@ -96,14 +96,20 @@ func (l *loader) targets() {
 			Name:             nameOf(name),
 			Model:            model.Str(),
 			APIVersion:       apiVersion(m.Get("apiVersion")),
-			GenerationConfig: generationConfig(m.Get("generationConfig")),
+			GenerationConfig: l.generationConfig(m.Get("generationConfig")),
 			SafetySettings:   safetySettings(m.Get("safetySettings")),
+			Extra:            extraFields(m.Get("extra"), "target"),
 			App:              l.application(m),
 			Attempts:         m.Get("attempts").Int(1, MaxAttempts),
 			ModelPos:         model.Pos(),
 		}
-		if t.App == nil {
+		switch {
+		case t.App == nil:
 			t.Stream = l.stream
+		case t.App.HTTP != nil:
+			t.Stream = t.App.HTTP.Reading.Stream
+		case t.App.Program != nil: // what fails once mostly fails again
+			t.Attempts = max(1, t.Attempts)
 		}
 		if m.Has("stream") {
 			t.Stream = m.Get("stream").Bool()
@@ -156,47 +162,6 @@ func unique(seen map[string]diag.Pos, name yamlnode.Node, what string) bool {
 	}
 	seen[name.Str()] = name.Pos()
 	return true
-}
-
-func generationConfig(n yamlnode.Node) *eval.GenerationConfig {
-	if n.IsZero() {
-		return nil
-	}
-	m := n.Map(configBlock().Names()...)
-	var c eval.GenerationConfig
-	if v := m.Get("temperature"); !v.IsZero() {
-		c.Temperature = new(v.Float(0, math.MaxFloat64))
-	}
-	if v := m.Get("topP"); !v.IsZero() {
-		c.TopP = new(v.Float(0, 1))
-	}
-	if v := m.Get("topK"); !v.IsZero() {
-		c.TopK = new(v.Int(0, math.MaxInt32))
-	}
-	if v := m.Get("maxOutputTokens"); !v.IsZero() {
-		c.MaxOutputTokens = new(v.Int(1, math.MaxInt32))
-	}
-	for _, item := range m.Get("stopSequences").Seq() {
-		c.StopSequences = append(c.StopSequences, item.Str())
-	}
-	c.Extra = extra(m.Get("extra"))
-	return &c
-}
-
-// extra are the fields of a generation config that evalrun does not know.
-func extra(n yamlnode.Node) eval.Extra {
-	var out eval.Extra
-	for e := range n.Map().Entries() {
-		if slices.Contains(eval.ConfigKeys, e.Name()) {
-			e.Key.Errorf("write it beside `extra`, not in it", "`%s` is a field that evalrun knows", e.Name())
-			continue
-		}
-		if out == nil {
-			out = eval.Extra{}
-		}
-		out[e.Name()] = e.Value.JSON(nil)
-	}
-	return out
 }
 
 func safetySettings(n yamlnode.Node) []eval.SafetySetting {

@@ -35,13 +35,42 @@ func (s *Suite) Program(name string) (string, error) {
 	}
 	file.Close() //nolint:errcheck // it was only looked at
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
-		return "", fmt.Errorf("%s: %w", name, ErrNotExecutable)
+		return "", fmt.Errorf("%s: %w", name, errNotExecutable)
 	}
 	return filepath.Join(s.opts.Dir, filepath.FromSlash(path.Clean(name))), nil
 }
 
-// ErrNotExecutable is wrapped by the error of Suite.Program for a file that is no program.
-var ErrNotExecutable = errors.New("the file is not executable")
+// programHint is what to do about an error of Program, "" when nothing comes to mind.
+func (s *Suite) programHint(name string, err error) string {
+	switch {
+	case errors.Is(err, errNotExecutable):
+		return "chmod +x makes it so; or name what runs it: [python3, check.py]"
+	case strings.ContainsAny(name, " \t"):
+		return "there is no shell: write a list, such as [./check.sh, --strict]"
+	case s.Digest(name) != "":
+		return "for the file of that name write ./" + name
+	case strings.HasPrefix(name, "/"):
+		return "write the name alone for a program in PATH"
+	}
+	return ""
+}
+
+// filesOf are the digests of the files of the suite's folder that a command names, by their names.
+func (s *Suite) filesOf(command []string) map[string]string {
+	out := map[string]string{}
+	for i, word := range command {
+		if i == 0 && !strings.Contains(word, "/") { // a program in PATH
+			continue
+		}
+		if digest := s.Digest(word); digest != "" {
+			out[word] = digest
+		}
+	}
+	return out
+}
+
+// errNotExecutable is wrapped by the error of Suite.Program for a file that is no program.
+var errNotExecutable = errors.New("the file is not executable")
 
 // Digest is the SHA-256 of a file of the suite's folder, "" when there is none of that name. It is read once.
 func (s *Suite) Digest(name string) string {

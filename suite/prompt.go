@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // Prompt is a template for the contents of a request.
@@ -22,22 +23,19 @@ type Prompt struct {
 	Targets glob.Patterns
 	Pos     diag.Pos // of the name
 	Live    bool     // a chat whose turns are all the user's, with the model's own replies in between
+	// Tools are the functions that the model may call, ToolChoice whether it has to, and Results what the suite answers; nil: nothing.
+	Tools      []tool.Declaration
+	ToolChoice *tool.Choice
+	Results    *ToolResults
 
-	turns []turn
+	system   *source // nil: there is no system text
+	turns    []turn
+	toolsPos diag.Pos
 }
 
 type turn struct {
 	role  string
 	parts []part
-}
-
-// part is a template with the place it came from. For an image the template gives
-// the path.
-type part struct {
-	source   source
-	image    bool
-	resize   bool
-	mimeType yamlnode.Node
 }
 
 // source is a template and where it stands: in a scalar of the suite, or in a file of
@@ -51,9 +49,12 @@ type source struct {
 
 // hasImage reports whether the prompt asks with an image.
 func (p *Prompt) hasImage() bool {
-	return slices.ContainsFunc(p.turns, func(t turn) bool {
-		return slices.ContainsFunc(t.parts, func(p part) bool { return p.image })
-	})
+	for one := range p.eachPart {
+		if one.image {
+			return true
+		}
+	}
+	return false
 }
 
 // isChat reports whether the prompt has several turns.
@@ -77,8 +78,10 @@ func (l *loader) prompts() {
 			Targets: globs(m.Get("targets"), "target", targets),
 			Pos:     name.Pos(),
 			Live:    m.Get("live").Bool(),
+			system:  l.system(m.Get("system")),
 			turns:   l.turns(m),
 		}
+		l.tooling(m, p)
 		if l.diags.Len() > before {
 			l.broken = append(l.broken, p)
 		}
@@ -138,20 +141,23 @@ func (l *loader) template(n yamlnode.Node) source {
 	return s
 }
 
-func (l *loader) filePart(n yamlnode.Node) part {
+func (l *loader) filePart(n yamlnode.Node) part { return part{source: l.fileTemplate(n)} }
+
+// fileTemplate parses the template in the file that a scalar names.
+func (l *loader) fileTemplate(n yamlnode.Node) source {
 	name := n.Str()
 	text, err := l.files.text(name)
 	if err != nil {
 		n.Errorf("", "%s", err)
-		return part{source: source{t: constant(""), node: n}}
+		return source{t: constant(""), node: n}
 	}
 	s := source{node: n, file: l.Shown(name), text: strings.TrimPrefix(string(text), "\ufeff")}
 	if i := invalidUTF8(s.text); i >= 0 {
 		l.diags.Errorf(s.pos(i), "save the file as UTF-8 text", "the file is not UTF-8")
-		return part{source: source{t: constant(""), node: n}}
+		return source{t: constant(""), node: n}
 	}
 	s.t = parse(s, l.diags)
-	return part{source: s}
+	return s
 }
 
 // invalidUTF8 is the place of the first byte that is not UTF-8, -1 when there is none.
@@ -174,8 +180,11 @@ func constant(text string) *tmpl.Template {
 	return t
 }
 
-func parse(s source, diags *diag.List) *tmpl.Template {
-	t, err := tmpl.Parse(s.text)
+func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
+
+// parseIn parses a template of a dialect.
+func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
+	t, err := d.Parse(s.text)
 	if err != nil {
 		var e *tmpl.Error
 		errors.As(err, &e)
@@ -210,17 +219,21 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	if err == nil {
 		return text, true
 	}
-	if errors.Is(err, tmpl.ErrBudget) { // which is reported once
-		return "", false
-	}
 	var e *tmpl.Error
 	errors.As(err, &e)
-	if e.Missing != "" {
+	s.report(c, e, diags)
+	return "", false
+}
+
+// report puts what is wrong with the template for a case at its place.
+func (s source) report(c *Case, e *tmpl.Error, diags *diag.List) {
+	switch {
+	case errors.Is(e, tmpl.ErrBudget): // which is reported once
+	case e.Missing != "":
 		c.missing(e.Missing, s.pos(e.Offset), diags)
-	} else {
+	default:
 		diags.Errorf(s.pos(e.Offset), "", "case `%s`: in the template: %s", c.Name, e.Message)
 	}
-	return "", false
 }
 
 // missing reports that the case has no variable of that name, and what to do.
@@ -238,34 +251,6 @@ func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 
 // names are the sorted keys of a set of variables.
 func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(vars)) }
-
-func (l *loader) parts(n yamlnode.Node) []part {
-	var out []part
-	for _, item := range n.Seq() {
-		m := item.Map(partOfPrompt().Names()...)
-		if !item.IsMapping() {
-			continue
-		}
-		text, image := m.Get("text"), m.Get("image")
-		switch {
-		case text.IsZero() == image.IsZero():
-			item.Errorf("", "a part has one of text and image")
-		case !image.IsZero():
-			out = append(out, part{source: l.template(image), image: true, mimeType: m.Get("mimeType"), resize: m.Get("resize").Bool()})
-		default:
-			for _, key := range []string{"mimeType", "resize"} {
-				if m.Has(key) {
-					m.Key(key).Errorf("", "%s belongs to an image", key)
-				}
-			}
-			out = append(out, l.textPart(text))
-		}
-	}
-	if n.IsSequence() && len(n.Seq()) == 0 {
-		n.Errorf("", "there are no parts")
-	}
-	return out
-}
 
 // render makes the contents for a case; false when something is wrong with them. Without load,
 // images are checked but their bytes are not kept; Image.Bytes tells how many there are.
@@ -286,20 +271,11 @@ func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, li
 	fine := true
 	for _, t := range p.turns {
 		content := eval.Content{Role: t.role}
-		for _, part := range t.parts {
-			text, ok := part.source.render(c, diags)
-			switch {
-			case !ok:
+		for _, one := range t.parts {
+			if rendered, ok := one.render(c, files, diags, load, limit); ok {
+				content.Parts = append(content.Parts, rendered)
+			} else {
 				fine = false
-			case !part.image:
-				content.Parts = append(content.Parts, eval.Part{Text: text})
-			default:
-				img := part.picture(part.wishWithin(text, limit), c, files, diags, load)
-				if img == nil {
-					fine = false
-					continue
-				}
-				content.Parts = append(content.Parts, eval.Part{Image: &img.Image})
 			}
 		}
 		out = append(out, content)
@@ -307,36 +283,11 @@ func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, li
 	return out, fine
 }
 
-// wish is what a part asks of an image when there is room for it.
-func (one part) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
-
-// wishWithin is the image of a part, which has at most limit bytes if it may be resized.
-func (one part) wishWithin(name string, limit int) wish {
-	if one.resize {
-		return wish{name, limit}
-	}
-	return wish{name: name}
-}
-
-// picture reads the image of a part; nil when something is wrong with it.
-func (one part) picture(w wish, c *Case, files *files, diags *diag.List, load bool) *stored {
-	img, err := files.image(w, load)
-	if err != nil {
-		diags.Errorf(one.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
-		return nil
-	}
-	if want := one.mimeType; !want.IsZero() && want.Str() != img.sourceType {
-		want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", w.name, img.sourceType, want.Str())
-		return nil
-	}
-	return img
-}
-
 // resizedBytes is what one resized image may have: room for some text is left beside it.
 const resizedBytes = (service.MaxPromptBytes - 64<<10) / 4 * 3
 
 func (p *Prompt) resizes() bool {
-	for one := range p.templates {
+	for one := range p.eachPart {
 		if one.resize {
 			return true
 		}
@@ -370,8 +321,8 @@ func (p *Prompt) share(contents []eval.Content) int {
 	return resizedBytes
 }
 
-// templates yields every template of the prompt.
-func (p *Prompt) templates(yield func(part) bool) {
+// eachPart yields every part of the prompt.
+func (p *Prompt) eachPart(yield func(part) bool) {
 	for _, t := range p.turns {
 		for _, part := range t.parts {
 			if !yield(part) {

@@ -145,6 +145,10 @@ func (l *loader) env(n yamlnode.Node) string {
 	if n.IsZero() {
 		return ""
 	}
+	if l.opts.Untrusted && envRef.MatchString(n.Str()) {
+		n.Errorf("write the value", "an untrusted suite cannot read the environment")
+		return ""
+	}
 	return envRef.ReplaceAllStringFunc(n.Str(), func(ref string) string {
 		name := envRef.FindStringSubmatch(ref)[1]
 		if !strings.HasPrefix(name, "EVALRUN_") {

@@ -121,6 +121,7 @@ type Target struct {
 	Stream           bool   // ask for answers in chunks
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
+	Extra            eval.Extra   // fields at the top level of its requests
 	App              *Application // nil: it is a model
 	Attempts         int          // of a call at most; 0: those of the run
 	ModelPos         diag.Pos
@@ -159,6 +160,8 @@ type Options struct {
 	Dir string
 	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
 	Untrusted bool
+	// Allow lifts what an untrusted suite may not do, as --allow takes it: `program`, `http=HOST`. CheckAllow checks a value.
+	Allow []string
 	// OwnBaseline says that the user named a baseline, or wants none: that of an untrusted suite, which could be any file, does not matter.
 	OwnBaseline bool
 	// Expected are the files of expected answers as they were at another time. Optional: those of the suite's folder.
@@ -251,13 +254,13 @@ func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 // Vars are the variables of the case, those of the command line included. They are not to be changed.
 func (c *Case) Vars() variable.Dict { return c.vars }
 
-// Render makes the contents of the request that arm asks for this case. The error
+// Render makes what the prompt says of the request that arm asks for this case: its contents and its system text. The error
 // is a *diag.Mistakes; after a Load without errors it means that a file has changed
 // since.
-func (s *Suite) Render(c *Case, arm Arm) ([]eval.Content, error) {
+func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 	var diags diag.List
-	contents, _ := arm.Prompt.render(c, s.files, &diags, true)
-	return contents, diags.Err()
+	out, _ := arm.Prompt.rendered(c, s.files, &diags, true)
+	return out, diags.Err()
 }
 
 // ScorersFor lists the scorers of the case that apply to the arm.

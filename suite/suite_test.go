@@ -151,8 +151,8 @@ func TestImages(t *testing.T) {
 				continue
 			}
 			for c := range s.Cases() {
-				contents, err := s.Render(c, c.Arms[0])
-				if err != nil || !bytes.Equal(contents[0].Parts[0].Image.Data, data) {
+				prompt, err := s.Render(c, c.Arms[0])
+				if err != nil || !bytes.Equal(prompt.Contents[0].Parts[0].Image.Data, data) {
 					t.Errorf("%s: %v, want the bytes of the file", file, err)
 				}
 			}
@@ -268,11 +268,11 @@ cases:
 		for _, sc := range c.Scorers {
 			kinds = append(kinds, sc.Kind+":"+sc.Name)
 		}
-		contents, err := s.Render(c, c.Arms[0])
+		prompt, err := s.Render(c, c.Arms[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprintf("%s %v %g %d %v %s", c.Name, c.Tags, *c.Threshold, c.Repeats, kinds, contents[0].Parts[0].Text))
+		got = append(got, fmt.Sprintf("%s %v %g %d %v %s", c.Name, c.Tags, *c.Threshold, c.Repeats, kinds, prompt.Contents[0].Parts[0].Text))
 	}
 	want := []string{
 		"inherits [all default] 0.5 1 [contains:shared contains:] dadb",

@@ -36,8 +36,15 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	u := usage{names: map[string]bool{}}
 	u.template(def.name.t)
 	for _, arm := range c.Arms {
-		for part := range arm.Prompt.templates {
-			u.template(part.source.t)
+		if a := arm.Target.App; a != nil && a.Program != nil { // it gets them all
+			u.all = true
+		}
+		arm.Prompt.uses(&u)
+		for text := range arm.Prompt.Results.templates() {
+			u.template(text.t)
+		}
+		for s := range arm.Target.App.sources {
+			u.template(s.t)
 		}
 	}
 	layers := def.scorers

@@ -10,16 +10,13 @@ package emulator
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -348,7 +345,7 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 		}
 		e.generate(w, r, m, real, method == service.MethodStream)
 	case service.MethodCountTokens:
-		e.countTokens(w, r)
+		e.countTokens(w, r, m)
 	case service.MethodEmbed:
 		e.embedOne(w, r, m)
 	case service.MethodEmbedBatch:
@@ -361,37 +358,21 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 // Server is an emulator that listens on an address of this machine.
 type Server struct {
 	*Emulator
-	URL  string
-	http *http.Server
-	done chan struct{}
-	once sync.Once
+	URL       string
+	listening *listening
 }
 
 // Start serves e on addr, such as 127.0.0.1:0.
 func (e *Emulator) Start(addr string) (*Server, error) {
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+	l, err := listen(e, "the emulator", addr)
 	if err != nil {
-		return nil, fmt.Errorf("the emulator cannot listen on %s: %w", addr, err)
+		return nil, err
 	}
-	s := &Server{
-		Emulator: e, URL: "http://" + listener.Addr().String(), done: make(chan struct{}),
-		http: &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second},
-	}
-	go func() {
-		defer close(s.done)
-		_ = s.http.Serve(listener) // it ends by Close; should it end before, whoever asks gets no answer
-	}()
-	return s, nil
+	return &Server{Emulator: e, URL: l.url, listening: l}, nil
 }
 
 // Close ends the server and every request on it, hanging ones too.
-func (s *Server) Close() {
-	s.once.Do(func() {
-		close(s.stop)
-		_ = s.http.Close() // open connections are being dropped on purpose
-		<-s.done
-	})
-}
+func (s *Server) Close() { s.listening.close(s.stop) }
 
 func sortedKeys(m map[string]string) []string {
 	out := make([]string, 0, len(m))

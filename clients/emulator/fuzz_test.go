@@ -24,6 +24,11 @@ func FuzzScript(f *testing.F) {
 			".groups 1}} {{.prompt}}'\n    latency: {p50: 1ms, p99: 2540400h}\n",
 		"usage: true\nrules:\n  - replies: [{text: a, weight: 1e-9}, {text: '{{.model}}'}]\n    stream: {chunks: 3, gap: 1ms}\n    faults: "+
 			"[{status: 429, retryAfter: 2s, rate: 0.5}, {malformed: html, first: 2, after: 1}]\n",
+		"requestFields: [a]\nrules:\n  - match: {step: 1, system: '*', result: 'f*', resultText: '{*}'}\n    toolCalls: [{name: f, args: "+
+			"{a: ['{{.prompt}}', 1.50, null], b: {c: '{{json .results}}'}}, id: '1'}]\n    reasoning: '{{.step}}'\n    usage: "+
+			"{toolUsePromptTokenCount: 1}\n    unknownFields: 1\n",
+		"rules:\n  - {raw: {a: [1, {b: ~}]}}\n  - {raw: [{a: 1}, 'x'], stream: {chunks: 2}}\n  - {replies: "+
+			"[{toolCalls: [{name: f}]}, {text: a}]}\n",
 		"rules: [{finishReason: SAFETY, safetyRatings: [{category: C, probability: HIGH}], blockReason: X}]", "rules: [{reply: '{{range "+
 			".groups}}{{.}}{{end}}'}]", "rules: [null, {}, {reply: ''}]",
 	) {
@@ -51,7 +56,8 @@ func FuzzScript(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			for _, chunk := range encodeChunks(split(answer, r.chunks), plainly) {
+			chunks := encodeChunks(split(answer, r.chunks), plainly)
+			for _, chunk := range append(chunks, string(withUnknownFields(answer))) {
 				if !json.Valid([]byte(chunk)) {
 					t.Errorf("%s", chunk)
 				}
@@ -80,7 +86,10 @@ func FuzzMethods(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(), `{"content":{"parts":[{"text":"x"}]},"taskType":1}`,
 		`{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"x"}]}}]}`,
-		`{"generateContentRequest":{"contents":[]}}`,
+		`{"generateContentRequest":{"contents":[]}}`, asking("x", declare+`,"toolConfig":{"functionCallingConfig":{"mode":2}}`),
+		`{"generate_content_request":`+asking("x", `"system_instruction":{"parts":[{"text":"s"}]}`)+`}`, loop(callF, resultF),
+		loop(`{"text":"t","thought":true},{"function_call":{"id":"1","name":"f"},"thought_signature":"eA=="}`,
+			`{"function_response":{"id":"1","name":"f","response":{"top_p":[1]}}}`),
 		`{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"!"}}]}],"generation_config":{"top_k":"3","temperature":-0}}`,
 	) {
 		f.Add(s)

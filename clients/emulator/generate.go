@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // draws hands out random sources that depend on nothing but the seed, what is asked,
@@ -62,12 +61,15 @@ type wireFeedback struct {
 type wireUsage struct {
 	Prompt     int `json:"promptTokenCount"`
 	Candidates int `json:"candidatesTokenCount"`
+	Thoughts   int `json:"thoughtsTokenCount,omitempty"`
+	Cached     int `json:"cachedContentTokenCount,omitempty"` // only a script knows this and the next one
+	ToolUse    int `json:"toolUsePromptTokenCount,omitempty"`
 	Total      int `json:"totalTokenCount"`
 }
 
 // generate answers generateContent and, in chunks, streamGenerateContent.
 func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Model, real string, stream bool) {
-	req, p := readTurns(r, m, real)
+	req, p := e.readTurns(r, m, real)
 	if p != nil {
 		fail(w, p)
 		return
@@ -77,8 +79,8 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 	if !e.wait(r, rule.latency(rng)) {
 		return
 	}
-	if rule.raw != "" {
-		e.raw(w, r, rule, rule.fault(rng, n))
+	if rule.raw != nil {
+		e.raw(w, r, rule, rule.fault(rng, n), stream)
 		return
 	}
 	answer, err := e.answer(req, rule, m, real, rng)
@@ -87,7 +89,7 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 		return
 	}
 	f := rule.fault(rng, n)
-	encode := e.opts.Script.encoding(rng)
+	encode := e.opts.Script.encoding(rule, rng)
 	switch {
 	case stream && (f == nil || f.inStream()):
 		s := newStreamWriter(w, framingOf(r))
@@ -102,36 +104,36 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 }
 
 // readTurns reads a request for an answer and checks it against the model.
-func readTurns(r *http.Request, m *eval.Model, real string) (*request, *problem) {
-	req, p := readRequest(r)
-	if p == nil {
-		p = req.checkTurns()
+func (e *Emulator) readTurns(r *http.Request, m *eval.Model, real string) (*request, *problem) {
+	req := &request{}
+	body, p := readJSON(r, req)
+	if p != nil {
+		return nil, p
 	}
-	if p == nil {
-		p = req.checkModel(m, real)
+	req.Raw = body
+	for _, check := range []func() *problem{
+		func() *problem { return e.opts.Script.checkFields(body, requestFields) },
+		req.check,
+		req.checkTurns,
+		func() *problem { return req.checkModel(m, real) },
+	} {
+		if p := check(); p != nil {
+			return nil, p
+		}
 	}
-	return req, p
+	return req, nil
 }
 
-// encoding draws whether an answer has fields that no client knows.
-func (s *Script) encoding(rng *rand.Rand) func(wireResponse) []byte {
-	if s.unknownFields > 0 && rng.Float64() < s.unknownFields {
+// encoding draws whether an answer of a rule has fields that no client knows.
+func (s *Script) encoding(ru *rule, rng *rand.Rand) func(wireResponse) []byte {
+	share := s.unknownFields
+	if ru.unknownFields != nil {
+		share = *ru.unknownFields
+	}
+	if share > 0 && rng.Float64() < share {
 		return withUnknownFields
 	}
 	return plainly
-}
-
-// raw sends the literal body of a rule, or what a fault leaves of it.
-func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault) {
-	if f != nil {
-		e.misbehave(w, r, f, []byte(rule.raw))
-		return
-	}
-	w.Header().Set("Content-Type", jsonType)
-	if body := strings.TrimSpace(rule.raw); body != "" && !strings.ContainsAny(body[:1], "{[") {
-		w.Header().Set("Content-Type", events.contentType)
-	}
-	_, _ = w.Write([]byte(rule.raw))
 }
 
 // wait sleeps for d; false when the client has gone meanwhile.
@@ -157,7 +159,7 @@ func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, 
 		prompt = withDefaults(rule.ratings)
 	}
 	out.PromptFeedback = &wireFeedback{BlockReason: rule.blockReason, SafetyRatings: prompt}
-	outputTokens := 0
+	usage := wireUsage{Prompt: req.tokens()}
 	if rule.blockReason == "" {
 		for i := range max(1, int(req.GenerationConfig.CandidateCount)) {
 			c, err := e.candidate(req, rule, m, real, rng)
@@ -165,38 +167,62 @@ func (e *Emulator) answer(req *request, rule *rule, m *eval.Model, real string, 
 				return out, err
 			}
 			c.Index = i
-			out.Candidates = append(out.Candidates, c)
-			if c.Content != nil {
-				outputTokens += estimate.Tokens(len(c.Content.text()))
-			}
+			usage.add(c)
+			out.Candidates = append(out.Candidates, c.wireCandidate)
 		}
 	}
-	if e.opts.Script.usage {
-		in := req.tokens()
-		out.UsageMetadata = &wireUsage{in, outputTokens, in + outputTokens}
+	if rule.usage != nil {
+		usage.Cached, usage.ToolUse = rule.usage.cached, rule.usage.toolUse
+	}
+	if e.opts.Script.usage || rule.usage != nil {
+		usage.Total = usage.Prompt + usage.Candidates + usage.Thoughts + usage.ToolUse
+		out.UsageMetadata = &usage
 	}
 	return out, nil
 }
 
-func (e *Emulator) candidate(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) (wireCandidate, error) {
-	c := wireCandidate{FinishReason: "STOP", SafetyRatings: withDefaults(rule.ratings)}
+// add counts the tokens of a candidate.
+func (u *wireUsage) add(c candidate) {
+	u.Thoughts += estimate.Tokens(len(c.thought))
+	if c.Content == nil {
+		return
+	}
+	bytes := 0
+	for i := range c.Content.Parts {
+		bytes += c.Content.Parts[i].bytes()
+	}
+	u.Candidates += estimate.Tokens(bytes)
+}
+
+// candidate is one of the answer, with what was thought for it, whether or not that is shown.
+type candidate struct {
+	wireCandidate
+	thought string
+}
+
+// emptyReasons are the finish reasons of candidates without content.
+var emptyReasons = append(slices.Clone(eval.BlockReasons), "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+
+func (e *Emulator) candidate(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) (candidate, error) {
+	c := candidate{wireCandidate: wireCandidate{FinishReason: "STOP", SafetyRatings: withDefaults(rule.ratings)}}
 	if block(c.SafetyRatings, req.SafetySettings) {
 		c.FinishReason = "SAFETY"
 		return c, nil
 	}
-	text, err := rule.text(req, real, temperature(req, m), rng)
+	said, err := rule.say(req, real, temperature(req, m), rng)
 	if err != nil {
 		return c, err
 	}
-	text, cut := shorten(text, req.GenerationConfig, m.OutputTokenLimit)
-	if cut {
-		c.FinishReason = "MAX_TOKENS"
+	said.heed(req)
+	if said.shorten(req.GenerationConfig, m.OutputTokenLimit) {
+		c.FinishReason = eval.CutReason
 	}
 	if rule.finishReason != "" {
 		c.FinishReason = rule.finishReason
 	}
-	if !slices.Contains(eval.BlockReasons, c.FinishReason) {
-		c.Content = &content{Role: eval.RoleModel, Parts: []part{{Text: &text}}}
+	c.thought = said.thought
+	if !slices.Contains(emptyReasons, c.FinishReason) {
+		c.Content = &content{Role: eval.RoleModel, Parts: said.parts(req.GenerationConfig.hidesThoughts())}
 	}
 	return c, nil
 }
@@ -273,56 +299,6 @@ func block(ratings []eval.SafetyRating, settings []setting) bool {
 		}
 	}
 	return any
-}
-
-// text makes the reply of the rule.
-func (ru *rule) text(req *request, model string, temperature float64, rng *rand.Rand) (string, error) {
-	if len(ru.replies) == 0 {
-		return req.prompt(), nil
-	}
-	chosen := ru.replies[pick(ru.replies, temperature, rng)]
-	vars := variable.Dict{
-		"prompt": req.prompt(), "model": model,
-		"turns": strconv.Itoa(len(req.Contents)), "images": strconv.Itoa(req.images()),
-		"groups": ru.groups(req.prompt()),
-	}
-	return chosen.text.Render(vars)
-}
-
-// pick draws a reply by weight: the heaviest at temperature 0, as given at 1, and the more
-// even the higher.
-func pick(replies []weighted, temperature float64, rng *rand.Rand) int {
-	if len(replies) == 1 {
-		return 0
-	}
-	best := heaviest(replies)
-	if temperature <= 0 {
-		return best
-	}
-	sum := 0.0
-	shares := make([]float64, len(replies))
-	for i, r := range replies {
-		shares[i] = math.Pow(r.weight/replies[best].weight, 1/temperature)
-		sum += shares[i]
-	}
-	at := rng.Float64() * sum
-	for i, s := range shares {
-		if at -= s; at < 0 {
-			return i
-		}
-	}
-	return best
-}
-
-// heaviest is the place of the first reply that no other outweighs.
-func heaviest(replies []weighted) int {
-	best := 0
-	for i, r := range replies {
-		if r.weight > replies[best].weight {
-			best = i
-		}
-	}
-	return best
 }
 
 // misbehave does what the fault says instead of answering.

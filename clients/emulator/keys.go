@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"math"
+	"slices"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/service"
@@ -22,15 +23,33 @@ var scriptBlock = shape.Block{Keys: []shape.Key{
 		Is:   shape.Number(0, 1),
 		Doc:  "The share of answers that are indented and carry fields that the specification does not name.",
 	},
+	{
+		Name: "requestFields",
+		Is:   shape.OneOrList(shape.Text),
+		Doc: "Top-level fields that a request may have in addition to the service's own; every other one is refused. " +
+			"Without the list all are accepted.",
+	},
 }}
 
 var ruleBlock = shape.Block{Keys: []shape.Key{
 	{Name: "match", Is: matchBlock.Shape(), Doc: "All that are given must hold; without `match` the rule answers everything."},
-	{Name: "reply", Is: shape.Text, Doc: "The answer; a template with prompt, model, turns, images and groups."},
+	{Name: "reply", Is: shape.Text, Doc: "The text of the answer; a template with " + listed(replyVariables) + "."},
+	{Name: "toolCalls", Is: shape.List(callBlock.Shape()), Doc: "Functions that the answer calls, after the text if there is one."},
+	{Name: "reasoning", Is: shape.Text, Doc: "A thought before the answer, a template; calls are then signed."},
 	{Name: "replies", Is: shape.List(replyBlock.Shape()), Doc: "Answers of which one is drawn."},
-	{Name: "raw", Is: shape.Text, Doc: "The literal body of the reply, sent as it is."},
-	{Name: "finishReason", Is: shape.Suggesting(append([]string{"STOP", "MAX_TOKENS"}, eval.BlockReasons...)...)},
+	{
+		Name: "raw",
+		Is:   shape.Either(shape.Text, shape.Map(shape.Any), shape.List(shape.Either(shape.Text, shape.Map(shape.Any)))),
+		Doc:  "The literal reply: a text is sent as it is, a mapping is the JSON of the reply, a list has the chunks of a stream.",
+	},
+	{Name: "finishReason", Is: shape.Suggesting(slices.Concat([]string{"STOP", eval.CutReason, "OTHER"}, emptyReasons)...)},
 	{Name: "safetyRatings", Is: shape.List(ratingBlock.Shape()), Doc: "They block when the request's threshold says so."},
+	{Name: "usage", Is: usageBlock.Shape(), Doc: "Counts that usageMetadata carries in addition; it is then sent."},
+	{
+		Name: "unknownFields",
+		Is:   shape.Number(0, 1),
+		Doc:  "The share of this rule's answers that carry unknown fields, instead of the script's.",
+	},
 	{Name: "blockReason", Is: shape.Text, Doc: "The prompt itself is blocked: no candidates."},
 	{Name: "latency", Is: shape.Either(shape.Duration, latencyBlock.Shape()), Doc: "How long the answer takes, or its distribution."},
 	{Name: "stream", Is: streamBlock.Shape(), Doc: "How a streamed answer comes."},
@@ -39,16 +58,40 @@ var ruleBlock = shape.Block{Keys: []shape.Key{
 
 var matchBlock = shape.Block{Keys: []shape.Key{
 	{Name: "model", Is: shape.Text, Doc: "A glob of models."},
-	{Name: "text", Is: shape.Text, Doc: "A glob of the last user turn."},
-	{Name: "regex", Is: shape.Text, Doc: "A regular expression (RE2) in the last user turn."},
+	{Name: "text", Is: shape.Text, Doc: "A glob of the question: the last user turn that is more than results of functions."},
+	{Name: "regex", Is: shape.Text, Doc: "A regular expression (RE2) in the question."},
 	{Name: "image", Is: shape.Bool, Doc: "Whether there is an image."},
 	{Name: "turns", Is: shape.Int(1, math.MaxInt16), Doc: "How many turns there are."},
+	{Name: "system", Is: shape.Text, Doc: "A glob of the system instruction."},
+	{
+		Name: "step",
+		Is:   shape.Int(1, math.MaxInt16),
+		Doc:  "Which answer to the question this is: 1 before there are results of functions, 2 after the first ones.",
+	},
+	{Name: "result", Is: shape.Text, Doc: "A glob of functions, one of which has a result in the last turn."},
+	{Name: "resultText", Is: shape.Text, Doc: "A glob of that result as JSON."},
+}}
+
+var callBlock = shape.Block{
+	Need: []string{"name"},
+	Keys: []shape.Key{
+		{Name: "name", Is: shape.Text, Doc: "The function."},
+		{Name: "args", Is: shape.Map(shape.Any), Doc: "Its arguments; texts in them are templates."},
+		{Name: "id", Is: shape.Text, Doc: "The id of the call, which its result must carry too."},
+	},
+}
+
+var usageBlock = shape.Block{Keys: []shape.Key{
+	{Name: "cachedContentTokenCount", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens of the prompt that came from a cache."},
+	{Name: "toolUsePromptTokenCount", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens of results of the service's own tools."},
 }}
 
 var replyBlock = shape.Block{
-	Need: []string{"text"},
+	Some: []string{"text", "toolCalls"},
 	Keys: []shape.Key{
-		{Name: "text", Is: shape.Text, Doc: "The answer."},
+		{Name: "text", Is: shape.Text, Doc: "The text of the answer."},
+		{Name: "toolCalls", Is: shape.List(callBlock.Shape()), Doc: "Functions that the answer calls."},
+		{Name: "reasoning", Is: shape.Text, Doc: "A thought before the answer."},
 		{Name: "weight", Is: shape.Number(1e-9, 1e9), Doc: "How often it is drawn, beside the others; 1 when not given."},
 	},
 }

@@ -2,15 +2,13 @@ package emulator
 
 import (
 	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"math"
+	"maps"
 	"net/http"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -23,101 +21,19 @@ import (
 const maxBody = service.MaxPromptBytes + 1<<20
 
 // request is what a client sends, as far as the emulator looks at it. Unknown fields are
-// ignored.
+// ignored, unless the script lists those that are accepted.
 type request struct {
+	Model             string          `json:"model"`
 	Contents          []content       `json:"contents"`
 	GenerationConfig  config          `json:"generationConfig"`
 	SafetySettings    []setting       `json:"safetySettings"`
 	SystemInstruction *content        `json:"systemInstruction"`
+	Tools             []tool          `json:"tools"`
+	ToolConfig        toolConfig      `json:"toolConfig"`
 	Raw               json.RawMessage `json:"-"` // the body
 	Wrapped           *request        `json:"generateContentRequest"`
-}
 
-type content struct {
-	Role  string `json:"role"`
-	Parts []part `json:"parts"`
-}
-
-type part struct {
-	Text       *string `json:"text,omitempty"`
-	InlineData *blob   `json:"inlineData,omitempty"`
-}
-
-type blob struct {
-	MimeType string `json:"mimeType"`
-	Data     string `json:"data"`
-}
-
-type config struct {
-	Temperature     *float64 `json:"temperature"`
-	MaxOutputTokens *integer `json:"maxOutputTokens"`
-	StopSequences   []string `json:"stopSequences"`
-	CandidateCount  integer  `json:"candidateCount"`
-}
-
-type setting struct {
-	Category  enum `json:"category"`
-	Threshold enum `json:"threshold"`
-}
-
-// integer is a whole number in any of the spellings that clients of this protocol use: 5, 5.0, "5".
-type integer int
-
-func (n *integer) UnmarshalJSON(data []byte) error {
-	text := strings.Trim(string(data), `"`)
-	if text == "null" {
-		return nil
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
-		return fmt.Errorf("%s is not a whole number", text)
-	}
-	*n = integer(f)
-	return nil
-}
-
-// enum is the name of a value; clients may send its number instead.
-type enum string
-
-func (e *enum) UnmarshalJSON(data []byte) error {
-	*e = enum(strings.Trim(string(data), `"`))
-	return nil
-}
-
-// category is the name of a category, whose number clients of this protocol may send.
-func (e enum) category() string {
-	switch e {
-	case "7":
-		return "HARM_CATEGORY_HARASSMENT"
-	case "8":
-		return "HARM_CATEGORY_HATE_SPEECH"
-	case "9":
-		return "HARM_CATEGORY_SEXUALLY_EXPLICIT"
-	case "10":
-		return "HARM_CATEGORY_DANGEROUS_CONTENT"
-	case "11":
-		return "HARM_CATEGORY_CIVIC_INTEGRITY"
-	}
-	return string(e)
-}
-
-// threshold is the name of a threshold, whose number clients of this protocol may send.
-func (e enum) threshold() string {
-	switch e {
-	case "0":
-		return "HARM_BLOCK_THRESHOLD_UNSPECIFIED"
-	case "1":
-		return "BLOCK_LOW_AND_ABOVE"
-	case "2":
-		return "BLOCK_MEDIUM_AND_ABOVE"
-	case "3":
-		return "BLOCK_ONLY_HIGH"
-	case "4":
-		return "BLOCK_NONE"
-	case "5":
-		return "OFF"
-	}
-	return string(e)
+	declared []string // the names of the functions in tools
 }
 
 // readJSON decodes a body, keys in either spelling, and returns it as it came.
@@ -140,6 +56,8 @@ func readJSON(r *http.Request, into any) ([]byte, *problem) {
 	err = json.Unmarshal(wirejson.CamelKeys(body), into)
 	var wrong *json.UnmarshalTypeError
 	switch {
+	case errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[integer]():
+		return nil, badRequest("%s: %s is not a whole number", wrong.Field, wrong.Value)
 	case errors.As(err, &wrong):
 		return nil, badRequest("the body is not the JSON that is expected: %s cannot be a %s", wrong.Field, wrong.Value)
 	case err != nil:
@@ -148,22 +66,33 @@ func readJSON(r *http.Request, into any) ([]byte, *problem) {
 	return body, nil
 }
 
-// readRequest decodes and checks what every method with contents checks.
-func readRequest(r *http.Request) (*request, *problem) {
-	var req request
-	body, p := readJSON(r, &req)
-	if p != nil {
-		return nil, p
+// check looks at what every method with contents looks at.
+func (r *request) check() *problem {
+	for _, check := range []func() *problem{
+		r.checkRoles, r.checkSystem, r.checkParts, r.checkSize, r.checkTools, r.GenerationConfig.check,
+	} {
+		if p := check(); p != nil {
+			return p
+		}
 	}
-	if req.Wrapped != nil && len(req.Contents) == 0 {
-		req = *req.Wrapped
+	r.joinModelTurns()
+	return r.checkCalls()
+}
+
+// checkSystem wants a system instruction of texts.
+func (r *request) checkSystem() *problem {
+	if r.SystemInstruction == nil {
+		return nil
 	}
-	req.Raw = body
-	if p := req.checkRoles(); p != nil {
-		return nil, p
+	if len(r.SystemInstruction.Parts) == 0 {
+		return badRequest("systemInstruction.parts is required")
 	}
-	req.joinModelTurns()
-	return &req, req.checkImages()
+	for i, p := range r.SystemInstruction.Parts {
+		if held := p.holds(); len(held) != 1 || p.Text == nil {
+			return badRequest("systemInstruction.parts[%d] must be a text", i)
+		}
+	}
+	return nil
 }
 
 // checkRoles wants contents that each have a part and a role that is known.
@@ -200,96 +129,64 @@ func (r *request) joinModelTurns() {
 	r.Contents = out
 }
 
-// checkImages says what is wrong with the images, or with the size of all that the prompt has.
-func (r *request) checkImages() *problem {
-	size, images := 0, 0
-	for i, c := range r.Contents {
-		for j, p := range c.Parts {
-			if p.InlineData != nil {
-				images++
-				size += len(p.InlineData.Data)
-				if problem := p.InlineData.check(); problem != "" {
-					return badRequest("contents[%d].parts[%d]: %s", i, j, problem)
-				}
-			} else if p.Text != nil {
-				size += len(*p.Text)
-			}
+// tokens is what the emulator counts: the UTF-8 bytes of texts, functions and their declarations / 4 rounded up, 258 a piece of inline
+// data.
+func (r *request) tokens() int {
+	bytes := len(r.system())
+	for _, c := range r.Contents {
+		for i := range c.Parts {
+			bytes += c.Parts[i].bytes()
 		}
 	}
-	if images > service.MaxImages {
-		return badRequest("%d images; at most %d are allowed", images, service.MaxImages)
+	for _, t := range r.Tools {
+		for _, raw := range t.FunctionDeclarations {
+			bytes += compactLen(raw)
+		}
 	}
-	if size > service.MaxPromptBytes {
-		return badRequest("the prompt has %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
-	}
-	return nil
+	return estimate.Tokens(bytes) + estimate.TokensPerImage*r.media()
 }
 
-// check says what is wrong with an image, "" when nothing is.
-func (b *blob) check() string {
-	if !slices.Contains(service.ImageTypes, b.MimeType) {
-		return fmt.Sprintf("the image type %q is not supported", b.MimeType)
+// system is the text of the system instruction.
+func (r *request) system() string {
+	if r.SystemInstruction == nil {
+		return ""
 	}
-	if !isBase64(b.Data) {
-		return "the image data is not base64 without line breaks"
+	return r.SystemInstruction.text()
+}
+
+// prompt is the question: the text of the last user turn that is more than results of functions.
+func (r *request) prompt() string {
+	for i := len(r.Contents) - 1; i >= 0; i-- {
+		c := r.Contents[i]
+		if text := c.text(); c.Role != eval.RoleModel && (text != "" || !c.answersCalls()) {
+			return text
+		}
 	}
 	return ""
 }
 
-// isBase64 reports whether data is base64 in the standard alphabet or that for addresses, padded or
-// not, without line breaks.
-func isBase64(data string) bool {
-	if strings.ContainsAny(data, "\r\n") {
-		return false
-	}
-	data = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(data, "="))
-	_, err := base64.RawStdEncoding.Strict().DecodeString(data)
-	return err == nil
-}
-
-// images counts the images of all turns.
-func (r *request) images() int {
-	n := 0
-	for _, c := range r.Contents {
-		for _, p := range c.Parts {
-			if p.InlineData != nil {
-				n++
-			}
+// step is which answer to the question this is: 1 before there are results of functions, 2 after the first ones.
+func (r *request) step() int {
+	n := 1
+	for i := len(r.Contents) - 1; i >= 0; i-- {
+		c := r.Contents[i]
+		if c.Role == eval.RoleModel {
+			continue
 		}
+		if !c.answersCalls() {
+			break
+		}
+		n++
 	}
 	return n
 }
 
-// tokens is what the emulator counts: UTF-8 bytes / 4 rounded up, 258 an image.
-func (r *request) tokens() int {
-	bytes := 0
-	for _, c := range r.Contents {
-		bytes += len(c.text())
+// lastResults are the results of functions in the last turn.
+func (r *request) lastResults() []functionResponse {
+	if len(r.Contents) == 0 {
+		return nil
 	}
-	if r.SystemInstruction != nil {
-		bytes += len(r.SystemInstruction.text())
-	}
-	return estimate.Tokens(bytes) + estimate.TokensPerImage*r.images()
-}
-
-func (c content) text() string {
-	var b strings.Builder
-	for _, p := range c.Parts {
-		if p.Text != nil {
-			b.WriteString(*p.Text)
-		}
-	}
-	return b.String()
-}
-
-// prompt is the text of the last user turn.
-func (r *request) prompt() string {
-	for i := len(r.Contents) - 1; i >= 0; i-- {
-		if r.Contents[i].Role != eval.RoleModel {
-			return r.Contents[i].text()
-		}
-	}
-	return ""
+	return r.Contents[len(r.Contents)-1].responses()
 }
 
 // checkTurns enforces the order of a conversation.
@@ -316,34 +213,43 @@ func (r *request) checkTurns() *problem {
 
 // checkModel enforces the rules of the two multimodal models and the token limits.
 func (r *request) checkModel(m *eval.Model, real string) *problem {
-	n := r.images()
+	n := r.media()
 	switch {
 	case real == "svc-pro" && n > 0:
-		return badRequest("svc-pro takes text only; send images to svc-pro-vision")
+		return badRequest("svc-pro takes text only; send images and other data to svc-pro-vision")
 	case real == "svc-pro-vision" && n == 0:
 		return badRequest("svc-pro-vision does not take a prompt without an image")
 	}
 	if t := r.tokens(); t > m.InputTokenLimit {
 		return badRequest("the prompt has %d tokens; %s takes at most %d", t, m.Name, m.InputTokenLimit)
 	}
-	return r.GenerationConfig.check()
+	return nil
 }
 
-// check says what is wrong with the settings.
-func (c *config) check() *problem {
-	switch {
-	case c.MaxOutputTokens != nil && *c.MaxOutputTokens < 1: // one above the model's limit is allowed, and of no use
-		return badRequest("maxOutputTokens must be at least 1")
-	case c.Temperature != nil && *c.Temperature < 0:
-		return badRequest("temperature must not be negative")
-	case c.CandidateCount < 0 || c.CandidateCount > 8:
-		return badRequest("candidateCount must be from 1 to 8")
+// requestFields are the top-level fields of a request, as the service publishes them.
+var requestFields = []string{
+	"model", "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig", "cachedContent",
+}
+
+// checkFields wants no field in a body but the known ones and those that the script accepts. A script without a list accepts all.
+func (s *Script) checkFields(body []byte, known []string) *problem {
+	if !s.listsFields {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(wirejson.CamelKeys(body), &fields); err != nil {
+		return badRequest("the body is not the JSON that is expected: %s", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, name) && !slices.Contains(s.fields, name) {
+			return badRequest("unknown name %q: a request has no such field", name)
+		}
 	}
 	return nil
 }
 
-func (e *Emulator) countTokens(w http.ResponseWriter, r *http.Request) {
-	req, p := readRequest(r)
+func (e *Emulator) countTokens(w http.ResponseWriter, r *http.Request, m *eval.Model) {
+	req, p := e.readCount(r, m)
 	if p != nil {
 		fail(w, p)
 		return
@@ -351,4 +257,26 @@ func (e *Emulator) countTokens(w http.ResponseWriter, r *http.Request) {
 	reply(w, struct {
 		TotalTokens int `json:"totalTokens"`
 	}{req.tokens()})
+}
+
+// readCount reads a request to count: contents, or a whole request to generate.
+func (e *Emulator) readCount(r *http.Request, m *eval.Model) (*request, *problem) {
+	req := &request{}
+	body, p := readJSON(r, req)
+	if p == nil {
+		p = e.opts.Script.checkFields(body, []string{"model", "contents", "generateContentRequest"})
+	}
+	if p != nil {
+		return nil, p
+	}
+	if whole := req.Wrapped; whole != nil {
+		if len(req.Contents) > 0 {
+			return nil, badRequest("contents and generateContentRequest exclude each other: send one of them")
+		}
+		if whole.Model != "" && strings.TrimPrefix(whole.Model, "models/") != m.ID() {
+			return nil, badRequest("generateContentRequest.model: %q is not the model of the path, %s", whole.Model, m.Name)
+		}
+		req = whole
+	}
+	return req, req.check()
 }

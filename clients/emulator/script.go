@@ -2,7 +2,6 @@ package emulator
 
 import (
 	_ "embed" // the demo script
-	"errors"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -13,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -24,15 +22,21 @@ type Script struct {
 	rules         []*rule
 	usage         bool
 	unknownFields float64 // the share of answers that carry some
+	listsFields   bool    // whether requests may have no fields but the service's own and these
+	fields        []string
 }
 
 type rule struct {
 	model, glob   glob.Pattern
 	re            *regexp.Regexp
 	image         *bool
-	turns         int
+	turns, step   int
+	results       resultMatch
+	system        *glob.Pattern
 	replies       []weighted
-	raw           string // the literal body; "": an answer is made
+	raw           *rawReply // nil: an answer is made
+	usage         *extraUsage
+	unknownFields *float64 // nil: the script's
 	finishReason  string
 	ratings       []eval.SafetyRating
 	blockReason   string
@@ -42,11 +46,6 @@ type rule struct {
 	faults        []fault
 	matches       atomic.Int64
 	anyModel, any bool
-}
-
-type weighted struct {
-	text   *tmpl.Template
-	weight float64
 }
 
 type fault struct {
@@ -86,6 +85,9 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 	m := root.Map(scriptBlock.Names()...)
 	s.usage = m.Get("usage").Bool()
 	s.unknownFields = m.Get("unknownFields").Float(0, 1)
+	if v := m.Get("requestFields"); !v.IsZero() {
+		s.listsFields, s.fields = true, v.Strings()
+	}
 	for _, n := range m.Get("rules").Seq() {
 		s.rules = append(s.rules, readRule(n))
 	}
@@ -97,6 +99,14 @@ func readRule(n yamlnode.Node) *rule {
 	r := &rule{finishReason: m.Get("finishReason").Str(), blockReason: m.Get("blockReason").Str(), any: true, anyModel: true}
 	r.readMatch(m.Get("match"))
 	r.readReplies(m)
+	r.raw = readRaw(m.Get("raw"))
+	if r.raw != nil && (len(r.replies) > 0 || m.Has("replies")) {
+		m.Key("raw").Errorf("", "a rule with raw has no reply, replies, toolCalls or reasoning")
+	}
+	r.usage = readUsage(m.Get("usage"))
+	if v := m.Get("unknownFields"); !v.IsZero() {
+		r.unknownFields = new(v.Float(0, 1))
+	}
 	for _, item := range m.Get("safetyRatings").Seq() {
 		w := item.Map(ratingBlock.Names()...)
 		r.ratings = append(r.ratings, eval.SafetyRating{Category: w.Need("category").Str(), Probability: w.Need("probability").Str()})
@@ -108,27 +118,6 @@ func readRule(n yamlnode.Node) *rule {
 		r.faults = append(r.faults, readFault(item))
 	}
 	return r
-}
-
-// readReplies reads what the rule answers, one of reply, replies and raw.
-func (r *rule) readReplies(m yamlnode.Map) {
-	if reply := m.Get("reply"); !reply.IsZero() {
-		if m.Has("replies") {
-			m.Key("replies").Errorf("", "a rule has one of reply and replies")
-		}
-		r.replies = []weighted{{replyTemplate(reply), 1}}
-	}
-	for _, item := range m.Get("replies").Seq() {
-		w := item.Map(replyBlock.Names()...)
-		one := weighted{replyTemplate(w.Need("text")), 1}
-		if v := w.Get("weight"); !v.IsZero() {
-			one.weight = v.Float(1e-9, 1e9)
-		}
-		r.replies = append(r.replies, one)
-	}
-	if r.raw = m.Get("raw").Str(); r.raw != "" && (m.Has("reply") || m.Has("replies")) {
-		m.Key("raw").Errorf("", "a rule has one of reply, replies and raw")
-	}
 }
 
 func (r *rule) readMatch(n yamlnode.Node) {
@@ -149,7 +138,11 @@ func (r *rule) readMatch(n yamlnode.Node) {
 	if v := m.Get("image"); !v.IsZero() {
 		r.image = new(v.Bool())
 	}
-	r.turns = m.Get("turns").Int(1, math.MaxInt16)
+	if v := m.Get("system"); !v.IsZero() {
+		r.system = new(glob.Pattern(v.Str()))
+	}
+	r.turns, r.step = m.Get("turns").Int(1, math.MaxInt16), m.Get("step").Int(1, math.MaxInt16)
+	r.results = readResultMatch(m)
 }
 
 func (r *rule) readLatency(n yamlnode.Node) {
@@ -203,25 +196,6 @@ func (f *fault) readMalformed(v yamlnode.Node) {
 	}
 }
 
-func replyTemplate(n yamlnode.Node) *tmpl.Template {
-	known := []string{"prompt", "model", "turns", "images", "groups"}
-	t, err := tmpl.Parse(n.Str())
-	if err == nil {
-		for _, f := range t.Fields() {
-			if !slices.Contains(known, f.Name) {
-				n.ErrorfAt(f.Offset, diag.DidYouMean(f.Name, known), "there is no variable `%s`", f.Name)
-			}
-		}
-		return t
-	}
-	var e *tmpl.Error
-	if errors.As(err, &e) && !n.IsZero() {
-		n.Errorf("variables: prompt, model, turns, images, groups", "in the template: %s", e.Message)
-	}
-	t, _ = tmpl.Parse("")
-	return t
-}
-
 // match finds the rule for a request, an empty one when none matches, and how often
 // it has matched by now.
 func (s *Script) match(req *request, model string) (*rule, int64) {
@@ -240,9 +214,10 @@ func (r *rule) says(prompt string) bool {
 	return (r.any || r.glob.Match(prompt)) && (r.re == nil || r.re.MatchString(prompt))
 }
 
-// fits reports whether the rule is for a request with these images and turns.
+// fits reports whether the rule is for a request with these images, turns and results.
 func (r *rule) fits(req *request) bool {
-	return (r.image == nil || *r.image == (req.images() > 0)) && (r.turns == 0 || r.turns == len(req.Contents))
+	return (r.image == nil || *r.image == (req.images() > 0)) && (r.turns == 0 || r.turns == len(req.Contents)) &&
+		(r.step == 0 || r.step == req.step()) && (r.system == nil || r.system.Match(req.system())) && r.results.fits(req)
 }
 
 func (r *rule) groups(prompt string) variable.List {

@@ -134,14 +134,14 @@ func quoted(s string) string { return string(wirejson.AppendString(nil, s)) }
 // wordsAChunk is how many words a chunk holds when the script does not say how many chunks there are.
 const wordsAChunk = 4
 
-// split divides an answer into chunks: the texts of the candidates in pieces, the reasons why they ended with
+// split divides an answer into chunks: the texts of the candidates in pieces and each call by itself, the reasons why they ended with
 // the last of them, the feedback of the prompt with the first, the usage with the last.
 func split(answer wireResponse, n int) []wireResponse {
-	pieces := make([][]string, len(answer.Candidates))
+	pieces := make([][]part, len(answer.Candidates))
 	count := 1
 	for i, c := range answer.Candidates {
 		if c.Content != nil {
-			pieces[i] = cut(c.Content.text(), n)
+			pieces[i] = c.Content.pieces(n)
 		}
 		count = max(count, len(pieces[i]))
 	}
@@ -159,10 +159,36 @@ func split(answer wireResponse, n int) []wireResponse {
 	return out
 }
 
-// piece is the candidate with one of the pieces of its text. The last one says why it ended.
-func (c wireCandidate) piece(pieces []string, at int) wireCandidate {
+// pieces are the parts of a turn as they come in chunks: n of the text, or by words, as thoughts always do.
+func (c content) pieces(n int) []part {
+	var out []part
+	for _, p := range c.Parts {
+		switch {
+		case p.Text == nil:
+			out = append(out, p)
+		case p.Thought:
+			out = append(out, p.pieces(0)...)
+		default:
+			out = append(out, p.pieces(n)...)
+		}
+	}
+	return out
+}
+
+// pieces are the part with the pieces of its text.
+func (p part) pieces(n int) []part {
+	var out []part
+	for _, text := range cut(*p.Text, n) {
+		p.Text = &text
+		out = append(out, p)
+	}
+	return out
+}
+
+// piece is the candidate with one of the pieces of its content. The last one says why it ended.
+func (c wireCandidate) piece(pieces []part, at int) wireCandidate {
 	if at < len(pieces) {
-		c.Content = &content{Role: eval.RoleModel, Parts: []part{{Text: &pieces[at]}}}
+		c.Content = &content{Role: eval.RoleModel, Parts: pieces[at : at+1]}
 	}
 	if at < len(pieces)-1 {
 		c.FinishReason = ""

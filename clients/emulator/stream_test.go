@@ -266,8 +266,8 @@ func TestLiberties(t *testing.T) {
 	t.Parallel()
 	turns := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model",` +
 		`"parts":[{"text":"c"}]},{"role":"user","parts":[{"text":"d"}]}]`
-	tool := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{}}]},` +
-		`{"role":"function","parts":[{"functionResponse":{}},{"text":"sunny"}]}]`
+	tool := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f"}}]},` +
+		`{"role":"function","parts":[{"functionResponse":{"name":"f","response":{}}},{"text":"sunny"}]}]`
 	exchanges{
 		"query parameters": {pro + "?alt=json&$alt=json%3Benum-encoding%3Dint&prettyPrint=false", text("x"), 200, `"finishReason":"STOP"`},
 		"unknown fields": {

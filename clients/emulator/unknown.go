@@ -28,6 +28,7 @@ const (
 }`
 	unknownOfAnswer = `{"responseId": "r-1", "createTime": "2026-01-01T00:00:00Z", "modelStatus": {"stage": "STABLE", "notes": []}}`
 	unknownOfUsage  = `{"promptTokensDetails": [{"modality": "TEXT", "tokenCount": 1}], "trafficType": "ON_DEMAND"}`
+	unknownOfCall   = `{"partMetadata": {"index": 0, "notes": ["a", null]}}`
 	unknownOfRating = `{"severity": {"name": "LOW", "score": 0.125}}`
 )
 
@@ -44,6 +45,7 @@ func withUnknownFields(answer wireResponse) []byte {
 	for _, one := range candidates {
 		candidate, _ := one.(map[string]any)
 		merge(candidate, unknownOfCandidate)
+		mergeIntoCalls(candidate)
 		rated = append(rated, candidate)
 	}
 	for _, one := range rated {
@@ -57,6 +59,17 @@ func withUnknownFields(answer wireResponse) []byte {
 		panic(err)
 	}
 	return append(out, '\n')
+}
+
+// mergeIntoCalls adds to the parts of a candidate that are calls.
+func mergeIntoCalls(candidate map[string]any) {
+	content, _ := candidate["content"].(map[string]any)
+	parts, _ := content["parts"].([]any)
+	for _, one := range parts {
+		if p := one.(map[string]any); p["functionCall"] != nil {
+			merge(p, unknownOfCall)
+		}
+	}
 }
 
 func object(text []byte) map[string]any {

@@ -17,10 +17,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // maxPages bounds the list of models.
@@ -91,28 +89,41 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if err != nil {
 		return nil, err
 	}
-	for i := range resp.Candidates { // joined from parts, over which the key may have been spread
-		resp.Candidates[i].Text = c.conn.Secrets().OutOfText(resp.Candidates[i].Text)
+	for i := range resp.Candidates {
+		c.clean(&resp.Candidates[i])
 	}
 	return resp, nil
+}
+
+// clean takes secrets out of what was joined from parts and chunks, over which the key may have been spread.
+func (c *Client) clean(one *eval.Candidate) {
+	hidden := c.conn.Secrets()
+	one.Text = hidden.OutOfText(one.Text)
+	for i := range one.Parts {
+		p := &one.Parts[i]
+		p.Text, p.Reasoning = hidden.OutOfText(p.Text), hidden.OutOfText(p.Reasoning)
+	}
+	if one.Raw != nil {
+		one.Raw = hidden.OutOfAnswer(one.Raw)
+	}
 }
 
 func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	if call.Stream {
 		return c.stream(ctx, call)
 	}
-	data, err := c.ask(ctx, call, service.MethodGenerate, requestBody(&call.Request, true))
+	data, err := c.ask(ctx, call, service.MethodGenerate, requestBody(&call.Request))
 	if err != nil {
 		return nil, err
 	}
 	return ParseResponse(data)
 }
 
-// CountTokens asks how many tokens the contents of the call are.
+// CountTokens asks how many tokens the prompt of the call is, its system text and its tools included.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
-	data, err := c.ask(ctx, call, service.MethodCountTokens, requestBody(&call.Request, false))
+	data, err := c.ask(ctx, call, service.MethodCountTokens, countBody(&call.Request))
 	if err != nil {
 		return 0, err
 	}
@@ -209,21 +220,6 @@ func (c *Client) url(apiVersion, path string) string {
 		apiVersion = c.cfg.APIVersion
 	}
 	return c.base + "/" + url.PathEscape(apiVersion) + "/" + path
-}
-
-// requestBody encodes what a request asks. Counting takes the contents alone.
-func requestBody(r *eval.Request, whole bool) []byte {
-	b := append(make([]byte, 0, 512), `{"contents":`...)
-	b = payload.Append(b, r.Contents)
-	if whole && r.GenerationConfig != nil {
-		b = append(b, `,"generationConfig":`...)
-		b = must(r.GenerationConfig.AppendJSON(b))
-	}
-	if whole && len(r.SafetySettings) > 0 {
-		b = append(b, `,"safetySettings":`...)
-		b = must(wirejson.Append(b, r.SafetySettings))
-	}
-	return append(b, '}')
 }
 
 // must is for what was checked and always encodes.

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // FuzzVectors holds that an answer with embeddings is an error, or one vector a text, of numbers, all of one length,
@@ -98,6 +99,7 @@ func FuzzRequestBody(f *testing.F) {
 		r := &eval.Request{
 			Contents:       []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}}}},
 			SafetySettings: []eval.SafetySetting{{Category: a, Threshold: b}},
+			System:         b, Tools: []tool.Declaration{{Name: a, Description: b}}, ToolChoice: &tool.Choice{Name: a},
 		}
 		r.GenerationConfig = &eval.GenerationConfig{
 			StopSequences: []string{a},
@@ -109,9 +111,12 @@ func FuzzRequestBody(f *testing.F) {
 			Config   struct {
 				Stop []string `json:"stopSequences"`
 			} `json:"generationConfig"`
+			Tools []struct {
+				Declared []tool.Declaration `json:"functionDeclarations"`
+			}
 		}
 		inJSON := func(s string) string { return string([]rune(s)) }
-		body := requestBody(r, true)
+		body := requestBody(r)
 		for _, known := range eval.ConfigKeys { // no suite names a field twice
 			if strings.EqualFold(inJSON(b), known) {
 				return
@@ -121,6 +126,10 @@ func FuzzRequestBody(f *testing.F) {
 		expect.Same(t, "the text", sent.Contents[0].Parts[0].Text, inJSON(b))
 		expect.Same(t, "the category", sent.Safety[0].Category, inJSON(a))
 		expect.Same(t, "the stop sequence", sent.Config.Stop[0], inJSON(a))
+		expect.Same(t, "the tool", sent.Tools[0].Declared[0], tool.Declaration{Name: inJSON(a), Description: inJSON(b)})
+		if counted := countBody(r); !json.Valid(counted) {
+			t.Errorf("%s", counted)
+		}
 		var embed struct {
 			Requests []struct {
 				Model   string

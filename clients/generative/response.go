@@ -91,6 +91,7 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.finish()
 	p.sort()
 	return p.Response, nil
 }
@@ -118,10 +119,12 @@ func ParseReply(data []byte) (*eval.Response, error) {
 	return whole.response(), nil
 }
 
-// parsed is an answer, or a chunk of one, with the indexes that its candidates carry.
+// parsed is an answer, or a chunk of one, with the indexes that its candidates carry and with what is in them; the latter is nil where
+// there is nothing but text.
 type parsed struct {
 	*eval.Response
 	indexes []int
+	found   []found
 }
 
 func parse(data []byte) (parsed, error) {
@@ -201,7 +204,7 @@ func parsePlain(data []byte) (out parsed, ok bool) {
 		Candidates:   []eval.Candidate{{Text: text, SafetyRatings: plainRatings(c.SafetyRatings)}},
 		ModelVersion: w.ModelVersion,
 		Usage:        w.UsageMetadata.usage(),
-	}, []int{c.Index}}
+	}, []int{c.Index}, nil}
 	if c.FinishReason != nil {
 		out.Candidates[0].FinishReason = *c.FinishReason
 	}
@@ -228,7 +231,7 @@ func (c *plainCandidate) text() (string, bool) {
 
 // fill takes the known members out of f and keeps the others.
 func (out *parsed) fill(f wire.Fields) error {
-	var candidates []wire.Fields
+	var candidates []found
 	var feedback, usage wire.Fields
 	if err := cmp.Or(
 		f.Take("candidates", &candidates),
@@ -254,18 +257,18 @@ func (out *parsed) fill(f wire.Fields) error {
 }
 
 // fillCandidates reads the candidates and their places.
-func (out *parsed) fillCandidates(candidates []wire.Fields) error {
-	candidates = slices.DeleteFunc(candidates, func(c wire.Fields) bool { return len(c) == 0 }) // null or {} is no candidate
+func (out *parsed) fillCandidates(candidates []found) error {
+	candidates = slices.DeleteFunc(candidates, func(c found) bool { return len(c.fields) == 0 }) // null or {} is no candidate
 	out.Candidates = make([]eval.Candidate, len(candidates))
 	if len(candidates) > maxCandidates {
 		return &wire.ShapeError{Field: "candidates", Found: fmt.Sprintf("%d of them", len(candidates))}
 	}
-	out.indexes = make([]int, len(candidates))
+	out.indexes, out.found = make([]int, len(candidates)), candidates
 	given := false
-	for i, c := range candidates {
-		_, has := c["index"]
+	for i := range candidates {
+		_, has := candidates[i].fields["index"]
 		given = given || has
-		if err := fillCandidate(&out.Candidates[i], c, &out.indexes[i]); err != nil {
+		if err := candidates[i].fill(&out.Candidates[i], &out.indexes[i]); err != nil {
 			return err
 		}
 	}
@@ -275,6 +278,18 @@ func (out *parsed) fillCandidates(candidates []wire.Fields) error {
 		}
 	}
 	return nil
+}
+
+// finish puts down what is in the candidates of an answer that is complete.
+func (out *parsed) finish() {
+	for i := range out.found {
+		c, f := &out.Candidates[i], &out.found[i]
+		c.Parts = pieces(f.marks, c.Text)
+		if f.more {
+			c.Raw = compact(f.raw)
+		}
+		endInCalls(c)
+	}
 }
 
 // sort puts the candidates in the order of their indexes, as far as they differ.
@@ -294,55 +309,4 @@ func (out *parsed) sort() {
 	for k := range pairs {
 		out.Candidates[k] = pairs[k].c
 	}
-}
-
-func fillCandidate(out *eval.Candidate, f wire.Fields, index *int) error {
-	var content struct {
-		Parts []json.RawMessage `json:"parts"`
-	}
-	var reason wire.Word
-	var rated []wireRating
-	var place wire.Number
-	if err := cmp.Or(
-		f.Take("content", &content), f.Take("finishReason", &reason),
-		f.Take("safetyRatings", &rated), f.Take("index", &place),
-	); err != nil {
-		return err
-	}
-	*index = int(place)
-	if len(rated) > maxRatings {
-		return &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(rated))}
-	}
-	out.FinishReason, out.SafetyRatings = string(reason), ratings(rated)
-	text, others, err := readParts(content.Parts)
-	if err != nil {
-		return err
-	}
-	out.Text = text
-	if len(others) > 0 {
-		f["parts"] = must(wirejson.Marshal(others))
-	}
-	out.Extra = eval.NewExtra(f)
-	return nil
-}
-
-// readParts joins the text parts but the model's thoughts, and lists the other parts.
-func readParts(parts []json.RawMessage) (string, []json.RawMessage, error) {
-	var text strings.Builder
-	var others []json.RawMessage
-	for _, raw := range parts {
-		var part struct {
-			Text    *string `json:"text"`
-			Thought bool    `json:"thought"`
-		}
-		if err := json.Unmarshal(raw, &part); err != nil {
-			return "", nil, &wire.ShapeError{Field: "parts", Found: wire.KindOf(raw)}
-		}
-		if part.Text == nil || part.Thought {
-			others = append(others, raw)
-			continue
-		}
-		text.WriteString(*part.Text)
-	}
-	return text.String(), others, nil
 }

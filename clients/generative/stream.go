@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -18,7 +20,7 @@ import (
 func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	var out assembly
 	request := func(ctx context.Context) (*http.Request, error) {
-		return c.request(ctx, call, service.MethodStream, requestBody(&call.Request, true))
+		return c.request(ctx, call, service.MethodStream, requestBody(&call.Request))
 	}
 	if err := c.conn.Stream(ctx, request, &call.Timing, &out); err != nil {
 		return nil, err
@@ -36,8 +38,12 @@ type assembly struct {
 // growing is a candidate of which more may come.
 type growing struct {
 	eval.Candidate
-	text  strings.Builder
-	parts []json.RawMessage
+	text   strings.Builder
+	parts  []json.RawMessage
+	marks  []mark
+	more   bool                       // there is more than text, a finish reason and ratings
+	fields map[string]json.RawMessage // of the candidate, content left out; of one name the last counts
+	rated  []eval.SafetyRating        // the last ones, where they are not among the fields
 }
 
 // Add takes in a chunk and reports whether there was text in it.
@@ -52,7 +58,11 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 			return text, eval.Errorf(eval.KindMalformed, "two candidates have the index %d: %s", chunk.indexes[i], wire.Excerpt(data))
 		}
 		text = text || c.Text != ""
-		if err := a.grow(chunk.indexes[i], c); err != nil {
+		g := a.candidate(chunk.indexes[i])
+		if chunk.found != nil {
+			a.note(g, &chunk.found[i])
+		}
+		if err := a.grow(g, c); err != nil {
 			return text, err
 		}
 	}
@@ -63,14 +73,32 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	return text, err
 }
 
+// note keeps what a chunk has of a candidate besides its text, which is added afterwards.
+func (a *assembly) note(g *growing, f *found) {
+	g.more = g.more || f.more
+	for _, m := range f.marks {
+		m.at += g.text.Len()
+		g.marks = append(g.marks, m)
+		a.kept += 2*len(m.raw) + 100
+	}
+	if g.fields == nil {
+		g.fields = map[string]json.RawMessage{}
+	}
+	for name, value := range f.fields {
+		if name != "content" {
+			a.kept += len(value) - len(g.fields[name])
+			g.fields[name] = value
+		}
+	}
+}
+
 // grow adds a piece to a candidate.
-func (a *assembly) grow(index int, c *eval.Candidate) error {
-	g := a.candidate(index)
+func (a *assembly) grow(g *growing, c *eval.Candidate) error {
 	g.text.WriteString(c.Text)
 	a.kept += len(c.Text)
-	if g.Block() == "" &&
-		(g.FinishReason == "" || c.FinishReason != "" && c.FinishReason != unspecified) { // a block stays one, whatever follows
-		g.FinishReason = c.FinishReason
+	g.end(c.FinishReason)
+	if len(c.SafetyRatings) > 0 {
+		g.rated = c.SafetyRatings
 	}
 	g.SafetyRatings = worst(g.SafetyRatings, c.SafetyRatings)
 	if len(g.SafetyRatings) > maxRatings || len(a.candidates) > maxCandidates {
@@ -87,6 +115,13 @@ func (a *assembly) grow(index int, c *eval.Candidate) error {
 	var err error
 	g.Extra, err = a.keep(g.Extra, c.Extra)
 	return err
+}
+
+// end takes over the finish reason of a chunk. A block stays one, whatever follows.
+func (g *growing) end(reason string) {
+	if g.Block() == "" && (g.FinishReason == "" || reason != "" && reason != unspecified) {
+		g.FinishReason = reason
+	}
 }
 
 // candidate is the candidate at a place, which is added when it is new.
@@ -154,9 +189,34 @@ func (a *assembly) response() *eval.Response {
 			}
 			c.Extra["parts"] = must(wirejson.Marshal(g.parts))
 		}
+		c.Parts = pieces(g.marks, c.Text)
+		if g.more {
+			c.Raw = g.raw(i, c.Text)
+		}
+		endInCalls(&c)
 		out.Candidates = append(out.Candidates, c)
 	}
 	return &out
+}
+
+// raw is the candidate as if it had come in one piece.
+func (g *growing) raw(index int, text string) json.RawMessage {
+	fields := maps.Clone(g.fields)
+	if g.FinishReason != "" {
+		fields["finishReason"] = wirejson.AppendString(nil, g.FinishReason)
+	}
+	if index > 0 {
+		fields["index"] = strconv.AppendInt(nil, int64(index), 10)
+	}
+	if fields["safetyRatings"] == nil && g.rated != nil {
+		fields["safetyRatings"] = must(wirejson.Marshal(g.rated))
+	}
+	b := rawParts(body(`{"content":{"parts":`), g.marks, text)
+	b = append(b, `,"role":"model"}`...)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		b = append(body(b).member(name), compact(fields[name])...)
+	}
+	return append(b, '}')
 }
 
 // worst joins the ratings of chunks: of two for one category the higher, since what was rated

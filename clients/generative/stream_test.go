@@ -139,10 +139,17 @@ func TestStreamAssembly(t *testing.T) {
 	}
 	want := &eval.Response{
 		Candidates: []eval.Candidate{
-			{Text: "a", FinishReason: "MAX_TOKENS", Extra: extra("citationMetadata", `{"n":1}`)},
 			{
-				Text:          "Bb",
-				FinishReason:  "SAFETY",
+				Text: "a", FinishReason: "MAX_TOKENS", Extra: extra("citationMetadata", `{"n":1}`),
+				Raw: json.RawMessage(`{"content":{"parts":[{"text":"a"}],"role":"model"},"citationMetadata":{"n":1},` +
+					`"finishReason":"MAX_TOKENS","index":0}`),
+			},
+			{
+				Text:         "Bb",
+				FinishReason: "SAFETY",
+				Parts:        []eval.Piece{{Text: "Bb"}, {Other: json.RawMessage(`{"functionCall":{}}`)}},
+				Raw: json.RawMessage(`{"content":{"parts":[{"text":"Bb"},{"functionCall":{}}],"role":"model"},"finishReason":"SAFETY","index":1,` +
+					`"safetyRatings":[{"category":"A","probability":"LOW"},{"category":"B","probability":"ODD"}]}`),
 				SafetyRatings: []eval.SafetyRating{{Category: "A", Probability: "HIGH", Blocked: true}, {Category: "B", Probability: "ODD"}},
 				Extra:         extra("parts", `[{"functionCall":{}}]`),
 			},
@@ -173,7 +180,7 @@ func TestRecordedStreams(t *testing.T) {
 		"success-empty-parts":                                      {"Here's a", "", "STOP"},
 		"success-finish-message":                                   {"Hello", "", "STOP"},
 		"success-no-content-parts":                                 {"I", "", "STOP"},
-		"success-thinking-function-call-thought-summary-signature": {"", "", "STOP"},
+		"success-thinking-function-call-thought-summary-signature": {"", "", "TOOL_CALLS"},
 		"success-thinking-reply-thought-summary":                   {"", "", "STOP"},
 		"success-url-context":                                      {"\nThe", "", "STOP"},
 	} {

@@ -47,7 +47,7 @@ func (w *wireUsage) usage() *eval.Usage {
 	}
 	u := &eval.Usage{
 		PromptTokens: int(w.Prompt), OutputTokens: int(w.Thoughts), CachedTokens: int(w.Cached), ToolUseTokens: int(w.ToolUse),
-		Source: eval.UsageService,
+		ReasoningTokens: int(w.Thoughts), Source: eval.UsageService,
 	}
 	input := u.PromptTokens + u.ToolUseTokens
 	switch {
@@ -59,7 +59,7 @@ func (w *wireUsage) usage() *eval.Usage {
 		u.Source = ""
 	}
 	u.TotalTokens = max(int(w.Total), input+u.OutputTokens)
-	for _, n := range []int{u.PromptTokens, u.OutputTokens, u.CachedTokens, u.ToolUseTokens, u.TotalTokens} {
+	for _, n := range []int{u.PromptTokens, u.OutputTokens, u.ReasoningTokens, u.CachedTokens, u.ToolUseTokens, u.TotalTokens} {
 		if !plausible(n) {
 			return nil
 		}
@@ -80,6 +80,7 @@ func later(known, more *eval.Usage) *eval.Usage {
 	u.OutputTokens = max(u.OutputTokens, more.OutputTokens)
 	u.CachedTokens = max(u.CachedTokens, more.CachedTokens)
 	u.ToolUseTokens = max(u.ToolUseTokens, more.ToolUseTokens)
+	u.ReasoningTokens = max(u.ReasoningTokens, more.ReasoningTokens)
 	u.TotalTokens = max(u.TotalTokens, more.TotalTokens, u.PromptTokens+u.OutputTokens+u.ToolUseTokens)
 	if more.Source != "" {
 		u.Source = more.Source

@@ -49,7 +49,11 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		if o.json {
 			return a.screen().JSON(one)
 		}
-		_, err := fmt.Fprintf(a.out, "%7d  %s\n", one.Tokens, diag.CleanLine(one.Name))
+		note := ""
+		if one.Estimated {
+			note = " (estimated)"
+		}
+		_, err := fmt.Fprintf(a.out, "%7d  %s%s\n", one.Tokens, diag.CleanLine(one.Name), note)
 		return err
 	})
 	if err != nil {

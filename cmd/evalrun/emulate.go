@@ -2,27 +2,40 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
 func (a *app) emulateCommand() *cobra.Command {
 	o := harness.NewEmulation()
+	var app bool
 	cmd := &cobra.Command{
 		Use: "emulate", Short: "Serve the emulator on its own", Args: atMost(0),
 		Long: "Serves the generative-language service without a model behind it: answers come from a\n" +
 			"script. The first line on standard output is the base URL; a signal ends it. An OAuth\n" +
-			"authorization server is part of it: /emulator/client-secrets is its client secrets file.",
-		RunE: func(*cobra.Command, []string) error { return a.emulate(o) },
+			"authorization server is part of it: /emulator/client-secrets is its client secrets file.\n\n" +
+			"With --app it serves a small HTTP application instead, for tries of http targets: POST /chat,\n" +
+			"/stream and /text answer questions, and /fail/STATUS, /hang, /redirect and /empty misbehave.",
+		Example: "  evalrun emulate --script script.yaml\n  evalrun emulate --app --listen 127.0.0.1:8080",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if app {
+				return a.emulateApp(cmd, o)
+			}
+			return a.emulate(o)
+		},
 	}
 	fs := cmd.Flags()
+	fs.BoolVar(&app, "app", false, "serve a small HTTP application for tries instead of the service")
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 takes a free one")
 	fs.StringVar(&o.Script, "script", o.Script, "script of answers")
-	fs.StringVar(&o.Key, "key", "", "the one good API key (default: any key is good, none is not)")
+	fs.StringVar(&o.Key, "key", "", "the one good API key (default: any key is good, none is not); with --app, the bearer token")
 	fs.StringVar(&o.HeaderPrefix, "header-prefix", o.HeaderPrefix, "prefix of the service's headers")
 	fs.Var(flags.Vars(o.Alias), "alias", "NAME=MODEL: another name for a model; repeat it for several")
 	fs.Uint64Var(&o.Seed, "seed", 0, "seed of what is drawn")
@@ -41,17 +54,41 @@ func (a *app) emulate(o harness.Emulation) error {
 		return err
 	}
 	defer server.Close()
-	if _, err := fmt.Fprintln(a.out, server.URL); err != nil {
+	return a.serveUntilSignal(server.URL, server.Served)
+}
+
+// emulateApp serves the application for tries.
+func (a *app) emulateApp(cmd *cobra.Command, o harness.Emulation) error {
+	var useless []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"app", "listen", "key"}, f.Name) {
+			useless = append(useless, "--"+f.Name)
+		}
+	})
+	if len(useless) > 0 {
+		return exit.BadInput("--app serves an application instead of the service: leave out %s", strings.Join(useless, ", "))
+	}
+	server, err := o.StartApp()
+	if err != nil {
 		return err
 	}
+	defer server.Close()
+	return a.serveUntilSignal(server.URL, server.Served)
+}
+
+// serveUntilSignal prints the address of a server and waits. When a signal ends it, it says what was served.
+func (a *app) serveUntilSignal(address string, served func() []string) error {
 	signals, release := a.signals()
 	defer release()
+	if _, err := fmt.Fprintln(a.out, address); err != nil {
+		return err
+	}
 	fmt.Fprintln(a.err, "no model is behind this address; Ctrl-C ends it")
 	sig := <-signals
-	served := server.Served()
-	if len(served) == 0 {
-		served = append(served, "nothing was asked")
+	calls := served()
+	if len(calls) == 0 {
+		calls = append(calls, "nothing was asked")
 	}
-	fmt.Fprintf(a.err, "%s: %s\n", sig, strings.Join(served, ", "))
+	fmt.Fprintf(a.err, "%s: %s\n", sig, strings.Join(calls, ", "))
 	return nil
 }

@@ -66,8 +66,24 @@ func countingService(l *ledger, usage string) http.Handler {
 		if strings.Contains(string(body), "You are") {
 			text = `{\"reason\":\"fine\",\"score\":1}`
 		}
-		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"%s"}]},"finishReason":"STOP"}]%s}`, text, usage)
+		part := `{"text":"` + text + `"}`
+		if strings.Contains(string(body), `"functionDeclarations"`) {
+			part = loopPart(string(body), part)
+		}
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[%s]},"finishReason":"STOP"}]%s}`, part, usage)
 	})
+}
+
+var question = regexp.MustCompile(`question (x[0-9]+)`)
+
+// loopPart calls the function that a text answers, then the one that a program answers, and then gives the answer.
+func loopPart(body, answer string) string {
+	functions := []string{"get", "run"}
+	step := strings.Count(body, `"functionResponse"`)
+	if step == len(functions) {
+		return answer
+	}
+	return fmt.Sprintf(`{"functionCall":{"name":"%s","args":{"id":"%s"}}}`, functions[step], question.FindStringSubmatch(body)[1])
 }
 
 var embedText = regexp.MustCompile(`"text":"([^"]*)"`)
@@ -89,7 +105,7 @@ func embedTexts(w http.ResponseWriter, l *ledger, body []byte) {
 
 // killAgain runs a command and kills it some times while it goes on as `resume`. It gives the number of kills; the run is complete
 // afterwards.
-func (b *box) killAgain(l *ledger, times, want int, first ...string) int {
+func (b *box) killAgain(l interface{ sum() int }, times, want int, first ...string) int {
 	b.t.Helper()
 	rng := rand.New(rand.NewPCG(7, uint64(times)))
 	args, killed := first, 0
@@ -146,12 +162,17 @@ func TestKilledWhileJudging(t *testing.T) {
 		"judges":     `{judge: {rubric: "is it fine?"}}`,
 		"embeddings": `{similar: {to: "{{.x}}", min: 0}}`,
 		"chats":      `{contains: answer}`,
+		"tools":      `{contains: answer}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			prompt := `text: "question {{.x}}"`
-			if name == "chats" {
+			switch name {
+			case "chats":
 				prompt = `live: true, turns: [{user: "first {{.x}}"}, {user: second}, {user: third}]`
+			case "tools":
+				prompt += `, tools: [{name: get}, {name: run}], toolResults: {get: {text: "{{.args.id}}"}, run: {command: ` +
+					`[sh, -c, "cat >>ran; sleep 0.01; echo done"]}}`
 			}
 			var cases strings.Builder
 			for i := range 30 * kills(t) {
@@ -171,9 +192,26 @@ func TestKilledWhileJudging(t *testing.T) {
 			if extra > killed*workers {
 				t.Errorf("%d of %d calls were repeated by %d kills of %d workers", extra, all, killed, workers)
 			}
+			if name == "tools" {
+				b.ranAgain(30*kills(t), killed*workers)
+			}
 			t.Logf("%d kills, %d calls, %d repeated", killed, all, extra)
 		})
 	}
+}
+
+// ranAgain wants the program of each case to have run, and no more of them again than were running when the run was killed.
+func (b *box) ranAgain(cases, most int) {
+	b.t.Helper()
+	runs := strings.Fields(strings.ReplaceAll(b.read("ran"), `{"id":`, " "))
+	of := map[string]bool{}
+	for _, one := range runs {
+		of[one] = true
+	}
+	if len(of) != cases || len(runs)-cases > most {
+		b.t.Errorf("%d runs of the programs of %d cases, want %d cases and at most %d again", len(runs), len(of), cases, most)
+	}
+	b.t.Logf("%d of %d programs ran again", len(runs)-cases, cases)
 }
 
 // texts is how many generate calls were repeated, and how many calls to embed there were beyond what full batches need.

@@ -39,11 +39,12 @@ func TestScripts(t *testing.T) {
 			e.Vars = append(e.Vars, noNap)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("ROOT", repositoryRoot(t))
+			e.Values[serving] = new(*server)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines, "visits": visits, "fetch": fetch, "viewed": viewed,
-			"rewrite": rewrite,
+			"rewrite": rewrite, "post": post, "unserve": unserve,
 		},
 	})
 }
@@ -76,6 +77,25 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// serving is where a script keeps the *server that it started last.
+const serving = "serving"
+
+type server struct {
+	cmd *exec.Cmd
+	err strings.Builder
+}
+
+// unserve interrupts the server that serve started last, and wants it to end well. What it said is in unserved.err.
+func unserve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: unserve")
+	}
+	s := *ts.Value(serving).(**server)
+	ts.Check(s.cmd.Process.Signal(os.Interrupt))
+	ts.Check(s.cmd.Wait())
+	ts.Check(os.WriteFile(ts.MkAbs("unserved.err"), []byte(s.err.String()), 0o600))
+}
+
 // serve starts `evalrun emulate` with the given flags in the background and puts its address
 // into $SERVICE.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
@@ -89,6 +109,9 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Env = []string{noNap, "PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME")}
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
+	s := &server{cmd: cmd}
+	*ts.Value(serving).(**server) = s
+	cmd.Stderr = &s.err
 	ts.Check(cmd.Start())
 	ts.Defer(func() {
 		_ = cmd.Process.Kill()
@@ -148,6 +171,30 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	data, err := io.ReadAll(resp.Body)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))
+}
+
+// post sends a body to an address, wants a status, and saves the answer: post STATUS URL BODY FILE [HEADER VALUE]. It follows no
+// redirect.
+func post(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 && len(args) != 6 {
+		ts.Fatalf("usage: post STATUS URL BODY FILE [HEADER VALUE]")
+	}
+	req, err := http.NewRequest(http.MethodPost, args[1], strings.NewReader(args[2]))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	if len(args) == 6 {
+		req.Header.Set(args[4], args[5])
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[3]), data, 0o600))
+	if want := args[0]; strconv.Itoa(resp.StatusCode) != want {
+		ts.Fatalf("%s: status %d, want %s\n%s", args[1], resp.StatusCode, want, data)
+	}
 }
 
 // signaled runs a command, sends it a signal once a file has so many lines, and wants

@@ -156,51 +156,101 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 
 // writeArm writes the part of an arm; suite and version of the interface where arms differ in them.
 func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) {
-	first, last := &f.Arms[0], &f.Arms[len(f.Arms)-1]
-	if arm.Suite != first.Suite || last.Suite != arm.Suite {
-		p.Printf("%s: ", arm.Suite)
+	if differ(f.Arms, func(a *forecast.ArmForecast) string { return a.Suite }) {
+		p.Printf("%s: ", diag.CleanLine(arm.Suite))
+	}
+	trials := diag.Count(arm.Trials, "trial")
+	switch {
+	case arm.MostCalls > arm.Calls:
+		trials += fmt.Sprintf(" of %d to %s", arm.Calls, diag.Count(arm.MostCalls, "call"))
+	case arm.Calls > arm.Trials:
+		trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
+	}
+	if arm.App != "" {
+		p.Printf("%s: %s, %s, %d prompt tokens, estimated\n", diag.CleanLine(arm.Arm), diag.CleanLine(arm.App), trials, arm.PromptTokens)
+		return
 	}
 	model := arm.Model
-	if arm.APIVersion != first.APIVersion || last.APIVersion != arm.APIVersion {
+	if differ(models(f.Arms), func(a *forecast.ArmForecast) string { return a.APIVersion }) {
 		model += " " + arm.APIVersion
 	}
 	if arm.Stream {
 		model += ", streamed"
 	}
-	trials := diag.Count(arm.Trials, "trial")
-	if arm.Calls > arm.Trials {
-		trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
-	}
 	p.Printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+}
+
+// differ reports whether the arms do not all have the same of something.
+func differ(arms []forecast.ArmForecast, of func(*forecast.ArmForecast) string) bool {
+	return slices.ContainsFunc(arms, func(a forecast.ArmForecast) bool { return of(&a) != of(&arms[0]) })
+}
+
+// models are the arms that are no applications.
+func models(arms []forecast.ArmForecast) []forecast.ArmForecast {
+	return slices.DeleteFunc(slices.Clone(arms), func(a forecast.ArmForecast) bool { return a.App != "" })
 }
 
 func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	p.Printf("trials: %d\n", f.Trials)
-	embed := ""
+	embed, apps := "", ""
+	if f.AppCalls > 0 {
+		apps = fmt.Sprintf("%d to applications, ", f.AppCalls)
+	}
 	if f.EmbedCalls > 0 {
 		embed = fmt.Sprintf("%d or more to embed, ", f.EmbedCalls)
 	}
 	if f.JudgeCalls > 0 {
 		embed += fmt.Sprintf("up to %d to judge, ", f.JudgeCalls)
 	}
-	p.Printf("calls: %d to generate, %d to count, %sat most %d with every retry\n", f.GenerateCalls, f.CountCalls, embed, f.MaxCalls)
+	generate := fmt.Sprint(f.GenerateCalls)
+	if f.MostGenerateCalls > f.GenerateCalls {
+		generate += fmt.Sprintf(" to %d", f.MostGenerateCalls)
+	}
+	p.Printf("calls: %s%s to generate, %d to count, %sat most %d with every retry\n", apps, generate, f.CountCalls, embed, f.MaxCalls)
 }
 
 func writeTokens(p *term.Printer, f *forecast.Forecast) {
-	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
-	if f.Counted {
-		how = "counted by the service"
-	}
-	p.Printf("tokens: %d in prompts (%s), output up to %s\n", f.PromptTokens, how, unlimited(f.MaxOutputTokens))
-	if f.ReplyTokens > 0 {
-		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
-	}
+	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, counting(f), outputs(f))
+	writeReplies(p, f)
 	if f.EmbedCalls > 0 {
 		p.Printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
 	}
 	if f.JudgeCalls > 0 {
 		p.Printf("judging: up to %s, estimated\n", unlimited(f.JudgeTokens))
 	}
+}
+
+// writeReplies writes what later calls of the same trials are sent in addition to their prompts.
+func writeReplies(p *term.Printer, f *forecast.Forecast) {
+	switch {
+	case f.ReplyTokens == 0:
+	case f.MostGenerateCalls > f.GenerateCalls:
+		p.Printf("what later calls are sent again: up to %s more in prompts, without the results of tools\n", unlimited(f.ReplyTokens))
+	default:
+		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
+	}
+}
+
+// counting says who counts the tokens of prompts.
+func counting(f *forecast.Forecast) string {
+	switch {
+	case !f.Counted || f.GenerateCalls == 0:
+		return "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
+	case f.AppCalls > 0:
+		return "counted by the service, those of applications estimated"
+	}
+	return "counted by the service"
+}
+
+// outputs says how long the answers of models may get together. Of applications that is not known.
+func outputs(f *forecast.Forecast) string {
+	switch {
+	case f.GenerateCalls == 0:
+		return ""
+	case f.AppCalls == 0:
+		return ", output up to " + unlimited(f.MaxOutputTokens)
+	}
+	return fmt.Sprintf(", output of models up to %s", unlimited(f.MaxOutputTokens))
 }
 
 func writeTime(p *term.Printer, f *forecast.Forecast) {

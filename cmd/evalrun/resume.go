@@ -62,7 +62,7 @@ func (a *app) tellTodo(todo *evalrun.Todo) {
 	}
 	if n := len(todo.Dropped); n > 0 {
 		fmt.Fprintf(
-			a.err, "%s of the run are left out, since what they asked has changed (an image, or evalrun itself):\n",
+			a.err, "%s of the run are left out, since what they asked has changed (an image, a program, a workspace, or evalrun itself):\n",
 			diag.Count(n, "recorded trial"),
 		)
 		for _, name := range todo.Dropped {

@@ -79,7 +79,7 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 		Suites: files, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions,
 		Gate: o.GateOptions,
 		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: o.reports(), Stdout: a.out,
-		Untrusted: o.Untrusted, Trust: o.Trust, NoContent: o.NoContent,
+		Untrusted: o.Untrusted, Allow: o.Allow, Trust: o.Trust, NoContent: o.NoContent,
 		Getenv: a.getenv, Version: buildVersion(), Interrupt: signals,
 	}
 	options.Layout.Width, options.Layout.Color, options.Layout.Verbose = a.outWidth, a.color(a.outWidth), o.verbose

@@ -185,6 +185,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"gate-margin.yaml",     // a margin that is missing
 		"include.yaml",         // in the files that it includes
 		"template_budget.yaml", // what templates write
+		"tools-advice.yaml",    // names of functions
 		"variables.yaml",       // that templates name
 	}
 	expect.Same(t, "what the schema allows", allowed, want)
@@ -234,9 +235,9 @@ var onlyLoader = []string{
 	// The rest of the suite.
 	"matches no (target|arm)$", "has no variable `", "there is no scorer set `", "there is no judge ",
 	"no arm of this scorer is a live chat", "is no live chat, so that it has no turn",
-	"has no scorer, so nothing would be judged", "^there are no (targets|prompts)$", "takes prompts with an image", "takes text alone",
+	"^`tools` has no function `", "has no scorer, so nothing would be judged", "^there are no (targets|prompts)$", "takes prompts with an image", "takes text alone",
 	// Files.
-	"there is no file", "has no column `", "^one.png is image/png, not",
+	"there is no file", "has no column `",
 	// What a template makes of a variable.
 	"is not a whole number$", "^`.*` is not a number$", "^-7 is out of range: between 1 and",
 	// Languages: expressions, patterns, paths, JSON Schema.
@@ -246,6 +247,7 @@ var onlyLoader = []string{
 	"is not a model id$", "is not the id of a cloud project$",
 	// One key against another.
 	"needs `min` or a threshold$", "needs `max`, `ratio` or a threshold$", "goes with `(equals|sample)`$", "is not one of the choices",
+	"goes with `tools`, and this prompt has none$", "^the arguments of a function are an object",
 	"turns alternate between user and model", "are judged at the end$", "^the key `limit` is missing$",
 	"^the key `(targets|prompts|cases)` is missing$",
 	// Letters of any script, which expressions in JavaScript tell otherwise.
@@ -261,6 +263,9 @@ func beside(t testing.TB) fstest.MapFS {
 	}
 	return fstest.MapFS{
 		"one.png": {Data: png}, "ask.tmpl": {Data: []byte("{{.country}}")}, "rows.csv": {Data: []byte("country,check\nPeru,\"contains: x\"\n")},
+		"paper.pdf":       {Data: []byte("%PDF-1.4\n%%EOF\n")},
+		"tools.json":      {Data: []byte(`[{"name": "get_order"}]`)},
+		"answer.json":     {Data: []byte(`{"type": "OBJECT"}`)},
 		"prices.yaml":     {Data: []byte("currency: EUR\nmodels: {svc-pro: {input: 1, output: 2}, svc-pro-vision: {input: 1, output: 2}}\n")},
 		"parts/more.yaml": {Data: []byte("cases: [{name: more, scorers: [{contains: x}]}]\n")},
 	}

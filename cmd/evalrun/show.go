@@ -8,6 +8,7 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	var arms []string
+	var verbose bool
 	cmd := &cobra.Command{
 		Use: "show RUN [CASE]", Short: "Show one case of a run in full, or list the cases",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -20,10 +21,11 @@ func (a *app) showCommand() *cobra.Command {
 			if len(args) == 1 {
 				return a.runs.List(args[0], a.screen())
 			}
-			return a.runs.Show(args[0], args[1], arms, a.screen())
+			return a.runs.Show(args[0], args[1], arms, a.screen(), verbose)
 		},
 	}
 	cmd.Flags().StringArrayVar(&arms, "arm", nil, "only arms that fit the glob; repeat it for several")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show the declarations of tools and answers as they came")
 	cmd.ValidArgsFunction = flags.CompleteCases
 	return cmd
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -25,32 +24,12 @@ type answerLine struct {
 	Case         string         `json:"case"`  // Required
 	Arm          string         `json:"arm"`   // Optional: any
 	Repeat       int            `json:"repeat"`
-	Text         *string        `json:"text"` // this, or response, or turns
+	Text         *string        `json:"text"` // this, or toolCalls, or both; or response; or turns
+	ToolCalls    []givenCall    `json:"toolCalls"`
 	FinishReason string         `json:"finishReason"`
 	Response     *givenResponse `json:"response"`
-	Usage        *eval.Usage    `json:"usage"`
+	Usage        *givenUsage    `json:"usage"`
 	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
-}
-
-// givenResponse is a response as run files have it, or as the service sent it.
-type givenResponse struct{ eval.Response }
-
-// UnmarshalJSON tells the two apart: in run files, candidates have a text of their own.
-func (r *givenResponse) UnmarshalJSON(data []byte) error {
-	var probe struct {
-		Candidates []struct {
-			Text *string `json:"text"`
-		} `json:"candidates"`
-	}
-	if err := json.Unmarshal(data, &probe); err == nil && len(probe.Candidates) > 0 && probe.Candidates[0].Text != nil {
-		return json.Unmarshal(data, &r.Response)
-	}
-	parsed, err := generative.ParseReply(data)
-	if err != nil {
-		return fmt.Errorf("`response` is neither that of a run file nor a reply of the service: %w", err)
-	}
-	r.Response = *parsed
-	return nil
 }
 
 // Answers are answers that were made elsewhere, to be judged without a service.
@@ -111,6 +90,8 @@ func newAnswerLine(line []byte) (one answerLine, err error) {
 		return one, err
 	}
 	switch {
+	case one.ToolCalls != nil:
+		one.Response = &givenResponse{one.calling()}
 	case one.Text != nil:
 		one.Response = &givenResponse{answering(*one.Text, cmp.Or(one.FinishReason, "STOP"))}
 	case one.Turns != nil:
@@ -126,28 +107,24 @@ func (l *answerLine) check() error {
 	case l.Repeat < 0:
 		return errors.New("`repeat` counts from 1")
 	case l.forms() != 1:
-		return errors.New("an answer has one of `text` and `response`, or, in a live chat, `turns`")
+		return errors.New("an answer has one of `text` and `response`, or, in a live chat, `turns`; `toolCalls` go with `text` or instead of it")
 	case l.Turns != nil && len(l.Turns) == 0:
 		return errors.New("`turns` is empty")
-	case l.Text == nil && l.FinishReason != "":
-		return errors.New("`finishReason` goes with `text`; in a `response` it stands with its candidate")
+	case l.Text == nil && l.ToolCalls == nil && l.FinishReason != "":
+		return errors.New("`finishReason` goes with `text` or `toolCalls`; in a `response` it stands with its candidate")
 	}
-	return nil
+	return checkCalls(l.ToolCalls)
 }
 
 // forms counts the forms in which the answer is written.
 func (l *answerLine) forms() int {
 	n := 0
-	for _, given := range []bool{l.Text != nil, l.Response != nil, l.Turns != nil} {
+	for _, given := range []bool{l.Text != nil || l.ToolCalls != nil, l.Response != nil, l.Turns != nil} {
 		if given {
 			n++
 		}
 	}
 	return n
-}
-
-func answering(text, finishReason string) eval.Response {
-	return eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: finishReason}}}
 }
 
 // checkTurns compares the form of an answer with what is asked: of a live chat it takes an answer to every turn, of anything else one.
@@ -163,7 +140,10 @@ func (l *answerLine) checkTurns(t *runner.Planned) error {
 
 // result is the answer as if it had been recorded.
 func (l *answerLine) result() *eval.Result {
-	r := &eval.Result{Response: &l.Response.Response, Usage: cmp.Or(l.Usage, l.Response.Usage)}
+	r := &eval.Result{Response: &l.Response.Response, Usage: l.Response.Usage}
+	if l.Usage != nil {
+		r.Usage = &l.Usage.Usage
+	}
 	for _, text := range l.Turns {
 		r.Turns = append(r.Turns, eval.Turn{Response: answering(text, "STOP"), Usage: eval.Usage{Source: eval.UsageEstimated}})
 	}

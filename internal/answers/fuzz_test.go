@@ -25,6 +25,7 @@ func FuzzAnswers(f *testing.F) {
 		`{"case":"c","response":{},"finishReason":"STOP"}`, `{"case":"c","repeat":-1,"text":""}`,
 		`{"CASE":"c","text":"t","what":1}`, `{"case":"c","turns":["a","b"]}`, `{"case":"c","turns":[]}`,
 		`{"case":"c","turns":["a"],"text":"b"}`, `{"case":"c","turns":["a"],"finishReason":"STOP"}`, "null",
+		`{"case":"c","toolCalls":[{"name":"a","args":{"b":[1]}}],"usage":{"inputTokens":3}}`, `{"case":"c","text":"t","toolCalls":[]}`,
 	) {
 		f.Add([]byte(s))
 	}

@@ -79,17 +79,11 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 			"settings", exit.CodeBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite",
 			"running#environment",
 		)
-	} else {
-		d.out.Settings = d.sources(job)
 	}
 	d.proxies()
 	if err == nil {
-		ready := d.named(job)
-		if d.credentials(job) && ready {
-			d.service(ctx, job)
-		} else {
-			d.warning("service", "it was not asked", "settle the problems above first", "")
-		}
+		d.applications(job)
+		d.answering(ctx, job)
 	}
 	d.runFolder()
 	d.terminal()
@@ -100,6 +94,35 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 		}
 	}
 	return &d.out
+}
+
+// answering looks at the service, unless the suites ask applications alone.
+func (d *Doctor) answering(ctx context.Context, job *harness.Job) {
+	if !job.NeedsService() {
+		return
+	}
+	d.out.Settings = d.sources(job)
+	ready := d.named(job)
+	if d.credentials(job) && ready {
+		d.service(ctx, job)
+	} else {
+		d.warning("service", "it was not asked", "settle the problems above first", "")
+	}
+}
+
+// applications names those that the suites test. None is called: that may cost, or change something.
+func (d *Doctor) applications(job *harness.Job) {
+	var named []string
+	for _, s := range job.Suites {
+		for _, t := range s.Targets {
+			if t.App != nil && !slices.Contains(named, t.App.String()) {
+				named = append(named, t.App.String())
+			}
+		}
+	}
+	if len(named) > 0 {
+		d.ok("apps", "the suites test %s; none is called here", strings.Join(named, ", "))
+	}
 }
 
 // doctorTimeout is how long a service may take to list its models.
@@ -336,7 +359,7 @@ func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []
 	var named, missing []string
 	for _, s := range session.Suites {
 		for _, t := range s.Targets {
-			if !slices.Contains(named, t.Model) {
+			if t.App == nil && !slices.Contains(named, t.Model) {
 				named = append(named, t.Model)
 			}
 		}

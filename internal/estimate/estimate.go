@@ -13,15 +13,22 @@ func Tokens(n int) int { return (n + 3) / 4 }
 const TokensPerImage = 258
 
 // Prompt guesses the tokens of contents.
-func Prompt(contents []eval.Content) int {
-	return Tokens(payload.TextBytes(contents)) + TokensPerImage*payload.Images(contents)
+func Prompt(contents []eval.Content) int { return Request(&eval.Request{Contents: contents}) }
+
+// Request guesses the tokens of a prompt, its system text and its tools included. A file that is no image counts as one.
+func Request(r *eval.Request) int {
+	return Tokens(payload.PromptBytes(r)) + TokensPerImage*payload.Files(r.Contents)
 }
 
 // output guesses the tokens of an answer.
 func output(r *eval.Response) int {
 	n := 0
 	for i := range r.Candidates {
-		n += len(r.Candidates[i].Text)
+		c := &r.Candidates[i]
+		n += len(c.Text)
+		for _, call := range c.Calls() {
+			n += len(call.Name) + len(call.Args)
+		}
 	}
 	return Tokens(n)
 }

@@ -88,7 +88,8 @@ type Program struct {
 
 // Compile reads an expression. env says what it can name: a struct whose fields have `expr:"name"` tags, or a map[string]any of
 // samples, in which nil stands for a value of any type. Names that are not in it are mistakes; what is inside a map[string]any
-// is known only when the expression runs. The error is an *Error.
+// is known only when the expression runs. A `let` hides a name of env, so that new names of an environment change no expression that is
+// there. The error is an *Error.
 func Compile(text string, env any, want Want) (p *Program, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a bug in the library is a mistake at its place at worst
@@ -127,7 +128,7 @@ type Open map[string]any
 
 // options are those of every compilation: the functions pay with the meter.
 func options(env any, m *meter) []expr.Option {
-	out := []expr.Option{expr.MaxNodes(maxNodes), expr.Optimize(false)}
+	out := []expr.Option{expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(hider{namesIn(reflect.ValueOf(env), 1)})}
 	if samples, open := env.(Open); open {
 		out = append(out, expr.Env(map[string]any(samples)), expr.AllowUndefinedVariables())
 	} else {

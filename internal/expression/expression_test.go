@@ -345,3 +345,44 @@ func TestNamesOfOtherCharacters(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 }
+
+// A local variable hides a name of the environment from its declaration on, and nothing else of that name.
+func TestLetHidesANameOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]any{
+		`let answer = "x"; answer == "x"`:                                       true,
+		`let answer = upper(answer); answer startsWith "PARIS"`:                 true,
+		`let vars = vars.country; vars == "France"`:                             true,
+		`len(candidates) == 2 and (let candidates = [1]; len(candidates) == 1)`: true,
+		`let answer = 1; count(candidates, answer == 1) == 2`:                   true,
+		`let x = 3; x + len(candidates)`:                                        5.0,
+		`let usage = {outputTokens: 7}; usage.outputTokens`:                     7.0,
+	} {
+		p, err := Compile(text, env{}, Grade)
+		if err != nil {
+			p, err = Compile(text, env{}, Number)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := p.Run(sample()); err != nil || got != want {
+			t.Errorf("%s: %v (%v), want %v", text, got, err, want)
+		}
+	}
+	p, err := Compile(`let answer = vars.country; answer == "x"`, env{}, Truth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Uses("answer") || !p.Uses("vars", "country") {
+		t.Errorf("it reads %v, want vars.country alone", p.Reads())
+	}
+	for text, want := range map[string]string{
+		`let answer = 1; let answer = 2; answer`: "cannot redeclare variable let answer",
+		`let len = 1; len`:                       "cannot redeclare builtin len",
+	} {
+		if _, err := Compile(text, env{}, Grade); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -101,7 +101,11 @@ func Reports(fs *pflag.FlagSet, f *harness.Flags) {
 
 // Untrusted is for suites of people who must not choose where the key goes.
 func Untrusted(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.BoolVar(&f.Untrusted, "untrusted", false, "the suite is a stranger's: it cannot say where the service is, nor read the environment")
+	fs.BoolVar(
+		&f.Untrusted, "untrusted", false,
+		"treat the suite as untrusted: it cannot name the service, read the environment, start programs or call other hosts",
+	)
+	fs.Var((*allow)(&f.Allow), "allow", "with --untrusted: `program` or http=HOST[,HOST], which the suite may use nevertheless; repeatable")
 }
 
 // Trust accepts a run that others made.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // positiveFloat is a flag for a number above zero.
@@ -82,6 +83,19 @@ func (v Vars) Set(s string) error {
 		return fmt.Errorf("write it as NAME=VALUE")
 	}
 	v[name] = value
+	return nil
+}
+
+// allow is a flag for what an untrusted suite may do.
+type allow []string
+
+func (a *allow) String() string { return strings.Join(*a, ",") }
+func (a *allow) Type() string   { return "what" }
+func (a *allow) Set(s string) error {
+	if err := suite.CheckAllow(s); err != nil {
+		return err
+	}
+	*a = append(*a, s)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -19,6 +20,8 @@ const (
 
 // BreakerConfig says who is told and who ends the waiting.
 type BreakerConfig struct {
+	// Peer is who is called, as people know it. Optional, default: the service
+	Peer string
 	// Stop ends waiting and forbids further calls once it is closed. Optional.
 	Stop <-chan struct{}
 	// Waits is told who waits. Required.
@@ -42,6 +45,7 @@ type Breaker struct {
 
 // NewBreaker makes a closed circuit.
 func NewBreaker(cfg BreakerConfig) *Breaker {
+	cfg.Peer = cmp.Or(cfg.Peer, "the service")
 	return &Breaker{cfg: cfg, changed: make(chan struct{})}
 }
 
@@ -97,7 +101,7 @@ func (b *Breaker) enter(ctx context.Context, timing *eval.Timing) (probe bool, e
 		switch {
 		case b.opens >= breakerOpens:
 			b.mu.Unlock()
-			return false, gone()
+			return false, b.gone()
 		case b.until.IsZero():
 			b.mu.Unlock()
 			return false, nil
@@ -108,7 +112,7 @@ func (b *Breaker) enter(ctx context.Context, timing *eval.Timing) (probe bool, e
 		}
 		wait, changed := b.until.Sub(now), b.changed
 		b.mu.Unlock()
-		end := b.cfg.Waits.begin("the service to answer again", wait)
+		end := b.cfg.Waits.begin(b.cfg.Peer+" to answer again", wait)
 		waited := pause(ctx, b.cfg.Stop, wait, changed) // without a time while a probe is under way
 		if end(); !waited {
 			return false, errStopped()
@@ -116,13 +120,13 @@ func (b *Breaker) enter(ctx context.Context, timing *eval.Timing) (probe bool, e
 	}
 }
 
-func gone() error {
+func (b *Breaker) gone() error {
 	return &eval.Error{
 		Kind:      eval.KindTransport,
 		Permanent: true,
 		Unsent:    true,
 		Gone:      true,
-		Message:   fmt.Sprintf("the service gave no answer for %d attempts, and none after waiting %s twice", breakerLimit, breakerPause),
+		Message:   fmt.Sprintf("%s gave no answer for %d attempts, and none after waiting %s twice", b.cfg.Peer, breakerLimit, breakerPause),
 	}
 }
 
@@ -147,7 +151,7 @@ func (b *Breaker) leave(e *eval.Error, probe bool) {
 
 // saysNothing reports whether the end of an attempt says nothing of the service.
 func saysNothing(e *eval.Error) bool {
-	return e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget || e.OfLogin)
+	return e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget || e.OfLogin || e.Unsent && e.Permanent)
 }
 
 // answered closes the circuit.

@@ -78,7 +78,7 @@ func NewLedger(cfg LedgerConfig) *Ledger {
 		l.slots = make(chan struct{}, cfg.Concurrency)
 	}
 	for _, b := range cfg.Before {
-		if at, err := time.Parse(time.RFC3339Nano, b.At); err == nil {
+		if at, err := time.Parse(time.RFC3339Nano, b.At); err == nil && !b.Local {
 			for _, m := range l.metersOf(b.Model) {
 				m.recall(at, b.Tokens)
 			}
@@ -159,6 +159,26 @@ func (l *Ledger) admit(ctx context.Context, model string, timing *eval.Timing, c
 		}
 		if held != nil || err != nil {
 			return held, err
+		}
+	}
+}
+
+// afford waits until the budgets have room for a call that takes no slot and counts for no rate, and counts it.
+func (l *Ledger) afford(ctx context.Context, timing *eval.Timing, cost amount) (*entry, error) {
+	if isClosed(l.cfg.Stop) || ctx.Err() != nil {
+		return nil, errStopped()
+	}
+	defer queued(timing, time.Now())
+	for {
+		held, room, err := l.try("", nil, cost)
+		if held != nil {
+			timing.Attempts++
+		}
+		if held != nil || err != nil {
+			return held, err
+		}
+		if err := l.await(ctx, room); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -287,7 +307,7 @@ func (l *Ledger) try(model string, meters []*meter, cost amount) (*entry, room, 
 		l.waiters++
 		return nil, room{wait, l.changed}, nil
 	}
-	if err := l.written(now, model, cost); err != nil {
+	if err := l.written(now, model, cost, len(meters) == 0); err != nil {
 		return nil, room{}, err
 	}
 	held := &entry{at: now, reserved: cost, tokens: cost.tokens}
@@ -351,11 +371,11 @@ func (l *Ledger) affordsMoney(money float64) (bool, error) {
 }
 
 // written has a call written down that is about to be booked.
-func (l *Ledger) written(now time.Time, model string, cost amount) error {
+func (l *Ledger) written(now time.Time, model string, cost amount, local bool) error {
 	if l.book == nil {
 		return nil
 	}
-	b := eval.Booking{At: now.UTC().Format(time.RFC3339Nano), Model: model, Tokens: cost.tokens}
+	b := eval.Booking{At: now.UTC().Format(time.RFC3339Nano), Model: model, Tokens: cost.tokens, Local: local}
 	b.Spent = eval.Spent{Calls: l.calls + 1, Tokens: l.spent.tokens + l.reserved.tokens + cost.tokens}
 	if p := l.cfg.Prices; p != nil {
 		b.Spent.Money, b.Spent.Currency = l.spent.money+l.reserved.money+cost.money, p.Currency

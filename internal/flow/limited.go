@@ -15,6 +15,30 @@ type limited struct {
 	ledger *Ledger
 }
 
+// Budget puts every attempt of next through the budgets of the ledger alone: for what runs on this machine, and so takes neither a slot nor
+// a part of the rates that are meant for a service.
+func (l *Ledger) Budget(next Service) Service { return budgeted{next, l} }
+
+type budgeted struct {
+	Service
+	ledger *Ledger
+}
+
+func (s budgeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	held, err := s.ledger.afford(ctx, &call.Timing, s.ledger.price("", &eval.Usage{PromptTokens: call.PromptTokens}))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.Service.Generate(ctx, call)
+	if err != nil {
+		s.ledger.settle(held, costOf(eval.AsError(err), held.reserved))
+		return nil, err
+	}
+	resp.Usage = estimate.Usage(call, resp)
+	s.ledger.settle(held, s.ledger.price("", resp.Usage))
+	return resp, nil
+}
+
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	held, err := s.ledger.acquire(
 		ctx, call.Model, &call.Timing,
@@ -107,10 +131,15 @@ func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 // usage counts or estimates what the service did not report of an answer's cost.
 func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
 	u := estimate.Usage(call, resp)
-	if s.ledger.cfg.CountOutput && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
+	if call.To == nil && s.ledger.cfg.CountOutput && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
 		ask := &eval.Call{Request: eval.Request{Model: call.Model, APIVersion: call.APIVersion}, TrialID: call.TrialID}
 		for _, c := range resp.Candidates {
-			ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
+			if len(c.Parts) > 0 { // calls and other parts can only be estimated
+				return u
+			}
+			if c.Text != "" {
+				ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
+			}
 		}
 		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate stands
 			u.OutputTokens, u.Source = n, eval.UsageCounted

@@ -45,7 +45,7 @@ func (r *replay) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	if r.next != nil && r.store.Answer(call.TrialID) == nil {
 		return r.next.CountTokens(ctx, call)
 	}
-	return estimate.Prompt(call.Contents), nil
+	return estimate.Request(&call.Request), nil
 }
 
 func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {

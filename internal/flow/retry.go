@@ -23,7 +23,7 @@ type RetryPolicy struct {
 	// Stop ends waiting and forbids further attempts once it is closed. Optional.
 	Stop <-chan struct{}
 	// Notice is called before each wait. Optional.
-	Notice func(err *eval.Error, attempt int, wait time.Duration)
+	Notice func(err *eval.Error, attempt, most int, wait time.Duration)
 	// Quota bounds the retries of all calls together. Optional.
 	Quota *RetryQuota
 	// Waits is told who waits. Optional.
@@ -154,7 +154,7 @@ func (r retry) again(ctx context.Context, timing *eval.Timing, e *eval.Error, n 
 	}
 	wait := backoff(n-1, e.RetryAfter)
 	if r.policy.Notice != nil {
-		r.policy.Notice(e, n, wait)
+		r.policy.Notice(e, n, r.policy.Attempts, wait)
 	}
 	return r.sleep(ctx, timing, wait)
 }
@@ -165,7 +165,7 @@ func passing(e *eval.Error) bool {
 		return false
 	}
 	switch e.Kind {
-	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindQuota:
+	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindQuota, eval.KindProgram:
 		return true
 	case eval.KindAuth:
 		return e.Renewed

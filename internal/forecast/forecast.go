@@ -2,6 +2,7 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -21,27 +22,29 @@ import (
 
 // Forecast is what a plan would ask.
 type Forecast struct {
-	Trials          int           `json:"trials"`
-	Arms            []ArmForecast `json:"arms"`
-	CountCalls      int           `json:"countCalls"`
-	GenerateCalls   int           `json:"generateCalls"` // a live chat takes one for each turn
-	EmbedCalls      int           `json:"embedCalls"`    // at least: batches that are full
-	JudgeCalls      int           `json:"judgeCalls"`    // at most, malformed replies aside: equal questions are asked once
-	JudgeTokens     int           `json:"judgeTokens"`   // at most, with answers as long as they may be; 0: not known, or none
-	MaxCalls        int           `json:"maxCalls"`      // every attempt of every call
-	PromptTokens    int           `json:"promptTokens"`
-	ReplyTokens     int           `json:"replyTokens"`     // at most: the model's replies in the prompts of later turns of live chats
-	EmbedTokens     int           `json:"embedTokens"`     // at most: the texts compared with, and answers as long as they may be
-	MaxOutputTokens int           `json:"maxOutputTokens"` // 0: not known
-	Counted         bool          `json:"counted"`
-	Concurrency     int           `json:"concurrency"`
-	LeastCost       float64       `json:"leastCost"` // of the prompts; 0 without a price list
-	MostCost        float64       `json:"mostCost"`  // with every answer and every judge's reply as long as it may be, embeddings left out
-	Currency        string        `json:"currency,omitempty"`
-	LeastTime       time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
-	MostTime        time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
-	Problems        []string      `json:"problems"`
-	Gates           []GateOutlook `json:"gates,omitempty"` // of those that compare with a baseline
+	Trials            int           `json:"trials"`
+	Arms              []ArmForecast `json:"arms"`
+	CountCalls        int           `json:"countCalls"`
+	GenerateCalls     int           `json:"generateCalls"`      // of models, at least: a live chat takes one for each turn
+	MostGenerateCalls int           `json:"mostGenerateCalls"`  // at most: a tool loop may take all of its steps
+	AppCalls          int           `json:"appCalls,omitempty"` // of applications
+	EmbedCalls        int           `json:"embedCalls"`         // at least: batches that are full
+	JudgeCalls        int           `json:"judgeCalls"`         // at most, malformed replies aside: equal questions are asked once
+	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers as long as they may be; 0: not known, or none
+	MaxCalls          int           `json:"maxCalls"`           // every attempt of every call
+	PromptTokens      int           `json:"promptTokens"`       // those of applications estimated
+	ReplyTokens       int           `json:"replyTokens"`        // at most: what later calls are sent again, with the replies
+	EmbedTokens       int           `json:"embedTokens"`        // at most: the texts compared with, and answers as long as they may be
+	MaxOutputTokens   int           `json:"maxOutputTokens"`    // of models; 0: not known
+	Counted           bool          `json:"counted"`
+	Concurrency       int           `json:"concurrency"`
+	LeastCost         float64       `json:"leastCost"` // of the prompts; 0 without a price list
+	MostCost          float64       `json:"mostCost"`  // with every answer and every judge's reply as long as it may be, embeddings left out
+	Currency          string        `json:"currency,omitempty"`
+	LeastTime         time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
+	MostTime          time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
+	Problems          []string      `json:"problems"`
+	Gates             []GateOutlook `json:"gates,omitempty"` // of those that compare with a baseline
 }
 
 // ArmForecast is the part of one arm.
@@ -49,10 +52,12 @@ type ArmForecast struct {
 	Suite           string `json:"suite"`
 	Arm             string `json:"arm"`
 	Model           string `json:"model"`
+	App             string `json:"app,omitempty"` // what an application is, in words; the model is "" then
 	APIVersion      string `json:"apiVersion"`
 	Stream          bool   `json:"stream"`
 	Trials          int    `json:"trials"`
-	Calls           int    `json:"calls"` // to generate
+	Calls           int    `json:"calls"`     // to generate, or of the application; at least
+	MostCalls       int    `json:"mostCalls"` // at most: with all steps of tool loops
 	PromptTokens    int    `json:"promptTokens"`
 	ReplyTokens     int    `json:"replyTokens"` // as those of the whole
 	MaxOutputTokens int    `json:"maxOutputTokens"`
@@ -65,7 +70,9 @@ type PromptCount struct {
 	Arm    string `json:"arm"`
 	Model  string `json:"model"`
 	Tokens int    `json:"tokens"`
-	Name   string `json:"-"` // of the trial, for people
+	// Estimated says that nobody counted: the prompt goes to an application.
+	Estimated bool   `json:"estimated,omitempty"`
+	Name      string `json:"-"` // of the trial, for people
 }
 
 // GateOutlook is what the gate of an arm can be expected to show, and what that takes.
@@ -111,7 +118,10 @@ func CountPrompts(
 		if !t.First {
 			return nil
 		}
-		return report(PromptCount{t.Suite, t.Case, t.Arm, t.Model, tokens, runner.DescribeCase(&t.Trial)})
+		return report(PromptCount{
+			Suite: t.Suite, Case: t.Case, Arm: t.Arm, Model: t.Model, Tokens: tokens, Estimated: t.Request.App != nil,
+			Name: runner.DescribeCase(&t.Trial),
+		})
 	})
 	return total, err
 }
@@ -129,7 +139,7 @@ func eachPrompt(
 	for t := range plan.Trials() {
 		first := false
 		if t.First {
-			key := sha256.Sum256(payload.Append([]byte(t.Request.APIVersion+t.Model+"\n"), t.Request.Contents))
+			key := sha256.Sum256(payload.AppendPrompt([]byte(t.Request.APIVersion+t.Model+"\n"), &t.Request))
 			n, ok := known[key]
 			if first = !ok; first {
 				var err error
@@ -147,23 +157,25 @@ func eachPrompt(
 	return nil
 }
 
-// countOne counts the prompt of a trial. In a live chat each turn is asked again by all later ones; the replies in between, which nobody
-// knows yet, are left out.
+// countOne counts the prompt of a trial. In a live chat each turn is asked again by all later ones, and the system text and the tools
+// with each; the replies in between, which nobody knows yet, are left out.
 func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planned) (int, error) {
-	count := func(contents []eval.Content) (int, error) {
-		if counter == nil {
-			return estimate.Prompt(contents), nil
+	count := func(r eval.Request) (int, error) {
+		if counter == nil || r.App != nil {
+			return estimate.Request(&r), nil
 		}
-		request := t.Request
-		request.Contents = contents
-		return counter.CountTokens(ctx, &eval.Call{Request: request, TrialID: t.ID})
+		return counter.CountTokens(ctx, &eval.Call{Request: r, TrialID: t.ID})
 	}
 	if !t.Request.Live {
-		return count(t.Request.Contents)
+		return count(t.Request)
 	}
 	sum := 0
 	for i := range t.Request.Contents {
-		n, err := count(t.Request.Contents[i : i+1])
+		one := t.Request
+		if one.Contents = t.Request.Contents[i : i+1]; i > 0 { // what goes with every call is counted with the first turn
+			one.System, one.Tools, one.ToolChoice = "", nil, nil
+		}
+		n, err := count(one)
 		if err != nil {
 			return 0, err
 		}
@@ -196,6 +208,7 @@ type sums struct {
 	arms     map[armKey]*ArmForecast
 	texts    map[string]bool // that answers are compared with
 	answers  int             // to be embedded
+	steps    int             // calls that count tokens, of steps that tool loops may take
 	unknown  bool            // how long some answer may be
 	unjudged bool            // what judging some answer may take
 }
@@ -209,7 +222,7 @@ func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	s.unjudged = s.judging(s.plan.Judging(t), s.prices) || s.unjudged
 	s.embedding(t)
 	if t.Request.Live { // that of its last turn at least
-		tokens = estimate.Prompt(t.Request.Contents)
+		tokens = estimate.Request(&t.Request)
 	}
 	if limit := t.InputLimit(); t.First && limit > 0 && tokens > limit {
 		s.Problems = append(s.Problems, fmt.Sprintf(
@@ -227,30 +240,37 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 		a = &ArmForecast{Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Stream: t.Request.Stream}
 		s.arms[key] = a
 	}
-	turns := t.Request.Turns()
-	output, replies := t.OutputLimit()*turns, t.OutputLimit()*turns*(turns-1)/2
+	turns, most := t.Request.Turns(), t.MaxCalls()
+	output, replies := t.OutputLimit()*most, t.OutputLimit()*most*(most-1)/2
+	if most > turns { // steps are sent the whole prompt again; what results hold is not known
+		replies += (most - turns) * estimate.Request(&t.Request)
+	}
 	a.Trials++
 	a.Calls += turns
+	a.MostCalls += most
 	a.PromptTokens += tokens
 	a.ReplyTokens += replies
 	a.MaxOutputTokens += output
 	s.LeastCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
 	s.MostCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
-	s.unknown = s.unknown || output == 0
+	s.unknown = s.unknown || output == 0 && t.Request.App == nil
 }
 
 // counting adds the calls that count tokens.
 func (s *sums) counting(t *runner.Planned, first bool) {
 	matter := s.within.TokensMatter()
 	turns := t.Request.Turns()
+	steps := t.MaxCalls() - turns
 	if t.MustCount(s.within.CountTokens, matter) {
 		s.CountCalls += turns - 1 // later turns of a live chat are not alike
 		if first {
 			s.CountCalls++
 		}
+		s.steps += steps
 	}
-	if matter && s.within.CountTokens != suite.CountNever {
+	if matter && s.within.CountTokens != suite.CountNever && t.Request.App == nil {
 		s.CountCalls += turns // of the answers
+		s.steps += steps
 	}
 }
 
@@ -274,16 +294,9 @@ func (s *sums) embedding(t *runner.Planned) {
 func (s *sums) whole() *Forecast {
 	f := &s.Forecast
 	for _, planned := range s.plan.Arms() {
-		a, ok := s.arms[armKey{planned.Suite, planned.Name()}]
-		if !ok {
-			continue
+		if a, ok := s.arms[armKey{planned.Suite, planned.Name()}]; ok {
+			f.arm(a, planned.Target, s.within.Attempts)
 		}
-		f.Arms = append(f.Arms, *a)
-		f.Trials += a.Trials
-		f.GenerateCalls += a.Calls
-		f.PromptTokens += a.PromptTokens
-		f.ReplyTokens += a.ReplyTokens
-		f.MaxOutputTokens += a.MaxOutputTokens
 	}
 	if s.unknown { // a part of a sum is no sum
 		f.MaxOutputTokens = 0
@@ -294,12 +307,29 @@ func (s *sums) whole() *Forecast {
 	embedded := s.answers + len(s.texts)
 	f.EmbedCalls = (embedded + service.MaxEmbedTexts - 1) / service.MaxEmbedTexts
 	// At most each text is embedded by itself, and each judge called again.
-	f.MaxCalls = (f.GenerateCalls + f.CountCalls + embedded + 2*f.JudgeCalls) * s.within.Attempts
+	f.MaxCalls += (f.CountCalls + s.steps + embedded + 2*f.JudgeCalls) * s.within.Attempts
 	if s.prices != nil {
 		f.Currency = s.prices.Currency
 	}
-	f.limits(s.within)
+	f.limits(s.within, s.steps)
 	return f
+}
+
+// arm adds an arm, whose calls are sent so often at most where its target does not say.
+func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
+	if target.App != nil {
+		a.App = target.App.String()
+		f.AppCalls += a.Calls
+	} else {
+		f.GenerateCalls += a.Calls
+		f.MostGenerateCalls += a.MostCalls
+	}
+	f.Arms = append(f.Arms, *a)
+	f.Trials += a.Trials
+	f.MaxCalls += a.MostCalls * cmp.Or(target.Attempts, attempts)
+	f.PromptTokens += a.PromptTokens
+	f.ReplyTokens += a.ReplyTokens
+	f.MaxOutputTokens += a.MaxOutputTokens
 }
 
 // judging adds what judging an answer takes; unknown says that it has no bound.
@@ -314,14 +344,14 @@ func (f *Forecast) judging(all []runner.Judging, prices *pricing.List) (unknown 
 }
 
 // calls is how many calls there are at least.
-func (f *Forecast) calls() int { return f.GenerateCalls + f.CountCalls + f.EmbedCalls }
+func (f *Forecast) calls() int { return f.GenerateCalls + f.AppCalls + f.CountCalls + f.EmbedCalls }
 
 func minutes(n, perMinute int) time.Duration {
 	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
 }
 
-// limits compares the forecast with rates and budgets.
-func (f *Forecast) limits(l *suite.Limits) {
+// limits compares the forecast with rates and budgets. Steps of tool loops may take so many more calls that count tokens.
+func (f *Forecast) limits(l *suite.Limits, steps int) {
 	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
 	if l.RequestsPerMinute > 0 {
 		f.LeastTime = minutes(f.calls()-1, l.RequestsPerMinute)
@@ -332,7 +362,7 @@ func (f *Forecast) limits(l *suite.Limits) {
 	}
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
-	} else if most := f.calls() + f.JudgeCalls; l.BudgetCalls > 0 && most > l.BudgetCalls {
+	} else if most := f.calls() + f.JudgeCalls + f.MostGenerateCalls - f.GenerateCalls + steps; l.BudgetCalls > 0 && most > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most))
 	}
 	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {

@@ -72,13 +72,14 @@ var dollar = &pricing.List{Currency: "USD", Models: map[string]pricing.Rate{"svc
 // The numbers of two arms with repeats, worked out by hand.
 func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 	t.Parallel()
-	arm := ArmForecast{Suite: "s", Model: "svc-pro", APIVersion: "v1", Trials: 6, Calls: 6, PromptTokens: 15}
+	arm := ArmForecast{Suite: "s", Model: "svc-pro", APIVersion: "v1", Trials: 6, Calls: 6, MostCalls: 6, PromptTokens: 15}
 	short, long := arm, arm
 	short.Arm, short.MaxOutputTokens = "short/p", 600
 	long.Arm, long.MaxOutputTokens = "long/p", 12288
 	want := &Forecast{
-		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MaxCalls: 60, PromptTokens: 30, MaxOutputTokens: 12888,
-		Concurrency: 8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
+		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MostGenerateCalls: 12, MaxCalls: 60, PromptTokens: 30,
+		MaxOutputTokens: 12888,
+		Concurrency:     8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
 	}
 	if diff := cmp.Diff(want, forecastOf(t, twoArms, suite.Limits{}, dollar), near); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -126,13 +127,14 @@ func TestForecastsOfShardsAddUp(t *testing.T) {
 			f := shardOf(t, twoArms, runner.Shard{Index: i + 1, Of: of})
 			sum.Trials += f.Trials
 			sum.GenerateCalls += f.GenerateCalls
+			sum.MostGenerateCalls += f.MostGenerateCalls
 			sum.PromptTokens += f.PromptTokens
 			sum.MaxOutputTokens += f.MaxOutputTokens
 			sum.LeastCost += f.LeastCost
 			sum.MostCost += f.MostCost
 		}
 		want := &Forecast{
-			Trials: whole.Trials, GenerateCalls: whole.GenerateCalls, PromptTokens: whole.PromptTokens,
+			Trials: whole.Trials, GenerateCalls: whole.GenerateCalls, MostGenerateCalls: whole.GenerateCalls, PromptTokens: whole.PromptTokens,
 			MaxOutputTokens: whole.MaxOutputTokens, LeastCost: whole.LeastCost, MostCost: whole.MostCost,
 		}
 		if diff := cmp.Diff(want, sum, near); diff != "" {
@@ -220,7 +222,8 @@ prompts: [{name: p, live: true, turns: [{user: abcd}, {user: abcdefgh}, {user: a
 cases: [{name: c, repeats: 2, scorers: [{contains: x}]}]
 `, suite.Limits{BudgetTokens: 1219}, dollar)
 	want := ArmForecast{
-		Suite: "s", Arm: "t/p", Model: "svc-pro", APIVersion: "v1", Trials: 2, Calls: 6, PromptTokens: 20, ReplyTokens: 600, MaxOutputTokens: 600,
+		Suite: "s", Arm: "t/p", Model: "svc-pro", APIVersion: "v1", Trials: 2, Calls: 6, MostCalls: 6, PromptTokens: 20, ReplyTokens: 600,
+		MaxOutputTokens: 600,
 	}
 	if diff := cmp.Diff([]ArmForecast{want}, f.Arms); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -14,13 +14,13 @@ type request struct {
 	Suite      string        `json:"suite"`
 	Case       string        `json:"case"`
 	Arm        string        `json:"arm"`
-	Model      string        `json:"model"`
-	APIVersion string        `json:"apiVersion"`
+	Model      string        `json:"model,omitempty"`
+	APIVersion string        `json:"apiVersion,omitempty"`
 	Repeats    int           `json:"repeats"`
 	Request    *eval.Request `json:"request"`
 }
 
-// WriteRequests writes the requests of a plan as JSON lines, those of repeats once.
+// WriteRequests writes the requests of a plan as JSON lines, those of repeats once. Values that are secret are not in them.
 func WriteRequests(w io.Writer, plan *runner.Plan) error {
 	var last *request
 	show := func() error {

@@ -1,11 +1,18 @@
 package harness
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -32,8 +39,11 @@ type routed struct {
 }
 
 func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	if call.To == nil {
+	switch {
+	case call.To == nil:
 		return r.Service.Generate(ctx, call)
+	case call.Recorded:
+		return nil, eval.Errorf(eval.KindReplayMiss, "the answers of the chat from before are not all there")
 	}
 	return r.applications[call.To].Generate(ctx, call)
 }
@@ -44,8 +54,8 @@ type absent struct {
 	flow.Service // nil: nothing is called
 }
 
-// needsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
-func (j *Job) needsService() bool {
+// NeedsService reports whether the plan calls a model: one under test, a judge, or one for embeddings.
+func (j *Job) NeedsService() bool {
 	mixed := false
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
@@ -68,21 +78,121 @@ func (j *Job) needsService() bool {
 	return false
 }
 
+// atOnce is how many calls may be under way at once where it is so many of a service: programs run in addition.
+func (j *Job) atOnce(concurrency int) int {
+	all := concurrency
+	for t := range j.targets {
+		if t.App != nil && t.App.Program != nil {
+			all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
+		}
+	}
+	return all
+}
+
 // applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
 	out := map[app.Target]flow.Service{}
-	for _, one := range s.Suites {
-		for _, version := range one.Versions() {
-			for _, t := range version.Targets {
-				if t.App != nil {
-					out[t.App] = s.decorated(caller{attempter: s.application(t)}, s.Settings.Limits.Timeout)
-				}
-			}
+	for t := range s.targets {
+		if t.App != nil {
+			out[t.App] = s.wayTo(t)
 		}
 	}
 	return out
 }
 
-// application is what calls a target.
-func (s *Session) application(*suite.Target) attempter { return client.Echo{} }
+// targets yields the targets of all suites, and of their earlier versions.
+func (j *Job) targets(yield func(*suite.Target) bool) {
+	for _, one := range j.Suites {
+		for _, version := range one.Versions() {
+			for _, t := range version.Targets {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// wayTo is an application with its decorators. A program keeps its own time, and runs where no service has to be spared: only budgets
+// apply to it.
+func (s *Session) wayTo(t *suite.Target) flow.Service {
+	to := way{"the target `" + t.Name + "`", s.Settings.Limits.Timeout}
+	switch a := t.App; {
+	case a.Program != nil:
+		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy())
+	case a.HTTP != nil:
+		to.timeout = cmp.Or(a.HTTP.Timeout, to.timeout)
+		return s.decorated(caller{attempter: s.endpoint(t)}, to)
+	}
+	return s.decorated(caller{attempter: client.Echo{}}, to)
+}
+
+// endpoint is what calls an endpoint.
+func (s *Session) endpoint(t *suite.Target) attempter {
+	one := client.NewHTTP(client.HTTPConfig{
+		Name: t.Name, Reading: t.App.HTTP.Reading, TLS: t.App.HTTP.TLS, Secrets: s.secrets(), UserAgent: "evalrun/" + s.Version,
+		Connections: s.Settings.Limits.Concurrency,
+	})
+	s.endpoints = append(s.endpoints, one)
+	return one
+}
+
+// program is what runs a program.
+func (s *Session) program(p *suite.Program) attempter {
+	return client.NewProgram(client.ProgramConfig{
+		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Timeout: p.Timeout,
+		Folder: func(call *eval.Call) (string, error) { return s.workspaces.of(p, call) },
+	})
+}
+
+// reader reads answers of applications that were not sent for. It is nil where all answers are given as they are to be judged.
+func (s *Session) reader() func(app.Target, *eval.Response) (*eval.Response, error) {
+	if s.Flags.Answers != "" {
+		return nil
+	}
+	readers := map[app.Target]*client.Reader{}
+	for t := range s.targets {
+		if t.App != nil && t.App.HTTP != nil {
+			readers[t.App] = client.NewReader(t.App.HTTP.Reading)
+		}
+	}
+	return func(to app.Target, resp *eval.Response) (*eval.Response, error) {
+		if r := readers[to]; r != nil {
+			return r.Reread(resp)
+		}
+		return resp, nil
+	}
+}
+
+// secrets are those of all applications: one may have heard of another's.
+func (j *Job) secrets() []string {
+	var out []string
+	for t := range j.targets {
+		if t.App != nil && t.App.HTTP != nil {
+			out = append(out, t.App.HTTP.Secrets...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// checkVariables wants the variables of the environment that requests to applications need: all of them where requests are sent, else
+// those of addresses, which are a part of what a trial is known by.
+func (s *Session) checkVariables(sends bool) error {
+	missing := map[string]string{}
+	for _, arm := range s.Job.Plan().Arms() {
+		if arm.Target.App == nil {
+			continue
+		}
+		for name, pos := range arm.Target.App.Unset(!sends) {
+			if missing[name] == "" {
+				missing[name] = fmt.Sprintf("the environment variable %s is not set, and the target `%s` needs it (%s)", name, arm.Target.Name, pos)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return exit.BadInput("%s", strings.Join(slices.Sorted(maps.Values(missing)), "; "))
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,6 +36,10 @@ type Session struct {
 	recorder recorder   // of answers
 	answers  source     // of answers that need not be sent for
 	origin   provenance // of answers that are judged again
+
+	id         string                 // makes the names of trials for applications
+	workspaces *workspaces            // of programs
+	endpoints  []interface{ Close() } // clients of applications
 }
 
 // Connect wires a session: the emulator if one is asked for, the client and its
@@ -45,6 +50,7 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 		Job: &own, Version: version, Notice: notice,
 		link: offline{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(), stop: runner.NewStop(),
 		recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
+		id: rand.Text(), workspaces: newWorkspaces(!own.Flags.NoContent),
 	}
 	if err := s.connect(); err != nil {
 		s.Close()
@@ -55,6 +61,9 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 
 // connect opens all that the session needs. After an error the caller closes what is open by then.
 func (s *Session) connect() (err error) {
+	if err = s.checkVariables(false); err != nil {
+		return err
+	}
 	switch {
 	case s.Flags.Answers != "":
 		s.service, err = s.readAnswers()
@@ -82,6 +91,9 @@ func (s *Session) connect() (err error) {
 
 // reach opens the link to the service, and puts around it what every call passes.
 func (s *Session) reach() error {
+	if err := s.checkVariables(true); err != nil {
+		return err
+	}
 	line, err := s.dial()
 	if err != nil {
 		return err
@@ -122,7 +134,7 @@ func (s *Session) wire(client flow.Service) {
 		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens, BudgetMoney: limits.BudgetMoney, Prices: settings.Prices,
 		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.spent,
 	})
-	s.service = routed{s.decorated(client, limits.Timeout), s.applications()}
+	s.service = routed{s.decorated(client, way{theService, limits.Timeout}), s.applications()}
 	if s.Flags.Cache {
 		who := settings.Service.BaseURL
 		if s.Flags.Emulator != "" {
@@ -133,14 +145,38 @@ func (s *Session) wire(client flow.Service) {
 	s.service = s.recorder.around(s.origin.around(s.service, s.Flags.AskJudges))
 }
 
+// way is how calls to one peer go.
+type way struct {
+	peer    string // as people know it
+	timeout time.Duration
+}
+
+// theService is the peer of the models.
+const theService = "the service"
+
+// prefix begins a notice about another peer than the service.
+func (w way) prefix() string {
+	if w.peer == theService {
+		return ""
+	}
+	return w.peer + ": "
+}
+
 // decorated puts the decorators of calls around a client.
-func (s *Session) decorated(client flow.Service, timeout time.Duration) flow.Service {
+func (s *Session) decorated(client flow.Service, to way) flow.Service {
 	limits := s.Settings.Limits
-	breaker := flow.NewBreaker(flow.BreakerConfig{Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(text) }})
-	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
-	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, timeout)))), flow.RetryPolicy{
-		Attempts: limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
+	breaker := flow.NewBreaker(flow.BreakerConfig{
+		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
 	})
+	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
+	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, to.timeout)))), s.retryPolicy())
+}
+
+// retryPolicy is how often calls are repeated, with a quota of their own.
+func (s *Session) retryPolicy() flow.RetryPolicy {
+	return flow.RetryPolicy{
+		Attempts: s.Settings.Limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
+	}
 }
 
 // Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
@@ -149,9 +185,8 @@ func (s *Session) Skew() (skew time.Duration, ok bool) { return s.link.Skew() }
 // Waiting tells who waits for what, "" when nobody does.
 func (s *Session) Waiting() string { return s.waits.String() }
 
-func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
+func (s *Session) retrying(err *eval.Error, attempt, most int, wait time.Duration) {
 	if tell := s.Retrying; tell != nil {
-		most := s.Settings.Limits.Attempts
 		tell(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, most, err, wait.Round(10*time.Millisecond)))
 	}
 }
@@ -159,6 +194,9 @@ func (s *Session) retrying(err *eval.Error, attempt int, wait time.Duration) {
 // Close ends connections and the emulator.
 func (s *Session) Close() {
 	s.link.Close()
+	for _, one := range s.endpoints {
+		one.Close()
+	}
 	s.origin.close()
 }
 
@@ -182,6 +220,9 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err != nil {
 		return nil, s.Refused(err)
 	}
+	if s.asksTargets() {
+		p.CheckLimits(&s.Settings.Limits, &s.Diags)
+	}
 	if err := s.Bad(); err != nil {
 		return nil, err
 	}
@@ -189,6 +230,12 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 		return nil, err
 	}
 	return p, s.priced(p)
+}
+
+// asksTargets reports whether calls go to the models under test: answers that are there already have no limits.
+func (s *Session) asksTargets() bool {
+	_, none := s.link.(offline)
+	return !none && s.Flags.Rescore == ""
 }
 
 // priced wants a price for every model that a scorer of costs judges, and for all when there is a budget of money.

@@ -123,7 +123,11 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		Repeats:     flags.Repeats,
 		Getenv:      getenv,
 		Untrusted:   flags.Untrusted,
+		Allow:       flags.Allow,
 		OwnBaseline: flags.ownBaseline(),
+	}
+	if err := flags.checkAllow(); err != nil {
+		return nil, err
 	}
 	var err error
 	if j.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {

@@ -18,6 +18,7 @@ import (
 func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (*Job, error) {
 	j := NewJob(flags, getenv)
 	begun := of.Run.Options()
+	flags.allowLike(begun)
 	for i, one := range of.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(snapshotDir(i))))
 		if err != nil {
@@ -32,7 +33,8 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 			Vars:        begun.Vars,
 			Repeats:     begun.Repeats,
 			Getenv:      getenv,
-			Untrusted:   begun.Untrusted || flags.Untrusted,
+			Untrusted:   flags.Untrusted,
+			Allow:       flags.Allow,
 			OwnBaseline: true,
 			Dir:         one.Dir,
 		}

@@ -88,7 +88,7 @@ func (l byEmulator) Close() {
 // dial settles how the service is reached: its address, and what opens it.
 func (s *Session) dial() (dialed, error) {
 	switch {
-	case !s.needsService():
+	case !s.NeedsService():
 		return absent{}, nil
 	case s.Flags.Emulator != "":
 		return s.startEmulator()

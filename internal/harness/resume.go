@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,10 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	}
 	r.begun = r.Flags
 	r.merge(flags)
+	if err := r.Flags.checkAllow(); err != nil {
+		r.Close()
+		return nil, err
+	}
 	if was := doc.Run.Service.BaseURL; flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
 		r.Close()
 		return nil, exit.BadInput(
@@ -105,11 +110,13 @@ func (r *Resumption) merge(f Flags) {
 		to.Vars = f.Vars
 	}
 	if r.untrusted {
+		to.Allow = f.Allow
 		to.Untrusted, to.Record, to.ReplayOr, to.Cache = true, "", "", false
 		f.Emulator = to.Emulator // the script is the run's
 		to.ServiceOptions = f.ServiceOptions
 		return
 	}
+	to.Allow = slices.Concat(to.Allow, f.Allow)
 	if to.Emulator == "" { // the service is that of the run
 		service := r.doc.Run.Service
 		to.BaseURL, to.APIVersion, to.HeaderPrefix = service.BaseURL, service.APIVersion, service.HeaderPrefix
@@ -163,6 +170,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 			Repeats:     r.Flags.Repeats,
 			Getenv:      getenv,
 			Untrusted:   r.Flags.Untrusted,
+			Allow:       r.Flags.Allow,
 			OwnBaseline: r.Flags.ownBaseline(),
 		}
 		if opts.Base, err = r.earlierAgain(j, i, opts); err != nil {
@@ -235,7 +243,7 @@ func (r *Resumption) Settle(j *Job) error {
 		begun := *j
 		begun.Flags = r.begun
 		if settings, err := begun.settle(); err == nil {
-			r.workers = settings.Limits.Concurrency
+			r.workers = j.atOnce(settings.Limits.Concurrency)
 		}
 	}
 	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 { // what was under way was not written down
@@ -285,7 +293,11 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	defer removeCheckouts()
 	w := r.journal
 	r.journal = nil // whoever carries out the plan closes it
-	note := journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.Settings.Limits.Concurrency}
+	if s.workspaces.run, err = filepath.Abs(r.Dir); err != nil {
+		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
+	}
+	s.workspaces.resume(r.doc)
+	note := journal.Resumed{At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids, Workers: s.atOnce(s.Settings.Limits.Concurrency)}
 	if err := w.Resumed(&note); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
@@ -309,7 +321,11 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 			}
 			return known
 		}
-		return r.kept(t, k, ok)
+		known := r.kept(t, k, ok)
+		if known.Result != nil {
+			s.workspaces.adopt(runner.TrialSession(s.id, t.N), t.Program(), known.Result)
+		}
+		return known
 	}
 	c.last = r.failed
 	s.moved(r.doc.Run.Models, plan.Models)

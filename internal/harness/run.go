@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,6 +64,9 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
+	if s.workspaces.run, err = filepath.Abs(dir); err != nil {
+		return "", exit.BadInput("the run directory cannot be used: %w", err)
+	}
 	if !s.Flags.NoHistory {
 		s.Flags.Dir.ExpectRun(run, dir)
 	}
@@ -94,6 +99,7 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 		defer timer.Stop()
 	}
 	c.consume(ctx, progress)
+	c.session.workspaces.close()
 	progress.Finish()
 	if err := c.plan.Err(); err != nil && c.broken == nil {
 		c.broken = fmt.Errorf("a data file cannot be read any more, and its rows are missing: %w", err)
@@ -208,6 +214,7 @@ type consumer struct {
 	session  *Session
 	journal  *journal.Writer
 	plan     *runner.Plan
+	targets  []eval.RunTarget                      // of the plan
 	recorded func(*runner.Planned) runner.Recorded // what is known of a trial
 	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
 	anew     bool                                  // judges are asked anew whose replies do not count
@@ -222,10 +229,11 @@ type consumer struct {
 func (c *consumer) consume(ctx context.Context, progress Progress) {
 	s := c.session
 	limits := s.Settings.Limits
+	c.targets = c.plan.Targets()
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
-		Keeper: c, Writing: flow.Writing, Session: rand.Text(),
+		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.folder,
 	}
 	s.ledger.Book(c.journal.Booked)
 	if c.early != nil {
@@ -238,7 +246,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		if s.Flags.NoContent {
 			r.Withhold()
 		}
-		if err := c.journal.Append(&r); err != nil {
+		if err := c.append(&r); err != nil {
 			c.broken = err // without a journal, further answers would be paid and lost
 			return
 		}
@@ -251,6 +259,17 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		progress.Done(&r, s.ledger.Spent())
 		c.decide(&r)
 	}
+}
+
+// append writes a result down. What its program has worked in goes when that is done, unless it is kept.
+func (c *consumer) append(r *eval.Result) error {
+	kept, release := c.session.workspaces.settle(runner.TrialSession(c.session.id, r.N), r)
+	r.Workspace = kept
+	err := c.journal.Append(r)
+	if err == nil {
+		release()
+	}
+	return err
 }
 
 // inTwo yields the trials of a schedule with some of them after all others.
@@ -314,22 +333,35 @@ func (c *consumer) decide(r *eval.Result) {
 		if r.OverBudget {
 			c.halt(eval.EndBudget, r.Error.Message)
 		}
-		c.decideOnError(cmp.Or(r.Trouble, r.Error))
+		c.decideOnError(c.whose(r), cmp.Or(r.Trouble, r.Error))
 	}
 }
 
-func (c *consumer) decideOnError(e *eval.Error) {
-	switch e.Kind {
-	case eval.KindAuth:
+// whose is the application whose trouble an error is, nil when it is that of the service.
+func (c *consumer) whose(r *eval.Result) *eval.RunTarget {
+	if r.Trouble != nil { // of a judge
+		return nil
+	}
+	i := slices.IndexFunc(c.targets, func(t eval.RunTarget) bool { return t.Suite == r.Suite && t.Name == r.Target && t.App != "" })
+	if i < 0 {
+		return nil
+	}
+	return &c.targets[i]
+}
+
+// decideOnError stops the run after an error that all that follow would share. to is the application that was called, nil for the service.
+func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
+	switch {
+	case e.Kind == eval.KindAuth && to != nil:
+		c.halt(eval.EndStopped, fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `headers`", to.Name, e))
+	case e.Kind == eval.KindAuth:
 		c.halt(eval.EndStopped, c.session.link.refusal(&c.session.Settings.Service, e))
-	case eval.KindQuota:
-		if e.Permanent {
-			c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
-		}
-	case eval.KindTransport:
-		if e.Gone {
-			c.halt(eval.EndStopped, e.Error())
-		}
+	case e.Kind == eval.KindQuota && e.Permanent && to != nil:
+		c.halt(eval.EndStopped, fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e))
+	case e.Kind == eval.KindQuota && e.Permanent:
+		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
+	case e.Kind == eval.KindTransport && e.Gone && (to == nil || len(c.targets) == 1): // trials of other targets can go on
+		c.halt(eval.EndStopped, e.Error())
 	}
 }
 

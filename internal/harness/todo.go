@@ -75,14 +75,14 @@ func (r *Resumption) calls(plan *runner.Plan) (n int) {
 		if ok && r.settled(k) {
 			continue
 		}
-		if n += t.Request.Turns() + 2*len(t.Judges()) + 2*len(t.References()); n > r.workers {
+		if n += t.MaxCalls() + 2*len(t.Judges()) + 2*len(t.References()); n > r.workers {
 			break
 		}
 	}
 	return n
 }
 
-// kept is what the run has of a trial that is not settled: an answer that only has to be judged, or turns of a chat that broke off. ok says
+// kept is what the run has of a trial that is not settled: an answer that only has to be judged, or calls of a trial that broke off. ok says
 // that the trial is among the recorded ones.
 func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 	if r.Flags.NoContent { // what is kept is without its texts
@@ -102,20 +102,32 @@ func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorde
 	case len(p.Turns) > len(out.Turns):
 		out.Turns = p.Turns
 	}
-	if out.Turns = answered(out.Turns); len(out.Turns) >= t.Request.Turns() {
-		out.Turns = nil
+	if out.Turns = answered(out.Turns); t.KeepsSessions() || ended(t, out.Turns) >= t.Request.Turns() {
+		out.Turns = nil // an application that keeps the chat by itself begins another one
 	}
 	return out
 }
 
-// answered are the turns of a chat after which it can go on.
+// answered are the calls of a trial after which it can go on.
 func answered(turns []eval.Turn) []eval.Turn {
 	for i := range turns {
-		if turns[i].Block() != "" || strings.TrimSpace(turns[i].Text()) == "" {
+		one := &turns[i]
+		if one.Block() != "" || len(one.Calls()) == 0 && strings.TrimSpace(one.Text()) == "" {
 			return turns[:i]
 		}
 	}
 	return turns
+}
+
+// ended is how many turns of the user have their answer. The calls of an application are behind it.
+func ended(t *runner.Planned, turns []eval.Turn) int {
+	n := 0
+	for i := range turns {
+		if turns[i].Results == nil && (t.IsApplication() || len(turns[i].Calls()) == 0) {
+			n++
+		}
+	}
+	return n
 }
 
 // settled reports whether a recorded trial stays as it is: what was judged always does.
@@ -129,7 +141,7 @@ func (r *Resumption) settled(k recorded) bool {
 	return false
 }
 
-// answer is what a recorded trial has of its answer: the whole of it, which only has to be judged again, or turns of a chat.
+// answer is what a recorded trial has of its answer: the whole of it, which only has to be judged again, or calls of a trial of several.
 func (r *Resumption) answer(k recorded) (out runner.Recorded) {
 	if k.Outcome != eval.Err {
 		return out

@@ -82,6 +82,48 @@ func (g Git) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
+// Lstat describes a file, or a link itself.
+func (g Git) Lstat(name string) (fs.FileInfo, error) {
+	info, err := g.plainEntry("lstat", name)
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// ReadLink is where a link leads.
+func (g Git) ReadLink(name string) (string, error) {
+	info, err := g.plainEntry("readlink", name)
+	if err != nil {
+		return "", err
+	}
+	if info.mode&fs.ModeSymlink == 0 {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+	}
+	return g.target(name)
+}
+
+// plainEntry looks up a name, and follows no link.
+func (g Git) plainEntry(op, name string) (*memoryFile, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	info, err := g.entry(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return info, nil
+}
+
+// target is where a link leads.
+func (g Git) target(link string) (string, error) {
+	to, err := git(g.Dir, nil, "cat-file", "blob", g.Ref+":./"+link)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: link, Err: gitError(err)}
+	}
+	return string(to), nil
+}
+
 // maxLinks is how many symbolic links lead from one to the next.
 const maxLinks = 10
 
@@ -99,11 +141,11 @@ func (g Git) find(op, name string) (at string, info *memoryFile, err error) {
 			info.name = path.Base(name)
 			return at, info, nil
 		}
-		to, err := git(g.Dir, nil, "cat-file", "blob", g.Ref+":./"+at)
+		to, err := g.target(at)
 		if err != nil {
-			return "", nil, &fs.PathError{Op: op, Path: name, Err: gitError(err)}
+			return "", nil, err
 		}
-		at = path.Join(path.Dir(at), string(to))
+		at = path.Join(path.Dir(at), to)
 	}
 	return "", nil, &fs.PathError{Op: op, Path: name, Err: errors.New("too many symbolic links")}
 }

@@ -33,6 +33,26 @@ func (o Overlay) Stat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
+// Lstat describes a file or a link of the first file system that has it.
+func (o Overlay) Lstat(name string) (info fs.FileInfo, err error) {
+	for _, layer := range o {
+		if info, err = fs.Lstat(layer, name); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return info, err
+}
+
+// ReadLink is where a link of the first file system that has it leads.
+func (o Overlay) ReadLink(name string) (target string, err error) {
+	for _, layer := range o {
+		if target, err = fs.ReadLink(layer, name); err == nil {
+			break
+		}
+	}
+	return target, err
+}
+
 // ReadDir lists what any of the file systems has in a folder.
 func (o Overlay) ReadDir(name string) (out []fs.DirEntry, err error) {
 	found := false
@@ -70,6 +90,17 @@ func (f With) Open(name string) (fs.File, error) {
 	}
 	return f.FS.Open(name)
 }
+
+// Lstat describes a file or a link.
+func (f With) Lstat(name string) (fs.FileInfo, error) {
+	if name == f.Name {
+		return fs.Stat(f, name)
+	}
+	return fs.Lstat(f.FS, name)
+}
+
+// ReadLink is where a link leads.
+func (f With) ReadLink(name string) (string, error) { return fs.ReadLink(f.FS, name) }
 
 // ReadDir lists a folder, for globs.
 func (f With) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(f.FS, name) }

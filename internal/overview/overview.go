@@ -72,6 +72,7 @@ type Arm struct {
 	// What is under test, in runs that say so.
 	Target   string    `json:"target,omitempty"`
 	Model    string    `json:"model,omitempty"`
+	App      string    `json:"app,omitempty"`     // what an application is, in words
 	Version  string    `json:"version,omitempty"` // of the model
 	Sampling *Sampling `json:"sampling,omitempty"`
 	Stream   bool      `json:"stream,omitempty"`
@@ -167,7 +168,10 @@ func (a *Arm) describe(run *eval.Run) {
 		return
 	}
 	m := run.Model(t)
-	a.Target, a.Model, a.Stream, a.Sampling = t.Name, t.Model, t.Stream, new(NewSampling(t.GenerationConfig, m))
+	a.Target, a.Model, a.App, a.Stream = t.Name, t.Model, t.App, t.Stream
+	if t.App == "" {
+		a.Sampling = new(NewSampling(t.GenerationConfig, m))
+	}
 	if m != nil {
 		a.Version = m.Version
 	}

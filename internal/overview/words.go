@@ -95,3 +95,11 @@ func CutText(s string, most int) string {
 	}
 	return strings.ToValidUTF8(s[:most], "")
 }
+
+// Sentence begins a text with a capital letter.
+func Sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

@@ -5,11 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // excerpt is the beginning of a text in one line.
@@ -21,13 +22,14 @@ func excerpt(text string) string {
 	return short
 }
 
-// once leaves out what a live chat holds twice: the model's replies in the request, and the last of them, which is the answer.
+// once leaves out what a trial of several turns holds twice: the model's replies and the results of its calls in the request, and the
+// last reply, which is the answer.
 func once(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return
 	}
 	if r.Request != nil {
-		r.Request.Contents = slices.DeleteFunc(r.Request.Contents, func(c eval.Content) bool { return c.Role == eval.RoleModel })
+		r.Request.Contents = overview.Asked(r)
 	}
 	if r.Response != nil {
 		r.Turns[len(r.Turns)-1].Response = eval.Response{}
@@ -46,6 +48,7 @@ func (c *cutter) result(r *eval.Result) {
 	c.response(r.Response)
 	for i := range r.Turns {
 		c.response(&r.Turns[i].Response)
+		c.results(r.Turns[i].Results)
 	}
 	for i := range r.Judgements {
 		j := &r.Judgements[i]
@@ -75,8 +78,46 @@ func (c *cutter) request(r *eval.Request) {
 	}
 	for _, content := range r.Contents {
 		for i := range content.Parts {
-			c.text(&content.Parts[i].Text, &content.Parts[i].Withheld)
+			p := &content.Parts[i]
+			c.text(&p.Text, &p.Withheld)
+			c.raw(&p.Raw)
+			if p.Result != nil {
+				c.shorten(&p.Result.Text)
+			}
 		}
+	}
+	c.shorten(&r.System)
+	for i := range r.Tools {
+		c.shorten(&r.Tools[i].Description)
+		c.raw(&r.Tools[i].Parameters)
+	}
+	c.extra(r.Extra)
+	c.application(r.App)
+}
+
+// application cuts what an application was sent.
+func (c *cutter) application(r *app.Request) {
+	if r == nil {
+		return
+	}
+	if r.HTTP != nil {
+		c.shorten(&r.HTTP.URL)
+		c.shorten(&r.HTTP.Body)
+		for i := range r.HTTP.Headers {
+			c.shorten(&r.HTTP.Headers[i].Value)
+		}
+	}
+	if r.Program != nil {
+		c.raw(&r.Program.Input)
+		for i := range r.Program.Command {
+			c.shorten(&r.Program.Command[i])
+		}
+	}
+}
+
+func (c *cutter) results(results []tool.Result) {
+	for i := range results {
+		c.shorten(&results[i].Text)
 	}
 }
 
@@ -88,17 +129,36 @@ func (c *cutter) response(r *eval.Response) {
 		one := &r.Candidates[i]
 		c.text(&one.Text, &one.Withheld)
 		c.extra(one.Extra)
+		c.raw(&one.Raw)
+		for i := range one.Parts {
+			c.piece(&one.Parts[i])
+		}
 	}
 	c.extra(r.Extra)
 }
 
 // extra leaves out fields that evalrun does not know and that are long.
-func (c *cutter) extra(fields map[string]json.RawMessage) {
+func (c *cutter) extra(fields eval.Extra) {
 	for name, raw := range fields {
-		if len(raw) > c.most {
-			fields[name] = fmt.Appendf(nil, "%q", fmt.Sprintf("[%d bytes, left out of this report]", len(raw)))
-			c.texts++
-		}
+		c.raw(&raw)
+		fields[name] = raw
+	}
+}
+
+// raw leaves out JSON that is long.
+func (c *cutter) raw(data *json.RawMessage) {
+	if len(*data) > c.most {
+		*data = fmt.Appendf(nil, "%q", fmt.Sprintf("[%d bytes, left out of this report]", len(*data)))
+		c.texts++
+	}
+}
+
+func (c *cutter) piece(p *eval.Piece) {
+	c.shorten(&p.Text)
+	c.shorten(&p.Reasoning)
+	c.raw(&p.Other)
+	if p.Call != nil {
+		c.raw(&p.Call.Args)
 	}
 }
 

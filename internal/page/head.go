@@ -82,7 +82,7 @@ func notices(d *journal.Document) []string {
 		out = append(out, words+".")
 	}
 	for _, line := range overview.Repeated(d.Comparison) {
-		out = append(out, strings.ToUpper(line[:1])+line[1:]+".")
+		out = append(out, overview.Sentence(line)+".")
 	}
 	for _, line := range overview.Damage(d) {
 		out = append(out, line+".")
@@ -94,13 +94,13 @@ func notices(d *journal.Document) []string {
 func origins(run *eval.Run) []string {
 	var out []string
 	if run.Emulator {
-		out = append(out, "Against evalrun's emulator: no model was asked, the answers come from a script.")
+		out = append(out, overview.Sentence(overview.FromEmulator(run))+".")
 	}
 	if run.Cache {
 		out = append(out, "With --cache: answers of earlier runs may be among these.")
 	}
 	if run.Replay != "" {
-		out = append(out, fmt.Sprintf("Replayed: no model was asked, the answers come from %s.", run.Replay))
+		out = append(out, overview.Sentence(overview.Replayed(run))+" "+run.Replay+".")
 	}
 	return out
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
@@ -27,6 +28,7 @@ import (
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // block is a block of data of a page: what it is called, and the JSON in it.
@@ -82,11 +84,13 @@ func pageOf(t testing.TB, d *journal.Document) []byte {
 	return b.Bytes()
 }
 
-// A run with every outcome, and one of live chats, judges and derived metrics have golden files of their data.
+// A run with every outcome, one of live chats, judges and derived metrics, and one of tools and applications have golden files of their
+// data.
 func TestGoldens(t *testing.T) {
 	t.Parallel()
 	testrun.Golden(t, "every.golden", readable(t, pageOf(t, testrun.Every(t))))
 	testrun.Golden(t, "chats.golden", readable(t, pageOf(t, testrun.Chats(t, "", nil))))
+	testrun.Golden(t, "reach.golden", readable(t, pageOf(t, testrun.Reach(t, nil))))
 }
 
 // between is the text from one mark in a page to another.
@@ -162,18 +166,39 @@ func contained(t *testing.T, page []byte) {
 
 // everywhere is a trial all of whose texts are one.
 func everywhere(text string) *eval.Result {
+	literal, err := json.Marshal(text)
+	if err != nil { // strings always encode
+		panic(err)
+	}
+	call := &tool.Call{ID: text, Name: text, Args: literal}
+	answer := testrun.Answered(text, text)
+	answer.Candidates[0].VendorReason, answer.Candidates[0].Raw = text, literal
+	answer.Candidates[0].Parts = []eval.Piece{{Text: text}, {Reasoning: text}, {Call: call}, {Other: literal}}
+	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: true}}
 	return &eval.Result{
+		TraceID: text, Workspace: text,
 		Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}},
 		Outcome:  eval.Fail,
-		Response: testrun.Answered(text, text),
-		Request: &eval.Request{Contents: []eval.Content{{
-			Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}},
-		}}},
+		Response: answer,
+		Request: &eval.Request{
+			Contents: []eval.Content{{Role: text, Parts: []eval.Part{
+				{Text: text},
+				{Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}},
+				{Data: &eval.Image{Path: text, MIMEType: text}},
+				{Raw: literal},
+				{Result: &results[0]},
+			}}},
+			System: text, Tools: []tool.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &tool.Choice{Name: text},
+			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Request{
+				HTTP:    &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
+				Program: &app.Program{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
+			},
+		},
 		Scores: []eval.Score{{
 			Scorer: text, Value: new(0.0), Reason: text, Diff: text,
 			Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}},
 		}},
-		Turns:   []eval.Turn{{Response: *testrun.Answered(text, text)}, {Response: *testrun.Answered(text, text)}},
+		Turns:   []eval.Turn{{Response: *answer, Results: results}, {Response: *answer}},
 		Metrics: map[string]float64{text: 1},
 		Judgements: []eval.Judgement{{
 			ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text},

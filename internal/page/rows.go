@@ -122,7 +122,7 @@ func (c *columns) answer(t *tables, r *eval.Response) {
 	var finish, categories []string
 	text := ""
 	if r != nil {
-		finish, categories, text = finishReasons(r), ratings(r), excerpt(r.Text())
+		finish, categories, text = finishReasons(r), ratings(r), excerpt(overview.Answer(r))
 	}
 	c.Finish = append(c.Finish, t.Finish.number(finish...))
 	c.Category = append(c.Category, t.Category.number(categories...))
@@ -132,7 +132,7 @@ func (c *columns) answer(t *tables, r *eval.Response) {
 // cost adds time and tokens.
 func (c *columns) cost(r *eval.Result) {
 	latency, tokens := -1.0, -1
-	if r.Timing != nil {
+	if overview.Timed(r) {
 		latency = float64(int(r.Timing.LatencyMs*10)) / 10
 	}
 	if r.Usage != nil {

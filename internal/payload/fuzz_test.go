@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // FuzzContents holds that the contents of a request are JSON, as long as was foretold, and decode to the texts.
@@ -15,7 +16,13 @@ func FuzzContents(f *testing.F) {
 		f.Add(s, s, []byte(s))
 	}
 	f.Fuzz(func(t *testing.T, role, text string, image []byte) {
-		in := []eval.Content{{Role: role, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{MIMEType: text, Data: image}}, {}}}}
+		in := []eval.Content{{Role: role, Parts: []eval.Part{
+			{Text: text},
+			{Image: &eval.Image{MIMEType: text, Data: image}},
+			{},
+			{Data: &eval.Image{MIMEType: role, Data: image}},
+			{Result: &tool.Result{ID: role, Name: text, Text: text}},
+		}}}
 		data := Append(nil, in)
 		if Size(in) != len(data) {
 			t.Errorf("%d bytes, foretold were %d", len(data), Size(in))
@@ -33,8 +40,8 @@ func FuzzContents(f *testing.F) {
 		if err := json.Unmarshal(data, &out); err != nil {
 			t.Fatalf("%v\n%s", err, data)
 		}
-		if p := out[0].Parts; out[0].Role != inJSON(role) || len(p) != 3 || p[0].Text != inJSON(text) || p[1].Image.MIMEType != inJSON(text) ||
-			!bytes.Equal(p[1].Image.Data, image) {
+		if p := out[0].Parts; out[0].Role != inJSON(role) || len(p) != 5 || p[0].Text != inJSON(text) || p[1].Image.MIMEType != inJSON(text) ||
+			!bytes.Equal(p[1].Image.Data, image) || !bytes.Equal(p[3].Image.Data, image) {
 			t.Errorf("%+v", out)
 		}
 	})

@@ -2,12 +2,14 @@
 package payload
 
 import (
+	"bytes"
 	"encoding/base64"
 	"slices"
 
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // Append appends contents as they are sent: a JSON array with inline_data and
@@ -37,40 +39,71 @@ func Append(dst []byte, contents []eval.Content) []byte {
 }
 
 func appendPart(dst []byte, p *eval.Part) []byte {
-	if p.Image == nil {
-		dst = append(dst, `{"text":`...)
-		dst = wirejson.AppendString(dst, p.Text)
-		return append(dst, '}')
+	switch {
+	case p.Image != nil:
+		return appendFile(dst, p.Image)
+	case p.Data != nil:
+		return appendFile(dst, p.Data)
+	case p.Raw != nil:
+		return append(dst, p.Raw...)
+	case p.Result != nil:
+		return appendResult(dst, p.Result)
 	}
+	dst = append(dst, `{"text":`...)
+	dst = wirejson.AppendString(dst, p.Text)
+	return append(dst, '}')
+}
+
+func appendFile(dst []byte, file *eval.Image) []byte {
 	dst = append(dst, `{"inline_data":{"mime_type":`...)
-	dst = wirejson.AppendString(dst, p.Image.MIMEType)
+	dst = wirejson.AppendString(dst, file.MIMEType)
 	dst = append(dst, `,"data":"`...)
-	dst = base64.StdEncoding.AppendEncode(dst, p.Image.Data)
+	dst = base64.StdEncoding.AppendEncode(dst, file.Data)
 	return append(dst, `"}}`...)
 }
 
-// Size is the length of Append in bytes, without encoding images.
+func appendResult(dst []byte, r *tool.Result) []byte {
+	dst = append(dst, `{"functionResponse":{`...)
+	if r.ID != "" {
+		dst = append(dst, `"id":`...)
+		dst = wirejson.AppendString(dst, r.ID)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"name":`...)
+	dst = wirejson.AppendString(dst, r.Name)
+	dst = append(dst, `,"response":`...)
+	dst = append(dst, r.Response()...)
+	return append(dst, "}}"...)
+}
+
+// Size is the length of Append in bytes, without encoding files.
 func Size(contents []eval.Content) int {
-	images := 0
+	files := 0
 	light := make([]eval.Content, len(contents))
 	for i, c := range contents {
 		light[i] = eval.Content{Role: c.Role, Parts: slices.Clone(c.Parts)}
-		for j, p := range c.Parts {
-			if p.Image != nil {
-				images += base64.StdEncoding.EncodedLen(len(p.Image.Data))
-				light[i].Parts[j].Image = &eval.Image{MIMEType: p.Image.MIMEType}
+		for j := range c.Parts {
+			part := &light[i].Parts[j]
+			for _, file := range []**eval.Image{&part.Image, &part.Data} {
+				if *file != nil {
+					files += base64.StdEncoding.EncodedLen(len((*file).Data))
+					*file = &eval.Image{MIMEType: (*file).MIMEType}
+				}
 			}
 		}
 	}
-	return images + len(Append(nil, light))
+	return files + len(Append(nil, light))
 }
 
-// TextBytes is the number of UTF-8 bytes of all texts: at least the number of
-// tokens of a prompt without images.
+// TextBytes is the number of UTF-8 bytes of all texts, of parts that are sent as they are, and of results of calls: at least the number
+// of tokens of a prompt without files.
 func TextBytes(contents []eval.Content) int {
 	n := 0
 	for _, p := range parts(contents) {
-		n += len(p.Text)
+		n += len(p.Text) + len(p.Raw)
+		if p.Result != nil {
+			n += len(p.Result.Response())
+		}
 	}
 	return n
 }
@@ -84,6 +117,82 @@ func Images(contents []eval.Content) int {
 		}
 	}
 	return n
+}
+
+// Files counts the images and the other files in contents, those that a part names by their address included.
+func Files(contents []eval.Content) int {
+	n := Images(contents)
+	for _, p := range parts(contents) {
+		if p.Data != nil || bytes.Contains(p.Raw, []byte(`"fileData"`)) || bytes.Contains(p.Raw, []byte(`"file_data"`)) {
+			n++
+		}
+	}
+	return n
+}
+
+// PromptBytes is TextBytes of all that a request asks with, the system text and the declarations of tools included.
+func PromptBytes(r *eval.Request) int {
+	n := TextBytes(r.Contents) + len(r.System)
+	if len(r.Tools) > 0 {
+		n += len(AppendTools(nil, r.Tools))
+	}
+	return n
+}
+
+// IsPlain reports whether contents are all that a request asks with: there is no system text, no tool, and no result of a call.
+func IsPlain(r *eval.Request) bool {
+	return r.System == "" && len(r.Tools) == 0 && !slices.ContainsFunc(parts(r.Contents), func(p eval.Part) bool { return p.Result != nil })
+}
+
+// AppendPrompt appends all that a request asks with, in a form that is no request: two prompts that differ have different bytes.
+func AppendPrompt(dst []byte, r *eval.Request) []byte {
+	dst = Append(dst, r.Contents)
+	if r.System != "" {
+		dst = AppendSystem(dst, r.System)
+	}
+	if len(r.Tools) > 0 {
+		dst = AppendTools(dst, r.Tools)
+	}
+	if r.ToolChoice != nil {
+		dst = AppendToolChoice(dst, r.ToolChoice)
+	}
+	return dst
+}
+
+// AppendSystem appends a system text as it is sent.
+func AppendSystem(dst []byte, text string) []byte {
+	dst = append(dst, `{"parts":[{"text":`...)
+	dst = wirejson.AppendString(dst, text)
+	return append(dst, "}]}"...)
+}
+
+// AppendTools appends declarations of functions as they are sent.
+func AppendTools(dst []byte, tools []tool.Declaration) []byte {
+	dst = append(dst, `[{"functionDeclarations":`...)
+	declared, err := wirejson.Append(dst, tools)
+	if err != nil { // they were read from JSON
+		panic(err)
+	}
+	return append(declared, "}]"...)
+}
+
+// modes are the service's words for the modes of a tool.Choice.
+var modes = map[string]string{tool.Auto: "AUTO", tool.None: "NONE", tool.Required: "ANY"}
+
+// AppendToolChoice appends the choice of a function as it is sent.
+func AppendToolChoice(dst []byte, c *tool.Choice) []byte {
+	mode := modes[c.Mode]
+	if c.Name != "" {
+		mode = modes[tool.Required]
+	}
+	dst = append(dst, `{"functionCallingConfig":{"mode":`...)
+	dst = wirejson.AppendString(dst, mode)
+	if c.Name != "" {
+		dst = append(dst, `,"allowedFunctionNames":[`...)
+		dst = wirejson.AppendString(dst, c.Name)
+		dst = append(dst, ']')
+	}
+	return append(dst, "}}"...)
 }
 
 func parts(contents []eval.Content) []eval.Part {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // Contents are sent in the service's spelling, byte by byte.
@@ -19,6 +20,20 @@ func TestContentsAsTheyAreSent(t *testing.T) {
 		`[{"role":"user","parts":[{"text":"x"},{"inline_data":{"mime_type":"image/png","data":"//4="}}]},` +
 			`{"role":"model","parts":[{"text":"y"}]}]`: {
 			{Role: "user", Parts: []eval.Part{{Text: "x"}, {Image: image}}}, {Role: "model", Parts: []eval.Part{{Text: "y"}}},
+		},
+		`[{"parts":[{"inline_data":{"mime_type":"application/pdf","data":"//4="}}]}]`: {
+			{Parts: []eval.Part{{Data: &eval.Image{MIMEType: "application/pdf", Data: image.Data}}}},
+		},
+		`[{"role":"model","parts":[{"functionCall":{"name":"f"}, "thoughtSignature": "s"},{"text":"y"}]}]`: {
+			{Role: "model", Parts: []eval.Part{{Raw: []byte(`{"functionCall":{"name":"f"}, "thoughtSignature": "s"}`)}, {Text: "y"}}},
+		},
+		`[{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"a": 1}}},` +
+			`{"functionResponse":{"name":"g","response":{"result":"[3]"}}},{"functionResponse":{"name":"g","response":{"error":"no"}}}]}]`: {
+			{Role: "user", Parts: []eval.Part{
+				{Result: &tool.Result{ID: "c1", Name: "f", Text: `{"a": 1}`}},
+				{Result: &tool.Result{Name: "g", Text: "[3]"}},
+				{Result: &tool.Result{Name: "g", Text: "no", Failed: true}},
+			}},
 		},
 	} {
 		expect.Same(t, "contents", string(Append(nil, contents)), want)
@@ -52,4 +67,41 @@ func TestTextsAndImagesAreCounted(t *testing.T) {
 	}
 	expect.Same(t, "bytes and images", [2]int{TextBytes(contents), Images(contents)}, [2]int{9, 3})
 	expect.Same(t, "of nothing", [2]int{TextBytes(nil), Images(nil)}, [2]int{0, 0})
+	contents = []eval.Content{{Parts: []eval.Part{
+		{Data: &eval.Image{}}, {Raw: []byte(`{"fileData":{}}`)}, {Raw: []byte(`{"text":"x"}`)}, {Result: &tool.Result{Text: "{}"}}, {Image: &eval.Image{}},
+	}}}
+	expect.Same(t, "bytes, images and files", [3]int{TextBytes(contents), Images(contents), Files(contents)}, [3]int{15 + 12 + 2, 1, 3})
+}
+
+// A system text and declarations make another prompt, and longer.
+func TestInstructionsAreOfThePrompt(t *testing.T) {
+	t.Parallel()
+	plain := eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "abc"}}}}}
+	system, tools, choice, answered := plain, plain, plain, plain
+	system.System = "four"
+	tools.Tools = []tool.Declaration{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
+	choice.Tools, choice.ToolChoice = tools.Tools, &tool.Choice{Mode: tool.None}
+	answered.Contents = []eval.Content{{Parts: []eval.Part{{Result: &tool.Result{Name: "f", Text: "x"}}}}}
+	seen := map[string]bool{}
+	for _, r := range []*eval.Request{&plain, &system, &tools, &choice, &answered} {
+		seen[string(AppendPrompt(nil, r))] = true
+	}
+	expect.Same(t, "different prompts", len(seen), 5)
+	expect.Same(t, "plain", []bool{IsPlain(&plain), IsPlain(&system), IsPlain(&tools), IsPlain(&answered)}, []bool{true, false, false, false})
+	expect.Same(t, "bytes", []int{PromptBytes(&plain), PromptBytes(&system), PromptBytes(&tools)}, []int{
+		3, 7, 3 + len(`[{"functionDeclarations":[{"name":"f","parameters":{"type":"object"}}]}]`),
+	})
+}
+
+// The service has words of its own for what may be called.
+func TestToolChoiceInTheWordsOfTheService(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]tool.Choice{
+		`{"functionCallingConfig":{"mode":"AUTO"}}`:                                    {Mode: tool.Auto},
+		`{"functionCallingConfig":{"mode":"NONE"}}`:                                    {Mode: tool.None},
+		`{"functionCallingConfig":{"mode":"ANY"}}`:                                     {Mode: tool.Required},
+		`{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["get_time"]}}`: {Name: "get_time"},
+	} {
+		expect.Same(t, "choice", string(AppendToolChoice(nil, &c)), want)
+	}
 }

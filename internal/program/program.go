@@ -4,18 +4,20 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 )
 
 const (
-	// MaxOutput bounds what a program may write to its standard output, in bytes.
+	// MaxOutput bounds what a program may write to its standard output, in bytes, where Command.MaxOutput does not.
 	MaxOutput = 1 << 20
 	// MaxComplaint bounds what is kept of its standard error: the end of it.
 	MaxComplaint = 4 << 10
@@ -28,8 +30,12 @@ type Command struct {
 	Path  string // of the file
 	Args  []string
 	Dir   string   // in which it runs
-	Env   []string // NAME=VALUE, beside the environment of evalrun
+	Env   []string // NAME=VALUE, in addition to the environment of evalrun
+	Pass  []string // names of variables that evalrun keeps to itself otherwise; see Environment
+	Keys  []string // names of variables that hold keys
 	Input []byte
+	// MaxOutput bounds its standard output in bytes; 0: the constant of that name.
+	MaxOutput int
 	// Timeout is the longest it may run.
 	Timeout time.Duration
 	// Stop ends it early when it is closed. Optional.
@@ -59,7 +65,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 func (c *Command) Output() ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	timer := time.AfterFunc(c.Timeout, func() { cancel(fmt.Errorf("did not end within %s", c.Timeout)) })
+	timer := time.AfterFunc(c.Timeout, func() { cancel(late(c.Timeout)) })
 	defer timer.Stop()
 	go func() {
 		select {
@@ -68,10 +74,11 @@ func (c *Command) Output() ([]byte, error) {
 		case <-ctx.Done():
 		}
 	}()
-	out := &output{full: func() { cancel(fmt.Errorf("wrote more than %d bytes", MaxOutput)) }}
+	most := cmp.Or(c.MaxOutput, MaxOutput)
+	out := &output{most: most, full: func() { cancel(fmt.Errorf("wrote more than %d bytes", most)) }}
 	complaint := &tail{}
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // which program runs is the suite's choice
-	cmd.Dir, cmd.Env = c.Dir, append(Environment(os.Environ()), c.Env...)
+	cmd.Dir, cmd.Env = c.Dir, append(Environment(os.Environ(), c.Keys, c.Pass), c.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Input), out, complaint
 	cmd.WaitDelay = lingering
 	ownGroup(cmd)
@@ -106,19 +113,55 @@ func ended(err, cause error) error {
 	return fmt.Errorf("cannot be run: %w", err)
 }
 
-// Environment is an environment without the variables of evalrun, among which is the key.
-func Environment(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return strings.HasPrefix(strings.ToUpper(v), "EVALRUN_") })
+// late is the error of a program that ran for too long.
+type late time.Duration
+
+func (l late) Error() string { return fmt.Sprintf("did not end within %s", time.Duration(l)) }
+
+// Is reports that it is a timeout, by the name that package os has for one.
+func (late) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+
+// Environment is what programs get of an environment: all but the variables of evalrun (EVALRUN_...), among which is its key, and those
+// with the names in keys. A variable that pass names is kept in any case.
+func Environment(all, keys, pass []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return IsPrivate(name, keys) && !has(pass, name)
+	})
 }
 
-// output keeps what is written, up to MaxOutput bytes.
+// IsPrivate reports whether programs do not get a variable unless the suite passes it on.
+func IsPrivate(name string, keys []string) bool {
+	return strings.HasPrefix(strings.ToUpper(name), "EVALRUN_") || has(keys, name)
+}
+
+// IsName reports whether a text can be the name of an environment variable.
+func IsName(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// has reports whether a variable is among some. Windows takes two spellings for one variable.
+func has(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(one string) bool {
+		return one == name || runtime.GOOS == "windows" && strings.EqualFold(one, name)
+	})
+}
+
+// output keeps what is written, up to a number of bytes.
 type output struct {
 	kept bytes.Buffer // not embedded: its ReadFrom knows no bound
+	most int
 	full func()
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	if o.kept.Len()+len(p) > MaxOutput {
+	if o.kept.Len()+len(p) > o.most {
 		o.full()
 		return len(p), nil
 	}

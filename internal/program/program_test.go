@@ -37,6 +37,16 @@ func TestOutput(t *testing.T) {
 	if out, err := sh("head -c 1048576 /dev/zero").Output(); err != nil || len(out) != MaxOutput {
 		t.Error(len(out), err)
 	}
+	more := sh("head -c 1048577 /dev/zero")
+	more.MaxOutput = 1 << 21
+	if out, err := more.Output(); err != nil || len(out) != MaxOutput+1 {
+		t.Error(len(out), err)
+	}
+	passing := sh(`printf %s "$EVALRUN_API_KEY"`)
+	passing.Pass = []string{"EVALRUN_API_KEY"}
+	if out, err := passing.Output(); err != nil || string(out) != "canary" {
+		t.Errorf("%q %v, want what is passed on", out, err)
+	}
 }
 
 func TestFailures(t *testing.T) {
@@ -112,6 +122,9 @@ func TestNothingOutlives(t *testing.T) {
 			}
 			_, err := c.Output()
 			fails(t, test.script, err, test.want)
+			if late := errors.Is(err, os.ErrDeadlineExceeded); late != (name == "time") {
+				t.Errorf("%v is a timeout: %t", err, late)
+			}
 			if w, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 				w.Close() // for a reader to whom the program was ended too early to speak
 			}
@@ -122,7 +135,7 @@ func TestNothingOutlives(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	all := []string{"A=1", "EVALRUN_API_KEY=x", "evalrun_other=y", "MY_EVALRUN_=z"}
-	if got := strings.Join(Environment(all), " "); got != "A=1 MY_EVALRUN_=z" {
+	if got := strings.Join(Environment(all, nil, nil), " "); got != "A=1 MY_EVALRUN_=z" {
 		t.Error(got)
 	}
 }

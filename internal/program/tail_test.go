@@ -68,10 +68,32 @@ func TestProgramsDoNotGetVariablesOfEvalrun(t *testing.T) {
 	}
 	before := append([]string{}, all...)
 	want := []string{"PATH=/bin", "MY_EVALRUN_API_KEY=y", "EVALRUNNER=z", "=C:=C:\\"}
-	if diff := cmp.Diff(want, Environment(all)); diff != "" {
+	if diff := cmp.Diff(want, Environment(all, nil, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, all); diff != "" {
 		t.Errorf("the environment itself changed (-before +after):\n%s", diff)
+	}
+}
+
+// What a suite passes on by name, a program gets; what holds a key, it does not get without.
+func TestVariablesArePassedOnByName(t *testing.T) {
+	t.Parallel()
+	all := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "EVALRUN_BASE_URL=u", "VENDOR_API_KEY=y", "OTHER_API_KEY=z", "EMPTY"}
+	got := Environment(all, []string{"VENDOR_API_KEY", "OTHER_API_KEY"}, []string{"EVALRUN_API_KEY", "OTHER_API_KEY", "UNSET"})
+	want := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "OTHER_API_KEY=z", "EMPTY"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNamesOfVariables(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"A": true, "_": true, "a_1": true, "EVALRUN_API_KEY": true, "": false, "1A": false, "A-B": false, "A=B": false, "É": false, "A B": false,
+	} {
+		if got := IsName(name); got != want {
+			t.Errorf("%q: got %t, want %t", name, got, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,6 +26,7 @@ import (
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // Version is the format of the files.
@@ -43,17 +45,21 @@ type Answer struct {
 	Response *eval.Response `json:"response"`
 	Usage    *eval.Usage    `json:"usage,omitempty"`
 	Timing   *Timing        `json:"timing,omitempty"`
-	// Turns are those of a live chat, each an answer of its own.
+	// Turns are the calls of a trial of several, each an answer of its own.
 	Turns []Turn `json:"turns,omitempty"`
 	// Judgements are what judges replied about the answer.
 	Judgements []eval.Judgement `json:"judgements,omitempty"`
+
+	results []tool.Result // of an answer that is a turn
 }
 
-// Turn is the recorded answer of one turn of a live chat.
+// Turn is the recorded answer of one call of a trial of several.
 type Turn struct {
 	Response eval.Response `json:"response"`
-	Usage    eval.Usage    `json:"usage"`
-	Timing   Timing        `json:"timing"`
+	// Results are what the suite answered to the calls of the model; nil where the model had its say.
+	Results []tool.Result `json:"results,omitempty"`
+	Usage   eval.Usage    `json:"usage"`
+	Timing  Timing        `json:"timing"`
 }
 
 // Timing is what scorers look at.
@@ -67,6 +73,7 @@ func (a *Answer) Replay(call *eval.Call) *eval.Response {
 	if a.Timing != nil {
 		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
 	}
+	call.Results = a.results
 	out := *a.Response
 	out.Usage = a.Usage
 	return &out
@@ -157,6 +164,10 @@ func (s *Store) decode(name string, data []byte) error {
 
 // decodeCase takes in the answers to a case.
 func (s *Store) decodeCase(name string, data []byte) error {
+	var compact bytes.Buffer // parts of answers that are kept as they came go into lines of run files
+	if json.Compact(&compact, data) == nil {
+		data = compact.Bytes()
+	}
 	f := &file{}
 	err := json.Unmarshal(data, f)
 	if err == nil && (f.Version > Version || f.Version < 1) {
@@ -172,7 +183,7 @@ func (s *Store) decodeCase(name string, data []byte) error {
 	return err
 }
 
-// know makes an answer one to answer from. Of a live chat, each turn is known by itself.
+// know makes an answer one to answer from. Of a trial of several calls, each is known by itself.
 func (s *Store) know(a *Answer) {
 	s.byID[a.ID] = a
 	s.readJudgements(a.Judgements)
@@ -180,8 +191,8 @@ func (s *Store) know(a *Answer) {
 	for i := range a.Turns {
 		t := &a.Turns[i]
 		id := eval.TurnID(a.ID, before)
-		s.byID[id] = &Answer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing}
-		before = append(before, eval.Turn{Response: t.Response})
+		s.byID[id] = &Answer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
+		before = append(before, eval.Turn{Response: t.Response, Results: t.Results})
 	}
 }
 
@@ -242,7 +253,7 @@ func newAnswer(r *eval.Result) Answer {
 		a.Timing = &Timing{r.Timing.LatencyMs, r.Timing.StreamTiming}
 	}
 	for _, t := range r.Turns {
-		a.Turns = append(a.Turns, Turn{t.Response, t.Usage, Timing{t.Timing.LatencyMs, t.Timing.StreamTiming}})
+		a.Turns = append(a.Turns, Turn{t.Response, t.Results, t.Usage, Timing{t.Timing.LatencyMs, t.Timing.StreamTiming}})
 	}
 	return a
 }

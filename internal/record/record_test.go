@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/tool"
 )
 
 func result(name, arm string, repeat int, text string) *eval.Result {
@@ -147,6 +149,39 @@ func TestTurns(t *testing.T) {
 	r.Turns[0].Candidates[0].Text = "something else"
 	if s.Answer(eval.TurnID(r.ID, r.Turns[:1])) != nil {
 		t.Error("a turn is answered after another reply than the recorded one")
+	}
+}
+
+// Each step of a tool loop is answered by itself, with the results that followed, and its answer is as it came however the file is written.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := Open(dir)
+	expect.OK(t, err)
+	r := result("loop", "x/p", 1, "done")
+	const came = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f","args":{"a":[1,2]}}}]}}`
+	call := &tool.Call{ID: "1", Name: "f", Args: json.RawMessage(`{"a":[1,2]}`)}
+	step := eval.Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(came), Parts: []eval.Piece{{Call: call}}}
+	r.Turns = []eval.Turn{
+		{Response: eval.Response{Candidates: []eval.Candidate{step}}, Results: []tool.Result{{ID: "1", Name: "f", Text: "x"}}},
+		{Response: *r.Response},
+	}
+	s.Put(r)
+	expect.OK(t, s.Save())
+	s, err = Open(dir)
+	expect.OK(t, err)
+	for i, turn := range r.Turns {
+		a := s.Answer(eval.TurnID(r.ID, r.Turns[:i]))
+		if a == nil {
+			t.Fatalf("call %d is not known", i+1)
+		}
+		replayed := &eval.Call{}
+		expect.Same(t, "the answer", a.Replay(replayed).Candidates, turn.Candidates)
+		expect.Same(t, "the results", replayed.Results, turn.Results)
+	}
+	r.Turns[0].Results[0].Text = "y"
+	if s.Answer(eval.TurnID(r.ID, r.Turns[:1])) != nil {
+		t.Error("a call is answered after another result than the recorded one")
 	}
 }
 

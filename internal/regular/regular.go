@@ -88,5 +88,11 @@ func (c confined) Open(name string) (fs.File, error) {
 // Stat looks at a file of any kind.
 func (c confined) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.all, name) }
 
+// Lstat looks at a file of any kind, links included.
+func (c confined) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(c.all, name) }
+
+// ReadLink is where a link leads.
+func (c confined) ReadLink(name string) (string, error) { return fs.ReadLink(c.all, name) }
+
 // ReadDir lists a folder.
 func (c confined) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(c.all, name) }

@@ -261,6 +261,9 @@ func amount(metric string, v float64) string {
 	case history.MetricPass, history.MetricErrors:
 		return percent(v)
 	case history.MetricLatency:
+		if v == 0 { // it was not measured
+			return "-"
+		}
 		return fmt.Sprintf("%.0f ms", v)
 	case history.MetricTokens:
 		return fmt.Sprintf("%.1f", v)

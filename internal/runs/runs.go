@@ -87,14 +87,17 @@ func (f Folder) List(name string, screen term.Screen) error {
 	return reports.CaseList(screen, doc, layout(screen))
 }
 
-// Show shows the cases of a run that fit a glob in full, on the arms that fit one of arms, or on all.
-func (f Folder) Show(name, pattern string, arms []string, screen term.Screen) error {
+// Show shows the cases of a run that fit a glob in full, on the arms that fit one of arms, or on all; verbose adds what is long and
+// seldom wanted.
+func (f Folder) Show(name, pattern string, arms []string, screen term.Screen, verbose bool) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	found, err := reports.Cases(screen, doc, glob.Pattern(pattern), glob.New(arms), layout(screen))
+	options := layout(screen)
+	options.Verbose = verbose
+	found, err := reports.Cases(screen, doc, glob.Pattern(pattern), glob.New(arms), options)
 	switch {
 	case err != nil || found:
 		return err

@@ -72,15 +72,15 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 	trials := append(letters("pf", "t/p", 0, 1), letters("pp", "t/q", 2, 1)...)
 	f.record("night", nil, completed(), trials...)
 	out, shown := screen()
-	expect.OK(t, f.Show("night", "c0*", []string{"t/p"}, out))
+	expect.OK(t, f.Show("night", "c0*", []string{"t/p"}, out, false))
 	contains(t, shown.String(), "answer 0", "answer 1")
 	if strings.Contains(shown.String(), "answer 2") {
 		t.Errorf("another arm is shown:\n%s", shown)
 	}
 	for want, err := range map[string]error{
-		`the run has no case "c0"`: f.Show("night", "c0", nil, out),
+		`the run has no case "c0"`: f.Show("night", "c0", nil, out, false),
 		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.Show(
-			"night", "c00", []string{"x", "y"}, out,
+			"night", "c00", []string{"x", "y"}, out, false,
 		),
 	} {
 		expect.Same(t, "exit code", exit.Of(err), exit.CodeBadInput)

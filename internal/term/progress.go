@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -99,7 +100,7 @@ const longestLine = 300
 // trial tells what became of a trial: outcome, time, case, arm, and why it did not pass.
 func (p *Progress) trial(r *eval.Result) string {
 	took := ""
-	if r.Timing != nil {
+	if overview.Timed(r) {
 		took = fmt.Sprintf("%.0f ms", r.Timing.LatencyMs)
 	}
 	line := fmt.Sprintf("%8s  %s", took, runner.Describe(&r.Trial))

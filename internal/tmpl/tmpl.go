@@ -78,15 +78,21 @@ type Field struct {
 
 // Template is a parsed template; safe for concurrent use.
 type Template struct {
-	text   string
-	t      *template.Template // nil when the text has no actions
-	fields []Field
-	all    bool
-	works  bool // calls functions that can take long
+	text    string
+	t       *template.Template // nil when the text has no actions
+	fields  []Field
+	calls   []Field // of functions of the dialect
+	all     bool
+	works   bool // calls functions that can take long, or that are different in each rendering
+	dialect *Dialect
+	single  single
 }
 
 // work bounds what the functions of one rendering do.
-type work struct{ left int }
+type work struct {
+	left  int
+	taken any // what the one action of the template gives
+}
 
 func (w *work) charge(n int) error {
 	if w.left -= n; w.left < 0 {
@@ -183,19 +189,24 @@ func HasActions(text string) bool { return strings.Contains(text, "{{") }
 var parseError = regexp.MustCompile(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
 
 // Parse reads a template. The error is an *Error.
-func Parse(text string) (*Template, error) {
-	out := &Template{text: text}
+func Parse(text string) (*Template, error) { return new(Dialect).Parse(text) }
+
+// Parse reads a template of the dialect. The error is an *Error.
+func (d *Dialect) Parse(text string) (*Template, error) {
+	out := &Template{text: text, dialect: d}
 	if !HasActions(text) {
+		out.text = d.literal(text)
 		return out, nil
 	}
-	t, err := template.New(rootName).Option("missingkey=error").Funcs((&work{}).functions()).Parse(text)
+	t, err := template.New(rootName).Option("missingkey=error").Funcs((&work{}).functions()).Funcs(d.functions(nil)).Parse(text)
 	if err != nil {
 		return nil, located(text, err)
 	}
 	if len(t.Templates()) > 1 {
 		return nil, &Error{Offset: strings.Index(text, "{{"), Message: "a template cannot define others"}
 	}
-	w := walker{out: out}
+	w := walker{out: out, dialect: d}
+	out.single = d.singleOf(t.Root)
 	w.list(t.Root, true)
 	if w.err != nil {
 		return nil, w.err
@@ -244,22 +255,31 @@ func (t *Template) Render(vars variable.Dict) (string, error) { return t.RenderW
 
 // RenderWithin is Render within a budget.
 func (t *Template) RenderWithin(vars variable.Dict, budget *Budget) (string, error) {
+	return t.RenderData(Data{Vars: vars}, budget)
+}
+
+// RenderData fills in variables and the functions of the dialect, within a budget. The error is an *Error.
+func (t *Template) RenderData(in Data, budget *Budget) (string, error) {
 	if t.t == nil {
 		return t.text, nil
 	}
+	return t.run(in, budget, &work{left: maxWork})
+}
+
+func (t *Template) run(in Data, budget *Budget, load *work) (string, error) {
 	if budget.Spent() {
 		return "", ErrBudget
 	}
 	var w bounded
-	run, load := t.t, &work{maxWork}
+	run := t.t
 	if t.works {
 		clone, err := run.Clone()
 		if err != nil {
 			return "", &Error{Message: err.Error()}
 		}
-		run = clone.Funcs(load.functions())
+		run = clone.Funcs(load.functions()).Funcs(t.dialect.functions(in.Functions)).Funcs(load.endings(t.dialect))
 	}
-	err := run.Execute(&w, vars)
+	err := run.Execute(&w, in.Vars)
 	budget.take(perStep*w.writes + maxWork - max(0, load.left) + w.b.Len() - len(t.text))
 	if err != nil {
 		if errors.Is(err, errTooMuch) {

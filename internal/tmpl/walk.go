@@ -9,8 +9,9 @@ import (
 
 // walker collects the variables in use and refuses what the package refuses.
 type walker struct {
-	out *Template
-	err *Error
+	out     *Template
+	dialect *Dialect
+	err     *Error
 }
 
 func (w *walker) refuse(n parse.Node, format string, args ...any) {
@@ -31,8 +32,11 @@ func (w *walker) list(l *parse.ListNode, root bool) {
 // node walks a statement; root says whether dot is the set of variables there.
 func (w *walker) node(n parse.Node, root bool) {
 	switch n := n.(type) {
+	case *parse.TextNode:
+		n.Text = []byte(w.dialect.literal(string(n.Text)))
 	case *parse.ActionNode:
 		w.pipe(n.Pipe, root)
+		w.ending(n.Pipe)
 	case *parse.IfNode:
 		w.branch(&n.BranchNode, root, root)
 	case *parse.WithNode:
@@ -64,7 +68,7 @@ func step(n *parse.RangeNode) parse.Node {
 func (w *walker) rangeOver(n *parse.RangeNode) {
 	for _, c := range n.Pipe.Cmds {
 		for _, arg := range c.Args {
-			if why := notRanged(arg, c); why != "" {
+			if why := w.dialect.notRanged(arg, c); why != "" {
 				w.refuse(n, "%s", why)
 			}
 		}
@@ -72,7 +76,7 @@ func (w *walker) rangeOver(n *parse.RangeNode) {
 }
 
 // notRanged says why a range cannot take a part of a command: "" if it can.
-func notRanged(arg parse.Node, c *parse.CommandNode) string {
+func (d *Dialect) notRanged(arg parse.Node, c *parse.CommandNode) string {
 	switch a := arg.(type) {
 	case *parse.FieldNode, *parse.DotNode, *parse.StringNode:
 		return ""
@@ -81,7 +85,7 @@ func notRanged(arg parse.Node, c *parse.CommandNode) string {
 			return fmt.Sprintf("range takes a variable of the case, not `%s`", a)
 		}
 	case *parse.IdentifierNode:
-		if a.Ident != "split" && a.Ident != "index" {
+		if a.Ident != "split" && a.Ident != "index" && !slices.Contains(d.Functions, a.Ident) {
 			return fmt.Sprintf("range takes a list, not what `%s` gives", a.Ident)
 		}
 	default:
@@ -147,8 +151,12 @@ func (w *walker) function(n *parse.IdentifierNode) {
 		w.out.works = true
 	case "index", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len":
 	default:
-		w.refuse(n, "the function `%s` is not available; there are %s", n.Ident,
-			"json, join, split, lower, upper, trim, replace, index, and, or, not, eq, ne, lt, le, gt, ge, len")
+		if slices.Contains(w.dialect.Functions, n.Ident) {
+			w.out.works, w.out.calls = true, append(w.out.calls, Field{n.Ident, int(n.Position())})
+			return
+		}
+		w.refuse(n, "the function `%s` is not available; there are %s", n.Ident, strings.Join(append(slices.Clone(w.dialect.Functions),
+			"json, join, split, lower, upper, trim, replace, index, and, or, not, eq, ne, lt, le, gt, ge, len"), ", "))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -356,7 +357,7 @@ func fillFlips(c *compare.Comparison, base, head *journal.Document) error {
 		if reason := r.Response.Blocked(); reason != "" && r.Response.Text() == "" {
 			return "(blocked: " + reason + ")", nil
 		}
-		return r.Response.Text(), nil
+		return overview.Answer(r.Response), nil
 	}
 	for i := range c.Arms {
 		flips := c.Arms[i].Flips

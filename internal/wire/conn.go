@@ -6,12 +6,14 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -40,6 +42,10 @@ type Config struct {
 	UserAgent   string            // Optional
 	Connections int               // Optional: idle connections to keep; at least the concurrency
 	Transport   http.RoundTripper // Optional: replaces the HTTP transport
+	// Peer is who answers, as errors name it. Optional, default: the service
+	Peer string
+	// Verbatim leaves what comes as it is, secrets aside: the names of keys, and spaces in events. A stream may then end with its response.
+	Verbatim bool
 }
 
 // Auth adds to a request what the service knows the caller by.
@@ -63,6 +69,7 @@ type Conn struct {
 
 // New makes a Conn. It opens no connection.
 func New(cfg Config) *Conn {
+	cfg.Peer = cmp.Or(cfg.Peer, "the service")
 	if cfg.Transport == nil {
 		cfg.Transport = Transport(cfg.Connections, http.ProxyFromEnvironment)
 	}
@@ -108,21 +115,32 @@ func (c *Conn) Unsendable(err error) error {
 
 // Do sends one request and reads the whole answer, keys in camelCase and secrets taken out wherever they were echoed.
 func (c *Conn) Do(req *http.Request) ([]byte, error) {
+	data, _, err := c.Fetch(req)
+	return data, err
+}
+
+// Fetch is Do with the media type of the answer, "" where it names none.
+func (c *Conn) Fetch(req *http.Request) (data []byte, mediaType string, err error) {
 	resp, err := c.send(req)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	data, err := c.readAll(req.Context(), resp)
+	data, err = c.readAll(req.Context(), resp)
 	if err != nil {
-		return nil, c.bodyError(req, err)
+		return nil, "", c.bodyError(req, err)
 	}
-	return c.clean(data), nil
+	mediaType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return c.clean(data), mediaType, nil
 }
 
 // clean takes the service's key out of what came, and writes keys in camelCase.
 func (c *Conn) clean(data []byte) []byte {
-	return wirejson.CamelKeys(c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
+	data = c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
+	if c.cfg.Verbatim {
+		return data
+	}
+	return wirejson.CamelKeys(data)
 }
 
 // send makes one round trip. An answer without an error has a status of success and a body to
@@ -166,7 +184,7 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 		return &eval.Error{
 			Kind:    eval.KindMalformed,
 			Status:  resp.StatusCode,
-			Message: "the service answers with a status that is no answer: " + c.Secrets().OutOf(resp.Status),
+			Message: c.cfg.Peer + " answers with a status that is no answer: " + c.Secrets().OutOf(resp.Status),
 		}
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
@@ -280,7 +298,7 @@ func (c *Conn) redirected(resp *http.Response) error {
 	}
 	return &eval.Error{
 		Kind: eval.KindStatus, Status: resp.StatusCode, Permanent: true,
-		Message: fmt.Sprintf("the service redirects to %s; redirects are not followed, since key and prompt would go along", where),
+		Message: fmt.Sprintf("%s redirects to %s; redirects are not followed, since key and prompt would go along", c.cfg.Peer, where),
 	}
 }
 

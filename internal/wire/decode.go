@@ -32,6 +32,21 @@ func Decode(data []byte, v any) error {
 	return nil
 }
 
+// DecodeAny reads one JSON value of any shape, with numbers as they are written, and says in an *eval.Error why it is none.
+func DecodeAny(data []byte) (any, error) {
+	var raw json.RawMessage
+	if err := Decode(data, &raw); err != nil {
+		return nil, err
+	}
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		return nil, shapeError(data, err)
+	}
+	return v, nil
+}
+
 // shapeError says why data is not what was expected, err being why it could not be decoded.
 func shapeError(data []byte, err error) error {
 	var syntax *json.SyntaxError

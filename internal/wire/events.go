@@ -42,6 +42,8 @@ type eventChunks struct {
 	limit *bounded
 	lines *bufio.Scanner
 	done  bool
+	// spaces says that events of nothing but spaces count: they may be a piece of a text.
+	spaces bool
 }
 
 func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
@@ -129,14 +131,14 @@ func (e *strayError) Error() string { return "text outside of events" }
 
 func (e *eventChunks) next() ([]byte, error) {
 	e.limit.refill()
-	var f fields
+	f := fields{spaces: e.spaces}
 	for !e.done && e.lines.Scan() {
 		line := e.lines.Bytes()
 		switch {
 		case len(line) == 0 && f.whole():
 			return e.event(f.name, f.data)
 		case len(line) == 0:
-			f = fields{}
+			f = fields{spaces: e.spaces}
 			continue
 		case !isField(line):
 			return nil, e.stray(line)
@@ -171,11 +173,13 @@ type fields struct {
 	name string
 	data []byte
 	seen bool // there was a line of data
+
+	spaces bool // see eventChunks
 }
 
 // whole reports whether the event has something to say when it ends here.
 func (f *fields) whole() bool {
-	return f.seen && len(bytes.TrimSpace(f.data)) > 0 || f.name == "error"
+	return f.seen && (f.spaces || len(bytes.TrimSpace(f.data)) > 0) || f.name == "error"
 }
 
 func (f *fields) add(line []byte) {

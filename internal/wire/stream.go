@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,8 @@ func (c *Conn) Stream(given context.Context, request func(context.Context) (*htt
 	for err == nil {
 		err = s.piece(ctx)
 	}
-	if (errors.Is(err, io.EOF) || overdue(given, ctx)) && s.complete() {
+	whole := c.cfg.Verbatim && errors.Is(err, io.EOF) && delimited(resp)
+	if whole || (errors.Is(err, io.EOF) || overdue(given, ctx)) && s.complete() {
 		clock.stop()
 		if err = c.trailing(in, cancel); err == nil {
 			return nil
@@ -98,6 +100,11 @@ func (s *reading) piece(ctx context.Context) error {
 
 // complete reports whether nothing of the answer is missing.
 func (s *reading) complete() bool { return s.in.ended() || s.out.Finished() }
+
+// delimited reports whether a response says itself where it ends, so that a connection that broke is not taken for its end.
+func delimited(resp *http.Response) bool {
+	return resp.ProtoMajor > 1 || resp.ContentLength >= 0 || resp.Uncompressed || slices.Contains(resp.TransferEncoding, "chunked")
+}
 
 // afterTheEnd is how long events are waited for after all candidates are finished: usage may still come, and
 // some servers do not close the connection.
@@ -230,7 +237,9 @@ func (c *Conn) chunksOf(ctx context.Context, resp *http.Response) (chunks, error
 	case first == '[', first == '{':
 		return &jsonChunks{limit: limited, in: in, dec: json.NewDecoder(in), array: first == '['}, nil
 	case kind == "text/event-stream", isEvent(in):
-		return newEventChunks(limited, in), nil
+		events := newEventChunks(limited, in)
+		events.spaces = c.cfg.Verbatim
+		return events, nil
 	}
 	beginning, _ := in.Peek(8 * maxExcerpt) // as much as there is; more than is shown, so that no key is cut
 	return nil, eval.Errorf(eval.KindMalformed, "the answer is neither JSON nor a stream of events: %s", Excerpt(c.clean(beginning)))

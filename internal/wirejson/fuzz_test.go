@@ -15,6 +15,7 @@ func FuzzCamelKeys(f *testing.F) {
 		`{"finish_reason":"a","x":["top_p"],"top_p" : {"top_k":1}}`,
 		`{"text":"\"finish_reason\": 1","a\\":"\\","mime_type":0}`,
 		`{"a":"finish_reason"  ,"b":"\\\"top_p\":1"}`,
+		`{"function_call":{"args":{"top_p":{"args":[1,"]"]}}},"response_schema":{"top_k":0},"top_k":0}`,
 	} {
 		f.Add([]byte(s))
 	}

@@ -20,23 +20,44 @@ var snakeNames = map[string]string{
 	"supported_generation_methods": "supportedGenerationMethods", "next_page_token": "nextPageToken",
 	"retry_delay": "retryDelay", "quota_id": "quotaId", "quota_value": "quotaValue", "system_instruction": "systemInstruction",
 	"generate_content_request": "generateContentRequest", "output_dimensionality": "outputDimensionality",
+	"tool_config": "toolConfig", "function_declarations": "functionDeclarations", "function_calling_config": "functionCallingConfig",
+	"allowed_function_names": "allowedFunctionNames", "function_call": "functionCall", "function_response": "functionResponse",
+	"parameters_json_schema": "parametersJsonSchema", "thought_signature": "thoughtSignature", "file_data": "fileData",
+	"executable_code": "executableCode", "code_execution_result": "codeExecutionResult", "cached_content": "cachedContent",
+	"presence_penalty": "presencePenalty", "frequency_penalty": "frequencyPenalty", "response_mime_type": "responseMimeType",
+	"response_schema": "responseSchema", "response_json_schema": "responseJsonSchema", "thinking_config": "thinkingConfig",
+	"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget", "thinking_level": "thinkingLevel",
+	"cached_content_token_count": "cachedContentTokenCount", "tool_use_prompt_token_count": "toolUsePromptTokenCount",
+}
+
+// opaque are the members whose values belong to the user: arguments and results of functions, and schemas. The keys in them are
+// names that the user chose, and stay as they are.
+var opaque = map[string]bool{
+	"args": true, "response": true, "parameters": true, "parametersJsonSchema": true, "responseSchema": true, "responseJsonSchema": true,
 }
 
 // CamelKeys rewrites the known snake_case keys of a JSON text to camelCase, the
-// spelling that evalrun decodes. Strings that are no keys are left alone; a text that is not
-// JSON comes back in one piece or another, for the decoder to refuse. Without such keys the
-// result is data itself.
+// spelling that evalrun decodes. Strings that are no keys are left alone, and so are arguments and results
+// of functions and schemas, whose keys are the user's. A text that is not JSON comes back in one piece or another,
+// for the decoder to refuse. Without such keys the result is data itself.
 func CamelKeys(data []byte) []byte {
 	var out []byte
-	copied := 0
+	copied, skip := 0, 0
 	for start, end := range keys(data) {
-		if bytes.IndexByte(data[start:end], '_') < 0 {
+		if start < skip {
 			continue
 		}
-		if camel, ok := snakeNames[string(data[start:end])]; ok {
+		camel := ""
+		if bytes.IndexByte(data[start:end], '_') >= 0 {
+			camel = snakeNames[string(data[start:end])]
+		}
+		if camel != "" {
 			out = append(out, data[copied:start]...)
 			out = append(out, camel...)
 			copied = end
+		}
+		if opaque[string(data[start:end])] || opaque[camel] {
+			skip = endOfValue(data, end+1)
 		}
 	}
 	if copied == 0 {
@@ -91,6 +112,27 @@ func endOfString(data []byte, i int) int {
 		}
 		from = q + 1
 	}
+}
+
+// endOfValue finds the end of the object or list that begins behind the colon at or after i. A scalar holds no keys: its end is i.
+func endOfValue(data []byte, i int) int {
+	i += len(data[i:]) - len(bytes.TrimLeft(data[i:], ": \t\r\n"))
+	for depth := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			if i = endOfString(data, i+1); i < 0 {
+				return len(data)
+			}
+		}
+		if depth <= 0 {
+			break
+		}
+	}
+	return i
 }
 
 func followedByColon(data []byte, i int) bool {

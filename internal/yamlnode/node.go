@@ -129,9 +129,9 @@ func (n Node) Describe() string {
 	return strconv.Quote(v)
 }
 
-// inBraces reports whether the value is what YAML makes of an unquoted {{.x}}: a mapping with a mapping
+// InBraces reports whether the value is what YAML makes of an unquoted {{.x}}: a mapping with a mapping
 // for its key.
-func (n Node) inBraces() bool {
+func (n Node) InBraces() bool {
 	if !n.IsMapping() {
 		return false
 	}
@@ -148,7 +148,7 @@ func (n Node) Str() string {
 	if n.IsZero() {
 		return ""
 	}
-	if n.inBraces() {
+	if n.InBraces() {
 		n.Errorf("quote a text that begins with {{", "expected a text, found a mapping in braces")
 		return ""
 	}

@@ -17,6 +17,10 @@ async function check(name, run) {
   }
 }
 
+// What the tool of the checks answers.
+const declared = [{ functionDeclarations: [{ name: "get_order", description: "d", parameters: { type: "OBJECT", properties: { id: { type: "STRING" } }, required: ["id"] } }] }];
+const result = ({ id, name, args }) => ({ functionResponse: { ...(id && { id }), name, response: { status: args.id === "A17" ? "shipped" : "lost" } } });
+
 // The first library.
 const old = new GoogleGenerativeAI("any key");
 for (const apiVersion of ["v1", "v1beta"]) {
@@ -47,6 +51,12 @@ for (const apiVersion of ["v1", "v1beta"]) {
     const chat = pro.startChat({ history: [{ role: "user", parts: [{ text: "hi" }] }, { role: "model", parts: [{ text: "hello" }] }] });
     await (await chat.sendMessageStream("one two three four five six")).response;
     assert.equal((await chat.sendMessage("and now?")).response.text(), "and now?");
+  });
+  await check(`old ${apiVersion} tool loop`, async () => {
+    const chat = pro.startChat({ tools: declared, systemInstruction: { role: "system", parts: [{ text: "be kind" }] } });
+    const calls = (await chat.sendMessage("where are my orders?")).response.functionCalls();
+    assert.deepEqual(calls.map((c) => c.args.id), ["A17", "B2"]);
+    assert.equal((await chat.sendMessage(calls.map(result))).response.text(), "The first one is shipped.");
   });
   await check(`old ${apiVersion} countTokens`, async () => {
     assert.equal((await pro.countTokens("12345678")).totalTokens, 2);
@@ -84,6 +94,28 @@ await check("new streamed chat", async () => {
   const chat = ai.chats.create({ model });
   for await (const _ of await chat.sendMessageStream({ message: "one two three four five six seven eight" }));
   assert.equal((await chat.sendMessage({ message: "two" })).text, "two");
+});
+for (const streamed of [false, true]) {
+  await check(`new tool loop, streamed: ${streamed}`, async () => {
+    const chat = ai.chats.create({ model, config: { tools: declared, systemInstruction: "be kind" } });
+    const send = async (message) => {
+      if (!streamed) return [await chat.sendMessage({ message })];
+      const chunks = [];
+      for await (const chunk of await chat.sendMessageStream({ message })) chunks.push(chunk);
+      return chunks;
+    };
+    const first = await send("where are my orders?");
+    const calls = first.flatMap((r) => r.functionCalls ?? []);
+    assert.deepEqual(calls.map((c) => c.args.id), ["A17", "B2"]);
+    assert.equal(first.at(-1).usageMetadata.thoughtsTokenCount, 12);
+    const second = await send(calls.map(result));
+    assert.equal(second.map((r) => r.text ?? "").join(""), "The first one is shipped.");
+  });
+}
+await check("new modes of calling", async () => {
+  const config = (mode) => ({ tools: declared, toolConfig: { functionCallingConfig: { mode } } });
+  assert.equal((await ai.models.generateContent({ model, contents: "x", config: config("ANY") })).functionCalls[0].name, "get_order");
+  assert.equal((await ai.models.generateContent({ model, contents: "order", config: config("NONE") })).text, "order");
 });
 await check("new countTokens", async () => {
   assert.equal((await ai.models.countTokens({ model, contents: "12345678" })).totalTokens, 2);

@@ -5,7 +5,7 @@ bin=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
 command -v npm >/dev/null 2>&1 || { echo "make sdk: npm is missing: install node" >&2; exit 1; }
 work=$(mktemp -d)
-"$bin" emulate --header-prefix x-goog --alias gemini-pro=svc-pro --alias gemini-pro-vision=svc-pro-vision --alias gemini-2.0-flash=svc-pro \
+"$bin" emulate --script "$here/script.yaml" --header-prefix x-goog --alias gemini-pro=svc-pro --alias gemini-pro-vision=svc-pro-vision --alias gemini-2.0-flash=svc-pro \
   --alias text-embedding-004=embedding-001 --alias gemini-embedding-001=embedding-001 > "$work/url" 2> "$work/log" &
 emulator=$!
 trap 'kill $emulator 2>/dev/null; rm -rf "$work"' EXIT

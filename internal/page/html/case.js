@@ -58,56 +58,31 @@ function drawAnswer(arm, list, arms, head, query) {
     h('h2', null, name(arm)), list.length > 1 && h('p', {class: 'note'}, `${passed} of ${list.length} repeats passed`), list.length > 1 && buttons, body);
 }
 
+// appOf is what the application of a trial is, in words; undefined for a model.
+function appOf(head, t) {
+  const target = (head.run.plan.targets || []).find(one => one.suite === t.suite && one.name === t.target);
+  return target && target.app;
+}
+
 function drawTrial(t, arms, head) {
-  const chat = isChat(t);
+  const turns = hasTurns(t);
   return [
-    h('p', null, badge(t.outcome), ' ', h('span', {class: 'on'}, name(t.model), t.response && t.response.modelVersion && [' ', name(t.response.modelVersion)])),
+    h('p', null, badge(t.outcome), ' ', h('span', {class: 'on'}, name(appOf(head, t) || t.model), t.response && t.response.modelVersion && [' ', name(t.response.modelVersion)])),
     t.skipReason && h('p', {class: 'telling'}, 'Not asked: ', name(t.skipReason)),
     t.error && h('p', {class: 'telling', dir: 'auto'}, name(t.error.kind), ': ', t.error.status ? `${t.error.status} ` : '', visible(t.error.message)),
-    chat ? drawChat(t) : drawTexts(t.response),
+    turns ? drawTurns(t) : drawTexts(t.response),
     drawDifferences(t, arms, head),
     drawScores(t.scores || []),
     drawReplies(t.judgements || []),
     drawMetrics(t.metrics || {}),
-    !chat && drawSafety(t.response),
-    chat && t.usage && h('h3', null, `All ${count((t.turns || []).length, 'turn')} together`),
+    !turns && drawSafety(t.response),
+    turns && t.usage && h('h3', null, `All ${count((t.turns || []).length, hasSteps(t) ? 'step' : 'turn')} together`),
     drawCost(t),
-    !chat && drawExtra(t.response),
+    !turns && drawExtra(t.response),
     h('p', {class: 'note id'}, 'trial ', name(t.id)),
+    t.traceId && h('p', {class: 'note'}, 'trace id ', name(t.traceId)),
+    t.workspace && h('p', {class: 'note'}, 'workspace kept in ', name(t.workspace)),
   ].flat(Infinity).filter(Boolean);
-}
-
-// drawTexts shows what came back: that the prompt was blocked, or every candidate.
-function drawTexts(response) {
-  if (!response) return null;
-  const candidates = response.candidates || [], blocked = response.promptFeedback && response.promptFeedback.blockReason;
-  return [
-    blocked && h('p', {class: 'telling'}, 'The prompt was blocked: ', name(blocked)),
-    candidates.map((c, i) => [
-      candidates.length > 1 && h('h3', null, 'Candidate ' + i),
-      h('div', {class: 'text'}, c.text === '' && !c.withheld ? h('p', {class: 'note'}, 'An empty answer.') : c.text === '' ? null : prose(c.text), drawWithheld(c.withheld, c.text)),
-      c.finishReason && h('p', {class: 'note'}, 'finish reason ', name(c.finishReason)),
-    ]),
-  ];
-}
-
-function drawSafety(response) {
-  if (!response) return null;
-  const candidates = response.candidates || [];
-  return [
-    candidates.map((c, i) => drawRatings(c.safetyRatings, candidates.length > 1 ? `Safety of candidate ${i}` : 'Safety of the answer')),
-    response.promptFeedback && drawRatings(response.promptFeedback.safetyRatings, 'Safety of the prompt'),
-  ];
-}
-
-function drawExtra(response) {
-  return response && response.extra && h('details', null, h('summary', null, 'Other fields of the answer'), prose(JSON.stringify(response.extra, null, 2)));
-}
-
-// drawWithheld tells what is known of a text that is not here, or not here in full.
-function drawWithheld(w, text) {
-  if (!w) return null;
-  return h('p', {class: 'note'}, text ? 'Cut here: ' : 'Not kept: ', `${number(w.bytes)} bytes in all, sha256 ${String(w.sha256).slice(0, 12)}`);
 }
 
 // drawDifferences compares the answer word by word with what was expected, with the baseline's, and with other arms'.
@@ -171,51 +146,4 @@ function drawRatings(ratings, title) {
       svg('svg', {viewBox: '0 0 84 10', class: 'meter', 'aria-hidden': 'true'}, [0, 1, 2, 3].map(i => svg('rect', {x: i * 21, y: 1, width: 19, height: 8, rx: 2, class: i <= level ? 'level' + level : 'off'}))),
       h('span', {class: 'on'}, name(r.probability), r.blocked && h('b', null, ' blocked')));
   }))];
-}
-
-function drawCost(t) {
-  const facts = [];
-  if (t.usage) facts.push(['tokens', `${number(t.usage.promptTokens)} prompt + ${number(t.usage.outputTokens)} output = ${number(t.usage.totalTokens)} (${visible(t.usage.source)})`]);
-  if (t.timing) {
-    facts.push(['latency', duration(t.timing.latencyMs)], ['waited', duration(t.timing.queuedMs)], ['attempts', String(t.timing.attempts)]);
-    if (t.timing.chunks) facts.push(['stream', `first text after ${duration(t.timing.firstTokenMs || 0)}, ${count(t.timing.chunks, 'chunk')}, at most ${duration(t.timing.maxGapMs || 0)} apart`]);
-  }
-  return facts.length > 0 && h('dl', {class: 'facts'}, facts.map(([k, v]) => [h('dt', null, k), h('dd', null, v)]));
-}
-
-// partDrawer draws parts of a request; of many images the later ones are named only.
-function partDrawer() {
-  let images = 0;
-  return p => {
-    if (!p.image) return [p.text === '' || p.text === undefined ? null : prose(p.text), drawWithheld(p.withheld, p.text)];
-    return images++ < mostImages ? drawImage(p.image) : h('p', {class: 'note'}, 'image ', name(p.image.path));
-  };
-}
-
-// drawPrompts shows the requests as they were sent, contents that are the same once. Those of live chats stand with the answers.
-function drawPrompts(firsts) {
-  const seen = new Map();
-  for (const [arm, t] of firsts) {
-    if (!t.request) continue;
-    const chat = isChat(t), key = chat ? 'chat' : JSON.stringify(t.request.contents);
-    if (!seen.has(key)) seen.set(key, {chat, contents: chat ? [] : t.request.contents || [], sent: []});
-    seen.get(key).sent.push([arm, t.request]);
-  }
-  const part = partDrawer();
-  const configured = r => ['generationConfig', 'safetySettings'].filter(k => r[k]).map(k => `${k} ${JSON.stringify(r[k], null, 1)}`).join('\n');
-  return h('div', {class: 'prompts'}, [...seen.values()].map(({chat, contents, sent}) => h('section', {class: 'prompt'},
-    h('h2', null, chat ? 'Live chat' : 'Prompt as sent', h('span', {class: 'on'}, chat ? ' with ' : ' to ', sent.map(([arm], i) => [i > 0 && ', ', name(arm)]))),
-    contents.map(c => h('div', {class: 'turn'}, h('h3', null, name(c.role || 'text')), (c.parts || []).map(part))),
-    sent.some(([, r]) => configured(r)) && h('details', null, h('summary', null, 'Configuration'), sent.map(([arm, r]) => configured(r) && [h('h3', null, name(arm)), prose(configured(r))])))));
-}
-
-function drawImage(img) {
-  const figure = h('figure', {class: 'image'}, h('figcaption', null, name(img.path), h('span', {class: 'on'}, ' ', name(img.mimeType), `, ${number(img.bytes)} bytes${img.sourceSha256 ? ', resized when sent' : ''}, sha256 ${String(img.sha256).slice(0, 12)}`)));
-  load('image/' + img.sha256).then(data => {
-    if (typeof data !== 'string' || !data.startsWith('data:image/')) return;
-    const el = h('img', {alt: 'image ' + img.path + ' of the prompt', loading: 'lazy'});
-    el.src = data;
-    figure.prepend(el);
-  });
-  return figure;
 }

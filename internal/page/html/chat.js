@@ -1,19 +1,48 @@
-// A live chat: each turn of the user as it was sent, with what the model replied to it.
+// The turns of a trial: those of a live chat as they were sent with what the model replied, and the steps in which the suite answered
+// the model's calls.
 
 const mostTurns = 200;
 
-const isChat = t => (t.turns || []).length > 0 || Boolean(t.request && t.request.live);
+const hasTurns = t => (t.turns || []).length > 0 || Boolean(t.request && t.request.live);
+const hasSteps = t => (t.turns || []).some(turn => turn.results);
+const isChat = t => Boolean(t.request && t.request.live) || hasTurns(t) && !hasSteps(t);
 
-// drawChat shows a chat turn by turn. The reply to the last is the answer, which the page holds but once; a chat that broke off has none.
-function drawChat(t) {
-  const turns = t.turns || [], asked = (t.request && t.request.contents) || [], part = partDrawer();
-  const all = Math.max(turns.length, asked.length);
+// drawTurns shows a chat turn by turn, and all else step by step. The last reply is the answer, which the page holds but once; a trial
+// that broke off has none.
+function drawTurns(t) {
+  const part = partDrawer(), asked = isChat(t) && (t.request && t.request.contents) || [], replies = rounds(t);
+  const all = Math.max(replies.length, asked.length), chat = isChat(t);
   return [
-    h('ul', {class: 'chat', 'aria-label': 'Turns of the chat'}, Array.from({length: Math.min(all, mostTurns)}, (_, i) => h('li', {class: 'turn'},
-      h('h3', null, `Turn ${i + 1}`),
+    h('ul', {class: 'chat', 'aria-label': chat ? 'Turns of the chat' : 'Steps'}, Array.from({length: Math.min(all, mostTurns)}, (_, i) => h('li', {class: 'turn'},
+      chat && h('h3', null, `Turn ${i + 1}`),
       asked[i] && (asked[i].parts || []).map(part),
-      turns[i] ? drawReply(turns[i], i === turns.length - 1 && t.response || turns[i]) : h('p', {class: 'note'}, 'Not answered.')))),
+      drawRound(t, replies[i] || [])))),
     all > mostTurns && h('p', {class: 'note'}, `and ${count(all - mostTurns, 'more turn')}`),
+  ];
+}
+
+// rounds are the numbers of the replies to each turn of the user: the model calls functions until it has the last word.
+function rounds(t) {
+  const out = [];
+  let open = false;
+  for (const [i, turn] of (t.turns || []).entries()) {
+    if (!open) out.push([]);
+    out.at(-1).push(i);
+    open = Boolean(turn.results);
+  }
+  return out;
+}
+
+function drawRound(t, places) {
+  const turns = t.turns || [], last = places.at(-1), steps = hasSteps(t);
+  return [
+    places.slice(0, mostTurns).map((i, k) => [
+      steps && h('h3', {class: 'step'}, `Step ${k + 1}`),
+      drawReply(turns[i], i === turns.length - 1 && t.response || turns[i]),
+      turns[i].results && drawResults(turns[i].results),
+    ]),
+    places.length > mostTurns && h('p', {class: 'note'}, `and ${count(places.length - mostTurns, 'more step')}`),
+    (last === undefined || turns[last].results) && h('p', {class: 'note'}, 'Not answered.'),
   ];
 }
 

@@ -33,6 +33,7 @@ function verdictOf(head) {
 function drawVerdict(head) {
   const [tone, words] = verdictOf(head), s = head.summary, broken = head.gate.rules.filter(r => !r.holds).length;
   const took = new Date(head.run.finishedAt) - new Date(head.run.startedAt); // not a number where the file has no times
+  const service = head.run.emulator ? 'emulator' : head.run.service.baseUrl || ((head.run.plan.targets || []).some(t => t.app) ? '' : 'not told');
   const facts = [
     s.passRate === null ? null : percent(s.passRate) + ' pass rate',
     broken > 0 ? `${broken} of ${count(head.gate.rules.length, 'rule')} broken` : null,
@@ -49,7 +50,7 @@ function drawVerdict(head) {
       took >= 0 && h('li', null, h('span', {class: 'tile'}, h('b', null, duration(took)), ' ', h('span', null, 'from start to end'))),
       head.run.spent && head.run.spent.currency && h('li', null, h('span', {class: 'tile'}, h('b', null, head.run.spent.money.toFixed(4)), ' ', name(head.run.spent.currency)))),
     h('p', {class: 'note'}, 'Run ', name(head.run.id), head.run.startedAt && [', started ', name(when(head.run.startedAt)), ' UTC'],
-      ', service ', name(head.run.emulator ? 'emulator' : head.run.service.baseUrl || 'not told'), '.'));
+      service && [', service ', name(service)], '.'));
 }
 
 // outcomeBar shows the shares of the outcomes.
@@ -152,7 +153,7 @@ function drawArms(head) {
     armTable(suite, head.arms.filter(a => a.suite === suite), suites.length > 1),
   ]), h('details', null, h('summary', null, 'What is under test, and how steady repeats are'), h('dl', {class: 'facts'}, head.arms.slice(0, mostArms).map(a => [
     h('dt', null, name(suites.length > 1 ? `${a.suite} on ${a.arm}` : a.arm)),
-    h('dd', null, name([a.model, a.version && 'version ' + a.version, a.stream && 'streamed', a.sampling && sampling(a.sampling), a.repeats && steady(a.repeats)].filter(Boolean).join(', ') || 'not told')),
+    h('dd', null, name([a.app || a.model, a.version && 'version ' + a.version, a.stream && 'streamed', a.sampling && sampling(a.sampling), a.repeats && steady(a.repeats)].filter(Boolean).join(', ') || 'not told')),
   ]))));
 }
 

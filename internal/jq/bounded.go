@@ -1,4 +1,4 @@
-package scorers
+package jq
 
 import (
 	"errors"
@@ -12,22 +12,22 @@ import (
 // jq bounds its steps and its time, but a single step can make a value of any size: `"x" * 1e9`, `.[1e8] = 1`, or `add` over a list that
 // holds one text many times. Such steps are rewritten to tell a meter first how much they will make.
 
-// maxJQMade bounds what all steps of one selection make together, in bytes.
-const maxJQMade = 128 << 20
+// maxMade bounds what all steps of one run make together, in bytes.
+const maxMade = 128 << 20
 
-// maxJQIndex bounds the places of lists that are set: all before them come to be.
-const maxJQIndex = 1_000_000
+// maxIndex bounds the places of lists that are set: all before them come to be.
+const maxIndex = 1_000_000
 
-// jqMeter adds up what the steps of one selection make.
-type jqMeter struct{ made int }
+// meter adds up what the steps of one run make.
+type meter struct{ made int }
 
-// errJQMade is the error of a selection that makes too much.
-var errJQMade = fmt.Errorf("it makes more than %d bytes", maxJQMade)
+// errMade is the error of a run that makes too much.
+var errMade = fmt.Errorf("it makes more than %d bytes", maxMade)
 
-func (m *jqMeter) take(bytes int) error {
-	if bytes > maxJQMade || m.made > maxJQMade-bytes {
-		m.made = maxJQMade
-		return errJQMade
+func (m *meter) take(bytes int) error {
+	if bytes > maxMade || m.made > maxMade-bytes {
+		m.made = maxMade
+		return errMade
 	}
 	m.made += bytes
 	return nil
@@ -46,8 +46,8 @@ func growing() []string {
 	}
 }
 
-// boundJQ rewrites a query so that its growing steps are metered.
-func boundJQ(q *gojq.Query) { boundValue(reflect.ValueOf(q), own(q)) }
+// bound rewrites a query so that its growing steps are metered.
+func bound(q *gojq.Query) { boundValue(reflect.ValueOf(q), own(q)) }
 
 // own are the names of functions that the query defines itself.
 func own(q *gojq.Query) []string {
@@ -169,33 +169,33 @@ func pipe(left, right *gojq.Query) *gojq.Query {
 	return &gojq.Query{Left: left, Op: gojq.OpPipe, Right: right}
 }
 
-// compileJQ compiles a query with its growing steps metered.
-func compileJQ(q *gojq.Query) (*gojq.Code, error) {
-	boundJQ(q)
+// compile compiles a query with its growing steps metered.
+func compile(q *gojq.Query) (*gojq.Code, error) {
+	bound(q)
 	return gojq.Compile(
 		q, gojq.WithVariables([]string{meterVariable}),
 		gojq.WithFunction("__weigh", 1, 1, func(v any, args []any) any {
-			if err := args[0].(*jqMeter).take(weight(v, maxJQMade)); err != nil {
+			if err := args[0].(*meter).take(weight(v, maxMade)); err != nil {
 				return err
 			}
 			return v
 		}),
 		gojq.WithFunction("__fits", 1, 1, func(v any, args []any) any {
 			if tooFar(args[0]) {
-				return errJQMade
+				return errMade
 			}
 			return v
 		}),
 		gojq.WithFunction("__sum", 3, 3, func(_ any, args []any) any {
 			l, r := args[1], args[2]
-			if err := args[0].(*jqMeter).take(shallow(l) + shallow(r)); err != nil {
+			if err := args[0].(*meter).take(shallow(l) + shallow(r)); err != nil {
 				return err
 			}
 			return operate(addition, l, r)
 		}),
 		gojq.WithFunction("__product", 3, 3, func(_ any, args []any) any {
 			l, r := args[1], args[2]
-			if err := args[0].(*jqMeter).take(product(l, r)); err != nil {
+			if err := args[0].(*meter).take(product(l, r)); err != nil {
 				return err
 			}
 			return operate(multiplication, l, r)
@@ -250,7 +250,7 @@ func product(l, r any) int {
 		times = l
 	}
 	if !isText {
-		return weight(l, maxJQMade) + weight(r, maxJQMade)
+		return weight(l, maxMade) + weight(r, maxMade)
 	}
 	n := 0.0
 	switch t := times.(type) {
@@ -261,8 +261,8 @@ func product(l, r any) int {
 	default:
 		return 0 // an error, or a number so large that jq makes it one
 	}
-	if made := n * float64(len(text)); made > maxJQMade {
-		return maxJQMade + 1
+	if made := n * float64(len(text)); made > maxMade {
+		return maxMade + 1
 	} else if made > 0 {
 		return int(made)
 	}
@@ -277,11 +277,11 @@ func tooFar(paths any) bool {
 		for _, step := range steps {
 			switch n := step.(type) {
 			case int:
-				if n > maxJQIndex {
+				if n > maxIndex {
 					return true
 				}
 			case float64:
-				if n > maxJQIndex {
+				if n > maxIndex {
 					return true
 				}
 			}

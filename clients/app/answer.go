@@ -1,0 +1,239 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// maxTokens is the largest number of tokens that can be true, and maxCalls is how many tool calls an answer may list.
+const (
+	maxTokens = 1 << 40
+	maxCalls  = 10_000
+)
+
+// answer is what an application answered, as far as it says so.
+type answer struct {
+	text   string
+	calls  []tool.Call
+	usage  *eval.Usage
+	reason string          // its own word; "" when it gives none
+	raw    json.RawMessage // the whole of it, nil where it is only a text
+}
+
+// response is the answer as scorers see it.
+func (a *answer) response() *eval.Response {
+	c := Candidate(a.text, a.calls, a.reason)
+	c.Raw = a.raw
+	return &eval.Response{Candidates: []eval.Candidate{c}, Usage: a.usage}
+}
+
+// Candidate is the answer of an application: its text, its tool calls, and its own word for why the answer ended, "" when it gives none.
+// Calls come first: an application made them on its way to the text.
+func Candidate(text string, calls []tool.Call, word string) eval.Candidate {
+	c := eval.Candidate{Text: text}
+	if word == "" && text == "" && len(calls) > 0 {
+		word = "TOOL_CALLS"
+	}
+	c.FinishReason, c.VendorReason = finish(word)
+	for i := range calls {
+		c.Parts = append(c.Parts, eval.Piece{Call: &calls[i]})
+	}
+	if len(calls) > 0 && text != "" {
+		c.Parts = append(c.Parts, eval.Piece{Text: text})
+	}
+	return c
+}
+
+// reasons are the usual words for why an answer ended, and what evalrun calls them.
+var reasons = map[string]string{
+	"": "STOP", "stop": "STOP", "end_turn": "STOP", "stop_sequence": "STOP", "completed": "STOP", "done": "STOP",
+	"length": eval.CutReason, "max_tokens": eval.CutReason, "max_output_tokens": eval.CutReason,
+	"tool_calls": "TOOL_CALLS", "tool_use": "TOOL_CALLS", "function_call": "TOOL_CALLS",
+	"content_filter": "SAFETY", "refusal": "SAFETY",
+}
+
+// finish is the finish reason for an application's word, and the word itself where it is another one.
+func finish(word string) (reason, vendor string) {
+	reason = reasons[strings.ToLower(word)]
+	if upper := strings.ToUpper(word); reason == "" && slices.Contains(eval.BlockReasons, upper) {
+		reason = upper
+	}
+	if reason = cmp.Or(reason, word); reason != word {
+		vendor = word
+	}
+	return reason, vendor
+}
+
+// textOf is a value as a text: a string as it is, nothing for null, and any other as JSON.
+func textOf(raw json.RawMessage) string {
+	var text *string
+	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
+		return deref(text)
+	}
+	return string(compact(raw))
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// errorOf is what the `error` of an answer says, "" when it says nothing: null, false, an empty text or an empty object are no error. Of
+// an object it is the message, if there is one.
+func errorOf(raw json.RawMessage) string {
+	var object struct {
+		Message json.RawMessage `json:"message"`
+	}
+	_ = json.Unmarshal(raw, &object) // no object has no message
+	switch text := strings.TrimSpace(cmp.Or(textOf(object.Message), textOf(raw))); text {
+	case "false", "{}", "[]":
+		return ""
+	default:
+		return text
+	}
+}
+
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil { // only JSON comes here
+		return raw
+	}
+	return b.Bytes()
+}
+
+func isNull(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// readCalls reads a list of {name, args, id}. null is none; an `args` that is missing or null has no arguments.
+func readCalls(raw json.RawMessage) ([]tool.Call, error) {
+	if isNull(raw) {
+		return nil, nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, misshapen("toolCalls", "a list of {name, args}", raw)
+	}
+	if len(list) > maxCalls {
+		return nil, eval.Errorf(eval.KindTooLarge, "`toolCalls` in the answer has %d entries; at most %d are read", len(list), maxCalls)
+	}
+	out := make([]tool.Call, 0, len(list))
+	for i, one := range list {
+		c, err := readCall(one, fmt.Sprintf("toolCalls[%d]", i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// readCall reads one call, which is at a place of the answer.
+func readCall(raw json.RawMessage, at string) (tool.Call, error) {
+	var w struct {
+		ID   wire.Word       `json:"id"`
+		Name *string         `json:"name"`
+		Args json.RawMessage `json:"args"`
+	}
+	err := json.Unmarshal(raw, &w)
+	switch {
+	case err != nil:
+		return tool.Call{}, misshapen(at, "{name, args}, with a text as name", raw)
+	case w.Name == nil || *w.Name == "":
+		return tool.Call{}, misshapen(at, "{name, args}, and it has no name", raw)
+	}
+	out := tool.Call{ID: string(w.ID), Name: *w.Name}
+	if !isNull(w.Args) {
+		if bytes.TrimSpace(w.Args)[0] != '{' {
+			return tool.Call{}, misshapen(at+".args", "an object", w.Args)
+		}
+		out.Args = compact(w.Args)
+	}
+	return out, nil
+}
+
+// misshapen is the error of a part of an answer that is not what it has to be.
+func misshapen(at, want string, raw json.RawMessage) error {
+	return eval.Errorf(eval.KindMalformed, "`%s` in the answer has to be %s: %s", at, want, wire.Excerpt(raw))
+}
+
+// usageKeys are the numbers of a usage, the names that mean the same together.
+var usageKeys = [][]string{
+	{"inputTokens", "promptTokens", "input_tokens", "prompt_tokens"},
+	{"outputTokens", "completionTokens", "output_tokens", "completion_tokens"},
+	{"totalTokens", "total_tokens"},
+	{"cachedTokens", "cached_tokens"},
+	{"reasoningTokens", "reasoning_tokens"},
+}
+
+// readUsage reads {inputTokens, outputTokens, totalTokens, cachedTokens, reasoningTokens}, promptTokens and completionTokens being other
+// words for the first two, all in camelCase or in snake_case. nil when there is none of them. Its source is "" where the number of output
+// tokens is missing.
+func readUsage(raw json.RawMessage) (*eval.Usage, error) {
+	if isNull(raw) {
+		return nil, nil
+	}
+	f := wire.Fields{}
+	if json.Unmarshal(raw, &f) != nil {
+		return nil, misshapen("usage", "an object such as {inputTokens: 12, outputTokens: 3}", raw)
+	}
+	var n [5]*int
+	for i, names := range usageKeys {
+		for _, name := range names {
+			if err := takeTokens(f, name, &n[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if n == [5]*int{} {
+		return nil, nil
+	}
+	return usageOf(n, eval.NewExtra(f)), nil
+}
+
+// takeTokens takes a number of tokens out of a record, where it is there.
+func takeTokens(f wire.Fields, name string, to **int) error {
+	raw := f[name]
+	if isNull(raw) {
+		delete(f, name)
+		return nil
+	}
+	var n wire.Number
+	if f.Take(name, &n) != nil || n < 0 || n > maxTokens {
+		return misshapen("usage."+name, "a number of tokens, from 0", raw)
+	}
+	*to = new(int(n))
+	return nil
+}
+
+// usageOf adds up the numbers of a record, in the order of usageKeys.
+func usageOf(n [5]*int, extra eval.Extra) *eval.Usage {
+	at := func(i int) int {
+		if n[i] == nil {
+			return 0
+		}
+		return *n[i]
+	}
+	u := &eval.Usage{
+		PromptTokens: at(0), OutputTokens: at(1), TotalTokens: at(2), CachedTokens: at(3), ReasoningTokens: at(4), Extra: extra,
+	}
+	switch {
+	case n[1] != nil:
+		u.Source = eval.UsageService
+	case n[0] != nil && u.TotalTokens > u.PromptTokens:
+		u.OutputTokens, u.Source = u.TotalTokens-u.PromptTokens, eval.UsageService
+	}
+	u.TotalTokens = max(u.TotalTokens, u.PromptTokens+u.OutputTokens)
+	return u
+}

@@ -1,0 +1,142 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/wire"
+)
+
+// HTTPConfig says how an endpoint is called.
+type HTTPConfig struct {
+	Name        string // of the target, for errors
+	Reading     app.Reading
+	TLS         *tls.Config // Optional
+	Secrets     []string    // that must not show in what is returned
+	UserAgent   string      // Optional
+	Connections int         // Optional: idle connections to keep; at least the concurrency
+}
+
+// HTTP calls an endpoint; safe for concurrent use.
+type HTTP struct {
+	conn      *wire.Conn
+	read      *Reader
+	userAgent string
+}
+
+// NewHTTP makes a client. It opens no connection. The expressions of the reading were checked.
+func NewHTTP(cfg HTTPConfig) *HTTP {
+	transport := wire.Transport(cfg.Connections, http.ProxyFromEnvironment)
+	if cfg.TLS != nil {
+		transport.TLSClientConfig = cfg.TLS.Clone()
+	}
+	return &HTTP{
+		conn: wire.New(wire.Config{
+			Auth: open{}, Secrets: cfg.Secrets, Transport: transport, Peer: "the target `" + cfg.Name + "`", Verbatim: true,
+		}),
+		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent,
+	}
+}
+
+// open is the way in that needs no login: what opens an endpoint is in its headers.
+type open struct{}
+
+func (open) Authenticate(*http.Request) (string, error)  { return "", nil }
+func (open) Renew(context.Context, string) (bool, error) { return false, nil }
+
+// Close gives up idle connections.
+func (h *HTTP) Close() { h.conn.Close() }
+
+// Generate calls the endpoint once.
+func (h *HTTP) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	ctx, release := h.conn.Lease(ctx)
+	defer release()
+	sent, err := call.To.Render(&app.Input{
+		Vars: call.Vars, System: call.System, Messages: payload.Messages(call.Contents), Trial: call.Session, Attempt: call.Timing.Attempts,
+	})
+	if err != nil {
+		return nil, &eval.Error{
+			Kind: eval.KindTransport, Message: h.conn.Secrets().OutOf("the request cannot be made: " + err.Error()), Permanent: true, Unsent: true,
+		}
+	}
+	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, sent.HTTP) }
+	resp, err := h.answer(ctx, call, request)
+	if err != nil {
+		return nil, err
+	}
+	for i := range resp.Candidates { // it may be joined from pieces, over which a secret was spread
+		resp.Candidates[i].Text = h.conn.Secrets().OutOfText(resp.Candidates[i].Text)
+	}
+	return resp, nil
+}
+
+// answer sends a request and reads what comes back.
+func (h *HTTP) answer(ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error)) (*eval.Response, error) {
+	if h.read.stream {
+		out := &assembly{Reader: h.read}
+		if err := h.conn.Stream(ctx, request, &call.Timing, out); err != nil {
+			return nil, err
+		}
+		return out.response()
+	}
+	req, err := request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	body, mediaType, err := h.conn.Fetch(req)
+	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
+	if err != nil {
+		return nil, err
+	}
+	return h.read.body(body, mediaType)
+}
+
+func (h *HTTP) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*http.Request, error) {
+	var body io.Reader
+	if sent.Body != "" {
+		body = strings.NewReader(sent.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, sent.Method, sent.URL, body)
+	if err != nil {
+		return nil, h.conn.Unsendable(err)
+	}
+	for _, header := range sent.Headers {
+		req.Header.Add(header.Name, header.Value)
+	}
+	for name, value := range h.own(call) {
+		if value != "" && req.Header.Get(name) == "" { // the suite's own word counts
+			req.Header.Set(name, value)
+		}
+	}
+	return req, nil
+}
+
+// own are the headers of every request: the trace that the application may continue (W3C Trace Context), and a key by which it can tell
+// that a request is another attempt of one that it has seen.
+func (h *HTTP) own(call *eval.Call) map[string]string {
+	var span [8]byte
+	_, _ = rand.Read(span[:]) // it never fails
+	number := 1
+	if call.Live { // replies are in between
+		number = (len(call.Contents) + 1) / 2
+	}
+	accept := "application/json, text/plain;q=0.9, */*;q=0.8"
+	if h.read.stream {
+		accept = "text/event-stream"
+	}
+	return map[string]string{
+		"User-Agent": h.userAgent, "Accept": accept, "Traceparent": "00-" + app.TraceID(call.Session) + "-" + hex.EncodeToString(span[:]) + "-01",
+		"Idempotency-Key": fmt.Sprintf("%s-%d", call.Session, number),
+	}
+}

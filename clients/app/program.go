@@ -1,0 +1,156 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/secret"
+	"github.com/evalrun/evalrun/internal/wire"
+)
+
+// MaxProgramOutput bounds what a program under test may write to its standard output, in bytes.
+const MaxProgramOutput = wire.MaxResponseBytes
+
+// ProgramConfig says how a program is run.
+type ProgramConfig struct {
+	Shown   string // as people know it
+	Path    string // of its file; "": there is none on this machine
+	Args    []string
+	Env     []string      // names of private variables that it gets
+	Timeout time.Duration // of a call
+	// Folder finds where it runs for a call. The error is for people.
+	Folder func(*eval.Call) (string, error)
+}
+
+// Program runs a program for each call.
+type Program struct {
+	cfg    ProgramConfig
+	hidden *secret.Set // what it gets and must not show
+}
+
+// NewProgram makes a Program. It starts nothing.
+func NewProgram(cfg ProgramConfig) *Program {
+	return &Program{cfg, secret.OfVariables(cfg.Env)}
+}
+
+// Generate runs the program once, and ends it with all that it started when ctx is done.
+func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	sent, err := call.To.Render(&app.Input{
+		Vars: call.Vars, System: call.System, Messages: payload.Messages(call.Contents), Trial: call.Session, Attempt: call.Timing.Attempts,
+	})
+	if err != nil {
+		return nil, eval.Errorf(eval.KindProgram, "the input of the program %q cannot be made: %s", p.cfg.Shown, err)
+	}
+	if p.cfg.Path == "" {
+		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
+	}
+	dir, err := p.cfg.Folder(call)
+	if err != nil {
+		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
+	}
+	command := program.Command{
+		Path: p.cfg.Path, Args: p.cfg.Args, Dir: dir, Pass: p.cfg.Env, Input: append(sent.Program.Input, '\n'),
+		MaxOutput: MaxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
+	}
+	began := time.Now()
+	out, err := command.Output()
+	call.Timing.LatencyMs = eval.Milliseconds(time.Since(began))
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	a, err := readOutput(out, p.hidden)
+	if err != nil {
+		return nil, err
+	}
+	a.text = p.hidden.OutOfText(a.text)
+	return a.response(), nil
+}
+
+// failed is the error of a program that gave no output.
+func (p *Program) failed(err error) error {
+	kind := eval.KindProgram
+	switch {
+	case errors.Is(err, program.ErrStopped):
+		kind = eval.KindCanceled
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		kind = eval.KindTimeout
+	}
+	return eval.Errorf(kind, "the program %q %s", p.cfg.Shown, p.hidden.OutOf(err.Error()))
+}
+
+// outputKeys are the keys of an answer that says more than a text. An object with none of them is a text.
+var outputKeys = []string{"text", "toolCalls", "usage", "error", "finishReason"}
+
+// readOutput reads what a program wrote: an object with one of outputKeys, or else a text, of which line breaks at the end are no part.
+func readOutput(out []byte, hidden *secret.Set) (*answer, error) {
+	out = bytes.TrimPrefix(out, []byte("\xEF\xBB\xBF"))
+	switch {
+	case len(bytes.TrimSpace(out)) == 0:
+		return nil, eval.Errorf(eval.KindMalformed, `the program wrote nothing; an answer without words is {"text": ""}`)
+	case !utf8.Valid(out):
+		return nil, eval.Errorf(eval.KindMalformed, "what the program wrote is not UTF-8: %s", hidden.OutOf(wire.Excerpt(out)))
+	}
+	if _, ok := objectOf(out); ok {
+		return readAnswer(hidden.OutOfAnswer(out))
+	}
+	return &answer{text: strings.TrimRight(string(out), "\r\n")}, nil
+}
+
+// objectOf is the object that a program wrote; false for anything else.
+func objectOf(out []byte) (f wire.Fields, ok bool) {
+	if bytes.TrimSpace(out)[0] != '{' || json.Unmarshal(out, &f) != nil {
+		return nil, false
+	}
+	for _, key := range outputKeys {
+		if _, ok := f[key]; ok {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// readAnswer reads an object of outputKeys.
+func readAnswer(raw []byte) (a *answer, err error) {
+	f := wire.Fields{}
+	if err := wire.Decode(raw, &f); err != nil { // too many values, or too deep
+		return nil, err
+	}
+	if said := errorOf(f["error"]); said != "" {
+		return nil, saidError(said)
+	}
+	a = &answer{text: textOf(f["text"]), reason: textOf(f["finishReason"])}
+	if _, listed := f["toolCalls"]; isNull(f["text"]) && !listed && a.reason == "" {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: %s", wire.Excerpt(raw))
+	}
+	if a.calls, err = readCalls(f["toolCalls"]); err != nil {
+		return nil, err
+	}
+	if a.usage, err = readUsage(f["usage"]); err != nil {
+		return nil, err
+	}
+	if len(f) > 1 || isNull(f["text"]) {
+		a.raw = compact(raw)
+	}
+	return a, nil
+}
+
+// maxSaid bounds what an error keeps of an application's own words, in code points.
+const maxSaid = 1000
+
+// saidError is the error of an application that says itself that it failed.
+func saidError(said string) error {
+	if utf8.RuneCountInString(said) > maxSaid {
+		said = string([]rune(said)[:maxSaid]) + "..."
+	}
+	return eval.Errorf(eval.KindApp, "the application says: %s", said)
+}

@@ -1,0 +1,350 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// Reader makes an answer of what an endpoint sends; safe for concurrent use.
+type Reader struct {
+	answer, calls, reason, usage, failure *expression
+
+	stream bool
+}
+
+// expression is one of jq; nil where the suite has none.
+type expression struct {
+	name, source string
+	compiled     *jq.Expression
+}
+
+// NewReader compiles the expressions, which were checked with the suite.
+func NewReader(r app.Reading) *Reader {
+	compile := func(name, source string) *expression {
+		if source == "" {
+			return nil
+		}
+		compiled, mistake := jq.Compile(source)
+		if mistake != nil {
+			panic(mistake)
+		}
+		return &expression{name, source, compiled}
+	}
+	return &Reader{
+		answer: compile("answer", r.Answer), calls: compile("toolCalls", r.ToolCalls), reason: compile("finishReason", r.FinishReason),
+		usage: compile("usage", r.Usage), failure: compile("error", r.Error), stream: r.Stream,
+	}
+}
+
+// first is an expression that needs JSON, nil when none does.
+func (r *Reader) first() *expression {
+	for _, e := range []*expression{r.answer, r.calls, r.reason, r.usage, r.failure} {
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// values are what the expression gives for a response, as JSON; null is nothing.
+func (e *expression) values(v any, data []byte) ([]json.RawMessage, error) {
+	out, _, err := e.run(v, data)
+	return out, err
+}
+
+// run is values, and whether there was null among them.
+func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool, err error) {
+	room := wire.MaxResponseBytes
+	for value, err := range e.compiled.Run(v) {
+		var bound jq.BoundError
+		switch {
+		case errors.As(err, &bound):
+			return nil, false, e.error("%s", string(bound))
+		case err != nil:
+			return nil, false, e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
+		case value == nil:
+			nulls = true
+			continue
+		}
+		one, err := jq.JSON(value, &room)
+		if err != nil {
+			return nil, false, e.error("gives what cannot be written: %s", err)
+		}
+		if room < 0 {
+			return nil, false, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+		}
+		out = append(out, one)
+	}
+	return out, nulls, nil
+}
+
+// error is about what the expression gives. Another attempt would not help.
+func (e *expression) error(format string, args ...any) error {
+	message := fmt.Sprintf("the jq of `%s`, %s, ", e.name, wire.Excerpt([]byte(e.source))) + fmt.Sprintf(format, args...)
+	return &eval.Error{Kind: eval.KindMalformed, Message: message, Permanent: true}
+}
+
+func (e *expression) nothing(data []byte) error {
+	return e.error("finds nothing in the response: %s", wire.Excerpt(data))
+}
+
+// body reads a response that came in one piece.
+func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer is empty")
+	}
+	v, err := wire.DecodeAny(data)
+	if err == nil {
+		return r.json(v, data)
+	}
+	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "" && strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
+	needed := r.first()
+	switch {
+	case isJSON || !utf8.Valid(data):
+		return nil, err
+	case needed != nil:
+		return nil, needed.error("needs JSON, and the answer is %s: %s", named(mediaType), wire.Excerpt(data))
+	}
+	text := answer{text: string(data)}
+	return text.response(), nil
+}
+
+// Reread reads an answer from before again, from the whole of the response that is kept with it: the expressions may be others than those
+// with which it was read first. The error is an *eval.Error.
+func (r *Reader) Reread(before *eval.Response) (*eval.Response, error) {
+	if len(before.Candidates) != 1 || before.Blocked() != "" && before.Candidates[0].Raw == nil {
+		return before, nil
+	}
+	was := &before.Candidates[0]
+	out, err := r.reread(was)
+	if err != nil {
+		return nil, err
+	}
+	again := *before
+	again.Candidates = out.Candidates
+	if out.Usage != nil {
+		again.Usage = out.Usage
+	}
+	return &again, nil
+}
+
+func (r *Reader) reread(was *eval.Candidate) (*eval.Response, error) {
+	switch needed := r.first(); {
+	case was.Raw == nil && needed != nil:
+		return nil, needed.error("needs JSON, and the answer is a text: %s", wire.Excerpt([]byte(was.Text)))
+	case was.Raw == nil:
+		text := answer{text: was.Text}
+		return text.response(), nil
+	case r.stream:
+		return r.events(was.Raw)
+	case r.answer == nil && bytes.Equal(compact([]byte(was.Text)), compact(was.Raw)): // it keeps its line breaks
+		return r.body([]byte(was.Text), "application/json")
+	}
+	return r.body(compact(was.Raw), "application/json")
+}
+
+// events reads the kept events of a stream.
+func (r *Reader) events(raw json.RawMessage) (*eval.Response, error) {
+	var events []json.RawMessage
+	if json.Unmarshal(raw, &events) != nil {
+		return nil, eval.Errorf(eval.KindMalformed, "the kept answer is no list of events: %s", wire.Excerpt(raw))
+	}
+	out := &assembly{Reader: r}
+	for _, event := range events {
+		if _, err := out.Add(unquoted(event)); err != nil {
+			return nil, err
+		}
+	}
+	return out.response()
+}
+
+// unquoted is the data of an event: where it is no JSON, or a text in quotes, it is kept as a text.
+func unquoted(event json.RawMessage) []byte {
+	var text string
+	if json.Unmarshal(event, &text) == nil {
+		return []byte(text)
+	}
+	return compact(event)
+}
+
+// named is a media type for people.
+func named(mediaType string) string {
+	if mediaType == "" {
+		return "a text"
+	}
+	return mediaType
+}
+
+// json reads a JSON response. What cannot be read as an answer is kept with the error.
+func (r *Reader) json(v any, data []byte) (*eval.Response, error) {
+	resp, err := r.whole(v, data)
+	return resp, keeping(err, compact(data))
+}
+
+// keeping is an error that keeps what came, nil for nil. What the application says of its own failure is no answer.
+func keeping(err error, raw json.RawMessage) error {
+	e := eval.AsError(err)
+	if e == nil || e.Kind == eval.KindApp {
+		return err
+	}
+	kept := *e
+	kept.Answer = &eval.Response{Candidates: []eval.Candidate{{Raw: raw}}}
+	return &kept
+}
+
+func (r *Reader) whole(v any, data []byte) (*eval.Response, error) {
+	p, err := r.piece(v, data)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.answer == nil:
+		p.texts = []string{string(data)}
+	case len(p.texts) == 0 && !p.endsInCalls():
+		return nil, r.answer.nothing(data)
+	case r.reason != nil && p.reason == "":
+		return nil, r.reason.nothing(data)
+	case r.calls != nil && !p.called:
+		return nil, r.calls.nothing(data)
+	}
+	return p.response(strings.Join(p.texts, "\n"), compact(data)), nil
+}
+
+// piece is what the expressions give for a response, or for an event of a stream.
+type piece struct {
+	texts  []string
+	calls  []tool.Call
+	called bool // the expression of calls gave something, if only an empty list
+	reason string
+	usage  *eval.Usage
+}
+
+// endsInCalls reports whether the answer is one of calls that the caller is to carry out, so that it needs no text. Calls that the
+// application has made on its way are none.
+func (p *piece) endsInCalls() bool {
+	reason, _ := finish(p.reason)
+	return len(p.calls) > 0 && reason == "TOOL_CALLS"
+}
+
+// response is the answer with a text, raw being the whole of it as it came.
+func (p *piece) response(text string, raw json.RawMessage) *eval.Response {
+	a := answer{text: text, calls: p.calls, usage: p.usage, reason: p.reason, raw: raw}
+	return a.response()
+}
+
+// piece applies the expressions.
+func (r *Reader) piece(v any, data []byte) (p piece, err error) {
+	if why := jq.Unreadable(v); why != "" {
+		return p, eval.Errorf(eval.KindMalformed, "the answer holds %s: %s", why, wire.Excerpt(data))
+	}
+	if err = r.failed(v, data); err != nil {
+		return p, err
+	}
+	if p.texts, err = r.texts(v, data); err != nil {
+		return p, err
+	}
+	if p.calls, p.called, err = r.toolCalls(v, data); err != nil {
+		return p, err
+	}
+	if p.reason, err = r.finished(v, data); err != nil {
+		return p, err
+	}
+	p.usage, err = r.used(v, data)
+	return p, err
+}
+
+// failed is the error that the application reports, nil when it reports none.
+func (r *Reader) failed(v any, data []byte) error {
+	if r.failure == nil {
+		return nil
+	}
+	values, err := r.failure.values(v, data)
+	if err != nil {
+		return err
+	}
+	for _, value := range values {
+		if text := errorOf(value); text != "" {
+			return saidError(text)
+		}
+	}
+	return nil
+}
+
+// texts are what the answer says.
+func (r *Reader) texts(v any, data []byte) ([]string, error) {
+	if r.answer == nil {
+		return nil, nil
+	}
+	values, err := r.answer.values(v, data)
+	out := make([]string, len(values))
+	for i, value := range values {
+		out[i] = textOf(value)
+	}
+	return out, err
+}
+
+// toolCalls are the calls of a response, given as a list or one by one; found says that there was something, if only an empty list.
+func (r *Reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, err error) {
+	if r.calls == nil {
+		return nil, false, nil
+	}
+	values, nulls, err := r.calls.run(v, data)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, value := range values {
+		list := value
+		if value[0] != '[' {
+			list = slices.Concat([]byte{'['}, value, []byte{']'})
+		}
+		more, err := readCalls(list)
+		if err != nil {
+			return nil, false, err
+		}
+		calls = append(calls, more...)
+	}
+	return calls, len(values) > 0 || !nulls, nil
+}
+
+// finished is the word for why the answer ended, "" when it is not there.
+func (r *Reader) finished(v any, data []byte) (string, error) {
+	if r.reason == nil {
+		return "", nil
+	}
+	values, err := r.reason.values(v, data)
+	if err != nil || len(values) == 0 {
+		return "", err
+	}
+	last := values[len(values)-1]
+	if last[0] != '"' {
+		return "", misshapen("finishReason", "a word", last)
+	}
+	return textOf(last), nil
+}
+
+// used is what the response says it cost, nil when it does not.
+func (r *Reader) used(v any, data []byte) (*eval.Usage, error) {
+	if r.usage == nil {
+		return nil, nil
+	}
+	values, err := r.usage.values(v, data)
+	if err != nil || len(values) == 0 {
+		return nil, err
+	}
+	last := values[len(values)-1]
+	u, err := readUsage(last)
+	if err == nil && u == nil {
+		err = misshapen("usage", "an object such as {inputTokens: 12, outputTokens: 3}", last)
+	}
+	return u, err
+}

@@ -1,0 +1,120 @@
+package app
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// assembly puts an answer together from the events of a stream.
+type assembly struct {
+	*Reader
+	text   strings.Builder
+	all    piece // but for the texts
+	found  bool  // there was a text, if only an empty one
+	events []json.RawMessage
+	kept   int // bytes
+}
+
+// Add takes in the data of an event and reports whether there was text in it.
+func (a *assembly) Add(data []byte) (text bool, err error) {
+	if !utf8.Valid(data) {
+		return false, eval.Errorf(eval.KindMalformed, "the stream is not UTF-8: %s", wire.Excerpt(data))
+	}
+	v, err := wire.DecodeAny(data)
+	if err != nil {
+		return a.plain(data, err)
+	}
+	if err := a.keep(kept(v, data)); err != nil {
+		return false, err
+	}
+	p, err := a.piece(v, data)
+	if err != nil {
+		return false, err
+	}
+	if a.answer == nil {
+		p.texts = []string{string(data)}
+	}
+	if len(p.texts) == 0 && len(p.calls) == 0 && a.failure == nil && wire.IsError(data) {
+		return false, eval.Errorf(eval.KindApp, "the stream holds an error: %s", wire.Excerpt(data))
+	}
+	return a.take(&p), nil
+}
+
+// kept is an event as it is kept: see unquoted.
+func kept(v any, data []byte) json.RawMessage {
+	if _, isText := v.(string); isText {
+		return wirejson.AppendString(nil, string(data))
+	}
+	return compact(data)
+}
+
+// plain takes in an event that is no JSON, err being why.
+func (a *assembly) plain(data []byte, err error) (text bool, _ error) {
+	if a.answer != nil {
+		return false, a.answer.error("needs JSON in every event (%s)", err)
+	}
+	if err := a.keep(wirejson.AppendString(nil, string(data))); err != nil {
+		return false, err
+	}
+	return a.take(&piece{texts: []string{string(data)}}), nil
+}
+
+func (a *assembly) take(p *piece) (text bool) {
+	for _, one := range p.texts {
+		a.text.WriteString(one)
+		text = text || one != ""
+	}
+	a.found = a.found || len(p.texts) > 0
+	a.all.calls, a.all.called = append(a.all.calls, p.calls...), a.all.called || p.called
+	if p.reason != "" {
+		a.all.reason = p.reason
+	}
+	if p.usage != nil {
+		a.all.usage = p.usage
+	}
+	return text
+}
+
+// keep keeps an event as it came.
+func (a *assembly) keep(event json.RawMessage) error {
+	const each = 24 // bytes, of an event in addition to its own
+	if a.kept += len(event) + each; a.kept > wire.MaxResponseBytes {
+		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+	}
+	a.events = append(a.events, event)
+	return nil
+}
+
+// Finished reports whether the application said why the answer ended.
+func (a *assembly) Finished() bool { return a.all.reason != "" }
+
+// response is the answer, once the stream has ended. What cannot be read as an answer is kept with the error.
+func (a *assembly) response() (*eval.Response, error) {
+	raw, err := wirejson.Marshal(a.events)
+	if err != nil { // each of them is JSON
+		panic(err)
+	}
+	resp, err := a.whole(raw)
+	return resp, keeping(err, raw)
+}
+
+func (a *assembly) whole(raw json.RawMessage) (*eval.Response, error) {
+	events := strconv.Itoa(len(a.events))
+	switch {
+	case len(a.events) == 0:
+		return nil, eval.Errorf(eval.KindMalformed, "the stream has no events")
+	case a.answer != nil && !a.found && !a.all.endsInCalls():
+		return nil, a.answer.error("finds nothing in the %s events of the stream, such as %s", events, wire.Excerpt(a.events[0]))
+	case a.calls != nil && !a.all.called:
+		return nil, a.calls.error("finds nothing in the %s events of the stream", events)
+	case a.reason != nil && a.all.reason == "":
+		return nil, a.reason.error("finds nothing in the %s events of the stream", events)
+	}
+	return a.all.response(a.text.String(), raw), nil
+}

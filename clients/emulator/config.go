@@ -1,0 +1,159 @@
+package emulator
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// config are the settings of a request that the emulator looks at.
+type config struct {
+	Temperature      *float64        `json:"temperature"`
+	TopP             *float64        `json:"topP"`
+	TopK             *integer        `json:"topK"`
+	MaxOutputTokens  *integer        `json:"maxOutputTokens"`
+	StopSequences    []string        `json:"stopSequences"`
+	CandidateCount   integer         `json:"candidateCount"`
+	Seed             *integer        `json:"seed"`
+	PresencePenalty  *float64        `json:"presencePenalty"`
+	FrequencyPenalty *float64        `json:"frequencyPenalty"`
+	ResponseMimeType string          `json:"responseMimeType"`
+	ResponseSchema   json.RawMessage `json:"responseSchema"`
+	ThinkingConfig   *thinking       `json:"thinkingConfig"`
+}
+
+type thinking struct {
+	IncludeThoughts *bool    `json:"includeThoughts"`
+	ThinkingBudget  *integer `json:"thinkingBudget"`
+	ThinkingLevel   string   `json:"thinkingLevel"`
+}
+
+// hidesThoughts reports whether the request wants no thoughts in the answer.
+func (c *config) hidesThoughts() bool {
+	return c.ThinkingConfig != nil && c.ThinkingConfig.IncludeThoughts != nil && !*c.ThinkingConfig.IncludeThoughts
+}
+
+type setting struct {
+	Category  enum `json:"category"`
+	Threshold enum `json:"threshold"`
+}
+
+// integer is a whole number in any of the spellings that clients of this protocol use: 5, 5.0, "5".
+type integer int
+
+func (n *integer) UnmarshalJSON(data []byte) error {
+	text := strings.Trim(string(data), `"`)
+	if text == "null" {
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
+		return &json.UnmarshalTypeError{Value: text, Type: reflect.TypeFor[integer]()} // the decoder adds the field
+	}
+	*n = integer(f)
+	return nil
+}
+
+// float is the number as such, nil for none.
+func (n *integer) float() *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(float64(*n))
+}
+
+// enum is the name of a value; clients may send its number instead.
+type enum string
+
+func (e *enum) UnmarshalJSON(data []byte) error {
+	*e = enum(strings.Trim(string(data), `"`))
+	return nil
+}
+
+// category is the name of a category, whose number clients of this protocol may send.
+func (e enum) category() string {
+	switch e {
+	case "7":
+		return "HARM_CATEGORY_HARASSMENT"
+	case "8":
+		return "HARM_CATEGORY_HATE_SPEECH"
+	case "9":
+		return "HARM_CATEGORY_SEXUALLY_EXPLICIT"
+	case "10":
+		return "HARM_CATEGORY_DANGEROUS_CONTENT"
+	case "11":
+		return "HARM_CATEGORY_CIVIC_INTEGRITY"
+	}
+	return string(e)
+}
+
+// threshold is the name of a threshold, whose number clients of this protocol may send.
+func (e enum) threshold() string {
+	switch e {
+	case "0":
+		return "HARM_BLOCK_THRESHOLD_UNSPECIFIED"
+	case "1":
+		return "BLOCK_LOW_AND_ABOVE"
+	case "2":
+		return "BLOCK_MEDIUM_AND_ABOVE"
+	case "3":
+		return "BLOCK_ONLY_HIGH"
+	case "4":
+		return "BLOCK_NONE"
+	case "5":
+		return "OFF"
+	}
+	return string(e)
+}
+
+// responseTypes are the media types of answers.
+var responseTypes = []string{"text/plain", "application/json", "text/x.enum", "application/xml", "application/yaml"}
+
+// bounds of a setting, both included.
+type bounds struct {
+	name   string
+	value  *float64 // nil: not set
+	lo, hi float64
+	must   string
+}
+
+// check says what is wrong with the settings. A maxOutputTokens above the model's limit is allowed, and of no use.
+func (c *config) check() *problem {
+	budget := (*integer)(nil)
+	if c.ThinkingConfig != nil {
+		budget = c.ThinkingConfig.ThinkingBudget
+	}
+	inf := math.Inf(1)
+	for _, b := range []bounds{
+		{"maxOutputTokens", c.MaxOutputTokens.float(), 1, inf, "be at least 1"},
+		{"temperature", c.Temperature, 0, inf, "not be negative"},
+		{"candidateCount", (&c.CandidateCount).float(), 0, 8, "be from 1 to 8"},
+		{"presencePenalty", c.PresencePenalty, -2, 2, "be from -2 to 2"},
+		{"frequencyPenalty", c.FrequencyPenalty, -2, 2, "be from -2 to 2"},
+		{"thinkingConfig.thinkingBudget", budget.float(), -1, inf, "be at least -1"},
+	} {
+		if b.value != nil && (*b.value < b.lo || *b.value > b.hi) {
+			return badRequest("generationConfig.%s must %s", b.name, b.must)
+		}
+	}
+	return c.checkForm()
+}
+
+// checkForm says what is wrong with the form that the answer shall have.
+func (c *config) checkForm() *problem {
+	const at = "generationConfig.responseSchema"
+	switch {
+	case c.ResponseMimeType != "" && !slices.Contains(responseTypes, c.ResponseMimeType):
+		return badRequest(
+			"generationConfig.responseMimeType must be one of %s, not %q", strings.Join(responseTypes, ", "), c.ResponseMimeType,
+		)
+	case !isSet(c.ResponseSchema):
+		return nil
+	case c.ResponseMimeType != "application/json" && c.ResponseMimeType != "text/x.enum":
+		return badRequest("%s needs the responseMimeType application/json or text/x.enum", at)
+	}
+	return checkSchema(at, c.ResponseSchema, 0)
+}

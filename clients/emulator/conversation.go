@@ -1,0 +1,210 @@
+package emulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// question is what a request to the application asks.
+type question struct {
+	text    string
+	session string     // "": nothing is kept
+	given   []exchange // the conversation before, where the request brings it
+	brings  bool
+	key     string // the Idempotency-Key
+}
+
+// exchange is a question with its answer.
+type exchange struct {
+	key             string
+	question, reply string
+	steps           []appStep
+}
+
+// readQuestion reads a body: JSON when it begins with {, else the question itself. The problem is "" when there is none.
+func readQuestion(body []byte) (q question, problem string) {
+	body = bytes.TrimSpace(body)
+	if !bytes.HasPrefix(body, []byte("{")) {
+		q.text = string(body)
+	} else if problem = q.decode(body); problem != "" {
+		return q, problem
+	}
+	if q.text == "" {
+		return q, `the body has no question: send {"question": TEXT}, {"messages": [{"role": "user", "content": TEXT}]} or a text`
+	}
+	return q, ""
+}
+
+func (q *question) decode(body []byte) (problem string) {
+	var in struct {
+		Question string    `json:"question"`
+		Session  enum      `json:"session"` // a number is a name too
+		Messages []message `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return "the body is not the JSON that is expected: " + err.Error()
+	}
+	q.text = in.Question
+	if in.Session != "null" {
+		q.session = string(in.Session)
+	}
+	if len(in.Messages) > 0 {
+		q.brings = true
+		q.take(in.Messages)
+	}
+	return ""
+}
+
+// take makes exchanges of messages; the last message of the user is the question where no other is given.
+func (q *question) take(messages []message) {
+	asked := ""
+	for _, m := range messages {
+		switch m.Role {
+		case "user", "":
+			asked = m.text()
+		case "assistant", "model":
+			q.given = append(q.given, exchange{question: asked, reply: m.text()})
+			asked = ""
+		}
+	}
+	if q.text == "" {
+		q.text = asked
+	}
+}
+
+// message is one of a conversation, in the form of any protocol: content is a text or a list of parts with texts.
+type message struct {
+	Role    string          `json:"role"`
+	Text    string          `json:"text"`
+	Content json.RawMessage `json:"content"`
+	Parts   []messagePart   `json:"parts"`
+}
+
+type messagePart struct {
+	Text string `json:"text"`
+}
+
+func (m *message) text() string {
+	var text string
+	if json.Unmarshal(m.Content, &text) == nil && text != "" {
+		return text
+	}
+	parts := m.Parts
+	if len(parts) == 0 && json.Unmarshal(m.Content, &parts) != nil {
+		return m.Text
+	}
+	var b strings.Builder
+	b.WriteString(m.Text)
+	for _, p := range parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// Bounds of what the application keeps in memory.
+const (
+	maxSessions  = 1000
+	maxExchanges = 50 // of a session
+)
+
+// sessions keep the conversations of the application, the ones that were used last.
+type sessions struct {
+	mu    sync.Mutex
+	open  map[string]*session
+	clock int
+}
+
+type session struct {
+	used      int // by the clock of the sessions
+	exchanges []exchange
+}
+
+// ask answers a question and keeps it in its session. A question that comes again with the same key gets the same answer, and is
+// kept once.
+func (s *sessions) ask(q question) (before []exchange, e exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := &session{exchanges: q.given}
+	if !q.brings && q.session != "" {
+		in = s.session(q.session)
+	}
+	if i := slices.IndexFunc(in.exchanges, func(e exchange) bool { return q.key != "" && e.key == q.key }); i >= 0 {
+		return in.exchanges[:i], in.exchanges[i]
+	}
+	before = in.exchanges
+	e = answerTo(q.text, before)
+	e.key = q.key
+	in.exchanges = append(slices.Clone(before), e)
+	if n := len(in.exchanges); n > maxExchanges {
+		in.exchanges = in.exchanges[n-maxExchanges:]
+	}
+	return before, e
+}
+
+// session is the one with a name, a new one where there is none. The one that was not used for longest makes room.
+func (s *sessions) session(name string) *session {
+	s.clock++
+	one, ok := s.open[name]
+	if !ok {
+		one = &session{}
+		if len(s.open) >= maxSessions {
+			s.forget()
+		}
+		s.open[name] = one
+	}
+	one.used = s.clock
+	return one
+}
+
+func (s *sessions) forget() {
+	oldest := ""
+	for name, one := range s.open {
+		if oldest == "" || one.used < s.open[oldest].used {
+			oldest = name
+		}
+	}
+	delete(s.open, oldest)
+}
+
+var (
+	capitalQuestion = regexp.MustCompile(`(?i)\bcapital of (\p{L}+)`)
+	orderQuestion   = regexp.MustCompile(`(?i)\border (?:number |no\.? ?|# ?)?([a-z]?[0-9]+)\b`)
+	beforeQuestion  = regexp.MustCompile(`(?i)\bwhat did i ask\b.*\bbefore\b`)
+)
+
+var capitals = map[string]string{
+	"andorra": "Andorra la Vella", "australia": "Canberra", "brazil": "Brasília", "canada": "Ottawa", "egypt": "Cairo", "france": "Paris",
+	"germany": "Berlin", "iceland": "Reykjavík", "india": "New Delhi", "italy": "Rome", "japan": "Tokyo", "kenya": "Nairobi",
+	"peru": "Lima", "spain": "Madrid",
+}
+
+var orders = map[string]string{
+	"A17":  "Order A17 has shipped and arrives on Friday.",
+	"A18":  "Order A18 is being packed.",
+	"4711": "Order 4711 was delivered yesterday.",
+}
+
+// answerTo answers a question after what was said before: always the same.
+func answerTo(text string, before []exchange) exchange {
+	e := exchange{question: text, reply: text, steps: []appStep{}}
+	if m := capitalQuestion.FindStringSubmatch(text); m != nil && capitals[strings.ToLower(m[1])] != "" {
+		e.reply = capitals[strings.ToLower(m[1])]
+	} else if m := orderQuestion.FindStringSubmatch(text); m != nil {
+		id := strings.ToUpper(m[1])
+		e.steps = append(e.steps, appStep{"get_order", map[string]string{"id": id}})
+		if e.reply = orders[id]; e.reply == "" {
+			e.reply = "I cannot find order " + id + "."
+		}
+	} else if beforeQuestion.MatchString(text) {
+		e.reply = "You asked nothing before."
+		if n := len(before); n > 0 {
+			e.reply = fmt.Sprintf("You asked: %s", before[n-1].question)
+		}
+	}
+	return e
+}

@@ -1,0 +1,77 @@
+package emulator
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// rawReply is a reply that the script gives literally.
+type rawReply struct {
+	body   string
+	chunks []rawChunk // nil: the body is sent as it is, streamed or not
+}
+
+type rawChunk struct {
+	text string
+	json bool // made of YAML, so that it can be put on one line
+}
+
+// readRaw reads a literal reply: a text that is sent as it is, a mapping that is the JSON of a reply, or a list of the chunks of a
+// stream, each of them a mapping or a text.
+func readRaw(n yamlnode.Node) *rawReply {
+	switch {
+	case n.IsZero():
+		return nil
+	case n.IsMapping():
+		body := string(n.JSON(nil))
+		return &rawReply{body, []rawChunk{{body, true}}}
+	case n.IsSequence():
+		out := &rawReply{}
+		var texts []string
+		for _, item := range n.Seq() {
+			chunk := rawChunk{json: item.IsMapping()}
+			if chunk.json {
+				chunk.text = string(item.JSON(nil))
+			} else {
+				chunk.text = item.Str()
+			}
+			out.chunks, texts = append(out.chunks, chunk), append(texts, chunk.text)
+		}
+		out.body = jsonArray.open + strings.Join(texts, jsonArray.between) + jsonArray.finished
+		return out
+	}
+	if text := n.Str(); text != "" {
+		return &rawReply{body: text}
+	}
+	return nil
+}
+
+// framed are the chunks of a stream.
+func (r *rawReply) framed(s *streamWriter) []string {
+	out := make([]string, len(r.chunks))
+	for i, c := range r.chunks {
+		if out[i] = c.text; c.json {
+			out[i] = string(s.fit([]byte(c.text)))
+		}
+	}
+	return out
+}
+
+// raw sends the literal reply of a rule, or what a fault leaves of it.
+func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, stream bool) {
+	switch {
+	case stream && rule.raw.chunks != nil && (f == nil || f.inStream()):
+		s := newStreamWriter(w, framingOf(r))
+		e.stream(s, r, rule, f, rule.raw.framed(s))
+	case f != nil:
+		e.misbehave(w, r, f, []byte(rule.raw.body))
+	default:
+		w.Header().Set("Content-Type", jsonType)
+		if body := strings.TrimSpace(rule.raw.body); body != "" && !strings.ContainsAny(body[:1], "{[") {
+			w.Header().Set("Content-Type", events.contentType)
+		}
+		_, _ = w.Write([]byte(rule.raw.body))
+	}
+}

@@ -1,0 +1,77 @@
+package emulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// resultMatch says which result of a function a rule is for. Without patterns it is for requests with and without one.
+type resultMatch struct{ name, text *glob.Pattern }
+
+func readResultMatch(m yamlnode.Map) resultMatch {
+	var out resultMatch
+	if v := m.Get("result"); !v.IsZero() {
+		out.name = new(glob.Pattern(v.Str()))
+	}
+	if v := m.Get("resultText"); !v.IsZero() {
+		out.text = new(glob.Pattern(v.Str()))
+	}
+	return out
+}
+
+// fits reports whether the last turn of a request has such a result.
+func (m resultMatch) fits(req *request) bool {
+	return m.name == nil && m.text == nil || slices.ContainsFunc(req.lastResults(), m.matches)
+}
+
+func (m resultMatch) matches(f functionResponse) bool {
+	if m.name != nil && !m.name.Match(f.Name) {
+		return false
+	}
+	if m.text == nil {
+		return true
+	}
+	var b bytes.Buffer
+	return json.Compact(&b, f.Response) == nil && m.text.Match(b.String())
+}
+
+// values are the result that matches, empty when there is none, and the latest result of each function.
+func (m resultMatch) values(req *request) (result variable.Value, results variable.Dict) {
+	result, results = variable.Dict{}, variable.Dict{}
+	for _, c := range req.Contents {
+		for _, f := range c.responses() {
+			results[f.Name] = valueOf(decoded(f.Response))
+		}
+	}
+	last := req.lastResults()
+	if i := slices.IndexFunc(last, m.matches); i >= 0 {
+		result = valueOf(decoded(last[i].Response))
+	}
+	return result, results
+}
+
+// valueOf is a value from JSON as templates see it. A null is an empty text, so that it prints as nothing.
+func valueOf(v any) variable.Value {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case map[string]any:
+		out := variable.Dict{}
+		for name, value := range v {
+			out[name] = valueOf(value)
+		}
+		return out
+	case []any:
+		out := variable.List{}
+		for _, value := range v {
+			out = append(out, valueOf(value))
+		}
+		return out
+	}
+	return v
+}

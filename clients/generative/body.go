@@ -1,0 +1,70 @@
+package generative
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// body is a JSON object on its way.
+type body []byte
+
+// member begins a member of the object, whose value follows.
+func (b body) member(name string) body {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(wirejson.AppendString(b, name), ':')
+}
+
+// requestBody encodes what a request asks.
+func requestBody(r *eval.Request) []byte {
+	b := body(make([]byte, 0, 512))
+	b = append(b, '{')
+	b = payload.Append(b.member("contents"), r.Contents)
+	b = b.config(r)
+	if len(r.SafetySettings) > 0 {
+		b = must(wirejson.Append(b.member("safetySettings"), r.SafetySettings))
+	}
+	b = b.instructions(r)
+	for _, name := range slices.Sorted(maps.Keys(r.Extra)) {
+		b = append(b.member(name), r.Extra[name]...)
+	}
+	return append(b, '}')
+}
+
+// config adds the generation config.
+func (b body) config(r *eval.Request) body {
+	if r.GenerationConfig == nil {
+		return b
+	}
+	return must(r.GenerationConfig.AppendJSON(b.member("generationConfig")))
+}
+
+// instructions adds the system text and the tools.
+func (b body) instructions(r *eval.Request) body {
+	if r.System != "" {
+		b = payload.AppendSystem(b.member("systemInstruction"), r.System)
+	}
+	if len(r.Tools) > 0 {
+		b = payload.AppendTools(b.member("tools"), r.Tools)
+	}
+	if r.ToolChoice != nil {
+		b = payload.AppendToolChoice(b.member("toolConfig"), r.ToolChoice)
+	}
+	return b
+}
+
+// countBody encodes what is counted: the contents alone, or, where they are not all of the prompt, the whole request.
+func countBody(r *eval.Request) []byte {
+	if payload.IsPlain(r) {
+		return append(payload.Append([]byte(`{"contents":`), r.Contents), '}')
+	}
+	b := body(`{"generateContentRequest":{`)
+	b = wirejson.AppendString(b.member("model"), "models/"+r.Model)
+	b = payload.Append(b.member("contents"), r.Contents)
+	return append(b.config(r).instructions(r), "}}"...)
+}

@@ -1,0 +1,197 @@
+package generative
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// found is what is in a candidate.
+type found struct {
+	fields wire.Fields     // as they came
+	raw    json.RawMessage // the candidate as it came
+	marks  []mark          // the parts that are more than text
+	more   bool            // there is more than text, a finish reason, an index and ratings
+}
+
+// mark is a part that is more than text, at its place in the text of the candidate.
+type mark struct {
+	at, size int             // how much text is before it, and how much of the text it is itself
+	piece    eval.Piece      // zero of a text with something next to it, such as a signature
+	raw      json.RawMessage // the part as it came
+	joins    bool            // a thought with nothing next to it, which may be joined with its neighbour
+}
+
+// UnmarshalJSON keeps a candidate, which fill reads.
+func (f *found) UnmarshalJSON(data []byte) error {
+	f.raw = slices.Clone(data)
+	return json.Unmarshal(data, &f.fields)
+}
+
+// fill reads the candidate; what it carries besides text is noted in f.
+func (f *found) fill(out *eval.Candidate, index *int) error {
+	rest := maps.Clone(f.fields)
+	var content wire.Fields
+	var reason wire.Word
+	var rated []wireRating
+	var place wire.Number
+	if err := cmp.Or(
+		rest.Take("content", &content), rest.Take("finishReason", &reason), rest.Take("safetyRatings", &rated), rest.Take("index", &place),
+	); err != nil {
+		return err
+	}
+	*index = int(place)
+	if len(rated) > maxRatings {
+		return &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(rated))}
+	}
+	out.FinishReason, out.SafetyRatings = string(reason), ratings(rated)
+	var parts []json.RawMessage
+	if err := content.Take("parts", &parts); err != nil {
+		return err
+	}
+	delete(content, "role")
+	text, others, err := f.read(parts)
+	if err != nil {
+		return err
+	}
+	out.Text = text
+	f.more = len(f.marks)+len(rest)+len(content) > 0 || slices.ContainsFunc(rated, func(r wireRating) bool { return r.extra != nil })
+	if len(others) > 0 {
+		rest["parts"] = must(wirejson.Marshal(others))
+	}
+	out.Extra = eval.NewExtra(rest)
+	return nil
+}
+
+// read joins the text parts but the model's thoughts, and lists the other parts.
+func (f *found) read(parts []json.RawMessage) (string, []json.RawMessage, error) {
+	var text strings.Builder
+	var others []json.RawMessage
+	for _, raw := range parts {
+		p, err := newPart(raw)
+		if err != nil {
+			return "", nil, err
+		}
+		if p.text == nil || p.thought {
+			others = append(others, raw)
+		}
+		if !p.isPlain() {
+			f.marks = append(f.marks, p.mark(text.Len()))
+		}
+		text.WriteString(p.said())
+	}
+	return text.String(), others, nil
+}
+
+// part is a part of a candidate.
+type part struct {
+	raw     json.RawMessage
+	text    *string
+	thought bool
+	call    *tool.Call
+	more    int // members next to text and thought
+}
+
+// textKeys are the keys of a part that is a text and nothing else.
+var textKeys = map[string]bool{"text": true}
+
+func newPart(raw json.RawMessage) (part, error) {
+	p := part{raw: raw}
+	known := struct {
+		Text    **string `json:"text"`
+		Thought *bool    `json:"thought"`
+	}{&p.text, &p.thought}
+	if err := json.Unmarshal(raw, &known); err != nil {
+		return p, &wire.ShapeError{Field: "parts", Found: wire.KindOf(raw)}
+	}
+	if wirejson.HasOnlyKeys(raw, textKeys) {
+		return p, nil
+	}
+	var f wire.Fields
+	if json.Unmarshal(raw, &f) != nil { // null
+		return p, nil
+	}
+	delete(f, "text")
+	delete(f, "thought")
+	p.more = len(f)
+	var call wire.Fields
+	err := f.Take("functionCall", &call)
+	if len(call) > 0 { // an empty one says that no more arguments come
+		p.call, err = newCall(call)
+	}
+	return p, err
+}
+
+// newCall reads a call of a function. One that cannot be read cannot be judged: it is no answer of this protocol.
+func newCall(f wire.Fields) (*tool.Call, error) {
+	var c tool.Call
+	var args wire.Fields
+	given := f["args"]
+	if err := cmp.Or(f.Take("id", &c.ID), f.Take("name", &c.Name), f.Take("args", &args)); err != nil {
+		return nil, err
+	}
+	if c.Name == "" {
+		return nil, &wire.ShapeError{Field: "functionCall.name", Found: "nothing"}
+	}
+	if args != nil {
+		c.Args = compact(given)
+	}
+	return &c, nil
+}
+
+// said is what the part adds to the text of the candidate.
+func (p *part) said() string {
+	if p.text == nil || p.thought {
+		return ""
+	}
+	return *p.text
+}
+
+// isPlain reports whether the part is a text and nothing else.
+func (p *part) isPlain() bool { return p.text != nil && !p.thought && p.more == 0 }
+
+// mark is the part after so much text.
+func (p *part) mark(at int) mark {
+	m := mark{at: at, size: len(p.said()), raw: p.raw}
+	switch {
+	case p.call != nil:
+		m.piece.Call = p.call
+	case p.text != nil && p.thought:
+		m.piece.Reasoning, m.joins = *p.text, p.more == 0
+	case p.text == nil && !p.thought && p.more > 0:
+		m.piece.Other = compact(p.raw)
+	}
+	return m
+}
+
+// callsReason is the finish reason of an answer that ends in calls of functions.
+const callsReason = "TOOL_CALLS"
+
+// endInCalls says by the finish reason that an answer ends in calls, unless the service gives another reason than that it is complete.
+func endInCalls(c *eval.Candidate) {
+	parts := c.Parts
+	for len(parts) > 0 && parts[len(parts)-1].Reasoning != "" {
+		parts = parts[:len(parts)-1]
+	}
+	if len(parts) == 0 || parts[len(parts)-1].Call == nil || !slices.Contains([]string{"", "STOP", unspecified}, c.FinishReason) {
+		return
+	}
+	c.FinishReason, c.VendorReason = callsReason, c.FinishReason
+}
+
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil { // it was decoded before
+		panic(err)
+	}
+	return b.Bytes()
+}

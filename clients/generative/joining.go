@@ -1,0 +1,108 @@
+package generative
+
+import (
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// joiner lists the parts of an answer in order, texts and thoughts that follow each other joined.
+type joiner struct {
+	text     string // of the candidate
+	from     int    // up to where it was listed
+	thoughts strings.Builder
+
+	addText    func(text string)
+	addThought func(text string)
+}
+
+// upTo lists the text up to a place. A thought that is not listed yet was before it.
+func (j *joiner) upTo(place int) {
+	if place <= j.from {
+		return
+	}
+	j.endThought()
+	j.addText(j.text[j.from:place])
+	j.from = place
+}
+
+// think joins a thought with the one before it, unless there is text in between.
+func (j *joiner) think(place int, text string) {
+	j.upTo(place)
+	j.thoughts.WriteString(text)
+}
+
+// endThought lists the thought so far, since something else follows.
+func (j *joiner) endThought() {
+	if j.thoughts.Len() > 0 {
+		j.addThought(j.thoughts.String())
+		j.thoughts.Reset()
+	}
+}
+
+// interrupt lists what is before another part.
+func (j *joiner) interrupt(place int) {
+	j.upTo(place)
+	j.endThought()
+}
+
+// pieces are the parts in order, texts and thoughts that follow each other joined; nil when there is nothing but text.
+func pieces(marks []mark, text string) []eval.Piece {
+	var out []eval.Piece
+	more := false
+	j := joiner{
+		text:       text,
+		addText:    func(text string) { out = append(out, eval.Piece{Text: text}) },
+		addThought: func(text string) { out = append(out, eval.Piece{Reasoning: text}) },
+	}
+	for _, m := range marks {
+		switch {
+		case m.piece.Reasoning != "":
+			j.think(m.at, m.piece.Reasoning)
+		case m.piece.Call != nil || m.piece.Other != nil:
+			j.interrupt(m.at)
+			out = append(out, m.piece)
+		default:
+			continue
+		}
+		more = true
+	}
+	if !more {
+		return nil
+	}
+	j.interrupt(len(text))
+	return out
+}
+
+// rawParts appends the parts as they came in several chunks, those that are text or thought alone joined with their neighbours.
+func rawParts(dst []byte, marks []mark, text string) []byte {
+	first := len(dst) + 1
+	dst = append(dst, '[')
+	next := func() {
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+	}
+	add := func(text, more string) {
+		next()
+		dst = append(wirejson.AppendString(append(dst, `{"text":`...), text), more...)
+	}
+	j := joiner{
+		text:       text,
+		addText:    func(text string) { add(text, `}`) },
+		addThought: func(text string) { add(text, `,"thought":true}`) },
+	}
+	for _, m := range marks {
+		if m.joins {
+			j.think(m.at, m.piece.Reasoning)
+			continue
+		}
+		j.interrupt(m.at)
+		next()
+		dst = append(dst, compact(m.raw)...)
+		j.from += m.size
+	}
+	j.interrupt(len(text))
+	return append(dst, ']')
+}

@@ -1,0 +1,138 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// visited is a file in which a program under test notes its calls, a line each: the trial, the case and the turn.
+type visited struct {
+	t    *testing.T
+	path string
+}
+
+func (v visited) calls() []string {
+	data, err := os.ReadFile(v.path)
+	if err != nil && !os.IsNotExist(err) {
+		v.t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+}
+
+func (v visited) sum() int { return len(v.calls()) }
+
+// forgetful fails unless its first call finds a fresh workspace, and its second one what the first has left. Each line of the log is
+// written in one piece.
+const forgetful = `input=$(cat)
+trial=$(printf '%s' "$input" | sed -n 's/.*"trial":"\([0-9a-f]*\)".*/\1/p')
+prompt=$(printf '%s' "$input" | sed -n 's/^{"version":1,"prompt":"\([^"]*\)".*/\1/p')
+echo "$trial $prompt" >> "$LOG"
+case $prompt in
+second) test "$(cat state)" = "$trial" || { echo "another trial was here: $(ls)" >&2; exit 1; } ;;
+*) test "$(ls)" = fresh || { echo "it is not fresh: $(ls)" >&2; exit 1; }
+   rm fresh; echo "$trial" > state ;;
+esac
+sleep 0.0$(($$ % 4))
+echo "answer to $prompt"
+`
+
+// However often a run is killed, each trial of a program is judged once, in a workspace of its own from its first turn on, and nothing is
+// left of those that were under way.
+func TestKilledPrograms(t *testing.T) {
+	t.Parallel()
+	const workers, cases = 3, 40
+	var list strings.Builder
+	for i := range cases {
+		fmt.Fprintf(&list, "  - {name: c%d, vars: {x: x%d}}\n", i, i)
+	}
+	b := newBox(t, nil, map[string]string{
+		"agent.sh": forgetful, "fixture/fresh": "",
+		"suite.yaml": "version: 1\nname: s\n" + fmt.Sprintf(
+			"targets: [{name: t, program: {command: [sh, agent.sh], workspace: fixture, concurrency: %d}}]\n", workers,
+		) + "prompts: [{name: p, live: true, turns: [{user: \"first-{{.x}}\"}, {user: second}]}]\n" +
+			"defaults: {scorers: [{contains: answer to second}]}\ncases:\n" + list.String(),
+	})
+	log := visited{t, b.path("log")}
+	b.env = append(b.env, "LOG="+log.path)
+	killed := b.killAgain(log, min(kills(t), 10), 0, "run", "suite.yaml", "--out", "killed")
+	if want := fmt.Sprintf(`"trials":%d,"pass":%d`, cases, cases); !strings.Contains(b.read("killed.json"), want) {
+		t.Errorf("no %s in %.300s", want, b.read("killed.json"))
+	}
+	trials := map[string]bool{}
+	for _, call := range log.calls() {
+		if trial, _, _ := strings.Cut(call, " "); trial != "" { // whose input was not cut by a kill
+			trials[trial] = true
+		}
+	}
+	if n := len(trials); n < cases || n > cases+killed*workers {
+		t.Errorf("%d trials began for %d cases, with %d kills of %d workers", n, cases, killed, workers)
+	}
+	if left, err := os.ReadDir(b.path("killed/workspaces")); err == nil {
+		t.Errorf("%d workspaces are left", len(left))
+	}
+	t.Logf("%d kills, %d calls, %d trials began", killed, log.sum(), len(trials))
+}
+
+// Nothing that a program has started outlives its call: a named pipe comes to its end when nobody is left who could write to it.
+func TestProgramsLeaveNoProcess(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		script, says string
+		exit         int
+		signals      int
+	}{
+		"ended":       {"sleep 600 >/dev/null 2>&1 & echo done", "", 0, 0},
+		"failed":      {"sleep 600 >/dev/null 2>&1 & exit 3", "ended with exit status 3", 4, 0},
+		"timed out":   {"sleep 600 & wait", "did not end within 1s", 4, 0},
+		"interrupted": {"sleep 600 & trap '' INT TERM; wait; sleep 600", "", 130, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timeout := "1s"
+			if test.signals > 0 {
+				timeout = "1h"
+			}
+			b := newBox(t, nil, map[string]string{
+				"agent.sh": "exec 3>\"$ALIVE\"\n" + test.script + "\n",
+				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, program: {command: [sh, agent.sh], timeout: " + timeout + "}}]\n" +
+					"prompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: [{contains: done}]}]\n",
+			})
+			b.env = append(b.env, "ALIVE="+b.path("alive"))
+			if err := syscall.Mkfifo(b.path("alive"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := b.command("run", "suite.yaml", "--out", "run")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			alive, err := os.Open(b.path("alive")) // which waits for the program
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer alive.Close()
+			for range test.signals {
+				if err := cmd.Process.Signal(os.Interrupt); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(100 * time.Millisecond) // two at once may arrive as one
+			}
+			_ = cmd.Wait()
+			if got := cmd.ProcessState.ExitCode(); got != test.exit {
+				t.Errorf("exit %d, want %d", got, test.exit)
+			}
+			if _, err := io.Copy(io.Discard, alive); err != nil { // until the last one is gone
+				t.Fatal(err)
+			}
+			if text := b.read("run/run.jsonl"); !strings.Contains(text, test.says) {
+				t.Errorf("no %q in %s", test.says, text)
+			}
+		})
+	}
+}

@@ -1,0 +1,215 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/workspace"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// workspacesDir is where the copies of workspaces are, inside the run directory.
+const workspacesDir = "workspaces"
+
+// workspaces are the folders in which programs work: a copy for each trial, in the run directory until its outcome is known, and longer
+// where the suite keeps it. Calls and results come from several goroutines.
+type workspaces struct {
+	run     string   // the run directory, absolute; "" before there is one
+	keeping bool     // whether any is kept: one may hold what the program was sent
+	resumed bool     // whether earlier sessions of the run may have left some
+	left    []string // those of them that may be needed
+
+	mu       sync.Mutex
+	open     map[string]opened // by the session of the trial
+	removing sync.WaitGroup
+	removers chan struct{} // holds a token for each removal that goes on
+}
+
+// opened is the workspace of a trial that is under way.
+type opened struct {
+	name string // in workspacesDir
+	of   *suite.Program
+}
+
+func newWorkspaces(keeping bool) *workspaces {
+	return &workspaces{keeping: keeping, open: map[string]opened{}, removers: make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
+
+func (w *workspaces) path(name string) string { return filepath.Join(w.run, workspacesDir, name) }
+
+// of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one gets a fresh copy.
+func (w *workspaces) of(p *suite.Program, call *eval.Call) (string, error) {
+	if p.Workspace == "" {
+		return p.Dir, nil
+	}
+	w.mu.Lock()
+	one, known := w.open[call.Session]
+	if !known {
+		one = opened{call.TrialID + "-" + call.Session[:8], p}
+		w.open[call.Session] = one
+	}
+	w.mu.Unlock()
+	dir := w.path(one.name)
+	if known && !isFirst(call) {
+		return dir, nil
+	}
+	if err := errors.Join(workspace.Remove(dir), os.MkdirAll(dir, 0o755)); err != nil { //nolint:gosec // as the umask has it
+		return "", fmt.Errorf("the workspace cannot be made: %w", err)
+	}
+	return dir, fill(p, dir)
+}
+
+// folder is the workspace of a trial that is under way, "" where it has none.
+func (w *workspaces) folder(session string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one, known := w.open[session]; known {
+		return w.path(one.name)
+	}
+	return ""
+}
+
+// adopt gives a trial the workspace that an earlier session of the run has left of it, as far as it is still there: its answer is only
+// judged now.
+func (w *workspaces) adopt(session string, p *suite.Program, known *eval.Result) {
+	name := path.Base(known.Workspace)
+	known.Workspace = ""
+	if p == nil || p.Workspace == "" {
+		return
+	}
+	for _, one := range w.left {
+		if one == name || name == "." && strings.HasPrefix(one, known.ID+"-") {
+			w.mu.Lock()
+			w.open[session] = opened{one, p}
+			w.mu.Unlock()
+			known.Workspace = w.path(one)
+			return
+		}
+	}
+}
+
+// isFirst reports whether a call is the first one of its trial.
+func isFirst(call *eval.Call) bool { return !call.Live || len(call.Contents) == 1 }
+
+// fill copies the workspace of a program, as it was when the suite was read.
+func fill(p *suite.Program, to string) error {
+	folder, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return fmt.Errorf("the suite's folder is gone: %w", err)
+	}
+	defer folder.Close() //nolint:errcheck // it was only read
+	root, err := folder.OpenRoot(filepath.FromSlash(p.Workspace))
+	if err != nil {
+		return fmt.Errorf("the workspace %s is gone: %w", p.Workspace, err)
+	}
+	defer root.Close() //nolint:errcheck // as above
+	digest, err := workspace.Copy(regular.FS(root), to)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the workspace %s cannot be copied: %w", p.Workspace, err)
+	case digest != p.WorkspaceDigest:
+		return fmt.Errorf("the workspace %s has changed since the suite was read: run the suite again", p.Workspace)
+	}
+	return nil
+}
+
+// settle says which workspace of a trial is kept, as a path inside the run directory, "" for none. release removes what is not kept; it is
+// called when the result is written down.
+func (w *workspaces) settle(session string, r *eval.Result) (kept string, release func()) {
+	w.mu.Lock()
+	one, known := w.open[session]
+	delete(w.open, session)
+	w.mu.Unlock()
+	if !known {
+		return "", func() {}
+	}
+	if w.keeping && one.of.Keeps(r.Outcome == eval.Pass) {
+		kept = path.Join(workspacesDir, one.name)
+	}
+	return kept, func() {
+		if kept == "" {
+			w.remove(one.name)
+		}
+		if w.resumed {
+			w.removeOlder(r.ID, one.name)
+		}
+	}
+}
+
+// remove removes a workspace, while the run goes on.
+func (w *workspaces) remove(name string) {
+	w.removing.Go(func() {
+		w.removers <- struct{}{}
+		defer func() { <-w.removers }()
+		_ = workspace.Remove(w.path(name)) // what is left takes room, and no more
+	})
+}
+
+// removeOlder removes what earlier sessions of the run have kept of a trial that has a new result.
+func (w *workspaces) removeOlder(trialID, current string) {
+	for _, name := range w.names() {
+		if strings.HasPrefix(name, trialID+"-") && name != current {
+			w.remove(name)
+		}
+	}
+}
+
+// names are the workspaces that are there.
+func (w *workspaces) names() []string {
+	entries, err := os.ReadDir(w.path(""))
+	if err != nil { // mostly there are none
+		return nil
+	}
+	var out []string
+	for _, entry := range entries {
+		out = append(out, entry.Name())
+	}
+	return out
+}
+
+// resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be removed takes room,
+// and no more: no trial works in it again.
+func (w *workspaces) resume(d *journal.Document) {
+	w.resumed = true
+	names := w.names()
+	if len(names) == 0 {
+		return
+	}
+	kept := map[string]bool{}
+	for t, err := range d.Trials() {
+		if err != nil { // it is sent again
+			continue
+		}
+		kept[path.Base(t.Workspace)] = true
+	}
+	for _, name := range names {
+		id, _, _ := strings.Cut(name, "-")
+		waiting := d.Pending(id)
+		if kept[name] || waiting != nil && waiting.Response != nil { // the answer is judged in a moment
+			w.left = append(w.left, name)
+		} else {
+			w.remove(name)
+		}
+	}
+}
+
+// close removes what trials have left that came to no result.
+func (w *workspaces) close() {
+	w.mu.Lock()
+	for session, one := range w.open {
+		delete(w.open, session)
+		w.remove(one.name)
+	}
+	w.mu.Unlock()
+	w.removing.Wait()
+	_ = os.Remove(w.path("")) // which fails unless it is empty
+}

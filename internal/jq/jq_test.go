@@ -1,0 +1,137 @@
+package jq
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/itchyny/gojq"
+)
+
+// The meter changes nothing of what expressions mean.
+func TestMeter(t *testing.T) {
+	t.Parallel()
+	value := map[string]any{
+		"a": []any{1.0, 2.0, map[string]any{"b": "x y"}},
+		"n": 3.0,
+		"s": "text",
+		"o": map[string]any{"k": map[string]any{"v": 1.0}},
+	}
+	for _, source := range []string{
+		`.a[0] + .a[1]`, `.s + "!"`, `.s * .n`, `.n * .s`, `.s * 0`, `.o * {k: {w: 2}}`, `.n * 2`, `[(1, 2) + (10, 20)]`,
+		`[(1, 2) * (10, 20)]`, `.a | length`, `[.a[] | numbers] | add`, `.a[2].b | split(" ") | join("-")`,
+		`.a[0] = 5 | .a`, `.a[0] += 5 | .a`, `.o.k.v |= . + 1`, `.a |= map(tojson)`, `"\(.n) and \(.s)"`, `@base64 "x\(.s)"`,
+		`.s | @base64`, `.a | @json`, `setpath(["z"]; 1) | .z`, `def add: 7; .a | add`, `def f(x): x + 1; f(.n)`,
+		`reduce .a[0:2][] as $i (0; . + $i)`, `[foreach range(4) as $i (0; . + $i)]`, `.s | ascii_downcase | explode | implode`,
+		`[.a[]?] | map(tostring) | sort`, `try error("x") catch . + "y"`, `{(.s): .n} | tojson`, `[.. | strings]`,
+		`null + 1`, `.missing + null`, `{} + {a: 1}`, `[1] + [2]`, `"x" * null`, `[limit(3; range(10))]`,
+		`.a as [$p, $q] | $p + $q`, `if .n + 1 == 4 then "yes" else "no" end`,
+		`[.a[] | select(type == "object") | .b | test("x")]`,
+		`.["s"] + .[("n", "s") | select(. == "s")]`, `-(.n + 1)`, `.a[.n - 3]`, `.a[1:(1 + 1)]`, `(.a | first) + 1`,
+		`.x.y = 1 | .x`, `del(.a[0]) | .a`, `to_entries | map(.key) | join(",")`, `.n // 5 + 1`,
+		`[.a[] | strings] | add // "none"`,
+	} {
+		q, err := gojq.Parse(source)
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		plain, err := gojq.Compile(q)
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		metered, err := compile(mustParse(t, source))
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		want, got := all(plain.Run(value)), all(metered.Run(value, &meter{}))
+		if want != got {
+			t.Errorf("%s: got %s, want %s", source, got, want)
+		}
+	}
+}
+
+func mustParse(t *testing.T, source string) *gojq.Query {
+	t.Helper()
+	q, err := gojq.Parse(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func all(results gojq.Iter) string {
+	var out []string
+	for {
+		v, ok := results.Next()
+		if !ok {
+			return strings.Join(out, " ")
+		}
+		if err, failed := v.(error); failed {
+			out = append(out, "error: "+err.Error())
+			continue
+		}
+		data, err := gojq.Marshal(v)
+		if err != nil {
+			out = append(out, err.Error())
+		}
+		out = append(out, string(data))
+	}
+}
+
+// A mistake is reported where it is.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]int{`.a | nothere`: 5, `.a[`: 2, `.a | )`: 5, `$x`: 0} {
+		_, mistake := Compile(source)
+		if mistake == nil {
+			t.Errorf("%s: got no mistake, want one at %d", source, want)
+		} else if mistake.Offset != want {
+			t.Errorf("%s: got %v at %d, want a mistake at %d", source, mistake, mistake.Offset, want)
+		}
+	}
+}
+
+// Null is a result, an error is the last one, and a bound says which it is.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		`.a, .b`:                   "1 null",
+		`.a, error("bad"), .a`:     "1 error: error: bad",
+		`def f: f; f`:              "error: takes more than 1000000 steps on this answer",
+		`"x" * 1e9`:                "error: makes more than 134217728 bytes of this answer",
+		`("x" * 1e9)? // "caught"`: "caught error: makes more than 134217728 bytes of this answer",
+	} {
+		expression, mistake := Compile(source)
+		if mistake != nil {
+			t.Fatalf("%s: %v", source, mistake)
+		}
+		var got []string
+		for v, err := range expression.Run(map[string]any{"a": 1.0}) {
+			room := 1000
+			line, _ := Line(v, &room)
+			if err != nil {
+				line = "error: " + err.Error()
+			}
+			got = append(got, line)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %q, want %q", source, got, want)
+		}
+	}
+}
+
+// Only paths pick: what calls a function, or makes a value, does not.
+func TestOnlyPicks(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]bool{
+		`.a.b[0]`: true, `.a[] | .b, .c`: true, `.["x"]`: true, `.a[-1]`: true, `..`: true, `(.a)`: true,
+		`.a + .b`: false, `[.a]`: false, `length`: false, `.["\(.a)"]`: false, `"x"`: false, `def f: .; f`: false,
+	} {
+		expression, mistake := Compile(source)
+		if mistake != nil {
+			t.Fatalf("%s: %v", source, mistake)
+		}
+		if got := expression.OnlyPicks(); got != want {
+			t.Errorf("%s: got %t, want %t", source, got, want)
+		}
+	}
+}

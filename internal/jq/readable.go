@@ -1,0 +1,55 @@
+package jq
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Bounds of a value that is read: its depth, and the length of its numbers, by which they are shown too.
+const (
+	maxNesting = 500
+	maxNumber  = 400
+	maxShown   = 120
+)
+
+// Unreadable names what of a JSON value would take too long to compute with: numbers are counted with exact fractions, and lists are
+// gone down by recursion. It is "" for a value that can be read.
+func Unreadable(v any) string { return unreadable(v, 0) }
+
+func unreadable(v any, depth int) string {
+	if depth > maxNesting {
+		return fmt.Sprintf("values nested deeper than %d", maxNesting)
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if why := unreadable(item, depth+1); why != "" {
+				return why
+			}
+		}
+	case map[string]any:
+		for _, item := range v {
+			if why := unreadable(item, depth+1); why != "" {
+				return why
+			}
+		}
+	case json.Number:
+		if text := string(v); longNumber(text) {
+			if len(text) > maxShown {
+				text = text[:maxShown] + "..."
+			}
+			return "the number " + text
+		}
+	}
+	return ""
+}
+
+// longNumber reports whether a number has more digits, written out, than are worth computing with.
+func longNumber(text string) bool {
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	n, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	return err != nil || n > maxNumber || n < -maxNumber || len(text) > maxNumber
+}

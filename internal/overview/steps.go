@@ -1,0 +1,92 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// HasSteps reports whether the suite answered calls of the model in a trial, so that its turns are steps.
+func HasSteps(r *eval.Result) bool {
+	return slices.ContainsFunc(r.Turns, func(t eval.Turn) bool { return t.Results != nil })
+}
+
+// TurnNames name the answered calls of a trial in their order: by the turn of the user in a live chat, and by the step where a turn takes
+// several. Errors name them alike.
+func TurnNames(r *eval.Result) []string {
+	steps, chat := HasSteps(r), r.Request == nil || r.Request.Live
+	var out []string
+	turn, step := 1, 1
+	for i := range r.Turns {
+		switch {
+		case !steps:
+			out = append(out, fmt.Sprintf("turn %d", turn))
+		case chat:
+			out = append(out, fmt.Sprintf("turn %d, step %d", turn, step))
+		default:
+			out = append(out, fmt.Sprintf("step %d", step))
+		}
+		if step++; r.Turns[i].Results == nil {
+			turn, step = turn+1, 1
+		}
+	}
+	return out
+}
+
+// Asked are the contents of a request that the suite gives: without what the model said in the trial, and without the results of its
+// calls, which the turns of the trial hold.
+func Asked(r *eval.Result) []eval.Content {
+	switch {
+	case r.Request == nil:
+		return nil
+	case len(r.Turns) == 0:
+		return r.Request.Contents
+	case r.Request.Live || !HasSteps(r):
+		return askedInChat(r.Request.Contents, r.Turns)
+	}
+	contents := r.Request.Contents
+	for steps := len(r.Turns); steps > 0; steps-- { // the results of the last may not have been sent
+		from := len(contents) - 2*steps
+		if from > 0 && areSteps(contents[from:], r.Turns[:steps]) {
+			return contents[:from]
+		}
+	}
+	return contents
+}
+
+// askedInChat are the contents of the user: all that the model said in a live chat is its own.
+func askedInChat(contents []eval.Content, turns []eval.Turn) []eval.Content {
+	var out []eval.Content
+	replies, results := 0, false // what follows are results
+	for _, c := range contents {
+		switch {
+		case c.Role == eval.RoleModel:
+			results = replies < len(turns) && turns[replies].Results != nil
+			replies++
+		case results:
+			results = false
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// areSteps reports whether contents are turns of the model, each followed by the results of its calls.
+func areSteps(contents []eval.Content, turns []eval.Turn) bool {
+	for i := range turns {
+		own, back := &contents[2*i], &contents[2*i+1]
+		if own.Role != eval.RoleModel || !holdResults(back, turns[i].Results) {
+			return false
+		}
+	}
+	return true
+}
+
+// holdResults reports whether a content holds results, which may be withheld.
+func holdResults(c *eval.Content, results []tool.Result) bool {
+	return len(c.Parts) == len(results) && len(results) > 0 &&
+		!slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Result == nil && p.Withheld == nil })
+}

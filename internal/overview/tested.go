@@ -1,0 +1,58 @@
+package overview
+
+import (
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Tested names what a target is: a model, with the version of the interface and whether it is streamed where that is known, or an
+// application.
+func Tested(model string, t *eval.RunTarget) string {
+	switch {
+	case t == nil:
+		return model
+	case t.App != "":
+		return t.App
+	}
+	model += " " + t.APIVersion
+	if t.Stream {
+		model += ", streamed"
+	}
+	return model
+}
+
+// AppOf is what the application of an arm's target is, "" for a model.
+func AppOf(run *eval.Run, suite, target string) string {
+	if t := run.Target(suite, target); t != nil {
+		return t.App
+	}
+	return ""
+}
+
+// HasApps reports whether a run tests applications.
+func HasApps(run *eval.Run) bool {
+	return slices.ContainsFunc(run.Plan.Targets, func(t eval.RunTarget) bool { return t.App != "" })
+}
+
+// FromEmulator says that no model answered in a run against the emulator. Applications answer there all the same.
+func FromEmulator(run *eval.Run) string {
+	text := "against evalrun's emulator: no model was asked, the answers come from a script"
+	if HasApps(run) {
+		text += "; those of applications are real"
+	}
+	return text
+}
+
+// Timed reports whether it is known how long the answer took. An echo takes no time.
+func Timed(r *eval.Result) bool {
+	return r.Timing != nil && (r.Timing.LatencyMs > 0 || r.Request == nil || r.Request.App == nil)
+}
+
+// Replayed says, up to the name of the folder, that the answers of a run come from there.
+func Replayed(run *eval.Run) string {
+	if HasApps(run) {
+		return "replayed: nothing was sent, the answers come from"
+	}
+	return "replayed: no model was asked, the answers come from"
+}

@@ -1,0 +1,135 @@
+package tmpl
+
+import (
+	"fmt"
+	"slices"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/evalrun/evalrun/variable"
+)
+
+// Dialect is what the templates of one place have that others have not. The zero Dialect is the language of all others.
+type Dialect struct {
+	// Functions are the names of further functions. They take no argument; what they give comes with each rendering.
+	Functions []string
+	// Escape makes data fit for its place: it gets what each action writes. Optional.
+	Escape func(string) string
+	// Literal replaces the text between actions. Optional.
+	Literal func(string) string
+	// Values lets a template that is a single action keep the type of its value; see Template.Value.
+	Values bool
+}
+
+// Data is what a template is rendered with.
+type Data struct {
+	Vars variable.Dict
+	// Functions are what the functions of the dialect give, by their names.
+	Functions map[string]variable.Value
+}
+
+// single is a template of a dialect with Values that is one action and nothing else.
+type single struct {
+	is bool
+	// function or field is what the action names when it does no more than that; "" otherwise.
+	function, field string
+}
+
+// Names of functions that no template of a user can name, since they are not known when it is parsed.
+const (
+	escapeName = "__escape"
+	takeName   = "__take"
+)
+
+func (d *Dialect) literal(text string) string {
+	if d.Literal == nil {
+		return text
+	}
+	return d.Literal(text)
+}
+
+// functions are those of the dialect, with what they give.
+func (d *Dialect) functions(given map[string]variable.Value) template.FuncMap {
+	out := make(template.FuncMap, len(d.Functions))
+	for _, name := range d.Functions {
+		value := given[name]
+		out[name] = func() variable.Value { return value }
+	}
+	return out
+}
+
+// endings are the functions that end actions.
+func (w *work) endings(d *Dialect) template.FuncMap {
+	return template.FuncMap{
+		takeName: func(v any) string { w.taken = v; return "" },
+		escapeName: func(v any) (string, error) {
+			out := d.Escape(fmt.Sprint(v))
+			return out, w.charge(len(out))
+		},
+	}
+}
+
+// ending adds to an action what the dialect does with its value.
+func (w *walker) ending(p *parse.PipeNode) {
+	name := ""
+	switch {
+	case len(p.Decl) > 0: // it writes nothing
+		return
+	case w.out.single.is:
+		name = takeName
+	case w.dialect.Escape != nil:
+		name = escapeName
+	default:
+		return
+	}
+	w.out.works = true
+	last := parse.NewIdentifier(name).SetPos(p.Pos)
+	p.Cmds = append(p.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: p.Pos, Args: []parse.Node{last}})
+}
+
+// singleOf looks whether a template is one action.
+func (d *Dialect) singleOf(root *parse.ListNode) (out single) {
+	if !d.Values || len(root.Nodes) != 1 {
+		return out
+	}
+	action, ok := root.Nodes[0].(*parse.ActionNode)
+	if !ok || len(action.Pipe.Decl) > 0 {
+		return out
+	}
+	out.is = true
+	if len(action.Pipe.Cmds) != 1 || len(action.Pipe.Cmds[0].Args) != 1 {
+		return out
+	}
+	switch n := action.Pipe.Cmds[0].Args[0].(type) {
+	case *parse.FieldNode:
+		if len(n.Ident) == 1 {
+			out.field = n.Ident[0]
+		}
+	case *parse.IdentifierNode:
+		if slices.Contains(d.Functions, n.Ident) {
+			out.function = n.Ident
+		}
+	}
+	return out
+}
+
+// Calls lists the uses of functions of the dialect, in order.
+func (t *Template) Calls() []Field { return t.calls }
+
+// Value is what the one action of the template gives, with its type: a variable.Value, a number or a boolean. Of any other template it is the
+// text that RenderData gives. The error is an *Error.
+func (t *Template) Value(in Data, budget *Budget) (any, error) {
+	switch {
+	case !t.single.is:
+		return t.RenderData(in, budget)
+	case t.single.function != "":
+		return in.Functions[t.single.function], nil
+	case t.single.field != "":
+		if v, ok := in.Vars[t.single.field]; ok {
+			return v, nil
+		}
+	}
+	load := &work{left: maxWork}
+	_, err := t.run(in, budget, load)
+	return load.taken, err
+}

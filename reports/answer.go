@@ -1,0 +1,129 @@
+package reports
+
+import (
+	"fmt"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+)
+
+// Columns of the labels of texts: of texts alone, and where there are pieces of other kinds.
+const (
+	plainLabel = 5
+	pieceLabel = len("reasoning")
+)
+
+// Indents of what is in a section, and in a step.
+const (
+	plainIndent = "    "
+	stepIndent  = "       "
+)
+
+// mostArgs is how many bytes of the arguments of a call are shown.
+const mostArgs = 2000
+
+// tested says what a trial tests.
+func tested(model string, t *eval.RunTarget) string {
+	if t != nil && t.App != "" {
+		return "application " + t.App
+	}
+	return "model " + overview.Tested(model, t)
+}
+
+// leads say where else a trial can be looked up.
+func leads(r *eval.Result) []string {
+	var out []string
+	if r.TraceID != "" {
+		out = append(out, "trace id "+r.TraceID)
+	}
+	if r.Workspace != "" {
+		out = append(out, "workspace kept in "+r.Workspace)
+	}
+	return out
+}
+
+// cost writes time and tokens, where they are known.
+func (c *caseReport) cost(r *eval.Result) {
+	t, u := r.Timing, r.Usage
+	if t != nil {
+		c.printf("  time: %s, %.0f ms waiting, %s\n", took(t, r.Request), t.QueuedMs, diag.Count(t.Attempts, "attempt"))
+	}
+	if t != nil && t.Chunks > 0 {
+		c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
+	}
+	if u != nil {
+		c.printf("  tokens: %s\n", diag.CleanLine(overview.Tokens(r)))
+	}
+}
+
+// took is how long the answer took: the service, or the application.
+func took(t *eval.Timing, r *eval.Request) string {
+	switch {
+	case r == nil || r.App == nil:
+		return fmt.Sprintf("%.0f ms service", t.LatencyMs)
+	case t.LatencyMs == 0: // an echo takes none
+		return "not measured"
+	}
+	return fmt.Sprintf("%.0f ms application", t.LatencyMs)
+}
+
+func (c *caseReport) response(r *eval.Response) {
+	if r == nil {
+		return
+	}
+	c.printf("  answer")
+	if r.ModelVersion != "" {
+		c.printf(" of %s", diag.CleanLine(r.ModelVersion))
+	}
+	c.printf("\n")
+	if reason := r.PromptBlock(); reason != "" {
+		c.printf("    the prompt was blocked: %s\n", diag.CleanLine(reason))
+	}
+	for i := range r.Candidates {
+		one := &r.Candidates[i]
+		c.candidate(fmt.Sprint(i), one)
+		c.printf("    finish reason %s\n", diag.CleanLine(overview.Finish(one)))
+		c.ratings("answer", one.SafetyRatings)
+		if c.o.Verbose && len(one.Raw) > 0 {
+			c.block("as it came", string(one.Raw))
+		}
+	}
+	if r.PromptFeedback != nil {
+		c.ratings("prompt", r.PromptFeedback.SafetyRatings)
+	}
+}
+
+// candidate writes the text of a candidate under a label; of one that is more than text, each piece in order.
+func (c *caseReport) candidate(label string, one *eval.Candidate) {
+	if len(one.Parts) == 0 {
+		c.block(label, shownText(one.Text, one.Withheld))
+		return
+	}
+	defer func(width int) { c.label = width }(c.label)
+	c.label = pieceLabel
+	if one.Withheld != nil {
+		c.block(label, shownText("", one.Withheld))
+	}
+	for i := range one.Parts {
+		c.piece(label, &one.Parts[i])
+	}
+}
+
+// piece writes a part of an answer. What the model thought is dim.
+func (c *caseReport) piece(label string, p *eval.Piece) {
+	switch {
+	case p.Call != nil:
+		text := overview.Call(p.Call, mostArgs)
+		if p.Call.ID != "" {
+			text += ", id " + p.Call.ID
+		}
+		c.block("call", diag.CleanLine(text))
+	case p.Reasoning != "":
+		c.painted("reasoning", p.Reasoning, c.dim)
+	case len(p.Other) > 0:
+		c.block("other", string(p.Other))
+	case p.Text != "":
+		c.block(label, p.Text)
+	}
+}

@@ -1,0 +1,226 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// secret is shown in place of a value that is no one's business.
+const secret = "***"
+
+// request writes what a trial sent: to a model, or to an application.
+func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
+	sent := r.Request
+	if sent == nil {
+		return
+	}
+	c.printf("  request\n")
+	c.prompt(r)
+	c.tools(sent)
+	c.configuration(sent)
+	if sent.App != nil {
+		c.application(sent.App)
+	}
+	if target == nil || target.App != "" {
+		return
+	}
+	if how := overview.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
+		c.printf("    sampling %s\n", how)
+	}
+}
+
+// configuration writes what else a model is sent.
+func (c *caseReport) configuration(r *eval.Request) {
+	if r.GenerationConfig != nil {
+		c.object("generationConfig", r.GenerationConfig)
+	}
+	if len(r.SafetySettings) > 0 {
+		c.object("safetySettings", r.SafetySettings)
+	}
+	if len(r.Extra) > 0 {
+		c.object("extra", r.Extra)
+	}
+}
+
+// prompt writes the system text and the turns.
+func (c *caseReport) prompt(r *eval.Result) {
+	if r.Request.System != "" {
+		defer func(width int) { c.label = width }(c.label)
+		c.label = len("system")
+		c.block("system", r.Request.System)
+	}
+	for _, content := range conversation(r) {
+		for _, p := range content.Parts {
+			c.block(cmp.Or(diag.CleanLine(content.Role), "text"), partText(&p))
+		}
+	}
+}
+
+// conversation are the contents of a request: without the steps, which are shown by themselves, and with the words of the model's own turns
+// in a chat, which go back as they came.
+func conversation(r *eval.Result) []eval.Content {
+	if overview.HasSteps(r) {
+		return overview.Asked(r)
+	}
+	contents, replies := slices.Clone(r.Request.Contents), r.Turns
+	for i := range contents {
+		if own := &contents[i]; own.Role == eval.RoleModel && r.Request.Live && len(replies) > 0 {
+			if said := replies[0].Candidates; len(said) > 0 {
+				own.Parts = []eval.Part{{Text: said[0].Text, Withheld: said[0].Withheld}}
+			}
+			replies = replies[1:]
+		}
+	}
+	return contents
+}
+
+// tools writes what the model may call: names, and whole declarations where all is wanted.
+func (c *caseReport) tools(r *eval.Request) {
+	if len(r.Tools) > 0 {
+		names := make([]string, 0, len(r.Tools))
+		for i := range r.Tools {
+			names = append(names, r.Tools[i].Name)
+		}
+		c.fact("tools", strings.Join(names, ", "))
+	}
+	if c.o.Verbose {
+		for i := range r.Tools {
+			c.declaration(&r.Tools[i])
+		}
+	}
+	if choice := r.ToolChoice; choice != nil {
+		c.fact("toolChoice", cmp.Or(choice.Name, choice.Mode))
+	}
+	if r.ToolResults != "" {
+		c.fact("toolResults", fmt.Sprintf("given by the suite, hash %.12s", r.ToolResults))
+	}
+}
+
+func (c *caseReport) declaration(t *tool.Declaration) {
+	text := t.Name
+	if t.Description != "" {
+		text += ": " + t.Description
+	}
+	if len(t.Parameters) > 0 {
+		text += "\n" + string(t.Parameters)
+	}
+	c.block("tool", text)
+}
+
+// application writes what an application was sent.
+func (c *caseReport) application(r *app.Request) {
+	switch {
+	case r.HTTP != nil:
+		c.http(r.HTTP)
+	case r.Program != nil:
+		c.program(r.Program)
+	case r.Echo:
+		c.fact("echo", "the application answers with the prompt")
+	}
+}
+
+func (c *caseReport) http(r *app.HTTP) {
+	lines := []string{r.Method + " " + cmp.Or(r.URL, "[url not kept]")}
+	for _, h := range r.Headers {
+		value := h.Value
+		if h.Secret {
+			value = secret
+		}
+		lines = append(lines, h.Name+": "+value)
+	}
+	if r.Body != "" {
+		lines = append(lines, "", r.Body)
+	}
+	c.block("sent", strings.Join(lines, "\n"))
+	if r.Stream {
+		c.fact("stream", "server-sent events")
+	}
+}
+
+func (c *caseReport) program(r *app.Program) {
+	words := make([]string, 0, len(r.Command))
+	for _, word := range r.Command {
+		words = append(words, shellWord(word))
+	}
+	c.block("ran", strings.Join(words, " "))
+	if len(r.Input) > 0 && string(r.Input) != "null" { // it is not kept
+		c.block("input", string(r.Input))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+		c.fact("file", fmt.Sprintf("%s, sha256 %.12s", name, r.Files[name]))
+	}
+	if r.Workspace != "" {
+		c.fact("workspace", fmt.Sprintf("a copy of the folder with sha256 %.12s", r.Workspace))
+	}
+}
+
+// partText is a text, or what is known of a part that is none.
+func partText(p *eval.Part) string {
+	switch {
+	case p.Image != nil:
+		return fileText("image", p.Image)
+	case p.Data != nil:
+		return fileText("data", p.Data)
+	case p.Raw != nil:
+		return "[raw] " + string(p.Raw)
+	case p.Result != nil:
+		return "[result] " + resultText(p.Result)
+	}
+	return shownText(p.Text, p.Withheld)
+}
+
+// fileText is what is known of a file that was sent.
+func fileText(what string, f *eval.Image) string {
+	resized := ""
+	if f.SourceSHA256 != "" {
+		resized = ", resized"
+	}
+	return fmt.Sprintf("[%s %s, %s, %d bytes%s, sha256 %.12s]", what, f.Path, f.MIMEType, f.Bytes, resized, f.SHA256)
+}
+
+func resultText(r *tool.Result) string {
+	if r.Text == "" {
+		return r.Name
+	}
+	return r.Name + ": " + r.Text
+}
+
+func (c *caseReport) object(name string, v any) {
+	text, err := wirejson.Marshal(v)
+	if err != nil { // it came out of a run file
+		panic(err)
+	}
+	c.fact(name, string(text))
+}
+
+// fact writes a short text of one line.
+func (c *caseReport) fact(name, text string) {
+	c.printf("%s%s %s\n", c.indent, name, diag.CleanLine(text))
+}
+
+// block writes a text that may have several lines under a label.
+func (c *caseReport) block(label, text string) {
+	c.painted(label, text, func(s string) string { return s })
+}
+
+// painted is block in a colour.
+func (c *caseReport) painted(label, text string, paint func(string) string) {
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\r\n", "\n")
+	width := max(c.label, len(label))
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			label = ""
+		}
+		c.printf("%s%-*s | %s\n", c.indent, width, label, paint(diag.Clean(line)))
+	}
+}

@@ -1,0 +1,39 @@
+package runner
+
+import (
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// CheckLimits reports targets whose answers may be of any length, as far as anybody knows, although a limit on tokens is set: what a call
+// may cost has to be known before it is sent. CheckModels comes before.
+func (p *Plan) CheckLimits(limits *suite.Limits, diags *diag.List) {
+	for _, t := range p.targets() {
+		name := tokenLimit(limits, t.Model)
+		metadata, asked := p.models[p.key(t)] // one that the service does not have was reported
+		one := Planned{Request: eval.Request{GenerationConfig: t.GenerationConfig}, Metadata: metadata}
+		if t.App != nil || name == "" || !asked || one.OutputLimit() > 0 {
+			continue
+		}
+		diags.Errorf(
+			t.ModelPos, "set `maxOutputTokens` in its `generationConfig`, or remove the limit",
+			"`%s` is set, and nobody knows how long an answer of target `%s` may be: nothing says so of the model `%s`", name, t.Name, t.Model,
+		)
+	}
+}
+
+// tokenLimit is a limit on tokens that calls of a model are under, "" when there is none.
+func tokenLimit(l *suite.Limits, model string) string {
+	switch {
+	case l.TokensPerMinute > 0:
+		return "tokensPerMinute"
+	case l.BudgetTokens > 0:
+		return "budget.tokens"
+	case slices.ContainsFunc(l.Models, func(m suite.ModelLimits) bool { return m.Model == model && m.TokensPerMinute > 0 }):
+		return "tokensPerMinute"
+	}
+	return ""
+}

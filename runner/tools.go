@@ -1,0 +1,159 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/secret"
+	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// MaxCalls is how many calls of the model the trial takes at most, retries aside.
+func (t *Planned) MaxCalls() int {
+	if t.tools == nil {
+		return t.Request.Turns()
+	}
+	return t.tools.MaxSteps
+}
+
+// answers reports whether the suite answers what the model calls: it has an answer to every call, and after the next call of the model one
+// is left for each later turn of the user.
+func (a *asked) answers(c *eval.Candidate) bool {
+	return c.FinishReason == toolCalls && a.trial.tools.Answer(c.Calls()) && len(a.result.Turns)+a.turnsLeft() < a.trial.tools.MaxSteps
+}
+
+// toolCalls is the finish reason of an answer that ends in calls.
+const toolCalls = "TOOL_CALLS"
+
+// lastCalls are what the model calls in the last answer.
+func (a *asked) lastCalls() []tool.Call { return a.result.Turns[len(a.result.Turns)-1].Calls() }
+
+// startsPrograms reports whether answering the last calls takes a program.
+func (a *asked) startsPrograms() bool {
+	return slices.ContainsFunc(a.lastCalls(), func(c tool.Call) bool { return a.trial.tools.Of(c.Name).Command != nil })
+}
+
+// maxCallsOfStep bounds the calls of one answer that are answered.
+const maxCallsOfStep = 128
+
+// answerCalls answers the last calls, and writes the results down. A call that cannot be carried out has a result that says so. The error
+// is an *eval.Error: there is too much to answer, the run was stopped, or a program is not there.
+func (r *run) answerCalls(ctx context.Context, a *asked) error {
+	calls := a.lastCalls()
+	if len(calls) > maxCallsOfStep {
+		return eval.Errorf(eval.KindTooLarge, "the answer calls functions %d times; at most %d calls are answered", len(calls), maxCallsOfStep)
+	}
+	var all []tool.Result
+	size := 0
+	for _, call := range calls {
+		text, err := r.answerCall(ctx, a, &call)
+		var e *eval.Error
+		if errors.As(err, &e) {
+			return e
+		}
+		one := tool.Result{ID: call.ID, Name: call.Name, Text: text}
+		if err != nil {
+			one.Text, one.Failed = err.Error(), true
+		}
+		if size += len(one.Text); size > service.MaxPromptBytes {
+			return eval.Errorf(
+				eval.KindOverLimit, "the results have %d bytes or more; at most %d are allowed in a prompt", size, service.MaxPromptBytes,
+			)
+		}
+		all = append(all, one)
+	}
+	a.result.Turns[len(a.result.Turns)-1].Results = all
+	r.keepTurn(a)
+	return nil
+}
+
+// answerCall is the result of one call. An *eval.Error ends the trial; any other error is for the model.
+func (r *run) answerCall(ctx context.Context, a *asked, call *tool.Call) (string, error) {
+	args, err := arguments(call.Args)
+	if err != nil {
+		return "", err
+	}
+	answer := a.trial.tools.Of(call.Name)
+	if answer.Command == nil {
+		return answer.Text(args, a.trial.vars)
+	}
+	return r.runTool(ctx, answer, call.Args)
+}
+
+// arguments are those of a call for templates: texts, numbers as they are written, lists and mappings.
+func arguments(raw json.RawMessage) (variable.Dict, error) {
+	var fields map[string]any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if len(raw) > 0 && dec.Decode(&fields) != nil {
+		return nil, errors.New("the arguments are not a JSON object")
+	}
+	return argument(fields).(variable.Dict), nil
+}
+
+// argument is a value of JSON for templates. Null is the empty text.
+func argument(v any) variable.Value {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(variable.Dict, len(v))
+		for name, item := range v {
+			out[name] = argument(item)
+		}
+		return out
+	case []any:
+		out := make(variable.List, len(v))
+		for i, item := range v {
+			out[i] = argument(item)
+		}
+		return out
+	case nil:
+		return ""
+	}
+	return v
+}
+
+// runTool runs the program that answers a call, as soon as fewer than programsPerCPU run for each CPU.
+func (r *run) runTool(ctx context.Context, answer *suite.ToolAnswer, args json.RawMessage) (string, error) {
+	c := answer.Command
+	switch {
+	case c.Gone != nil:
+		return "", eval.Errorf(eval.KindProgram, "the program %q cannot be run any more: %s", c.Words[0], c.Gone)
+	case c.Path == "":
+		return "", eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", c.Words[0])
+	}
+	select {
+	case r.programs <- struct{}{}:
+		defer func() { <-r.programs }()
+	case <-ctx.Done():
+		return "", eval.Errorf(eval.KindCanceled, "canceled")
+	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	command := program.Command{
+		Path: c.Path, Args: c.Words[1:], Dir: c.Dir, Input: append(bytes.Clone(args), '\n'), Timeout: answer.Timeout, Stop: ctx.Done(),
+		Pass: answer.Env,
+	}
+	out, err := command.Output()
+	hidden := secret.OfVariables(answer.Env)
+	switch {
+	case errors.Is(err, program.ErrStopped):
+		return "", eval.Errorf(eval.KindCanceled, "canceled")
+	case err != nil:
+		return "", fmt.Errorf("the program %q %s", c.Words[0], hidden.OutOf(err.Error()))
+	case !utf8.Valid(out):
+		return "", fmt.Errorf("the program %q wrote what is not UTF-8 text", c.Words[0])
+	}
+	return hidden.OutOfText(strings.TrimSuffix(strings.TrimSuffix(string(out), "\n"), "\r")), nil
+}

@@ -1,0 +1,142 @@
+package scorers
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// stepCount is how many calls of the model the answer took.
+func (a *Answer) stepCount() int { return max(1, len(a.Turns)) }
+
+// calls are the tool calls of all steps and turns, in their order. A conversation continues with the first candidate of each; of the last
+// it is the one that was chosen.
+func (a *Answer) calls() []tool.Call {
+	var out []tool.Call
+	for i := range len(a.Turns) - 1 {
+		if c := a.Turns[i].Candidates; len(c) > 0 {
+			out = append(out, c[0].Calls()...)
+		}
+	}
+	if a.Candidate != nil {
+		out = append(out, a.Candidate.Calls()...)
+	}
+	return out
+}
+
+// cutShort is the finding where it is not known what else would have been called: nothing came, or a block ended the answer.
+func cutShort(a *Answer) (Finding, bool) {
+	if a.Candidate == nil {
+		return noText(a)
+	}
+	if block := a.Candidate.Block(); block != "" && !a.Partial {
+		return without("the answer was blocked (%s), so that its tool calls are not complete", block), true
+	}
+	return Finding{}, false
+}
+
+// readCall is a tool call with its arguments as a JSON value, numbers as written.
+type readCall struct {
+	name string
+	args any // no object: malformed
+}
+
+func readCalls(calls []tool.Call) []readCall {
+	out := make([]readCall, len(calls))
+	for i, c := range calls {
+		out[i] = readCall{c.Name, readArgs(c.Args)}
+	}
+	return out
+}
+
+// readArgs are the arguments of a call: no arguments are an empty object, and what is no JSON is the text itself.
+func readArgs(raw json.RawMessage) any {
+	if len(raw) == 0 {
+		return map[string]any{}
+	}
+	value, problem := parseJSON(string(raw))
+	switch {
+	case problem != "":
+		return string(raw)
+	case value == nil:
+		return map[string]any{}
+	}
+	return value
+}
+
+func (c readCall) malformed() bool {
+	_, ok := c.args.(map[string]any)
+	return !ok
+}
+
+// callView is how a call is shown.
+type callView struct {
+	bytes  int  // of the arguments, at most
+	noArgs bool // the name alone
+	open   bool // other arguments are allowed
+}
+
+// inReason is for reasons, which are one line.
+var inReason = callView{bytes: maxQuoted}
+
+// call is a call as it would be written: get_order({"id":"7"}).
+func (s callView) call(c readCall) string {
+	name := visibleText(c.name)
+	if s.noArgs {
+		return name
+	}
+	args := ""
+	if object, ok := c.args.(map[string]any); !ok || len(object) > 0 {
+		args = s.json(c.args)
+	}
+	switch {
+	case s.open && args == "":
+		args = "{...}"
+	case s.open && strings.HasSuffix(args, "}"):
+		args = args[:len(args)-1] + ", ...}"
+	}
+	return name + "(" + args + ")"
+}
+
+// json is the beginning of a value on one line, without characters that a terminal would obey.
+func (s callView) json(v any) string {
+	text, err := wirejson.Marshal(v)
+	if err != nil { // a value that came as JSON always encodes
+		return "..."
+	}
+	cut := string(text)
+	if len(cut) > s.bytes {
+		cut = strings.ToValidUTF8(cut[:s.bytes], "") + "..."
+	}
+	quoted := visible(cut)
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
+}
+
+// lines shows calls one by one, the first of many.
+func (s callView) lines(calls []readCall, most int) []string {
+	var out []string
+	for i, c := range calls {
+		if i == most {
+			return append(out, fmt.Sprintf("%d more", len(calls)-i))
+		}
+		out = append(out, s.call(c))
+	}
+	return out
+}
+
+// list shows calls on one line.
+func (s callView) list(calls []readCall) string {
+	if len(calls) == 0 {
+		return "no tool call"
+	}
+	return strings.Join(s.lines(calls, maxShownCalls), ", ")
+}
+
+// maxShownCalls is how many calls a reason names.
+const maxShownCalls = 5
+
+// showCalls names the tool calls of an answer in a reason.
+func showCalls(calls []tool.Call) string { return inReason.list(readCalls(calls)) }

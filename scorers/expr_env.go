@@ -1,0 +1,135 @@
+package scorers
+
+import (
+	"encoding/json"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// exprEnv is what an expression can name.
+type exprEnv struct {
+	Answer       string            `expr:"answer"`
+	Candidates   []exprCandidate   `expr:"candidates"`
+	Vars         map[string]any    `expr:"vars"`
+	Usage        exprUsage         `expr:"usage"`
+	Timing       exprTiming        `expr:"timing"`
+	Safety       map[string]string `expr:"safety"`
+	FinishReason string            `expr:"finishReason"`
+	Blocked      bool              `expr:"blocked"`
+	Calls        []exprCall        `expr:"calls"`
+	Steps        int               `expr:"steps"`
+	Parts        []exprPart        `expr:"parts"`
+}
+
+type exprCandidate struct {
+	Text          string       `expr:"text"`
+	FinishReason  string       `expr:"finishReason"`
+	SafetyRatings []exprRating `expr:"safetyRatings"`
+}
+
+type exprRating struct {
+	Category    string `expr:"category"`
+	Probability string `expr:"probability"`
+	Blocked     bool   `expr:"blocked"`
+}
+
+type exprUsage struct {
+	PromptTokens    int    `expr:"promptTokens"`
+	OutputTokens    int    `expr:"outputTokens"`
+	TotalTokens     int    `expr:"totalTokens"`
+	CachedTokens    int    `expr:"cachedTokens"`
+	ReasoningTokens int    `expr:"reasoningTokens"`
+	ToolUseTokens   int    `expr:"toolUseTokens"`
+	Source          string `expr:"source"`
+}
+
+type exprTiming struct {
+	LatencyMs    float64 `expr:"latencyMs"`
+	FirstTokenMs float64 `expr:"firstTokenMs"`
+	QueuedMs     float64 `expr:"queuedMs"`
+	Attempts     int     `expr:"attempts"`
+}
+
+// exprCall is a tool call. Args is nil where the arguments are no JSON object.
+type exprCall struct {
+	Name string         `expr:"name" json:"name"`
+	Args map[string]any `expr:"args" json:"args"`
+}
+
+// exprPart is a piece of an answer: what it is not is "" or nil.
+type exprPart struct {
+	Text      string `expr:"text"`
+	Reasoning string `expr:"reasoning"`
+	Call      any    `expr:"call"` // a mapping with name and args
+	Other     any    `expr:"other"`
+}
+
+// newExprEnv makes what the expression uses of what takes longer to make.
+func newExprEnv(a *Answer, uses func(path ...string) bool) exprEnv {
+	u := &a.Usage
+	env := exprEnv{
+		Vars: a.Vars.Plain(),
+		Usage: exprUsage{
+			u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.ReasoningTokens, u.ToolUseTokens, string(u.Source),
+		},
+		Timing:  exprTiming{a.Timing.LatencyMs, a.Timing.FirstTokenMs, a.Timing.QueuedMs, a.Timing.Attempts},
+		Safety:  map[string]string{},
+		Blocked: a.Response.PromptBlock() != "",
+		Steps:   a.stepCount(),
+	}
+	for _, c := range a.Response.Candidates {
+		one := exprCandidate{Text: c.Text, FinishReason: c.FinishReason}
+		for _, r := range c.SafetyRatings {
+			one.SafetyRatings = append(one.SafetyRatings, exprRating{r.Category, r.Probability, r.Blocked})
+		}
+		env.Candidates = append(env.Candidates, one)
+	}
+	if c := a.Candidate; c != nil {
+		env.Answer, env.FinishReason, env.Blocked = c.Text, c.FinishReason, env.Blocked || c.Block() != ""
+		for _, r := range c.SafetyRatings {
+			env.Safety[r.Category] = r.Probability
+		}
+	}
+	if uses("calls") {
+		for _, c := range a.calls() {
+			env.Calls = append(env.Calls, exprCall{c.Name, exprArgs(c.Args)})
+		}
+	}
+	if uses("parts") {
+		env.Parts = exprParts(a.Candidate)
+	}
+	return env
+}
+
+// exprArgs are the arguments of a call with plain numbers, with which expressions calculate.
+func exprArgs(raw json.RawMessage) map[string]any {
+	out := map[string]any{}
+	if len(raw) > 0 && json.Unmarshal(raw, &out) != nil {
+		return nil
+	}
+	if out == nil { // null: there are none
+		out = map[string]any{}
+	}
+	return out
+}
+
+// exprParts are the pieces of a candidate; those of a plain one are its text.
+func exprParts(c *eval.Candidate) []exprPart {
+	switch {
+	case c == nil:
+		return nil
+	case len(c.Parts) == 0 && c.Text != "":
+		return []exprPart{{Text: c.Text}}
+	}
+	out := make([]exprPart, len(c.Parts))
+	for i, p := range c.Parts {
+		out[i] = exprPart{Text: p.Text, Reasoning: p.Reasoning}
+		if p.Call != nil {
+			out[i].Call = map[string]any{"name": p.Call.Name, "args": exprArgs(p.Call.Args)}
+		}
+		if json.Unmarshal(p.Other, &out[i].Other) != nil {
+			out[i].Other = nil
+		}
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package scorers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// givenConversation says what a judge is shown that sees the conversation.
+const givenConversation = "Another system had a conversation and gave an answer, which you judge. The texts named system, user, model, " +
+	"call and result are what was said and done before the answer, in this order: what the system was instructed to do, what the user said, " +
+	"what the system replied, the tools that it called with their arguments, and what they returned."
+
+// onlyCalls reports whether an answer consists of tool calls, so that a judge of the conversation has something to look at.
+func onlyCalls(c *eval.Candidate) bool {
+	return c != nil && c.Text == "" && c.Block() == "" && len(c.Calls()) > 0
+}
+
+// conversationParts are all that was said and called before the answer, and what the answer itself calls, each a text in a fence of its
+// own.
+func conversationParts(a *Answer) []part {
+	var out []part
+	if a.Request != nil {
+		if a.Request.System != "" {
+			out = append(out, part{"system", a.Request.System})
+		}
+		out = append(out, turnParts(a.Request.Contents, a.answeredBefore())...)
+	}
+	for _, p := range pieceParts(a.Candidate) {
+		if p.name == "call" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// answeredBefore are the calls of the model before the last one, those of earlier turns included.
+func (a *Answer) answeredBefore() []eval.Turn {
+	return slices.Concat(a.earlier, a.Turns[:max(0, len(a.Turns)-1)])
+}
+
+// turnParts are the turns that were sent. The last of the model's are its own replies, and those before them are the suite's.
+func turnParts(contents []eval.Content, replies []eval.Turn) []part {
+	ofModel := 0
+	for _, c := range contents {
+		if c.Role == eval.RoleModel {
+			ofModel++
+		}
+	}
+	var out []part
+	for _, c := range contents {
+		if c.Role != eval.RoleModel {
+			out = append(out, sentParts("user", c)...)
+			continue
+		}
+		if i := len(replies) - ofModel; i >= 0 && len(replies[i].Candidates) > 0 {
+			out = append(out, pieceParts(&replies[i].Candidates[0])...)
+		} else {
+			out = append(out, sentParts("model", c)...)
+		}
+		ofModel--
+	}
+	return out
+}
+
+// sentParts are the parts of a turn of the suite. Files are named and not shown.
+func sentParts(name string, c eval.Content) []part {
+	var out []part
+	for _, p := range c.Parts {
+		switch {
+		case p.Result != nil:
+			text := p.Result.Name + ": " + p.Result.Text
+			if p.Result.Failed {
+				text = p.Result.Name + " failed: " + p.Result.Text
+			}
+			out = append(out, part{"result", text})
+		case p.Image != nil:
+			out = append(out, part{name, "[an image]"})
+		case p.Data != nil:
+			out = append(out, part{name, fmt.Sprintf("[a file: %s]", p.Data.MIMEType)})
+		case p.Raw != nil:
+			out = append(out, part{name, string(p.Raw)})
+		default:
+			out = append(out, part{name, p.Text})
+		}
+	}
+	return out
+}
+
+// pieceParts are the pieces of a reply without what the model thought.
+func pieceParts(c *eval.Candidate) []part {
+	if len(c.Parts) == 0 {
+		return []part{{"model", c.Text}}
+	}
+	var out []part
+	for _, p := range c.Parts {
+		switch {
+		case p.Call != nil:
+			out = append(out, part{"call", p.Call.Name + "(" + strings.TrimSpace(string(p.Call.Args)) + ")"})
+		case p.Other != nil:
+			out = append(out, part{"model", string(p.Other)})
+		case p.Text != "":
+			out = append(out, part{"model", p.Text})
+		}
+	}
+	return out
+}

@@ -1,0 +1,272 @@
+package scorers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/jsondiff"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
+)
+
+func toolCallsKind() Kind {
+	return Kind{
+		Name: "toolCalls", Summary: "the tools that were called, and with what arguments",
+		Doc: "Takes `none`, which passes when no tool was called, or `{calls, mode, args}`. `calls` lists what is expected, each with `name` " +
+			"and `args`; a call without `args` is one without arguments. The calls of the whole trial count, in their order: those of all " +
+			"steps, and of all turns of a live chat unless `turn` chooses some. A call that is listed twice must be made twice. `mode` says how " +
+			"the lists are compared: `exact` (default), these calls in this order and no others; `unordered`, these and no others, in any " +
+			"order; `inOrder`, all of these in this order, others may lie between; `superset`, all of these in any order, others are allowed; " +
+			"`subset`, no call that is not listed. " +
+			"`args` says how arguments are compared: `exact` (default), the same JSON value whatever the order of keys, and 1 is 1.0; `subset`, " +
+			"what is listed must be there and mappings may have more keys, at any depth, while lists are compared item by item; `ignore`, names " +
+			"alone. Arguments that are not a JSON object match under `ignore` only. " +
+			"An answer that was blocked, or that never came, fails unless the calls before it already decide, and `not:` does not turn that into " +
+			"a pass.",
+		Example: "- toolCalls:\n    calls:\n      - {name: get_order, args: {id: \"4711\"}}\n    mode: superset\n    args: subset",
+		takes:   shape.Either(shape.Word("none"), toolCallsKeys().Shape()), compile: compileToolCalls,
+	}
+}
+
+// callMode says how the calls that came are compared with those that are listed.
+type callMode string
+
+const (
+	callsExact     callMode = "exact"
+	callsUnordered callMode = "unordered"
+	callsInOrder   callMode = "inOrder"
+	callsSuperset  callMode = "superset"
+	callsSubset    callMode = "subset"
+)
+
+func callModes() []string { return []string{"exact", "unordered", "inOrder", "superset", "subset"} }
+
+func argModes() []string { return []string{"exact", "subset", "ignore"} }
+
+func toolCallsKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"calls"},
+		Keys: []shape.Key{
+			{Name: "calls", Is: shape.Filled(callKeys().Shape()), Doc: "The calls that are expected."},
+			{Name: "mode", Is: shape.Word(callModes()...), Doc: "How the calls are compared with those listed; exact when not given."},
+			{Name: "args", Is: shape.Word(argModes()...), Doc: "How arguments are compared; exact when not given."},
+		},
+	}
+}
+
+func callKeys() shape.Block {
+	return shape.Block{
+		Need: []string{"name"},
+		Keys: []shape.Key{
+			{Name: "name", Is: shape.Text, Doc: "The name of the tool."},
+			{Name: "args", Is: shape.Map(shape.Any), Doc: "The arguments; none when not given."},
+		},
+	}
+}
+
+// maxListedCalls bounds what a scorer may list.
+const maxListedCalls = 1000
+
+// callsCheck are the calls that are expected, and how they are compared.
+type callsCheck struct {
+	want []readCall
+	mode callMode
+	args string
+}
+
+func compileToolCalls(a args) Scorer {
+	if a.Args.IsScalar() {
+		a.Args.Word("none")
+		return callsCheck{mode: callsSubset, args: "ignore"}
+	}
+	m := a.Args.Map(toolCallsKeys().Names()...)
+	if !a.Args.IsMapping() {
+		return nil
+	}
+	c := callsCheck{mode: callsExact, args: "exact"}
+	if v := m.Get("mode"); !v.IsZero() {
+		c.mode = callMode(v.Word(callModes()...))
+	}
+	if v := m.Get("args"); !v.IsZero() {
+		c.args = v.Word(argModes()...)
+	}
+	c.read(m.Need("calls"), a.needs)
+	return c
+}
+
+// read takes the calls that are listed.
+func (c *callsCheck) read(calls yamlnode.Node, needs *needs) {
+	for _, n := range calls.Seq() {
+		m := n.Map(callKeys().Names()...)
+		name, args := m.Need("name"), m.Get("args")
+		if name.IsScalar() && !name.IsNull() && name.Str() == "" {
+			name.Errorf("", "the name of a tool is empty")
+		}
+		one := readCall{name.Str(), map[string]any{}}
+		needs.Tools = append(needs.Tools, suite.ToolUse{Name: one.name, Pos: name.Pos()})
+		if args.Map(); args.IsMapping() {
+			one.args = readArgs(args.JSON(nil))
+		}
+		c.want = append(c.want, one)
+	}
+	switch {
+	case calls.IsSequence() && len(c.want) == 0:
+		calls.Errorf("`toolCalls: none` passes when no tool was called", "`toolCalls` needs at least one call")
+	case len(c.want) > maxListedCalls:
+		calls.Errorf("", "%d calls; at most %d", len(c.want), maxListedCalls)
+	}
+}
+
+// Score compares the calls of the answer with those listed.
+func (c callsCheck) Score(a *Answer) Finding {
+	got := readCalls(a.calls())
+	f := c.compare(got)
+	if cut, short := cutShort(a); short && !c.decided(f) {
+		if len(got) > 0 {
+			cut.Reason += "; it calls " + inReason.list(got)
+		}
+		return cut
+	}
+	return f
+}
+
+// decided reports whether further calls could not change the finding.
+func (c callsCheck) decided(f Finding) bool {
+	switch c.mode {
+	case callsInOrder, callsSuperset:
+		return f.Passed
+	case callsSubset:
+		return !f.Passed && f.Unscored == ""
+	}
+	return false
+}
+
+func (c callsCheck) compare(got []readCall) Finding {
+	if len(c.want)+len(got) == 0 {
+		return yes("no tool was called")
+	}
+	m := newCallMatcher(c.args)
+	pairs := m.pair(c.want, got)
+	ok := c.holds(&m, got, &pairs)
+	switch {
+	case m.left < 0:
+		return unscored("%s are too many to compare with the %d listed", diag.Count(len(got), "tool call"), len(c.want))
+	case ok:
+		return yes("the tool calls are as expected: %s", inReason.list(got))
+	}
+	return c.wrong(got, c.detail(&pairs))
+}
+
+// holds reports whether the calls are as expected. pairs are those listed with those made.
+func (c callsCheck) holds(m *callMatcher, got []readCall, pairs *callPairs) bool {
+	switch c.mode {
+	case callsExact:
+		return len(got) == len(c.want) && m.inOrder(c.want, got)
+	case callsInOrder:
+		return m.inOrder(c.want, got)
+	case callsSuperset:
+		return len(pairs.missing) == 0
+	case callsSubset:
+		return len(pairs.surplus) == 0
+	}
+	return len(pairs.missing)+len(pairs.surplus) == 0
+}
+
+// wrong is the finding for calls that are not as expected.
+func (c callsCheck) wrong(got []readCall, detail string) Finding {
+	wanted := inReason
+	wanted.noArgs, wanted.open = c.args == "ignore", c.args == "subset"
+	f := no("expected %s, got %s%s", c.expected(wanted.list(c.want)), inReason.list(got), detail)
+	if len(c.want)+len(got) > 2 {
+		wanted.bytes = maxListedBytes
+		expected, actual := wanted.lines(c.want, maxListed), callView{bytes: maxListedBytes}.lines(got, maxListed)
+		f.Diff = fmt.Sprintf("expected: %s\nactual:   %s", strings.Join(expected, "\n"), strings.Join(actual, "\n"))
+	}
+	return f
+}
+
+// maxListed and maxListedBytes bound the calls of each side of a diff, and what it shows of the arguments of each.
+const maxListed, maxListedBytes = 50, 1000
+
+// expected says in words what is expected of the listed calls.
+func (c callsCheck) expected(calls string) string {
+	switch {
+	case len(c.want) == 0:
+		return calls
+	case c.mode == callsUnordered:
+		return calls + " and no others, in any order"
+	case c.mode == callsInOrder:
+		return calls + " in this order"
+	case c.mode == callsSuperset:
+		return calls + " among the calls"
+	case c.mode == callsSubset:
+		return "no other calls than " + calls
+	}
+	return calls + " and no others"
+}
+
+// detail names the calls that make the difference, where there are few.
+func (c callsCheck) detail(p *callPairs) string {
+	missing, surplus := p.missing, p.surplus
+	switch {
+	case len(missing)+len(surplus) == 0 || c.mode == callsInOrder && len(missing) == 0:
+		return "; the order differs"
+	case len(missing) == 1 && len(surplus) == 1 && missing[0].name == surplus[0].name:
+		return c.difference(missing[0], surplus[0])
+	case c.mode == callsSuperset || c.mode == callsInOrder:
+		surplus = nil
+	case c.mode == callsSubset:
+		missing = nil
+	}
+	return few("missing", missing) + few("not expected", surplus)
+}
+
+// few names some calls, none where they are many: the diff has them.
+func few(what string, calls []readCall) string {
+	if len(calls) == 0 || len(calls) > maxShownCalls {
+		return ""
+	}
+	return "; " + what + ": " + strings.Join(inReason.lines(calls, maxShownCalls), ", ")
+}
+
+// difference says where the arguments of two calls of one tool differ.
+func (c callsCheck) difference(want, got readCall) string {
+	if got.malformed() {
+		return "; the arguments are not a JSON object"
+	}
+	args := got.args
+	if wanted, _ := want.args.(map[string]any); len(wanted) == 0 {
+		return "; no arguments are listed: `args: ignore` compares names alone"
+	}
+	if c.args == "subset" {
+		args = within(want.args, args)
+	}
+	if jq.Unreadable(args) != "" {
+		return ""
+	}
+	d, _ := jsondiff.Rules{}.Compare(want.args, args, maxFields)
+	if d == nil {
+		return ""
+	}
+	lines := differenceLines(d)
+	return "; in the arguments: " + strings.Join(lines[:min(3, len(lines))], "; ")
+}
+
+// within is a value without the keys of mappings that the other one does not have.
+func within(want, got any) any {
+	w, ok := want.(map[string]any)
+	g, is := got.(map[string]any)
+	if !ok || !is {
+		return got
+	}
+	out := map[string]any{}
+	for key, item := range g {
+		if other, listed := w[key]; listed {
+			out[key] = within(other, item)
+		}
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+package suite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// endpoint is an HTTP endpoint as a target: what it is sent, and how it is called.
+type endpoint struct {
+	app.Endpoint
+	unset []unset
+
+	method  string
+	url     httpURL
+	headers []httpHeader
+	body    httpBody
+}
+
+// unset is a variable of the environment that a request needs and that is not set.
+type unset struct {
+	name  string
+	pos   diag.Pos // where it is named
+	inURL bool     // it is a part of what a trial is known by
+}
+
+// Words of an http block.
+const (
+	methodPost = "POST" // the default
+	streamSSE  = "sse"
+)
+
+func httpMethods() []string {
+	return []string{methodPost, "GET", "PUT", "PATCH", "DELETE"}
+}
+
+func httpBlock() shape.Block {
+	expression := func(name, doc string) shape.Key { return shape.Key{Name: name, Is: shape.Text, Doc: doc} }
+	return shape.Block{
+		Need: []string{"url"},
+		Keys: []shape.Key{
+			{Name: "method", Is: shape.Word(httpMethods()...), Doc: "POST when not given."},
+			{
+				Name: "url",
+				Is:   webAddress(),
+				Doc:  "The address of the endpoint. Variables are allowed in its path and its query, and are percent-encoded.",
+			},
+			{
+				Name: "headers",
+				Is:   shape.Map(shape.Text),
+				Doc:  "Headers by their names. A value that names ${env:EVALRUN_...} is secret.",
+			},
+			{
+				Name: "body",
+				Is:   shape.Any,
+				Doc:  "A mapping, sent as JSON, or a text. `{{prompt}}` is the prompt, `{{messages}}` the conversation, `{{system}}` the system text.",
+			},
+			expression("answer", "jq over the response, which gives the text. A text response needs none."),
+			expression("toolCalls", "jq over the response, which gives the tool calls: a list of {name, args}."),
+			expression("finishReason", "jq over the response, which gives why the answer ended, such as STOP."),
+			expression("usage", "jq over the response, which gives an object with inputTokens and outputTokens."),
+			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
+			{Name: "stream", Is: shape.Word(streamSSE), Doc: "sse: the answer is a stream of server-sent events, to each of which `answer` is applied."},
+			{Name: "timeout", Is: shape.Duration, Doc: "How long one attempt may take, instead of `limits.timeout`."},
+			{Name: "tls", Is: tlsBlock().Shape(), Doc: "Certificates, PEM files of the suite's folder."},
+		},
+	}
+}
+
+func tlsBlock() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "cert", Is: shape.Text, Doc: "The certificate that evalrun shows, for mutual TLS."},
+		{Name: "key", Is: shape.Text, Doc: "The private key of `cert`."},
+		{Name: "ca", Is: shape.Text, Doc: "The authorities that the endpoint's certificate may be from, instead of the system's."},
+	}}
+}
+
+// http reads an http block.
+func (l *loader) http(n yamlnode.Node) *Application {
+	e := l.endpoint(n)
+	return &Application{HTTP: &e.Endpoint, endpoint: e}
+}
+
+func (l *loader) endpoint(n yamlnode.Node) *endpoint {
+	m := n.Map(httpBlock().Names()...)
+	h := &endpoint{method: methodPost, url: httpURL{sent: source{t: constant(""), node: n}}}
+	if !n.IsMapping() {
+		return h
+	}
+	if v := m.Get("method"); !v.IsZero() {
+		h.method = v.Word(httpMethods()...)
+	}
+	h.Timeout = m.Get("timeout").Duration()
+	h.Reading = app.Reading{
+		Answer: l.jq(m, "answer"), ToolCalls: l.jq(m, "toolCalls"), FinishReason: l.jq(m, "finishReason"), Usage: l.jq(m, "usage"),
+		Error: l.jq(m, "error"), Stream: m.Get("stream").Word(streamSSE) != "",
+	}
+	h.url = l.httpURL(h, m.Need("url"))
+	h.headers = l.httpHeaders(h, m.Get("headers"))
+	h.body = l.httpBody(h, m.Get("body"))
+	h.TLS = l.tls(m.Get("tls"))
+	l.checkSecrecy(h, m)
+	return h
+}
+
+// jq reads an expression over a response; "" when there is none, or none that is valid.
+func (l *loader) jq(m yamlnode.Map, key string) string {
+	n := m.Get(key)
+	source := n.Str()
+	switch {
+	case n.IsZero() || !n.IsScalar() || n.IsNull():
+		return ""
+	case source == "" || len(source) > jq.MaxSource:
+		n.Errorf("such as .reply.text", "`%s` needs a jq expression of at most %d bytes", key, jq.MaxSource)
+		return ""
+	}
+	expression, mistake := jq.Compile(source)
+	switch {
+	case mistake != nil:
+		mistake.Report(n, diag.CleanLine)
+	case l.opts.Untrusted && !expression.OnlyPicks():
+		n.Errorf("such as .reply.text, or .items[0].text", "in an untrusted suite, jq only takes paths")
+	default:
+		return source
+	}
+	return ""
+}
+
+// checkSecrecy reports secrets, and warns of prompts, that would travel in the clear.
+func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
+	const hint = "use https"
+	n, host := m.Get("url"), hostOf(h.url.prefix)
+	if host == "" || !PlainHTTP(h.url.prefix) {
+		return
+	}
+	secret := slices.IndexFunc(h.headers, func(one httpHeader) bool { return one.secret })
+	switch {
+	case h.url.secret:
+		n.Errorf(hint, "the url holds a secret, which would travel in the clear to %s", host)
+	case secret >= 0:
+		h.headers[secret].value.node.Errorf(hint, "the header `%s` is secret, and would travel in the clear to %s", h.headers[secret].name, host)
+	default:
+		n.Warnf(hint, "the prompts travel in the clear to %s", host)
+	}
+}
+
+// render makes the request for a case. told gets what does not fit, with its template.
+func (h *endpoint) render(in *rendered) (*app.Request, bool) {
+	out := &app.HTTP{Method: h.method, Stream: h.Reading.Stream}
+	fine := h.url.render(in, out)
+	for i := range h.headers {
+		fine = h.headers[i].render(in, out) && fine
+	}
+	fine = h.body.render(in, out) && fine
+	return &app.Request{HTTP: out}, fine
+}
+
+// request is render for a caller that reports the first problem itself.
+func (h *endpoint) request(in *app.Input) (*app.Request, error) {
+	var first error
+	filled := newRendered(in)
+	filled.told = func(s source, e *tmpl.Error) {
+		if first == nil {
+			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
+		}
+	}
+	out, _ := h.render(filled)
+	return out, first
+}
+
+// sources yields every template of the request.
+func (h *endpoint) sources(yield func(source) bool) {
+	if !yield(h.url.sent) {
+		return
+	}
+	for i := range h.headers {
+		if !yield(h.headers[i].value) {
+			return
+		}
+	}
+	for i := range h.body.parts {
+		if !yield(h.body.parts[i].value) {
+			return
+		}
+	}
+}
+
+// calls reports whether a template of the request uses a function, such as trial.
+func (h *endpoint) calls(function string) bool {
+	for s := range h.sources {
+		if s.t == nil {
+			continue
+		}
+		for _, call := range s.t.Calls() {
+			if call.Name == function {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// String is the request in a few words, as the suite has it.
+func (h *endpoint) String() string { return strings.TrimSpace(h.method + " " + h.url.sent.text) }

@@ -1,0 +1,123 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// Command is a program that a suite starts, with its arguments.
+type Command struct {
+	// Words are the program and its arguments, as the suite has them.
+	Words []string
+	// Path is that of the program's file, "" for a suite that does not come from a folder of this machine.
+	Path string
+	// Gone is why the program is not there, nil when it is.
+	Gone error
+	// Dir is the folder in which it runs.
+	Dir string
+	// Identity are the words, with the digests of the files of the suite's folder that they name.
+	Identity string
+}
+
+// Bounds of the time that a program of a suite may take.
+const (
+	commandTime    = 10 * time.Second
+	maxCommandTime = 10 * time.Minute
+)
+
+// CommandTime reads how long a program may run: ten seconds where source, a node, is absent.
+func CommandTime(source any) time.Duration {
+	n := source.(yamlnode.Node)
+	if n.IsZero() {
+		return commandTime
+	}
+	limit := n.Duration()
+	if limit > maxCommandTime {
+		n.Errorf("", "a program may take %s at most", maxCommandTime)
+	}
+	return limit
+}
+
+// NewCommand reads a command: a list of the program and its arguments, or the program alone. source is the node in which it is, and of
+// the key that needs it. Problems go to the node; the result is nil when there is no program to speak of. The suite may be nil: then no
+// file is looked for.
+func (s *Suite) NewCommand(source any, of string) *Command {
+	n := source.(yamlnode.Node)
+	words, ok := commandWords(n, of)
+	if !ok {
+		return nil
+	}
+	c := &Command{Words: words, Identity: s.commandIdentity(words)}
+	if s != nil {
+		c.Dir = s.Dir()
+		c.Path, c.Gone = s.findProgram(n.Items()[0], words[0])
+	}
+	return c
+}
+
+// PassedVariables reads the names of variables that a program gets although they are private. source is the node in which they are. The
+// suite may be nil.
+func (s *Suite) PassedVariables(source any) []string {
+	n := source.(yamlnode.Node)
+	names := n.Strings()
+	for i, item := range n.Items() {
+		switch {
+		case len(names) < len(n.Items()): // which is reported
+		case !program.IsName(names[i]):
+			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
+		case s == nil:
+		case s.opts.Untrusted && program.IsPrivate(names[i], nil):
+			item.Errorf("leave it out", "an untrusted suite cannot read the environment")
+		case s.opts.Getenv != nil && s.opts.Getenv(names[i]) == "":
+			item.Warnf("", "the environment variable %s is not set", names[i])
+		}
+	}
+	return names
+}
+
+// commandWords are a program and its arguments.
+func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
+	items := n.Items()
+	for _, item := range items {
+		word := ""
+		if item.IsScalar() && !item.IsNull() {
+			word = item.Str()
+		} else {
+			item.Errorf("", "expected a text, found %s", item.Describe())
+		}
+		words = append(words, word)
+	}
+	if len(words) > 0 && words[0] != "" {
+		return words, true
+	}
+	if len(words) == 0 || items[0].IsScalar() { // otherwise it was reported
+		n.Errorf("such as [python3, check.py]", "`%s` needs a program", of)
+	}
+	return nil, false
+}
+
+// findProgram finds the file of a program, and reports where there is none.
+func (s *Suite) findProgram(at yamlnode.Node, name string) (string, error) {
+	path, err := s.Program(name)
+	if err == nil {
+		return path, nil
+	}
+	at.Errorf(s.programHint(name, err), "%s", err)
+	return "", err
+}
+
+// commandIdentity is a command with the digests of the files that it names.
+func (s *Suite) commandIdentity(words []string) string {
+	var b strings.Builder
+	for i, word := range words {
+		fmt.Fprintf(&b, "%q", word)
+		if s != nil && (i > 0 || strings.Contains(word, "/")) {
+			b.WriteString(s.Digest(word))
+		}
+	}
+	return b.String()
+}

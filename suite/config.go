@@ -1,0 +1,274 @@
+package suite
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// configBlock holds eval.ConfigKeys, tailKeys, and `extra`.
+func configBlock() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "stopSequences", Is: shape.List(shape.Text), Doc: "Texts at which the answer ends."},
+		{Name: "temperature", Is: shape.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
+		{Name: "maxOutputTokens", Is: whole(), Doc: "The most tokens that an answer may have."},
+		{Name: "topP", Is: share(), Doc: "Tokens are drawn among the likeliest that have so much probability together."},
+		{Name: "topK", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens are drawn among so many of the likeliest."},
+		{Name: "candidateCount", Is: shape.Int(1, maxCandidates), Doc: "How many answers a call brings."},
+		{Name: "seed", Is: shape.Int(math.MinInt, math.MaxInt), Doc: "The same seed draws the same tokens, as far as the service can."},
+		{Name: "presencePenalty", Is: penalty(), Doc: "Above 0, tokens that the answer already has become less likely."},
+		{Name: "frequencyPenalty", Is: penalty(), Doc: "Above 0, tokens become less likely with each time that the answer has them."},
+		{Name: "responseMimeType", Is: shape.Text, Doc: "The type of the answer, such as application/json."},
+		{
+			Name: "responseSchema", Is: shape.Some(schemaShape()),
+			Doc: "The schema of an answer in JSON, or {file: NAME}, a JSON or YAML file of the suite's folder.",
+		},
+		{Name: "thinkingConfig", Is: shape.Some(thinkingShape), Doc: "How the model thinks; other keys are sent as they are."},
+		{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields that evalrun does not know, sent as they are."},
+	}}
+}
+
+// maxCandidates is how many answers the service gives to a call at most.
+const maxCandidates = 8
+
+func penalty() shape.Shape { return shape.Number(-2, 2) }
+
+// schemaShape is a schema, or the name of a file with one.
+func schemaShape() shape.Shape {
+	return shape.When("file", schemaFile().Shape(), shape.Map(shape.Any))
+}
+
+func schemaFile() shape.Block {
+	return fileBlock("A JSON or YAML file of the suite's folder with the schema.")
+}
+
+// thinkingShape is a mapping with some keys that are known.
+func thinkingShape(templates bool) shape.Schema {
+	out := shape.Block{Keys: []shape.Key{
+		{Name: "thinkingBudget", Is: shape.Int(-1, math.MaxInt32), Doc: "The most tokens to think with; -1 leaves it to the model."},
+		{Name: "includeThoughts", Is: shape.Bool, Doc: "Whether the answer has what the model thought."},
+	}}.Shape()(templates)
+	delete(out, "additionalProperties")
+	return out
+}
+
+func (l *loader) generationConfig(n yamlnode.Node) *eval.GenerationConfig {
+	if n.IsZero() {
+		return nil
+	}
+	m := n.Map(configBlock().Names()...)
+	var c eval.GenerationConfig
+	if v := m.Get("temperature"); !v.IsZero() {
+		c.Temperature = new(v.Float(0, math.MaxFloat64))
+	}
+	if v := m.Get("topP"); !v.IsZero() {
+		c.TopP = new(v.Float(0, 1))
+	}
+	if v := m.Get("topK"); !v.IsZero() {
+		c.TopK = new(v.Int(0, math.MaxInt32))
+	}
+	if v := m.Get("maxOutputTokens"); !v.IsZero() {
+		c.MaxOutputTokens = new(v.Int(1, math.MaxInt32))
+	}
+	for _, item := range m.Get("stopSequences").Seq() {
+		c.StopSequences = append(c.StopSequences, item.Str())
+	}
+	c.Extra = configExtra(m)
+	for _, name := range tailKeys() {
+		value := l.tailValue(name, m.Get(name))
+		if value == nil {
+			continue
+		}
+		if c.Extra == nil {
+			c.Extra = eval.Extra{}
+		}
+		c.Extra[name] = value
+	}
+	return &c
+}
+
+// tailKeys are fields that are sent behind those of eval.ConfigKeys, in the order of their names, next to those of `extra`. Suites that had
+// them in `extra`, before evalrun knew them, send the same.
+func tailKeys() []string {
+	return []string{
+		"candidateCount", "seed", "presencePenalty", "frequencyPenalty", "responseMimeType", "responseSchema", "thinkingConfig",
+	}
+}
+
+// tailValue is the value of one of tailKeys as it is sent; nil when there is none, or something is wrong with it.
+func (l *loader) tailValue(name string, n yamlnode.Node) json.RawMessage {
+	if n.IsZero() {
+		return nil
+	}
+	switch name {
+	case "candidateCount":
+		n.Int(1, maxCandidates)
+	case "seed":
+		n.Int(math.MinInt, math.MaxInt)
+	case "presencePenalty", "frequencyPenalty":
+		return number(n, n.Float(-2, 2))
+	case "responseMimeType":
+		if n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
+			n.Errorf("such as application/json", "the type is empty")
+		}
+		return must(json.Marshal(n.Str()))
+	case "responseSchema":
+		return l.schema(n)
+	case "thinkingConfig":
+		checkThinking(n)
+	}
+	if n.IsNull() { // which was reported
+		return nil
+	}
+	return n.JSON(nil)
+}
+
+// number is a number as it is written, or, where JSON does not write it so, as JSON does.
+func number(n yamlnode.Node, value float64) json.RawMessage {
+	if n.IsScalar() {
+		if written := strings.TrimPrefix(n.Written(), "+"); json.Valid([]byte(written)) {
+			return json.RawMessage(written)
+		}
+	}
+	return must(json.Marshal(value))
+}
+
+// must is for what always encodes.
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func checkThinking(n yamlnode.Node) {
+	m := n.Map()
+	if n.IsMapping() && m.Len() == 0 {
+		n.Errorf("such as {thinkingBudget: 1024}", "the mapping is empty")
+	}
+	m.Get("thinkingBudget").Int(-1, math.MaxInt32)
+	m.Get("includeThoughts").Bool()
+}
+
+// schema reads a schema: a mapping, or the name of a file with one.
+func (l *loader) schema(n yamlnode.Node) json.RawMessage {
+	m := n.Map()
+	switch {
+	case !n.IsMapping():
+		return nil
+	case m.Len() == 0:
+		n.Errorf("such as {type: object, properties: {...}}, or {file: schema.json}", "the schema is empty")
+		return nil
+	case m.Has("file"): // no keyword of a schema is called so
+		return l.mappingIn(n.Map(schemaFile().Names()...).Get("file"))
+	}
+	return n.JSON(nil)
+}
+
+// mappingIn reads the mapping in a JSON or YAML file of the suite's folder, as JSON. The file is a part of the suite from then on.
+func (l *loader) mappingIn(file yamlnode.Node) json.RawMessage {
+	name := file.Str()
+	text, err := l.files.text(name)
+	if err != nil {
+		file.Errorf("", "%s", err)
+		return nil
+	}
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
+	var b bytes.Buffer
+	if bytes.HasPrefix(text, []byte("{")) && json.Compact(&b, text) == nil { // it may be indented with tabs, which YAML is not
+		return b.Bytes()
+	}
+	root, ok := yamlnode.Parse(l.Shown(name), text, l.diags)
+	if !ok {
+		return nil
+	}
+	if root.Map(); !root.IsMapping() {
+		return nil
+	}
+	return root.JSON(nil)
+}
+
+// configExtra are the fields of a generation config that evalrun does not know.
+func configExtra(config yamlnode.Map) eval.Extra {
+	var out eval.Extra
+	for e := range config.Get("extra").Map().Entries() {
+		switch {
+		case slices.Contains(eval.ConfigKeys, e.Name()):
+			e.Key.Errorf("write it next to `extra`, not in it", "`%s` is a field that evalrun knows", e.Name())
+			continue
+		case slices.Contains(tailKeys(), e.Name()) && config.Has(e.Name()):
+			e.Key.Errorf("keep one of them", "`%s` is given next to `extra`, too", e.Name())
+			continue
+		}
+		if out == nil {
+			out = eval.Extra{}
+		}
+		out[e.Name()] = e.Value.JSON(nil)
+	}
+	return out
+}
+
+// ownedFields are fields of a request that evalrun writes, each with the key of a suite for it.
+func ownedFields() map[string]string {
+	return map[string]string{
+		"contents": "write it as a prompt", "model": "use `model`", "systemInstruction": "use `system` of the prompt",
+		"tools": "use `tools` of the prompt", "toolConfig": "use `toolChoice` of the prompt",
+		"generationConfig": "use `generationConfig`", "safetySettings": "use `safetySettings`",
+	}
+}
+
+// publishedFields are the other fields of a request that the protocol is known to have.
+func publishedFields() []string {
+	return []string{"cachedContent", "labels", "modelArmorConfig", "serviceTier", "store"}
+}
+
+// extraFields are the fields that a target, or a judge, adds at the top level of its requests.
+func extraFields(n yamlnode.Node, of string) eval.Extra {
+	var out eval.Extra
+	for e := range n.Map().Entries() {
+		name := camelCase(e.Name())
+		hint, owned := ownedFields()[name]
+		switch {
+		case owned && of == "judge" && strings.HasSuffix(hint, "prompt"):
+			e.Key.Errorf("remove it", "evalrun writes what a judge is asked, without `%s`", e.Name())
+			continue
+		case owned:
+			e.Key.Errorf(hint, "evalrun writes `%s` itself", e.Name())
+			continue
+		case !slices.Contains(publishedFields(), name):
+			e.Key.Warnf(sentAsItIs(name), "the protocol is not known to have a field `%s`", e.Name())
+		}
+		if out == nil {
+			out = eval.Extra{}
+		}
+		out[e.Name()] = e.Value.JSON(nil)
+	}
+	return out
+}
+
+// sentAsItIs is the hint of a field that is not known.
+func sentAsItIs(name string) string {
+	hint := "it is sent as it is"
+	if near := diag.Nearest(name, append(publishedFields(), names(ownedFields())...), 1); len(near) > 0 {
+		hint += "; did you mean `" + near[0] + "`?"
+	}
+	return hint
+}
+
+// camelCase is the camelCase spelling of a name, which may be in snake_case.
+func camelCase(name string) string {
+	words := strings.Split(name, "_")
+	for i := 1; i < len(words); i++ {
+		if words[i] != "" {
+			words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+		}
+	}
+	return strings.Join(words, "")
+}

@@ -1,0 +1,152 @@
+package suite
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// httpBody is the body of a request: literal JSON with templates for its texts in between, or one template.
+type httpBody struct {
+	mediaType string // "" where there is no body, or a header says it
+	parts     []bodyPart
+}
+
+// bodyPart is a template, and what comes before it.
+type bodyPart struct {
+	before []byte
+	value  source // without a template after the last one
+	isText bool   // the template is of a text body
+}
+
+// maxBody bounds a body, in bytes.
+const maxBody = tmpl.MaxOutput
+
+func (l *loader) httpBody(h *endpoint, n yamlnode.Node) (b httpBody) {
+	switch {
+	case n.IsZero():
+		return b
+	case n.InBraces():
+		n.Str() // which reports it
+		return b
+	case n.IsMapping() || n.IsSequence():
+		w := bodyWriter{loader: l, dialect: &tmpl.Dialect{Functions: requestFunctions(), Values: true}}
+		w.node(n)
+		b.mediaType, b.parts = "application/json", append(w.parts, bodyPart{before: w.literal})
+	default:
+		b.mediaType = "text/plain; charset=utf-8"
+		b.parts = []bodyPart{{value: l.in(&tmpl.Dialect{Functions: requestFunctions()}, n), isText: true}}
+	}
+	if slices.ContainsFunc(h.headers, func(one httpHeader) bool { return strings.EqualFold(one.name, "content-type") }) {
+		b.mediaType = ""
+	}
+	return b
+}
+
+// bodyWriter makes the parts of a mapping.
+type bodyWriter struct {
+	*loader
+	dialect *tmpl.Dialect
+	parts   []bodyPart
+	literal []byte // since the last template
+}
+
+func (w *bodyWriter) node(n yamlnode.Node) {
+	switch {
+	case n.InBraces():
+		n.Str() // which reports it
+	case n.IsMapping():
+		w.mapping(n)
+	case n.IsSequence():
+		for i, item := range n.Seq() {
+			w.literal = append(w.literal, comma('[', i))
+			w.node(item)
+		}
+		w.close('[', ']', len(n.Seq()))
+	case n.IsScalar() && !n.IsNull() && tmpl.HasActions(n.Written()):
+		w.parts = append(w.parts, bodyPart{before: w.literal, value: w.in(w.dialect, n)})
+		w.literal = nil
+	default:
+		w.literal = n.JSON(w.literal)
+	}
+}
+
+func (w *bodyWriter) mapping(n yamlnode.Node) {
+	m, i := n.Map(), 0
+	for e := range m.Entries() {
+		if tmpl.HasActions(e.Name()) {
+			e.Key.Errorf("write the key as it is", "the keys of `body` are no templates")
+		}
+		w.literal = append(w.literal, comma('{', i))
+		w.literal = append(wirejson.AppendString(w.literal, e.Name()), ':')
+		w.node(e.Value)
+		i++
+	}
+	w.close('{', '}', i)
+}
+
+// comma is what comes before the i-th item.
+func comma(opening byte, i int) byte {
+	if i == 0 {
+		return opening
+	}
+	return ','
+}
+
+func (w *bodyWriter) close(opening, closing byte, items int) {
+	if items == 0 {
+		w.literal = append(w.literal, opening)
+	}
+	w.literal = append(w.literal, closing)
+}
+
+func (b *httpBody) render(in *rendered, out *app.HTTP) bool {
+	var body []byte
+	fine := true
+	for i := range b.parts {
+		p := &b.parts[i]
+		if body = append(body, p.before...); p.value.t == nil {
+			continue
+		}
+		var ok bool
+		if body, ok = p.render(in, body); !ok {
+			fine = false
+		}
+		if len(body) > maxBody {
+			in.told(p.value, &tmpl.Error{Message: fmt.Sprintf("the body has more than %d bytes", maxBody)})
+			return false
+		}
+	}
+	out.Body = string(body)
+	if b.mediaType != "" {
+		out.Headers = append(out.Headers, app.Header{Name: "content-type", Value: b.mediaType})
+	}
+	return fine
+}
+
+func (p *bodyPart) render(in *rendered, body []byte) ([]byte, bool) {
+	if p.isText {
+		text, fine := in.text(p.value)
+		return append(body, text...), fine
+	}
+	v, err := p.value.t.Value(in.data, in.budget)
+	if !in.fine(p.value, err) {
+		return body, false
+	}
+	switch v := v.(type) {
+	case string:
+		return wirejson.AppendString(body, v), true
+	case variable.List, variable.Dict:
+		return append(body, variable.JSON(v)...), true
+	}
+	var b bytes.Buffer
+	fmt.Fprint(&b, v) // a number, or a boolean
+	return append(body, b.Bytes()...), true
+}

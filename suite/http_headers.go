@@ -1,0 +1,99 @@
+package suite
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// httpHeader is a header of a request.
+type httpHeader struct {
+	name   string
+	value  source
+	secret bool
+	data   bool // variables of the case, or the prompt, are in it
+}
+
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// ownHeaders are those that belong to the connection.
+func ownHeaders() []string {
+	return []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", "accept-encoding"}
+}
+
+// secretHeaders hold credentials, wherever these come from.
+func secretHeaders() []string {
+	return []string{"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"}
+}
+
+func (l *loader) httpHeaders(h *endpoint, n yamlnode.Node) []httpHeader {
+	var out []httpHeader
+	seen := map[string]diag.Pos{}
+	for e := range n.Map().Entries() {
+		name := strings.ToLower(e.Name())
+		if first, twice := seen[name]; twice {
+			e.Key.Errorf("keep one of them", "duplicate header `%s`, first %s", e.Name(), place(first, e.Key.Pos()))
+		}
+		seen[name] = e.Key.Pos()
+		switch {
+		case !headerName.MatchString(e.Name()):
+			e.Key.Errorf("letters, digits and - are allowed", "`%s` is not the name of a header", diag.CleanLine(e.Name()))
+		case slices.Contains(ownHeaders(), name):
+			e.Key.Errorf("remove it", "evalrun sets the header `%s` itself", e.Name())
+		default:
+			out = append(out, l.httpHeader(h, e, name))
+		}
+	}
+	return out
+}
+
+func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHeader {
+	if e.Value.InBraces() || !e.Value.IsScalar() || e.Value.IsNull() {
+		e.Value.Str() // which reports what it is
+		return httpHeader{name: e.Name(), value: source{t: constant(""), node: e.Value}}
+	}
+	env := l.environment(h, e.Value, false)
+	d := &tmpl.Dialect{Functions: requestFunctions(), Literal: func(text string) string { return expand(text, env) }}
+	one := httpHeader{name: e.Name(), value: l.in(d, e.Value)}
+	if i := strings.IndexFunc(e.Value.Str(), isControl); i >= 0 {
+		e.Value.ErrorfAt(i, "", "%s", one.broken())
+		one.value.t = constant("")
+	}
+	one.secret = len(env) > 0 || slices.Contains(secretHeaders(), name)
+	one.data = len(one.value.t.Fields())+len(one.value.t.Calls()) > 0 || one.value.t.UsesAll()
+	for _, value := range env {
+		h.Secrets = append(h.Secrets, value)
+	}
+	if one.secret && one.value.t.IsConstant() {
+		value := expand(one.value.text, env)
+		h.Secrets = append(h.Secrets, credentials(value)...)
+		if len(env) == 0 {
+			e.Value.Warnf("such as \"${env:EVALRUN_APP_TOKEN}\"", "a secret does not belong in a suite: take `%s` from the environment", e.Name())
+		}
+	}
+	return one
+}
+
+// broken says that the value would be more than one line, or is otherwise no text.
+func (h *httpHeader) broken() string {
+	return fmt.Sprintf("the value of the header `%s` has a line break or another control character", h.name)
+}
+
+func (h *httpHeader) render(in *rendered, out *app.HTTP) bool {
+	value, fine := in.text(h.value)
+	if !fine {
+		return false
+	}
+	if strings.ContainsFunc(value, isControl) {
+		in.told(h.value, &tmpl.Error{Message: h.broken()})
+		return false
+	}
+	out.Headers = append(out.Headers, app.Header{Name: h.name, Value: value, Secret: h.secret, Data: h.data})
+	return true
+}

@@ -1,0 +1,93 @@
+package suite
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// What an http request is made of: templates, in which values are data wherever they go.
+
+// requestFunctions are what the templates of a request can name besides the variables of the case.
+func requestFunctions() []string { return []string{"prompt", "messages", "system", "trial", "attempt"} }
+
+// rendered is what templates of a request are rendered with, and where mistakes go.
+type rendered struct {
+	data   tmpl.Data
+	budget *tmpl.Budget
+	told   func(s source, err *tmpl.Error)
+}
+
+func newRendered(in *app.Input) *rendered {
+	messages := make(variable.List, len(in.Messages))
+	for i, m := range in.Messages {
+		messages[i] = variable.Dict{"role": m.Role, "content": m.Text}
+	}
+	return &rendered{data: tmpl.Data{Vars: in.Vars, Functions: map[string]variable.Value{
+		"prompt": in.Prompt(), "messages": messages, "system": in.System, "trial": in.Trial, "attempt": in.Attempt,
+	}}}
+}
+
+// text renders a template.
+func (r *rendered) text(s source) (string, bool) {
+	out, err := s.t.RenderData(r.data, r.budget)
+	return out, r.fine(s, err)
+}
+
+func (r *rendered) fine(s source, err error) bool {
+	if err == nil {
+		return true
+	}
+	var e *tmpl.Error
+	errors.As(err, &e)
+	r.told(s, e)
+	return false
+}
+
+// in parses the template in a scalar, in a dialect.
+func (l *loader) in(d *tmpl.Dialect, n yamlnode.Node) source {
+	s := source{node: n, text: n.Str()}
+	s.t = parseIn(d, s, l.diags)
+	return s
+}
+
+// environment takes down the variables of the environment that a text names, and gives what puts their values into it.
+func (l *loader) environment(h *endpoint, n yamlnode.Node, inURL bool) (values map[string]string) {
+	values = map[string]string{}
+	text := n.Str()
+	for _, at := range envRef.FindAllStringSubmatchIndex(text, -1) {
+		name := text[at[2]:at[3]]
+		switch {
+		case !strings.HasPrefix(name, "EVALRUN_"):
+			n.ErrorfAt(at[0], "rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
+			continue
+		case slices.Contains([]string{"EVALRUN_API_KEY", "EVALRUN_TRUST_KEY"}, name):
+			n.ErrorfAt(at[0], "give the application a variable of its own, such as EVALRUN_APP_TOKEN", "%s is a secret of evalrun itself", name)
+			continue
+		}
+		value := ""
+		if l.opts.Getenv != nil {
+			value = strings.TrimSpace(l.opts.Getenv(name))
+		}
+		if value == "" {
+			h.unset = append(h.unset, unset{name, n.Offset(at[0]), inURL})
+			l.diags.Warnf(n.Offset(at[0]), "", "the environment variable %s is not set", name)
+		} else if i := strings.IndexFunc(value, isControl); i >= 0 {
+			n.ErrorfAt(at[0], "", "the environment variable %s holds a line break or another control character", name)
+		}
+		values["${env:"+name+"}"] = value
+	}
+	return values
+}
+
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// expand puts the values of environment variables into a text.
+func expand(text string, values map[string]string) string {
+	return envRef.ReplaceAllStringFunc(text, func(ref string) string { return values[ref] })
+}

@@ -1,0 +1,76 @@
+package suite
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// maxPEM bounds a file of certificates, in bytes.
+const maxPEM = 1 << 20
+
+// tls reads certificates; nil when there are none.
+func (l *loader) tls(n yamlnode.Node) *tls.Config {
+	m := n.Map(tlsBlock().Names()...)
+	if n.IsZero() || !n.IsMapping() {
+		return nil
+	}
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	cert, key := m.Get("cert"), m.Get("key")
+	switch {
+	case m.Len() == 0:
+		n.Errorf("such as {ca: ca.pem}", "`tls` needs cert and key, or ca")
+	case cert.IsZero() != key.IsZero():
+		n.Errorf("give both, or none", "`cert` and `key` go together")
+	case !cert.IsZero():
+		l.certificate(out, cert, key)
+	}
+	if ca := m.Get("ca"); !ca.IsZero() {
+		out.RootCAs = x509.NewCertPool()
+		if text, ok := l.pem(ca); ok && !out.RootCAs.AppendCertsFromPEM(text) {
+			ca.Errorf("a PEM file has lines such as -----BEGIN CERTIFICATE-----", "%s holds no certificate", ca.Str())
+		}
+	}
+	return out
+}
+
+func (l *loader) certificate(to *tls.Config, cert, key yamlnode.Node) {
+	public, ok := l.pem(cert)
+	private, fine := l.pem(key)
+	if !ok || !fine {
+		return
+	}
+	pair, err := tls.X509KeyPair(public, private)
+	if err != nil {
+		cert.Errorf("both are PEM files", "%s and %s are not a certificate and its key: %s", cert.Str(), key.Str(), strings.TrimPrefix(err.Error(), "tls: "))
+		return
+	}
+	to.Certificates = []tls.Certificate{pair}
+}
+
+// pem reads a file of the suite's folder. It does not belong to the suite as prompts do: a run keeps no copy of a key.
+func (l *loader) pem(n yamlnode.Node) ([]byte, bool) {
+	text, err := l.files.read(n.Str(), maxPEM)
+	if err != nil {
+		n.Errorf("", "%s", err)
+	}
+	return text, err == nil
+}
+
+// credentials are the texts to hide of a header with credentials: of a scheme with a token, the token, and of Basic also the password in it.
+func credentials(value string) []string {
+	out := []string{value}
+	scheme, token, ok := strings.Cut(value, " ")
+	if !ok {
+		return out
+	}
+	out = append(out, token)
+	if plain, err := base64.StdEncoding.DecodeString(token); err == nil && strings.EqualFold(scheme, "basic") {
+		_, password, _ := strings.Cut(string(plain), ":")
+		out = append(out, string(plain), password)
+	}
+	return out
+}

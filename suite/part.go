@@ -1,0 +1,147 @@
+package suite
+
+import (
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// part is a piece of a turn. Of an image and of another file the template gives the path.
+type part struct {
+	source   source
+	image    bool
+	data     bool
+	raw      *rendering // a part in the words of the protocol; nil: it is another
+	resize   bool
+	mimeType yamlnode.Node
+}
+
+// partForms are the keys of which a part has one.
+func partForms() []string { return []string{"text", "image", "data", "raw"} }
+
+func (l *loader) parts(n yamlnode.Node) []part {
+	var out []part
+	for _, item := range n.Seq() {
+		m := item.Map(partOfPrompt().Names()...)
+		if !item.IsMapping() {
+			continue
+		}
+		if form := partForm(m); form != "" {
+			checkBesidePart(m, form)
+			out = append(out, l.part(m, form))
+		}
+	}
+	if n.IsSequence() && len(n.Seq()) == 0 {
+		n.Errorf("", "there are no parts")
+	}
+	return out
+}
+
+// partForm is the one key that says what a part is; "" when there is none, or several.
+func partForm(m yamlnode.Map) string {
+	given := ""
+	for _, form := range partForms() {
+		if !m.Has(form) {
+			continue
+		}
+		if given != "" {
+			given = ""
+			break
+		}
+		given = form
+	}
+	if given == "" {
+		m.Errorf("", "a part has one of text, image, data and raw")
+	}
+	return given
+}
+
+// checkBesidePart reports keys of files next to a part that is none.
+func checkBesidePart(m yamlnode.Map, form string) {
+	if m.Has("mimeType") && form != "image" && form != "data" {
+		m.Key("mimeType").Errorf("", "mimeType belongs to an image, or to data")
+	}
+	if m.Has("resize") && form != "image" {
+		m.Key("resize").Errorf("", "resize belongs to an image")
+	}
+}
+
+func (l *loader) part(m yamlnode.Map, form string) part {
+	body := m.Get(form)
+	switch form {
+	case "image":
+		return part{source: l.template(body), image: true, mimeType: m.Get("mimeType"), resize: m.Get("resize").Bool()}
+	case "data":
+		return part{source: l.template(body), data: true, mimeType: mediaTypeOf(m.Get("mimeType"))}
+	case "raw":
+		return l.rawPart(body)
+	}
+	return l.textPart(body)
+}
+
+// rawPart reads a part in the words of the protocol. Texts in it are templates, and what variables hold stays a text.
+func (l *loader) rawPart(n yamlnode.Node) part {
+	if m := n.Map(); n.IsMapping() && m.Len() == 0 {
+		n.Errorf("such as `raw: {fileData: {...}}`", "the mapping is empty, and a part needs something in it")
+	}
+	r := l.rendering(n)
+	return part{source: source{t: constant(""), node: n}, raw: &r}
+}
+
+// render makes the part for a case; false when something is wrong with it. A resized image gets at most limit bytes.
+func (one part) render(c *Case, files *files, diags *diag.List, load bool, limit int) (out eval.Part, ok bool) {
+	if one.raw != nil {
+		return one.renderRaw(c, diags)
+	}
+	text, ok := one.source.render(c, diags)
+	if !ok {
+		return out, false
+	}
+	switch {
+	case one.image:
+		if img := one.picture(one.wishWithin(text, limit), c, files, diags, load); img != nil {
+			return eval.Part{Image: &img.Image}, true
+		}
+		return out, false
+	case one.data:
+		out.Data = one.file(text, c, files, diags, load)
+		return out, out.Data != nil
+	}
+	return eval.Part{Text: text}, true
+}
+
+func (one part) renderRaw(c *Case, diags *diag.List) (out eval.Part, ok bool) {
+	n, ok := one.raw.render(c, diags)
+	if !ok {
+		return out, false
+	}
+	var own diag.List // what JSON cannot say is wrong in every case alike
+	out.Raw = n.WithDiags(&own).JSON(nil)
+	diags.Merge(own)
+	return out, !own.HasErrors()
+}
+
+// wish is what a part asks of an image when there is room for it.
+func (one part) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
+
+// wishWithin is the image of a part, which has at most limit bytes if it may be resized.
+func (one part) wishWithin(name string, limit int) wish {
+	if one.resize {
+		return wish{name, limit}
+	}
+	return wish{name: name}
+}
+
+// picture reads the image of a part; nil when something is wrong with it.
+func (one part) picture(w wish, c *Case, files *files, diags *diag.List, load bool) *stored {
+	img, err := files.image(w, load)
+	if err != nil {
+		diags.Errorf(one.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)
+		return nil
+	}
+	if want := one.mimeType; !want.IsZero() && want.Str() != img.sourceType {
+		want.Errorf("remove `mimeType`: the type is read from the bytes", "%s is %s, not %s", w.name, img.sourceType, want.Str())
+		return nil
+	}
+	return img
+}

@@ -1,0 +1,70 @@
+package suite
+
+import (
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// fileBlock is a mapping that names a file of the suite's folder instead of saying something itself.
+func fileBlock(doc string) shape.Block {
+	return shape.Block{Need: []string{"file"}, Keys: []shape.Key{{Name: "file", Is: shape.Text, Doc: doc}}}
+}
+
+func systemShape() shape.Shape {
+	return shape.Either(shape.Text, systemFile().Shape())
+}
+
+func systemFile() shape.Block { return fileBlock("A file of the suite's folder with the text.") }
+
+// system reads the system text of a prompt: a template, or the name of a file with one. Nil when there is none.
+func (l *loader) system(n yamlnode.Node) *source {
+	if n.IsZero() {
+		return nil
+	}
+	before := l.diags.Len()
+	s := l.systemSource(n)
+	if l.diags.Len() == before && s.t.IsConstant() && strings.TrimSpace(s.text) == "" {
+		n.Errorf("leave the key out for a prompt without one", "the system text is empty")
+	}
+	return &s
+}
+
+func (l *loader) systemSource(n yamlnode.Node) source {
+	if !n.IsMapping() {
+		return l.template(n)
+	}
+	if file := n.Map(fileBlock("").Names()...).Need("file"); !file.IsZero() {
+		return l.fileTemplate(file)
+	}
+	return source{t: constant(""), node: n}
+}
+
+// rendered fills in the prompt for a case; false when something is wrong with it. Without load the bytes of files are left out.
+func (p *Prompt) rendered(c *Case, files *files, diags *diag.List, load bool) (out eval.Request, ok bool) {
+	ok = true
+	if p.system != nil {
+		if out.System, ok = p.system.render(c, diags); strings.TrimSpace(out.System) == "" { // a case may have none
+			out.System = ""
+		}
+	}
+	contents, fine := p.render(c, files, diags, load)
+	out.Contents = contents
+	return out, ok && fine
+}
+
+// uses notes the variables that the prompt names.
+func (p *Prompt) uses(u *usage) {
+	if p.system != nil {
+		u.template(p.system.t)
+	}
+	for one := range p.eachPart {
+		u.template(one.source.t)
+		if one.raw != nil {
+			u.rendering(one.raw)
+		}
+	}
+}

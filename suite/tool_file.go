@@ -1,0 +1,73 @@
+package suite
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// toolFile reads a file with a list of declarations; the zero node when it cannot be read.
+func (l *loader) toolFile(n yamlnode.Node) yamlnode.Node {
+	if !n.IsScalar() || n.IsNull() {
+		n.Str() // which says what it should be
+		return yamlnode.Node{}
+	}
+	name := n.Str()
+	src, err := l.files.text(name)
+	if err != nil {
+		n.Errorf("", "%s", err)
+		return yamlnode.Node{}
+	}
+	if strings.EqualFold(path.Ext(name), ".json") {
+		if at, ok := jsonSlip(src); !ok {
+			l.diags.Errorf(positionIn(l.Shown(name), src, at), "", "the file is not JSON")
+			return yamlnode.Node{}
+		}
+		src = asYAML(src)
+	}
+	root, ok := yamlnode.Parse(l.Shown(name), src, l.diags)
+	if !ok {
+		return yamlnode.Node{}
+	}
+	if !root.IsSequence() {
+		root.Errorf("a list of {name, description, parameters}", "a file of tools is a list, found %s", root.Describe())
+		return yamlnode.Node{}
+	}
+	return root
+}
+
+// jsonSlip is where a text is no JSON.
+func jsonSlip(src []byte) (offset int, ok bool) {
+	var value json.RawMessage
+	err := json.Unmarshal(bytes.TrimPrefix(src, []byte("\ufeff")), &value)
+	var bad *json.SyntaxError
+	if errors.As(err, &bad) {
+		return max(0, int(bad.Offset)-1), false
+	}
+	return 0, err == nil
+}
+
+// positionIn is the place of a byte in a file.
+func positionIn(file string, src []byte, offset int) diag.Pos {
+	return source{file: file, text: string(src)}.pos(offset)
+}
+
+// surrogates are two escapes of JSON for one character, which YAML writes as one.
+var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+
+// asYAML is JSON in such a form that it is YAML too: without tabs, which stand between values only, and without pairs of surrogates.
+func asYAML(src []byte) []byte {
+	return surrogates.ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
+		high, _ := strconv.ParseUint(string(pair[2:6]), 16, 16)
+		low, _ := strconv.ParseUint(string(pair[8:12]), 16, 16)
+		return []byte(string(utf16.DecodeRune(rune(high), rune(low))))
+	})
+}

@@ -1,0 +1,234 @@
+package suite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// ToolResults are what the suite answers to calls of the model, so that a trial goes on until the model has its answer.
+type ToolResults struct {
+	// MaxSteps is how often the model is called in a trial at most.
+	MaxSteps int
+
+	answers map[string]*ToolAnswer
+}
+
+// ToolAnswer is what the suite answers to the calls of one function: a text, or what a program writes.
+type ToolAnswer struct {
+	// Command is the program, nil for a text.
+	Command *Command
+	// Timeout is how long the program may run.
+	Timeout time.Duration
+	// Env are the names of private variables that the program gets.
+	Env []string
+
+	text source
+}
+
+// Of is the answer to the calls of a function, nil where the suite has none.
+func (t *ToolResults) Of(function string) *ToolAnswer { return t.answers[function] }
+
+// Answer reports whether the suite has an answer to every one of some calls. Nil answers none.
+func (t *ToolResults) Answer(calls []tool.Call) bool {
+	return t != nil && len(calls) > 0 &&
+		!slices.ContainsFunc(calls, func(c tool.Call) bool { return t.answers[c.Name] == nil })
+}
+
+// argsName is the name by which templates know the arguments of a call.
+const argsName = "args"
+
+// Text renders the answer of a text for a call with these arguments. The error is for the model, and for people.
+func (a *ToolAnswer) Text(args, vars variable.Dict) (string, error) {
+	all := variable.Dict{}
+	for name, value := range vars {
+		all[name] = value
+	}
+	all[argsName] = args
+	text, err := a.text.t.Render(all)
+	var e *tmpl.Error
+	if !errors.As(err, &e) {
+		return text, err
+	}
+	if _, given := args[e.Missing]; e.Missing != "" && !given && strings.Contains(a.text.text, "."+argsName+"."+e.Missing) {
+		return "", fmt.Errorf("the call has no argument `%s`", e.Missing)
+	}
+	return "", fmt.Errorf("the result cannot be made of the arguments: %s", e.Message)
+}
+
+// results reads what the suite answers; nil when it answers nothing.
+func (t *toolReader) results(m yamlnode.Map) *ToolResults {
+	n, limit := m.Get("toolResults"), m.Get("maxSteps")
+	steps := limit.Int(1, maxSteps)
+	if !m.Has("toolResults") {
+		return nil
+	}
+	out := &ToolResults{MaxSteps: steps, answers: map[string]*ToolAnswer{}}
+	if limit.IsZero() {
+		out.MaxSteps = defaultSteps
+	}
+	for e := range n.Map().Entries() {
+		t.declares(e.Key)
+		if a := t.answer(e.Value); a != nil {
+			out.answers[e.Name()] = a
+		}
+	}
+	if n.IsMapping() && n.Map().Len() == 0 {
+		n.Errorf("such as {get_order: {text: shipped}}", "there are no results")
+	}
+	t.checkSteps(m, out)
+	return out
+}
+
+// checkSteps reports a live chat with more turns than there are steps.
+func (t *toolReader) checkSteps(m yamlnode.Map, r *ToolResults) {
+	turns := len(t.prompt.turns)
+	if !t.prompt.Live || turns <= r.MaxSteps || r.MaxSteps == 0 {
+		return
+	}
+	at := m.Get("maxSteps")
+	if at.IsZero() {
+		at = m.Key("toolResults")
+	}
+	at.Errorf(
+		"each turn of the user takes a step, and each answer to calls another",
+		"the live chat has %d turns, and `maxSteps` allows %d calls of the model", turns, r.MaxSteps,
+	)
+}
+
+// answer reads one entry.
+func (t *toolReader) answer(n yamlnode.Node) *ToolAnswer {
+	m := n.Map(toolResultBlock().Names()...)
+	if !n.IsMapping() {
+		return nil
+	}
+	text, command := m.Get("text"), m.Get("command")
+	switch {
+	case text.IsZero() == command.IsZero():
+		n.Errorf("", "a result has one of text and command")
+		return nil
+	case command.IsZero():
+		for _, key := range []string{"timeout", "env"} {
+			if m.Has(key) {
+				m.Key(key).Errorf("remove it", "`%s` belongs to a command", key)
+			}
+		}
+		return &ToolAnswer{text: t.template(text)}
+	case t.refusesProgram(m.Key("command")):
+		return nil
+	}
+	command.EachText(func(word yamlnode.Node, text string) {
+		if tmpl.HasActions(text) {
+			word.Errorf("the program reads the arguments as JSON on its standard input", "a command is no template")
+		}
+	})
+	c := t.NewCommand(command, "command")
+	if c == nil {
+		return nil
+	}
+	return &ToolAnswer{Command: c, Timeout: CommandTime(m.Get("timeout")), Env: t.PassedVariables(m.Get("env"))}
+}
+
+// templates yields the texts among the answers, in the order of the functions' names.
+func (t *ToolResults) templates() iter.Seq[source] {
+	return func(yield func(source) bool) {
+		if t == nil {
+			return
+		}
+		for _, name := range names(t.answers) {
+			if a := t.answers[name]; a.Command == nil && !yield(a.text) {
+				return
+			}
+		}
+	}
+}
+
+// check reports variables that the case does not have.
+func (t *ToolResults) check(c *Case, diags *diag.List) {
+	for text := range t.templates() {
+		for _, f := range text.t.Fields() {
+			_, known := c.vars[f.Name]
+			switch {
+			case f.Name == argsName && known:
+				diags.Errorf(
+					text.pos(f.Offset), "give the variable another name",
+					"`%s` are the arguments of the call here, and case `%s` has a variable of that name", argsName, c.Name,
+				)
+			case f.Name != argsName && !known:
+				c.missing(f.Name, text.pos(f.Offset), diags)
+			}
+		}
+	}
+}
+
+// Hash is the identity of the answers for a case: what they are, the files of their commands, the variables that they use, and how far
+// the suite goes on. It is "" for nil.
+func (t *ToolResults) Hash(c *Case) string {
+	if t == nil {
+		return ""
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n", t.MaxSteps)
+	for _, name := range names(t.answers) {
+		a := t.answers[name]
+		if a.Command != nil {
+			fmt.Fprintf(h, "%q command %s\n", name, a.Command.Identity)
+			continue
+		}
+		fmt.Fprintf(h, "%q text %q\n", name, a.text.text)
+		a.text.writeVars(h, c.vars)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// writeVars writes what the template uses of the variables of a case.
+func (s source) writeVars(w io.Writer, vars variable.Dict) {
+	if s.t.UsesAll() {
+		fmt.Fprintf(w, "%s\n", vars)
+		return
+	}
+	for _, f := range s.t.Fields() {
+		if value, ok := vars[f.Name]; ok && f.Name != argsName {
+			fmt.Fprintf(w, "%q %s\n", f.Name, variable.JSON(value))
+		}
+	}
+}
+
+// Programs are the commands of the suite, those of scorers left out, with the digests of their files.
+func (s *Suite) Programs() []string {
+	var out []string
+	for _, t := range s.Targets {
+		if t.App != nil && t.App.Program != nil {
+			out = append(out, t.App.Program.identity)
+		}
+	}
+	for _, p := range s.Prompts {
+		out = append(out, p.Results.programs()...)
+	}
+	return out
+}
+
+func (t *ToolResults) programs() []string {
+	var out []string
+	if t == nil {
+		return nil
+	}
+	for _, name := range names(t.answers) {
+		if c := t.answers[name].Command; c != nil {
+			out = append(out, c.Identity)
+		}
+	}
+	return out
+}

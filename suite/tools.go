@@ -1,0 +1,213 @@
+package suite
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// Bounds of tools.
+const (
+	defaultSteps = 8  // calls of the model in a trial, where the suite does not say
+	maxSteps     = 64 // that a suite may ask for
+	maxTools     = 128
+)
+
+// toolName is what the protocols take for the name of a function.
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
+// toolKeys are the keys of a prompt about functions that the model may call.
+func toolKeys() []shape.Key {
+	return []shape.Key{
+		{
+			Name: "tools", Is: shape.Either(shape.Filled(toolBlock().Shape()), toolFileBlock().Shape()),
+			Doc: "The functions that the model may call: a list, or a file with one.",
+		},
+		{
+			Name: "toolChoice", Is: shape.Either(shape.Word(toolModes()...), toolNamed().Shape()),
+			Doc: "Whether the model calls a function: auto, none, required, or {name: N} for one of them.",
+		},
+		{
+			Name: "toolResults", Is: shape.Some(shape.Named(toolName.String(), toolResultBlock().Shape())),
+			Doc: "What evalrun answers to calls, by the name of the function. The model is then called again.",
+		},
+		{
+			Name: "maxSteps", Is: shape.Int(1, maxSteps),
+			Doc: "How often the model is called in a trial at most; 8 when not given.",
+		},
+	}
+}
+
+func toolModes() []string { return []string{tool.Auto, tool.None, tool.Required} }
+
+func toolBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"name"},
+		Keys: []shape.Key{
+			{Name: "name", Is: shape.Matching(toolName.String()), Doc: "The function's name."},
+			{Name: "description", Is: shape.Text, Doc: "What it does, for the model."},
+			{Name: "parameters", Is: shape.Map(shape.Any), Doc: "A JSON Schema of its arguments, an object; none when not given."},
+		},
+	}
+}
+
+func toolFileBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"file"},
+		Keys: []shape.Key{{Name: "file", Is: shape.Text, Doc: "A JSON or YAML file of the suite's folder with the list."}},
+	}
+}
+
+func toolNamed() shape.Block {
+	return shape.Block{
+		Need: []string{"name"},
+		Keys: []shape.Key{{Name: "name", Is: shape.Matching(toolName.String()), Doc: "The function that is called."}},
+	}
+}
+
+func toolResultBlock() shape.Block {
+	return shape.Block{
+		One: []string{"text", "command"},
+		Keys: []shape.Key{
+			{Name: "text", Is: shape.Text, Doc: "The result: a template over the arguments, `{{.args.id}}`, and the variables of the case."},
+			{Name: "command", Is: shape.OneOrMore(shape.Text), Doc: "A program that gets the arguments as JSON and writes the result."},
+			{Name: "timeout", Is: shape.Duration, Doc: "How long the program may run: 10s when not given, at most 10m."},
+			{
+				Name: "env", Is: shape.OneOrList(shape.Text),
+				Doc: "Names of variables that the program gets although it gets no key and nothing of evalrun.",
+			},
+		},
+	}
+}
+
+// tooling reads what a prompt says of functions that the model may call.
+func (l *loader) tooling(m yamlnode.Map, p *Prompt) {
+	t := toolReader{loader: l, prompt: p, names: map[string]diag.Pos{}}
+	for _, key := range []string{"toolChoice", "toolResults", "maxSteps"} {
+		if m.Has(key) && !m.Has("tools") {
+			m.Key(key).Errorf("declare the functions under `tools`", "`%s` goes with `tools`, and this prompt has none", key)
+			t.undeclared = true
+		}
+	}
+	if m.Has("tools") {
+		p.toolsPos = m.Key("tools").Pos()
+		t.declarations(m.Get("tools"))
+	}
+	t.choice(m.Get("toolChoice"))
+	p.Results = t.results(m)
+	t.advise(m)
+}
+
+// toolReader reads the tools of one prompt.
+type toolReader struct {
+	*loader
+	prompt     *Prompt
+	names      map[string]diag.Pos
+	undeclared bool // nothing is known of the names, which was reported
+}
+
+func (t *toolReader) declarations(n yamlnode.Node) {
+	before := t.diags.Len()
+	if n.IsMapping() {
+		n = t.toolFile(n.Map(toolFileBlock().Names()...).Need("file"))
+	}
+	items := n.Seq()
+	for _, item := range items {
+		t.declaration(item)
+	}
+	switch {
+	case n.IsSequence() && len(items) == 0:
+		n.Errorf("declare a function, or remove `tools`", "there are no tools")
+	case len(items) > maxTools:
+		n.Errorf("", "there are %d tools; at most %d are allowed", len(items), maxTools)
+	}
+	t.undeclared = t.undeclared || t.diags.Len() > before && len(t.names) == 0
+}
+
+func (t *toolReader) declaration(n yamlnode.Node) {
+	m := n.Map(toolBlock().Names()...)
+	if !n.IsMapping() {
+		return
+	}
+	name, parameters := m.Need("name"), m.Get("parameters")
+	one := tool.Declaration{Name: name.Str(), Description: m.Get("description").Str()}
+	if !parameters.IsZero() && isParameters(parameters) {
+		one.Parameters = parameters.JSON(nil)
+	}
+	if isToolName(name) && unique(t.names, name, "tool") {
+		t.prompt.Tools = append(t.prompt.Tools, one)
+	}
+}
+
+// isToolName reports a name that no protocol takes.
+func isToolName(n yamlnode.Node) bool {
+	if !n.IsScalar() || n.IsNull() { // which was reported
+		return false
+	}
+	if toolName.MatchString(n.Str()) {
+		return true
+	}
+	n.Errorf("1 to 64 letters, digits, `_`, `.` and `-`, the first a letter or `_`", "`%s` is not the name of a function", n.Str())
+	return false
+}
+
+// isParameters reports what is no schema of arguments.
+func isParameters(n yamlnode.Node) bool {
+	if !n.IsMapping() {
+		n.Errorf("such as {type: object, properties: {id: {type: string}}}", "`parameters` is a JSON Schema, a mapping, found %s", n.Describe())
+		return false
+	}
+	kind := n.Map().Get("type")
+	if kind.IsScalar() && !kind.IsNull() && !strings.EqualFold(kind.Str(), "object") {
+		kind.Errorf("describe the arguments under `properties`", "the arguments of a function are an object, and not of type `%s`", kind.Str())
+		return false
+	}
+	return true
+}
+
+func (t *toolReader) choice(n yamlnode.Node) {
+	switch {
+	case n.IsZero():
+	case n.IsMapping():
+		name := n.Map(toolNamed().Names()...).Need("name")
+		if text := name.Str(); t.declares(name) {
+			t.prompt.ToolChoice = &tool.Choice{Name: text}
+		}
+	default:
+		if mode := n.Word(toolModes()...); mode != "" {
+			t.prompt.ToolChoice = &tool.Choice{Mode: mode}
+		}
+	}
+}
+
+// declares reports a name that `tools` lacks.
+func (t *toolReader) declares(name yamlnode.Node) bool {
+	if t.undeclared || !name.IsScalar() || name.IsNull() {
+		return false
+	}
+	if _, ok := t.names[name.Str()]; ok {
+		return true
+	}
+	name.Errorf(diag.DidYouMean(name.Str(), names(t.names)), "`tools` has no function `%s`", name.Str())
+	return false
+}
+
+// advise warns of what is allowed and hardly meant.
+func (t *toolReader) advise(m yamlnode.Map) {
+	choice, answered := t.prompt.ToolChoice, m.Has("toolResults")
+	switch {
+	case m.Has("maxSteps") && !answered && !t.undeclared:
+		m.Key("maxSteps").Warnf("add `toolResults`, or remove it", "`maxSteps` has no effect without `toolResults`: the model is called once")
+	case choice == nil || !answered:
+	case choice.Mode == tool.None:
+		m.Key("toolResults").Warnf("", "`toolChoice: none` lets the model call no function, so that these are never used")
+	case choice.Mode == tool.Required || choice.Name != "":
+		m.Key("toolChoice").Warnf(
+			"`auto` lets the model give an answer", "the model has to call a function in every step, so that each trial goes on until `maxSteps`",
+		)
+	}
+}

@@ -1,0 +1,118 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// What an untrusted suite may not do unless it is allowed by name.
+const (
+	permitProgram  = "program"  // start programs
+	permitHTTP     = "http"     // call applications at a host
+	permitServices = "services" // name services at a host
+)
+
+func permitNames() []string { return []string{permitProgram, permitHTTP, permitServices} }
+
+// permit is one thing that --allow lifts: a name, with a host for those that reach the network.
+type permit struct{ name, host string }
+
+// CheckAllow says what is wrong with a value of --allow, such as `program` or `http=HOST,HOST`; nil when nothing is.
+func CheckAllow(value string) error {
+	_, err := permits(value)
+	return err
+}
+
+// permits reads a value of --allow: names with hosts, separated by commas. A word that is no name is another host of the name before.
+func permits(value string) ([]permit, error) {
+	var out []permit
+	last := ""
+	for word := range strings.SplitSeq(value, ",") {
+		name, host, given := strings.Cut(strings.TrimSpace(word), "=")
+		name, host = strings.TrimSpace(name), strings.TrimSpace(host)
+		if !given && last != "" && last != permitProgram && !slices.Contains(permitNames(), name) {
+			name, host, given = last, name, true
+		}
+		if err := checkPermit(name, host, given); err != nil {
+			return nil, err
+		}
+		out, last = append(out, permit{name, strings.ToLower(host)}), name
+	}
+	return out, nil
+}
+
+func checkPermit(name, host string, given bool) error {
+	switch {
+	case !slices.Contains(permitNames(), name):
+		return fmt.Errorf("there is nothing called %q to allow; %s", name, diag.DidYouMean(name, permitNames()))
+	case name == permitProgram && given:
+		return errors.New("`program` takes no value: it allows every program of the suite")
+	case name != permitProgram && host == "":
+		return fmt.Errorf("name the host, such as %s=127.0.0.1:8080 or %s=example.com", name, name)
+	case strings.ContainsAny(host, "/@?#* "):
+		return fmt.Errorf("%q is not a host: write it without scheme and path, such as %s=example.com", host, name)
+	}
+	return nil
+}
+
+// allows reports whether the suite may do something. A host that is allowed without a port is allowed on every port.
+func (s *Suite) allows(name string, at *url.URL) bool {
+	if !s.opts.Untrusted {
+		return true
+	}
+	for _, value := range s.opts.Allow {
+		allowed, err := permits(value)
+		if err != nil { // it was checked when it was given; what cannot be read allows nothing
+			continue
+		}
+		if slices.ContainsFunc(allowed, func(p permit) bool { return p.name == name && (at == nil || p.covers(at)) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether an address is at the host of the permit.
+func (p permit) covers(at *url.URL) bool {
+	host, port := strings.ToLower(at.Hostname()), at.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
+	}
+	return p.host == host || p.host == net.JoinHostPort(host, port) || p.host == "["+host+"]"
+}
+
+// RefusesPrograms says why the suite may start no program and what to do about it, both "" when it may.
+func (s *Suite) RefusesPrograms() (why, hint string) {
+	if s.allows(permitProgram, nil) {
+		return "", ""
+	}
+	return "an untrusted suite cannot start programs", "add --allow program, or run without --untrusted if you trust the suite"
+}
+
+// refusesProgram reports, at a key, that the suite may start no program.
+func (l *loader) refusesProgram(key yamlnode.Node) bool {
+	why, hint := l.RefusesPrograms()
+	if why != "" {
+		key.Errorf(hint, "%s", why)
+	}
+	return why != ""
+}
+
+// refusesAddress reports, at a node, that the suite may not send to an address: name is that of the permit which it lacks.
+func (l *loader) refusesAddress(n yamlnode.Node, name string, at *url.URL) bool {
+	if l.allows(name, at) {
+		return false
+	}
+	n.Errorf(
+		fmt.Sprintf("add --allow %s=%s, or run without --untrusted if you trust the suite", name, at.Host),
+		"an untrusted suite cannot send requests to %s", at.Host,
+	)
+	return true
+}
