@@ -85,7 +85,7 @@ func (s *Snapshot) finding(f fold) Finding {
 	case s.Same:
 		return yes("the answer is that of %s: %s", s.File, quote(s.Got))
 	}
-	out := no("expected %s (%s), got %s%s", quote(s.Want), s.File, quote(s.Got), slight(s.Folded, []string{f.text(s.Want)}))
+	out := no("expected %s (%s), got %s%s", quote(s.Want), s.File, quote(s.Got), cmp.Or(f.formNote(s.Got, []string{s.Want}, equalTexts), slight(s.Folded, []string{f.text(s.Want)})))
 	if long := max(len(s.Want), len(s.Got)) > maxQuoted; long || strings.Contains(s.Want+s.Got, "\n") {
 		out.Diff = lineDiff(s.Want, s.Got)
 	}
