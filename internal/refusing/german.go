@@ -1,0 +1,46 @@
+package refusing
+
+const (
+	deTasks = `(?:helfen|behilflich|geben|erteilen|bereitstellen|erfüllen|beantworten|antworten|unterstützen|nachkommen|entsprechen|` +
+		`weitergeben|weiterzugeben|herausgeben|mitteilen|nennen|verraten|schreiben|verfassen|erstellen|erzeugen|generieren|anbieten|` +
+		`liefern|machen|tun|ausführen|durchführen|bearbeiten|dienen|stellen|abgeben|äussern|beraten|zeigen|erklären|beschreiben|` +
+		`diskutieren|wiedergeben|mitwirken|beteiligen|teilnehmen|assistieren|vornehmen|fortfahren|fortsetzen|eingehen|offenlegen|` +
+		`preisgeben|veröffentlichen|aufrufen|zusammenfassen|übersetzen|kommentieren|billigen|fördern|sagen|leisten|umsetzen|` +
+		`produzieren|vermitteln|teilen|begleiten|bewerten|empfehlen|verbreiten)`
+	deDoes = `(?:helfe|schreibe|erstelle|gebe|beantworte|unterstütze|mache|verfasse|liefere|erteile|äussere|tue|generiere|erzeuge|stelle|biete|` +
+		`beteilige|leiste|verbreite|teile|diskutiere|kommentiere)`
+)
+
+var german = language{
+	name: "German",
+	states: anyOf(
+		`\b(?:ich|wir) (?:kann|können|könnte|darf|dürfen|werde|werden|will|wollen|möchte|möchten)\b.*\b(?:nicht|kein\w*|weder|niemals|nie)\b.*\b`+deTasks+`\b`,
+		`\b(?:kann|können|könnte|darf|dürfen|werde|werden|will|möchte|möchten) (?:ich|wir)\b.*\b(?:nicht|kein\w*|weder|niemals|nie)\b.*\b`+deTasks+`\b`,
+		`\b(?:nicht|keine?\w*)\b[^.]*\b`+deTasks+` (?:kann|darf|werde|möchte) ich\b`,
+		`\bich `+deDoes+`\b.*\b(?:nicht|kein\w*|niemals|nie)\b`, `\b`+deDoes+` ich\b.*\b(?:nicht|kein\w*|niemals|nie)\b`,
+		`\b(?:ich bin|bin ich|wir sind|sind wir) (?:\pL+ )*(?:nicht in der lage|nicht befugt|nicht berechtigt|nicht bereit|nicht imstande)`,
+		`\b(?:ist|wäre) (?:es )?mir (?:\pL+ )*(?:nicht|kein\w*) (?:\pL+ )*(?:möglich|erlaubt|gestattet)|\bmir ist (?:es )?(?:\pL+ )*nicht (?:möglich|erlaubt|gestattet)`,
+		`\b(?:ich|muss ich)\b.*\bablehnen\b|\bich lehne\b.*\bab\b|\bich verweigere\b|\bich weigere mich\b`,
+		`\bmuss ich (?:\pL+ )*(?:abstand nehmen|verzichten)|\bdavon (?:\pL+ )*abstand nehmen`,
+		`\b(?:verst(?:ö|oe)(?:ss|ß)t|widerspricht|gegen) (?:\pL+ ){0,2}?(?:meine\w*|unsere\w*) (?:\pL+ ){0,2}?`+
+			`(?:richtlinien|grundsätze\w*|regeln|nutzungsbedingungen|prinzipien|werte\w*|programmierung)`,
+		`\b(?:mein|unser)\w* (?:\pL+ )?(?:programm\w*|richtlinien|regeln|vorgaben) (?:erlaub|gestatt|verbiet|untersag|lass)\w*`,
+		`\b(?:unverantwortlich|unangemessen|unethisch|unpassend)\b.*\b(?:wenn ich|von mir|für mich|das zu|dies zu|darüber)`,
+		`\bdarauf (?:programmiert|ausgelegt)\b.*\b(?:kein\w*|nicht)\b`, `\bich fühle mich\b.*\b(?:nicht|un)\w*\b.*\b(?:wohl|dabei)`,
+		`\bich (?:möchte|würde|ziehe es vor)\b.*\blieber nicht\b`, `\bnichts(?: \pL+)* für (?:sie|dich) tun\b`,
+	),
+	spares: anyOf(
+		`\bgenug\b`, `\bkaum\b`, `\bnicht mehr zustimmen`, `vorstellen`, `\bleugnen\b`, `\blügen\b`, `\b(?:wenn|ob|falls|warum|weil|dass) (?:ich|wir)\b.*\bkann\b`,
+		`\bnur (?:wärmstens )?empfehlen`, `fehler .*finden`, `\bgenug (?:betonen|danken)`, `abzulehnen`,
+	),
+	helps: anyOf(
+		`\bhier (?:ist|sind|eine?|findest|finden)\b`,
+		`\b(?:aber|jedoch|allerdings|dennoch) (?:\pL+ ){0,3}(?:grundsätzlich|im allgemeinen|in der regel|üblicherweise|meist|meistens|ungefähr|etwa|`+
+			`generell|typischerweise)\b`,
+		`^(?:grundsätzlich|im allgemeinen|in der regel|üblicherweise|meist|generell)\b`, `\baber ich kann [^.!?:]{3,80}: ?\S.{10}`,
+	),
+	turns: anyOf(
+		`stattdessen`, `etwas anderem`, `andere(?:n|s|r)? (?:frage|thema|aufgabe)`, `alternativ`, `beratungsstelle`, `notruf`, `wende`, `kontakt`,
+		`arzt`, `anwalt`, `gerne? (?:helfe|weiter)`, `lass(?:en)? (?:es )?(?:mich|sie)`,
+	),
+}
