@@ -36,6 +36,7 @@ var english = language{
 		`\b(?:my|our) (?:\w+ ){0,2}?(?:guidelines?|polic(?:y|ies)|programming|principles|rules) `+
 			`(?:do not|don't|does not|doesn't|prevents?|prohibits?|forbids?|won't|will not)`,
 		`\b(?:inappropriate|unethical|irresponsible|wrong|not appropriate|unsafe|not right) (?:for|of) me\b`,
+		`\b(?:outside|beyond)(?: of)? what i(?:'m| am)? (?:can|could|able|allowed)`,
 		`\bno way (?:that )?i (?:can|could|will|would)|\bnothing (?:that )?i can do|\bi'm just a language model|\brequest (?:is )?denied`,
 	),
 	spares: anyOf(

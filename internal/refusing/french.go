@@ -9,7 +9,7 @@ var french = language{
 	name: "French",
 	states: anyOf(
 		`\b(?:je|nous) ne (?:peux|pouvons|puis|saurais|saurions|pourrai|pourrais|vais|veux|voulons|souhaite|souhaitons|désire|dois)\b`+
-			`(?: \pL+)*? (?:pas|ni|jamais|plus|rien|vous|t'|malheureusement)\b.*\b`+frTasks+`\b`,
+			`(?: [\pL']+)*? (?:pas|ni|jamais|plus|rien|vous|t'|malheureusement)\b.*\b`+frTasks+`\b`,
 		`\bje ne (?:saurais|puis) (?:vous |t')?`+frTasks+`\b`,
 		`\b(?:je|nous) (?:ne|n') ?(?:vous |t'|te |y )?(?:ferai|répondrai|donne|crée|fournis|génère|rédige|écris|aide|aiderai|participe|participerai|partage|`+
 			`écrirai|fournirai|donnerai|discute|réponds|produis|traite)\b(?: \pL+)*? (?:pas|jamais|aucun\w*)\b`,

@@ -8,7 +8,7 @@ const (
 		`preisgeben|veröffentlichen|aufrufen|zusammenfassen|übersetzen|kommentieren|billigen|fördern|sagen|leisten|umsetzen|` +
 		`produzieren|vermitteln|teilen|begleiten|bewerten|empfehlen|verbreiten)`
 	deDoes = `(?:helfe|schreibe|erstelle|gebe|beantworte|unterstütze|mache|verfasse|liefere|erteile|äussere|tue|generiere|erzeuge|stelle|biete|` +
-		`beteilige|leiste|verbreite|teile|diskutiere|kommentiere)`
+		`beteilige|leiste|verbreite|teile|diskutiere|kommentiere|äußere)`
 )
 
 var german = language{

@@ -54,7 +54,7 @@ func Statement(text string) (sentence, inLanguage string) {
 
 // refuses is the language in which a sentence refuses, given what follows; nil when it does not.
 func refuses(sentence, rest string) *language {
-	plain := strings.NewReplacer(",", "", "、", "", "—", " ", "–", " ").Replace(sentence)
+	plain, rest := withoutAccents(pauses.Replace(sentence)), withoutAccents(rest)
 	for i, l := range languages {
 		m := l.states().FindStringIndex(plain)
 		if m == nil || l.spares().MatchString(plain) {
@@ -66,6 +66,18 @@ func refuses(sentence, rest string) *language {
 		return &languages[i]
 	}
 	return nil
+}
+
+var pauses = strings.NewReplacer(",", "", "、", "", "—", " ", "–", " ")
+
+// withoutAccents leaves out the accents of letters, since expressions take letters with accents for no part of a word.
+func withoutAccents(s string) string {
+	return norm.NFC.String(strings.Map(func(r rune) rune {
+		if r >= 0x0300 && r <= 0x036f {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(s)))
 }
 
 // helpsAll reports whether what follows a refusal does part of what was asked.
@@ -148,7 +160,7 @@ func sentences(text string) (out []string) {
 	return out
 }
 
-// any is an expression of several.
+// anyOf is an expression of several, without accents.
 func anyOf(expressions ...string) func() *regexp.Regexp {
-	return lazy.Regexp(`(?:` + strings.Join(expressions, `|`) + `)`)
+	return lazy.Regexp(withoutAccents(`(?:` + strings.Join(expressions, `|`) + `)`))
 }

@@ -16,7 +16,7 @@ var spanish = language{
 		`\bno (?:haré|responderé|contestaré|participaré|ayudaré|escribiré|daré|proporcionaré|compartiré|generaré|doy|ofrezco|facilito|ayudo|proporciono|`+
 			`genero|escribo|comparto|respondo|redacto|produzco)\b`,
 		`\bno creo (?:contenidos?|este tipo|ese tipo|textos?|imágenes)\b`,
-		`\b(?:me niego|me rehúso|rehúso|me abstengo|me abstendré|rechazo|declino)\b`,
+		`\b(?:me niego|me rehúso|rehúso|me abstengo|me abstendré|declino)\b|(?:^|yo )rechazo (?:\pL+ )?(?:petición|solicitud|tarea|pedido)`,
 		`\b(?:debo|tengo que|voy a tener que|me veo obligad\w+ a|deberé)(?: \pL+)* (?:rechazar|negarme|declinar|abstenerme|rehusar)\b`,
 		`\bpref(?:iero|eriría) no\b`, `\b(?:siento|lamento|lamentamos|sentimos) (?:mucho )?no poder\b`,
 		`\b(?:en contra de|contrari[oa]s? a|infringe|viola|incumple|contraviene|incompatible con) (?:\pL+ )?(?:mis?|nuestr[oa]s?)\b`,
