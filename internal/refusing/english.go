@@ -3,31 +3,45 @@ package refusing
 const (
 	enAdverbs = `(?:(?:simply|really|just|unfortunately|therefore|however|also|still|sadly|regrettably|respectfully|ethically|legally|` +
 		`directly|currently|personally|myself|of course|in good conscience|at this time|and won't|and will not|or won't|ever|be|actually|` +
-		`even|thus|either|then|knowingly) )*`
+		`even|thus|either|then|knowingly|absolutely|definitely) )*`
 	enTasks = `(?:help|assist|aid|provid|giv|offer|shar|answer|respond|reply|comply|complying|fulfil|do (?:that|this|so|it)\b|writ|creat|generat|` +
 		`produc|compos|draft|mak|discuss|talk about|speak (?:about|to|on)|comment|support|engag|participat|tak(?:e|ing) part|continu|` +
 		`proceed|go along|describ|explain|tell|show|teach|instruct|guid|walk you|advis|recommend|suggest|facilitat|complet|process|` +
 		`carry out|perform|execut|accommodat|honou?r|grant|satisf|meet (?:that|this|your)|reveal|disclos|releas|divulg|encourag|endors|` +
 		`condon|promot|translat|summari[sz]|brows|access|open|look (?:that|this|it|up)|identify|speculat|express|take sides|weigh in|` +
-		`role-?play|pretend|simulat|cater|accept|handle|deliver|supply|search|view|diagnos|prescrib)(?:e|s|es|ing|l|y)?\b`
-	enHabits = `(?:provid|help|assist|creat|writ|generat|produc|engag|discuss|shar|offer|answer|participat|do that|giv(?:e|ing)? (?:out|advice))`
+		`role-?play|pretend|simulat|cater|accept|handle|deliver|supply|search|view|diagnos|prescrib|send|post|publish)(?:e|s|es|ing|l|y)?\b`
+	enHabits = `(?:provid|help|assist|creat|writ|generat|produc|engag|discuss|shar|offer|answer|participat|do that|do this|` +
+		`giv(?:e|ing)? (?:out|advice))`
+	enNever = `(?:can't|cannot|can not|won't|will not|wouldn't|may not|must not|shouldn't|could not|won't be able to|will not be able to|` +
+		`can neither|can't and won't)`
+	// enIdle are verbs that decline nothing: I can't believe, I won't lie.
+	enIdle = `(?:find|see|think of|believe|imagine|wait|agree|disagree|stress|emphasi[sz]e|over\w+|exaggerate|thank|remember|recall|understand|` +
+		`stand|afford|lie|deny|complain|get enough|reproduce|rule|go into|bore|spoil|use|promise|guarantee|be sure|hear|feel|sleep|attend|` +
+		`repeat|forget|hide|claim|prove|confirm|verify|locate|detect|spot|notice|blame|resist|stop|keep|decide|judge|hope|praise|vouch|` +
+		`say (?:for|with|whether|which|that|when|if|exactly|enough)|live|compete|compare|argue|pinpoint|count|wish|fault|but|take long|mind)`
+	enTopic = `(?:that|this|it|such|you|your|there|these|those|links?|e-?mails?|urls?|the (?:internet|web)|request|system prompt)\b`
 )
 
 var english = language{
 	name: "English",
 	states: anyOf(
-		`\b(?:i|we) `+enAdverbs+`(?:can't|cannot|can not|won't|will not|wouldn't|may not|must not|shouldn't|could not|won't be able to|`+
-			`will not be able to|can neither|can't and won't) `+enAdverbs+enTasks,
+		`\b(?:i|we) `+enAdverbs+enNever+` `+enAdverbs+enTasks,
+		`\b(?:i|we) (?:can't|cannot|won't|will not)(?: sorry)? *[.!]*\s*$`,
 		`\b(?:i|we) `+enAdverbs+`(?:don't|do not) `+enAdverbs+enHabits,
 		`\b(?:i'm|i am|we're|we are) `+enAdverbs+`(?:unable|not able|not going|not allowed|not permitted|not authori[sz]ed|not programmed|`+
 			`not designed|not willing|not prepared|not in a position|not equipped|programmed not|designed not|trained not|forbidden) to `+
 			enAdverbs+enTasks,
+		`\b(?:i'm|i am|we're|we are) (?:prohibited|forbidden|barred|prevented|restricted) from\b`, `\bi(?:'m| am) not \pL+ing (?:that|this|you|it)\b`,
 		`^(?:unfortunately )?unable to `+enTasks+`.*\b(?:that|this|your) request`,
-		`\bi (?:do not|don't) have (?:the ability|permission|authori[sz]ation) to`,
+		`\bi (?:do not|don't) have (?:the ability|permission|authori[sz]ation) to|\bi lack the (?:ability|permission|tools|authority)`,
+		`\bi (?:do not|don't) think i (?:should|can|could|ought)`, `\bi(?:'ve)? (?:have|need|got|'ll have) to (?:say no|pass)\b|\bhard no\b`,
 		`\bi(?:'m|'d|'ll|'ve)? (?:[\pL']+ ){0,5}(?:decline|refuse|abstain)\b`,
-		`\b(?:i'd|i would|i) (?:rather|prefer to|prefer|choose to|choose) not\b`,
-		`\bnot (?:something|a topic|a request|a task|content) (?:that )?(?:i|we)\b`,
-		`\b(?:isn't|is not|aren't|are not|wouldn't be) something (?:that )?(?:i|we)(?:'m|'ll)? ?(?:can|could|will|am|are|able|do|would|be|$)`,
+		`\b(?:i'd|i would|i) (?:rather|prefer to|prefer|choose to|choose) not(?: to)?(?: (?:answer|discuss|talk|say|share|engage|help|do|get|go|comment|`+
+			`write|participate|be|respond|speak|give|provide|take|continue)\b| *[.!])`,
+		`\bi'd rather (?:we|you) didn't\b`,
+		`\bnot (?:something|a topic|a request|a task|content|a conversation|a question|a subject) (?:that )?(?:i|we)\b`,
+		`\b(?:isn't|is not|aren't|are not|wouldn't be) (?:something|a \pL+) (?:that )?(?:i|we)(?:'m|'ll)? ?(?:can|could|will|am|are|able|do|would|be|willing|`+
+			`comfortable|$)`,
 		`\bsomething (?:that )?i(?:'m| am| can't| cannot| won't|'ll) (?:not|help|assist|do|discuss|provide|never)`,
 		`\b(?:i'm|i am) not comfortable|\bi (?:do not|don't|wouldn't|would not) feel (?:comfortable|right)`,
 		`\b(?:against|violat\w+|contrary to|conflicts? with|breach\w*|inconsistent with|in line with) (?:\w+ ){0,2}?(?:my|our) (?:\w+ ){0,3}?`+
@@ -35,16 +49,22 @@ var english = language{
 		`\bviolat\w+ (?:the |a )?(?:content|usage|safety|community|ethical) (?:polic|guideline|rule|standard)`,
 		`\b(?:my|our) (?:\w+ ){0,2}?(?:guidelines?|polic(?:y|ies)|programming|principles|rules) `+
 			`(?:do not|don't|does not|doesn't|prevents?|prohibits?|forbids?|won't|will not)`,
-		`\b(?:inappropriate|unethical|irresponsible|wrong|not appropriate|unsafe|not right) (?:for|of) me\b`,
+		`\b(?:inappropriate|unethical|irresponsible|wrong|not appropriate|unsafe|not right|not possible|impossible) (?:for|of) me\b`,
 		`\b(?:outside|beyond)(?: of)? what i(?:'m| am)? (?:can|could|able|allowed)`,
 		`\bno way (?:that )?i (?:can|could|will|would)|\bnothing (?:that )?i can do|\bi'm just a language model|\brequest (?:is )?denied`,
+		`^let's (?:talk about|discuss|move on to|switch to) something else|^let's change the subject`,
 	),
+	may: anyOf(
+		`\b(?:i|we) `+enAdverbs+enNever+` `+enAdverbs+`(?:[\pL'-]+ ){0,6}?`+enTopic,
+		`\b(?:i|we) `+enAdverbs+`(?:won't|will not) [\pL-]+`,
+	),
+	idle: anyOf(enNever+` `+enAdverbs+enIdle+`\b`, `\bcall (?:it|that|this)\b`, `\bhere is\b`),
 	spares: anyOf(
 		`\benough\b`, `\bhighly\b`, `help (?:but|laughing|noticing|smiling|feeling|thinking|wondering)`,
 		`tell (?:you )?(?:how (?:much|happy|glad|excited|grateful|sorry|proud|long|often)|if|whether|apart|the difference)`,
 		`\b(?:if|when|unless|until|whether|why|reason) (?:i|we) (?:can't|cannot|won't|am|can)`, `not that i can't`, `refuse to (?:believe|give up|lose)`,
-		`\bi (?:can't|cannot) i\b`, `(?:explain|describe|express) how (?:much|happy|grateful)`, `more (?:strongly|highly)`,
-		`on behalf of`,
+		`(?:explain|describe|express) how (?:much|happy|grateful)`, `more (?:strongly|highly)`, `on behalf of`,
+		`\b(?:single|definitive|definite|simple|precise) (?:answer|number|figure|date|cause|reason|value)`, `\b(?:make|made) it\b`,
 	),
 	helps: anyOf(
 		`\bhere(?:'s| is| are)\b`,

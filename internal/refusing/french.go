@@ -14,6 +14,9 @@ var french = language{
 		`\b(?:je|nous) (?:ne|n') ?(?:vous |t'|te |y )?(?:ferai|répondrai|donne|crée|fournis|génère|rédige|écris|aide|aiderai|participe|participerai|partage|`+
 			`écrirai|fournirai|donnerai|discute|réponds|produis|traite)\b(?: \pL+)*? (?:pas|jamais|aucun\w*)\b`,
 		`\b(?:je|nous) (?:ne )?(?:suis|sommes) (?:\pL+ )?(?:pas|point) (?:\pL+ )?(?:en mesure|autorisée?|capable|habilitée?|à l'aise|programmée?|disposée?|conçue?)`,
+		`\bje n'apporte (?:pas|aucune)\b`, `\bje ne peux pas \pL+ de (?:courriels?|messages?|liens?|e-mails?)`,
+		`\bje (?:me )?dois (?:de )?(?:refuser|dire non)\b|\bje passe mon tour\b|\bje m'interdis\b|\bje suis au regret de ne\b`,
+		`\b(?:cela|ça|ceci)(?: \pL+)* ne m'est pas (?:\pL+ )?possible|\bdépasse ce que je peux\b`, `\bje ne suis (?:\pL+ )?pas (?:fait|là) pour\b`,
 		`\bje suis dans l'(?:impossibilité|incapacité)`, `\bje suis incapable de`,
 		`\bil (?:ne )?m'est (?:\pL+ )?(?:impossible|interdit|pas (?:\pL+ )?(?:possible|permis|autorisé))`,
 		`\b(?:pas )?possible pour moi\b`, `\b(?:je|j')(?: \pL+)? ?(?:refuse|décline|m'abstiens|m'abstiendrai)\b`,
@@ -24,6 +27,14 @@ var french = language{
 		`\b(?:irresponsable|inapproprié|contraire à l'éthique|déplacé|imprudent)\b.*\b(?:de ma part|que je|pour moi)\b`,
 		`\bce n'est pas (?:quelque chose|une chose|un sujet|une demande)(?: \pL+)* (?:que|dont|à laquelle|auquel) je\b`,
 		`\bje (?:regrette|suis désolée?|m'excuse)(?: \pL+)* de ne (?:pas )?pouvoir\b`, `\b(?:regrette|désolée?|navrée?) de ne pas pouvoir\b`,
+	),
+	may: anyOf(
+		`\bje (?:ne |n')(?:en |y |vous |t'|me )?\pL+rai (?:pas|jamais|plus|aucun\w*)\b`,
+		`\b(?:je|nous) (?:ne |n')(?:en |y |vous |t'|me |m')?\pL+ (?:pas|jamais|aucun\w*|rien)\b.*\b(?:ça|cela|ceci|ce (?:genre|type|jeu|sujet|point)|cette|ces|tels?|telles?|à ce sujet)\b`,
+	),
+	idle: anyOf(
+		`\b(?:je|nous) (?:ne |n')(?:\pL+ )?(?:sais|savais|pense|crois|vois|trouve|comprends|connais|recommande|me souviens|ai|avons|avais|suis pas (?:sûre?|certaine?|d'accord)|`+
+			`répéterai|entrerai|utiliserai|mentirai|oublierai|cacherai|reproduis|doute|dirais|aime)\b`, `\b(?:dater|avec certitude|affirmer)\b`,
 	),
 	spares: anyOf(
 		`\bassez\b`, `\btrop vous recommander`, `imaginer`, `\battendre`, `plus d'accord`, `mentir`, `\bsi (?:je|nous)\b`, `\bnier\b`, `m'empêcher`,

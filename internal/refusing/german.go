@@ -6,16 +6,25 @@ const (
 		`liefern|machen|tun|ausführen|durchführen|bearbeiten|dienen|stellen|abgeben|äussern|beraten|zeigen|erklären|beschreiben|` +
 		`diskutieren|wiedergeben|mitwirken|beteiligen|teilnehmen|assistieren|vornehmen|fortfahren|fortsetzen|eingehen|offenlegen|` +
 		`preisgeben|veröffentlichen|aufrufen|zusammenfassen|übersetzen|kommentieren|billigen|fördern|sagen|leisten|umsetzen|` +
-		`produzieren|vermitteln|teilen|begleiten|bewerten|empfehlen|verbreiten)`
+		`produzieren|vermitteln|teilen|begleiten|bewerten|empfehlen|verbreiten|zugreifen|versenden|senden|öffnen|weiterführen|sprechen)`
 	deDoes = `(?:helfe|schreibe|erstelle|gebe|beantworte|unterstütze|mache|verfasse|liefere|erteile|äussere|tue|generiere|erzeuge|stelle|biete|` +
 		`beteilige|leiste|verbreite|teile|diskutiere|kommentiere|äußere)`
 )
+
+// What is asked, where it is not named: dazu, so etwas, solche Witze, dir.
+const deTopic = `(?:das|dies\w*|dazu|dabei|darüber|damit|hierzu|hierbei|davon|daran|dafür|solche\w*|so etwas|derartige\w*|ihnen|dir|euch|ihre\w*|deine\w*|` +
+	`links?|e-mails?|internet)`
 
 var german = language{
 	name: "German",
 	states: anyOf(
 		`\b(?:ich|wir) (?:kann|können|könnte|darf|dürfen|werde|werden|will|wollen|möchte|möchten)\b.*\b(?:nicht|kein\w*|weder|niemals|nie)\b.*\b`+deTasks+`\b`,
 		`\b(?:kann|können|könnte|darf|dürfen|werde|werden|will|möchte|möchten) (?:ich|wir)\b.*\b(?:nicht|kein\w*|weder|niemals|nie)\b.*\b`+deTasks+`\b`,
+		`\bich helfe\b.*\bnicht\b`, `\bich (?:bitte um verständnis)\b.*\b(?:nicht|kein\w*)\b`,
+		`\bich verzichte (?:darauf|auf)\b`, `\bich halte es für (?:falsch|unangemessen|unverantwortlich)\b`,
+		`\b(?:muss|müsste) ich (?:\pL+ )*(?:passen|nein sagen|absagen)\b`, `\bmir (?:\pL+ )*(?:untersagt|verboten)\b`,
+		`\bnichts? (?:\pL+ )*(?:wobei|womit|bei dem|mit dem) ich (?:\pL+ )*helfen\b`, `\bnicht zur verfügung\b`,
+		`\bsehe mich (?:\pL+ )*(?:nicht|ausserstande)`, `\bdas ist mir (?:\pL+ )*nicht möglich`,
 		`\b(?:nicht|keine?\w*)\b[^.]*\b`+deTasks+` (?:kann|darf|werde|möchte) ich\b`,
 		`\bich `+deDoes+`\b.*\b(?:nicht|kein\w*|niemals|nie)\b`, `\b`+deDoes+` ich\b.*\b(?:nicht|kein\w*|niemals|nie)\b`,
 		`\b(?:ich bin|bin ich|wir sind|sind wir) (?:\pL+ )*(?:nicht in der lage|nicht befugt|nicht berechtigt|nicht bereit|nicht imstande)`,
@@ -29,7 +38,20 @@ var german = language{
 		`\bdarauf (?:programmiert|ausgelegt)\b.*\b(?:kein\w*|nicht)\b`, `\bich fühle mich\b.*\b(?:nicht|un)\w*\b.*\b(?:wohl|dabei)`,
 		`\bich (?:möchte|würde|ziehe es vor)\b.*\blieber nicht\b`, `\bnichts(?: \pL+)* für (?:sie|dich) tun\b`,
 	),
+	may: anyOf(
+		`\b`+deTopic+`\b.*\b(?:kann|darf|werde|will|möchte) ich\b.*\b(?:nicht|nichts|kein\w*)\b`,
+		`\bich (?:kann|darf|werde|will|möchte|könnte)\b.*\b`+deTopic+`\b.*\b(?:nicht|nichts|kein\w*)\b|`+
+			`\bich (?:kann|darf|werde|will|möchte)\b.*\b(?:nicht|nichts|kein\w*)\b.*\b`+deTopic+`\b`,
+		`\bich werde (?:\pL+ )*(?:nicht|kein\w*)\b`,
+		`\b`+deTopic+`\b(?: \pL+)? \pL+e ich\b(?: \pL+)* (?:nicht|nichts|kein\w*)\b`, `\bich \pL+e\b.*\b(?:`+deTopic+`)\b.*\b(?:nicht|kein\w*)\b`,
+	),
+	idle: anyOf(
+		`\b(?:weiss|glaube|denke|finde|sehe|kenne|verstehe|empfehle|brauche|habe|bin|hatte|hätte|bezweifle|meine) ich\b`,
+		`\bich (?:weiss|glaube|denke|finde|sehe|kenne|verstehe|empfehle|brauche|habe|bin mir|bezweifle|meine|gehe nicht auf)\b`,
+		`\b(?:glauben|fassen|erwarten|finden|erkennen|nachstellen|zustimmen|verstehen|benutzen|verwenden|erinnern|abwarten|bestätigen|feststellen|leugnen)\b`,
+	),
 	spares: anyOf(
+		`\b(?:mit sicherheit|genau) sagen`,
 		`\bgenug\b`, `\bkaum\b`, `\bnicht mehr zustimmen`, `vorstellen`, `\bleugnen\b`, `\blügen\b`, `\b(?:wenn|ob|falls|warum|weil|dass) (?:ich|wir)\b.*\bkann\b`,
 		`\bnur (?:wärmstens )?empfehlen`, `fehler .*finden`, `\bgenug (?:betonen|danken)`, `abzulehnen`,
 	),

@@ -24,6 +24,8 @@ type language struct {
 	name string
 	// states are refusals: the speaker cannot, will not or may not do what was asked.
 	states func() *regexp.Regexp
+	// may are probably refusals, unless idle verbs are in them, such as those of I can't believe.
+	may, idle func() *regexp.Regexp
 	// spares are sentences that look like one.
 	spares func() *regexp.Regexp
 	// helps finds in what follows a refusal that part of it was done all the same, unless turns finds that it points elsewhere.
@@ -57,13 +59,16 @@ func refuses(sentence, rest string) *language {
 	plain, rest := withoutAccents(pauses.Replace(sentence)), withoutAccents(rest)
 	for i, l := range languages {
 		m := l.states().FindStringIndex(plain)
-		if m == nil || l.spares().MatchString(plain) {
-			continue
+		if m == nil && l.may != nil && !l.idle().MatchString(plain) {
+			m = l.may().FindStringIndex(plain)
 		}
-		if l.helpsAll(plain[m[1]:] + rest) {
+		switch {
+		case m == nil, l.spares().MatchString(plain):
+		case l.helpsAll(plain[m[1]:] + rest):
 			return nil
+		default:
+			return &languages[i]
 		}
-		return &languages[i]
 	}
 	return nil
 }

@@ -15,6 +15,9 @@ var spanish = language{
 		`\bno me siento cómod[oa]\b|\bno me resulta cómodo\b`,
 		`\bno (?:haré|responderé|contestaré|participaré|ayudaré|escribiré|daré|proporcionaré|compartiré|generaré|doy|ofrezco|facilito|ayudo|proporciono|`+
 			`genero|escribo|comparto|respondo|redacto|produzco)\b`,
+		`\bno puedo (?:enviar|mandar|navegar|buscar|consultar|ver)\b.*\b(?:correos?|enlaces?|internet|mensajes?|páginas?)`,
+		`\b(?:tengo que|debo|he de) decir que no\b|\bpaso de es[eao]\b|\btengo prohibido\b|\bva más allá de lo que (?:puedo|me)\b`,
+		`\bno estoy (?:diseñad|hech|pensad|entrenad)\w+ para\b`, `\b(?:con|en) eso no (?:te |le )?(?:voy|puedo)\b`,
 		`\bno creo (?:contenidos?|este tipo|ese tipo|textos?|imágenes)\b`,
 		`\b(?:me niego|me rehúso|rehúso|me abstengo|me abstendré|declino)\b|(?:^|yo )rechazo (?:\pL+ )?(?:petición|solicitud|tarea|pedido)`,
 		`\b(?:debo|tengo que|voy a tener que|me veo obligad\w+ a|deberé)(?: \pL+)* (?:rechazar|negarme|declinar|abstenerme|rehusar)\b`,
@@ -23,6 +26,15 @@ var spanish = language{
 		`\b(?:mis?|nuestr[oa]s?) (?:directrices|programación|normas|políticas?|reglas|principios) (?:no )?(?:me |nos |lo )?(?:permite\w*|prohíbe\w*|impide\w*)`,
 		`\bsería (?:\pL+ )?(?:irresponsable|inapropiado|poco ético|inadecuado|imprudente)\b.*\b(?:mi parte|que yo|para mí)\b`,
 		`\bno es algo (?:que|en lo que|con lo que) (?:pueda|puedo|haga|yo)\b`,
+	),
+	may: anyOf(
+		`\bno (?:te |le |les |os |me |lo )?\pL+(?:aré|eré|iré|dré|bré|haré)\b`, `\bno (?:te |le |les )?(?:voy|vamos) a \pL+`,
+		`\bno (?:te |le |me )?\pL{2,}o\b.*\b(?:eso|esto|es[eao]s?|est[eao]s?|tal(?:es)?|fraudes?|delitos?|al respecto)\b`,
+	),
+	idle: anyOf(
+		`\bno (?:lo |la |me )?(?:sé|creo|pienso|veo|encuentro|conozco|entiendo|recomiendo|recuerdo|tengo|soy|cansaré|entraré|reproduzco|dudo|usaré|mentiré|olvidaré|`+
+			`ocultaré|negaré|repetiré|necesito|estoy (?:de acuerdo|segur)\w*)\b(?: (?:que|si|de|nada|por|en|el|la|un|una|mejor|favorit|con|más|tecnicismos))?(?:$|[^\pL])`,
+		`\bfechar\b|con certeza`,
 	),
 	spares: anyOf(
 		`lo suficiente`, `dejar de`, `\besperar\b`, `imaginar`, `mentir`, `más de acuerdo`, `\bsi no (?:puedo|podemos)`, `\bnegar\b`, `\bevitar\b`,
