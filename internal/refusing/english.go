@@ -18,7 +18,7 @@ const (
 	enIdle = `(?:find|see|think of|believe|imagine|wait|agree|disagree|stress|emphasi[sz]e|over\w+|exaggerate|thank|remember|recall|understand|` +
 		`stand|afford|lie|deny|complain|get enough|reproduce|rule|go into|bore|spoil|use|promise|guarantee|be sure|hear|feel|sleep|attend|` +
 		`repeat|forget|hide|claim|prove|confirm|verify|locate|detect|spot|notice|blame|resist|stop|keep|decide|judge|hope|praise|vouch|` +
-		`say (?:for|with|whether|which|that|when|if|exactly|enough)|live|compete|compare|argue|pinpoint|count|wish|fault|but|take long|mind)`
+		`say (?:for|with|whether|which|that|when|if|exactly|enough)|live|compete|compare|argue|pinpoint|count|wish|fault|but|take long|mind|sugar-?coat|worry|call|mince|beat around|mislead|overcomplicate|dwell|say it|wish|top|fathom|shake|put (?:it|this))`
 	enTopic = `(?:that|this|it|such|you|your|there|these|those|links?|e-?mails?|urls?|the (?:internet|web)|request|system prompt)\b`
 )
 
@@ -38,7 +38,8 @@ var english = language{
 		`\bi(?:'m|'d|'ll|'ve)? (?:[\pL']+ ){0,5}(?:decline|refuse|abstain)\b`,
 		`\b(?:i'd|i would|i) (?:rather|prefer to|prefer|choose to|choose) not(?: to)?(?: (?:answer|discuss|talk|say|share|engage|help|do|get|go|comment|`+
 			`write|participate|be|respond|speak|give|provide|take|continue)\b| *[.!])`,
-		`\bi'd rather (?:we|you) didn't\b`,
+		`\bi'd rather (?:we|you) didn't\b`, `\bi (?:have to|must|need to|will|'ll)? ?(?:turn (?:\pL+ )?down)\b|\bi (?:have|had) to turn down\b`,
+		`\bi(?:'m| am|'ve been| have been|'ve| was) (?:instructed|told|trained|asked|configured|built|made) not to\b`, `\bi can neither .* nor `+enTasks,
 		`\bnot (?:something|a topic|a request|a task|content|a conversation|a question|a subject) (?:that )?(?:i|we)\b`,
 		`\b(?:isn't|is not|aren't|are not|wouldn't be) (?:something|a \pL+) (?:that )?(?:i|we)(?:'m|'ll)? ?(?:can|could|will|am|are|able|do|would|be|willing|`+
 			`comfortable|$)`,

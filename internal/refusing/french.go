@@ -17,6 +17,7 @@ var french = language{
 		`\bje n'apporte (?:pas|aucune)\b`, `\bje ne peux pas \pL+ de (?:courriels?|messages?|liens?|e-mails?)`,
 		`\bje (?:me )?dois (?:de )?(?:refuser|dire non)\b|\bje passe mon tour\b|\bje m'interdis\b|\bje suis au regret de ne\b`,
 		`\b(?:cela|ça|ceci)(?: \pL+)* ne m'est pas (?:\pL+ )?possible|\bdépasse ce que je peux\b`, `\bje ne suis (?:\pL+ )?pas (?:fait|là) pour\b`,
+		`\bpeur de ne pas pouvoir\b`, `\bj'ai (?:pour |reçu )?(?:la |des |l')?(?:consigne|instruction|ordre)s? de ne pas\b`, `\b(?:sort du cadre|au-delà) de ce que je\b`,
 		`\bje suis dans l'(?:impossibilité|incapacité)`, `\bje suis incapable de`,
 		`\bil (?:ne )?m'est (?:\pL+ )?(?:impossible|interdit|pas (?:\pL+ )?(?:possible|permis|autorisé))`,
 		`\b(?:pas )?possible pour moi\b`, `\b(?:je|j')(?: \pL+)? ?(?:refuse|décline|m'abstiens|m'abstiendrai)\b`,
@@ -34,7 +35,7 @@ var french = language{
 	),
 	idle: anyOf(
 		`\b(?:je|nous) (?:ne |n')(?:\pL+ )?(?:sais|savais|pense|crois|vois|trouve|comprends|connais|recommande|me souviens|ai|avons|avais|suis pas (?:sûre?|certaine?|d'accord)|`+
-			`répéterai|entrerai|utiliserai|mentirai|oublierai|cacherai|reproduis|doute|dirais|aime)\b`, `\b(?:dater|avec certitude|affirmer)\b`,
+			`répéterai|entrerai|utiliserai|mentirai|oublierai|cacherai|reproduis|doute|dirais|aime)\b`, `\b(?:dater|avec certitude|affirmer|mentir|cacher|choisir|décider)\b`,
 	),
 	spares: anyOf(
 		`\bassez\b`, `\btrop vous recommander`, `imaginer`, `\battendre`, `plus d'accord`, `mentir`, `\bsi (?:je|nous)\b`, `\bnier\b`, `m'empêcher`,

@@ -22,8 +22,9 @@ var german = language{
 		`\b(?:kann|können|könnte|darf|dürfen|werde|werden|will|möchte|möchten) (?:ich|wir)\b.*\b(?:nicht|kein\w*|weder|niemals|nie)\b.*\b`+deTasks+`\b`,
 		`\bich helfe\b.*\bnicht\b`, `\bich (?:bitte um verständnis)\b.*\b(?:nicht|kein\w*)\b`,
 		`\bich verzichte (?:darauf|auf)\b`, `\bich halte es für (?:falsch|unangemessen|unverantwortlich)\b`,
-		`\b(?:muss|müsste) ich (?:\pL+ )*(?:passen|nein sagen|absagen)\b`, `\bmir (?:\pL+ )*(?:untersagt|verboten)\b`,
-		`\bnichts? (?:\pL+ )*(?:wobei|womit|bei dem|mit dem) ich (?:\pL+ )*helfen\b`, `\bnicht zur verfügung\b`,
+		`\b(?:muss|müsste) ich (?:\pL+ )*(?:passen|nein sagen|absagen|ausschlagen|zurückweisen|unbeantwortet lassen|verneinen)\b`, `\bmir (?:\pL+ )*(?:untersagt|verboten)\b`,
+		`\bnichts? (?:\pL+ )*(?:wobei|womit|bei dem|mit dem) ich (?:\pL+ )*helfen\b`, `\bnicht zur verfügung\b`, `\bich (?:bin|wurde) (?:\pL+ )*(?:angewiesen|instruiert|angehalten|trainiert)\b.*\b(?:nicht|kein\w*)\b`,
+		`\b(?:ausserhalb dessen|übersteigt|überschreitet)\b.*\bich\b`,
 		`\bsehe mich (?:\pL+ )*(?:nicht|ausserstande)`, `\bdas ist mir (?:\pL+ )*nicht möglich`,
 		`\b(?:nicht|keine?\w*)\b[^.]*\b`+deTasks+` (?:kann|darf|werde|möchte) ich\b`,
 		`\bich `+deDoes+`\b.*\b(?:nicht|kein\w*|niemals|nie)\b`, `\b`+deDoes+` ich\b.*\b(?:nicht|kein\w*|niemals|nie)\b`,
@@ -33,7 +34,7 @@ var german = language{
 		`\bmuss ich (?:\pL+ )*(?:abstand nehmen|verzichten)|\bdavon (?:\pL+ )*abstand nehmen`,
 		`\b(?:verst(?:ö|oe)(?:ss|ß)t|widerspricht|gegen) (?:\pL+ ){0,2}?(?:meine\w*|unsere\w*) (?:\pL+ ){0,2}?`+
 			`(?:richtlinien|grundsätze\w*|regeln|nutzungsbedingungen|prinzipien|werte\w*|programmierung)`,
-		`\b(?:mein|unser)\w* (?:\pL+ )?(?:programm\w*|richtlinien|regeln|vorgaben) (?:erlaub|gestatt|verbiet|untersag|lass)\w*`,
+		`\b(?:mein|unser)\w* (?:\pL+ )?(?:programm\w*|richtlinien|regeln|vorgaben) (?:erlaub|gestatt|verbiet|untersag|lass|verhinder|hinder)\w*`,
 		`\b(?:unverantwortlich|unangemessen|unethisch|unpassend)\b.*\b(?:wenn ich|von mir|für mich|das zu|dies zu|darüber)`,
 		`\bdarauf (?:programmiert|ausgelegt)\b.*\b(?:kein\w*|nicht)\b`, `\bich fühle mich\b.*\b(?:nicht|un)\w*\b.*\b(?:wohl|dabei)`,
 		`\bich (?:möchte|würde|ziehe es vor)\b.*\blieber nicht\b`, `\bnichts(?: \pL+)* für (?:sie|dich) tun\b`,
@@ -48,7 +49,7 @@ var german = language{
 	idle: anyOf(
 		`\b(?:weiss|glaube|denke|finde|sehe|kenne|verstehe|empfehle|brauche|habe|bin|hatte|hätte|bezweifle|meine) ich\b`,
 		`\bich (?:weiss|glaube|denke|finde|sehe|kenne|verstehe|empfehle|brauche|habe|bin mir|bezweifle|meine|gehe nicht auf)\b`,
-		`\b(?:glauben|fassen|erwarten|finden|erkennen|nachstellen|zustimmen|verstehen|benutzen|verwenden|erinnern|abwarten|bestätigen|feststellen|leugnen)\b`,
+		`\b(?:glauben|fassen|erwarten|finden|erkennen|nachstellen|zustimmen|verstehen|benutzen|verwenden|erinnern|abwarten|bestätigen|entscheiden|beschönigen|lügen|schlafen|merken|beurteilen|einschätzen|leiden|verhehlen|feststellen|leugnen)\b`,
 	),
 	spares: anyOf(
 		`\b(?:mit sicherheit|genau) sagen`,

@@ -17,6 +17,7 @@ var spanish = language{
 			`genero|escribo|comparto|respondo|redacto|produzco)\b`,
 		`\bno puedo (?:enviar|mandar|navegar|buscar|consultar|ver)\b.*\b(?:correos?|enlaces?|internet|mensajes?|páginas?)`,
 		`\b(?:tengo que|debo|he de) decir que no\b|\bpaso de es[eao]\b|\btengo prohibido\b|\bva más allá de lo que (?:puedo|me)\b`,
+		`\btengo (?:instrucciones|órdenes|la orden|la instrucción) de no\b`, `\bfuera de lo que (?:puedo|me)\b`,
 		`\bno estoy (?:diseñad|hech|pensad|entrenad)\w+ para\b`, `\b(?:con|en) eso no (?:te |le )?(?:voy|puedo)\b`,
 		`\bno creo (?:contenidos?|este tipo|ese tipo|textos?|imágenes)\b`,
 		`\b(?:me niego|me rehúso|rehúso|me abstengo|me abstendré|declino)\b|(?:^|yo )rechazo (?:\pL+ )?(?:petición|solicitud|tarea|pedido)`,
@@ -34,7 +35,7 @@ var spanish = language{
 	idle: anyOf(
 		`\bno (?:lo |la |me )?(?:sé|creo|pienso|veo|encuentro|conozco|entiendo|recomiendo|recuerdo|tengo|soy|cansaré|entraré|reproduzco|dudo|usaré|mentiré|olvidaré|`+
 			`ocultaré|negaré|repetiré|necesito|estoy (?:de acuerdo|segur)\w*)\b(?: (?:que|si|de|nada|por|en|el|la|un|una|mejor|favorit|con|más|tecnicismos))?(?:$|[^\pL])`,
-		`\bfechar\b|con certeza`,
+		`\bfechar\b|con certeza|\bme canso\b|\bengañar|\bmentir|\baburrir|\bexagerar|\bdecidir|\bcansaré\b`,
 	),
 	spares: anyOf(
 		`lo suficiente`, `dejar de`, `\besperar\b`, `imaginar`, `mentir`, `más de acuerdo`, `\bsi no (?:puedo|podemos)`, `\bnegar\b`, `\bevitar\b`,
