@@ -19,6 +19,10 @@ const (
 		`stand|afford|lie|deny|complain|get enough|reproduce|rule|go into|bore|spoil|use|promise|guarantee|be sure|hear|feel|sleep|attend|` +
 		`repeat|forget|hide|claim|prove|confirm|verify|locate|detect|spot|notice|blame|resist|stop|keep|decide|judge|hope|praise|vouch|` +
 		`say (?:for|with|whether|which|that|when|if|exactly|enough)|live|compete|compare|argue|pinpoint|count|wish|fault|but|take long|mind|sugar-?coat|worry|call|mince|beat around|mislead|overcomplicate|dwell|say it|wish|top|fathom|shake|put (?:it|this))`
+	// enPrivate are verbs of which one says what one does not, declining nothing: I don't know, I don't like.
+	enPrivate = `(?:know|think|see|believe|have|recommend|like|love|want|need|remember|recall|understand|mean|expect|mind|feel|agree|find|care|` +
+		`hear|eat|drink|own|live|work|speak|use|usually|blame|get|doubt|suppose|imagine|notice|detect|regret|worry|trust|hate|wish|deserve|` +
+		`say|seem|look|sleep|suggest|own|smoke|drive|play|spot|sense|judge|object|claim|pretend|envy|miss|miss|ask|sing|dance|cook)`
 	enTopic = `(?:that|this|it|such|you|your|there|these|those|links?|e-?mails?|urls?|the (?:internet|web)|request|system prompt)\b`
 )
 
@@ -34,7 +38,7 @@ var english = language{
 		`\b(?:i'm|i am|we're|we are) (?:prohibited|forbidden|barred|prevented|restricted) from\b`, `\bi(?:'m| am) not \pL+ing (?:that|this|you|it)\b`,
 		`^(?:unfortunately )?unable to `+enTasks+`.*\b(?:that|this|your) request`,
 		`\bi (?:do not|don't) have (?:the ability|permission|authori[sz]ation) to|\bi lack the (?:ability|permission|tools|authority)`,
-		`\bi (?:do not|don't) think i (?:should|can|could|ought)`, `\bi(?:'ve)? (?:have|need|got|'ll have) to (?:say no|pass)\b|\bhard no\b`,
+		`\bi (?:do not|don't) think i (?:should|can|could|ought)`, `\bi(?:'ve)? (?:have to|need to|got to|'ll have to|must|'m saying|say) (?:say no|pass|no)\b|\bhard no\b`,
 		`\bi(?:'m|'d|'ll|'ve)? (?:[\pL']+ ){0,5}(?:decline|refuse|abstain)\b`,
 		`\b(?:i'd|i would|i) (?:rather|prefer to|prefer|choose to|choose) not(?: to)?(?: (?:answer|discuss|talk|say|share|engage|help|do|get|go|comment|`+
 			`write|participate|be|respond|speak|give|provide|take|continue)\b| *[.!])`,
@@ -44,7 +48,7 @@ var english = language{
 		`\b(?:isn't|is not|aren't|are not|wouldn't be) (?:something|a \pL+) (?:that )?(?:i|we)(?:'m|'ll)? ?(?:can|could|will|am|are|able|do|would|be|willing|`+
 			`comfortable|$)`,
 		`\bsomething (?:that )?i(?:'m| am| can't| cannot| won't|'ll) (?:not|help|assist|do|discuss|provide|never)`,
-		`\b(?:i'm|i am) not comfortable|\bi (?:do not|don't|wouldn't|would not) feel (?:comfortable|right)`,
+		`\b(?:i'm|i am) (?:\pL+ )?not (?:\pL+ )?comfortable|\bi (?:do not|don't|wouldn't|would not) feel (?:comfortable|right)`,
 		`\b(?:against|violat\w+|contrary to|conflicts? with|breach\w*|inconsistent with|in line with) (?:\w+ ){0,2}?(?:my|our) (?:\w+ ){0,3}?`+
 			`(?:guidelines?|polic(?:y|ies)|principles|programming|terms|rules|values|standards)`,
 		`\bviolat\w+ (?:the |a )?(?:content|usage|safety|community|ethical) (?:polic|guideline|rule|standard)`,
@@ -53,15 +57,16 @@ var english = language{
 		`\b(?:inappropriate|unethical|irresponsible|wrong|not appropriate|unsafe|not right|not possible|impossible) (?:for|of) me\b`,
 		`\b(?:outside|beyond)(?: of)? what i(?:'m| am)? (?:can|could|able|allowed)`,
 		`\bno way (?:that )?i (?:can|could|will|would)|\bnothing (?:that )?i can do|\bi'm just a language model|\brequest (?:is )?denied`,
+		`\b(?:isn't|is not|not) my place to\b|\bmy policy is (?:not|never) to\b|\bi (?:have|need) to stop (?:here|you)\b`,
 		`^let's (?:talk about|discuss|move on to|switch to) something else|^let's change the subject`,
 	),
 	may: anyOf(
 		`\b(?:i|we) `+enAdverbs+enNever+` `+enAdverbs+`(?:[\pL'-]+ ){0,6}?`+enTopic,
-		`\b(?:i|we) `+enAdverbs+`(?:won't|will not) [\pL-]+`,
+		`\b(?:i|we) `+enAdverbs+`(?:won't|will not|don't|do not) [\pL-]+`, `\bi(?:'m| am) (?:\pL+ )?not (?:\pL+ )?(?:willing|comfortable|prepared|inclined) `,
 	),
-	idle: anyOf(enNever+` `+enAdverbs+enIdle+`\b`, `\bcall (?:it|that|this)\b`, `\bhere is\b`),
+	idle: anyOf(enNever+` `+enAdverbs+enIdle+`\b`, `\b(?:don't|do not) `+enAdverbs+enPrivate+`\b`, `\bcall (?:it|that|this)\b`, `\bhere is\b`),
 	spares: anyOf(
-		`\benough\b`, `\bhighly\b`, `help (?:but|laughing|noticing|smiling|feeling|thinking|wondering)`,
+		`\benough\b`, `\bhighly\b`, `(?:can't|cannot|couldn't) help (?:but\b|it\b|\pL+ing\b)`,
 		`tell (?:you )?(?:how (?:much|happy|glad|excited|grateful|sorry|proud|long|often)|if|whether|apart|the difference)`,
 		`\b(?:if|when|unless|until|whether|why|reason) (?:i|we) (?:can't|cannot|won't|am|can)`, `not that i can't`, `refuse to (?:believe|give up|lose)`,
 		`(?:explain|describe|express) how (?:much|happy|grateful)`, `more (?:strongly|highly)`, `on behalf of`,

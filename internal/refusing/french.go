@@ -13,11 +13,12 @@ var french = language{
 		`\bje ne (?:saurais|puis) (?:vous |t')?`+frTasks+`\b`,
 		`\b(?:je|nous) (?:ne|n') ?(?:vous |t'|te |y )?(?:ferai|répondrai|donne|crée|fournis|génère|rédige|écris|aide|aiderai|participe|participerai|partage|`+
 			`écrirai|fournirai|donnerai|discute|réponds|produis|traite)\b(?: \pL+)*? (?:pas|jamais|aucun\w*)\b`,
-		`\b(?:je|nous) (?:ne )?(?:suis|sommes) (?:\pL+ )?(?:pas|point) (?:\pL+ )?(?:en mesure|autorisée?|capable|habilitée?|à l'aise|programmée?|disposée?|conçue?)`,
+		`\b(?:je|nous) (?:ne )?(?:suis|sommes) (?:\pL+ )?(?:pas|point) (?:\pL+ )?(?:en mesure|autorisée?|capable|habilitée?|disposée?|prête?|à l'aise|programmée?|disposée?|conçue?)`,
 		`\bje n'apporte (?:pas|aucune)\b`, `\bje ne peux pas \pL+ de (?:courriels?|messages?|liens?|e-mails?)`,
 		`\bje (?:me )?dois (?:de )?(?:refuser|dire non)\b|\bje passe mon tour\b|\bje m'interdis\b|\bje suis au regret de ne\b`,
 		`\b(?:cela|ça|ceci)(?: \pL+)* ne m'est pas (?:\pL+ )?possible|\bdépasse ce que je peux\b`, `\bje ne suis (?:\pL+ )?pas (?:fait|là) pour\b`,
 		`\bpeur de ne pas pouvoir\b`, `\bj'ai (?:pour |reçu )?(?:la |des |l')?(?:consigne|instruction|ordre)s? de ne pas\b`, `\b(?:sort du cadre|au-delà) de ce que je\b`,
+		`\bje ne me sens pas\b`, `\bje dis non\b|\bje dois (?:m'arrêter|arrêter)\b|\bquelque chose que je ne\b`,
 		`\bje suis dans l'(?:impossibilité|incapacité)`, `\bje suis incapable de`,
 		`\bil (?:ne )?m'est (?:\pL+ )?(?:impossible|interdit|pas (?:\pL+ )?(?:possible|permis|autorisé))`,
 		`\b(?:pas )?possible pour moi\b`, `\b(?:je|j')(?: \pL+)? ?(?:refuse|décline|m'abstiens|m'abstiendrai)\b`,
@@ -30,12 +31,14 @@ var french = language{
 		`\bje (?:regrette|suis désolée?|m'excuse)(?: \pL+)* de ne (?:pas )?pouvoir\b`, `\b(?:regrette|désolée?|navrée?) de ne pas pouvoir\b`,
 	),
 	may: anyOf(
+		`\b(?:je|nous) (?:ne |n')(?:[\pL']+ ){0,3}?(?:pas|jamais|aucun\w*|rien|ni)\b`,
 		`\bje (?:ne |n')(?:en |y |vous |t'|me )?\pL+rai (?:pas|jamais|plus|aucun\w*)\b`,
 		`\b(?:je|nous) (?:ne |n')(?:en |y |vous |t'|me |m')?\pL+ (?:pas|jamais|aucun\w*|rien)\b.*\b(?:ça|cela|ceci|ce (?:genre|type|jeu|sujet|point)|cette|ces|tels?|telles?|à ce sujet)\b`,
 	),
 	idle: anyOf(
-		`\b(?:je|nous) (?:ne |n')(?:\pL+ )?(?:sais|savais|pense|crois|vois|trouve|comprends|connais|recommande|me souviens|ai|avons|avais|suis pas (?:sûre?|certaine?|d'accord)|`+
-			`répéterai|entrerai|utiliserai|mentirai|oublierai|cacherai|reproduis|doute|dirais|aime)\b`, `\b(?:dater|avec certitude|affirmer|mentir|cacher|choisir|décider)\b`,
+		`\b(?:je|nous) (?:ne |n')(?:\pL+[ '])?(?:sais|savais|pense|crois|vois|trouve|comprends|connais|recommande|souviens|ai|avons|avais|aurais|suis|sommes|serais|conçois|décèle|détecte|remarque|`+
+			`imagine|inquiéterais|arrive|parviens|mange|bois|vis|travaille|attendais|regrette|sens|veux que|peux que|manque|parle pas|cesse|entends|constate|`+
+			`répéterai|entrerai|utiliserai|mentirai|oublierai|cacherai|reproduis|doute|dirais|aime)\b`, `\b(?:dater|avec certitude|affirmer|mentir|cacher|choisir|décider|croire|attendre|imaginer|nier|citer|tous|toutes)\b`,
 	),
 	spares: anyOf(
 		`\bassez\b`, `\btrop vous recommander`, `imaginer`, `\battendre`, `plus d'accord`, `mentir`, `\bsi (?:je|nous)\b`, `\bnier\b`, `m'empêcher`,

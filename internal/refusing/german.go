@@ -15,6 +15,11 @@ const (
 const deTopic = `(?:das|dies\w*|dazu|dabei|darüber|damit|hierzu|hierbei|davon|daran|dafür|solche\w*|so etwas|derartige\w*|ihnen|dir|euch|ihre\w*|deine\w*|` +
 	`links?|e-mails?|internet)`
 
+// dePrivate are verbs of which one says what one does not, declining nothing.
+const dePrivate = `(?:weiss|glaube|denke|finde|sehe|kenne|verstehe|empfehle|brauche|habe|bezweifle|meine|erinnere|merke|erkenne|höre|fühle|mag|` +
+	`wünsche|erwarte|fürchte|vermute|hoffe|würde|war|komme|schlafe|esse|trinke|arbeite|wohne|lebe|spüre|bemerke|entdecke|konnte|könnte|wurde|` +
+	`entschuldige|rate|vergesse|zweifle|bereue|verliere|rauche|fahre|spiele|will)`
+
 var german = language{
 	name: "German",
 	states: anyOf(
@@ -22,7 +27,7 @@ var german = language{
 		`\b(?:kann|können|könnte|darf|dürfen|werde|werden|will|möchte|möchten) (?:ich|wir)\b.*\b(?:nicht|kein\w*|weder|niemals|nie)\b.*\b`+deTasks+`\b`,
 		`\bich helfe\b.*\bnicht\b`, `\bich (?:bitte um verständnis)\b.*\b(?:nicht|kein\w*)\b`,
 		`\bich verzichte (?:darauf|auf)\b`, `\bich halte es für (?:falsch|unangemessen|unverantwortlich)\b`,
-		`\b(?:muss|müsste) ich (?:\pL+ )*(?:passen|nein sagen|absagen|ausschlagen|zurückweisen|unbeantwortet lassen|verneinen)\b`, `\bmir (?:\pL+ )*(?:untersagt|verboten)\b`,
+		`\b(?:muss|müsste) ich (?:\pL+ )*(?:passen|nein sagen|absagen|ausschlagen|zurückweisen|unbeantwortet lassen|verneinen|abbrechen|aufhören|stoppen)\b|\bsage ich nein\b|\betwas das ich nicht\b|\bverständnis dass ich\b.*\bnicht\b`, `\bmir (?:\pL+ )*(?:untersagt|verboten)\b`,
 		`\bnichts? (?:\pL+ )*(?:wobei|womit|bei dem|mit dem) ich (?:\pL+ )*helfen\b`, `\bnicht zur verfügung\b`, `\bich (?:bin|wurde) (?:\pL+ )*(?:angewiesen|instruiert|angehalten|trainiert)\b.*\b(?:nicht|kein\w*)\b`,
 		`\b(?:ausserhalb dessen|übersteigt|überschreitet)\b.*\bich\b`,
 		`\bsehe mich (?:\pL+ )*(?:nicht|ausserstande)`, `\bdas ist mir (?:\pL+ )*nicht möglich`,
@@ -36,24 +41,26 @@ var german = language{
 			`(?:richtlinien|grundsätze\w*|regeln|nutzungsbedingungen|prinzipien|werte\w*|programmierung)`,
 		`\b(?:mein|unser)\w* (?:\pL+ )?(?:programm\w*|richtlinien|regeln|vorgaben) (?:erlaub|gestatt|verbiet|untersag|lass|verhinder|hinder)\w*`,
 		`\b(?:unverantwortlich|unangemessen|unethisch|unpassend)\b.*\b(?:wenn ich|von mir|für mich|das zu|dies zu|darüber)`,
-		`\bdarauf (?:programmiert|ausgelegt)\b.*\b(?:kein\w*|nicht)\b`, `\bich fühle mich\b.*\b(?:nicht|un)\w*\b.*\b(?:wohl|dabei)`,
+		`\bdarauf (?:programmiert|ausgelegt)\b.*\b(?:kein\w*|nicht)\b`, `\bfühle ich mich\b.*\bnicht\b`, `\bich fühle mich\b.*\b(?:nicht|un)\w*\b.*\b(?:wohl|dabei)`,
 		`\bich (?:möchte|würde|ziehe es vor)\b.*\blieber nicht\b`, `\bnichts(?: \pL+)* für (?:sie|dich) tun\b`,
 	),
 	may: anyOf(
 		`\b`+deTopic+`\b.*\b(?:kann|darf|werde|will|möchte) ich\b.*\b(?:nicht|nichts|kein\w*)\b`,
 		`\bich (?:kann|darf|werde|will|möchte|könnte)\b.*\b`+deTopic+`\b.*\b(?:nicht|nichts|kein\w*)\b|`+
 			`\bich (?:kann|darf|werde|will|möchte)\b.*\b(?:nicht|nichts|kein\w*)\b.*\b`+deTopic+`\b`,
+		`\b(?:ich|wir) (?:kann|können|darf|dürfen)\b.*\b(?:nicht|nichts|kein\w*)\b`, `\b(?:kann|können|darf|dürfen) (?:ich|wir)\b.*\b(?:nicht|nichts|kein\w*)\b`,
+		`\b(?:ich \pL+[a-su-z]e|\pL+[a-su-z]e ich|wir \pL{2,}en|\pL{2,}en wir)\b.*\b(?:nicht|kein\w*)\b`,
 		`\bich werde (?:\pL+ )*(?:nicht|kein\w*)\b`,
 		`\b`+deTopic+`\b(?: \pL+)? \pL+e ich\b(?: \pL+)* (?:nicht|nichts|kein\w*)\b`, `\bich \pL+e\b.*\b(?:`+deTopic+`)\b.*\b(?:nicht|kein\w*)\b`,
 	),
 	idle: anyOf(
-		`\b(?:weiss|glaube|denke|finde|sehe|kenne|verstehe|empfehle|brauche|habe|bin|hatte|hätte|bezweifle|meine) ich\b`,
-		`\bich (?:weiss|glaube|denke|finde|sehe|kenne|verstehe|empfehle|brauche|habe|bin mir|bezweifle|meine|gehe nicht auf)\b`,
-		`\b(?:glauben|fassen|erwarten|finden|erkennen|nachstellen|zustimmen|verstehen|benutzen|verwenden|erinnern|abwarten|bestätigen|entscheiden|beschönigen|lügen|schlafen|merken|beurteilen|einschätzen|leiden|verhehlen|feststellen|leugnen)\b`,
+		`\b(?:`+dePrivate+`|bin|hätte|hatte) ich\b`,
+		`\bich (?:`+dePrivate+`|bin|gehe nicht auf)\b`, `\bwir (?:wissen|glauben|denken|finden|sehen|kennen|haben|sind|brauchen|deklinieren)\b`,
+		`\b(?:glauben|fassen|erwarten|finden|erkennen|nachstellen|zustimmen|verstehen|benutzen|verwenden|erinnern|abwarten|bestätigen|loben|denken|erinnern|sehen kann|entscheiden|beschönigen|lügen|schlafen|merken|beurteilen|einschätzen|leiden|verhehlen|feststellen|leugnen)\b`,
 	),
 	spares: anyOf(
 		`\b(?:mit sicherheit|genau) sagen`,
-		`\bgenug\b`, `\bkaum\b`, `\bnicht mehr zustimmen`, `vorstellen`, `\bleugnen\b`, `\blügen\b`, `\b(?:wenn|ob|falls|warum|weil|dass) (?:ich|wir)\b.*\bkann\b`,
+		`\bgenug\b`, `\bkaum\b`, `\bgar nicht\b`, `\bnicht mehr zustimmen`, `vorstellen`, `\bleugnen\b`, `\blügen\b`, `\b(?:wenn|ob|falls|warum|weil) (?:ich|wir)\b.*\bkann\b`,
 		`\bnur (?:wärmstens )?empfehlen`, `fehler .*finden`, `\bgenug (?:betonen|danken)`, `abzulehnen`,
 	),
 	helps: anyOf(

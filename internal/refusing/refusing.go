@@ -82,7 +82,7 @@ func withoutAccents(s string) string {
 			return -1
 		}
 		return r
-	}, norm.NFD.String(s)))
+	}, norm.NFD.String(strings.ReplaceAll(s, "ó", "oo")))) // respondió is no first person, unlike respondo
 }
 
 // helpsAll reports whether what follows a refusal does part of what was asked.
@@ -127,7 +127,7 @@ var (
 	ends       = lazy.Regexp(`[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`)
 	// isLetter tells letters and messages, which decline in the name of somebody else.
 	isLetter = lazy.Regexp(`^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
-		`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略)`)
+		`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`)
 	complies = lazy.Regexp(`^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|hier (?:ist|sind)|` +
 		`bien sûr|voici|avec plaisir|volontiers|claro|por supuesto|aquí (?:tienes|está|tiene)|con gusto|もちろん|はい|承知)`)
 	speaker = lazy.Regexp(`(?m)^([\pL][\pL .]{0,20}) ?:`)

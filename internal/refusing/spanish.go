@@ -21,7 +21,7 @@ var spanish = language{
 		`\bno estoy (?:diseñad|hech|pensad|entrenad)\w+ para\b`, `\b(?:con|en) eso no (?:te |le )?(?:voy|puedo)\b`,
 		`\bno creo (?:contenidos?|este tipo|ese tipo|textos?|imágenes)\b`,
 		`\b(?:me niego|me rehúso|rehúso|me abstengo|me abstendré|declino)\b|(?:^|yo )rechazo (?:\pL+ )?(?:petición|solicitud|tarea|pedido)`,
-		`\b(?:debo|tengo que|voy a tener que|me veo obligad\w+ a|deberé)(?: \pL+)* (?:rechazar|negarme|declinar|abstenerme|rehusar)\b`,
+		`\b(?:debo|tengo que|voy a tener que|me veo obligad\w+ a|deberé)(?: \pL+)* (?:rechazar|negarme|declinar|abstenerme|rehusar|parar|detenerme|decir que no)(?:lo|la)?\b|\bdigo que no\b|\balgo que no (?:hago|puedo|haré)\b|\bno estoy dispuest`,
 		`\bpref(?:iero|eriría) no\b`, `\b(?:siento|lamento|lamentamos|sentimos) (?:mucho )?no poder\b`,
 		`\b(?:en contra de|contrari[oa]s? a|infringe|viola|incumple|contraviene|incompatible con) (?:\pL+ )?(?:mis?|nuestr[oa]s?)\b`,
 		`\b(?:mis?|nuestr[oa]s?) (?:directrices|programación|normas|políticas?|reglas|principios) (?:no )?(?:me |nos |lo )?(?:permite\w*|prohíbe\w*|impide\w*)`,
@@ -29,16 +29,17 @@ var spanish = language{
 		`\bno es algo (?:que|en lo que|con lo que) (?:pueda|puedo|haga|yo)\b`,
 	),
 	may: anyOf(
-		`\bno (?:te |le |les |os |me |lo )?\pL+(?:aré|eré|iré|dré|bré|haré)\b`, `\bno (?:te |le |les )?(?:voy|vamos) a \pL+`,
+		`\bno (?:me |te |le |les |lo |la |os |nos |se )?(?:\pL+[a-np-z]o|\pL+(?:amos|emos|imos)|doy)\b`,
+		`\bno (?:te |le |les |os |me |lo )?\pL+(?:aré|eré|iré|dré|bré|haré|diré)\b`, `\bno (?:te |le |les )?(?:voy|vamos) a \pL+`,
 		`\bno (?:te |le |me )?\pL{2,}o\b.*\b(?:eso|esto|es[eao]s?|est[eao]s?|tal(?:es)?|fraudes?|delitos?|al respecto)\b`,
 	),
 	idle: anyOf(
-		`\bno (?:lo |la |me )?(?:sé|creo|pienso|veo|encuentro|conozco|entiendo|recomiendo|recuerdo|tengo|soy|cansaré|entraré|reproduzco|dudo|usaré|mentiré|olvidaré|`+
-			`ocultaré|negaré|repetiré|necesito|estoy (?:de acuerdo|segur)\w*)\b(?: (?:que|si|de|nada|por|en|el|la|un|una|mejor|favorit|con|más|tecnicismos))?(?:$|[^\pL])`,
+		`\bno (?:lo |la |me |te |le )?(?:sé|imagino|concibo|detecto|noto|logro|consigo|percibo|aprecio|observo|hallo|he|había|como|bebo|vivo|trabajo|quiso|pudo|tuvo|hizo|dijo|vino|puso|supo|fue|mucho|todo|solo|tanto|poco|claro|cierto|siento|espero|sabemos|tenemos|somos|estamos|vemos|creemos|debo más|creo|pienso|veo|encuentro|conozco|entiendo|recomiendo|recuerdo|tengo|soy|cansaré|entraré|reproduzco|dudo|usaré|mentiré|olvidaré|`+
+			`ocultaré|negaré|repetiré|necesito|estoy (?:de acuerdo|segur)\w*)\b\b`,
 		`\bfechar\b|con certeza|\bme canso\b|\bengañar|\bmentir|\baburrir|\bexagerar|\bdecidir|\bcansaré\b`,
 	),
 	spares: anyOf(
-		`lo suficiente`, `dejar de`, `\besperar\b`, `imaginar`, `mentir`, `más de acuerdo`, `\bsi no (?:puedo|podemos)`, `\bnegar\b`, `\bevitar\b`,
+		`lo suficiente`, `dejar de`, `\besperar\b`, `imaginar`, `mentir`, `más de acuerdo`, `\bsi no (?:puedo|podemos)`, `\bnegar\b`, `puedo evitar`,
 		`agradecer`, `\bcreer\b`, `ofrecerle el puesto`,
 	),
 	helps: anyOf(
