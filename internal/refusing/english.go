@@ -62,9 +62,11 @@ var english = language{
 	),
 	may: anyOf(
 		`\b(?:i|we) `+enAdverbs+enNever+` `+enAdverbs+`(?:[\pL'-]+ ){0,6}?`+enTopic,
-		`\b(?:i|we) `+enAdverbs+`(?:won't|will not|don't|do not) [\pL-]+`, `\bi(?:'m| am) (?:\pL+ )?not (?:\pL+ )?(?:willing|comfortable|prepared|inclined) `,
+		`\b(?:i|we) `+enAdverbs+`(?:won't|will not) [\pL-]+`, `\bi `+enAdverbs+`(?:don't|do not) [\pL-]+`,
+		`\b(?:i'm|i am) `+enAdverbs+`(?:unable|not able|not in a position|not allowed|not permitted|not willing) to [\pL-]+`, `\bi(?:'d| would) rather not \pL+`,
+		`\b(?:it would be|it's|it is) \pL+ (?:of|for) me to\b`, `\bsomething i(?:'m| am) (?:unable|not)`, `\bi(?:'m| am) (?:\pL+ )?not (?:\pL+ )?(?:willing|comfortable|prepared|inclined) `,
 	),
-	idle: anyOf(enNever+` `+enAdverbs+enIdle+`\b`, `\b(?:don't|do not) `+enAdverbs+enPrivate+`\b`, `\bcall (?:it|that|this)\b`, `\bhere is\b`),
+	idle: anyOf(enNever+` `+enAdverbs+enIdle+`\b`, `\b(?:don't|do not) `+enAdverbs+enPrivate+`\b`, `\bcall (?:it|that|this)\b`, `\b(?:to|rather not) `+enIdle+`\b`, `\bwon't pretend\b`, `\b(?:hard|easy|difficult|clear|strange|new|important) (?:of|for) me\b`, `\bhere is\b`),
 	spares: anyOf(
 		`\benough\b`, `\bhighly\b`, `(?:can't|cannot|couldn't) help (?:but\b|it\b|\pL+ing\b)`,
 		`tell (?:you )?(?:how (?:much|happy|glad|excited|grateful|sorry|proud|long|often)|if|whether|apart|the difference)`,

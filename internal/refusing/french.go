@@ -18,7 +18,7 @@ var french = language{
 		`\bje (?:me )?dois (?:de )?(?:refuser|dire non)\b|\bje passe mon tour\b|\bje m'interdis\b|\bje suis au regret de ne\b`,
 		`\b(?:cela|ça|ceci)(?: \pL+)* ne m'est pas (?:\pL+ )?possible|\bdépasse ce que je peux\b`, `\bje ne suis (?:\pL+ )?pas (?:fait|là) pour\b`,
 		`\bpeur de ne pas pouvoir\b`, `\bj'ai (?:pour |reçu )?(?:la |des |l')?(?:consigne|instruction|ordre)s? de ne pas\b`, `\b(?:sort du cadre|au-delà) de ce que je\b`,
-		`\bje ne me sens pas\b`, `\bje dis non\b|\bje dois (?:m'arrêter|arrêter)\b|\bquelque chose que je ne\b`,
+		`\bje ne me sens pas\b`, `\bil serait \pL+ de ma part\b|\bne m'appartient pas\b|\bje ne puis\b`, `\bje dis non\b|\bje dois (?:m'arrêter|arrêter)\b|\bquelque chose que je ne\b`,
 		`\bje suis dans l'(?:impossibilité|incapacité)`, `\bje suis incapable de`,
 		`\bil (?:ne )?m'est (?:\pL+ )?(?:impossible|interdit|pas (?:\pL+ )?(?:possible|permis|autorisé))`,
 		`\b(?:pas )?possible pour moi\b`, `\b(?:je|j')(?: \pL+)? ?(?:refuse|décline|m'abstiens|m'abstiendrai)\b`,
@@ -37,7 +37,7 @@ var french = language{
 	),
 	idle: anyOf(
 		`\b(?:je|nous) (?:ne |n')(?:\pL+[ '])?(?:sais|savais|pense|crois|vois|trouve|comprends|connais|recommande|souviens|ai|avons|avais|aurais|suis|sommes|serais|conçois|décèle|détecte|remarque|`+
-			`imagine|inquiéterais|arrive|parviens|mange|bois|vis|travaille|attendais|regrette|sens|veux que|peux que|manque|parle pas|cesse|entends|constate|`+
+			`imagine|inquiéterais|arrive|parviens|mange|bois|vis|travaille|attendais|regrette|sens|veux que|peux que|manque|parle pas|cesse|entends|constate|acceptons|prenons|vendons|livrons|`+
 			`répéterai|entrerai|utiliserai|mentirai|oublierai|cacherai|reproduis|doute|dirais|aime)\b`, `\b(?:dater|avec certitude|affirmer|mentir|cacher|choisir|décider|croire|attendre|imaginer|nier|citer|tous|toutes)\b`,
 	),
 	spares: anyOf(

@@ -28,7 +28,7 @@ var german = language{
 		`\bich helfe\b.*\bnicht\b`, `\bich (?:bitte um verständnis)\b.*\b(?:nicht|kein\w*)\b`,
 		`\bich verzichte (?:darauf|auf)\b`, `\bich halte es für (?:falsch|unangemessen|unverantwortlich)\b`,
 		`\b(?:muss|müsste) ich (?:\pL+ )*(?:passen|nein sagen|absagen|ausschlagen|zurückweisen|unbeantwortet lassen|verneinen|abbrechen|aufhören|stoppen)\b|\bsage ich nein\b|\betwas das ich nicht\b|\bverständnis dass ich\b.*\bnicht\b`, `\bmir (?:\pL+ )*(?:untersagt|verboten)\b`,
-		`\bnichts? (?:\pL+ )*(?:wobei|womit|bei dem|mit dem) ich (?:\pL+ )*helfen\b`, `\bnicht zur verfügung\b`, `\bich (?:bin|wurde) (?:\pL+ )*(?:angewiesen|instruiert|angehalten|trainiert)\b.*\b(?:nicht|kein\w*)\b`,
+		`\bnichts? (?:\pL+ )*(?:wobei|womit|bei dem|mit dem) ich (?:\pL+ )*helfen\b`, `\bnicht zur verfügung\b`, `\bsteht mir nicht zu\b|\bist mir nicht wohl\b|\bwäre \pL+ von mir\b`, `\bich (?:bin|wurde) (?:\pL+ )*(?:angewiesen|instruiert|angehalten|trainiert)\b.*\b(?:nicht|kein\w*)\b`,
 		`\b(?:ausserhalb dessen|übersteigt|überschreitet)\b.*\bich\b`,
 		`\bsehe mich (?:\pL+ )*(?:nicht|ausserstande)`, `\bdas ist mir (?:\pL+ )*nicht möglich`,
 		`\b(?:nicht|keine?\w*)\b[^.]*\b`+deTasks+` (?:kann|darf|werde|möchte) ich\b`,
@@ -49,7 +49,7 @@ var german = language{
 		`\bich (?:kann|darf|werde|will|möchte|könnte)\b.*\b`+deTopic+`\b.*\b(?:nicht|nichts|kein\w*)\b|`+
 			`\bich (?:kann|darf|werde|will|möchte)\b.*\b(?:nicht|nichts|kein\w*)\b.*\b`+deTopic+`\b`,
 		`\b(?:ich|wir) (?:kann|können|darf|dürfen)\b.*\b(?:nicht|nichts|kein\w*)\b`, `\b(?:kann|können|darf|dürfen) (?:ich|wir)\b.*\b(?:nicht|nichts|kein\w*)\b`,
-		`\b(?:ich \pL+[a-su-z]e|\pL+[a-su-z]e ich|wir \pL{2,}en|\pL{2,}en wir)\b.*\b(?:nicht|kein\w*)\b`,
+		`\b(?:ich \pL+[a-su-z]e|\pL+[a-su-z]e ich|wir (?:geben|teilen|liefern|unterstützen|erteilen))\b.*\b(?:nicht|kein\w*)\b`,
 		`\bich werde (?:\pL+ )*(?:nicht|kein\w*)\b`,
 		`\b`+deTopic+`\b(?: \pL+)? \pL+e ich\b(?: \pL+)* (?:nicht|nichts|kein\w*)\b`, `\bich \pL+e\b.*\b(?:`+deTopic+`)\b.*\b(?:nicht|kein\w*)\b`,
 	),

@@ -26,10 +26,10 @@ var spanish = language{
 		`\b(?:en contra de|contrari[oa]s? a|infringe|viola|incumple|contraviene|incompatible con) (?:\pL+ )?(?:mis?|nuestr[oa]s?)\b`,
 		`\b(?:mis?|nuestr[oa]s?) (?:directrices|programación|normas|políticas?|reglas|principios) (?:no )?(?:me |nos |lo )?(?:permite\w*|prohíbe\w*|impide\w*)`,
 		`\bsería (?:\pL+ )?(?:irresponsable|inapropiado|poco ético|inadecuado|imprudente)\b.*\b(?:mi parte|que yo|para mí)\b`,
-		`\bno es algo (?:que|en lo que|con lo que) (?:pueda|puedo|haga|yo)\b`,
+		`\bno es algo (?:que|en lo que|con lo que) (?:pueda|puedo|haga|yo|esté|quiera|vaya)\b`, `\bsería \pL+ (?:por|de) mi parte\b`,
 	),
 	may: anyOf(
-		`\bno (?:me |te |le |les |lo |la |os |nos |se )?(?:\pL+[a-np-z]o|\pL+(?:amos|emos|imos)|doy)\b`,
+		`\bno (?:me |te |le |les |lo |la |os |nos |se )?(?:\pL+[a-np-z]o|(?:damos|compartimos|facilitamos|divulgamos|ofrecemos|respondemos)|doy)\b`,
 		`\bno (?:te |le |les |os |me |lo )?\pL+(?:aré|eré|iré|dré|bré|haré|diré)\b`, `\bno (?:te |le |les )?(?:voy|vamos) a \pL+`,
 		`\bno (?:te |le |me )?\pL{2,}o\b.*\b(?:eso|esto|es[eao]s?|est[eao]s?|tal(?:es)?|fraudes?|delitos?|al respecto)\b`,
 	),
