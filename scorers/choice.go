@@ -19,9 +19,10 @@ func choiceKind() Kind {
 		Doc: "Takes the letter, or `{is, of}` with the letters there are (default A, B, C, D). The answer must state one letter and no other: " +
 			"`B`, `(b)`, `B) Lyon`, `Answer: B`, `the answer is (B)`, `B is correct`, `I'd go with B because A is wrong`, `not A but B`, " +
 			"`\\boxed{B}`, `{\"answer\": \"B\"}`, and the like in German, French and Spanish. " +
-			"Sentences are read by their grammar. A letter counts only in a sentence whose words are all known. " +
+			"Sentences are read by their grammar: a letter counts when all words that connect it with the statement are known. " +
 			"Letters that are denied (`B is wrong`, `the wrong answer is B`), left out (`all except B`, `rather than B`), " +
-			"left open (`B or C`, `maybe B`, `if B`, `is it B?`), reported (`he says B`) or part of a name (`hepatitis B`, `plan A`) do not count. " +
+			"left open (`B or C`, `maybe B`, `if B`, `is it B?`), reported (`he says B`) " +
+			"or part of a name (`hepatitis B`, `plan A`) do not count. " +
 			"A `final answer` counts more than an earlier one, and a correction (`no, C`) replaces what it corrects. " +
 			"An answer that names no letter clearly, or several, fails and says so. " +
 			"The text of an option is not looked at: for that use `contains`. Letters of other alphabets and full-width ones are other letters. " +

@@ -24,7 +24,8 @@ func schemaKind() Kind {
 			"counts as a part of the suite; without `$schema` it is draft 2020-12, and drafts 4, 6, 7 and 2019-09 are known. `format` is " +
 			"asserted in every draft (date, date-time, email, uri, uuid, ipv4 and the like); " +
 			"an unknown one is a warning and not checked. A key that is no keyword of the draft is an error when it is probably misspelt " +
-			"(`tpye`) or a keyword of another draft, and a warning otherwise; `x-` keys are yours. `$ref` stays within the schema (`#/$defs/item`): references to files " +
+			"(`tpye`) or a keyword of another draft, and a warning otherwise; `x-` keys are yours. " +
+			"`$ref` stays within the schema (`#/$defs/item`): references to files " +
 			"and addresses are mistakes, and nothing is ever loaded. `pattern` is RE2. " +
 			"`fence: true` reads the first fenced block (```) of the answer, when there is one; otherwise the whole answer must be one JSON " +
 			"value. The reason lists each violation with the JSON Pointer of the value. " +

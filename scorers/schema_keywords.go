@@ -177,7 +177,11 @@ func (c *keywordCheck) unknown(key string, path []string, draft schemaDraft) {
 	said := fmt.Sprintf("%s`%s` is no keyword of JSON Schema %s", where, visibleText(key), draft.name)
 	switch other, near := draftsWith(key), diag.Nearest(key, draft.keywords, 1); {
 	case len(other) > 0:
-		c.mistake(node, fmt.Sprintf("a keyword of %s; set `$schema`, or take the keyword of %s", strings.Join(other, ", "), draft.name), said)
+		c.mistake(
+			node,
+			fmt.Sprintf("a keyword of %s; set `$schema`, or take the keyword of %s", strings.Join(other, ", "), draft.name),
+			said,
+		)
 	case len(near) > 0:
 		c.mistake(node, fmt.Sprintf("did you mean `%s`?", near[0]), said)
 	default:

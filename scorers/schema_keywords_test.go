@@ -31,7 +31,7 @@ func TestMisspeltKeywords(t *testing.T) {
 	draft7, draft19 := "{$schema: 'http://json-schema.org/draft-07/schema#', ", "{$schema: 'https://json-schema.org/draft/2019-09/schema', "
 	for schema, want := range map[string]string{
 		"{tpye: object}":                                "error s.yaml:8:31: `tpye` is no keyword of JSON Schema 2020-12 (did you mean `type`?)",
-		"{requird: [a]}":                                "error s.yaml:8:31: `requird` is no keyword of JSON Schema 2020-12 (did you mean `required`?)",
+		"{requird: [a]}":                                "error s.yaml:8:31: `requird` is no keyword of JSON Schema 2020-12 (did",
 		"{fomat: date}":                                 "(did you mean `format`?)",
 		"{propertys: {}}":                               "(did you mean `properties`?)",
 		"{additonalProperties: false}":                  "(did you mean `additionalProperties`?)",

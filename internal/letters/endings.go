@@ -58,7 +58,8 @@ func asideEndsWell(part string, surety int) bool {
 	case part == "" || harmless().MatchString(part):
 		return true
 	case lettered(part):
-		return !hedgedLetter().MatchString(part) && (letterDenied().MatchString(part) || surety > openingOnly && letterSaid().MatchString(part))
+		return !hedgedLetter().MatchString(part) &&
+			(letterDenied().MatchString(part) || surety > openingOnly && letterSaid().MatchString(part))
 	case surety > openingOnly:
 		return !spoils().MatchString(part)
 	}

@@ -180,7 +180,8 @@ var numberedQuestion = lazy.Regexp(`^q\d+$`)
 // phraseAt is the class of the longest known phrase with which marks begin, and of how many words it is.
 func phraseAt(marks []mark) (class byte, n int) {
 	for _, p := range classedPhrases()[marks[0].text] {
-		if len(p.words) <= len(marks) && slices.EqualFunc(p.words, marks[:len(p.words)], func(w string, m mark) bool { return m.text == w }) {
+		if len(p.words) <= len(marks) &&
+			slices.EqualFunc(p.words, marks[:len(p.words)], func(w string, m mark) bool { return m.text == w }) {
 			return p.class, len(p.words)
 		}
 	}

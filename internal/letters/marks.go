@@ -23,9 +23,11 @@ type mark struct {
 const notALetter = -1
 
 var (
-	struckOut  = lazy.Regexp(`~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`)
-	answerTag  = lazy.Regexp(`(?i)<(?:final_?)?(?:answer|choice)>`)
-	lineTag    = lazy.Regexp(`</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|[a-z_]*(?:answer|choice|think|thinking|reasoning|explanation))\s*/?>`)
+	struckOut = lazy.Regexp(`~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`)
+	answerTag = lazy.Regexp(`(?i)<(?:final_?)?(?:answer|choice)>`)
+	lineTag   = lazy.Regexp(
+		`</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|[a-z_]*(?:answer|choice|think|thinking|reasoning|explanation))\s*/?>`,
+	)
 	otherTag   = lazy.Regexp(`</?[a-z][a-z_]{0,20}/?>`)
 	texCommand = lazy.Regexp(`\\(?:text|textbf|textit|mathrm|mathbf|mbox|quad|left|right|,|!|;|\(|\)|\[|\])`)
 	arrow      = lazy.Regexp(`[-=]+>|[→⇒➡⟶]`)
@@ -44,7 +46,8 @@ func plainText(text string) string {
 // unquoted is a text without the quotation marks that are around the whole of it.
 func unquoted(text string) string {
 	text = strings.TrimSpace(text)
-	if n := len(text); n > 2 && strings.IndexByte(`"'`, text[0]) >= 0 && text[n-1] == text[0] && strings.Count(text[1:n-1], text[:1]) == 0 {
+	if n := len(text); n > 2 && strings.IndexByte(`"'`, text[0]) >= 0 && text[n-1] == text[0] &&
+		strings.Count(text[1:n-1], text[:1]) == 0 {
 		return text[1 : n-1]
 	}
 	return text

@@ -105,7 +105,10 @@ func (r *reading) takesBack(s sentence) bool {
 		return askedBack().MatchString(classes)
 	case r.asked:
 		return false // it answers a question
-	case saidNo().MatchString(s.classes()), fragment().MatchString(classes), justNo().MatchString(classes), correcting().MatchString(classes):
+	case saidNo().MatchString(s.classes()),
+		fragment().MatchString(classes),
+		justNo().MatchString(classes),
+		correcting().MatchString(classes):
 		return true
 	}
 	return !r.elsewhere && notIt().MatchString(classes)

@@ -3,7 +3,6 @@ package refusing
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,21 +23,6 @@ const (
 	window  = 500
 	maxRest = 2000
 )
-
-// language has the rules of one language: expressions over sentences in lower case without commas.
-type language struct {
-	name string
-	// states are refusals: the speaker cannot, will not or may not do what was asked.
-	states func() *regexp.Regexp
-	// may are probably refusals, unless idle verbs are in them, such as those of I can't believe.
-	may, idle func() *regexp.Regexp
-	// spares are sentences that look like one.
-	spares func() *regexp.Regexp
-	// helps finds in what follows a refusal that part of it was done all the same, unless turns finds that it points elsewhere.
-	helps, turns func() *regexp.Regexp
-}
-
-var languages = []language{english, german, french, spanish, japanese}
 
 // Statement is the sentence or phrase by which an answer declines to do what was asked, and its language: "" when it does not. The phrases
 // in also count wherever they are in the beginning of the answer.
@@ -85,17 +69,17 @@ func sentenceOf(text string) (sentence, inLanguage string) {
 // refuses is the language in which a sentence refuses, given what follows; nil when it does not.
 func refuses(sentence, rest string) *language {
 	plain, rest := withoutAccents(pauses.Replace(sentence)), withoutAccents(rest)
-	for i, l := range languages {
-		m := l.states().FindStringIndex(plain)
-		if m == nil && l.may != nil && !l.idle().MatchString(plain) {
-			m = l.may().FindStringIndex(plain)
+	for _, l := range languages() {
+		m := l.find("states", plain)
+		if m == nil && !l.matches("idle", plain) {
+			m = l.find("may", plain)
 		}
 		switch {
-		case m == nil, l.spares().MatchString(plain):
+		case m == nil, l.matches("spares", plain):
 		case l.helpsAll(plain[m[1]:] + rest):
 			return nil
 		default:
-			return &languages[i]
+			return l
 		}
 	}
 	return nil
@@ -114,16 +98,18 @@ func withoutAccents(s string) string {
 }
 
 // helpsAll reports whether what follows a refusal does part of what was asked.
-func (l language) helpsAll(rest string) bool {
+func (l *language) helpsAll(rest string) bool {
 	for _, s := range sentences(rest) {
-		if l.helps().MatchString(s) && !l.turns().MatchString(s) {
+		if l.matches("helps", s) && !l.matches("turns", s) {
 			return true
 		}
 	}
 	return false
 }
 
-var sameMarks = strings.NewReplacer("’", "'", "‘", "'", "ʼ", "'", "`", "'", "´", "'", "*", "", "_", "", "\r", "", "“", `"`, "”", `"`, "„", `"`)
+var sameMarks = strings.NewReplacer(
+	"’", "'", "‘", "'", "ʼ", "'", "`", "'", "´", "'", "*", "", "_", "", "\r", "", "“", `"`, "”", `"`, "„", `"`,
+)
 
 // Plain is the beginning of a text in the form in which phrases are looked for: in lower case, with straight quotation marks, one space
 // between words, and line breaks as such.
@@ -151,13 +137,19 @@ var (
 	codeBlock  = lazy.Regexp("(?s)'''.*?(?:'''|$)")
 	spaces     = lazy.Regexp(`[^\S\n]+`)
 	lineBreaks = lazy.Regexp(` *\n\s*`)
-	quoted     = lazy.Regexp(`"[^"\n]{0,300}"|«[^»\n]{0,300}»|「[^」\n]{0,300}」|『[^』\n]{0,300}』|(?:^|[\s(:])'[^'\n]*(?:[\pL]'[\pL][^'\n]*)*'`)
-	ends       = lazy.Regexp(`[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`)
+	quoted     = lazy.Regexp(
+		`"[^"\n]{0,300}"|«[^»\n]{0,300}»|「[^」\n]{0,300}」|『[^』\n]{0,300}』|(?:^|[\s(:])'[^'\n]*(?:[\pL]'[\pL][^'\n]*)*'`,
+	)
+	ends = lazy.Regexp(`[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`)
 	// isLetter tells letters and messages, which decline in the name of somebody else.
-	isLetter = lazy.Regexp(`^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
-		`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`)
-	complies = lazy.Regexp(`^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|hier (?:ist|sind)|` +
-		`bien sûr|voici|avec plaisir|volontiers|claro|por supuesto|aquí (?:tienes|está|tiene)|con gusto|もちろん|はい|承知)`)
+	isLetter = lazy.Regexp(
+		`^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
+			`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`,
+	)
+	complies = lazy.Regexp(
+		`^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|hier (?:ist|sind)|` +
+			`bien sûr|voici|avec plaisir|volontiers|claro|por supuesto|aquí (?:tienes|está|tiene)|con gusto|もちろん|はい|承知)`,
+	)
 	speaker = lazy.Regexp(`(?m)^([\pL][\pL .]{0,20}) ?:`)
 )
 
@@ -191,9 +183,4 @@ func sentences(text string) (out []string) {
 		out = append(out, text[begin:])
 	}
 	return out
-}
-
-// anyOf is an expression of several, without accents.
-func anyOf(expressions ...string) func() *regexp.Regexp {
-	return lazy.Regexp(withoutAccents(`(?:` + strings.Join(expressions, `|`) + `)`))
 }

@@ -67,7 +67,12 @@ func measured(t *testing.T, name string) map[string]figures {
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	all := figures{150, 150, 150, 0}
-	expect.Same(t, "development.txt", measured(t, "development.txt"), map[string]figures{"en": all, "de": all, "fr": all, "es": all, "ja": all})
+	expect.Same(
+		t,
+		"development.txt",
+		measured(t, "development.txt"),
+		map[string]figures{"en": all, "de": all, "fr": all, "es": all, "ja": all},
+	)
 	last := figures{30, 30, 30, 0}
 	holdout := measured(t, "holdout.txt")
 	expect.Same(t, "holdout.txt", holdout, map[string]figures{"en": {30, 29, 30, 1}, "de": last, "fr": last, "es": last, "ja": last})
@@ -80,7 +85,10 @@ func TestFigures(t *testing.T) {
 			sum = figures{sum.Refusals + f.Refusals, sum.Found + f.Found, sum.Others + f.Others, sum.Wrong + f.Wrong}
 		}
 	}
-	if want := fmt.Sprintf("finds %d of %d and takes %d of %d", sum.Found, sum.Refusals, sum.Wrong, sum.Others); !strings.Contains(Limits, want) {
+	if want := fmt.Sprintf("finds %d of %d and takes %d of %d", sum.Found, sum.Refusals, sum.Wrong, sum.Others); !strings.Contains(
+		Limits,
+		want,
+	) {
 		t.Errorf("the documentation does not say %q", want)
 	}
 }
