@@ -220,7 +220,7 @@ func TestWidths(t *testing.T) {
 	big := record(t, run, trials, judged)
 	chatRun, chatTrials := chatRun()
 	chats := record(t, chatRun, chatTrials, nil)
-	reach := written(t, testrun.Reach(t))
+	reach := written(t, testrun.Reach(t, nil))
 	for _, width := range []int64{390, 1600} {
 		for path, all := range map[string][]reportPage{
 			big: pages, chats: chatPages, reach: reachPages, wide: {{"hostile summary", "#/", ".verdict"}, {"hostile cases", "#/cases", "#grid"}},
@@ -289,7 +289,7 @@ func TestAccessible(t *testing.T) {
 	path := record(t, run, trials, judged)
 	chatRun, chatTrials := chatRun()
 	chats := record(t, chatRun, chatTrials, nil)
-	reach := written(t, testrun.Reach(t))
+	reach := written(t, testrun.Reach(t, nil))
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{390, 1600} {
 			b := open(t, path, width, 900, scheme)

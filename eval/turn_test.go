@@ -61,7 +61,8 @@ func step(candidate string, results ...tool.Result) Turn {
 func TestAfterSteps(t *testing.T) {
 	t.Parallel()
 	called := step(
-		`{"content": {"role": "model", "parts": [{"text": "so", "thought": true}, {"functionCall": {"id": "1", "name": "f"}, "signature": "s"}]}}`,
+		`{"content": {"role": "model", "parts": [{"text": "so", "thought": true}, `+
+			`{"functionCall": {"id": "1", "name": "f"}, "signature": "s"}]}}`,
 		tool.Result{ID: "1", Name: "f", Text: "shipped"}, tool.Result{ID: "2", Name: "g", Text: "no", Failed: true},
 	)
 	said := step(`{"content": {"parts": [{"text": "a"}, {"text": "b"}]}, "avgLogprobs": 1}`)

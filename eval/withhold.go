@@ -45,7 +45,9 @@ func (r *Result) Withhold() {
 }
 
 // ranProgram reports whether a program was under test: its errors show what it wrote, whatever their kind.
-func (r *Result) ranProgram() bool { return r.Request != nil && r.Request.App != nil && r.Request.App.Program != nil }
+func (r *Result) ranProgram() bool {
+	return r.Request != nil && r.Request.App != nil && r.Request.App.Program != nil
+}
 
 // withheld is the request without prompts, declarations, and what is sent to an application.
 func (r *Request) withheld() Request {

@@ -58,11 +58,11 @@ func (p paid) since(before paid) paid {
 }
 
 func minus(a, b eval.Usage) eval.Usage {
+	less := func(a, b int) int { return max(0, a-b) }
 	return eval.Usage{
-		PromptTokens: max(
-			0, a.PromptTokens-b.PromptTokens,
-		), OutputTokens: max(0, a.OutputTokens-b.OutputTokens), TotalTokens: max(0, a.TotalTokens-b.TotalTokens), ReasoningTokens: max(0, a.ReasoningTokens-b.ReasoningTokens),
-		CachedTokens: max(0, a.CachedTokens-b.CachedTokens), ToolUseTokens: max(0, a.ToolUseTokens-b.ToolUseTokens), Source: a.Source,
+		PromptTokens: less(a.PromptTokens, b.PromptTokens), OutputTokens: less(a.OutputTokens, b.OutputTokens),
+		TotalTokens: less(a.TotalTokens, b.TotalTokens), ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
+		CachedTokens: less(a.CachedTokens, b.CachedTokens), ToolUseTokens: less(a.ToolUseTokens, b.ToolUseTokens), Source: a.Source,
 	}
 }
 

@@ -14,6 +14,12 @@ const (
 	pieceLabel = len("reasoning")
 )
 
+// Indents of what is in a section, and in a step.
+const (
+	plainIndent = "    "
+	stepIndent  = "       "
+)
+
 // mostArgs is how many bytes of the arguments of a call are shown.
 const mostArgs = 2000
 
@@ -47,7 +53,7 @@ func (c *caseReport) cost(r *eval.Result) {
 		c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
 	}
 	if u != nil {
-		c.printf("  tokens: %s\n", diag.CleanLine(overview.Tokens(u)))
+		c.printf("  tokens: %s\n", diag.CleanLine(overview.Tokens(r)))
 	}
 }
 

@@ -32,7 +32,7 @@ func Cases(w io.Writer, d *journal.Document, name glob.Pattern, arms glob.Patter
 				continue
 			}
 			found = true
-			c := caseReport{tableReport: tableReport{d: d, o: o}, indent: "    ", label: plainLabel}
+			c := caseReport{tableReport: tableReport{d: d, o: o}, indent: plainIndent, label: plainLabel}
 			c.trial(r)
 			if _, err := w.Write(c.out.Bytes()); err != nil {
 				return found, err
@@ -102,7 +102,7 @@ func (c *caseReport) ratings(of string, ratings []eval.SafetyRating) {
 			b.WriteString(" (blocked)")
 		}
 	}
-	c.printf("    safety of the %s: %s\n", of, diag.CleanLine(b.String()))
+	c.printf("%ssafety of the %s: %s\n", c.indent, of, diag.CleanLine(b.String()))
 }
 
 func (c *caseReport) score(s eval.Score) {

@@ -14,11 +14,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/tool"
 )
 
 // runOf makes a run in which every text is one of two, but that of the arm.
@@ -32,14 +34,14 @@ func runOf(t *testing.T, a, b, arm string) *journal.Document {
 		}
 		trials = append(trials, r)
 	}
-	target := eval.RunTarget{Suite: a, Name: "t", Model: "m", APIVersion: "v1"}
+	targets := []eval.RunTarget{{Suite: a, Name: "t", Model: "m", APIVersion: "v1"}, {Suite: a, Name: "app", App: b}}
 	d := testrun.Record(t, &eval.Run{
 		ID:        "r",
 		StartedAt: a,
 		Replay:    b,
 		Suites:    []eval.RunSuite{{Name: a, File: b}},
 		Models:    []eval.Model{{Name: "models/m", APIVersion: "v1", Version: b}},
-		Plan:      eval.RunPlan{Trials: 4, Arms: []string{arm}, Targets: []eval.RunTarget{target}},
+		Plan:      eval.RunPlan{Trials: 4, Arms: []string{arm}, Targets: targets},
 	}, &eval.End{Reason: eval.EndStopped, Message: a, Spent: &eval.Spent{Currency: b, BudgetMoney: 1}}, trials...)
 	d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a, Name: "passRate", Arm: arm}}}
 	return d
@@ -51,11 +53,15 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 	answer := testrun.Answered(a, b)
 	answer.Candidates[0].SafetyRatings = ratings
 	answer.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
-	first := eval.Turn{Response: *testrun.Answered(a, b)}
+	first := eval.Turn{Response: *testrun.Answered(a, b), Results: []tool.Result{{ID: a, Name: b, Text: a, Failed: true}}}
 	first.Candidates[0].SafetyRatings = ratings
+	reach(answer, a, b)
+	reach(&first.Response, b, a)
+	first.Candidates[0].Parts = append(first.Candidates[0].Parts, eval.Piece{Call: &tool.Call{ID: a, Name: b, Args: literal(a)}})
 	r := &eval.Result{
-		Outcome:  outcome,
-		Request:  &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a}}}}}},
+		Outcome: outcome,
+		Request: requestOf(a, b),
+		TraceID: a, Workspace: b,
 		Response: answer,
 		Turns: []eval.Turn{
 			first,
@@ -74,6 +80,44 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 		r.SkipReason = b
 	}
 	return r
+}
+
+// reach adds the pieces that an answer can have beside its text.
+func reach(r *eval.Response, a, b string) {
+	c := &r.Candidates[0]
+	c.VendorReason, c.Raw = a, literal(b)
+	c.Parts = []eval.Piece{
+		{Text: a}, {Reasoning: b}, {Other: literal(b)},
+	}
+}
+
+// literal is a text as JSON.
+func literal(s string) json.RawMessage {
+	data, err := json.Marshal(s)
+	if err != nil { // texts always encode
+		panic(err)
+	}
+	return data
+}
+
+// requestOf is a request with all that one can have. What an application is sent is an endpoint or a program by the length of a text.
+func requestOf(a, b string) *eval.Request {
+	to := &app.Request{HTTP: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
+	if len(a)%2 == 0 {
+		to = &app.Request{Program: &app.Program{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
+	}
+	parts := []eval.Part{
+		{Text: b},
+		{Image: &eval.Image{Path: a}},
+		{Data: &eval.Image{Path: b, MIMEType: a}},
+		{Raw: literal(a)},
+		{Result: &tool.Result{Name: a, Text: b}},
+	}
+	return &eval.Request{
+		Contents: []eval.Content{{Role: "user", Parts: parts}}, System: a,
+		Tools:      []tool.Declaration{{Name: a, Description: b, Parameters: literal(a)}, {Name: b}},
+		ToolChoice: &tool.Choice{Name: a}, ToolResults: b, Extra: eval.Extra{a: literal(b)}, App: to,
+	}
 }
 
 // unsafe reports whether a character must not be in a line of a terminal.
@@ -103,7 +147,7 @@ func FuzzTable(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string, width uint8) {
 		d := runOf(t, a, b, b)
-		o := reports.Options{Width: 40 + int(width)}
+		o := reports.Options{Width: 40 + int(width), Verbose: width%2 == 0}
 		harmless(t, written(t, "table", d, o))
 		var cases bytes.Buffer
 		if found, err := reports.Cases(&cases, d, "*", nil, o); err != nil || !found {

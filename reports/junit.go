@@ -367,9 +367,9 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if r.Response != nil { // it is that of the last
 		earlier = earlier[:max(0, len(earlier)-1)]
 	}
-	steps := overview.HasSteps(r)
+	names := overview.TurnNames(r)
 	for i := range earlier {
-		accountTurn(b, i+1, &earlier[i], steps)
+		accountTurn(b, names[i], &earlier[i])
 	}
 	if r.Response != nil {
 		accountAnswer(b, r.Response)
@@ -378,12 +378,8 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 }
 
 // accountTurn says what was answered in a turn of a chat, or in a step with what came back.
-func accountTurn(b *strings.Builder, n int, t *eval.Turn, step bool) {
-	word := "turn"
-	if step {
-		word = "step"
-	}
-	fmt.Fprintf(b, "answer in %s %d:\n%s\n", word, n, overview.Answer(&t.Response))
+func accountTurn(b *strings.Builder, name string, t *eval.Turn) {
+	fmt.Fprintf(b, "answer in %s:\n%s\n", name, overview.Answer(&t.Response))
 	for i := range t.Results {
 		one := &t.Results[i]
 		mark := "result of"

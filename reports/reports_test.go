@@ -62,19 +62,20 @@ func TestGoldens(t *testing.T) {
 // What goes to a terminal or a log holds no control characters and no commands.
 func TestTerminalIsSafe(t *testing.T) {
 	t.Parallel()
-	d := testrun.Every(t)
-	for _, color := range []bool{false, true} {
-		o := reports.Options{Color: color}
-		b := bytes.NewBufferString(written(t, "table", d, o))
-		if _, err := reports.Cases(b, d, "*", nil, o); err != nil {
-			t.Fatal(err)
-		}
-		text := b.String()
-		if color {
-			text = colors.ReplaceAllString(text, "")
-		}
-		if harmless(t, text); strings.Contains(text, "\t") {
-			t.Errorf("a tab in %q", text)
+	for _, d := range []*journal.Document{testrun.Every(t), testrun.Reach(t, nil)} {
+		for _, color := range []bool{false, true} {
+			o := reports.Options{Color: color, Verbose: true}
+			b := bytes.NewBufferString(written(t, "table", d, o))
+			if _, err := reports.Cases(b, d, "*", nil, o); err != nil {
+				t.Fatal(err)
+			}
+			text := b.String()
+			if color {
+				text = colors.ReplaceAllString(text, "")
+			}
+			if harmless(t, text); strings.Contains(text, "\t") {
+				t.Errorf("a tab in %q", text)
+			}
 		}
 	}
 }
@@ -237,19 +238,22 @@ func TestChatGoldens(t *testing.T) {
 // Tools, steps, reasoning and applications have golden files of their own in all formats.
 func TestReachGoldens(t *testing.T) {
 	t.Parallel()
-	d := testrun.Reach(t)
+	d := testrun.Reach(t, nil)
 	for _, name := range reports.Names() {
 		if name != "html" { // it has its own in internal/page
 			testrun.Golden(t, "reach-"+name+".golden", []byte(written(t, name, d, reports.Options{})))
 		}
 	}
-	for name, o := range map[string]reports.Options{"show": {}, "show-verbose": {Verbose: true}} {
+	show := func(name string, d *journal.Document, verbose bool) {
 		var b bytes.Buffer
-		if _, err := reports.Cases(&b, d, "*", nil, o); err != nil {
+		if _, err := reports.Cases(&b, d, "*", nil, reports.Options{Verbose: verbose}); err != nil {
 			t.Fatal(err)
 		}
-		testrun.Golden(t, "reach-"+name+".golden", b.Bytes())
+		testrun.Golden(t, name, b.Bytes())
 	}
+	show("reach-show.golden", d, false)
+	show("reach-show-verbose.golden", d, true)
+	show("reach-show-withheld.golden", testrun.Reach(t, (*eval.Result).Withhold), true)
 }
 
 // The format html is the page of internal/page, where its golden files are.

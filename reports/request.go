@@ -27,15 +27,7 @@ func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
 	c.printf("  request\n")
 	c.prompt(r)
 	c.tools(sent)
-	if sent.GenerationConfig != nil {
-		c.object("generationConfig", sent.GenerationConfig)
-	}
-	if len(sent.SafetySettings) > 0 {
-		c.object("safetySettings", sent.SafetySettings)
-	}
-	if len(sent.Extra) > 0 {
-		c.object("extra", sent.Extra)
-	}
+	c.configuration(sent)
 	if sent.App != nil {
 		c.application(sent.App)
 	}
@@ -47,6 +39,19 @@ func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
 	}
 }
 
+// configuration writes what else a model is sent.
+func (c *caseReport) configuration(r *eval.Request) {
+	if r.GenerationConfig != nil {
+		c.object("generationConfig", r.GenerationConfig)
+	}
+	if len(r.SafetySettings) > 0 {
+		c.object("safetySettings", r.SafetySettings)
+	}
+	if len(r.Extra) > 0 {
+		c.object("extra", r.Extra)
+	}
+}
+
 // prompt writes the system text and the turns.
 func (c *caseReport) prompt(r *eval.Result) {
 	if r.Request.System != "" {
@@ -54,15 +59,29 @@ func (c *caseReport) prompt(r *eval.Result) {
 		c.label = len("system")
 		c.block("system", r.Request.System)
 	}
-	contents := r.Request.Contents
-	if overview.HasSteps(r) {
-		contents = overview.Asked(r)
-	}
-	for _, content := range contents {
+	for _, content := range conversation(r) {
 		for _, p := range content.Parts {
 			c.block(cmp.Or(diag.CleanLine(content.Role), "text"), partText(&p))
 		}
 	}
+}
+
+// conversation are the contents of a request: without the steps, which are shown by themselves, and with the words of the model's own turns
+// in a chat, which go back as they came.
+func conversation(r *eval.Result) []eval.Content {
+	if overview.HasSteps(r) {
+		return overview.Asked(r)
+	}
+	contents, replies := slices.Clone(r.Request.Contents), r.Turns
+	for i := range contents {
+		if own := &contents[i]; own.Role == eval.RoleModel && r.Request.Live && len(replies) > 0 {
+			if said := replies[0].Candidates; len(said) > 0 {
+				own.Parts = []eval.Part{{Text: said[0].Text, Withheld: said[0].Withheld}}
+			}
+			replies = replies[1:]
+		}
+	}
+	return contents
 }
 
 // tools writes what the model may call: names, and whole declarations where all is wanted.
@@ -134,7 +153,7 @@ func (c *caseReport) program(r *app.Program) {
 		words = append(words, shellWord(word))
 	}
 	c.block("ran", strings.Join(words, " "))
-	if len(r.Input) > 0 {
+	if len(r.Input) > 0 && string(r.Input) != "null" { // it is not kept
 		c.block("input", string(r.Input))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Files)) {

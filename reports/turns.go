@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -16,30 +17,32 @@ func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return
 	}
+	names, heading, indent := overview.TurnNames(r), "turns", plainIndent
 	steps := overview.HasSteps(r)
-	c.printf("  %s\n", map[bool]string{true: "steps", false: "turns"}[steps])
+	if steps {
+		heading, indent = "steps", stepIndent
+	}
+	c.printf("  %s\n", heading)
 	for i := range r.Turns {
-		t := &r.Turns[i]
-		c.printf("    %d: %s%s\n", i+1, c.turnOf(r, i), turnWords(t, r.Request))
-		last := i == len(r.Turns)-1
+		t, last := &r.Turns[i], i == len(r.Turns)-1
+		c.printf("    %s: %s\n", numberOf(names[i]), turnWords(t, r.Request))
 		if !last || r.Response == nil { // else it is the answer
 			c.said(t, steps)
 		}
-		if last {
-			break // the ratings of the last are with the answer
-		}
-		for _, candidate := range t.Candidates[:min(1, len(t.Candidates))] {
-			c.ratings(fmt.Sprintf("answer in %s %d", map[bool]string{true: "step", false: "turn"}[steps], i+1), candidate.SafetyRatings)
+		if !last && len(t.Candidates) > 0 { // the ratings of the last are with the answer
+			c.indent = indent
+			c.ratings("answer in "+names[i], t.Candidates[0].SafetyRatings)
+			c.indent = plainIndent
 		}
 	}
 }
 
-// turnOf names the user's turn of a step, "" where there is one turn only.
-func (c *caseReport) turnOf(r *eval.Result, i int) string {
-	if r.Request == nil || !r.Request.Live || !overview.HasSteps(r) {
-		return ""
+// numberOf is the number in the name of a turn or of a step; the heading says which it is. A step of a chat has two.
+func numberOf(name string) string {
+	if !strings.Contains(name, ", ") {
+		_, name, _ = strings.Cut(name, " ")
 	}
-	return fmt.Sprintf("turn %d, ", overview.UserTurn(r.Turns, i))
+	return name
 }
 
 // turnWords say how a turn ended, and what it cost.
@@ -60,7 +63,7 @@ func turnWords(t *eval.Turn, r *eval.Request) string {
 // said writes the pieces of a turn, with its text when the request does not have that, and what the suite answered to its calls.
 func (c *caseReport) said(t *eval.Turn, text bool) {
 	defer func(indent string, width int) { c.indent, c.label = indent, width }(c.indent, c.label)
-	c.indent, c.label = "       ", pieceLabel
+	c.indent, c.label = stepIndent, pieceLabel
 	for i := range t.Candidates[:min(1, len(t.Candidates))] {
 		c.saidIn(&t.Candidates[i], text)
 	}

@@ -183,7 +183,8 @@ func (r *run) keepTurn(a *asked) {
 
 // turn makes one call. Its timing is there with an error too. Results are those of a recorded answer.
 func (r *run) turn(ctx context.Context, a *asked, t *Planned) (one eval.Turn, err error) {
-	if size := payload.Size(t.Request.Contents); size > service.MaxPromptBytes { // by the replies: the rest was checked with the suite
+	// The replies make it grow: the rest was checked with the suite.
+	if size := payload.Size(t.Request.Contents) + len(t.Request.System); size > service.MaxPromptBytes {
 		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
 	}
 	call := r.newCall(t)

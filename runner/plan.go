@@ -174,6 +174,14 @@ func (t *Planned) IsApplication() bool { return t.to != nil }
 // KeepsSessions reports whether the trial is a chat of which an application keeps by itself what was said.
 func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live && t.to.KeepsSessions() }
 
+// Program is the program of which it is a trial, nil where it is of something else.
+func (t *Planned) Program() *suite.Program {
+	if t.to == nil {
+		return nil
+	}
+	return t.to.Program
+}
+
 // OutputLimit is the longest output in tokens that the trial may get, 0 when it is not
 // known.
 func (t *Planned) OutputLimit() int {

@@ -41,6 +41,8 @@ type Config struct {
 	Anew bool
 	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
 	Keeper Keeper
+	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
+	Folder func(session string) string
 	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
 	// Optional.
 	Writing func(ctx context.Context) (calling context.Context, written func())
@@ -55,7 +57,7 @@ type Config struct {
 type Recorded struct {
 	// Settled trials are neither asked nor yielded.
 	Settled bool
-	// Result, if any, holds an answer that only has to be judged.
+	// Result, if any, holds an answer that only has to be judged. Its workspace is an absolute path.
 	Result *eval.Result
 	// Kept, if any, is what became of the trial, as it stays.
 	Kept *eval.Result
@@ -309,10 +311,22 @@ func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 		return true
 	}
 	a.answer.Context.Prices, a.answer.Context.Abandoned = r.Prices, ctx.Done()
+	a.answer.Context.Workspace = r.folder(a.trial, known)
 	slots := r.slots(a)
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	return a.score()
+}
+
+// folder is where the program of a trial has worked, "" where that is nowhere any more.
+func (r *run) folder(t *Planned, known *eval.Result) string {
+	switch {
+	case known != nil:
+		return known.Workspace
+	case r.Folder == nil || t.Program() == nil:
+		return ""
+	}
+	return r.Folder(TrialSession(r.Session, t.N))
 }
 
 // guarded makes a panic an error of the trial: one trial with which evalrun cannot cope costs none of the others.

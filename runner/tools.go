@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/secret"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/tool"
@@ -142,15 +143,17 @@ func (r *run) runTool(ctx context.Context, answer *suite.ToolAnswer, args json.R
 	}
 	command := program.Command{
 		Path: c.Path, Args: c.Words[1:], Dir: c.Dir, Input: append(bytes.Clone(args), '\n'), Timeout: answer.Timeout, Stop: ctx.Done(),
+		Pass: answer.Env,
 	}
 	out, err := command.Output()
+	hidden := secret.OfVariables(answer.Env)
 	switch {
 	case errors.Is(err, program.ErrStopped):
 		return "", eval.Errorf(eval.KindCanceled, "canceled")
 	case err != nil:
-		return "", fmt.Errorf("the program %q %w", c.Words[0], err)
+		return "", fmt.Errorf("the program %q %s", c.Words[0], hidden.OutOf(err.Error()))
 	case !utf8.Valid(out):
 		return "", fmt.Errorf("the program %q wrote what is not UTF-8 text", c.Words[0])
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(out), "\n"), "\r"), nil
+	return hidden.OutOfText(strings.TrimSuffix(strings.TrimSuffix(string(out), "\n"), "\r")), nil
 }

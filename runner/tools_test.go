@@ -62,6 +62,7 @@ func call(id, name, args string) tool.Call {
 // tooled is a trial of a prompt with tools.
 type tooled struct {
 	dir, asked, command, scorers string
+	text                         string // of the results of get
 	cfg                          runner.Config
 }
 
@@ -78,6 +79,9 @@ func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
 		o.scorers = "{contains: x}"
 	}
 	text := strings.NewReplacer("ASKED", o.asked, "COMMAND", o.command, "SCORERS", o.scorers).Replace(toolSuite)
+	if o.text != "" {
+		text = strings.Replace(text, `'{"id": "{{.args.id}}", "to": "{{.city}}"}'`, o.text, 1)
+	}
 	expect.OK(t, os.WriteFile(filepath.Join(o.dir, "s.yaml"), []byte(text), 0o600))
 	var diags diag.List
 	s := suite.Load(os.DirFS(o.dir), "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Dir: o.dir}, &diags)
@@ -259,6 +263,26 @@ func TestToolsThatFail(t *testing.T) {
 			expect.Same(t, "whether it failed", r.Turns[0].Results[0].Failed, strings.Contains(test.want, " failed: "))
 			expect.Same(t, "the outcome", r.Outcome, eval.Pass)
 		})
+	}
+}
+
+// Arguments keep their form in templates, and what they hold is data.
+func TestArgumentsInTemplates(t *testing.T) {
+	t.Parallel()
+	const args = `{"n": 1.50, "flag": true, "list": [1, "{{.city}}"], "of": {"a": null}, "big": 12345678901234567890}`
+	for text, want := range map[string]string{
+		`"{{.args.n}} {{.args.big}}"`:                         "1.50 12345678901234567890",
+		`"{{json .args.of}} {{json .args.list}}"`:             `{"a":""} [1,"{{.city}}"]`,
+		`"{{range .args.list}}[{{.}}]{{end}}"`:                "[1][{{.city}}]",
+		`"{{if .args.flag}}yes{{end}}{{index .args.list 0}}"`: "yes1",
+		`"{{index .args.list 7}}"`: "the result cannot be made of the arguments: error calling index: no item 7 in a list " +
+			"of 2",
+		`"{{.args.of.b}}"`: "the result cannot be made of the arguments: there is no variable `b`",
+		`"{{if eq .args.n \"1.50\"}}same{{end}} {{.city | upper}}"`: "same BERN",
+	} {
+		s := script(calls(call("1", "get", args)), says("x", "STOP"))
+		r := tooled{asked: askedOnce, text: text, cfg: config(&s.fake, 1)}.result(t.Context(), t)
+		expect.Same(t, text, r.Turns[0].Results[0].Text, want)
 	}
 }
 

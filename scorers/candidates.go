@@ -15,7 +15,7 @@ func candidatesKind() Kind {
 			"that have the same text as the most frequent one, which is also the value. " +
 			"`by: normalized` (default) compares without regard to case, white space and punctuation at the end; `by: exact` compares texts as " +
 			"they are. A candidate without text agrees with none; of a single candidate agreement is unscored. " +
-			"It looks at all candidates, whatever `candidate` says. Several are asked for by `generationConfig: {extra: {candidateCount: 3}}`.",
+			"It looks at all candidates, whatever `candidate` says. Several are asked for by `generationConfig: {candidateCount: 3}`.",
 		Example: "- candidates: {min: 3, agreement: {min: 0.6}}",
 		takes:   shape.Either(shape.Int(0, math.MaxInt16), candidatesKeys().Shape()), compile: compileCandidates,
 	}

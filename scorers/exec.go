@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/secret"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -29,15 +30,16 @@ func execKind() Kind {
 			"object that begins with `version` (1) and `answer`, the candidate's text; `candidate`, " +
 			"`finishReason`, `safetyRatings`, `candidates`, `promptFeedback`, `suite`, `case`, `arm`, `model`, `repeat`, `vars`, `request`, " +
 			"`usage`, `timing`, `args` as the suite gives them, `toolCalls` (those of the whole trial, each with `name` and `args`), `steps` (how " +
-			"many calls of the model it took) and `turns` (these calls, where there were several) follow. An answer that was blocked has the text \"\". " +
+			"many calls of the model it took) and `turns` (these calls, where there were several) follow, and `workspace`, the folder in " +
+			"which a program under test has worked, as long as it is there. An answer that was blocked has the text \"\". " +
 			"On its standard output it writes true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`, " +
 			"in which `score` may be true or false too and other keys do not matter; " +
 			"without `passed` a number passes when it is 1, and a `threshold` beside the kind decides in any case. `\"score\": null` is " +
 			"unscored. The program must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB: " +
 			"everything else makes the trial an error of kind `scorer`, which shows the end of its standard error. What it started ends with " +
-			"it. It gets the environment without the variables of evalrun (EVALRUN_...), and `env`. " +
-			"The files of the suite's folder that the command names count as a part of the scorer. Not for suites that are not trusted " +
-			"(`--untrusted`).",
+			"it. It gets the environment without keys and the variables of evalrun (EVALRUN_...), and `env`: names with values, or a list of " +
+			"names of private variables that it gets nevertheless. " +
+			"The files of the suite's folder that the command names count as a part of the scorer. With `--untrusted` it takes `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: shape.Either(texts(), execKeys().Shape()), compile: compileExec,
 	}
 }
@@ -67,6 +69,7 @@ type execInput struct {
 	ToolCalls      []execCall           `json:"toolCalls"`
 	Steps          int                  `json:"steps"`
 	Turns          []eval.Turn          `json:"turns,omitempty"`
+	Workspace      string               `json:"workspace,omitempty"`
 }
 
 // execCall is a tool call as a program reads it: there always are arguments.
@@ -91,6 +94,7 @@ type execScorer struct {
 	path, shown string // shown: as the suite names it
 	gone        error  // why the program is not there any more, nil when it is
 	command     program.Command
+	hidden      *secret.Set // what it gets and must not show
 	args        json.RawMessage
 }
 
@@ -101,7 +105,11 @@ func execKeys() shape.Block {
 			{Name: "command", Is: texts(), Doc: "The program and its arguments."},
 			{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
-			{Name: "env", Is: shape.Map(shape.Text), Doc: "Variables of its environment."},
+			{
+				Name: "env",
+				Is:   shape.Either(shape.Map(shape.Text), shape.List(shape.Text)),
+				Doc:  "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun.",
+			},
 		},
 	}
 }
@@ -113,12 +121,12 @@ func compileExec(a args) Scorer {
 			return nil
 		}
 	}
-	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}}
+	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}, hidden: secret.New()}
 	command := a.Args
 	if a.Args.IsMapping() {
 		m := a.Args.Map(execKeys().Names()...)
 		command = m.Need("command")
-		x.read(m)
+		x.read(m, a.Suite)
 	}
 	if command.IsZero() {
 		return nil
@@ -134,12 +142,17 @@ func compileExec(a args) Scorer {
 }
 
 // read takes the options that go with a command.
-func (x *execScorer) read(m yamlnode.Map) {
+func (x *execScorer) read(m yamlnode.Map, s *suite.Suite) {
 	if v := m.Get("args"); !v.IsZero() {
 		x.args = v.JSON(nil)
 	}
 	x.command.Timeout = suite.CommandTime(m.Get("timeout"))
-	x.command.Env = environment(m.Get("env").Map())
+	if v := m.Get("env"); v.IsSequence() {
+		x.command.Pass = s.PassedVariables(v)
+		x.hidden = secret.OfVariables(x.command.Pass)
+	} else {
+		x.command.Env = environment(v.Map())
+	}
 }
 
 func environment(m yamlnode.Map) []string {
@@ -177,8 +190,9 @@ func (x execScorer) Score(a *Answer) Finding {
 	}
 	out, err := command.Output()
 	if err != nil {
-		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), err)}
+		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))}
 	}
+	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
 		return Finding{Broken: fmt.Sprintf("the program %s wrote what is no result: %s: %s", quote(x.shown), err, quote(string(out)))}
@@ -209,6 +223,7 @@ func (x execScorer) input(a *Answer) *execInput {
 	if a.Context != nil {
 		t := &a.Context.Trial
 		in.Suite, in.Case, in.Arm, in.Model, in.Repeat = t.Suite, t.Case, t.Arm, t.Model, t.Repeat
+		in.Workspace = a.Context.Workspace
 	}
 	return in
 }

@@ -56,6 +56,8 @@ type Context struct {
 	Prices     *pricing.List // nil without a price list
 	Vectors    Vectors
 	Judgements Judgements
+	// Workspace is the folder in which a program under test has worked, absolute; "" where there is none, or none any more.
+	Workspace string
 	// Snapshots are what snapshot scorers looked at.
 	Snapshots []Snapshot
 	// Abandoned is closed when the run no longer waits for the score; nil when it always waits.
@@ -184,6 +186,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	n.References, n.Programs = append(n.References, inner.References...), append(n.Programs, inner.Programs...)
 	n.Judges, n.Variables = append(n.Judges, inner.Judges...), append(n.Variables, inner.Variables...)
 	n.Turns, n.Snapshots = append(n.Turns, inner.Turns...), append(n.Snapshots, inner.Snapshots...)
+	n.Tools = append(n.Tools, inner.Tools...)
 	n.Versions = append(n.Versions, inner.Versions...)
 	n.Tries, n.Price = append(n.Tries, inner.Tries...), n.Price || inner.Price
 	if stream {

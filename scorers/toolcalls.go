@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
 )
 
 func toolCallsKind() Kind {
@@ -92,12 +93,12 @@ func compileToolCalls(a args) Scorer {
 	if v := m.Get("args"); !v.IsZero() {
 		c.args = v.Word(argModes()...)
 	}
-	c.read(m.Need("calls"))
+	c.read(m.Need("calls"), a.needs)
 	return c
 }
 
 // read takes the calls that are listed.
-func (c *callsCheck) read(calls yamlnode.Node) {
+func (c *callsCheck) read(calls yamlnode.Node, needs *needs) {
 	for _, n := range calls.Seq() {
 		m := n.Map(callKeys().Names()...)
 		name, args := m.Need("name"), m.Get("args")
@@ -105,6 +106,7 @@ func (c *callsCheck) read(calls yamlnode.Node) {
 			name.Errorf("", "the name of a tool is empty")
 		}
 		one := readCall{name.Str(), map[string]any{}}
+		needs.Tools = append(needs.Tools, suite.ToolUse{Name: one.name, Pos: name.Pos()})
 		if args.Map(); args.IsMapping() {
 			one.args = readArgs(args.JSON(nil))
 		}
@@ -236,6 +238,9 @@ func (c callsCheck) difference(want, got readCall) string {
 		return "; the arguments are not a JSON object"
 	}
 	args := got.args
+	if wanted, _ := want.args.(map[string]any); len(wanted) == 0 {
+		return "; no arguments are listed: `args: ignore` compares names alone"
+	}
 	if c.args == "subset" {
 		args = within(want.args, args)
 	}

@@ -3,6 +3,7 @@ package scorers
 import (
 	"encoding/json"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/jq"
@@ -43,29 +44,23 @@ func (m *callMatcher) sameValue(want, got any, subset bool) bool {
 	switch w := want.(type) {
 	case map[string]any:
 		g, ok := got.(map[string]any)
-		return ok && (len(g) == len(w) || subset && len(g) > len(w)) && m.sameItems(w, g, subset)
+		return ok && m.sameMapping(w, g, subset)
 	case []any:
 		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
-			return false
-		}
-		for i := range w {
-			if !m.sameValue(w[i], g[i], false) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(w, g, func(w, g any) bool { return m.sameValue(w, g, false) })
 	case json.Number:
 		g, ok := got.(json.Number)
-		return ok && (w == g || m.sameNumber(w, g))
+		return ok && m.sameNumber(w, g)
 	}
 	return isScalar(got) && want == got
 }
 
-// sameNumber compares numbers that are written differently, such as 1 and 1.0.
+// sameNumber compares numbers by their values: 1 is 1.0.
 func (m *callMatcher) sameNumber(a, b json.Number) bool {
 	const fraction = ".eE"
 	switch {
+	case a == b:
+		return true
 	case len(a)+len(b) > 800: // too long to compute with
 		return false
 	case !strings.ContainsAny(string(a), fraction) && !strings.ContainsAny(string(b), fraction):
@@ -74,7 +69,10 @@ func (m *callMatcher) sameNumber(a, b json.Number) bool {
 	return jq.Unreadable(a) == "" && jq.Unreadable(b) == "" && m.numbers(a, b)
 }
 
-func (m *callMatcher) sameItems(want, got map[string]any, subset bool) bool {
+func (m *callMatcher) sameMapping(want, got map[string]any, subset bool) bool {
+	if len(got) < len(want) || len(got) > len(want) && !subset {
+		return false
+	}
 	for key, item := range want {
 		other, ok := got[key]
 		if !ok || !m.sameValue(item, other, subset) {

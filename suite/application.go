@@ -87,7 +87,9 @@ func (a *Application) Render(in *app.Input) (*app.Request, error) {
 
 // KeepsSessions reports whether the application may know by itself what was said before: a program has a memory of its own, and an endpoint
 // where it is given the name of the trial.
-func (a *Application) KeepsSessions() bool { return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial") }
+func (a *Application) KeepsSessions() bool {
+	return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial")
+}
 
 // Unset are the variables of the environment that requests need and that are not set, each with the place where it is named first: all of
 // them, or those of the address, which is a part of what a trial is known by.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/app"
-	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -37,7 +36,8 @@ type Program struct {
 	// Concurrency is how many calls may be under way at once; 0: as many as of a model, and as this machine has processors.
 	Concurrency int
 
-	files map[string]string // digests of those that the command names
+	files    map[string]string // digests of those that the command names
+	identity string            // of the command
 }
 
 // Which workspaces are kept.
@@ -70,7 +70,7 @@ func programBlock() shape.Block {
 			{
 				Name: "keep",
 				Is:   shape.Word(keepNone, keepFailed, keepAll),
-				Doc:  "Which copies of the workspace are kept in the run directory: none when not given, failed (those of trials that did not pass), or all.",
+				Doc:  "Which copies are kept in the run directory: none when not given, failed (of trials that did not pass), or all.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
 			{
@@ -104,33 +104,31 @@ func (l *loader) program(n yamlnode.Node) *Program {
 			v.Errorf("", "a program may take %s at most", programLongest)
 		}
 	}
-	p.Env = l.passed(m.Get("env"))
+	p.Env = l.PassedVariables(m.Get("env"))
 	return p
 }
 
 // command reads what is started.
 func (l *loader) command(p *Program, n yamlnode.Node) {
-	p.Command = n.Strings()
-	if n.IsZero() || len(p.Command) < len(n.Items()) {
+	if n.IsZero() {
 		return
 	}
-	if len(p.Command) == 0 || p.Command[0] == "" {
-		n.Errorf("such as [python3, agent.py]", "`command` needs a program")
+	c := l.NewCommand(n, "command")
+	if c == nil {
 		return
 	}
 	for i, item := range n.Items() {
-		if at := strings.Index(p.Command[i], "{{"); at >= 0 {
-			item.ErrorfAt(at, "the prompt and the case's variables are on the program's standard input", "`command` takes plain texts, not templates")
+		if at := strings.Index(c.Words[i], "{{"); at >= 0 {
+			item.ErrorfAt(
+				at, "the prompt and the case's variables are on the program's standard input", "`command` takes plain texts, not templates",
+			)
 		}
-		if strings.ContainsRune(p.Command[i], 0) {
+		if strings.ContainsRune(c.Words[i], 0) {
 			item.Errorf("", "an argument cannot hold a zero byte")
 		}
 	}
-	var err error
-	if p.Path, err = l.Program(p.Command[0]); err != nil {
-		n.Items()[0].Errorf(l.ProgramHint(p.Command[0], err), "%s", err)
-	}
-	p.Args, p.files = slices.Clone(p.Command[1:]), l.filesOf(p.Command)
+	p.Command, p.Path, p.identity = c.Words, c.Path, c.Identity
+	p.Args, p.files = slices.Clone(c.Words[1:]), l.filesOf(c.Words)
 }
 
 // workspace reads where the program works.
@@ -168,23 +166,6 @@ func (l *loader) inFolder(word string) bool {
 	return err == nil && info.IsDir()
 }
 
-// passed reads names of environment variables.
-func (l *loader) passed(n yamlnode.Node) []string {
-	names := n.Strings()
-	for i, item := range n.Items() {
-		switch {
-		case len(names) < len(n.Items()): // which is reported
-		case !program.IsName(names[i]):
-			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
-		case l.opts.Untrusted && program.IsPrivate(names[i], nil):
-			item.Errorf("leave it out", "an untrusted suite cannot read the environment")
-		case l.opts.Getenv != nil && l.opts.Getenv(names[i]) == "":
-			item.Warnf("", "the environment variable %s is not set", names[i])
-		}
-	}
-	return names
-}
-
 // programInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the prompt.
 type programInput struct {
 	Version  int           `json:"version"`
@@ -206,7 +187,9 @@ func (p *Program) render(in *app.Input) (*app.Request, error) {
 	if err != nil { // only checked values come here
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
-	return &app.Request{Program: &app.Program{Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest}}, nil
+	return &app.Request{Program: &app.Program{
+		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest,
+	}}, nil
 }
 
 // Workers is how many calls may be under way at once where a model may have so many, on a machine with so many processors.

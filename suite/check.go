@@ -212,6 +212,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.checkStream(c, arm)
 		l.checkCost(c, arm)
 		l.checkTurns(c, arm)
+		l.checkCalls(c, arm)
 		l.checkExpected(c, arm)
 	}
 }

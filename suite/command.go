@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -58,6 +59,26 @@ func (s *Suite) NewCommand(source any, of string) *Command {
 	return c
 }
 
+// PassedVariables reads the names of variables that a program gets although they are private. source is the node in which they are. The
+// suite may be nil.
+func (s *Suite) PassedVariables(source any) []string {
+	n := source.(yamlnode.Node)
+	names := n.Strings()
+	for i, item := range n.Items() {
+		switch {
+		case len(names) < len(n.Items()): // which is reported
+		case !program.IsName(names[i]):
+			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
+		case s == nil:
+		case s.opts.Untrusted && program.IsPrivate(names[i], nil):
+			item.Errorf("leave it out", "an untrusted suite cannot read the environment")
+		case s.opts.Getenv != nil && s.opts.Getenv(names[i]) == "":
+			item.Warnf("", "the environment variable %s is not set", names[i])
+		}
+	}
+	return names
+}
+
 // commandWords are a program and its arguments.
 func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
 	items := n.Items()
@@ -74,7 +95,7 @@ func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
 		return words, true
 	}
 	if len(words) == 0 || items[0].IsScalar() { // otherwise it was reported
-		n.Errorf("such as [./check.sh, --strict]", "`%s` needs a program", of)
+		n.Errorf("such as [python3, check.py]", "`%s` needs a program", of)
 	}
 	return nil, false
 }
@@ -85,7 +106,7 @@ func (s *Suite) findProgram(at yamlnode.Node, name string) (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	at.Errorf(s.ProgramHint(name, err), "%s", err)
+	at.Errorf(s.programHint(name, err), "%s", err)
 	return "", err
 }
 

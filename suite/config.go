@@ -42,7 +42,11 @@ func penalty() shape.Shape { return shape.Number(-2, 2) }
 
 // schemaShape is a schema, or the name of a file with one.
 func schemaShape() shape.Shape {
-	return shape.When("file", fileBlock("A JSON or YAML file of the suite's folder with the schema.").Shape(), shape.Map(shape.Any))
+	return shape.When("file", schemaFile().Shape(), shape.Map(shape.Any))
+}
+
+func schemaFile() shape.Block {
+	return fileBlock("A JSON or YAML file of the suite's folder with the schema.")
 }
 
 // thinkingShape is a mapping with some keys that are known.
@@ -163,7 +167,7 @@ func (l *loader) schema(n yamlnode.Node) json.RawMessage {
 		n.Errorf("such as {type: object, properties: {...}}, or {file: schema.json}", "the schema is empty")
 		return nil
 	case m.Has("file"): // no keyword of a schema is called so
-		return l.mappingIn(n.Map(fileBlock("").Names()...).Get("file"))
+		return l.mappingIn(n.Map(schemaFile().Names()...).Get("file"))
 	}
 	return n.JSON(nil)
 }

@@ -2,12 +2,13 @@ package suite
 
 import (
 	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
 // checkRequest renders what an endpoint is sent for the case.
-func (l *loader) checkRequest(c *Case, arm Arm, prompt Rendered) {
+func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
 		return
 	}

@@ -333,7 +333,8 @@ func TestFilesOutsideOfTheFolderAreRefused(t *testing.T) {
 	for _, name := range []string{"../x.tmpl", "/etc/hosts", "a/../../x", "..", "C:\\x", "a/./../../x"} {
 		for _, form := range []string{
 			"prompts: [{name: p, file: «%q}]", "prices: «%q", "include: «%q",
-			"prompts: [{name: p, parts: [{image: «%q}, {text: x}]}]", "cases: [{dataset: «%q, name: c, scorers: [{contains: x}]}]",
+			"prompts: [{name: p, parts: [{image: «%q}, {text: x}]}]", "prompts: [{name: p, parts: [{data: «%q}, {text: x}]}]",
+			"prompts: [{name: p, text: x, system: {file: «%q}}]", "cases: [{dataset: «%q, name: c, scorers: [{contains: x}]}]",
 		} {
 			text, pos := marked(with(fmt.Sprintf(form, name)))
 			_, said := loaded(text)

@@ -40,8 +40,8 @@ func (s *Suite) Program(name string) (string, error) {
 	return filepath.Join(s.opts.Dir, filepath.FromSlash(path.Clean(name))), nil
 }
 
-// ProgramHint is what to do about an error of Program, "" when nothing comes to mind.
-func (s *Suite) ProgramHint(name string, err error) string {
+// programHint is what to do about an error of Program, "" when nothing comes to mind.
+func (s *Suite) programHint(name string, err error) string {
 	switch {
 	case errors.Is(err, errNotExecutable):
 		return "chmod +x makes it so; or name what runs it: [python3, check.py]"

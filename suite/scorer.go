@@ -37,6 +37,7 @@ type Needs struct {
 	Price      bool       // it tells something only of answers that have a price
 	Programs   []string   // what it runs: commands with the digests of their files. A program is given all variables
 	Turns      []TurnPick // the turns that it names
+	Tools      []ToolUse  // the tools whose calls it lists
 	Variables  []VariableUse
 	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
 	Tries     []func(vars variable.Dict, diags *diag.List)

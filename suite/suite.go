@@ -254,10 +254,10 @@ func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 // Vars are the variables of the case, those of the command line included. They are not to be changed.
 func (c *Case) Vars() variable.Dict { return c.vars }
 
-// Render makes what the request that arm asks for this case needs of its prompt. The error
+// Render makes what the prompt says of the request that arm asks for this case: its contents and its system text. The error
 // is a *diag.Mistakes; after a Load without errors it means that a file has changed
 // since.
-func (s *Suite) Render(c *Case, arm Arm) (Rendered, error) {
+func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 	var diags diag.List
 	out, _ := arm.Prompt.rendered(c, s.files, &diags, true)
 	return out, diags.Err()

@@ -9,20 +9,16 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Rendered is what a request needs of a prompt, filled in for a case.
-type Rendered struct {
-	System   string // "" for none
-	Contents []eval.Content
-}
-
 // fileBlock is a mapping that names a file of the suite's folder instead of saying something itself.
 func fileBlock(doc string) shape.Block {
 	return shape.Block{Need: []string{"file"}, Keys: []shape.Key{{Name: "file", Is: shape.Text, Doc: doc}}}
 }
 
 func systemShape() shape.Shape {
-	return shape.Either(shape.Text, fileBlock("A file of the suite's folder with the text.").Shape())
+	return shape.Either(shape.Text, systemFile().Shape())
 }
+
+func systemFile() shape.Block { return fileBlock("A file of the suite's folder with the text.") }
 
 // system reads the system text of a prompt: a template, or the name of a file with one. Nil when there is none.
 func (l *loader) system(n yamlnode.Node) *source {
@@ -48,7 +44,7 @@ func (l *loader) systemSource(n yamlnode.Node) source {
 }
 
 // rendered fills in the prompt for a case; false when something is wrong with it. Without load the bytes of files are left out.
-func (p *Prompt) rendered(c *Case, files *files, diags *diag.List, load bool) (out Rendered, ok bool) {
+func (p *Prompt) rendered(c *Case, files *files, diags *diag.List, load bool) (out eval.Request, ok bool) {
 	ok = true
 	if p.system != nil {
 		if out.System, ok = p.system.render(c, diags); strings.TrimSpace(out.System) == "" { // a case may have none

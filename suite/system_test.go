@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -33,7 +34,7 @@ func suiteOf(t *testing.T, text string, files map[string]string) *suite.Suite {
 }
 
 // renderedOf are the prompts of all cases on all arms.
-func renderedOf(t *testing.T, s *suite.Suite) (out []suite.Rendered) {
+func renderedOf(t *testing.T, s *suite.Suite) (out []eval.Request) {
 	t.Helper()
 	for c := range s.Cases() {
 		for _, arm := range c.Arms {
@@ -137,7 +138,10 @@ func TestLiteralParts(t *testing.T) {
 prompts:
   - name: p
     parts:
-      - raw: {fileData: {fileUri: "gs://b/{{.name}}", mimeType: audio/mpeg}, videoMetadata: {fps: 0.50, on: true, "{{.name}}": null}, n: "{{.n}}"}
+      - raw:
+          fileData: {fileUri: "gs://b/{{.name}}", mimeType: audio/mpeg}
+          videoMetadata: {fps: 0.50, on: true, "{{.name}}": null}
+          n: "{{.n}}"
       - text: what is this?
 cases: [{name: c, vars: {name: 'a"}, "b": {"', n: 5}, scorers: [{contains: x}]}]
 `, nil)

@@ -32,6 +32,8 @@ type ToolAnswer struct {
 	Command *Command
 	// Timeout is how long the program may run.
 	Timeout time.Duration
+	// Env are the names of private variables that the program gets.
+	Env []string
 
 	text source
 }
@@ -118,8 +120,10 @@ func (t *toolReader) answer(n yamlnode.Node) *ToolAnswer {
 		n.Errorf("", "a result has one of text and command")
 		return nil
 	case command.IsZero():
-		if m.Has("timeout") {
-			m.Key("timeout").Errorf("remove it", "`timeout` belongs to a command")
+		for _, key := range []string{"timeout", "env"} {
+			if m.Has(key) {
+				m.Key(key).Errorf("remove it", "`%s` belongs to a command", key)
+			}
 		}
 		return &ToolAnswer{text: t.template(text)}
 	case t.refusesProgram(m.Key("command")):
@@ -134,7 +138,7 @@ func (t *toolReader) answer(n yamlnode.Node) *ToolAnswer {
 	if c == nil {
 		return nil
 	}
-	return &ToolAnswer{Command: c, Timeout: CommandTime(m.Get("timeout"))}
+	return &ToolAnswer{Command: c, Timeout: CommandTime(m.Get("timeout")), Env: t.PassedVariables(m.Get("env"))}
 }
 
 // templates yields the texts among the answers, in the order of the functions' names.
@@ -205,6 +209,11 @@ func (s source) writeVars(w io.Writer, vars variable.Dict) {
 // Programs are the commands of the suite, those of scorers left out, with the digests of their files.
 func (s *Suite) Programs() []string {
 	var out []string
+	for _, t := range s.Targets {
+		if t.App != nil && t.App.Program != nil {
+			out = append(out, t.App.Program.identity)
+		}
+	}
 	for _, p := range s.Prompts {
 		out = append(out, p.Results.programs()...)
 	}

@@ -76,6 +76,10 @@ func toolResultBlock() shape.Block {
 			{Name: "text", Is: shape.Text, Doc: "The result: a template over the arguments, `{{.args.id}}`, and the variables of the case."},
 			{Name: "command", Is: shape.OneOrMore(shape.Text), Doc: "A program that gets the arguments as JSON and writes the result."},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long the program may run: 10s when not given, at most 10m."},
+			{
+				Name: "env", Is: shape.OneOrList(shape.Text),
+				Doc: "Names of variables that the program gets although it gets no key and nothing of evalrun.",
+			},
 		},
 	}
 }

@@ -40,13 +40,7 @@ type Program struct {
 
 // NewProgram makes a Program. It starts nothing.
 func NewProgram(cfg ProgramConfig) *Program {
-	var secrets []string
-	for _, name := range cfg.Env {
-		if program.IsPrivate(name, nil) {
-			secrets = append(secrets, os.Getenv(name))
-		}
-	}
-	return &Program{cfg, secret.New(secrets...)}
+	return &Program{cfg, secret.OfVariables(cfg.Env)}
 }
 
 // Generate runs the program once, and ends it with all that it started when ctx is done.

@@ -28,7 +28,8 @@ func (t target) Render(in *app.Input) (*app.Request, error) {
 
 func prompt(text string) *eval.Call {
 	return &eval.Call{
-		Request: eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: text}}}}}, To: target{}, Session: "s", Timing: eval.Timing{Attempts: 1},
+		Request: eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: text}}}}},
+		To:      target{}, Session: "s", Timing: eval.Timing{Attempts: 1},
 	}
 }
 
@@ -168,7 +169,9 @@ func TestWhatIsPassedOnDoesNotShow(t *testing.T) {
 
 // Texts stay as they are but for secrets.
 func FuzzReadOutput(f *testing.F) {
-	for _, s := range []string{`{"text":"a"}`, `{"error":{}}`, "a\n", `{"toolCalls":[{"name":"a","args":{}}]}`, `{"usage":{"inputTokens":1e9}}`, "{"} {
+	for _, s := range []string{
+		`{"text":"a"}`, `{"error":{}}`, "a\n", `{"toolCalls":[{"name":"a","args":{}}]}`, `{"usage":{"inputTokens":1e9}}`, "{",
+	} {
 		f.Add([]byte(s))
 	}
 	none := secret.New()

@@ -169,14 +169,17 @@ func TestFinishReasonsOfCalls(t *testing.T) {
 // A call that cannot be read is no answer that could be judged.
 func TestMalformedCalls(t *testing.T) {
 	t.Parallel()
-	for _, call := range []string{`"f"`, `[]`, `{"name":5}`, `{"args":{}}`, `{"name":"f","args":"x"}`, `{"name":"f","args":[1]}`, `{"name":"f","id":7}`} {
+	for _, call := range []string{
+		`"f"`, `[]`, `{"name":5}`, `{"args":{}}`, `{"name":"f","args":"x"}`, `{"name":"f","args":[1]}`, `{"name":"f","id":7}`,
+	} {
 		_, err := ParseResponse([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":` + call + `}]},"finishReason":"STOP"}]}`))
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
 			t.Errorf("%s: %v, want an error of kind %s", call, err, eval.KindMalformed)
 		}
 	}
 	for _, none := range []string{`null`, `{}`} {
-		resp, err := ParseResponse([]byte(`{"candidates":[{"content":{"parts":[{"text":"x"},{"functionCall":` + none + `}]},"finishReason":"STOP"}]}`))
+		resp, err := ParseResponse([]byte(`{"candidates":[{"content":{"parts":[{"text":"x"},` +
+			`{"functionCall":` + none + `}]},"finishReason":"STOP"}]}`))
 		expect.OK(t, err)
 		expect.Same(t, none, len(resp.Candidates[0].Calls()), 0)
 	}
@@ -193,7 +196,8 @@ func TestPartsWithoutTheKey(t *testing.T) {
 	for _, text := range []string{canary[:half], canary[half:]} {
 		chunks = append(chunks, `{"candidates":[{"content":{"parts":[{"text":"`+text+`"}]}}]}`)
 	}
-	chunks = append(chunks, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"k":"`+canary+`"}}}]},"finishReason":"STOP"}]}`)
+	chunks = append(chunks, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"k":"`+canary+`"}}}]},`+
+		`"finishReason":"STOP"}]}`)
 	got, e, _ := askStream(t, "", "["+strings.Join(chunks, ",")+"]")
 	if e != nil {
 		t.Fatal(e)

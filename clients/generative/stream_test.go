@@ -141,7 +141,8 @@ func TestStreamAssembly(t *testing.T) {
 		Candidates: []eval.Candidate{
 			{
 				Text: "a", FinishReason: "MAX_TOKENS", Extra: extra("citationMetadata", `{"n":1}`),
-				Raw: json.RawMessage(`{"content":{"parts":[{"text":"a"}],"role":"model"},"citationMetadata":{"n":1},"finishReason":"MAX_TOKENS","index":0}`),
+				Raw: json.RawMessage(`{"content":{"parts":[{"text":"a"}],"role":"model"},"citationMetadata":{"n":1},` +
+					`"finishReason":"MAX_TOKENS","index":0}`),
 			},
 			{
 				Text:         "Bb",

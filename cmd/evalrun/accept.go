@@ -104,7 +104,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 
 func nothingToAccept(found *runs.Acceptance) string {
 	if found.Compared == 0 {
-		return "nothing to accept: no answer is for a `snapshot:` scorer"
+		return "nothing to accept: no answer with a text is for a `snapshot:` scorer"
 	}
 	return fmt.Sprintf("nothing to accept: %s compared, what is expected stays", diag.Count(found.Compared, "answer"))
 }

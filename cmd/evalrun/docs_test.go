@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +23,7 @@ import (
 
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
-// TestDocs runs what the documentation shows: a block headed `yaml NAME` or `csv NAME` is a file, one headed
+// TestDocs runs what the documentation shows: a block headed `yaml NAME`, `csv NAME` or `text NAME` is a file, one headed
 // `console` is commands with (some of) what they print and, unless it is 0, their exit code, and one headed `go` is a file of tests
 // that go vet finds nothing in.
 func TestDocs(t *testing.T) {
@@ -40,7 +43,8 @@ func TestDocs(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Chdir(t.TempDir())
-			for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
+			own := strings.ReplaceAll(string(text), shownAddress, freeAddress(t))
+			for _, m := range fence.FindAllStringSubmatch(own, -1) {
 				block(t, root, m[1], m[2])
 			}
 		})
@@ -52,7 +56,7 @@ func block(t *testing.T, root, heading, text string) {
 	t.Helper()
 	kind, name, _ := strings.Cut(heading, " ")
 	switch {
-	case (kind == "yaml" || kind == "csv") && name != "":
+	case (kind == "yaml" || kind == "csv" || kind == "text") && name != "":
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -87,6 +91,39 @@ func vet(t *testing.T, root, code string) {
 	}
 }
 
+// shownAddress is where pages have servers listen. Each page runs with a free one instead.
+const shownAddress = "127.0.0.1:8080"
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // only its address is wanted
+	return l.Addr().String()
+}
+
+// background runs a server, a command that ends in &, until the page ends. It returns when the server has printed its address.
+func background(t *testing.T, args []string, shown string) {
+	t.Helper()
+	printed, out := io.Pipe()
+	signals, ended := make(chan os.Signal, 1), make(chan int, 1)
+	a := &app{
+		out: out, err: io.Discard, getenv: func(string) string { return "" },
+		signals: func() (<-chan os.Signal, func()) { return signals, func() {} },
+	}
+	go func() { ended <- a.main(context.Background(), args) }()
+	t.Cleanup(func() {
+		signals <- os.Interrupt
+		<-ended
+	})
+	address, err := bufio.NewReader(printed).ReadString('\n')
+	if err != nil || !strings.Contains(shown, strings.TrimSpace(address)) {
+		t.Fatalf("the server prints %q (%v), and the page says\n%s", address, err, shown)
+	}
+}
+
 // console runs the commands of a block one by one.
 func console(t *testing.T, block string) {
 	t.Helper()
@@ -95,6 +132,10 @@ func console(t *testing.T, block string) {
 		args := strings.Fields(command)
 		if args[0] != "evalrun" {
 			t.Errorf("not a command of evalrun: %s", command)
+			continue
+		}
+		if args[len(args)-1] == "&" {
+			background(t, args[1:len(args)-1], shown)
 			continue
 		}
 		var out bytes.Buffer
@@ -168,8 +209,8 @@ const selectDoc = "`select` says which part of the answer is scored, beside ever
 	"line, without null. `{regex: 'Total: (\\S+)', group: 1}` takes what a group of a " +
 	"regular expression (RE2) matches first; the group is a number or a name, by default 1, or the whole match when there are no groups. " +
 	"`{fence: json}` takes the first fenced block (```) with that word behind the fence, " +
-	"`{fence: any}` the first one there is. `{response: .groundingMetadata}` applies jq to the candidate as it came instead of to its text, " +
-	"and of an HTTP application to the whole response. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`, of which " +
+	"`{fence: any}` the first one there is. `{response: .groundingMetadata}` applies jq to the candidate as it came instead of to its " +
+	"text, and of an HTTP application to the whole response. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`, of which " +
 	"only the first may be `response`. An answer " +
 	"without such a part fails, and `not:` does not turn that into a pass. " +
 	"A jq expression that takes more than a million steps or ten seconds, reads or makes more than 4 MiB, or an answer nested deeper than " +

@@ -210,26 +210,36 @@ func writeCalls(p *term.Printer, f *forecast.Forecast) {
 }
 
 func writeTokens(p *term.Printer, f *forecast.Forecast) {
-	how := "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
-	switch {
-	case f.Counted && f.AppCalls > 0 && f.GenerateCalls > 0:
-		how = "counted by the service, those of applications estimated"
-	case f.Counted && f.GenerateCalls > 0:
-		how = "counted by the service"
-	}
-	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, how, outputs(f))
-	switch {
-	case f.ReplyTokens > 0 && f.MostGenerateCalls > f.GenerateCalls:
-		p.Printf("what later calls are sent again: up to %s more in prompts, without the results of tools\n", unlimited(f.ReplyTokens))
-	case f.ReplyTokens > 0:
-		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
-	}
+	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, counting(f), outputs(f))
+	writeReplies(p, f)
 	if f.EmbedCalls > 0 {
 		p.Printf("embedded: up to %s\n", unlimited(f.EmbedTokens))
 	}
 	if f.JudgeCalls > 0 {
 		p.Printf("judging: up to %s, estimated\n", unlimited(f.JudgeTokens))
 	}
+}
+
+// writeReplies writes what later calls of the same trials are sent in addition to their prompts.
+func writeReplies(p *term.Printer, f *forecast.Forecast) {
+	switch {
+	case f.ReplyTokens == 0:
+	case f.MostGenerateCalls > f.GenerateCalls:
+		p.Printf("what later calls are sent again: up to %s more in prompts, without the results of tools\n", unlimited(f.ReplyTokens))
+	default:
+		p.Printf("replies in later turns of live chats: up to %s more in prompts\n", unlimited(f.ReplyTokens))
+	}
+}
+
+// counting says who counts the tokens of prompts.
+func counting(f *forecast.Forecast) string {
+	switch {
+	case !f.Counted || f.GenerateCalls == 0:
+		return "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
+	case f.AppCalls > 0:
+		return "counted by the service, those of applications estimated"
+	}
+	return "counted by the service"
 }
 
 // outputs says how long the answers of models may get together. Of applications that is not known.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,6 +125,50 @@ func TestRunsOfOthers(t *testing.T) {
 				}
 				b.exits(0, "resume", test.run, "--trust", "--budget-calls", "20")
 			}
+		})
+	}
+}
+
+// Programs and endpoints under test are what a run of others is not trusted with either. Judging its answers again calls none of them.
+func TestApplicationsOfOthers(t *testing.T) {
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		fmt.Fprint(w, "hi")
+	}))
+	t.Cleanup(server.Close)
+	endpoint := "http: {url: " + server.URL + "/chat, body: \"{{prompt}}\"}"
+	host := strings.TrimPrefix(server.URL, "http://")
+	for name, test := range map[string]struct {
+		target, says, other string
+		allow               string
+	}{
+		"program":  {"program: {command: [sh, agent.sh]}", "start the program \"sh\"\"agent.sh\"", "http=" + host, "program"},
+		"endpoint": {endpoint, "to POST " + server.URL + "/chat", "program", "http=" + host},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, nil, map[string]string{
+				"agent.sh": "touch started\necho hi\n",
+				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, " + test.target + "}]\nprompts: [{name: p, text: hello}]\n" +
+					"cases: [{name: c, repeats: 4, scorers: [{equals: hi}]}]\n",
+			})
+			b.exits(4, "run", "suite.yaml", "--out", "run", "--budget-calls", "2")
+			if err := os.Rename(b.path("run"), b.path("moved")); err != nil {
+				t.Fatal(err)
+			}
+			_ = os.Remove(b.path("started"))
+			calls.Store(0)
+			b.exits(4, "rescore", "moved", "--out", "rescored")
+			b.exits(2, "resume", "moved", "--budget-calls", "4")
+			b.says(test.says, "add --trust")
+			b.exits(2, "resume", "moved", "--budget-calls", "4", "--untrusted")
+			b.says("an untrusted suite cannot", "add --allow "+test.allow)
+			b.exits(2, "resume", "moved", "--budget-calls", "4", "--untrusted", "--allow", test.other)
+			if _, err := os.Stat(b.path("started")); err == nil || calls.Load() > 0 {
+				t.Errorf("%d calls were made, or the program was started (%v)", calls.Load(), err)
+			}
+			b.exits(4, "resume", "moved", "--budget-calls", "3", "--trust")
+			b.exits(0, "resume", "moved", "--budget-calls", "4", "--untrusted", "--allow", test.allow)
 		})
 	}
 }

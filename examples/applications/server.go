@@ -6,7 +6,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -32,5 +34,10 @@ func main() {
 		}
 		json.NewEncoder(w).Encode(map[string]any{"reply": map[string]string{"text": text}, "steps": steps})
 	})
-	log.Fatal(http.ListenAndServe(os.Args[1], nil))
+	listener, err := net.Listen("tcp", os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	log.Fatal(http.Serve(listener, nil))
 }

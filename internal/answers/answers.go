@@ -107,21 +107,13 @@ func (l *answerLine) check() error {
 	case l.Repeat < 0:
 		return errors.New("`repeat` counts from 1")
 	case l.forms() != 1:
-		return errors.New("an answer has one of `text` (with or without `toolCalls`) and `response`, or, in a live chat, `turns`")
+		return errors.New("an answer has one of `text` and `response`, or, in a live chat, `turns`; `toolCalls` go with `text` or instead of it")
 	case l.Turns != nil && len(l.Turns) == 0:
 		return errors.New("`turns` is empty")
 	case l.Text == nil && l.ToolCalls == nil && l.FinishReason != "":
 		return errors.New("`finishReason` goes with `text` or `toolCalls`; in a `response` it stands with its candidate")
 	}
-	for i, c := range l.ToolCalls {
-		if c.Name == "" {
-			return fmt.Errorf("`toolCalls[%d]` has no `name`", i)
-		}
-		if !bytes.HasPrefix(c.Args, []byte("{")) && !isNull(c.Args) {
-			return fmt.Errorf("`toolCalls[%d].args` is not a JSON object", i)
-		}
-	}
-	return nil
+	return checkCalls(l.ToolCalls)
 }
 
 // forms counts the forms in which the answer is written.

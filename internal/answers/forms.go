@@ -27,7 +27,7 @@ type givenUsage struct {
 	InputTokens *int `json:"inputTokens"`
 }
 
-// UnmarshalJSON reads the numbers, which may not be negative. A usage without a source was measured by whoever made the answer.
+// UnmarshalJSON reads the numbers, which may not be negative. A usage without a source is one that was measured.
 func (u *givenUsage) UnmarshalJSON(data []byte) error {
 	type plain givenUsage // without this method
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -72,6 +72,19 @@ func (r *givenResponse) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("`response` is neither that of a run file nor a reply of the service: %w", err)
 	}
 	r.Response = *parsed
+	return nil
+}
+
+// checkCalls reports a call without a name, and one whose arguments are not an object.
+func checkCalls(calls []givenCall) error {
+	for i, c := range calls {
+		if c.Name == "" {
+			return fmt.Errorf("`toolCalls[%d]` has no `name`", i)
+		}
+		if !bytes.HasPrefix(c.Args, []byte("{")) && !isNull(c.Args) {
+			return fmt.Errorf("`toolCalls[%d].args` is not a JSON object", i)
+		}
+	}
 	return nil
 }
 

@@ -77,7 +77,7 @@ var direct = map[string][]string{
 		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool",
 		"app", "internal/program", "internal/workspace",
 	},
-	"internal/secret":    {"eval"},
+	"internal/secret":    {"eval", "internal/program"},
 	"internal/wire":      {"eval", "internal/secret", "internal/service"},
 	"clients/generative": {"internal/wire", "internal/payload"},
 	"clients/emulator": {
@@ -89,7 +89,8 @@ var direct = map[string][]string{
 	"internal/record": {"eval", "internal/regular", "internal/atomic"},
 	"internal/flow":   {"pricing", "eval", "internal/record", "internal/estimate"},
 	"scorers": {
-		"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/shape", "internal/jq", "tool",
+		"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/secret", "internal/shape", "internal/jq",
+		"tool",
 	},
 	"compare":           {"eval", "internal/stats"},
 	"internal/overview": {"compare", "journal", "eval", "diag", "internal/stats"},

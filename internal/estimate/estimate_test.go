@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/tool"
 )
 
 func TestEstimates(t *testing.T) {
@@ -11,6 +12,11 @@ func TestEstimates(t *testing.T) {
 	contents := []eval.Content{{Parts: []eval.Part{{Text: "12345"}, {Image: &eval.Image{}}}}}
 	if got := Prompt(contents); got != 2+TokensPerImage {
 		t.Error(got)
+	}
+	r := eval.Request{Contents: contents, System: "four", Tools: []tool.Declaration{{Name: "f"}}}
+	declared := len(`[{"functionDeclarations":[{"name":"f"}]}]`)
+	if got, want := Request(&r), Tokens(9+declared)+TokensPerImage; got != want {
+		t.Errorf("%d with a system text and a tool, want %d", got, want)
 	}
 	if Tokens(0) != 0 || Tokens(4) != 1 || Tokens(5) != 2 {
 		t.Error("bytes / 4, rounded up")

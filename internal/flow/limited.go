@@ -131,7 +131,7 @@ func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 // usage counts or estimates what the service did not report of an answer's cost.
 func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
 	u := estimate.Usage(call, resp)
-	if s.ledger.cfg.CountOutput && call.To == nil && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
+	if call.To == nil && s.ledger.cfg.CountOutput && s.ledger.limitsTokens(call.Model) && u.OutputTokens > 0 {
 		ask := &eval.Call{Request: eval.Request{Model: call.Model, APIVersion: call.APIVersion}, TrialID: call.TrialID}
 		for _, c := range resp.Candidates {
 			if len(c.Parts) > 0 { // calls and other parts can only be estimated

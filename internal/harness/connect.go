@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,6 +37,7 @@ type Session struct {
 	answers  source     // of answers that need not be sent for
 	origin   provenance // of answers that are judged again
 
+	id         string                 // makes the names of trials for applications
 	workspaces *workspaces            // of programs
 	endpoints  []interface{ Close() } // clients of applications
 }
@@ -48,7 +50,7 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 		Job: &own, Version: version, Notice: notice,
 		link: offline{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(), stop: runner.NewStop(),
 		recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
-		workspaces: newWorkspaces(!own.Flags.NoContent),
+		id: rand.Text(), workspaces: newWorkspaces(!own.Flags.NoContent),
 	}
 	if err := s.connect(); err != nil {
 		s.Close()

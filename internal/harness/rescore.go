@@ -270,12 +270,25 @@ func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	case r.Outcome == eval.Skip:
 		return never(r.SkipReason)
 	case r.Response != nil && (r.Error == nil || r.Error.Kind != eval.KindNoCandidates):
+		r.Workspace = o.workspace(r)
 		return runner.Recorded{Result: r}
 	}
 	if r.Request != nil {
 		r.Request = &t.Request
 	}
 	return runner.Recorded{Kept: r}
+}
+
+// workspace is where the program of a trial has worked, "" where that is gone.
+func (o *origin) workspace(r *eval.Result) string {
+	if r.Workspace == "" {
+		return ""
+	}
+	dir, err := filepath.Abs(filepath.Join(filepath.Dir(o.doc.Path()), filepath.FromSlash(r.Workspace)))
+	if info, failed := os.Stat(dir); err != nil || failed != nil || !info.IsDir() || !filepath.IsLocal(r.Workspace) {
+		return ""
+	}
+	return dir
 }
 
 // judgingAgain is the service of a run that judges again: it embeds, asks judges if it may, and no model for an answer.

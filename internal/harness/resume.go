@@ -321,7 +321,11 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 			}
 			return known
 		}
-		return r.kept(t, k, ok)
+		known := r.kept(t, k, ok)
+		if known.Result != nil {
+			s.workspaces.adopt(runner.TrialSession(s.id, t.N), t.Program(), known.Result)
+		}
+		return known
 	}
 	c.last = r.failed
 	s.moved(r.doc.Run.Models, plan.Models)

@@ -233,7 +233,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
-		Keeper: c, Writing: flow.Writing, Session: rand.Text(), Read: s.reader(),
+		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.folder,
 	}
 	s.ledger.Book(c.journal.Booked)
 	if c.early != nil {
@@ -246,7 +246,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		if s.Flags.NoContent {
 			r.Withhold()
 		}
-		if err := c.append(&r, config.Session); err != nil {
+		if err := c.append(&r); err != nil {
 			c.broken = err // without a journal, further answers would be paid and lost
 			return
 		}
@@ -262,8 +262,8 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 }
 
 // append writes a result down. What its program has worked in goes when that is done, unless it is kept.
-func (c *consumer) append(r *eval.Result, session string) error {
-	kept, release := c.session.workspaces.settle(runner.TrialSession(session, r.N), r)
+func (c *consumer) append(r *eval.Result) error {
+	kept, release := c.session.workspaces.settle(runner.TrialSession(c.session.id, r.N), r)
 	r.Workspace = kept
 	err := c.journal.Append(r)
 	if err == nil {

@@ -61,10 +61,11 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 
 // claims are what a run does that nobody but its head and its suites has asked for.
 type claims struct {
-	run      *journal.Document
-	address  string // to which the key goes; "": to the user's own, or nowhere
-	programs []string
-	folder   string // in which answers are recorded
+	run       *journal.Document
+	address   string // to which the key goes; "": to the user's own, or nowhere
+	endpoints []string
+	programs  []string
+	folder    string // in which answers are recorded
 }
 
 // check says what an untrusted run would do, as an error; nil when that is nothing.
@@ -72,6 +73,9 @@ func (c *claims) check(how string) error {
 	var would []string
 	if c.address != "" {
 		would = append(would, "send requests, with your key or login, to "+c.address)
+	}
+	for _, e := range c.endpoints {
+		would = append(would, "send requests, with what your environment holds for them, to "+e)
 	}
 	for _, p := range c.programs {
 		would = append(would, "start the program "+p)
@@ -90,8 +94,8 @@ func (c *claims) check(how string) error {
 		why = "was signed by somebody else, or was moved or changed since"
 	}
 	return exit.BadInput(
-		"the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program, and the service "+
-			"is that of your own flags and environment",
+		"the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program and call no "+
+			"endpoint, and the service is that of your own flags and environment",
 		c.run.Dir, why, how, strings.Join(would, ""),
 	)
 }
@@ -104,16 +108,37 @@ func (s *Settings) elsewhere(own ownService) string {
 	return s.Service.BaseURL
 }
 
-// programsOf are the commands that suites start.
-func programsOf(j *Job) []string {
+// programsOf are the commands that suites start, or only those of their scorers.
+func programsOf(j *Job, ofScorers bool) []string {
 	var out []string
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
-			for _, p := range programsIn(version) {
-				if !slices.Contains(out, p) {
-					out = append(out, p)
-				}
+			if !ofScorers {
+				out = append(out, version.Programs()...)
 			}
+			out = append(out, scorersPrograms(version)...)
+		}
+	}
+	return few(out)
+}
+
+// endpointsOf are the endpoints that suites call.
+func endpointsOf(j *Job) []string {
+	var out []string
+	for t := range j.targets {
+		if t.App != nil && t.App.HTTP != nil {
+			out = append(out, t.App.String())
+		}
+	}
+	return few(out)
+}
+
+// few are the first of some words, each once.
+func few(words []string) []string {
+	var out []string
+	for _, w := range words {
+		if !slices.Contains(out, w) {
+			out = append(out, w)
 		}
 	}
 	const most = 20
@@ -123,9 +148,12 @@ func programsOf(j *Job) []string {
 	return out
 }
 
-// programsIn are those of one suite.
-func programsIn(s *suite.Suite) []string {
-	out := s.Programs()
+// programsIn are the commands that one suite starts.
+func programsIn(s *suite.Suite) []string { return append(s.Programs(), scorersPrograms(s)...) }
+
+// scorersPrograms are those of its scorers.
+func scorersPrograms(s *suite.Suite) []string {
+	var out []string
 	for c := range s.Cases() {
 		for _, sc := range c.Scorers {
 			for _, p := range sc.Needs.Programs {
@@ -143,7 +171,11 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 	if r.trust || r.untrusted || s.trust.Signed(r.doc) {
 		return nil
 	}
-	c := claims{run: r.doc, programs: programsOf(j), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
+	offline := r.Flags.Replay != "" || r.Flags.Answers != "" || r.Flags.Rescore != ""
+	c := claims{run: r.doc, programs: programsOf(j, offline), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
+	if !offline {
+		c.endpoints = endpointsOf(j)
+	}
 	if r.Flags.Emulator == "" && r.Flags.Replay == "" && r.Flags.Answers == "" {
 		c.address = s.elsewhere(r.own)
 	}
@@ -158,7 +190,7 @@ func (s *Session) vetOrigin(o *origin) error {
 	}
 	c := claims{run: o.doc}
 	if !s.rescored.ownSuites {
-		c.programs = programsOf(s.Job)
+		c.programs = programsOf(s.Job, true)
 	}
 	if s.Flags.Emulator == "" && (s.embeds() || s.asksJudges()) {
 		c.address = s.Settings.elsewhere(s.rescored.ownService.settle(s.getenv))

@@ -23,9 +23,10 @@ const workspacesDir = "workspaces"
 // workspaces are the folders in which programs work: a copy for each trial, in the run directory until its outcome is known, and longer
 // where the suite keeps it. Calls and results come from several goroutines.
 type workspaces struct {
-	run     string // the run directory, absolute; "" before there is one
-	keeping bool   // whether any is kept: one may hold what the program was sent
-	resumed bool   // whether earlier sessions of the run may have left some
+	run     string   // the run directory, absolute; "" before there is one
+	keeping bool     // whether any is kept: one may hold what the program was sent
+	resumed bool     // whether earlier sessions of the run may have left some
+	left    []string // those of them that may be needed
 
 	mu       sync.Mutex
 	open     map[string]opened // by the session of the trial
@@ -65,6 +66,35 @@ func (w *workspaces) of(p *suite.Program, call *eval.Call) (string, error) {
 		return "", fmt.Errorf("the workspace cannot be made: %w", err)
 	}
 	return dir, fill(p, dir)
+}
+
+// folder is the workspace of a trial that is under way, "" where it has none.
+func (w *workspaces) folder(session string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one, known := w.open[session]; known {
+		return w.path(one.name)
+	}
+	return ""
+}
+
+// adopt gives a trial the workspace that an earlier session of the run has left of it, as far as it is still there: its answer is only
+// judged now.
+func (w *workspaces) adopt(session string, p *suite.Program, known *eval.Result) {
+	name := path.Base(known.Workspace)
+	known.Workspace = ""
+	if p == nil || p.Workspace == "" {
+		return
+	}
+	for _, one := range w.left {
+		if one == name || name == "." && strings.HasPrefix(one, known.ID+"-") {
+			w.mu.Lock()
+			w.open[session] = opened{one, p}
+			w.mu.Unlock()
+			known.Workspace = w.path(one)
+			return
+		}
+	}
 }
 
 // isFirst reports whether a call is the first one of its trial.
@@ -162,7 +192,11 @@ func (w *workspaces) resume(d *journal.Document) {
 		kept[path.Base(t.Workspace)] = true
 	}
 	for _, name := range names {
-		if !kept[name] {
+		id, _, _ := strings.Cut(name, "-")
+		waiting := d.Pending(id)
+		if kept[name] || waiting != nil && waiting.Response != nil { // the answer is judged in a moment
+			w.left = append(w.left, name)
+		} else {
 			w.remove(name)
 		}
 	}

@@ -69,8 +69,12 @@ func Finish(c *eval.Candidate) string {
 	return fmt.Sprintf("%s (%s)", c.FinishReason, c.VendorReason)
 }
 
-// Tokens is a usage in words, such as "9 prompt (4 cached) + 5 output (3 reasoning) = 14 (service)".
-func Tokens(u *eval.Usage) string {
+// Tokens is the usage of a trial in words, such as "9 prompt (4 cached) + 5 output (3 reasoning) = 14 (service)".
+func Tokens(r *eval.Result) string {
+	u, source := r.Usage, string(r.Usage.Source)
+	if r.Request != nil && r.Request.App != nil && r.Usage.Source == eval.UsageService {
+		source = "application"
+	}
 	part := func(n int, what string, of int, kind string) string {
 		text := fmt.Sprintf("%d %s", n, what)
 		if of > 0 {
@@ -83,5 +87,5 @@ func Tokens(u *eval.Usage) string {
 		text += fmt.Sprintf(" + %d tool use", u.ToolUseTokens)
 	}
 	text += " + " + part(u.OutputTokens, "output", u.ReasoningTokens, "reasoning")
-	return fmt.Sprintf("%s = %d (%s)", text, u.TotalTokens, u.Source)
+	return fmt.Sprintf("%s = %d (%s)", text, u.TotalTokens, source)
 }

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -12,16 +13,26 @@ func HasSteps(r *eval.Result) bool {
 	return slices.ContainsFunc(r.Turns, func(t eval.Turn) bool { return t.Results != nil })
 }
 
-// UserTurn is the number of the user's turn, from 1, to which the i-th turn of a trial belongs: the model may call functions several
-// times before it answers the user.
-func UserTurn(turns []eval.Turn, i int) int {
-	n := 1
-	for k := range turns[:i] {
-		if turns[k].Results == nil {
-			n++
+// TurnNames name the answered calls of a trial in their order: by the turn of the user in a live chat, and by the step where a turn takes
+// several. Errors name them alike.
+func TurnNames(r *eval.Result) []string {
+	steps, chat := HasSteps(r), r.Request == nil || r.Request.Live
+	var out []string
+	turn, step := 1, 1
+	for i := range r.Turns {
+		switch {
+		case !steps:
+			out = append(out, fmt.Sprintf("turn %d", turn))
+		case chat:
+			out = append(out, fmt.Sprintf("turn %d, step %d", turn, step))
+		default:
+			out = append(out, fmt.Sprintf("step %d", step))
+		}
+		if step++; r.Turns[i].Results == nil {
+			turn, step = turn+1, 1
 		}
 	}
-	return n
+	return out
 }
 
 // Asked are the contents of a request that the suite gives: without what the model said in the trial, and without the results of its

@@ -14,7 +14,9 @@ var files embed.FS
 var markup = template.Must(template.ParseFS(files, "html/page.html"))
 
 // scripts make up the program, in this order; the first says where data comes from.
-var scripts = []string{"blocks", "data", "dom", "diff", "plots", "judges", "summary", "comparison", "cases", "request", "answer", "chat", "case", "main"}
+var scripts = []string{
+	"blocks", "data", "dom", "diff", "plots", "judges", "summary", "comparison", "cases", "request", "answer", "chat", "case", "main",
+}
 
 // Style is the style of the page.
 func Style() string { return asset("app.css") }

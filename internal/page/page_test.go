@@ -90,7 +90,7 @@ func TestGoldens(t *testing.T) {
 	t.Parallel()
 	testrun.Golden(t, "every.golden", readable(t, pageOf(t, testrun.Every(t))))
 	testrun.Golden(t, "chats.golden", readable(t, pageOf(t, testrun.Chats(t, "", nil))))
-	testrun.Golden(t, "reach.golden", readable(t, pageOf(t, testrun.Reach(t))))
+	testrun.Golden(t, "reach.golden", readable(t, pageOf(t, testrun.Reach(t, nil))))
 }
 
 // between is the text from one mark in a page to another.

@@ -148,6 +148,7 @@ func (s *Served) add(r *eval.Result, m journal.Mark) error {
 
 // cutTexts cuts a trial as in a report, and returns how many texts it cut.
 func cutTexts(r *eval.Result) int {
+	once(r)
 	c := cutter{most: mostText}
 	c.result(r)
 	return c.texts

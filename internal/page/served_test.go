@@ -20,12 +20,27 @@ import (
 // What a server gives for each block is what the page of the report holds; its rows have their places in the plan too.
 func TestServedIsTheReport(t *testing.T) {
 	t.Parallel()
-	d := testrun.Every(t)
-	s, err := page.NewServed(d)
-	if err != nil {
-		t.Fatal(err)
+	var s *page.Served
+	for _, d := range []*journal.Document{testrun.Chats(t, "", nil), testrun.Reach(t, nil), testrun.Every(t)} {
+		var err error
+		if s, err = page.NewServed(d); err != nil {
+			t.Fatal(err)
+		}
+		sameBlocks(t, s, blocks(t, pageOf(t, d)))
 	}
-	all := blocks(t, pageOf(t, d))
+	none := []string{
+		"", "rows", "rows/", "rows/-1", "rows/99", "rows/00", "rows/0/0", "trials/+0", "image/", "image/zz", "image/../head", "head/0x",
+	}
+	for _, name := range append(hostile.Strings(), none...) {
+		if data, err := s.Block(name); !errors.Is(err, page.ErrNoBlock) {
+			t.Errorf("%q: %s %v, want no such block", name, data, err)
+		}
+	}
+}
+
+// sameBlocks holds that a server gives the blocks of a page.
+func sameBlocks(t *testing.T, s *page.Served, all []block) {
+	t.Helper()
 	for _, b := range all {
 		got, want := served(t, s, b.id), decoded(t, b.data)
 		if strings.HasPrefix(b.id, "rows/") {
@@ -41,14 +56,6 @@ func TestServedIsTheReport(t *testing.T) {
 	}
 	if len(all) < 4 {
 		t.Errorf("%d blocks, want at least 4", len(all))
-	}
-	none := []string{
-		"", "rows", "rows/", "rows/-1", "rows/99", "rows/00", "rows/0/0", "trials/+0", "image/", "image/zz", "image/../head", "head/0x",
-	}
-	for _, name := range append(hostile.Strings(), none...) {
-		if data, err := s.Block(name); !errors.Is(err, page.ErrNoBlock) {
-			t.Errorf("%q: %s %v, want no such block", name, data, err)
-		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -51,6 +52,17 @@ func New(keys ...string) *Set {
 	}
 	s.errors, s.answers = replacer(all), replacer(long)
 	return s
+}
+
+// OfVariables makes a set of what private variables of the environment hold, which a program gets by their names.
+func OfVariables(names []string) *Set {
+	var keys []string
+	for _, name := range names {
+		if program.IsPrivate(name, nil) {
+			keys = append(keys, os.Getenv(name))
+		}
+	}
+	return New(keys...)
 }
 
 // replacer replaces each of the forms, the longest first where several begin at one place.

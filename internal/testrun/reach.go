@@ -10,13 +10,18 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Reach is a run of a model with tools, an HTTP endpoint, a program and an echo.
-func Reach(t testing.TB) *journal.Document {
+// Reach is a run of a model with tools, an HTTP endpoint, a program and an echo; change changes a trial before it is written. Optional.
+func Reach(t testing.TB, change func(*eval.Result)) *journal.Document {
 	t.Helper()
 	var l reach
 	l.model()
 	l.chat()
 	l.applications()
+	for _, r := range l {
+		if change != nil {
+			change(r)
+		}
+	}
 	d := Record(t, reachRun(), &eval.End{FinishedAt: "2026-01-01T00:00:02Z", Reason: eval.EndCompleted}, l...)
 	d.Dir = "reach"
 	d.Gate = eval.Gate{Exit: 1}
@@ -81,7 +86,8 @@ func callOf(id, name, args string) eval.Piece {
 // calling is an answer of calls.
 func calling(parts ...eval.Piece) *eval.Response {
 	return &eval.Response{ModelVersion: "v1", Candidates: []eval.Candidate{{
-		FinishReason: "TOOL_CALLS", VendorReason: "STOP", Parts: parts, Raw: json.RawMessage(`{"content":{"role":"model"},"finishReason":"STOP"}`),
+		FinishReason: "TOOL_CALLS", VendorReason: "STOP", Parts: parts,
+		Raw: json.RawMessage(`{"content":{"role":"model"},"finishReason":"STOP"}`),
 	}}}
 }
 

@@ -15,10 +15,10 @@ func TestCamelKeys(t *testing.T) {
 		// what is below arguments, results and schemas is the user's
 		`{"function_call": {"args" : {"top_p": {"top_k": "]}"}}, "thought_signature": ""}, "top_k": 1}`: `{"functionCall": {"args" : ` +
 			`{"top_p": {"top_k": "]}"}}, "thoughtSignature": ""}, "topK": 1}`,
-		`[{"response": [{"top_p": 1}]}, {"top_p": 2}]`:                 `[{"response": [{"top_p": 1}]}, {"topP": 2}]`,
-		`{"args": "{", "top_p": 1, "response": null, "top_k": 2}`:      `{"args": "{", "topP": 1, "response": null, "topK": 2}`,
+		`[{"response": [{"top_p": 1}]}, {"top_p": 2}]`:                  `[{"response": [{"top_p": 1}]}, {"topP": 2}]`,
+		`{"args": "{", "top_p": 1, "response": null, "top_k": 2}`:       `{"args": "{", "topP": 1, "response": null, "topK": 2}`,
 		`{"response_schema": {"properties": {"top_p": {}}}, "top_p":1}`: `{"responseSchema": {"properties": {"top_p": {}}}, "topP":1}`,
-		`{"args": {"top_p": "unclosed, "top_k": {}`:                    `{"args": {"top_p": "unclosed, "top_k": {}`,
+		`{"args": {"top_p": "unclosed, "top_k": {}`:                     `{"args": {"top_p": "unclosed, "top_k": {}`,
 	} {
 		if got := string(CamelKeys([]byte(in))); got != want {
 			t.Errorf("%s: %s", in, got)

@@ -75,7 +75,7 @@ function drawWithheld(w, text) {
 
 function drawCost(t) {
   const facts = [];
-  if (t.usage) facts.push(['tokens', tokens(t.usage)]);
+  if (t.usage) facts.push(['tokens', tokens(t)]);
   if (t.timing) {
     const measured = t.timing.latencyMs > 0 || !(t.request && t.request.app);
     facts.push(['latency', measured ? duration(t.timing.latencyMs) : 'not measured'], ['waited', duration(t.timing.queuedMs)], ['attempts', String(t.timing.attempts)]);
@@ -85,8 +85,9 @@ function drawCost(t) {
 }
 
 // tokens says what a trial cost: the same words as in the other reports.
-function tokens(u) {
+function tokens(t) {
+  const u = t.usage, source = t.request && t.request.app && u.source === 'service' ? 'application' : u.source;
   const part = (n, what, of, kind) => `${number(n)} ${what}` + (of > 0 ? ` (${number(of)} ${kind})` : '');
   return part(u.promptTokens, 'prompt', u.cachedTokens, 'cached') + (u.toolUseTokens > 0 ? ` + ${number(u.toolUseTokens)} tool use` : '') +
-    ' + ' + part(u.outputTokens, 'output', u.reasoningTokens, 'reasoning') + ` = ${number(u.totalTokens)} (${visible(u.source)})`;
+    ' + ' + part(u.outputTokens, 'output', u.reasoningTokens, 'reasoning') + ` = ${number(u.totalTokens)} (${visible(source)})`;
 }

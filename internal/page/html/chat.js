@@ -36,8 +36,8 @@ function rounds(t) {
 function drawRound(t, places) {
   const turns = t.turns || [], last = places.at(-1), steps = hasSteps(t);
   return [
-    places.slice(0, mostTurns).map(i => [
-      steps && h('h3', {class: 'step'}, `Step ${i + 1}`),
+    places.slice(0, mostTurns).map((i, k) => [
+      steps && h('h3', {class: 'step'}, `Step ${k + 1}`),
       drawReply(turns[i], i === turns.length - 1 && t.response || turns[i]),
       turns[i].results && drawResults(turns[i].results),
     ]),

@@ -1,0 +1,141 @@
+package overview
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/tool"
+)
+
+func text(role, s string) eval.Content {
+	return eval.Content{Role: role, Parts: []eval.Part{{Text: s}}}
+}
+
+func answered(finish string, results ...tool.Result) eval.Turn {
+	return eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{{Text: "t", FinishReason: finish}}}, Results: results}
+}
+
+// own and back are what a step adds to a request: the model's turn, and the results of its calls.
+var (
+	own  = eval.Content{Role: eval.RoleModel, Parts: []eval.Part{{Raw: json.RawMessage(`{}`)}}}
+	back = eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Result: &tool.Result{Name: "f"}}}}
+)
+
+// What the suite gives of a request is told from what the trial added to it.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")
+	user, shot, more := text("user", "a"), text("model", "b"), text("user", "c")
+	withheld := eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Withheld: &eval.Withheld{}}}}
+	list := func(all ...eval.Content) []eval.Content { return all }
+	for name, test := range map[string]struct {
+		contents, want []eval.Content
+		turns          []eval.Turn
+		live           bool
+	}{
+		"one call":               {contents: list(user, shot, more), want: list(user, shot, more)},
+		"a loop":                 {contents: list(user, own, back), want: list(user), turns: []eval.Turn{step, last}},
+		"two steps":              {contents: list(user, own, back, own, back), want: list(user), turns: []eval.Turn{step, step, last}},
+		"examples and a loop":    {contents: list(user, shot, more, own, back), want: list(user, shot, more), turns: []eval.Turn{step, last}},
+		"not kept":               {contents: list(user, own, withheld), want: list(user), turns: []eval.Turn{step, last}},
+		"broke off after a step": {contents: list(user, own, back), want: list(user), turns: []eval.Turn{step}},
+		"broke off before the results were sent": {
+			contents: list(user, own, back), want: list(user), turns: []eval.Turn{step, step},
+		},
+		"examples, and nothing was sent again": {
+			contents: list(user, shot, more), want: list(user, shot, more), turns: []eval.Turn{step},
+		},
+		"a chat": {contents: list(user, shot, more), want: list(user, more), turns: []eval.Turn{last, last}, live: true},
+		"a chat with a step": {
+			contents: list(user, own, back, shot, more), want: list(user, more), turns: []eval.Turn{step, last, last}, live: true,
+		},
+		"a chat, a step last": {
+			contents: list(user, shot, more, own, back), want: list(user, more), turns: []eval.Turn{last, step, last}, live: true,
+		},
+	} {
+		r := &eval.Result{Request: &eval.Request{Contents: test.contents, Live: test.live}, Turns: test.turns}
+		if diff := cmp.Diff(test.want, Asked(r)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := Asked(&eval.Result{}); got != nil {
+		t.Errorf("no request: %v, want none", got)
+	}
+}
+
+// Calls are named as the errors of a trial name them.
+func TestTurnNames(t *testing.T) {
+	t.Parallel()
+	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")
+	for name, test := range map[string]struct {
+		live  bool
+		turns []eval.Turn
+		want  string
+	}{
+		"a chat":             {true, []eval.Turn{last, last}, "turn 1|turn 2"},
+		"a loop":             {false, []eval.Turn{step, step, last}, "step 1|step 2|step 3"},
+		"a chat with a step": {true, []eval.Turn{last, step, last}, "turn 1, step 1|turn 2, step 1|turn 2, step 2"},
+		"broken off":         {false, []eval.Turn{step}, "step 1"},
+	} {
+		got := strings.Join(TurnNames(&eval.Result{Request: &eval.Request{Live: test.live}, Turns: test.turns}), "|")
+		if got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// An answer in words has its text and its calls; long arguments and many calls are cut.
+func TestAnswerInWords(t *testing.T) {
+	t.Parallel()
+	call := func(args string) eval.Piece {
+		return eval.Piece{Call: &tool.Call{Name: "f", Args: json.RawMessage(args)}}
+	}
+	many := make([]eval.Piece, 25)
+	for i := range many {
+		many[i] = call("")
+	}
+	for name, test := range map[string]struct {
+		c    eval.Candidate
+		want string
+	}{
+		"text":   {eval.Candidate{Text: "a", Parts: []eval.Piece{{Reasoning: "r"}, {Text: "a"}}}, "a"},
+		"a call": {eval.Candidate{Parts: []eval.Piece{call(`{"a":1}`)}}, `calls f {"a":1}`},
+		"both":   {eval.Candidate{Text: "a", Parts: []eval.Piece{{Text: "a"}, call("")}}, "a\ncalls f"},
+		"long arguments": {
+			eval.Candidate{Parts: []eval.Piece{call(`"` + strings.Repeat("x", 400) + `"`)}}, `calls f "` + strings.Repeat("x", 299) + "...",
+		},
+		"many":    {eval.Candidate{Parts: many}, strings.Repeat("calls f\n", 20) + "and 5 more calls"},
+		"nothing": {},
+	} {
+		if got := Answer(&eval.Response{Candidates: []eval.Candidate{test.c}}); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+	if got := Answer(&eval.Response{}); got != "" {
+		t.Errorf("no candidate: got %q, want nothing", got)
+	}
+}
+
+// Usage names what it has, and who reported it.
+func TestTokensInWords(t *testing.T) {
+	t.Parallel()
+	plain := eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService}
+	rich := plain
+	rich.CachedTokens, rich.ReasoningTokens, rich.ToolUseTokens, rich.TotalTokens = 4, 1, 3, 10
+	for want, r := range map[string]*eval.Result{
+		"5 prompt + 2 output = 7 (service)":                                        {Usage: &plain},
+		"5 prompt (4 cached) + 3 tool use + 2 output (1 reasoning) = 10 (service)": {Usage: &rich},
+		"5 prompt + 2 output = 7 (application)": {
+			Usage: &plain, Request: &eval.Request{App: &app.Request{Echo: true}},
+		},
+	} {
+		if got := Tokens(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
