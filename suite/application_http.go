@@ -22,6 +22,8 @@ type endpoint struct {
 	url     httpURL
 	headers []httpHeader
 	body    httpBody
+
+	wantsMessages bool // a template uses the conversation
 }
 
 // unset is a variable of the environment that a request needs and that is not set.
@@ -105,7 +107,7 @@ func (l *loader) endpoint(n yamlnode.Node) *endpoint {
 	h.url = l.httpURL(h, m.Need("url"))
 	h.headers = l.httpHeaders(h, m.Get("headers"))
 	h.body = l.httpBody(h, m.Get("body"))
-	h.TLS = l.tls(m.Get("tls"))
+	h.TLS, h.wantsMessages = l.tls(m.Get("tls")), h.calls("messages")
 	l.checkSecrecy(h, m)
 	return h
 }
@@ -165,7 +167,7 @@ func (h *endpoint) render(in *rendered) (*app.Request, bool) {
 // request is render for a caller that reports the first problem itself.
 func (h *endpoint) request(in *app.Input) (*app.Request, error) {
 	var first error
-	filled := newRendered(in)
+	filled := h.rendered(in)
 	filled.told = func(s source, e *tmpl.Error) {
 		if first == nil {
 			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)

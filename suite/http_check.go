@@ -12,9 +12,10 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
 		return
 	}
-	in := newRendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
+	e := arm.Target.App.endpoint
+	in := e.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
 	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) { s.report(c, e, l.diags) }
-	arm.Target.App.endpoint.render(in)
+	e.render(in)
 }
 
 // checkSaid warns of what a prompt says and an endpoint is not sent.

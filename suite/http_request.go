@@ -23,10 +23,13 @@ type rendered struct {
 	told   func(s source, err *tmpl.Error)
 }
 
-func newRendered(in *app.Input) *rendered {
-	messages := make(variable.List, len(in.Messages))
-	for i, m := range in.Messages {
-		messages[i] = variable.Dict{"role": m.Role, "content": m.Text}
+func (h *endpoint) rendered(in *app.Input) *rendered {
+	var messages variable.List
+	if h.wantsMessages {
+		messages = make(variable.List, len(in.Messages))
+		for i, m := range in.Messages {
+			messages[i] = variable.Dict{"role": m.Role, "content": m.Text}
+		}
 	}
 	return &rendered{data: tmpl.Data{Vars: in.Vars, Functions: map[string]variable.Value{
 		"prompt": in.Prompt(), "messages": messages, "system": in.System, "trial": in.Trial, "attempt": in.Attempt,

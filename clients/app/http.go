@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,17 +114,18 @@ func (h *HTTP) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*h
 	for _, header := range sent.Headers {
 		req.Header.Add(header.Name, header.Value)
 	}
-	for name, value := range h.own(call) {
-		if value != "" && req.Header.Get(name) == "" { // the suite's own word counts
-			req.Header.Set(name, value)
-		}
-	}
+	h.identify(call, req.Header)
 	return req, nil
 }
 
-// own are the headers of every request: the trace that the application may continue (W3C Trace Context), and a key by which it can tell
-// that a request is another attempt of one that it has seen.
-func (h *HTTP) own(call *eval.Call) map[string]string {
+// identify adds the headers of every request, as far as the suite has none of their names: the trace that the application may continue (W3C
+// Trace Context), and a key by which it can tell that a request is another attempt of one that it has seen.
+func (h *HTTP) identify(call *eval.Call, to http.Header) {
+	set := func(name, value string) {
+		if value != "" && to[name] == nil {
+			to[name] = []string{value}
+		}
+	}
 	var span [8]byte
 	_, _ = rand.Read(span[:]) // it never fails
 	number := 1
@@ -135,8 +136,8 @@ func (h *HTTP) own(call *eval.Call) map[string]string {
 	if h.read.stream {
 		accept = "text/event-stream"
 	}
-	return map[string]string{
-		"User-Agent": h.userAgent, "Accept": accept, "Traceparent": "00-" + app.TraceID(call.Session) + "-" + hex.EncodeToString(span[:]) + "-01",
-		"Idempotency-Key": fmt.Sprintf("%s-%d", call.Session, number),
-	}
+	set("User-Agent", h.userAgent)
+	set("Accept", accept)
+	set("Traceparent", "00-"+app.TraceID(call.Session)+"-"+hex.EncodeToString(span[:])+"-01")
+	set("Idempotency-Key", call.Session+"-"+strconv.Itoa(number))
 }
