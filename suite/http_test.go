@@ -3,6 +3,7 @@ package suite_test
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -168,6 +169,19 @@ func TestHTTPEnvironment(t *testing.T) {
 	env["EVALRUN_HOST"] = "127.0.0.1:8081"
 	if identity(render()) == before {
 		t.Error("two hosts make the same request")
+	}
+}
+
+// An application shows a secret of its address decoded, too.
+func TestHTTPSecretsOfAddresses(t *testing.T) {
+	t.Parallel()
+	opts := suite.Options{Getenv: func(string) string { return "to%2Bken+1" }}
+	a, diags := endpoint(t, `{url: "http://127.0.0.1/x?key=${env:EVALRUN_KEY}"}`, opts)
+	expect.OK(t, diags.Err())
+	for _, want := range []string{"to%2Bken+1", "to+ken 1", "to+ken+1"} {
+		if !slices.Contains(a.HTTP.Secrets, want) {
+			t.Errorf("secrets are %q, want %q among them", a.HTTP.Secrets, want)
+		}
 	}
 }
 

@@ -101,6 +101,11 @@ func afterHost(address string) string {
 // secretsIn are the texts to hide of a part of an address: as a whole, and each value of its query.
 func secretsIn(text string) []string {
 	out := []string{text}
+	for _, decode := range []func(string) (string, error){url.QueryUnescape, url.PathUnescape} { // as the application reads it
+		if plain, err := decode(text); err == nil {
+			out = append(out, plain)
+		}
+	}
 	_, query, ok := strings.Cut(text, "?")
 	if !ok {
 		query = text
