@@ -71,10 +71,9 @@ func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	}
 	a, err := readOutput(out, p.hidden)
 	if err != nil {
-		return nil, err
+		return nil, unshownError(err, p.hidden)
 	}
-	a.text = p.hidden.OutOfText(a.text)
-	return a.response(), nil
+	return unshown(a.response(), p.hidden), nil
 }
 
 // failed is the error of a program that gave no output.

@@ -84,6 +84,10 @@ func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool,
 		if room < 0 {
 			return nil, false, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
 		}
+		if isNull(one) { // NaN, which JSON has no number for
+			nulls = true
+			continue
+		}
 		out = append(out, one)
 	}
 	return out, nulls, nil

@@ -175,6 +175,7 @@ func TestServicePage(t *testing.T) {
 	}
 	dirs := map[string]string{
 		"payload":    "internal/payload",
+		"main":       "cmd/evalrun",
 		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow",
 		"picture":  "internal/picture",
 		"overview": "internal/overview", "runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
