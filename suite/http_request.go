@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -23,13 +24,16 @@ type rendered struct {
 	told   func(s source, err *tmpl.Error)
 }
 
+// unnamed is written for the name of a trial in a request that is only hashed or shown, so that readers see where the name goes.
+const unnamed = "{{trial}}"
+
 func newRendered(in *app.Input) *rendered {
 	messages := make(variable.List, len(in.Messages))
 	for i, m := range in.Messages {
 		messages[i] = variable.Dict{"role": m.Role, "content": m.Text}
 	}
 	return &rendered{data: tmpl.Data{Vars: in.Vars, Functions: map[string]variable.Value{
-		"prompt": in.Prompt(), "messages": messages, "system": in.System, "trial": in.Trial, "attempt": in.Attempt,
+		"prompt": in.Prompt(), "messages": messages, "system": in.System, "trial": cmp.Or(in.Trial, unnamed), "attempt": in.Attempt,
 	}}}
 }
 
