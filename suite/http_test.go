@@ -144,7 +144,7 @@ func TestHTTPEnvironment(t *testing.T) {
 		return sent
 	}
 	sent := render()
-	expect.Same(t, "url", sent.HTTP.URL, "http://127.0.0.1:8080/v?key=k%201{{.x}}")
+	expect.Same(t, "url", sent.HTTP.URL, "http://127.0.0.1:8080/v?key=k%201%7B%7B.x%7D%7D")
 	expect.Same(t, "headers", sent.HTTP.Headers, []app.Header{
 		{Name: "x", Value: "T canary-1", Secret: true},
 		{Name: "authorization", Value: "${env:EVALRUN_TOKEN}", Secret: true, Data: true},
@@ -171,16 +171,43 @@ func TestHTTPEnvironment(t *testing.T) {
 	}
 }
 
+// A variable of the environment is data in the path and the query, and as it is where it names the host.
+func TestHTTPAddress(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"EVALRUN_URL": "https://h.example/a/b?k=v w", "EVALRUN_HOST": "h.example:8443", "EVALRUN_KEY": "a/b+c=&?"}
+	opts := suite.Options{Getenv: func(name string) string { return env[name] }}
+	for address, want := range map[string]string{
+		"${env:EVALRUN_URL}":                               "https://h.example/a/b?k=v%20w",
+		"${env:EVALRUN_URL}&q={{.m.k}}":                    "https://h.example/a/b?k=v%20w&q=v",
+		"https://${env:EVALRUN_HOST}/{{.m.k}}":             "https://h.example:8443/v",
+		"https://h.example/${env:EVALRUN_KEY}/x":           "https://h.example/a%2Fb%2Bc%3D%26%3F/x",
+		"https://${env:EVALRUN_HOST}?k=${env:EVALRUN_KEY}": "https://h.example:8443?k=a%2Fb%2Bc%3D%26%3F",
+		"https://h.example/{{.m.k}}/${env:EVALRUN_KEY}":    "https://h.example/v/a%2Fb%2Bc%3D%26%3F",
+	} {
+		a, diags := endpoint(t, `{url: "`+address+`"}`, opts)
+		expect.OK(t, diags.Err())
+		sent, err := a.Render(conversation())
+		expect.OK(t, err)
+		expect.Same(t, address, sent.HTTP.URL, want)
+		if sent.HTTP.Shown != strings.Replace(address, "{{.m.k}}", "v", 1) {
+			t.Errorf("%s: got %s, want the names of variables", address, sent.HTTP.Shown)
+		}
+	}
+}
+
 // A secret leaves this machine by https alone.
 func TestHTTPSecrecy(t *testing.T) {
 	t.Parallel()
-	opts := suite.Options{Getenv: func(string) string { return "a-secret" }}
+	values := map[string]string{"EVALRUN_A": "a-secret", "EVALRUN_URL": "http://app.example/v1", "EVALRUN_QUERY": "http://app.example/?k=a-secret"}
+	opts := suite.Options{Getenv: func(name string) string { return values[name] }}
 	for block, want := range map[string]string{
 		`{url: http://app.example/x, headers: {x: "${env:EVALRUN_A}"}}`:   "the header `x` is secret, and would travel in the clear to app.example",
 		`{url: http://app.example/x, headers: {Cookie: "{{.x}}"}}`:        "the header `Cookie` is secret",
 		`{url: "http://app.example/x?k=${env:EVALRUN_A}"}`:                "the url holds a secret",
 		`{url: "http://${env:EVALRUN_A}/x", headers: {cookie: "{{.x}}"}}`: "would travel in the clear to a-secret",
 		`{url: "http://${env:EVALRUN_A}/x"}`:                              "",
+		`{url: "${env:EVALRUN_URL}/chat"}`:                                "",
+		`{url: "${env:EVALRUN_QUERY}"}`:                                   "the url holds a secret",
 		`{url: http://localhost/x, headers: {x: "${env:EVALRUN_A}"}}`:     "",
 		`{url: "http://[::1]/x?k=${env:EVALRUN_A}"}`:                      "",
 		`{url: http://127.8.0.1/x, headers: {x: "${env:EVALRUN_A}"}}`:     "",
