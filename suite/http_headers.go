@@ -75,7 +75,7 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 	if one.secret && one.value.t.IsConstant() {
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
-		if len(env) == 0 {
+		if !envRef.MatchString(one.value.text) {
 			e.Value.Warnf("such as \"${env:EVALRUN_APP_TOKEN}\"", "a secret does not belong in a suite: take `%s` from the environment", e.Name())
 		}
 	}

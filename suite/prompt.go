@@ -187,6 +187,9 @@ func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
 		switch e.Slip {
 		case tmpl.SlipNoDot:
 			hint = fmt.Sprintf("a variable is written with a dot: {{.%s}}", e.Name)
+			if near := diag.Nearest(e.Name, d.Functions, 1); len(near) > 0 {
+				hint = fmt.Sprintf("did you mean `{{%s}}`?", near[0])
+			}
 		case tmpl.SlipOneBrace:
 			hint = "a second } is missing"
 		case tmpl.SlipDelimiter:
