@@ -149,12 +149,12 @@ func (l *loader) fileTemplate(n yamlnode.Node) source {
 	text, err := l.files.text(name)
 	if err != nil {
 		n.Errorf("", "%s", err)
-		return source{t: constant(""), node: n}
+		return source{t: nothing(), node: n}
 	}
 	s := source{node: n, file: l.Shown(name), text: strings.TrimPrefix(string(text), "\ufeff")}
 	if i := invalidUTF8(s.text); i >= 0 {
 		l.diags.Errorf(s.pos(i), "save the file as UTF-8 text", "the file is not UTF-8")
-		return source{t: constant(""), node: n}
+		return source{t: nothing(), node: n}
 	}
 	s.t = parse(s, l.diags)
 	return s
@@ -172,13 +172,8 @@ func invalidUTF8(text string) int {
 	return -1
 }
 
-func constant(text string) *tmpl.Template {
-	t, err := tmpl.Parse(text)
-	if err != nil { // only texts without actions come here
-		panic(err)
-	}
-	return t
-}
+// nothing is the template of an empty text, where what is there is no template.
+func nothing() *tmpl.Template { return &tmpl.Template{} }
 
 func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
 
@@ -201,7 +196,7 @@ func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
 			hint = "to write {{ itself: {{\"{{\"}}"
 		}
 		diags.Errorf(s.pos(e.Offset), hint, "in the template: %s", e.Message)
-		return constant("")
+		return nothing()
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,10 +73,9 @@ func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	}
 	a, err := readOutput(out, p.hidden)
 	if err != nil {
-		return nil, err
+		return nil, unshownError(err, p.hidden)
 	}
-	a.text = p.hidden.OutOfText(a.text)
-	return a.response(), nil
+	return unshown(a.response(), p.hidden), nil
 }
 
 // failed is the error of a program that gave no output.
@@ -148,19 +148,16 @@ func readAnswer(raw []byte) (a *answer, err error) {
 		return nil, saidError(said)
 	}
 	a = &answer{text: textOf(f["text"]), reason: textOf(f["finishReason"])}
-	if _, listed := f["toolCalls"]; isNull(f["text"]) && !listed && a.reason == "" {
-		return nil, eval.Errorf(eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: %s", wire.Excerpt(raw))
-	}
-	if a.calls, err = readCalls(f["toolCalls"]); err != nil {
-		return nil, err
-	}
-	if a.usage, err = readUsage(f["usage"]); err != nil {
-		return nil, err
-	}
 	if len(f) > 1 || isNull(f["text"]) {
 		a.raw = compact(raw)
 	}
-	return a, nil
+	if _, listed := f["toolCalls"]; isNull(f["text"]) && !listed && a.reason == "" {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: %s", wire.Excerpt(raw))
+	}
+	var inCalls, inUsage error
+	a.calls, inCalls = readCalls(f["toolCalls"])
+	a.usage, inUsage = readUsage(f["usage"])
+	return a, cmp.Or(inCalls, inUsage)
 }
 
 // maxSaid bounds what an error keeps of an application's own words, in code points.
