@@ -120,7 +120,7 @@ func (s *Session) wayTo(t *suite.Target) flow.Service {
 	to := way{"the target `" + t.Name + "`", s.Settings.Limits.Timeout}
 	switch a := t.App; {
 	case a.Program != nil:
-		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy())
+		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy(to))
 	case a.HTTP != nil:
 		to.timeout = cmp.Or(a.HTTP.Timeout, to.timeout)
 		return s.decorated(caller{attempter: s.endpoint(t)}, to)
