@@ -29,11 +29,13 @@ func exprKind() Kind {
 			"`name` and `args`, a mapping, or nil where the arguments are not a JSON object), `steps` (how many calls of the model the answer " +
 			"took), `parts` (the pieces of the chosen candidate in their order; each has `text`, `reasoning`, `call` and `other`, of which one is " +
 			"set: the texts are \"\" and the others nil where they are not), " +
-			"`finishReason` (evalrun's word: TOOL_CALLS for an answer that ends in tool calls) and `blocked`. A `let` may hide any of these names. Any other name, and a variable that a case does not have, is a mistake before the first call; " +
+			"`finishReason` (evalrun's word: TOOL_CALLS for an answer that ends in tool calls) and `blocked`. A `let` may hide any of these " +
+			"names. Any other name, and a variable that a case does not have, is a mistake before the first call; " +
 			"`vars.x ?? \"\"` copes with its absence. " +
 			"Write `vars.x` rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. Variables that are written as " +
 			"numbers are texts: `int(vars.n)`. " +
-			"An answer without text fails where `answer` is named, and one that was blocked or never came where `calls` or `parts` is. A number outside 0 to 1, a missing rating and an expression that cannot be " +
+			"An answer without text fails where `answer` is named, and one that was blocked or never came where `calls` or `parts` is. A " +
+			"number outside 0 to 1, a missing rating and an expression that cannot be " +
 			"told (`int(\"many\")`) are unscored. " +
 			fmt.Sprintf(
 				"Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.",

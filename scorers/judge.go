@@ -25,7 +25,8 @@ func judgeKind() Kind {
 			"`closedQA: {criteria, reference}` (one of them or both): by `yes` (1) or `no` (0). `values: {subset: 0.8}` beside either of these " +
 			"two replaces values. " +
 			"The judge sees the question: the last turn of the user, or `question: TEXT` in the mapping. With `sees: conversation` it also sees " +
-			"the system prompt, all turns, the tool calls and their results, and judges an answer that consists of tool calls. The value must be at least 0.5, `min`, " +
+			"the system prompt, all turns, the tool calls and their results, and judges an answer that consists of tool calls. The value " +
+			"must be at least 0.5, `min`, " +
 			"or the `threshold` beside the kind. " +
 			"`judge: NAME` chooses among several judges. `repeats: N` asks it so often: the value is the mean of the numbers, or that of the " +
 			"choice most often made (of several the lowest), and the reason tells which share of the pairs of repeats agrees. " +
@@ -216,7 +217,7 @@ const maxScale = 1e6
 
 // score asks the judge, or has it asked, and makes one finding of its rulings.
 func (j *judging) score(a *Answer) Finding {
-	if f, none := noText(a); none && !(j.conversation && onlyCalls(a.Candidate)) {
+	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
 		return f
 	}
 	if a.Context == nil {

@@ -152,7 +152,8 @@ func TestJudgeOfAConversationWithoutAnAnswer(t *testing.T) {
 	for _, a := range []*scorers.Answer{
 		aConversation(), blocked, {Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}},
 	} {
-		if s, questions := judged(t, compile(t, "- not: {judge: {rubric: x, sees: conversation}}"), a, "never"); letter(s) != "f" || len(questions) > 0 {
+		s, questions := judged(t, compile(t, "- not: {judge: {rubric: x, sees: conversation}}"), a, "never")
+		if letter(s) != "f" || len(questions) > 0 {
 			t.Errorf("%s (%s) after %d questions, want f without one", letter(s), s.Reason, len(questions))
 		}
 	}

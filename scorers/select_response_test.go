@@ -25,11 +25,14 @@ func TestSelectFromTheResponse(t *testing.T) {
 	rated.Response.Candidates[0].Extra = eval.Extra{"citations": json.RawMessage(`["x"]`), "parts": json.RawMessage(`[{"inlineData":{}}]`)}
 	safety := answer("")
 	safety.Response.Candidates[0].FinishReason = "SAFETY"
-	safety.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: "HIGH", Blocked: true}}
+	safety.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{
+		{Category: "HARM_CATEGORY_HARASSMENT", Probability: "HIGH", Blocked: true},
+	}
 	partly := answer("a part")
 	partly.Response.Candidates[0].FinishReason = "SAFETY"
 	pieces := calling(`get_order {"id":7}`)
-	pieces.Response.Candidates[0].Parts = append(pieces.Response.Candidates[0].Parts, eval.Piece{Reasoning: "hm"}, eval.Piece{Call: &tool.Call{Name: "b"}})
+	called := &pieces.Response.Candidates[0]
+	called.Parts = append(called.Parts, eval.Piece{Reasoning: "hm"}, eval.Piece{Call: &tool.Call{Name: "b"}})
 	two := answer("one")
 	two.Response.Candidates = append(two.Response.Candidates, eval.Candidate{Text: "two", FinishReason: "MAX_TOKENS"})
 	prompt := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}

@@ -24,7 +24,8 @@ func FuzzToolCalls(f *testing.F) {
 	passes := map[string]*scorers.Compiled{}
 	for _, mode := range []string{"exact", "unordered", "inOrder", "superset", "subset"} {
 		for _, args := range []string{"exact", "subset", "ignore"} {
-			passes[mode+" "+args] = compile(f, toolCalls(", mode: "+mode+", args: "+args, "name: f, args: {a: 1}", "name: f, args: {b: [1, {c: null}]}"))
+			rule := ", mode: " + mode + ", args: " + args
+			passes[mode+" "+args] = compile(f, toolCalls(rule, "name: f, args: {a: 1}", "name: f, args: {b: [1, {c: null}]}"))
 		}
 	}
 	others := []*scorers.Compiled{

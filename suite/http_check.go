@@ -1,6 +1,9 @@
 package suite
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
@@ -13,7 +16,13 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 		return
 	}
 	in := newRendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
-	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) { s.report(c, e, l.diags) }
+	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) {
+		if slices.Contains(requestFunctions(), e.Missing) {
+			l.diags.Errorf(s.pos(e.Offset), fmt.Sprintf("write {{%s}}, without a dot", e.Missing), "case `%s` has no variable `%s`", c.Name, e.Missing)
+			return
+		}
+		s.report(c, e, l.diags)
+	}
 	arm.Target.App.endpoint.render(in)
 }
 

@@ -3,7 +3,6 @@ package suite_test
 import (
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -145,7 +144,7 @@ func TestHTTPEnvironment(t *testing.T) {
 		return sent
 	}
 	sent := render()
-	expect.Same(t, "url", sent.HTTP.URL, "http://127.0.0.1:8080/v?key=k%201{{.x}}")
+	expect.Same(t, "url", sent.HTTP.URL, "http://127.0.0.1:8080/v?key=k%201%7B%7B.x%7D%7D")
 	expect.Same(t, "headers", sent.HTTP.Headers, []app.Header{
 		{Name: "x", Value: "T canary-1", Secret: true},
 		{Name: "authorization", Value: "${env:EVALRUN_TOKEN}", Secret: true, Data: true},
@@ -172,15 +171,26 @@ func TestHTTPEnvironment(t *testing.T) {
 	}
 }
 
-// An application shows a secret of its address decoded, too.
-func TestHTTPSecretsOfAddresses(t *testing.T) {
+// A variable of the environment is data in the path and the query, and as it is where it names the host.
+func TestHTTPAddress(t *testing.T) {
 	t.Parallel()
-	opts := suite.Options{Getenv: func(string) string { return "to%2Bken+1" }}
-	a, diags := endpoint(t, `{url: "http://127.0.0.1/x?key=${env:EVALRUN_KEY}"}`, opts)
-	expect.OK(t, diags.Err())
-	for _, want := range []string{"to%2Bken+1", "to+ken 1", "to+ken+1"} {
-		if !slices.Contains(a.HTTP.Secrets, want) {
-			t.Errorf("secrets are %q, want %q among them", a.HTTP.Secrets, want)
+	env := map[string]string{"EVALRUN_URL": "https://h.example/a/b?k=v w", "EVALRUN_HOST": "h.example:8443", "EVALRUN_KEY": "a/b+c=&?"}
+	opts := suite.Options{Getenv: func(name string) string { return env[name] }}
+	for address, want := range map[string]string{
+		"${env:EVALRUN_URL}":                               "https://h.example/a/b?k=v%20w",
+		"${env:EVALRUN_URL}&q={{.m.k}}":                    "https://h.example/a/b?k=v%20w&q=v",
+		"https://${env:EVALRUN_HOST}/{{.m.k}}":             "https://h.example:8443/v",
+		"https://h.example/${env:EVALRUN_KEY}/x":           "https://h.example/a%2Fb%2Bc%3D%26%3F/x",
+		"https://${env:EVALRUN_HOST}?k=${env:EVALRUN_KEY}": "https://h.example:8443?k=a%2Fb%2Bc%3D%26%3F",
+		"https://h.example/{{.m.k}}/${env:EVALRUN_KEY}":    "https://h.example/v/a%2Fb%2Bc%3D%26%3F",
+	} {
+		a, diags := endpoint(t, `{url: "`+address+`"}`, opts)
+		expect.OK(t, diags.Err())
+		sent, err := a.Render(conversation())
+		expect.OK(t, err)
+		expect.Same(t, address, sent.HTTP.URL, want)
+		if sent.HTTP.Shown != strings.Replace(address, "{{.m.k}}", "v", 1) {
+			t.Errorf("%s: got %s, want the names of variables", address, sent.HTTP.Shown)
 		}
 	}
 }
@@ -188,13 +198,16 @@ func TestHTTPSecretsOfAddresses(t *testing.T) {
 // A secret leaves this machine by https alone.
 func TestHTTPSecrecy(t *testing.T) {
 	t.Parallel()
-	opts := suite.Options{Getenv: func(string) string { return "a-secret" }}
+	values := map[string]string{"EVALRUN_A": "a-secret", "EVALRUN_URL": "http://app.example/v1", "EVALRUN_QUERY": "http://app.example/?k=a-secret"}
+	opts := suite.Options{Getenv: func(name string) string { return values[name] }}
 	for block, want := range map[string]string{
 		`{url: http://app.example/x, headers: {x: "${env:EVALRUN_A}"}}`:   "the header `x` is secret, and would travel in the clear to app.example",
 		`{url: http://app.example/x, headers: {Cookie: "{{.x}}"}}`:        "the header `Cookie` is secret",
 		`{url: "http://app.example/x?k=${env:EVALRUN_A}"}`:                "the url holds a secret",
 		`{url: "http://${env:EVALRUN_A}/x", headers: {cookie: "{{.x}}"}}`: "would travel in the clear to a-secret",
 		`{url: "http://${env:EVALRUN_A}/x"}`:                              "",
+		`{url: "${env:EVALRUN_URL}/chat"}`:                                "",
+		`{url: "${env:EVALRUN_QUERY}"}`:                                   "the url holds a secret",
 		`{url: http://localhost/x, headers: {x: "${env:EVALRUN_A}"}}`:     "",
 		`{url: "http://[::1]/x?k=${env:EVALRUN_A}"}`:                      "",
 		`{url: http://127.8.0.1/x, headers: {x: "${env:EVALRUN_A}"}}`:     "",
@@ -225,6 +238,9 @@ func TestHTTPUntrusted(t *testing.T) {
 		{`{url: http://127.0.0.1:8080/x}`, []string{"http=127.0.0.1"}, ""},
 		{`{url: "http://127.0.0.1:8080@evil.example/x"}`, []string{"http=127.0.0.1"}, "must not hold a user"},
 		{`{url: "http://127.0.0.1\\@evil.example/x"}`, []string{"http=127.0.0.1"}, "`url` "},
+		{`{url: http://127.0.0.1:8080/x, headers: {x: "${env:EVALRUN_X}"}}`, []string{"http=127.0.0.1"}, "cannot read the environment"},
+		{`{url: "http://127.0.0.1:8080/${env:EVALRUN_X}"}`, []string{"http=127.0.0.1"}, "cannot read the environment"},
+		{`{url: "${env:EVALRUN_X}/x"}`, []string{"http=127.0.0.1"}, "cannot read the environment"},
 		{`{url: http://127.0.0.1:8080/x, answer: "[.a] | add"}`, []string{"http=127.0.0.1"}, "jq only takes paths"},
 		{`{url: http://127.0.0.1:8080/x, answer: ".a[0].b"}`, []string{"http=127.0.0.1"}, ""},
 	} {

@@ -23,12 +23,12 @@ type httpURL struct {
 func (l *loader) httpURL(h *endpoint, n yamlnode.Node) (u httpURL) {
 	if n.IsZero() || !n.IsScalar() || n.IsNull() || n.InBraces() {
 		n.Str() // which reports what it is
-		return httpURL{sent: source{t: constant(""), node: n}}
+		return httpURL{sent: source{t: nothing(), node: n}}
 	}
 	env := l.environment(h, n, true)
 	functions := tmpl.Dialect{Functions: requestFunctions(), Escape: urlData}
-	asSent := functions
-	asSent.Literal = func(text string) string { return urlLiteral(expand(text, env)) }
+	asSent, written := functions, addressOf(n.Str())
+	asSent.Literal = written.literal(env)
 	u.sent = l.in(&asSent, n)
 	if len(env) > 0 {
 		asShown := functions
@@ -37,9 +37,9 @@ func (l *loader) httpURL(h *endpoint, n yamlnode.Node) (u httpURL) {
 	}
 	head, _, _ := strings.Cut(n.Str(), "{{")
 	if !slices.ContainsFunc(h.unset, func(one unset) bool { return one.inURL }) {
-		u.prefix = urlLiteral(expand(head, env))
+		u.prefix = written.literal(env)(head)
 		l.checkURL(n, u.prefix, len(head))
-		u.secret = h.hideURL(u.prefix, head, env)
+		u.secret = h.hideURL(written, env)
 	}
 	return u
 }
@@ -68,54 +68,74 @@ func (l *loader) checkURL(n yamlnode.Node, prefix string, at int) {
 	}
 }
 
-// hideURL takes down what of an address is secret: the values of environment variables in its path and query. Its host is none.
-func (h *endpoint) hideURL(prefix, head string, env map[string]string) (secret bool) {
-	authority := len(prefix) - len(afterHost(prefix))
+// address is a url as it is written: what names scheme, host and port, and the rest. A variable of the environment in the first part may go
+// on into the path and the query.
+type address struct{ host, rest string }
+
+func addressOf(written string) address {
+	at := 0
+	if i := strings.Index(written, "://"); i >= 0 {
+		at = i + len("://")
+	}
+	for _, ref := range envRef.FindAllStringIndex(written, -1) {
+		if ref[0] <= at { // the slashes may be in its value
+			at = max(at, ref[1])
+		}
+	}
+	end := len(written)
+	if i := strings.Index(written, "{{"); i >= 0 {
+		end = i
+	}
+	if i := strings.IndexAny(written[min(at, end):end], "/?"); i >= 0 {
+		end = min(at, end) + i
+	}
+	return address{written[:end], written[end:]}
+}
+
+// literal puts the values of environment variables into the text between actions: as they are in the first part, and as data in the rest.
+// The text of the first part comes before all others.
+func (a address) literal(env map[string]string) func(string) string {
+	data := make(map[string]string, len(env))
 	for ref, value := range env {
-		at := -1
-		if before, _, ok := strings.Cut(head, ref); ok {
-			at = len(urlLiteral(expand(before, env)))
+		data[ref] = urlData(value)
+	}
+	begun := false
+	return func(text string) string {
+		host := ""
+		if rest, ok := strings.CutPrefix(text, a.host); ok && !begun {
+			host, text = expand(a.host, env), rest
 		}
-		if at >= 0 && at < authority { // what follows the host in the value
-			value = afterHost(value)
+		begun = true
+		return urlLiteral(host + expand(text, data))
+	}
+}
+
+// hideURL takes down what of an address is secret: the variables of the environment in its path and its query, and of one that names the
+// host the values of its query.
+func (h *endpoint) hideURL(a address, env map[string]string) (secret bool) {
+	hide := func(texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				h.Secrets, secret = append(h.Secrets, text), true
+			}
 		}
-		if value = strings.Trim(value, "/?"); value != "" {
-			h.Secrets, secret = append(h.Secrets, secretsIn(value)...), true
+	}
+	for ref, value := range env {
+		if strings.Contains(a.rest, ref) {
+			hide(value)
+		}
+		_, query, _ := strings.Cut(value, "?")
+		if !strings.Contains(a.host, ref) || query == "" {
+			continue
+		}
+		hide(query)
+		if values, err := url.ParseQuery(query); err == nil {
+			for _, all := range values {
+				hide(all...)
+			}
 		}
 	}
 	return secret
-}
-
-// afterHost is what of an address follows scheme, host and port.
-func afterHost(address string) string {
-	_, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		rest = address
-	}
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		return rest[i:]
-	}
-	return ""
-}
-
-// secretsIn are the texts to hide of a part of an address: as a whole, and each value of its query.
-func secretsIn(text string) []string {
-	out := []string{text}
-	for _, decode := range []func(string) (string, error){url.QueryUnescape, url.PathUnescape} { // as the application reads it
-		if plain, err := decode(text); err == nil {
-			out = append(out, plain)
-		}
-	}
-	_, query, ok := strings.Cut(text, "?")
-	if !ok {
-		query = text
-	}
-	if values, err := url.ParseQuery(query); err == nil && strings.Contains(query, "=") {
-		for _, all := range values {
-			out = append(out, all...)
-		}
-	}
-	return out
 }
 
 // hostOf is the host of an address with its port, "" when it has none.
@@ -148,9 +168,9 @@ func urlLiteral(text string) string {
 	return b.String()
 }
 
-func (u *httpURL) render(in *rendered, out *app.HTTP) (fine bool) {
+func (u *httpURL) render(in *rendered, out *app.HTTP) {
+	fine := false
 	if out.URL, fine = in.text(u.sent); fine && u.shown.t != nil {
-		out.Shown, fine = in.text(u.shown)
+		out.Shown, _ = in.text(u.shown)
 	}
-	return fine
 }

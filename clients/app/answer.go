@@ -145,6 +145,9 @@ func readCall(raw json.RawMessage, at string) (tool.Call, error) {
 		ID   wire.Word       `json:"id"`
 		Name *string         `json:"name"`
 		Args json.RawMessage `json:"args"`
+
+		Arguments json.RawMessage `json:"arguments"` // in other lists what Args is here; a call without arguments would hide it
+		Input     json.RawMessage `json:"input"`
 	}
 	err := json.Unmarshal(raw, &w)
 	switch {
@@ -152,6 +155,10 @@ func readCall(raw json.RawMessage, at string) (tool.Call, error) {
 		return tool.Call{}, misshapen(at, "{name, args}, with a text as name", raw)
 	case w.Name == nil || *w.Name == "":
 		return tool.Call{}, misshapen(at, "{name, args}, and it has no name", raw)
+	case isNull(w.Args) && !isNull(w.Arguments):
+		return tool.Call{}, misshapen(at, "{name, args}, and it has `arguments` instead of `args`", raw)
+	case isNull(w.Args) && !isNull(w.Input):
+		return tool.Call{}, misshapen(at, "{name, args}, and it has `input` instead of `args`", raw)
 	}
 	out := tool.Call{ID: string(w.ID), Name: *w.Name}
 	if !isNull(w.Args) {

@@ -96,6 +96,9 @@ func TestAProgramFails(t *testing.T) {
 		`echo '{"usage": {"inputTokens": 1}}'`:        {eval.KindMalformed, "the answer has neither `text` nor `toolCalls`"},
 		`echo '{"text": "a", "usage": 3}'`:            {eval.KindMalformed, "`usage` in the answer has to be an object"},
 		`echo '{"text": "a", "toolCalls": {}}'`:       {eval.KindMalformed, "`toolCalls` in the answer has to be a list"},
+		`echo '{"text": "a", "tool_calls": []}'`:      {eval.KindMalformed, `the answer has the key "tool_calls"; write "toolCalls"`},
+		`echo '{"tool-calls": []}'`:                   {eval.KindMalformed, `the answer has the key "tool-calls"; write "toolCalls"`},
+		`echo '{"Text": "a"}'`:                        {eval.KindMalformed, `the answer has the key "Text"; write "text"`},
 		deep:                                          {eval.KindMalformed, "the answer nests deeper than 200 levels"},
 	} {
 		_, err := script(t, text).Generate(t.Context(), prompt("hi"))

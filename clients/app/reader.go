@@ -112,7 +112,8 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	if err == nil {
 		return r.json(v, data)
 	}
-	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "" && strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
+	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") ||
+		mediaType == "" && strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
 	needed := r.first()
 	switch {
 	case isJSON || !utf8.Valid(data):

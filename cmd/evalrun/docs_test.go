@@ -100,7 +100,7 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // only its address is wanted
+	defer l.Close()
 	return l.Addr().String()
 }
 
@@ -174,6 +174,8 @@ func TestServicePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := map[string]string{
+		"payload":    "internal/payload",
+		"main":       "cmd/evalrun",
 		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow",
 		"picture":  "internal/picture",
 		"overview": "internal/overview", "runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
@@ -209,8 +211,8 @@ const selectDoc = "`select` says which part of the answer is scored, beside ever
 	"line, without null. `{regex: 'Total: (\\S+)', group: 1}` takes what a group of a " +
 	"regular expression (RE2) matches first; the group is a number or a name, by default 1, or the whole match when there are no groups. " +
 	"`{fence: json}` takes the first fenced block (```) with that word behind the fence, " +
-	"`{fence: any}` the first one there is. `{response: .groundingMetadata}` applies jq to the candidate as it came instead of to its text, " +
-	"and of an HTTP application to the whole response. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`, of which " +
+	"`{fence: any}` the first one there is. `{response: .groundingMetadata}` applies jq to the candidate as it came instead of to its " +
+	"text, and of an HTTP application to the whole response. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`, of which " +
 	"only the first may be `response`. An answer " +
 	"without such a part fails, and `not:` does not turn that into a pass. " +
 	"A jq expression that takes more than a million steps or ten seconds, reads or makes more than 4 MiB, or an answer nested deeper than " +

@@ -27,7 +27,7 @@ type givenUsage struct {
 	InputTokens *int `json:"inputTokens"`
 }
 
-// UnmarshalJSON reads the numbers, which may not be negative. A usage without a source was measured by whoever made the answer.
+// UnmarshalJSON reads the numbers, which may not be negative. A usage without a source is one that was measured.
 func (u *givenUsage) UnmarshalJSON(data []byte) error {
 	type plain givenUsage // without this method
 	dec := json.NewDecoder(bytes.NewReader(data))

@@ -86,7 +86,9 @@ func TestFormsThatAreNoAnswers(t *testing.T) {
 		`"response":{"candidates":[]},"finishReason":"STOP"`:    "`finishReason` goes with `text` or `toolCalls`",
 	} {
 		_, err := readLines(t, `{"case":"one",`+line+`}`)
-		if err == nil || exit.Of(err) != exit.CodeBadInput || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "a.jsonl:1: ") {
+		if err == nil || exit.Of(err) != exit.CodeBadInput {
+			t.Errorf("%s: exit %d with %v, want bad input", line, exit.Of(err), err)
+		} else if said := err.Error(); !strings.Contains(said, want) || !strings.Contains(said, "a.jsonl:1: ") {
 			t.Errorf("%s: %v, want bad input in line 1 that says %s", line, err, want)
 		}
 	}

@@ -94,7 +94,7 @@ func (w *workspaces) of(p *suite.Program, call *eval.Call) (string, error) {
 	if known && !isFirst(call) {
 		return dir, nil
 	}
-	if err := errors.Join(workspace.Remove(dir), os.MkdirAll(dir, 0o755)); err != nil { //nolint:gosec // as the umask has it
+	if err := errors.Join(workspace.Remove(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return "", fmt.Errorf("the workspace cannot be made: %w", err)
 	}
 	return dir, fill(p, dir)

@@ -114,6 +114,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	if end.Counts, err = copyInOrder(w, shards); err != nil {
 		return "", exit.Incomplete("the shards cannot be merged: %w", errors.Join(err, w.Close()))
 	}
+	copyWorkspaces(dir, shards)
 	for _, d := range shards {
 		end.Spent.Calls += d.Spent.Calls
 		end.Spent.Tokens += d.Spent.Tokens
@@ -126,6 +127,24 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	}
 	at.ExpectRun(run, dir)
 	return dir, nil
+}
+
+// copyWorkspaces copies the folders that programs have left in shards, as far as that is possible: a program may leave what cannot be
+// copied, and the records are worth more.
+func copyWorkspaces(to string, shards []*journal.Document) {
+	for _, d := range shards {
+		from := filepath.Join(d.Dir, "workspaces")
+		entries, err := os.ReadDir(from)
+		if err != nil { // mostly there are none
+			continue
+		}
+		for _, entry := range entries {
+			copied := filepath.Join(to, "workspaces", entry.Name())
+			if os.RemoveAll(copied) == nil {
+				_ = os.CopyFS(copied, os.DirFS(filepath.Join(from, entry.Name())))
+			}
+		}
+	}
 }
 
 // checkShard says why a run is no shard to merge with the first one.

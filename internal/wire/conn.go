@@ -255,7 +255,7 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 // does not speak TLS.
 func isPermanent(err error) bool {
 	text := err.Error()
-	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") ||
+	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") || strings.Contains(text, "remote error: tls:") ||
 		strings.Contains(text, "server gave HTTP response to HTTPS client") ||
 		strings.Contains(text, "unsupported protocol scheme")
 }

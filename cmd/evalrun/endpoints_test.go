@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// endpointFault is a way in which an endpoint fails. It repeats what it was told in one encoding.
+type endpointFault struct {
+	name  string
+	serve func(w http.ResponseWriter, r *http.Request, told string)
+	// kind is that of the error, "" where the answer is judged.
+	kind eval.ErrorKind
+	read string // how the answer is read, as keys of the http block
+}
+
+// sends is a fault that answers with a status, a media type and a text with what was told.
+func sends(status int, mediaType, format string) func(http.ResponseWriter, *http.Request, string) {
+	return func(w http.ResponseWriter, _ *http.Request, told string) {
+		w.Header().Set("Content-Type", mediaType)
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, format, told)
+	}
+}
+
+// endpointFaults are rows: whatever they say of the right answer, none of it is one.
+func endpointFaults() []endpointFault {
+	const answer = ", answer: .text"
+	return []endpointFault{
+		{"an answer that repeats the secrets", sends(200, "text/plain", "right %s"), "", ""},
+		{"a JSON answer that repeats them", sends(200, "application/json", `{"text": "right", "told": "%s"}`), "", answer},
+		{"a page of HTML with 500", sends(500, "text/html", "<h1>right %s</h1>"), eval.KindStatus, ""},
+		{"an error object with 502", sends(502, "application/json", `{"error": {"message": "right %s", "status": "%[1]s"}}`), eval.KindStatus, answer},
+		{"400", sends(400, "text/plain", "right %s"), eval.KindStatus, ""},
+		{"an empty answer", sends(200, "text/plain", "%.0s"), eval.KindMalformed, ""},
+		{"JSON without the text", sends(200, "application/json", `{"txt": "right %s"}`), eval.KindMalformed, answer},
+		{"JSON that was cut", sends(200, "application/json", `{"text": "right %s`), eval.KindTruncated, answer},
+		{"no JSON", sends(200, "text/html", "<p>right %s"), eval.KindMalformed, answer},
+		{"invalid UTF-8", sends(200, "text/plain", "right %s \xff"), eval.KindMalformed, ""},
+		{"its own error", sends(200, "application/json", `{"text": "right", "error": "down %s"}`), eval.KindApp, answer + ", error: .error"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request, told string) {
+			http.Redirect(w, r, "http://elsewhere.invalid/"+url.PathEscape(told), http.StatusTemporaryRedirect)
+		}, eval.KindStatus, ""},
+		{"a broken body", func(w http.ResponseWriter, _ *http.Request, told string) {
+			w.Header().Set("Content-Length", "10000")
+			_, _ = io.WriteString(w, "right "+told)
+		}, eval.KindTruncated, ""},
+		{"a broken connection", func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) }, eval.KindTransport, ""},
+		{"a hang", func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }, eval.KindTimeout, ", timeout: 200ms"},
+		{"a header with them", func(w http.ResponseWriter, _ *http.Request, told string) {
+			w.Header().Set("Content-Encoding", told)
+			_, _ = io.WriteString(w, "right")
+		}, eval.KindMalformed, ""},
+		{"a stream that was cut", func(w http.ResponseWriter, _ *http.Request, told string) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprintf(w, "data: {\"text\": \"right %s\"}\n\n", told)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, eval.KindTruncated, answer + ", stream: sse"},
+		{
+			"a stream with an error", sends(200, "text/event-stream", "data: {\"text\": \"right\"}\n\ndata: {\"error\": {\"message\": \"%s\"}}\n\n"),
+			eval.KindApp, answer + ", stream: sse",
+		},
+		{
+			"a stream with an error event", sends(200, "text/event-stream", "data: {\"text\": \"right\"}\n\nevent: error\ndata: %s\n\n"),
+			eval.KindStatus, answer + ", stream: sse",
+		},
+		{"a stream of something else", sends(200, "text/event-stream", "data: {\"text\": \"right\"}\n\nException: %s\n"), eval.KindMalformed, answer + ", stream: sse"},
+	}
+}
+
+// Whatever an endpoint does, a run of it passes nothing that was not answered, and no output or file has a secret that it was sent.
+func TestEndpointsFail(t *testing.T) {
+	t.Parallel()
+	evalrun := program(t)
+	rows := endpointFaults()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		i, _ := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
+		encode := encodings[i%len(encodings)].of
+		rows[i].serve(w, r, told(r, encode))
+	}))
+	server.Config.ErrorLog = quiet()
+	server.Start()
+	defer server.Close()
+	dir := t.TempDir()
+	write(t, dir, "suite.yaml", endpointSuite(rows, server.URL))
+	env := []string{
+		noNap, "HOME=" + dir, "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"), "EVALRUN_DEBUG=1", "GOTRACEBACK=all",
+		"EVALRUN_TOKEN=" + canaries["access"], "EVALRUN_BASIC=" + basic(canaries["password"]), "EVALRUN_KEY=" + canaries["key"],
+	}
+	var said strings.Builder
+	for _, line := range []string{
+		"run suite.yaml -v --out one -o table -o json=one.json -o jsonl=one.jsonl -o junit=one.xml -o markdown=one.md -o html=one.html " +
+			"-o csv=one.csv -o github=one.txt --record kept --cache",
+		"show one *", "run suite.yaml --dry-run", "plan suite.yaml", "doctor suite.yaml", "resume one --errors -v --max-failures 1",
+		"rescore one -v --out two -o json=two.json", "run suite.yaml --replay kept --out three -o json", "report one -o junit",
+		"run suite.yaml -v --no-content --out four -o table", "validate suite.yaml",
+	} {
+		cmd := exec.Command(evalrun, strings.Fields(line)...)
+		cmd.Dir, cmd.Env = dir, env
+		out := outputOf(t, cmd)
+		for _, leak := range leaks(out) {
+			t.Errorf("evalrun %s\n\t%s", line, leak)
+		}
+		said.WriteString(out)
+	}
+	for _, leak := range leaksBelow(t, dir) {
+		t.Error(leak)
+	}
+	checkEndpoints(t, filepath.Join(dir, "one.json"), rows)
+}
+
+// endpointSuite has a target for each row, all of which are sent three secrets.
+func endpointSuite(rows []endpointFault, address string) string {
+	var b strings.Builder
+	b.WriteString("version: 1\nname: s\nlimits: {attempts: 1, concurrency: 4}\nprompts: [{name: p, text: hello}]\ntargets:\n")
+	for i, row := range rows {
+		fmt.Fprintf(&b, "  - {name: t%d, http: {url: \"%s/%d?key=${env:EVALRUN_KEY}\", body: \"{{prompt}}\"%s, headers: {authorization: "+
+			"\"Bearer ${env:EVALRUN_TOKEN}\", proxy-authorization: \"${env:EVALRUN_BASIC}\"}}}\n", i, address, i, row.read)
+	}
+	b.WriteString("cases: [{name: c, scorers: [{contains: right}, {not: {contains: wrong}}]}]\n")
+	return b.String()
+}
+
+// basic is the header value for a password.
+func basic(password string) string {
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth("user", password)
+	return r.Header.Get("Authorization")
+}
+
+// checkEndpoints wants an error of its kind for each row.
+func checkEndpoints(t *testing.T, report string, rows []endpointFault) {
+	t.Helper()
+	data, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Trials []eval.Result }
+	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Trials) != len(rows) {
+		t.Errorf("got %d trials, want %d", len(doc.Trials), len(rows))
+	}
+	for _, r := range doc.Trials {
+		i, _ := strconv.Atoi(strings.TrimPrefix(r.Target, "t"))
+		switch row := rows[i]; {
+		case row.kind == "" && r.Outcome == eval.Pass:
+		case row.kind == "":
+			t.Errorf("%s: got %s (%v), want pass", row.name, r.Outcome, r.Error)
+		case r.Outcome != eval.Err || r.Error.Kind != row.kind:
+			t.Errorf("%s: got %s (%v), want an error of kind %s", row.name, r.Outcome, r.Error, row.kind)
+		}
+	}
+}
