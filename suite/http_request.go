@@ -73,7 +73,7 @@ func (l *loader) environment(h *endpoint, n yamlnode.Node, inURL bool) (values m
 		case slices.Contains([]string{"EVALRUN_API_KEY", "EVALRUN_TRUST_KEY"}, name):
 			n.ErrorfAt(at[0], "give the application a variable of its own, such as EVALRUN_APP_TOKEN", "%s is a secret of evalrun itself", name)
 			continue
-		case l.opts.Untrusted && !(inURL && at[0] == 0): // a host that is allowed gets no other secrets; an address that begins so is checked
+		case l.opts.Untrusted: // an allowed host is no reason to send it every secret there is
 			n.ErrorfAt(at[0], "write the value, or leave it out", "an untrusted suite cannot read the environment")
 			h.unset = append(h.unset, unset{name, n.Offset(at[0]), inURL})
 			continue
