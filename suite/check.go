@@ -296,7 +296,7 @@ func (l *loader) checkStream(c *Case, arm Arm) {
 		at := sc.At()
 		one := l.unstreamed[at]
 		if one == nil {
-			one = &unstreamed{kind: sc.Needs.Stream}
+			one = &unstreamed{kind: sc.Needs.Stream, key: arm.Target.streamKey()}
 			l.unstreamed[at] = one
 		}
 		if !slices.Contains(one.targets, arm.Target.Name) {
@@ -308,7 +308,19 @@ func (l *loader) checkStream(c *Case, arm Arm) {
 // unstreamed is a scorer of streams with the targets that do not stream.
 type unstreamed struct {
 	kind    string
+	key     string // what makes the first of them stream; "" where nothing does
 	targets []string
+}
+
+// streamKey is what makes the target stream, for people; "" where nothing does.
+func (t *Target) streamKey() string {
+	switch {
+	case t.App == nil:
+		return "`stream: true` to the target"
+	case t.App.HTTP != nil:
+		return "`stream: sse` to the `http` block"
+	}
+	return ""
 }
 
 // tellUnstreamed reports them, once nothing else is wrong: a slip in `stream` itself would make many.
@@ -321,8 +333,12 @@ func (l *loader) tellUnstreamed() {
 		if len(one.targets) > 1 {
 			verb = "do"
 		}
+		hint := "narrow `arms` of the scorer"
+		if one.key != "" {
+			hint = "add " + one.key + ", or " + hint
+		}
 		l.diags.Errorf(
-			at, "add `stream: true` to the target, or narrow `arms` of the scorer",
+			at, hint,
 			"`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind,
 			strings.Join(one.targets, "`, `"), verb,
 		)

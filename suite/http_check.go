@@ -1,6 +1,9 @@
 package suite
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
@@ -12,10 +15,17 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
 		return
 	}
-	e := arm.Target.App.endpoint
-	in := e.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
-	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) { s.report(c, e, l.diags) }
-	e.render(in)
+	h := arm.Target.App.endpoint
+	in := h.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
+	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) {
+		if slices.Contains(requestFunctions(), e.Missing) {
+			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
+			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)
+			return
+		}
+		s.report(c, e, l.diags)
+	}
+	h.render(in)
 }
 
 // checkSaid warns of what a prompt says and an endpoint is not sent.

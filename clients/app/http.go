@@ -72,12 +72,9 @@ func (h *HTTP) Generate(ctx context.Context, call *eval.Call) (*eval.Response, e
 	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, sent.HTTP) }
 	resp, err := h.answer(ctx, call, request)
 	if err != nil {
-		return nil, err
+		return nil, unshownError(err, h.conn.Secrets())
 	}
-	for i := range resp.Candidates { // it may be joined from pieces, over which a secret was spread
-		resp.Candidates[i].Text = h.conn.Secrets().OutOfText(resp.Candidates[i].Text)
-	}
-	return resp, nil
+	return unshown(resp, h.conn.Secrets()), nil
 }
 
 // answer sends a request and reads what comes back.

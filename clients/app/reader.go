@@ -121,6 +121,10 @@ func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool,
 		if err = e.written(err, room); err != nil {
 			return nil, false, err
 		}
+		if isNull(one) { // NaN, which JSON has no number for
+			nulls = true
+			continue
+		}
 		out = append(out, one)
 	}
 	return out, nulls, nil
@@ -145,7 +149,8 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	if err == nil {
 		return r.json(v, data)
 	}
-	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "" && strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
+	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") ||
+		mediaType == "" && strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
 	needed := r.first()
 	switch {
 	case isJSON || !utf8.Valid(data):
