@@ -25,9 +25,9 @@ type Program struct {
 	Path string
 	// Missing says that the program is not there, and where the suite names it; "" when it is.
 	Missing string
-	Args []string
-	Dir  string   // in which it runs: the suite's folder
-	Env  []string // names of variables that it gets although they are private
+	Args    []string
+	Dir     string   // in which it runs: the suite's folder
+	Env     []string // names of variables that it gets although they are private
 	// Workspace is the folder of the suite's folder of which each trial gets a copy to run in; "": the program runs in Dir.
 	Workspace string
 	// WorkspaceDigest is that of the folder when the suite was read; see package workspace.
