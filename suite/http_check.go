@@ -18,7 +18,8 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	in := newRendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
 	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) {
 		if slices.Contains(requestFunctions(), e.Missing) {
-			l.diags.Errorf(s.pos(e.Offset), fmt.Sprintf("write {{%s}}, without a dot", e.Missing), "case `%s` has no variable `%s`", c.Name, e.Missing)
+			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
+			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)
 			return
 		}
 		s.report(c, e, l.diags)

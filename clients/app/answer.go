@@ -177,15 +177,15 @@ func misshapen(at, want string, raw json.RawMessage) error {
 
 // usageKeys are the numbers of a usage, the names that mean the same together.
 var usageKeys = [][]string{
-	{"inputTokens", "promptTokens", "input_tokens", "prompt_tokens"},
-	{"outputTokens", "completionTokens", "output_tokens", "completion_tokens"},
-	{"totalTokens", "total_tokens"},
-	{"cachedTokens", "cached_tokens"},
-	{"reasoningTokens", "reasoning_tokens"},
+	{"inputTokens", "promptTokens", "input_tokens", "prompt_tokens", "promptTokenCount"},
+	{"outputTokens", "completionTokens", "output_tokens", "completion_tokens", "candidatesTokenCount"},
+	{"totalTokens", "total_tokens", "totalTokenCount"},
+	{"cachedTokens", "cached_tokens", "cachedContentTokenCount"},
+	{"reasoningTokens", "reasoning_tokens", "thoughtsTokenCount"},
 }
 
 // readUsage reads {inputTokens, outputTokens, totalTokens, cachedTokens, reasoningTokens}, promptTokens and completionTokens being other
-// words for the first two, all in camelCase or in snake_case. nil when there is none of them. Its source is "" where the number of output
+// words for the first two, all in camelCase or in snake_case, or in the service's own words. nil when there is none of them. Its source is "" where the number of output
 // tokens is missing.
 func readUsage(raw json.RawMessage) (*eval.Usage, error) {
 	if isNull(raw) {

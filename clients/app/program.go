@@ -131,7 +131,8 @@ func misspelled(f wire.Fields) error {
 	for _, found := range slices.Sorted(maps.Keys(f)) {
 		for _, key := range outputKeys {
 			if found != key && strings.EqualFold(strings.NewReplacer("_", "", "-", "").Replace(found), key) {
-				return eval.Errorf(eval.KindMalformed, `the answer has the key %q; write %q, or the whole object as {"text": "..."}`, found, key)
+				const message = `the answer has the key %q; write %q, or the whole object as {"text": "..."}`
+				return eval.Errorf(eval.KindMalformed, message, found, key)
 			}
 		}
 	}
