@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -71,7 +72,7 @@ func (e *expression) texts(v any, data []byte) ([]string, error) {
 		if err = e.failed(err, data); err != nil {
 			return nil, err
 		}
-		if value == nil {
+		if number, ok := value.(float64); value == nil || ok && math.IsNaN(number) { // for which JSON has no number
 			continue
 		}
 		text, err := jq.Line(value, &room)
