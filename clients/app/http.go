@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -82,7 +83,7 @@ func (h *HTTP) answer(ctx context.Context, call *eval.Call, request func(context
 	if h.read.stream {
 		out := &assembly{Reader: h.read}
 		if err := h.conn.Stream(ctx, request, &call.Timing, out); err != nil {
-			return nil, err
+			return nil, said(err)
 		}
 		return out.response()
 	}
@@ -97,6 +98,17 @@ func (h *HTTP) answer(ctx context.Context, call *eval.Call, request func(context
 		return nil, err
 	}
 	return h.read.body(body, mediaType)
+}
+
+// said is an error of a stream, which is the application's own word where an event is one and names no status.
+func said(err error) error {
+	var e *eval.Error
+	if !errors.As(err, &e) || e.Kind != eval.KindStatus || e.Status != 0 {
+		return err
+	}
+	own := *e
+	own.Kind = eval.KindApp
+	return &own
 }
 
 func (h *HTTP) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*http.Request, error) {

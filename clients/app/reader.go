@@ -72,7 +72,7 @@ func (e *expression) texts(v any, data []byte) ([]string, error) {
 		if err = e.failed(err, data); err != nil {
 			return nil, err
 		}
-		if number, ok := value.(float64); value == nil || ok && math.IsNaN(number) { // for which JSON has no number
+		if isNothing(value) {
 			continue
 		}
 		text, err := jq.Line(value, &room)
@@ -82,6 +82,12 @@ func (e *expression) texts(v any, data []byte) ([]string, error) {
 		out = append(out, text)
 	}
 	return out, nil
+}
+
+// isNothing reports whether a result is null, or NaN, which JSON has no number for: written, it would be an empty text.
+func isNothing(v any) bool {
+	f, number := v.(float64)
+	return v == nil || number && math.IsNaN(f)
 }
 
 // failed is the error of a run, nil for nil.
@@ -114,17 +120,13 @@ func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool,
 		if err = e.failed(err, data); err != nil {
 			return nil, false, err
 		}
-		if value == nil {
+		if isNothing(value) {
 			nulls = true
 			continue
 		}
 		one, err := jq.JSON(value, &room)
 		if err = e.written(err, room); err != nil {
 			return nil, false, err
-		}
-		if isNull(one) { // NaN, which JSON has no number for
-			nulls = true
-			continue
 		}
 		out = append(out, one)
 	}
