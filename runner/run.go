@@ -432,7 +432,7 @@ func (a *asked) answered() {
 
 func (a *asked) failed(e *eval.Error) eval.Result {
 	a.result.Outcome, a.result.Error = eval.Err, e
-	if e.Answer != nil {
+	if e.Answer != nil && !a.trial.Request.Live { // of a chat it may be any turn
 		a.result.Response = e.Answer
 	}
 	if t := a.result.Timing; t != nil && t.StartedAt.IsZero() { // nothing was sent
