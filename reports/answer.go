@@ -82,6 +82,10 @@ func (c *caseReport) response(r *eval.Response) {
 	}
 	for i := range r.Candidates {
 		one := &r.Candidates[i]
+		if one.Text == "" && len(one.Parts) == 0 && one.FinishReason == "" && len(one.Raw) > 0 { // it could not be read
+			c.block("as it came", string(one.Raw))
+			continue
+		}
 		c.candidate(fmt.Sprint(i), one)
 		c.printf("    finish reason %s\n", diag.CleanLine(overview.Finish(one)))
 		c.ratings("answer", one.SafetyRatings)

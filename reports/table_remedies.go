@@ -24,6 +24,9 @@ func newRemedies(run *eval.Run) remedies {
 	return remedies{elsewhere: elsewhere, judging: !elsewhere || run.Options().AskJudges}
 }
 
+// unreadByJQ begins the error of a response in which an expression of the target finds nothing.
+const unreadByJQ = "the jq of `"
+
 // passing are the kinds of errors that another attempt may not have.
 var passing = []eval.ErrorKind{
 	eval.KindTransport, eval.KindTimeout, eval.KindStatus, eval.KindAuth, eval.KindQuota,
@@ -40,6 +43,8 @@ func (r *remedies) note(a *journal.Account) {
 		return
 	}
 	switch kind := a.Error.Kind; {
+	case kind == eval.KindMalformed && strings.HasPrefix(a.Error.Message, unreadByJQ): // the response is kept
+		r.mend = true
 	case slices.Contains(passing, kind):
 		// When there is an answer, its embedding failed.
 		r.retry = r.retry || !r.elsewhere || slices.ContainsFunc(a.Scores, isUnscored)

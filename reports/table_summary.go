@@ -90,8 +90,10 @@ func (t *tableReport) metrics() {
 	}
 }
 
-// targets shows the model and the sampling of each target, or what the application is.
+// targets shows the model and the sampling of each target, or what the application is. A target that is the same in an earlier version of
+// the suite is shown once.
 func (t *tableReport) targets() {
+	shown := map[string]bool{}
 	for i := range t.d.Run.Plan.Targets {
 		one := &t.d.Run.Plan.Targets[i]
 		m := t.d.Run.Model(one)
@@ -105,7 +107,10 @@ func (t *tableReport) targets() {
 		if how := overview.NewSampling(one.GenerationConfig, m).String(); how != "" && one.App == "" {
 			text += ", " + how
 		}
-		t.wrapped(" ", text)
+		if !shown[text] {
+			t.wrapped(" ", text)
+		}
+		shown[text] = true
 	}
 }
 

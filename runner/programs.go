@@ -3,6 +3,7 @@ package runner
 import (
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -15,4 +16,15 @@ func (r *run) slots(a *asked) chan struct{} {
 		return r.programs
 	}
 	return r.scoring
+}
+
+// folder is where the program of a trial has worked, "" where that is nowhere any more.
+func (r *run) folder(t *Planned, known *eval.Result) string {
+	switch {
+	case known != nil:
+		return known.Workspace
+	case r.Folder == nil || t.Program() == nil:
+		return ""
+	}
+	return r.Folder(TrialSession(r.Session, t.N))
 }

@@ -3,10 +3,8 @@ package runner
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"runtime"
-	"strings"
 	"sync"
 
 	"github.com/evalrun/evalrun/app"
@@ -318,17 +316,6 @@ func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 	return a.score()
 }
 
-// folder is where the program of a trial has worked, "" where that is nowhere any more.
-func (r *run) folder(t *Planned, known *eval.Result) string {
-	switch {
-	case known != nil:
-		return known.Workspace
-	case r.Folder == nil || t.Program() == nil:
-		return ""
-	}
-	return r.Folder(TrialSession(r.Session, t.N))
-}
-
 // guarded makes a panic an error of the trial: one trial with which evalrun cannot cope costs none of the others.
 func (a *asked) guarded(judge func() bool) (scored bool) {
 	defer func() {
@@ -445,25 +432,11 @@ func (a *asked) answered() {
 
 func (a *asked) failed(e *eval.Error) eval.Result {
 	a.result.Outcome, a.result.Error = eval.Err, e
-	if e.Answer != nil {
+	if e.Answer != nil && !a.trial.Request.Live { // of a chat it may be any turn
 		a.result.Response = e.Answer
 	}
 	if t := a.result.Timing; t != nil && t.StartedAt.IsZero() { // nothing was sent
 		a.result.Timing = nil
 	}
 	return a.result
-}
-
-// Describe names a trial for people: suite, case, arm and, among several, the repeat.
-func Describe(t *eval.Trial) string {
-	s := DescribeCase(t)
-	if t.Repeat > 1 {
-		s += fmt.Sprintf(" (repeat %d)", t.Repeat)
-	}
-	return s
-}
-
-// DescribeCase names what all repeats of a trial have in common: suite, case and arm.
-func DescribeCase(t *eval.Trial) string {
-	return strings.TrimSpace(fmt.Sprintf("%s / %s on %s", t.Suite, t.Case, t.Arm))
 }

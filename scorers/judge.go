@@ -217,7 +217,7 @@ const maxScale = 1e6
 
 // score asks the judge, or has it asked, and makes one finding of its rulings.
 func (j *judging) score(a *Answer) Finding {
-	if f, none := noText(a); none && !(j.conversation && onlyCalls(a.Candidate)) {
+	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
 		return f
 	}
 	if a.Context == nil {

@@ -107,7 +107,7 @@ func selecting(steps []selectStep, s Scorer) Scorer {
 	}
 	note := " (of " + strings.Join(names, " of ") + ")"
 	return Func(func(a *Answer) Finding {
-		if _, none := noText(a); none && !(steps[0].whole && readable(a)) {
+		if _, none := noText(a); none && (!steps[0].whole || !readable(a)) {
 			return s.Score(a)
 		}
 		part := *a.Candidate

@@ -35,9 +35,14 @@ func (l *loader) application(m yamlnode.Map) *Application {
 		return nil
 	}
 	for _, key := range modelKeys() {
-		if m.Has(key) {
-			m.Key(key).Errorf("remove it", "`%s` is for a model, and this target has `%s`", key, form)
+		if !m.Has(key) {
+			continue
 		}
+		hint := "remove it"
+		if key == "stream" && form == "http" {
+			hint = "for server-sent events, write `stream: sse` in the `http` block"
+		}
+		m.Key(key).Errorf(hint, "`%s` is for a model, and this target has `%s`", key, form)
 	}
 	return l.applicationOf(form, m.Get(form))
 }
@@ -50,7 +55,7 @@ func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
 	case "program":
 		return &Application{Program: l.program(n)}
 	}
-	if !n.Bool() {
+	if n.IsBool() && !n.Bool() {
 		n.Errorf("write `echo: true`, or remove the target", "`echo: false` is no target")
 	}
 	return &Application{Echo: true}

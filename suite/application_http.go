@@ -22,6 +22,8 @@ type endpoint struct {
 	url     httpURL
 	headers []httpHeader
 	body    httpBody
+
+	wantsMessages bool // a template uses the conversation
 }
 
 // unset is a variable of the environment that a request needs and that is not set.
@@ -67,7 +69,11 @@ func httpBlock() shape.Block {
 			expression("finishReason", "jq over the response, which gives why the answer ended, such as STOP."),
 			expression("usage", "jq over the response, which gives an object with inputTokens and outputTokens."),
 			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
-			{Name: "stream", Is: shape.Word(streamSSE), Doc: "sse: the answer is a stream of server-sent events, to each of which `answer` is applied."},
+			{
+				Name: "stream",
+				Is:   shape.Word(streamSSE),
+				Doc:  "sse: the answer is a stream of server-sent events, to each of which `answer` is applied.",
+			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one attempt may take, instead of `limits.timeout`."},
 			{Name: "tls", Is: tlsBlock().Shape(), Doc: "Certificates, PEM files of the suite's folder."},
 		},
@@ -90,7 +96,7 @@ func (l *loader) http(n yamlnode.Node) *Application {
 
 func (l *loader) endpoint(n yamlnode.Node) *endpoint {
 	m := n.Map(httpBlock().Names()...)
-	h := &endpoint{method: methodPost, url: httpURL{sent: source{t: constant(""), node: n}}}
+	h := &endpoint{method: methodPost, url: httpURL{sent: source{t: nothing(), node: n}}}
 	if !n.IsMapping() {
 		return h
 	}
@@ -105,7 +111,7 @@ func (l *loader) endpoint(n yamlnode.Node) *endpoint {
 	h.url = l.httpURL(h, m.Need("url"))
 	h.headers = l.httpHeaders(h, m.Get("headers"))
 	h.body = l.httpBody(h, m.Get("body"))
-	h.TLS = l.tls(m.Get("tls"))
+	h.TLS, h.wantsMessages = l.tls(m.Get("tls")), h.calls("messages")
 	l.checkSecrecy(h, m)
 	return h
 }
@@ -152,26 +158,26 @@ func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
 }
 
 // render makes the request for a case. told gets what does not fit, with its template.
-func (h *endpoint) render(in *rendered) (*app.Request, bool) {
+func (h *endpoint) render(in *rendered) *app.Request {
 	out := &app.HTTP{Method: h.method, Stream: h.Reading.Stream}
-	fine := h.url.render(in, out)
+	h.url.render(in, out)
 	for i := range h.headers {
-		fine = h.headers[i].render(in, out) && fine
+		h.headers[i].render(in, out)
 	}
-	fine = h.body.render(in, out) && fine
-	return &app.Request{HTTP: out}, fine
+	h.body.render(in, out)
+	return &app.Request{HTTP: out}
 }
 
 // request is render for a caller that reports the first problem itself.
 func (h *endpoint) request(in *app.Input) (*app.Request, error) {
 	var first error
-	filled := newRendered(in)
+	filled := h.rendered(in)
 	filled.told = func(s source, e *tmpl.Error) {
 		if first == nil {
 			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
 		}
 	}
-	out, _ := h.render(filled)
+	out := h.render(filled)
 	return out, first
 }
 

@@ -21,11 +21,13 @@ import (
 // Program is an application that is a program, which runs once for each call.
 type Program struct {
 	Command []string // as the suite has it
-	// Path is the program's file, "" when the suite does not come from a folder of this machine.
+	// Path is the program's file, "" when the suite does not come from a folder of this machine, or when the program is missing.
 	Path string
-	Args []string
-	Dir  string   // in which it runs: the suite's folder
-	Env  []string // names of variables that it gets although they are private
+	// Missing says that the program is not there, and where the suite names it; "" when it is.
+	Missing string
+	Args    []string
+	Dir     string   // in which it runs: the suite's folder
+	Env     []string // names of variables that it gets although they are private
 	// Workspace is the folder of the suite's folder of which each trial gets a copy to run in; "": the program runs in Dir.
 	Workspace string
 	// WorkspaceDigest is that of the folder when the suite was read; see package workspace.
@@ -113,22 +115,37 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 	if n.IsZero() {
 		return
 	}
-	c := l.NewCommand(n, "command")
-	if c == nil {
+	words, ok := commandWords(n, "command")
+	if !ok {
 		return
 	}
 	for i, item := range n.Items() {
-		if at := strings.Index(c.Words[i], "{{"); at >= 0 {
+		if at := strings.Index(words[i], "{{"); at >= 0 {
 			item.ErrorfAt(
 				at, "the prompt and the case's variables are on the program's standard input", "`command` takes plain texts, not templates",
 			)
 		}
-		if strings.ContainsRune(c.Words[i], 0) {
+		if strings.ContainsRune(words[i], 0) {
 			item.Errorf("", "an argument cannot hold a zero byte")
 		}
 	}
-	p.Command, p.Path, p.identity = c.Words, c.Path, c.Identity
-	p.Args, p.files = slices.Clone(c.Words[1:]), l.filesOf(c.Words)
+	p.Command, p.identity = words, l.commandIdentity(words)
+	p.Args, p.files = slices.Clone(words[1:]), l.filesOf(words)
+	l.find(p, n.Items()[0], words[0])
+}
+
+// find finds the file of the program. One in PATH may be missing as long as nothing is run: recorded answers are used on machines that
+// have none of the programs under test.
+func (l *loader) find(p *Program, at yamlnode.Node, name string) {
+	if strings.ContainsAny(name, `/\ `) || l.Digest(name) != "" {
+		p.Path, _ = l.findProgram(at, name) // which reports what is wrong
+		return
+	}
+	var err error
+	if p.Path, err = l.Program(name); err != nil {
+		p.Missing = fmt.Sprintf("%s (%s)", err, at.Pos())
+		at.Warnf("it has to be there for a run", "%s", err)
+	}
 }
 
 // workspace reads where the program works.

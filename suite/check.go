@@ -7,9 +7,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/payload"
-	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
@@ -287,48 +284,6 @@ func (n *caseNames) number(c *Case) (numbered bool) {
 	return c.Name != name
 }
 
-// checkStream notes scorers of streams for an arm that does not stream.
-func (l *loader) checkStream(c *Case, arm Arm) {
-	for _, sc := range c.ScorersFor(arm) {
-		if sc.Needs.Stream == "" || arm.Target.Stream {
-			continue
-		}
-		at := sc.At()
-		one := l.unstreamed[at]
-		if one == nil {
-			one = &unstreamed{kind: sc.Needs.Stream}
-			l.unstreamed[at] = one
-		}
-		if !slices.Contains(one.targets, arm.Target.Name) {
-			one.targets = append(one.targets, arm.Target.Name)
-		}
-	}
-}
-
-// unstreamed is a scorer of streams with the targets that do not stream.
-type unstreamed struct {
-	kind    string
-	targets []string
-}
-
-// tellUnstreamed reports them, once nothing else is wrong: a slip in `stream` itself would make many.
-func (l *loader) tellUnstreamed() {
-	if l.diags.HasErrors() {
-		return
-	}
-	for at, one := range l.unstreamed {
-		verb := "does"
-		if len(one.targets) > 1 {
-			verb = "do"
-		}
-		l.diags.Errorf(
-			at, "add `stream: true` to the target, or narrow `arms` of the scorer",
-			"`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind,
-			strings.Join(one.targets, "`, `"), verb,
-		)
-	}
-}
-
 // dead warns of the case's own scorers that apply to none of its arms.
 func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 	for _, d := range slices.Concat(def.scorers...) {
@@ -396,54 +351,4 @@ func (l *loader) checkVision(a Arm, image bool) {
 	case a.Prompt.isChat():
 		l.diags.Warnf(where, "", "svc-pro-vision (target `%s`) is not made for chats such as the prompt `%s`", a.Target.Name, a.Prompt.Name)
 	}
-}
-
-// checkPrompt renders the prompt for the case: missing variables and files, and
-// what exceeds the service's limits.
-func (l *loader) checkPrompt(c *Case, arm Arm) {
-	p := arm.Prompt
-	prompt, ok := p.rendered(c, l.files, l.diags, false)
-	p.Results.check(c, l.diags)
-	if !ok || slices.Contains(l.broken, p) {
-		return
-	}
-	n := payload.Images(prompt.Contents)
-	switch {
-	case n > service.MaxImages:
-		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, service.MaxImages)
-	case n > 1:
-		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
-	}
-	if size := encodedSize(prompt.Contents) + len(prompt.System); size > service.MaxPromptBytes {
-		l.diags.Errorf(
-			p.Pos, "images count in base64, a third more than their files",
-			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, service.MaxPromptBytes,
-		)
-	}
-	if slices.ContainsFunc(prompt.Contents, blank) {
-		l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
-	}
-	l.checkRequest(c, arm, prompt)
-}
-
-// blank reports whether a turn says nothing.
-func blank(c eval.Content) bool {
-	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool {
-		return p.Image != nil || p.Data != nil || p.Raw != nil || strings.TrimSpace(p.Text) != ""
-	})
-}
-
-// encodedSize is payload.Size for contents whose files were not loaded.
-func encodedSize(contents []eval.Content) int {
-	size := payload.Size(contents)
-	for _, c := range contents {
-		for _, p := range c.Parts {
-			for _, file := range []*eval.Image{p.Image, p.Data} {
-				if file != nil {
-					size += (file.Bytes + 2) / 3 * 4
-				}
-			}
-		}
-	}
-	return size
 }

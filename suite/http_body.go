@@ -39,7 +39,8 @@ func (l *loader) httpBody(h *endpoint, n yamlnode.Node) (b httpBody) {
 	case n.IsMapping() || n.IsSequence():
 		w := bodyWriter{loader: l, dialect: &tmpl.Dialect{Functions: requestFunctions(), Values: true}}
 		w.node(n)
-		b.mediaType, b.parts = "application/json", append(w.parts, bodyPart{before: w.literal})
+		w.parts = append(w.parts, bodyPart{before: w.literal})
+		b.mediaType, b.parts = "application/json", w.parts
 	default:
 		b.mediaType = "text/plain; charset=utf-8"
 		b.parts = []bodyPart{{value: l.in(&tmpl.Dialect{Functions: requestFunctions()}, n), isText: true}}
@@ -107,46 +108,41 @@ func (w *bodyWriter) close(opening, closing byte, items int) {
 	w.literal = append(w.literal, closing)
 }
 
-func (b *httpBody) render(in *rendered, out *app.HTTP) bool {
+func (b *httpBody) render(in *rendered, out *app.HTTP) {
 	var body []byte
-	fine := true
 	for i := range b.parts {
 		p := &b.parts[i]
 		if body = append(body, p.before...); p.value.t == nil {
 			continue
 		}
-		var ok bool
-		if body, ok = p.render(in, body); !ok {
-			fine = false
-		}
+		body = p.render(in, body)
 		if len(body) > maxBody {
 			in.told(p.value, &tmpl.Error{Message: fmt.Sprintf("the body has more than %d bytes", maxBody)})
-			return false
+			return
 		}
 	}
 	out.Body = string(body)
 	if b.mediaType != "" {
 		out.Headers = append(out.Headers, app.Header{Name: "content-type", Value: b.mediaType})
 	}
-	return fine
 }
 
-func (p *bodyPart) render(in *rendered, body []byte) ([]byte, bool) {
+func (p *bodyPart) render(in *rendered, body []byte) []byte {
 	if p.isText {
-		text, fine := in.text(p.value)
-		return append(body, text...), fine
+		text, _ := in.text(p.value)
+		return append(body, text...)
 	}
 	v, err := p.value.t.Value(in.data, in.budget)
 	if !in.fine(p.value, err) {
-		return body, false
+		return body
 	}
 	switch v := v.(type) {
 	case string:
-		return wirejson.AppendString(body, v), true
+		return wirejson.AppendString(body, v)
 	case variable.List, variable.Dict:
-		return append(body, variable.JSON(v)...), true
+		return append(body, variable.JSON(v)...)
 	}
 	var b bytes.Buffer
 	fmt.Fprint(&b, v) // a number, or a boolean
-	return append(body, b.Bytes()...), true
+	return append(body, b.Bytes()...)
 }

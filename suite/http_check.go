@@ -1,6 +1,9 @@
 package suite
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/payload"
@@ -12,9 +15,17 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
 		return
 	}
-	in := newRendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
-	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) { s.report(c, e, l.diags) }
-	arm.Target.App.endpoint.render(in)
+	h := arm.Target.App.endpoint
+	in := h.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
+	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) {
+		if slices.Contains(requestFunctions(), e.Missing) {
+			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
+			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)
+			return
+		}
+		s.report(c, e, l.diags)
+	}
+	h.render(in)
 }
 
 // checkSaid warns of what a prompt says and an endpoint is not sent.
@@ -22,23 +33,33 @@ func (l *loader) checkSaid(a Arm) {
 	if a.Target.App.HTTP == nil || l.diags.HasErrors() { // a slip in a template would make more of it
 		return
 	}
-	e, p := a.Target.App.endpoint, a.Prompt
-	warn := func(hint, what string) {
+	e := a.Target.App.endpoint
+	if what, hint := e.unsaid(a.Prompt); what != "" {
 		l.diags.Warnf(e.url.sent.node.Pos(), hint, "the target `%s` is not sent %s", a.Target.Name, what)
 	}
-	all, last := e.calls("messages"), e.calls("prompt")
+	if a.Prompt.system != nil && !e.calls("system") {
+		l.diags.Warnf(
+			e.url.sent.node.Pos(), "write \"{{system}}\" where the application takes it",
+			"the target `%s` is not sent the system text of the prompt `%s`",
+			a.Target.Name, a.Prompt.Name,
+		)
+	}
+}
+
+// unsaid is what an endpoint is not sent of the turns of a prompt, "" when it is sent all that it needs.
+func (h *endpoint) unsaid(p *Prompt) (what, hint string) {
+	all := h.wantsMessages
 	switch {
-	case !all && !last && !e.usesVariables():
-		warn("write \"{{prompt}}\" or \"{{messages}}\" into `body`", "anything of the prompt `"+p.Name+"`")
-	case p.isChat() && !all && !p.Live:
-		warn("\"{{messages}}\" is the whole conversation", "the turns of the prompt `"+p.Name+"` before the last one")
-	case p.isChat() && !all && !e.calls("trial"):
-		warn("send \"{{messages}}\", or \"{{trial}}\" as the name of a session that the application keeps",
-			"what was said before the last turn of the chat `"+p.Name+"`")
+	case !all && !h.calls("prompt") && !h.usesVariables():
+		return "anything of the prompt `" + p.Name + "`", "write \"{{prompt}}\" or \"{{messages}}\" into `body`"
+	case all || !p.isChat():
+	case !p.Live:
+		return "the turns of the prompt `" + p.Name + "` before the last one", "\"{{messages}}\" is the whole conversation"
+	case !h.calls("trial"):
+		return "what was said before the last turn of the chat `" + p.Name + "`",
+			"send \"{{messages}}\", or \"{{trial}}\" as the name of a session that the application keeps"
 	}
-	if p.system != nil && !e.calls("system") {
-		warn("write \"{{system}}\" where the application takes it", "the system text of the prompt `"+p.Name+"`")
-	}
+	return "", ""
 }
 
 // usesVariables reports whether variables of the case are sent.

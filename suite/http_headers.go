@@ -24,7 +24,9 @@ var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // ownHeaders are those that belong to the connection.
 func ownHeaders() []string {
-	return []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", "accept-encoding"}
+	return []string{
+		"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", "accept-encoding",
+	}
 }
 
 // secretHeaders hold credentials, wherever these come from.
@@ -56,14 +58,14 @@ func (l *loader) httpHeaders(h *endpoint, n yamlnode.Node) []httpHeader {
 func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHeader {
 	if e.Value.InBraces() || !e.Value.IsScalar() || e.Value.IsNull() {
 		e.Value.Str() // which reports what it is
-		return httpHeader{name: e.Name(), value: source{t: constant(""), node: e.Value}}
+		return httpHeader{name: e.Name(), value: source{t: nothing(), node: e.Value}}
 	}
 	env := l.environment(h, e.Value, false)
 	d := &tmpl.Dialect{Functions: requestFunctions(), Literal: func(text string) string { return expand(text, env) }}
 	one := httpHeader{name: e.Name(), value: l.in(d, e.Value)}
 	if i := strings.IndexFunc(e.Value.Str(), isControl); i >= 0 {
 		e.Value.ErrorfAt(i, "", "%s", one.broken())
-		one.value.t = constant("")
+		one.value.t = nothing()
 	}
 	one.secret = len(env) > 0 || slices.Contains(secretHeaders(), name)
 	one.data = len(one.value.t.Fields())+len(one.value.t.Calls()) > 0 || one.value.t.UsesAll()
@@ -73,7 +75,7 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 	if one.secret && one.value.t.IsConstant() {
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
-		if len(env) == 0 {
+		if !envRef.MatchString(one.value.text) {
 			e.Value.Warnf("such as \"${env:EVALRUN_APP_TOKEN}\"", "a secret does not belong in a suite: take `%s` from the environment", e.Name())
 		}
 	}
@@ -85,15 +87,14 @@ func (h *httpHeader) broken() string {
 	return fmt.Sprintf("the value of the header `%s` has a line break or another control character", h.name)
 }
 
-func (h *httpHeader) render(in *rendered, out *app.HTTP) bool {
+func (h *httpHeader) render(in *rendered, out *app.HTTP) {
 	value, fine := in.text(h.value)
 	if !fine {
-		return false
+		return
 	}
 	if strings.ContainsFunc(value, isControl) {
 		in.told(h.value, &tmpl.Error{Message: h.broken()})
-		return false
+		return
 	}
 	out.Headers = append(out.Headers, app.Header{Name: h.name, Value: value, Secret: h.secret, Data: h.data})
-	return true
 }

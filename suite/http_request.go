@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -23,13 +24,19 @@ type rendered struct {
 	told   func(s source, err *tmpl.Error)
 }
 
-func newRendered(in *app.Input) *rendered {
-	messages := make(variable.List, len(in.Messages))
-	for i, m := range in.Messages {
-		messages[i] = variable.Dict{"role": m.Role, "content": m.Text}
+// unnamed is written for the name of a trial in a request that is only hashed or shown, so that readers see where the name goes.
+const unnamed = "{{trial}}"
+
+func (h *endpoint) rendered(in *app.Input) *rendered {
+	var messages variable.List
+	if h.wantsMessages {
+		messages = make(variable.List, len(in.Messages))
+		for i, m := range in.Messages {
+			messages[i] = variable.Dict{"role": m.Role, "content": m.Text}
+		}
 	}
 	return &rendered{data: tmpl.Data{Vars: in.Vars, Functions: map[string]variable.Value{
-		"prompt": in.Prompt(), "messages": messages, "system": in.System, "trial": in.Trial, "attempt": in.Attempt,
+		"prompt": in.Prompt(), "messages": messages, "system": in.System, "trial": cmp.Or(in.Trial, unnamed), "attempt": in.Attempt,
 	}}}
 }
 
@@ -68,6 +75,10 @@ func (l *loader) environment(h *endpoint, n yamlnode.Node, inURL bool) (values m
 			continue
 		case slices.Contains([]string{"EVALRUN_API_KEY", "EVALRUN_TRUST_KEY"}, name):
 			n.ErrorfAt(at[0], "give the application a variable of its own, such as EVALRUN_APP_TOKEN", "%s is a secret of evalrun itself", name)
+			continue
+		case l.opts.Untrusted: // an allowed host is no reason to send it every secret there is
+			n.ErrorfAt(at[0], "write the value, or leave it out", "an untrusted suite cannot read the environment")
+			h.unset = append(h.unset, unset{name, n.Offset(at[0]), inURL})
 			continue
 		}
 		value := ""

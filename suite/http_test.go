@@ -238,6 +238,9 @@ func TestHTTPUntrusted(t *testing.T) {
 		{`{url: http://127.0.0.1:8080/x}`, []string{"http=127.0.0.1"}, ""},
 		{`{url: "http://127.0.0.1:8080@evil.example/x"}`, []string{"http=127.0.0.1"}, "must not hold a user"},
 		{`{url: "http://127.0.0.1\\@evil.example/x"}`, []string{"http=127.0.0.1"}, "`url` "},
+		{`{url: http://127.0.0.1:8080/x, headers: {x: "${env:EVALRUN_X}"}}`, []string{"http=127.0.0.1"}, "cannot read the environment"},
+		{`{url: "http://127.0.0.1:8080/${env:EVALRUN_X}"}`, []string{"http=127.0.0.1"}, "cannot read the environment"},
+		{`{url: "${env:EVALRUN_X}/x"}`, []string{"http=127.0.0.1"}, "cannot read the environment"},
 		{`{url: http://127.0.0.1:8080/x, answer: "[.a] | add"}`, []string{"http=127.0.0.1"}, "jq only takes paths"},
 		{`{url: http://127.0.0.1:8080/x, answer: ".a[0].b"}`, []string{"http=127.0.0.1"}, ""},
 	} {

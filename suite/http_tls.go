@@ -45,7 +45,8 @@ func (l *loader) certificate(to *tls.Config, cert, key yamlnode.Node) {
 	}
 	pair, err := tls.X509KeyPair(public, private)
 	if err != nil {
-		cert.Errorf("both are PEM files", "%s and %s are not a certificate and its key: %s", cert.Str(), key.Str(), strings.TrimPrefix(err.Error(), "tls: "))
+		why := strings.TrimPrefix(err.Error(), "tls: ")
+		cert.Errorf("both are PEM files", "%s and %s are not a certificate and its key: %s", cert.Str(), key.Str(), why)
 		return
 	}
 	to.Certificates = []tls.Certificate{pair}

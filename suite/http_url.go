@@ -23,7 +23,7 @@ type httpURL struct {
 func (l *loader) httpURL(h *endpoint, n yamlnode.Node) (u httpURL) {
 	if n.IsZero() || !n.IsScalar() || n.IsNull() || n.InBraces() {
 		n.Str() // which reports what it is
-		return httpURL{sent: source{t: constant(""), node: n}}
+		return httpURL{sent: source{t: nothing(), node: n}}
 	}
 	env := l.environment(h, n, true)
 	functions := tmpl.Dialect{Functions: requestFunctions(), Escape: urlData}
@@ -168,9 +168,9 @@ func urlLiteral(text string) string {
 	return b.String()
 }
 
-func (u *httpURL) render(in *rendered, out *app.HTTP) (fine bool) {
+func (u *httpURL) render(in *rendered, out *app.HTTP) {
+	fine := false
 	if out.URL, fine = in.text(u.sent); fine && u.shown.t != nil {
-		out.Shown, fine = in.text(u.shown)
+		out.Shown, _ = in.text(u.shown)
 	}
-	return fine
 }

@@ -85,7 +85,7 @@ func (l *loader) rawPart(n yamlnode.Node) part {
 		n.Errorf("such as `raw: {fileData: {...}}`", "the mapping is empty, and a part needs something in it")
 	}
 	r := l.rendering(n)
-	return part{source: source{t: constant(""), node: n}, raw: &r}
+	return part{source: source{t: nothing(), node: n}, raw: &r}
 }
 
 // render makes the part for a case; false when something is wrong with it. A resized image gets at most limit bytes.

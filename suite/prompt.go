@@ -149,12 +149,12 @@ func (l *loader) fileTemplate(n yamlnode.Node) source {
 	text, err := l.files.text(name)
 	if err != nil {
 		n.Errorf("", "%s", err)
-		return source{t: constant(""), node: n}
+		return source{t: nothing(), node: n}
 	}
 	s := source{node: n, file: l.Shown(name), text: strings.TrimPrefix(string(text), "\ufeff")}
 	if i := invalidUTF8(s.text); i >= 0 {
 		l.diags.Errorf(s.pos(i), "save the file as UTF-8 text", "the file is not UTF-8")
-		return source{t: constant(""), node: n}
+		return source{t: nothing(), node: n}
 	}
 	s.t = parse(s, l.diags)
 	return s
@@ -172,13 +172,8 @@ func invalidUTF8(text string) int {
 	return -1
 }
 
-func constant(text string) *tmpl.Template {
-	t, err := tmpl.Parse(text)
-	if err != nil { // only texts without actions come here
-		panic(err)
-	}
-	return t
-}
+// nothing is the template of an empty text, where what is there is no template.
+func nothing() *tmpl.Template { return &tmpl.Template{} }
 
 func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
 
@@ -192,13 +187,16 @@ func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
 		switch e.Slip {
 		case tmpl.SlipNoDot:
 			hint = fmt.Sprintf("a variable is written with a dot: {{.%s}}", e.Name)
+			if near := diag.Nearest(e.Name, d.Functions, 1); len(near) > 0 {
+				hint = fmt.Sprintf("did you mean `{{%s}}`?", near[0])
+			}
 		case tmpl.SlipOneBrace:
 			hint = "a second } is missing"
 		case tmpl.SlipDelimiter:
 			hint = "to write {{ itself: {{\"{{\"}}"
 		}
 		diags.Errorf(s.pos(e.Offset), hint, "in the template: %s", e.Message)
-		return constant("")
+		return nothing()
 	}
 	return t
 }

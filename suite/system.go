@@ -40,7 +40,7 @@ func (l *loader) systemSource(n yamlnode.Node) source {
 	if file := n.Map(fileBlock("").Names()...).Need("file"); !file.IsZero() {
 		return l.fileTemplate(file)
 	}
-	return source{t: constant(""), node: n}
+	return source{t: nothing(), node: n}
 }
 
 // rendered fills in the prompt for a case; false when something is wrong with it. Without load the bytes of files are left out.

@@ -145,6 +145,9 @@ func readCall(raw json.RawMessage, at string) (tool.Call, error) {
 		ID   wire.Word       `json:"id"`
 		Name *string         `json:"name"`
 		Args json.RawMessage `json:"args"`
+
+		Arguments json.RawMessage `json:"arguments"` // in other lists what Args is here; a call without arguments would hide it
+		Input     json.RawMessage `json:"input"`
 	}
 	err := json.Unmarshal(raw, &w)
 	switch {
@@ -152,6 +155,10 @@ func readCall(raw json.RawMessage, at string) (tool.Call, error) {
 		return tool.Call{}, misshapen(at, "{name, args}, with a text as name", raw)
 	case w.Name == nil || *w.Name == "":
 		return tool.Call{}, misshapen(at, "{name, args}, and it has no name", raw)
+	case isNull(w.Args) && !isNull(w.Arguments):
+		return tool.Call{}, misshapen(at, "{name, args}, and it has `arguments` instead of `args`", raw)
+	case isNull(w.Args) && !isNull(w.Input):
+		return tool.Call{}, misshapen(at, "{name, args}, and it has `input` instead of `args`", raw)
 	}
 	out := tool.Call{ID: string(w.ID), Name: *w.Name}
 	if !isNull(w.Args) {
@@ -170,15 +177,15 @@ func misshapen(at, want string, raw json.RawMessage) error {
 
 // usageKeys are the numbers of a usage, the names that mean the same together.
 var usageKeys = [][]string{
-	{"inputTokens", "promptTokens", "input_tokens", "prompt_tokens"},
-	{"outputTokens", "completionTokens", "output_tokens", "completion_tokens"},
-	{"totalTokens", "total_tokens"},
-	{"cachedTokens", "cached_tokens"},
-	{"reasoningTokens", "reasoning_tokens"},
+	{"inputTokens", "promptTokens", "input_tokens", "prompt_tokens", "promptTokenCount"},
+	{"outputTokens", "completionTokens", "output_tokens", "completion_tokens", "candidatesTokenCount"},
+	{"totalTokens", "total_tokens", "totalTokenCount"},
+	{"cachedTokens", "cached_tokens", "cachedContentTokenCount"},
+	{"reasoningTokens", "reasoning_tokens", "thoughtsTokenCount"},
 }
 
 // readUsage reads {inputTokens, outputTokens, totalTokens, cachedTokens, reasoningTokens}, promptTokens and completionTokens being other
-// words for the first two, all in camelCase or in snake_case. nil when there is none of them. Its source is "" where the number of output
+// words for the first two, all in camelCase or in snake_case, or in the service's own words. nil when there is none of them. Its source is "" where the number of output
 // tokens is missing.
 func readUsage(raw json.RawMessage) (*eval.Usage, error) {
 	if isNull(raw) {

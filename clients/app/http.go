@@ -5,9 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,12 +73,9 @@ func (h *HTTP) Generate(ctx context.Context, call *eval.Call) (*eval.Response, e
 	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, sent.HTTP) }
 	resp, err := h.answer(ctx, call, request)
 	if err != nil {
-		return nil, err
+		return nil, unshownError(err, h.conn.Secrets())
 	}
-	for i := range resp.Candidates { // it may be joined from pieces, over which a secret was spread
-		resp.Candidates[i].Text = h.conn.Secrets().OutOfText(resp.Candidates[i].Text)
-	}
-	return resp, nil
+	return unshown(resp, h.conn.Secrets()), nil
 }
 
 // answer sends a request and reads what comes back.
@@ -85,7 +83,7 @@ func (h *HTTP) answer(ctx context.Context, call *eval.Call, request func(context
 	if h.read.stream {
 		out := &assembly{Reader: h.read}
 		if err := h.conn.Stream(ctx, request, &call.Timing, out); err != nil {
-			return nil, err
+			return nil, said(err)
 		}
 		return out.response()
 	}
@@ -102,6 +100,17 @@ func (h *HTTP) answer(ctx context.Context, call *eval.Call, request func(context
 	return h.read.body(body, mediaType)
 }
 
+// said is an error of a stream, which is the application's own word where an event is one and names no status.
+func said(err error) error {
+	var e *eval.Error
+	if !errors.As(err, &e) || e.Kind != eval.KindStatus || e.Status != 0 {
+		return err
+	}
+	own := *e
+	own.Kind = eval.KindApp
+	return &own
+}
+
 func (h *HTTP) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*http.Request, error) {
 	var body io.Reader
 	if sent.Body != "" {
@@ -114,17 +123,18 @@ func (h *HTTP) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*h
 	for _, header := range sent.Headers {
 		req.Header.Add(header.Name, header.Value)
 	}
-	for name, value := range h.own(call) {
-		if value != "" && req.Header.Get(name) == "" { // the suite's own word counts
-			req.Header.Set(name, value)
-		}
-	}
+	h.identify(call, req.Header)
 	return req, nil
 }
 
-// own are the headers of every request: the trace that the application may continue (W3C Trace Context), and a key by which it can tell
-// that a request is another attempt of one that it has seen.
-func (h *HTTP) own(call *eval.Call) map[string]string {
+// identify adds the headers of every request, as far as the suite has none of their names: the trace that the application may continue (W3C
+// Trace Context), and a key by which it can tell that a request is another attempt of one that it has seen.
+func (h *HTTP) identify(call *eval.Call, to http.Header) {
+	set := func(name, value string) {
+		if value != "" && to[name] == nil {
+			to[name] = []string{value}
+		}
+	}
 	var span [8]byte
 	_, _ = rand.Read(span[:]) // it never fails
 	number := 1
@@ -135,8 +145,8 @@ func (h *HTTP) own(call *eval.Call) map[string]string {
 	if h.read.stream {
 		accept = "text/event-stream"
 	}
-	return map[string]string{
-		"User-Agent": h.userAgent, "Accept": accept, "Traceparent": "00-" + app.TraceID(call.Session) + "-" + hex.EncodeToString(span[:]) + "-01",
-		"Idempotency-Key": fmt.Sprintf("%s-%d", call.Session, number),
-	}
+	set("User-Agent", h.userAgent)
+	set("Accept", accept)
+	set("Traceparent", "00-"+app.TraceID(call.Session)+"-"+hex.EncodeToString(span[:])+"-01")
+	set("Idempotency-Key", call.Session+"-"+strconv.Itoa(number))
 }

@@ -2,10 +2,13 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -70,10 +73,9 @@ func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	}
 	a, err := readOutput(out, p.hidden)
 	if err != nil {
-		return nil, err
+		return nil, unshownError(err, p.hidden)
 	}
-	a.text = p.hidden.OutOfText(a.text)
-	return a.response(), nil
+	return unshown(a.response(), p.hidden), nil
 }
 
 // failed is the error of a program that gave no output.
@@ -100,14 +102,18 @@ func readOutput(out []byte, hidden *secret.Set) (*answer, error) {
 	case !utf8.Valid(out):
 		return nil, eval.Errorf(eval.KindMalformed, "what the program wrote is not UTF-8: %s", hidden.OutOf(wire.Excerpt(out)))
 	}
-	if _, ok := objectOf(out); ok {
+	f, isAnswer := objectOf(out)
+	if err := misspelled(f); err != nil {
+		return nil, err
+	}
+	if isAnswer {
 		return readAnswer(hidden.OutOfAnswer(out))
 	}
 	return &answer{text: strings.TrimRight(string(out), "\r\n")}, nil
 }
 
-// objectOf is the object that a program wrote; false for anything else.
-func objectOf(out []byte) (f wire.Fields, ok bool) {
+// objectOf is the object that a program wrote, nil for anything else, and whether it has one of outputKeys.
+func objectOf(out []byte) (f wire.Fields, isAnswer bool) {
 	if bytes.TrimSpace(out)[0] != '{' || json.Unmarshal(out, &f) != nil {
 		return nil, false
 	}
@@ -116,7 +122,21 @@ func objectOf(out []byte) (f wire.Fields, ok bool) {
 			return f, true
 		}
 	}
-	return nil, false
+	return f, false
+}
+
+// misspelled is the error of an object with a key such as `tool_calls`: read as a text, or left out, its calls would be none, and the scorer
+// `toolCalls: none` would pass.
+func misspelled(f wire.Fields) error {
+	for _, found := range slices.Sorted(maps.Keys(f)) {
+		for _, key := range outputKeys {
+			if found != key && strings.EqualFold(strings.NewReplacer("_", "", "-", "").Replace(found), key) {
+				const message = `the answer has the key %q; write %q, or the whole object as {"text": "..."}`
+				return eval.Errorf(eval.KindMalformed, message, found, key)
+			}
+		}
+	}
+	return nil
 }
 
 // readAnswer reads an object of outputKeys.
@@ -129,19 +149,16 @@ func readAnswer(raw []byte) (a *answer, err error) {
 		return nil, saidError(said)
 	}
 	a = &answer{text: textOf(f["text"]), reason: textOf(f["finishReason"])}
-	if _, listed := f["toolCalls"]; isNull(f["text"]) && !listed && a.reason == "" {
-		return nil, eval.Errorf(eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: %s", wire.Excerpt(raw))
-	}
-	if a.calls, err = readCalls(f["toolCalls"]); err != nil {
-		return nil, err
-	}
-	if a.usage, err = readUsage(f["usage"]); err != nil {
-		return nil, err
-	}
 	if len(f) > 1 || isNull(f["text"]) {
 		a.raw = compact(raw)
 	}
-	return a, nil
+	if _, listed := f["toolCalls"]; isNull(f["text"]) && !listed && a.reason == "" {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: %s", wire.Excerpt(raw))
+	}
+	var inCalls, inUsage error
+	a.calls, inCalls = readCalls(f["toolCalls"])
+	a.usage, inUsage = readUsage(f["usage"])
+	return a, cmp.Or(inCalls, inUsage)
 }
 
 // maxSaid bounds what an error keeps of an application's own words, in code points.

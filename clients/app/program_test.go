@@ -96,6 +96,9 @@ func TestAProgramFails(t *testing.T) {
 		`echo '{"usage": {"inputTokens": 1}}'`:        {eval.KindMalformed, "the answer has neither `text` nor `toolCalls`"},
 		`echo '{"text": "a", "usage": 3}'`:            {eval.KindMalformed, "`usage` in the answer has to be an object"},
 		`echo '{"text": "a", "toolCalls": {}}'`:       {eval.KindMalformed, "`toolCalls` in the answer has to be a list"},
+		`echo '{"text": "a", "tool_calls": []}'`:      {eval.KindMalformed, `the answer has the key "tool_calls"; write "toolCalls"`},
+		`echo '{"tool-calls": []}'`:                   {eval.KindMalformed, `the answer has the key "tool-calls"; write "toolCalls"`},
+		`echo '{"Text": "a"}'`:                        {eval.KindMalformed, `the answer has the key "Text"; write "text"`},
 		deep:                                          {eval.KindMalformed, "the answer nests deeper than 200 levels"},
 	} {
 		_, err := script(t, text).Generate(t.Context(), prompt("hi"))
@@ -153,7 +156,8 @@ func TestWhatIsPassedOnDoesNotShow(t *testing.T) {
 	for _, text := range []string{
 		`echo "it is $EVALRUN_API_KEY, \u0041"`, `echo "{\"text\": \"$EVALRUN_API_KEY\", \"toolCalls\": [{\"name\": \"$EVALRUN_API_KEY\"}]}"`,
 		`echo "{\"error\": \"$EVALRUN_API_KEY\"}"`, `echo "$EVALRUN_API_KEY" >&2; exit 1`, `printf "$EVALRUN_API_KEY\377"`,
-		`printf '{"text": "\\u0063anary-of-the-key"}'`,
+		`printf '{"text": "\\u0063anary-of-the-key"}'`, `printf '{"text": "x", "toolCalls": [{"name": "f", "args": {"a": "\\u0063anary-of-the-key"}}]}'`,
+		`printf '{"error": "{\\"a\\": \\"canary-of-the-key\\"}"}'`,
 	} {
 		got, err := script(t, text, "EVALRUN_API_KEY").Generate(t.Context(), prompt("hi"))
 		shown, failed := json.Marshal(got)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -63,26 +64,69 @@ func (e *expression) values(v any, data []byte) ([]json.RawMessage, error) {
 	return out, err
 }
 
+// texts are what the expression gives for a response as jq -r writes it; null is nothing.
+func (e *expression) texts(v any, data []byte) ([]string, error) {
+	var out []string
+	room := wire.MaxResponseBytes
+	for value, err := range e.compiled.Run(v) {
+		if err = e.failed(err, data); err != nil {
+			return nil, err
+		}
+		if isNothing(value) {
+			continue
+		}
+		text, err := jq.Line(value, &room)
+		if err = e.written(err, room); err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+// isNothing reports whether a result is null, or NaN, which JSON has no number for: written, it would be an empty text.
+func isNothing(v any) bool {
+	f, number := v.(float64)
+	return v == nil || number && math.IsNaN(f)
+}
+
+// failed is the error of a run, nil for nil.
+func (e *expression) failed(err error, data []byte) error {
+	var bound jq.BoundError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &bound):
+		return e.error("%s", string(bound))
+	}
+	return e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
+}
+
+// written is the error of a result that was written, nil when it was.
+func (e *expression) written(err error, room int) error {
+	switch {
+	case err != nil:
+		return e.error("gives what cannot be written: %s", err)
+	case room < 0:
+		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+	}
+	return nil
+}
+
 // run is values, and whether there was null among them.
 func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool, err error) {
 	room := wire.MaxResponseBytes
 	for value, err := range e.compiled.Run(v) {
-		var bound jq.BoundError
-		switch {
-		case errors.As(err, &bound):
-			return nil, false, e.error("%s", string(bound))
-		case err != nil:
-			return nil, false, e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
-		case value == nil:
+		if err = e.failed(err, data); err != nil {
+			return nil, false, err
+		}
+		if isNothing(value) {
 			nulls = true
 			continue
 		}
 		one, err := jq.JSON(value, &room)
-		if err != nil {
-			return nil, false, e.error("gives what cannot be written: %s", err)
-		}
-		if room < 0 {
-			return nil, false, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+		if err = e.written(err, room); err != nil {
+			return nil, false, err
 		}
 		out = append(out, one)
 	}
@@ -108,7 +152,8 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	if err == nil {
 		return r.json(v, data)
 	}
-	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "" && strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
+	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") ||
+		mediaType == "" && strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
 	needed := r.first()
 	switch {
 	case isJSON || !utf8.Valid(data):
@@ -189,17 +234,17 @@ func named(mediaType string) string {
 // json reads a JSON response. What cannot be read as an answer is kept with the error.
 func (r *Reader) json(v any, data []byte) (*eval.Response, error) {
 	resp, err := r.whole(v, data)
-	return resp, keeping(err, compact(data))
+	return resp, keeping(err, data)
 }
 
-// keeping is an error that keeps what came, nil for nil. What the application says of its own failure is no answer.
-func keeping(err error, raw json.RawMessage) error {
+// keeping is an error that keeps what came, which is JSON; nil for nil. What the application says of its own failure is no answer.
+func keeping(err error, came []byte) error {
 	e := eval.AsError(err)
 	if e == nil || e.Kind == eval.KindApp {
 		return err
 	}
 	kept := *e
-	kept.Answer = &eval.Response{Candidates: []eval.Candidate{{Raw: raw}}}
+	kept.Answer = &eval.Response{Candidates: []eval.Candidate{{Raw: compact(came)}}}
 	return &kept
 }
 
@@ -285,12 +330,7 @@ func (r *Reader) texts(v any, data []byte) ([]string, error) {
 	if r.answer == nil {
 		return nil, nil
 	}
-	values, err := r.answer.values(v, data)
-	out := make([]string, len(values))
-	for i, value := range values {
-		out[i] = textOf(value)
-	}
-	return out, err
+	return r.answer.texts(v, data)
 }
 
 // toolCalls are the calls of a response, given as a list or one by one; found says that there was something, if only an empty list.

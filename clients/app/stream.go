@@ -30,7 +30,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	if err != nil {
 		return a.plain(data, err)
 	}
-	if err := a.keep(kept(v, data)); err != nil {
+	if err := a.keep(a.asKept(v, data)); err != nil {
 		return false, err
 	}
 	p, err := a.piece(v, data)
@@ -46,9 +46,9 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	return a.take(&p), nil
 }
 
-// kept is an event as it is kept: see unquoted.
-func kept(v any, data []byte) json.RawMessage {
-	if _, isText := v.(string); isText {
+// asKept is an event as it is kept: see unquoted. Where the text of the answer is the event itself, it keeps its spaces.
+func (a *assembly) asKept(v any, data []byte) json.RawMessage {
+	if _, isText := v.(string); isText || a.answer == nil {
 		return wirejson.AppendString(nil, string(data))
 	}
 	return compact(data)

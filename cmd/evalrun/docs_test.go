@@ -100,7 +100,7 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // only its address is wanted
+	defer l.Close()
 	return l.Addr().String()
 }
 
@@ -174,6 +174,8 @@ func TestServicePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := map[string]string{
+		"payload":    "internal/payload",
+		"main":       "cmd/evalrun",
 		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow",
 		"picture":  "internal/picture",
 		"overview": "internal/overview", "runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",

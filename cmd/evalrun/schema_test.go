@@ -183,6 +183,7 @@ func TestSchemaRefuses(t *testing.T) {
 	want := []string{
 		"files.yaml",           // prompt files, images
 		"gate-margin.yaml",     // a margin that is missing
+		"http-stream.yaml",     // what the expressions over a stream read
 		"include.yaml",         // in the files that it includes
 		"template_budget.yaml", // what templates write
 		"tools-advice.yaml",    // names of functions

@@ -120,7 +120,7 @@ func (s *Session) wayTo(t *suite.Target) flow.Service {
 	to := way{"the target `" + t.Name + "`", s.Settings.Limits.Timeout}
 	switch a := t.App; {
 	case a.Program != nil:
-		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy())
+		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy(to))
 	case a.HTTP != nil:
 		to.timeout = cmp.Or(a.HTTP.Timeout, to.timeout)
 		return s.decorated(caller{attempter: s.endpoint(t)}, to)
@@ -178,12 +178,15 @@ func (j *Job) secrets() []string {
 }
 
 // checkVariables wants the variables of the environment that requests to applications need: all of them where requests are sent, else
-// those of addresses, which are a part of what a trial is known by.
+// those of addresses, which are a part of what a trial is known by. Where requests are sent, it wants programs too.
 func (s *Session) checkVariables(sends bool) error {
 	missing := map[string]string{}
 	for _, arm := range s.Job.Plan().Arms() {
 		if arm.Target.App == nil {
 			continue
+		}
+		if p := arm.Target.App.Program; p != nil && p.Missing != "" && sends {
+			missing[p.Missing] = fmt.Sprintf("%s, and the target `%s` needs it", p.Missing, arm.Target.Name)
 		}
 		for name, pos := range arm.Target.App.Unset(!sends) {
 			if missing[name] == "" {

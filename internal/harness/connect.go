@@ -169,13 +169,13 @@ func (s *Session) decorated(client flow.Service, to way) flow.Service {
 		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
 	})
 	adaptive := flow.NewAdaptive(limits.Concurrency, s.stop.Done(), s.waits)
-	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, to.timeout)))), s.retryPolicy())
+	return flow.Retry(breaker.Protect(adaptive.Bound(s.ledger.Limit(flow.Deadline(client, to.timeout)))), s.retryPolicy(to))
 }
 
 // retryPolicy is how often calls are repeated, with a quota of their own.
-func (s *Session) retryPolicy() flow.RetryPolicy {
+func (s *Session) retryPolicy(to way) flow.RetryPolicy {
 	return flow.RetryPolicy{
-		Attempts: s.Settings.Limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying, Quota: flow.NewRetryQuota(), Waits: s.waits,
+		Attempts: s.Settings.Limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying(to), Quota: flow.NewRetryQuota(), Waits: s.waits,
 	}
 }
 
@@ -185,9 +185,13 @@ func (s *Session) Skew() (skew time.Duration, ok bool) { return s.link.Skew() }
 // Waiting tells who waits for what, "" when nobody does.
 func (s *Session) Waiting() string { return s.waits.String() }
 
-func (s *Session) retrying(err *eval.Error, attempt, most int, wait time.Duration) {
-	if tell := s.Retrying; tell != nil {
-		tell(fmt.Sprintf("attempt %d of %d failed (%s); the next in %s", attempt, most, err, wait.Round(10*time.Millisecond)))
+// retrying says of an attempt that it failed, and whose answer it was where that is another peer than the service.
+func (s *Session) retrying(to way) func(err *eval.Error, attempt, most int, wait time.Duration) {
+	return func(err *eval.Error, attempt, most int, wait time.Duration) {
+		if tell := s.Retrying; tell != nil {
+			wait = wait.Round(10 * time.Millisecond)
+			tell(fmt.Sprintf("%sattempt %d of %d failed (%s); the next in %s", to.prefix(), attempt, most, err, wait))
+		}
 	}
 }
 
@@ -244,7 +248,12 @@ func (s *Session) priced(p *runner.Plan) error {
 		i := slices.IndexFunc(p.Suites, func(one *suite.Suite) bool { return one.Name == arm.Suite })
 		at, needed := p.Suites[i].NeedsPrice(arm.Arm)
 		switch model := arm.Target.Model; {
-		case !needed || s.Settings.Prices.Knows(model):
+		case !needed || model != "" && s.Settings.Prices.Knows(model):
+		case model == "":
+			s.Diags.Errorf(
+				at, "narrow `arms` of the scorer",
+				"what the target `%s` costs is not known: it is an application (%s)", arm.Target.Name, arm.Target.App,
+			)
 		case s.Settings.Prices == nil:
 			s.Diags.Errorf(at, "`prices: FILE` in the suite, or --prices FILE", "what answers cost cannot be judged without a price list")
 			return s.Bad()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,6 +54,9 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		return "", err
 	}
 	if dir, err = s.Flags.Dir.Make(s.Flags.Out, run.ID); err != nil {
+		return "", err
+	}
+	if err := s.checkPlace(dir); err != nil {
 		return "", err
 	}
 	copies := s.snapshots()
@@ -331,7 +335,11 @@ func (c *consumer) decide(r *eval.Result) {
 		}
 	case eval.Err:
 		if r.OverBudget {
-			c.halt(eval.EndBudget, r.Error.Message)
+			reason := r.Error.Message
+			if at := strings.Index(reason, "the budget"); at > 0 { // in which call of the trial it was is no matter of the run
+				reason = reason[at:]
+			}
+			c.halt(eval.EndBudget, reason)
 		}
 		c.decideOnError(c.whose(r), cmp.Or(r.Trouble, r.Error))
 	}

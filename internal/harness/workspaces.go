@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/workspace"
 	"github.com/evalrun/evalrun/journal"
@@ -44,6 +45,39 @@ func newWorkspaces(keeping bool) *workspaces {
 	return &workspaces{keeping: keeping, open: map[string]opened{}, removers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
+// checkPlace refuses a run directory inside a workspace: each copy would hold the copies before it.
+func (s *Session) checkPlace(dir string) error {
+	for t := range s.targets {
+		if t.App == nil || t.App.Program == nil || t.App.Program.Workspace == "" {
+			continue
+		}
+		of := t.App.Program
+		if isWithin(dir, filepath.Join(of.Dir, filepath.FromSlash(of.Workspace))) {
+			return exit.BadInput(
+				"the run directory would be inside the workspace %s, of which each trial gets a copy: name another with --out", of.Workspace,
+			)
+		}
+	}
+	return nil
+}
+
+// isWithin reports whether a path, of which the end need not exist, is that of a folder or inside it.
+func isWithin(name, folder string) bool {
+	name, err := filepath.Abs(name)
+	info, failed := os.Stat(folder)
+	if err != nil || failed != nil {
+		return false
+	}
+	for ; ; name = filepath.Dir(name) {
+		if one, err := os.Stat(name); err == nil && os.SameFile(one, info) {
+			return true
+		}
+		if name == filepath.Dir(name) {
+			return false
+		}
+	}
+}
+
 func (w *workspaces) path(name string) string { return filepath.Join(w.run, workspacesDir, name) }
 
 // of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one gets a fresh copy.
@@ -62,7 +96,7 @@ func (w *workspaces) of(p *suite.Program, call *eval.Call) (string, error) {
 	if known && !isFirst(call) {
 		return dir, nil
 	}
-	if err := errors.Join(workspace.Remove(dir), os.MkdirAll(dir, 0o755)); err != nil { //nolint:gosec // as the umask has it
+	if err := errors.Join(workspace.Remove(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return "", fmt.Errorf("the workspace cannot be made: %w", err)
 	}
 	return dir, fill(p, dir)

@@ -33,6 +33,7 @@ const (
 // Expression is a compiled expression; safe for concurrent use.
 type Expression struct {
 	code      *gojq.Code
+	path      []step // of an expression that is nothing else; nil otherwise
 	onlyPicks bool
 }
 
@@ -55,8 +56,8 @@ func Compile(source string) (*Expression, *Error) {
 	if err != nil {
 		return nil, mistake(source, err)
 	}
-	out := &Expression{onlyPicks: picks(query)}   // before it is metered
-	if _, err = gojq.Compile(query); err != nil { // for mistakes, as the user has written it
+	out := &Expression{path: pathOf(query), onlyPicks: picks(query)} // before it is metered
+	if _, err = gojq.Compile(query); err != nil {                    // for mistakes, as the user has written it
 		return nil, mistake(source, err)
 	}
 	if out.code, err = compile(query); err != nil {
@@ -118,6 +119,12 @@ func (e BoundError) Error() string { return string(e) }
 // that it yields: a BoundError, or the mistake that ended the run.
 func (e *Expression) Run(value any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
+		if e.path != nil {
+			if v, ok := follow(e.path, value); ok {
+				yield(v, nil)
+				return
+			}
+		}
 		limited, cancel := context.WithTimeout(context.Background(), maxTime)
 		defer cancel()
 		m := &meter{}

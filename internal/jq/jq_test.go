@@ -1,6 +1,8 @@
 package jq
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -117,6 +119,55 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", source, got, want)
 		}
 	}
+}
+
+// A path gives what jq gives, on every shape.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	var values []any
+	for _, text := range []string{
+		`{"a": {"b": "x"}}`, `{"a": [{"b": 1.50}, "y"]}`, `{"a": null}`, `null`, `[1]`, `"a"`, `{"a": {"b": [1, {"c": true}]}}`, `{"a b": {"c": "z"}}`,
+		`{"a": [[["deep"]]]}`, `{"a": 1e5}`, `{"": 1}`,
+	} {
+		dec := json.NewDecoder(strings.NewReader(text))
+		dec.UseNumber()
+		var v any
+		if err := dec.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	for source, isPath := range map[string]bool{
+		`.a`: true, `.a.b`: true, `.a[0].b`: true, `.a[1]`: true, `.a[7]`: true, `.a[0][0][0]`: true, `.a.b[1].c`: true, `.[0]`: true,
+		`."a b".c`: false, `.["a"]`: false, `.a[]`: false, `.a?`: false, `.a.b?`: false, `.a[-1]`: false, `.a[0:1]`: false, `.`: false, `.a[0.5]`: false,
+		`.a | .b`: false, `.a // .b`: false, `.a as $x | $x`: false, `.a[.b]`: false, `..`: false,
+	} {
+		expression, mistake := Compile(source)
+		if mistake != nil {
+			t.Fatalf("%s: %v", source, mistake)
+		}
+		if got := expression.path != nil; got != isPath {
+			t.Errorf("%s: got %t, want it to be a path: %t", source, got, isPath)
+		}
+		slow := *expression
+		slow.path = nil
+		for _, v := range values {
+			if got, want := said(expression, v), said(&slow, v); got != want {
+				t.Errorf("%s of %v: got %s, want %s", source, v, got, want)
+			}
+		}
+	}
+}
+
+// said is all that an expression gives.
+func said(e *Expression, value any) string {
+	var out []string
+	for v, err := range e.Run(value) {
+		room := 1000
+		line, _ := JSON(v, &room)
+		out = append(out, fmt.Sprintf("%s %v", line, err))
+	}
+	return strings.Join(out, "; ")
 }
 
 // Only paths pick: what calls a function, or makes a value, does not.

@@ -78,7 +78,7 @@ func (c *Command) Output() ([]byte, error) {
 	out := &output{most: most, full: func() { cancel(fmt.Errorf("wrote more than %d bytes", most)) }}
 	complaint := &tail{}
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // which program runs is the suite's choice
-	cmd.Dir, cmd.Env = c.Dir, append(Environment(os.Environ(), c.Keys, c.Pass), c.Env...)
+	cmd.Dir, cmd.Env = c.Dir, c.environ()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Input), out, complaint
 	cmd.WaitDelay = lingering
 	ownGroup(cmd)
@@ -90,6 +90,15 @@ func (c *Command) Output() ([]byte, error) {
 		return nil, &Failure{err, complaint.String()}
 	}
 	return out.kept.Bytes(), nil
+}
+
+// environ is the environment of the program. Its PWD is where it runs, as programs expect.
+func (c *Command) environ() []string {
+	env := Environment(os.Environ(), c.Keys, c.Pass)
+	if c.Dir != "" && runtime.GOOS != "windows" {
+		env = append(env, "PWD="+c.Dir)
+	}
+	return append(env, c.Env...)
 }
 
 // ended says in words how a program ended, nil when it did as it should. cause is why it was killed, if it was.

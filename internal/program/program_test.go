@@ -42,6 +42,10 @@ func TestOutput(t *testing.T) {
 	if out, err := more.Output(); err != nil || len(out) != MaxOutput+1 {
 		t.Error(len(out), err)
 	}
+	where := &Command{Path: "/usr/bin/env", Dir: dir, Timeout: time.Minute}
+	if out, err := where.Output(); err != nil || !strings.Contains("\n"+string(out), "\nPWD="+dir+"\n") {
+		t.Errorf("%q %v, want PWD=%s", out, err, dir)
+	}
 	passing := sh(`printf %s "$EVALRUN_API_KEY"`)
 	passing.Pass = []string{"EVALRUN_API_KEY"}
 	if out, err := passing.Output(); err != nil || string(out) != "canary" {

@@ -45,6 +45,8 @@ func TestNoFormOfAKeyShowsInErrors(t *testing.T) {
 		}
 		for name, form := range map[string]string{
 			"itself": key, "query": url.QueryEscape(key), "path": url.PathEscape(key), "JSON": strings.Trim(string(inJSON), `"`),
+			"component": strings.ReplaceAll(url.QueryEscape(key), "+", "%20"), "slashes in JSON": strings.ReplaceAll(key, "/", `\/`),
+			"path of slashes":   strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(key)),
 			"JSON without HTML": strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(plain.String()), `"`), `"`),
 			"Go":                fmt.Sprintf("%q", key), "hex": hex.EncodeToString([]byte(key)), "HEX": fmt.Sprintf("%X", key),
 			"basic": base64.StdEncoding.EncodeToString([]byte("user:" + key)), "basic for addresses": base64.URLEncoding.EncodeToString(

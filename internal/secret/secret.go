@@ -90,7 +90,11 @@ func formsOf(key string) []string {
 		key, string(forHTML[1 : len(forHTML)-1]), url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], inGo[1 : len(inGo)-1],
 		percent.String(), strings.ToUpper(percent.String()), hex.EncodeToString([]byte(key)), strings.ToUpper(hex.EncodeToString([]byte(key))),
 		lowerDigits(url.QueryEscape(key)), lowerDigits(url.PathEscape(key)), html.EscapeString(key),
+		strings.ReplaceAll(key, "/", `\/`), // in JSON, as some write it
 	}
+	component := strings.ReplaceAll(url.QueryEscape(key), "+", "%20") // as most languages escape a part of an address
+	withSlashes := strings.ReplaceAll(component, "%2F", "/")
+	forms = append(forms, component, lowerDigits(component), withSlashes, lowerDigits(withSlashes))
 	for offset := range 3 {
 		forms = append(forms, base64At(base64.StdEncoding, key, offset), base64At(base64.URLEncoding, key, offset))
 	}

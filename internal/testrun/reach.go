@@ -2,6 +2,7 @@ package testrun
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/evalrun/evalrun/app"
@@ -51,7 +52,7 @@ type reach []*eval.Result
 
 func (l *reach) add(name, target, prompt string, r *eval.Result) *eval.Result {
 	r.Trial = eval.Trial{
-		N: len(*l), ID: string(rune('a' + len(*l))), CaseID: "c" + name, Suite: "shop", Case: name, Arm: target + "/" + prompt,
+		N: len(*l), ID: fmt.Sprintf("%c", 'a'+len(*l)), CaseID: "c" + name, Suite: "shop", Case: name, Arm: target + "/" + prompt,
 		Target: target, Prompt: prompt, Repeat: 1,
 	}
 	if target == "pro" {

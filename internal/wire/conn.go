@@ -65,6 +65,7 @@ type Conn struct {
 
 	hidden atomic.Pointer[secret.Set] // the keys and the tokens that were used last
 	hiding sync.Mutex                 // held while hidden is replaced
+	fixed  int                        // how many of the hidden are not tokens
 }
 
 // New makes a Conn. It opens no connection.
@@ -74,7 +75,9 @@ func New(cfg Config) *Conn {
 		cfg.Transport = Transport(cfg.Connections, http.ProxyFromEnvironment)
 	}
 	c := &Conn{cfg: cfg, room: make(room, largeAtOnce)}
-	c.Hide(cfg.Secrets...)
+	keys := append(secret.OfProxies(), cfg.Secrets...)
+	c.fixed = len(keys)
+	c.hidden.Store(secret.New(keys...))
 	return c
 }
 
@@ -255,7 +258,7 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 // does not speak TLS.
 func isPermanent(err error) bool {
 	text := err.Error()
-	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") ||
+	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") || strings.Contains(text, "remote error: tls:") ||
 		strings.Contains(text, "server gave HTTP response to HTTPS client") ||
 		strings.Contains(text, "unsupported protocol scheme")
 }
@@ -326,21 +329,15 @@ const maxHidden = 12
 
 // Hide adds keys or tokens to what must not show.
 func (c *Conn) Hide(texts ...string) {
-	known := func(text string) bool {
-		set := c.hidden.Load()
-		return set != nil && slices.Contains(set.Keys(), text)
-	}
-	if !slices.ContainsFunc(texts, func(text string) bool { return !known(text) }) && c.hidden.Load() != nil {
+	known := func(text string) bool { return slices.Contains(c.hidden.Load().Keys(), text) }
+	if !slices.ContainsFunc(texts, func(text string) bool { return !known(text) }) {
 		return
 	}
 	c.hiding.Lock()
 	defer c.hiding.Unlock()
-	keys := append(secret.OfProxies(), c.cfg.Secrets...)
-	if set := c.hidden.Load(); set != nil {
-		keys = slices.Clone(set.Keys())
-	}
+	keys := slices.Clone(c.hidden.Load().Keys())
 	for _, text := range texts {
-		if keys = append(keys, text); len(keys) > maxHidden {
+		if keys = append(keys, text); len(keys) > max(maxHidden, c.fixed+2) {
 			keys = slices.Delete(keys, len(keys)-3, len(keys)-2)
 		}
 	}

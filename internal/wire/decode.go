@@ -16,6 +16,17 @@ import (
 
 // Decode reads one JSON value into v and says in an *eval.Error why it is none.
 func Decode(data []byte, v any) error {
+	if err := decodable(data); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return shapeError(data, err)
+	}
+	return nil
+}
+
+// decodable says in an *eval.Error why data is not worth decoding.
+func decodable(data []byte) error {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return eval.Errorf(eval.KindMalformed, "the answer is empty")
@@ -26,25 +37,7 @@ func Decode(data []byte, v any) error {
 	case tooDeep(data):
 		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, Excerpt(data))
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return shapeError(data, err)
-	}
 	return nil
-}
-
-// DecodeAny reads one JSON value of any shape, with numbers as they are written, and says in an *eval.Error why it is none.
-func DecodeAny(data []byte) (any, error) {
-	var raw json.RawMessage
-	if err := Decode(data, &raw); err != nil {
-		return nil, err
-	}
-	var v any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if err := dec.Decode(&v); err != nil {
-		return nil, shapeError(data, err)
-	}
-	return v, nil
 }
 
 // shapeError says why data is not what was expected, err being why it could not be decoded.

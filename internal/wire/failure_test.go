@@ -388,3 +388,19 @@ func TestKeysAreHiddenUntilManyNewerOnesCame(t *testing.T) {
 		t.Errorf("%d texts are hidden, want at most %d", n, maxHidden)
 	}
 }
+
+// However many secrets a caller has, tokens that come later push none of them out.
+func TestEveryGivenSecretStaysHidden(t *testing.T) {
+	t.Parallel()
+	var given []string
+	for i := range 3 * maxHidden {
+		given = append(given, fmt.Sprintf("given-%d-0123456789abcdef", i))
+	}
+	c := New(Config{Secrets: given, Transport: http.DefaultTransport})
+	for i := range 5 {
+		c.Hide(fmt.Sprintf("token-%d-0123456789abcdef", i))
+	}
+	if shown := c.Secrets().OutOf(strings.Join(given, " ") + " token-4-0123456789abcdef"); strings.Contains(shown, "0123456789") {
+		t.Errorf("got %q, want nothing of it", shown)
+	}
+}

@@ -34,7 +34,7 @@ func Remove(dir string) error {
 	if err := os.RemoveAll(dir); err == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
 			_ = os.Chmod(name, 0o700) //nolint:gosec // folders are entered
 		}
@@ -205,7 +205,7 @@ type folder string
 
 func (f folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
 
-func (f folder) folder(name string) error { return os.Mkdir(f.path(name), 0o755) } //nolint:gosec // as the umask has it
+func (f folder) folder(name string) error { return os.Mkdir(f.path(name), 0o755) }
 
 func (f folder) file(name string, mode fs.FileMode) (io.WriteCloser, error) {
 	perm := mode.Perm() | 0o600 // programs work on copies

@@ -182,12 +182,19 @@ func (d *doc) syntaxError(src []byte, err error) {
 	d.diags.Errorf(pos, hint, "not valid YAML: %s", message)
 }
 
+var quotedText = regexp.MustCompile(`"(?:\\.|[^"\\])*"|'[^']*'`)
+
+// unquoted is a line with spaces for what is in quotes.
+func unquoted(line string) string {
+	return quotedText.ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
+}
+
 // faultyByte is where in a line the mistake is that the library found, -1 if that is not known, and what to do about it.
 func faultyByte(message, text string) (at int, hint string) {
 	says := func(words string) bool { return strings.Contains(message, words) }
 	switch {
-	case strings.Contains(text, "{{") && says("did not find"):
-		return strings.Index(text, "{{"), "quote a text that begins with {{"
+	case strings.Contains(unquoted(text), "{{") && says("did not find"):
+		return strings.Index(unquoted(text), "{{"), "quote a text that begins with {{"
 	case says("mapping values are not allowed"):
 		return groupIn(twoColons, text), "quote a text that holds a colon; or is the line indented too far?"
 	case says("cannot start any token"):
@@ -197,7 +204,7 @@ func faultyByte(message, text string) (at int, hint string) {
 	case says("control characters"), says("UTF-8"):
 		return firstBad(text), "save the file as UTF-8 text; in double quotes write \\x01 and the like"
 	case says("expected ',' or"):
-		return -1, "inside [ ] and { } quote a text that holds ?, : or a comma; or is a bracket missing?"
+		return -1, "inside [ ] and { } quote a text that holds ?, :, a comma or a bracket; or is a bracket missing?"
 	case says("expected key"), says("expected '-'"):
 		return -1, "is this line indented like its neighbours?"
 	}

@@ -246,6 +246,7 @@ func TestSyntaxErrorsHaveTheirPlace(t *testing.T) {
 		"a control character":         {"a: 1\nb: x\x01y\n", at(2, 5), "save the file as UTF-8 text"},
 		"bytes that are no UTF-8":     {"a: 1\nb: \xff\n", at(2, 4), "save the file as UTF-8 text"},
 		"an open bracket":             {"a: [1, 2\nb: 3\n", at(1, 1), "is a bracket missing?"},
+		"brackets next to a template": {"a: {b: \"{{x}}\", c: .d // []}\n", at(1, 1), "inside [ ] and { } quote a text that holds"},
 		"a template without quotes":   {"a: {{.x}} y\n", at(1, 4), "quote a text that begins with {{"},
 		"a second document":           {"a: 1\n---\nb: 2\n", at(2, 1), ""},
 		"after lines that end in CRs": {"a: 1\r\nb: @x\r\n", at(2, 4), "quote a text that begins with @"},

@@ -1,0 +1,75 @@
+package app
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// FuzzReader holds that an answer which was kept in a file reads as it did when it came, in one piece and in a stream of two events, and
+// that what is no answer is an error of an *eval.Error.
+func FuzzReader(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		quoted := string(wirejson.AppendString(nil, s))
+		f.Add([]byte(s))
+		f.Add([]byte(`{"a": ` + quoted + `, "c": [{"name": ` + quoted + `}], "r": ` + quoted + `}`))
+	}
+	for _, s := range []string{
+		"{\n \"a\": 1.0}\n", `{"a": {"b": 1e2}, "u": {"inputTokens": 1, "outputTokens": 2}}`, `"text"`, " plain ", "[1, 2]", `{"a": "", "r": "stop"}`,
+	} {
+		f.Add([]byte(s))
+	}
+	readings := []app.Reading{
+		{}, {Answer: ".a"}, {Answer: ".."}, {Answer: ".a?", ToolCalls: ".c[]?", FinishReason: `.r // "stop"`, Usage: ".u?", Error: ".e?"},
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, reading := range readings {
+			r := NewReader(reading)
+			resp, err := r.body(data, "")
+			checkReread(t, r, resp, err)
+			reading.Stream = true
+			events := &assembly{Reader: NewReader(reading)}
+			for range 2 {
+				if _, err = events.Add(data); err != nil {
+					break
+				}
+			}
+			if err == nil {
+				resp, err = events.response()
+			}
+			checkReread(t, events.Reader, resp, err)
+		}
+	})
+}
+
+// checkReread reads an answer again as it is after it was in a file.
+func checkReread(t *testing.T, r *Reader, resp *eval.Response, err error) {
+	t.Helper()
+	if err != nil {
+		if e := eval.AsError(err); e.Kind == "" || e.Message == "" || e.Kind == eval.KindTransport {
+			t.Fatalf("got %+v, want an error of an answer", e)
+		}
+		return
+	}
+	file, err := wirejson.Marshal(resp)
+	expect.OK(t, err)
+	var kept eval.Response
+	expect.OK(t, json.Unmarshal(file, &kept))
+	again, err := r.Reread(&kept)
+	expect.OK(t, err)
+	expect.Same(t, "usage", again.Usage, resp.Usage)
+	again.Usage, resp.Usage = nil, nil
+	expect.Same(t, "answer", asFile(t, again), asFile(t, resp))
+}
+
+func asFile(t *testing.T, resp *eval.Response) string {
+	t.Helper()
+	out, err := json.Marshal(resp)
+	expect.OK(t, err)
+	return string(out)
+}

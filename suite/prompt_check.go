@@ -1,0 +1,60 @@
+package suite
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/service"
+)
+
+// checkPrompt renders the prompt for the case: missing variables and files, and
+// what exceeds the service's limits.
+func (l *loader) checkPrompt(c *Case, arm Arm) {
+	p := arm.Prompt
+	prompt, ok := p.rendered(c, l.files, l.diags, false)
+	p.Results.check(c, l.diags)
+	if !ok || slices.Contains(l.broken, p) {
+		return
+	}
+	n := payload.Images(prompt.Contents)
+	switch {
+	case n > service.MaxImages:
+		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, service.MaxImages)
+	case n > 1:
+		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
+	}
+	if size := encodedSize(prompt.Contents) + len(prompt.System); size > service.MaxPromptBytes {
+		l.diags.Errorf(
+			p.Pos, "images count in base64, a third more than their files",
+			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, service.MaxPromptBytes,
+		)
+	}
+	if slices.ContainsFunc(prompt.Contents, blank) {
+		l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
+	}
+	l.checkRequest(c, arm, prompt)
+}
+
+// blank reports whether a turn says nothing.
+func blank(c eval.Content) bool {
+	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool {
+		return p.Image != nil || p.Data != nil || p.Raw != nil || strings.TrimSpace(p.Text) != ""
+	})
+}
+
+// encodedSize is payload.Size for contents whose files were not loaded.
+func encodedSize(contents []eval.Content) int {
+	size := payload.Size(contents)
+	for _, c := range contents {
+		for _, p := range c.Parts {
+			for _, file := range []*eval.Image{p.Image, p.Data} {
+				if file != nil {
+					size += (file.Bytes + 2) / 3 * 4
+				}
+			}
+		}
+	}
+	return size
+}

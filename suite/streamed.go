@@ -1,0 +1,64 @@
+package suite
+
+import (
+	"slices"
+	"strings"
+)
+
+// checkStream notes scorers of streams for an arm that does not stream.
+func (l *loader) checkStream(c *Case, arm Arm) {
+	for _, sc := range c.ScorersFor(arm) {
+		if sc.Needs.Stream == "" || arm.Target.Stream {
+			continue
+		}
+		at := sc.At()
+		one := l.unstreamed[at]
+		if one == nil {
+			one = &unstreamed{kind: sc.Needs.Stream, key: arm.Target.streamKey()}
+			l.unstreamed[at] = one
+		}
+		if !slices.Contains(one.targets, arm.Target.Name) {
+			one.targets = append(one.targets, arm.Target.Name)
+		}
+	}
+}
+
+// unstreamed is a scorer of streams with the targets that do not stream.
+type unstreamed struct {
+	kind    string
+	key     string // what makes the first of them stream; "" where nothing does
+	targets []string
+}
+
+// streamKey is what makes the target stream, for people; "" where nothing does.
+func (t *Target) streamKey() string {
+	switch {
+	case t.App == nil:
+		return "`stream: true` to the target"
+	case t.App.HTTP != nil:
+		return "`stream: sse` to the `http` block"
+	}
+	return ""
+}
+
+// tellUnstreamed reports them, once nothing else is wrong: a slip in `stream` itself would make many.
+func (l *loader) tellUnstreamed() {
+	if l.diags.HasErrors() {
+		return
+	}
+	for at, one := range l.unstreamed {
+		verb := "does"
+		if len(one.targets) > 1 {
+			verb = "do"
+		}
+		hint := "narrow `arms` of the scorer"
+		if one.key != "" {
+			hint = "add " + one.key + ", or " + hint
+		}
+		l.diags.Errorf(
+			at, hint,
+			"`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind,
+			strings.Join(one.targets, "`, `"), verb,
+		)
+	}
+}
