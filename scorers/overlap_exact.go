@@ -24,10 +24,13 @@ func compileExactMatch(a args) Scorer {
 	}
 	want := a.references(a.Args)
 	normal := mapped(want, func(s string) string { return strings.Join(textmetric.SquadWords(s), " ") })
+	same := func(got, want string) bool {
+		return slices.Equal(textmetric.SquadWords(got), textmetric.SquadWords(want))
+	}
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
 		if i := slices.Index(normal, strings.Join(textmetric.SquadWords(got), " ")); i >= 0 {
 			return yes("the answer is %s (squad): %s", quote(want[i]), quote(got))
 		}
-		return no("expected %s (squad), got %s", quoteAny(want), quote(got))
+		return no("expected %s (squad), got %s%s", quoteAny(want), quote(got), formsApart(got, want, same))
 	})
 }

@@ -19,16 +19,19 @@ import (
 // shapeKinds look at the form of an answer, or for a value in it.
 func schemaKind() Kind {
 	return Kind{
-		Name: "jsonSchema", Summary: "the answer is JSON that a JSON Schema allows",
+		Name: "jsonSchema", Summary: "the answer is JSON that a JSON Schema allows", Version: 2,
 		Doc: "Takes `{schema}`, a JSON Schema written in YAML, or `{file}`, one in a JSON or YAML file of the suite's folder, which then " +
 			"counts as a part of the suite; without `$schema` it is draft 2020-12, and drafts 4, 6, 7 and 2019-09 are known. `format` is " +
 			"asserted in every draft (date, date-time, email, uri, uuid, ipv4 and the like); " +
-			"one that is not known is told as a warning and not checked. `$ref` stays within the schema (`#/$defs/item`): references to files " +
+			"an unknown one is a warning and not checked. A key that is no keyword of the draft is an error when it is probably misspelt " +
+			"(`tpye`) or a keyword of another draft, and a warning otherwise; `x-` keys are yours. " +
+			"`$ref` stays within the schema (`#/$defs/item`): references to files " +
 			"and addresses are mistakes, and nothing is ever loaded. `pattern` is RE2. " +
 			"`fence: true` reads the first fenced block (```) of the answer, when there is one; otherwise the whole answer must be one JSON " +
 			"value. The reason lists each violation with the JSON Pointer of the value. " +
 			"Not told (unscored): values nested deeper than 500, numbers of more than 400 characters or with exponents beyond 400, and checks " +
-			"that take too many steps: 200,000, for long answers up to a million.",
+			"that take too many steps: 200,000, for long answers up to a million. " +
+			formatLimits,
 		Example: "- jsonSchema:\n    schema:\n      type: object\n      required: [queue, priority]\n      properties:\n        queue: " +
 			"{enum: [billing, access, other]}\n        priority: {type: integer, minimum: 1, maximum: 3}",
 		takes: schemaKeys().Shape(), compile: compileSchema,
@@ -63,9 +66,13 @@ func compileSchema(a args) Scorer {
 		return nil
 	}
 	src.warnOfFormats()
+	known := src.checkKeywords()
 	first, err := newValidator(src.doc)
 	if err != nil {
 		src.report(err)
+		return nil
+	}
+	if !known {
 		return nil
 	}
 	pool := &validators{doc: src.doc, idle: []*validator{first}}
@@ -123,6 +130,9 @@ func newValidator(doc any) (*validator, error) {
 	c.UseLoader(refuse{})
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
+	for _, f := range strictFormats() {
+		c.RegisterFormat(f)
+	}
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
 		URL:     "evalrun:///steps",
 		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) { return steps, nil },

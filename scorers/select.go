@@ -75,7 +75,7 @@ func (a args) selector(step yamlnode.Node) *selector {
 			)
 		return nil
 	case len(ways) == 0:
-		step.Errorf("such as {jq: .name}", "`select` needs jq, regex, fence or response")
+		step.Errorf("such as {jq: .name}", "`select` needs jq, json, regex, fence or response")
 		return nil
 	case m.Has("group") && ways[0] != "regex":
 		m.Key("group").Errorf("", "`group` goes with `regex`")
@@ -89,6 +89,8 @@ func (a args) selector(step yamlnode.Node) *selector {
 		return s
 	case "regex":
 		return regexSelector(m.Get("regex"), m.Get("group"))
+	case "json":
+		return jsonSelector(m.Get("json"))
 	}
 	return fenceSelector(m.Get("fence"))
 }

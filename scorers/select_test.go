@@ -217,8 +217,8 @@ func TestSelectMistakes(t *testing.T) {
 	for entry, want := range map[string]string{
 		"- {equals: x, select: .a}":                                      "8:29: expected a mapping",
 		"- {equals: x, select: []}":                                      "8:29: `select` needs at least one step",
-		"- {equals: x, select: {}}":                                      "8:29: `select` needs jq, regex, fence or response",
-		"- {equals: x, select: {group: 1}}":                              "8:29: `select` needs jq, regex, fence or response",
+		"- {equals: x, select: {}}":                                      "8:29: `select` needs jq, json, regex, fence or response",
+		"- {equals: x, select: {group: 1}}":                              "8:29: `select` needs jq, json, regex, fence or response",
 		"- {equals: x, select: {jq: .a, fence: json}}":                   "8:38: one way of selecting a step: jq or fence",
 		"- {equals: x, select: {path: .a, jq: .a}}":                      "8:30: unknown key `path`",
 		"- {equals: x, select: {jq: .a, group: 1}}":                      "8:38: `group` goes with `regex`",

@@ -85,7 +85,13 @@ func (s *Snapshot) finding(f fold) Finding {
 	case s.Same:
 		return yes("the answer is that of %s: %s", s.File, quote(s.Got))
 	}
-	out := no("expected %s (%s), got %s%s", quote(s.Want), s.File, quote(s.Got), slight(s.Folded, []string{f.text(s.Want)}))
+	out := no(
+		"expected %s (%s), got %s%s",
+		quote(s.Want),
+		s.File,
+		quote(s.Got),
+		cmp.Or(f.formNote(s.Got, []string{s.Want}, equalTexts), slight(s.Folded, []string{f.text(s.Want)})),
+	)
 	if long := max(len(s.Want), len(s.Got)) > maxQuoted; long || strings.Contains(s.Want+s.Got, "\n") {
 		out.Diff = lineDiff(s.Want, s.Got)
 	}
@@ -139,7 +145,12 @@ func unportable(name, clean string) string {
 	case slices.ContainsFunc(parts, func(p string) bool { return strings.HasSuffix(p, ".") || strings.TrimSpace(p) != p }):
 		return fmt.Sprintf("a part of the file name %s begins or ends with a space, or ends with a dot", quote(name))
 	case len(clean) > maxFileName || slices.ContainsFunc(parts, func(p string) bool { return len(p) > maxFilePart }):
-		return fmt.Sprintf("the file name %s is too long: at most %d bytes, and %d between two slashes", quote(name), maxFileName, maxFilePart)
+		return fmt.Sprintf(
+			"the file name %s is too long: at most %d bytes, and %d between two slashes",
+			quote(name),
+			maxFileName,
+			maxFilePart,
+		)
 	}
 	return ""
 }

@@ -173,7 +173,13 @@ func jsonEquals(want any, rules jsondiff.Rules, partial bool) Scorer {
 func differenceLines(d *jsondiff.Diff) []string {
 	var lines []string
 	for _, one := range d.Differences {
-		lines = append(lines, fmt.Sprintf("%s: expected %s, got %s", pointer(one.Path), showJSON(one.Want), showJSON(one.Got)))
+		line := fmt.Sprintf("%s: expected %s, got %s", pointer(one.Path), showJSON(one.Want), showJSON(one.Got))
+		if want, ok := one.Want.(string); ok {
+			if got, ok := one.Got.(string); ok {
+				line += formsApart(got, []string{want}, equalTexts)
+			}
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -219,7 +220,7 @@ func compileEquals(a args) Scorer {
 		if slices.Contains(folded, text) {
 			return yes("the answer is %s", quote(got))
 		}
-		out := no("expected %s, got %s%s", quoteAny(want), quote(got), slight(text, folded))
+		out := no("expected %s, got %s%s", quoteAny(want), quote(got), cmp.Or(f.formNote(got, want, equalTexts), slight(text, folded)))
 		if len(want) == 1 && (strings.Contains(got, "\n") || len(got) > maxQuoted) {
 			out.Diff = fmt.Sprintf("expected: %s\nactual:   %s", want[0], got)
 		}
@@ -252,6 +253,8 @@ func foldAll(f fold, texts []string) []string {
 
 type textTest func(text, want string) bool
 
+func equalTexts(text, want string) bool { return text == want }
+
 func oneText(verb, verbs string, test textTest) func(args) Scorer {
 	return func(a args) Scorer { return anyOf(a, a.wantedTexts(false), verb, verbs, test) }
 }
@@ -269,7 +272,7 @@ func anyOf(a args, want []string, verb, verbs string, test textTest) Scorer {
 				return yes("the answer %s %s", verbs, quote(want[i]))
 			}
 		}
-		return no("the answer does not %s %s: %s", verb, quoteAny(want), quote(got))
+		return no("the answer does not %s %s: %s%s", verb, quoteAny(want), quote(got), f.formNote(got, want, test))
 	})
 }
 
@@ -286,7 +289,7 @@ func compileContainsAll(a args) Scorer {
 		if len(missing) == 0 {
 			return yes("the answer contains all of %s", quoteList(want))
 		}
-		return no("the answer does not contain %s: %s", quoteList(missing), quote(got))
+		return no("the answer does not contain %s: %s%s", quoteList(missing), quote(got), f.formNote(got, missing, strings.Contains))
 	})
 }
 

@@ -212,7 +212,8 @@ const selectDoc = "`select` says which part of the answer is scored, beside ever
 	"regular expression (RE2) matches first; the group is a number or a name, by default 1, or the whole match when there are no groups. " +
 	"`{fence: json}` takes the first fenced block (```) with that word behind the fence, " +
 	"`{fence: any}` the first one there is. `{response: .groundingMetadata}` applies jq to the candidate as it came instead of to its " +
-	"text, and of an HTTP application to the whole response. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`, of which " +
+	"text, and of an HTTP application to the whole response. `{json: first}` takes the first JSON object or array in the text, fenced or " +
+	"not, `last` the last one, `all` all of them as one array; those inside others and those in front of `(`, as in links, do not count. A list applies several, one after the other: `[{fence: json}, {jq: .name}]`, of which " +
 	"only the first may be `response`. An answer " +
 	"without such a part fails, and `not:` does not turn that into a pass. " +
 	"A jq expression that takes more than a million steps or ten seconds, reads or makes more than 4 MiB, or an answer nested deeper than " +

@@ -51,12 +51,13 @@ var NestedKeys = BesideKeys.Only("candidate", "turn", "select", "partial")
 
 // SelectStep picks a part of an answer.
 var SelectStep = shape.Block{
-	One: []string{"jq", "regex", "fence", "response"},
+	One: []string{"jq", "regex", "fence", "response", "json"},
 	Keys: []shape.Key{
 		{Name: "jq", Is: shape.Text, Doc: "A jq expression over the answer as JSON, such as .items[0].name"},
 		{Name: "regex", Is: shape.Text, Doc: "A regular expression (RE2); see `group`."},
 		{Name: "group", Is: shape.Text, Doc: "The group of `regex` that is taken: a number or a name."},
 		{Name: "fence", Is: shape.Text, Doc: "The first fenced block with this word behind the fence, or `any`."},
 		{Name: "response", Is: shape.Text, Doc: "A jq expression over the candidate as it came, or the response of an application."},
+		{Name: "json", Is: shape.Word("first", "last", "all"), Doc: "The objects and arrays in a text; all of them as one array."},
 	},
 }

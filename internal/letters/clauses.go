@@ -1,0 +1,123 @@
+package letters
+
+import "strings"
+
+// clauses are those of a sentence.
+type clauses struct {
+	sentence
+	classes string
+	after   string // what follows the sentence in its line
+	repeats bool   // the text repeats the options
+	asked   bool   // the sentence before was a question
+}
+
+// startsAt reports whether a clause may begin at a place.
+func (c clauses) startsAt(at int) bool {
+	return at == 0 || strings.IndexByte(",:-(yj", c.classes[at-1]) >= 0 || strings.IndexByte("yj", c.classes[at]) >= 0
+}
+
+// read is the place of the letter that the clause from at on affirms, and how surely: 0 when it affirms none.
+func (c clauses) read(at int) (place, surety int) {
+	next := c.classes[at:min(len(c.classes), at+maxClause)]
+	if !lettered(next) || at > 0 && !correction().MatchString(next) && hindered(c.classes[:at], next[0]) {
+		return 0, 0
+	}
+	for _, f := range forms {
+		m := f.clause().FindStringSubmatchIndex(c.classes[at:])
+		if m == nil || f.reasoned && !(at > 0 && c.classes[0] == 'k') {
+			continue
+		}
+		if surety := f.suretyOf(c.classes[at:at+m[1]], afterLetter(c.classes, at+m[1])); surety > 0 {
+			return at + groupOf(m), surety
+		}
+	}
+	return c.bare(at)
+}
+
+// maxClause bounds how far from the beginning of a clause its letter is looked for.
+const maxClause = 40
+
+// groupOf is where the group of a match begins that took part in it.
+func groupOf(m []int) int {
+	for i := 2; i < len(m); i += 2 {
+		if m[i] >= 0 {
+			return m[i]
+		}
+	}
+	return m[0]
+}
+
+// suretyOf is how surely a clause of the form affirms its letter, given what follows: 0 when that takes it back.
+func (f form) suretyOf(clause, rest string) int {
+	surety := f.surety
+	if strings.ContainsRune(clause, 'F') {
+		surety = final
+	}
+	if strings.ContainsRune(clause, 'W') && !onlyReasons().MatchString(rest) {
+		return 0 // B would be correct, were it not ...
+	}
+	if !endsWell(rest, surety) {
+		return 0
+	}
+	return surety
+}
+
+// hindered reports whether what is in front of a clause keeps it from saying what it says: if ..., he says: ...
+func hindered(intro string, next byte) bool {
+	switch {
+	case next == 'b' && reported().MatchString(intro), next == 'y' && lettered(intro): // he says that ..., so the answer is B
+		return strings.ContainsAny(intro, `q"`)
+	case next == 't':
+		return strings.Trim(intro, "bfyjR,") != ""
+	case strings.ContainsAny(intro, `qS"`):
+		return true
+	case lettered(intro):
+		return false
+	case strings.HasSuffix(intro, ":"), strings.HasSuffix(intro, "-"):
+		return strings.ContainsAny(intro, "xmehlr")
+	}
+	return strings.ContainsAny(intro, "hP") || strings.IndexByte("yb", next) < 0 && deniedIntro().MatchString(intro)
+}
+
+// bare reads a letter that is the whole clause, or opens it with the text of its option.
+func (c clauses) bare(at int) (place, surety int) {
+	m := bareLetter().FindStringSubmatchIndex(c.classes[at:])
+	if m == nil || !endsWell(afterLetter(c.classes, at+m[1]), openingOnly) {
+		return 0, 0
+	}
+	announced, contrasted := strings.ContainsAny(c.classes[at+m[2]:at+m[3]], "bfR"), m[5] > m[4]
+	if at > 0 {
+		return at + m[6], c.within(at, at+m[1], announced, contrasted)
+	}
+	return m[6], c.opening(m[1], announced)
+}
+
+// within is how surely a letter alone is affirmed behind other parts of its sentence: it isn't A but B; A is wrong, so B.
+func (c clauses) within(at, end int, announced, contrasted bool) int {
+	intro := c.classes[:at]
+	switch {
+	case lettered(intro) && !letterDenied().MatchString(intro) && !strings.ContainsRune(c.classes[:end], 'R'):
+		return 0
+	case contrasted && strings.ContainsRune(intro, 'x'), end == len(c.classes) && intro[0] == 'k':
+		return stated
+	case announced:
+		return openingOnly
+	}
+	return 0
+}
+
+// opening is how surely a letter alone is affirmed at the beginning of a sentence.
+func (c clauses) opening(end int, announced bool) int {
+	whole := end == len(c.classes)
+	switch {
+	case !announced && !c.opens && !whole && !c.asked:
+		return 0
+	case !announced && c.repeats && !(whole && c.ends):
+		return 0
+	case whole && c.after != "" && !asideEndsWell(c.after, openingOnly):
+		return 0
+	case whole && c.ends:
+		return stated
+	}
+	return openingOnly
+}

@@ -1,0 +1,67 @@
+package letters
+
+import "strings"
+
+// afterLetter is what follows a place, with the bracket that closes a letter in brackets.
+func afterLetter(classes string, at int) string {
+	if classes[at-1] == bracketed {
+		return ")" + classes[at:]
+	}
+	return classes[at:]
+}
+
+// endsWell reports whether what follows an affirmed letter lets it be.
+func endsWell(tail string, surety int) bool {
+	tail = closed().ReplaceAllString(tail, "$1")
+	tail = tail[len(ofQuestion().FindString(tail)):]
+	other := otherThan
+	if surety > openingOnly {
+		other = otherThanAny
+	}
+	if m := other().FindString(tail); m != "" {
+		return endsWell(tail[len(m):], surety)
+	}
+	switch {
+	case tail == "" || reason().MatchString(tail):
+		return true
+	case tail[0] == 'j':
+		return surety > openingOnly && asideEndsWell(tail[1:], surety) && !vagueAddition().MatchString(tail)
+	case strings.IndexByte(",:-()y", tail[0]) < 0:
+		return false
+	}
+	return asidesEndWell(tail, surety)
+}
+
+// asidesEndWell looks at the parts of a sentence behind an affirmed letter.
+func asidesEndWell(tail string, surety int) bool {
+	for tail != "" {
+		but := tail[0] == 'y'
+		part := tail[1:]
+		if end := strings.IndexAny(part, ",:-(y"); end >= 0 {
+			part = part[:end]
+		}
+		tail = tail[1+len(part):]
+		part = strings.Trim(part, ")")
+		switch {
+		case strings.HasPrefix(part, "k"):
+			return true
+		case !asideEndsWell(part, surety), but && part != "" && !strings.ContainsAny(part, "LBGO"):
+			return false
+		}
+	}
+	return true
+}
+
+// asideEndsWell reports whether a part of a sentence, or the sentence behind a letter alone, lets the letter be.
+func asideEndsWell(part string, surety int) bool {
+	switch {
+	case part == "" || harmless().MatchString(part):
+		return true
+	case lettered(part):
+		return !hedgedLetter().MatchString(part) &&
+			(letterDenied().MatchString(part) || surety > openingOnly && letterSaid().MatchString(part))
+	case surety > openingOnly:
+		return !spoils().MatchString(part)
+	}
+	return !spoils().MatchString(part) && !spoilsOpening().MatchString(part)
+}

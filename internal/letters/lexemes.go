@@ -1,0 +1,252 @@
+package letters
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/lazy"
+)
+
+// lexeme is a word, a phrase or a mark with the class by which sentences are read.
+type lexeme struct {
+	class  byte
+	labels []int // the letters that it names
+}
+
+// The classes that the program itself makes or looks for; words.txt explains the others.
+const (
+	unknownWord = 'w'
+	numberWord  = 'n'
+	oneLetter   = 'L'
+	bracketed   = 'B' // a letter in brackets of its own
+	joined      = 'G' // letters that are joined: B or C
+)
+
+// sentence is a part of a text that says one thing.
+type sentence struct {
+	lexemes  []lexeme
+	question bool
+	opens    bool // it is the first one of its line
+	ends     bool // it is the last one of its line
+}
+
+// maxSentence bounds the lexemes of a sentence: longer ones are cut.
+const maxSentence = 300
+
+// reader makes sentences of marks.
+type reader struct {
+	marks     []mark
+	sentences []sentence
+	now       sentence
+}
+
+func sentencesOf(marks []mark) []sentence {
+	r := &reader{marks: marks, now: sentence{opens: true}}
+	for i := 0; i < len(marks); {
+		i += r.read(i)
+	}
+	r.end(true)
+	return r.sentences
+}
+
+// read reads the marks from a place on, and says how many it has read.
+func (r *reader) read(i int) int {
+	m := r.marks[i]
+	switch {
+	case m.text == "\n":
+		return r.line(i)
+	case m.word:
+		return r.word(i)
+	case m.text == "." && r.abbreviated(i), m.text == ":" && len(r.now.lexemes) == 0:
+	case m.text == ";" && r.lists(i):
+		r.add(',', nil)
+	case strings.Contains(".;?", m.text):
+		r.now.question = r.now.question || m.text == "?"
+		r.end(i+1 < len(r.marks) && r.marks[i+1].text == "\n")
+	default:
+		if n := r.wrapped(i); n > 0 {
+			return n
+		}
+		r.add(m.text[0], nil)
+	}
+	return 1
+}
+
+func (r *reader) add(class byte, labels []int) {
+	if len(r.now.lexemes) == maxSentence {
+		r.end(false)
+		r.now.lexemes = []lexeme{{class: unknownWord}} // what follows is no beginning
+	}
+	r.now.lexemes = append(r.now.lexemes, lexeme{class, labels})
+}
+
+// end closes a sentence.
+func (r *reader) end(line bool) {
+	r.now.ends = line
+	if len(r.now.lexemes) > 0 {
+		r.sentences = append(r.sentences, r.now)
+		r.now = sentence{}
+	}
+	r.now.opens = r.now.opens || line
+}
+
+// goesOnBehind are the classes of words and marks with which no sentence ends.
+const goesOnBehind = ":,cCEWxlehgdDjJtMIuyvfVb"
+
+// line reads the end of one or more lines. What announces an answer, and a line that the next one continues, is no end of a sentence.
+func (r *reader) line(i int) int {
+	n := 1
+	for i+n < len(r.marks) && r.marks[i+n].text == "\n" {
+		n++
+	}
+	classes := r.now.classes()
+	switch {
+	case r.repeatsAt(i + n):
+		r.end(true)
+	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], goesOnBehind):
+	case headingClasses().MatchString(classes):
+		r.add(':', nil)
+	case n == 1 && classes != "" && i+n < len(r.marks) && r.marks[i+n].lower && !r.listItem(i+n):
+	default:
+		r.end(true)
+	}
+	return n
+}
+
+// repeatsAt: the line is an option, and the next one is another.
+func (r *reader) repeatsAt(i int) bool {
+	next := slices.IndexFunc(r.marks[min(i, len(r.marks)):], func(m mark) bool { return m.text == "\n" })
+	return next > 0 && r.optionAt(i) && r.optionAt(i+next+1)
+}
+
+func (r *reader) optionAt(i int) bool {
+	if i < len(r.marks) && r.marks[i].text == "(" {
+		i++
+	}
+	return i < len(r.marks) && r.marks[i].label != notALetter && r.listItem(i)
+}
+
+// listItem: a word with a mark behind it, such as b).
+func (r *reader) listItem(i int) bool {
+	return i+1 < len(r.marks) && strings.Contains(").:", r.marks[i+1].text)
+}
+
+// lists: a letter alone follows: B; C.
+func (r *reader) lists(i int) bool {
+	return i+1 < len(r.marks) && r.marks[i+1].label != notALetter && (i+2 == len(r.marks) || strings.Contains("\n.;", r.marks[i+2].text))
+}
+
+// abbreviated: the point belongs to a title or the initial of a name.
+func (r *reader) abbreviated(i int) bool {
+	if i == 0 || !r.marks[i-1].word || i+1 >= len(r.marks) || !r.marks[i+1].word {
+		return false
+	}
+	if slices.Contains(titles, r.marks[i-1].text) {
+		return true
+	}
+	return r.marks[i-1].label != notALetter && len(r.marks[i+1].text) == 1 && i+2 < len(r.marks) && r.marks[i+2].text == "."
+}
+
+var titles = []string{"mr", "mrs", "ms", "dr", "prof", "st", "vs", "fig", "sr", "sra", "mme", "approx", "ca", "bzw", "inkl"}
+
+// word reads a phrase, a letter or a word.
+func (r *reader) word(i int) int {
+	phrase, n := phraseAt(r.marks[i:])
+	m := r.marks[i]
+	switch {
+	case n > 1:
+		r.add(phrase, nil)
+		return n
+	case m.label != notALetter && r.article(i):
+		r.add('d', nil)
+	case m.label != notALetter && r.pronoun(i):
+		r.add('I', nil)
+	case m.label != notALetter && (m.exact || r.stands(i)):
+		r.add(oneLetter, []int{m.label})
+	case n == 1:
+		r.add(phrase, nil)
+	case numberedQuestion().MatchString(m.text):
+		r.add('Q', nil)
+	case m.text[0] >= '0' && m.text[0] <= '9':
+		r.add(numberWord, nil)
+	default:
+		r.add(unknownWord, nil)
+	}
+	return 1
+}
+
+var numberedQuestion = lazy.Regexp(`^q\d+$`)
+
+// phraseAt is the class of the longest known phrase with which marks begin, and of how many words it is.
+func phraseAt(marks []mark) (class byte, n int) {
+	for _, p := range classedPhrases()[marks[0].text] {
+		if len(p.words) <= len(marks) &&
+			slices.EqualFunc(p.words, marks[:len(p.words)], func(w string, m mark) bool { return m.text == w }) {
+			return p.class, len(p.words)
+		}
+	}
+	return 0, 0
+}
+
+// article: A in front of a word that is not about letters.
+func (r *reader) article(i int) bool {
+	if r.marks[i].text != "a" || i+1 == len(r.marks) || !r.marks[i+1].lower {
+		return false
+	}
+	_, known := phraseAt(r.marks[i+1:])
+	return known == 0
+}
+
+// pronoun: I in front of a verb.
+func (r *reader) pronoun(i int) bool {
+	if r.marks[i].text != "i" || i+1 == len(r.marks) || !r.marks[i+1].word {
+		return false
+	}
+	class, known := phraseAt(r.marks[i+1:])
+	return known == 0 && r.marks[i+1].lower || known > 0 && strings.IndexByte("vMhfSrx", class) >= 0
+}
+
+// stands: a small letter that is no word here: behind what announces it, and with a mark behind it.
+func (r *reader) stands(i int) bool {
+	after := "\n"
+	if i+1 < len(r.marks) {
+		after = r.marks[i+1].text
+	}
+	classes := r.now.classes()
+	if classes == "" {
+		return r.now.opens && strings.Contains("\n).:", after)
+	}
+	return strings.ContainsAny(classes[len(classes)-1:], ":cEWaovD") && strings.Contains("\n).,:;\"", after)
+}
+
+// wrapped reads a letter in brackets or quotation marks of its own.
+func (r *reader) wrapped(i int) int {
+	at := i
+	for at < len(r.marks) && at-i < 3 && strings.Contains(`("`, r.marks[at].text) {
+		at++
+	}
+	if at == i || at >= len(r.marks) || r.marks[at].label == notALetter {
+		return 0
+	}
+	class := byte(oneLetter)
+	for k := range at - i {
+		closer := map[string]string{"(": ")", `"`: `"`}[r.marks[at-1-k].text]
+		if at+1+k >= len(r.marks) || r.marks[at+1+k].text != closer {
+			return 0
+		}
+		if closer == ")" {
+			class = bracketed
+		}
+	}
+	r.add(class, []int{r.marks[at].label})
+	return 2*(at-i) + 1
+}
+
+// classes are those of the lexemes of a sentence: the text that the grammar reads.
+func (s sentence) classes() string {
+	out := make([]byte, len(s.lexemes))
+	for i, l := range s.lexemes {
+		out[i] = l.class
+	}
+	return string(out)
+}

@@ -1,0 +1,309 @@
+package letters
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/textmetric"
+)
+
+// mark is a word or a mark of a text, as it is written.
+type mark struct {
+	text   string // folded
+	label  int    // which of the choices it is, -1 for none
+	exact  bool   // in upper case, or as it was given
+	lower  bool   // it begins with a small letter and is longer than that
+	word   bool
+	spaced bool // white space is before it
+}
+
+const notALetter = -1
+
+var (
+	struckOut = lazy.Regexp(`~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`)
+	answerTag = lazy.Regexp(`(?i)<(?:final_?)?(?:answer|choice)>`)
+	lineTag   = lazy.Regexp(
+		`</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|[a-z_]*(?:answer|choice|think|thinking|reasoning|explanation))\s*/?>`,
+	)
+	otherTag   = lazy.Regexp(`</?[a-z][a-z_]{0,20}/?>`)
+	texCommand = lazy.Regexp(`\\(?:text|textbf|textit|mathrm|mathbf|mbox|quad|left|right|,|!|;|\(|\)|\[|\])`)
+	arrow      = lazy.Regexp(`[-=]+>|[→⇒➡⟶]`)
+)
+
+// plainText is a text without what only sets it: struck out parts are left out, tags that hold an answer announce it.
+func plainText(text string) string {
+	text = struckOut().ReplaceAllString(text, " ")
+	text = answerTag().ReplaceAllString(text, "\nanswer: ")
+	text = otherTag().ReplaceAllString(lineTag().ReplaceAllString(text, "\n"), " ")
+	text = strings.ReplaceAll(texCommand().ReplaceAllString(text, " "), `\boxed`, " boxed:")
+	text = arrow().ReplaceAllString(text, " : therefore ")
+	return sameMarks.Replace(text)
+}
+
+// unquoted is a text without the quotation marks that are around the whole of it.
+func unquoted(text string) string {
+	text = strings.TrimSpace(text)
+	if n := len(text); n > 2 && strings.IndexByte(`"'`, text[0]) >= 0 && text[n-1] == text[0] &&
+		strings.Count(text[1:n-1], text[:1]) == 0 {
+		return text[1 : n-1]
+	}
+	return text
+}
+
+// sameMarks makes one mark of those that mean the same.
+var sameMarks = strings.NewReplacer(
+	"’", "'", "‘", "'", "ʼ", "'", "´", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‹", `"`, "›", `"`, "「", `"`, "」", `"`,
+	"。", ". ", "！", "! ", "？", "? ", "：", ": ", "，", ", ", "、", ", ", "；", "; ",
+	"（", " (", "）", ") ", "【", " [", "】", "] ", "؟", "? ", "،", ", ", "؛", "; ", "।", ". ", "…", "...", "¿", " ¿ ",
+	"\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\u2212", "-", "\u2011", "-", "\u2010", "-",
+)
+
+// marker takes a text apart.
+type marker struct {
+	of, folded []string
+	out        []mark
+	letters    int
+	spaced     bool
+}
+
+// markers are the marks of a text, and how many of them are letters of the choices, which are not more than the bound.
+func marksOf(text string, of []string) (marks []mark, letters int) {
+	m := &marker{of: of, spaced: true}
+	for _, l := range of {
+		m.folded = append(m.folded, textmetric.FoldCase(l))
+	}
+	for text != "" && m.letters <= maxMentions {
+		text = text[m.next(text):]
+	}
+	return m.out, m.letters
+}
+
+// next reads what a text begins with, and says how long that is.
+func (m *marker) next(text string) int {
+	r, n := utf8.DecodeRuneInString(text)
+	switch {
+	case r == '\n':
+		m.add(punctuation("\n"))
+		m.spaced = true
+	case unicode.IsSpace(r):
+		m.spaced = true
+	case ideographic(r):
+		n = ideographs(text)
+		m.word(text[:n])
+	case inWord(r):
+		n = wordLength(text)
+		m.word(text[:n])
+	default:
+		n = m.sign(r, text)
+	}
+	return n
+}
+
+// add appends a mark.
+func (m *marker) add(one mark) {
+	one.spaced = m.spaced
+	m.out = append(m.out, one)
+	m.spaced = false
+}
+
+// word reads a word, which may be a letter of the choices, or a contraction of two words.
+func (m *marker) word(written string) {
+	written = strings.Map(visibleRune, written)
+	if written == "" {
+		return
+	}
+	folded := textmetric.FoldCase(written)
+	at := notALetter
+	if len(folded) <= maxLabel {
+		at = slices.Index(m.folded, folded)
+	}
+	if at != notALetter {
+		m.letters++
+		m.add(mark{text: folded, label: at, exact: written == m.of[at] || written == strings.ToUpper(written), word: true})
+		return
+	}
+	first, size := utf8.DecodeRuneInString(written)
+	for i, part := range contracted(folded) {
+		m.add(mark{text: part, label: notALetter, word: true, lower: i == 0 && unicode.IsLower(first) && len(written) > size})
+	}
+}
+
+// maxLabel bounds the bytes of a letter.
+const maxLabel = 16
+
+func visibleRune(r rune) rune {
+	if unicode.Is(unicode.Cf, r) {
+		return -1
+	}
+	return r
+}
+
+// inWord tells the characters of a word.
+func inWord(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Cf)
+}
+
+// ideographic tells the characters of scripts that put no spaces between words, or join particles to foreign ones.
+func ideographic(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}
+
+// wordLength is how long the word is with which a text begins, with hyphens and apostrophes within it, and points within numbers.
+func wordLength(text string) int {
+	end := 0
+	for end < len(text) {
+		r, n := utf8.DecodeRuneInString(text[end:])
+		if inWord(r) && !ideographic(r) {
+			end += n
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:end])
+		after, _ := utf8.DecodeRuneInString(text[end+n:])
+		if !joinsWord(before, r, after) {
+			break
+		}
+		end += n
+	}
+	return end
+}
+
+// joinsWord reports whether a mark between two characters is a part of a word.
+func joinsWord(before, r, after rune) bool {
+	switch r {
+	case '-', '\'':
+		return inWord(after) && !ideographic(after)
+	case '.', ',', ':':
+		return unicode.IsDigit(before) && unicode.IsDigit(after)
+	}
+	return false
+}
+
+// ideographs is how long the known word is with which a text begins, of one character if there is none.
+func ideographs(text string) int {
+	longest := 0
+	for end, r := range text {
+		if end > 40 || !ideographic(r) {
+			break
+		}
+		next := end + utf8.RuneLen(r)
+		if _, ok := classedPhrases()[text[:next]]; ok || longest == 0 {
+			longest = next
+		}
+	}
+	return longest
+}
+
+var elisions = []string{"c'", "d'", "j'", "l'", "m'", "n'", "s'", "t'", "qu'", "puisqu'", "lorsqu'", "jusqu'"}
+
+// contracted are the words that are written as one: isn't, it's, c'est, cannot.
+func contracted(word string) []string {
+	switch word {
+	case "cannot":
+		return []string{"can", "not"}
+	case "can't":
+		return []string{"can", "n't"}
+	case "won't":
+		return []string{"will", "n't"}
+	}
+	if stem, ok := strings.CutSuffix(word, "n't"); ok && stem != "" {
+		return []string{stem, "n't"}
+	}
+	at := strings.IndexByte(word, '\'')
+	switch {
+	case at < 0:
+		return []string{word}
+	case slices.Contains(elisions, word[:at+1]):
+		return append([]string{word[:at+1]}, contracted(word[at+1:])...)
+	}
+	return []string{word[:at], word[at:]}
+}
+
+// sign reads a mark that is no part of a word, and says how long it is.
+func (m *marker) sign(r rune, text string) int {
+	n := utf8.RuneLen(r)
+	if r == utf8.RuneError {
+		n = 1
+	}
+	after, _ := utf8.DecodeRuneInString(text[n:])
+	class, known := signs[r]
+	switch {
+	case class == '.':
+		return m.stop(text)
+	case class == '-':
+		m.dash(r, after)
+	case r == ':' && (after == '\\' || after == '/'):
+		m.add(mark{text: "?:", label: notALetter, word: true}) // C:\
+	case known && class != 0:
+		m.add(mark{text: string(class), label: notALetter})
+	case known, m.onlySets(r, after, text):
+	default:
+		m.symbol(r, after)
+	}
+	return n
+}
+
+// signs are the marks that count, by what they are read as; 0 for those that only set a text.
+var signs = map[rune]rune{
+	'.': '.', '!': '.', '?': '.', '-': '-', '–': '-', '—': '-', '(': '(', '[': '(', ')': ')', ']': ')',
+	',': ',', ';': ';', ':': ':', '=': '=', '"': '"', '\'': '"',
+	'*': 0, '_': 0, '`': 0, '~': 0, '|': 0, '\\': 0, '{': 0, '}': 0, '•': 0,
+}
+
+// onlySets tells the marks of a formula, and those that open a line.
+func (m *marker) onlySets(r, after rune, text string) bool {
+	if r == '$' {
+		return !unicode.IsDigit(after) || closedFormula().MatchString(text)
+	}
+	return (r == '#' || r == '>') && m.spaced
+}
+
+var closedFormula = lazy.Regexp(`^\$[^$\n]{1,40}\$`)
+
+func punctuation(text string) mark { return mark{text: text, label: notALetter} }
+
+// symbol reads what is no punctuation. One that touches a word changes it: B+, C#, 20 °C.
+func (m *marker) symbol(r, after rune) {
+	touches := inWord(after) || !m.spaced
+	switch {
+	case strings.ContainsRune("&/+✅✓✔☑❌✗✘✖×", r) && !(r == '+' && !m.spaced && !inWord(after)):
+		m.add(mark{text: string(r), label: notALetter, word: true})
+	case unicode.Is(unicode.So, r) && !touches:
+	default:
+		m.add(mark{text: "?" + string(r), label: notALetter, word: true})
+	}
+}
+
+// stop reads the marks that end a sentence. A point within a word does not: 500 B.C.
+func (m *marker) stop(text string) int {
+	n := 0
+	for n < len(text) && strings.ContainsRune(".!?", rune(text[n])) {
+		n++
+	}
+	after, _ := utf8.DecodeRuneInString(text[n:])
+	switch {
+	case strings.Contains(text[:n], "?"):
+		m.add(punctuation("?"))
+	case n > 1 && !m.spaced && inWord(after):
+		m.add(punctuation("-")) // A...D
+	case text[:n] == "." && !m.spaced && inWord(after) && !ideographic(after):
+		m.add(mark{text: "?.", label: notALetter, word: true})
+	default:
+		m.add(punctuation("."))
+	}
+	return n
+}
+
+// dash reads a dash, which opens an item of a list, is between two parts of a sentence, or makes a word another one: B-, -2.
+func (m *marker) dash(r, after rune) {
+	atLine := len(m.out) == 0 || m.out[len(m.out)-1].text == "\n"
+	switch {
+	case atLine && !inWord(after):
+	case r == '-' && (inWord(after) || !m.spaced):
+		m.add(mark{text: "?-", label: notALetter, word: true})
+	default:
+		m.add(punctuation("-"))
+	}
+}

@@ -1,0 +1,63 @@
+package letters
+
+import "slices"
+
+// normal is the sentence with its letters joined, and without the commas around adverbs. A "no" of its own is a correction.
+func (s sentence) normal() sentence {
+	all := slices.Clone(s.lexemes)
+	for _, m := range ownNo().FindAllStringSubmatchIndex(s.classes(), -1) {
+		all[m[2]].class = 'R'
+	}
+	s.lexemes = joinedLetters(withoutAsides(all))
+	return s
+}
+
+// withoutAsides leaves out the commas around adverbs: the answer, therefore, is B.
+func withoutAsides(all []lexeme) []lexeme {
+	drop := map[int]bool{}
+	classes := sentence{lexemes: all}.classes()
+	for _, m := range append(adverbs().FindAllStringSubmatchIndex(classes, -1), contrast().FindAllStringSubmatchIndex(classes, -1)...) {
+		drop[m[2]], drop[m[6]] = true, true
+		for i := m[4]; i < m[5]; i++ {
+			drop[i] = all[i].class == 'y'
+		}
+	}
+	var out []lexeme
+	for i, l := range all {
+		if !drop[i] {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// joinedLetters makes one lexeme of letters that are joined: A, B and C.
+func joinedLetters(all []lexeme) []lexeme {
+	var out []lexeme
+	for i := 0; i < len(all); i++ {
+		l := all[i]
+		for n := joinedAt(out, all[i:]); n > 0; n = joinedAt(out, all[i:]) {
+			l = lexeme{joined, append(slices.Clone(l.labels), all[i+n].labels...)}
+			i += n
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// joinedAt is how far the letter is that a text joins to the one with which rest begins; 0 when there is none.
+func joinedAt(before, rest []lexeme) int {
+	if rest[0].labels == nil {
+		return 0
+	}
+	classes := sentence{lexemes: rest[1:min(9, len(rest))]}.classes()
+	m := joinsNext().FindStringSubmatchIndex(classes)
+	if m == nil {
+		return 0
+	}
+	intro, joint, next := sentence{lexemes: before}.classes(), classes[:m[2]], classes[m[3]:]
+	if joint == "," && takenOut().MatchString(intro) || saidAlready().MatchString(intro) && ownClause().MatchString(joint+"|"+next) {
+		return 0 // unlike B, A ...; the answer is A, and B is wrong
+	}
+	return m[3]
+}

@@ -1,0 +1,45 @@
+package letters
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/lazy"
+)
+
+// answerMember is the text of the one member of a JSON object that is named for an answer, such as {"reason": ..., "answer": "B"}; the
+// text itself when it is no such object.
+func answerMember(text string) string {
+	text = strings.TrimSpace(text)
+	if m := fenced().FindStringSubmatch(text); m != nil {
+		text = m[1]
+	}
+	if !strings.HasPrefix(text, "{") {
+		return text
+	}
+	var members map[string]any
+	if json.Unmarshal([]byte(text), &members) != nil {
+		return text
+	}
+	found, answers := text, 0
+	for name, value := range members {
+		if value, ok := value.(string); ok && namesAnswer(name) {
+			found = value
+			answers++
+		}
+	}
+	if answers != 1 {
+		return text
+	}
+	return found
+}
+
+// fenced is an answer that is one fenced block.
+var fenced = lazy.Regexp("(?s)^```\\w*\n(.*)\n```$")
+
+// namesAnswer: answer, final_answer, Choice.
+func namesAnswer(name string) bool {
+	marks, _ := marksOf(strings.ReplaceAll(name, "_", " "), nil)
+	sentences := sentencesOf(marks)
+	return len(sentences) == 1 && answerName().MatchString(sentences[0].classes())
+}

@@ -1,0 +1,111 @@
+package letters
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// phrasing is an answer and what is to be read in it.
+type phrasing struct {
+	text, want, kind, language string
+	line                       int
+}
+
+// phrasings reads a file with sections "## LANGUAGE KIND WANT".
+func phrasings(t testing.TB, name string) (out []phrasing) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now phrasing
+	for i, line := range strings.Split(string(data), "\n") {
+		switch {
+		case strings.HasPrefix(line, "## "):
+			if _, err := fmt.Sscanf(line, "## %s %s %s", &now.language, &now.kind, &now.want); err != nil {
+				t.Fatalf("%s:%d: %v", name, i+1, err)
+			}
+		case line != "" && !strings.HasPrefix(line, "# "):
+			now.text, now.line = strings.ReplaceAll(line, `\n`, "\n"), i+1
+			out = append(out, now)
+		}
+	}
+	return out
+}
+
+// figures are how phrasings were read. A false reading names a letter that is not to be named.
+type figures struct{ Plain, Read, Adversarial, False int }
+
+func measured(t *testing.T, name string) map[string]figures {
+	out := map[string]figures{}
+	for _, p := range phrasings(t, name) {
+		labels, how := Named(p.text, []string{"A", "B", "C", "D"})
+		got := strings.Join(labels, "")
+		right := got == p.want
+		f := out[p.language]
+		switch {
+		case p.kind == "plain":
+			f.Plain++
+			if right {
+				f.Read++
+			} else {
+				t.Logf("%s:%d: %q: read %q, not %s", name, p.line, p.text, got, p.want)
+			}
+		default:
+			f.Adversarial++
+			if how != "" && len(labels) == 1 && !right {
+				f.False++
+				t.Errorf("%s:%d: %q: read %q", name, p.line, p.text, got)
+			}
+		}
+		out[p.language] = f
+	}
+	return out
+}
+
+// TestPhrasings holds the figures that docs/scorers.md gives.
+func TestPhrasings(t *testing.T) {
+	t.Parallel()
+	expect.Same(t, "development.txt", measured(t, "development.txt"), map[string]figures{
+		"en": {Plain: 989, Read: 987, Adversarial: 2634},
+		"de": {Plain: 223, Read: 223, Adversarial: 485},
+		"fr": {Plain: 193, Read: 193, Adversarial: 432},
+		"es": {Plain: 188, Read: 188, Adversarial: 405},
+	})
+	expect.Same(t, "holdout.txt", measured(t, "holdout.txt"), map[string]figures{
+		"en": {Plain: 50, Read: 50, Adversarial: 109},
+		"de": {Plain: 7, Read: 7, Adversarial: 21},
+		"fr": {Plain: 6, Read: 6, Adversarial: 21},
+		"es": {Plain: 6, Read: 6, Adversarial: 21},
+	})
+}
+
+// TestLimits holds the sentence of the documentation to what is measured.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	unseen, all := measured(t, "holdout.txt"), 0
+	for _, f := range measured(t, "development.txt") {
+		all += f.Plain + f.Adversarial
+	}
+	var sum figures
+	for _, f := range unseen {
+		sum = figures{sum.Plain + f.Plain, sum.Read + f.Read, sum.Adversarial + f.Adversarial, sum.False + f.False}
+	}
+	en, de, fr, es := unseen["en"], unseen["de"], unseen["fr"], unseen["es"]
+	for _, want := range []string{
+		fmt.Sprintf("%d of %d plain answers (English %d, German %d, French %d, Spanish %d)",
+			sum.Read, sum.Plain, en.Read, de.Read, fr.Read, es.Read),
+		fmt.Sprintf("%d of %d adversarial ones (%d, %d, %d, %d)",
+			sum.False, sum.Adversarial, en.Adversarial, de.Adversarial, fr.Adversarial, es.Adversarial),
+		fmt.Sprintf("%d,%03d phrasings", all/1000, all%1000),
+	} {
+		if !strings.Contains(Limits, want) {
+			t.Errorf("the documentation does not say %q", want)
+		}
+	}
+}

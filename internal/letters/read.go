@@ -1,0 +1,177 @@
+package letters
+
+import (
+	"slices"
+	"strings"
+)
+
+// A choice is read in four steps: marks become sentences of lexemes; a sentence affirms a letter when one of its clauses has a form that
+// does so, without a word that the form does not know; what else it says of letters denies them or leaves them open; and the letter that
+// is affirmed alone is the choice.
+
+// statement is what a sentence says of letters, or of what was said before it.
+type statement struct {
+	kind   byte
+	labels []int // more than one when they are joined: B or C
+	surety int   // of what is affirmed
+	weakly bool  // of what is denied: by a word that is perhaps about something else
+	at     int   // where in its sentence
+}
+
+// Kinds of statements.
+const (
+	affirms   = 'a'
+	denies    = 'd'
+	leaves    = 'l' // a letter open
+	takesBack = 't' // what was said before
+	corrects  = 'c' // what was affirmed before, by what is affirmed next
+)
+
+// lettered reports whether letters of the choices are among classes.
+func lettered(classes string) bool { return strings.ContainsAny(classes, "LBG") }
+
+// reading reads the sentences of a text one after the other.
+type reading struct {
+	said     []statement
+	repeats  bool // the options are repeated in it
+	asked    bool // the sentence before was a question
+	affirmed bool // a letter was affirmed in the text so far
+	// elsewhere says that another letter was mentioned since, so that "that is wrong" may be about it.
+	elsewhere bool
+}
+
+func statementsOf(sentences []sentence) []statement {
+	r := &reading{repeats: repeatsOptions(sentences)}
+	for i, s := range sentences {
+		after := ""
+		if i+1 < len(sentences) && !s.ends {
+			after = sentences[i+1].normal().classes()
+		}
+		if r.affirmed && r.takesBack(s) {
+			r.add(statement{kind: takesBack})
+		}
+		if !s.question {
+			r.sentence(s.normal(), after)
+		}
+		r.asked = s.question
+	}
+	return r.said
+}
+
+// repeatsOptions reports whether two lines begin with different letters.
+func repeatsOptions(sentences []sentence) bool {
+	seen := map[int]bool{}
+	for _, s := range sentences {
+		if !s.opens {
+			continue
+		}
+		classes := s.classes()
+		if !s.ends {
+			classes += "." // of B. Lyon
+		}
+		if m := listItem().FindStringSubmatchIndex(classes); m != nil {
+			seen[s.lexemes[groupOf(m)].labels[0]] = true
+		}
+	}
+	return len(seen) > 1
+}
+
+func (r *reading) add(one statement) {
+	r.said = append(r.said, one)
+	r.affirmed = r.affirmed || one.kind == affirms
+}
+
+// sentence adds what a sentence says. after is what follows it in its line.
+func (r *reading) sentence(s sentence, after string) {
+	classes := s.classes()
+	if !lettered(classes) {
+		return
+	}
+	first := len(r.said)
+	c := clauses{sentence: s, classes: classes, after: after, repeats: r.repeats, asked: r.asked}
+	used := r.affirm(c)
+	if !strings.ContainsRune(classes, 'q') {
+		r.deny(s, classes, used)
+	}
+	r.elsewhere = len(used) == 0
+	slices.SortStableFunc(r.said[first:], func(a, b statement) int { return a.at - b.at })
+}
+
+// takesBack reports whether a sentence takes back what was said before it.
+func (r *reading) takesBack(s sentence) bool {
+	classes := s.normal().classes()
+	switch {
+	case s.question:
+		return askedBack().MatchString(classes)
+	case r.asked:
+		return false // it answers a question
+	case saidNo().MatchString(s.classes()),
+		fragment().MatchString(classes),
+		justNo().MatchString(classes),
+		correcting().MatchString(classes):
+		return true
+	}
+	return !r.elsewhere && notIt().MatchString(classes)
+}
+
+// affirm adds the letters that a sentence affirms, and says at which of its lexemes they are.
+func (r *reading) affirm(c clauses) (used []int) {
+	for at := range c.classes {
+		if !c.startsAt(at) {
+			continue
+		}
+		place, surety := c.read(at)
+		if surety == 0 || slices.Contains(used, place) {
+			continue
+		}
+		if strings.ContainsRune(c.classes[:place], 'R') {
+			r.add(statement{kind: corrects, at: at})
+		}
+		r.add(statement{kind: affirms, labels: c.lexemes[place].labels, surety: surety, at: place})
+		used = append(used, place)
+	}
+	return used
+}
+
+// deny adds the letters that a sentence denies or leaves open. The others are those it affirms.
+func (r *reading) deny(s sentence, classes string, used []int) {
+	denied := deniedAt(classes)
+	begin := 0
+	for at := 0; at <= len(classes); at++ {
+		if at < len(classes) && strings.IndexByte(`,:-(yk"j`, classes[at]) < 0 {
+			continue
+		}
+		for i := begin; i < at; i++ {
+			if s.lexemes[i].labels == nil || slices.Contains(used, i) {
+				continue
+			}
+			one := statement{labels: s.lexemes[i].labels, at: i, weakly: !denied[i]}
+			if one.kind = saidOf(classes[begin:at], denied[i], len(used) > 0); one.kind != 0 {
+				r.add(one)
+			}
+		}
+		begin = at + 1
+	}
+}
+
+// deniedAt are the places of the letters that a sentence plainly denies.
+func deniedAt(classes string) map[int]bool {
+	denied := map[int]bool{}
+	for _, form := range denyingForms {
+		for _, m := range form().FindAllStringSubmatchIndex(classes, -1) {
+			denied[m[2]] = true
+		}
+	}
+	return denied
+}
+
+// saidOf is what a part of a sentence says of the letters in it that it does not affirm, 0 for nothing.
+func saidOf(part string, denied, affirmed bool) byte {
+	switch {
+	case denied || strings.ContainsAny(part, "xmelrZ"):
+		return denies
+	case leftOpen().MatchString(part), affirmed && saidAsWell().MatchString(part):
+		return leaves
+	}
+	return 0
+}

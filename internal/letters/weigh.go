@@ -1,0 +1,106 @@
+// Package letters reads which of the letters of a multiple-choice question an answer names.
+package letters
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Limits says how well Named reads, for the documentation; a test holds its figures.
+const Limits = "Measured on phrasings that were written before they were tried, and then left alone: it read 69 of 69 plain answers " +
+	"(English 50, German 7, French 6, Spanish 6) and took a letter wrongly in 0 of 172 adversarial ones (109, 21, 21, 21). Of the five " +
+	"harder lists before that one, it first read 916 of 974 plain answers and took a letter wrongly in 33 of 2,747: most " +
+	"were answers that a later remark takes back in unusual words. Those lists are now part of the 5,549 phrasings that the tests hold. " +
+	"Other languages have only the words for `answer`, `is` and `not`."
+
+// maxMentions bounds the letters that are looked at: more are no choice.
+const maxMentions = 1000
+
+// Named are the letters that a text chooses, and the way in which it does so: "" when it clearly chooses none.
+func Named(text string, of []string) (labels []string, how string) {
+	marks, letters := marksOf(unquoted(plainText(answerMember(text))), of)
+	if letters > maxMentions {
+		return []string{fmt.Sprintf("%d letters", maxMentions), "more"}, "standing alone"
+	}
+	chosen, surety := weigh(statementsOf(sentencesOf(marks)))
+	for _, i := range chosen {
+		labels = append(labels, of[i])
+	}
+	return labels, [...]string{"", "the answer opens with it", "said to be the answer", "said to be the final answer"}[surety]
+}
+
+// weigh is the letter that is affirmed alone: several when they are affirmed alike, none when it is denied as well.
+func weigh(said []statement) (chosen []int, surety int) {
+	w := weights{}
+	for _, s := range said {
+		w.count(s)
+	}
+	for surety = final; surety > 0; surety-- {
+		if chosen = slices.Sorted(maps.Keys(w.affirmed[surety])); len(chosen) > 0 {
+			break
+		}
+	}
+	if len(chosen) == 1 && w.against(chosen[0], surety) {
+		return nil, 0
+	}
+	return chosen, surety
+}
+
+// weights are what was said for and against letters.
+type weights struct {
+	affirmed        [final + 1]map[int]bool
+	denied, doubted map[int]bool
+	opened          map[int]bool // left open after a letter was affirmed
+	corrected       bool
+}
+
+func (w *weights) count(s statement) {
+	switch s.kind {
+	case takesBack:
+		*w = weights{}
+	case corrects:
+		w.corrected = true
+	case affirms:
+		w.affirm(s)
+	case denies:
+		if s.weakly {
+			note(&w.doubted, s.labels)
+		} else {
+			note(&w.denied, s.labels)
+		}
+	case leaves:
+		note(&w.opened, s.labels)
+	}
+}
+
+func (w *weights) affirm(s statement) {
+	if w.corrected || s.surety == final && len(w.affirmed[final]) == 0 {
+		denied := w.denied
+		*w = weights{denied: denied}
+	}
+	w.opened = nil
+	note(&w.affirmed[s.surety], s.labels)
+}
+
+// against reports whether anything was said against a letter that is affirmed alone.
+func (w *weights) against(label, surety int) bool {
+	if w.denied[label] || surety == openingOnly && w.doubted[label] {
+		return true
+	}
+	for other := range w.opened {
+		if other != label {
+			return true
+		}
+	}
+	return false
+}
+
+func note(set *map[int]bool, labels []int) {
+	if *set == nil {
+		*set = map[int]bool{}
+	}
+	for _, l := range labels {
+		(*set)[l] = true
+	}
+}

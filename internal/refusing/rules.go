@@ -1,0 +1,59 @@
+package refusing
+
+import (
+	_ "embed" // the rules
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/internal/lazy"
+)
+
+//go:embed rules.txt
+var rulesFile string
+
+// language has the rules of one language by their kind, as rules.txt explains them.
+type language struct {
+	name  string
+	rules map[string]func() *regexp.Regexp
+}
+
+// find is where a text matches a rule of a kind, nil when it does not.
+func (l *language) find(kind, text string) []int {
+	rule := l.rules[kind]
+	if rule == nil {
+		return nil
+	}
+	return rule().FindStringIndex(text)
+}
+
+func (l *language) matches(kind, text string) bool { return l.find(kind, text) != nil }
+
+// languages are those of the rules, in their order.
+var languages = sync.OnceValue(func() (out []*language) {
+	for section := range strings.SplitSeq(rulesFile, "\n## ") {
+		if strings.HasPrefix(section, "#") { // what explains the file
+			continue
+		}
+		name, text, _ := strings.Cut(section, "\n")
+		out = append(out, &language{name, rulesOf(text)})
+	}
+	return out
+})
+
+// rulesOf reads a section: parts that are named, and the alternatives of each kind of rule.
+func rulesOf(section string) map[string]func() *regexp.Regexp {
+	parts, kinds := []string{}, map[string][]string{}
+	for line := range strings.SplitSeq(section, "\n") {
+		if name, part, ok := strings.Cut(line, " := "); ok {
+			parts = append(parts, "{"+name+"}", strings.NewReplacer(parts...).Replace(part))
+		} else if kind, rule, ok := strings.Cut(line, ": "); ok {
+			kinds[kind] = append(kinds[kind], strings.NewReplacer(parts...).Replace(rule))
+		}
+	}
+	rules := map[string]func() *regexp.Regexp{}
+	for kind, alternatives := range kinds {
+		rules[kind] = lazy.Regexp(withoutAccents(`(?:` + strings.Join(alternatives, `|`) + `)`))
+	}
+	return rules
+}

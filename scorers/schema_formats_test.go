@@ -1,0 +1,64 @@
+package scorers_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// TestFormats holds how many texts of each format are judged as the RFCs do.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/schema_formats.txt")
+	expect.OK(t, err)
+	right, lines := map[string]int{}, 0
+	var format, want string
+	for i, line := range strings.Split(string(data), "\n") {
+		if head, ok := strings.CutPrefix(line, "## "); ok {
+			if _, err := fmt.Sscan(head, &format, &want); err != nil {
+				t.Fatal(i+1, err)
+			}
+			continue
+		}
+		if line == "" || strings.HasPrefix(line, "# ") {
+			continue
+		}
+		lines++
+		text, err := wirejson.Marshal(line)
+		expect.OK(t, err)
+		got := letter(score(t, "- jsonSchema: {schema: {format: "+format+"}}", answer(string(text))))
+		if got != map[string]string{"valid": "p", "invalid": "f"}[want] {
+			t.Errorf("line %d: %s %q: got %s, want %s", i+1, format, line, got, want)
+			continue
+		}
+		right[format]++
+	}
+	sum := 0
+	for _, n := range right {
+		sum += n
+	}
+	if want := fmt.Sprintf("%d of %d texts", sum, lines); !strings.Contains(scorers.Builtin().Lookup("jsonSchema").Doc, want) {
+		t.Errorf("the documentation does not say %q", want)
+	}
+	expect.Same(t, "right", right, map[string]int{
+		"uri": 45, "uri-reference": 14, "iri": 7, "iri-reference": 4, "uri-template": 14, "email": 34, "hostname": 24,
+	})
+}
+
+func TestFormatsLookAtTextsAlone(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"uri", "email", "hostname"} {
+		checkShapes(t, []shapeTest{{"- jsonSchema: {schema: {format: " + format + "}}", "7", "p"}})
+	}
+	checkShapes(t, []shapeTest{
+		{"- jsonSchema: {schema: {format: hostname}}", `"` + mega("a.") + `a"`, "f"},
+		{"- jsonSchema: {schema: {format: uri}}", `"http://a/` + mega("a/") + `"`, "p"},
+		{"- jsonSchema: {schema: {format: uri-template}}", `"` + mega("{a") + `"`, "f"},
+		{"- jsonSchema: {schema: {format: email}}", `"` + mega("a") + `@b.c"`, "f"},
+	})
+}

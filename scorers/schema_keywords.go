@@ -1,0 +1,205 @@
+package scorers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// A JSON Schema ignores keywords that it does not know, so that a misspelt one asserts nothing. Keys are checked where a schema has its
+// keywords, and not where it has names (`properties`) or data (`enum`).
+
+// schemaDraft is a version of JSON Schema with its keywords.
+type schemaDraft struct {
+	name     string
+	url      string
+	keywords []string
+}
+
+// schemaDrafts are the known versions, the oldest first. The keywords are those of their meta-schemas.
+var schemaDrafts = sync.OnceValue(func() []schemaDraft {
+	drafts := []schemaDraft{
+		{name: "draft-04", url: "http://json-schema.org/draft-04/schema"},
+		{name: "draft-06", url: "http://json-schema.org/draft-06/schema"},
+		{name: "draft-07", url: "http://json-schema.org/draft-07/schema"},
+		{name: "2019-09", url: "https://json-schema.org/draft/2019-09/schema"},
+		{name: "2020-12", url: "https://json-schema.org/draft/2020-12/schema"},
+	}
+	for i, d := range drafts {
+		drafts[i].keywords = append(metaKeywords(jsonschema.NewCompiler().MustCompile(d.url)), "$ref")
+	}
+	return drafts
+})
+
+// metaKeywords are the properties of a meta-schema and of the vocabularies that it is made of.
+func metaKeywords(s *jsonschema.Schema) []string {
+	names := slices.Sorted(maps.Keys(s.Properties))
+	for _, part := range s.AllOf {
+		if part.Ref != nil {
+			part = part.Ref
+		}
+		names = append(names, metaKeywords(part)...)
+	}
+	return names
+}
+
+// draftOf is the version that a schema declares; the zero one when it is not known, which the library reports.
+func draftOf(schema map[string]any, otherwise schemaDraft) schemaDraft {
+	declared, ok := schema["$schema"].(string)
+	if !ok {
+		return otherwise
+	}
+	bare := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(declared, "#"), "http://"), "https://")
+	if bare == "json-schema.org/schema" {
+		return schemaDrafts()[len(schemaDrafts())-1]
+	}
+	for _, d := range schemaDrafts() {
+		if _, path, _ := strings.Cut(d.url, "://"); path == bare {
+			return d
+		}
+	}
+	return schemaDraft{}
+}
+
+// Where keywords hold schemas.
+var (
+	schemaValues = []string{
+		"not", "if", "then", "else", "items", "additionalItems", "unevaluatedItems", "contains", "additionalProperties",
+		"unevaluatedProperties", "propertyNames", "contentSchema",
+	}
+	schemaLists = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
+	schemaMaps  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+)
+
+// noteKeywords assert nothing, or only hold schemas for references: they do no harm in a draft that does not have them.
+var noteKeywords = strings.Fields(
+	"$comment $defs definitions $anchor $id id $vocabulary title description default examples example deprecated readOnly writeOnly " +
+		"contentEncoding contentMediaType contentSchema note notes name label order unit units",
+)
+
+// keywordCheck looks for keys that are no keywords.
+type keywordCheck struct {
+	src   schemaSource
+	found bool // a mistake
+	// refers are the first steps of references such as #/components/schemas/x: keys of the root that are no keywords, but hold schemas.
+	refers map[string]bool
+}
+
+var rootReference = lazy.Regexp(`^#/([^/]+)/`)
+
+// checkKeywords reports keys that are no keywords, and whether there are none that are mistakes.
+func (s schemaSource) checkKeywords() bool {
+	c := &keywordCheck{src: s, refers: map[string]bool{}}
+	c.references(s.doc)
+	c.schema(s.doc, nil, schemaDrafts()[len(schemaDrafts())-1])
+	return !c.found
+}
+
+func (c *keywordCheck) references(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if text, ok := value.(string); ok && key == "$ref" {
+				if m := rootReference().FindStringSubmatch(text); m != nil {
+					c.refers[m[1]] = true
+				}
+			}
+			c.references(value)
+		}
+	case []any:
+		for _, item := range v {
+			c.references(item)
+		}
+	}
+}
+
+// schema checks the keys of a schema, and the schemas inside.
+func (c *keywordCheck) schema(v any, path []string, draft schemaDraft) {
+	schema, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	if draft = draftOf(schema, draft); draft.name == "" {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(schema)) {
+		value, inside := schema[key], append(slices.Clip(path), key)
+		if !slices.Contains(draft.keywords, key) {
+			c.unknown(key, path, draft)
+			continue
+		}
+		c.inside(key, value, inside, draft)
+	}
+}
+
+// inside checks the schemas that a keyword holds.
+func (c *keywordCheck) inside(key string, value any, path []string, draft schemaDraft) {
+	switch v := value.(type) {
+	case []any:
+		for i, item := range v {
+			if slices.Contains(schemaLists, key) {
+				c.schema(item, append(slices.Clip(path), fmt.Sprint(i)), draft)
+			}
+		}
+	case map[string]any:
+		if slices.Contains(schemaValues, key) {
+			c.schema(v, path, draft)
+		}
+		for name, item := range v {
+			if slices.Contains(schemaMaps, key) {
+				c.schema(item, append(slices.Clip(path), name), draft)
+			}
+		}
+	}
+}
+
+// unknown reports a key that is no keyword of the draft: an error when it is probably a slip, or would assert something in another draft.
+func (c *keywordCheck) unknown(key string, path []string, draft schemaDraft) {
+	if strings.HasPrefix(key, "x-") || slices.Contains(noteKeywords, key) || len(path) == 0 && c.refers[key] {
+		return
+	}
+	node := at(c.src.node, path)
+	if c.src.file == "" {
+		node = node.Map().Key(key)
+	}
+	where := ""
+	if c.src.file != "" {
+		where = pointer(path) + ": "
+	}
+	said := fmt.Sprintf("%s`%s` is no keyword of JSON Schema %s", where, visibleText(key), draft.name)
+	switch other, near := draftsWith(key), diag.Nearest(key, draft.keywords, 1); {
+	case len(other) > 0:
+		c.mistake(
+			node,
+			fmt.Sprintf("a keyword of %s; set `$schema`, or take the keyword of %s", strings.Join(other, ", "), draft.name),
+			said,
+		)
+	case len(near) > 0:
+		c.mistake(node, fmt.Sprintf("did you mean `%s`?", near[0]), said)
+	default:
+		node.Warnf(fmt.Sprintf("name a note of your own `x-%s`", visibleText(key)), "%s%s, and is not checked", c.src.prefix(), said)
+	}
+}
+
+func (c *keywordCheck) mistake(node yamlnode.Node, hint, said string) {
+	c.found = true
+	c.src.errorAt(node, hint, "%s", said)
+}
+
+// draftsWith are the names of the drafts that have a keyword.
+func draftsWith(key string) (names []string) {
+	for _, d := range schemaDrafts() {
+		if slices.Contains(d.keywords, key) {
+			names = append(names, d.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,116 @@
+package scorers_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// mistakesOf are the positions and messages that a suite with one scorer gets, with hints.
+func mistakesOf(entry string, files fstest.MapFS) []string {
+	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
+		"  - name: c\n    scorers:\n      " + entry + "\n"
+	files["s.yaml"] = &fstest.MapFile{Data: []byte(text)}
+	var diags diag.List
+	suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	var told []string
+	for _, d := range diags.Sorted() {
+		told = append(told, map[diag.Severity]string{diag.Error: "error "}[d.Severity]+d.Pos.String()+": "+d.Message+" ("+d.Hint+")")
+	}
+	return told
+}
+
+func TestMisspeltKeywords(t *testing.T) {
+	t.Parallel()
+	const in = "- jsonSchema: {schema: "
+	draft4, draft6 := "{$schema: 'http://json-schema.org/draft-04/schema#', ", "{$schema: 'http://json-schema.org/draft-06/schema#', "
+	draft7, draft19 := "{$schema: 'http://json-schema.org/draft-07/schema#', ", "{$schema: 'https://json-schema.org/draft/2019-09/schema', "
+	for schema, want := range map[string]string{
+		"{tpye: object}":                                "error s.yaml:8:31: `tpye` is no keyword of JSON Schema 2020-12 (did you mean `type`?)",
+		"{requird: [a]}":                                "error s.yaml:8:31: `requird` is no keyword of JSON Schema 2020-12 (did",
+		"{fomat: date}":                                 "(did you mean `format`?)",
+		"{propertys: {}}":                               "(did you mean `properties`?)",
+		"{additonalProperties: false}":                  "(did you mean `additionalProperties`?)",
+		"{minlength: 3}":                                "(did you mean `minLength`?)",
+		"{Type: object}":                                "(did you mean `type`?)",
+		"{min: 3}":                                      "(did you mean `min",
+		"{any_of: [{}, {}]}":                            "(did you mean `anyOf`?)",
+		"{properties: {a: {tpye: object}}}":             "error s.yaml:8:48: `tpye`",
+		"{items: {fomat: date}}":                        "error s.yaml:8:39: `fomat`",
+		"{prefixItems: [{fomat: date}]}":                "error s.yaml:8:46: `fomat`",
+		"{anyOf: [{}, {not: {enums: [1]}}]}":            "`enums`",
+		"{$defs: {a: {patern: x}}}":                     "`patern`",
+		"{patternProperties: {'^x-': {maximun: 1}}}":    "`maximun`",
+		"{dependentSchemas: {a: {requird: [b]}}}":       "`requird`",
+		"{if: {tpye: object}, then: {}}":                "`tpye`",
+		"{unevaluatedProperties: {tpye: object}}":       "`tpye`",
+		draft7 + "items: [{tpye: object}]}":             "`tpye` is no keyword of JSON Schema draft-07",
+		draft7 + "dependencies: {a: {tpye: object}}}":   "`tpye`",
+		draft7 + "additionalItems: {tpye: object}}":     "`tpye`",
+		draft4 + "requird: [a]}":                        "`requird` is no keyword of JSON Schema draft-04",
+		draft4 + "if: {}}":                              "`if` is no keyword of JSON Schema draft-04 (a keyword of draft-07, 2019-09, 2020-12;",
+		draft4 + "contains: {}}":                        "`contains` is no keyword of JSON Schema draft-04 (a keyword of draft-06,",
+		draft6 + "if: {}}":                              "`if` is no keyword of JSON Schema draft-06",
+		draft7 + "prefixItems: []}":                     "`prefixItems` is no keyword of JSON Schema draft-07 (a keyword of 2020-12;",
+		draft7 + "dependentRequired: {}}":               "a keyword of 2019-09, 2020-12;",
+		draft19 + "prefixItems: [{}]}":                  "`prefixItems` is no keyword of JSON Schema 2019-09",
+		"{additionalItems: false}":                      "`additionalItems` is no keyword of JSON Schema 2020-12 (a keyword of draft-04,",
+		"{nullable: true}":                              "s.yaml:8:31: `nullable` is no keyword of JSON Schema 2020-12, and is not checked",
+		"{properties: {a: {discriminator: {}}}}":        "s.yaml:8:48: `discriminator`",
+		"{$id: 'http://x.test/', items: {fromat: uri}}": "`fromat`",
+	} {
+		told := mistakesOf(in+schema+"}", fstest.MapFS{})
+		if len(told) != 1 || !strings.Contains(told[0], want) {
+			t.Errorf("%s\n got %s\nwant %s", schema, strings.Join(told, "\n     "), want)
+		}
+	}
+}
+
+// Names, data, notes and what references point to are no keywords.
+func TestKeysThatAreNoKeywords(t *testing.T) {
+	t.Parallel()
+	draft4, draft7 := "{$schema: 'http://json-schema.org/draft-04/schema#', ", "{$schema: 'http://json-schema.org/draft-07/schema#', "
+	for _, schema := range []string{
+		"{properties: {tpye: {}, requird: {type: string}, fomat: {}}}",
+		"{patternProperties: {tpye: {}}}",
+		"{$defs: {tpye: {}}}",
+		"{definitions: {tpye: {}}}",
+		"{dependentSchemas: {tpye: {}}, dependentRequired: {fomat: [requird]}}",
+		"{enum: [{tpye: 1}]}",
+		"{const: {tpye: 1, properties: {fomat: 2}}}",
+		"{default: {tpye: 1}, examples: [{requird: 1}]}",
+		"{x-tpye: 1, x-note: {tpye: 1}}",
+		"{$comment: tpye}",
+		"{required: [tpye]}",
+		"{example: 1, title: a, description: b, deprecated: true, note: c, name: d, id: e}",
+		"{components: {schemas: {a: {type: string}}}, $ref: '#/components/schemas/a'}",
+		draft4 + "id: 'http://x.test/', exclusiveMinimum: true, minimum: 1, $comment: x, $defs: {a: {}}}",
+		draft7 + "$defs: {a: {}}, examples: [{tpye: 1}], contentEncoding: base64, if: {}, then: {}}",
+		"{$schema: 'https://json-schema.org/draft/2019-09/schema', $recursiveAnchor: true, items: [{}], additionalItems: false}",
+		"{$dynamicAnchor: a, $dynamicRef: '#a', unevaluatedItems: false, prefixItems: [{}]}",
+	} {
+		if told := mistakesOf("- jsonSchema: {schema: "+schema+"}", fstest.MapFS{}); len(told) > 0 {
+			t.Errorf("%s\n%s", schema, strings.Join(told, "\n"))
+		}
+	}
+}
+
+// All mistakes of a schema are reported at once, those of a file where the suite names it.
+func TestMisspeltKeywordsOfAFile(t *testing.T) {
+	t.Parallel()
+	told := mistakesOf("- jsonSchema: {file: order.json}", fstest.MapFS{"order.json": {Data: []byte(
+		`{"tpye": "object", "properties": {"a": {"fomat": "date"}, "b": {"anyOf": [{"enumm": [1]}]}}}`,
+	)}})
+	want := []string{
+		"error s.yaml:8:28: order.json: /properties/a: `fomat` is no keyword of JSON Schema 2020-12 (did you mean `format`?)",
+		"error s.yaml:8:28: order.json: /properties/b/anyOf/0: `enumm` is no keyword of JSON Schema 2020-12 (did you mean `enum`?)",
+		"error s.yaml:8:28: order.json: (root): `tpye` is no keyword of JSON Schema 2020-12 (did you mean `type`?)",
+	}
+	if strings.Join(told, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+}

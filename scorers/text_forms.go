@@ -1,0 +1,114 @@
+package scorers
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/evalrun/evalrun/internal/textmetric"
+)
+
+// formNote says when texts differ only in their Unicode form, by which character, and what ignores it: "" otherwise. Texts are the same by
+// a test on both in the form, folded as f says.
+func (f fold) formNote(got string, want []string, same textTest) string {
+	note, form := f.formApart(got, want, same)
+	if note == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s; `normalize: %s` ignores it)", note, form)
+}
+
+// formsApart is formNote for a scorer that has no such option.
+func formsApart(got string, want []string, same textTest) string {
+	note, _ := fold{normalize: "none"}.formApart(got, want, same)
+	if note == "" {
+		return ""
+	}
+	return " (" + note + ")"
+}
+
+func (f fold) formApart(got string, want []string, same textTest) (note, form string) {
+	for _, form := range []string{"nfc", "nfkc"} {
+		if f.normalize == form || f.normalize == "nfkc" {
+			continue
+		}
+		alike := f
+		alike.normalize = form
+		inside := alike
+		inside.trim = false // white space around what is looked for is meant
+		text := alike.text(got)
+		for _, w := range want {
+			if same(text, inside.text(w)) || same(text, alike.text(w)) {
+				if f.ignoreCase {
+					got, w = textmetric.FoldCase(got), textmetric.FoldCase(w)
+				}
+				return formDifference(got, w, form), form
+			}
+		}
+	}
+	return "", ""
+}
+
+// formDifference names the first character of either text that the other one writes in another way.
+func formDifference(got, want, name string) string {
+	form := norm.NFC
+	if name == "nfkc" {
+		form = norm.NFKC
+	}
+	describe := func(shown, here, there string) string {
+		return fmt.Sprintf("equal after %s normalization: %s is %s in the answer and %s in the expected text",
+			strings.ToUpper(name), cutText(shown), codePoints(here), codePoints(there))
+	}
+	inGot, inWant := variants(got, form), variants(want, form)
+	for _, w := range segments(want) {
+		if plain := form.String(w); inGot[plain] != "" && inGot[plain] != w {
+			return describe(plain, inGot[plain], w)
+		}
+	}
+	for _, w := range segments(want) {
+		if plain := form.String(w); plain != w && !strings.Contains(got, w) && strings.Contains(got, plain) {
+			return describe(plain, plain, w)
+		}
+	}
+	for _, g := range segments(got) {
+		if plain := form.String(g); plain != g && inWant[plain] != g && strings.Contains(want, plain) {
+			return describe(plain, g, plain)
+		}
+	}
+	return ""
+}
+
+// maxForms bounds how many bytes of a text are compared character by character.
+const maxForms = 100_000
+
+// segments are the characters of the beginning of a text, each with its marks.
+func segments(text string) (out []string) {
+	for text = text[:min(len(text), maxForms)]; text != ""; {
+		n := norm.NFC.NextBoundaryInString(text, true)
+		out = append(out, text[:n])
+		text = text[n:]
+	}
+	return out
+}
+
+// variants are the characters of a text by their form.
+func variants(text string, form norm.Form) map[string]string {
+	out := map[string]string{}
+	for _, s := range segments(text) {
+		out[form.String(s)] = s
+	}
+	return out
+}
+
+func codePoints(s string) string {
+	var out []string
+	for _, r := range s {
+		if len(out) == 6 {
+			out = append(out, "...")
+			break
+		}
+		out = append(out, fmt.Sprintf("U+%04X", r))
+	}
+	return strings.Join(out, " ")
+}
