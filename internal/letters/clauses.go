@@ -24,7 +24,7 @@ func (c clauses) read(at int) (place, surety int) {
 	}
 	for _, f := range forms {
 		m := f.clause().FindStringSubmatchIndex(c.classes[at:])
-		if m == nil || f.reasoned && !(at > 0 && c.classes[0] == 'k') {
+		if m == nil || f.reasoned && (at == 0 || c.classes[0] != 'k') {
 			continue
 		}
 		if surety := f.suretyOf(c.classes[at:at+m[1]], afterLetter(c.classes, at+m[1])); surety > 0 {
@@ -112,7 +112,7 @@ func (c clauses) opening(end int, announced bool) int {
 	switch {
 	case !announced && !c.opens && !whole && !c.asked:
 		return 0
-	case !announced && c.repeats && !(whole && c.ends):
+	case !announced && c.repeats && (!whole || !c.ends):
 		return 0
 	case whole && c.after != "" && !asideEndsWell(c.after, openingOnly):
 		return 0

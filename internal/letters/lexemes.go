@@ -60,7 +60,7 @@ func (r *reader) read(i int) int {
 	case m.text == "." && r.abbreviated(i), m.text == ":" && len(r.now.lexemes) == 0:
 	case m.text == ";" && r.lists(i):
 		r.add(',', nil)
-	case strings.Contains(".;?", m.text):
+	case oneOf(".;?", m.text):
 		r.now.question = r.now.question || m.text == "?"
 		r.end(i+1 < len(r.marks) && r.marks[i+1].text == "\n")
 	default:
@@ -128,12 +128,12 @@ func (r *reader) optionAt(i int) bool {
 
 // listItem: a word with a mark behind it, such as b).
 func (r *reader) listItem(i int) bool {
-	return i+1 < len(r.marks) && strings.Contains(").:", r.marks[i+1].text)
+	return i+1 < len(r.marks) && oneOf(").:", r.marks[i+1].text)
 }
 
 // lists: a letter alone follows: B; C.
 func (r *reader) lists(i int) bool {
-	return i+1 < len(r.marks) && r.marks[i+1].label != notALetter && (i+2 == len(r.marks) || strings.Contains("\n.;", r.marks[i+2].text))
+	return i+1 < len(r.marks) && r.marks[i+1].label != notALetter && (i+2 == len(r.marks) || oneOf("\n.;", r.marks[i+2].text))
 }
 
 // abbreviated: the point belongs to a title or the initial of a name.
@@ -214,15 +214,15 @@ func (r *reader) stands(i int) bool {
 	}
 	classes := r.now.classes()
 	if classes == "" {
-		return r.now.opens && strings.Contains("\n).:", after)
+		return r.now.opens && oneOf("\n).:", after)
 	}
-	return strings.ContainsAny(classes[len(classes)-1:], ":cEWaovD") && strings.Contains("\n).,:;\"", after)
+	return strings.ContainsAny(classes[len(classes)-1:], ":cEWaovD") && oneOf("\n).,:;\"", after)
 }
 
 // wrapped reads a letter in brackets or quotation marks of its own.
 func (r *reader) wrapped(i int) int {
 	at := i
-	for at < len(r.marks) && at-i < 3 && strings.Contains(`("`, r.marks[at].text) {
+	for at < len(r.marks) && at-i < 3 && oneOf(`("`, r.marks[at].text) {
 		at++
 	}
 	if at == i || at >= len(r.marks) || r.marks[at].label == notALetter {
@@ -250,3 +250,6 @@ func (s sentence) classes() string {
 	}
 	return string(out)
 }
+
+// oneOf reports whether a text is a part of a list of characters; the empty text, at an end, is.
+func oneOf(list, text string) bool { return strings.Contains(list, text) }

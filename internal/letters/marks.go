@@ -268,7 +268,7 @@ func punctuation(text string) mark { return mark{text: text, label: notALetter} 
 func (m *marker) symbol(r, after rune) {
 	touches := inWord(after) || !m.spaced
 	switch {
-	case strings.ContainsRune("&/+✅✓✔☑❌✗✘✖×", r) && !(r == '+' && !m.spaced && !inWord(after)):
+	case strings.ContainsRune("&/+✅✓✔☑❌✗✘✖×", r) && (r != '+' || m.spaced || inWord(after)):
 		m.add(mark{text: string(r), label: notALetter, word: true})
 	case unicode.Is(unicode.So, r) && !touches:
 	default:

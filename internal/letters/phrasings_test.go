@@ -48,8 +48,8 @@ func measured(t *testing.T, name string) map[string]figures {
 		got := strings.Join(labels, "")
 		right := got == p.want
 		f := out[p.language]
-		switch {
-		case p.kind == "plain":
+		switch p.kind {
+		case "plain":
 			f.Plain++
 			if right {
 				f.Read++
