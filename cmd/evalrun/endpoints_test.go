@@ -76,7 +76,7 @@ func endpointFaults() []endpointFault {
 		},
 		{
 			"a stream with an error event", sends(200, "text/event-stream", "data: {\"text\": \"right\"}\n\nevent: error\ndata: %s\n\n"),
-			eval.KindStatus, answer + ", stream: sse",
+			eval.KindApp, answer + ", stream: sse",
 		},
 		{"a stream of something else", sends(200, "text/event-stream", "data: {\"text\": \"right\"}\n\nException: %s\n"), eval.KindMalformed, answer + ", stream: sse"},
 	}
