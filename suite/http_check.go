@@ -40,7 +40,8 @@ func (l *loader) checkSaid(a Arm) {
 	if a.Prompt.system != nil && !e.calls("system") {
 		l.diags.Warnf(
 			e.url.sent.node.Pos(), "write \"{{system}}\" where the application takes it",
-			"the target `%s` is not sent the system text of the prompt `%s`", a.Target.Name, a.Prompt.Name,
+			"the target `%s` is not sent the system text of the prompt `%s`",
+			a.Target.Name, a.Prompt.Name,
 		)
 	}
 }

@@ -163,7 +163,10 @@ func isParameters(n yamlnode.Node) bool {
 	}
 	kind := n.Map().Get("type")
 	if kind.IsScalar() && !kind.IsNull() && !strings.EqualFold(kind.Str(), "object") {
-		kind.Errorf("write `type: object`, and describe the arguments under `properties`", "the arguments of a function are an object, and not of type `%s`", kind.Str())
+		kind.Errorf(
+			"write `type: object`, and describe the arguments under `properties`",
+			"the arguments of a function are an object, and not of type `%s`", kind.Str(),
+		)
 		return false
 	}
 	return true

@@ -251,7 +251,8 @@ func (s *Session) priced(p *runner.Plan) error {
 		case !needed || model != "" && s.Settings.Prices.Knows(model):
 		case model == "":
 			s.Diags.Errorf(
-				at, "narrow `arms` of the scorer", "what the target `%s` costs is not known: it is an application (%s)", arm.Target.Name, arm.Target.App,
+				at, "narrow `arms` of the scorer",
+				"what the target `%s` costs is not known: it is an application (%s)", arm.Target.Name, arm.Target.App,
 			)
 		case s.Settings.Prices == nil:
 			s.Diags.Errorf(at, "`prices: FILE` in the suite, or --prices FILE", "what answers cost cannot be judged without a price list")
