@@ -61,7 +61,8 @@ func (l *loader) pem(n yamlnode.Node) ([]byte, bool) {
 	return text, err == nil
 }
 
-// credentials are the texts to hide of a header with credentials: of a scheme with a token, the token, and of Basic also the password in it.
+// credentials are the texts to hide of a header with credentials: of a scheme with a token, the token, and of Basic also the password in
+// it.
 func credentials(value string) []string {
 	out := []string{value}
 	scheme, token, ok := strings.Cut(value, " ")

@@ -116,8 +116,8 @@ func (d *Dialect) singleOf(root *parse.ListNode) (out single) {
 // Calls lists the uses of functions of the dialect, in order.
 func (t *Template) Calls() []Field { return t.calls }
 
-// Value is what the one action of the template gives, with its type: a variable.Value, a number or a boolean. Of any other template it is the
-// text that RenderData gives. The error is an *Error.
+// Value is what the one action of the template gives, with its type: a variable.Value, a number or a boolean. Of any other template it is
+// the text that RenderData gives. The error is an *Error.
 func (t *Template) Value(in Data, budget *Budget) (any, error) {
 	switch {
 	case !t.single.is:
