@@ -8,43 +8,18 @@ package anthropic
 import (
 	"cmp"
 	"context"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/protocol"
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// Version is the version of the protocol that requests name, unless Config.Headers name another.
+// Version is the version of the protocol that requests name, unless the account's headers name another.
 const Version = "2023-06-01"
-
-// Config says where the service is and how to talk to it.
-type Config struct {
-	BaseURL string // Required, as https://host.example. Without a trailing slash or with one
-	Key     string // Optional: sent in x-api-key
-	Tokens  Tokens // Optional: access tokens, sent instead of a key
-	// Headers go with every request. Optional.
-	Headers http.Header
-	// Secrets are further texts that must not show, such as values of headers. Optional.
-	Secrets     []string
-	Path        string // Optional, default v1/messages: the path below BaseURL, in which {model} is the model
-	UserAgent   string // Optional
-	Connections int    // Optional: idle connections to keep; at least the concurrency
-	ToEmulator  bool   // Optional: send service.TrialHeader
-	// Transport replaces the HTTP transport. Optional.
-	Transport http.RoundTripper
-}
-
-// Tokens hands out access tokens. The errors are *eval.Error.
-type Tokens interface {
-	// Token is one that is good as far as is known.
-	Token(ctx context.Context) (string, error)
-	// Renew replaces one that the service refused; false when that is of no use, since it is new.
-	Renew(ctx context.Context, refused string) (bool, error)
-}
 
 // Client talks to the service; safe for concurrent use.
 type Client struct {
@@ -53,16 +28,13 @@ type Client struct {
 }
 
 // New makes a client. It opens no connection.
-func New(cfg Config) *Client {
+func New(a account.Account) *Client {
 	headers := http.Header{"Anthropic-Version": {Version}}
-	for name, values := range maps.All(cfg.Headers) {
+	for name, values := range a.Headers {
 		headers[http.CanonicalHeaderKey(name)] = values
 	}
-	return &Client{path: cmp.Or(cfg.Path, "v1/messages"), caller: wire.NewCaller(wire.Account{
-		BaseURL: cfg.BaseURL, Key: cfg.Key, KeyHeader: "X-Api-Key", Tokens: cfg.Tokens, Headers: headers,
-		Secrets: cfg.Secrets, UserAgent: cfg.UserAgent, Connections: cfg.Connections, Transport: cfg.Transport,
-		ToEmulator: cfg.ToEmulator,
-	})}
+	a.Headers = headers
+	return &Client{path: cmp.Or(a.Path, "v1/messages"), caller: wire.NewCaller(a, "X-Api-Key")}
 }
 
 // Close gives up idle connections.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/replies"
@@ -101,7 +102,7 @@ func TestThoughtsTextAndCalls(t *testing.T) {
 		next := (&eval.Request{Model: "m"}).After([]eval.Turn{turn})
 		var sent string
 		canned := &replies.Canned{Body: []byte(body), Seen: func(_ *http.Request, b []byte) { sent = string(b) }}
-		_, err = New(Config{BaseURL: "http://service.invalid", Transport: canned}).Generate(t.Context(), &eval.Call{Request: next})
+		_, err = New(account.Account{BaseURL: "http://service.invalid", Transport: canned}).Generate(t.Context(), &eval.Call{Request: next})
 		expect.OK(t, err)
 		if !strings.Contains(same(t, sent), same(t, content)) {
 			t.Errorf("got %s, want %s in it", sent, content)
@@ -145,7 +146,7 @@ func TestRequestsAreSent(t *testing.T) {
 		Seen: func(r *http.Request, b []byte) { seen, sent = r, string(b) },
 	}
 	call := &eval.Call{Request: eval.Request{Model: "m", System: "s"}, TrialID: "t1"}
-	c := New(Config{BaseURL: "https://service.invalid/", Key: canary, ToEmulator: true, Transport: canned})
+	c := New(account.Account{BaseURL: "https://service.invalid/", Key: canary, ToEmulator: true, Transport: canned})
 	_, err := c.Generate(t.Context(), call)
 	expect.OK(t, err)
 	header := func(name string) string { return seen.Header.Get(name) }
@@ -156,7 +157,7 @@ func TestRequestsAreSent(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "the tokens", n, 7)
 	expect.Same(t, "what is counted", seen.URL.Path+sent, `/v1/messages/count_tokens{"model":"m","system":"s","messages":[]}`)
-	c = New(Config{BaseURL: "http://service.invalid", Headers: http.Header{"anthropic-version": {"2099-01-01"}}, Transport: canned})
+	c = New(account.Account{BaseURL: "http://service.invalid", Headers: http.Header{"anthropic-version": {"2099-01-01"}}, Transport: canned})
 	_, err = c.Generate(t.Context(), call)
 	expect.OK(t, err)
 	expect.Same(t, "another version", header("Anthropic-Version"), "2099-01-01")
@@ -172,7 +173,7 @@ func TestModels(t *testing.T) {
 			canned.Body = []byte(`{"data":[{"id":"b","max_input_tokens":200000,"max_tokens":8192}],"has_more":false,"last_id":"b"}`)
 		}
 	}
-	got, err := New(Config{BaseURL: "http://service.invalid", Transport: canned}).Models(t.Context(), "")
+	got, err := New(account.Account{BaseURL: "http://service.invalid", Transport: canned}).Models(t.Context(), "")
 	expect.OK(t, err)
 	expect.Same(
 		t,
@@ -181,7 +182,7 @@ func TestModels(t *testing.T) {
 		[]eval.Model{{Name: "a", DisplayName: "A"}, {Name: "b", InputTokenLimit: 200000, OutputTokenLimit: 8192}},
 	)
 	endless := &replies.Canned{Body: []byte(`{"data":[],"has_more":true,"last_id":"a"}`)}
-	if _, err := New(Config{BaseURL: "http://service.invalid", Transport: endless}).Models(t.Context(), ""); err == nil {
+	if _, err := New(account.Account{BaseURL: "http://service.invalid", Transport: endless}).Models(t.Context(), ""); err == nil {
 		t.Error("a list without end is no error")
 	}
 }

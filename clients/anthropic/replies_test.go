@@ -3,6 +3,7 @@ package anthropic
 import (
 	"testing"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/replies"
@@ -12,7 +13,7 @@ const canary = "sk-canary-0123456789"
 
 func ask(t *testing.T, transport *replies.Canned, stream bool) (*eval.Response, error) {
 	t.Helper()
-	c := New(Config{BaseURL: "http://service.invalid", Key: canary, Transport: transport})
+	c := New(account.Account{BaseURL: "http://service.invalid", Key: canary, Transport: transport})
 	return c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m", Stream: stream}})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/clients/anthropic"
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/clients/generative"
@@ -46,9 +47,9 @@ func start(t *testing.T, script string, opts emulator.Options) *emulator.Server 
 func all(url string) map[string]generator {
 	return map[string]generator{
 		"generative": generative.New(generative.Config{BaseURL: url, Key: key}),
-		"openai":     openai.New(openai.Config{BaseURL: url + "/v1", Key: key}),
-		"responses":  responses.New(responses.Config{BaseURL: url + "/v1", Key: key}),
-		"anthropic":  anthropic.New(anthropic.Config{BaseURL: url, Key: key}),
+		"openai":     openai.New(account.Account{BaseURL: url + "/v1", Key: key}),
+		"responses":  responses.New(account.Account{BaseURL: url + "/v1", Key: key}),
+		"anthropic":  anthropic.New(account.Account{BaseURL: url, Key: key}),
 	}
 }
 
@@ -218,9 +219,9 @@ func TestModelsInAllProtocols(t *testing.T) {
 		}
 	}
 	refused := map[string]generator{
-		"openai":    openai.New(openai.Config{BaseURL: server.URL, Key: "another"}),
-		"responses": responses.New(responses.Config{BaseURL: server.URL}),
-		"anthropic": anthropic.New(anthropic.Config{BaseURL: server.URL, Key: "another"}),
+		"openai":    openai.New(account.Account{BaseURL: server.URL, Key: "another"}),
+		"responses": responses.New(account.Account{BaseURL: server.URL}),
+		"anthropic": anthropic.New(account.Account{BaseURL: server.URL, Key: "another"}),
 	}
 	for name, c := range refused {
 		if _, err := c.Generate(t.Context(), &eval.Call{Request: asking("x", true)}); err == nil || eval.AsError(err).Status != 401 {
@@ -240,7 +241,7 @@ func TestFilesVectorsAndCounts(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, name, got.Text(), "1 image, 1 turn")
 	}
-	own := openai.New(openai.Config{BaseURL: server.URL})
+	own := openai.New(account.Account{BaseURL: server.URL})
 	same, err := own.Embed(t.Context(), &eval.EmbedCall{Model: "embedding-001", Texts: []string{"a b", "a b", "c"}})
 	expect.OK(t, err)
 	expect.Same(t, "vectors of one text", same[0], same[1])
@@ -248,7 +249,7 @@ func TestFilesVectorsAndCounts(t *testing.T) {
 	models, err := own.Models(t.Context(), "")
 	expect.OK(t, err)
 	expect.Same(t, "models without a key", len(models), 7)
-	n, err := anthropic.New(anthropic.Config{BaseURL: server.URL}).
+	n, err := anthropic.New(account.Account{BaseURL: server.URL}).
 		CountTokens(t.Context(), &eval.Call{Request: asking("12345678", false)})
 	expect.OK(t, err)
 	expect.Same(t, "the tokens", n, 2)

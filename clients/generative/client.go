@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wire"
@@ -27,16 +28,16 @@ const maxPages = 100
 
 // Config says where the service is and how to talk to it.
 type Config struct {
-	BaseURL      string // Required. Without a trailing slash or with one
-	HeaderPrefix string // Optional, default x-svc: gives x-svc-api-key and x-svc-user-project
-	Key          string // Required, except with Tokens and by servers that want none
-	KeyInQuery   bool   // Optional: send the key as ?key= instead of in the header
-	Tokens       Tokens // Optional: OAuth access tokens, sent instead of a key
-	Project      string // Required with Tokens: the cloud project in whose name requests are made
-	APIVersion   string // Optional, default v1: where a request names none
-	UserAgent    string // Optional
-	Connections  int    // Optional: idle connections to keep; at least the concurrency
-	ToEmulator   bool   // Optional: send service.TrialHeader
+	BaseURL      string         // Required. Without a trailing slash or with one
+	HeaderPrefix string         // Optional, default x-svc: gives x-svc-api-key and x-svc-user-project
+	Key          string         // Required, except with Tokens and by servers that want none
+	KeyInQuery   bool           // Optional: send the key as ?key= instead of in the header
+	Tokens       account.Tokens // Optional: OAuth access tokens, sent instead of a key
+	Project      string         // Required with Tokens: the cloud project in whose name requests are made
+	APIVersion   string         // Optional, default v1: where a request names none
+	UserAgent    string         // Optional
+	Connections  int            // Optional: idle connections to keep; at least the concurrency
+	ToEmulator   bool           // Optional: send service.TrialHeader
 	// Path is that of a call below BaseURL, in which {model} and {method} are the model and the method. BaseURL has the
 	// version then. Optional, default models/{model}:{method} below the version.
 	Path string
@@ -46,14 +47,6 @@ type Config struct {
 	Secrets []string
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
-}
-
-// Tokens hands out OAuth access tokens. The errors are *eval.Error.
-type Tokens interface {
-	// Token is one that is good as far as is known.
-	Token(ctx context.Context) (string, error)
-	// Renew replaces one that the service refused; false when that is of no use, since it is new.
-	Renew(ctx context.Context, refused string) (bool, error)
 }
 
 // Client talks to the service; safe for concurrent use.

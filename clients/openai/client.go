@@ -9,57 +9,26 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/protocol"
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// Config says where the service is and how to talk to it.
-type Config struct {
-	BaseURL string // Required, as https://host.example/v1. Without a trailing slash or with one
-	Key     string // Optional: servers on this machine want none
-	Tokens  Tokens // Optional: access tokens, sent instead of a key
-	// Headers go with every request. Optional.
-	Headers http.Header
-	// Secrets are further texts that must not show, such as values of headers. Optional.
-	Secrets     []string
-	Path        string // Optional, default chat/completions: the path below BaseURL, in which {model} is the model
-	UserAgent   string // Optional
-	Connections int    // Optional: idle connections to keep; at least the concurrency
-	// MaxTokensField is the field for the limit of an answer. Optional, default max_completion_tokens; older servers want
-	// max_tokens.
-	MaxTokensField string
-	ToEmulator     bool // Optional: send service.TrialHeader
-	// Transport replaces the HTTP transport. Optional.
-	Transport http.RoundTripper
-}
-
-// Tokens hands out access tokens. The errors are *eval.Error.
-type Tokens interface {
-	// Token is one that is good as far as is known.
-	Token(ctx context.Context) (string, error)
-	// Renew replaces one that the service refused; false when that is of no use, since it is new.
-	Renew(ctx context.Context, refused string) (bool, error)
-}
-
 // Client talks to the service; safe for concurrent use.
 type Client struct {
-	caller *wire.Caller
-	cfg    Config
+	caller         *wire.Caller
+	path           string
+	maxTokensField string
 }
 
 // New makes a client. It opens no connection.
-func New(cfg Config) *Client {
-	cfg.Path = cmp.Or(cfg.Path, "chat/completions")
-	return &Client{cfg: cfg, caller: wire.NewCaller(wire.Account{
-		BaseURL: cfg.BaseURL, Key: cfg.Key, Tokens: cfg.Tokens, Headers: cfg.Headers, Secrets: cfg.Secrets,
-		UserAgent: cfg.UserAgent, Connections: cfg.Connections, Transport: cfg.Transport, ToEmulator: cfg.ToEmulator,
-	})}
+func New(a account.Account) *Client {
+	return &Client{path: cmp.Or(a.Path, "chat/completions"), maxTokensField: a.MaxTokensField, caller: wire.NewCaller(a, "")}
 }
 
 // Close gives up idle connections.
@@ -80,8 +49,8 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	if err := Check(&call.Request); err != nil {
 		return nil, c.caller.Unsendable(err)
 	}
-	body := protocol.OpenAI().Body(&call.Request, protocol.Options{MaxTokensField: c.cfg.MaxTokensField})
-	return c.caller.Post(ctx, call, c.caller.URL(c.cfg.Path, call.Model), body, wire.Form{
+	body := protocol.OpenAI().Body(&call.Request, protocol.Options{MaxTokensField: c.maxTokensField})
+	return c.caller.Post(ctx, call, c.caller.URL(c.path, call.Model), body, wire.Form{
 		Parse: ParseResponse, Stream: func() wire.Assembly { return newAssembly(call) }, Explain: c.explain,
 	})
 }
@@ -106,7 +75,7 @@ var (
 
 // fix is what to do about a message of the service, "" where nothing is known.
 func (c *Client) fix(message string) string {
-	old := c.cfg.MaxTokensField == "max_tokens"
+	old := c.maxTokensField == "max_tokens"
 	switch {
 	case old && wantsNewField.MatchString(message):
 		return "remove `maxTokensField: max_tokens` from the service"

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/replies"
@@ -141,7 +142,7 @@ func TestErrorsComeWithAFix(t *testing.T) {
 	} {
 		body, err := json.Marshal(map[string]any{"error": map[string]any{"message": message}})
 		expect.OK(t, err)
-		c := New(Config{
+		c := New(account.Account{
 			BaseURL: "http://service.invalid", MaxTokensField: want.field, Transport: &replies.Canned{Status: 400, Body: body},
 		})
 		_, err = c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m"}})
@@ -307,7 +308,7 @@ func TestRequestsAreSent(t *testing.T) {
 		Seen: func(r *http.Request, _ []byte) { seen = r },
 	}
 	one := &eval.Call{Request: eval.Request{Model: "org/m"}, TrialID: "t1"}
-	c := New(Config{
+	c := New(account.Account{
 		BaseURL: "https://service.invalid/v1/", Key: canary, Headers: http.Header{"x-team": {"red"}}, UserAgent: "evalrun/1", ToEmulator: true,
 		Transport: canned,
 	})
@@ -318,7 +319,7 @@ func TestRequestsAreSent(t *testing.T) {
 		seen.Method, seen.URL.String(), seen.Header.Get("Authorization"), seen.Header.Get("X-Team"), seen.UserAgent(),
 		seen.Header.Get("X-Evalrun-Trial"),
 	}, []string{"POST", "https://service.invalid/v1/chat/completions", "Bearer " + canary, "red", "evalrun/1", "t1"})
-	c = New(Config{BaseURL: "http://service.invalid", Path: "deployments/{model}/chat?version=1", Transport: canned})
+	c = New(account.Account{BaseURL: "http://service.invalid", Path: "deployments/{model}/chat?version=1", Transport: canned})
 	_, err = c.Generate(t.Context(), one)
 	expect.OK(t, err)
 	expect.Same(
@@ -329,7 +330,7 @@ func TestRequestsAreSent(t *testing.T) {
 	)
 	access := &tokens{"access-0123456789"}
 	c = New(
-		Config{
+		account.Account{
 			BaseURL:   "http://service.invalid",
 			Tokens:    access,
 			Transport: &replies.Canned{Status: 401, Body: []byte("access-0123456789"), Seen: canned.Seen},
@@ -368,7 +369,7 @@ func TestAKeySpreadOverPiecesDoesNotShow(t *testing.T) {
 func TestWhatCannotBeExpressedIsNotSent(t *testing.T) {
 	t.Parallel()
 	sent := 0
-	c := New(Config{BaseURL: "http://service.invalid", Transport: &replies.Canned{Seen: func(*http.Request, []byte) { sent++ }}})
+	c := New(account.Account{BaseURL: "http://service.invalid", Transport: &replies.Canned{Seen: func(*http.Request, []byte) { sent++ }}})
 	_, err := c.Generate(t.Context(), &eval.Call{Request: eval.Request{GenerationConfig: &eval.GenerationConfig{TopK: new(5)}}})
 	if e := eval.AsError(err); e == nil || !e.Permanent || !strings.Contains(e.Message, "topK") || sent > 0 {
 		t.Errorf("got %v after %d requests, want an error that names topK", err, sent)
@@ -385,7 +386,7 @@ func TestModels(t *testing.T) {
 		},
 		`[{"id":"c","context_length":null},{"object":"x"}]`: {{Name: "c"}}, `{"data":[]}`: nil,
 	} {
-		c := New(Config{BaseURL: "http://service.invalid", Transport: &replies.Canned{Body: []byte(body)}})
+		c := New(account.Account{BaseURL: "http://service.invalid", Transport: &replies.Canned{Body: []byte(body)}})
 		got, err := c.Models(t.Context(), "")
 		expect.OK(t, err)
 		expect.Same(t, body, got, want)
@@ -393,13 +394,13 @@ func TestModels(t *testing.T) {
 	for body, kind := range map[string]eval.ErrorKind{
 		`{}`: eval.KindMalformed, `{"error":{"message":"x","code":500}}`: eval.KindStatus, `5`: eval.KindMalformed,
 	} {
-		c := New(Config{BaseURL: "http://service.invalid", Transport: &replies.Canned{Body: []byte(body)}})
+		c := New(account.Account{BaseURL: "http://service.invalid", Transport: &replies.Canned{Body: []byte(body)}})
 		if _, err := c.Models(t.Context(), ""); err == nil || eval.AsError(err).Kind != kind {
 			t.Errorf("%s: got %v, want an error of kind %s", body, err, kind)
 		}
 	}
 	c := New(
-		Config{
+		account.Account{
 			BaseURL:   "http://service.invalid",
 			Transport: &replies.Canned{Status: 404, Body: []byte(`{"error":{"message":"no such model"}}`)},
 		},
@@ -422,7 +423,7 @@ func TestEmbed(t *testing.T) {
 	} {
 		var sent string
 		c := New(
-			Config{
+			account.Account{
 				BaseURL: "http://service.invalid/v1",
 				Transport: &replies.Canned{Body: []byte(body), Seen: func(r *http.Request, b []byte) {
 					sent = r.URL.Path + string(b)

@@ -8,39 +8,14 @@ package responses
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/protocol"
 	"github.com/evalrun/evalrun/internal/wire"
 )
-
-// Config says where the service is and how to talk to it.
-type Config struct {
-	BaseURL string // Required, as https://host.example/v1. Without a trailing slash or with one
-	Key     string // Optional: sent as a bearer token
-	Tokens  Tokens // Optional: access tokens, sent instead of a key
-	// Headers go with every request. Optional.
-	Headers http.Header
-	// Secrets are further texts that must not show, such as values of headers. Optional.
-	Secrets     []string
-	Path        string // Optional, default responses: the path below BaseURL, in which {model} is the model
-	UserAgent   string // Optional
-	Connections int    // Optional: idle connections to keep; at least the concurrency
-	ToEmulator  bool   // Optional: send service.TrialHeader
-	// Transport replaces the HTTP transport. Optional.
-	Transport http.RoundTripper
-}
-
-// Tokens hands out access tokens. The errors are *eval.Error.
-type Tokens interface {
-	// Token is one that is good as far as is known.
-	Token(ctx context.Context) (string, error)
-	// Renew replaces one that the service refused; false when that is of no use, since it is new.
-	Renew(ctx context.Context, refused string) (bool, error)
-}
 
 // Client talks to the service; safe for concurrent use.
 type Client struct {
@@ -49,11 +24,8 @@ type Client struct {
 }
 
 // New makes a client. It opens no connection.
-func New(cfg Config) *Client {
-	return &Client{path: cmp.Or(cfg.Path, "responses"), caller: wire.NewCaller(wire.Account{
-		BaseURL: cfg.BaseURL, Key: cfg.Key, Tokens: cfg.Tokens, Headers: cfg.Headers, Secrets: cfg.Secrets,
-		UserAgent: cfg.UserAgent, Connections: cfg.Connections, Transport: cfg.Transport, ToEmulator: cfg.ToEmulator,
-	})}
+func New(a account.Account) *Client {
+	return &Client{path: cmp.Or(a.Path, "responses"), caller: wire.NewCaller(a, "")}
 }
 
 // Close gives up idle connections.

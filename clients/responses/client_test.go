@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/replies"
@@ -106,7 +107,7 @@ func TestItemsGoBackAsTheyCame(t *testing.T) {
 	var sent string
 	var seen *http.Request
 	canned := &replies.Canned{Body: []byte(`{"output":[]}`), Seen: func(r *http.Request, b []byte) { seen, sent = r, string(b) }}
-	c := New(Config{BaseURL: "http://service.invalid/v1", Key: canary, Transport: canned})
+	c := New(account.Account{BaseURL: "http://service.invalid/v1", Key: canary, Transport: canned})
 	_, err = c.Generate(t.Context(), &eval.Call{Request: (&eval.Request{Model: "m"}).After([]eval.Turn{turn})})
 	expect.OK(t, err)
 	expect.Same(t, "the request", sent, `{"model":"m","input":[`+items+`,{"type":"function_call_output","call_id":"1","output":"ok"}]}`)

@@ -83,13 +83,14 @@ var direct = map[string][]string{
 		"app", "internal/program", "internal/workspace", "internal/protocol",
 	},
 	"internal/secret":    {"eval", "internal/program"},
-	"internal/wire":      {"eval", "internal/secret", "internal/service"},
+	"internal/wire":      {"clients/account", "eval", "internal/secret", "internal/service"},
 	"internal/protocol":  {"eval", "internal/wirejson", "tool"},
 	"internal/replies":   {"eval", "internal/expect"},
-	"clients/generative": {"internal/wire", "internal/payload"},
-	"clients/openai":     {"internal/wire", "internal/protocol"},
-	"clients/anthropic":  {"internal/wire", "internal/protocol"},
-	"clients/responses":  {"internal/wire", "internal/protocol"},
+	"clients/account":    nil,
+	"clients/generative": {"clients/account", "internal/wire", "internal/payload"},
+	"clients/openai":     {"clients/account", "internal/wire", "internal/protocol"},
+	"clients/anthropic":  {"clients/account", "internal/wire", "internal/protocol"},
+	"clients/responses":  {"clients/account", "internal/wire", "internal/protocol"},
 	"clients/emulator": {
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
@@ -117,7 +118,7 @@ var direct = map[string][]string{
 	"internal/harness": {
 		"internal/answers", "internal/selection", "internal/project",
 		"internal/layers", "internal/verdict", "internal/rundir", "runner",
-		"journal", "clients/app", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
+		"journal", "clients/account", "clients/app", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
 		"clients/emulator", "clients/oauth", "internal/flow", "internal/record",
 		"internal/trust", "internal/regular", "internal/workspace", "scorers", "suite",
 	},
@@ -141,7 +142,7 @@ var direct = map[string][]string{
 var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yamlnode"},
 	"net/http": {
-		"internal/wire", "clients/app", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
+		"internal/wire", "clients/account", "clients/app", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
 		"clients/emulator", "clients/oauth", "internal/replies",
 		"internal/view", // which serves pages on this machine, and sends nothing
 		"test/process",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/clients/anthropic"
 	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/clients/openai"
@@ -21,24 +22,9 @@ var protocols = map[string]protocol{
 			Secrets: c.secrets(), UserAgent: c.userAgent, Connections: c.connections, ToEmulator: c.toEmulator,
 		})
 	}},
-	service.OpenAI: {(*openai.Client)(nil), "/v1", func(c *contact) speaker {
-		return openai.New(openai.Config{
-			BaseURL: c.url, Key: c.key, Tokens: c.tokens, Path: c.Path, Headers: c.headers(), Secrets: c.secrets(),
-			UserAgent: c.userAgent, Connections: c.connections, ToEmulator: c.toEmulator, MaxTokensField: c.MaxTokensField,
-		})
-	}},
-	service.Responses: {(*responses.Client)(nil), "/v1", func(c *contact) speaker {
-		return responses.New(responses.Config{
-			BaseURL: c.url, Key: c.key, Tokens: c.tokens, Path: c.Path, Headers: c.headers(), Secrets: c.secrets(),
-			UserAgent: c.userAgent, Connections: c.connections, ToEmulator: c.toEmulator,
-		})
-	}},
-	service.Anthropic: {(*anthropic.Client)(nil), "", func(c *contact) speaker {
-		return anthropic.New(anthropic.Config{
-			BaseURL: c.url, Key: c.key, Tokens: c.tokens, Path: c.Path, Headers: c.headers(), Secrets: c.secrets(),
-			UserAgent: c.userAgent, Connections: c.connections, ToEmulator: c.toEmulator,
-		})
-	}},
+	service.OpenAI:    {(*openai.Client)(nil), "/v1", func(c *contact) speaker { return openai.New(c.account()) }},
+	service.Responses: {(*responses.Client)(nil), "/v1", func(c *contact) speaker { return responses.New(c.account()) }},
+	service.Anthropic: {(*anthropic.Client)(nil), "", func(c *contact) speaker { return anthropic.New(c.account()) }},
 }
 
 // protocol is a way of speaking to services.
@@ -143,5 +129,13 @@ func cannot(what string) *eval.Error {
 	return &eval.Error{
 		Kind: eval.KindStatus, Unsent: true, Permanent: true,
 		Message: "the protocol of the service cannot " + what,
+	}
+}
+
+// account is what opens the service to a client.
+func (c *contact) account() account.Account {
+	return account.Account{
+		BaseURL: c.url, Key: c.key, Tokens: c.tokens, Path: c.Path, Headers: c.headers(), Secrets: c.secrets(),
+		UserAgent: c.userAgent, Connections: c.connections, ToEmulator: c.toEmulator, MaxTokensField: c.MaxTokensField,
 	}
 }

@@ -11,47 +11,23 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Account is how the client of a vendor reaches it, and what opens it.
-type Account struct {
-	BaseURL string
-	// Key is sent in KeyHeader, or, where that is "", as a bearer token. Optional.
-	Key, KeyHeader string
-	// Tokens are sent as bearer tokens instead of a key. Optional.
-	Tokens Tokens
-	// Headers go with every request. Optional.
-	Headers http.Header
-	// Secrets are further texts that must not show, such as values of headers. Optional.
-	Secrets     []string
-	UserAgent   string
-	Connections int
-	Transport   http.RoundTripper
-	// ToEmulator sends service.TrialHeader.
-	ToEmulator bool
-}
-
-// Tokens hands out access tokens. The errors are *eval.Error.
-type Tokens interface {
-	// Token is one that is good as far as is known.
-	Token(ctx context.Context) (string, error)
-	// Renew replaces one that the service refused; false when that is of no use, since it is new.
-	Renew(ctx context.Context, refused string) (bool, error)
-}
-
 // Caller sends calls to a vendor.
 type Caller struct {
 	*Conn
-	account Account
-	base    string
+	account   account.Account
+	keyHeader string
+	base      string
 }
 
-// NewCaller makes a Caller. It opens no connection.
-func NewCaller(a Account) *Caller {
-	c := &Caller{account: a, base: strings.TrimRight(a.BaseURL, "/")}
+// NewCaller makes a Caller, which sends the key in a header, or, where that is "", as a bearer token. It opens no connection.
+func NewCaller(a account.Account, keyHeader string) *Caller {
+	c := &Caller{account: a, keyHeader: keyHeader, base: strings.TrimRight(a.BaseURL, "/")}
 	c.Conn = New(Config{
 		Auth: c, Secrets: append([]string{a.Key}, a.Secrets...), UserAgent: a.UserAgent, Connections: a.Connections,
 		Transport: a.Transport,
@@ -78,10 +54,10 @@ func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
 		c.Hide(token)
 		req.Header.Set("Authorization", "Bearer "+token)
 	case c.account.Key == "":
-	case c.account.KeyHeader == "":
+	case c.keyHeader == "":
 		req.Header.Set("Authorization", "Bearer "+c.account.Key)
 	default:
-		req.Header.Set(c.account.KeyHeader, c.account.Key)
+		req.Header.Set(c.keyHeader, c.account.Key)
 	}
 	return token, nil
 }
