@@ -20,8 +20,10 @@ import (
 // caseDef is a case, the cases of a data file, or the defaults of all cases, as the file says it.
 type caseDef struct {
 	settings
-	node     yamlnode.Map
-	name     source // without a template when rows go by their own names
+	node     yamlnode.Map // see freeze
+	at       diag.Pos     // where it is told of
+	given    []string     // the settings that it names
+	name     source       // without a template when rows go by their own names
 	vars     []yamlnode.Map
 	base     variable.Dict         // vars over those of the defaults; see finish
 	open     map[string]*rendering // settings with templates in them, by their keys
@@ -75,15 +77,15 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 		node: m,
 		vars: []yamlnode.Map{m.Get("vars").Map()},
 		arms: globs(m.Get("arms"), "arm", l.names),
-		open: map[string]*rendering{},
 	}
 	for _, key := range settingKeys() {
 		n := m.Get(key)
 		if n.IsZero() {
 			continue
 		}
+		def.given = append(def.given, key)
 		if r := l.rendering(n); len(r.templates) > 0 {
-			def.open[key] = &r
+			def.opens(key, &r)
 		} else {
 			def.set(key, n)
 		}
@@ -93,9 +95,16 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 	return def
 }
 
+// opens takes down a setting with templates in it.
+func (def *caseDef) opens(key string, r *rendering) {
+	if def.open == nil {
+		def.open = map[string]*rendering{}
+	}
+	def.open[key] = r
+}
+
 // readDefaults reads the defaults of every file of the suite, of which a later one wins over those that it includes.
 func (l *loader) readDefaults() {
-	l.defaults.open = map[string]*rendering{}
 	for _, root := range l.roots {
 		n := root.Get("defaults")
 		def := l.caseDef(n.Map(defaultsBlock().Names()...))
@@ -104,8 +113,8 @@ func (l *loader) readDefaults() {
 		def.vars = append(old.vars, def.vars...)
 		def.scorers = append(old.scorers, def.scorers...)
 		for key, r := range old.open {
-			if def.open[key] == nil && !def.node.Has(key) {
-				def.open[key] = r
+			if !slices.Contains(def.given, key) {
+				def.opens(key, r)
 			}
 		}
 		if def.arms == nil {
@@ -116,29 +125,66 @@ func (l *loader) readDefaults() {
 	}
 }
 
+// readCases reads the cases and has them checked: with thrift each before the next one is read.
 func (l *loader) readCases() {
+	c := newChecker(l)
+	if l.thrift.sharing {
+		l.shared = &shared{defs: map[string]*scorerDef{}}
+	}
 	keys := caseBlock().Names()
-	for _, item := range l.items("cases", "there are no cases", "write at least one") {
-		m := item.Map(keys...)
-		if !item.IsMapping() {
+	for item := range l.items("cases", "there are no cases", "write at least one") {
+		def := l.readCase(item, keys)
+		if def == nil {
 			continue
 		}
-		def := l.caseDef(m)
-		def.rows = l.rows(m)
-		name := m.Get("name")
-		if name.IsZero() && def.rows == nil {
-			m.Need("name")
-			continue
+		l.cases = append(l.cases, def)
+		if l.thrift.used() {
+			c.definition(def)
+			def.freeze()
 		}
-		if !name.IsZero() {
-			def.name = l.caseName(name)
+	}
+	if !l.thrift.used() {
+		for _, def := range l.cases {
+			c.definition(def)
 		}
-		def.grid = l.grid(&def)
-		if v := m.Get("inheritScorers"); !v.IsZero() {
-			def.alone = !v.Bool()
-		}
-		def.finish(&l.defaults)
-		l.cases = append(l.cases, &def)
+	}
+	c.finish()
+}
+
+// readCase reads an item of the list of cases, nil when it is none.
+func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
+	m := item.Map(keys...)
+	if !item.IsMapping() {
+		return nil
+	}
+	def := l.caseDef(m)
+	def.rows = l.rows(m)
+	def.at = m.Pos()
+	name := m.Get("name")
+	if name.IsZero() && def.rows == nil {
+		m.Need("name")
+		return nil
+	}
+	if !name.IsZero() {
+		def.name = l.caseName(name)
+		def.at = name.Pos()
+	}
+	def.grid = l.grid(&def)
+	if v := m.Get("inheritScorers"); !v.IsZero() {
+		def.alone = !v.Bool()
+	}
+	def.finish(&l.defaults)
+	return &def
+}
+
+// freeze lets go of what was read of a case that is one and was checked. It holds on to the file by its scorers alone, and by templates.
+func (def *caseDef) freeze() {
+	if def.rows != nil || def.grid != nil {
+		return
+	}
+	def.node, def.vars = yamlnode.Map{}, nil
+	if def.name.t.IsConstant() {
+		def.name.node = yamlnode.Node{}
 	}
 }
 
@@ -188,7 +234,7 @@ func (s *Suite) outline(def *caseDef, v variant, diags *diag.List) *Case {
 	for name, value := range s.opts.Vars {
 		vars[name] = value
 	}
-	c := &Case{Pos: def.pos(), vars: vars, many: def.rows != nil || def.grid != nil, budget: s.budget}
+	c := &Case{Pos: def.at, vars: vars, many: def.rows != nil || def.grid != nil, budget: s.budget}
 	s.budget.Grow(templatePerCase * max(1, len(s.arms)))
 	if v.row != nil {
 		c.Pos, c.row = v.row.pos, v.row
@@ -213,14 +259,6 @@ func (s *Suite) outline(def *caseDef, v variant, diags *diag.List) *Case {
 	c.Quarantine = cmp.Or(def.isolated, s.defaults.isolated)
 	c.ID = set.id
 	return c
-}
-
-// pos is where a definition is told of.
-func (def *caseDef) pos() diag.Pos {
-	if def.name.node.IsZero() {
-		return def.node.Pos()
-	}
-	return def.name.node.Pos()
 }
 
 // name names a case: by its template, or by what is known of its row. What `each` and `matrix` chose is added as far as the
@@ -265,7 +303,7 @@ func (s *Suite) settle(def *caseDef, c *Case, diags *diag.List) settings {
 		}
 	}
 	for key, r := range s.defaults.open {
-		if !def.node.Has(key) {
+		if !slices.Contains(def.given, key) {
 			fill(key, r)
 		}
 	}

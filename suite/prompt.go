@@ -68,7 +68,7 @@ func (l *loader) prompts() {
 	for i, t := range l.Targets {
 		targets[i] = t.Name
 	}
-	for _, item := range l.items("prompts", "there are no prompts", "write at least one") {
+	for item := range l.items("prompts", "there are no prompts", "write at least one") {
 		m := item.Map(promptBlock().Names()...)
 		if !item.IsMapping() {
 			continue

@@ -24,7 +24,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -348,24 +347,39 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	s := &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds}
-	src, err := s.files.text(path)
+	begin := func() *Suite { return &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds} }
+	var first diag.List
+	if s := begin(); s.load(lean(), &first) {
+		diags.Merge(first)
+		return s
+	}
+	s := begin()
+	s.load(thrift{}, diags)
+	return s
+}
+
+// load reads and checks the suite; false when that has to be done again without thrift.
+func (s *Suite) load(how thrift, diags *diag.List) bool {
+	src, err := s.files.text(s.files.suite)
 	if err != nil {
-		diags.Errorf(diag.Pos{File: shown}, "", "%s", err)
-		return s
+		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
+		return true
 	}
-	root, ok := yamlnode.Parse(shown, src, diags)
+	root, ok := how.cutting.Parse(s.File, src, diags)
 	if !ok {
-		return s
+		return true
 	}
-	l := loader{Suite: s, diags: diags}
+	l := loader{Suite: s, diags: diags, thrift: how}
 	s.budget = &tmpl.Budget{}
 	s.budget.Grow(templateBase)
 	l.load(root)
 	s.budget = nil
 	s.files.freeze()
-	if opts.Base != nil && !diags.HasErrors() {
+	if l.mustRepeat() {
+		return false
+	}
+	if s.opts.Base != nil && !diags.HasErrors() {
 		s.beside = newBeside(s)
 	}
-	return s
+	return true
 }
