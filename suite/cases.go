@@ -22,10 +22,10 @@ type caseDef struct {
 	settings
 	node     yamlnode.Map // see freeze
 	at       diag.Pos     // where it is told of
-	given    []string     // the settings that it names
 	name     source       // without a template when rows go by their own names
 	vars     []yamlnode.Map
-	base     variable.Dict         // vars over those of the defaults; see finish
+	values   []variable.Member     // vars as values
+	base     variable.Dict         // values over those of the defaults; see finish
 	open     map[string]*rendering // settings with templates in them, by their keys
 	arms     glob.Patterns
 	isolated *eval.Quarantine
@@ -37,6 +37,7 @@ type caseDef struct {
 
 // settings are what a case says of itself in texts and numbers, so that it may come from a column.
 type settings struct {
+	given     []string // their keys, as far as they are there
 	id        string
 	tags      []string
 	hasTags   bool
@@ -123,6 +124,11 @@ func (l *loader) readDefaults() {
 		def.isolated = cmp.Or(def.isolated, old.isolated)
 		l.defaults = def
 	}
+	l.defaults.base = variable.Dict{}
+	for _, m := range l.defaults.vars {
+		maps.Copy(l.defaults.base, values(m))
+	}
+	l.noteMetrics(&l.defaults)
 }
 
 // readCases reads the cases and has them checked: with thrift each before the next one is read.
@@ -137,15 +143,17 @@ func (l *loader) readCases() {
 		if def == nil {
 			continue
 		}
-		l.cases = append(l.cases, def)
-		if l.thrift.used() {
-			c.definition(def)
-			def.freeze()
+		l.noteMetrics(def)
+		if !l.thrift.used() {
+			l.cases = append(l.cases, def)
+			continue
 		}
+		c.definition(def)
+		l.cases = append(l.cases, def.freeze())
 	}
 	if !l.thrift.used() {
-		for _, def := range l.cases {
-			c.definition(def)
+		for _, kept := range l.cases {
+			c.definition(kept.thaw(l.Suite))
 		}
 	}
 	c.finish()
@@ -173,19 +181,11 @@ func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
 	if v := m.Get("inheritScorers"); !v.IsZero() {
 		def.alone = !v.Bool()
 	}
+	for e := range def.vars[0].Entries() {
+		def.values = append(def.values, variable.Member{Name: e.Name(), Value: variable.Written(e.Value.Value())})
+	}
 	def.finish(&l.defaults)
 	return &def
-}
-
-// freeze lets go of what was read of a case that is one and was checked. It holds on to the file by its scorers alone, and by templates.
-func (def *caseDef) freeze() {
-	if def.rows != nil || def.grid != nil {
-		return
-	}
-	def.node, def.vars = yamlnode.Map{}, nil
-	if def.name.t.IsConstant() {
-		def.name.node = yamlnode.Node{}
-	}
 }
 
 func (l *loader) caseName(n yamlnode.Node) source {
@@ -197,9 +197,10 @@ func (l *loader) caseName(n yamlnode.Node) source {
 
 // finish makes the variables that all cases of a definition have.
 func (def *caseDef) finish(defaults *caseDef) {
-	def.base = variable.Dict{}
-	for _, m := range slices.Concat(defaults.vars, def.vars) {
-		maps.Copy(def.base, values(m))
+	def.base = make(variable.Dict, len(defaults.base)+len(def.values))
+	maps.Copy(def.base, defaults.base)
+	for _, m := range def.values {
+		def.base[m.Name] = m.Value
 	}
 }
 

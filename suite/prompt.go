@@ -177,6 +177,15 @@ func invalidUTF8(text string) int {
 // nothing is the template of an empty text, where what is there is no template.
 func nothing() *tmpl.Template { return &tmpl.Template{} }
 
+// literally is the source of a text without actions, of which no mistake is ever told.
+func literally(text string) source {
+	t, err := tmpl.Parse(text)
+	if err != nil { // it has no actions
+		panic(err)
+	}
+	return source{t: t, text: text}
+}
+
 func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
 
 // parseIn parses a template of a dialect.

@@ -225,6 +225,7 @@ type scorerDef struct {
 	rendering
 	fixed  *Scorer // set when there is no template in it
 	shared bool    // of a set
+	noted  bool    // its name was
 }
 
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {

@@ -44,19 +44,21 @@ type Suite struct {
 	Prices      *pricing.List    // nil: the file names no price list
 	Gate        *eval.GateConfig // nil: the file has no gate block
 
-	arms     []Arm
-	defaults caseDef
-	cases    []*caseDef
-	count    int  // of cases
-	numbered bool // some rows have a name that is taken
-	files    *files
-	opts     Options
-	kinds    Kinds
-	embeds   bool
-	budget   *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
-	costs    map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
-	derived  []*Metric
-	beside   *beside // the names of both versions; nil without an earlier one
+	arms       []Arm
+	defaults   caseDef
+	cases      []keptCase
+	scoreNames []string // names of scorers, in the order of the file
+	unnamed    bool     // some names of scorers show only when a case is expanded
+	count      int      // of cases
+	numbered   bool     // some rows have a name that is taken
+	files      *files
+	opts       Options
+	kinds      Kinds
+	embeds     bool
+	budget     *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
+	costs      map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
+	derived    []*Metric
+	beside     *beside // the names of both versions; nil without an earlier one
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -249,7 +251,8 @@ func (s *Suite) Outlines() iter.Seq[*Case] { return s.each(s.outline) }
 func (s *Suite) each(expand func(*caseDef, variant, *diag.List) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		names := newCaseNames()
-		for _, def := range s.cases {
+		for _, kept := range s.cases {
+			def := kept.thaw(s)
 			var ignored diag.List // Load has reported whatever there is to report
 			for v := range s.variants(def, &ignored) {
 				c := expand(def, v, &ignored)
