@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -72,13 +72,13 @@ type tableReport struct {
 
 func (t *tableReport) line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if plain := ansi.ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
+	if plain := ansi().ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
 		text = displaywidth.TruncateString(plain, t.o.Width, "...")
 	}
 	t.out.WriteString(text + "\n")
 }
 
-var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var ansi = lazy.Regexp("\x1b\\[[0-9;]*m")
 
 // colors of outcomes can be read on light and dark ground.
 var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "36"}
