@@ -198,8 +198,9 @@ type Options struct {
 // Kinds is what a suite needs to know about scorers, so that a wrong argument is
 // found together with all other mistakes.
 type Kinds interface {
-	// Names lists the kinds there are.
+	// Names lists the kinds there are, and Has reports whether there is one.
 	Names() []string
+	Has(kind string) bool
 	// Check reports what is wrong with the arguments of a scorer, at their nodes, and gives what it needs.
 	Check(s *Scorer) Needs
 }
