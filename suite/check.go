@@ -71,8 +71,9 @@ func (l *checker) definition(def *caseDef) {
 	}
 	cases, numbered := 0, 0
 	var example *Case
+	x := l.expansion(def)
 	for v := range l.variants(def, &own) {
-		c, fresh := l.expand(def, v)
+		c, fresh := l.expand(x, v)
 		if fresh {
 			if numbered++; example == nil {
 				example = c
@@ -100,13 +101,13 @@ func (l *checker) definition(def *caseDef) {
 }
 
 // expand makes and checks one case; numbered says that its name was another's.
-func (l *checker) expand(def *caseDef, v variant) (c *Case, numbered bool) {
-	l.checkGrid(def, v)
-	c = l.outline(def, v, l.diags)
-	c.Scorers = l.scorers(def, v, c, l.diags)
+func (l *checker) expand(x *expansion, v variant) (c *Case, numbered bool) {
+	l.checkGrid(x.def, v)
+	c = x.outline(v, l.diags)
+	c.Scorers = x.scorers(v, c, l.diags)
 	c.checkVariables(l.diags)
 	numbered = l.checkName(c)
-	l.oneCase(def, c)
+	l.oneCase(x.def, c)
 	return c, numbered
 }
 

@@ -38,7 +38,7 @@ func (s *Suite) Arms() []Arm {
 	for _, a := range s.arms {
 		out = append(out, a)
 		for _, b := range s.opts.Base.arms {
-			if b.plain() == a.plain() {
+			if b.plain == a.plain {
 				out = append(out, b)
 			}
 		}
@@ -52,7 +52,7 @@ func (s *Suite) RemovedArms() []Arm {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(s.opts.Base.arms), func(b Arm) bool {
-		return slices.ContainsFunc(s.arms, func(a Arm) bool { return a.plain() == b.plain() })
+		return slices.ContainsFunc(s.arms, func(a Arm) bool { return a.plain == b.plain })
 	})
 }
 

@@ -270,6 +270,8 @@ func (d *scorerDef) expand(s *Suite, c *Case, diags *diag.List) *Scorer {
 	if !ok {
 		return nil
 	}
-	globs(rendered.Map().Get("arms"), "arm", s.armNames())
+	if arms := rendered.Map().Get("arms"); !arms.IsZero() {
+		globs(arms, "arm", s.armNames())
+	}
 	return s.checked(rendered)
 }

@@ -143,22 +143,24 @@ type Arm struct {
 	Target *Target
 	Prompt *Prompt
 
-	ref string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
+	ref         string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
+	name, plain string // Name, and the same without the version: they are asked for with every trial
+}
+
+func newArm(t *Target, p *Prompt, ref string) Arm {
+	a := Arm{Target: t, Prompt: p, ref: ref, plain: t.Name + "/" + p.Name}
+	if a.name = a.plain; ref != "" {
+		a.name += "@" + ref // see eval.IsEarlier
+	}
+	return a
 }
 
 // Name is target/prompt, and, of an arm of an earlier version of the suite, target/prompt@version.
-func (a Arm) Name() string {
-	if a.ref != "" {
-		return a.plain() + "@" + a.ref // see eval.IsEarlier
-	}
-	return a.plain()
-}
-
-func (a Arm) plain() string { return a.Target.Name + "/" + a.Prompt.Name }
+func (a Arm) Name() string { return a.name }
 
 // Matches reports whether globs name the arm. Those of an earlier version are named along with the suite's own.
 func (a Arm) Matches(globs glob.Patterns) bool {
-	return globs.Match(a.plain()) || a.ref != "" && globs.Match(a.Name())
+	return globs.Match(a.plain) || a.ref != "" && globs.Match(a.Name())
 }
 
 // Options are the choices of a command that change what a suite means.
@@ -230,7 +232,7 @@ type Case struct {
 func (s *Suite) armNames() []string {
 	var out []string
 	for _, a := range s.arms {
-		out = append(out, a.plain())
+		out = append(out, a.plain)
 	}
 	return out
 }
@@ -243,18 +245,19 @@ func (s *Suite) CaseCount() int { return s.count }
 
 // Cases yields the cases in the order of the file, each expanded when it is asked for.
 // Scorers without templates are the same pointers from case to case. When Err says something afterwards, some are missing.
-func (s *Suite) Cases() iter.Seq[*Case] { return s.each(s.expand) }
+func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
 
 // Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for whoever only counts and chooses.
-func (s *Suite) Outlines() iter.Seq[*Case] { return s.each(s.outline) }
+func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
 
-func (s *Suite) each(expand func(*caseDef, variant, *diag.List) *Case) iter.Seq[*Case] {
+func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		names := newCaseNames()
 		for _, def := range s.cases {
 			var ignored diag.List // Load has reported whatever there is to report
+			x := s.expansion(def)
 			for v := range s.variants(def, &ignored) {
-				c := expand(def, v, &ignored)
+				c := expand(x, v, &ignored)
 				if s.numbered {
 					names.number(c)
 				}
@@ -287,6 +290,9 @@ func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 
 // ScorersFor lists the scorers of the case that apply to the arm.
 func (c *Case) ScorersFor(arm Arm) []*Scorer {
+	if !slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return !arm.Matches(sc.Arms) }) {
+		return c.Scorers
+	}
 	var out []*Scorer
 	for _, sc := range c.Scorers {
 		if arm.Matches(sc.Arms) {
