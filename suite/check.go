@@ -18,10 +18,9 @@ func (l *loader) checkCases() {
 		names:    newCaseNames(),
 		first:    map[string]diag.Pos{},
 		ids:      map[string]diag.Pos{},
-		asked:    map[string]Arm{},
 		expected: expectations{map[string]string{}, map[diag.Pos]bool{}},
 	}
-	l.used = map[string]bool{}
+	l.used, l.trials = map[string]bool{}, map[Arm]int{}
 	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
 	for _, def := range l.cases {
 		c.definition(def)
@@ -32,7 +31,7 @@ func (l *loader) checkCases() {
 		l.checkUnusedDefaults()
 	}
 	for _, arm := range l.arms {
-		if _, ok := c.asked[arm.Name()]; ok {
+		if l.trials[arm] > 0 {
 			l.checkArm(arm)
 		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
 			l.diags.Warnf(arm.Prompt.Pos, "", "no case is asked of the arm %s", arm.Name())
@@ -47,8 +46,7 @@ type checker struct {
 	names  *caseNames
 	first  map[string]diag.Pos // of cases that are no rows, by their names
 	ids    map[string]diag.Pos // that were given
-	asked  map[string]Arm
-	unused diag.List // worth telling only when nothing is wrong
+	unused diag.List           // worth telling only when nothing is wrong
 
 	expected expectations
 }
@@ -204,7 +202,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
 	}
 	for _, arm := range c.Arms {
-		l.asked[arm.Name()] = arm
+		l.trials[arm] += c.Repeats
 		l.checkPrompt(c, arm)
 		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
 			l.diags.Errorf(

@@ -56,6 +56,21 @@ func (s *Suite) RemovedArms() []Arm {
 	})
 }
 
+// Trials is how many trials each of Arms has, repeats counted, as Load has found them. ok is false where that need not hold: the suite has
+// mistakes, or a data file has changed since.
+func (s *Suite) Trials() (of map[Arm]int, ok bool) {
+	of = map[Arm]int{}
+	for _, version := range s.Versions() {
+		if !version.whole || !version.files.unchanged() {
+			return nil, false
+		}
+		for _, a := range s.Arms() {
+			of[a] += version.trials[a]
+		}
+	}
+	return of, true
+}
+
 // Cells yields each case on each of its arms, the cases expanded. A case of the earlier version comes with that of its name.
 func (s *Suite) Cells() iter.Seq[Cell] { return s.cells((*Suite).Cases) }
 

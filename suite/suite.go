@@ -48,8 +48,10 @@ type Suite struct {
 	arms     []Arm
 	defaults caseDef
 	cases    []*caseDef
-	count    int  // of cases
-	numbered bool // some rows have a name that is taken
+	count    int         // of cases
+	numbered bool        // some rows have a name that is taken
+	trials   map[Arm]int // as Load has counted them; see Trials
+	whole    bool        // Load has found no mistake
 	files    *files
 	opts     Options
 	kinds    Kinds
@@ -369,7 +371,7 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	s.budget = &tmpl.Budget{}
 	s.budget.Grow(templateBase)
 	l.load(root)
-	s.budget = nil
+	s.budget, s.whole = nil, !diags.HasErrors()
 	s.files.freeze()
 	if opts.Base != nil && !diags.HasErrors() {
 		s.beside = newBeside(s)
