@@ -225,9 +225,9 @@ func (l *loader) makeArms() {
 	for _, t := range l.Targets {
 		for _, p := range l.Prompts {
 			if p.Targets.Match(t.Name) {
-				arm := Arm{Target: t, Prompt: p, ref: l.opts.Ref}
+				arm := newArm(t, p, l.opts.Ref)
 				l.arms = append(l.arms, arm)
-				l.names = append(l.names, arm.plain())
+				l.names = append(l.names, arm.plain)
 			}
 		}
 	}
