@@ -14,7 +14,7 @@ type keptCase interface {
 
 func (def *caseDef) thaw(*Suite) *caseDef { return def }
 
-// plainCase is a definition of one case, without templates of its own aside from scorers: there may be thousands.
+// plainCase is a definition of one case, without templates except in its scorers: there may be thousands.
 type plainCase struct {
 	name     string
 	at       diag.Pos
@@ -29,6 +29,11 @@ func (def *caseDef) freeze() keptCase {
 		return def
 	}
 	def.node, def.vars = yamlnode.Map{}, nil
+	for _, layer := range def.scorers {
+		for i, d := range layer {
+			layer[i] = d.pack()
+		}
+	}
 	if !def.name.t.IsConstant() || def.open != nil || def.arms != nil || def.isolated != nil || def.alone {
 		return def
 	}
@@ -37,6 +42,18 @@ func (def *caseDef) freeze() keptCase {
 		p.settings = new(def.settings)
 	}
 	return p
+}
+
+// pack is what is kept of a scorer that stands in one case alone, and has no templates.
+func (d *scorerDef) pack() *scorerDef {
+	if d.fixed == nil || d.shared || d.common {
+		return d
+	}
+	packed, ok := d.node.Pack()
+	if !ok {
+		return d
+	}
+	return &scorerDef{packed: &packed}
 }
 
 func (p *plainCase) thaw(s *Suite) *caseDef {

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
@@ -22,33 +23,58 @@ func lean() thrift {
 // used reports whether what a suite says has been read with it.
 func (t thrift) used() bool { return t != thrift{} }
 
-// maxShared bounds the scorers that are remembered because another case may have the same.
-const maxShared = 4096
+// maxShared bounds the scorers that are remembered because another case may have the same, and those that were met once.
+const (
+	maxShared = 4096
+	maxMet    = 1 << 16
+)
 
 // shared finds the scorers that stand in several cases.
 type shared struct {
-	defs map[string]*scorerDef // by what they say
+	seed maphash.Seed
+	met  map[uint64]bool       // what scorers say that came once, hashed
+	defs map[string]*scorerDef // of those that came again, by what they say
 	text []byte                // of the scorer that is looked for
 	hits int
 }
 
-// ownScorer reads a scorer, which stands in a list behind others. In a case, one that reads like another before it, and of which no warning ever tells the place, is that one.
+func newShared() *shared {
+	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}}
+}
+
+// find is the definition of a scorer that reads like this one; nil when none is known. again says that one came before.
+func (s *shared) find(n yamlnode.Node) (d *scorerDef, again bool) {
+	s.text = n.Signature(s.text[:0])
+	if d = s.defs[string(s.text)]; d != nil {
+		s.hits++
+		return d, true
+	}
+	hash := maphash.Bytes(s.seed, s.text)
+	if again = s.met[hash]; !again && len(s.met) < maxMet {
+		s.met[hash] = true
+	}
+	return nil, again
+}
+
+// ownScorer reads a scorer, which stands in a list behind others. In a case, one that reads like others before it, and of which no warning
+// ever tells the place, is one with them.
 func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	if l.shared == nil {
 		return l.scorerDef(n)
 	}
-	l.shared.text = n.Signature(l.shared.text[:0])
-	if d := l.shared.defs[string(l.shared.text)]; d != nil {
-		l.shared.hits++
-		if !slices.Contains(among, d) {
-			return d
-		}
-		twin := *d // what stands twice in a list counts twice
+	d, again := l.shared.find(n)
+	switch {
+	case d == nil:
+	case slices.Contains(among, d): // what stands twice in a list counts twice
+		twin := *d
 		return &twin
+	default:
+		return d
 	}
 	text, before := string(l.shared.text), l.diags.Len()
-	d := l.scorerDef(n)
-	if l.diags.Len() == before && d.isPlain() && len(l.shared.defs) < maxShared {
+	d = l.scorerDef(n)
+	if again && l.diags.Len() == before && d.isPlain() && len(l.shared.defs) < maxShared {
+		d.common = true
 		l.shared.defs[text] = d
 	}
 	return d

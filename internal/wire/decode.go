@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Decode reads one JSON value into v and says in an *eval.Error why it is none.
@@ -19,7 +20,7 @@ func Decode(data []byte, v any) error {
 	if err := decodable(data); err != nil {
 		return err
 	}
-	if json.Valid(data) && read(bytes.TrimSpace(data), v) {
+	if wirejson.Valid(data) && read(bytes.TrimSpace(data), v) {
 		return nil
 	}
 	if err := json.Unmarshal(data, v); err != nil {
