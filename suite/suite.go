@@ -47,6 +47,7 @@ type Suite struct {
 	arms       []Arm
 	defaults   caseDef
 	cases      []keptCase
+	usual      *expansion  // of a definition that has no scorers and sets nothing
 	scoreNames []string    // names of scorers, in the order of the file
 	unnamed    bool        // some names of scorers show only when a case is expanded
 	count      int         // of cases
