@@ -4,43 +4,58 @@ package docs
 import (
 	"embed"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
-//go:embed *.md ci/*.md
+//go:embed tutorial/*.md how-to/*.md reference/*.md explanation/*.md
 var pages embed.FS
+
+// Parts are the folders with pages, in the order in which people read them.
+var Parts = []string{"tutorial", "how-to", "reference", "explanation"}
 
 // Page is a page of the documentation.
 type Page struct {
-	Name  string // such as suite or ci/github
+	Name  string // such as suite; no two pages have the same
+	Part  string // its folder, one of Parts
 	Title string // its first heading
 	Text  string // Markdown
 }
 
-// Pages are all pages, by name.
-func Pages() []Page {
+// Pages returns all pages by part, and by name within a part.
+var Pages = sync.OnceValue(readPages)
+
+func readPages() []Page {
 	var out []Page
-	err := fs.WalkDir(pages, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	for _, part := range Parts {
+		files, err := fs.Glob(pages, part+"/*.md")
+		if err != nil { // the pattern is wrong
+			panic(err)
 		}
-		text, err := pages.ReadFile(path)
-		first, _, _ := strings.Cut(string(text), "\n")
-		out = append(out, Page{strings.TrimSuffix(path, ".md"), strings.TrimPrefix(first, "# "), string(text)})
-		return err
-	})
-	if err != nil { // the files are in the program
-		panic(err)
+		for _, file := range files {
+			text, err := pages.ReadFile(file)
+			if err != nil { // the files are in the program
+				panic(err)
+			}
+			first, _, _ := strings.Cut(string(text), "\n")
+			name := strings.TrimSuffix(path.Base(file), ".md")
+			out = append(out, Page{Name: name, Part: part, Title: strings.TrimPrefix(first, "# "), Text: string(text)})
+		}
 	}
 	return out
 }
 
-// Find gives the page of a name, which may also be written as the file's: suite, suite.md, docs/suite.md. It is nil when there is none.
+// Find returns the page with a name, or nil. A name may be written as a path: suite, suite.md, docs/reference/suite.md.
 func Find(name string) *Page {
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "docs/"), ".md")
+	folder, file := path.Split(name)
+	if folder = strings.TrimPrefix(folder, "docs/"); folder != "" && !slices.Contains(append(Parts, "ci"), path.Clean(folder)) {
+		return nil // ci was the folder of two pages in evalrun 0.2
+	}
 	for _, p := range Pages() {
-		if p.Name == name {
+		if p.Name == strings.TrimSuffix(file, ".md") {
 			return &p
 		}
 	}

@@ -129,10 +129,20 @@ func (a *app) help(root *cobra.Command, args []string) error {
 // comments are for whoever edits a page: an HTML comment in lines of its own, and the empty line after it.
 var comments = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
 
+// pageList lists the pages by part.
 func pageList() string {
 	var b strings.Builder
+	part := ""
 	for _, p := range docs.Pages() {
-		fmt.Fprintf(&b, "  %-12s %s\n", p.Name, p.Title)
+		if p.Part != part {
+			part = p.Part
+			fmt.Fprintf(&b, "\n%s:\n", partTitles[part])
+		}
+		fmt.Fprintf(&b, "  %-16s %s\n", p.Name, p.Title)
 	}
-	return b.String()
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+var partTitles = map[string]string{
+	"tutorial": "Tutorial", "how-to": "How-to", "reference": "Reference", "explanation": "Explanation",
 }
