@@ -62,15 +62,14 @@ func Find(name string) *Page {
 	return nil
 }
 
-// Section is the part of the page below the heading with an anchor, with its parts; "" when there is no such heading. Anchors are made as
-// GitHub makes them.
+// Section is the part of the page below the heading with an anchor, with its parts; "" when there is no such heading.
 func (p *Page) Section(anchor string) string {
 	var out strings.Builder
 	level := 0 // of the heading; 0 before it
 	p.lines(func(line string, heading int) bool {
 		switch {
 		case heading == 0:
-		case level == 0 && anchorOf(line) == anchor:
+		case level == 0 && Anchor(line) == anchor:
 			level = heading
 		case level > 0 && heading <= level:
 			return false
@@ -88,7 +87,7 @@ func (p *Page) Anchors() []string {
 	var out []string
 	p.lines(func(line string, heading int) bool {
 		if heading > 0 {
-			out = append(out, anchorOf(line))
+			out = append(out, Anchor(line))
 		}
 		return true
 	})
@@ -112,7 +111,9 @@ func (p *Page) lines(yield func(line string, heading int) bool) {
 	}
 }
 
-func anchorOf(heading string) string {
+// Anchor is the name by which links lead to a heading, made as GitHub makes it: lower case, without what is no letter, number, dash or
+// underscore.
+func Anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':

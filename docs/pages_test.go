@@ -51,7 +51,7 @@ func TestSectionsBeginWithTheirHeading(t *testing.T) {
 		for _, anchor := range p.Anchors() {
 			text := p.Section(anchor)
 			first, _, _ := strings.Cut(text, "\n")
-			if anchorOf(first) != anchor || !strings.Contains(p.Text, text) {
+			if Anchor(first) != anchor || !strings.Contains(p.Text, text) {
 				t.Errorf("%s#%s begins with %q", p.Name, anchor, first)
 			}
 		}
