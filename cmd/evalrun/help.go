@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/docs"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // overview orders the commands for whoever asks what there is: by what they are for, the most used first.
@@ -111,8 +112,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 		if command {
 			text += fmt.Sprintf("\n`%s --help` lists the flags of the command.\n", target.CommandPath())
 		}
-		_, err := fmt.Fprint(a.out, text)
-		return err
+		return term.Page(a.screen(), text)
 	case command:
 		return target.Help()
 	}
