@@ -28,7 +28,7 @@ var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 // that go vet finds nothing in.
 func TestDocs(t *testing.T) {
 	pages := []string{"../../README.md"}
-	for _, pattern := range []string{"../../docs/*.md", "../../docs/ci/*.md"} {
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatal(pattern, err)
@@ -67,7 +67,7 @@ func block(t *testing.T, root, heading, text string) {
 		console(t, text)
 	case kind == "go":
 		vet(t, root, text)
-	case kind != "sh" && kind != "json" && kind != "yaml":
+	case !slices.Contains([]string{"sh", "json", "yaml", "text"}, kind):
 		t.Errorf("a block headed %q: is it shown, or run?", heading)
 	}
 }
@@ -166,10 +166,10 @@ var times = regexp.MustCompile(`\d+(\.\d+)? ?m?s\b|─+| {2,}`)
 // measured takes the measurements out of a text, and what depends on their width.
 func measured(s string) string { return times.ReplaceAllString(s, " ~ ") }
 
-// TestServicePage wants every test that docs/service.md names to be there.
+// TestServicePage wants every test that docs/reference/service.md names to be there.
 func TestServicePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/service.md")
+	page, err := os.ReadFile("../../docs/reference/service.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ const outcomesDoc = "## What a score says\n\n" +
 	"cannot be reached makes the trial an error in any case.\n\n" +
 	"```yaml\n- exec: [./check.sh]\n  onError: fail\n```\n"
 
-// TestScorersPage keeps docs/scorers.md what the table of kinds says.
+// TestScorersPage keeps docs/reference/scorers.md what the table of kinds says.
 func TestScorersPage(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -269,7 +269,7 @@ func TestScorersPage(t *testing.T) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n%s\n\n```yaml\n%s\n```\n\n**Known limits.** %s\n", k.Name, strings.ToUpper(k.Summary[:1]),
 			k.Summary[1:], k.Doc, k.Example, k.Limits)
 	}
-	const page = "../../docs/scorers.md"
+	const page = "../../docs/reference/scorers.md"
 	if *update {
 		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -280,7 +280,7 @@ func TestScorersPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != b.String() {
-		t.Error("docs/scorers.md is not what the table says: make golden renews it")
+		t.Error("docs/reference/scorers.md is not what the table says: make golden renews it")
 	}
 }
 
