@@ -2,6 +2,7 @@
 package docs
 
 import (
+	"bufio"
 	"embed"
 	"io/fs"
 	"strings"
@@ -20,14 +21,26 @@ type Page struct {
 
 // Pages are all pages, by name.
 func Pages() []Page {
+	out := Titles()
+	for i := range out {
+		out[i].read()
+	}
+	return out
+}
+
+// Titles are all pages without their texts, for the help that every start of the program makes.
+func Titles() []Page {
 	var out []Page
 	err := fs.WalkDir(pages, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := pages.ReadFile(path)
-		first, _, _ := strings.Cut(string(text), "\n")
-		out = append(out, Page{strings.TrimSuffix(path, ".md"), strings.TrimPrefix(first, "# "), string(text)})
+		file, err := pages.Open(path)
+		if err != nil {
+			return err
+		}
+		first, err := bufio.NewReaderSize(file, 100).ReadString('\n')
+		out = append(out, Page{Name: strings.TrimSuffix(path, ".md"), Title: strings.TrimPrefix(strings.TrimSpace(first), "# ")})
 		return err
 	})
 	if err != nil { // the files are in the program
@@ -36,11 +49,21 @@ func Pages() []Page {
 	return out
 }
 
+// read sets the text of a page.
+func (p *Page) read() {
+	text, err := pages.ReadFile(p.Name + ".md")
+	if err != nil { // it is in the program
+		panic(err)
+	}
+	p.Text = string(text)
+}
+
 // Find gives the page of a name, which may also be written as the file's: suite, suite.md, docs/suite.md. It is nil when there is none.
 func Find(name string) *Page {
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "docs/"), ".md")
-	for _, p := range Pages() {
+	for _, p := range Titles() {
 		if p.Name == name {
+			p.read()
 			return &p
 		}
 	}

@@ -79,7 +79,7 @@ func (a *app) helpCommand(help *cobra.Command) {
 				out = append(out, c.Name()+"\t"+c.Short)
 			}
 		}
-		for _, p := range docs.Pages() {
+		for _, p := range docs.Titles() {
 			out = append(out, p.Name+"\t"+p.Title)
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
@@ -107,7 +107,8 @@ func (a *app) help(root *cobra.Command, args []string) error {
 				cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"),
 			)
 		}
-		text = comments.ReplaceAllString(text, "")
+		// Comments are for people who edit a page: an HTML comment in lines of its own, and the empty line after it.
+		text = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`).ReplaceAllString(text, "")
 		if command {
 			text += fmt.Sprintf("\n`%s --help` lists the flags of the command.\n", target.CommandPath())
 		}
@@ -117,7 +118,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 		return target.Help()
 	}
 	var names []string
-	for _, p := range docs.Pages() {
+	for _, p := range docs.Titles() {
 		names = append(names, p.Name)
 	}
 	if near := diag.Nearest(name, names, 1); len(near) > 0 {
@@ -126,12 +127,9 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	return unknownCommand(root, args[0])
 }
 
-// comments are for whoever edits a page: an HTML comment in lines of its own, and the empty line after it.
-var comments = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
-
 func pageList() string {
 	var b strings.Builder
-	for _, p := range docs.Pages() {
+	for _, p := range docs.Titles() {
 		fmt.Fprintf(&b, "  %-12s %s\n", p.Name, p.Title)
 	}
 	return b.String()
