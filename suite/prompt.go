@@ -286,10 +286,13 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]e
 }
 
 func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, limit int) ([]eval.Content, bool) {
-	var out []eval.Content
+	if len(p.turns) == 0 {
+		return nil, true
+	}
+	out := make([]eval.Content, 0, len(p.turns))
 	fine := true
 	for _, t := range p.turns {
-		content := eval.Content{Role: t.role}
+		content := eval.Content{Role: t.role, Parts: make([]eval.Part, 0, len(t.parts))}
 		for _, one := range t.parts {
 			if rendered, ok := one.render(c, files, diags, load, limit); ok {
 				content.Parts = append(content.Parts, rendered)
