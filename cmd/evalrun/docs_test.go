@@ -166,10 +166,10 @@ var times = regexp.MustCompile(`\d+(\.\d+)? ?m?s\b|─+| {2,}`)
 // measured takes the measurements out of a text, and what depends on their width.
 func measured(s string) string { return times.ReplaceAllString(s, " ~ ") }
 
-// TestServicePage wants every test that docs/reference/service.md names to be there.
+// TestServicePage wants every test that docs/contributing/service-rules.md names to be there.
 func TestServicePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/reference/service.md")
+	page, err := os.ReadFile("../../docs/contributing/service-rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestScorersPage(t *testing.T) {
 			"metric in reports), `weight` (1), `required` (false), " +
 			"`threshold` (the value from which it passes), `arms` (globs), `candidate` (`first`, `all`, or a number from 0), " +
 			"`select`, `partial`, `onError` and, for " +
-			"[live chats](suite.md#live-chats), `turn` (a number from 1, `last`, or `all`).\n\n" +
+			"[live chats](../how-to/live-chats.md), `turn` (a number from 1, `last`, or `all`).\n\n" +
 			selectDoc + partialDoc + outcomesDoc,
 	)
 	for _, k := range scorers.Builtin() {
