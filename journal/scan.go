@@ -27,12 +27,13 @@ type indexed struct {
 	metrics                         []metric
 	judging                         Judging
 	judges                          []judgeUsage // of the calls to judges
+	last                            texts        // of the last line
 }
 
 // scan reads a line without decoding what is between, the prompts and answers, which are most of it. That the
 // line is JSON was checked before.
 func (r *indexed) scan(data []byte) {
-	*r = indexed{metrics: r.metrics[:0], judges: r.judges[:0]}
+	r.empty()
 	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "n":

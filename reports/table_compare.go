@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -159,8 +158,7 @@ func addUnit(sides map[[2]string]*compare.Side, f *journal.Facts) {
 	if last := len(s.Cases) - 1; last >= 0 && s.Cases[last].Name == f.Case && s.Cases[last].ID == f.CaseID {
 		return
 	}
-	s.Cases = append(s.Cases, compare.Case{ // texts of facts do not stay
-		Name: f.Case, ID: strings.Clone(f.CaseID), Request: strings.Clone(f.RequestHash), Cluster: strings.Clone(f.Cluster),
-		Quarantined: f.Quarantined,
+	s.Cases = append(s.Cases, compare.Case{
+		Name: f.Case, ID: f.CaseID, Request: f.RequestHash, Cluster: f.Cluster, Quarantined: f.Quarantined,
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,33 +77,63 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 		models:     map[modelKey]*eval.Model{},
 		embeddings: map[*suite.Suite]*EmbeddingModel{},
 	}
-	n := 0
 	for _, s := range suites {
 		for _, version := range s.Versions() {
 			p.embeddings[version] = p.newEmbedding(version)
 		}
-		n = p.count(s, n)
 	}
+	p.count()
 	if filter.Shard.Of > 0 {
 		p.cutShard()
 	}
 	return p
 }
 
-// count adds the trials of a suite, whose numbers begin at n, and the arms that have some. It returns the next number.
-func (p *Plan) count(s *suite.Suite, n int) int {
-	used := map[suite.Arm]bool{}
+// AskedArms are the arms of which something is asked, in the order of the suites: those of a plan, whatever its shard.
+func AskedArms(suites []*suite.Suite, filter Filter) []PlannedArm {
+	p := &Plan{Suites: suites, filter: filter}
+	p.count()
+	return p.arms
+}
+
+// count adds up the trials, and the arms that have some.
+func (p *Plan) count() {
+	n := 0
+	for _, s := range p.Suites {
+		selected := p.filter.known(s)
+		if selected == nil {
+			selected = map[suite.Arm]int{}
+			n = p.filter.count(s, n, selected)
+		}
+		for _, a := range s.Arms() {
+			if trials := selected[a]; trials > 0 {
+				p.size += trials
+				p.arms = append(p.arms, PlannedArm{s.Name, a})
+			}
+		}
+	}
+}
+
+// known are the trials of the arms that the filter selects, where no case has to be looked at for that; nil elsewhere.
+func (f Filter) known(s *suite.Suite) map[suite.Arm]int {
+	if len(f.Cases)+len(f.Tags) > 0 || f.Places != nil {
+		return nil
+	}
+	trials, ok := s.Trials()
+	if !ok {
+		return nil
+	}
+	maps.DeleteFunc(trials, func(a suite.Arm, _ int) bool { return !a.Matches(f.Arms) })
+	return trials
+}
+
+// count adds to the arms of a suite, whose numbers begin at n, the trials that the filter selects. It returns the next number.
+func (f Filter) count(s *suite.Suite, n int, selected map[suite.Arm]int) int {
 	for cell := range s.OutlinedCells() {
-		if p.filter.takes(cell.Case) && p.filter.takesAt(cell.Arm, n) {
-			p.size += cell.Case.Repeats
-			used[cell.Arm] = true
+		if f.takes(cell.Case) && f.takesAt(cell.Arm, n) {
+			selected[cell.Arm] += cell.Case.Repeats
 		}
 		n += cell.Case.Repeats
-	}
-	for _, a := range s.Arms() {
-		if used[a] {
-			p.arms = append(p.arms, PlannedArm{s.Name, a})
-		}
 	}
 	return n
 }

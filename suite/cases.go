@@ -165,56 +165,6 @@ type variant struct {
 	scorers []*scorerDef // of the row's scorer column
 }
 
-// expand makes the Case of a definition.
-func (s *Suite) expand(def *caseDef, v variant, diags *diag.List) *Case {
-	c := s.outline(def, v, diags)
-	c.Scorers = s.scorers(def, v, c, diags)
-	c.VarsHash = s.varsHash(c, def.own(v))
-	c.ID = cmp.Or(c.ID, c.VarsHash)
-	return c
-}
-
-// own are the variables of a case without those of the command line.
-func (def *caseDef) own(v variant) variable.Dict {
-	own := make(variable.Dict, len(def.base)+len(v.vars))
-	maps.Copy(own, def.base)
-	maps.Copy(own, v.vars)
-	return own
-}
-
-// outline makes a Case without its scorers, and without an ID that it was not given: what it takes to know what there is.
-func (s *Suite) outline(def *caseDef, v variant, diags *diag.List) *Case {
-	vars := def.own(v)
-	for name, value := range s.opts.Vars {
-		vars[name] = value
-	}
-	c := &Case{Pos: def.pos(), vars: vars, many: def.rows != nil || def.grid != nil, budget: s.budget}
-	s.budget.Grow(templatePerCase * max(1, len(s.arms)))
-	if v.row != nil {
-		c.Pos, c.row = v.row.pos, v.row
-		if s.budget != nil {
-			s.budget.Grow(templatePerByte * sizeOf(v.row.vars))
-		}
-	}
-	s.name(c, def, v, diags)
-	set := s.settle(def, c, diags)
-	c.Tags = append(slices.Clone(s.Tags), set.tags...)
-	c.Cluster, c.Threshold = set.cluster, set.threshold
-	c.Repeats = cmp.Or(s.opts.Repeats, set.repeats, s.opts.DefaultRepeats, 1)
-	arms := def.arms
-	if arms == nil {
-		arms = s.defaults.arms
-	}
-	for _, a := range s.arms {
-		if a.Matches(arms) {
-			c.Arms = append(c.Arms, a)
-		}
-	}
-	c.Quarantine = cmp.Or(def.isolated, s.defaults.isolated)
-	c.ID = set.id
-	return c
-}
-
 // pos is where a definition is told of.
 func (def *caseDef) pos() diag.Pos {
 	if def.name.node.IsZero() {
@@ -248,31 +198,29 @@ func (s *Suite) name(c *Case, def *caseDef, v variant, diags *diag.List) {
 	}
 }
 
-// settle gathers the settings of a case: its own, else those of the defaults. An empty cell sets nothing.
-func (s *Suite) settle(def *caseDef, c *Case, diags *diag.List) settings {
-	set := def.settings
-	set.fill(s.defaults.settings)
-	fill := func(key string, r *rendering) {
-		var own diag.List
-		defer c.tell(&own, diags)
-		n, ok := r.render(c, &own)
-		if !ok || n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
-			return
+// settle gathers the settings of a case, and all of its tags: its own settings, else those of the defaults. An empty cell sets nothing.
+func (x *expansion) settle(c *Case, diags *diag.List) (set settings, tags []string) {
+	set, tags = x.set, x.tags
+	for _, o := range x.open {
+		if !x.fill(&set, o, c, diags) || o.key != "tags" {
+			continue
 		}
-		set.set(key, n)
-		if key == "tags" { // of a cell there is but one, for all of them
-			set.tags = splitTags(set.tags)
-		}
+		set.tags = splitTags(set.tags) // of a cell there is but one, for all of them
+		tags = x.tagged(set.tags)
 	}
-	for key, r := range s.defaults.open {
-		if !def.node.Has(key) {
-			fill(key, r)
-		}
+	return set, tags
+}
+
+// fill sets a setting of a case; false where it is not set.
+func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bool {
+	var own diag.List
+	defer c.tell(&own, diags)
+	n, ok := o.render(c, &own)
+	if !ok || n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
+		return false
 	}
-	for key, r := range def.open {
-		fill(key, r)
-	}
-	return set
+	set.set(o.key, n)
+	return true
 }
 
 // tell passes on what is said about a case, with the row that it is of.
@@ -296,43 +244,6 @@ func splitTags(texts []string) []string {
 			if tag = strings.TrimSpace(tag); tag != "" {
 				out = append(out, tag)
 			}
-		}
-	}
-	return out
-}
-
-// scorers gathers the scorers of a case: those of the defaults, its own and those of its row, each layer replacing what has
-// the same name before it.
-func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*Scorer {
-	var layers [][]*scorerDef
-	if !def.alone {
-		layers = append(layers, s.defaults.scorers...)
-	}
-	layers = append(append(layers, def.scorers...), v.scorers)
-	var out []*Scorer
-	for i, layer := range layers {
-		later := slices.Concat(layers[i+1:]...)
-		before := len(out)
-		taken := map[string]bool{}
-		for _, d := range layer {
-			if slices.Contains(later, d) { // of a set that both use
-				continue
-			}
-			sc := d.expand(s, c, diags)
-			if sc == nil {
-				continue
-			}
-			if sc.Name != "" {
-				if taken[sc.Name] {
-					diags.Errorf(sc.yaml().Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
-				}
-				taken[sc.Name] = true
-				if i := slices.IndexFunc(out[:before], func(o *Scorer) bool { return o.Name == sc.Name }); i >= 0 {
-					out = slices.Delete(out, i, i+1)
-					before--
-				}
-			}
-			out = append(out, sc)
 		}
 	}
 	return out

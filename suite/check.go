@@ -18,10 +18,9 @@ func (l *loader) checkCases() {
 		names:    newCaseNames(),
 		first:    map[string]diag.Pos{},
 		ids:      map[string]diag.Pos{},
-		asked:    map[string]Arm{},
 		expected: expectations{map[string]string{}, map[diag.Pos]bool{}},
 	}
-	l.used = map[string]bool{}
+	l.used, l.trials = map[string]bool{}, map[Arm]int{}
 	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
 	for _, def := range l.cases {
 		c.definition(def)
@@ -32,7 +31,7 @@ func (l *loader) checkCases() {
 		l.checkUnusedDefaults()
 	}
 	for _, arm := range l.arms {
-		if _, ok := c.asked[arm.Name()]; ok {
+		if l.trials[arm] > 0 {
 			l.checkArm(arm)
 		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
 			l.diags.Warnf(arm.Prompt.Pos, "", "no case is asked of the arm %s", arm.Name())
@@ -47,8 +46,7 @@ type checker struct {
 	names  *caseNames
 	first  map[string]diag.Pos // of cases that are no rows, by their names
 	ids    map[string]diag.Pos // that were given
-	asked  map[string]Arm
-	unused diag.List // worth telling only when nothing is wrong
+	unused diag.List           // worth telling only when nothing is wrong
 
 	expected expectations
 }
@@ -71,8 +69,9 @@ func (l *checker) definition(def *caseDef) {
 	}
 	cases, numbered := 0, 0
 	var example *Case
+	x := l.expansion(def)
 	for v := range l.variants(def, &own) {
-		c, fresh := l.expand(def, v)
+		c, fresh := l.expand(x, v)
 		if fresh {
 			if numbered++; example == nil {
 				example = c
@@ -100,13 +99,13 @@ func (l *checker) definition(def *caseDef) {
 }
 
 // expand makes and checks one case; numbered says that its name was another's.
-func (l *checker) expand(def *caseDef, v variant) (c *Case, numbered bool) {
-	l.checkGrid(def, v)
-	c = l.outline(def, v, l.diags)
-	c.Scorers = l.scorers(def, v, c, l.diags)
+func (l *checker) expand(x *expansion, v variant) (c *Case, numbered bool) {
+	l.checkGrid(x.def, v)
+	c = x.outline(v, l.diags)
+	c.Scorers = x.scorers(v, c, l.diags)
 	c.checkVariables(l.diags)
 	numbered = l.checkName(c)
-	l.oneCase(def, c)
+	l.oneCase(x.def, c)
 	return c, numbered
 }
 
@@ -203,7 +202,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
 	}
 	for _, arm := range c.Arms {
-		l.asked[arm.Name()] = arm
+		l.trials[arm] += c.Repeats
 		l.checkPrompt(c, arm)
 		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
 			l.diags.Errorf(

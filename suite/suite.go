@@ -48,8 +48,10 @@ type Suite struct {
 	arms     []Arm
 	defaults caseDef
 	cases    []*caseDef
-	count    int  // of cases
-	numbered bool // some rows have a name that is taken
+	count    int         // of cases
+	numbered bool        // some rows have a name that is taken
+	trials   map[Arm]int // as Load has counted them; see Trials
+	whole    bool        // Load has found no mistake
 	files    *files
 	opts     Options
 	kinds    Kinds
@@ -143,22 +145,24 @@ type Arm struct {
 	Target *Target
 	Prompt *Prompt
 
-	ref string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
+	ref         string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
+	name, plain string // Name, and the same without the version: they are asked for with every trial
+}
+
+func newArm(t *Target, p *Prompt, ref string) Arm {
+	a := Arm{Target: t, Prompt: p, ref: ref, plain: t.Name + "/" + p.Name}
+	if a.name = a.plain; ref != "" {
+		a.name += "@" + ref // see eval.IsEarlier
+	}
+	return a
 }
 
 // Name is target/prompt, and, of an arm of an earlier version of the suite, target/prompt@version.
-func (a Arm) Name() string {
-	if a.ref != "" {
-		return a.plain() + "@" + a.ref // see eval.IsEarlier
-	}
-	return a.plain()
-}
-
-func (a Arm) plain() string { return a.Target.Name + "/" + a.Prompt.Name }
+func (a Arm) Name() string { return a.name }
 
 // Matches reports whether globs name the arm. Those of an earlier version are named along with the suite's own.
 func (a Arm) Matches(globs glob.Patterns) bool {
-	return globs.Match(a.plain()) || a.ref != "" && globs.Match(a.Name())
+	return globs.Match(a.plain) || a.ref != "" && globs.Match(a.Name())
 }
 
 // Options are the choices of a command that change what a suite means.
@@ -198,8 +202,9 @@ type Options struct {
 // Kinds is what a suite needs to know about scorers, so that a wrong argument is
 // found together with all other mistakes.
 type Kinds interface {
-	// Names lists the kinds there are.
+	// Names lists the kinds there are, and Has reports whether there is one.
 	Names() []string
+	Has(kind string) bool
 	// Check reports what is wrong with the arguments of a scorer, at their nodes, and gives what it needs.
 	Check(s *Scorer) Needs
 }
@@ -229,7 +234,7 @@ type Case struct {
 func (s *Suite) armNames() []string {
 	var out []string
 	for _, a := range s.arms {
-		out = append(out, a.plain())
+		out = append(out, a.plain)
 	}
 	return out
 }
@@ -242,18 +247,19 @@ func (s *Suite) CaseCount() int { return s.count }
 
 // Cases yields the cases in the order of the file, each expanded when it is asked for.
 // Scorers without templates are the same pointers from case to case. When Err says something afterwards, some are missing.
-func (s *Suite) Cases() iter.Seq[*Case] { return s.each(s.expand) }
+func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
 
 // Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for whoever only counts and chooses.
-func (s *Suite) Outlines() iter.Seq[*Case] { return s.each(s.outline) }
+func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
 
-func (s *Suite) each(expand func(*caseDef, variant, *diag.List) *Case) iter.Seq[*Case] {
+func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		names := newCaseNames()
 		for _, def := range s.cases {
 			var ignored diag.List // Load has reported whatever there is to report
+			x := s.expansion(def)
 			for v := range s.variants(def, &ignored) {
-				c := expand(def, v, &ignored)
+				c := expand(x, v, &ignored)
 				if s.numbered {
 					names.number(c)
 				}
@@ -286,6 +292,9 @@ func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 
 // ScorersFor lists the scorers of the case that apply to the arm.
 func (c *Case) ScorersFor(arm Arm) []*Scorer {
+	if !slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return !arm.Matches(sc.Arms) }) {
+		return c.Scorers
+	}
 	var out []*Scorer
 	for _, sc := range c.Scorers {
 		if arm.Matches(sc.Arms) {
@@ -362,7 +371,7 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	s.budget = &tmpl.Budget{}
 	s.budget.Grow(templateBase)
 	l.load(root)
-	s.budget = nil
+	s.budget, s.whole = nil, !diags.HasErrors()
 	s.files.freeze()
 	if opts.Base != nil && !diags.HasErrors() {
 		s.beside = newBeside(s)

@@ -108,7 +108,8 @@ func (a *app) help(root *cobra.Command, args []string) error {
 				cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"),
 			)
 		}
-		text = comments.ReplaceAllString(text, "")
+		// Comments are for people who edit a page: an HTML comment in lines of its own, and the empty line after it.
+		text = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`).ReplaceAllString(text, "")
 		if command {
 			text += fmt.Sprintf("\n`%s --help` lists the flags of the command.\n", target.CommandPath())
 		}
@@ -125,9 +126,6 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	}
 	return unknownCommand(root, args[0])
 }
-
-// comments are for whoever edits a page: an HTML comment in lines of its own, and the empty line after it.
-var comments = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
 
 // pageList lists the pages by part.
 func pageList() string {
