@@ -2,6 +2,7 @@
 package docs
 
 import (
+	"cmp"
 	"embed"
 	"io/fs"
 	"path"
@@ -45,6 +46,9 @@ func readPages() []Page {
 			out = append(out, Page{Name: name, Part: part, Title: strings.TrimPrefix(first, "# "), Text: string(text)})
 		}
 	}
+	slices.SortFunc(out, func(a, b Page) int { // a glob orders by the names of files, which have an ending
+		return cmp.Or(slices.Index(Parts, a.Part)-slices.Index(Parts, b.Part), strings.Compare(a.Name, b.Name))
+	})
 	return out
 }
 

@@ -35,7 +35,7 @@ func listedIn(text string) []string {
 }
 
 // end is where a sentence ends: a mark before a space and a capital letter, a digit, or what opens code or a link.
-var end = regexp.MustCompile("[.!?][\"')*_]*\\s+(?:[A-Z0-9`*\"(\\[_-])")
+var end = regexp.MustCompile("[.!?][\"')*_]*\\s+(?:[A-Z0-9`*\"(\\[_-]|evalrun)")
 
 // split takes the sentences of a paragraph apart.
 func split(file string, line int, paragraph string) []sentence {
