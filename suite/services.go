@@ -340,6 +340,9 @@ func (l *loader) login(s *NamedService, m yamlnode.Map) {
 	}
 }
 
+// headerHint says where the secret of a header belongs.
+const headerHint = "take it from the environment, such as \"${env:EVALRUN_TOKEN}\""
+
 // serviceHeaders reads the headers that go with every request.
 func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
 	var out []app.Header
@@ -349,15 +352,17 @@ func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
 		switch {
 		case !e.Value.IsScalar() || e.Value.IsNull():
 			continue
-		case !secret && slices.Contains(secretHeaders(), name):
-			l.private(
-				e.Value, "take it from the environment, such as \"${env:EVALRUN_TOKEN}\"",
-				fmt.Sprintf("the header `%s` holds a secret, which does not belong in a suite", e.Name()),
-			)
+		case !secret && (slices.Contains(secretHeaders(), name) || looksSecret(text) == certainly):
+			l.private(e.Value, headerHint, fmt.Sprintf("the header `%s` holds a secret, which does not belong in a suite", e.Name()))
 			continue
 		case strings.ContainsFunc(text, isControl):
 			e.Value.Errorf("", "%s", (&httpHeader{name: e.Name()}).broken())
 			continue
+		}
+		if !secret && looksSecret(text) == perhaps {
+			l.suspect(
+				e.Value, headerHint, "the value of the header `%s` looks like a secret, which does not belong in a suite", e.Name(),
+			)
 		}
 		out = append(out, app.Header{Name: e.Name(), Value: text, Secret: secret})
 	}
