@@ -54,8 +54,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Read reads a project file. One that was found must belong to the user, since its author chooses where the key goes.
-// One that the user named may belong to another user.
+// Read reads a project file. One that was found must belong to the user, and nobody else may change it, since its author
+// chooses where the key goes. One that the user named is read as it is.
 func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	in, err := regular.Open(path)
 	switch {
@@ -69,16 +69,45 @@ func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	if err != nil {
 		return nil, exit.BadInput("the project file %s cannot be read: %w", shown, err)
 	}
-	if !named && !owned(info) {
-		return nil, exit.BadInput(
-			"the project file %s belongs to another user, and it could send your key elsewhere: --config %s uses it, "+
-				"--no-config runs without",
-			shown, shown,
-		)
+	if !named {
+		if err := own(path, shown, info); err != nil {
+			return nil, err
+		}
 	}
 	text, err := regular.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, exit.BadInput("the project file %s cannot be read: %w", shown, err)
 	}
 	return Load(path, shown, text, diags), nil
+}
+
+// own wants a file that nobody but its user, and the system's, has written or may replace.
+func own(path, shown string, info fs.FileInfo) error {
+	const elsewhere = "and it could send your key elsewhere"
+	ways := "--config " + shown + " uses it, --no-config runs without"
+	if !owned(info) {
+		return exit.BadInput("the project file %s belongs to another user, %s: %s", shown, elsewhere, ways)
+	}
+	if changeable(info) {
+		return exit.BadInput("other users may change the project file %s (%s), %s: run `chmod go-w %[1]s`; %[4]s",
+			shown, info.Mode(), elsewhere, ways)
+	}
+	dirs := []string{filepath.Dir(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		dirs = append(dirs, filepath.Dir(real))
+	}
+	for i, dir := range dirs {
+		folder, err := os.Stat(dir)
+		if err != nil || !replaceable(folder) {
+			continue
+		}
+		if i == 0 { // as the user would name it
+			dir = filepath.Dir(shown)
+		}
+		return exit.BadInput(
+			"other users may replace the project file %s, since they may change its folder %s (%s), %s: run `chmod go-w %[2]s`; %[5]s",
+			shown, dir, folder.Mode(), elsewhere, ways,
+		)
+	}
+	return nil
 }
