@@ -33,6 +33,8 @@ type loader struct {
 	unstreamed map[diag.Pos]*unstreamed // scorers of streams, by their places
 	stream     bool                     // what targets do that do not say
 	sets       map[string]*scorerSet
+	thrift     thrift
+	shared     *shared  // nil: each scorer is its own
 	unspoken   []string // what protocols cannot express of prompts, as it was reported
 }
 
@@ -67,7 +69,6 @@ func (l *loader) load(root yamlnode.Node) {
 	l.scorerSets()
 	l.readDefaults()
 	l.readCases()
-	l.checkCases()
 	l.checkJudges()
 	l.checkServices()
 	l.unusedSets()
@@ -91,7 +92,7 @@ func apiVersion(n yamlnode.Node) string { return n.Word(service.APIVersions...) 
 
 func (l *loader) targets() {
 	names := map[string]diag.Pos{}
-	for _, item := range l.items("targets", "there are no targets", "name at least one model") {
+	for item := range l.items("targets", "there are no targets", "name at least one model") {
 		m := item.Map(targetBlock().Names()...)
 		if !item.IsMapping() {
 			continue
@@ -225,9 +226,9 @@ func (l *loader) makeArms() {
 	for _, t := range l.Targets {
 		for _, p := range l.Prompts {
 			if p.Targets.Match(t.Name) {
-				arm := Arm{Target: t, Prompt: p, ref: l.opts.Ref}
+				arm := newArm(t, p, l.opts.Ref)
 				l.arms = append(l.arms, arm)
-				l.names = append(l.names, arm.plain())
+				l.names = append(l.names, arm.plain)
 			}
 		}
 	}

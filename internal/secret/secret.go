@@ -72,7 +72,7 @@ func replacer(forms []string) *strings.Replacer {
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	var pairs []string
 	for _, form := range slices.Compact(forms) {
-		pairs = append(pairs, form, "[key]")
+		pairs = append(pairs, form, hidden)
 	}
 	return strings.NewReplacer(pairs...)
 }

@@ -87,6 +87,7 @@ type Template struct {
 	works   bool // calls functions that can take long, or that are different in each rendering
 	dialect *Dialect
 	single  single
+	plain   []piece // all of it, where it is texts and variables alone
 }
 
 // work bounds what the functions of one rendering do.
@@ -192,7 +193,7 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	out.t = t.Funcs(access)
+	out.t, out.plain = t.Funcs(access), plainOf(out, t.Root)
 	return out, nil
 }
 
@@ -250,6 +251,9 @@ func (t *Template) RenderData(in Data, budget *Budget) (string, error) {
 func (t *Template) run(in Data, budget *Budget, load *work) (string, error) {
 	if budget.Spent() {
 		return "", ErrBudget
+	}
+	if text, ok := t.join(in.Vars, budget); ok {
+		return text, nil
 	}
 	var w bounded
 	run := t.t

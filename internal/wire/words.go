@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -74,12 +75,22 @@ const (
 // brokenReasons are words for an answer that the vendor did not bring to its end.
 var brokenReasons = []string{"error", "abort", "aborted", "cancelled", "network_error", "insufficient_system_resource"}
 
+// pausedReason is the word for a turn that the vendor paused, and that a further request would continue. Anthropic pauses long turns of
+// tools that run on its side.
+const pausedReason = "pause_turn"
+
 // End says by which reason a candidate ended, in the vendor's word, its parts being known. The error is that of an
 // answer that is not whole.
 func End(c *eval.Candidate, word string) error {
 	lower := strings.ToLower(word)
 	if slices.Contains(brokenReasons, lower) {
 		return eval.Errorf(eval.KindTruncated, "the answer was cut: the service ended it with %q", word)
+	}
+	if lower == pausedReason {
+		return &eval.Error{
+			Kind: eval.KindTruncated, Permanent: true, // the same turn would take as long, and cost as much, again
+			Message: fmt.Sprintf("the answer is not complete: the service paused the turn (%q), and evalrun does not continue it", word),
+		}
 	}
 	reason, known := reasons[lower]
 	switch {
