@@ -203,8 +203,10 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 
 // Check reports mistakes in the arguments of a scorer, and gives what it needs.
 func (t Table) Check(s *suite.Scorer) suite.Needs {
-	_, found := t.build(s, nil)
-	return found
+	scorer, found := t.build(s, nil)
+	needs := found
+	needs.Compiled = &Compiled{s, found, scorer}
+	return needs
 }
 
 // build compiles a scorer, which is inside the outer one when that is not nil. The scorer of the suite is only read, since several
@@ -271,6 +273,9 @@ type Compiled struct {
 
 // Compile makes a scorer that Check found no mistake in. What Check warned of is not repeated.
 func (t Table) Compile(s *suite.Scorer) *Compiled {
+	if made, ok := s.Needs.Compiled.(*Compiled); ok && made.spec == s {
+		return made
+	}
 	var reported diag.List
 	quiet := *s
 	yaml := s.Source.(entry.YAML)
