@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Rows whose templates give the same texts share their scorers; others have their own, however many there are and in whatever order they come.
+// Rows whose templates give the same texts share their scorers; others have their own, however many there are and in whatever
+// order they come.
 func TestRowsShareScorers(t *testing.T) {
 	t.Parallel()
 	var rows strings.Builder
