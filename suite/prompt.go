@@ -68,7 +68,7 @@ func (l *loader) prompts() {
 	for i, t := range l.Targets {
 		targets[i] = t.Name
 	}
-	for _, item := range l.items("prompts", "there are no prompts", "write at least one") {
+	for item := range l.items("prompts", "there are no prompts", "write at least one") {
 		m := item.Map(promptBlock().Names()...)
 		if !item.IsMapping() {
 			continue
@@ -176,6 +176,15 @@ func invalidUTF8(text string) int {
 
 // nothing is the template of an empty text, where what is there is no template.
 func nothing() *tmpl.Template { return &tmpl.Template{} }
+
+// literally is the source of a text without actions, of which no mistake is ever told.
+func literally(text string) source {
+	t, err := tmpl.Parse(text)
+	if err != nil { // it has no actions
+		panic(err)
+	}
+	return source{t: t, text: text}
+}
 
 func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
 

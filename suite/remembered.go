@@ -46,16 +46,10 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	if d.broken || d.fixed != nil {
 		return d.fixed
 	}
-	values := d.values(c)
-	known := x.made[d]
-	if known == nil {
-		known = &remembered{}
-		if x.made == nil {
-			x.made = map[*scorerDef]*remembered{}
-		}
-		x.made[d] = known
+	if d.packed != nil {
+		return x.checked(d.packed.Node().WithDiags(diags))
 	}
-	key := ""
+	values, known, key := d.values(c), x.remembered(d), ""
 	if !known.off {
 		key = keyOf(values)
 	}
@@ -69,6 +63,19 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	}
 	c.tell(&own, diags)
 	return sc
+}
+
+// remembered are the scorers of an entry that were made before.
+func (x *expansion) remembered(d *scorerDef) *remembered {
+	known := x.made[d]
+	if known == nil {
+		known = &remembered{}
+		if x.made == nil {
+			x.made = map[*scorerDef]*remembered{}
+		}
+		x.made[d] = known
+	}
+	return known
 }
 
 // filled makes the scorer of an entry out of the values of its templates; they are nil where one of them has a mistake.

@@ -136,6 +136,8 @@ var direct = map[string][]string{
 	"test/dist":     nil,
 	"test/process":  nil,
 	"test/pictures": nil,
+	"test/prose":    nil,
+	"test/site":     {"docs"},
 }
 
 // only says which packages may import something from outside the module.
