@@ -142,7 +142,8 @@ func Load(_ context.Context, o Options) (*Job, error) {
 		return nil, err
 	}
 	flags := o.flags()
-	if err := flags.UseProject(harness.ProjectChoice{File: o.ProjectFile, None: o.ProjectFile == ""}, nil); err != nil {
+	chosen := harness.ProjectChoice{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
+	if err := flags.UseProject(chosen, o.Suites); err != nil {
 		return nil, err
 	}
 	if len(o.Suites) == 0 && flags.Rescore == "" {

@@ -9,7 +9,7 @@ import (
 
 // Judging is what judging the answer to a trial takes with one judge, malformed replies aside.
 type Judging struct {
-	Model string
+	ModelRef
 	Calls int
 	// PromptTokens are those of all calls, with an answer as long as it may be, and OutputTokens those of replies as long as they may
 	// be. Known says that there are such bounds.
@@ -43,7 +43,7 @@ func (p *Plan) Judging(t *Planned) []Judging {
 		}
 		asked := Planned{Request: *judgeRequest(use.Judge, "", nil), Metadata: p.modelOf(p.judgeKey(use.Judge))}
 		reply := asked.OutputLimit()
-		out = append(out, Judging{use.Model, calls, calls * prompt, calls * reply, known && reply > 0})
+		out = append(out, Judging{refOf(use.Judge), calls, calls * prompt, calls * reply, known && reply > 0})
 	}
 	return out
 }

@@ -216,9 +216,13 @@ func (c *modelCheck) specified(key modelKey, e *eval.Error) (*eval.Model, error)
 		}
 	case e.Kind == eval.KindReplayMiss: // nothing was sent, or all is said
 	default:
-		c.notice(
-			fmt.Sprintf("no metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model", id, e),
-		)
+		who, fix := "", ""
+		if key.service != "" {
+			who, fix = key.served()+": ", "; `metadata: false` of the service skips this request"
+		}
+		c.notice(fmt.Sprintf(
+			"%sno metadata of the model %s (%s); the limits in the specification are taken, as far as it names the model%s", who, id, e, fix,
+		))
 	}
 	return key.named(), nil
 }

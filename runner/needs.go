@@ -69,11 +69,16 @@ func (t *Planned) Calls() []ModelRef {
 		out = append(out, ModelRef{t.Request.Service, t.Request.Model})
 	}
 	for _, j := range t.Judges() {
-		name, _ := j.Service.Identity()
-		out = append(out, ModelRef{name, j.Model})
+		out = append(out, refOf(j.Judge))
 	}
 	if len(t.References()) > 0 {
 		out = append(out, ModelRef{t.Embedding.Service, t.Embedding.Model})
 	}
 	return out
+}
+
+// refOf names the model of a judge.
+func refOf(j *suite.Judge) ModelRef {
+	name, _ := j.Service.Identity()
+	return ModelRef{name, j.Model}
 }

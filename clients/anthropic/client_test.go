@@ -127,7 +127,7 @@ func TestEndings(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
 		"end_turn": "STOP", "stop_sequence": "STOP", "max_tokens": "MAX_TOKENS", "model_context_window_exceeded": "MAX_TOKENS",
-		"refusal": "SAFETY", "pause_turn": "OTHER",
+		"refusal": "SAFETY", "one_not_known_yet": "OTHER",
 	} {
 		got, err := ask(t, &replies.Canned{Body: []byte(`{"content":[{"type":"text","text":"a"}],"stop_reason":"` + word + `"}`)}, false)
 		expect.OK(t, err)

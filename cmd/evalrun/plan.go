@@ -259,17 +259,25 @@ func outputs(f *forecast.Forecast) string {
 }
 
 func writeTime(p *term.Printer, f *forecast.Forecast) {
+	least, most := f.LeastTime.Round(time.Second), f.MostTime.Round(time.Second)
 	switch {
+	case f.MostTime > f.LeastTime && least == 0:
+		p.Printf("time: up to %s at the limits, by %s\n", most, varying(f))
 	case f.MostTime > f.LeastTime:
-		p.Printf(
-			"time: from %s to %s at the limits, by the length of the answers\n", f.LeastTime.Round(time.Second),
-			f.MostTime.Round(time.Second),
-		)
+		p.Printf("time: from %s to %s at the limits, by %s\n", least, most, varying(f))
 	case f.LeastTime > 0:
-		p.Printf("time: at least %s at the limits\n", f.LeastTime.Round(time.Second))
+		p.Printf("time: at least %s at the limits\n", least)
 	default:
 		p.Printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
 	}
+}
+
+// varying says what the time depends on: judges, embeddings and tool loops may take fewer calls or more.
+func varying(f *forecast.Forecast) string {
+	if f.JudgeCalls > 0 || f.EmbedCalls > 0 || f.MostGenerateCalls > f.GenerateCalls {
+		return "the number of calls and the length of the answers"
+	}
+	return "the length of the answers"
 }
 
 func unlimited(n int) string {

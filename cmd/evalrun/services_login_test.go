@@ -89,6 +89,10 @@ func TestTokensEnd(t *testing.T) {
 		"echo 'not logged in' >&2; exit 3": "the service `one` has no token: " +
 			`the program "./token.sh" ended with exit status 3; its standard error: not logged in`,
 		"echo eyJhbGciOiJub25lIn0; echo 'got eyJhbGciOiJub25lIn0' >&2; exit 3": `ended with exit status 3; its standard error: got [key]`,
+		"echo short; echo 'got short' >&2; exit 3":                             `ended with exit status 3; its standard error: got [key]`,
+		"echo 'cannot refresh ya29.a0AfB_byC0123456789 of /home/me/.config/x.json' >&2; exit 4": "ended with exit status 4; " +
+			"its standard error: cannot refresh [key] of /home/me/.config/x.json",
+		`echo '{"access_token": "Ab1Cd2Ef"}' >&2; exit 5`: `ended with exit status 5; its standard error: {"access_token": "[key]"}`,
 		"true":                                  `the program "./token.sh" printed nothing`,
 		"echo one; echo two":                    `the program "./token.sh" printed more than a token`,
 		"head -c 100000 /dev/zero | tr '\\0' x": `the program "./token.sh" wrote more than 65536 bytes`,
@@ -96,6 +100,11 @@ func TestTokensEnd(t *testing.T) {
 		b.write("token.sh", "#!/bin/sh\n"+words+"\n")
 		b.exits(4, "run", "suite.yaml", "-o", "table")
 		b.says(want, "7 trials: 1 pass, 0 fail, 1 error, 5 skip")
+		for _, token := range []string{"eyJhbG", "short", "ya29", "Ab1Cd2Ef"} {
+			if strings.Contains(b.out+b.errs, token) {
+				t.Errorf("%s: the token shows:\n%s%s", words, b.out, b.errs)
+			}
+		}
 	}
 	b.exits(2, "run", "suite.yaml", "--untrusted", "--allow", "services=127.0.0.1")
 	b.says("an untrusted suite cannot start programs", "add --allow program")

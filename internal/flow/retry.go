@@ -113,7 +113,7 @@ func (r retry) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64
 func (r retry) Model(ctx context.Context, apiVersion, id string) (out *eval.Model, err error) {
 	err = r.do(ctx, &eval.Timing{}, func() error {
 		out, err = r.next.Model(ctx, apiVersion, id)
-		return err
+		return described(err)
 	})
 	return out, err
 }
@@ -121,9 +121,20 @@ func (r retry) Model(ctx context.Context, apiVersion, id string) (out *eval.Mode
 func (r retry) Models(ctx context.Context, apiVersion string) (out []eval.Model, err error) {
 	err = r.do(ctx, &eval.Timing{}, func() error {
 		out, err = r.next.Models(ctx, apiVersion)
-		return err
+		return described(err)
 	})
 	return out, err
+}
+
+// described makes a malformed answer about models final: a server without metadata answers every address with the same page, and a
+// run must not wait for it. An answer that was cut off is asked for again.
+func described(err error) error {
+	if e := eval.AsError(err); e != nil && e.Kind == eval.KindMalformed {
+		final := *e
+		final.Permanent = true
+		return &final
+	}
+	return err
 }
 
 func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error) error {

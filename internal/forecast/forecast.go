@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
@@ -41,8 +40,8 @@ type Forecast struct {
 	LeastCost         float64       `json:"leastCost"` // of the prompts; 0 without a price list
 	MostCost          float64       `json:"mostCost"`  // with every answer and every judge's reply as long as it may be, embeddings left out
 	Currency          string        `json:"currency,omitempty"`
-	LeastTime         time.Duration `json:"leastTimeNs"` // what the rates allow, 0 when none is set
-	MostTime          time.Duration `json:"mostTimeNs"`  // the same if every answer is as long as it may be; 0 without a rate of tokens
+	LeastTime         time.Duration `json:"leastTimeNs"` // what the rates allow, those of services and models too; 0 when none is set
+	MostTime          time.Duration `json:"mostTimeNs"`  // with all calls that are possible, and answers as long as they may be; 0: no rate makes it differ
 	Problems          []string      `json:"problems"`
 	Gates             []GateOutlook `json:"gates,omitempty"` // of those that compare with a baseline
 }
@@ -192,7 +191,8 @@ func New(
 ) (*Forecast, error) {
 	s := &sums{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
-		plan:     plan, within: limits, prices: prices, arms: map[armKey]*ArmForecast{}, texts: map[string]bool{},
+		plan:     plan, within: limits, prices: prices, arms: map[armKey]*ArmForecast{},
+		loads: map[runner.ModelRef]load{}, embedded: map[runner.EmbeddingModel]*embedded{},
 	}
 	if err := eachPrompt(ctx, plan, counter, s.trial); err != nil {
 		return nil, err
@@ -208,11 +208,18 @@ type sums struct {
 	prices *pricing.List
 
 	arms     map[armKey]*ArmForecast
-	texts    map[string]bool // that answers are compared with
-	answers  int             // to be embedded
-	steps    int             // calls that count tokens, of steps that tool loops may take
-	unknown  bool            // how long some answer may be
-	unjudged bool            // what judging some answer may take
+	loads    map[runner.ModelRef]load
+	embedded map[runner.EmbeddingModel]*embedded
+	steps    int  // calls that count tokens, of steps that tool loops may take
+	unknown  bool // how long some answer may be
+	unjudged bool // what judging some answer may take
+}
+
+// embedded is what one model embeds.
+type embedded struct {
+	texts   map[string]bool // that answers are compared with
+	answers int
+	tokens  int // at most
 }
 
 type armKey struct{ suite, arm string }
@@ -221,7 +228,7 @@ type armKey struct{ suite, arm string }
 func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	s.generating(t, tokens)
 	s.counting(t, first)
-	s.unjudged = s.judging(s.plan.Judging(t), s.prices) || s.unjudged
+	s.judging(s.plan.Judging(t))
 	s.embedding(t)
 	if t.Request.Live { // that of its last turn at least
 		tokens = estimate.Request(&t.Request)
@@ -259,6 +266,12 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 	s.LeastCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
 	s.MostCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
 	s.unknown = s.unknown || output == 0 && t.Request.App == nil
+	s.take(modelOf(t), load{turns, most, tokens, tokens + replies + output})
+}
+
+// modelOf is what is under test in a trial; both names are "" for an application.
+func modelOf(t *runner.Planned) runner.ModelRef {
+	return runner.ModelRef{Service: t.Request.Service, Model: t.Model}
 }
 
 // counting adds the calls that count tokens.
@@ -266,17 +279,19 @@ func (s *sums) counting(t *runner.Planned, first bool) {
 	matter := s.within.TokensMatter()
 	turns := t.Request.Turns()
 	steps := t.MaxCalls() - turns
+	calls, more := 0, 0
 	if t.MustCount(s.within.CountTokens, matter) {
-		s.CountCalls += turns - 1 // later turns of a live chat are not alike
+		calls, more = turns-1, steps // later turns of a live chat are not alike
 		if first {
-			s.CountCalls++
+			calls++
 		}
-		s.steps += steps
 	}
 	if matter && s.within.CountTokens != suite.CountNever && t.Counts() {
-		s.CountCalls += turns // of the answers
-		s.steps += steps
+		calls, more = calls+turns, more+steps // of the answers
 	}
+	s.CountCalls += calls
+	s.steps += more
+	s.take(modelOf(t), load{calls: calls, mostCalls: calls + more})
 }
 
 // embedding adds the texts to embed.
@@ -285,13 +300,18 @@ func (s *sums) embedding(t *runner.Planned) {
 	if len(references) == 0 {
 		return
 	}
-	s.answers++
-	s.EmbedTokens += t.OutputLimit()
+	e := s.embedded[*t.Embedding]
+	if e == nil {
+		e = &embedded{texts: map[string]bool{}}
+		s.embedded[*t.Embedding] = e
+	}
+	e.answers++
+	e.tokens += t.OutputLimit()
 	for _, text := range references {
-		if !s.texts[text] {
-			s.EmbedTokens += estimate.Tokens(len(text))
+		if !e.texts[text] {
+			e.tokens += estimate.Tokens(len(text))
 		}
-		s.texts[text] = true
+		e.texts[text] = true
 	}
 }
 
@@ -309,14 +329,13 @@ func (s *sums) whole() *Forecast {
 	if s.unjudged {
 		f.JudgeTokens = 0
 	}
-	embedded := s.answers + len(s.texts)
-	f.EmbedCalls = (embedded + service.MaxEmbedTexts - 1) / service.MaxEmbedTexts
 	// At most each text is embedded by itself, and each judge called again.
-	f.MaxCalls += (f.CountCalls + s.steps + embedded + 2*f.JudgeCalls) * s.within.Attempts
+	f.MaxCalls += (f.CountCalls + s.steps + s.embeddings() + 2*f.JudgeCalls) * s.within.Attempts
 	if s.prices != nil {
 		f.Currency = s.prices.Currency
 	}
-	f.limits(s.within, s.steps)
+	s.times(s.within)
+	f.budgets(s.within, s.steps)
 	return f
 }
 
@@ -337,37 +356,23 @@ func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 	f.MaxOutputTokens += a.MaxOutputTokens
 }
 
-// judging adds what judging an answer takes; unknown says that it has no bound.
-func (f *Forecast) judging(all []runner.Judging, prices *pricing.List) (unknown bool) {
+// judging adds what judging an answer takes.
+func (s *sums) judging(all []runner.Judging) {
 	for _, j := range all {
-		f.JudgeCalls += j.Calls
-		f.JudgeTokens += j.PromptTokens + j.OutputTokens
-		f.MostCost += prices.Of(j.Model, &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens})
-		unknown = unknown || !j.Known
+		s.JudgeCalls += j.Calls
+		s.JudgeTokens += j.PromptTokens + j.OutputTokens
+		s.MostCost += s.prices.Of(j.Model, &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens})
+		s.unjudged = s.unjudged || !j.Known
+		s.take(j.ModelRef, load{mostCalls: j.Calls, mostTokens: j.PromptTokens + j.OutputTokens})
 	}
-	return unknown
 }
 
 // calls is how many calls there are at least.
 func (f *Forecast) calls() int { return f.GenerateCalls + f.AppCalls + f.CountCalls + f.EmbedCalls }
 
-func minutes(n, perMinute int) time.Duration {
-	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
-}
-
-// limits compares the forecast with rates and budgets. Steps of tool loops may take so many more calls that count tokens.
-func (f *Forecast) limits(l *suite.Limits, steps int) {
+// budgets compares the forecast with budgets. Steps of tool loops may take so many more calls that count tokens.
+func (f *Forecast) budgets(l *suite.Limits, steps int) {
 	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
-	if l.RequestsPerMinute > 0 {
-		f.LeastTime = minutes(f.calls()-1, l.RequestsPerMinute)
-	}
-	if l.TokensPerMinute > 0 { // the first minute's tokens need no waiting
-		f.LeastTime = max(f.LeastTime, minutes(max(0, f.PromptTokens-l.TokensPerMinute), l.TokensPerMinute))
-		f.MostTime = max(f.LeastTime, minutes(max(0, tokens-l.TokensPerMinute), l.TokensPerMinute))
-	}
-	for name, own := range l.Services {
-		f.serviceLimits(name, &own)
-	}
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
 	} else if most := f.calls() + f.JudgeCalls + f.MostGenerateCalls - f.GenerateCalls + steps; l.BudgetCalls > 0 && most > l.BudgetCalls {
@@ -381,24 +386,5 @@ func (f *Forecast) limits(l *suite.Limits, steps int) {
 	}
 	if l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d tokens may be too small: up to %d are possible", l.BudgetTokens, tokens))
-	}
-}
-
-// serviceLimits takes the rates of a named service into account. What judges and embeddings take of them is left out.
-func (f *Forecast) serviceLimits(name string, l *suite.Limits) {
-	calls, prompts, tokens := 0, 0, 0
-	for i := range f.Arms {
-		if a := &f.Arms[i]; a.Service == name {
-			calls += a.Calls
-			prompts += a.PromptTokens
-			tokens += a.PromptTokens + a.ReplyTokens + a.MaxOutputTokens
-		}
-	}
-	if l.RequestsPerMinute > 0 && calls > 0 {
-		f.LeastTime = max(f.LeastTime, minutes(calls-1, l.RequestsPerMinute))
-	}
-	if l.TokensPerMinute > 0 {
-		f.LeastTime = max(f.LeastTime, minutes(max(0, prompts-l.TokensPerMinute), l.TokensPerMinute))
-		f.MostTime = max(f.LeastTime, f.MostTime, minutes(max(0, tokens-l.TokensPerMinute), l.TokensPerMinute))
 	}
 }

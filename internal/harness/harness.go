@@ -42,7 +42,8 @@ type Flags struct {
 
 	ProjectFile *project.File // the project file in use; nil without one
 
-	foreign bool // the suites are where a run of somebody else says
+	foreign bool                // the suites are where a run of somebody else says
+	getenv  func(string) string // where a project file is in use
 }
 
 // defaults are what the project file says, zero without one.

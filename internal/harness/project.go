@@ -19,6 +19,8 @@ import (
 type ProjectChoice struct {
 	File string // that the user named; "": the one that is found
 	None bool   // none is used
+	// Getenv replaces os.Getenv for variables in its services. Optional.
+	Getenv func(string) string
 }
 
 // UseProject reads the project file of the folder in which the command works, or the one that the user named, and lets
@@ -36,14 +38,14 @@ func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
 	case c.None || f.Untrusted:
 		return nil
 	case named:
-		return f.readProject(f.Dir.Abs(c.File), true)
+		return f.readProject(f.Dir.Abs(c.File), c, suites)
 	}
 	home, _ := os.UserHomeDir() // without one there is no such bound
 	path := project.Find(f.Dir.Abs(""), home)
 	if path == "" || f.amongSuites(path, suites) {
 		return nil
 	}
-	return f.readProject(path, false)
+	return f.readProject(path, c, suites)
 }
 
 // checkIdentity wants a name and labels that can be shown.
@@ -73,16 +75,22 @@ func (f *Flags) amongSuites(path string, suites []string) bool {
 }
 
 // readProject reads a project file and takes its settings.
-func (f *Flags) readProject(path string, named bool) error {
+func (f *Flags) readProject(path string, c ProjectChoice, suites []string) error {
 	files := &Files{sources: map[string][]byte{}}
 	shown := f.shown(path)
-	file, err := project.Read(path, shown, named, &files.Diags)
+	file, err := project.Read(path, shown, c.File != "", &files.Diags)
 	if err != nil {
 		return err
 	}
 	files.sources[shown] = file.Text
+	if f.getenv = c.Getenv; f.getenv == nil {
+		f.getenv = os.Getenv
+	}
 	if files.Diags.HasErrors() {
-		return &BadFiles{files}
+		if len(suites) == 0 && len(file.Suites) > 0 {
+			file.SuiteFiles(&files.Diags)
+		}
+		return f.badProject(file, files)
 	}
 	f.ProjectFile, f.Defaults = file, &file.Defaults
 	for key, value := range file.Labels {
@@ -94,6 +102,12 @@ func (f *Flags) readProject(path string, named bool) error {
 		}
 	}
 	return nil
+}
+
+// badProject is the error of a project file with problems: those of its services come with them.
+func (f *Flags) badProject(file *project.File, files *Files) error {
+	servicesIn(file, suite.Options{Getenv: f.getenv, AllowEnv: f.AllowEnv, Can: can}, &files.Diags)
+	return &BadFiles{files}
 }
 
 // shown is a path as its user would name it: relative to where the command works, unless that is far away.
@@ -112,7 +126,7 @@ func (f *Flags) ProjectSuites() ([]string, error) {
 	files := &Files{sources: map[string][]byte{f.ProjectFile.Shown(): f.ProjectFile.Text}}
 	found := f.ProjectFile.SuiteFiles(&files.Diags)
 	if files.Diags.HasErrors() {
-		return nil, &BadFiles{files}
+		return nil, f.badProject(f.ProjectFile, files)
 	}
 	for i := range found {
 		found[i] = f.shown(found[i])
@@ -167,10 +181,18 @@ func (j *Job) projectServices(opts suite.Options) []*suite.NamedService {
 		return nil
 	}
 	j.sources[file.Shown()] = file.Text
+	return servicesIn(file, opts, &j.Diags)
+}
+
+// servicesIn are the named services of a project file. Problems go to diags.
+func servicesIn(file *project.File, opts suite.Options, diags *diag.List) []*suite.NamedService {
+	if file.Services.IsZero() {
+		return nil
+	}
 	opts.Dir = filepath.Dir(file.Path)
 	files := layers.Overlay{}
 	if root, err := os.OpenRoot(opts.Dir); err == nil { // that of a run that is resumed may have gone
 		files = append(files, regular.FS(root))
 	}
-	return suite.LoadServices(files, file.Services, opts, &j.Diags)
+	return suite.LoadServices(files, file.Services, opts, diags)
 }

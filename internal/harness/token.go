@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -122,7 +123,8 @@ func (p *printed) print(before string) (string, error) {
 		return "", eval.Errorf(eval.KindCanceled, "canceled")
 	case err != nil:
 		shown := secret.OfVariables(p.of.LoginEnv).OutOf(err.Error())
-		return "", p.failed(secret.New(append(likeTokens(string(out)), before)...).OutOf(shown))
+		shown = secret.New(append(likeTokens(string(out)), before)...).OutOf(shown)
+		return "", p.failed(secret.OutOfProse(shown)) // it may have printed a token there alone
 	}
 	token := strings.TrimSpace(string(out))
 	switch {
@@ -134,18 +136,20 @@ func (p *printed) print(before string) (string, error) {
 	return token, nil
 }
 
-// likeTokens are words of what a program printed that may be tokens: it may have failed after it had one, and say it again.
-func likeTokens(printed string) (out []string) {
-	for word := range strings.FieldsSeq(printed) {
-		if len(word) >= minToken && len(out) < maxTokens {
-			out = append(out, word)
-		}
+// likeTokens are words of what a program printed that may be tokens: it may have failed after it had one, and say it again. A word by
+// itself is one, whatever its length.
+func likeTokens(printed string) []string {
+	all := strings.Fields(printed)
+	if len(all) == 1 {
+		return all
 	}
-	return out
+	all = slices.DeleteFunc(all, func(word string) bool { return len(word) < minToken })
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return all[:min(len(all), maxTokens)]
 }
 
-// Shorter words than minToken are language. maxTokens bounds how many words are looked for.
-const minToken, maxTokens = 12, 16
+// Shorter words than minToken are language. maxTokens bounds how many words are looked for, the longest ones.
+const minToken, maxTokens = 8, 32
 
 // failed is the error of a program that gave no token.
 func (p *printed) failed(why string) error {

@@ -2,12 +2,13 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // statusOf is the HTTP status that vendors send with their words for errors. Inside of a stream the word comes alone.
@@ -25,11 +26,11 @@ var (
 		"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance",
 		"insufficient_credits",
 	}
-	spentPhrase = regexp.MustCompile(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
+	spentPhrase = lazy.Regexp(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
 		`exceeded your current quota`)
 
 	tooLongWords  = []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
-	tooLongPhrase = regexp.MustCompile(
+	tooLongPhrase = lazy.Regexp(
 		`(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|context (length|window) (exceeded|of this model)|` +
 			`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`,
 	)
@@ -42,9 +43,9 @@ func (b *errorBody) classify(e *eval.Error) {
 	}
 	switch {
 	case e.Status >= 500:
-	case said(spentWords), spentPhrase.MatchString(b.Message) && b.Words != nil:
+	case said(spentWords), spentPhrase().MatchString(b.Message) && b.Words != nil:
 		e.Kind, e.Permanent = eval.KindQuota, true
-	case said(tooLongWords), tooLongPhrase.MatchString(b.Message) && e.Status != 401 && e.Status != 403:
+	case said(tooLongWords), tooLongPhrase().MatchString(b.Message) && e.Status != 401 && e.Status != 403:
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
 		e.Kind = eval.KindQuota
@@ -74,12 +75,22 @@ const (
 // brokenReasons are words for an answer that the vendor did not bring to its end.
 var brokenReasons = []string{"error", "abort", "aborted", "cancelled", "network_error", "insufficient_system_resource"}
 
+// pausedReason is the word for a turn that the vendor paused, and that a further request would continue. Anthropic pauses long turns of
+// tools that run on its side.
+const pausedReason = "pause_turn"
+
 // End says by which reason a candidate ended, in the vendor's word, its parts being known. The error is that of an
 // answer that is not whole.
 func End(c *eval.Candidate, word string) error {
 	lower := strings.ToLower(word)
 	if slices.Contains(brokenReasons, lower) {
 		return eval.Errorf(eval.KindTruncated, "the answer was cut: the service ended it with %q", word)
+	}
+	if lower == pausedReason {
+		return &eval.Error{
+			Kind: eval.KindTruncated, Permanent: true, // the same turn would take as long, and cost as much, again
+			Message: fmt.Sprintf("the answer is not complete: the service paused the turn (%q), and evalrun does not continue it", word),
+		}
 	}
 	reason, known := reasons[lower]
 	switch {
