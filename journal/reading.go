@@ -236,6 +236,7 @@ func (d *Document) stopped(data []byte) error {
 // trial takes in the line of a trial, which was scanned.
 func (d *Document) trial(length int, at int64) {
 	r := &d.scratch
+	d.clustered = d.clustered || r.clustered
 	d.goneOn(r)
 	d.spendOn(r)
 	q := eval.Quarantine{Until: r.until}

@@ -11,23 +11,24 @@ import (
 	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
-// checkCases expands every case once and checks what only shows then.
-func (l *loader) checkCases() {
-	c := checker{
+// newChecker makes what expands every case once and checks what only shows then.
+func newChecker(l *loader) *checker {
+	l.used, l.trials = map[string]bool{}, map[Arm]int{}
+	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
+	return &checker{
 		loader:   l,
 		names:    newCaseNames(),
 		first:    map[string]diag.Pos{},
 		ids:      map[string]diag.Pos{},
 		expected: expectations{map[string]string{}, map[diag.Pos]bool{}},
 	}
-	l.used, l.trials = map[string]bool{}, map[Arm]int{}
-	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
-	for _, def := range l.cases {
-		c.definition(def)
-	}
+}
+
+// finish tells what is known once all cases were checked.
+func (l *checker) finish() {
 	l.tellUnstreamed()
 	if !l.diags.HasErrors() {
-		l.diags.Merge(c.unused)
+		l.diags.Merge(l.unused)
 		l.checkUnusedDefaults()
 	}
 	for _, arm := range l.arms {
@@ -91,7 +92,7 @@ func (l *checker) definition(def *caseDef) {
 	case example != nil:
 		l.numbered = true
 		l.unused.Warnf(
-			def.pos(), "a column that tells them apart makes better names",
+			def.at, "a column that tells them apart makes better names",
 			"%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered),
 			example.Name, example.Pos,
 		)
@@ -120,7 +121,7 @@ func (l *checker) firstCase(def *caseDef, c *Case) {
 func (l *checker) exhausted(def *caseDef, v variant, c *Case, cases int) bool {
 	if l.budget.Spent() {
 		l.diags.Errorf(
-			def.pos(), "shorten what templates repeat, or make fewer cases",
+			def.at, "shorten what templates repeat, or make fewer cases",
 			"%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message,
 			diag.Count(l.count+cases, "case"),
 		)

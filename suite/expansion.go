@@ -30,7 +30,7 @@ type setting struct {
 }
 
 func (s *Suite) expansion(def *caseDef) *expansion {
-	x := &expansion{Suite: s, def: def, at: def.pos(), set: def.settings}
+	x := &expansion{Suite: s, def: def, at: def.at, set: def.settings}
 	arms := def.arms
 	if arms == nil {
 		arms = s.defaults.arms
@@ -43,7 +43,7 @@ func (s *Suite) expansion(def *caseDef) *expansion {
 	x.arms = slices.Clip(x.arms)
 	x.set.fill(s.defaults.settings)
 	for key, r := range s.defaults.open {
-		if !def.node.Has(key) {
+		if !slices.Contains(def.given, key) {
 			x.open = append(x.open, setting{key, r})
 		}
 	}
@@ -89,10 +89,13 @@ func (x *expansion) expand(v variant, diags *diag.List) *Case {
 	return c
 }
 
-// own are the variables of a case without those of the command line. They may be those of its row, and are only read.
+// own are the variables of a case without those of the command line. They may be those of its row or definition, and are only read.
 func (x *expansion) own(v variant) variable.Dict {
-	if v.row != nil && len(x.def.base) == 0 {
+	switch {
+	case v.row != nil && len(x.def.base) == 0:
 		return v.vars
+	case len(v.vars) == 0:
+		return x.def.base
 	}
 	own := make(variable.Dict, len(x.def.base)+len(v.vars))
 	maps.Copy(own, x.def.base)

@@ -33,6 +33,8 @@ type loader struct {
 	unstreamed map[diag.Pos]*unstreamed // scorers of streams, by their places
 	stream     bool                     // what targets do that do not say
 	sets       map[string]*scorerSet
+	thrift     thrift
+	shared     *shared  // nil: each scorer is its own
 	unspoken   []string // what protocols cannot express of prompts, as it was reported
 }
 
@@ -67,7 +69,6 @@ func (l *loader) load(root yamlnode.Node) {
 	l.scorerSets()
 	l.readDefaults()
 	l.readCases()
-	l.checkCases()
 	l.checkJudges()
 	l.checkServices()
 	l.unusedSets()
@@ -91,7 +92,7 @@ func apiVersion(n yamlnode.Node) string { return n.Word(service.APIVersions...) 
 
 func (l *loader) targets() {
 	names := map[string]diag.Pos{}
-	for _, item := range l.items("targets", "there are no targets", "name at least one model") {
+	for item := range l.items("targets", "there are no targets", "name at least one model") {
 		m := item.Map(targetBlock().Names()...)
 		if !item.IsMapping() {
 			continue

@@ -221,8 +221,11 @@ func (r *rendering) render(c *Case, diags *diag.List) (out yamlnode.Node, ok boo
 // scorerDef is an entry of a list of scorers as the file says it.
 type scorerDef struct {
 	rendering
-	fixed  *Scorer // set when there is no template in it
-	shared bool    // of a set
+	fixed  *Scorer          // set when there is no template in it
+	shared bool             // of a set
+	noted  bool             // its name was
+	common bool             // of several cases
+	packed *yamlnode.Packed // in place of all else of one that is fixed
 }
 
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
@@ -263,6 +266,9 @@ func (s *Suite) checked(n yamlnode.Node) *Scorer {
 func (d *scorerDef) expand(s *Suite, c *Case, diags *diag.List) *Scorer {
 	if d.broken || d.fixed != nil {
 		return d.fixed
+	}
+	if d.packed != nil {
+		return s.checked(d.packed.Node().WithDiags(diags))
 	}
 	var own diag.List
 	defer c.tell(&own, diags)

@@ -24,7 +24,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -45,21 +44,23 @@ type Suite struct {
 	Prices      *pricing.List    // nil: the file names no price list
 	Gate        *eval.GateConfig // nil: the file has no gate block
 
-	arms     []Arm
-	defaults caseDef
-	cases    []*caseDef
-	count    int         // of cases
-	numbered bool        // some rows have a name that is taken
-	trials   map[Arm]int // as Load has counted them; see Trials
-	whole    bool        // Load has found no mistake
-	files    *files
-	opts     Options
-	kinds    Kinds
-	embeds   bool
-	budget   *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
-	costs    map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
-	derived  []*Metric
-	beside   *beside // the names of both versions; nil without an earlier one
+	arms       []Arm
+	defaults   caseDef
+	cases      []keptCase
+	scoreNames []string    // names of scorers, in the order of the file
+	unnamed    bool        // some names of scorers show only when a case is expanded
+	count      int         // of cases
+	numbered   bool        // some rows have a name that is taken
+	trials     map[Arm]int // as Load has counted them; see Trials
+	whole      bool        // Load has found no mistake
+	files      *files
+	opts       Options
+	kinds      Kinds
+	embeds     bool
+	budget     *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
+	costs      map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
+	derived    []*Metric
+	beside     *beside // the names of both versions; nil without an earlier one
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -255,7 +256,8 @@ func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline)
 func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		names := newCaseNames()
-		for _, def := range s.cases {
+		for _, kept := range s.cases {
+			def := kept.thaw(s)
 			var ignored diag.List // Load has reported whatever there is to report
 			x := s.expansion(def)
 			for v := range s.variants(def, &ignored) {
@@ -357,24 +359,39 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	s := &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds}
-	src, err := s.files.text(path)
+	begin := func() *Suite { return &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds} }
+	var first diag.List
+	if s := begin(); s.load(lean(), &first) {
+		diags.Merge(first)
+		return s
+	}
+	s := begin()
+	s.load(thrift{}, diags)
+	return s
+}
+
+// load reads and checks the suite; false when that has to be done again without thrift.
+func (s *Suite) load(how thrift, diags *diag.List) bool {
+	src, err := s.files.text(s.files.suite)
 	if err != nil {
-		diags.Errorf(diag.Pos{File: shown}, "", "%s", err)
-		return s
+		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
+		return true
 	}
-	root, ok := yamlnode.Parse(shown, src, diags)
+	root, ok := how.cutting.Parse(s.File, src, diags)
 	if !ok {
-		return s
+		return true
 	}
-	l := loader{Suite: s, diags: diags}
+	l := loader{Suite: s, diags: diags, thrift: how}
 	s.budget = &tmpl.Budget{}
 	s.budget.Grow(templateBase)
 	l.load(root)
 	s.budget, s.whole = nil, !diags.HasErrors()
 	s.files.freeze()
-	if opts.Base != nil && !diags.HasErrors() {
+	if l.mustRepeat() {
+		return false
+	}
+	if s.opts.Base != nil && !diags.HasErrors() {
 		s.beside = newBeside(s)
 	}
-	return s
+	return true
 }

@@ -55,7 +55,9 @@ func (n Node) WithDiags(diags *diag.List) Node {
 	if n.y == nil {
 		return n
 	}
-	return Node{n.y, &doc{file: n.d.file, src: n.d.src, starts: n.d.starts, diags: diags, at: n.d.at}}
+	d := *n.d
+	d.diags = diags
+	return Node{n.y, &d}
 }
 
 // At returns the same value with all that is in it standing at a place of another file: it was a cell there.
@@ -301,6 +303,9 @@ func (n Node) Seq() []Node {
 	if !n.IsSequence() {
 		n.expected("a list")
 		return nil
+	}
+	if c := n.cut(); c != nil {
+		return slices.Collect(c.each(n.d))
 	}
 	items := n.resolve().Content
 	out := make([]Node, len(items))

@@ -43,25 +43,39 @@ type doc struct {
 	starts []int // of the lines; made when first needed
 	diags  *diag.List
 	at     *diag.Pos // where all of it stands, see Node.At; nil: where it was read
+	cut    *cut      // its long list; nil: all of it was parsed
 }
 
 // Parse reads one YAML document. Mistakes go to diags; the second result is
 // false when the document cannot be walked at all.
 func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	d := &doc{file: file, src: src, diags: diags}
-	top := diag.Pos{File: file}
-	if len(src) > MaxFileBytes {
-		diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", len(src), MaxFileBytes)
-		return Node{}, false
+	if src, ok := d.bounded(); ok {
+		return d.parse(src)
 	}
-	if n := bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte(",")); n > MaxEntries {
-		diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read", n, MaxEntries)
-		return Node{}, false
+	return Node{}, false
+}
+
+// bounded is the source as it is parsed, false when it is too long.
+func (d *doc) bounded() (src []byte, ok bool) {
+	top := diag.Pos{File: d.file}
+	if n := len(d.src); n > MaxFileBytes {
+		d.diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", n, MaxFileBytes)
+		return nil, false
 	}
-	src = withoutDirective(src)
+	if n := bytes.Count(d.src, []byte("\n")) + bytes.Count(d.src, []byte(",")); n > MaxEntries {
+		d.diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read", n, MaxEntries)
+		return nil, false
+	}
+	return withoutDirective(d.src), true
+}
+
+// parse parses all of a file.
+func (d *doc) parse(src []byte) (Node, bool) {
+	top := diag.Pos{File: d.file}
 	root, err := decode(src)
 	if errors.Is(err, io.EOF) {
-		diags.Errorf(top, "`evalrun init` writes a first suite", "the file is empty")
+		d.diags.Errorf(top, "`evalrun init` writes a first suite", "the file is empty")
 		return Node{}, false
 	}
 	if err != nil {
@@ -69,7 +83,7 @@ func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 		return Node{}, false
 	}
 	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
-		diags.Errorf(top, "", "the file holds no YAML document")
+		d.diags.Errorf(top, "", "the file holds no YAML document")
 		return Node{}, false
 	}
 	c := checker{doc: d}
@@ -120,13 +134,18 @@ func decode(src []byte) (root *yaml.Node, err error) {
 type checker struct {
 	*doc
 	aliased int
+	cut     bool // it is a piece of a file, out of which nothing may lead
+	below   int  // the lines before it
 }
 
 func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
 	if inAlias {
 		c.aliased++
 	}
+	n.Line += c.below
 	switch {
+	case c.cut && (n.Kind == yaml.AliasNode || n.Anchor != ""):
+		return false
 	case depth > MaxDepth:
 		c.errorf(n, "", "nested deeper than %d levels", MaxDepth)
 		return false
