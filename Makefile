@@ -66,6 +66,7 @@ lint:
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOL) staticcheck ./...
 	$(TOOL) golangci-lint run ./...
+	$(GO) run ./test/prose -ceilings test/prose/ceilings.json
 
 # Benchmarks, and the start-up time of the whole process beside that of `true`.
 bench: build
