@@ -31,6 +31,23 @@ type setting struct {
 }
 
 func (s *Suite) expansion(def *caseDef) *expansion {
+	if !def.isUsual() {
+		return s.newExpansion(def)
+	}
+	x := *s.usual
+	x.def, x.at, x.shared = def, def.at, def.every
+	if x.shared == nil || def.rows != nil {
+		x.layers = s.layers(def)
+	}
+	return &x
+}
+
+// isUsual reports whether a definition sets nothing but its name, its variables and its scorers.
+func (def *caseDef) isUsual() bool {
+	return def.given == nil && def.arms == nil && def.isolated == nil && !def.alone
+}
+
+func (s *Suite) newExpansion(def *caseDef) *expansion {
 	x := &expansion{Suite: s, def: def, at: def.at, set: def.settings}
 	arms := def.arms
 	if arms == nil {
