@@ -12,7 +12,7 @@ BENCH    ?= .
 RACE     := -race -gcflags='modernc.org/sqlite/lib=-race=false -d=checkptr=0'
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check pictures clean compiler xmllint browser
+.PHONY: build demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check prose site pictures clean compiler xmllint browser
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -124,9 +124,18 @@ dist:
 dist-check:
 	sh test/dist/check.sh $(PLATFORMS)
 
+# How long sentences are, and how often words appear that CONTRIBUTING.md lists as ones to avoid; SHOW=docs prints the sentences.
+prose:
+	$(GO) run ./test/prose $(if $(SHOW),-show $(SHOW))
+
+# docs/ as a website in site/: search, light and dark, no server and no network needed.
+site:
+	$(GO) run ./test/site -out site
+	@echo "open site/index.html"
+
 # The pictures in the README, from a run of the demo; needs script (util-linux), and chromium for the report's.
 pictures: build
 	sh test/pictures/make.sh $(BIN)
 
 clean:
-	rm -rf bin $(OUT) dist
+	rm -rf bin $(OUT) dist site

@@ -53,8 +53,8 @@ type Diagnostic struct {
 	Private bool
 }
 
-// maxItems is how many diagnostics a list keeps: nobody reads more, and a hostile file makes millions.
-const maxItems = 10_000
+// MaxItems is how many diagnostics a list keeps: nobody reads more, and a hostile file makes millions.
+const MaxItems = 10_000
 
 // List collects diagnostics. The zero List is ready to use.
 type List struct {
@@ -103,7 +103,7 @@ func (l *List) Add(d Diagnostic) {
 	if l.seen == nil {
 		l.seen = map[Diagnostic]bool{}
 	}
-	if l.seen[d] || len(l.items) >= maxItems {
+	if l.seen[d] || len(l.items) >= MaxItems {
 		return
 	}
 	l.seen[d] = true

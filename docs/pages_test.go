@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,19 +9,24 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// Each page begins with its title, and the pages come in the order of their names.
+// Each page begins with its title, and the pages of a part are in the order of their names, which no two share.
 func TestPagesHaveTitlesAndAnOrder(t *testing.T) {
 	t.Parallel()
-	var names []string
+	var names, places []string
 	for _, p := range Pages() {
 		names = append(names, p.Name)
+		places = append(places, fmt.Sprintf("%d %s", slices.Index(Parts, p.Part), p.Name))
 		if !strings.HasPrefix(p.Text, "# "+p.Title+"\n") || p.Title == "" {
 			t.Errorf("%s does not begin with its title, but with %q", p.Name, p.Title)
 		}
 		expect.Same(t, "the page that is found as "+p.Name, *Find(p.Name), p)
 	}
-	if !slices.IsSorted(names) || len(names) < 20 {
-		t.Errorf("got the pages %q, want all of them by name", names)
+	if !slices.IsSorted(places) || len(names) < 20 {
+		t.Errorf("got the pages %q, want all of them by part and name", places)
+	}
+	slices.Sort(names)
+	if unique := slices.Compact(slices.Clone(names)); len(unique) != len(names) {
+		t.Errorf("got the pages %q, want no name twice", names)
 	}
 }
 
@@ -45,7 +51,7 @@ func TestSectionsBeginWithTheirHeading(t *testing.T) {
 		for _, anchor := range p.Anchors() {
 			text := p.Section(anchor)
 			first, _, _ := strings.Cut(text, "\n")
-			if anchorOf(first) != anchor || !strings.Contains(p.Text, text) {
+			if Anchor(first) != anchor || !strings.Contains(p.Text, text) {
 				t.Errorf("%s#%s begins with %q", p.Name, anchor, first)
 			}
 		}

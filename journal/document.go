@@ -56,7 +56,12 @@ type Document struct {
 	lines    int   // that were taken up
 	sessions sessions
 	over     bool // what follows in the file does not count
+
+	clustered bool // some trial belongs to a cluster
 }
+
+// Clustered reports whether some cases belong to clusters.
+func (d *Document) Clustered() bool { return d.clustered }
 
 // Partial reports whether trials of the plan are missing, were skipped, or can no longer be
 // read.

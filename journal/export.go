@@ -31,7 +31,7 @@ func (d *Document) Export(out io.Writer) error {
 			return err
 		}
 		withhold(r)
-		if err := w.write("trial", r); err != nil {
+		if err := w.write(trialKind, r); err != nil {
 			return err
 		}
 	}

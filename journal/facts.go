@@ -4,14 +4,15 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Facts are a trial without its prompt and its answers: what comparing and counting want of it. Its strings are good
-// until the next one is read, but for those that are the same over many trials.
+// Facts are a trial without its prompt and its answers: what comparing and counting want of it. Its slices are good until
+// the next one is read, its texts stay.
 type Facts struct {
 	N, Repeat                               int
 	ID, CaseID, ScorersHash                 string
@@ -47,7 +48,9 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 				}
 				continue
 			}
-			f.scan(data)
+			if !f.scanFast(data) {
+				f.scan(data)
+			}
 			k := d.Known(i)
 			f.N, f.Suite, f.Case, f.Arm, f.Outcome = k.N, k.Suite, k.Case, k.Arm, k.Outcome
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
@@ -65,26 +68,18 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 
 // scan reads what the index does not keep.
 func (f *Facts) scan(data []byte) {
-	*f = Facts{Tags: f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0]}
+	f.empty()
 	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
+		if text, _ := f.text(key.Str, &Facts{}); text != nil {
+			*text = strings.Clone(v.String())
+			return true
+		}
 		switch key.Str {
-		case "id":
-			f.ID = v.String()
-		case "caseId":
-			f.CaseID = v.String()
-		case "scorersHash":
-			f.ScorersHash = v.String()
-		case "varsHash":
-			f.VarsHash = v.String()
-		case "requestHash":
-			f.RequestHash = v.String()
 		case "repeat":
 			f.Repeat = int(v.Int())
-		case "cluster":
-			f.Cluster = v.String()
 		case "tags":
 			v.ForEach(func(_, tag gjson.Result) bool {
-				f.Tags = append(f.Tags, tag.String())
+				f.Tags = append(f.Tags, strings.Clone(tag.String()))
 				return true
 			})
 		case "response":
@@ -98,10 +93,10 @@ func (f *Facts) scan(data []byte) {
 func (f *Facts) response(key, v gjson.Result) bool {
 	switch key.Str {
 	case "modelVersion":
-		f.ModelVersion = v.String()
+		f.ModelVersion = strings.Clone(v.String())
 	case "promptFeedback":
 		if reason := v.Get("blockReason").String(); reason != "" {
-			f.Blocked = reason
+			f.Blocked = strings.Clone(reason)
 			v.Get("safetyRatings").ForEach(f.rating)
 		}
 	case "candidates":
@@ -118,7 +113,7 @@ func (f *Facts) candidate(key, v gjson.Result) bool {
 	switch key.Str {
 	case "finishReason":
 		if reason := v.String(); f.Blocked == "" && eval.IsBlock(reason) {
-			f.Blocked = reason
+			f.Blocked = strings.Clone(reason)
 		}
 	case "safetyRatings":
 		v.ForEach(f.rating)
@@ -128,7 +123,8 @@ func (f *Facts) candidate(key, v gjson.Result) bool {
 
 func (f *Facts) rating(_, v gjson.Result) bool {
 	f.Ratings = append(f.Ratings, eval.SafetyRating{
-		Category: v.Get("category").String(), Probability: v.Get("probability").String(), Blocked: v.Get("blocked").Bool(),
+		Category: strings.Clone(v.Get("category").String()), Probability: strings.Clone(v.Get("probability").String()),
+		Blocked: v.Get("blocked").Bool(),
 	})
 	return true
 }

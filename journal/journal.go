@@ -288,7 +288,7 @@ func (w *Writer) Resumed(r *Resumed) error { return w.write("resume", r) }
 
 // Append writes the result of a trial. It is in the hands of the operating system when
 // Append returns. After an error every further Append returns it.
-func (w *Writer) Append(r *eval.Result) error { return w.write("trial", r) }
+func (w *Writer) Append(r *eval.Result) error { return w.write(trialKind, r) }
 
 // Stopped writes that the verdict on an arm is known.
 func (w *Writer) Stopped(s *eval.Stop) error { return w.write("stop", s) }
@@ -299,7 +299,7 @@ func (w *Writer) Copy(from *Document, place int) error {
 	if err != nil {
 		return err
 	}
-	return w.write("trial", json.RawMessage(body))
+	return w.write(trialKind, json.RawMessage(body))
 }
 
 // Finish writes the end of the run and closes the file.

@@ -43,6 +43,9 @@ type line struct {
 // crcTail is the length of `,"crc":"XXXXXXXX"}`.
 const crcTail = len(`,"crc":"00000000"}`)
 
+// trialKind is the type of the line of a trial.
+const trialKind = "trial"
+
 const (
 	typePrefix = `{"type":"`
 	seqPrefix  = `,"seq":`
@@ -59,6 +62,9 @@ func frame(body []byte) (l line, ok bool) {
 	seq, err := strconv.Atoi(string(body[at+len(seqPrefix):]))
 	if err != nil || seq < 0 {
 		return l, false
+	}
+	if string(rest[:end]) == trialKind { // as most are
+		return line{trialKind, &seq}, true
 	}
 	return line{string(rest[:end]), &seq}, true
 }
@@ -92,20 +98,34 @@ func appendChecksum(b, body []byte) []byte {
 	return append(hex.AppendEncode(append(b, `,"crc":"`...), sum[:]), `"}`...)
 }
 
-// check verifies the checksum of a line, without its line break.
+// check verifies a line, without its line break.
 func check(data []byte) (line, error) {
-	var l line
+	body, err := summed(data)
+	if err != nil {
+		return line{}, err
+	}
+	l, framed := frame(body)
+	return checkJSON(data, l, framed)
+}
+
+// summed is the body of a line whose checksum fits.
+func summed(data []byte) (body []byte, err error) {
 	if len(data) <= crcTail {
-		return l, errors.New("the line is too short")
+		return nil, errors.New("the line is too short")
 	}
 	body, tail := data[:len(data)-crcTail], data[len(data)-crcTail:]
 	if want := appendChecksum(make([]byte, 0, crcTail), body); !bytes.Equal(tail, want) {
-		return l, errors.New("the checksum does not fit")
+		return nil, errors.New("the checksum does not fit")
 	}
+	return body, nil
+}
+
+// checkJSON verifies that a line is JSON, and reads what is at its ends unless frame could.
+func checkJSON(data []byte, l line, framed bool) (line, error) {
 	if !gjson.ValidBytes(data) { // nobody who writes a run file writes that
 		return l, errors.New("the line is not JSON")
 	}
-	if l, ok := frame(body); ok {
+	if framed {
 		return l, nil
 	}
 	if err := json.Unmarshal(data, &l); err != nil {

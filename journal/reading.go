@@ -64,7 +64,7 @@ func (d *Document) line(number int, data []byte) error {
 	at := d.whole
 	ended := bytes.HasSuffix(data, []byte("\n"))
 	data = bytes.TrimSuffix(data, []byte("\n"))
-	l, problem := check(data)
+	l, scanned, problem := d.check(data)
 	if problem != nil {
 		if err := d.damagedLine(number, ended, problem); err != nil {
 			return err
@@ -85,10 +85,28 @@ func (d *Document) line(number int, data []byte) error {
 		d.damaged("line %d: sequence number %d where %d is due", number, *l.Seq, d.next)
 	}
 	d.next = max(d.next, *l.Seq+1)
+	if scanned {
+		d.trial(len(data), at)
+		return nil
+	}
 	if err := d.take(l.Type, data, at); err != nil {
 		return fmt.Errorf("line %d: %w", number, err)
 	}
 	return nil
+}
+
+// check verifies a line. That of a trial is scanned in the same pass, if it is as most are.
+func (d *Document) check(data []byte) (l line, scanned bool, problem error) {
+	body, err := summed(data)
+	if err != nil {
+		return l, false, err
+	}
+	l, framed := frame(body)
+	if framed && l.Type == trialKind && d.scratch.scanFast(data) {
+		return l, true, nil
+	}
+	l, err = checkJSON(data, l, framed)
+	return l, false, err
 }
 
 // damagedLine notes a line that cannot be used. Without a head there is no run, so that its copy is read instead.
@@ -163,8 +181,9 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		d.resumed(&r)
 	case "stop":
 		return d.stopped(data)
-	case "trial":
-		d.trial(data, at)
+	case trialKind:
+		d.scratch.scan(data)
+		d.trial(len(data), at)
 	case "call":
 		return d.booked(data)
 	case "answer":
@@ -214,10 +233,10 @@ func (d *Document) stopped(data []byte) error {
 	return nil
 }
 
-// trial takes in the line of a trial.
-func (d *Document) trial(data []byte, at int64) {
+// trial takes in the line of a trial, which was scanned.
+func (d *Document) trial(length int, at int64) {
 	r := &d.scratch
-	r.scan(data)
+	d.clustered = d.clustered || r.clustered
 	d.goneOn(r)
 	d.spendOn(r)
 	q := eval.Quarantine{Until: r.until}
@@ -228,7 +247,7 @@ func (d *Document) trial(data []byte, at int64) {
 	if d.Stopped(r.suite, r.arm) {
 		f |= isExtra
 	}
-	d.index.add(r, at, len(data), f)
+	d.index.add(r, at, length, f)
 	d.index.reserve(at, d.size)
 }
 

@@ -20,6 +20,7 @@ type indexed struct {
 	partlyBlocked, cut              bool   // after some text; by the limit of tokens
 	answered                        bool   // there is an answer, or a turn of a chat
 	stopped                         bool   // never asked, since the verdict was known
+	clustered                       bool   // it belongs to a cluster
 	usage                           eval.Usage
 	attempts                        int
 	latencyMs                       float64
@@ -27,12 +28,13 @@ type indexed struct {
 	metrics                         []metric
 	judging                         Judging
 	judges                          []judgeUsage // of the calls to judges
+	last                            texts        // of the last line
 }
 
 // scan reads a line without decoding what is between, the prompts and answers, which are most of it. That the
 // line is JSON was checked before.
 func (r *indexed) scan(data []byte) {
-	*r = indexed{metrics: r.metrics[:0], judges: r.judges[:0]}
+	r.empty()
 	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "n":
@@ -43,6 +45,8 @@ func (r *indexed) scan(data []byte) {
 			r.until = v.Get("until").String()
 		case "error":
 			r.errorKind = v.Get("kind").String()
+		case "cluster":
+			r.clustered = v.String() != ""
 		default:
 			if text := r.text(key.Str); text != nil {
 				*text = v.String()

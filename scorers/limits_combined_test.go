@@ -67,7 +67,7 @@ func truthFigures(t *testing.T) string {
 	}
 	return fmt.Sprintf("Of all combinations of a pass, a failure, an answer that cannot be read and an unscored one in `not`, `all` "+
 		"and `any`, "+
-		"%s come out as the rule of docs/scorers.md says, with %d false passes.", n, falsePasses)
+		"%s come out as `evalrun help scorers#what-a-score-says` has it, with %d false passes.", n, falsePasses)
 }
 
 // denial is what `not` makes of an outcome.

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -107,7 +107,7 @@ func expected(t reflect.Type) string {
 	return "a whole number"
 }
 
-var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var kindName = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // With is the table with kinds of your own in it. A name that means something else already is an error.
 func (t Table) With(own Table) (Table, error) {
@@ -115,7 +115,7 @@ func (t Table) With(own Table) (Table, error) {
 	for _, k := range own {
 		takes := func(other Kind) bool { return slices.Contains(other.Options, k.Name) }
 		switch {
-		case !kindName.MatchString(k.Name):
+		case !kindName().MatchString(k.Name):
 			return nil, fmt.Errorf(
 				"%q is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first", k.Name,
 			)

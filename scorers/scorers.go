@@ -174,6 +174,9 @@ func (t Table) Names() []string {
 	return out
 }
 
+// Has reports whether there is a kind of that name.
+func (t Table) Has(kind string) bool { return t.Lookup(kind) != nil }
+
 // Lookup is the kind of that name, nil when there is none.
 func (t Table) Lookup(name string) *Kind {
 	if i := slices.IndexFunc(t, func(k Kind) bool { return k.Name == name }); i >= 0 {

@@ -3,12 +3,12 @@ package scorers
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -265,7 +265,7 @@ func blockedKeys() shape.Block {
 	}}
 }
 
-func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord.String())) }
+func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord().String())) }
 
 func compileBlocked(a args) Scorer {
 	c := blockCheck{want: true}
@@ -290,7 +290,7 @@ func (c *blockCheck) readScalar(n yamlnode.Node) {
 	switch text := n.Str(); {
 	case n.IsBool(), text == "true", text == "false": // the latter out of a template
 		c.want = n.Bool()
-	case reasonWord.MatchString(text):
+	case reasonWord().MatchString(text):
 		c.reasons = []string{text}
 	default:
 		n.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)
@@ -298,11 +298,11 @@ func (c *blockCheck) readScalar(n yamlnode.Node) {
 }
 
 // reasonWord is what a reason for a block looks like; YES and NO are older spellings of a boolean.
-var reasonWord = regexp.MustCompile(`^[A-Z][A-Z_]{3,}$`)
+var reasonWord = lazy.Regexp(`^[A-Z][A-Z_]{3,}$`)
 
 func reasons(n yamlnode.Node) []string {
 	out := n.Strings()
-	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord.MatchString(r) })) {
+	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord().MatchString(r) })) {
 		n.Errorf("such as SAFETY", "expected a reason for a block, or several")
 	}
 	return out

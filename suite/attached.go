@@ -3,7 +3,6 @@ package suite
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -63,13 +63,13 @@ func isMedia(mimeType string) bool {
 	return kind == "image" || kind == "audio" || kind == "video" || mimeType == "application/pdf"
 }
 
-var mediaType = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`)
+var mediaType = lazy.Regexp(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`)
 
 // mediaTypeOf is the type that a suite gives a file; none where it is not one, or that of an image.
 func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
 	switch given := n.Str(); {
 	case n.IsZero():
-	case !mediaType.MatchString(given):
+	case !mediaType().MatchString(given):
 		if n.IsScalar() && !n.IsNull() {
 			n.Errorf("such as audio/mpeg or application/pdf", "`%s` is not a media type", given)
 		}

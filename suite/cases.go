@@ -20,10 +20,12 @@ import (
 // caseDef is a case, the cases of a data file, or the defaults of all cases, as the file says it.
 type caseDef struct {
 	settings
-	node     yamlnode.Map
-	name     source // without a template when rows go by their own names
+	node     yamlnode.Map // see freeze
+	at       diag.Pos     // where it is told of
+	name     source       // without a template when rows go by their own names
 	vars     []yamlnode.Map
-	base     variable.Dict         // vars over those of the defaults; see finish
+	values   []variable.Member     // vars as values
+	base     variable.Dict         // values over those of the defaults; see finish
 	open     map[string]*rendering // settings with templates in them, by their keys
 	arms     glob.Patterns
 	isolated *eval.Quarantine
@@ -35,6 +37,7 @@ type caseDef struct {
 
 // settings are what a case says of itself in texts and numbers, so that it may come from a column.
 type settings struct {
+	given     []string // their keys, as far as they are there
 	id        string
 	tags      []string
 	hasTags   bool
@@ -75,15 +78,15 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 		node: m,
 		vars: []yamlnode.Map{m.Get("vars").Map()},
 		arms: globs(m.Get("arms"), "arm", l.names),
-		open: map[string]*rendering{},
 	}
 	for _, key := range settingKeys() {
 		n := m.Get(key)
 		if n.IsZero() {
 			continue
 		}
+		def.given = append(def.given, key)
 		if r := l.rendering(n); len(r.templates) > 0 {
-			def.open[key] = &r
+			def.opens(key, &r)
 		} else {
 			def.set(key, n)
 		}
@@ -93,9 +96,16 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 	return def
 }
 
+// opens takes down a setting with templates in it.
+func (def *caseDef) opens(key string, r *rendering) {
+	if def.open == nil {
+		def.open = map[string]*rendering{}
+	}
+	def.open[key] = r
+}
+
 // readDefaults reads the defaults of every file of the suite, of which a later one wins over those that it includes.
 func (l *loader) readDefaults() {
-	l.defaults.open = map[string]*rendering{}
 	for _, root := range l.roots {
 		n := root.Get("defaults")
 		def := l.caseDef(n.Map(defaultsBlock().Names()...))
@@ -104,8 +114,8 @@ func (l *loader) readDefaults() {
 		def.vars = append(old.vars, def.vars...)
 		def.scorers = append(old.scorers, def.scorers...)
 		for key, r := range old.open {
-			if def.open[key] == nil && !def.node.Has(key) {
-				def.open[key] = r
+			if !slices.Contains(def.given, key) {
+				def.opens(key, r)
 			}
 		}
 		if def.arms == nil {
@@ -114,32 +124,68 @@ func (l *loader) readDefaults() {
 		def.isolated = cmp.Or(def.isolated, old.isolated)
 		l.defaults = def
 	}
+	l.defaults.base = variable.Dict{}
+	for _, m := range l.defaults.vars {
+		maps.Copy(l.defaults.base, values(m))
+	}
+	l.noteMetrics(&l.defaults)
 }
 
+// readCases reads the cases and has them checked: with thrift each before the next one is read.
 func (l *loader) readCases() {
-	keys := caseBlock().Names()
-	for _, item := range l.items("cases", "there are no cases", "write at least one") {
-		m := item.Map(keys...)
-		if !item.IsMapping() {
-			continue
-		}
-		def := l.caseDef(m)
-		def.rows = l.rows(m)
-		name := m.Get("name")
-		if name.IsZero() && def.rows == nil {
-			m.Need("name")
-			continue
-		}
-		if !name.IsZero() {
-			def.name = l.caseName(name)
-		}
-		def.grid = l.grid(&def)
-		if v := m.Get("inheritScorers"); !v.IsZero() {
-			def.alone = !v.Bool()
-		}
-		def.finish(&l.defaults)
-		l.cases = append(l.cases, &def)
+	c := newChecker(l)
+	if l.thrift.sharing {
+		l.shared = newShared()
 	}
+	keys := caseBlock().Names()
+	for item := range l.items("cases", "there are no cases", "write at least one") {
+		def := l.readCase(item, keys)
+		if def == nil {
+			continue
+		}
+		l.noteMetrics(def)
+		if !l.thrift.used() {
+			l.cases = append(l.cases, def)
+			continue
+		}
+		c.definition(def)
+		l.cases = append(l.cases, def.freeze())
+	}
+	if !l.thrift.used() {
+		for _, kept := range l.cases {
+			c.definition(kept.thaw(l.Suite))
+		}
+	}
+	c.finish()
+}
+
+// readCase reads an item of the list of cases, nil when it is none.
+func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
+	m := item.Map(keys...)
+	if !item.IsMapping() {
+		return nil
+	}
+	def := l.caseDef(m)
+	def.rows = l.rows(m)
+	def.at = m.Pos()
+	name := m.Get("name")
+	if name.IsZero() && def.rows == nil {
+		m.Need("name")
+		return nil
+	}
+	if !name.IsZero() {
+		def.name = l.caseName(name)
+		def.at = name.Pos()
+	}
+	def.grid = l.grid(&def)
+	if v := m.Get("inheritScorers"); !v.IsZero() {
+		def.alone = !v.Bool()
+	}
+	for e := range def.vars[0].Entries() {
+		def.values = append(def.values, variable.Member{Name: e.Name(), Value: variable.Written(e.Value.Value())})
+	}
+	def.finish(&l.defaults)
+	return &def
 }
 
 func (l *loader) caseName(n yamlnode.Node) source {
@@ -151,9 +197,10 @@ func (l *loader) caseName(n yamlnode.Node) source {
 
 // finish makes the variables that all cases of a definition have.
 func (def *caseDef) finish(defaults *caseDef) {
-	def.base = variable.Dict{}
-	for _, m := range slices.Concat(defaults.vars, def.vars) {
-		maps.Copy(def.base, values(m))
+	def.base = make(variable.Dict, len(defaults.base)+len(def.values))
+	maps.Copy(def.base, defaults.base)
+	for _, m := range def.values {
+		def.base[m.Name] = m.Value
 	}
 }
 
@@ -163,64 +210,6 @@ type variant struct {
 	row     *row // nil: no data file
 	chosen  []string
 	scorers []*scorerDef // of the row's scorer column
-}
-
-// expand makes the Case of a definition.
-func (s *Suite) expand(def *caseDef, v variant, diags *diag.List) *Case {
-	c := s.outline(def, v, diags)
-	c.Scorers = s.scorers(def, v, c, diags)
-	c.VarsHash = s.varsHash(c, def.own(v))
-	c.ID = cmp.Or(c.ID, c.VarsHash)
-	return c
-}
-
-// own are the variables of a case without those of the command line.
-func (def *caseDef) own(v variant) variable.Dict {
-	own := make(variable.Dict, len(def.base)+len(v.vars))
-	maps.Copy(own, def.base)
-	maps.Copy(own, v.vars)
-	return own
-}
-
-// outline makes a Case without its scorers, and without an ID that it was not given: what it takes to know what there is.
-func (s *Suite) outline(def *caseDef, v variant, diags *diag.List) *Case {
-	vars := def.own(v)
-	for name, value := range s.opts.Vars {
-		vars[name] = value
-	}
-	c := &Case{Pos: def.pos(), vars: vars, many: def.rows != nil || def.grid != nil, budget: s.budget}
-	s.budget.Grow(templatePerCase * max(1, len(s.arms)))
-	if v.row != nil {
-		c.Pos, c.row = v.row.pos, v.row
-		if s.budget != nil {
-			s.budget.Grow(templatePerByte * sizeOf(v.row.vars))
-		}
-	}
-	s.name(c, def, v, diags)
-	set := s.settle(def, c, diags)
-	c.Tags = append(slices.Clone(s.Tags), set.tags...)
-	c.Cluster, c.Threshold = set.cluster, set.threshold
-	c.Repeats = cmp.Or(s.opts.Repeats, set.repeats, s.opts.DefaultRepeats, 1)
-	arms := def.arms
-	if arms == nil {
-		arms = s.defaults.arms
-	}
-	for _, a := range s.arms {
-		if a.Matches(arms) {
-			c.Arms = append(c.Arms, a)
-		}
-	}
-	c.Quarantine = cmp.Or(def.isolated, s.defaults.isolated)
-	c.ID = set.id
-	return c
-}
-
-// pos is where a definition is told of.
-func (def *caseDef) pos() diag.Pos {
-	if def.name.node.IsZero() {
-		return def.node.Pos()
-	}
-	return def.name.node.Pos()
 }
 
 // name names a case: by its template, or by what is known of its row. What `each` and `matrix` chose is added as far as the
@@ -248,31 +237,29 @@ func (s *Suite) name(c *Case, def *caseDef, v variant, diags *diag.List) {
 	}
 }
 
-// settle gathers the settings of a case: its own, else those of the defaults. An empty cell sets nothing.
-func (s *Suite) settle(def *caseDef, c *Case, diags *diag.List) settings {
-	set := def.settings
-	set.fill(s.defaults.settings)
-	fill := func(key string, r *rendering) {
-		var own diag.List
-		defer c.tell(&own, diags)
-		n, ok := r.render(c, &own)
-		if !ok || n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
-			return
+// settle gathers the settings of a case, and all of its tags: its own settings, else those of the defaults. An empty cell sets nothing.
+func (x *expansion) settle(c *Case, diags *diag.List) (set settings, tags []string) {
+	set, tags = x.set, x.tags
+	for _, o := range x.open {
+		if !x.fill(&set, o, c, diags) || o.key != "tags" {
+			continue
 		}
-		set.set(key, n)
-		if key == "tags" { // of a cell there is but one, for all of them
-			set.tags = splitTags(set.tags)
-		}
+		set.tags = splitTags(set.tags) // of a cell there is but one, for all of them
+		tags = x.tagged(set.tags)
 	}
-	for key, r := range s.defaults.open {
-		if !def.node.Has(key) {
-			fill(key, r)
-		}
+	return set, tags
+}
+
+// fill sets a setting of a case; false where it is not set.
+func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bool {
+	var own diag.List
+	defer c.tell(&own, diags)
+	n, ok := o.render(c, &own)
+	if !ok || n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
+		return false
 	}
-	for key, r := range def.open {
-		fill(key, r)
-	}
-	return set
+	set.set(o.key, n)
+	return true
 }
 
 // tell passes on what is said about a case, with the row that it is of.
@@ -301,49 +288,11 @@ func splitTags(texts []string) []string {
 	return out
 }
 
-// scorers gathers the scorers of a case: those of the defaults, its own and those of its row, each layer replacing what has
-// the same name before it.
-func (s *Suite) scorers(def *caseDef, v variant, c *Case, diags *diag.List) []*Scorer {
-	var layers [][]*scorerDef
-	if !def.alone {
-		layers = append(layers, s.defaults.scorers...)
-	}
-	layers = append(append(layers, def.scorers...), v.scorers)
-	var out []*Scorer
-	for i, layer := range layers {
-		later := slices.Concat(layers[i+1:]...)
-		before := len(out)
-		taken := map[string]bool{}
-		for _, d := range layer {
-			if slices.Contains(later, d) { // of a set that both use
-				continue
-			}
-			sc := d.expand(s, c, diags)
-			if sc == nil {
-				continue
-			}
-			if sc.Name != "" {
-				if taken[sc.Name] {
-					diags.Errorf(sc.yaml().Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
-				}
-				taken[sc.Name] = true
-				if i := slices.IndexFunc(out[:before], func(o *Scorer) bool { return o.Name == sc.Name }); i >= 0 {
-					out = slices.Delete(out, i, i+1)
-					before--
-				}
-			}
-			out = append(out, sc)
-		}
-	}
-	return out
-}
-
 // varsHash hashes what makes a case the same from run to run: its variables and the bytes
 // of the images and other files that its variables choose. Those that a prompt always shows
 // belong to the prompt.
 func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
-	h := sha256.New()
-	h.Write([]byte(variable.Texts(vars)))
+	text := variable.AppendTexts(make([]byte, 0, 256), vars)
 	var sums []string
 	for _, arm := range c.Arms {
 		for part := range arm.Prompt.eachPart {
@@ -354,9 +303,10 @@ func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 	}
 	slices.Sort(sums)
 	for _, sum := range slices.Compact(sums) {
-		h.Write([]byte("\x00" + sum))
+		text = append(append(text, 0), sum...)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // chosenFile is what identifies the file that variables choose for a part; "" when they choose none.

@@ -11,28 +11,28 @@ import (
 	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
-// checkCases expands every case once and checks what only shows then.
-func (l *loader) checkCases() {
-	c := checker{
+// newChecker makes what expands every case once and checks what only shows then.
+func newChecker(l *loader) *checker {
+	l.used, l.trials = map[string]bool{}, map[Arm]int{}
+	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
+	return &checker{
 		loader:   l,
 		names:    newCaseNames(),
 		first:    map[string]diag.Pos{},
 		ids:      map[string]diag.Pos{},
-		asked:    map[string]Arm{},
 		expected: expectations{map[string]string{}, map[diag.Pos]bool{}},
 	}
-	l.used = map[string]bool{}
-	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
-	for _, def := range l.cases {
-		c.definition(def)
-	}
+}
+
+// finish tells what is known once all cases were checked.
+func (l *checker) finish() {
 	l.tellUnstreamed()
 	if !l.diags.HasErrors() {
-		l.diags.Merge(c.unused)
+		l.diags.Merge(l.unused)
 		l.checkUnusedDefaults()
 	}
 	for _, arm := range l.arms {
-		if _, ok := c.asked[arm.Name()]; ok {
+		if l.trials[arm] > 0 {
 			l.checkArm(arm)
 		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
 			l.diags.Warnf(arm.Prompt.Pos, "", "no case is asked of the arm %s", arm.Name())
@@ -47,8 +47,7 @@ type checker struct {
 	names  *caseNames
 	first  map[string]diag.Pos // of cases that are no rows, by their names
 	ids    map[string]diag.Pos // that were given
-	asked  map[string]Arm
-	unused diag.List // worth telling only when nothing is wrong
+	unused diag.List           // worth telling only when nothing is wrong
 
 	expected expectations
 }
@@ -71,8 +70,9 @@ func (l *checker) definition(def *caseDef) {
 	}
 	cases, numbered := 0, 0
 	var example *Case
+	x := l.expansion(def)
 	for v := range l.variants(def, &own) {
-		c, fresh := l.expand(def, v)
+		c, fresh := l.expand(x, v)
 		if fresh {
 			if numbered++; example == nil {
 				example = c
@@ -92,7 +92,7 @@ func (l *checker) definition(def *caseDef) {
 	case example != nil:
 		l.numbered = true
 		l.unused.Warnf(
-			def.pos(), "a column that tells them apart makes better names",
+			def.at, "a column that tells them apart makes better names",
 			"%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered),
 			example.Name, example.Pos,
 		)
@@ -100,13 +100,13 @@ func (l *checker) definition(def *caseDef) {
 }
 
 // expand makes and checks one case; numbered says that its name was another's.
-func (l *checker) expand(def *caseDef, v variant) (c *Case, numbered bool) {
-	l.checkGrid(def, v)
-	c = l.outline(def, v, l.diags)
-	c.Scorers = l.scorers(def, v, c, l.diags)
+func (l *checker) expand(x *expansion, v variant) (c *Case, numbered bool) {
+	l.checkGrid(x.def, v)
+	c = x.outline(v, l.diags)
+	c.Scorers = x.scorers(v, c, l.diags)
 	c.checkVariables(l.diags)
 	numbered = l.checkName(c)
-	l.oneCase(def, c)
+	l.oneCase(x.def, c)
 	return c, numbered
 }
 
@@ -121,7 +121,7 @@ func (l *checker) firstCase(def *caseDef, c *Case) {
 func (l *checker) exhausted(def *caseDef, v variant, c *Case, cases int) bool {
 	if l.budget.Spent() {
 		l.diags.Errorf(
-			def.pos(), "shorten what templates repeat, or make fewer cases",
+			def.at, "shorten what templates repeat, or make fewer cases",
 			"%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message,
 			diag.Count(l.count+cases, "case"),
 		)
@@ -203,7 +203,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
 	}
 	for _, arm := range c.Arms {
-		l.asked[arm.Name()] = arm
+		l.trials[arm] += c.Repeats
 		l.checkPrompt(c, arm)
 		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
 			l.diags.Errorf(

@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/dataset"
@@ -30,11 +31,49 @@ type data struct {
 	digests map[string]string // of files that are too large to be kept, as far as they were read
 	hashed  map[string]int64  // so many bytes of them
 	globs   map[string][]string
-	failure error // why rows could not be read after all
+	stamps  map[string]stamp // of all of them
+	failure error            // why rows could not be read after all
 }
 
 func newData() data {
-	return data{digests: map[string]string{}, hashed: map[string]int64{}, globs: map[string][]string{}}
+	return data{digests: map[string]string{}, hashed: map[string]int64{}, globs: map[string][]string{}, stamps: map[string]stamp{}}
+}
+
+// stamp is what shows that a file has changed.
+type stamp struct {
+	size int64
+	time time.Time
+}
+
+func (s stamp) same(o stamp) bool { return s.size == o.size && s.time.Equal(o.time) }
+
+// stamp is the stamp of a file; false where there is no such file.
+func (f *files) stamp(name string) (stamp, bool) {
+	_, info, err := f.stat(name)
+	if err != nil {
+		return stamp{}, false
+	}
+	return stamp{info.Size(), info.ModTime()}, true
+}
+
+// note takes down the stamp of a data file before it is first read.
+func (f *files) note(name string) {
+	if _, known := f.data.stamps[name]; known || f.data.loaded {
+		return
+	}
+	if now, ok := f.stamp(name); ok {
+		f.data.stamps[name] = now
+	}
+}
+
+// unchanged reports whether all data files are as they were when the suite was loaded.
+func (f *files) unchanged() bool {
+	for name, before := range f.data.stamps {
+		if now, ok := f.stamp(name); !ok || !now.same(before) {
+			return false
+		}
+	}
+	return true
 }
 
 // check says why a file cannot be opened, nil when it can.

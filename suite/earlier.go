@@ -38,7 +38,7 @@ func (s *Suite) Arms() []Arm {
 	for _, a := range s.arms {
 		out = append(out, a)
 		for _, b := range s.opts.Base.arms {
-			if b.plain() == a.plain() {
+			if b.plain == a.plain {
 				out = append(out, b)
 			}
 		}
@@ -52,8 +52,23 @@ func (s *Suite) RemovedArms() []Arm {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(s.opts.Base.arms), func(b Arm) bool {
-		return slices.ContainsFunc(s.arms, func(a Arm) bool { return a.plain() == b.plain() })
+		return slices.ContainsFunc(s.arms, func(a Arm) bool { return a.plain == b.plain })
 	})
+}
+
+// Trials is how many trials each of Arms has, repeats counted, as Load has found them. ok is false where that need not hold: the suite has
+// mistakes, or a data file has changed since.
+func (s *Suite) Trials() (of map[Arm]int, ok bool) {
+	of = map[Arm]int{}
+	for _, version := range s.Versions() {
+		if !version.whole || !version.files.unchanged() {
+			return nil, false
+		}
+		for _, a := range s.Arms() {
+			of[a] += version.trials[a]
+		}
+	}
+	return of, true
 }
 
 // Cells yields each case on each of its arms, the cases expanded. A case of the earlier version comes with that of its name.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -41,8 +42,8 @@ func ExpectedFile(named string, t *eval.Trial) string {
 const maxSafeName = 80
 
 var (
-	unsafeCharacter = regexp.MustCompile(`[^A-Za-z0-9._-]`)
-	looksHashed     = regexp.MustCompile(`-[0-9a-f]{12}$`)
+	unsafeCharacter = lazy.Regexp(`[^A-Za-z0-9._-]`)
+	looksHashed     = lazy.Regexp(`-[0-9a-f]{12}$`)
 	// ReservedName is what Windows takes for a device, whatever follows after a dot.
 	ReservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)`)
 )
@@ -50,7 +51,7 @@ var (
 // safeName is a name of a file or a folder that every file system takes. Two names never give the same one: whatever had
 // to be replaced gets a hash, and so does what only looks as if it had one.
 func safeName(name string) string {
-	safe := []byte(unsafeCharacter.ReplaceAllLiteralString(name, "_"))
+	safe := []byte(unsafeCharacter().ReplaceAllLiteralString(name, "_"))
 	safe = safe[:min(len(safe), maxSafeName)]
 	for _, i := range []int{0, len(safe) - 1} { // a folder's own name, a hidden file, and a dot that Windows drops
 		if i >= 0 && i < len(safe) && safe[i] == '.' {
@@ -60,7 +61,7 @@ func safeName(name string) string {
 	if ReservedName.Match(safe) {
 		safe = append([]byte("_"), safe...)
 	}
-	if string(safe) == name && name != "" && !looksHashed.MatchString(name) {
+	if string(safe) == name && name != "" && !looksHashed().MatchString(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -90,33 +90,38 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 // Metrics are the names that a gate can compare: those that every comparison has, the named scorers, and those derived from
 // them. open says that some names are templates, so that there may be others.
 func (s *Suite) Metrics() (names []string, open bool) {
-	names = []string{eval.MetricPass, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens}
-	add := func(defs []*scorerDef) {
-		for _, d := range defs {
-			if !d.node.IsMapping() {
-				continue
-			}
-			for e := range d.node.Map().Entries() {
-				if e.Name() != "name" || !e.Value.IsScalar() {
-					continue
-				}
-				name := e.Value.Written()
-				open = open || tmpl.HasActions(name)
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
-		}
-	}
-	add(slices.Concat(s.defaults.scorers...))
-	for _, c := range s.cases {
-		add(slices.Concat(c.scorers...))
-		open = open || c.rows != nil && c.rows.scorers != ""
-	}
+	names = builtInMetrics()
+	names = append(names, s.scoreNames...)
 	for _, m := range s.derived {
 		names = append(names, m.Name)
 	}
-	return names, open
+	return names, s.unnamed
+}
+
+// noteMetrics takes down the names of the scorers of a definition.
+func (l *loader) noteMetrics(def *caseDef) {
+	l.unnamed = l.unnamed || def.rows != nil && def.rows.scorers != ""
+	for _, layer := range def.scorers {
+		for _, d := range layer {
+			if !d.noted && d.node.IsMapping() {
+				l.noteMetric(d.node.Map())
+			}
+			d.noted = true
+		}
+	}
+}
+
+func (l *loader) noteMetric(m yamlnode.Map) {
+	for e := range m.Entries() {
+		if e.Name() != "name" || !e.Value.IsScalar() {
+			continue
+		}
+		name := e.Value.Written()
+		l.unnamed = l.unnamed || tmpl.HasActions(name)
+		if !slices.Contains(builtInMetrics(), name) && !slices.Contains(l.scoreNames, name) {
+			l.scoreNames = append(l.scoreNames, name)
+		}
+	}
 }
 
 // checkMetrics reports metrics of the gate that no scorer of the suite has.
@@ -166,6 +171,10 @@ func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
 
 // builtIn is how many metrics every comparison has.
 const builtIn = 4
+
+func builtInMetrics() []string {
+	return []string{eval.MetricPass, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens}
+}
 
 // MaxRatio is the largest limit of latency and tokens.
 const MaxRatio = 100

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok
 	}
 	shown := in.Shown(name)
 	in.diags.Included(shown, item.Pos())
-	root, ok := yamlnode.Parse(shown, src, in.diags)
+	root, ok := in.thrift.cutting.Parse(shown, src, in.diags)
 	if !ok {
 		return part, false
 	}
@@ -77,21 +78,28 @@ func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok
 	return part, true
 }
 
-// items are the items of a list, those of included files first. When no file has any, that is a mistake.
-func (l *loader) items(key, none, hint string) []yamlnode.Node {
-	var out []yamlnode.Node
-	var last yamlnode.Node
-	for _, root := range l.roots {
-		if n := root.Get(key); !n.IsZero() {
-			out = append(out, n.Seq()...)
-			last = n
+// items yields the items of a list, those of included files first. When no file has any, that is a mistake.
+func (l *loader) items(key, none, hint string) iter.Seq[yamlnode.Node] {
+	return func(yield func(yamlnode.Node) bool) {
+		var last yamlnode.Node
+		n := 0
+		for _, root := range l.roots {
+			list := root.Get(key)
+			if list.IsZero() {
+				continue
+			}
+			last = list
+			for item := range list.Each() {
+				if n++; !yield(item) {
+					return
+				}
+			}
+		}
+		switch {
+		case last.IsZero():
+			l.roots[len(l.roots)-1].Need(key)
+		case last.IsSequence() && n == 0:
+			last.Errorf(hint, "%s", none)
 		}
 	}
-	switch {
-	case last.IsZero():
-		l.roots[len(l.roots)-1].Need(key)
-	case last.IsSequence() && len(out) == 0:
-		last.Errorf(hint, "%s", none)
-	}
-	return out
 }

@@ -11,10 +11,10 @@ import (
 // The tables of keys. The loader knows the keys of a block from here, and so does the JSON Schema: a key that is added to a table is known
 // to both, and one that is not, to neither.
 
-func aName() shape.Shape { return shape.Matching(plainName.String()) }
+func aName() shape.Shape { return shape.Matching(plainName().String()) }
 
 // aModel is the id of a model. That of a service without a name has fewer characters, which the loader checks.
-func aModel() shape.Shape { return shape.Matching(anyModelID.String()) }
+func aModel() shape.Shape { return shape.Matching(anyModelID().String()) }
 
 // ofService is the key that names a service.
 func ofService() shape.Key {
@@ -50,7 +50,7 @@ func suiteBlock() shape.Block {
 			},
 			{
 				Name: "services",
-				Is:   shape.Named(plainName.String(), servicesBlock().Shape()),
+				Is:   shape.Named(plainName().String(), servicesBlock().Shape()),
 				Doc:  "Services by name, of any vendor, for `service` of targets, judges and `embedding`.",
 			},
 			{Name: "stream", Is: shape.Bool, Doc: "Whether targets that do not say otherwise are asked for streams."},
@@ -64,7 +64,7 @@ func suiteBlock() shape.Block {
 			},
 			{
 				Name: "scorerSets",
-				Is:   shape.Named(plainName.String(), shape.Filled(scorerItem())),
+				Is:   shape.Named(plainName().String(), shape.Filled(scorerItem())),
 				Doc:  "Named lists of scorers, for `- use: NAME` in a list of scorers.",
 			},
 			{
@@ -75,7 +75,7 @@ func suiteBlock() shape.Block {
 			{Name: "cases", Is: shape.List(caseBlock().Shape()), Doc: "Sets of variables with what the answer must satisfy."},
 			{
 				Name: "metrics",
-				Is:   shape.Some(shape.Named(plainName.String(), shape.Text)),
+				Is:   shape.Some(shape.Named(plainName().String(), shape.Text)),
 				Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
 			},
 			{Name: "limits", Is: limitsBlock().Shape(), Doc: "How fast and how much is asked."},
@@ -102,7 +102,7 @@ func partBlock() shape.Block {
 }
 
 // fromEnvironment is a text of the service block that names a variable of the environment.
-func fromEnvironment() shape.Shape { return shape.Matching(envRef.String()) }
+func fromEnvironment() shape.Shape { return shape.Matching(envRef().String()) }
 
 func webAddress() shape.Shape { return shape.Either(shape.Matching(`^https?://`), fromEnvironment()) }
 
@@ -244,7 +244,7 @@ func partOfPrompt() shape.Block {
 				Doc: "One part in the words of the protocol, sent as it is; texts in it may be templates.",
 			},
 			{
-				Name: "mimeType", Is: shape.Matching(mediaType.String()),
+				Name: "mimeType", Is: shape.Matching(mediaType().String()),
 				Doc: "The type that the file must have. It is read from the bytes where they tell it, and need not be given then.",
 			},
 			{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},

@@ -2,24 +2,24 @@ package suite
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/variable"
 )
 
 var (
-	plainName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-	modelID   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	plainName = lazy.Regexp(`^[A-Za-z0-9._-]+$`)
+	modelID   = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	// anyModelID is what ids look like where services of all vendors give them.
-	anyModelID = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`)
-	envRef     = regexp.MustCompile(`\$\{env:([^}]*)\}`)
+	anyModelID = lazy.Regexp(`^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`)
+	envRef     = lazy.Regexp(`\$\{env:([^}]*)\}`)
 )
 
 // loader walks the file from top to bottom.
@@ -33,6 +33,8 @@ type loader struct {
 	unstreamed map[diag.Pos]*unstreamed // scorers of streams, by their places
 	stream     bool                     // what targets do that do not say
 	sets       map[string]*scorerSet
+	thrift     thrift
+	shared     *shared  // nil: each scorer is its own
 	unspoken   []string // what protocols cannot express of prompts, as it was reported
 }
 
@@ -67,7 +69,6 @@ func (l *loader) load(root yamlnode.Node) {
 	l.scorerSets()
 	l.readDefaults()
 	l.readCases()
-	l.checkCases()
 	l.checkJudges()
 	l.checkServices()
 	l.unusedSets()
@@ -81,7 +82,7 @@ func nameOf(n yamlnode.Node) string {
 		return ""
 	}
 	name := n.Str()
-	if n.IsScalar() && !n.IsNull() && !plainName.MatchString(name) {
+	if n.IsScalar() && !n.IsNull() && !plainName().MatchString(name) {
 		n.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", name)
 	}
 	return name
@@ -91,7 +92,7 @@ func apiVersion(n yamlnode.Node) string { return n.Word(service.APIVersions...) 
 
 func (l *loader) targets() {
 	names := map[string]diag.Pos{}
-	for _, item := range l.items("targets", "there are no targets", "name at least one model") {
+	for item := range l.items("targets", "there are no targets", "name at least one model") {
 		m := item.Map(targetBlock().Names()...)
 		if !item.IsMapping() {
 			continue
@@ -135,9 +136,9 @@ func (l *loader) targets() {
 }
 
 func checkModelID(n yamlnode.Node) {
-	if n.IsScalar() && !n.IsNull() && !modelID.MatchString(n.Str()) {
+	if n.IsScalar() && !n.IsNull() && !modelID().MatchString(n.Str()) {
 		id := strings.TrimPrefix(n.Str(), "models/")
-		if !modelID.MatchString(id) {
+		if !modelID().MatchString(id) {
 			id = "svc-pro"
 		}
 		n.Errorf("write the model's id, without `models/`: "+id, "`%s` is not a model id", n.Str())
@@ -150,7 +151,7 @@ func checkModel(n yamlnode.Node, of *NamedService) {
 		checkModelID(n)
 		return
 	}
-	if n.IsScalar() && !n.IsNull() && !anyModelID.MatchString(n.Str()) {
+	if n.IsScalar() && !n.IsNull() && !anyModelID().MatchString(n.Str()) {
 		n.Errorf("such as gpt-4o-mini, llama3.2:3b or vendor/model", "`%s` is not a model id", diag.CleanLine(n.Str()))
 	}
 }
@@ -225,9 +226,9 @@ func (l *loader) makeArms() {
 	for _, t := range l.Targets {
 		for _, p := range l.Prompts {
 			if p.Targets.Match(t.Name) {
-				arm := Arm{Target: t, Prompt: p, ref: l.opts.Ref}
+				arm := newArm(t, p, l.opts.Ref)
 				l.arms = append(l.arms, arm)
-				l.names = append(l.names, arm.plain())
+				l.names = append(l.names, arm.plain)
 			}
 		}
 	}
@@ -283,7 +284,7 @@ func (l *loader) limits(n yamlnode.Node) {
 	}
 	l.checkCounting(m.Get("countTokens"))
 	for e := range m.Get("models").Map().Entries() {
-		if !anyModelID.MatchString(e.Name()) {
+		if !anyModelID().MatchString(e.Name()) {
 			checkModelID(e.Key)
 		}
 		one := e.Value.Map(modelLimits().Names()...)

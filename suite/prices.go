@@ -36,7 +36,10 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.List {
 // checkCost notes that answers of the arm are judged by what they cost.
 func (l *loader) checkCost(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
-		if _, noted := l.costs[arm.Name()]; sc.Needs.Price && !noted {
+		if !sc.Needs.Price {
+			continue
+		}
+		if _, noted := l.costs[arm.Name()]; !noted {
 			l.costs[arm.Name()] = sc.At()
 		}
 	}

@@ -68,7 +68,7 @@ func (l *loader) prompts() {
 	for i, t := range l.Targets {
 		targets[i] = t.Name
 	}
-	for _, item := range l.items("prompts", "there are no prompts", "write at least one") {
+	for item := range l.items("prompts", "there are no prompts", "write at least one") {
 		m := item.Map(promptBlock().Names()...)
 		if !item.IsMapping() {
 			continue
@@ -176,6 +176,15 @@ func invalidUTF8(text string) int {
 
 // nothing is the template of an empty text, where what is there is no template.
 func nothing() *tmpl.Template { return &tmpl.Template{} }
+
+// literally is the source of a text without actions, of which no mistake is ever told.
+func literally(text string) source {
+	t, err := tmpl.Parse(text)
+	if err != nil { // it has no actions
+		panic(err)
+	}
+	return source{t: t, text: text}
+}
 
 func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
 
@@ -286,10 +295,13 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]e
 }
 
 func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, limit int) ([]eval.Content, bool) {
-	var out []eval.Content
+	if len(p.turns) == 0 {
+		return nil, true
+	}
+	out := make([]eval.Content, 0, len(p.turns))
 	fine := true
 	for _, t := range p.turns {
-		content := eval.Content{Role: t.role}
+		content := eval.Content{Role: t.role, Parts: make([]eval.Part, 0, len(t.parts))}
 		for _, one := range t.parts {
 			if rendered, ok := one.render(c, files, diags, load, limit); ok {
 				content.Parts = append(content.Parts, rendered)

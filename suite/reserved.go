@@ -1,12 +1,10 @@
 package suite
 
 import (
-	"slices"
-
 	"github.com/evalrun/evalrun/internal/entry"
 )
 
 // Reserved reports whether a key has a meaning of its own in an entry of a `scorers` list, so that no kind can be called so.
 func Reserved(key string) bool {
-	return key == useKey || slices.Contains(entry.BesideKeys.Names(), key)
+	return key == useKey || entry.BesideKeys.Has(key)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/entry"
+	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/variable"
@@ -77,7 +78,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	if nested {
 		beside = entry.NestedKeys
 	}
-	kind := kindOf(m, kinds, beside.Names())
+	kind := kindOf(m, kinds, &beside)
 	if kind == "" {
 		return nil
 	}
@@ -99,11 +100,10 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 }
 
 // kindOf finds the key of an entry that names its kind.
-func kindOf(m yamlnode.Map, kinds Kinds, beside []string) string {
-	known := kinds.Names()
+func kindOf(m yamlnode.Map, kinds Kinds, beside *shape.Block) string {
 	kind := ""
 	for e := range m.Entries() {
-		if !slices.Contains(known, e.Name()) {
+		if !kinds.Has(e.Name()) {
 			continue
 		}
 		if kind != "" {
@@ -113,16 +113,16 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside []string) string {
 		kind = e.Name()
 	}
 	if kind == "" {
-		reportNoKind(m, known, beside)
+		reportNoKind(m, kinds.Names(), beside)
 	}
 	return kind
 }
 
 // reportNoKind says which key of a scorer is the slip: the one that looks most like a kind; the others may be its options.
-func reportNoKind(m yamlnode.Map, known, beside []string) {
+func reportNoKind(m yamlnode.Map, known []string, beside *shape.Block) {
 	var strange []yamlnode.Entry
 	for e := range m.Entries() {
-		if !slices.Contains(beside, e.Name()) {
+		if !beside.Has(e.Name()) {
 			strange = append(strange, e)
 		}
 	}
@@ -144,18 +144,16 @@ func reportNoKind(m yamlnode.Map, known, beside []string) {
 // CheckBeside reports the keys of the entry that are neither the kind, nor allowed next to
 // every kind, nor among the options of this one.
 func (s *Scorer) CheckBeside(nested bool, options []string) {
-	known := append([]string{s.Kind}, options...)
+	beside := &entry.BesideKeys
 	if nested {
-		known = append(known, entry.NestedKeys.Names()...)
-	} else {
-		known = append(known, entry.BesideKeys.Names()...)
+		beside = &entry.NestedKeys
 	}
 	for e := range s.yaml().Entry.Entries() {
-		if slices.Contains(known, e.Name()) {
+		if name := e.Name(); name == s.Kind || slices.Contains(options, name) || beside.Has(name) {
 			continue
 		}
-		hint := diag.DidYouMean(e.Name(), known)
-		if nested && slices.Contains(entry.BesideKeys.Names(), e.Name()) {
+		hint := diag.DidYouMean(e.Name(), slices.Concat([]string{s.Kind}, options, beside.Names()))
+		if nested && entry.BesideKeys.Has(e.Name()) {
 			hint = "write it next to the outermost scorer"
 		}
 		e.Key.Errorf(hint, "unknown key `%s` next to `%s`", e.Name(), s.Kind)
@@ -223,8 +221,11 @@ func (r *rendering) render(c *Case, diags *diag.List) (out yamlnode.Node, ok boo
 // scorerDef is an entry of a list of scorers as the file says it.
 type scorerDef struct {
 	rendering
-	fixed  *Scorer // set when there is no template in it
-	shared bool    // of a set
+	fixed  *Scorer          // set when there is no template in it
+	shared bool             // of a set
+	noted  bool             // its name was
+	common bool             // of several cases
+	packed *yamlnode.Packed // in place of all else of one that is fixed
 }
 
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
@@ -266,12 +267,17 @@ func (d *scorerDef) expand(s *Suite, c *Case, diags *diag.List) *Scorer {
 	if d.broken || d.fixed != nil {
 		return d.fixed
 	}
+	if d.packed != nil {
+		return s.checked(d.packed.Node().WithDiags(diags))
+	}
 	var own diag.List
 	defer c.tell(&own, diags)
 	rendered, ok := d.render(c, &own)
 	if !ok {
 		return nil
 	}
-	globs(rendered.Map().Get("arms"), "arm", s.armNames())
+	if arms := rendered.Map().Get("arms"); !arms.IsZero() {
+		globs(arms, "arm", s.armNames())
+	}
 	return s.checked(rendered)
 }

@@ -67,7 +67,7 @@ func (l *loader) scorerList(n yamlnode.Node, within []string) []*scorerDef {
 		if item.IsMapping() && item.Map().Has(useKey) {
 			one = l.fromSets(item, within)
 		} else {
-			one = append(one, l.scorerDef(item))
+			one = append(one, l.ownScorer(item, out))
 		}
 		for _, d := range one {
 			if !slices.Contains(out, d) {

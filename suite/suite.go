@@ -24,7 +24,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -45,19 +44,23 @@ type Suite struct {
 	Prices      *pricing.List    // nil: the file names no price list
 	Gate        *eval.GateConfig // nil: the file has no gate block
 
-	arms     []Arm
-	defaults caseDef
-	cases    []*caseDef
-	count    int  // of cases
-	numbered bool // some rows have a name that is taken
-	files    *files
-	opts     Options
-	kinds    Kinds
-	embeds   bool
-	budget   *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
-	costs    map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
-	derived  []*Metric
-	beside   *beside // the names of both versions; nil without an earlier one
+	arms       []Arm
+	defaults   caseDef
+	cases      []keptCase
+	scoreNames []string    // names of scorers, in the order of the file
+	unnamed    bool        // some names of scorers show only when a case is expanded
+	count      int         // of cases
+	numbered   bool        // some rows have a name that is taken
+	trials     map[Arm]int // as Load has counted them; see Trials
+	whole      bool        // Load has found no mistake
+	files      *files
+	opts       Options
+	kinds      Kinds
+	embeds     bool
+	budget     *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
+	costs      map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
+	derived    []*Metric
+	beside     *beside // the names of both versions; nil without an earlier one
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -143,22 +146,24 @@ type Arm struct {
 	Target *Target
 	Prompt *Prompt
 
-	ref string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
+	ref         string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
+	name, plain string // Name, and the same without the version: they are asked for with every trial
+}
+
+func newArm(t *Target, p *Prompt, ref string) Arm {
+	a := Arm{Target: t, Prompt: p, ref: ref, plain: t.Name + "/" + p.Name}
+	if a.name = a.plain; ref != "" {
+		a.name += "@" + ref // see eval.IsEarlier
+	}
+	return a
 }
 
 // Name is target/prompt, and, of an arm of an earlier version of the suite, target/prompt@version.
-func (a Arm) Name() string {
-	if a.ref != "" {
-		return a.plain() + "@" + a.ref // see eval.IsEarlier
-	}
-	return a.plain()
-}
-
-func (a Arm) plain() string { return a.Target.Name + "/" + a.Prompt.Name }
+func (a Arm) Name() string { return a.name }
 
 // Matches reports whether globs name the arm. Those of an earlier version are named along with the suite's own.
 func (a Arm) Matches(globs glob.Patterns) bool {
-	return globs.Match(a.plain()) || a.ref != "" && globs.Match(a.Name())
+	return globs.Match(a.plain) || a.ref != "" && globs.Match(a.Name())
 }
 
 // Options are the choices of a command that change what a suite means.
@@ -198,8 +203,9 @@ type Options struct {
 // Kinds is what a suite needs to know about scorers, so that a wrong argument is
 // found together with all other mistakes.
 type Kinds interface {
-	// Names lists the kinds there are.
+	// Names lists the kinds there are, and Has reports whether there is one.
 	Names() []string
+	Has(kind string) bool
 	// Check reports what is wrong with the arguments of a scorer, at their nodes, and gives what it needs.
 	Check(s *Scorer) Needs
 }
@@ -229,7 +235,7 @@ type Case struct {
 func (s *Suite) armNames() []string {
 	var out []string
 	for _, a := range s.arms {
-		out = append(out, a.plain())
+		out = append(out, a.plain)
 	}
 	return out
 }
@@ -242,18 +248,20 @@ func (s *Suite) CaseCount() int { return s.count }
 
 // Cases yields the cases in the order of the file, each expanded when it is asked for.
 // Scorers without templates are the same pointers from case to case. When Err says something afterwards, some are missing.
-func (s *Suite) Cases() iter.Seq[*Case] { return s.each(s.expand) }
+func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
 
 // Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for whoever only counts and chooses.
-func (s *Suite) Outlines() iter.Seq[*Case] { return s.each(s.outline) }
+func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
 
-func (s *Suite) each(expand func(*caseDef, variant, *diag.List) *Case) iter.Seq[*Case] {
+func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		names := newCaseNames()
-		for _, def := range s.cases {
+		for _, kept := range s.cases {
+			def := kept.thaw(s)
 			var ignored diag.List // Load has reported whatever there is to report
+			x := s.expansion(def)
 			for v := range s.variants(def, &ignored) {
-				c := expand(def, v, &ignored)
+				c := expand(x, v, &ignored)
 				if s.numbered {
 					names.number(c)
 				}
@@ -286,6 +294,9 @@ func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 
 // ScorersFor lists the scorers of the case that apply to the arm.
 func (c *Case) ScorersFor(arm Arm) []*Scorer {
+	if !slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return !arm.Matches(sc.Arms) }) {
+		return c.Scorers
+	}
 	var out []*Scorer
 	for _, sc := range c.Scorers {
 		if arm.Matches(sc.Arms) {
@@ -348,24 +359,39 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	s := &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds}
-	src, err := s.files.text(path)
+	begin := func() *Suite { return &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds} }
+	var first diag.List
+	if s := begin(); s.load(lean(), &first) {
+		diags.Merge(first)
+		return s
+	}
+	s := begin()
+	s.load(thrift{}, diags)
+	return s
+}
+
+// load reads and checks the suite; false when that has to be done again without thrift.
+func (s *Suite) load(how thrift, diags *diag.List) bool {
+	src, err := s.files.text(s.files.suite)
 	if err != nil {
-		diags.Errorf(diag.Pos{File: shown}, "", "%s", err)
-		return s
+		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
+		return true
 	}
-	root, ok := yamlnode.Parse(shown, src, diags)
+	root, ok := how.cutting.Parse(s.File, src, diags)
 	if !ok {
-		return s
+		return true
 	}
-	l := loader{Suite: s, diags: diags}
+	l := loader{Suite: s, diags: diags, thrift: how}
 	s.budget = &tmpl.Budget{}
 	s.budget.Grow(templateBase)
 	l.load(root)
-	s.budget = nil
+	s.budget, s.whole = nil, !diags.HasErrors()
 	s.files.freeze()
-	if opts.Base != nil && !diags.HasErrors() {
+	if l.mustRepeat() {
+		return false
+	}
+	if s.opts.Base != nil && !diags.HasErrors() {
 		s.beside = newBeside(s)
 	}
-	return s
+	return true
 }

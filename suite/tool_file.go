@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -61,11 +61,11 @@ func positionIn(file string, src []byte, offset int) diag.Pos {
 }
 
 // surrogates are two escapes of JSON for one character, which YAML writes as one.
-var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+var surrogates = lazy.Regexp(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
 // asYAML is JSON in such a form that it is YAML too: without tabs, which stand between values only, and without pairs of surrogates.
 func asYAML(src []byte) []byte {
-	return surrogates.ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
+	return surrogates().ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
 		high, _ := strconv.ParseUint(string(pair[2:6]), 16, 16)
 		low, _ := strconv.ParseUint(string(pair[8:12]), 16, 16)
 		return []byte(string(utf16.DecodeRune(rune(high), rune(low))))

@@ -29,7 +29,7 @@ func message(f wire.Fields) (*eval.Response, error) {
 	content := f["content"]
 	if f.Take("content", &blocks) != nil {
 		var text string // as some gateways write it
-		if json.Unmarshal(content, &text) != nil {
+		if wire.Read(content, &text) != nil {
 			return nil, &wire.ShapeError{Field: "content", Found: wire.KindOf(content)}
 		}
 		blocks = []json.RawMessage{wire.Object("type", wire.Quoted("text"), "text", wire.Quoted(text))}
@@ -83,7 +83,7 @@ func candidate(blocks []json.RawMessage, reason string, f wire.Fields) (eval.Can
 // block reads a block into the parts of the answer; more says that there is more in it than a text.
 func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 	f := wire.Fields{}
-	if json.Unmarshal(raw, &f) != nil {
+	if wire.Read(raw, &f) != nil {
 		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
 	}
 	var kind, text, thinking string

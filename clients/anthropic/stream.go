@@ -154,7 +154,7 @@ func (b *growing) whole() json.RawMessage {
 	grow := func(name string, more *strings.Builder) {
 		if more.Len() > 0 {
 			var begun string
-			_ = json.Unmarshal(f[name], &begun) // of another type: replaced
+			_ = wire.Read(f[name], &begun) // of another type: replaced
 			f[name] = wire.Quoted(begun + more.String())
 		}
 	}

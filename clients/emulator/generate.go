@@ -51,6 +51,7 @@ type wireCandidate struct {
 	FinishReason  string              `json:"finishReason,omitempty"`
 	Index         int                 `json:"index"`
 	SafetyRatings []eval.SafetyRating `json:"safetyRatings"`
+	stop          string              // the stop sequence that ended the text
 }
 
 type wireFeedback struct {
@@ -260,7 +261,9 @@ func (e *Emulator) candidate(req *request, rule *rule, m *eval.Model, real strin
 		return c, err
 	}
 	said.heed(req)
-	if said.shorten(req.GenerationConfig, m.OutputTokenLimit) {
+	stop, cut := said.shorten(req.GenerationConfig, m.OutputTokenLimit)
+	c.stop = stop
+	if cut {
 		c.FinishReason = eval.CutReason
 	}
 	if rule.finishReason != "" {
@@ -283,25 +286,24 @@ func temperature(req *request, m *eval.Model) float64 {
 	return 1
 }
 
-// shorten applies stop sequences and the token limit, and says whether the limit cut the
-// text.
-func shorten(text string, c config, limit int) (string, bool) {
-	for _, stop := range c.StopSequences {
-		if i := strings.Index(text, stop); i >= 0 && stop != "" {
-			text = text[:i]
+// shorten applies stop sequences and the token limit, and says which sequence ended the text, or that the limit cut it.
+func shorten(text string, c config, limit int) (short, stop string, cut bool) {
+	for _, one := range c.StopSequences {
+		if i := strings.Index(text, one); i >= 0 && one != "" {
+			text, stop = text[:i], one
 		}
 	}
 	if c.MaxOutputTokens != nil {
 		limit = min(limit, int(*c.MaxOutputTokens))
 	}
 	if estimate.Tokens(len(text)) <= limit {
-		return text, false
+		return text, stop, false
 	}
 	end := 4 * limit
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end], true
+	return text[:end], "", true
 }
 
 // withDefaults completes ratings to one per category.

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -246,22 +247,36 @@ func (messages) head(a *outcome, content any) map[string]any {
 	}
 }
 
-func (messages) ending(c *wireCandidate) string {
-	return ending(c.FinishReason, len(spokenBy(c).calls) > 0, "end_turn", "tool_use", "max_tokens", "refusal")
+// ending is why a message ended, with the stop sequence if one ended it.
+func (messages) ending(c *wireCandidate) map[string]any {
+	reason := ending(c.FinishReason, len(spokenBy(c).calls) > 0, "end_turn", "tool_use", "max_tokens", "refusal")
+	if reason == "end_turn" && c.stop != "" {
+		return map[string]any{"stop_reason": "stop_sequence", "stop_sequence": c.stop}
+	}
+	return map[string]any{"stop_reason": reason, "stop_sequence": nil}
 }
 
 func (messages) counts(a *outcome) map[string]any {
 	u := a.counts
 	return map[string]any{
 		"input_tokens": u.Prompt + u.ToolUse - u.Cached, "cache_creation_input_tokens": 0,
-		"cache_read_input_tokens": u.Cached, "output_tokens": u.Candidates + u.Thoughts, "service_tier": "standard",
+		"cache_read_input_tokens": u.Cached, "output_tokens": u.Candidates + u.Thoughts,
 	}
+}
+
+// usage is what a message says of its counts.
+func (f messages) usage(a *outcome) map[string]any {
+	out := f.counts(a)
+	out["service_tier"] = "standard"
+	out["cache_creation"] = map[string]int{"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
+	return out
 }
 
 func (f messages) whole(a *outcome) []byte {
 	c := a.candidates()[0]
 	body := f.head(a, f.blocksOf(a, &c))
-	body["stop_reason"], body["usage"] = f.ending(&c), f.counts(a)
+	maps.Copy(body, f.ending(&c))
+	body["usage"] = f.usage(a)
 	return a.wholly(body)
 }
 
@@ -274,7 +289,7 @@ func named(name string, fields map[string]any) string {
 func (f messages) pieces(a *outcome, n int) []string {
 	c := a.candidates()[0]
 	begun := f.head(a, []any{})
-	usage := f.counts(a)
+	usage := f.usage(a)
 	usage["output_tokens"] = 1
 	begun["usage"] = usage
 	out := []string{named("message_start", map[string]any{"message": begun}), named("ping", map[string]any{})}
@@ -283,10 +298,7 @@ func (f messages) pieces(a *outcome, n int) []string {
 	}
 	return grouped(append(
 		out,
-		named("message_delta", map[string]any{
-			"delta": map[string]any{"stop_reason": f.ending(&c), "stop_sequence": nil},
-			"usage": map[string]any{"output_tokens": f.counts(a)["output_tokens"]},
-		}),
+		named("message_delta", map[string]any{"delta": f.ending(&c), "usage": f.counts(a)}),
 		named("message_stop", map[string]any{}),
 	))
 }

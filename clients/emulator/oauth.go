@@ -347,7 +347,8 @@ func (a *authServer) good(token string) bool {
 	return t != nil && !t.grant.ended && time.Now().Before(t.expiry)
 }
 
-var consentPage = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+var consentPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Emulated authorization server</title>
 <style>body{font:1.1rem system-ui,sans-serif;max-width:40rem;margin:15vh auto;padding:0 1rem;color-scheme:light dark;
 overflow-wrap:anywhere}button{font:inherit;padding:.5em 1.5em;margin-right:1em}</style></head>
@@ -357,11 +358,12 @@ overflow-wrap:anywhere}button{font:inherit;padding:.5em 1.5em;margin-right:1em}<
 <button name="decision" value="allow">Allow</button><button name="decision" value="deny">Deny</button></form>{{end}}
 </body></html>
 `))
+})
 
 func page(w http.ResponseWriter, status int, text, ticket string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.WriteHeader(status)
-	_ = consentPage.Execute(w, struct{ Text, Ticket string }{text, ticket}) // the client may have gone
+	_ = consentPage().Execute(w, struct{ Text, Ticket string }{text, ticket}) // the client may have gone
 }

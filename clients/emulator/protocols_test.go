@@ -297,6 +297,35 @@ func TestRefusedRequestsInAllProtocols(t *testing.T) {
 	}
 }
 
+// A message that a stop sequence ended says so, and which; the last event of a stream has all counts, as the service sends them.
+func TestMessagesEndAsTheServiceSays(t *testing.T) {
+	t.Parallel()
+	server := start(t, "rules: [{match: {text: \"*count*\"}, reply: one two three four}]", emulator.Options{AnyModel: true})
+	for _, test := range []struct{ more, want string }{
+		{`"max_tokens":99`, `"stop_reason":"end_turn","stop_sequence":null`},
+		{`"max_tokens":99,"stop_sequences":["four","two"]`, `"stop_reason":"stop_sequence","stop_sequence":"two"`},
+		{`"max_tokens":99,"stop_sequences":["five"]`, `"stop_reason":"end_turn","stop_sequence":null`},
+		{`"max_tokens":1,"stop_sequences":["four"]`, `"stop_reason":"max_tokens","stop_sequence":null`},
+	} {
+		for _, stream := range []bool{false, true} {
+			body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"count"}],"stream":%t,%s}`, stream, test.more)
+			resp, err := http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(body))
+			expect.OK(t, err)
+			data, err := io.ReadAll(resp.Body)
+			expect.OK(t, err, resp.Body.Close())
+			_, end, _ := strings.Cut(string(data), "event: message_delta")
+			if !stream {
+				end = string(data)
+			}
+			for _, want := range []string{test.want, `"input_tokens":2`, `"cache_read_input_tokens":0`} {
+				if !strings.Contains(end, want) {
+					t.Errorf("%s stream %t: got %s, want %s in it", test.more, stream, end, want)
+				}
+			}
+		}
+	}
+}
+
 // Unknown fields, as real services send them, change nothing.
 func TestUnknownFieldsInAllProtocols(t *testing.T) {
 	t.Parallel()

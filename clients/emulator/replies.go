@@ -248,18 +248,18 @@ func (s *saying) heed(req *request) {
 	}
 }
 
-// shorten applies stop sequences and the limit of tokens to the text, and reports whether the limit cut it. What comes after the cut,
-// the calls, is left out.
-func (s *saying) shorten(c config, limit int) bool {
+// shorten applies stop sequences and the limit of tokens to the text, and reports which sequence ended it, or that the limit cut it.
+// What comes after the cut, the calls, is left out.
+func (s *saying) shorten(c config, limit int) (stop string, cut bool) {
 	if s.text == nil {
-		return false
+		return "", false
 	}
-	text, cut := shorten(*s.text, c, limit)
+	text, stop, cut := shorten(*s.text, c, limit)
 	s.text = &text
 	if cut {
 		s.calls = nil
 	}
-	return cut
+	return stop, cut
 }
 
 // parts are those of the answer: the thought, the text, the calls.

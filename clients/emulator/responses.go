@@ -192,7 +192,7 @@ func (responses) status(c *wireCandidate) (status string, details any) {
 func (responses) counts(a *outcome) map[string]any {
 	u := a.counts
 	return map[string]any{
-		"input_tokens": u.Prompt + u.ToolUse, "input_tokens_details": map[string]int{"cached_tokens": u.Cached},
+		"input_tokens": u.Prompt + u.ToolUse, "input_tokens_details": map[string]int{"cached_tokens": u.Cached, "cache_write_tokens": 0},
 		"output_tokens": u.Candidates + u.Thoughts, "output_tokens_details": map[string]int{"reasoning_tokens": u.Thoughts},
 		"total_tokens": u.Total,
 	}

@@ -192,7 +192,7 @@ func parsePlain(data []byte) (out parsed, ok bool) {
 		return out, false
 	}
 	var w plainResponse
-	if json.Unmarshal(data, &w) != nil || len(w.Candidates) != 1 {
+	if wirejson.Decode(data, &w) != nil || len(w.Candidates) != 1 {
 		return out, false
 	}
 	c := &w.Candidates[0]

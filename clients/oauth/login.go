@@ -311,14 +311,16 @@ func (a *attempt) takePasted(line string) bool {
 	return false
 }
 
-var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>evalrun</title>
 <style>body{font:1.1rem system-ui,sans-serif;max-width:40rem;margin:20vh auto;padding:0 1rem;color-scheme:light dark}</style></head>
 <body><h1>evalrun</h1><p>{{.}}</p></body></html>
 `))
+})
 
 func (a *attempt) page(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = pageTemplate.Execute(w, text) // the browser may have gone; there is nobody to tell
+	_ = pageTemplate().Execute(w, text) // the browser may have gone; there is nobody to tell
 }

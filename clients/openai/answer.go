@@ -25,11 +25,6 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 		}
 		return out.Response()
 	}
-	a := newAssembly(nil)
-	a.whole = true
-	if _, ok := a.takePlain(data); ok && len(a.choices) == 1 {
-		return a.Response()
-	}
 	f, err := wire.DecodeAnswer(data, "choices")
 	if err != nil {
 		return nil, err
@@ -38,7 +33,7 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 		return nil, eval.Errorf(eval.KindMalformed, "the answer is not a chat completion: it has no `choices`: %s",
 			wire.Excerpt(data))
 	}
-	a = newAssembly(nil)
+	a := newAssembly(nil)
 	a.whole = true
 	if _, err := a.take(f, data); err != nil {
 		return nil, err
@@ -59,16 +54,13 @@ type assembly struct {
 func newAssembly(call *eval.Call) *assembly {
 	a := &assembly{wanted: 1, choices: map[int]*choice{}}
 	if call != nil && call.GenerationConfig != nil {
-		_ = json.Unmarshal(call.GenerationConfig.Extra["candidateCount"], &a.wanted) // it was checked
+		_ = wire.Read(call.GenerationConfig.Extra["candidateCount"], &a.wanted) // it was checked
 	}
 	return a
 }
 
 // Add takes in a chunk and reports whether there was text in it.
 func (a *assembly) Add(data []byte) (text bool, err error) {
-	if text, ok := a.takePlain(data); ok {
-		return text, nil
-	}
 	f, err := wire.DecodeAnswer(data, "choices", "usage")
 	if err != nil {
 		return false, err
@@ -106,7 +98,7 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 // choice takes in a choice, or a piece of one.
 func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error) {
 	f := wire.Fields{}
-	if err := json.Unmarshal(raw, &f); err != nil {
+	if err := wire.Read(raw, &f); err != nil {
 		return false, &wire.ShapeError{Field: "choices", Found: wire.KindOf(raw)}
 	}
 	if len(f) == 0 {

@@ -89,7 +89,7 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 func (c *choice) think(m wire.Fields) {
 	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
 		var thought string
-		if json.Unmarshal(m[name], &thought) != nil || thought == "" {
+		if wire.Read(m[name], &thought) != nil || thought == "" {
 			continue
 		}
 		if c.thought == "" {
@@ -110,7 +110,7 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 		return false, nil
 	}
 	var said string
-	if json.Unmarshal(raw, &said) == nil {
+	if wire.Read(raw, &said) == nil {
 		c.pieces.Text(said)
 		if c.listed && said != "" {
 			c.list(said)
@@ -118,7 +118,7 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 		return said != "", nil
 	}
 	var parts []json.RawMessage
-	if json.Unmarshal(raw, &parts) != nil {
+	if wire.Read(raw, &parts) != nil {
 		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
 	}
 	if before := c.pieces.Said(); !c.listed && before != "" {
@@ -151,10 +151,10 @@ func (c *choice) part(raw json.RawMessage) (text bool, err error) {
 	}
 	var plain string
 	switch {
-	case json.Unmarshal(raw, &plain) == nil:
+	case wire.Read(raw, &plain) == nil:
 		c.pieces.Text(plain)
 		return plain != "", nil
-	case json.Unmarshal(raw, &p) != nil:
+	case wire.Read(raw, &p) != nil:
 		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
 	case p.Thinking != nil:
 		c.pieces.Think(thoughts(p.Thinking))
@@ -172,13 +172,13 @@ func (c *choice) part(raw json.RawMessage) (text bool, err error) {
 // thoughts are those of a part: a text, or a list of texts.
 func thoughts(raw json.RawMessage) string {
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if wire.Read(raw, &text) == nil {
 		return text
 	}
 	var list []struct {
 		Text string `json:"text"`
 	}
-	if json.Unmarshal(raw, &list) != nil {
+	if wire.Read(raw, &list) != nil {
 		return ""
 	}
 	var b strings.Builder

@@ -9,12 +9,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/protocol"
 	"github.com/evalrun/evalrun/internal/wire"
 )
@@ -68,18 +68,18 @@ func (c *Client) explain(e *eval.Error) *eval.Response {
 
 // What servers say of a field for the limit of an answer that they do not take.
 var (
-	wantsOldField = regexp.MustCompile(`(?i)(unrecognized|unsupported|unknown|not permitted|extra_forbidden|` +
+	wantsOldField = lazy.Regexp(`(?i)(unrecognized|unsupported|unknown|not permitted|extra_forbidden|` +
 		`extra inputs|not support)`)
-	wantsNewField = regexp.MustCompile(`(?i)'?max_tokens'?.*max_completion_tokens`)
+	wantsNewField = lazy.Regexp(`(?i)'?max_tokens'?.*max_completion_tokens`)
 )
 
 // fix is what to do about a message of the service, "" where nothing is known.
 func (c *Client) fix(message string) string {
 	old := c.maxTokensField == "max_tokens"
 	switch {
-	case old && wantsNewField.MatchString(message):
+	case old && wantsNewField().MatchString(message):
 		return "remove `maxTokensField: max_tokens` from the service"
-	case !old && strings.Contains(message, "max_completion_tokens") && wantsOldField.MatchString(message):
+	case !old && strings.Contains(message, "max_completion_tokens") && wantsOldField().MatchString(message):
 		return "set `maxTokensField: max_tokens` at the service"
 	case strings.Contains(message, "v1/responses"):
 		return "set `protocol: responses` at the service"

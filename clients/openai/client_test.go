@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/replies"
-	"github.com/evalrun/evalrun/internal/wire"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -436,42 +435,5 @@ func TestEmbed(t *testing.T) {
 		}
 		expect.Same(t, body, got, want)
 		expect.Same(t, "the request", sent, `/v1/embeddings{"model":"e","input":["a","b"],"encoding_format":"float"}`)
-	}
-}
-
-// What is read in one go is read as the careful way reads it.
-func TestPlainAnswersAreReadAlike(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{
-		`{"id":"i","created":5,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}],` +
-			`"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8},"service_tier":"default"}`,
-		`{"choices":[{"index":0,"message":{"content":null},"finish_reason":"length"}]}`,
-		`{"choices":[{"index":3,"message":{"content":""},"finish_reason":"content_filter"}],"model":null}`,
-	} {
-		plain, careful := newAssembly(nil), newAssembly(nil)
-		plain.whole, careful.whole = true, true
-		if _, ok := plain.takePlain([]byte(body)); !ok {
-			t.Errorf("%s is not plain", body)
-		}
-		f, err := wire.DecodeAnswer([]byte(body), "choices")
-		expect.OK(t, err)
-		_, err = careful.take(f, []byte(body))
-		expect.OK(t, err)
-		got, err := plain.Response()
-		expect.OK(t, err)
-		want, err := careful.Response()
-		expect.OK(t, err)
-		expect.Same(t, body, got, want)
-	}
-	for _, body := range []string{
-		`{"choices":[{"index":0,"message":{"content":"a","refusal":"no"}}]}`, `{"choices":[{"index":0,"message":{"content":[]}}]}`,
-		`{"choices":[{"message":{"content":"a"}}]}`, `{"id":[[]],"choices":[{"index":0,"message":{"content":"a"}}]}`, `{"message":{}}`,
-		`{"choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"choices":[{"index":0,"message":{"content":"` + "\xff" + `"}}]}`, `{"error":{}}`,
-	} {
-		a := newAssembly(nil)
-		a.whole = true
-		if _, ok := a.takePlain([]byte(body)); ok {
-			t.Errorf("%s counts as plain", body)
-		}
 	}
 }

@@ -66,7 +66,7 @@ type ending struct {
 // reason is the word for why the response ended: that of the details of one that is incomplete.
 func (e *ending) reason() string {
 	var reason wire.Word
-	if e.status == "incomplete" && json.Unmarshal(e.details["reason"], &reason) == nil {
+	if e.status == "incomplete" && wire.Read(e.details["reason"], &reason) == nil {
 		return string(reason)
 	}
 	return e.status
@@ -131,45 +131,59 @@ type reader struct {
 }
 
 func (r *reader) item(raw json.RawMessage) error {
-	var one struct {
-		Type      string            `json:"type"`
-		Content   []json.RawMessage `json:"content"`
-		Summary   []json.RawMessage `json:"summary"`
-		CallID    string            `json:"call_id"`
-		ID        string            `json:"id"`
-		Name      string            `json:"name"`
-		Arguments json.RawMessage   `json:"arguments"`
-	}
-	if err := json.Unmarshal(raw, &one); err != nil {
+	f := wire.Fields{}
+	var kind string
+	if wire.Read(raw, &f) != nil || f.Take("type", &kind) != nil {
 		return &wire.ShapeError{Field: "output", Found: wire.KindOf(raw)}
 	}
-	switch one.Type {
+	switch kind {
 	case "message":
-		return r.parts(one.Content)
+		return r.parts(f)
 	case "reasoning":
 		r.more = true
-		if text := texts(one.Content, ""); text != "" {
-			r.pieces.Think(text)
-		} else {
-			r.pieces.Think(texts(one.Summary, "\n\n"))
-		}
+		r.think(f)
 	case "function_call":
-		if one.Name == "" {
-			return &wire.ShapeError{Field: "function_call.name", Found: "nothing"}
+		if err := r.call(f); err != nil {
+			return err
 		}
-		args := wire.Arguments(wire.ArgumentsIn(one.Arguments))
-		r.pieces.Call(&tool.Call{ID: cmp.Or(one.CallID, one.ID), Name: one.Name, Args: args})
 	default:
 		r.pieces.Other(raw)
 	}
 	return r.pieces.Size()
 }
 
+// think takes in thoughts, or what sums them up.
+func (r *reader) think(f wire.Fields) {
+	text := texts(f["content"], "")
+	if text == "" {
+		text = texts(f["summary"], "\n\n")
+	}
+	r.pieces.Think(text)
+}
+
+// call takes in a call of a function.
+func (r *reader) call(f wire.Fields) error {
+	var id, item, name string
+	if err := cmp.Or(f.Take("call_id", &id), f.Take("id", &item), f.Take("name", &name)); err != nil {
+		return err
+	}
+	if name == "" {
+		return &wire.ShapeError{Field: "function_call.name", Found: "nothing"}
+	}
+	args := wire.Arguments(wire.ArgumentsIn(f["arguments"]))
+	r.pieces.Call(&tool.Call{ID: cmp.Or(id, item), Name: name, Args: args})
+	return nil
+}
+
 // parts reads the parts of a message.
-func (r *reader) parts(all []json.RawMessage) error {
+func (r *reader) parts(message wire.Fields) error {
+	var all []json.RawMessage
+	if err := message.Take("content", &all); err != nil {
+		return err
+	}
 	for _, raw := range all {
 		f := wire.Fields{}
-		if json.Unmarshal(raw, &f) != nil {
+		if wire.Read(raw, &f) != nil {
 			return &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
 		}
 		var kind string
@@ -193,15 +207,15 @@ func (r *reader) parts(all []json.RawMessage) error {
 	return r.pieces.Size()
 }
 
-// texts joins the texts of a list.
-func texts(list []json.RawMessage, between string) string {
+// texts joins the texts of a list; what is no list has none.
+func texts(raw json.RawMessage, between string) string {
+	var list []wire.Fields
+	_ = wire.Read(raw, &list)
 	var out []string
-	for _, raw := range list {
-		var one struct {
-			Text string `json:"text"`
-		}
-		if json.Unmarshal(raw, &one) == nil && one.Text != "" {
-			out = append(out, one.Text)
+	for _, one := range list {
+		var text string
+		if one.Take("text", &text) == nil && text != "" {
+			out = append(out, text)
 		}
 	}
 	return strings.Join(out, between)

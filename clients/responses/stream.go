@@ -139,7 +139,7 @@ func (g *growing) whole() json.RawMessage {
 		return g.item
 	}
 	item := wire.Fields{}
-	_ = json.Unmarshal(g.item, &item) // none began: a message
+	_ = wire.Read(g.item, &item) // none began: a message
 	if wire.IsEmpty(item["type"]) {
 		item["type"] = wire.Quoted("message")
 	}

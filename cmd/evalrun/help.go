@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/docs"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // overview orders the commands for whoever asks what there is: by what they are for, the most used first.
@@ -107,12 +108,12 @@ func (a *app) help(root *cobra.Command, args []string) error {
 				cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"),
 			)
 		}
-		text = comments.ReplaceAllString(text, "")
+		// Comments are for people who edit a page: an HTML comment in lines of its own, and the empty line after it.
+		text = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`).ReplaceAllString(text, "")
 		if command {
 			text += fmt.Sprintf("\n`%s --help` lists the flags of the command.\n", target.CommandPath())
 		}
-		_, err := fmt.Fprint(a.out, text)
-		return err
+		return term.Page(a.screen(), text)
 	case command:
 		return target.Help()
 	}
@@ -126,13 +127,20 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	return unknownCommand(root, args[0])
 }
 
-// comments are for whoever edits a page: an HTML comment in lines of its own, and the empty line after it.
-var comments = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
-
+// pageList lists the pages by part.
 func pageList() string {
 	var b strings.Builder
+	part := ""
 	for _, p := range docs.Pages() {
-		fmt.Fprintf(&b, "  %-12s %s\n", p.Name, p.Title)
+		if p.Part != part {
+			part = p.Part
+			fmt.Fprintf(&b, "\n%s:\n", partTitles[part])
+		}
+		fmt.Fprintf(&b, "  %-16s %s\n", p.Name, p.Title)
 	}
-	return b.String()
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+var partTitles = map[string]string{
+	"tutorial": "Tutorial", "how-to": "How-to", "reference": "Reference", "explanation": "Explanation",
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/internal/authoring"
@@ -9,7 +11,7 @@ import (
 func (a *app) scorersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "scorers [KIND]", Short: "List the kinds of scorers, or explain one", Args: cobra.MaximumNArgs(1),
-		ValidArgs: authoring.Kinds(),
+		ValidArgsFunction: completeKinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return authoring.WriteKinds(a.out)
@@ -17,4 +19,17 @@ func (a *app) scorersCommand() *cobra.Command {
 			return authoring.ExplainKind(a.out, args[0])
 		},
 	}
+}
+
+// completeKinds lists them when it is asked, so that a start of the program does not make them.
+func completeKinds(_ *cobra.Command, args []string, text string) (kinds []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	for _, kind := range authoring.Kinds() {
+		if strings.HasPrefix(kind, text) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, cobra.ShellCompDirectiveNoFileComp
 }

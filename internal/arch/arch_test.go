@@ -67,16 +67,16 @@ var direct = map[string][]string{
 	"internal/payload":    {"eval"},
 	"internal/service":    {"eval"},
 	"internal/estimate":   {"internal/payload"},
-	"internal/yamlnode":   {"diag", "variable"},
-	"internal/tmpl":       {"variable"},
-	"internal/jq":         {"internal/yamlnode"},
+	"internal/yamlnode":   {"internal/lazy", "diag", "variable"},
+	"internal/tmpl":       {"internal/lazy", "variable"},
+	"internal/jq":         {"internal/lazy", "internal/yamlnode"},
 	"internal/picture":    nil,
 	"internal/program":    nil,
 	"internal/workspace":  nil,
 	"internal/regular":    nil,
 	"internal/atomic":     nil,
 	"internal/trust":      {"internal/regular", "journal", "internal/exit"},
-	"internal/dataset":    {"variable", "internal/jq"},
+	"internal/dataset":    {"internal/lazy", "variable", "internal/jq"},
 	"suite": {
 		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
 		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool",
@@ -113,7 +113,7 @@ var direct = map[string][]string{
 	"reports":           {"internal/page", "internal/overview", "compare", "journal", "eval", "diag", "glob", "internal/wirejson"},
 	"history":           {"journal", "eval", "glob", "internal/stats"},
 	"runner":            {"scorers", "suite", "eval", "diag", "internal/estimate"},
-	"internal/githead":  {"internal/regular"},
+	"internal/githead":  {"internal/lazy", "internal/regular"},
 	"internal/project":  {"internal/githead", "internal/rundir", "reports", "suite"},
 	"internal/harness": {
 		"internal/answers", "internal/selection", "internal/project",
@@ -136,6 +136,8 @@ var direct = map[string][]string{
 	"test/dist":     nil,
 	"test/process":  nil,
 	"test/pictures": nil,
+	"test/prose":    nil,
+	"test/site":     {"docs"},
 }
 
 // only says which packages may import something from outside the module.

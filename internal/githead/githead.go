@@ -5,11 +5,11 @@ package githead
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
@@ -100,11 +100,11 @@ func firstLine(path string) string {
 	return strings.TrimSpace(line)
 }
 
-var hash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var hash = lazy.Regexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // commit is the name of a commit, "" for any other text.
 func commit(id string) string {
-	if hash.MatchString(id) {
+	if hash().MatchString(id) {
 		return id
 	}
 	return ""

@@ -165,7 +165,7 @@ func (j *Job) secrets() []string {
 // those of addresses, which are a part of what a trial is known by. Where requests are sent, it wants programs too.
 func (s *Session) checkVariables(sends bool) error {
 	missing := map[string]string{}
-	for _, arm := range s.Job.Plan().Arms() {
+	for _, arm := range s.askedArms() {
 		if arm.Target.App == nil {
 			continue
 		}

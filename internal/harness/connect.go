@@ -379,25 +379,35 @@ func (s *Session) Refused(err error) error {
 }
 
 // Plan makes the plan of a job without calling the service.
-func (j *Job) Plan() *runner.Plan {
-	var places *eval.Places
-	if j.Settings.selection != nil {
-		places = j.Settings.selection.Places
+func (j *Job) Plan() *runner.Plan { return j.plan(&j.Flags, j.places(), j.Settings.Service.APIVersion) }
+
+// askedArms are the arms of the plan, for which no shard has to be cut.
+func (j *Job) askedArms() []runner.PlannedArm {
+	return runner.AskedArms(j.Suites, filterOf(&j.Flags, j.places()))
+}
+
+// places are those of the trials that are selected, nil when all are.
+func (j *Job) places() *eval.Places {
+	if j.Settings.selection == nil {
+		return nil
 	}
-	return j.plan(&j.Flags, places, j.Settings.Service.APIVersion)
+	return j.Settings.selection.Places
 }
 
 func (j *Job) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
+	p := runner.NewPlan(j.Suites, j.table(), filterOf(f, places), apiVersion)
+	p.Uncounted = j.uncounted()
+	return p
+}
+
+func filterOf(f *Flags, places *eval.Places) runner.Filter {
 	shard, err := runner.ParseShard(f.Shard)
 	if err != nil { // it was checked when the flag was read
 		panic(err)
 	}
-	filter := runner.Filter{
+	return runner.Filter{
 		Cases: glob.New(f.Cases), Tags: glob.New(f.Tags), Arms: glob.New(f.Arms), Shard: shard, Places: places,
 	}
-	p := runner.NewPlan(j.Suites, j.table(), filter, apiVersion)
-	p.Uncounted = j.uncounted()
-	return p
 }
 
 // Hint says which filter has left nothing, and names what it could have meant.

@@ -179,7 +179,7 @@ func (j *Job) calling(underTest bool) []string {
 		take(judge.Service)
 	}
 	if underTest && slices.ContainsFunc(slices.Collect(j.targets), func(t *suite.Target) bool { return t.App == nil }) {
-		for _, a := range j.Plan().Arms() {
+		for _, a := range j.askedArms() {
 			if a.Target.App == nil {
 				take(a.Target.Service)
 			}

@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/itchyny/gojq"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -86,7 +86,7 @@ func expressionOf(query *gojq.Query) (out *Expression, err error) {
 // no more than what it was given, as often as there are steps; what grows within a step cannot be bounded.
 func (e *Expression) OnlyPicks() bool { return e.onlyPicks }
 
-var undefined = regexp.MustCompile(`not defined: (\$?[\w:@]+)`)
+var undefined = lazy.Regexp(`not defined: (\$?[\w:@]+)`)
 
 // mistake finds the place of an error in an expression.
 func mistake(source string, err error) *Error {
@@ -94,7 +94,7 @@ func mistake(source string, err error) *Error {
 	var wrong *gojq.ParseError
 	if errors.As(err, &wrong) {
 		offset = min(wrong.Offset-len(wrong.Token), len(source)-1)
-	} else if m := undefined.FindStringSubmatch(err.Error()); m != nil {
+	} else if m := undefined().FindStringSubmatch(err.Error()); m != nil {
 		offset = strings.Index(source, m[1])
 	}
 	return &Error{max(0, offset), err.Error()}

@@ -2,15 +2,14 @@
 package jsondiff
 
 import (
-	"reflect"
+	"cmp"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// list is a JSON array by position. go-cmp aligns slices, in time exponential in their nesting, and
-// a JSON Pointer knows positions alone.
+// list is a JSON array by position, as a JSON Pointer knows it. One whose items were paired may have holes.
 type list map[int]any
 
 // object is a decoded JSON object.
@@ -110,13 +109,14 @@ func (r Rules) Compare(want, got any, maxFields int) (d *Diff, fields int) {
 		p := &pairing{rules: r, same: Within(r.Tolerance), left: maxPairing}
 		right = p.fit(nil, left, right).value
 	}
-	c := &comparison{rules: r}
-	ignored := func(p cmp.Path) bool { return r.Ignore.Match(pointer(p)) }
-	opts := cmp.Options{cmp.Reporter(c), cmp.Comparer(Within(r.Tolerance))}
-	if len(r.Ignore) > 0 {
-		opts = append(opts, cmp.FilterPath(ignored, cmp.Ignore()))
+	c := &comparison{rules: r, same: Within(r.Tolerance)}
+	switch { // an answer that is null as a whole has nothing
+	case left == nil && right != nil:
+		left = Missing{}
+	case right == nil && left != nil:
+		right = Missing{}
 	}
-	cmp.Equal(left, right, opts)
+	c.walk(nil, left, right)
 	return &c.Diff, fields
 }
 
@@ -151,76 +151,73 @@ func orOne(fields, items int) int {
 	return fields
 }
 
-// comparison is a Reporter of package cmp.
+// comparison is two values on the way to their difference.
 type comparison struct {
 	Diff
 	rules Rules
-	path  cmp.Path
+	same  func(a, b json.Number) bool
 }
 
-// pointer is the place of a path.
-func pointer(p cmp.Path) []string {
-	var out []string
-	for _, step := range p {
-		if s, ok := step.(cmp.MapIndex); ok {
-			key := s.Key()
-			if key.Kind() == reflect.Int {
-				out = append(out, strconv.FormatInt(key.Int(), 10))
-			} else {
-				out = append(out, key.String())
-			}
+// walk compares what is at a place, where both sides have something.
+func (c *comparison) walk(at []string, want, got any) {
+	if c.rules.Ignore.Match(at) {
+		return
+	}
+	switch w := want.(type) {
+	case object:
+		if g, ok := got.(object); ok {
+			walkParts(c, at, w, g, func(key string) string { return key })
+			return
+		}
+	case list:
+		if g, ok := got.(list); ok {
+			walkParts(c, at, w, g, strconv.Itoa)
+			return
 		}
 	}
-	return out
-}
-
-// PushStep goes down one step.
-func (c *comparison) PushStep(s cmp.PathStep) {
-	c.path = append(c.path, s)
-	want, got := s.Values()
-	if empty(want) && empty(got) && want.Type() == got.Type() && !c.rules.Ignore.Match(pointer(c.path)) {
-		c.Equal++
-	}
-}
-
-func empty(v reflect.Value) bool { return v.Kind() == reflect.Map && v.Len() == 0 }
-
-// PopStep goes back up.
-// PopStep goes up one step.
-func (c *comparison) PopStep() { c.path = c.path[:len(c.path)-1] }
-
-// Report takes in a pair of values.
-func (c *comparison) Report(r cmp.Result) {
-	switch {
-	case r.ByIgnore():
-		return
-	case r.Equal():
+	if sameScalar(want, got, c.same) {
 		c.Equal++
 		return
 	}
-	place := pointer(c.path)
-	d := Difference{place, Missing{}, Missing{}}
-	fields := 1
-	want, got := c.path.Last().Values()
-	if want.IsValid() {
-		part := valueOf(want)
-		fields, d.Want = max(fields, c.rules.fields(place, part)), part
+	c.report(at, want, got)
+}
+
+// walkParts compares the parts of two objects, or of two lists, in the order of their keys.
+func walkParts[K cmp.Ordered](c *comparison, at []string, want, got map[K]any, name func(K) string) {
+	if len(want)+len(got) == 0 {
+		c.Equal++
+		return
 	}
-	if got.IsValid() {
-		part := valueOf(got)
-		fields, d.Got = max(fields, c.rules.fields(place, part)), part
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(want)), maps.Keys(got))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		w, wanted := want[key]
+		g, there := got[key]
+		place := below(at, name(key))
+		switch {
+		case wanted && there:
+			c.walk(place, w, g)
+		case c.rules.Ignore.Match(place):
+		case wanted:
+			c.report(place, w, Missing{})
+		default:
+			c.report(place, Missing{}, g)
+		}
 	}
-	c.Unequal += fields
+}
+
+// report takes in a pair of values that differ.
+func (c *comparison) report(at []string, want, got any) {
+	c.Unequal += max(c.fields(at, want), c.fields(at, got), 1)
 	if c.Total++; c.Total <= MaxDifferences {
-		d.Want, d.Got = arrays(d.Want), arrays(d.Got)
-		c.Differences = append(c.Differences, d)
+		c.Differences = append(c.Differences, Difference{at, arrays(want), arrays(got)})
 	}
 }
 
-// valueOf is what cmp compares, nil for null.
-func valueOf(v reflect.Value) any {
-	if v.Kind() == reflect.Interface && v.IsNil() {
-		return nil
+// fields counts those of a side, which has none where it is missing.
+func (c *comparison) fields(at []string, v any) int {
+	if v == (Missing{}) {
+		return 0
 	}
-	return v.Interface()
+	return c.rules.fields(at, v)
 }

@@ -6,12 +6,13 @@ import (
 	"encoding/base64"
 	"html/template"
 	"strings"
+	"sync"
 )
 
 //go:embed html
 var files embed.FS
 
-var markup = template.Must(template.ParseFS(files, "html/page.html"))
+var markup = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "html/page.html")) })
 
 // scripts make up the program, in this order; the first says where data comes from.
 var scripts = []string{

@@ -54,7 +54,7 @@ func Write(w io.Writer, d *journal.Document) error {
 	if err := h.json("index", index{h.blocks, h.tables, h.left}); err != nil {
 		return err
 	}
-	if err := markup.ExecuteTemplate(h.out, "bottom", template.JS(program())); err != nil { //nolint:gosec // it is our own
+	if err := markup().ExecuteTemplate(h.out, "bottom", template.JS(program())); err != nil { //nolint:gosec // it is our own
 		return err
 	}
 	return h.out.Flush()
@@ -91,7 +91,7 @@ type report struct {
 
 // top writes the page down to where the data begins.
 func (h *report) top() error {
-	return markup.ExecuteTemplate(h.out, "top", map[string]any{
+	return markup().ExecuteTemplate(h.out, "top", map[string]any{
 		"Policy": policy(),
 		"Style":  template.CSS(Style()), //nolint:gosec // it is our own
 		"Title":  h.head.Title,

@@ -54,8 +54,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Read reads a project file. One that was found must belong to the user, and nobody else may change it, since its author
-// chooses where the key goes. One that the user named is read as it is.
+// Read reads a project file. One that was found must belong to the user, since its author chooses where the key goes; Read warns
+// when others may change it. One that the user named is read as it is.
 func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	in, err := regular.Open(path)
 	switch {
@@ -70,7 +70,7 @@ func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 		return nil, exit.BadInput("the project file %s cannot be read: %w", shown, err)
 	}
 	if !named {
-		if err := own(path, shown, info); err != nil {
+		if err := own(path, shown, info, diags); err != nil {
 			return nil, err
 		}
 	}
@@ -81,16 +81,19 @@ func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	return Load(path, shown, text, diags), nil
 }
 
-// own wants a file that nobody but its user, and the system's, has written or may replace.
-func own(path, shown string, info fs.FileInfo) error {
+// own wants a file of the user. It warns of one that others may change or replace: suites are no safer there, and some CI
+// runners check out everything that way.
+func own(path, shown string, info fs.FileInfo, diags *diag.List) error {
 	const elsewhere = "and it could send your key elsewhere"
-	ways := "--config " + shown + " uses it, --no-config runs without"
 	if !owned(info) {
-		return exit.BadInput("the project file %s belongs to another user, %s: %s", shown, elsewhere, ways)
+		return exit.BadInput(
+			"the project file %s belongs to another user, %s: --config %[1]s uses it, --no-config runs without", shown, elsewhere,
+		)
 	}
+	pos := diag.Pos{File: shown, Line: 1, Col: 1}
 	if changeable(info) {
-		return exit.BadInput("other users may change the project file %s (%s), %s: run `chmod go-w %[1]s`; %[4]s",
-			shown, info.Mode(), elsewhere, ways)
+		diags.Warnf(pos, "run `chmod go-w "+shown+"`", "other users may change the project file (%s), %s", info.Mode(), elsewhere)
+		return nil
 	}
 	dirs := []string{filepath.Dir(path)}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -104,10 +107,11 @@ func own(path, shown string, info fs.FileInfo) error {
 		if i == 0 { // as the user would name it
 			dir = filepath.Dir(shown)
 		}
-		return exit.BadInput(
-			"other users may replace the project file %s, since they may change its folder %s (%s), %s: run `chmod go-w %[2]s`; %[5]s",
-			shown, dir, folder.Mode(), elsewhere, ways,
+		diags.Warnf(
+			pos, "run `chmod go-w "+dir+"`", "other users may replace the project file, since they may change its folder %s (%s), %s",
+			dir, folder.Mode(), elsewhere,
 		)
+		return nil
 	}
 	return nil
 }

@@ -3,13 +3,16 @@ package protocol
 import (
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/tool"
 )
 
 // Anthropic is Anthropic's messages.
-func Anthropic() Protocol {
+func Anthropic() Protocol { return anthropic() }
+
+var anthropic = sync.OnceValue(func() Protocol {
 	return Protocol{
 		Name: "anthropic", MaxOutput: defaultMaxToken, check: checkAnthropic, write: writeAnthropic,
 		owned: map[string]string{
@@ -24,7 +27,7 @@ func Anthropic() Protocol {
 			"output_format", "service_tier", "thinking", "tools",
 		},
 	}
-}
+})
 
 // Limits of thinking in tokens.
 const (

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/tool"
 )
 
 // OpenAI is chat completions, which many servers speak.
-func OpenAI() Protocol {
+func OpenAI() Protocol { return openai() }
+
+var openai = sync.OnceValue(func() Protocol {
 	return Protocol{
 		Name: "openai", check: checkOpenAI, write: writeOpenAI,
 		owned: map[string]string{
@@ -33,7 +36,7 @@ func OpenAI() Protocol {
 			"top_a", "top_k", "transforms",
 		},
 	}
-}
+})
 
 func checkOpenAI(c *checking) {
 	c.common()

@@ -4,7 +4,9 @@ package protocol
 
 import (
 	"maps"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -29,24 +31,26 @@ type Options struct {
 	MaxTokensField string
 }
 
+// all are the protocols. They are asked for with every case, so that their tables are made once.
+var all = sync.OnceValue(func() []Protocol { return []Protocol{OpenAI(), Responses(), Anthropic()} })
+
 // All are the protocols other than the service's own.
-func All() []Protocol { return []Protocol{OpenAI(), Responses(), Anthropic()} }
+func All() []Protocol { return slices.Clone(all()) }
 
 // Named is the protocol with a name; false where there is none.
 func Named(name string) (Protocol, bool) {
-	for _, p := range All() {
-		if p.Name == name {
-			return p, true
-		}
+	i := slices.IndexFunc(all(), func(p Protocol) bool { return p.Name == name })
+	if i < 0 {
+		return Protocol{}, false
 	}
-	return Protocol{}, false
+	return all()[i], true
 }
 
 // Owned are the fields of a request that evalrun writes itself, each with the key of a suite for it.
 func (p Protocol) Owned() map[string]string { return maps.Clone(p.owned) }
 
 // Published are the other fields of a request that the protocol is known to have.
-func (p Protocol) Published() []string { return p.published }
+func (p Protocol) Published() []string { return slices.Clip(p.published) }
 
 // Body is what a request sends. What the protocol cannot express, which Check finds, is not in it.
 func (p Protocol) Body(r *eval.Request, o Options) []byte {

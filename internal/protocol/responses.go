@@ -3,13 +3,16 @@ package protocol
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/tool"
 )
 
 // Responses is OpenAI's Responses.
-func Responses() Protocol {
+func Responses() Protocol { return responses() }
+
+var responses = sync.OnceValue(func() Protocol {
 	return Protocol{
 		Name: "responses", check: checkResponses, write: writeResponses,
 		owned: map[string]string{
@@ -27,7 +30,7 @@ func Responses() Protocol {
 			"frequency_penalty", "models", "plugins", "presence_penalty", "provider", "top_k",
 		},
 	}
-}
+})
 
 func checkResponses(c *checking) {
 	c.common()

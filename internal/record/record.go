@@ -18,13 +18,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/tool"
@@ -322,18 +322,18 @@ func (s *Store) write(name string, v any) error {
 }
 
 // unsafe are the characters that names of files are better without.
-var unsafe = regexp.MustCompile(`[^A-Za-z0-9]+`)
+var unsafe = lazy.Regexp(`[^A-Za-z0-9]+`)
 
 // plainSuite is the name of a suite that is a folder's as it stands.
-var plainSuite = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var plainSuite = lazy.Regexp(`^[A-Za-z0-9_-]+$`)
 
 // fileName is where the answers of a case stand: readable, and unlike that of any other case.
 func fileName(suite, name string) string {
-	if !plainSuite.MatchString(suite) { // such as `..`
+	if !plainSuite().MatchString(suite) { // such as `..`
 		sum := sha256.Sum256([]byte(suite))
-		suite = strings.Trim(unsafe.ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
+		suite = strings.Trim(unsafe().ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
 	}
-	readable := strings.Trim(unsafe.ReplaceAllString(name, "-"), "-")
+	readable := strings.Trim(unsafe().ReplaceAllString(name, "-"), "-")
 	if len(readable) > 60 {
 		readable = readable[:60]
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -59,7 +59,7 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	if name == latest {
 		return nil, exit.BadInput("latest is the newest run below %s, and no name of a baseline", Runs)
 	}
-	if !baselineName.MatchString(name) {
+	if !baselineName().MatchString(name) {
 		return nil, exit.BadInput("%q is no name of a baseline: letters, digits, dot, dash and underscore", name)
 	}
 	doc, err := d.Open(run)
@@ -141,13 +141,13 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	slices.Sort(names)
 	hint := diag.DidYouMean(name, names)
 	if len(names) == 0 {
-		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help verdicts#a-gate`)"
+		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help compare#gate-on-a-baseline`)"
 	}
 	return "", fmt.Errorf("there is no baseline, run or file %s; %s", name, hint)
 }
 
 // baselineName is what names of baselines may be.
-var baselineName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+var baselineName = lazy.Regexp(`^[A-Za-z0-9._-]+$`)
 
 // maxFile bounds the small files of a folder, in bytes.
 const maxFile = 64 << 20

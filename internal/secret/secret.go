@@ -12,11 +12,11 @@ import (
 	"html"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -130,17 +130,17 @@ var (
 
 // references writes punctuation by its number, as many a page does.
 func references(key, format string) string {
-	return punctuation.ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
+	return punctuation().ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
 }
 
-var punctuation = regexp.MustCompile(`[^\pL\pN_.~-]`)
+var punctuation = lazy.Regexp(`[^\pL\pN_.~-]`)
 
 // lowerDigits writes percent escapes with lower-case digits.
 func lowerDigits(escaped string) string {
-	return percentEscape.ReplaceAllStringFunc(escaped, strings.ToLower)
+	return percentEscape().ReplaceAllStringFunc(escaped, strings.ToLower)
 }
 
-var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
+var percentEscape = lazy.Regexp(`%[0-9A-F]{2}`)
 
 // base64At is what of the key's base64 form does not depend on its surroundings when it stands
 // at the given offset of a longer text.

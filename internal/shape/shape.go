@@ -44,6 +44,11 @@ func (b Block) Names() []string {
 	return out
 }
 
+// Has reports whether the block has a key.
+func (b Block) Has(name string) bool {
+	return slices.ContainsFunc(b.Keys, func(k Key) bool { return k.Name == name })
+}
+
 // Only is the block with some of its keys, none of which must be there.
 func (b Block) Only(names ...string) Block {
 	return Block{Keys: slices.DeleteFunc(slices.Clone(b.Keys), func(k Key) bool { return !slices.Contains(names, k.Name) })}

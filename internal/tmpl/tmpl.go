@@ -12,11 +12,11 @@ package tmpl
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -55,7 +55,7 @@ const (
 
 // slipOf recognizes a mistake by the words of text/template, which has no types for them.
 func slipOf(message string) (slip Slip, name string) {
-	switch m := undefined.FindStringSubmatch(message); {
+	switch m := undefined().FindStringSubmatch(message); {
 	case m != nil:
 		return SlipNoDot, m[1]
 	case strings.HasPrefix(message, "bad character U+007D"):
@@ -67,7 +67,7 @@ func slipOf(message string) (slip Slip, name string) {
 	return SlipNone, ""
 }
 
-var undefined = regexp.MustCompile(`^function "(.*)" not defined$`)
+var undefined = lazy.Regexp(`^function "(.*)" not defined$`)
 
 func (e *Error) Error() string { return e.Message }
 
@@ -87,6 +87,7 @@ type Template struct {
 	works   bool // calls functions that can take long, or that are different in each rendering
 	dialect *Dialect
 	single  single
+	plain   []piece // all of it, where it is texts and variables alone
 }
 
 // work bounds what the functions of one rendering do.
@@ -165,7 +166,7 @@ func (w *work) join(sep string, list variable.List) (string, error) {
 // HasActions reports whether text would be more than itself as a template.
 func HasActions(text string) bool { return strings.Contains(text, "{{") }
 
-var parseError = regexp.MustCompile(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
+var parseError = lazy.Regexp(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
 
 // Parse reads a template. The error is an *Error.
 func Parse(text string) (*Template, error) { return new(Dialect).Parse(text) }
@@ -192,7 +193,7 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	out.t = t.Funcs(access)
+	out.t, out.plain = t.Funcs(access), plainOf(out, t.Root)
 	return out, nil
 }
 
@@ -251,6 +252,9 @@ func (t *Template) run(in Data, budget *Budget, load *work) (string, error) {
 	if budget.Spent() {
 		return "", ErrBudget
 	}
+	if text, ok := t.join(in.Vars, budget); ok {
+		return text, nil
+	}
 	var w bounded
 	run := t.t
 	if t.works {
@@ -288,13 +292,13 @@ func (w *bounded) Write(p []byte) (int, error) {
 }
 
 var (
-	execPrefix = regexp.MustCompile(`^executing "\\x00" at <.*?>: (?s)(.*)$`)
-	noEntry    = regexp.MustCompile(`map has no entry for key "(.*)"$`)
+	execPrefix = lazy.Regexp(`^executing "\\x00" at <.*?>: (?s)(.*)$`)
+	noEntry    = lazy.Regexp(`map has no entry for key "(.*)"$`)
 )
 
 // located turns an error of text/template into ours, with an offset.
 func located(text string, err error) *Error {
-	m := parseError.FindStringSubmatch(err.Error())
+	m := parseError().FindStringSubmatch(err.Error())
 	if m == nil {
 		return &Error{Message: err.Error()}
 	}
@@ -310,7 +314,7 @@ func located(text string, err error) *Error {
 	if strings.Contains(message, "unclosed action") {
 		offset = max(strings.LastIndex(text, "{{"), 0)
 	}
-	if e := execPrefix.FindStringSubmatch(message); e != nil {
+	if e := execPrefix().FindStringSubmatch(message); e != nil {
 		message = strings.TrimPrefix(strings.TrimPrefix(e[1], "error calling "+pairsName+": "),
 			"error calling "+itemsName+": ")
 	}
@@ -319,7 +323,7 @@ func located(text string, err error) *Error {
 	if missing, ok := errors.AsType[*missingError](err); ok {
 		return &Error{Offset: missing.offset, Message: missing.message, Missing: missing.name, Inside: true}
 	}
-	if k := noEntry.FindStringSubmatch(message); k != nil {
+	if k := noEntry().FindStringSubmatch(message); k != nil {
 		out.Missing = k[1]
 		out.Message = fmt.Sprintf("there is no variable `%s`", k[1])
 	}

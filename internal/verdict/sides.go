@@ -45,7 +45,6 @@ func (r *sideReader) word(s string) string {
 	if known, ok := r.words[s]; ok {
 		return known
 	}
-	s = strings.Clone(s)
 	r.words[s] = s
 	return s
 }
@@ -57,9 +56,7 @@ func (r *sideReader) tagsOf(tags []string) []string {
 	key := strings.Join(tags, "\x00")
 	known, ok := r.tags[key]
 	if !ok {
-		for _, t := range tags {
-			known = append(known, strings.Clone(t))
-		}
+		known = slices.Clone(tags)
 		r.tags[key] = known
 	}
 	return known
@@ -70,7 +67,10 @@ func (r *sideReader) add(f *journal.Facts) {
 	s, ok := r.by[[2]string{f.Suite, f.Arm}]
 	if !ok {
 		s = &sideInReading{
-			Side:       compare.Side{Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial()},
+			Side: compare.Side{
+				Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial(),
+				Cases: make([]compare.Case, 0, casesOn(r.doc, f.Suite, f.Arm)),
+			},
 			categories: map[string]int{},
 			metrics:    map[string]int{},
 		}
@@ -80,8 +80,7 @@ func (r *sideReader) add(f *journal.Facts) {
 	last := len(s.Cases) - 1
 	if last < 0 || s.Cases[last].Name != f.Case || s.Cases[last].ID != f.CaseID {
 		s.Cases = append(s.Cases, compare.Case{
-			Name: f.Case, ID: strings.Clone(f.CaseID), Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster),
-			Vars: strings.Clone(f.VarsHash), Request: strings.Clone(f.RequestHash),
+			Name: f.Case, ID: f.CaseID, Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster), Vars: f.VarsHash, Request: f.RequestHash,
 			Tags: r.tagsOf(f.Tags), Quarantined: f.Quarantined,
 		})
 		last++
@@ -93,9 +92,21 @@ func (r *sideReader) add(f *journal.Facts) {
 	s.trial(&s.Cases[last], f)
 }
 
+// casesOn is how many cases an arm has, if no two of them have one name.
+func casesOn(d *journal.Document, suite, arm string) int {
+	for i := range d.Summary.Suites {
+		s := &d.Summary.Suites[i]
+		at := slices.IndexFunc(s.Arms, func(a journal.Arm) bool { return a.Name == arm })
+		if s.Name == suite && at >= 0 {
+			return s.Arms[at].Cases.Tests
+		}
+	}
+	return 0
+}
+
 func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
 	if c.Trial == "" || f.Outcome == eval.Fail && c.Failed == 0 {
-		c.Trial = strings.Clone(f.ID)
+		c.Trial = f.ID
 	}
 	switch f.Outcome {
 	case eval.Pass:
@@ -117,7 +128,7 @@ func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
 	c.Tokens.Add(float64(f.Tokens))
 	s.scores(c, f.Scores)
 	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
-		s.versions = append(s.versions, strings.Clone(v))
+		s.versions = append(s.versions, v)
 	}
 	s.ratings(f.Ratings)
 }
@@ -146,9 +157,8 @@ func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
 			if at = len(s.Categories); at >= maxCategories {
 				continue
 			}
-			name := strings.Clone(rating.Category)
-			s.categories[name] = at
-			s.Categories = append(s.Categories, compare.Category{Name: name})
+			s.categories[rating.Category] = at
+			s.Categories = append(s.Categories, compare.Category{Name: rating.Category})
 		}
 		k := &s.Categories[at]
 		k.Rated++

@@ -28,7 +28,7 @@ import (
 //go:embed pages
 var files embed.FS
 
-var shell = template.Must(template.ParseFS(files, "pages/shell.html"))
+var shell = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "pages/shell.html")) })
 
 // What a request may cost.
 const (
@@ -171,7 +171,7 @@ func (s *Server) page(page, title string) http.HandlerFunc {
 
 func (s *Server) draw(w http.ResponseWriter, p shown) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = shell.Execute(w, p) // the reader has gone away
+	_ = shell().Execute(w, p) // the reader has gone away
 }
 
 func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {

@@ -12,12 +12,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Decode reads one JSON value into v and says in an *eval.Error why it is none.
 func Decode(data []byte, v any) error {
 	if err := decodable(data); err != nil {
 		return err
+	}
+	if wirejson.Valid(data) && read(bytes.TrimSpace(data), v) {
+		return nil
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return shapeError(data, err)
@@ -107,37 +111,6 @@ func tooDeep(data []byte) bool {
 func isCut(data []byte) bool {
 	var whole json.RawMessage
 	return errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&whole), io.ErrUnexpectedEOF)
-}
-
-// Fields is a JSON object of which the known members are taken out one by one; what is
-// left is kept as it came.
-type Fields map[string]json.RawMessage
-
-// Take decodes a member into v and removes it; absent and null leave v alone.
-func (f Fields) Take(name string, v any) error {
-	raw, ok := f[name]
-	delete(f, name)
-	if !ok || string(raw) == "null" {
-		return nil
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return &ShapeError{name, KindOf(raw)}
-	}
-	return nil
-}
-
-// IsBareError reports whether the object is an error without the member `error` around it, as some servers send it: it has the
-// words of one, and none of the members of an answer.
-func (f Fields) IsBareError(answer ...string) bool {
-	for _, name := range answer {
-		if _, ok := f[name]; ok {
-			return false
-		}
-	}
-	var text Word
-	_, coded := f["code"]
-	_, named := f["status"]
-	return (coded || named) && json.Unmarshal(f["message"], &text) == nil && text != ""
 }
 
 // Word is a string that some servers send as a number.

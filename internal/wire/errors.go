@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // maxExcerpt is how much of an unexpected body an error shows.
@@ -218,10 +218,10 @@ func (b *errorBody) fill(e *eval.Error) {
 }
 
 // notEnabled is what services of this family say when their API is not enabled in a project.
-var notEnabled = regexp.MustCompile(`(?i)\bAPI\b.*(not enabled|is disabled|not been used)`)
+var notEnabled = lazy.Regexp(`(?i)\bAPI\b.*(not enabled|is disabled|not been used)`)
 
 func (b *errorBody) disabled() bool {
-	return notEnabled.MatchString(b.Message) ||
+	return notEnabled().MatchString(b.Message) ||
 		slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
 }
 

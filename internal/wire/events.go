@@ -29,8 +29,13 @@ func onlyEvents(text []byte) error {
 // isEvent reports whether a stream begins like server-sent events: with a field, or with a comment.
 func isEvent(in *bufio.Reader) bool {
 	beginning, _ := in.Peek(len("retry:"))
+	return beginsEvent(beginning)
+}
+
+// beginsEvent reports whether a text begins with a field of a server-sent event.
+func beginsEvent(text []byte) bool {
 	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
-		if bytes.HasPrefix(beginning, []byte(field)) {
+		if bytes.HasPrefix(text, []byte(field)) {
 			return true
 		}
 	}

@@ -121,7 +121,7 @@ func Arguments(written string) json.RawMessage {
 // not told from one that has no members: some vendors send either.
 func ArgumentsIn(raw json.RawMessage) string {
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if Read(raw, &text) == nil {
 		return text
 	}
 	return string(raw)

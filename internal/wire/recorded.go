@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -11,8 +10,7 @@ import (
 
 // IsEvents reports whether a kept reply is a stream of server-sent events.
 func IsEvents(data []byte) bool {
-	return isEvent(bufio.NewReader(bytes.NewReader(
-		bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), " \t\r\n"))))
+	return beginsEvent(bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), " \t\r\n"))
 }
 
 // Whole is how a client reads an answer that is one object.

@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // DecodeAny reads one JSON value of any shape, with numbers as they are written, and says in an *eval.Error why it is none. Every answer of
@@ -11,7 +13,7 @@ func DecodeAny(data []byte) (any, error) {
 	if err := decodable(data); err != nil {
 		return nil, err
 	}
-	if !json.Valid(data) {
+	if !wirejson.Valid(data) {
 		var v any
 		return nil, shapeError(data, json.Unmarshal(data, &v))
 	}

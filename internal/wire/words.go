@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // statusOf is the HTTP status that vendors send with their words for errors. Inside of a stream the word comes alone.
@@ -26,11 +26,11 @@ var (
 		"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance",
 		"insufficient_credits",
 	}
-	spentPhrase = regexp.MustCompile(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
+	spentPhrase = lazy.Regexp(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
 		`exceeded your current quota`)
 
 	tooLongWords  = []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
-	tooLongPhrase = regexp.MustCompile(
+	tooLongPhrase = lazy.Regexp(
 		`(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|context (length|window) (exceeded|of this model)|` +
 			`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`,
 	)
@@ -43,9 +43,9 @@ func (b *errorBody) classify(e *eval.Error) {
 	}
 	switch {
 	case e.Status >= 500:
-	case said(spentWords), spentPhrase.MatchString(b.Message) && b.Words != nil:
+	case said(spentWords), spentPhrase().MatchString(b.Message) && b.Words != nil:
 		e.Kind, e.Permanent = eval.KindQuota, true
-	case said(tooLongWords), tooLongPhrase.MatchString(b.Message) && e.Status != 401 && e.Status != 403:
+	case said(tooLongWords), tooLongPhrase().MatchString(b.Message) && e.Status != 401 && e.Status != 403:
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
 		e.Kind = eval.KindQuota

@@ -2,7 +2,6 @@ package yamlnode
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // renderedTag marks a scalar that came out of a template. Such a scalar was a
@@ -55,7 +55,9 @@ func (n Node) WithDiags(diags *diag.List) Node {
 	if n.y == nil {
 		return n
 	}
-	return Node{n.y, &doc{file: n.d.file, src: n.d.src, starts: n.d.starts, diags: diags, at: n.d.at}}
+	d := *n.d
+	d.diags = diags
+	return Node{n.y, &d}
 }
 
 // At returns the same value with all that is in it standing at a place of another file: it was a cell there.
@@ -88,7 +90,7 @@ func (n Node) IsNumber() bool {
 		return false
 	}
 	y := n.resolve()
-	return y.Tag == "!!int" || y.Tag == "!!float" || y.Tag == renderedTag && decimal.MatchString(y.Value)
+	return y.Tag == "!!int" || y.Tag == "!!float" || y.Tag == renderedTag && decimal().MatchString(y.Value)
 }
 
 func (n Node) resolve() *yaml.Node {
@@ -179,7 +181,7 @@ func (n Node) Word(known ...string) string {
 	return s
 }
 
-var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
+var decimal = lazy.Regexp(`^[+-]?(0|[1-9][0-9]*)$`)
 
 // Int is a whole number between lo and hi.
 func (n Node) Int(lo, hi int) int {
@@ -191,7 +193,7 @@ func (n Node) Int(lo, hi int) int {
 		return 0
 	}
 	text := n.resolve().Value
-	if !decimal.MatchString(text) {
+	if !decimal().MatchString(text) {
 		n.Errorf("write it in decimal, without leading zeros", "`%s` is not a whole number", text)
 		return 0
 	}
@@ -231,10 +233,10 @@ func finite(text string) (v float64, ok bool) {
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, false
 	}
-	return v, jsonNumber.MatchString(text) || decimalPoint.MatchString(text)
+	return v, jsonNumber().MatchString(text) || decimalPoint().MatchString(text)
 }
 
-var decimalPoint = regexp.MustCompile(`^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+var decimalPoint = lazy.Regexp(`^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
 func between(lo, hi float64) string {
 	show := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
@@ -301,6 +303,9 @@ func (n Node) Seq() []Node {
 	if !n.IsSequence() {
 		n.expected("a list")
 		return nil
+	}
+	if c := n.cut(); c != nil {
+		return slices.Collect(c.each(n.d))
 	}
 	items := n.resolve().Content
 	out := make([]Node, len(items))

@@ -25,6 +25,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Bounds on a file, so that a hostile one ends in an error within a second.
@@ -42,25 +43,39 @@ type doc struct {
 	starts []int // of the lines; made when first needed
 	diags  *diag.List
 	at     *diag.Pos // where all of it stands, see Node.At; nil: where it was read
+	cut    *cut      // its long list; nil: all of it was parsed
 }
 
 // Parse reads one YAML document. Mistakes go to diags; the second result is
 // false when the document cannot be walked at all.
 func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	d := &doc{file: file, src: src, diags: diags}
-	top := diag.Pos{File: file}
-	if len(src) > MaxFileBytes {
-		diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", len(src), MaxFileBytes)
-		return Node{}, false
+	if src, ok := d.bounded(); ok {
+		return d.parse(src)
 	}
-	if n := bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte(",")); n > MaxEntries {
-		diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read", n, MaxEntries)
-		return Node{}, false
+	return Node{}, false
+}
+
+// bounded is the source as it is parsed, false when it is too long.
+func (d *doc) bounded() (src []byte, ok bool) {
+	top := diag.Pos{File: d.file}
+	if n := len(d.src); n > MaxFileBytes {
+		d.diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", n, MaxFileBytes)
+		return nil, false
 	}
-	src = withoutDirective(src)
+	if n := bytes.Count(d.src, []byte("\n")) + bytes.Count(d.src, []byte(",")); n > MaxEntries {
+		d.diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read", n, MaxEntries)
+		return nil, false
+	}
+	return withoutDirective(d.src), true
+}
+
+// parse parses all of a file.
+func (d *doc) parse(src []byte) (Node, bool) {
+	top := diag.Pos{File: d.file}
 	root, err := decode(src)
 	if errors.Is(err, io.EOF) {
-		diags.Errorf(top, "`evalrun init` writes a first suite", "the file is empty")
+		d.diags.Errorf(top, "`evalrun init` writes a first suite", "the file is empty")
 		return Node{}, false
 	}
 	if err != nil {
@@ -68,7 +83,7 @@ func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 		return Node{}, false
 	}
 	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
-		diags.Errorf(top, "", "the file holds no YAML document")
+		d.diags.Errorf(top, "", "the file holds no YAML document")
 		return Node{}, false
 	}
 	c := checker{doc: d}
@@ -119,13 +134,18 @@ func decode(src []byte) (root *yaml.Node, err error) {
 type checker struct {
 	*doc
 	aliased int
+	cut     bool // it is a piece of a file, out of which nothing may lead
+	below   int  // the lines before it
 }
 
 func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
 	if inAlias {
 		c.aliased++
 	}
+	n.Line += c.below
 	switch {
+	case c.cut && (n.Kind == yaml.AliasNode || n.Anchor != ""):
+		return false
 	case depth > MaxDepth:
 		c.errorf(n, "", "nested deeper than %d levels", MaxDepth)
 		return false
@@ -164,15 +184,15 @@ func (d *doc) errorf(n *yaml.Node, hint, format string, args ...any) {
 }
 
 var (
-	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	anchorName = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
-	badScalar  = regexp.MustCompile("(?:^|[\\s\\[{,:-])([@`%&*!|>\t])")
-	twoColons  = regexp.MustCompile(`:\s.*?(:)(?:\s|$)`)
+	yamlLine   = lazy.Regexp(`^yaml: (?:line (\d+): )?`)
+	anchorName = lazy.Regexp(`unknown anchor '(.*)' referenced`)
+	badScalar  = lazy.Regexp("(?:^|[\\s\\[{,:-])([@`%&*!|>\t])")
+	twoColons  = lazy.Regexp(`:\s.*?(:)(?:\s|$)`)
 )
 
 // syntaxError finds the line that yaml.v3 does not tell, or tells wrongly.
 func (d *doc) syntaxError(src []byte, err error) {
-	message := strings.TrimSpace(yamlLine.ReplaceAllString(err.Error(), ""))
+	message := strings.TrimSpace(yamlLine().ReplaceAllString(err.Error(), ""))
 	line, text := faultyLine(src, err)
 	at, hint := faultyByte(message, text)
 	if at < 0 {
@@ -182,11 +202,11 @@ func (d *doc) syntaxError(src []byte, err error) {
 	d.diags.Errorf(pos, hint, "not valid YAML: %s", message)
 }
 
-var quotedText = regexp.MustCompile(`"(?:\\.|[^"\\])*"|'[^']*'`)
+var quotedText = lazy.Regexp(`"(?:\\.|[^"\\])*"|'[^']*'`)
 
 // unquoted is a line with spaces for what is in quotes.
 func unquoted(line string) string {
-	return quotedText.ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
+	return quotedText().ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }
 
 // faultyByte is where in a line the mistake is that the library found, -1 if that is not known, and what to do about it.
@@ -196,9 +216,9 @@ func faultyByte(message, text string) (at int, hint string) {
 	case strings.Contains(unquoted(text), "{{") && says("did not find"):
 		return strings.Index(unquoted(text), "{{"), "quote a text that begins with {{"
 	case says("mapping values are not allowed"):
-		return groupIn(twoColons, text), "quote a text that holds a colon; or is the line indented too far?"
+		return groupIn(twoColons(), text), "quote a text that holds a colon; or is the line indented too far?"
 	case says("cannot start any token"):
-		return groupIn(badScalar, text), "indent with spaces, not tabs; quote a text that begins with @, % or `"
+		return groupIn(badScalar(), text), "indent with spaces, not tabs; quote a text that begins with @, % or `"
 	case says("unknown anchor"):
 		return aliasIn(message, text), "quote a text that begins with *, or define the anchor before its use"
 	case says("control characters"), says("UTF-8"):
@@ -221,7 +241,7 @@ func groupIn(r *regexp.Regexp, text string) int {
 
 // aliasIn is where a text uses the anchor that a message says is unknown.
 func aliasIn(message, text string) int {
-	if m := anchorName.FindStringSubmatch(message); m != nil {
+	if m := anchorName().FindStringSubmatch(message); m != nil {
 		return strings.Index(text, "*"+m[1])
 	}
 	return -1
@@ -263,7 +283,7 @@ const maxReparsed = 8 << 20
 // first one from which on every prefix of the file is faulty.
 func faultyLine(src []byte, err error) (int, string) {
 	reported := 1
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+	if m := yamlLine().FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		reported, _ = strconv.Atoi(m[1])
 	}
 	lines := bytes.SplitAfter(src, []byte("\n"))

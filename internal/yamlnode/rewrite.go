@@ -2,15 +2,15 @@ package yamlnode
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/variable"
 	"gopkg.in/yaml.v3"
 )
 
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+var jsonNumber = lazy.Regexp(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // JSON writes the value as JSON: texts as written, numbers digit by digit, and
 // what JSON does not know (octal numbers, .inf, dates as dates) as a mistake or a text.
@@ -50,7 +50,7 @@ func (n Node) scalarJSON(dst []byte) []byte {
 		return append(dst, strings.ToLower(y.Value)...)
 	case "!!int", "!!float":
 		text := strings.TrimPrefix(y.Value, "+")
-		if !jsonNumber.MatchString(text) {
+		if !jsonNumber().MatchString(text) {
 			n.Errorf("quote it when it is a text", "`%s` is not a number that JSON knows", y.Value)
 			return appendString(dst, y.Value)
 		}
@@ -106,9 +106,15 @@ func (n Node) EachText(f func(n Node, text string)) {
 }
 
 func appendString(dst []byte, s string) []byte {
+	if !strings.ContainsFunc(s, escaped) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
 	quoted, err := json.Marshal(s)
 	if err != nil { // a string always marshals
 		panic(err)
 	}
 	return append(dst, quoted...)
 }
+
+// escaped reports whether JSON may write a character otherwise.
+func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }

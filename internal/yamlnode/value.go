@@ -1,6 +1,7 @@
 package yamlnode
 
 import (
+	"encoding/binary"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -35,7 +36,7 @@ func scalar(y *yaml.Node) variable.Value {
 		return variable.Null(y.Value)
 	case y.Tag == "!!bool":
 		return variable.Boolean(y.Value)
-	case (y.Tag == "!!int" || y.Tag == "!!float") && jsonNumber.MatchString(y.Value):
+	case (y.Tag == "!!int" || y.Tag == "!!float") && jsonNumber().MatchString(y.Value):
 		return variable.Number(y.Value)
 	}
 	return y.Value
@@ -86,4 +87,28 @@ func of(v variable.Value, at *yaml.Node) *yaml.Node {
 		out.Value = v
 	}
 	return out
+}
+
+// Signature appends what tells the value from others, wherever it is: equal ones have the same kinds, tags and texts.
+func (n Node) Signature(dst []byte) []byte {
+	if n.IsZero() {
+		return append(dst, 0)
+	}
+	return signature(dst, n.resolve())
+}
+
+func signature(dst []byte, y *yaml.Node) []byte {
+	for y.Kind == yaml.AliasNode {
+		y = y.Alias
+	}
+	dst = append(dst, byte(y.Kind))
+	dst = binary.AppendUvarint(dst, uint64(len(y.Tag)))
+	dst = append(dst, y.Tag...)
+	dst = binary.AppendUvarint(dst, uint64(len(y.Value)))
+	dst = append(dst, y.Value...)
+	dst = binary.AppendUvarint(dst, uint64(len(y.Content)))
+	for _, child := range y.Content {
+		dst = signature(dst, child)
+	}
+	return dst
 }

@@ -1,0 +1,83 @@
+package tmpl
+
+import (
+	"strings"
+	"text/template/parse"
+
+	"github.com/evalrun/evalrun/variable"
+)
+
+// piece is a part of a template that needs no text/template: a text, or a variable by its name.
+type piece struct{ text, name string }
+
+// plainOf are the pieces of a template, nil where there is more to it.
+func plainOf(t *Template, root *parse.ListNode) []piece {
+	if t.works || len(root.Nodes) > maxWrites {
+		return nil
+	}
+	out := make([]piece, len(root.Nodes))
+	for i, n := range root.Nodes {
+		switch n := n.(type) {
+		case *parse.TextNode:
+			out[i].text = string(n.Text)
+		case *parse.ActionNode:
+			if out[i].name = variableOf(n.Pipe); out[i].name == "" {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+	return out
+}
+
+// variableOf is the variable that an action writes as it is, "" where it does something else.
+func variableOf(p *parse.PipeNode) string {
+	if len(p.Decl) > 0 || len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
+		return ""
+	}
+	field, ok := p.Cmds[0].Args[0].(*parse.FieldNode)
+	if !ok || len(field.Ident) != 1 {
+		return ""
+	}
+	return field.Ident[0]
+}
+
+// join renders a plain template. Where it cannot, text/template does, or says why not: a variable is missing or is no text,
+// or there is too much of it.
+func (t *Template) join(vars variable.Dict, budget *Budget) (text string, ok bool) {
+	if t.plain == nil {
+		return "", false
+	}
+	size := 0
+	for _, p := range t.plain {
+		value, ok := p.of(vars)
+		if !ok {
+			return "", false
+		}
+		size += len(value)
+	}
+	if size > MaxOutput {
+		return "", false
+	}
+	budget.take(perStep*len(t.plain) + size - len(t.text))
+	if len(t.plain) == 1 {
+		return t.plain[0].of(vars)
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, p := range t.plain {
+		value, _ := p.of(vars)
+		b.WriteString(value)
+	}
+	return b.String(), true
+}
+
+// of is the text of a piece; false where the variable is missing, or is no text.
+func (p piece) of(vars variable.Dict) (string, bool) {
+	if p.name == "" {
+		return p.text, true
+	}
+	text, ok := vars[p.name].(string)
+	return text, ok
+}

@@ -1,0 +1,264 @@
+package yamlnode
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/evalrun/evalrun/diag"
+)
+
+// Cutting says which list of a file is cut into pieces. The zero Cutting cuts none.
+type Cutting struct {
+	Key   string // at the top level
+	From  int    // bytes that a list has at least
+	Piece int    // bytes that a piece has at least, the last one aside. A parser costs about as much as some items
+}
+
+// Parse is Parse for a file whose list under the key may be long: it is cut into pieces, which Node.Each parses one after the other, so that
+// the items are never in memory together. Where the file is not written so plainly that its pieces mean the same on their own, nothing is
+// cut. Mistakes inside a piece show only when it is read; see Node.Broken.
+func (of Cutting) Parse(file string, src []byte, diags *diag.List) (Node, bool) {
+	d := &doc{file: file, src: src, diags: diags}
+	src, ok := d.bounded()
+	if !ok {
+		return Node{}, false
+	}
+	if c := of.cut(src); c != nil {
+		if root, ok := d.around(c); ok {
+			return root, true
+		}
+	}
+	return d.parse(src)
+}
+
+// Each yields the items of a list as Seq gives them. Those of a list that was cut are parsed now, piece by piece.
+func (n Node) Each() iter.Seq[Node] {
+	if c := n.cut(); c != nil {
+		return c.each(n.d)
+	}
+	return slices.Values(n.Seq())
+}
+
+// Broken reports whether a piece of the file could not be read on its own: Each has left out items, and only Parse can tell why.
+func (n Node) Broken() bool { return n.IsCut() && n.d.cut.broken }
+
+// IsCut reports whether the value is of a file of which a list was cut.
+func (n Node) IsCut() bool { return n.d != nil && n.d.cut != nil }
+
+// cut is how the list was cut that the value is, nil when it was not, or is none.
+func (n Node) cut() *cut {
+	if n.y == nil || n.d.cut == nil || n.d.cut.list != n.y {
+		return nil
+	}
+	return n.d.cut
+}
+
+// cut is a list in block style whose items are not parsed yet.
+type cut struct {
+	Cutting
+	src       []byte
+	keyLine   int
+	first     int // byte of the line on which the list begins
+	firstLine int
+	end       int // byte of the line behind the list
+	indent    int // of its items
+	pieces    []piece
+	list      *yaml.Node // which stands for it
+	broken    bool
+}
+
+// piece are some items of a list that was cut.
+type piece struct {
+	start, end int // bytes
+	line       int // from 1
+	items      int
+}
+
+// cut finds the pieces of the list under the key; nil when nothing is to be cut.
+func (of Cutting) cut(src []byte) *cut {
+	if of.Key == "" || len(src) < of.From || !plainLines(src) {
+		return nil
+	}
+	s := cutter{cut: cut{Cutting: of, src: src}}
+	for s.next() {
+		if string(bytes.TrimRight(s.text, " \r\n")) != of.Key+":" {
+			continue
+		}
+		s.keyLine = s.line
+		if s.items() && s.end-s.first >= of.From {
+			return &s.cut
+		}
+		return nil
+	}
+	return nil
+}
+
+// plainLines reports whether lines end as this package counts them.
+func plainLines(src []byte) bool {
+	for _, other := range []string{"\u0085", "\u2028", "\u2029"} {
+		if bytes.Contains(src, []byte(other)) {
+			return false
+		}
+	}
+	return bytes.Count(src, []byte("\r")) == bytes.Count(src, []byte("\r\n"))
+}
+
+// cutter goes through a file line by line.
+type cutter struct {
+	cut
+	text []byte // of the line, with its end
+	at   int    // its first byte
+	line int    // its number, from 1
+}
+
+func (s *cutter) next() bool {
+	s.at += len(s.text)
+	s.line++
+	end := bytes.IndexByte(s.src[s.at:], '\n') + 1
+	if end == 0 {
+		end = len(s.src) - s.at
+	}
+	s.text = s.src[s.at : s.at+end]
+	return end > 0
+}
+
+// What a line is to a list.
+const (
+	inItem = iota // it belongs to the item before it
+	newItem
+	behind  // the list is over
+	strange // nothing that this package cuts
+)
+
+// items cuts the lines behind the key into pieces; false when they are not so plain.
+func (s *cutter) items() bool {
+	s.first = -1
+	for s.next() {
+		switch s.sort() {
+		case newItem:
+			if n := len(s.pieces); n == 0 || s.at-s.pieces[n-1].start >= s.Piece {
+				s.close()
+				s.pieces = append(s.pieces, piece{start: s.at, line: s.line})
+			}
+			s.pieces[len(s.pieces)-1].items++
+		case behind:
+			s.close()
+			return s.first >= 0
+		case strange:
+			return false
+		}
+	}
+	s.close()
+	return s.first >= 0
+}
+
+// close ends the last piece, and the list so far, before the line.
+func (s *cutter) close() {
+	s.end = s.at
+	if n := len(s.pieces); n > 0 {
+		s.pieces[n-1].end = s.at
+	}
+}
+
+// sort says what the line is to the list.
+func (s *cutter) sort() int {
+	rest := bytes.TrimLeft(s.text, " ")
+	indent := len(s.text) - len(rest)
+	rest = bytes.TrimRight(rest, "\r\n")
+	dash := len(rest) > 0 && rest[0] == '-' && (len(rest) == 1 || rest[1] == ' ')
+	switch {
+	case len(rest) == 0 || rest[0] == '#':
+		return inItem
+	case rest[0] == '\t':
+		return strange
+	case s.first < 0 && dash:
+		s.first, s.firstLine, s.indent = s.at, s.line, indent
+		return newItem
+	case s.first < 0:
+		return strange
+	case indent > s.indent:
+		return inItem
+	case indent == s.indent && dash:
+		return newItem
+	case indent > 0 || bytes.HasPrefix(rest, []byte("-")) || bytes.HasPrefix(rest, []byte("...")):
+		return strange
+	}
+	return behind
+}
+
+// around parses the file with a single item, an empty one, in place of the list.
+func (d *doc) around(c *cut) (Node, bool) {
+	dash := c.first + c.indent + 1
+	lines := bytes.Count(c.src[dash:c.end], []byte("\n"))
+	src := slices.Concat(c.src[:dash], bytes.Repeat([]byte("\n"), lines), c.src[c.end:])
+	root, err := decode(src)
+	if err != nil || root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
+		return Node{}, false
+	}
+	quiet := *d
+	quiet.diags = &diag.List{}
+	if check := (checker{doc: &quiet}); !check.check(root.Content[0], 0, false) || !c.standsIn(root.Content[0]) {
+		return Node{}, false
+	}
+	c.list.Content = nil
+	d.cut = c
+	return Node{root.Content[0], d}, true
+}
+
+// standsIn finds the list in the file around it, which has it where it was cut out and nowhere else.
+func (c *cut) standsIn(root *yaml.Node) bool {
+	if root.Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, list := root.Content[i], root.Content[i+1]
+		if key.Value != c.Key {
+			continue
+		}
+		if c.list != nil || key.Line != c.keyLine || !c.begins(list, c.firstLine) || len(list.Content) != 1 || list.Content[0].Tag != "!!null" {
+			return false
+		}
+		c.list = list
+	}
+	return c.list != nil
+}
+
+// begins reports whether a value is a list in block style that begins on a line where the items of the cut do.
+func (c *cut) begins(list *yaml.Node, line int) bool {
+	return list.Kind == yaml.SequenceNode && list.Style == 0 && list.Anchor == "" && list.Line == line && list.Column == c.indent+1
+}
+
+// each parses the pieces.
+func (c *cut) each(d *doc) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for _, p := range c.pieces {
+			items, ok := c.read(p)
+			if !ok {
+				c.broken = true
+				return
+			}
+			for _, item := range items {
+				if !yield(Node{item, d}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// read parses a piece. Its nodes get their lines in the file.
+func (c *cut) read(p piece) (items []*yaml.Node, ok bool) {
+	root, err := decode(c.src[p.start:p.end])
+	if err != nil || root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
+		return nil, false
+	}
+	list := root.Content[0]
+	if !c.begins(list, 1) || len(list.Content) != p.items {
+		return nil, false
+	}
+	check := checker{doc: &doc{diags: &diag.List{}}, cut: true, below: p.line - 1}
+	return list.Content, check.check(list, 1, false)
+}

@@ -1,0 +1,167 @@
+package yamlnode
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// suites are files with a list of cases, and others.
+func suites(t testing.TB) (out []string) {
+	t.Helper()
+	for _, pattern := range []string{"../../suite/testdata/*/*.yaml", "../../examples/*/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, string(data))
+		}
+	}
+	return out
+}
+
+// handmade are lists that are written in ways that a cutter by lines could take for others.
+func handmade() []string {
+	return []string{
+		"cases:\n- {name: a}\n- {name: b}\nname: x\n", "a: 1\ncases:\n  - name: a\n    vars: {x: 1}\n\n  # b is next\n  - name: b\n# end\nz: 1",
+		"cases:\n  - |\n    - x\n    text\n  - >-\n   folded\n\n   text\n  - b", "cases:\n- |2\n   x\n- |+\n  x\n\n\n- c\n",
+		"cases:\n  - \"a\n  - b\"\n  - c\n", "cases:\n  - {a: 1,\n  b: 2}\n  - c\n", "cases:\n- [a,\n- b]\n",
+		"cases:\n  - a\n   - b\n", "cases:\n  - a\n - b\n", "cases:\n  - a\n\t- b\n", "cases:\n  - a\n---\n  - b\n", "cases:\n  - a\n...\n  - b\n",
+		"cases:\n  - &x a\n  - *x\n", "a: &x {k: v}\ncases:\n  - *x\n", "cases:\n  - {<<: {a: 1}, b: 2}\n", "cases:\n  - - a\n    - b\n  -\n    c: d\n  -\n",
+		"cases:\n  - a\ncases:\n  - b\n", "text: |\n cases:\n  - a\ncases:\n  - b\n", "text: \"x\ncases:\n  - a\"\n", "cases: # these\n  - a\n",
+		"cases:\n  - a: 1\n    a: 2\n", "cases:\n  - ? [a]\n    : b\n", "cases:\n  - !x a\n", "cases:\n  - !!str 1\n  - 2001-01-01\n  - 0o7\n",
+		"%YAML 1.2\n---\ncases:\n  - a\n  - b\n", "cases:\r\n  - a\r\n  - b\r\n", "cases:\n  - a\r  - b\n", "cases:\n  - \"a\u2028b\"\n  - c\n",
+		"\ufeffcases:\n  - a\n", "cases:\n  - a\nb:\n- c\n", "? cases\n: - a\n", "{cases:\n  - a}\n", "cases:\n  - a\n }", "- cases:\n  - a\n",
+		"cases:\n\n  # first\n\n  - a\n\n\n  - b\n\n", "cases:\n  -a\n  -b\n", "cases:\n  - a\n  -\tb\n", "cases:\n  - a #\n  #\n  - b\n  c: d\n", "cases:\n",
+		"cases:\n  - " + strings.Repeat("[", 62) + strings.Repeat("]", 62) + "\n", "cases:\n  - " + strings.Repeat("[", 63) + strings.Repeat("]", 63) + "\n",
+	}
+}
+
+// A file of which the list was cut gives the same values in the same places as one that was parsed as a whole.
+func TestCutListsAreTheSame(t *testing.T) {
+	t.Parallel()
+	cut := 0
+	for _, src := range append(suites(t), handmade()...) {
+		for _, piece := range []int{1, 300} {
+			if sameCut(t, src, piece) {
+				cut++
+			}
+		}
+	}
+	if cut < 100 {
+		t.Errorf("only %d lists were cut", cut)
+	}
+}
+
+// So does one in which something was changed by accident.
+func TestCutListsAreTheSameAfterMutations(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(19, 5)) //nolint:gosec // reproducible
+	seeds := append(suites(t), handmade()...)
+	cut := 0
+	for range 6_000 {
+		src := mutated(random, seeds[random.IntN(len(seeds))])
+		if sameCut(t, src, 1+random.IntN(400)) {
+			cut++
+		}
+	}
+	if cut < 1000 {
+		t.Errorf("only %d lists were cut", cut)
+	}
+}
+
+// FuzzCut holds the same for whatever a fuzzer makes up.
+func FuzzCut(f *testing.F) {
+	for _, src := range append(append(suites(f), handmade()...), hostile.Strings()...) {
+		f.Add(src, 1)
+	}
+	f.Fuzz(func(t *testing.T, src string, piece int) { sameCut(t, src, piece) })
+}
+
+// mutated changes a few places of a text: bytes that mean something to YAML come and go, and lines are swapped, repeated and indented.
+func mutated(random *rand.Rand, src string) string {
+	lines := strings.SplitAfter(src, "\n")
+	for range 1 + random.IntN(3) {
+		i := random.IntN(len(lines))
+		at := random.IntN(len(lines[i]) + 1)
+		switch line := lines[i]; random.IntN(6) {
+		case 0, 1:
+			signs := []string{"\"", "'", "#", "-", "- ", ":", " ", "  ", "\t", "\n", "|\n", "&x ", "*x", "{", "}", "[", "]", ",", "?", "!a ", "---\n", "\r"}
+			lines[i] = line[:at] + signs[random.IntN(len(signs))] + line[at:]
+		case 2:
+			lines[i] = line[:at] + line[min(at+1, len(line)):]
+		case 3:
+			lines[i] = lines[random.IntN(len(lines))]
+		case 4:
+			lines[i] = strings.Repeat(" ", random.IntN(4)) + line
+		case 5:
+			lines[i] = strings.TrimPrefix(line, " ")
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// sameCut compares both ways to read a file, and reports whether its list was cut.
+func sameCut(t *testing.T, src string, piece int) bool {
+	t.Helper()
+	var diags, wanted diag.List
+	got, ok := Cutting{Key: "cases", Piece: piece}.Parse("f.yaml", []byte(src), &diags)
+	want, wantOK := Parse("f.yaml", []byte(src), &wanted)
+	if !got.IsCut() {
+		if diff := cmp.Diff(wanted.Sorted(), diags.Sorted()); diff != "" || ok != wantOK {
+			t.Errorf("%q was not cut (-want +got):\n%s", src, diff)
+		}
+		return false
+	}
+	values := dump(got)
+	if got.Broken() {
+		return false
+	}
+	if !ok || !wantOK || wanted.Len() > 0 || diags.Len() > 0 {
+		t.Errorf("%q, cut: %v and %v; as a whole: %v and %v", src, ok, diags.Sorted(), wantOK, wanted.Sorted())
+		return false
+	}
+	if diff := cmp.Diff(dump(want), values); diff != "" {
+		t.Errorf("%q, cut (-whole +cut):\n%s", src, diff)
+	}
+	return true
+}
+
+// dump writes down all that is known of a value, one line for each value inside.
+func dump(n Node) []string {
+	if n.IsZero() {
+		return nil
+	}
+	var out []string
+	var walk func(n Node)
+	walk = func(n Node) {
+		y := n.y
+		out = append(out, fmt.Sprintf("%s: %d %s %q &%s %d", n.Pos(), y.Kind, y.Tag, y.Value, y.Anchor, y.Style))
+		if y.Kind == yaml.SequenceNode {
+			for item := range n.Each() {
+				walk(item)
+			}
+			return
+		}
+		for _, child := range y.Content {
+			walk(Node{child, n.d})
+		}
+	}
+	walk(n)
+	return slices.Clip(out)
+}

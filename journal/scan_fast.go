@@ -1,0 +1,163 @@
+package journal
+
+import "strconv"
+
+// Most lines are of trials, and as Append writes them. They are read in one pass that decodes nothing but what the index keeps; of all
+// others, and of those with what is seldom there, the decoders of any JSON have the word.
+
+// scanFast is scan with a check that the line is JSON. It is false, and says nothing, of a line that scan has to read.
+func (r *indexed) scanFast(data []byte) bool {
+	r.empty()
+	c := cursor{data: data}
+	for key := range c.members {
+		switch string(key) {
+		case "n":
+			r.n = c.count()
+		case "id":
+			r.id = string(c.text())
+		case "suite":
+			r.suite = recall(&r.last.suite, c.text())
+		case "case":
+			r.caseName = recall(&r.last.caseName, c.text())
+		case "arm":
+			r.arm = recall(&r.last.arm, c.text())
+		case "model":
+			r.model = recall(&r.last.model, c.text())
+		case "outcome":
+			r.outcome = recall(&r.last.outcome, c.text())
+		case "cluster":
+			r.clustered = len(c.text()) > 0
+		case "quarantine", "error", "judgements", "metrics", "skipReason":
+			c.giveUp()
+		default:
+			r.partFast(&c, key)
+		}
+	}
+	return !c.strange && c.at == len(data)
+}
+
+// texts are those of a line that mostly are the same in the next one.
+type texts struct{ suite, caseName, arm, model, outcome string }
+
+// empty forgets the last line, but for room and texts.
+func (r *indexed) empty() { *r = indexed{metrics: r.metrics[:0], judges: r.judges[:0], last: r.last} }
+
+// recall is a text, the last one of its kind if it is the same.
+func recall(last *string, text []byte) string {
+	if *last != string(text) {
+		*last = string(text)
+	}
+	return *last
+}
+
+// partFast reads a part of the line that has parts of its own, or passes it.
+func (r *indexed) partFast(c *cursor, key []byte) {
+	switch string(key) {
+	case "scores":
+		for range c.elements {
+			r.scoreFast(c)
+		}
+	case "usage":
+		r.usageFast(c)
+	case "timing":
+		r.timingFast(c)
+	case "response", "turns":
+		c.cut = false
+		c.skip()
+		r.answered, r.cut = true, r.cut || c.cut
+	default:
+		c.skip()
+	}
+}
+
+func (r *indexed) scoreFast(c *cursor) {
+	var m metric
+	isNumber := false
+	for key := range c.members {
+		switch string(key) {
+		case "name":
+			m.name = r.known(c.text())
+		case "value":
+			if isNumber = c.peek() != 'n'; isNumber {
+				m.value = c.float()
+			} else {
+				c.word("null")
+			}
+		default:
+			c.skip()
+		}
+	}
+	if m.name != "" && isNumber {
+		r.metrics = append(r.metrics, m)
+	}
+}
+
+// known is a text, that of the metric in the same place of the last line if it is the same.
+func (r *indexed) known(text []byte) string {
+	if last := r.metrics[:cap(r.metrics)]; len(r.metrics) < len(last) && last[len(r.metrics)].name == string(text) {
+		return last[len(r.metrics)].name
+	}
+	return string(text)
+}
+
+func (r *indexed) usageFast(c *cursor) {
+	for key := range c.members {
+		switch string(key) {
+		case "promptTokens":
+			r.usage.PromptTokens = c.count()
+		case "outputTokens":
+			r.usage.OutputTokens = c.count()
+		case "totalTokens":
+			r.usage.TotalTokens = c.count()
+		case "cachedTokens":
+			r.usage.CachedTokens = c.count()
+		case "toolUseTokens":
+			r.usage.ToolUseTokens = c.count()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func (r *indexed) timingFast(c *cursor) {
+	var once [3]bool
+	for key := range c.members {
+		at := -1
+		switch string(key) {
+		case "startedAt":
+			at, r.startedAt = 0, string(c.text())
+		case "latencyMs":
+			at, r.latencyMs = 1, c.float()
+		case "attempts":
+			at, r.attempts = 2, c.count()
+		default:
+			c.skip()
+		}
+		c.first(&once, at)
+	}
+}
+
+// first wants the member of a number to come once, if it is one: of those that come twice, scan takes the first.
+func (c *cursor) first(once *[3]bool, at int) {
+	if at < 0 {
+		return
+	}
+	if once[at] {
+		c.giveUp()
+	}
+	once[at] = true
+}
+
+// float passes a number, and gives it.
+func (c *cursor) float() float64 {
+	text := c.number()
+	if len(text) > 24 { // longer than Append writes one
+		c.giveUp()
+		return 0
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		c.giveUp()
+	}
+	return v
+}

@@ -1,0 +1,181 @@
+package suite
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// expansion makes the cases of a definition, one after the other. What is the same for all of them it makes once. Two walks
+// over a suite have one each.
+type expansion struct {
+	*Suite
+	def    *caseDef
+	at     diag.Pos // of the definition
+	arms   []Arm
+	set    settings // those without templates
+	open   []setting
+	tags   []string       // those of set, with those of the suite before them
+	layers [][]*scorerDef // of scorers, none of them twice
+	shared []*Scorer      // those of every case; nil: not known, or each case has others
+}
+
+// setting is a setting with templates in it.
+type setting struct {
+	key string
+	*rendering
+}
+
+func (s *Suite) expansion(def *caseDef) *expansion {
+	x := &expansion{Suite: s, def: def, at: def.at, set: def.settings}
+	arms := def.arms
+	if arms == nil {
+		arms = s.defaults.arms
+	}
+	for _, a := range s.arms {
+		if a.Matches(arms) {
+			x.arms = append(x.arms, a)
+		}
+	}
+	x.arms = slices.Clip(x.arms)
+	x.set.fill(s.defaults.settings)
+	for key, r := range s.defaults.open {
+		if !slices.Contains(def.given, key) {
+			x.open = append(x.open, setting{key, r})
+		}
+	}
+	for key, r := range def.open {
+		x.open = append(x.open, setting{key, r})
+	}
+	x.tags = s.tagged(x.set.tags)
+	x.layers = s.layers(def)
+	return x
+}
+
+// tagged are the tags of a case: those of the suite and its own.
+func (s *Suite) tagged(own []string) []string { return slices.Clip(slices.Concat(s.Tags, own)) }
+
+// layers are the scorers of a definition: those of the defaults and its own. One of a set that two layers use is in the later one.
+func (s *Suite) layers(def *caseDef) [][]*scorerDef {
+	layers := def.scorers
+	if !def.alone {
+		layers = slices.Concat(s.defaults.scorers, def.scorers)
+	}
+	out := make([][]*scorerDef, len(layers))
+	for i, layer := range layers {
+		later := slices.Concat(layers[i+1:]...)
+		for _, d := range layer {
+			if !slices.Contains(later, d) {
+				out[i] = append(out[i], d)
+			}
+		}
+	}
+	return out
+}
+
+// expand makes the Case of a definition.
+func (x *expansion) expand(v variant, diags *diag.List) *Case {
+	c := x.outline(v, diags)
+	c.Scorers = x.scorers(v, c, diags)
+	own := c.vars
+	if len(x.opts.Vars) > 0 {
+		own = x.own(v)
+	}
+	c.VarsHash = x.varsHash(c, own)
+	c.ID = cmp.Or(c.ID, c.VarsHash)
+	return c
+}
+
+// own are the variables of a case without those of the command line. They may be those of its row or definition, and are only read.
+func (x *expansion) own(v variant) variable.Dict {
+	switch {
+	case v.row != nil && len(x.def.base) == 0:
+		return v.vars
+	case len(v.vars) == 0:
+		return x.def.base
+	}
+	own := make(variable.Dict, len(x.def.base)+len(v.vars))
+	maps.Copy(own, x.def.base)
+	maps.Copy(own, v.vars)
+	return own
+}
+
+// outline makes a Case without its scorers, and without an ID that it was not given: what it takes to know what there is.
+func (x *expansion) outline(v variant, diags *diag.List) *Case {
+	vars := x.own(v)
+	if len(x.opts.Vars) > 0 {
+		vars = maps.Clone(vars)
+		for name, value := range x.opts.Vars {
+			vars[name] = value
+		}
+	}
+	c := &Case{Pos: x.at, vars: vars, many: x.def.rows != nil || x.def.grid != nil, budget: x.budget}
+	x.budget.Grow(templatePerCase * max(1, len(x.Suite.arms)))
+	if v.row != nil {
+		c.Pos, c.row = v.row.pos, v.row
+		if x.budget != nil {
+			x.budget.Grow(templatePerByte * sizeOf(v.row.vars))
+		}
+	}
+	x.name(c, x.def, v, diags)
+	set, tags := x.settle(c, diags)
+	c.Tags, c.Cluster, c.Threshold = tags, set.cluster, set.threshold
+	c.Repeats = cmp.Or(x.opts.Repeats, set.repeats, x.opts.DefaultRepeats, 1)
+	c.Arms = x.arms
+	c.Quarantine = cmp.Or(x.def.isolated, x.defaults.isolated)
+	c.ID = set.id
+	return c
+}
+
+// scorers gathers the scorers of a case: those of the defaults, its own and those of its row, each layer replacing what has
+// the same name before it.
+func (x *expansion) scorers(v variant, c *Case, diags *diag.List) []*Scorer {
+	if x.shared != nil && v.scorers == nil {
+		return x.shared
+	}
+	layers := x.layers
+	if v.scorers != nil {
+		layers = append(slices.Clip(layers), v.scorers)
+	}
+	said := diags.Len()
+	var out []*Scorer
+	same := v.scorers == nil
+	for _, layer := range layers {
+		out = x.layer(layer, out, c, diags)
+		same = same && !slices.ContainsFunc(layer, func(d *scorerDef) bool { return !d.broken && d.fixed == nil })
+	}
+	if same && diags.Len() == said {
+		x.shared = slices.Clip(out)
+	}
+	return out
+}
+
+// layer adds the scorers of a layer to those of the layers before it.
+func (x *expansion) layer(layer []*scorerDef, out []*Scorer, c *Case, diags *diag.List) []*Scorer {
+	before := len(out)
+	var taken map[string]bool
+	for _, d := range layer {
+		sc := d.expand(x.Suite, c, diags)
+		if sc == nil {
+			continue
+		}
+		if sc.Name != "" {
+			if taken[sc.Name] {
+				diags.Errorf(sc.yaml().Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
+			}
+			if taken == nil {
+				taken = map[string]bool{}
+			}
+			taken[sc.Name] = true
+			if i := slices.IndexFunc(out[:before], func(o *Scorer) bool { return o.Name == sc.Name }); i >= 0 {
+				out = slices.Delete(out, i, i+1)
+				before--
+			}
+		}
+		out = append(out, sc)
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package suite
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// thrift is how a suite of thousands of cases is read with little memory and time. The zero thrift reads all of it and then checks all of
+// it.
+type thrift struct {
+	cutting yamlnode.Cutting // of the list of cases
+	sharing bool             // scorers that read alike are one
+}
+
+// lean is the thrift of a first attempt. Where it could change what is told of mistakes, or their places, the suite is read again without.
+func lean() thrift {
+	return thrift{yamlnode.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10}, true}
+}
+
+// used reports whether what a suite says has been read with it.
+func (t thrift) used() bool { return t != thrift{} }
+
+// maxShared bounds the scorers that are remembered because another case may have the same, and those that were met once.
+const (
+	maxShared = 4096
+	maxMet    = 1 << 16
+)
+
+// shared finds the scorers that stand in several cases.
+type shared struct {
+	seed maphash.Seed
+	met  map[uint64]bool       // what scorers say that came once, hashed
+	defs map[string]*scorerDef // of those that came again, by what they say
+	text []byte                // of the scorer that is looked for
+	hits int
+}
+
+func newShared() *shared {
+	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}}
+}
+
+// find is the definition of a scorer that reads like this one; nil when none is known. again says that one came before.
+func (s *shared) find(n yamlnode.Node) (d *scorerDef, again bool) {
+	s.text = n.Signature(s.text[:0])
+	if d = s.defs[string(s.text)]; d != nil {
+		s.hits++
+		return d, true
+	}
+	hash := maphash.Bytes(s.seed, s.text)
+	if again = s.met[hash]; !again && len(s.met) < maxMet {
+		s.met[hash] = true
+	}
+	return nil, again
+}
+
+// ownScorer reads a scorer, which stands in a list behind others. In a case, one that reads like others before it, and of which no warning
+// ever tells the place, is one with them.
+func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
+	if l.shared == nil {
+		return l.scorerDef(n)
+	}
+	d, again := l.shared.find(n)
+	switch {
+	case d == nil:
+	case slices.Contains(among, d): // what stands twice in a list counts twice
+		twin := *d
+		return &twin
+	default:
+		return d
+	}
+	text, before := string(l.shared.text), l.diags.Len()
+	d = l.scorerDef(n)
+	if again && l.diags.Len() == before && d.isPlain() && len(l.shared.defs) < maxShared {
+		d.common = true
+		l.shared.defs[text] = d
+	}
+	return d
+}
+
+// isPlain reports whether nothing that is not a mistake is ever told of the place of a scorer.
+func (d *scorerDef) isPlain() bool {
+	if d.broken || d.fixed == nil || len(d.fixed.Arms) > 0 {
+		return false
+	}
+	n := &d.fixed.Needs
+	return len(n.Tools) == 0 && len(n.Snapshots) == 0 && len(n.Tries) == 0
+}
+
+// mustRepeat reports whether the suite has to be read without thrift: when there are mistakes that it may have misplaced, and when the list of
+// cases cannot be read in pieces after all.
+func (l *loader) mustRepeat() bool {
+	if !l.thrift.used() {
+		return false
+	}
+	cut, broken := false, false
+	for _, root := range l.roots {
+		cut, broken = cut || root.IsCut(), broken || root.Broken()
+	}
+	shared := l.shared != nil && l.shared.hits > 0
+	return broken || l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared)
+}
