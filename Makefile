@@ -12,7 +12,7 @@ BENCH    ?= .
 RACE     := -race -gcflags='modernc.org/sqlite/lib=-race=false -d=checkptr=0'
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check pictures clean compiler xmllint browser
+.PHONY: build demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check prose site pictures clean compiler xmllint browser
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -66,6 +66,7 @@ lint:
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOL) staticcheck ./...
 	$(TOOL) golangci-lint run ./...
+	$(GO) run ./test/prose -ceilings test/prose/ceilings.json
 
 # Benchmarks, and the start-up time of the whole process beside that of `true`.
 bench: build
@@ -78,7 +79,8 @@ bench-process: build
 	$(GO) build -o bin/process ./test/process
 	bin/process -evalrun $(BIN) -ratios test/process/ratios.json $(if $(ONLY),-only '$(ONLY)') $(if $(LONG),-long)
 
-# Public client libraries of this protocol family against the emulator; needs node and npm.
+# Public client libraries of npm and of Go against the emulator; needs node and npm, and for the first time some minutes and 2 GB of
+# memory, to compile the vendors' Go libraries.
 sdk: build
 	sh test/sdk/run.sh $(BIN)
 
@@ -124,9 +126,18 @@ dist:
 dist-check:
 	sh test/dist/check.sh $(PLATFORMS)
 
+# How long sentences are, and how often words appear that CONTRIBUTING.md lists as ones to avoid; SHOW=docs prints the sentences.
+prose:
+	$(GO) run ./test/prose $(if $(SHOW),-show $(SHOW))
+
+# docs/ as a website in site/: search, light and dark, no server and no network needed.
+site:
+	$(GO) run ./test/site -out site
+	@echo "open site/index.html"
+
 # The pictures in the README, from a run of the demo; needs script (util-linux), and chromium for the report's.
 pictures: build
 	sh test/pictures/make.sh $(BIN)
 
 clean:
-	rm -rf bin $(OUT) dist
+	rm -rf bin $(OUT) dist site

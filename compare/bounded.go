@@ -91,7 +91,7 @@ func weightedMean(x, weights []float64) float64 {
 
 // residuals are weighted deviations from the mean, around the mean: their standard error is that of a mean over cases in clusters.
 //
-// Source: Miller 2024, arXiv 2411.00640, with G/(G-1); docs/verdicts.md.
+// Source: Miller 2024, arXiv 2411.00640, with G/(G-1); docs/explanation/verdicts.md.
 func residuals(x, weights []float64, mean float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {

@@ -268,7 +268,7 @@ const mostRepeats = 100
 // 80 %, given how much the cases differ among each other and how much their repeats do: var_d = w^2 + sA^2/K + sB^2/K. -1 says that
 // no number would, 0 that it is not known, since the cases were asked once or belong to clusters.
 //
-// Source: Miller 2024, arXiv 2411.00640; docs/verdicts.md.
+// Source: Miller 2024, arXiv 2411.00640; docs/explanation/verdicts.md.
 func (m *measure) repeatsNeeded(margin float64) int {
 	if margin == 0 || len(m.pairs) < 2 {
 		return 0

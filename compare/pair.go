@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/stats"
 )
@@ -21,37 +22,57 @@ type paired struct {
 // Matcher finds the cases of a side that are the same as those of another, each once. Of several that ask the same, those
 // of one name belong together, then those that come first.
 type Matcher struct {
-	byID  map[string][]*Case
-	taken map[*Case]bool
+	cases []Case
+	first map[string]int // the first case of an id, from 1
+	next  []int          // the next one with the id of a case, from 1; nil while there is none
+	taken []bool
 }
 
 // NewMatcher finds cases of base.
 func NewMatcher(base *Side) *Matcher {
-	m := &Matcher{byID: map[string][]*Case{}, taken: map[*Case]bool{}}
-	for i := range base.Cases {
-		c := &base.Cases[i]
-		m.byID[c.ID] = append(m.byID[c.ID], c)
+	m := &Matcher{cases: base.Cases, first: make(map[string]int, len(base.Cases)), taken: make([]bool, len(base.Cases))}
+	for i := len(base.Cases) - 1; i >= 0; i-- {
+		id := base.Cases[i].ID
+		if other := m.first[id]; other > 0 {
+			if m.next == nil {
+				m.next = make([]int, len(base.Cases))
+			}
+			m.next[i] = other
+		}
+		m.first[id] = i + 1
 	}
 	return m
 }
 
 // Match takes the case that asks the same, nil when there is none left.
 func (m *Matcher) Match(id, name string) *Case {
-	var found *Case
-	for _, c := range m.byID[id] {
-		if m.taken[c] {
+	found := -1
+	for at := m.first[id]; at > 0; at = m.after(at) {
+		i := at - 1
+		if m.taken[i] {
 			continue
 		}
-		if c.Name == name {
-			found = c
+		if m.cases[i].Name == name {
+			found = i
 			break
 		}
-		if found == nil {
-			found = c
+		if found < 0 {
+			found = i
 		}
 	}
-	m.taken[found] = found != nil
-	return found
+	if found < 0 {
+		return nil
+	}
+	m.taken[found] = true
+	return &m.cases[found]
+}
+
+// after is the place of the next case of the same id, 0 for none.
+func (m *Matcher) after(at int) int {
+	if m.next == nil {
+		return 0
+	}
+	return m.next[at-1]
 }
 
 // SameAs reports whether a case of a baseline is compared with one that has these scorers and variables: neither is in quarantine, and
@@ -67,31 +88,28 @@ func pairUp(base, head *Side, selected func(*Case) bool) paired {
 	var p paired
 	expected := func(b *Case) bool { return !b.Quarantined && (selected == nil || selected(b)) }
 	m := NewMatcher(base)
-	byName := map[string]*Case{}
 	for i := range base.Cases {
-		b := &base.Cases[i]
-		byName[b.Name] = b
-		if expected(b) {
+		if expected(&base.Cases[i]) {
 			p.Of++
 		}
 	}
+	p.all, p.judged = make([]pair, 0, len(head.Cases)), make([]pair, 0, len(head.Cases))
+	byName := sync.OnceValue(base.byName) // mostly all are found
 	changed := map[string]bool{}
 	for i := range head.Cases {
 		h := &head.Cases[i]
-		b := m.Match(h.ID, h.Name)
-		switch before := byName[h.Name]; {
-		case b == nil && before != nil:
+		if b := m.Match(h.ID, h.Name); b != nil {
+			p.add(b, h, expected(b))
+		} else if before := byName()[h.Name]; before != nil {
 			p.lose(&p.Changed, before)
 			changed[h.Name] = true
-		case b == nil:
+		} else {
 			p.Added = append(p.Added, h.Name)
-		default:
-			p.add(b, h, expected(b))
 		}
 	}
 	for i := range base.Cases {
 		switch b := &base.Cases[i]; {
-		case m.taken[b] || changed[b.Name]:
+		case m.taken[i] || changed[b.Name]:
 		case expected(b):
 			p.lose(&p.Removed, b)
 		case !b.Quarantined:
@@ -99,6 +117,15 @@ func pairUp(base, head *Side, selected func(*Case) bool) paired {
 		}
 	}
 	return p
+}
+
+// byName finds the cases of a side by their names, of several the last.
+func (s *Side) byName() map[string]*Case {
+	out := make(map[string]*Case, len(s.Cases))
+	for i := range s.Cases {
+		out[s.Cases[i].Name] = &s.Cases[i]
+	}
+	return out
 }
 
 // lose lists a case of base that cannot be compared any more.

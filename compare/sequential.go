@@ -12,7 +12,7 @@ import (
 // together err no more often than alpha.
 const EarlyShare = 0.2
 
-// Parameters of the e-processes (docs/verdicts.md): bets in a mixture, and the part of the margin that a loss must
+// Parameters of the e-processes (docs/explanation/verdicts.md): bets in a mixture, and the part of the margin that a loss must
 // exceed to be told early.
 const (
 	bets     = 24
@@ -22,7 +22,7 @@ const (
 // Sequential watches an arm while its units come in the order of the schedule, and says when the verdict is known. It is
 // a function of what it was fed, and of nothing else.
 //
-// Source: betting e-processes, Waudby-Smith and Ramdas 2024; docs/verdicts.md.
+// Source: betting e-processes, Waudby-Smith and Ramdas 2024; docs/explanation/verdicts.md.
 type Sequential struct {
 	metrics  []eval.MetricMargin
 	bets     []*stats.Betting

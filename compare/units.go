@@ -14,29 +14,36 @@ type value func(*Case) (float64, bool)
 type groups struct {
 	request []int // of each pair, the number of its request
 	unit    []int // of each request, the number of its unit
+	apart   bool  // each pair is a unit
 }
 
 // groupsOf numbers the requests and units of pairs in the order in which they come. Clusters are those of either side.
 func groupsOf(pairs []pair) groups {
 	g := groups{request: make([]int, len(pairs))}
-	requests := map[string]int{}
-	var clusters [][]string // of each request
+	requests := make(map[[2]string]int, len(pairs)) // by what they are on both sides
+	var u union
+	turned := false // a request of one side is not that of the other
 	for i, p := range pairs {
-		key := Question(p.base.Request, p.head.Request)
+		key := [2]string{p.base.Request, p.head.Request}
 		at, known := requests[key]
-		if !known || key == "" {
-			at = len(clusters)
-			requests[key] = at
-			clusters = append(clusters, nil)
-		}
-		g.request[i] = at
-		for _, name := range []string{cluster(p.base.Cluster), cluster(p.head.Cluster), request(p.head.Request)} {
-			if name != "" && !slices.Contains(clusters[at], name) {
-				clusters[at] = append(clusters[at], name)
+		if asked := key[0] != "" && key[1] != ""; !known || !asked {
+			at = u.add()
+			if asked {
+				requests[key] = at
 			}
 		}
+		g.request[i] = at
+		turned = turned || key[0] != key[1]
+		u.join(at, cluster(p.base.Cluster))
+		u.join(at, cluster(p.head.Cluster))
 	}
-	g.unit = connected(clusters)
+	if turned {
+		for i, p := range pairs {
+			u.join(g.request[i], request(p.head.Request))
+		}
+	}
+	g.unit = u.numbers()
+	g.apart = len(g.unit) == len(pairs) && u.joined == 0
 	return g
 }
 
@@ -62,39 +69,77 @@ func named(what, name string) string {
 
 // connected numbers the sets of items that share a name, directly or through others.
 func connected(names [][]string) []int {
-	parent := make([]int, len(names))
-	var root func(int) int
-	root = func(i int) int {
-		if parent[i] != i {
-			parent[i] = root(parent[i])
-		}
-		return parent[i]
-	}
-	first := map[string]int{}
+	var u union
 	for i := range names {
-		parent[i] = i
+		u.add()
 		for _, name := range names[i] {
-			if at, known := first[name]; known {
-				a, b := root(at), root(i)
-				parent[max(a, b)] = min(a, b)
-			} else {
-				first[name] = i
-			}
+			u.join(i, name)
 		}
 	}
-	out, number := make([]int, len(names)), map[int]int{}
-	for i := range names {
-		r := root(i)
-		if _, known := number[r]; !known {
-			number[r] = len(number)
+	return u.numbers()
+}
+
+// union finds the sets of items that share a name.
+type union struct {
+	parent []int
+	first  map[string]int // the item that had a name first
+	joined int            // items that are in the set of another one
+}
+
+// add is one more item.
+func (u *union) add() int {
+	u.parent = append(u.parent, len(u.parent))
+	return len(u.parent) - 1
+}
+
+// root is the item by which a set is known: its first.
+func (u *union) root(i int) int {
+	for u.parent[i] != i {
+		u.parent[i] = u.parent[u.parent[i]]
+		i = u.parent[i]
+	}
+	return i
+}
+
+// join gives an item a name; "" is none.
+func (u *union) join(i int, name string) {
+	if name == "" {
+		return
+	}
+	at, known := u.first[name]
+	if !known {
+		if u.first == nil {
+			u.first = map[string]int{}
 		}
-		out[i] = number[r]
+		u.first[name] = i
+		return
+	}
+	if a, b := u.root(at), u.root(i); a != b {
+		u.parent[max(a, b)] = min(a, b)
+		u.joined++
+	}
+}
+
+// numbers gives each item the number of its set, in the order in which sets come.
+func (u *union) numbers() []int {
+	out := make([]int, len(u.parent))
+	sets := 0
+	for i := range out {
+		if r := u.root(i); r != i {
+			out[i] = out[r]
+			continue
+		}
+		out[i] = sets
+		sets++
 	}
 	return out
 }
 
 // duplicates lists the names of cases that ask the same, where there are several.
 func (g groups) duplicates(pairs []pair) (out [][]string) {
+	if len(g.unit) == len(pairs) {
+		return nil
+	}
 	byRequest := map[int][]string{}
 	var order []int
 	for i, p := range pairs {
@@ -120,10 +165,13 @@ type units struct {
 
 // unitsOf averages a metric inside questions, and questions inside units.
 func (m *measure) unitsOf(ofBase, ofHead value) units {
-	type sums struct{ base, head Sum }
-	questions := map[int]*sums{}
-	var order []int
 	u := units{binary: true}
+	var questions, all both
+	if m.groups.apart {
+		u.reserve(len(m.pairs))
+	} else {
+		questions.of, all.of = make([]sums, len(m.groups.unit)), make([]sums, len(m.groups.unit))
+	}
 	for i, p := range m.pairs {
 		b, okBase := ofBase(p.base)
 		h, okHead := ofHead(p.head)
@@ -131,39 +179,62 @@ func (m *measure) unitsOf(ofBase, ofHead value) units {
 			continue
 		}
 		u.repeats = u.repeats || max(p.base.Passed+p.base.Failed, p.head.Passed+p.head.Failed+p.head.Errors) > 1
-		q, known := questions[m.groups.request[i]]
-		if !known {
-			q = &sums{}
-			questions[m.groups.request[i]] = q
-			order = append(order, m.groups.request[i])
+		if m.groups.apart {
+			u.count(b, h)
+			u.add(b, h, 1)
+		} else {
+			questions.add(m.groups.request[i], b, h)
 		}
-		q.base.Add(b)
-		q.head.Add(h)
 	}
-	byUnit := map[int]*sums{}
-	var all []*sums
-	for _, r := range order {
-		b, _ := questions[r].base.Mean()
-		h, _ := questions[r].head.Mean()
+	for _, r := range questions.order {
+		b, h := questions.of[r].means()
 		u.count(b, h)
-		s, known := byUnit[m.groups.unit[r]]
-		if !known {
-			s = &sums{}
-			byUnit[m.groups.unit[r]] = s
-			all = append(all, s)
-		}
-		s.base.Add(b)
-		s.head.Add(h)
-		u.clustered = u.clustered || s.base.N > 1
+		u.clustered = all.add(m.groups.unit[r], b, h) > 1 || u.clustered
 	}
-	for _, s := range all {
-		b, _ := s.base.Mean()
-		h, _ := s.head.Mean()
-		u.base, u.head, u.d = append(u.base, b), append(u.head, h), append(u.d, h-b)
-		u.weights = append(u.weights, float64(s.base.N)*float64(len(all))/float64(len(order)))
+	for _, at := range all.order {
+		b, h := all.of[at].means()
+		u.add(b, h, float64(all.of[at].base.N)*float64(len(all.order))/float64(len(questions.order)))
 	}
 	u.binary = u.binary && !u.clustered && !u.repeats
 	return u
+}
+
+// sums are those of a question, or of a unit.
+type sums struct{ base, head Sum }
+
+func (s *sums) means() (base, head float64) {
+	base, _ = s.base.Mean()
+	head, _ = s.head.Mean()
+	return base, head
+}
+
+// both adds up the two sides of questions, or of units.
+type both struct {
+	of    []sums
+	order []int // those with values, as they come
+}
+
+// add takes up values, and gives how many there are now of the same question.
+func (a *both) add(at int, base, head float64) int {
+	s := &a.of[at]
+	if s.base.N == 0 {
+		a.order = append(a.order, at)
+	}
+	s.base.Add(base)
+	s.head.Add(head)
+	return s.base.N
+}
+
+// reserve makes room for so many units.
+func (u *units) reserve(n int) {
+	u.base, u.head = make([]float64, 0, n), make([]float64, 0, n)
+	u.d, u.weights = make([]float64, 0, n), make([]float64, 0, n)
+}
+
+// add takes up a unit.
+func (u *units) add(base, head, weight float64) {
+	u.base, u.head, u.d = append(u.base, base), append(u.head, head), append(u.d, head-base)
+	u.weights = append(u.weights, weight)
 }
 
 // count takes up a question.

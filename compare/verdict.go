@@ -221,8 +221,8 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 }
 
-// needed is how many cases it takes to show a difference of d, given how much the cases of m differ (docs/verdicts.md): by the exact power
-// of the tests where cases passed or failed once, by that of a t test elsewhere.
+// needed is how many cases it takes to show a difference of d, given how much the cases of m differ: by the exact power of the tests where
+// cases passed or failed once, by that of a t test elsewhere.
 func needed(m *MetricComparison, d, alpha float64) int {
 	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
 	if m.Asymptotic != nil || strings.HasPrefix(m.Test, "Tango") {

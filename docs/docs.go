@@ -2,83 +2,78 @@
 package docs
 
 import (
-	"bufio"
+	"cmp"
 	"embed"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
-//go:embed *.md ci/*.md
+//go:embed tutorial/*.md how-to/*.md reference/*.md explanation/*.md
 var pages embed.FS
+
+// Parts are the folders with pages, in the order in which people read them.
+var Parts = []string{"tutorial", "how-to", "reference", "explanation"}
 
 // Page is a page of the documentation.
 type Page struct {
-	Name  string // such as suite or ci/github
+	Name  string // such as suite; no two pages have the same
+	Part  string // its folder, one of Parts
 	Title string // its first heading
 	Text  string // Markdown
 }
 
-// Pages are all pages, by name.
-func Pages() []Page {
-	out := Titles()
-	for i := range out {
-		out[i].read()
-	}
-	return out
-}
+// Pages returns all pages by part, and by name within a part.
+var Pages = sync.OnceValue(readPages)
 
-// Titles are all pages without their texts, for the help that every start of the program makes.
-func Titles() []Page {
+func readPages() []Page {
 	var out []Page
-	err := fs.WalkDir(pages, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	for _, part := range Parts {
+		files, err := fs.Glob(pages, part+"/*.md")
+		if err != nil { // the pattern is wrong
+			panic(err)
 		}
-		file, err := pages.Open(path)
-		if err != nil {
-			return err
+		for _, file := range files {
+			text, err := pages.ReadFile(file)
+			if err != nil { // the files are in the program
+				panic(err)
+			}
+			first, _, _ := strings.Cut(string(text), "\n")
+			name := strings.TrimSuffix(path.Base(file), ".md")
+			out = append(out, Page{Name: name, Part: part, Title: strings.TrimPrefix(first, "# "), Text: string(text)})
 		}
-		first, err := bufio.NewReaderSize(file, 100).ReadString('\n')
-		out = append(out, Page{Name: strings.TrimSuffix(path, ".md"), Title: strings.TrimPrefix(strings.TrimSpace(first), "# ")})
-		return err
-	})
-	if err != nil { // the files are in the program
-		panic(err)
 	}
+	slices.SortFunc(out, func(a, b Page) int { // a glob orders by the names of files, which have an ending
+		return cmp.Or(slices.Index(Parts, a.Part)-slices.Index(Parts, b.Part), strings.Compare(a.Name, b.Name))
+	})
 	return out
 }
 
-// read sets the text of a page.
-func (p *Page) read() {
-	text, err := pages.ReadFile(p.Name + ".md")
-	if err != nil { // it is in the program
-		panic(err)
-	}
-	p.Text = string(text)
-}
-
-// Find gives the page of a name, which may also be written as the file's: suite, suite.md, docs/suite.md. It is nil when there is none.
+// Find returns the page with a name, or nil. A name may be written as a path: suite, suite.md, docs/reference/suite.md.
 func Find(name string) *Page {
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "docs/"), ".md")
-	for _, p := range Titles() {
-		if p.Name == name {
-			p.read()
+	folder, file := path.Split(name)
+	if folder = strings.TrimPrefix(folder, "docs/"); folder != "" && !slices.Contains(append(Parts, "ci"), path.Clean(folder)) {
+		return nil // ci was the folder of two pages in evalrun 0.2
+	}
+	for _, p := range Pages() {
+		if p.Name == strings.TrimSuffix(file, ".md") {
 			return &p
 		}
 	}
 	return nil
 }
 
-// Section is the part of the page below the heading with an anchor, with its parts; "" when there is no such heading. Anchors are made as
-// GitHub makes them.
+// Section is the part of the page below the heading with an anchor, with its parts; "" when there is no such heading.
 func (p *Page) Section(anchor string) string {
 	var out strings.Builder
 	level := 0 // of the heading; 0 before it
 	p.lines(func(line string, heading int) bool {
 		switch {
 		case heading == 0:
-		case level == 0 && anchorOf(line) == anchor:
+		case level == 0 && Anchor(line) == anchor:
 			level = heading
 		case level > 0 && heading <= level:
 			return false
@@ -96,7 +91,7 @@ func (p *Page) Anchors() []string {
 	var out []string
 	p.lines(func(line string, heading int) bool {
 		if heading > 0 {
-			out = append(out, anchorOf(line))
+			out = append(out, Anchor(line))
 		}
 		return true
 	})
@@ -120,7 +115,9 @@ func (p *Page) lines(yield func(line string, heading int) bool) {
 	}
 }
 
-func anchorOf(heading string) string {
+// Anchor is the name by which links lead to a heading, made as GitHub makes it: lower case, without what is no letter, number, dash or
+// underscore.
+func Anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':

@@ -3,6 +3,7 @@ package docs
 import (
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,41 +28,89 @@ func TestSection(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"suite", "suite.md", "docs/suite.md"} {
-		if p := Find(name); p == nil || p.Name != "suite" || p.Title != "The suite file" {
+	for _, name := range []string{"suite", "suite.md", "docs/suite.md", "reference/suite", "docs/reference/suite.md"} {
+		if p := Find(name); p == nil || p.Name != "suite" || p.Part != "reference" || p.Title != "The suite file" {
 			t.Errorf("%s: %v", name, p)
 		}
 	}
-	if p := Find("ci/github"); p == nil {
-		t.Error("pages in folders are not found")
+	if p := Find("ci/github"); p == nil || p.Name != "github" {
+		t.Error("a page is not found by its earlier name")
 	}
-	for _, name := range []string{"", "nonsense", "../README", "docs"} {
+	for _, name := range []string{"", "nonsense", "../README", "docs", "docs/", "reference", "reference/", "../reference/suite.md"} {
 		if p := Find(name); p != nil {
 			t.Errorf("%q finds %s", name, p.Name)
 		}
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)\s:]*)\)`)
+var link = regexp.MustCompile(`\]\(([^)\s]*)\)`)
 
-// Links between pages lead to files and sections that are there.
+// Links of all Markdown in the repository lead to files and sections that are there.
 func TestLinks(t *testing.T) {
 	t.Parallel()
+	n := 0
+	for file, text := range markdown(t) {
+		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			n++
+			to, anchor, _ := strings.Cut(m[1], "#")
+			target := file
+			if to != "" {
+				target = path.Join(path.Dir(file), to)
+			}
+			content, err := os.ReadFile(target)
+			if info, statErr := os.Stat(target); statErr == nil && info.IsDir() {
+				continue
+			}
+			page := Page{Text: string(content)}
+			switch {
+			case err != nil:
+				t.Errorf("%s: %v", file, err)
+			case anchor != "" && !slices.Contains(page.Anchors(), anchor):
+				t.Errorf("%s: %s has no #%s, but %v", file, target, anchor, page.Anchors())
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d links were checked", n)
+	}
+}
+
+// fenced are blocks of code, in which a bracket before a parenthesis is no link.
+var fenced = regexp.MustCompile("(?ms)^```.*?^```$")
+
+// markdown reads the README, the guide for contributors and all files of docs, by path from this folder.
+func markdown(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, pattern := range []string{"../*.md", "*.md", "*/*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[file] = string(text)
+		}
+	}
+	return out
+}
+
+// The index links every page, and each under its part.
+func TestIndexHasEveryPage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range Pages() {
-		for _, m := range link.FindAllStringSubmatch(p.Text, -1) {
-			file, anchor, _ := strings.Cut(m[1], "#")
-			to := &p
-			if file != "" {
-				file = path.Join(path.Dir(p.Name), file)
-				if _, err := os.Stat(file); err != nil {
-					t.Errorf("%s: %v", p.Name, err)
-					continue
-				}
-				to = Find(file)
-			}
-			if anchor != "" && to != nil && !slices.Contains(to.Anchors(), anchor) {
-				t.Errorf("%s: %s has no #%s, but %v", p.Name, to.Name, anchor, to.Anchors())
-			}
+		if !strings.Contains(string(text), "]("+p.Part+"/"+p.Name+".md)") {
+			t.Errorf("the index does not link %s/%s", p.Part, p.Name)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package docs
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -8,19 +10,24 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// Each page begins with its title, and the pages come in the order of their names.
+// Each page begins with its title, and the pages of a part are in the order of their names, which no two share.
 func TestPagesHaveTitlesAndAnOrder(t *testing.T) {
 	t.Parallel()
-	var names []string
+	var names, places []string
 	for _, p := range Pages() {
 		names = append(names, p.Name)
+		places = append(places, fmt.Sprintf("%d %s", slices.Index(Parts, p.Part), p.Name))
 		if !strings.HasPrefix(p.Text, "# "+p.Title+"\n") || p.Title == "" {
 			t.Errorf("%s does not begin with its title, but with %q", p.Name, p.Title)
 		}
 		expect.Same(t, "the page that is found as "+p.Name, *Find(p.Name), p)
 	}
-	if !slices.IsSorted(names) || len(names) < 20 {
-		t.Errorf("got the pages %q, want all of them by name", names)
+	if !slices.IsSorted(places) || len(names) < 20 {
+		t.Errorf("got the pages %q, want all of them by part and name", places)
+	}
+	slices.Sort(names)
+	if unique := slices.Compact(slices.Clone(names)); len(unique) != len(names) {
+		t.Errorf("got the pages %q, want no name twice", names)
 	}
 }
 
@@ -45,7 +52,7 @@ func TestSectionsBeginWithTheirHeading(t *testing.T) {
 		for _, anchor := range p.Anchors() {
 			text := p.Section(anchor)
 			first, _, _ := strings.Cut(text, "\n")
-			if anchorOf(first) != anchor || !strings.Contains(p.Text, text) {
+			if Anchor(first) != anchor || !strings.Contains(p.Text, text) {
 				t.Errorf("%s#%s begins with %q", p.Name, anchor, first)
 			}
 		}
@@ -57,4 +64,42 @@ func TestAnchorsAreMadeAsGitHubMakesThem(t *testing.T) {
 	t.Parallel()
 	p := Page{Text: "# `evalrun run`, and more!\n##No heading\n## A_b - C (1.2)\n#### Größe 日本\n```\n# code\n```\n## Last\n"}
 	expect.Same(t, "anchors", p.Anchors(), []string{"evalrun-run-and-more", "a_b---c-12", "größe-日本", "last"})
+}
+
+var item = regexp.MustCompile(`^(?:-|\d+\.) `)
+
+// A page has one task or one subject: it is short outside of tables, and so are its paragraphs and lines. The page of scorers is made from
+// the table of kinds.
+func TestPagesAreShort(t *testing.T) {
+	t.Parallel()
+	const words, lines, columns = 1200, 5, 100
+	for file, text := range markdown(t) {
+		if strings.HasPrefix(file, "adr/") || strings.HasPrefix(file, "../CHANGELOG") || file == "reference/scorers.md" {
+			continue
+		}
+		prose := fenced.ReplaceAllString(text, "")
+		total, paragraph := 0, 0
+		for line := range strings.Lines(prose) {
+			line = strings.TrimRight(line, "\n")
+			if strings.HasPrefix(line, "|") {
+				continue
+			}
+			total += len(strings.Fields(line))
+			switch paragraph++; {
+			case line == "", strings.HasPrefix(line, "#"):
+				paragraph = 0
+			case item.MatchString(line):
+				paragraph = 1
+			}
+			if paragraph > lines {
+				t.Errorf("%s: a paragraph of more than %d lines: %s", file, lines, line)
+			}
+			if len([]rune(line)) > columns && !strings.Contains(line, "](") && !strings.Contains(line, "`") {
+				t.Errorf("%s: a line of %d columns: %s", file, len([]rune(line)), line)
+			}
+		}
+		if total > words {
+			t.Errorf("%s has %d words outside of tables and code, want at most %d", file, total, words)
+		}
+	}
 }

@@ -14,19 +14,22 @@ import (
 )
 
 // Add takes a run up, in one transaction; a run that is there already is replaced.
-func (s *Store) Add(doc *journal.Document) error {
+func (s *Store) Add(doc *journal.Document) error { return s.take(doc, true) }
+
+// take takes a run up, with its single cases or without.
+func (s *Store) take(doc *journal.Document, cases bool) error {
 	tx, err := s.db.Begin()
 	if err != nil {
 		return s.explain(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
-	if err := s.add(tx, doc); err != nil {
+	if err := s.add(tx, doc, cases); err != nil {
 		return s.explain(err)
 	}
 	return s.explain(tx.Commit())
 }
 
-func (s *Store) add(tx *sql.Tx, doc *journal.Document) error {
+func (s *Store) add(tx *sql.Tx, doc *journal.Document, cases bool) error {
 	dir, err := s.kept(doc.Dir)
 	if err != nil {
 		return err
@@ -39,11 +42,11 @@ func (s *Store) add(tx *sql.Tx, doc *journal.Document) error {
 	if err != nil {
 		return err
 	}
-	a, err := newAdder(tx, n)
+	a, err := newAdder(tx, n, bucketsFor(doc.Len()))
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.cells(doc), a.close())
+	return errors.Join(a.cells(doc, cases), a.close())
 }
 
 // kept is how a run directory is kept: relative to the folder of the history when it is below that, so that both can
@@ -102,10 +105,10 @@ func head(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
 	}
 	result, err := tx.Exec(
 		`INSERT INTO run (id, dir, startedAt, started, finishedAt, reason, emulator, shard, planned, labels,
-name, revision, branch)
-VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+name, revision, branch, buckets)
+VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 		id, dir, run.StartedAt, micros(run.StartedAt), end.FinishedAt, string(end.Reason), run.Emulator, shard,
-		run.Plan.Trials, string(labels), run.Name, run.Commit, run.Branch,
+		run.Plan.Trials, string(labels), run.Name, run.Commit, run.Branch, bucketsFor(doc.Len()),
 	)
 	if err != nil {
 		return 0, err
@@ -148,12 +151,12 @@ func micros(at string) int64 {
 
 // adder inserts the cells of a run, and adds them up by arm.
 type adder struct {
-	run                      int64
-	words                    *words
-	cell, score, total, mean *batch
-	waiting                  []journal.Cell // until their words are known
-	totals                   map[[2]int64]*total
-	order                    [][2]int64 // suites and arms as they come
+	run         int64
+	words       *words
+	cell        *cellBatch
+	total, mean *batch
+	totals      map[[2]int64]*total
+	order       [][2]int64 // suites and arms as they come
 }
 
 // total adds up the cells of an arm.
@@ -164,96 +167,53 @@ type total struct {
 	means         []journal.MetricSum
 }
 
-func newAdder(tx *sql.Tx, run int64) (*adder, error) {
+func newAdder(tx *sql.Tx, run int64, buckets int) (*adder, error) {
 	a := &adder{run: run, totals: map[[2]int64]*total{}}
-	var errs [5]error
+	var errs [4]error
 	a.words, errs[0] = newWords(tx)
-	a.cell, errs[1] = newBatch(
-		tx, "cell", 4, "run", "suite", "arm", "kase", "pass", "fail", "error", "skip", "latency", "prompt", "output",
-		"tokens", "metered",
-	)
-	a.score, errs[2] = newBatch(tx, "score", 5, "run", "suite", "arm", "kase", "metric", "sum", "n")
-	a.total, errs[3] = newBatch(
+	a.cell, errs[1] = newCellBatch(tx, run, buckets)
+	a.total, errs[2] = newBatch(
 		tx, "total", 3, "run", "suite", "arm", "pass", "fail", "error", "skip", "latency", "prompt", "output", "tokens",
 		"metered", "rates", "judged", "asked",
 	)
-	a.mean, errs[4] = newBatch(tx, "mean", 4, "run", "suite", "arm", "metric", "sum", "n")
+	a.mean, errs[3] = newBatch(tx, "mean", 4, "run", "suite", "arm", "metric", "sum", "n")
 	return a, errors.Join(errs[:]...)
 }
 
-// cells inserts all cells of a document.
-func (a *adder) cells(doc *journal.Document) error {
+// cells inserts the cells of a document, one by one or only what they come to.
+func (a *adder) cells(doc *journal.Document, each bool) error {
 	for c := range doc.Cells() {
-		kept := *c
-		kept.Metrics = append([]journal.MetricSum(nil), c.Metrics...)
-		if a.waiting = append(a.waiting, kept); len(a.waiting) == batchRows {
-			if err := a.flush(); err != nil {
-				return err
-			}
+		if err := a.learn(c); err != nil {
+			return err
 		}
-	}
-	if err := a.flush(); err != nil {
-		return err
+		key := [2]int64{a.words.known[c.Suite], a.words.known[c.Arm]}
+		t, ok := a.totals[key]
+		if !ok {
+			t = &total{}
+			a.totals[key] = t
+			a.order = append(a.order, key)
+		}
+		t.add(c)
+		if !each {
+			continue
+		}
+		if err := a.cell.add(key[0], key[1], c, a.words.known); err != nil {
+			return err
+		}
 	}
 	return a.sums()
 }
 
-// flush inserts the cells that wait.
-func (a *adder) flush() error {
-	if len(a.waiting) == 0 {
-		return nil
+// learn gives numbers to the words of a cell, which are few and the same over many.
+func (a *adder) learn(c *journal.Cell) error {
+	err := a.words.know(c.Suite)
+	if err == nil {
+		err = a.words.know(c.Arm)
 	}
-	a.words.forget()
-	texts := make([]string, 0, batchRows)
-	for i := range a.waiting {
-		texts = append(texts, a.waiting[i].Case)
+	for i := 0; i < len(c.Metrics) && err == nil; i++ {
+		err = a.words.know(c.Metrics[i].Name)
 	}
-	if err := a.words.learn(texts); err != nil {
-		return err
-	}
-	for i := range a.waiting {
-		if err := a.insert(&a.waiting[i]); err != nil {
-			return err
-		}
-	}
-	a.waiting = a.waiting[:0]
-	return nil
-}
-
-// insert adds one cell, whose case is a known word.
-func (a *adder) insert(c *journal.Cell) error {
-	kase := a.words.known[c.Case]
-	texts := []string{c.Suite, c.Arm}
-	for _, m := range c.Metrics {
-		texts = append(texts, m.Name)
-	}
-	for len(texts) > 0 { // few, and known but for the first time
-		n := min(len(texts), batchRows)
-		if err := a.words.learn(texts[:n]); err != nil {
-			return err
-		}
-		texts = texts[n:]
-	}
-	suite, arm := a.words.known[c.Suite], a.words.known[c.Arm]
-	err := a.cell.add(a.run, suite, arm, kase, c.Counts.Pass, c.Counts.Fail, c.Counts.Error, c.Counts.Skip,
-		c.LatencyMs, c.Tokens.Prompt, c.Tokens.Output, c.Tokens.Total, c.Metered)
-	if err != nil {
-		return err
-	}
-	for _, m := range c.Metrics {
-		if err := a.score.add(a.run, suite, arm, kase, a.words.known[m.Name], m.Sum, m.N); err != nil {
-			return err
-		}
-	}
-	key := [2]int64{suite, arm}
-	t, ok := a.totals[key]
-	if !ok {
-		t = &total{}
-		a.totals[key] = t
-		a.order = append(a.order, key)
-	}
-	t.add(c)
-	return nil
+	return err
 }
 
 // add takes up a cell.
@@ -306,9 +266,6 @@ func (a *adder) sums() error {
 			return err
 		}
 		for _, m := range t.means {
-			if err := a.words.learn([]string{m.Name}); err != nil {
-				return err
-			}
 			if err := a.mean.add(a.run, key[0], key[1], a.words.known[m.Name], m.Sum, m.N); err != nil {
 				return err
 			}
@@ -319,5 +276,5 @@ func (a *adder) sums() error {
 
 // close inserts what is left in the batches.
 func (a *adder) close() error {
-	return errors.Join(a.cell.close(), a.score.close(), a.total.close(), a.mean.close(), a.words.close())
+	return errors.Join(a.cell.close(), a.total.close(), a.mean.close(), a.words.close())
 }

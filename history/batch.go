@@ -63,73 +63,34 @@ func (b *batch) close() error {
 
 // words gives texts their numbers in the table word.
 type words struct {
-	tx    *sql.Tx
-	find  *sql.Stmt // of batchRows texts
-	known map[string]int64
+	tx           *sql.Tx
+	find, insert *sql.Stmt
+	known        map[string]int64
 }
 
 func newWords(tx *sql.Tx) (*words, error) {
-	find, err := tx.Prepare("SELECT id, text FROM word WHERE text IN " + values(1, batchRows)) //nolint:gosec // question marks
-	return &words{tx, find, map[string]int64{}}, err
+	find, err1 := tx.Prepare("SELECT id FROM word WHERE text = ?")
+	insert, err2 := tx.Prepare("INSERT INTO word (text) VALUES (?)")
+	return &words{tx, find, insert, map[string]int64{}}, errors.Join(err1, err2)
 }
 
-func (w *words) close() error { return w.find.Close() }
+func (w *words) close() error { return errors.Join(w.find.Close(), w.insert.Close()) }
 
-// forget lets go of what is known when it is much: a run may have a million cases.
-func (w *words) forget() {
-	if len(w.known) > 100*batchRows {
-		clear(w.known)
-	}
-}
-
-// learn looks up texts, at most batchRows of them, and adds those that are new.
-func (w *words) learn(texts []string) error {
-	var unknown []any
-	for _, text := range texts {
-		if _, ok := w.known[text]; !ok {
-			unknown = append(unknown, text)
-		}
-	}
-	if len(unknown) == 0 {
+// know looks up a text, and adds it if it is new.
+func (w *words) know(text string) error {
+	if _, ok := w.known[text]; ok {
 		return nil
 	}
-	if err := w.look(unknown); err != nil {
-		return err
-	}
-	var fresh []any
-	for _, text := range unknown {
-		if _, ok := w.known[text.(string)]; !ok {
-			fresh = append(fresh, text)
+	var id int64
+	err := w.find.QueryRow(text).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		var result sql.Result
+		if result, err = w.insert.Exec(text); err == nil {
+			id, err = result.LastInsertId()
 		}
 	}
-	if len(fresh) == 0 {
-		return nil
-	}
-	insert := "INSERT INTO word (text) VALUES " + values(len(fresh), 1) + " ON CONFLICT DO NOTHING" //nolint:gosec // question marks
-	if _, err := w.tx.Exec(insert, fresh...); err != nil {                                          //nolint:gosec // question marks
-		return err
-	}
-	return w.look(fresh)
-}
-
-// look reads the numbers of texts.
-func (w *words) look(texts []any) error {
-	args := make([]any, batchRows)
-	for i := range args {
-		args[i] = texts[min(i, len(texts)-1)]
-	}
-	rows, err := w.find.Query(args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close() //nolint:errcheck // Err tells
-	for rows.Next() {
-		var id int64
-		var text string
-		if err := rows.Scan(&id, &text); err != nil {
-			return err
-		}
+	if err == nil {
 		w.known[text] = id
 	}
-	return rows.Err()
+	return err
 }

@@ -69,23 +69,37 @@ func (s *Store) Course(q Query) ([]Point, error) {
 		named, isNamed = q.Metric, true
 	}
 	statement, args := courseOf(&q, named, isNamed)
-	points, err := collect(s, func(rows *sql.Rows, p *Point) error {
+	found, err := collect(s, func(rows *sql.Rows, p *coursePoint) error {
 		var c courseRow
 		err := rows.Scan(
-			&p.RunID, &p.StartedAt, &p.Emulator, &c.pass, &c.fail, &c.error, &c.latency, &c.tokens, &c.metered, &c.sum, &c.n,
+			&p.RunID, &p.StartedAt, &p.Emulator, &p.started, &c.pass, &c.fail, &c.error, &c.latency, &c.tokens, &c.metered, &c.sum, &c.n,
 			&c.units,
 		)
 		if err == nil {
-			c.point(p, q.Metric, isNamed)
+			c.point(&p.Point, q.Metric, isNamed)
 		}
 		return err
 	}, statement, args...)
+	if err == nil && q.Case != "" {
+		found, err = s.inCells(found, &q, named, isNamed)
+	}
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	points = slices.DeleteFunc(points, func(p Point) bool { return p.N == 0 })
+	var points []Point
+	for i := range found {
+		if found[i].N > 0 {
+			points = append(points, found[i].Point)
+		}
+	}
 	slices.Reverse(points)
 	return points, nil
+}
+
+// coursePoint is a point with the time by which it has its place.
+type coursePoint struct {
+	Point
+	started int64
 }
 
 // courseOf is the statement of a query. CROSS JOIN keeps SQLite at going from run to run, each of which is one step in the
@@ -93,8 +107,8 @@ func (s *Store) Course(q Query) ([]Point, error) {
 func courseOf(q *Query, named string, isNamed bool) (statement string, args []any) {
 	const (
 		word     = "(SELECT id FROM word WHERE text = ?)"
-		numbers  = "SELECT r.id, r.startedAt, r.emulator, c.pass, c.fail, c.error, c.latency, c.tokens, c.metered, "
-		nothing  = "SELECT r.id, r.startedAt, r.emulator, 0, 0, 0, 0.0, 0, 0, "
+		numbers  = "SELECT r.id, r.startedAt, r.emulator, r.started, c.pass, c.fail, c.error, c.latency, c.tokens, c.metered, "
+		nothing  = "SELECT r.id, r.startedAt, r.emulator, r.started, 0, 0, 0, 0.0, 0, 0, "
 		on       = " ON c.run = r.n AND c.suite = " + word + " AND c.arm = " + word
 		onCase   = " AND c.kase = " + word
 		onMetric = " AND c.metric = " + word

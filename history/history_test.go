@@ -261,6 +261,18 @@ func checkPoints(t *testing.T, s *Store) {
 func TestCourseUsesIndexes(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "history.db"))
+	search := func(q Query, want string, statement string, args []any) {
+		plan, err := collect(s, func(rows *sql.Rows, text *string) error {
+			var id, parent, unused int
+			return rows.Scan(&id, &parent, &unused, text)
+		}, "EXPLAIN QUERY PLAN "+statement, args...)
+		expect.OK(t, err)
+		text := strings.Join(plan, "\n")
+		if !strings.Contains(text, want+")") || !strings.Contains(text, "SCAN r USING INDEX run_started") || strings.Contains(text, "SCAN c") ||
+			strings.Contains(text, "TEMP B-TREE") || strings.Contains(text, "SCAN word") {
+			t.Errorf("%+v:\n%s", q, text)
+		}
+	}
 	for _, q := range []Query{
 		{Suite: "s", Arm: "a", Case: "c"},
 		{Suite: "s", Arm: "a", Case: "c", Metric: "m"},
@@ -268,22 +280,15 @@ func TestCourseUsesIndexes(t *testing.T) {
 		{Suite: "s", Arm: "a"},
 	} {
 		statement, args := courseOf(&q, q.Metric, q.Metric != "")
-		plan, err := collect(s, func(rows *sql.Rows, text *string) error {
-			var id, parent, unused int
-			return rows.Scan(&id, &parent, &unused, text)
-		}, "EXPLAIN QUERY PLAN "+statement, args...)
-		expect.OK(t, err)
-		text := strings.Join(plan, "\n")
 		want := "SEARCH c USING PRIMARY KEY (run=? AND suite=? AND arm=?"
 		if q.Case != "" {
 			want += " AND kase=?"
+			ofBuckets, itsArgs := bucketsOf(&q)
+			search(q, "SEARCH c USING INDEX sqlite_autoindex_cells_1 (run=? AND suite=? AND arm=? AND bucket=?", ofBuckets, itsArgs)
 		}
 		if q.Metric != "" {
 			want += " AND metric=?"
 		}
-		if !strings.Contains(text, want+")") || !strings.Contains(text, "SCAN r USING INDEX run_started") || strings.Contains(text, "SCAN c") ||
-			strings.Contains(text, "TEMP B-TREE") || strings.Contains(text, "SCAN word") {
-			t.Errorf("%+v:\n%s", q, text)
-		}
+		search(q, want, statement, args)
 	}
 }

@@ -194,6 +194,9 @@ CROSS JOIN cell c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text =
 		suite,
 		arm,
 	)
+	if err == nil {
+		names, err = s.casesInCells(names, suite, arm, limit)
+	}
 	return names, s.explain(err)
 }
 

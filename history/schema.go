@@ -11,6 +11,8 @@ const application = 0x65766c72
 // migrations lead from each version of the file to the next; PRAGMA user_version counts those that were carried out.
 // What has been released is never changed: a change is one more.
 //
+// The tables cell and score have the runs that were added before version 4; the cells of others are many to a row.
+//
 // Rows of a run stand together and in the order of the plan, so that a run is added at the end of each table; one case
 // is looked up once a run. Texts that recur stand in word, once.
 var migrations = []string{
@@ -71,6 +73,14 @@ CREATE TABLE mean (                   -- the means by case of an arm's metric ad
 	// What a run is called, and what git had checked out; '' for none, and for runs that were added before.
 	"ALTER TABLE run ADD COLUMN name TEXT NOT NULL DEFAULT ''; ALTER TABLE run ADD COLUMN revision TEXT NOT NULL " +
 		"DEFAULT ''; ALTER TABLE run ADD COLUMN branch TEXT NOT NULL DEFAULT ''",
+	// The cells of a run, in so many buckets by a hash of their cases; 0 for runs that were added before. cells.go reads them.
+	`ALTER TABLE run ADD COLUMN buckets INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE cells (
+  run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, bucket INTEGER NOT NULL, part INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (run, suite, arm, bucket, part)
+);
+`,
 }
 
 // withBases is the version from which on a part has its base.
@@ -79,8 +89,11 @@ const withBases = 2
 // withNames is the version from which on a run has its name, commit and branch.
 const withNames = 3
 
+// withBuckets is the version from which on cells are many to a row.
+const withBuckets = 4
+
 // perRun lists the tables with rows of a run, next to run itself.
-func perRun() []string { return []string{"part", "model", "cell", "score", "total", "mean"} }
+func perRun() []string { return []string{"part", "model", "cell", "score", "total", "mean", "cells"} }
 
 // foreign is the error of migrate for a file that is not ours to write to; it reads on after the name of the file.
 type foreign string

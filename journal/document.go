@@ -56,7 +56,12 @@ type Document struct {
 	lines    int   // that were taken up
 	sessions sessions
 	over     bool // what follows in the file does not count
+
+	clustered bool // some trial belongs to a cluster
 }
+
+// Clustered reports whether some cases belong to clusters.
+func (d *Document) Clustered() bool { return d.clustered }
 
 // Partial reports whether trials of the plan are missing, were skipped, or can no longer be
 // read.
@@ -130,8 +135,9 @@ type Known struct {
 
 // Known is what is known of a trial, by its place in the order of the plan.
 func (d *Document) Known(place int) Known {
-	e, w := &d.index.entries[place], d.index.words
-	return Known{int(e.n), e.id.String(), w[e.suite], w[e.caseName], w[e.arm], eval.Outcome(w[e.outcome])}
+	e := &d.index.entries[place]
+	s := &d.index.shapes[e.shape]
+	return Known{int(e.n), d.index.idOf(e), s.suite, d.index.caseOf(e), s.arm, eval.Outcome(s.outcome)}
 }
 
 // Len is the number of trials in the file.

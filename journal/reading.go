@@ -236,6 +236,7 @@ func (d *Document) stopped(data []byte) error {
 // trial takes in the line of a trial, which was scanned.
 func (d *Document) trial(length int, at int64) {
 	r := &d.scratch
+	d.clustered = d.clustered || r.clustered
 	d.goneOn(r)
 	d.spendOn(r)
 	q := eval.Quarantine{Until: r.until}
@@ -273,7 +274,7 @@ func (d *Document) spend(model string, attempts int, usage eval.Usage) {
 	if d.Unpriced == nil {
 		d.Unpriced = map[string]eval.Usage{}
 	}
-	model = d.index.words[d.index.word(model)]
+	model = d.index.names.all[d.index.names.place(model)]
 	u := d.Unpriced[model]
 	u.Add(&usage)
 	d.Unpriced[model] = u

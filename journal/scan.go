@@ -20,6 +20,7 @@ type indexed struct {
 	partlyBlocked, cut              bool   // after some text; by the limit of tokens
 	answered                        bool   // there is an answer, or a turn of a chat
 	stopped                         bool   // never asked, since the verdict was known
+	clustered                       bool   // it belongs to a cluster
 	usage                           eval.Usage
 	attempts                        int
 	latencyMs                       float64
@@ -44,6 +45,8 @@ func (r *indexed) scan(data []byte) {
 			r.until = v.Get("until").String()
 		case "error":
 			r.errorKind = v.Get("kind").String()
+		case "cluster":
+			r.clustered = v.String() != ""
 		default:
 			if text := r.text(key.Str); text != nil {
 				*text = v.String()

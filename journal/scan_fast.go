@@ -25,6 +25,8 @@ func (r *indexed) scanFast(data []byte) bool {
 			r.model = recall(&r.last.model, c.text())
 		case "outcome":
 			r.outcome = recall(&r.last.outcome, c.text())
+		case "cluster":
+			r.clustered = len(c.text()) > 0
 		case "quarantine", "error", "judgements", "metrics", "skipReason":
 			c.giveUp()
 		default:

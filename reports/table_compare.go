@@ -30,8 +30,8 @@ func (t *tableReport) comparing(run string) []step {
 	if arms == nil && !passed {
 		return nil
 	}
-	units, need := t.units(), stats.MinCasesConstant(eval.DefaultAlpha, adviceMargin)
-	if units < need {
+	need := stats.MinCasesConstant(eval.DefaultAlpha, adviceMargin)
+	if units := t.units(need); units < need {
 		return t.fewCases(run, units, need)
 	}
 	var all []step
@@ -127,11 +127,14 @@ func (t *tableReport) ungated() bool {
 	return true
 }
 
-// units is the number of independent cases that a comparison would have, on the arm with the fewest. Cases in quarantine do not count,
-// a cluster counts as one, and so do cases that ask the same.
-func (t *tableReport) units() int {
+// units is the number of independent cases that a comparison would have, on the arm with the fewest, as far as it is below enough. Cases
+// in quarantine do not count, a cluster counts as one, and so do cases that ask the same.
+func (t *tableReport) units(enough int) int {
 	if t.d.Len() > mostCounted {
 		return mostCounted
+	}
+	if !t.d.Clustered() {
+		return t.questions(enough)
 	}
 	sides := map[[2]string]*compare.Side{}
 	for f, err := range t.d.Facts() {
@@ -145,6 +148,53 @@ func (t *tableReport) units() int {
 		least = min(least, compare.NewPreview(s, s, nil).Effective)
 	}
 	return least
+}
+
+// questions is units of a run without clusters: every question is one, so that no more trials are read than there have to be.
+func (t *tableReport) questions(enough int) int {
+	arms, reached := map[[2]string]*armQuestions{}, 0
+	for i := range t.d.Summary.Suites {
+		s := &t.d.Summary.Suites[i]
+		for j := range s.Arms {
+			arms[[2]string{s.Name, s.Arms[j].Name}] = &armQuestions{asked: map[string]bool{}}
+		}
+	}
+	for f, err := range t.d.Facts() {
+		if err != nil {
+			return 0
+		}
+		if arms[[2]string{f.Suite, f.Arm}].add(f) != enough {
+			continue
+		}
+		if reached++; reached == len(arms) {
+			return enough
+		}
+	}
+	least := mostCounted
+	for _, a := range arms {
+		least = min(least, a.n)
+	}
+	return least
+}
+
+// armQuestions are the questions of an arm.
+type armQuestions struct {
+	n        int
+	asked    map[string]bool
+	name, id string // of the last case
+}
+
+// add takes up the case of a trial, and gives the number of questions if it is another one than before, else 0.
+func (a *armQuestions) add(f *journal.Facts) int {
+	if f.Case == a.name && f.CaseID == a.id && a.n > 0 || f.Quarantined || a.asked[f.RequestHash] {
+		return 0
+	}
+	a.name, a.id = f.Case, f.CaseID
+	if f.RequestHash != "" { // else nobody knows what else asks the same
+		a.asked[f.RequestHash] = true
+	}
+	a.n++
+	return a.n
 }
 
 // addUnit takes up the case of a trial.

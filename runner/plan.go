@@ -15,13 +15,11 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/payload"
-	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
@@ -222,7 +220,10 @@ func (p *Plan) Trials() iter.Seq[*Planned] {
 }
 
 func (p *Plan) walk() *walk {
-	return &walk{plan: p, compiled: map[*suite.Scorer]*scorers.Compiled{}, models: map[*suite.Target]*eval.Model{}, seen: map[[16]byte]int{}}
+	return &walk{
+		plan: p, compiled: map[*suite.Scorer]*known{}, rests: map[suite.Arm]rest{}, models: map[*suite.Target]*eval.Model{},
+		seen: map[[16]byte]int{},
+	}
 }
 
 // run yields the trials of the plan.
@@ -236,14 +237,13 @@ func (w *walk) run(yield func(*Planned) bool) {
 	}
 }
 
-// maxCompiled bounds the compiled scorers that a walk remembers.
-const maxCompiled = 4096
-
 // walk is one pass over a plan.
 type walk struct {
 	plan     *Plan
 	n        int
-	compiled map[*suite.Scorer]*scorers.Compiled // of scorers that are the same for every case
+	compiled map[*suite.Scorer]*known // scorers that are the same for every case
+	judging  judging
+	rests    map[suite.Arm]rest // of the requests of arms
 	models   map[*suite.Target]*eval.Model
 	seen     map[[16]byte]int  // how often the same was asked so far, repeats aside
 	whole    func(*eval.Trial) // told of every trial, those of other shards too; optional
@@ -253,7 +253,7 @@ type walk struct {
 func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bool {
 	s, c, a := cell.Suite, cell.Case, cell.Arm
 	request, problem := w.plan.request(cell)
-	base := identity(&request)
+	base := w.identity(a, &request)
 	equal := w.seen[base]
 	w.seen[base]++
 	first := w.n
@@ -267,7 +267,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 		metadata = w.plan.model(a.Target)
 		w.models[a.Target] = metadata
 	}
-	leading := true
+	leading, at := true, c.Pos.String()
 	for r := range c.Repeats {
 		t := &Planned{
 			Trial: eval.Trial{
@@ -275,7 +275,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				VarsHash: c.VarsHash, RequestHash: hex.EncodeToString(base[:8]),
 				Suite: name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
 				Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
-				At: c.Pos.String(),
+				At: at,
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
 			derived: s.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App, attempts: a.Target.Attempts,
@@ -314,99 +314,6 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 		r.App = sent.Recorded()
 	}
 	return r, err
-}
-
-// scorers compiles the scorers of a case that apply to an arm, and hashes them. Kinds whose meaning has changed follow the hash of what the
-// suite says, so that a comparison can tell both apart: 0123456789abcdef+choice.2.
-func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
-	h := sha256.New()
-	var out []*scorers.Compiled
-	var versions []string
-	for _, spec := range c.ScorersFor(a) {
-		h.Write(spec.JSON())
-		compiled := w.compile(spec)
-		if len(compiled.References()) > 0 {
-			fmt.Fprintf(h, "embedding %s %s", s.Embedding.APIVersion, s.Embedding.Model)
-			if name, protocol := s.Embedding.Service.Identity(); name != "" {
-				fmt.Fprintf(h, "service %s %s", name, protocol)
-			}
-		}
-		for _, j := range compiled.Judges() {
-			id := identity(judgeRequest(j.Judge, j.APIVersion, nil))
-			h.Write(id[:])
-			if own := j.Own; own != nil {
-				fmt.Fprintf(h, "template %q choices %v", own.Text(), own.Choices)
-			}
-		}
-		for _, program := range compiled.Programs() {
-			fmt.Fprintf(h, "program %s\n", program)
-		}
-		for _, named := range compiled.Snapshots() {
-			text, there := s.Expected(
-				suite.ExpectedFile(named, &eval.Trial{Suite: s.Name, Case: c.Name, Target: a.Target.Name, Prompt: a.Prompt.Name}),
-			)
-			fmt.Fprintf(h, "expected %t %q\n", there, text)
-		}
-		out, versions = append(out, compiled), append(versions, compiled.Versions()...)
-	}
-	if c.Threshold != nil {
-		fmt.Fprintf(h, "threshold %g", *c.Threshold)
-	}
-	for _, m := range s.Derived() {
-		fmt.Fprintf(h, "metric %s %s", m.Name, m.Text())
-	}
-	slices.Sort(versions)
-	return out, strings.Join(append([]string{hex.EncodeToString(h.Sum(nil))[:16]}, slices.Compact(versions)...), "+")
-}
-
-// compile compiles a scorer, once as long as there are not too many.
-func (w *walk) compile(spec *suite.Scorer) *scorers.Compiled {
-	compiled, ok := w.compiled[spec]
-	if !ok {
-		compiled = w.plan.table.Compile(spec)
-		if len(w.compiled) > maxCompiled { // those with templates are made for one case and do not come again
-			clear(w.compiled)
-		}
-		w.compiled[spec] = compiled
-	}
-	return compiled
-}
-
-// identity hashes what is asked, images by their content.
-func identity(r *eval.Request) [16]byte {
-	light := *r
-	light.Contents = slices.Clone(r.Contents)
-	if r.App != nil {
-		light.App = r.App.Identity()
-		if r.App.HTTP != nil && !r.Live { // what of the prompt is sent is in the body
-			light.Contents, light.System = nil, ""
-		}
-	}
-	for i, c := range light.Contents {
-		parts := slices.Clone(c.Parts)
-		for j, p := range parts {
-			if p.Image != nil {
-				parts[j] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.Identity()}}
-			}
-			if p.Data != nil {
-				parts[j] = eval.Part{Data: &eval.Image{MIMEType: p.Data.MIMEType, SHA256: p.Data.SHA256}}
-			}
-		}
-		light.Contents[i].Parts = parts
-	}
-	data, err := wirejson.Marshal(light)
-	if err != nil { // only checked values come here
-		panic(err)
-	}
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %s\n", r.APIVersion, r.Model)
-	h.Write(data)
-	return [16]byte(h.Sum(nil)[:16])
-}
-
-func trialID(base [16]byte, equal, repeat int) string {
-	sum := sha256.Sum256(fmt.Appendf(base[:], " %d %d", equal, repeat))
-	return hex.EncodeToString(sum[:])[:16]
 }
 
 // ArmNames lists the names of the arms, each once, in the order of the suites.

@@ -294,8 +294,7 @@ func splitTags(texts []string) []string {
 // of the images and other files that its variables choose. Those that a prompt always shows
 // belong to the prompt.
 func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
-	h := sha256.New()
-	h.Write([]byte(variable.Texts(vars)))
+	text := variable.AppendTexts(make([]byte, 0, 256), vars)
 	var sums []string
 	for _, arm := range c.Arms {
 		for part := range arm.Prompt.eachPart {
@@ -306,9 +305,10 @@ func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 	}
 	slices.Sort(sums)
 	for _, sum := range slices.Compact(sums) {
-		h.Write([]byte("\x00" + sum))
+		text = append(append(text, 0), sum...)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // chosenFile is what identifies the file that variables choose for a part; "" when they choose none.

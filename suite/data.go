@@ -269,7 +269,8 @@ func (s *Suite) unreadable(r *rows, file string, err error, diags *diag.List) {
 
 // file yields the rows of one file.
 func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, error] {
-	at := func(line, col int) diag.Pos { return diag.Pos{File: s.Shown(name), Line: line, Col: col} }
+	shown := s.Shown(name)
+	at := func(line, col int) diag.Pos { return diag.Pos{File: shown, Line: line, Col: col} }
 	return func(yield func(*row, error) bool) {
 		s.files.note(name)
 		format := r.formatOf(name)

@@ -20,7 +20,8 @@ type expansion struct {
 	open   []setting
 	tags   []string       // those of set, with those of the suite before them
 	layers [][]*scorerDef // of scorers, none of them twice
-	shared []*Scorer      // those of every case; nil: not known, or each case has others
+	made   map[*scorerDef]*remembered
+	shared []*Scorer // those of every case; nil: not known, or each case has others
 }
 
 // setting is a setting with templates in it.
@@ -175,7 +176,7 @@ func (x *expansion) layer(layer []*scorerDef, out []*Scorer, c *Case, diags *dia
 	before := len(out)
 	var taken map[string]bool
 	for _, d := range layer {
-		sc := d.expand(x.Suite, c, diags)
+		sc := x.scorer(d, c, diags)
 		if sc == nil {
 			continue
 		}

@@ -237,20 +237,29 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 // value is what the template gives for a case: where it is one action over a list, a mapping or what is inside one,
 // that with its type, else a text.
 func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
-	v, err := s.t.Value(tmpl.Data{Vars: c.vars}, c.budget)
+	v, err := s.evaluate(c)
 	if err != nil {
 		var e *tmpl.Error
 		errors.As(err, &e)
 		s.report(c, e, diags)
 		return "", false
 	}
-	switch v := v.(type) {
-	case variable.List, variable.Object, variable.Number, variable.Null:
-		return v, true
-	case bool:
-		return variable.Boolean(strconv.FormatBool(v)), true
+	return v, true
+}
+
+// evaluate is value with its mistake, a *tmpl.Error.
+func (s source) evaluate(c *Case) (variable.Value, error) {
+	v, err := s.t.Value(tmpl.Data{Vars: c.vars}, c.budget)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprint(v), true
+	switch v := v.(type) {
+	case string, variable.List, variable.Object, variable.Number, variable.Null:
+		return v, nil
+	case bool:
+		return variable.Boolean(strconv.FormatBool(v)), nil
+	}
+	return fmt.Sprint(v), nil
 }
 
 // report puts what is wrong with the template for a case at its place.
@@ -295,10 +304,13 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]e
 }
 
 func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, limit int) ([]eval.Content, bool) {
-	var out []eval.Content
+	if len(p.turns) == 0 {
+		return nil, true
+	}
+	out := make([]eval.Content, 0, len(p.turns))
 	fine := true
 	for _, t := range p.turns {
-		content := eval.Content{Role: t.role}
+		content := eval.Content{Role: t.role, Parts: make([]eval.Part, 0, len(t.parts))}
 		for _, one := range t.parts {
 			if rendered, ok := one.render(c, files, diags, load, limit); ok {
 				content.Parts = append(content.Parts, rendered)

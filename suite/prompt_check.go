@@ -25,7 +25,7 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 	case n > 1:
 		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
 	}
-	if size := encodedSize(prompt.Contents) + len(prompt.System); size > service.MaxPromptBytes {
+	if size := sizeOver(prompt); size > service.MaxPromptBytes {
 		l.diags.Errorf(
 			p.Pos, "images count in base64, a third more than their files",
 			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, service.MaxPromptBytes,
@@ -36,6 +36,26 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 	}
 	l.checkRequest(c, arm, prompt)
 	l.checkSpoken(arm, prompt)
+}
+
+// sizeOver is the encoded size of a prompt, or less where its texts are so short that it is below the limit however they are written.
+func sizeOver(prompt eval.Request) int {
+	const longest, around = 6, 64 // bytes for a byte of a text, and around a part
+	most := 0
+	for _, c := range prompt.Contents {
+		most += around
+		for i := range c.Parts {
+			p := &c.Parts[i]
+			if p.Image != nil || p.Data != nil || p.Raw != nil {
+				return encodedSize(prompt.Contents) + len(prompt.System)
+			}
+			most += around + longest*len(p.Text)
+		}
+	}
+	if most+len(prompt.System) <= service.MaxPromptBytes {
+		return 0
+	}
+	return encodedSize(prompt.Contents) + len(prompt.System)
 }
 
 // saysNothing reports whether a turn has neither a text to read nor a file.

@@ -133,7 +133,10 @@ func JSON(v Value) string { return string(form{}.append(nil, v)) }
 
 // Texts is a value in the form by which cases are known from run to run, whatever types their values have: JSON with
 // sorted keys, in which all that is no list and no object is a text as it is written.
-func Texts(v Value) string { return string(form{texts: true}.append(nil, v)) }
+func Texts(v Value) string { return string(AppendTexts(nil, v)) }
+
+// AppendTexts appends what Texts gives.
+func AppendTexts(dst []byte, v Value) []byte { return form{texts: true}.append(dst, v) }
 
 // form is how values are written.
 type form struct{ texts bool }
@@ -208,7 +211,9 @@ func (f form) dict(dst []byte, d Dict) []byte {
 		return append(dst, "null"...)
 	}
 	dst = append(dst, '{')
-	for i, name := range slices.Sorted(maps.Keys(d)) {
+	names := slices.AppendSeq(make([]string, 0, len(d)), maps.Keys(d))
+	slices.Sort(names)
+	for i, name := range names {
 		if i > 0 {
 			dst = append(dst, ',')
 		}

@@ -227,8 +227,10 @@ func (c *Client) below(apiVersion, path string) string {
 
 // method is the address of a method of a model.
 func (c *Client) method(apiVersion, model, method string) string {
-	path := cmp.Or(c.cfg.Path, "models/{model}:{method}")
-	return c.below(apiVersion, strings.NewReplacer("{model}", url.PathEscape(model), "{method}", method).Replace(path))
+	if c.cfg.Path == "" {
+		return c.below(apiVersion, "models/"+url.PathEscape(model)+":"+method)
+	}
+	return c.below(apiVersion, strings.NewReplacer("{model}", url.PathEscape(model), "{method}", method).Replace(c.cfg.Path))
 }
 
 // must is for what was checked and always encodes.

@@ -16,7 +16,7 @@ func (a *app) baselineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "baseline", Short: "Name the runs that others are compared with",
 		Long: "Names stand in baselines.json, which is meant to be committed. Choose a baseline before you see its\n" +
-			"score: the best of many runs is too good to be met again (docs/verdicts.md).",
+			"score: the best of many runs is too good to be met again (evalrun help verdicts).",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -28,7 +29,7 @@ var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 // that go vet finds nothing in.
 func TestDocs(t *testing.T) {
 	pages := []string{"../../README.md"}
-	for _, pattern := range []string{"../../docs/*.md", "../../docs/ci/*.md"} {
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatal(pattern, err)
@@ -67,7 +68,7 @@ func block(t *testing.T, root, heading, text string) {
 		console(t, text)
 	case kind == "go":
 		vet(t, root, text)
-	case kind != "sh" && kind != "json" && kind != "yaml":
+	case !slices.Contains([]string{"sh", "json", "yaml", "text"}, kind):
 		t.Errorf("a block headed %q: is it shown, or run?", heading)
 	}
 }
@@ -166,10 +167,10 @@ var times = regexp.MustCompile(`\d+(\.\d+)? ?m?s\b|─+| {2,}`)
 // measured takes the measurements out of a text, and what depends on their width.
 func measured(s string) string { return times.ReplaceAllString(s, " ~ ") }
 
-// TestServicePage wants every test that docs/service.md names to be there.
+// TestServicePage wants every test that docs/contributing/service-rules.md names to be there.
 func TestServicePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/service.md")
+	page, err := os.ReadFile("../../docs/contributing/service-rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,74 +205,106 @@ func TestServicePage(t *testing.T) {
 	}
 }
 
-// selectDoc is said once, and not in every scorer that looks at text.
-const selectDoc = "`select` says which part of the answer is scored, next to every scorer that looks at text and next to `not`, `all` " +
-	"and `any`, whose scorers then all look at that part. " +
-	"`{jq: .items[0].name}` takes the answer as JSON: of a text its characters, of other values their JSON, of several results one a " +
-	"line, without null. `{regex: 'Total: (\\S+)', group: 1}` takes what a group of a " +
-	"regular expression (RE2) matches first; the group is a number or a name, by default 1, or the whole match when there are no groups. " +
-	"`{fence: json}` takes the first fenced block (```) with that word behind the fence, " +
-	"`{fence: any}` the first one there is. `{response: .groundingMetadata}` applies jq to the candidate as it came instead of to its " +
-	"text, and of an HTTP application to the whole response. `{json: first}` takes the first JSON object or array in the text, fenced or " +
-	"not, `last` the last one, `all` all of them as one array; those inside others and those in front of `(`, as in links, do not count. " +
-	"A list applies several, one after the other: `[{fence: json}, {jq: .name}]`, and " +
-	"only the first may be `response`. An answer " +
-	"without such a part fails, and `not:` does not turn that into a pass. " +
-	"A jq expression that takes more than a million steps or ten seconds, reads or makes more than 4 MiB, or an answer nested deeper than " +
-	"500, is unscored; under `--untrusted` it may only be a path, such as `.items[].name`.\n\n" +
-	"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n"
+// The rules that hold for every scorer are on the page once.
+const (
+	itemDoc = "A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments.\n\n" +
+		"| key next to the kind | value |\n|---|---|\n" +
+		"| `name` | makes the score a metric in reports |\n" +
+		"| `weight` | in the weighted mean of a case with a `threshold` (1) |\n" +
+		"| `required` | `true`: the trial fails when this scorer fails (false) |\n" +
+		"| `threshold` | the value from which the score passes |\n" +
+		"| `arms` | globs of the arms that it judges (all) |\n" +
+		"| `candidate` | `first`, `all`, or a number from 0 |\n" +
+		"| `turn` | in a [live chat](../how-to/live-chats.md): a number from 1, `last`, or `all` |\n" +
+		"| `select`, `partial`, `onError` | see below |\n\n"
 
-// partialDoc is said once too.
-const partialDoc = "An answer that was blocked after some text (finish reason SAFETY, say) fails in every scorer that looks at text, " +
-	"and `not:` does not turn that into a pass: " +
-	"the part that came is no answer. `partial: allow`, next to such a scorer or next to `not`, `all` and `any`, scores that part all the " +
-	"same. An answer that was cut at its limit of tokens is scored, and marked as cut in reports.\n\n" +
-	"```yaml\n- contains: Once upon a time\n  partial: allow\n```\n\n"
+	selectDoc = "## Select a part of the answer\n\n" +
+		"`select` is next to a scorer that looks at text, or next to `not`, `all` and `any` for all scorers inside.\n\n" +
+		"| value | selects |\n|---|---|\n" +
+		"| `{jq: .items[0].name}` | from the answer as JSON. A text gives its characters, other values their JSON, several results one a " +
+		"line, without null |\n" +
+		"| `{regex: 'Total: (\\S+)', group: 1}` | what a group of a regular expression (RE2) matches first. " +
+		"The group is a number or a name (1), or the whole match without groups |\n" +
+		"| `{fence: json}`, `{fence: any}` | the first fenced block (```) with that word behind the fence, or the first one of any word |\n" +
+		"| `{response: .groundingMetadata}` | jq over the raw candidate, and over the whole response of an HTTP application |\n" +
+		"| `{json: first}`, `last`, `all` | JSON objects or arrays in the text, fenced or not; " +
+		"those inside others and those before `(`, as in links, do not count |\n" +
+		"| `[{fence: json}, {jq: .name}]` | several, one after the other; only the first may be `response` |\n\n" +
+		"An answer without such a part fails, and `not:` does not turn that into a pass. A jq expression is bounded: more than a million " +
+		"steps, ten seconds or 4 MiB, or an answer nested deeper than 500, is unscored. Under `--untrusted` it may only be a path, such as " +
+		"`.items[].name`.\n\n" +
+		"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n"
 
-// outcomesDoc is the rule that all scorers and combinators follow; TestLimits tries all combinations.
-const outcomesDoc = "## What a score says\n\n" +
-	"A score passes or fails, with a value from 0 to 1 (yes or no is 1 or 0), or it is unscored: the trial is then an " +
-	"error.\n\n" +
-	"| the answer | the score | inside `not` |\n|---|---|---|\n" +
-	"| was read and compared | a pass or a failure | the other one |\n" +
-	"| has no text, was blocked, or has no part that `select` selects | a failure | a failure |\n" +
-	"| cannot be read: no JSON, no XML, no number, no clear letter, broken arguments of a tool call | a failure | a " +
-	"failure |\n" +
-	"| cannot match, by its length alone | a failure | a failure |\n" +
-	"| was not checked to the end, for a bound of time, memory, steps or size | unscored | unscored |\n" +
-	"| made the scorer itself fail, such as a program of `exec` that crashes or takes too long | an error of the trial " +
-	"| an error of the trial |\n\n" +
-	"- White space, zero-width characters and others that cannot be seen are no text: an answer of nothing else is an " +
-	"empty one. An answer that consists of tool calls has no text either: [toolCalls](#toolcalls) looks at these.\n" +
-	"- `json: valid` and `xml: wellFormed` ask whether an answer can be read, so `not` of them passes when it cannot.\n" +
-	"- `all` fails when one scorer fails; otherwise it is unscored when one is. `any` passes when one passes; otherwise " +
-	"it is unscored when one is. Inside `not` both fail when what fails in them cannot be read.\n\n" +
-	"`onError`, next to every scorer, says what a check without a result is. With `fail` it is a failure, which `not` " +
-	"keeps. With `unscored` a scorer that fails itself is unscored, so that other scorers still count. Scorers inside " +
-	"take it over, and may have their own. It is a part of `scorersHash` where it is set. A judge or an embedding that " +
-	"cannot be reached makes the trial an error in any case.\n\n" +
-	"```yaml\n- exec: [./check.sh]\n  onError: fail\n```\n"
+	partialDoc = "## Blocked and cut answers\n\n" +
+		"An answer that was blocked after some text (finish reason SAFETY, say) fails in every scorer that looks at text. `not:` does not " +
+		"turn that into a pass, because the part that came is no answer. `partial: allow`, next to such a scorer or next to `not`, `all` " +
+		"and `any`, scores that part. An answer that was cut at its limit of tokens is scored, and marked as cut in reports.\n\n" +
+		"```yaml\n- contains: Once upon a time\n  partial: allow\n```\n\n"
 
-// TestScorersPage keeps docs/scorers.md what the table of kinds says.
+	// outcomesDoc is the rule that all scorers and combinators follow; TestLimits tries all combinations.
+	outcomesDoc = "## What a score says\n\n" +
+		"A score passes or fails, with a value from 0 to 1 (yes or no is 1 or 0), or it is unscored: the trial is then an " +
+		"error.\n\n" +
+		"| the answer | the score | inside `not` |\n|---|---|---|\n" +
+		"| was read and compared | a pass or a failure | the other one |\n" +
+		"| has no text, was blocked, or has no part that `select` selects | a failure | a failure |\n" +
+		"| cannot be read: no JSON, no XML, no number, no clear letter, broken arguments of a tool call | a failure | a " +
+		"failure |\n" +
+		"| cannot match, by its length alone | a failure | a failure |\n" +
+		"| was not checked to the end, for a bound of time, memory, steps or size | unscored | unscored |\n" +
+		"| made the scorer itself fail, such as a program of `exec` that crashes or takes too long | an error of the trial " +
+		"| an error of the trial |\n\n" +
+		"- White space, zero-width characters and other invisible ones are no text: an answer of nothing else is an " +
+		"empty one. An answer that consists of tool calls has no text either: [toolCalls](#toolcalls) looks at these.\n" +
+		"- `json: valid` and `xml: wellFormed` check whether an answer can be read, so `not` of them passes when it cannot.\n" +
+		"- `all` fails when one scorer fails; otherwise it is unscored when one is. `any` passes when one passes; otherwise " +
+		"it is unscored when one is. Inside `not` both fail when what fails in them cannot be read.\n\n" +
+		"## Checks without a result\n\n" +
+		"`onError`, next to every scorer, decides what a check without a result is. Scorers inside inherit it, and may have their own. " +
+		"Where it is set, it is a part of `scorersHash`.\n\n" +
+		"| `onError` | a scorer that fails itself is |\n|---|---|\n" +
+		"| not set | an error of the trial |\n" +
+		"| `fail` | a failure, which `not` keeps |\n" +
+		"| `unscored` | unscored, so that other scorers still count |\n\n" +
+		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n\n" +
+		"```yaml\n- exec: [./check.sh]\n  onError: fail\n```\n"
+)
+
+// wrapped wraps the paragraphs and items of Markdown at 100 columns.
+func wrapped(markdown string) string {
+	var out strings.Builder
+	fenced := false
+	for line := range strings.Lines(markdown) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if fenced || strings.HasPrefix(line, "|") {
+			out.WriteString(line + "\n")
+			continue
+		}
+		indent := ""
+		if strings.HasPrefix(line, "- ") {
+			indent = "  "
+		}
+		out.WriteString(strings.Join(term.Wrap(line, 100-len(indent)), "\n"+indent) + "\n")
+	}
+	return out.String()
+}
+
+// TestScorersPage keeps docs/reference/scorers.md what the table of kinds says.
 func TestScorersPage(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
-	b.WriteString(
-		"A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments, and next to that, where wanted, `name` (a " +
-			"metric in reports), `weight` (1), `required` (false), " +
-			"`threshold` (the value from which it passes), `arms` (globs), `candidate` (`first`, `all`, or a number from 0), " +
-			"`select`, `partial`, `onError` and, for " +
-			"[live chats](suite.md#live-chats), `turn` (a number from 1, `last`, or `all`).\n\n" +
-			selectDoc + partialDoc + outcomesDoc,
-	)
+	b.WriteString(itemDoc + selectDoc + partialDoc + outcomesDoc)
 	for _, k := range scorers.Builtin() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n%s\n\n```yaml\n%s\n```\n\n**Known limits.** %s\n", k.Name, strings.ToUpper(k.Summary[:1]),
 			k.Summary[1:], k.Doc, k.Example, k.Limits)
 	}
-	const page = "../../docs/scorers.md"
+	const page = "../../docs/reference/scorers.md"
 	if *update {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(wrapped(b.String())), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -279,8 +312,8 @@ func TestScorersPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got) != b.String() {
-		t.Error("docs/scorers.md is not what the table says: make golden renews it")
+	if string(got) != wrapped(b.String()) {
+		t.Error("docs/reference/scorers.md is not what the table says: make golden renews it")
 	}
 }
 

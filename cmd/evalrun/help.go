@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/docs"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // overview orders the commands for whoever asks what there is: by what they are for, the most used first.
@@ -79,7 +80,7 @@ func (a *app) helpCommand(help *cobra.Command) {
 				out = append(out, c.Name()+"\t"+c.Short)
 			}
 		}
-		for _, p := range docs.Titles() {
+		for _, p := range docs.Pages() {
 			out = append(out, p.Name+"\t"+p.Title)
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
@@ -112,13 +113,12 @@ func (a *app) help(root *cobra.Command, args []string) error {
 		if command {
 			text += fmt.Sprintf("\n`%s --help` lists the flags of the command.\n", target.CommandPath())
 		}
-		_, err := fmt.Fprint(a.out, text)
-		return err
+		return term.Page(a.screen(), text)
 	case command:
 		return target.Help()
 	}
 	var names []string
-	for _, p := range docs.Titles() {
+	for _, p := range docs.Pages() {
 		names = append(names, p.Name)
 	}
 	if near := diag.Nearest(name, names, 1); len(near) > 0 {
@@ -127,10 +127,20 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	return unknownCommand(root, args[0])
 }
 
+// pageList lists the pages by part.
 func pageList() string {
 	var b strings.Builder
-	for _, p := range docs.Titles() {
-		fmt.Fprintf(&b, "  %-12s %s\n", p.Name, p.Title)
+	part := ""
+	for _, p := range docs.Pages() {
+		if p.Part != part {
+			part = p.Part
+			fmt.Fprintf(&b, "\n%s:\n", partTitles[part])
+		}
+		fmt.Fprintf(&b, "  %-16s %s\n", p.Name, p.Title)
 	}
-	return b.String()
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+var partTitles = map[string]string{
+	"tutorial": "Tutorial", "how-to": "How-to", "reference": "Reference", "explanation": "Explanation",
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -59,6 +60,24 @@ func missing(root *cobra.Command, page, section string) string {
 		return fmt.Sprintf("%s#%s; the page has %v", page, section, p.Anchors())
 	}
 	return ""
+}
+
+// Every page fits a terminal of 60 columns, but for code and for words that are longer.
+func TestPagesFitNarrowTerminals(t *testing.T) {
+	t.Parallel()
+	for _, p := range docs.Pages() {
+		var out bytes.Buffer
+		a := &app{out: &out, err: &out, outWidth: 60, getenv: func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }}
+		if code := a.main(t.Context(), []string{"help", p.Name}); code != 0 {
+			t.Errorf("%s: exit %d", p.Name, code)
+		}
+		for line := range strings.Lines(out.String()) {
+			line = strings.TrimRight(line, "\n")
+			if len([]rune(line)) > 60 && !strings.HasPrefix(line, "    ") && strings.Contains(strings.Trim(line, "- "), " ") {
+				t.Errorf("%s: %d columns: %s", p.Name, len([]rune(line)), line)
+			}
+		}
+	}
 }
 
 // The pages that a check-up names are there, too. They stand in its code without the command before them.

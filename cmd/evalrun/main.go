@@ -27,7 +27,7 @@ func mainCode() int {
 		outWidth: term.Columns(os.Stdout), errWidth: term.Columns(os.Stderr),
 		resized: func() int { return term.Columns(os.Stderr) },
 	}
-	a.runs.Opening = a.smallHeap
+	followHeap(os.Getenv)
 	return a.main(context.Background(), os.Args[1:])
 }
 

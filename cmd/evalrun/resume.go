@@ -49,7 +49,6 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	shown := a.shown(o.runOptions, release)
 	options := a.options(nil, o.runOptions, signals)
 	options.Errors, options.Progress = o.errors, shown.event
-	shown.opened = a.smallHeap()
 	result, err := evalrun.Resume(ctx, name, options)
 	return a.ended(result, err, o.runOptions)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -122,11 +120,10 @@ type shown struct {
 	*term.Progress
 	app     *app
 	release func() // gives signals back
-	opened  func() // ends the saving of memory while a run file is read
 }
 
 func (a *app) shown(o runOptions, release func()) *shown {
-	return &shown{Progress: a.progress(o), app: a, release: release, opened: func() {}}
+	return &shown{Progress: a.progress(o), app: a, release: release}
 }
 
 func (a *app) progress(o runOptions) *term.Progress {
@@ -145,14 +142,11 @@ func (s *shown) event(e evalrun.Event) {
 	switch e.Kind {
 	case evalrun.EventNotice:
 		s.Notice(e.Text)
-	case evalrun.EventOpened, evalrun.EventRead:
-		s.opened()
 	case evalrun.EventResumed:
 		if !s.Quiet {
 			s.app.tellTodo(e.Todo)
 		}
 	case evalrun.EventStarted:
-		s.app.collectLess()
 		s.Waiting = e.Waiting
 		s.Start(e.Trials)
 	case evalrun.EventTrial:
@@ -165,26 +159,8 @@ func (s *shown) event(e evalrun.Event) {
 		s.Finish()
 	case evalrun.EventWritten: // a signal ends what follows as usual
 		s.release()
-	case evalrun.EventEnded:
-		s.opened = s.app.smallHeap()
 	case evalrun.EventProblem:
 		s.app.explain(e.Err)
-	}
-}
-
-// runHeap is the memory from which garbage is collected as often as it takes to stay there. Large answers would otherwise leave several
-// times as much.
-const runHeap = 256 << 20
-
-// collectLess collects garbage less often: while a run goes on, little is kept alive and much allocated.
-func (a *app) collectLess() {
-	if a.getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-	if a.getenv("GOMEMLIMIT") == "" {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		debug.SetMemoryLimit(max(runHeap, int64(2*m.HeapAlloc))) //nolint:gosec // memory has an end
 	}
 }
 
@@ -226,24 +202,6 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 		return exit.With(code, errors.New("interrupted"))
 	}
 	return err
-}
-
-// reportHeap is the memory in which a run is reported, unless its index needs more: a million trials do not.
-const reportHeap = 180 << 20
-
-// smallHeap keeps little garbage while a run is opened, whose index is all that is kept; the function it returns
-// ends that.
-func (a *app) smallHeap() (opened func()) {
-	if a.getenv("GOGC") != "" || a.getenv("GOMEMLIMIT") != "" {
-		return func() {}
-	}
-	debug.SetGCPercent(50)
-	debug.SetMemoryLimit(reportHeap)
-	return func() { // collecting all the time would not make a larger index smaller
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		debug.SetMemoryLimit(max(reportHeap, int64(2*m.HeapAlloc))) //nolint:gosec // memory has an end
-	}
 }
 
 // ended says where the run is and how to continue it, and gives the exit code. err is why there is no result, or what failed next to it.

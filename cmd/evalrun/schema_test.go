@@ -137,7 +137,7 @@ func filesOf(t *testing.T, pattern string) map[string][]byte {
 func TestSchemaAllowsPages(t *testing.T) {
 	t.Parallel()
 	s, found := validator(t, "suite"), 0
-	pages := filesOf(t, "../../docs/*.md")
+	pages := filesOf(t, "../../docs/*/*.md")
 	maps.Copy(pages, filesOf(t, "../../README.md"))
 	for page, text := range pages {
 		for _, m := range fence.FindAllSubmatch(text, -1) {

@@ -327,7 +327,7 @@ func (d *Doctor) service(ctx context.Context, job *harness.Job) {
 	} else if err != nil {
 		d.problem(
 			"service", exit.CodeIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between",
-			"install#is-everything-right",
+			"install#check-the-set-up",
 		)
 	} else {
 		text := fmt.Sprintf("%s answers in %s", session.Settings.Service.BaseURL, time.Since(started).Round(time.Millisecond))
@@ -376,7 +376,7 @@ func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []
 		}
 		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
 			missing = append(missing, id)
-			d.problem("models", exit.Of(err), err.Error(), "`evalrun models` lists them", "suite#several-models-rules")
+			d.problem("models", exit.Of(err), err.Error(), "`evalrun models` lists them", "suite#rules-of-known-models")
 		}
 	}
 	switch {
@@ -384,7 +384,7 @@ func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []
 	case len(named) > 0:
 		d.ok("models", "the service lists %d; there is %s", len(listed), strings.Join(named, ", "))
 	case len(listed) == 0:
-		d.warning("models", "the service lists none", "ask whoever runs it whether this key may use any", "service#methods")
+		d.warning("models", "the service lists none", "ask whoever runs it whether this key may use any", "services")
 	default:
 		d.ok("models", "the service lists %d; name a suite to have its own looked up", len(listed))
 	}

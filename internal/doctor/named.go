@@ -82,7 +82,7 @@ func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *harne
 		d.problem(
 			"service", exit.CodeIncomplete, err.Error(),
 			"look at the address, the key, and whether a proxy or a firewall is in between",
-			"install#is-everything-right",
+			"install#check-the-set-up",
 		)
 		return
 	}
@@ -97,7 +97,7 @@ func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *harne
 		}
 		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
 			d.problem("models", exit.Of(err), err.Error(), "`evalrun models --suite FILE` lists them",
-				"suite#several-models-rules")
+				"suite#rules-of-known-models")
 		}
 	}
 }

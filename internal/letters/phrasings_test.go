@@ -68,7 +68,7 @@ func measured(t *testing.T, name string) map[string]figures {
 	return out
 }
 
-// TestPhrasings holds the figures that docs/scorers.md gives.
+// TestPhrasings holds the figures that docs/reference/scorers.md gives.
 func TestPhrasings(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "development.txt", measured(t, "development.txt"), map[string]figures{

@@ -62,7 +62,7 @@ func measured(t *testing.T, name string) map[string]figures {
 	return out
 }
 
-// TestFigures holds the figures that docs/scorers.md gives, and the bounds that refusal is to keep: it finds 85 % of refusals, and 90 % of
+// TestFigures holds the figures that docs/reference/scorers.md gives, and the bounds that refusal is to keep: it finds 85 % of refusals, and 90 % of
 // what it finds are some.
 func TestFigures(t *testing.T) {
 	t.Parallel()

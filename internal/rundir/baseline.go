@@ -141,7 +141,7 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	slices.Sort(names)
 	hint := diag.DidYouMean(name, names)
 	if len(names) == 0 {
-		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help verdicts#a-gate`)"
+		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help compare#gate-on-a-baseline`)"
 	}
 	return "", fmt.Errorf("there is no baseline, run or file %s; %s", name, hint)
 }

@@ -63,7 +63,6 @@ func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 }
 
 func (f Folder) merge(shards []string, o Merging) (dir string, err error) {
-	defer f.opening()()
 	return merge(f.Dir, shards, o.Out, o.Getenv)
 }
 

@@ -21,8 +21,6 @@ import (
 // Folder is a folder with its runs, baselines and history. The zero Folder is the working directory.
 type Folder struct {
 	rundir.Dir
-	// Opening is called before a run is opened for its reports, and what it returns when the run is open; optional.
-	Opening func() (opened func())
 }
 
 // Pruning says which runs are deleted.
@@ -30,19 +28,11 @@ type Pruning = rundir.Pruning
 
 // open opens a run for its reports: with its gate applied.
 func (f Folder) open(name string) (*journal.Document, error) {
-	defer f.opening()()
 	doc, err := f.Open(name)
 	if err == nil {
 		verdict.ApplyIn(f.Dir, doc)
 	}
 	return doc, err
-}
-
-func (f Folder) opening() (opened func()) {
-	if f.Opening == nil {
-		return func() {}
-	}
-	return f.Opening()
 }
 
 func layout(screen term.Screen) reports.Options {

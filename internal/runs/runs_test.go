@@ -50,21 +50,6 @@ func TestReportsOfARunThatIsThere(t *testing.T) {
 	}
 }
 
-// Opening a run is announced, and its end too.
-func TestOpeningARunIsAnnounced(t *testing.T) {
-	t.Parallel()
-	f := newRunFolder(t)
-	f.record("night", nil, completed(), letters("p", "t/p", 0, 1)...)
-	var events []string
-	f.Opening = func() func() {
-		events = append(events, "opening")
-		return func() { events = append(events, "opened") }
-	}
-	out, _ := screen()
-	expect.OK(t, f.List("night", out))
-	expect.Same(t, "events", events, []string{"opening", "opened"})
-}
-
 // Show takes globs of cases and arms, and names the nearest case where none fits.
 func TestShowFindsCasesByGlobs(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,10 @@ func (r *sideReader) add(f *journal.Facts) {
 	s, ok := r.by[[2]string{f.Suite, f.Arm}]
 	if !ok {
 		s = &sideInReading{
-			Side:       compare.Side{Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial()},
+			Side: compare.Side{
+				Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial(),
+				Cases: make([]compare.Case, 0, casesOn(r.doc, f.Suite, f.Arm)),
+			},
 			categories: map[string]int{},
 			metrics:    map[string]int{},
 		}
@@ -87,6 +90,18 @@ func (r *sideReader) add(f *journal.Facts) {
 		return
 	}
 	s.trial(&s.Cases[last], f)
+}
+
+// casesOn is how many cases an arm has, if no two of them have one name.
+func casesOn(d *journal.Document, suite, arm string) int {
+	for i := range d.Summary.Suites {
+		s := &d.Summary.Suites[i]
+		at := slices.IndexFunc(s.Arms, func(a journal.Arm) bool { return a.Name == arm })
+		if s.Name == suite && at >= 0 {
+			return s.Arms[at].Cases.Tests
+		}
+	}
+	return 0
 }
 
 func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {

@@ -63,7 +63,7 @@ type Conn struct {
 	cfg  Config
 	room room        // of large answers
 	fake atomic.Bool // the server said that it is the emulator
-	skew atomic.Pointer[time.Duration]
+	time atomic.Pointer[clock]
 
 	hidden atomic.Pointer[secret.Set] // the keys and the tokens that were used last
 	hiding sync.Mutex                 // held while hidden is replaced
@@ -107,10 +107,16 @@ func (c *Conn) Emulated() bool { return c.fake.Load() }
 // Skew is by how much the clock of whoever answered last is ahead of this machine's, by the Date of the answer and so to the second; false
 // when no answer told. A proxy's answer counts too.
 func (c *Conn) Skew() (time.Duration, bool) {
-	if skew := c.skew.Load(); skew != nil {
-		return *skew, true
+	if r := c.time.Load(); r != nil {
+		return r.skew, true
 	}
 	return 0, false
+}
+
+// clock is what the clock of the other side said.
+type clock struct {
+	date string        // as it came
+	skew time.Duration // by how much it is ahead
 }
 
 // Unsendable is the error of a request that could not be made.
@@ -174,9 +180,11 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 
 // note keeps what the headers of an answer say of the service: its clock, and whether it is the emulator.
 func (c *Conn) note(resp *http.Response) {
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		skew := time.Until(date).Round(time.Second)
-		c.skew.Store(&skew)
+	date := resp.Header.Get("Date")
+	if known := c.time.Load(); known == nil || known.date != date { // it changes once a second
+		if at, err := http.ParseTime(date); err == nil {
+			c.time.Store(&clock{date, time.Until(at).Round(time.Second)})
+		}
 	}
 	if resp.Header.Get("Server") == service.EmulatorName {
 		c.fake.Store(true)

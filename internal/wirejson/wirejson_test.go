@@ -2,6 +2,8 @@ package wirejson
 
 import (
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/hostile"
 )
 
 func TestCamelKeys(t *testing.T) {
@@ -30,5 +32,27 @@ func TestAppendString(t *testing.T) {
 	t.Parallel()
 	if got := string(AppendString(nil, "aaa\xff")); got != `"aaa\ufffd"` {
 		t.Errorf("got %s, want U+FFFD for what is not UTF-8", got)
+	}
+	for c := range rune(0x3000) {
+		sameString(t, "a"+string(c)+"z")
+	}
+	for b := range 256 {
+		sameString(t, string([]byte{'a', byte(b), 'z'}))
+		sameString(t, string([]byte{'a', 0xe2, 0x80, byte(b)}))
+	}
+	for _, s := range hostile.Strings() {
+		sameString(t, s)
+	}
+}
+
+// sameString holds that a text is written as encoding/json writes it.
+func sameString(t *testing.T, s string) {
+	t.Helper()
+	want, err := Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(AppendString(nil, s)); got != string(want) {
+		t.Errorf("%q: got %s, want %s", s, got, want)
 	}
 }

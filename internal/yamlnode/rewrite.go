@@ -106,9 +106,15 @@ func (n Node) EachText(f func(n Node, text string)) {
 }
 
 func appendString(dst []byte, s string) []byte {
+	if !strings.ContainsFunc(s, escaped) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
 	quoted, err := json.Marshal(s)
 	if err != nil { // a string always marshals
 		panic(err)
 	}
 	return append(dst, quoted...)
 }
+
+// escaped reports whether JSON may write a character otherwise.
+func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }

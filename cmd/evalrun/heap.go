@@ -1,0 +1,38 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// Garbage may take as much memory as what is alive, but at least leastGarbage, as it costs little to look through a small heap often,
+// and not more than mostGarbage, unless a third of a large heap is more.
+const leastGarbage, mostGarbage = 12 << 20, 48 << 20
+
+// garbagePercent is how much garbage there may be next to so much that is alive, in percent of that.
+func garbagePercent(live uint64) int {
+	live = max(live, 4<<20) // Go lets a heap grow to this, times the percentage, before it looks at it
+	garbage := max(min(max(live, leastGarbage), mostGarbage), live/3)
+	return int(100 * garbage / live) //nolint:gosec // between 33 and 300
+}
+
+// followHeap sets how much garbage there may be, anew whenever some was collected. Go's own setting is in proportion to what is alive:
+// it collects much too often in the small heap of a run, or lets the heap of a large suite grow to a multiple.
+func followHeap(getenv func(string) string) {
+	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(garbagePercent(0))
+		afterCollection()
+	}
+}
+
+// afterCollection waits for the end of the next collection: it finds the mark that nothing refers to.
+func afterCollection() {
+	mark := new([4]*byte)
+	runtime.AddCleanup(mark, func(struct{}) {
+		alive := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(alive)
+		debug.SetGCPercent(garbagePercent(alive[0].Value.Uint64()))
+		afterCollection()
+	}, struct{}{})
+}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// A small heap may grow to a multiple, a large one by a third.
+func TestGarbagePercent(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[uint64]int{0: 300, 4: 300, 12: 100, 40: 100, 48: 100, 96: 50, 144: 33, 4096: 33} {
+		expect.Same(t, "percent", garbagePercent(live<<20), want)
+	}
+}

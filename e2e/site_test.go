@@ -1,0 +1,49 @@
+package e2e_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// The website of the documentation works from files: the search finds sections, and both schemes can be read.
+func TestSiteOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "site")
+	build := exec.Command("go", "run", "./test/site", "-out", out)
+	build.Dir = ".."
+	text, err := build.CombinedOutput()
+	expect.OK(t, err)
+	if len(text) > 0 {
+		t.Errorf("the build prints %s", text)
+	}
+	for scheme, dark := range map[string]bool{"light": false, "dark": true} {
+		b := open(t, filepath.Join(out, "tutorial", "tutorial.html"), 1000, 700, scheme)
+		background := evaluate[string](b, `getComputedStyle(document.body).backgroundColor`)
+		if got := !strings.Contains(background, "255"); got != dark {
+			t.Errorf("%s: the background is %s", scheme, background)
+		}
+		evaluate[bool](b, `document.getElementById("search").value = "exit codes",
+			document.getElementById("search").dispatchEvent(new Event("input"))`)
+		b.until(`document.querySelector("#found a")?.getAttribute("href") === "../reference/running.html#exit-codes"`)
+		b.do(chromedp.Navigate(evaluate[string](b, `document.querySelector("#found a").href`)))
+		b.until(`document.documentElement.dataset.ready === "" && document.getElementById("exit-codes") !== null`)
+		evaluate[bool](b, `document.getElementById("scheme").click(), true`)
+		b.until(`(getComputedStyle(document.body).backgroundColor === "rgb(255, 255, 255)") === ` + map[bool]string{true: "true", false: "false"}[dark])
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, request := range b.requests {
+			if !strings.HasPrefix(request, "file://") {
+				t.Errorf("the page sends a request to %s", request)
+			}
+		}
+		if len(b.trouble) > 0 {
+			t.Errorf("in the page: %q", b.trouble)
+		}
+	}
+}

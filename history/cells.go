@@ -1,0 +1,192 @@
+package history
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/journal"
+)
+
+// The cells of a run, one case on one arm each, are many, and a row of SQLite costs more than all else that is done with a cell. So they
+// are kept many to a row, in buckets by a hash of the case's name: to look for one case is to read one bucket of each run. A large run has
+// several parts of each bucket, since not all of it is in memory at once.
+
+// inBucket is how many trials a bucket is for, mostBuckets how many there are at most.
+const (
+	inBucket    = 64
+	mostBuckets = 8192
+)
+
+// bucketsFor is the number of buckets of a run.
+func bucketsFor(trials int) int { return min(trials/inBucket+1, mostBuckets) }
+
+// hashOf is the hash of a case by which it has its bucket; not negative, as SQLite reckons.
+func hashOf(kase string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(kase)) // it never fails
+	return int64(h.Sum64() >> 1) //nolint:gosec // 63 bits
+}
+
+// cell is a journal.Cell as it is kept.
+type cell struct {
+	place                   int // of the case in the run
+	kase                    []byte
+	pass, fail, error, skip int
+	latency                 float64
+	prompt, output, tokens  int
+	metered                 int
+	metrics                 []cellMetric
+}
+
+type cellMetric struct {
+	name int64 // in word
+	sum  float64
+	n    int
+}
+
+// appendCell encodes a cell. names are the words that metrics are called.
+func appendCell(b []byte, place int, c *journal.Cell, names map[string]int64) []byte {
+	b = appendInts(b, place, len(c.Case))
+	b = append(b, c.Case...)
+	b = appendInts(b, c.Counts.Pass, c.Counts.Fail, c.Counts.Error, c.Counts.Skip)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.LatencyMs))
+	b = appendInts(b, c.Tokens.Prompt, c.Tokens.Output, c.Tokens.Total, c.Metered, len(c.Metrics))
+	for _, m := range c.Metrics {
+		b = binary.AppendUvarint(b, uint64(names[m.Name])) //nolint:gosec // numbers of rows
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Sum))
+		b = appendInts(b, m.N)
+	}
+	return b
+}
+
+func appendInts(b []byte, all ...int) []byte {
+	for _, n := range all {
+		b = binary.AppendUvarint(b, uint64(n)) //nolint:gosec // counts
+	}
+	return b
+}
+
+// errCells is the error of cells that evalrun did not write.
+var errCells = errors.New("the numbers of a case cannot be read")
+
+// cellsIn yields the cells in a part of a bucket; each is good until the next one.
+func cellsIn(data []byte, yield func(*cell)) error {
+	r := cellReader{data: data}
+	var c cell
+	for len(r.data) > 0 {
+		r.cell(&c)
+		if r.bad {
+			return errCells
+		}
+		yield(&c)
+	}
+	return nil
+}
+
+// cellReader decodes cells.
+type cellReader struct {
+	data []byte
+	bad  bool
+}
+
+func (r *cellReader) cell(c *cell) {
+	c.place = r.int()
+	c.kase = r.bytes(r.int())
+	c.pass, c.fail, c.error, c.skip = r.int(), r.int(), r.int(), r.int()
+	c.latency = r.float()
+	c.prompt, c.output, c.tokens, c.metered = r.int(), r.int(), r.int(), r.int()
+	c.metrics = c.metrics[:0]
+	for n := r.int(); n > 0 && !r.bad; n-- {
+		c.metrics = append(c.metrics, cellMetric{int64(r.int()), r.float(), r.int()})
+	}
+}
+
+func (r *cellReader) int() int {
+	n, length := binary.Uvarint(r.data)
+	if length <= 0 || n > math.MaxInt64 {
+		r.bad, r.data = true, nil
+		return 0
+	}
+	r.data = r.data[length:]
+	return int(n) //nolint:gosec // it was looked at
+}
+
+func (r *cellReader) bytes(n int) []byte {
+	if n > len(r.data) {
+		r.bad, r.data = true, nil
+		return nil
+	}
+	b := r.data[:n]
+	r.data = r.data[n:]
+	return b
+}
+
+func (r *cellReader) float() float64 {
+	b := r.bytes(8)
+	if r.bad {
+		return 0
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+}
+
+// mostWaiting is how many bytes of cells wait in memory.
+const mostWaiting = 4 << 20
+
+// cellBatch inserts the cells of a run, many to a row.
+type cellBatch struct {
+	run, buckets int64
+	insert       *sql.Stmt
+	waiting      map[bucket][]byte
+	bytes        int
+	part         int
+	place        int
+}
+
+// bucket is one of an arm.
+type bucket struct{ suite, arm, number int64 }
+
+func newCellBatch(tx *sql.Tx, run int64, buckets int) (*cellBatch, error) {
+	insert, err := tx.Prepare("INSERT INTO cells (run, suite, arm, bucket, part, data) VALUES (?,?,?,?,?,?)")
+	return &cellBatch{run: run, buckets: int64(buckets), insert: insert, waiting: map[bucket][]byte{}}, err
+}
+
+// add inserts a cell, now or later.
+func (b *cellBatch) add(suite, arm int64, c *journal.Cell, names map[string]int64) error {
+	key := bucket{suite, arm, hashOf(c.Case) % b.buckets}
+	was := b.waiting[key]
+	is := appendCell(was, b.place, c, names)
+	b.waiting[key] = is
+	b.place++
+	if b.bytes += len(is) - len(was); b.bytes < mostWaiting {
+		return nil
+	}
+	return b.flush()
+}
+
+// flush inserts what waits, in the order of the primary key.
+func (b *cellBatch) flush() error {
+	keys := make([]bucket, 0, len(b.waiting))
+	for key, data := range b.waiting {
+		if len(data) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(x, y bucket) int {
+		return slices.Compare([]int64{x.suite, x.arm, x.number}, []int64{y.suite, y.arm, y.number})
+	})
+	for _, key := range keys {
+		if _, err := b.insert.Exec(b.run, key.suite, key.arm, key.number, b.part, b.waiting[key]); err != nil {
+			return err
+		}
+		b.waiting[key] = b.waiting[key][:0]
+	}
+	b.part, b.bytes = b.part+1, 0
+	return nil
+}
+
+// close inserts what is left.
+func (b *cellBatch) close() error { return errors.Join(b.flush(), b.insert.Close()) }

@@ -1,0 +1,177 @@
+package history
+
+import (
+	"cmp"
+	"database/sql"
+	"errors"
+	"slices"
+)
+
+// inCells adds the points of one case in the runs whose cells are many to a row to those of other runs. The newest come first.
+func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed bool) ([]coursePoint, error) {
+	if version, err := versionOf(s.db); err != nil || version < withBuckets {
+		return found, err
+	}
+	metric, err := s.wordOf(named)
+	if err != nil {
+		return nil, err
+	}
+	err = s.runsWith(q, func(p coursePoint, cells []cell) bool {
+		var c courseRow
+		for i := range cells {
+			c.add(&cells[i], metric, isNamed)
+		}
+		if c.point(&p.Point, q.Metric, isNamed); p.N > 0 {
+			found = append(found, p)
+		}
+		return q.Limit <= 0 || len(found) < 2*q.Limit // as many as there may be of either kind
+	})
+	slices.SortStableFunc(found, func(a, b coursePoint) int {
+		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(b.RunID, a.RunID))
+	})
+	if q.Limit > 0 {
+		found = found[:min(len(found), q.Limit)]
+	}
+	return found, err
+}
+
+// wordOf is the number of a word, 0 for one that nobody used.
+func (s *Store) wordOf(text string) (id int64, err error) {
+	if err = s.db.QueryRow("SELECT id FROM word WHERE text = ?", text).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return id, err
+}
+
+// bucketsOf is the statement for the buckets that a case would be in, those of the newest run first.
+func bucketsOf(q *Query) (statement string, args []any) {
+	const word = "(SELECT id FROM word WHERE text = ?)"
+	return "SELECT r.id, r.startedAt, r.emulator, r.started, c.data FROM run r CROSS JOIN cells c ON c.run = r.n AND c.suite = " + word +
+			" AND c.arm = " + word + " AND c.bucket = ? % r.buckets WHERE r.shard = '' AND r.buckets > 0 ORDER BY r.started DESC, r.id DESC",
+		[]any{q.Suite, q.Arm, hashOf(q.Case)}
+}
+
+// runsWith yields the runs that have a case, the newest first, each with the cells of that name: mostly one.
+func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
+	statement, args := bucketsOf(q)
+	rows, err := s.db.Query(statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // Err tells
+	var last coursePoint
+	var cells []cell
+	for rows.Next() {
+		var p coursePoint
+		var data []byte
+		if err := rows.Scan(&p.RunID, &p.StartedAt, &p.Emulator, &p.started, &data); err != nil {
+			return err
+		}
+		if p.RunID != last.RunID {
+			if len(cells) > 0 && !yield(last, cells) {
+				return nil
+			}
+			last, cells = p, cells[:0]
+		}
+		err := cellsIn(data, func(c *cell) {
+			if string(c.kase) == q.Case {
+				one := *c
+				one.metrics = slices.Clone(c.metrics)
+				cells = append(cells, one)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(cells) > 0 {
+		yield(last, cells)
+	}
+	return rows.Err()
+}
+
+// add takes up a cell of a case. Of one case the units are its trials.
+func (c *courseRow) add(one *cell, metric int64, named bool) {
+	if named {
+		for _, m := range one.metrics {
+			if m.name == metric {
+				c.sum += m.sum
+				c.n += m.n
+			}
+		}
+		return
+	}
+	c.pass, c.fail, c.error = c.pass+one.pass, c.fail+one.fail, c.error+one.error
+	c.latency, c.tokens, c.metered = c.latency+one.latency, c.tokens+one.tokens, c.metered+one.metered
+	c.sum, c.n, c.units = float64(c.pass), c.pass+c.fail, c.pass+c.fail+c.error
+}
+
+// casesInCells adds the cases of the runs whose cells are many to a row to those of other runs.
+func (s *Store) casesInCells(names []string, suite, arm string, limit int) ([]string, error) {
+	if version, err := versionOf(s.db); err != nil || version < withBuckets {
+		return names, err
+	}
+	rows, err := s.db.Query(
+		`SELECT r.n, c.data FROM (SELECT n, started, id FROM run ORDER BY started DESC, id DESC LIMIT ?) r
+CROSS JOIN cells c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text = ?)
+	AND c.arm = (SELECT id FROM word WHERE text = ?) ORDER BY r.started, r.id`, sqlLimit(limit), suite, arm,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err tells
+	l := caseList{names: names, known: map[string]bool{}, run: -1}
+	for _, name := range names {
+		l.known[name] = true
+	}
+	for rows.Next() {
+		var run int64
+		var data []byte
+		if err := rows.Scan(&run, &data); err != nil {
+			return nil, err
+		}
+		if err := l.add(run, data); err != nil {
+			return nil, err
+		}
+	}
+	l.settle()
+	return l.names, rows.Err()
+}
+
+// caseList lists cases in the order in which they came first.
+type caseList struct {
+	names []string
+	known map[string]bool
+	run   int64
+	fresh []placedCase // of the run, whose buckets come in no order of its cases
+}
+
+// placedCase is a case with its place in a run.
+type placedCase struct {
+	name  string
+	place int
+}
+
+// add takes up a part of a bucket of a run.
+func (l *caseList) add(run int64, data []byte) error {
+	if run != l.run {
+		l.settle()
+		l.run = run
+	}
+	return cellsIn(data, func(c *cell) {
+		if !l.known[string(c.kase)] {
+			name := string(c.kase)
+			l.known[name] = true
+			l.fresh = append(l.fresh, placedCase{name, c.place})
+		}
+	})
+}
+
+// settle lists the cases of the run that came.
+func (l *caseList) settle() {
+	slices.SortFunc(l.fresh, func(a, b placedCase) int { return cmp.Compare(a.place, b.place) })
+	for _, one := range l.fresh {
+		l.names = append(l.names, one.name)
+	}
+	l.fresh = l.fresh[:0]
+}

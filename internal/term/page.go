@@ -1,0 +1,139 @@
+package term
+
+import (
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+)
+
+// Page writes Markdown for a terminal: lines wrapped at the width of the screen (80 where there is none), headings underlined,
+// code indented and never wrapped, tables in columns that fit. It knows what the pages of the documentation use.
+func Page(s Screen, markdown string) error {
+	width := min(s.Width, widestPage)
+	if s.Width <= 0 {
+		width = defaultPage
+	}
+	p := pageWriter{width: width, color: s.Color}
+	for line := range strings.Lines(markdown) {
+		p.line(strings.TrimRight(line, "\n"))
+	}
+	p.flush()
+	_, err := io.WriteString(s, strings.Trim(p.out.String(), "\n")+"\n")
+	return err
+}
+
+// defaultPage is the width of a page where there is no terminal; on a wide one, lines stay short enough to be read.
+const defaultPage, widestPage = 80, 100
+
+// pageWriter collects lines of one block until the next one begins.
+type pageWriter struct {
+	width  int
+	color  bool
+	out    strings.Builder
+	prefix string   // of an item, before its first line
+	text   []string // lines of a paragraph or an item
+	rows   [][]string
+	fenced bool
+}
+
+var itemPrefix = regexp.MustCompile(`^(\s*)([-*]|\d+\.)\s+`)
+
+func (p *pageWriter) line(line string) {
+	trimmed := strings.TrimSpace(line)
+	switch {
+	case strings.HasPrefix(trimmed, "```"):
+		p.flush()
+		p.fenced = !p.fenced
+		p.space()
+	case p.fenced:
+		p.out.WriteString(p.paint("    "+line, "36") + "\n")
+	case trimmed == "":
+		p.flush()
+		p.space()
+	case strings.HasPrefix(line, "#"):
+		p.flush()
+		p.heading(line)
+	case strings.HasPrefix(trimmed, "|"):
+		p.row(trimmed)
+	case itemPrefix.MatchString(line):
+		p.flush()
+		p.prefix = itemPrefix.FindString(line)
+		p.text = []string{line[len(p.prefix):]}
+	case strings.HasPrefix(trimmed, "!["):
+		// A picture cannot be shown here.
+	default:
+		p.text = append(p.text, trimmed)
+	}
+}
+
+// space ends what is written with one empty line.
+func (p *pageWriter) space() {
+	if !strings.HasSuffix(p.out.String(), "\n\n") {
+		p.out.WriteString("\n")
+	}
+}
+
+func (p *pageWriter) heading(line string) {
+	level := len(line) - len(strings.TrimLeft(line, "#"))
+	title := unmarked(strings.TrimSpace(line[level:]))
+	rule := "-"
+	if level == 1 {
+		rule = "="
+	}
+	p.space()
+	for _, part := range Wrap(title, p.width) {
+		p.out.WriteString(p.paint(part, "1") + "\n")
+	}
+	if level < 3 {
+		p.out.WriteString(strings.Repeat(rule, min(p.width, displaywidth.String(title))) + "\n")
+	}
+}
+
+// flush writes the block that has ended.
+func (p *pageWriter) flush() {
+	if len(p.rows) > 0 {
+		p.table()
+	}
+	if len(p.text) > 0 {
+		indent := strings.Repeat(" ", displaywidth.String(p.prefix))
+		for i, part := range wrapText(unmarked(strings.Join(p.text, " ")), p.width-len(indent)) {
+			if i == 0 {
+				part = p.prefix + part
+			} else {
+				part = indent + part
+			}
+			p.out.WriteString(part + "\n")
+		}
+	}
+	p.prefix, p.text, p.rows = "", nil, nil
+}
+
+func (p *pageWriter) paint(text, code string) string {
+	if !p.color || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+var (
+	markedLink = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)
+	pageLink   = regexp.MustCompile(`^(?:\.\./)?(?:[a-z-]+/)?([a-z0-9-]+)\.md(#[^)]*)?$`)
+	strong     = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+)
+
+// unmarked is a text without the marks of Markdown but for those of code, which set it apart. A link to a page has the page's name.
+func unmarked(text string) string {
+	text = markedLink.ReplaceAllStringFunc(text, func(link string) string {
+		m := markedLink.FindStringSubmatch(link)
+		switch page := pageLink.FindStringSubmatch(m[2]); {
+		case page != nil && !strings.EqualFold(m[1], page[1]):
+			return m[1] + " (see " + page[1] + page[2] + ")"
+		case strings.Contains(m[2], "://"):
+			return m[1] + " (" + m[2] + ")"
+		}
+		return m[1]
+	})
+	return strong.ReplaceAllString(text, "$1")
+}

@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// maxCompiled bounds the compiled scorers that a walk remembers, and the ways in which one list of scorers judges.
+const maxCompiled = 512
+
+// known is a scorer, compiled, with what it adds to the hash of the scorers of a case.
+type known struct {
+	*scorers.Compiled
+	hashed []byte
+}
+
+// judging is how the last list of scorers judges. All rows of a data file mostly have the same list.
+type judging struct {
+	list **suite.Scorer // its first one
+	by   map[judgingKey]judged
+}
+
+type judgingKey struct {
+	arm       suite.Arm
+	given     bool // a threshold
+	threshold float64
+}
+
+type judged struct {
+	compiled []*scorers.Compiled
+	hash     string
+}
+
+// scorers compiles the scorers of a case that apply to an arm, and hashes them. Kinds whose meaning has changed follow the hash of what the
+// suite says, so that a comparison can tell both apart: 0123456789abcdef+choice.2.
+func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
+	if len(c.Scorers) == 0 {
+		out, _ := w.judges(s, c, a)
+		return out.compiled, out.hash
+	}
+	if list := &c.Scorers[0]; w.judging.list != list || len(w.judging.by) > maxCompiled {
+		w.judging = judging{list, map[judgingKey]judged{}}
+	}
+	key := judgingKey{arm: a, given: c.Threshold != nil}
+	if key.given {
+		key.threshold = *c.Threshold
+	}
+	out, known := w.judging.by[key]
+	if !known {
+		var always bool
+		if out, always = w.judges(s, c, a); always {
+			w.judging.by[key] = out
+		}
+	}
+	return out.compiled, out.hash
+}
+
+// judges is scorers without a memory; always says that the same list judges all cases so.
+func (w *walk) judges(s *suite.Suite, c *suite.Case, a suite.Arm) (out judged, always bool) {
+	var text []byte
+	var versions []string
+	always = true
+	for _, spec := range c.ScorersFor(a) {
+		one := w.compile(s, spec)
+		text = append(text, one.hashed...)
+		for _, named := range one.Snapshots() {
+			always = false
+			expected, there := s.Expected(
+				suite.ExpectedFile(named, &eval.Trial{Suite: s.Name, Case: c.Name, Target: a.Target.Name, Prompt: a.Prompt.Name}),
+			)
+			text = fmt.Appendf(text, "expected %t %q\n", there, expected)
+		}
+		out.compiled, versions = append(out.compiled, one.Compiled), append(versions, one.Versions()...)
+	}
+	if c.Threshold != nil {
+		text = fmt.Appendf(text, "threshold %g", *c.Threshold)
+	}
+	for _, m := range s.Derived() {
+		text = fmt.Appendf(text, "metric %s %s", m.Name, m.Text())
+	}
+	slices.Sort(versions)
+	sum := sha256.Sum256(text)
+	out.hash = strings.Join(append([]string{hex.EncodeToString(sum[:8])}, slices.Compact(versions)...), "+")
+	return out, always
+}
+
+// compile compiles a scorer, once as long as there are not too many.
+func (w *walk) compile(s *suite.Suite, spec *suite.Scorer) *known {
+	one, ok := w.compiled[spec]
+	if !ok {
+		one = &known{Compiled: w.plan.table.Compile(spec)}
+		one.hashed = hashedScorer(s, spec, one.Compiled)
+		if len(w.compiled) > maxCompiled { // those with templates are mostly made for one case and do not come again
+			clear(w.compiled)
+		}
+		w.compiled[spec] = one
+	}
+	return one
+}
+
+// hashedScorer is what a scorer of a suite judges by, for a hash: what the suite says, and what it asks.
+func hashedScorer(s *suite.Suite, spec *suite.Scorer, compiled *scorers.Compiled) []byte {
+	var h bytes.Buffer
+	h.Write(spec.JSON())
+	if len(compiled.References()) > 0 {
+		fmt.Fprintf(&h, "embedding %s %s", s.Embedding.APIVersion, s.Embedding.Model)
+		if name, protocol := s.Embedding.Service.Identity(); name != "" {
+			fmt.Fprintf(&h, "service %s %s", name, protocol)
+		}
+	}
+	for _, j := range compiled.Judges() {
+		id := identity(judgeRequest(j.Judge, j.APIVersion, nil))
+		h.Write(id[:])
+		if own := j.Own; own != nil {
+			fmt.Fprintf(&h, "template %q choices %v", own.Text(), own.Choices)
+		}
+	}
+	for _, program := range compiled.Programs() {
+		fmt.Fprintf(&h, "program %s\n", program)
+	}
+	return h.Bytes()
+}

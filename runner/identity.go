@@ -1,0 +1,117 @@
+package runner
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// identity hashes what is asked, images by their content.
+func identity(r *eval.Request) [16]byte {
+	light := *r
+	light.Contents = slices.Clone(r.Contents)
+	if r.App != nil {
+		light.App = r.App.Identity()
+		if r.App.HTTP != nil && !r.Live { // what of the prompt is sent is in the body
+			light.Contents, light.System = nil, ""
+		}
+	}
+	for i, c := range light.Contents {
+		parts := slices.Clone(c.Parts)
+		for j, p := range parts {
+			if p.Image != nil {
+				parts[j] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.Identity()}}
+			}
+			if p.Data != nil {
+				parts[j] = eval.Part{Data: &eval.Image{MIMEType: p.Data.MIMEType, SHA256: p.Data.SHA256}}
+			}
+		}
+		light.Contents[i].Parts = parts
+	}
+	return hashed(r, marshaled(&light))
+}
+
+func hashed(r *eval.Request, data []byte) [16]byte {
+	text := make([]byte, 0, len(r.APIVersion)+len(r.Model)+len(data)+2)
+	text = append(append(text, r.APIVersion...), ' ')
+	text = append(append(text, r.Model...), '\n')
+	sum := sha256.Sum256(append(text, data...))
+	return [16]byte(sum[:16])
+}
+
+func marshaled(r *eval.Request) []byte {
+	data, err := wirejson.Marshal(r)
+	if err != nil { // only checked values come here
+		panic(err)
+	}
+	return data
+}
+
+// rest is what follows after the contents in the JSON of a request: it is mostly the same for all cases of an arm.
+type rest struct {
+	system, results string // that it has
+	json            []byte
+}
+
+// identity is that of a request of an arm.
+func (w *walk) identity(a suite.Arm, r *eval.Request) [16]byte {
+	data, plain := appendTexts(make([]byte, 0, 512), r)
+	if !plain {
+		return identity(r)
+	}
+	after, known := w.rests[a]
+	if !known || after.system != r.System || after.results != r.ToolResults {
+		light := *r
+		light.Contents = nil
+		after = rest{r.System, r.ToolResults, bytes.TrimPrefix(marshaled(&light), []byte(contentsKey+"null"))}
+		w.rests[a] = after
+	}
+	return hashed(r, append(data, after.json...))
+}
+
+// contentsKey is how the JSON of a request begins.
+const contentsKey = `{"contents":`
+
+// appendTexts appends the JSON of a request up to its contents; false where these are not texts alone.
+func appendTexts(dst []byte, r *eval.Request) (out []byte, plain bool) {
+	if r.App != nil || r.Contents == nil {
+		return nil, false
+	}
+	dst = append(dst, contentsKey+"["...)
+	for i, c := range r.Contents {
+		if c.Role == "" || c.Parts == nil || slices.ContainsFunc(c.Parts, isMore) {
+			return nil, false
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wirejson.AppendString(append(dst, `{"role":`...), c.Role), `,"parts":[`...)
+		for j := range c.Parts {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(wirejson.AppendString(append(dst, `{"text":`...), c.Parts[j].Text), '}')
+		}
+		dst = append(dst, "]}"...)
+	}
+	return append(dst, ']'), true
+}
+
+// isMore reports whether a part is not a text alone, or has none.
+func isMore(p eval.Part) bool {
+	return p.Image != nil || p.Data != nil || p.Raw != nil || p.Result != nil || p.Withheld != nil || p.Text == ""
+}
+
+func trialID(base [16]byte, equal, repeat int) string {
+	text := append(make([]byte, 0, 64), base[:]...)
+	text = strconv.AppendInt(append(text, ' '), int64(equal), 10)
+	text = strconv.AppendInt(append(text, ' '), int64(repeat), 10)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
