@@ -79,7 +79,8 @@ bench-process: build
 	$(GO) build -o bin/process ./test/process
 	bin/process -evalrun $(BIN) -ratios test/process/ratios.json $(if $(ONLY),-only '$(ONLY)') $(if $(LONG),-long)
 
-# Public client libraries of this protocol family against the emulator; needs node and npm.
+# Public client libraries of npm and of Go against the emulator; needs node and npm, and for the first time some minutes and 2 GB of
+# memory, to compile the vendors' Go libraries.
 sdk: build
 	sh test/sdk/run.sh $(BIN)
 

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/secret"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -33,6 +34,36 @@ func ownHeaders() []string {
 // secretHeaders hold credentials, wherever these come from.
 func secretHeaders() []string {
 	return []string{"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"}
+}
+
+// suspicion is how sure it is that a text is a secret.
+type suspicion int
+
+const (
+	not suspicion = iota
+	perhaps
+	certainly
+)
+
+// looksSecret judges the literal value of a header, whatever the header is called, by its form.
+func looksSecret(value string) suspicion {
+	switch value = strings.TrimSpace(value); {
+	case secret.IsKey(value):
+		return certainly
+	case secret.MayBeKey(value):
+		return perhaps
+	}
+	return not
+}
+
+// appTokenHint says where the secret of an application belongs.
+const appTokenHint = "such as \"${env:EVALRUN_APP_TOKEN}\""
+
+// suspect warns of a value that may be a secret: its line is not shown.
+func (l *loader) suspect(n yamlnode.Node, hint, format string, args ...any) {
+	l.diags.Add(diag.Diagnostic{
+		Severity: diag.Warning, Pos: n.Pos(), Hint: hint, Private: true, Message: fmt.Sprintf(format, args...),
+	})
 }
 
 func (l *loader) httpHeaders(h *endpoint, n yamlnode.Node) []httpHeader {
@@ -77,7 +108,8 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 		e.Value.ErrorfAt(i, "", "%s", one.broken())
 		one.value.t = nothing()
 	}
-	one.secret = len(env) > 0 || slices.Contains(secretHeaders(), name)
+	one.secret = len(env) > 0 || slices.Contains(secretHeaders(), name) ||
+		one.value.t.IsConstant() && looksSecret(one.value.text) == certainly
 	one.data = len(one.value.t.Fields())+len(one.value.t.Calls()) > 0 || one.value.t.UsesAll()
 	for _, value := range env {
 		h.Secrets = append(h.Secrets, value)
@@ -86,8 +118,11 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
 		if !envRef().MatchString(one.value.text) {
-			e.Value.Warnf("such as \"${env:EVALRUN_APP_TOKEN}\"", "a secret does not belong in a suite: take `%s` from the environment", e.Name())
+			l.suspect(e.Value, appTokenHint, "a secret does not belong in a suite: take `%s` from the environment", e.Name())
 		}
+	}
+	if !one.secret && one.value.t.IsConstant() && looksSecret(one.value.text) == perhaps {
+		l.suspect(e.Value, appTokenHint, "the value of the header `%s` looks like a secret, which does not belong in a suite", e.Name())
 	}
 	return one
 }

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -85,21 +84,6 @@ func (s *NamedService) HasVersions() bool {
 // SendsSecrets reports whether requests carry a key, a token, or a header that is secret.
 func (s *NamedService) SendsSecrets() bool {
 	return s.KeyEnv != "" || s.Login != nil || slices.ContainsFunc(s.Headers, func(h app.Header) bool { return h.Secret })
-}
-
-// CheckAddress says what is wrong with the base URL of the service, "" when nothing is.
-func (s *NamedService) CheckAddress(url string) string {
-	switch problem := checkAddress(url); {
-	case problem != "":
-		return problem
-	case s.SendsSecrets() && PlainHTTP(url):
-		return "the key would travel in the clear to " + url
-	case s.HasVersions() && CheckBaseURL(url) != "":
-		return CheckBaseURL(url) + "; or name another `protocol`"
-	case s.Protocol == service.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
-		return "the base URL ends in /v1: leave the version out, evalrun adds it"
-	}
-	return ""
 }
 
 // DiffersFrom is the first key in which two definitions of a service differ, "" when they agree.
@@ -269,31 +253,6 @@ func (l *loader) serviceText(s *NamedService, n yamlnode.Node) string {
 	return expand(n.Str(), values)
 }
 
-// checkServiceAddress reports what is wrong with a base URL.
-func (l *loader) checkServiceAddress(s *NamedService, n yamlnode.Node) {
-	if s.BaseURL == "" {
-		return
-	}
-	problem := s.CheckAddress(s.BaseURL)
-	switch {
-	case problem != "" && strings.ContainsAny(s.BaseURL, "@?#"): // a password or a key
-		l.private(n, "name the variable that holds the key by `keyEnv`", problem)
-	case problem != "" && PlainHTTP(s.BaseURL):
-		n.Errorf("use https", "%s", problem)
-	case problem != "":
-		n.Errorf("", "%s", problem)
-	case l.refusesService(n, s.BaseURL):
-	case PlainHTTP(s.BaseURL):
-		n.Warnf("use https", "the prompts travel in the clear to %s", s.BaseURL)
-	}
-}
-
-// refusesService reports, at a node, that an untrusted suite may not name a service at an address.
-func (l *loader) refusesService(n yamlnode.Node, address string) bool {
-	at, err := url.Parse(address)
-	return err == nil && l.refusesAddress(n, permitServices, at)
-}
-
 // keyVariable is the name of the variable that holds a key.
 func (l *loader) keyVariable(n yamlnode.Node) string {
 	name := n.Str()
@@ -340,6 +299,9 @@ func (l *loader) login(s *NamedService, m yamlnode.Map) {
 	}
 }
 
+// headerHint says where the secret of a header belongs.
+const headerHint = "take it from the environment, such as \"${env:EVALRUN_TOKEN}\""
+
 // serviceHeaders reads the headers that go with every request.
 func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
 	var out []app.Header
@@ -349,47 +311,35 @@ func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
 		switch {
 		case !e.Value.IsScalar() || e.Value.IsNull():
 			continue
-		case !secret && slices.Contains(secretHeaders(), name):
-			l.private(
-				e.Value, "take it from the environment, such as \"${env:EVALRUN_TOKEN}\"",
-				fmt.Sprintf("the header `%s` holds a secret, which does not belong in a suite", e.Name()),
-			)
+		case !secret && (slices.Contains(secretHeaders(), name) || looksSecret(text) == certainly):
+			l.private(e.Value, headerHint, fmt.Sprintf("the header `%s` holds a secret, which does not belong in a suite", e.Name()))
 			continue
 		case strings.ContainsFunc(text, isControl):
 			e.Value.Errorf("", "%s", (&httpHeader{name: e.Name()}).broken())
 			continue
+		}
+		if !secret && looksSecret(text) == perhaps {
+			l.suspect(
+				e.Value, headerHint, "the value of the header `%s` looks like a secret, which does not belong in a suite", e.Name(),
+			)
 		}
 		out = append(out, app.Header{Name: e.Name(), Value: text, Secret: secret})
 	}
 	return out
 }
 
-// checkPath checks the path of a call below a base URL. The generative protocol has a path for each of its methods.
-func (s *NamedService) checkPath(n yamlnode.Node) {
-	hint, methods := "such as chat/completions, with {model} in it where the service wants that",
-		s.Protocol == service.Generative
-	names := []string{"{model}", ""}
-	if methods {
-		hint, names = "such as models/{model}:{method}", append(names, "{method}", "")
-	}
-	rest := strings.NewReplacer(names...).Replace(s.Path)
-	switch {
-	case methods && !strings.Contains(s.Path, "{method}"):
-		n.Errorf(hint, "`path` needs {method}, which is generateContent and the like")
-	case strings.ContainsAny(rest, "{}"):
-		n.Errorf(hint, "`path` has something in braces that has no meaning there")
-	case strings.ContainsAny(rest, "# \\") || methods && strings.Contains(rest, "?"):
-		n.Errorf(hint, "`path` has a character that does not belong in a path")
-	case slices.Contains(strings.FieldsFunc(rest, func(r rune) bool { return r == '/' || r == '?' }), ".."):
-		n.Errorf(hint, "`path` leads out of the base URL")
-	case strings.HasPrefix(s.Path, "/"):
-		n.Errorf(hint, "`path` begins below the base URL, without a slash")
-	}
-}
-
 // serviceLimits reads the limits of one service.
 func serviceLimits(n yamlnode.Node) Limits {
-	m := n.Map(serviceLimitsBlock().Names()...)
+	m, own := n.Map(), serviceLimitsBlock().Names()
+	for e := range m.Entries() {
+		switch name := e.Name(); {
+		case slices.Contains(own, name):
+		case slices.Contains(limitsBlock().Names(), name):
+			e.Key.Errorf("write it into `limits` of the suite", "`%s` is for the whole run, not for one service", name)
+		default:
+			e.Key.Errorf(diag.DidYouMean(name, own), "unknown key `%s`", name)
+		}
+	}
 	return Limits{
 		Concurrency:       m.Get("concurrency").Int(1, MaxConcurrency),
 		RequestsPerMinute: m.Get("requestsPerMinute").Int(1, math.MaxInt32),

@@ -37,7 +37,11 @@ services:
   o: {protocol: openai, baseUrl: "%[1]s/o/v1"}
   r: {protocol: responses, baseUrl: "%[1]s/r/v1"}
   a: {protocol: anthropic, baseUrl: "%[1]s/a"}
-targets: [{name: g, service: g, model: m}, {name: o, service: o, model: m}, {name: r, service: r, model: m}, {name: a, service: a, model: m}]
+targets:
+  - {name: g, service: g, model: m}
+  - {name: o, service: o, model: m}
+  - {name: r, service: r, model: m}
+  - {name: a, service: a, model: m}
 prompts: [{name: p, text: hello}]
 cases: [{name: c, scorers: [{equals: hi}]}]
 `, url)

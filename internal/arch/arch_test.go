@@ -80,7 +80,7 @@ var direct = map[string][]string{
 	"suite": {
 		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
 		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool",
-		"app", "internal/program", "internal/workspace", "internal/protocol",
+		"app", "internal/program", "internal/workspace", "internal/protocol", "internal/secret",
 	},
 	"internal/secret":    {"eval", "internal/program"},
 	"internal/wire":      {"clients/account", "eval", "internal/secret", "internal/service"},

@@ -41,7 +41,7 @@ type Forecast struct {
 	MostCost          float64       `json:"mostCost"`  // with every answer and every judge's reply as long as it may be, embeddings left out
 	Currency          string        `json:"currency,omitempty"`
 	LeastTime         time.Duration `json:"leastTimeNs"` // what the rates allow, those of services and models too; 0 when none is set
-	MostTime          time.Duration `json:"mostTimeNs"`  // with all calls that are possible, and answers as long as they may be; 0: no rate makes it differ
+	MostTime          time.Duration `json:"mostTimeNs"`  // with all possible calls, and answers as long as they may be; 0: does not differ
 	Problems          []string      `json:"problems"`
 	Gates             []GateOutlook `json:"gates,omitempty"` // of those that compare with a baseline
 }

@@ -131,6 +131,9 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 		return false
 	}
 	reason := s.reasonOf(e.Service, e)
+	if what.model != "" {
+		reason += fmt.Sprintf(" (model %s)", what.model)
+	}
 	if s.closed.add(what, reason) {
 		s.Notice("warning: " + reason + "; what needs it is skipped, the rest goes on")
 	}

@@ -41,6 +41,7 @@ type Flags struct {
 	NoHistory bool
 
 	ProjectFile *project.File // the project file in use; nil without one
+	advice      diag.List     // about the project file
 
 	foreign bool                // the suites are where a run of somebody else says
 	getenv  func(string) string // where a project file is in use

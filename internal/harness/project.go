@@ -92,7 +92,7 @@ func (f *Flags) readProject(path string, c ProjectChoice, suites []string) error
 		}
 		return f.badProject(file, files)
 	}
-	f.ProjectFile, f.Defaults = file, &file.Defaults
+	f.ProjectFile, f.Defaults, f.advice = file, &file.Defaults, files.Diags
 	for key, value := range file.Labels {
 		if _, given := f.Labels[key]; !given {
 			if f.Labels == nil {
@@ -174,13 +174,14 @@ func (f *Flags) projectOf(run *eval.Run, dir string) error {
 	return nil
 }
 
-// projectServices are the named services of the project file in use. Problems are the job's.
+// projectServices are the named services of the project file in use. Problems are the job's, and so is advice about the file.
 func (j *Job) projectServices(opts suite.Options) []*suite.NamedService {
 	file := j.Flags.ProjectFile
-	if file == nil || file.Services.IsZero() {
+	if file == nil {
 		return nil
 	}
 	j.sources[file.Shown()] = file.Text
+	j.Diags.Merge(j.Flags.advice)
 	return servicesIn(file, opts, &j.Diags)
 }
 

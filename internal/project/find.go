@@ -54,8 +54,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Read reads a project file. One that was found must belong to the user, since its author chooses where the key goes.
-// One that the user named may belong to another user.
+// Read reads a project file. One that was found must belong to the user, since its author chooses where the key goes; Read warns
+// when others may change it. One that the user named is read as it is.
 func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	in, err := regular.Open(path)
 	switch {
@@ -69,16 +69,49 @@ func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	if err != nil {
 		return nil, exit.BadInput("the project file %s cannot be read: %w", shown, err)
 	}
-	if !named && !owned(info) {
-		return nil, exit.BadInput(
-			"the project file %s belongs to another user, and it could send your key elsewhere: --config %s uses it, "+
-				"--no-config runs without",
-			shown, shown,
-		)
+	if !named {
+		if err := own(path, shown, info, diags); err != nil {
+			return nil, err
+		}
 	}
 	text, err := regular.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, exit.BadInput("the project file %s cannot be read: %w", shown, err)
 	}
 	return Load(path, shown, text, diags), nil
+}
+
+// own wants a file of the user. It warns of one that others may change or replace: suites are no safer there, and some CI
+// runners check out everything that way.
+func own(path, shown string, info fs.FileInfo, diags *diag.List) error {
+	const elsewhere = "and it could send your key elsewhere"
+	if !owned(info) {
+		return exit.BadInput(
+			"the project file %s belongs to another user, %s: --config %[1]s uses it, --no-config runs without", shown, elsewhere,
+		)
+	}
+	pos := diag.Pos{File: shown, Line: 1, Col: 1}
+	if changeable(info) {
+		diags.Warnf(pos, "run `chmod go-w "+shown+"`", "other users may change the project file (%s), %s", info.Mode(), elsewhere)
+		return nil
+	}
+	dirs := []string{filepath.Dir(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		dirs = append(dirs, filepath.Dir(real))
+	}
+	for i, dir := range dirs {
+		folder, err := os.Stat(dir)
+		if err != nil || !replaceable(folder) {
+			continue
+		}
+		if i == 0 { // as the user would name it
+			dir = filepath.Dir(shown)
+		}
+		diags.Warnf(
+			pos, "run `chmod go-w "+dir+"`", "other users may replace the project file, since they may change its folder %s (%s), %s",
+			dir, folder.Mode(), elsewhere,
+		)
+		return nil
+	}
+	return nil
 }

@@ -5,11 +5,70 @@ package project
 import (
 	"io/fs"
 	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 )
+
+// Bits of a mode that let others write.
+const (
+	groupWrites = 0o020
+	allWrite    = 0o002
+)
+
+// groupsFile lists the members of groups.
+const groupsFile = "/etc/group"
 
 // owned reports whether a file belongs to the user.
 func owned(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int64(stat.Uid) == int64(os.Geteuid())
+}
+
+// changeable reports whether others may change a file.
+func changeable(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	mode := info.Mode().Perm()
+	return !ok || mode&allWrite != 0 || mode&groupWrites != 0 && !isOwnGroup(stat.Gid)
+}
+
+// replaceable reports whether others may replace the files of a folder: it belongs to another user than the system's, or they may write
+// to it and it keeps no file to its owner.
+func replaceable(folder fs.FileInfo) bool {
+	stat, ok := folder.Sys().(*syscall.Stat_t)
+	if !ok || stat.Uid != 0 && !owned(folder) {
+		return true
+	}
+	return folder.Mode()&fs.ModeSticky == 0 && changeable(folder)
+}
+
+// isOwnGroup reports whether a group is that of the user alone, as many systems make one for each user, whose files the
+// group may write then.
+func isOwnGroup(gid uint32) bool {
+	me, err := user.Current()
+	if err != nil {
+		return false
+	}
+	id := strconv.FormatUint(uint64(gid), 10)
+	groups, _ := os.ReadFile(groupsFile) // where members are listed elsewhere, the name has to do
+	return isPrivate(string(groups), id, me)
+}
+
+// isPrivate reports whether a group has the id or the name of a user, and no other member in a list of groups.
+func isPrivate(groups, gid string, of *user.User) bool {
+	private := gid == of.Uid
+	for line := range strings.Lines(groups) {
+		fields := strings.Split(strings.TrimSpace(line), ":") // name:password:id:members
+		if len(fields) < 4 || fields[2] != gid {
+			continue
+		}
+		others := func(member string) bool { return member != "" && member != of.Username }
+		if slices.ContainsFunc(strings.Split(fields[3], ","), others) {
+			return false
+		}
+		private = private || fields[0] == of.Username
+	}
+	return private
 }

@@ -61,8 +61,10 @@ var (
 	// words are what a key may be in prose. A slash is a part of keys in base64, and parts the names in paths.
 	words = regexp.MustCompile(`[\w.+/=~-]+`)
 	// named are values that their names say are secret.
-	named = regexp.MustCompile(`(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
-		`([^\s"',;]{8,})`)
+	named = regexp.MustCompile(
+		`(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
+			`([^\s"',;]{8,})`,
+	)
 	plainWord = regexp.MustCompile(`^[a-z_-]+[.:)]*$`)
 )
 

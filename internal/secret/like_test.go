@@ -11,9 +11,11 @@ import (
 func TestKeysAreKnownByTheirForm(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{
-		"sk-very-secret-0123", "sk-proj-abcdefghijklmnop", "sk-ant-api03-Ab1Cd2Ef3Gh4", "ghp_0123456789abcdefABCD", "github_pat_11AAAAAAA0abcdefghij",
+		"sk-very-secret-0123", "sk-proj-abcdefghijklmnop", "sk-ant-api03-Ab1Cd2Ef3Gh4", "ghp_0123456789abcdefABCD",
+		"github_pat_11AAAAAAA0abcdefghij",
 		"AIzaSyA0123456789abcdefghijklmnopqrstuvw", "ya29.a0AfB_byC0123456789", "AKIAIOSFODNN7EXAMPLE", "xoxb-1234567890-abcdef",
-		"eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.", "hf_abcdefghijklmnopqrst", "gsk_0123456789abcdefghij", "Bearer something-long", "basic dXNlcjpwYXNz",
+		"eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.",
+		"hf_abcdefghijklmnopqrst", "gsk_0123456789abcdefghij", "Bearer something-long", "basic dXNlcjpwYXNz",
 	} {
 		expect.Same(t, key, IsKey(key), true)
 	}

@@ -1,0 +1,82 @@
+package suite
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// CheckAddress says what is wrong with the base URL of the service, "" when nothing is.
+func (s *NamedService) CheckAddress(url string) string {
+	switch problem := checkAddress(url); {
+	case problem != "":
+		return problem
+	case s.SendsSecrets() && PlainHTTP(url):
+		return "the key would travel in the clear to " + url
+	case s.HasVersions() && CheckBaseURL(url) != "":
+		return CheckBaseURL(url) + "; or name another `protocol`"
+	case s.Protocol == service.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
+		return "the base URL ends in /v1: leave the version out, evalrun adds it"
+	case s.Path == "" && s.requestPath() != "" && strings.HasSuffix(strings.TrimRight(url, "/"), s.requestPath()):
+		return "the base URL ends in " + s.requestPath() + ": leave that out, evalrun adds it"
+	}
+	return ""
+}
+
+// requestPath is the end of the address to which the protocol sends requests, "" where the model is in it.
+func (s *NamedService) requestPath() string {
+	return map[string]string{
+		service.OpenAI: "/chat/completions", service.Responses: "/responses", service.Anthropic: "/messages",
+	}[s.Protocol]
+}
+
+// checkServiceAddress reports what is wrong with a base URL.
+func (l *loader) checkServiceAddress(s *NamedService, n yamlnode.Node) {
+	if s.BaseURL == "" {
+		return
+	}
+	problem := s.CheckAddress(s.BaseURL)
+	switch {
+	case problem != "" && strings.ContainsAny(s.BaseURL, "@?#"): // a password or a key
+		l.private(n, "name the variable that holds the key by `keyEnv`", problem)
+	case problem != "" && PlainHTTP(s.BaseURL):
+		n.Errorf("use https", "%s", problem)
+	case problem != "":
+		n.Errorf("", "%s", problem)
+	case l.refusesService(n, s.BaseURL):
+	case PlainHTTP(s.BaseURL):
+		n.Warnf("use https", "the prompts travel in the clear to %s", s.BaseURL)
+	}
+}
+
+// refusesService reports, at a node, that an untrusted suite may not name a service at an address.
+func (l *loader) refusesService(n yamlnode.Node, address string) bool {
+	at, err := url.Parse(address)
+	return err == nil && l.refusesAddress(n, permitServices, at)
+}
+
+// checkPath checks the path of a call below a base URL. The generative protocol has a path for each of its methods.
+func (s *NamedService) checkPath(n yamlnode.Node) {
+	hint, methods := "such as chat/completions, with {model} in it where the service wants that",
+		s.Protocol == service.Generative
+	names := []string{"{model}", ""}
+	if methods {
+		hint, names = "such as models/{model}:{method}", append(names, "{method}", "")
+	}
+	rest := strings.NewReplacer(names...).Replace(s.Path)
+	switch {
+	case methods && !strings.Contains(s.Path, "{method}"):
+		n.Errorf(hint, "`path` needs {method}, which is generateContent and the like")
+	case strings.ContainsAny(rest, "{}"):
+		n.Errorf(hint, "`path` has something in braces that has no meaning there")
+	case strings.ContainsAny(rest, "# \\") || methods && strings.Contains(rest, "?"):
+		n.Errorf(hint, "`path` has a character that does not belong in a path")
+	case slices.Contains(strings.FieldsFunc(rest, func(r rune) bool { return r == '/' || r == '?' }), ".."):
+		n.Errorf(hint, "`path` leads out of the base URL")
+	case strings.HasPrefix(s.Path, "/"):
+		n.Errorf(hint, "`path` begins below the base URL, without a slash")
+	}
+}
