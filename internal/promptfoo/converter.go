@@ -36,6 +36,7 @@ type converter struct {
 	metrics  mapping
 	prices   *mapping
 	own      map[string][2]string // prices that the configuration has, by model
+	priced   map[string]*target   // whose configuration has them
 	top      src
 
 	uses    map[string]bool   // variables that templates name

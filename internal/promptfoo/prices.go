@@ -42,10 +42,15 @@ func (c *converter) price(t *target, e named) {
 		return
 	}
 	if c.own == nil {
-		c.own = map[string][2]string{}
+		c.own, c.priced = map[string][2]string{}, map[string]*target{}
 	}
-	million := strconv.FormatFloat(n*1e6, 'f', -1, 64)
+	million := perMillion(n)
 	model, _ := t.block.get("model").(string)
+	if first := c.priced[model]; first != nil && first != t {
+		e.todo("the target %s has prices for the same model, and a price list has one for each model", first.name)
+		return
+	}
+	c.priced[model] = t
 	p := c.own[model]
 	switch e.key {
 	case "inputCost":
@@ -59,17 +64,25 @@ func (c *converter) price(t *target, e named) {
 	e.ok("in " + pricesFile + ", for a million tokens")
 }
 
+// perMillion is the price of a million tokens, without what the multiplication adds to it.
+func perMillion(price float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(price*1e6, 'g', 12, 64), 64)
+	if err != nil {
+		rounded = price * 1e6
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
 // priceOf is the price of a model, as the configuration or the list has it.
 func (c *converter) priceOf(model string) (input, out string, ok bool) {
-	if p, there := c.own[model]; there {
-		return cmp.Or(p[0], "0"), cmp.Or(p[1], "0"), true
-	}
+	p := c.own[model]
 	for _, l := range listed {
-		if l.model.MatchString(model) {
-			return l.input, l.out, true
+		if l.model.MatchString(model) { // where the configuration names one of the two prices, promptfoo takes the other from its list
+			p = [2]string{cmp.Or(p[0], l.input), cmp.Or(p[1], l.out)}
+			break
 		}
 	}
-	return "", "", false
+	return p[0], p[1], p[0] != "" && p[1] != ""
 }
 
 // cost needs a price for every target.
@@ -105,5 +118,5 @@ func (c *converter) priceList() []byte {
 	var w writer
 	slices.SortFunc(c.prices.get("models").(*mapping).entries, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
 	w.mapping(c.prices, 0)
-	return []byte(w.String())
+	return []byte(w.String() + "\n")
 }

@@ -43,7 +43,6 @@ func (c *Comparison) WriteJSON(w io.Writer) error { return reports.ComparisonJSO
 
 // Compare compares two runs, or two arms of one when only that is named. names are what OpenBaseline takes.
 func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (*Comparison, error) {
-	defer f.opening()() // what is compared is most of the memory, and stays to the end
 	base, head, err := f.openTwo(names)
 	if err != nil {
 		return nil, err
