@@ -63,7 +63,7 @@ func TestPiecesOfManyCasesAreTheWhole(t *testing.T) {
 	tried, failed := 0, 0
 	for range 60 {
 		text := manyAlike(random)
-		if samePieces(t, fstest.MapFS{}, "s.yaml", text, 1+random.IntN(2000)) {
+		if samePieces(t, fstest.MapFS{}, "s.yaml", text, max(-1, random.IntN(2000)-400)) {
 			tried++
 		} else {
 			failed++
